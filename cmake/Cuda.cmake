@@ -1,0 +1,16 @@
+# The vendor headers, as the stock wheels install them. Nothing is linked: the shim replaces the libraries.
+if(NOT EIDOLON_PYTHON_PACKAGES)
+  message(FATAL_ERROR "EIDOLON_PYTHON_PACKAGES is not set. Run e2e/environment and pass the folder it "
+                      "prints, or configure with -DEIDOLON_SHIM=OFF.")
+endif()
+set(nvidia ${EIDOLON_PYTHON_PACKAGES}/nvidia)
+foreach(header cu13/include/cuda.h cu13/include/cuda_runtime_api.h cu13/include/crt/host_defines.h
+               cu13/include/nvml.h cudnn/include/cudnn.h nccl/include/nccl.h)
+  if(NOT EXISTS ${nvidia}/${header})
+    message(FATAL_ERROR "${nvidia}/${header} is missing: run e2e/environment again.")
+  endif()
+endforeach()
+add_library(eidolon_cuda_headers INTERFACE)
+add_library(eidolon::cuda_headers ALIAS eidolon_cuda_headers)
+target_include_directories(eidolon_cuda_headers SYSTEM INTERFACE
+  ${nvidia}/cu13/include ${nvidia}/cudnn/include ${nvidia}/nccl/include ${nvidia}/cusparselt/include)

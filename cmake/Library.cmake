@@ -1,0 +1,92 @@
+# One call per folder: a static library, its header check and its tests.
+#
+#   eidolon_library(network_flow
+#     HEADERS fair_share.h link.h
+#     SOURCES fair_share.cc link.cc
+#     DEPS    eidolon::base eidolon::network_engine
+#     TESTS   fair_share_test.cc link_test.cc)
+#
+# Target eidolon_<name>, alias eidolon::<name>, test binary <name>_test. TEST_DEPS adds libraries that
+# only the tests need. Headers are compiled alone by target all_verify_interface_header_sets.
+find_package(GTest REQUIRED)
+find_package(benchmark QUIET)
+include(GoogleTest)
+
+function(eidolon_library name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPS;TESTS;TEST_DEPS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "eidolon_library(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  set(target eidolon_${name})
+  if(ARG_SOURCES)
+    add_library(${target} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE eidolon::options)
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(eidolon::${name} ALIAS ${target})
+  target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${target} ${scope} ${ARG_DEPS})
+  if(ARG_HEADERS)
+    target_sources(${target} ${scope}
+      FILE_SET HEADERS BASE_DIRS ${CMAKE_CURRENT_SOURCE_DIR} FILES ${ARG_HEADERS})
+    set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  endif()
+  if(ARG_TESTS)
+    eidolon_test(${name}_test SOURCES ${ARG_TESTS} DEPS eidolon::${name} ${ARG_TEST_DEPS})
+  endif()
+endfunction()
+
+# eidolon_test(<name> SOURCES ... DEPS ...): a GoogleTest binary whose cases ctest knows one by one.
+function(eidolon_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE EIDOLON_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                             EIDOLON_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 120 LABELS unit)
+endfunction()
+
+# eidolon_binary(<name> SOURCES ... DEPS ...): an executable in <build>/bin.
+function(eidolon_binary name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS})
+endfunction()
+
+# eidolon_fuzzer(<name> SOURCES ... DEPS ...): a libFuzzer binary in <build>/fuzz, only with
+# EIDOLON_FUZZ (clang). The seed corpus is the folder <name>_corpus beside the source.
+function(eidolon_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(NOT EIDOLON_FUZZ)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${name}_corpus)
+  if(EXISTS ${corpus})
+    set(seeds ${corpus})
+  endif()
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz/${name}.found)
+  add_test(NAME fuzz.${name}
+    COMMAND ${name} -max_total_time=10 -rss_limit_mb=2048 -timeout=10
+            ${CMAKE_BINARY_DIR}/fuzz/${name}.found ${seeds})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+endfunction()
+
+# eidolon_benchmark(<name> SOURCES ... DEPS ...): a Google Benchmark binary in <build>/bench.
+function(eidolon_benchmark name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(NOT benchmark_FOUND)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+endfunction()

@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "services/base/check.h"
+#include "services/base/error.h"
+#include "services/base/hash.h"
+#include "services/base/random.h"
+#include "services/base/sim_time.h"
+#include "services/base/text.h"
+
+namespace eidolon::base {
+namespace {
+
+TEST(SimTimeTest, OneByteAt400GigabitLasts20Picoseconds) {
+  EXPECT_EQ(TransferTime(1, 50'000'000'000u), Duration::Picoseconds(20));
+}
+
+TEST(SimTimeTest, TransferTimeRoundsUp) {
+  EXPECT_EQ(TransferTime(1, 3'000'000'000'000u), Duration::Picoseconds(1));
+}
+
+TEST(SimTimeTest, TransferOfAnExabyteDoesNotOverflow) {
+  EXPECT_EQ(TransferTime(1ull << 50, 1ull << 40).ps, 1'024'000'000'000'000);
+}
+
+TEST(HashTest, DependsOnEveryByteAndOnTheLength) {
+  std::string text(100, 'x');
+  const auto hash = Hash64(text.data(), text.size());
+  for (char& c : text) {
+    c = 'y';
+    EXPECT_NE(Hash64(text.data(), text.size()), hash);
+    c = 'x';
+  }
+  EXPECT_NE(Hash64(text.data(), 99), hash);
+}
+
+TEST(HashTest, StaysTheSameAcrossVersions) {
+  EXPECT_EQ(Hash64("eidolon", 7), Hash64("eidolon", 7));
+  EXPECT_NE(Hash128("eidolon", 7).high, Hash128("eidolon", 7).low);
+}
+
+TEST(RandomTest, BelowStaysBelow) {
+  Random random(7);
+  for (int i = 0; i < 1000; ++i) EXPECT_LT(random.Below(10), 10u);
+}
+
+TEST(TextTest, ParsesWholeIntegersOnly) {
+  EXPECT_EQ(ParseInteger("-42"), -42);
+  for (const char* bad : {"", " 1", "1 ", "1.0", "0x1", "99999999999999999999"}) {
+    EXPECT_FALSE(ParseInteger(bad)) << bad;
+  }
+}
+
+TEST(TextTest, ParsesWholeFiniteNumbersOnly) {
+  EXPECT_EQ(ParseNumber("1e3"), 1000.0);
+  for (const char* bad : {"", "nan", "inf", "1e999", "1,5"}) EXPECT_FALSE(ParseNumber(bad)) << bad;
+}
+
+TEST(TextTest, SplitKeepsEmptyParts) {
+  EXPECT_EQ(Split("a,,b", ','), (std::vector<std::string_view>{"a", "", "b"}));
+}
+
+TEST(TextTest, SuggestsTheNearestNameOrNone) {
+  const std::vector<std::string> names = {"H100-SXM5-80GB", "A100-SXM4-80GB"};
+  EXPECT_EQ(NearestName("H100-SXM-80GB", names), "H100-SXM5-80GB");
+  EXPECT_EQ(NearestName("TPUv5", names), std::nullopt);
+}
+
+TEST(ErrorTest, WrapPutsTheContextInFront) {
+  const Result<int> result = Wrap("reading x", Error{ErrorCode::kNotFound, "no such file"});
+  EXPECT_EQ(result.error().message, "reading x: no such file");
+}
+
+TEST(CheckDeathTest, NamesTheBrokenCondition) {
+  EXPECT_DEATH(CHECK(1 + 1 == 3), "1 \\+ 1 == 3");
+}
+
+}  // namespace
+}  // namespace eidolon::base

@@ -1,0 +1,68 @@
+// The process's conversation with the agent of its emulated server: connection, shared segment, ring.
+//
+// Nothing happens before the first GPU call: constructors are trivial, because LD_PRELOAD brings the shim
+// into every child (compilers, shells) too. A process without EIDOLON_RUN_DIR has no session: GPU calls
+// then answer "no device", and everything else behaves as without the shim.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "services/ring/layout.h"
+#include "services/ring/record.h"
+
+namespace eidolon::shim::core {
+
+// One per process, never destroyed (threads may outlive main). All methods are thread safe and noexcept.
+class Session {
+ public:
+  // The session, connecting on the first call; nullptr when there is no agent, the agent refused, the
+  // process is a fork of one that had a session, or the process is being torn down.
+  static Session* Get() noexcept;
+  // The session if one exists already; never connects. For time and exit paths.
+  static Session* Existing() noexcept;
+
+  int device_count() const noexcept;
+  // Requires: 0 <= device < device_count().
+  const ring::DeviceProperties& device(int device) const noexcept;
+  const ring::SegmentHeader& header() const noexcept;
+
+  // Appends one record and its tail parts (concatenated), padded to 8 bytes. Fills header.bytes and
+  // header.host_clock_ps (the rank clock); the caller has set header.kind and header.device. Blocks while
+  // the ring is full. Requires: total size <= ring::kMaxRecordBytes.
+  void Append(ring::RecordHeader* record, std::size_t record_bytes,
+              std::span<const std::span<const std::byte>> tail = {}) noexcept;
+
+  // Appends a question and waits for its answer. `slot_field` is where the record keeps its slot number.
+  // Moves the rank clock to at least value_ps when the reply is a completion time (`advance_clock`).
+  // payload, when given, receives up to its size of the reply's payload.
+  struct Answer {
+    ring::ReplyStatus status = ring::ReplyStatus::kJobEnding;
+    std::uint64_t value_ps = 0;
+    std::uint64_t extra = 0;
+    std::uint32_t payload_bytes = 0;
+  };
+  Answer Ask(ring::RecordHeader* record, std::size_t record_bytes, std::uint32_t* slot_field,
+             bool advance_clock, std::span<std::byte> payload = {}) noexcept;
+
+  // The identifier of a work definition (ring/work.h), defining it in the ring when it is new.
+  // Requires: definition is a whole WorkHeader with tail.
+  std::uint32_t InternWork(std::span<const std::byte> definition) noexcept;
+
+  // Fresh identifiers, unique in the process, starting at 1.
+  std::uint32_t NewId() noexcept;
+};
+
+// Shorthands for the common record shapes.
+template <typename Record>
+void Append(Session& session, Record record) noexcept {
+  session.Append(&record.header, sizeof(record));
+}
+template <typename Record>
+Session::Answer Ask(Session& session, Record record, bool advance_clock,
+                    std::span<std::byte> payload = {}) noexcept {
+  return session.Ask(&record.header, sizeof(record), &record.slot, advance_clock, payload);
+}
+
+}  // namespace eidolon::shim::core
