@@ -1,0 +1,24 @@
+// The part a thread plays in virtual time.
+//
+//   driver    the main thread, and every thread that has issued GPU work: its calls and sleeps move the
+//             rank clock
+//   watchdog  a thread that only observes (PyTorch names its own pt_nccl_*): never moves the clock, is
+//             answered from committed state, and reads a clock that runs no faster than real time, so
+//             that a virtual hour in a real second fires no timeout
+//   helper    everything else: reads the rank clock, never moves it
+#pragma once
+
+namespace eidolon::shim::core {
+
+enum class ThreadRole { kDriver, kWatchdog, kHelper };
+
+// The calling thread's role. Costs a thread-local read.
+ThreadRole CurrentRole() noexcept;
+
+// The calling thread issued GPU work: from now on it is a driver, unless it is a watchdog.
+void NoteThreadIssuedWork() noexcept;
+
+// The calling thread got this name (pthread_setname_np).
+void NoteThreadName(const char* name) noexcept;
+
+}  // namespace eidolon::shim::core
