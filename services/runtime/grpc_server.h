@@ -1,0 +1,54 @@
+// A running gRPC server: address, health service, orderly end. Services are written as
+// grpc::Service classes and handed in, so that every service can run inside a test or inside the
+// `eidolon` command.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+
+namespace grpc {
+class Server;
+class Service;
+}  // namespace grpc
+
+namespace eidolon::runtime {
+
+// Owns the server, not the services: they must outlive it. Movable. Methods are thread safe.
+class GrpcServer {
+ public:
+  struct Options {
+    // "host:port"; port 0 takes a free one, see port().
+    std::string address = "127.0.0.1:0";
+    // Largest message received; streams of log lines and payload batches stay far below.
+    int max_message_bytes = 64 << 20;
+  };
+
+  // Starts serving. The standard health service answers for the empty name and for every service.
+  // Requires: at least one service.
+  static base::Result<GrpcServer> Start(const Options& options,
+                                        const std::vector<grpc::Service*>& services);
+
+  GrpcServer(GrpcServer&&) noexcept;
+  GrpcServer& operator=(GrpcServer&&) noexcept;
+  ~GrpcServer();  // Shutdown with no grace.
+
+  int port() const { return port_; }
+  // "host:port" with the real port, as a client dials it.
+  const std::string& address() const { return address_; }
+
+  // Refuses new calls, lets running ones go on for `grace`, then cancels them; returns when none is
+  // left. A streaming call that does not watch for its cancellation holds this up.
+  void Shutdown(std::chrono::milliseconds grace = std::chrono::milliseconds(0));
+
+ private:
+  GrpcServer();
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  int port_ = 0;
+};
+
+}  // namespace eidolon::runtime
