@@ -1,5 +1,5 @@
-// Outcome of an operation on the emulated GPU, in the CUDA driver's own numbers, so that the runtime and
-// the driver faces convert without a table of ours. No vendor header is needed here.
+// Outcome of an operation on the emulated GPU, in the CUDA driver's own numbers, so that the
+// runtime and the driver faces convert without a table of ours. No vendor header is needed here.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,45 @@
+// What stream, event, copy and allocation code asks of stream capture. Implemented in capture.cc;
+// called with streams that are capturing unless said otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "services/ring/record.h"
+#include "shim/gpu/event.h"
+#include "shim/gpu/stream.h"
+
+namespace eidolon::shim::gpu {
+
+using HostFunction = void (*)(void*);
+
+// Work, communication, event operations and callbacks on a capturing stream become graph nodes.
+Status CaptureWork(Stream& stream, std::span<const std::byte> definition) noexcept;
+Status CaptureCommunication(Stream& stream, std::uint32_t communicator, std::uint32_t group,
+                            std::span<const ring::CommunicationOp> ops,
+                            std::span<const std::byte> payload) noexcept;
+Status CaptureEventRecord(Stream& stream, Event& event, std::uint32_t flags) noexcept;
+Status CaptureCallback(Stream& stream, HostFunction function, void* data) noexcept;
+
+// A wait on an event. Requires: the stream captures, or the event's last record was captured (the
+// stream then joins that capture).
+Status CaptureWaitEvent(Stream& stream, Event& event, std::uint32_t flags) noexcept;
+
+// The stream or event is being destroyed while it takes part in a capture.
+void CaptureForgetStream(Stream& stream) noexcept;
+void CaptureForgetEvent(Event& event) noexcept;
+
+// A call that cannot be captured. On a capturing stream (or an event recorded in one) the capture
+// becomes invalid and `code` is the answer.
+Status CaptureViolation(Stream& stream, Status code) noexcept;
+
+// A call that is unsafe while any capture of global mode (or of this thread's thread-local mode)
+// runs: cudaMalloc and the like. kSuccess, or kCaptureUnsupported after invalidating that capture.
+Status CheckUnsafeCall() noexcept;
+
+// Legacy-stream use while a blocking stream of the context captures: kCaptureImplicit, else
+// kSuccess.
+Status CheckLegacyStreamUse(Stream& stream) noexcept;
+
+}  // namespace eidolon::shim::gpu
