@@ -73,9 +73,7 @@ TEST(ErrorTest, WrapPutsTheContextInFront) {
   EXPECT_EQ(result.error().message, "reading x: no such file");
 }
 
-TEST(CheckDeathTest, NamesTheBrokenCondition) {
-  EXPECT_DEATH(CHECK(1 + 1 == 3), "1 \\+ 1 == 3");
-}
+TEST(CheckDeathTest, NamesTheBrokenCondition) { EXPECT_DEATH(CHECK(1 + 1 == 3), "1 \\+ 1 == 3"); }
 
 }  // namespace
 }  // namespace eidolon::base

@@ -1,4 +1,5 @@
-// CHECK: an invariant of ours is broken, so the process ends, in release builds too. Never for input.
+// CHECK: an invariant of ours is broken, so the process ends, in release builds too. Never for
+// input.
 #pragma once
 
 namespace eidolon::base {
@@ -8,7 +9,6 @@ namespace eidolon::base {
 
 }  // namespace eidolon::base
 
-#define CHECK(condition)                                                           \
-  (static_cast<bool>(condition)                                                    \
-       ? static_cast<void>(0)                                                      \
-       : ::eidolon::base::CheckFailed(__FILE__, __LINE__, #condition))
+#define CHECK(condition)                               \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
+                                : ::eidolon::base::CheckFailed(__FILE__, __LINE__, #condition))

@@ -10,9 +10,9 @@
 namespace eidolon::base {
 
 enum class ErrorCode {
-  kInvalidArgument,   // The caller's input is wrong.
-  kNotFound,          // A named thing does not exist.
-  kAlreadyExists,     // A named thing exists and should not.
+  kInvalidArgument,     // The caller's input is wrong.
+  kNotFound,            // A named thing does not exist.
+  kAlreadyExists,       // A named thing exists and should not.
   kFailedPrecondition,  // The system is not in a state that allows this.
   kResourceExhausted,   // A limit was reached.
   kUnavailable,         // A peer cannot be reached; trying again may help.

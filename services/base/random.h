@@ -1,5 +1,5 @@
-// The only source of random numbers. A seed comes in, integers come out, and the same seed gives the
-// same sequence everywhere; standard distributions are not used because their results differ.
+// The only source of random numbers. A seed comes in, integers come out, and the same seed gives
+// the same sequence everywhere; standard distributions are not used because their results differ.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Virtual time: integer picoseconds since the start of a simulation job. 64 bits hold 106 days.
-// There is no floating-point clock; Seconds() is for printing and for formulas that end in a Duration.
+// There is no floating-point clock; Seconds() is for printing and for formulas that end in a
+// Duration.
 #pragma once
 
 #include <compare>
@@ -13,8 +14,14 @@ struct Duration {
   std::int64_t ps = 0;
 
   auto operator<=>(const Duration&) const = default;
-  constexpr Duration& operator+=(Duration other) { ps += other.ps; return *this; }
-  constexpr Duration& operator-=(Duration other) { ps -= other.ps; return *this; }
+  constexpr Duration& operator+=(Duration other) {
+    ps += other.ps;
+    return *this;
+  }
+  constexpr Duration& operator-=(Duration other) {
+    ps -= other.ps;
+    return *this;
+  }
   constexpr double Seconds() const { return static_cast<double>(ps) * 1e-12; }
 
   static constexpr Duration Picoseconds(std::int64_t value) { return {value}; }
@@ -36,7 +43,10 @@ struct SimTime {
   std::int64_t ps = 0;
 
   auto operator<=>(const SimTime&) const = default;
-  constexpr SimTime& operator+=(Duration other) { ps += other.ps; return *this; }
+  constexpr SimTime& operator+=(Duration other) {
+    ps += other.ps;
+    return *this;
+  }
   constexpr double Seconds() const { return static_cast<double>(ps) * 1e-12; }
 
   // Later than every time of a simulation.

@@ -1,4 +1,5 @@
-// Small text tools of messages and parsers: joining, exact number parsing, nearest-name suggestions.
+// Small text tools of messages and parsers: joining, exact number parsing, nearest-name
+// suggestions.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ std::string StrCat(const Parts&... parts) {
   return out.str();
 }
 
-// The whole text as a decimal integer; nothing for anything else (spaces, signs on unsigned, overflow).
+// The whole text as a decimal integer; nothing for anything else (spaces, signs on unsigned,
+// overflow).
 std::optional<std::int64_t> ParseInteger(std::string_view text);
 // The whole text as a finite decimal number; nothing for anything else.
 std::optional<double> ParseNumber(std::string_view text);
@@ -27,8 +29,8 @@ std::optional<double> ParseNumber(std::string_view text);
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string Join(std::span<const std::string> parts, std::string_view separator);
 
-// The candidate that `word` most likely means (edit distance at most a third of its length, at least
-// one), or nothing. For "did you mean" in messages.
+// The candidate that `word` most likely means (edit distance at most a third of its length, at
+// least one), or nothing. For "did you mean" in messages.
 std::optional<std::string> NearestName(std::string_view word,
                                        std::span<const std::string> candidates);
 

@@ -27,18 +27,18 @@
 //               +-----------------------------+
 //
 // Ring: positions are byte counts that only grow; a record lies at position % kRingBytes, is 8-byte
-// aligned and never wraps: a kPad record fills the rest. One lock in the shim orders writers; the agent
-// is the only reader. The writer publishes by a release store of write_position; the reader frees by a
-// release store of read_position. A writer that finds the ring full waits (futex on read_position's low
-// word after setting writer_waits): back-pressure, never loss.
+// aligned and never wraps: a kPad record fills the rest. One lock in the shim orders writers; the
+// agent is the only reader. The writer publishes by a release store of write_position; the reader
+// frees by a release store of read_position. A writer that finds the ring full waits (futex on
+// read_position's low word after setting writer_waits): back-pressure, never loss.
 //
-// Waking the agent: after publishing a record that needs an answer, or when the ring is over a quarter
-// full, the shim adds 1 to ServerPage::doorbell and, if agent_sleeps is set, wakes its futex. Plain
-// launches do not ring; the agent also looks at least every millisecond.
+// Waking the agent: after publishing a record that needs an answer, or when the ring is over a
+// quarter full, the shim adds 1 to ServerPage::doorbell and, if agent_sleeps is set, wakes its
+// futex. Plain launches do not ring; the agent also looks at least every millisecond.
 //
-// Replies: a thread owns a ReplySlot while it waits. It stores kPending, appends a record naming the
-// slot, and waits on the futex word `state`. The agent fills value_ps, status, payload_bytes and the
-// payload, then stores kReady (release) and wakes the futex.
+// Replies: a thread owns a ReplySlot while it waits. It stores kPending, appends a record naming
+// the slot, and waits on the futex word `state`. The agent fills value_ps, status, payload_bytes
+// and the payload, then stores kReady (release) and wakes the futex.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,8 @@ inline constexpr std::uint32_t kVersion = 1;
 
 inline constexpr int kMaxDevices = 16;
 inline constexpr int kReplySlots = 256;
-inline constexpr std::size_t kPayloadBytes = 64 << 10;  // Largest small-collective payload per rank.
+inline constexpr std::size_t kPayloadBytes = 64
+                                             << 10;  // Largest small-collective payload per rank.
 inline constexpr std::size_t kRingBytes = 16 << 20;
 inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
 
@@ -69,7 +70,8 @@ enum class HostModel : std::uint32_t {
   kFixed = 1,     // HostCosts; two runs are bit-identical.
 };
 
-// Cost in picoseconds of one API call of each class in the fixed host model. Clock reads cost nothing.
+// Cost in picoseconds of one API call of each class in the fixed host model. Clock reads cost
+// nothing.
 enum class CallClass : std::uint32_t {
   kLaunch,       // Kernel launch.
   kLibrary,      // cuBLAS, cuBLASLt, cuDNN and other library calls.
@@ -88,11 +90,11 @@ struct HostCosts {
   std::uint64_t ps[static_cast<int>(CallClass::kCount)];
 };
 
-// One emulated GPU, as the CUDA, NVML and occupancy calls describe it. Filled by the agent from the GPU
-// model file; the shim only repeats it.
+// One emulated GPU, as the CUDA, NVML and occupancy calls describe it. Filled by the agent from the
+// GPU model file; the shim only repeats it.
 struct DeviceProperties {
-  char name[128];               // As NVML prints it: "NVIDIA H100 80GB HBM3".
-  char uuid[16];                // Stable: derived from job, server and index.
+  char name[128];  // As NVML prints it: "NVIDIA H100 80GB HBM3".
+  char uuid[16];   // Stable: derived from job, server and index.
   std::uint32_t pci_bus;
   std::uint32_t compute_major;
   std::uint32_t compute_minor;
@@ -102,7 +104,7 @@ struct DeviceProperties {
   std::uint32_t registers_per_multiprocessor;
   std::uint32_t registers_per_block;
   std::uint32_t shared_bytes_per_multiprocessor;
-  std::uint32_t shared_bytes_per_block;         // Static limit: 49152.
+  std::uint32_t shared_bytes_per_block;  // Static limit: 49152.
   std::uint32_t shared_bytes_per_block_optin;
   std::uint32_t reserved_shared_bytes_per_block;  // 1024 since compute capability 8.0.
   std::uint32_t sm_clock_khz;
@@ -112,11 +114,11 @@ struct DeviceProperties {
   std::uint32_t nvlink_count;
   std::uint32_t nvlink_version;
   std::uint32_t power_limit_milliwatts;
-  std::uint32_t nvlink_switch;          // 1 when the GPUs of a server meet in an NVSwitch.
+  std::uint32_t nvlink_switch;  // 1 when the GPUs of a server meet in an NVSwitch.
   std::uint64_t l2_bytes;
-  std::uint64_t memory_bytes;           // cudaMemGetInfo's total.
-  std::uint64_t context_bytes;          // Booked when a process first uses the device.
-  std::uint64_t memory_bandwidth;       // Bytes per second.
+  std::uint64_t memory_bytes;      // cudaMemGetInfo's total.
+  std::uint64_t context_bytes;     // Booked when a process first uses the device.
+  std::uint64_t memory_bandwidth;  // Bytes per second.
   std::uint64_t reserved[16];
 };
 static_assert(sizeof(DeviceProperties) <= 512);
@@ -124,20 +126,20 @@ static_assert(sizeof(DeviceProperties) <= 512);
 struct SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t bytes;             // sizeof the segment.
-  std::uint32_t process;           // The agent's number for this process.
-  std::uint32_t device_count;      // Entries of DeviceProperties that are valid.
+  std::uint32_t bytes;         // sizeof the segment.
+  std::uint32_t process;       // The agent's number for this process.
+  std::uint32_t device_count;  // Entries of DeviceProperties that are valid.
   HostModel host_model;
-  std::uint32_t strict;            // 1: the first refused call ends the process with a clear message.
-  double speed_ratio;              // Target CPU speed over this machine's; measured model only.
+  std::uint32_t strict;  // 1: the first refused call ends the process with a clear message.
+  double speed_ratio;    // Target CPU speed over this machine's; measured model only.
   HostCosts host_costs;
-  std::uint64_t start_clock_ps;    // The rank clock when the session begins.
-  std::int64_t epoch_unix_ns;      // Wall-clock time at virtual time 0; the same for all of a job.
-  std::uint32_t driver_version;    // As cuDriverGetVersion: 13020.
-  std::uint32_t nccl_version;      // As ncclGetVersion: 23007.
-  char driver_name[32];            // As NVML: "580.82.07".
-  std::uint32_t nccl_channels;     // Channels per communicator, for buffer memory.
-  std::uint32_t unknown_reads;     // Policy for host reads of unknown values: 0 zero, 1 one.
+  std::uint64_t start_clock_ps;  // The rank clock when the session begins.
+  std::int64_t epoch_unix_ns;    // Wall-clock time at virtual time 0; the same for all of a job.
+  std::uint32_t driver_version;  // As cuDriverGetVersion: 13020.
+  std::uint32_t nccl_version;    // As ncclGetVersion: 23007.
+  char driver_name[32];          // As NVML: "580.82.07".
+  std::uint32_t nccl_channels;   // Channels per communicator, for buffer memory.
+  std::uint32_t unknown_reads;   // Policy for host reads of unknown values: 0 zero, 1 one.
 };
 static_assert(sizeof(SegmentHeader) <= kCursorsOffset);
 
@@ -149,8 +151,8 @@ struct Cursors {
   Cursor write_position;  // Shim.
   Cursor read_position;   // Agent.
   Cursor clock_ps;        // Shim: the rank clock; grows only. Read by the agent for the horizon.
-  Cursor floor_ps;        // Agent: the clock must be at least this at the next call (after a wait that
-                          // the agent released because the whole job was idle).
+  Cursor floor_ps;  // Agent: the clock must be at least this at the next call (after a wait that
+                    // the agent released because the whole job was idle).
   alignas(64) std::atomic<std::uint32_t> writer_waits;  // A writer sleeps on read_position.
 };
 static_assert(kCursorsOffset + sizeof(Cursors) <= kDevicesOffset);
@@ -159,18 +161,18 @@ enum class SlotState : std::uint32_t { kFree = 0, kPending = 1, kReady = 2 };
 
 enum class ReplyStatus : std::uint32_t {
   kOk = 0,
-  kNotReady = 1,       // Queries: the work is not complete at the asking clock.
-  kInvalid = 2,        // The record named something unknown.
+  kNotReady = 1,         // Queries: the work is not complete at the asking clock.
+  kInvalid = 2,          // The record named something unknown.
   kCollectiveError = 3,  // The communicator failed (mismatch, lost rank); payload holds a sentence.
-  kJobEnding = 4,      // The job is being ended; the caller should return an error and stop.
+  kJobEnding = 4,        // The job is being ended; the caller should return an error and stop.
 };
 
 struct alignas(64) ReplySlot {
   std::atomic<std::uint32_t> state;  // SlotState; futex word.
   ReplyStatus status;
-  std::uint64_t value_ps;            // Completion time, or elapsed picoseconds (as int64).
-  std::uint64_t extra;               // Meaning depends on the request; see record.h.
-  std::uint32_t payload_bytes;       // Bytes in the payload area of this slot.
+  std::uint64_t value_ps;       // Completion time, or elapsed picoseconds (as int64).
+  std::uint64_t extra;          // Meaning depends on the request; see record.h.
+  std::uint32_t payload_bytes;  // Bytes in the payload area of this slot.
 };
 static_assert(sizeof(ReplySlot) == 64);
 static_assert(kRepliesOffset + kReplySlots * sizeof(ReplySlot) <= kPayloadsOffset);
@@ -180,10 +182,11 @@ struct ServerPage {
   std::uint64_t magic;
   std::uint32_t version;
   HostModel host_model;
-  std::int64_t epoch_unix_ns;                    // As in SegmentHeader.
-  alignas(64) std::atomic<std::uint64_t> job_clock_ps;  // Largest rank clock of this server, and the
-                                                 // committed time; what session-less processes read.
-  alignas(64) std::atomic<std::uint32_t> doorbell;      // Futex word the agent sleeps on.
+  std::int64_t epoch_unix_ns;  // As in SegmentHeader.
+  alignas(64)
+      std::atomic<std::uint64_t> job_clock_ps;  // Largest rank clock of this server, and the
+                                                // committed time; what session-less processes read.
+  alignas(64) std::atomic<std::uint32_t> doorbell;  // Futex word the agent sleeps on.
   std::atomic<std::uint32_t> agent_sleeps;
 };
 
@@ -219,7 +222,8 @@ inline ReplySlot* RepliesOf(void* base) {
   return reinterpret_cast<ReplySlot*>(static_cast<char*>(base) + kRepliesOffset);
 }
 inline char* PayloadOf(void* base, int slot) {
-  return static_cast<char*>(base) + kPayloadsOffset + static_cast<std::size_t>(slot) * kPayloadBytes;
+  return static_cast<char*>(base) + kPayloadsOffset +
+         static_cast<std::size_t>(slot) * kPayloadBytes;
 }
 inline char* RingOf(void* base) { return static_cast<char*>(base) + kRingOffset; }
 

@@ -1,9 +1,9 @@
-// Work definitions: what a launch executes, without device addresses, so that equal work has equal bytes
-// and can be interned by the shim and cached by the agent.
+// Work definitions: what a launch executes, without device addresses, so that equal work has equal
+// bytes and can be interned by the shim and cached by the agent.
 //
-// A definition is a WorkHeader, the fixed struct of its kind, and a tail. All fields are little endian,
-// padding bytes are zero. Words that pointed into emulated device memory are blanked: only the lowest
-// 8 bits (the alignment) and kPointerTag remain.
+// A definition is a WorkHeader, the fixed struct of its kind, and a tail. All fields are little
+// endian, padding bytes are zero. Words that pointed into emulated device memory are blanked: only
+// the lowest 8 bits (the alignment) and kPointerTag remain.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace eidolon::ring {
 inline constexpr std::uint64_t kPointerTag = 0xe1d0000000000000u;
 
 enum class WorkKind : std::uint32_t {
-  kKernel = 1,   // KernelWork.
-  kGemm,         // GemmWork.
-  kDnnGraph,     // DnnGraphWork.
-  kCopy,         // CopyWork.
-  kMemset,       // CopyWork.
-  kLibrary,      // LibraryWork: other library calls (cuFFT, cuSOLVER, cuSPARSE), by name and numbers.
+  kKernel = 1,  // KernelWork.
+  kGemm,        // GemmWork.
+  kDnnGraph,    // DnnGraphWork.
+  kCopy,        // CopyWork.
+  kMemset,      // CopyWork.
+  kLibrary,  // LibraryWork: other library calls (cuFFT, cuSOLVER, cuSPARSE), by name and numbers.
 };
 
 struct WorkHeader {
@@ -34,16 +34,16 @@ struct Dim3 {
 // Tail: name (name_bytes), ParameterSlot[parameter_count], parameter bytes (parameter_bytes).
 struct KernelWork {
   WorkHeader header;
-  std::uint64_t module_hash[2];   // base::Hash128 of the cubin, 0 when unknown.
+  std::uint64_t module_hash[2];  // base::Hash128 of the cubin, 0 when unknown.
   Dim3 grid;
   Dim3 block;
-  Dim3 cluster;                   // 0,0,0 without clusters.
+  Dim3 cluster;  // 0,0,0 without clusters.
   std::uint32_t dynamic_shared_bytes;
   std::uint32_t static_shared_bytes;
-  std::uint32_t registers;        // Per thread.
+  std::uint32_t registers;                  // Per thread.
   std::uint32_t blocks_per_multiprocessor;  // By the occupancy rules.
   std::uint32_t cooperative;
-  std::uint32_t name_bytes;       // Mangled name.
+  std::uint32_t name_bytes;  // Mangled name.
   std::uint32_t parameter_count;
   std::uint32_t parameter_bytes;
 };
@@ -53,13 +53,25 @@ struct ParameterSlot {
   std::uint32_t bytes;
 };
 
-// Element types of library work: cudaDataType_t's numbers, which cuBLAS and cuBLASLt share. cuDNN's types
-// are mapped to them.
+// Element types of library work: cudaDataType_t's numbers, which cuBLAS and cuBLASLt share. cuDNN's
+// types are mapped to them.
 using DataType = std::uint32_t;
 
 enum class Epilogue : std::uint32_t {
-  kNone, kBias, kRelu, kReluBias, kGelu, kGeluBias, kGeluAux, kGeluAuxBias, kDRelu, kDGelu, kDGeluBgrad,
-  kBgradA, kBgradB, kOther,
+  kNone,
+  kBias,
+  kRelu,
+  kReluBias,
+  kGelu,
+  kGeluBias,
+  kGeluAux,
+  kGeluAuxBias,
+  kDRelu,
+  kDGelu,
+  kDGeluBgrad,
+  kBgradA,
+  kBgradB,
+  kOther,
 };
 
 // D = alpha op(A) op(B) + beta C, column major as in BLAS: op(A) is m x k, op(B) is k x n.
@@ -69,7 +81,7 @@ struct GemmWork {
   std::uint64_t lda, ldb, ldc, ldd;
   std::uint64_t stride_a, stride_b, stride_c, stride_d;  // Between batch members, elements.
   DataType type_a, type_b, type_c, type_d;
-  std::uint32_t compute_type;   // cublasComputeType_t.
+  std::uint32_t compute_type;  // cublasComputeType_t.
   std::uint32_t transpose_a, transpose_b;
   Epilogue epilogue;
   std::uint32_t beta_zero;      // 1: C is not read.
@@ -95,12 +107,12 @@ struct DnnTensor {
 struct DnnOperation {
   std::uint32_t kind;
   std::uint32_t mode;
-  std::uint32_t phase;              // Training or inference for normalisations.
+  std::uint32_t phase;  // Training or inference for normalisations.
   std::uint32_t input_count;
   std::uint32_t output_count;
-  std::uint32_t convolution_rank;   // Spatial dimensions, 0 when not a convolution.
+  std::uint32_t convolution_rank;  // Spatial dimensions, 0 when not a convolution.
   std::int64_t pads[4], post_pads[4], conv_strides[4], dilations[4];
-  std::int64_t inputs[12];          // Tensor uids.
+  std::int64_t inputs[12];  // Tensor uids.
   std::int64_t outputs[8];
 };
 
@@ -109,24 +121,31 @@ struct DnnGraphWork {
   WorkHeader header;
   std::uint32_t tensor_count;
   std::uint32_t operation_count;
-  std::uint32_t engine;             // Global engine index chosen by the program.
+  std::uint32_t engine;  // Global engine index chosen by the program.
   std::uint32_t reserved;
 };
 
-enum class CopyKind : std::uint32_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kPeer, kHostToHost, kMemset };
+enum class CopyKind : std::uint32_t {
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,
+  kPeer,
+  kHostToHost,
+  kMemset
+};
 
 struct CopyWork {
   WorkHeader header;
   CopyKind kind;
-  std::uint32_t pinned;        // The host side is page locked.
-  std::uint64_t bytes;         // In all.
-  std::uint64_t row_bytes;     // 2D and 3D copies: bytes of a contiguous row; else equal to bytes.
-  std::int32_t peer_device;    // kPeer: the destination's server-local index; else -1.
-  std::uint32_t element_bytes; // Memset: width of the pattern.
+  std::uint32_t pinned;         // The host side is page locked.
+  std::uint64_t bytes;          // In all.
+  std::uint64_t row_bytes;      // 2D and 3D copies: bytes of a contiguous row; else equal to bytes.
+  std::int32_t peer_device;     // kPeer: the destination's server-local index; else -1.
+  std::uint32_t element_bytes;  // Memset: width of the pattern.
 };
 
-// Tail: name (name_bytes), then `number_count` int64 values that size the call. flops and bytes are the
-// shim's own count from the call's arguments, for the roofline.
+// Tail: name (name_bytes), then `number_count` int64 values that size the call. flops and bytes are
+// the shim's own count from the call's arguments, for the roofline.
 struct LibraryWork {
   WorkHeader header;
   std::uint64_t flops;

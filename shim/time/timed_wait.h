@@ -1,0 +1,34 @@
+// A wait with a timeout on a virtual clock, carried out in slices of real time. It ends when the
+// event comes, when virtual time has passed the deadline, or when as much real time has gone by as
+// was asked for: it neither fires early because virtual time runs fast nor hangs because it runs
+// slowly.
+#pragma once
+
+#include <cstdint>
+
+#include "services/base/sim_time.h"
+
+namespace eidolon::shim::time {
+
+// One timed wait of the calling thread. Not shared.
+class TimedWait {
+ public:
+  // `object` and the deadline identify the wait: a program that is woken without cause and waits
+  // again for the same deadline continues the same budget of real time.
+  TimedWait(const void* object, base::SimTime deadline) noexcept;
+
+  // Real nanoseconds to wait next.
+  std::int64_t SliceNs() const noexcept;
+  // After a slice without the event: true when the wait is over; the clock is then moved.
+  bool Expired() noexcept;
+  // The event came.
+  void Ended() noexcept;
+
+ private:
+  base::SimTime deadline_;
+  base::Duration length_;
+  std::int64_t started_real_ns_;
+  std::int64_t budget_real_ns_;
+};
+
+}  // namespace eidolon::shim::time

@@ -1,0 +1,238 @@
+#include "shim/time/virtual_clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "services/ring/layout.h"
+#include "services/ring/record.h"
+#include "shim/core/rank_clock.h"
+#include "shim/core/server_page.h"
+#include "shim/core/session.h"
+#include "shim/core/thread_role.h"
+#include "shim/time/real.h"
+
+namespace eidolon::shim::time {
+namespace {
+
+using base::Duration;
+using base::SimTime;
+
+// Monotonic clocks of a machine that has been up for a day.
+constexpr std::int64_t kMonotonicOriginNs = 86'400'000'000'000;
+// Readings above this are wall clock: 20 years.
+constexpr std::int64_t kWallThresholdNs = 631'152'000'000'000'000;
+// A process without a GPU sleeps at most this long for real.
+constexpr std::int64_t kLongestRealSleepNs = 100'000'000;
+// Timed waits shorter than this are a way to yield (CPython's interpreter lock waits 5 ms at a
+// time): how often they expire depends on the machine, so they never move the clock.
+constexpr Duration kShortestCountedWait = Duration::Milliseconds(20);
+// So many clock reads in a row without any other call are a polling loop; from then on each read
+// moves the clock, or the loop would never end.
+constexpr int kPollingReads = 2000;
+constexpr Duration kPollingStep = Duration::Microseconds(1);
+
+// A clock that follows `target` but advances no faster than real time.
+class LimitedClock {
+ public:
+  SimTime Read(SimTime target) noexcept {
+    while (busy_.test_and_set(std::memory_order_acquire)) {
+    }
+    const std::int64_t real = real::MonotonicNs();
+    if (last_real_ns_ == 0) {
+      value_ = target;
+    } else if (target > value_) {
+      value_ = std::min(target, value_ + Duration::Nanoseconds(real - last_real_ns_));
+    }
+    last_real_ns_ = real;
+    const SimTime value = value_;
+    busy_.clear(std::memory_order_release);
+    return value;
+  }
+
+ private:
+  std::atomic_flag busy_;
+  std::int64_t last_real_ns_ = 0;
+  SimTime value_;
+};
+
+constinit LimitedClock watchdog_clock;
+constinit LimitedClock gpu_free_clock;
+constinit std::atomic<std::int64_t> own_ps{0};  // Own sleeps of a process without a session.
+constinit std::atomic<bool> handed_over{false};
+
+void RaiseOwn(SimTime time) noexcept {
+  std::int64_t seen = own_ps.load();
+  while (seen < time.ps && !own_ps.compare_exchange_weak(seen, time.ps)) {
+  }
+}
+
+bool IsFutureRank() noexcept {
+  static const bool value = getenv("RANK") != nullptr;
+  return value;
+}
+
+SimTime WithoutSession() noexcept {
+  const ring::ServerPage* page = core::MappedServerPage();
+  SimTime now{own_ps.load()};
+  if (IsFutureRank()) {
+    if (page == nullptr || page->host_model == ring::HostModel::kFixed) return now;
+    timespec used{};
+    real::ClockGettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return now + Duration::Nanoseconds(used.tv_sec * 1'000'000'000 + used.tv_nsec);
+  }
+  if (page == nullptr) return now;
+  const SimTime job{static_cast<std::int64_t>(page->job_clock_ps.load(std::memory_order_relaxed))};
+  return std::max(now, gpu_free_clock.Read(job));
+}
+
+// The session of this process, with the clock continued from before it.
+core::Session* ContinuedSession() noexcept {
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr) return nullptr;
+  if (!handed_over.load(std::memory_order_relaxed) && !handed_over.exchange(true)) {
+    core::AdvanceTo(WithoutSession());
+  }
+  return session;
+}
+
+SimTime StepWhenPolling(SimTime now) noexcept {
+  [[gnu::tls_model("initial-exec")]] static thread_local SimTime last;
+  [[gnu::tls_model("initial-exec")]] static thread_local int reads = 0;
+  if (now != last) {
+    last = now;
+    reads = 0;
+    return now;
+  }
+  if (++reads < kPollingReads) return now;
+  last = now + kPollingStep;
+  core::AdvanceTo(last);
+  return last;
+}
+
+int RealSleep(std::int64_t ns, Duration* left) noexcept {
+  std::int64_t left_ns = 0;
+  const int result = real::Sleep(ns, &left_ns);
+  *left = Duration::Nanoseconds(left_ns);
+  return result;
+}
+
+// A helper thread wakes when the process has reached the end, or when so much real time has passed.
+int HelperSleep(SimTime end, std::int64_t ns, Duration* left) noexcept {
+  constexpr std::int64_t kSliceNs = 5'000'000;
+  while (ns > 0 && core::Now() < end) {
+    const int result = RealSleep(std::min(ns, kSliceNs), left);
+    if (result != 0) return result;
+    ns -= kSliceNs;
+  }
+  return 0;
+}
+
+int DriverSleep(core::Session& session, SimTime end) noexcept {
+  ring::WaitRecord question{};
+  question.header.kind = ring::RecordKind::kWaitUntil;
+  question.id = static_cast<std::uint64_t>(end.ps);
+  core::Ask(session, question, /*advance_clock=*/false);
+  core::AdvanceTo(end);
+  return 0;
+}
+
+}  // namespace
+
+bool InJob() noexcept {
+  static const bool value = getenv("EIDOLON_RUN_DIR") != nullptr;
+  return value;
+}
+
+SimTime ThreadNow() noexcept {
+  if (ContinuedSession() == nullptr) return WithoutSession();
+  switch (core::CurrentRole()) {
+    case core::ThreadRole::kWatchdog:
+      return watchdog_clock.Read(core::Now());
+    case core::ThreadRole::kDriver:
+      return StepWhenPolling(core::Now());
+    case core::ThreadRole::kHelper:
+      return core::Now();
+  }
+  return core::Now();
+}
+
+bool IsVirtual(clockid_t id) noexcept {
+  switch (id) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_TAI:
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+      return InJob();
+    case CLOCK_PROCESS_CPUTIME_ID:
+      return InJob() && core::Session::Existing() != nullptr;
+    default:
+      return false;
+  }
+}
+
+std::int64_t ReadingNs(clockid_t id, SimTime now) noexcept {
+  const std::int64_t ns = now.ps / 1000;
+  switch (id) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_TAI: {
+      const ring::ServerPage* page = core::MappedServerPage();
+      return (page == nullptr ? kWallThresholdNs : page->epoch_unix_ns) + ns;
+    }
+    case CLOCK_PROCESS_CPUTIME_ID:
+      return ns;
+    default:
+      return kMonotonicOriginNs + ns;
+  }
+}
+
+SimTime TimeOfReading(clockid_t id, std::int64_t reading_ns) noexcept {
+  const std::int64_t ns = reading_ns - ReadingNs(id, SimTime{0});
+  // Programs wait "for ever" with the largest timespec; stay far from overflow.
+  constexpr std::int64_t kLatestNs = std::int64_t{1} << 52;
+  return SimTime{std::clamp<std::int64_t>(ns, 0, kLatestNs) * 1000};
+}
+
+clockid_t GuessClock(std::int64_t reading_ns) noexcept {
+  return reading_ns >= kWallThresholdNs ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+}
+
+int SleepFor(Duration duration, Duration* left) noexcept {
+  *left = {};
+  const std::int64_t ns = duration.ps / 1000;
+  const SimTime end = ThreadNow() + duration;
+  core::Session* session = ContinuedSession();
+  if (session == nullptr) {
+    const int result = RealSleep(std::min(ns, kLongestRealSleepNs), left);
+    if (result == 0) RaiseOwn(end);
+    return result;
+  }
+  switch (core::CurrentRole()) {
+    case core::ThreadRole::kWatchdog:
+      return RealSleep(ns, left);
+    case core::ThreadRole::kHelper:
+      return HelperSleep(end, ns, left);
+    case core::ThreadRole::kDriver:
+      return DriverSleep(*session, end);
+  }
+  return 0;
+}
+
+void WaitExpired(SimTime target, Duration length) noexcept {
+  core::Session* session = ContinuedSession();
+  if (session == nullptr) {
+    RaiseOwn(target);
+    return;
+  }
+  if (length >= kShortestCountedWait && core::CurrentRole() == core::ThreadRole::kDriver) {
+    core::AdvanceTo(target);
+  }
+}
+
+}  // namespace eidolon::shim::time

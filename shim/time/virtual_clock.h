@@ -1,0 +1,49 @@
+// What the clocks of this process show.
+//
+//   no job            EIDOLON_RUN_DIR unset: real time, every function passes through
+//   rank              the process has a session: the rank clock
+//   before a session  a rank that has not touched its GPU yet: its own sleeps and, in the measured
+//   host
+//                     model, its own CPU time; the rank clock starts there
+//   without a GPU     torchrun, data loaders, shells: the server's job clock, running no faster
+//   than real
+//                     time, plus own sleeps
+//
+// Wall clocks add the job's epoch; monotonic clocks an origin of their own. Both tell one story.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#include "services/base/sim_time.h"
+
+namespace eidolon::shim::time {
+
+// Whether this process belongs to a simulated job. Reads the environment once.
+bool InJob() noexcept;
+
+// Virtual time as the calling thread sees it. Requires: InJob().
+base::SimTime ThreadNow() noexcept;
+
+// True for clocks that show virtual time: wall, monotonic, boot and their variants; and, in a
+// process with a session, process CPU time.
+bool IsVirtual(clockid_t id) noexcept;
+
+// The reading of a virtual clock at `now`, in nanoseconds. Requires: IsVirtual(id).
+std::int64_t ReadingNs(clockid_t id, base::SimTime now) noexcept;
+
+// The virtual time at which the clock shows `reading_ns`; never negative. A timed wait does not say
+// its clock in every call, so `GuessClock` tells wall from monotonic by magnitude.
+base::SimTime TimeOfReading(clockid_t id, std::int64_t reading_ns) noexcept;
+clockid_t GuessClock(std::int64_t reading_ns) noexcept;
+
+// A sleep of the calling thread; returns 0, or EINTR with what is left. Drivers wait until no other
+// rank can act before the end (so polling loops stay in step with their peers), others sleep for
+// real, shortly.
+int SleepFor(base::Duration duration, base::Duration* left) noexcept;
+
+// The end of a timed wait without an event: the clock reaches `target`, if this thread may move it.
+void WaitExpired(base::SimTime target, base::Duration length) noexcept;
+
+}  // namespace eidolon::shim::time
