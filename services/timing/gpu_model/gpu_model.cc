@@ -1,0 +1,228 @@
+#include "services/timing/gpu_model/gpu_model.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "services/base/text.h"
+#include "services/timing/gpu_model/quantity.h"
+
+namespace eidolon::timing::gpu_model {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using base::StrCat;
+
+constexpr std::size_t kTextMax = 64 * 1024;
+
+// One key of the file: its name and how its value enters the model.
+struct Field {
+  std::string key;
+  std::function<Result<void>(const YAML::Node&, GpuModel&)> read;
+};
+
+Result<std::string> Scalar(const YAML::Node& node) {
+  if (!node.IsScalar())
+    return base::Fail(ErrorCode::kInvalidArgument, "a single value is expected");
+  return node.Scalar();
+}
+
+Field Text(std::string key, std::string GpuModel::*member) {
+  return {std::move(key), [member](const YAML::Node& node, GpuModel& model) -> Result<void> {
+            auto text = Scalar(node);
+            if (!text) return std::unexpected(text.error());
+            if (text->empty() || text->size() > 128) {
+              return base::Fail(ErrorCode::kInvalidArgument, "1 to 128 characters are expected");
+            }
+            model.*member = *text;
+            return {};
+          }};
+}
+
+template <typename T>
+Field Number(std::string key, Dimension dimension, T GpuModel::*member, double min = 0) {
+  return {std::move(key),
+          [dimension, member, min](const YAML::Node& node, GpuModel& model) -> Result<void> {
+            auto text = Scalar(node);
+            if (!text) return std::unexpected(text.error());
+            const auto value = ParseQuantity(*text, dimension);
+            if (!value) return std::unexpected(value.error());
+            const double max = static_cast<double>(std::numeric_limits<T>::max());
+            if (*value < min || *value >= max) {
+              return base::Fail(ErrorCode::kInvalidArgument,
+                                StrCat("'", *text, "' is out of range, at least ", min));
+            }
+            model.*member = static_cast<T>(std::is_integral_v<T> ? std::round(*value) : *value);
+            return {};
+          }};
+}
+
+Field Time(std::string key, base::Duration GpuModel::*member) {
+  return {std::move(key), [member](const YAML::Node& node, GpuModel& model) -> Result<void> {
+            auto text = Scalar(node);
+            if (!text) return std::unexpected(text.error());
+            const auto value = ParseQuantity(*text, Dimension::kTime);
+            if (!value) return std::unexpected(value.error());
+            if (*value < 0 || *value > 1) {
+              return base::Fail(ErrorCode::kInvalidArgument,
+                                StrCat("'", *text, "' is not between 0 and 1 s"));
+            }
+            model.*member = base::Duration::FromSeconds(*value);
+            return {};
+          }};
+}
+
+Result<void> ReadCapability(const YAML::Node& node, GpuModel& model) {
+  auto text = Scalar(node);
+  if (!text) return std::unexpected(text.error());
+  const auto parts = base::Split(*text, '.');
+  const auto major = parts.size() == 2 ? base::ParseInteger(parts[0]) : std::nullopt;
+  const auto minor = parts.size() == 2 ? base::ParseInteger(parts[1]) : std::nullopt;
+  if (!major || !minor || *major < 7 || *major > 15 || *minor < 0 || *minor > 9) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("'", *text, "' is not a compute capability like 9.0"));
+  }
+  model.compute_major = static_cast<std::uint32_t>(*major);
+  model.compute_minor = static_cast<std::uint32_t>(*minor);
+  return {};
+}
+
+const std::vector<std::string>& TypeNames() {
+  static const std::vector<std::string> names = {"fp64", "fp64_tensor", "fp32", "tf32", "bf16",
+                                                 "fp16", "fp8",         "fp4",  "int8"};
+  return names;
+}
+
+Field Rates(std::string key, std::map<std::string, double> GpuModel::*member) {
+  return {std::move(key), [member](const YAML::Node& node, GpuModel& model) -> Result<void> {
+            if (!node.IsMap()) {
+              return base::Fail(ErrorCode::kInvalidArgument, "a map of type to rate is expected");
+            }
+            for (const auto& entry : node) {
+              const std::string type = entry.first.IsScalar() ? entry.first.Scalar() : "";
+              if (std::find(TypeNames().begin(), TypeNames().end(), type) == TypeNames().end()) {
+                return base::Fail(
+                    ErrorCode::kInvalidArgument,
+                    StrCat("unknown type '", type, "'; known are ", base::Join(TypeNames(), ", ")));
+              }
+              auto text = Scalar(entry.second);
+              if (!text) return base::Wrap(type, text.error());
+              const auto value = ParseQuantity(*text, Dimension::kFlops);
+              if (!value) return base::Wrap(type, value.error());
+              if (*value <= 0 || !(model.*member).emplace(type, *value).second) {
+                return base::Fail(ErrorCode::kInvalidArgument,
+                                  StrCat(type, ": one rate above zero is expected"));
+              }
+            }
+            return {};
+          }};
+}
+
+const std::vector<Field>& Fields() {
+  using D = Dimension;
+  using G = GpuModel;
+  static const std::vector<Field> fields = {
+      Text("name", &G::name),
+      Text("product_name", &G::product_name),
+      {"compute_capability", ReadCapability},
+      Number("multiprocessors", D::kCount, &G::multiprocessors, 1),
+      Number("boost_clock", D::kFrequency, &G::boost_clock_hz, 1e6),
+      Number("sustained_clock", D::kFrequency, &G::sustained_clock_hz, 1e6),
+      Number("memory_clock", D::kFrequency, &G::memory_clock_hz, 1e6),
+      Number("memory_bus", D::kBits, &G::memory_bus_bits, 1),
+      Number("memory", D::kBytes, &G::memory_bytes, 1e9),
+      Number("memory_bandwidth", D::kBytesPerSecond, &G::memory_bytes_per_second, 1e9),
+      Number("attained_memory_share", D::kCount, &G::attained_memory_share, 0.1),
+      Number("l2", D::kBytes, &G::l2_bytes, 1),
+      Number("copy_engines", D::kCount, &G::copy_engines, 1),
+      Number("max_threads_per_multiprocessor", D::kCount, &G::max_threads_per_multiprocessor, 1),
+      Number("max_blocks_per_multiprocessor", D::kCount, &G::max_blocks_per_multiprocessor, 1),
+      Number("registers_per_multiprocessor", D::kCount, &G::registers_per_multiprocessor, 1),
+      Number("shared_per_multiprocessor", D::kBytes, &G::shared_bytes_per_multiprocessor, 1),
+      Number("shared_per_block_optin", D::kBytes, &G::shared_bytes_per_block_optin, 1),
+      Number("nvlink_count", D::kCount, &G::nvlink_count),
+      Number("nvlink_generation", D::kCount, &G::nvlink_generation),
+      Number("nvlink_bandwidth", D::kBytesPerSecond, &G::nvlink_bytes_per_second),
+      Number("pcie_bandwidth", D::kBytesPerSecond, &G::pcie_bytes_per_second, 1e8),
+      Number("power_limit", D::kPower, &G::power_limit_watts, 1),
+      Number("context", D::kBytes, &G::context_bytes),
+      Time("launch_gap", &G::launch_gap),
+      Time("launch_latency", &G::launch_latency),
+      Time("kernel_floor", &G::kernel_floor),
+      Rates("peak_flops", &G::peak_flops),
+      Rates("sustained_flops", &G::sustained_flops),
+  };
+  return fields;
+}
+
+std::unexpected<base::Error> At(std::string_view file, const YAML::Mark& mark,
+                                std::string_view message) {
+  return base::Fail(ErrorCode::kInvalidArgument, StrCat(file, ":", mark.line + 1, ": ", message));
+}
+
+Result<void> ReadEntry(const YAML::Node& key, const YAML::Node& value, std::string_view file,
+                       std::vector<bool>& seen, GpuModel& model) {
+  const std::string name = key.IsScalar() ? key.Scalar() : "";
+  const auto& fields = Fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].key != name) continue;
+    if (seen[i]) return At(file, key.Mark(), StrCat("key '", name, "' stands twice"));
+    seen[i] = true;
+    if (auto done = fields[i].read(value, model); !done) {
+      return At(file, key.Mark(), StrCat(name, ": ", done.error().message));
+    }
+    return {};
+  }
+  std::vector<std::string> known;
+  for (const Field& field : fields) known.push_back(field.key);
+  const auto nearest = base::NearestName(name, known);
+  return At(file, key.Mark(),
+            StrCat("unknown key '", name, "'",
+                   nearest ? StrCat("; did you mean '", *nearest, "'?") : ""));
+}
+
+Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
+  if (!root.IsMap()) return At(file, root.Mark(), "a map of keys to values is expected");
+  GpuModel model;
+  std::vector<bool> seen(Fields().size(), false);
+  for (const auto& entry : root) {
+    auto done = ReadEntry(entry.first, entry.second, file, seen, model);
+    if (!done) return std::unexpected(done.error());
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i]) {
+      return base::Fail(ErrorCode::kInvalidArgument,
+                        StrCat(file, ": key '", Fields()[i].key, "' is missing"));
+    }
+  }
+  for (const char* type : {"fp32", "bf16"}) {
+    if (!model.peak_flops.contains(type)) {
+      return base::Fail(ErrorCode::kInvalidArgument,
+                        StrCat(file, ": peak_flops: type '", type, "' is missing"));
+    }
+  }
+  if (model.attained_memory_share > 1) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat(file, ": attained_memory_share: above 1"));
+  }
+  return model;
+}
+
+}  // namespace
+
+Result<GpuModel> ParseGpuModel(std::string_view text, std::string_view file) {
+  if (text.size() > kTextMax) {
+    return base::Fail(ErrorCode::kInvalidArgument, StrCat(file, ": larger than ", kTextMax, " B"));
+  }
+  try {
+    return Read(YAML::Load(std::string(text)), file);
+  } catch (const YAML::Exception& error) {
+    return At(file, error.mark.is_null() ? YAML::Mark{} : error.mark, error.msg);
+  }
+}
+
+}  // namespace eidolon::timing::gpu_model

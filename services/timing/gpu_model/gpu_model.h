@@ -1,0 +1,52 @@
+// What one GPU is: the facts an emulated device answers to queries and the rates the estimators
+// use. A model is a YAML file; reading is strict, so that a typing error is a message and not a
+// wrong prediction.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+
+namespace eidolon::timing::gpu_model {
+
+struct GpuModel {
+  std::string name;          // File and cluster name: "H100-SXM5-80GB".
+  std::string product_name;  // As NVML prints it.
+  std::uint32_t compute_major = 0;
+  std::uint32_t compute_minor = 0;
+  std::uint32_t multiprocessors = 0;
+  std::uint64_t boost_clock_hz = 0;
+  std::uint64_t sustained_clock_hz = 0;  // Under a long tensor-core load, within the power limit.
+  std::uint64_t memory_clock_hz = 0;
+  std::uint32_t memory_bus_bits = 0;
+  std::uint64_t memory_bytes = 0;  // As cudaGetDeviceProperties reports.
+  std::uint64_t memory_bytes_per_second = 0;
+  double attained_memory_share = 0;  // Best share of the bandwidth that large kernels reach.
+  std::uint64_t l2_bytes = 0;
+  std::uint32_t copy_engines = 0;
+  std::uint32_t max_threads_per_multiprocessor = 0;
+  std::uint32_t max_blocks_per_multiprocessor = 0;
+  std::uint32_t registers_per_multiprocessor = 0;
+  std::uint64_t shared_bytes_per_multiprocessor = 0;
+  std::uint64_t shared_bytes_per_block_optin = 0;
+  std::uint32_t nvlink_count = 0;
+  std::uint32_t nvlink_generation = 0;
+  std::uint64_t nvlink_bytes_per_second = 0;  // All links, one direction.
+  std::uint64_t pcie_bytes_per_second = 0;    // One direction, line rate.
+  std::uint32_t power_limit_watts = 0;
+  std::uint64_t context_bytes = 0;
+  base::Duration launch_gap;      // End of a kernel to the start of the next of its stream.
+  base::Duration launch_latency;  // Launch call to the start on an idle stream.
+  base::Duration kernel_floor;    // The shortest a kernel lasts.
+  std::map<std::string, double> peak_flops;       // Dense, operations per second, by type.
+  std::map<std::string, double> sustained_flops;  // Best sustained matrix product, by type.
+};
+
+// Parses one model file. `file` is only named in messages: "h100.yaml:12: ...".
+base::Result<GpuModel> ParseGpuModel(std::string_view text, std::string_view file);
+
+}  // namespace eidolon::timing::gpu_model

@@ -1,0 +1,87 @@
+#include "services/timing/gpu_model/gpu_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace eidolon::timing::gpu_model {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Text() {
+  std::ifstream in(EIDOLON_SOURCE_DIR "/services/timing/gpu_model/models/H100-SXM5-80GB.yaml");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The H100 file with `from` replaced by `to`, then the message of the error it gives.
+std::string MessageWhen(const std::string& from, const std::string& to) {
+  std::string text = Text();
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  const auto model = ParseGpuModel(text, "h100.yaml");
+  return model ? "no error" : model.error().message;
+}
+
+TEST(GpuModelTest, ReadsNumbersInBaseUnits) {
+  const auto model = ParseGpuModel(Text(), "h100.yaml");
+
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->product_name, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(model->compute_major, 9u);
+  EXPECT_EQ(model->multiprocessors, 132u);
+  EXPECT_EQ(model->boost_clock_hz, 1'980'000'000u);
+  EXPECT_EQ(model->memory_bytes, 85'024'112'640u);
+  EXPECT_EQ(model->memory_bytes_per_second, 3'350'000'000'000u);
+  EXPECT_EQ(model->l2_bytes, 50u << 20);
+  EXPECT_EQ(model->launch_gap, base::Duration::Microseconds(1));
+  EXPECT_DOUBLE_EQ(model->peak_flops.at("bf16"), 989.4e12);
+}
+
+TEST(GpuModelTest, NamesLineKeyAndNearestNameOfAnUnknownKey) {
+  const std::string message = MessageWhen("multiprocessors:", "multiprocesors:");
+
+  EXPECT_THAT(message, HasSubstr("h100.yaml:5: unknown key 'multiprocesors'"));
+  EXPECT_THAT(message, HasSubstr("did you mean 'multiprocessors'?"));
+}
+
+TEST(GpuModelTest, NamesAMissingKey) {
+  EXPECT_THAT(MessageWhen("l2: 50 MiB", "# none"), HasSubstr("key 'l2' is missing"));
+}
+
+TEST(GpuModelTest, NamesLineAndAllowedUnitsOfAWrongUnit) {
+  const std::string message = MessageWhen("3.35 TB/s", "3.35 GHz");
+
+  EXPECT_THAT(message, HasSubstr("h100.yaml:11: memory_bandwidth: '3.35 GHz' has the wrong unit"));
+  EXPECT_THAT(message, HasSubstr("GB/s, TB/s"));
+}
+
+TEST(GpuModelTest, RefusesBadValues) {
+  struct Row {
+    const char* from;
+    const char* to;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"multiprocessors: 132", "multiprocessors: many", "does not start with a number"},
+      {"multiprocessors: 132", "multiprocessors: 0", "out of range"},
+      {"multiprocessors: 132", "multiprocessors: [132]", "a single value is expected"},
+      {"compute_capability: 9.0", "compute_capability: nine", "not a compute capability"},
+      {"  bf16: 989.4", "  bf17: 989.4", "unknown type 'bf17'"},
+      {"name: H100", "boost_clock: 1 GHz\nname: H100", "stands twice"},
+      {"attained_memory_share: 0.90", "attained_memory_share: 1.5", "above 1"},
+      {"name: H100", "name: {H100", "h100.yaml:"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_THAT(MessageWhen(row.from, row.to), HasSubstr(row.message)) << row.to;
+  }
+}
+
+}  // namespace
+}  // namespace eidolon::timing::gpu_model
