@@ -1,0 +1,104 @@
+"""Runs the scenarios in e2e/scenarios and compares each with its golden result.
+
+    scenarios.py --build DIR --python DIR [--update] [NAME ...]
+
+A scenario is a folder with job.yaml (a SimulationJob; @DIRECTORY@ stands for a private copy of the folder),
+the user's unmodified script, and golden.json: what the fixed host model predicts, to the last digit.
+prepare.py, when present, makes small inputs (a tokenizer, a text) in that copy first.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from server import ROOT, Server, verdict
+
+SCENARIOS = ROOT / "e2e" / "scenarios"
+ASSUMED_LIMIT = 0.05
+
+
+def result_of(job):
+    """What must not change unnoticed."""
+    prediction = job["status"]["prediction"]
+    return {key: prediction.get(key) for key in
+            ("iterationSeconds", "breakdown", "memory", "coverage", "unsupportedCalls", "unknownReads")}
+
+
+def failures_of(name, job, golden):
+    condition = verdict(job)
+    if condition["type"] != "Complete":
+        yield f"ended as {condition['type']}: {condition.get('reason')}: {condition.get('message')}"
+        return
+    result = result_of(job)
+    if result["unsupportedCalls"]:
+        yield f"refused calls: {result['unsupportedCalls']}"
+    if result["coverage"]["assumed"] > ASSUMED_LIMIT:
+        yield f"assumed share {result['coverage']['assumed']:.3f} is above {ASSUMED_LIMIT}"
+    if golden is None:
+        yield "has no golden.json; run with --update"
+    elif result != golden:
+        for key in sorted(result):
+            if result[key] != golden.get(key):
+                yield f"{key}: golden {json.dumps(golden.get(key))}, now {json.dumps(result[key])}"
+
+
+def run(server, name, python, update):
+    source = SCENARIOS / name
+    with tempfile.TemporaryDirectory(prefix=f"{name}-") as copy:
+        directory = pathlib.Path(copy) / name
+        shutil.copytree(source, directory)
+        if (directory / "prepare.py").exists():
+            subprocess.run([f"{python}/bin/python", "prepare.py"], cwd=directory, check=True,
+                           capture_output=True)
+        document = (source / "job.yaml").read_text().replace("@DIRECTORY@", str(directory))
+        document = document.replace("@HOST_MODEL@", "fixed")
+        job = server.run(document, seconds=900)
+    path = source / "golden.json"
+    golden = json.loads(path.read_text()) if path.exists() else None
+    failures = list(failures_of(name, job, golden))
+    if update and verdict(job)["type"] == "Complete":
+        path.write_text(json.dumps(result_of(job), indent=1) + "\n")
+        failures = [f for f in failures if not f.startswith(("has no", *golden_keys(job)))]
+    return job, failures
+
+
+def golden_keys(job):
+    return tuple(f"{key}: " for key in result_of(job))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("names", nargs="*")
+    a = parser.parse_args()
+    names = a.names or sorted(p.parent.name for p in SCENARIOS.glob("*/job.yaml"))
+    failed = 0
+    with Server(a.build, a.python) as server:
+        for name in names:
+            started = time.monotonic()
+            try:
+                job, failures = run(server, name, a.python, a.update)
+            except Exception as error:  # One broken scenario must not hide the others.
+                job, failures = None, [f"{type(error).__name__}: {error}"]
+            seconds = time.monotonic() - started
+            prediction = (job or {}).get("status", {}).get("prediction") or {}
+            mean = (prediction.get("iterationSeconds") or {}).get("mean")
+            print(f"{'FAIL' if failures else 'ok  '} {name:24} {seconds:6.1f} s wall  "
+                  f"{mean if mean is not None else '-'} s predicted", flush=True)
+            for failure in failures:
+                print(f"     {failure}", flush=True)
+            if failures and job is not None:
+                print("     last lines: " + "\n       ".join(server.logs(job["metadata"]["name"]).splitlines()[-12:]))
+            failed += bool(failures)
+    print(f"scenarios: {len(names) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Drives Eidolon the way users do: starts `eidolon up`, talks REST, waits for jobs."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENDED = ("Complete", "Failed", "Interrupted")
+
+
+class Server:
+    """`eidolon up` in a data folder of its own; a context manager. Ports are chosen by the system."""
+
+    def __init__(self, build, python_environment, data=None, arguments=()):
+        self.build, self.python_environment = pathlib.Path(build), pathlib.Path(python_environment)
+        self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="eidolon-"))
+        self.arguments, self.process, self.address = list(arguments), None, None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        environment = dict(os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}",
+                           PYTHONDONTWRITEBYTECODE="1")
+        address_file = self.data / "address"
+        address_file.unlink(missing_ok=True)
+        self.log = open(self.data / "up.log", "ab")
+        self.process = subprocess.Popen(
+            [self.build / "bin" / "eidolon", "up", "--data-dir", self.data, "--listen", "127.0.0.1:0",
+             "--address-file", address_file, *self.arguments],
+            stdout=self.log, stderr=self.log, env=environment)
+        deadline = time.monotonic() + 30
+        while not (address_file.exists() and address_file.read_text().strip()):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("eidolon up did not start:\n" + (self.data / "up.log").read_text()[-4000:])
+            time.sleep(0.05)
+        self.address = address_file.read_text().strip()
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def request(self, method, path, body=None, kind="application/yaml"):
+        """(status, parsed JSON or text)"""
+        data = body.encode() if isinstance(body, str) else body
+        request = urllib.request.Request(f"http://{self.address}{path}", data=data, method=method,
+                                         headers={"Content-Type": kind} if data else {})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                status, text, what = answer.status, answer.read().decode(), answer.headers.get_content_type()
+        except urllib.error.HTTPError as error:
+            status, text, what = error.code, error.read().decode(), error.headers.get_content_type()
+        return status, json.loads(text) if what.endswith("json") and text else text
+
+    def jobs_path(self, name="", namespace="default"):
+        return f"/api/v1/namespaces/{namespace}/simulationjobs" + (f"/{name}" if name else "")
+
+    def submit(self, document):
+        status, answer = self.request("POST", self.jobs_path(), document)
+        if status != 201:
+            raise RuntimeError(f"creating the job was answered {status}: {answer}")
+        return answer["metadata"]["name"]
+
+    def get(self, name):
+        status, answer = self.request("GET", self.jobs_path(name))
+        if status != 200:
+            raise RuntimeError(f"job {name}: {status}: {answer}")
+        return answer
+
+    def logs(self, name):
+        return self.request("GET", self.jobs_path(name) + "/logs")[1]
+
+    def wait(self, name, seconds=600):
+        """The job once it has ended."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            job = self.get(name)
+            if verdict(job):
+                return job
+            time.sleep(0.1)
+        raise TimeoutError(f"job {name} did not end within {seconds} s:\n{self.logs(name)[-4000:]}")
+
+    def run(self, document, seconds=600):
+        name = self.submit(document)
+        return self.wait(name, seconds)
+
+
+def verdict(job):
+    """The condition that ended the job ("Complete", "Failed", "Interrupted"), or None."""
+    for condition in job.get("status", {}).get("conditions", []):
+        if condition["type"] in ENDED and condition["status"] in ("True", True):
+            return condition
+    return None
