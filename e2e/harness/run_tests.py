@@ -1,0 +1,137 @@
+"""Runs every check of the project, reports all failures, and ends with a line of counts.
+
+    run_tests.py [--quick] [--only PART[,PART]] [--list]
+
+Parts run in order; one that fails does not stop the others unless they stand on it. Output of a part goes to
+build/test-logs/<part>.log and its end is printed when it fails. --quick leaves out sanitizers and fuzzers.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOGS = ROOT / "build" / "test-logs"
+CORES = str(os.cpu_count() or 2)
+
+
+class Part:
+    def __init__(self, name, command, needs=(), minutes=20, slow=False):
+        self.name, self.command, self.needs = name, command, needs
+        self.minutes, self.slow = minutes, slow
+
+
+def parts(python):
+    release = ROOT / "build" / "release"
+    ctest = ["ctest", "--output-on-failure", "--timeout", "300", "-j", CORES]
+    harness = [f"{python}/bin/python", "-B"]
+
+    def sanitized(preset):
+        return [Part(f"build-{preset}", ["e2e/build", preset], minutes=40, slow=True),
+                Part(f"test-{preset}", [*ctest, "--test-dir", f"build/{preset}", "-L", "unit"],
+                     needs=(f"build-{preset}",), minutes=20, slow=True)]
+
+    return [
+        Part("format", ["e2e/checks/format.sh"]),
+        Part("layers", [sys.executable, "e2e/checks/layers.py"]),
+        Part("tidy", [sys.executable, "e2e/checks/tidy.py"]),
+        Part("apigen", ["shim/api/apigen", "--verify"]),
+        Part("build-release", ["e2e/build", "release"], minutes=45),
+        Part("headers", ["e2e/build", "release", "all_verify_interface_header_sets"],
+             needs=("build-release",), minutes=15),
+        Part("test-release", [*ctest, "--test-dir", "build/release", "-L", "unit|shim"],
+             needs=("build-release",)),
+        Part("behaviour", [*harness, "e2e/harness/behaviour.py", "--build", str(release),
+                           "--python", python], needs=("build-release",), minutes=20),
+        Part("scenarios", [*harness, "e2e/harness/scenarios.py", "--build", str(release),
+                           "--python", python], needs=("build-release",), minutes=30),
+        *sanitized("asan"),
+        *sanitized("tsan"),
+        Part("build-fuzz", ["e2e/build", "fuzz"], minutes=30, slow=True),
+        Part("fuzz", [*ctest, "--test-dir", "build/fuzz", "-L", "fuzz"], needs=("build-fuzz",), slow=True),
+    ]
+
+
+def counts_in(text):
+    """(passed, failed) that a part's own runner printed last; None when it printed none."""
+    ctest = re.findall(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)", text)
+    if ctest:
+        failed, total = int(ctest[-1][1]), int(ctest[-1][2])
+        return total - failed, failed
+    plain = re.findall(r"(\d+) passed, (\d+) failed", text)
+    return (int(plain[-1][0]), int(plain[-1][1])) if plain else None
+
+
+def run(part, environment):
+    log = LOGS / f"{part.name}.log"
+    started = time.monotonic()
+    with open(log, "wb") as out:
+        process = subprocess.Popen(part.command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT,
+                                   stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+        try:
+            status = process.wait(part.minutes * 60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            status = f"no end within {part.minutes} minutes"
+    text = log.read_text(errors="replace")
+    passed, failed = counts_in(text) or ((1, 0) if status == 0 else (0, 1))
+    if status != 0 and failed == 0:
+        failed = 1
+    verdict = "ok  " if failed == 0 else "FAIL"
+    print(f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {time.monotonic() - started:7.0f} s",
+          flush=True)
+    if failed:
+        print(f"     {' '.join(map(str, part.command))}  (status {status}); the end of {log.relative_to(ROOT)}:")
+        print("\n".join("     | " + line for line in text.splitlines()[-60:]), flush=True)
+    elif part.name in ("scenarios", "behaviour"):
+        print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true")
+    a = parser.parse_args()
+    all_parts = parts(a.python)
+    if a.list:
+        print("\n".join(part.name for part in all_parts))
+        return 0
+    only = [name for name in a.only.split(",") if name]
+    unknown = set(only) - {part.name for part in all_parts}
+    if unknown:
+        sys.exit(f"run_tests: no part is called {', '.join(sorted(unknown))}; see --list")
+    LOGS.mkdir(parents=True, exist_ok=True)
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    total_passed = total_failed = total_skipped = 0
+    broken = set()
+    for part in all_parts:
+        if only and part.name not in only:
+            continue
+        if a.quick and part.slow:
+            print(f"skip {part.name:16} --quick")
+            total_skipped += 1
+            continue
+        missing = [name for name in part.needs if name in broken]
+        if missing:
+            print(f"FAIL {part.name:16} not run: {', '.join(missing)} failed")
+            broken.add(part.name)
+            total_failed += 1
+            continue
+        passed, failed = run(part, environment)
+        total_passed += passed
+        total_failed += failed
+        if failed:
+            broken.add(part.name)
+    print(f"{total_passed} passed, {total_failed} failed, {total_skipped} skipped")
+    return 1 if total_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
