@@ -11,7 +11,7 @@
 namespace eidolon::ring {
 
 enum class RecordKind : std::uint16_t {
-  kPad = 0,
+  kPad = 0,  // May be only 8 bytes long, without the clock.
   // Definitions. They cost the program nothing.
   kDefineWork,     // DefineWork + work definition (work.h).
   kStreamCreate,   // StreamRecord.

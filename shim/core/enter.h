@@ -1,6 +1,6 @@
-// Enter: the one door between a program's call and our handlers. It checks teardown and re-entry, charges
-// the call to the rank clock by its class, counts it, stops exceptions, and turns failures into the
-// vendor's codes. Rejected: the answer of a call that we refuse on purpose.
+// Enter: the one door between a program's call and our handlers. It checks teardown and re-entry,
+// charges the call to the rank clock by its class, counts it, stops exceptions, and turns failures
+// into the vendor's codes. Rejected: the answer of a call that we refuse on purpose.
 //
 // Exported functions come from generated rows (shim/api); nobody calls these by hand except
 // exports.cc of a library folder.
@@ -13,8 +13,8 @@
 
 namespace eidolon::shim::core {
 
-// Runs `body` as the answer of the exported function `name`. `failure` is what the caller gets when an
-// exception escapes or the process is being torn down.
+// Runs `body` as the answer of the exported function `name`. `failure` is what the caller gets when
+// an exception escapes or the process is being torn down.
 template <typename Return, typename Body>
 Return Enter(const char* name, ring::CallClass call_class, Return failure, Body&& body) noexcept {
   const CallScope scope(name, call_class);
@@ -27,7 +27,8 @@ Return Enter(const char* name, ring::CallClass call_class, Return failure, Body&
   }
 }
 
-// Counts the refusal, tells the agent once per name, and in strict mode ends the process with a message.
+// Counts the refusal, tells the agent once per name, and in strict mode ends the process with a
+// message.
 template <typename Return>
 Return Rejected(const char* name, Return not_supported) noexcept {
   CountRefusal(name);

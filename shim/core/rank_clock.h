@@ -1,8 +1,9 @@
 // The rank clock: virtual time of this process. Grows only; published in Cursors::clock_ps.
 //
-// Two host models (architecture.md section 3). fixed: each exported call adds its class's cost, whatever
-// thread makes it. measured: a thread adds its own CPU time since its last call, times speed_ratio, minus
-// time spent in the shim; a thread that waited since then first takes max(own, process).
+// Two host models (architecture.md section 3). fixed: each exported call adds its class's cost,
+// whatever thread makes it. measured: a thread adds its own CPU time since its last call, times
+// speed_ratio, minus time spent in the shim; a thread that waited since then first takes max(own,
+// process). Only drivers (thread_role.h) move the clock.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,38 @@
 
 namespace eidolon::shim::core {
 
-// Charges the calling thread for one call of a class, and returns the clock after it. Called by CallScope.
+// Charges the calling thread for one call of a class, and returns the clock after it. Called by
+// CallScope.
 base::SimTime ChargeCall(ring::CallClass call_class) noexcept;
+// The call is over: what follows is the program's own time again. Called by CallScope.
+void EndCall() noexcept;
 
-// The calling thread's view of virtual time, without charging a call: for clock reads. In the measured
-// model this includes CPU time since the last call.
+// The calling thread's view of virtual time, without charging a call: for clock reads. In the
+// measured model this includes CPU time since the last call.
 base::SimTime Now() noexcept;
 
 // Raises the clock to `time` if it is later (a wait ended, a sleep passed).
 void AdvanceTo(base::SimTime time) noexcept;
+// Moves the clock on: a poll that found nothing takes time too.
+void AdvanceBy(base::Duration duration) noexcept;
 
-// The calling thread waited in the operating system (condition variable, join, socket): its next charge
-// starts from max(own, process).
+// The calling thread waited in the operating system (condition variable, join, socket): its next
+// charge starts from max(own, process).
 void NoteWaited() noexcept;
+// The calling thread slept inside the shim: that real time is nobody's CPU time.
+void NoteSleptInShim() noexcept;
+
+// Where the clock lives and how host work moves it. Called once, by the session.
+struct ClockSource {
+  ring::Cursors* cursors = nullptr;
+  ring::ServerPage* page = nullptr;
+  ring::HostModel model = ring::HostModel::kFixed;
+  ring::HostCosts costs{};
+  double speed_ratio = 1.0;
+  std::uint64_t start_ps = 0;
+};
+void StartClock(const ClockSource& source) noexcept;
+// A fork has no clock of its own: it reads the job's.
+void DetachClock() noexcept;
 
 }  // namespace eidolon::shim::core

@@ -1,8 +1,9 @@
-// The process's conversation with the agent of its emulated server: connection, shared segment, ring.
+// The process's conversation with the agent of its emulated server: connection, shared segment,
+// ring.
 //
-// Nothing happens before the first GPU call: constructors are trivial, because LD_PRELOAD brings the shim
-// into every child (compilers, shells) too. A process without EIDOLON_RUN_DIR has no session: GPU calls
-// then answer "no device", and everything else behaves as without the shim.
+// Nothing happens before the first GPU call: constructors are trivial, because LD_PRELOAD brings
+// the shim into every child (compilers, shells) too. A process without EIDOLON_RUN_DIR has no
+// session: GPU calls then answer "no device", and everything else behaves as without the shim.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,12 @@
 
 namespace eidolon::shim::core {
 
-// One per process, never destroyed (threads may outlive main). All methods are thread safe and noexcept.
+// One per process, never destroyed (threads may outlive main). All methods are thread safe and
+// noexcept.
 class Session {
  public:
-  // The session, connecting on the first call; nullptr when there is no agent, the agent refused, the
-  // process is a fork of one that had a session, or the process is being torn down.
+  // The session, connecting on the first call; nullptr when there is no agent, the agent refused,
+  // the process is a fork of one that had a session, or the process is being torn down.
   static Session* Get() noexcept;
   // The session if one exists already; never connects. For time and exit paths.
   static Session* Existing() noexcept;
@@ -27,16 +29,19 @@ class Session {
   // Requires: 0 <= device < device_count().
   const ring::DeviceProperties& device(int device) const noexcept;
   const ring::SegmentHeader& header() const noexcept;
+  // False once the agent was seen to be gone: records are dropped, questions answered kJobEnding.
+  bool agent_alive() const noexcept;
 
   // Appends one record and its tail parts (concatenated), padded to 8 bytes. Fills header.bytes and
-  // header.host_clock_ps (the rank clock); the caller has set header.kind and header.device. Blocks while
-  // the ring is full. Requires: total size <= ring::kMaxRecordBytes.
+  // header.host_clock_ps (the rank clock); the caller has set header.kind and header.device. Blocks
+  // while the ring is full. Requires: total size <= ring::kMaxRecordBytes.
   void Append(ring::RecordHeader* record, std::size_t record_bytes,
               std::span<const std::span<const std::byte>> tail = {}) noexcept;
 
-  // Appends a question and waits for its answer. `slot_field` is where the record keeps its slot number.
-  // Moves the rank clock to at least value_ps when the reply is a completion time (`advance_clock`).
-  // payload, when given, receives up to its size of the reply's payload.
+  // Appends a question and waits for its answer. `slot_field` is where the record keeps its slot
+  // number. Moves the rank clock to at least value_ps when the reply is a completion time
+  // (`advance_clock`) and the thread is a driver. payload, when given, receives up to its size of
+  // the reply's payload.
   struct Answer {
     ring::ReplyStatus status = ring::ReplyStatus::kJobEnding;
     std::uint64_t value_ps = 0;
@@ -46,13 +51,26 @@ class Session {
   Answer Ask(ring::RecordHeader* record, std::size_t record_bytes, std::uint32_t* slot_field,
              bool advance_clock, std::span<std::byte> payload = {}) noexcept;
 
-  // The identifier of a work definition (ring/work.h), defining it in the ring when it is new.
-  // Requires: definition is a whole WorkHeader with tail.
+  // The identifier of a work definition (ring/work.h), defining it in the ring when it is new; 0
+  // when it is too large for a record. Requires: definition is a whole WorkHeader with tail.
   std::uint32_t InternWork(std::span<const std::byte> definition) noexcept;
 
   // Fresh identifiers, unique in the process, starting at 1.
   std::uint32_t NewId() noexcept;
+
+ private:
+  Session() = default;
+  static Session* Connect() noexcept;
 };
+
+// The process is ending: from now on Get() and Existing() are nullptr and exported calls are
+// refused.
+void BeginTearDown() noexcept;
+bool IsTearingDown() noexcept;
+
+// Counts records of work that the calling thread appended: tells a poll loop from a program that
+// works between two queries.
+std::uint64_t ThreadWorkCount() noexcept;
 
 // Shorthands for the common record shapes.
 template <typename Record>

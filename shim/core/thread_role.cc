@@ -22,9 +22,12 @@ State FirstGuess() noexcept {
 ThreadRole CurrentRole() noexcept {
   if (state == State::kUnknown) state = FirstGuess();
   switch (state) {
-    case State::kDriver: return ThreadRole::kDriver;
-    case State::kWatchdog: return ThreadRole::kWatchdog;
-    default: return ThreadRole::kHelper;
+    case State::kDriver:
+      return ThreadRole::kDriver;
+    case State::kWatchdog:
+      return ThreadRole::kWatchdog;
+    default:
+      return ThreadRole::kHelper;
   }
 }
 

@@ -1,0 +1,80 @@
+#include "shim/core/call.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "shim/core/enter.h"
+#include "shim/core/fake_agent.h"
+#include "shim/core/rank_clock.h"
+#include "shim/core/session.h"
+
+namespace eidolon::shim::core {
+namespace {
+
+using ring::CallClass;
+
+class CallTest : public ::testing::Test {
+ protected:
+  CallTest() : agent_(FakeAgent::Start()) {
+    EXPECT_NE(Session::Get(), nullptr);
+    agent_.Reset();
+  }
+  FakeAgent& agent_;
+};
+
+TEST_F(CallTest, EachCallCostsItsClassInTheFixedModel) {
+  const auto before = Now();
+  const int answer = Enter("cudaThing", CallClass::kLaunch, -1, [] { return 5; });
+
+  EXPECT_EQ(answer, 5);
+  EXPECT_EQ((Now() - before).ps, 1'000'000);
+}
+
+TEST_F(CallTest, NestedCallsAreChargedOnce) {
+  const auto before = Now();
+  Enter("outer", CallClass::kLaunch, -1,
+        [] { return Enter("inner", CallClass::kLaunch, -1, [] { return 0; }); });
+
+  EXPECT_EQ((Now() - before).ps, 1'000'000);
+}
+
+TEST_F(CallTest, ThreadsThatIssueNothingDoNotMoveTheClock) {
+  const auto before = Now();
+  std::thread([] { Enter("poll", CallClass::kSynchronize, -1, [] { return 0; }); }).join();
+
+  EXPECT_EQ((Now() - before).ps, 0);
+}
+
+TEST_F(CallTest, TheFloorOfTheAgentIsRespectedAtTheNextCall) {
+  const std::uint64_t floor = static_cast<std::uint64_t>(Now().ps) + 9'000'000;
+  agent_.cursors().floor_ps.value.store(floor);
+  Enter("x", CallClass::kQuery, -1, [] { return 0; });
+
+  EXPECT_EQ(Now().ps, static_cast<std::int64_t>(floor) + 1'000'000);
+}
+
+TEST_F(CallTest, TheJobClockFollowsTheLargestRankClock) {
+  AdvanceTo(Now() + base::Duration::Milliseconds(1));
+
+  EXPECT_EQ(agent_.page().job_clock_ps.load(), agent_.cursors().clock_ps.value.load());
+}
+
+TEST_F(CallTest, AnEscapingExceptionBecomesTheFailureCode) {
+  const int answer =
+      Enter("bad", CallClass::kQuery, 999, []() -> int { throw std::runtime_error("no"); });
+
+  EXPECT_EQ(answer, 999);
+}
+
+TEST_F(CallTest, ARefusedCallIsReportedOncePerName) {
+  EXPECT_EQ(Rejected("cudaOddCall", 801), 801);
+  EXPECT_EQ(Rejected("cudaOddCall", 801), 801);
+  EXPECT_EQ(Rejected("cudaOtherCall", 801), 801);
+
+  EXPECT_EQ(agent_.RecordsOf(ring::RecordKind::kRefusedCall).size(), 2u);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::core

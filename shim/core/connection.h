@@ -1,0 +1,20 @@
+// The handshake with the agent: Hello, Welcome, and the shared segment that comes with it.
+#pragma once
+
+#include <string>
+
+#include "services/ring/layout.h"
+
+namespace eidolon::shim::core {
+
+// What a successful handshake gives; the segment and the socket stay for the life of the process.
+struct Connection {
+  void* segment = nullptr;  // nullptr: failed, and `reason` says why.
+  ring::ServerPage* page = nullptr;
+  int socket = -1;
+  std::string reason;  // Empty when there simply is no agent (not in a job).
+};
+
+Connection ConnectToAgent();
+
+}  // namespace eidolon::shim::core

@@ -1,0 +1,182 @@
+#include "shim/core/rank_clock.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "shim/core/server_page.h"
+#include "shim/core/system.h"
+#include "shim/core/thread_role.h"
+
+namespace eidolon::shim::core {
+namespace {
+
+// A gap shorter than this is taken from the tick counter; a longer one may hold a pause by the
+// operating system, so the thread's CPU time is read.
+constexpr std::uint64_t kShortGapNs = 20'000;
+constexpr std::int64_t kCalibrationNs = 500'000;
+// The job's clock is shared by all ranks of the server; small steps are not worth the cache line.
+constexpr std::uint64_t kPublishStepPs = 20'000'000;
+
+constinit ClockSource source{};
+constinit std::atomic<bool> started{false};
+constinit double ps_per_tick = 0;
+constinit std::uint64_t short_gap_ticks = 0;
+constinit std::atomic<std::uint64_t> published_ps{0};
+
+struct ThreadClock {
+  std::uint64_t last_ticks;    // End of the last call, or begin of the one in progress; 0: none.
+  std::int64_t cpu_ns;         // Thread CPU time at the last reading.
+  std::uint64_t accounted_ps;  // Already charged, or spent in the shim, since that reading.
+  std::uint64_t own_ps;
+  bool waited;
+  bool slept;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadClock thread_clock{};
+
+std::uint64_t TicksToPs(std::uint64_t ticks) {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * ps_per_tick);
+}
+
+void RaiseTo(std::atomic<std::uint64_t>& value, std::uint64_t at_least) {
+  std::uint64_t seen = value.load(std::memory_order_relaxed);
+  while (seen < at_least &&
+         !value.compare_exchange_weak(seen, at_least, std::memory_order_acq_rel)) {
+  }
+}
+
+void PublishJobClock(std::uint64_t clock_ps, std::uint64_t step_ps) {
+  const std::uint64_t last = published_ps.load(std::memory_order_relaxed);
+  if (clock_ps < last + step_ps) return;
+  published_ps.store(clock_ps, std::memory_order_relaxed);
+  RaiseTo(source.page->job_clock_ps, clock_ps);
+}
+
+std::atomic<std::uint64_t>& ProcessClock() { return source.cursors->clock_ps.value; }
+
+void CalibrateTicks() {
+  const std::int64_t begin_ns = MonotonicNs();
+  const std::uint64_t begin = ReadTicks();
+  std::int64_t now_ns;
+  do {
+    now_ns = MonotonicNs();
+  } while (now_ns - begin_ns < kCalibrationNs);
+  const std::uint64_t ticks = ReadTicks() - begin;
+  ps_per_tick = static_cast<double>(now_ns - begin_ns) * 1000.0 / static_cast<double>(ticks);
+  short_gap_ticks = static_cast<std::uint64_t>(kShortGapNs * 1000 / ps_per_tick);
+}
+
+// CPU picoseconds of the calling thread since its last call or clock read.
+std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) {
+  const std::uint64_t gap = ticks - clock.last_ticks;
+  if (gap < short_gap_ticks) {
+    const std::uint64_t ps = TicksToPs(gap);
+    clock.accounted_ps += ps;
+    return ps;
+  }
+  const std::int64_t cpu_ns = ThreadCpuNs();
+  const auto used_ps = static_cast<std::uint64_t>(cpu_ns - clock.cpu_ns) * 1000;
+  clock.cpu_ns = cpu_ns;
+  const std::uint64_t accounted = std::exchange(clock.accounted_ps, 0);
+  return used_ps > accounted ? std::min(used_ps - accounted, TicksToPs(gap)) : 0;
+}
+
+// Brings the measured clock of the calling thread up to `ticks`.
+void Measure(ThreadClock& clock, std::uint64_t ticks) {
+  if (clock.last_ticks == 0) {
+    clock.cpu_ns = ThreadCpuNs();
+    clock.own_ps = ProcessClock().load(std::memory_order_relaxed);
+    clock.last_ticks = ticks;
+    return;
+  }
+  if (clock.waited) {
+    clock.own_ps = std::max(clock.own_ps, ProcessClock().load(std::memory_order_acquire));
+    clock.waited = false;
+  }
+  const std::uint64_t work = TakeOwnWork(clock, ticks);
+  clock.own_ps += static_cast<std::uint64_t>(static_cast<double>(work) * source.speed_ratio);
+  clock.last_ticks = ticks;
+  RaiseTo(ProcessClock(), clock.own_ps);
+}
+
+}  // namespace
+
+void StartClock(const ClockSource& where) noexcept {
+  source = where;
+  RaiseTo(ProcessClock(), where.start_ps);
+  if (where.model == ring::HostModel::kMeasured) CalibrateTicks();
+  started.store(true, std::memory_order_release);
+}
+
+void DetachClock() noexcept { started.store(false, std::memory_order_relaxed); }
+
+base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
+  if (!started.load(std::memory_order_acquire)) return {};
+  std::atomic<std::uint64_t>& clock = ProcessClock();
+  if (CurrentRole() != ThreadRole::kDriver) {
+    return {static_cast<std::int64_t>(clock.load(std::memory_order_acquire))};
+  }
+  const std::uint64_t floor = source.cursors->floor_ps.value.load(std::memory_order_relaxed);
+  if (clock.load(std::memory_order_relaxed) < floor) RaiseTo(clock, floor);
+  std::uint64_t now;
+  if (source.model == ring::HostModel::kFixed) {
+    const std::uint64_t cost = source.costs.ps[static_cast<int>(call_class)];
+    now = clock.fetch_add(cost, std::memory_order_acq_rel) + cost;
+  } else {
+    ThreadClock& own = thread_clock;
+    Measure(own, ReadTicks());
+    now = clock.load(std::memory_order_relaxed);
+  }
+  PublishJobClock(now, kPublishStepPs);
+  return {static_cast<std::int64_t>(now)};
+}
+
+void EndCall() noexcept {
+  if (source.model != ring::HostModel::kMeasured) return;
+  if (!started.load(std::memory_order_relaxed)) return;
+  ThreadClock& own = thread_clock;
+  if (own.last_ticks == 0) return;
+  const std::uint64_t ticks = ReadTicks();
+  if (own.slept) {
+    own.slept = false;
+    own.cpu_ns = ThreadCpuNs();
+    own.accounted_ps = 0;
+  } else if (ticks > own.last_ticks) {
+    own.accounted_ps += TicksToPs(ticks - own.last_ticks);
+  }
+  own.last_ticks = ticks;
+}
+
+base::SimTime Now() noexcept {
+  if (!started.load(std::memory_order_acquire)) {
+    const ring::ServerPage* page = MappedServerPage();
+    if (page == nullptr) return {};
+    return {static_cast<std::int64_t>(page->job_clock_ps.load(std::memory_order_acquire))};
+  }
+  if (source.model == ring::HostModel::kMeasured && CurrentRole() == ThreadRole::kDriver) {
+    Measure(thread_clock, ReadTicks());
+  }
+  return {static_cast<std::int64_t>(ProcessClock().load(std::memory_order_acquire))};
+}
+
+void AdvanceTo(base::SimTime time) noexcept {
+  if (!started.load(std::memory_order_acquire)) return;
+  const auto target = static_cast<std::uint64_t>(std::max<std::int64_t>(time.ps, 0));
+  RaiseTo(ProcessClock(), target);
+  thread_clock.own_ps = std::max(thread_clock.own_ps, target);
+  PublishJobClock(target, 1);
+}
+
+void AdvanceBy(base::Duration duration) noexcept {
+  if (!started.load(std::memory_order_acquire)) return;
+  const auto step = static_cast<std::uint64_t>(std::max<std::int64_t>(duration.ps, 0));
+  const std::uint64_t now = ProcessClock().fetch_add(step, std::memory_order_acq_rel) + step;
+  thread_clock.own_ps = std::max(thread_clock.own_ps, now);
+  PublishJobClock(now, kPublishStepPs);
+}
+
+void NoteWaited() noexcept { thread_clock.waited = true; }
+
+void NoteSleptInShim() noexcept { thread_clock.slept = true; }
+
+}  // namespace eidolon::shim::core

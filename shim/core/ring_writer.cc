@@ -1,0 +1,117 @@
+#include "shim/core/ring_writer.h"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <mutex>
+
+#include "services/base/check.h"
+#include "shim/core/system.h"
+
+namespace eidolon::shim::core {
+namespace {
+
+constexpr std::int64_t kLookAfterNs =
+    50'000'000;  // How often a blocked writer looks for the agent.
+constexpr std::uint64_t kQuarter = ring::kRingBytes / 4;
+constexpr std::uint64_t kRingAgainBytes = ring::kRingBytes / 32;
+
+std::size_t RoundUp8(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
+
+// The futex word of read_position: its low half.
+const std::atomic<std::uint32_t>* LowWord(const std::atomic<std::uint64_t>& value) {
+  static_assert(std::endian::native == std::endian::little);
+  return reinterpret_cast<const std::atomic<std::uint32_t>*>(&value);
+}
+
+}  // namespace
+
+void RingWriter::Start(void* segment, ring::ServerPage* page, int socket) noexcept {
+  ring_ = ring::RingOf(segment);
+  cursors_ = ring::CursorsOf(segment);
+  page_ = page;
+  socket_ = socket;
+  write_ = cursors_->write_position.value.load(std::memory_order_acquire);
+  read_seen_ = cursors_->read_position.value.load(std::memory_order_acquire);
+}
+
+bool RingWriter::CheckAgent() noexcept {
+  if (!agent_gone() && HasHungUp(socket_)) agent_gone_.store(true, std::memory_order_relaxed);
+  return !agent_gone();
+}
+
+void RingWriter::RingDoorbell() noexcept {
+  page_->doorbell.fetch_add(1, std::memory_order_seq_cst);
+  if (page_->agent_sleeps.load(std::memory_order_seq_cst) != 0) {
+    FutexWake(&page_->doorbell, std::numeric_limits<int>::max());
+  }
+}
+
+bool RingWriter::WaitForSpace(std::uint64_t end) noexcept {
+  while (true) {
+    cursors_->writer_waits.store(1, std::memory_order_seq_cst);
+    read_seen_ = cursors_->read_position.value.load(std::memory_order_seq_cst);
+    if (end - read_seen_ <= ring::kRingBytes) break;
+    RingDoorbell();
+    FutexWait(LowWord(cursors_->read_position.value), static_cast<std::uint32_t>(read_seen_),
+              kLookAfterNs);
+    read_seen_ = cursors_->read_position.value.load(std::memory_order_acquire);
+    if (end - read_seen_ <= ring::kRingBytes) break;
+    if (!CheckAgent()) return false;
+  }
+  cursors_->writer_waits.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+bool RingWriter::Reserve(std::size_t bytes, std::uint64_t* position) noexcept {
+  const std::size_t offset = write_ % ring::kRingBytes;
+  const std::size_t contiguous = ring::kRingBytes - offset;
+  const std::size_t needed = bytes <= contiguous ? bytes : contiguous + bytes;
+  if (write_ + needed - read_seen_ > ring::kRingBytes && !WaitForSpace(write_ + needed)) {
+    return false;
+  }
+  if (bytes > contiguous) {
+    // The rest may be only 8 bytes: size and kind then stand without the clock.
+    ring::RecordHeader pad{static_cast<std::uint32_t>(contiguous), ring::RecordKind::kPad, 0, 0};
+    std::memcpy(ring_ + offset, &pad, contiguous < sizeof(pad) ? contiguous : sizeof(pad));
+    write_ += contiguous;
+  }
+  *position = write_;
+  return true;
+}
+
+bool RingWriter::Append(ring::RecordHeader* record, std::size_t record_bytes,
+                        std::span<const std::span<const std::byte>> tail) noexcept {
+  std::size_t unpadded = record_bytes;
+  for (const auto& part : tail) unpadded += part.size();
+  const std::size_t bytes = RoundUp8(unpadded);
+  CHECK(bytes <= ring::kMaxRecordBytes);
+  record->bytes = static_cast<std::uint32_t>(bytes);
+
+  const std::lock_guard guard(lock_);
+  std::uint64_t position;
+  if (agent_gone() || !Reserve(bytes, &position)) return false;
+  record->host_clock_ps = cursors_->clock_ps.value.load(std::memory_order_relaxed);
+  char* at = ring_ + position % ring::kRingBytes;
+  std::memcpy(at, record, record_bytes);
+  at += record_bytes;
+  for (const auto& part : tail) {
+    if (part.empty()) continue;
+    std::memcpy(at, part.data(), part.size());
+    at += part.size();
+  }
+  std::memset(at, 0, bytes - unpadded);
+  write_ = position + bytes;
+  cursors_->write_position.value.store(write_, std::memory_order_release);
+
+  if (write_ - read_seen_ > kQuarter) {
+    read_seen_ = cursors_->read_position.value.load(std::memory_order_acquire);
+    if (write_ - read_seen_ > kQuarter && write_ - rung_at_ > kRingAgainBytes) {
+      rung_at_ = write_;
+      RingDoorbell();
+    }
+  }
+  return true;
+}
+
+}  // namespace eidolon::shim::core

@@ -1,0 +1,182 @@
+#include "shim/core/session.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "services/base/hash.h"
+#include "services/base/text.h"
+#include "shim/core/connection.h"
+#include "shim/core/rank_clock.h"
+#include "shim/core/reply_slots.h"
+#include "shim/core/ring_writer.h"
+#include "shim/core/spin_lock.h"
+#include "shim/core/system.h"
+#include "shim/core/thread_role.h"
+#include "shim/core/work_table.h"
+
+namespace eidolon::shim::core {
+namespace {
+
+constexpr std::int64_t kLookAfterNs =
+    50'000'000;  // How often a waiting thread looks for the agent.
+
+enum class Phase : int { kUnknown, kNone, kOpen };
+
+// Everything the session knows. Made on the first GPU call and never destroyed.
+struct State {
+  Connection connection;
+  RingWriter writer;
+  SpinLock works_lock;  // Guards works; held while a new definition enters the ring.
+  WorkTable works;
+  std::atomic<std::uint32_t> next_id{1};
+};
+
+constinit std::atomic<Phase> phase{Phase::kUnknown};
+constinit std::mutex connecting;  // Guards the change from kUnknown.
+constinit std::atomic<bool> tearing_down{false};
+alignas(State) constinit std::byte state_storage[sizeof(State)]{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint64_t thread_work = 0;
+
+State& GetState() { return *std::launder(reinterpret_cast<State*>(state_storage)); }
+// The object has no members: its address only tells that there is one.
+constinit std::byte session_storage[sizeof(Session)]{};
+Session* TheSession() { return reinterpret_cast<Session*>(session_storage); }
+
+void ForgetSessionInFork() {
+  phase.store(Phase::kNone, std::memory_order_relaxed);
+  DetachClock();
+}
+
+bool IsWork(ring::RecordKind kind) {
+  using enum ring::RecordKind;
+  return kind == kLaunch || kind == kGraphLaunch || kind == kCommunication ||
+         kind == kEventRecord || kind == kStreamWaitEvent || kind == kHostCallback;
+}
+
+}  // namespace
+
+Session* Session::Connect() noexcept {
+  const std::lock_guard guard(connecting);
+  if (phase.load(std::memory_order_acquire) != Phase::kUnknown) return Existing();
+  try {
+    auto* state = new (state_storage) State;
+    state->connection = ConnectToAgent();
+    const Connection& connection = state->connection;
+    if (connection.segment == nullptr) {
+      if (!connection.reason.empty()) {
+        WriteToStderr(base::StrCat("eidolon: no emulated GPU: ", connection.reason, "\n").c_str());
+      }
+      phase.store(Phase::kNone, std::memory_order_release);
+      return nullptr;
+    }
+    state->writer.Start(connection.segment, connection.page, connection.socket);
+    const ring::SegmentHeader& header = *ring::HeaderOf(connection.segment);
+    StartClock({.cursors = ring::CursorsOf(connection.segment),
+                .page = connection.page,
+                .model = header.host_model,
+                .costs = header.host_costs,
+                .speed_ratio = header.speed_ratio,
+                .start_ps = header.start_clock_ps});
+    pthread_atfork(nullptr, nullptr, ForgetSessionInFork);
+  } catch (...) {
+    phase.store(Phase::kNone, std::memory_order_release);
+    return nullptr;
+  }
+  phase.store(Phase::kOpen, std::memory_order_release);
+  return TheSession();
+}
+
+Session* Session::Existing() noexcept {
+  const bool open = phase.load(std::memory_order_acquire) == Phase::kOpen;
+  return open && !tearing_down.load(std::memory_order_relaxed) ? TheSession() : nullptr;
+}
+
+Session* Session::Get() noexcept {
+  if (Session* session = Existing()) return session;
+  if (phase.load(std::memory_order_acquire) != Phase::kUnknown || IsTearingDown()) return nullptr;
+  return Connect();
+}
+
+int Session::device_count() const noexcept { return static_cast<int>(header().device_count); }
+
+const ring::DeviceProperties& Session::device(int device) const noexcept {
+  return ring::DevicesOf(GetState().connection.segment)[device];
+}
+
+const ring::SegmentHeader& Session::header() const noexcept {
+  return *ring::HeaderOf(GetState().connection.segment);
+}
+
+bool Session::agent_alive() const noexcept { return !GetState().writer.agent_gone(); }
+
+void Session::Append(ring::RecordHeader* record, std::size_t record_bytes,
+                     std::span<const std::span<const std::byte>> tail) noexcept {
+  if (IsWork(record->kind)) {
+    if (++thread_work == 1) NoteThreadIssuedWork();
+  }
+  GetState().writer.Append(record, record_bytes, tail);
+}
+
+Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_bytes,
+                             std::uint32_t* slot_field, bool advance_clock,
+                             std::span<std::byte> payload) noexcept {
+  State& state = GetState();
+  const int number = OwnReplySlot();
+  ring::ReplySlot& slot = ring::RepliesOf(state.connection.segment)[number];
+  const auto pending = static_cast<std::uint32_t>(ring::SlotState::kPending);
+  const auto ready = static_cast<std::uint32_t>(ring::SlotState::kReady);
+  slot.state.store(pending, std::memory_order_relaxed);
+  *slot_field = static_cast<std::uint32_t>(number);
+  if (!state.writer.Append(record, record_bytes, {})) return {};
+  state.writer.RingDoorbell();
+  NoteSleptInShim();
+  while (slot.state.load(std::memory_order_acquire) != ready) {
+    FutexWait(&slot.state, pending, kLookAfterNs);
+    if (slot.state.load(std::memory_order_acquire) == ready) break;
+    if (!state.writer.CheckAgent()) return {};
+  }
+  Answer answer{slot.status, slot.value_ps, slot.extra, slot.payload_bytes};
+  const std::size_t copied =
+      std::min({payload.size(), std::size_t{slot.payload_bytes}, ring::kPayloadBytes});
+  if (copied > 0) {
+    std::memcpy(payload.data(), ring::PayloadOf(state.connection.segment, number), copied);
+  }
+  slot.state.store(static_cast<std::uint32_t>(ring::SlotState::kFree), std::memory_order_relaxed);
+  if (advance_clock && answer.status == ring::ReplyStatus::kOk &&
+      CurrentRole() == ThreadRole::kDriver) {
+    AdvanceTo({static_cast<std::int64_t>(answer.value_ps)});
+  }
+  return answer;
+}
+
+std::uint32_t Session::InternWork(std::span<const std::byte> definition) noexcept {
+  if (definition.size() + sizeof(ring::DefineWork) > ring::kMaxRecordBytes) return 0;
+  State& state = GetState();
+  const std::uint64_t hash = base::Hash64(definition.data(), definition.size());
+  const std::lock_guard guard(state.works_lock);
+  if (const std::uint32_t known = state.works.Find(hash, definition)) return known;
+  const std::uint32_t id = NewId();
+  state.works.Insert(hash, definition, id);
+  ring::DefineWork record{};
+  record.header.kind = ring::RecordKind::kDefineWork;
+  record.work = id;
+  record.definition_bytes = static_cast<std::uint32_t>(definition.size());
+  state.writer.Append(&record.header, sizeof(record), {&definition, 1});
+  return id;
+}
+
+std::uint32_t Session::NewId() noexcept {
+  return GetState().next_id.fetch_add(1, std::memory_order_relaxed);
+}
+
+void BeginTearDown() noexcept { tearing_down.store(true, std::memory_order_relaxed); }
+bool IsTearingDown() noexcept { return tearing_down.load(std::memory_order_relaxed); }
+
+std::uint64_t ThreadWorkCount() noexcept { return thread_work; }
+
+}  // namespace eidolon::shim::core

@@ -1,0 +1,85 @@
+#include "shim/core/system.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <cstring>
+
+namespace eidolon::shim::core {
+namespace {
+
+std::int64_t ReadClock(clockid_t id) noexcept {
+  timespec now{};
+  RawSyscall(SYS_clock_gettime, id, reinterpret_cast<long>(&now));
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+timespec ToTimespec(std::int64_t ns) noexcept {
+  return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+}  // namespace
+
+#if defined(__x86_64__)
+long RawSyscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  long result;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+#elif defined(__aarch64__)
+long RawSyscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  register long x8 asm("x8") = number;
+  register long x0 asm("x0") = a;
+  register long x1 asm("x1") = b;
+  register long x2 asm("x2") = c;
+  register long x3 asm("x3") = d;
+  register long x4 asm("x4") = e;
+  register long x5 asm("x5") = f;
+  asm volatile("svc 0"
+               : "+r"(x0)
+               : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+               : "memory");
+  return x0;
+}
+#endif
+
+std::int64_t MonotonicNs() noexcept { return ReadClock(CLOCK_MONOTONIC); }
+std::int64_t ThreadCpuNs() noexcept { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
+
+void FutexWait(const std::atomic<std::uint32_t>* word, std::uint32_t expected,
+               std::int64_t timeout_ns) noexcept {
+  const timespec limit = ToTimespec(timeout_ns < 0 ? 0 : timeout_ns);
+  RawSyscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAIT, expected,
+             timeout_ns < 0 ? 0 : reinterpret_cast<long>(&limit));
+}
+
+void FutexWake(const std::atomic<std::uint32_t>* word, int count) noexcept {
+  RawSyscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAKE, count);
+}
+
+bool HasHungUp(int socket) noexcept {
+  pollfd entry{socket, POLLIN | POLLRDHUP, 0};
+  const timespec now = ToTimespec(0);
+  const long ready =
+      RawSyscall(SYS_ppoll, reinterpret_cast<long>(&entry), 1, reinterpret_cast<long>(&now));
+  return ready > 0 && (entry.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+void RealSleep(std::int64_t ns) noexcept {
+  const timespec span = ToTimespec(ns);
+  RawSyscall(SYS_nanosleep, reinterpret_cast<long>(&span));
+}
+
+void WriteToStderr(const char* text) noexcept {
+  RawSyscall(SYS_write, 2, reinterpret_cast<long>(text), static_cast<long>(std::strlen(text)));
+}
+
+}  // namespace eidolon::shim::core
