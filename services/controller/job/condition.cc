@@ -1,0 +1,97 @@
+#include "services/controller/job/condition.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+namespace eidolon::controller::job {
+
+using nlohmann::json;
+
+std::string_view Name(Phase phase) {
+  switch (phase) {
+    case Phase::kPending:
+      return "Pending";
+    case Phase::kRunning:
+      return "Running";
+    case Phase::kComplete:
+      return "Complete";
+    case Phase::kFailed:
+      return "Failed";
+    case Phase::kInterrupted:
+      return "Interrupted";
+  }
+  return "Pending";
+}
+
+Conditions Conditions::FromJson(const json& list) {
+  Conditions conditions;
+  if (!list.is_array()) return conditions;
+  for (const json& entry : list) {
+    if (!entry.is_object()) continue;
+    Condition condition;
+    condition.type = entry.value("type", "");
+    condition.value = entry.value("status", "") == "True";
+    condition.reason = entry.value("reason", "");
+    condition.message = entry.value("message", "");
+    condition.last_transition_time = entry.value("lastTransitionTime", "");
+    condition.observed_generation = entry.value("observedGeneration", std::int64_t{1});
+    if (!condition.type.empty()) conditions.list_.push_back(std::move(condition));
+  }
+  return conditions;
+}
+
+void Conditions::Set(Condition condition) {
+  const auto found = std::find_if(list_.begin(), list_.end(), [&](const Condition& existing) {
+    return existing.type == condition.type;
+  });
+  if (found == list_.end()) {
+    list_.push_back(std::move(condition));
+    return;
+  }
+  if (found->value == condition.value) condition.last_transition_time = found->last_transition_time;
+  *found = std::move(condition);
+}
+
+const Condition* Conditions::Find(std::string_view type) const {
+  const auto found =
+      std::find_if(list_.begin(), list_.end(), [&](const Condition& c) { return c.type == type; });
+  return found == list_.end() ? nullptr : &*found;
+}
+
+bool Conditions::IsTrue(std::string_view type) const {
+  const Condition* condition = Find(type);
+  return condition != nullptr && condition->value;
+}
+
+Phase Conditions::phase() const {
+  if (IsTrue(condition::kComplete)) return Phase::kComplete;
+  if (IsTrue(condition::kFailed)) return Phase::kFailed;
+  if (IsTrue(condition::kInterrupted)) return Phase::kInterrupted;
+  return IsTrue(condition::kScheduled) ? Phase::kRunning : Phase::kPending;
+}
+
+json Conditions::ToJson() const {
+  json list = json::array();
+  for (const Condition& entry : list_) {
+    list.push_back({{"type", entry.type},
+                    {"status", entry.value ? "True" : "False"},
+                    {"reason", entry.reason},
+                    {"message", entry.message},
+                    {"lastTransitionTime", entry.last_transition_time},
+                    {"observedGeneration", entry.observed_generation}});
+  }
+  return list;
+}
+
+std::string FormatTime(std::int64_t unix_ns) {
+  const std::time_t seconds = unix_ns / 1'000'000'000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace eidolon::controller::job

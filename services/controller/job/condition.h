@@ -1,0 +1,97 @@
+// The life of a job as conditions, as Kubernetes keeps them: a list keyed by type, each with
+// status, reason and message. Reasons are part of the API; all of them are listed here.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace eidolon::controller::job {
+
+// Condition types.
+namespace condition {
+inline constexpr std::string_view kAccepted = "Accepted";
+inline constexpr std::string_view kScheduled = "Scheduled";
+inline constexpr std::string_view kRunning = "Running";
+inline constexpr std::string_view kComplete = "Complete";
+inline constexpr std::string_view kFailed = "Failed";
+inline constexpr std::string_view kInterrupted = "Interrupted";
+}  // namespace condition
+
+namespace reason {
+// Accepted.
+inline constexpr std::string_view kValid = "Valid";
+// Scheduled: waiting for its turn, waiting for the user, or given its servers.
+inline constexpr std::string_view kQueued = "Queued";
+inline constexpr std::string_view kSuspended = "Suspended";
+inline constexpr std::string_view kPlaced = "Placed";
+// Running: agents are starting, at work, ending the command; or the job is over.
+inline constexpr std::string_view kStarting = "Starting";
+inline constexpr std::string_view kStarted = "Started";
+inline constexpr std::string_view kStopping = "Stopping";
+inline constexpr std::string_view kFinished = "Finished";
+// Complete.
+inline constexpr std::string_view kIterationsMeasured = "IterationsMeasured";
+inline constexpr std::string_view kCommandEnded = "CommandEnded";
+// Failed.
+inline constexpr std::string_view kCommandFailed = "CommandFailed";
+inline constexpr std::string_view kOutOfMemory = "OutOfMemory";
+inline constexpr std::string_view kDeadlock = "Deadlock";
+inline constexpr std::string_view kCollectiveMismatch = "CollectiveMismatch";
+inline constexpr std::string_view kRankLost = "RankLost";
+inline constexpr std::string_view kAgentLost = "AgentLost";
+inline constexpr std::string_view kServiceLost = "ServiceLost";
+inline constexpr std::string_view kUnsupportedCall = "UnsupportedCall";
+inline constexpr std::string_view kRingDamaged = "RingDamaged";
+inline constexpr std::string_view kNoIterations = "NoIterations";
+inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
+inline constexpr std::string_view kClusterNotFound = "ClusterNotFound";
+inline constexpr std::string_view kInvalidSpec = "InvalidSpec";
+inline constexpr std::string_view kStartFailed = "StartFailed";
+// Interrupted.
+inline constexpr std::string_view kControllerRestarted = "ControllerRestarted";
+inline constexpr std::string_view kControllerStopped = "ControllerStopped";
+inline constexpr std::string_view kCancelled = "Cancelled";
+}  // namespace reason
+
+struct Condition {
+  std::string type;
+  bool value = false;  // "True" or "False".
+  std::string reason;
+  std::string message;
+  std::string last_transition_time;  // RFC 3339; moves when `value` changes.
+  std::int64_t observed_generation = 1;
+
+  bool operator==(const Condition&) const = default;
+};
+
+// Where a job stands, derived from its conditions; also the word shown in tables.
+enum class Phase { kPending, kRunning, kComplete, kFailed, kInterrupted };
+std::string_view Name(Phase phase);
+inline bool IsOver(Phase phase) { return phase != Phase::kPending && phase != Phase::kRunning; }
+
+// The conditions of one job, at most one per type, in order of first appearance.
+class Conditions {
+ public:
+  Conditions() = default;
+  // Reads back what ToJson wrote; entries of another shape are left out.
+  static Conditions FromJson(const nlohmann::json& list);
+
+  // Adds or replaces a condition; its transition time stays when only reason or message changed.
+  void Set(Condition condition);
+  const Condition* Find(std::string_view type) const;
+  bool IsTrue(std::string_view type) const;
+  Phase phase() const;
+  nlohmann::json ToJson() const;
+
+ private:
+  std::vector<Condition> list_;
+};
+
+// Nanoseconds since 1970 as RFC 3339 in UTC with seconds: "2026-11-21T09:53:36Z".
+std::string FormatTime(std::int64_t unix_ns);
+
+}  // namespace eidolon::controller::job

@@ -1,0 +1,89 @@
+#include "services/controller/job/document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace eidolon::controller::job {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+TEST(DocumentTest, ReadsSeveralYamlDocumentsAndLeavesEmptyOnesOut) {
+  const auto documents = ParseDocuments("a: 1\n---\n---\nb: [x, 'y']\n");
+
+  ASSERT_TRUE(documents) << documents.error().message;
+  EXPECT_EQ(*documents, (std::vector<json>{{{"a", 1}}, {{"b", {"x", "y"}}}}));
+}
+
+TEST(DocumentTest, TypesPlainScalarsAndKeepsQuotedOnesAsText) {
+  const auto documents =
+      ParseYaml("{i: 12, f: 1.5, t: true, n: ~, q: '12', s: 16Gi, d: \"580.82\", v: 580.82}");
+
+  ASSERT_TRUE(documents);
+  const json expected = {{"i", 12},   {"f", 1.5},    {"t", true},     {"n", nullptr},
+                         {"q", "12"}, {"s", "16Gi"}, {"d", "580.82"}, {"v", 580.82}};
+  EXPECT_EQ(documents->front(), expected);
+}
+
+TEST(DocumentTest, SaysWhereTheYamlIsWrong) {
+  const auto documents = ParseDocuments("a: 1\nb: [1, 2\nc: 3\n");
+
+  ASSERT_FALSE(documents);
+  EXPECT_THAT(documents.error().message, HasSubstr("line 3"));
+}
+
+TEST(DocumentTest, RefusesAKeyThatOccursTwice) {
+  EXPECT_THAT(ParseDocuments("a: 1\na: 2\n").error().message, HasSubstr("'a' occurs twice"));
+  EXPECT_THAT(ParseDocuments(R"({"b": {"a": 1, "a": 2}})").error().message,
+              HasSubstr("'a' occurs twice"));
+}
+
+TEST(DocumentTest, RefusesAliasesThatMultiply) {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 8; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last;
+    for (int n = 1; n < 10; ++n) bomb += ", " + last;
+    bomb += "]\n";
+  }
+
+  const auto documents = ParseDocuments(bomb);
+
+  ASSERT_FALSE(documents);
+  EXPECT_THAT(documents.error().message, HasSubstr("after resolving aliases"));
+}
+
+TEST(DocumentTest, RefusesDeepNesting) {
+  EXPECT_FALSE(ParseDocuments(std::string(100'000, '[')));
+  EXPECT_FALSE(ParseDocuments("{\"a\":" + std::string(100, '[') + std::string(100, ']') + "}"));
+}
+
+TEST(DocumentTest, RefusesHugeAndEmptyTexts) {
+  EXPECT_THAT(ParseDocuments(std::string(kDocumentBytesMax + 1, ' ')).error().message,
+              HasSubstr("no document"));
+  EXPECT_THAT(ParseYaml(std::string(kDocumentBytesMax + 1, ' ')).error().message,
+              HasSubstr("at most"));
+  EXPECT_FALSE(ParseDocuments(" \n# only a comment\n"));
+}
+
+TEST(DocumentTest, YamlOutputReadsBackAsTheSameTree) {
+  const json tree = {{"version", "580.82"},
+                     {"yes", "true"},
+                     {"nothing", ""},
+                     {"list", json::array()},
+                     {"nested", {{"lines", "one\ntwo"}, {"numbers", {1, 2.5, -3}}}},
+                     {"on", true},
+                     {"none", nullptr},
+                     {"odd: text", "- a: b # c"}};
+
+  const auto read = ParseYaml(ToYaml(tree));
+
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->front(), tree) << ToYaml(tree);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::job

@@ -1,0 +1,304 @@
+#include "services/controller/job/job.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "services/base/text.h"
+#include "services/controller/job/quantity.h"
+
+namespace eidolon::controller::job {
+namespace {
+
+using base::StrCat;
+
+constexpr std::int64_t kCountMax = 1'000'000'000'000'000;
+constexpr std::size_t kPatternBytesMax = 512;
+constexpr std::size_t kCommandBytesMax = 64 * 1024;
+
+// Set by the agent for every rank; a job that overrode them would not find its own servers.
+constexpr std::array<std::string_view, 12> kReservedVariables = {
+    "MASTER_ADDR", "MASTER_PORT",      "WORLD_SIZE",     "RANK",
+    "LOCAL_RANK",  "LOCAL_WORLD_SIZE", "NODE_RANK",      "GROUP_RANK",
+    "NNODES",      "LD_PRELOAD",       "NPROC_PER_NODE", "TRITON_LIBCUDA_PATH"};
+
+bool IsReserved(std::string_view name) {
+  if (name.starts_with("EIDOLON_") || name.starts_with("PET_")) return true;
+  return std::find(kReservedVariables.begin(), kReservedVariables.end(), name) !=
+         kReservedVariables.end();
+}
+
+class SpecReader {
+ public:
+  SpecReader(Fields* spec, Mode mode, ParsedJob* job) : fields_(*spec), mode_(mode), job_(*job) {}
+
+  void Read() {
+    ReadSize();
+    ReadCluster();
+    ReadProgram();
+    ReadEnvironment();
+    ReadCode();
+    if (auto iterations = fields_.Object("iterations")) ReadIterations(&*iterations);
+    ReadModels();
+    ReadLimits();
+    ReadOutputs();
+    spec().suspend = fields_.Bool("suspend", false);
+    if (fields_.Has("ttlSecondsAfterFinished")) {
+      spec().ttl_seconds_after_finished = static_cast<std::uint64_t>(
+          fields_.Integer("ttlSecondsAfterFinished", {0, 1'000'000'000}, 0));
+    }
+    fields_.Finish();
+  }
+
+ private:
+  JobSpec& spec() { return job_.spec; }
+  bool embedded() const { return mode_ == Mode::kEmbedded; }
+  void Warn(std::string sentence) { job_.warnings.push_back(std::move(sentence)); }
+
+  void ReadCluster() {
+    const bool inline_cluster = fields_.Has("cluster");
+    const bool reference = fields_.Has("clusterRef");
+    if (inline_cluster && reference) {
+      fields_.Report("cluster", "cannot be given together with clusterRef; keep one of them");
+    }
+    if (!inline_cluster && !reference) {
+      fields_.Report("clusterRef",
+                     "is required: {name: ...} of a SimulatedCluster, or describe one "
+                     "in place as cluster");
+    }
+    if (auto ref = fields_.Object("clusterRef")) {
+      spec().cluster_name = ref->Text("name");
+      if (!IsDnsLabel(spec().cluster_name)) {
+        ref->Report("name", "must name a SimulatedCluster of the job's namespace");
+      }
+      ref->Finish();
+    }
+    if (auto cluster = fields_.Object("cluster")) {
+      spec().cluster = ReadClusterSpec(&*cluster, spec().servers.value_or(1));
+    }
+  }
+
+  void ReadSize() {
+    if (fields_.Has("servers")) {
+      spec().servers = static_cast<std::uint32_t>(fields_.Integer("servers", {1, 4096}, 1));
+    }
+    if (fields_.Has("ranksPerServer")) {
+      spec().ranks_per_server =
+          static_cast<std::uint32_t>(fields_.Integer("ranksPerServer", {1, 72}, 1));
+    }
+  }
+
+  void ReadProgram() {
+    spec().image = fields_.Text("image");
+    if (embedded() && !spec().image.empty()) {
+      Warn(
+          "image has no effect in embedded mode: the command runs in the caller's own environment");
+    }
+    spec().command = fields_.TextList("command");
+    const nlohmann::json* command = fields_.Find("command");
+    if (command == nullptr) {
+      fields_.Report("command",
+                     "is required: the program and its arguments as a list, such as "
+                     "[torchrun, train.py]");
+    } else if (command->is_array() && (command->empty() || command->front() == "")) {
+      fields_.Report("command", "must name a program, such as [torchrun, train.py]");
+    }
+    std::size_t bytes = 0;
+    for (const std::string& word : spec().command) bytes += word.size() + 1;
+    if (bytes > kCommandBytesMax) {
+      fields_.Report("command",
+                     StrCat("has ", bytes, " bytes; at most ", kCommandBytesMax, " are allowed"));
+    }
+    spec().working_directory = fields_.Text("workingDirectory");
+    if (!spec().working_directory.empty() && !spec().working_directory.starts_with('/')) {
+      fields_.Report("workingDirectory", "must be an absolute path");
+    }
+  }
+
+  void ReadEnvironment() {
+    std::set<std::string> names;
+    for (Fields& entry : fields_.ObjectList("env")) {
+      const std::string name = entry.Text("name");
+      std::string value = entry.Text("value");
+      if (name.empty() || name.find('=') != std::string::npos) {
+        entry.Report("name", "must be the name of an environment variable");
+      } else if (IsReserved(name)) {
+        entry.Report("name",
+                     "'" + name + "' is set by Eidolon for every rank and cannot be changed");
+      } else if (!names.insert(name).second) {
+        entry.Report("name", "'" + name + "' occurs twice");
+      }
+      entry.Finish();
+      spec().environment.emplace_back(name, std::move(value));
+    }
+  }
+
+  void ReadCode() {
+    auto code = fields_.Object("code");
+    if (!code) return;
+    const std::string directory = code->Text("directory");
+    if (embedded()) {
+      for (const char* name : {"configMapRef", "persistentVolumeClaim"}) {
+        if (code->Has(name)) {
+          code->Report(name, "exists on Kubernetes only; use directory in embedded mode");
+        }
+      }
+      if (!directory.empty() && !directory.starts_with('/')) {
+        code->Report("directory", "must be an absolute path");
+      } else if (!directory.empty() && spec().working_directory.empty()) {
+        spec().working_directory = directory;
+      }
+    } else if (!directory.empty()) {
+      code->Report("directory",
+                   "exists in embedded mode only; use configMapRef or "
+                   "persistentVolumeClaim");
+    }
+    code->Ignore("configMapRef");
+    code->Ignore("persistentVolumeClaim");
+    code->Finish();
+  }
+
+  void ReadIterations(Fields* iterations) {
+    IterationRule& rule = spec().iterations;
+    rule.warmup = static_cast<std::uint32_t>(iterations->Integer("warmup", {0, 100'000}, 3));
+    rule.measure = static_cast<std::uint32_t>(iterations->Integer("measure", {1, 100'000}, 5));
+    rule.tokens = static_cast<std::uint64_t>(iterations->Integer("tokens", {1, kCountMax}, 0));
+    rule.parameters =
+        static_cast<std::uint64_t>(iterations->Integer("parameters", {1, kCountMax}, 0));
+    ReadBoundary(iterations);
+    iterations->Finish();
+  }
+
+  void ReadBoundary(Fields* iterations) {
+    const nlohmann::json* value = iterations->Find("boundary");
+    if (value == nullptr || *value == "auto") return;
+    if (!value->is_object()) {
+      iterations->Report(
+          "boundary",
+          "must be auto, {nvtx: <range name>} or {log: <pattern>}, not " + DescribeValue(*value));
+      return;
+    }
+    auto boundary = iterations->Object("boundary");
+    IterationRule& rule = spec().iterations;
+    rule.nvtx = boundary->Text("nvtx");
+    rule.log = boundary->Text("log");
+    if (rule.nvtx.empty() == rule.log.empty()) {
+      iterations->Report("boundary", "must have exactly one of nvtx and log");
+    }
+    if (rule.log.size() > kPatternBytesMax) {
+      boundary->Report("log", StrCat("is longer than ", kPatternBytesMax, " characters"));
+    } else if (!rule.log.empty()) {
+      CheckPattern(&*boundary, rule.log);
+    }
+    boundary->Finish();
+  }
+
+  static void CheckPattern(Fields* boundary, const std::string& pattern) {
+    try {
+      const std::regex parsed(pattern, std::regex::ECMAScript);
+    } catch (const std::regex_error& error) {
+      boundary->Report("log", StrCat("is not a regular expression: ", error.what()));
+    }
+  }
+
+  void ReadModels() {
+    if (auto host_model = fields_.Object("hostModel")) {
+      spec().fixed_host_model =
+          host_model->Choice("kind", {"measured", "fixed"}, "measured") == "fixed";
+      host_model->Finish();
+    }
+    if (auto values = fields_.Object("values")) {
+      const std::string unknown = values->Choice("unknownReads", {"zero", "one"}, "zero");
+      spec().unknown_reads = unknown == "one" ? UnknownReads::kOne : UnknownReads::kZero;
+      if (auto routing = values->Object("expertRouting")) {
+        routing->Choice("distribution", {"uniform"}, "uniform");
+        routing->Finish();
+        Warn("values.expertRouting has no effect yet: unknown values follow values.unknownReads");
+      }
+      values->Finish();
+    }
+    spec().strict = fields_.Bool("strict", false);
+  }
+
+  void ReadLimits() {
+    auto limits = fields_.Object("limits");
+    if (!limits) return;
+    spec().wall_seconds_max =
+        static_cast<std::uint64_t>(limits->Integer("wallSeconds", {1, 31'536'000}, 0));
+    const nlohmann::json* memory = limits->Find("memoryPerServer");
+    if (memory != nullptr) {
+      const std::string text = memory->is_string() ? memory->get<std::string>() : memory->dump();
+      const auto bytes = ParseBytes(text);
+      if (!bytes || *bytes == 0) {
+        limits->Report("memoryPerServer",
+                       "must be an amount of memory such as 16Gi, not " + DescribeValue(*memory));
+      } else {
+        spec().memory_per_server_bytes = *bytes;
+        if (embedded()) Warn("limits.memoryPerServer is not enforced in embedded mode");
+      }
+    }
+    limits->Finish();
+  }
+
+  void ReadOutputs() {
+    auto outputs = fields_.Object("outputs");
+    if (!outputs) return;
+    spec().event_log = outputs->Bool("eventLog", false);
+    if (auto timeline = outputs->Object("timeline")) {
+      timeline->Integer("iterations", {0, 1000}, 1);
+      timeline->Finish();
+      Warn("outputs.timeline has no effect yet");
+    }
+    outputs->Finish();
+  }
+
+  Fields& fields_;
+  Mode mode_;
+  ParsedJob& job_;
+};
+
+void ReportNoObject(const nlohmann::json& document, Problems* problems) {
+  problems->push_back({"", "must be an object, not " + DescribeValue(document)});
+}
+
+}  // namespace
+
+ParsedJob ParseJob(const nlohmann::json& document, Mode mode) {
+  ParsedJob job;
+  if (!document.is_object()) {
+    ReportNoObject(document, &job.problems);
+    return job;
+  }
+  Fields fields(document, "", &job.problems);
+  job.metadata = ReadMetadata(&fields, kJobKind);
+  fields.Ignore("status");
+  if (auto spec = fields.Object("spec")) {
+    SpecReader(&*spec, mode, &job).Read();
+  } else if (!fields.Has("spec")) {
+    fields.Report("spec", "is required");
+  }
+  fields.Finish();
+  return job;
+}
+
+ParsedCluster ParseCluster(const nlohmann::json& document) {
+  ParsedCluster cluster;
+  if (!document.is_object()) {
+    ReportNoObject(document, &cluster.problems);
+    return cluster;
+  }
+  Fields fields(document, "", &cluster.problems);
+  cluster.metadata = ReadMetadata(&fields, kClusterKind);
+  fields.Ignore("status");
+  if (auto spec = fields.Object("spec")) {
+    cluster.spec = ReadClusterSpec(&*spec, 1);
+  } else if (!fields.Has("spec")) {
+    fields.Report("spec", "is required");
+  }
+  fields.Finish();
+  return cluster;
+}
+
+}  // namespace eidolon::controller::job

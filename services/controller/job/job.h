@@ -1,0 +1,70 @@
+// The simulation job: what a SimulationJob document says, with defaults filled in, and the problems
+// of a document that cannot be accepted. Pure: no HTTP, no Kubernetes, no clock.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/controller/job/cluster.h"
+#include "services/controller/job/metadata.h"
+#include "services/controller/job/problem.h"
+
+namespace eidolon::controller::job {
+
+// Where jobs run: some fields exist in one of the two only.
+enum class Mode { kEmbedded, kKubernetes };
+
+struct IterationRule {
+  std::uint32_t warmup = 3;   // Iterations that do not count.
+  std::uint32_t measure = 5;  // Iterations after which the job ends by itself.
+  std::string nvtx;           // Boundary: an NVTX range; empty: not by NVTX.
+  std::string log;            // Boundary: a pattern of log lines; both empty: found by repetition.
+  std::uint64_t tokens = 0;   // Per iteration, of the whole job; 0: not told.
+  std::uint64_t parameters = 0;  // Of the model; 0: not told.
+};
+
+enum class UnknownReads : std::uint8_t { kZero = 0, kOne = 1 };
+
+struct JobSpec {
+  std::string cluster_name;                       // clusterRef.name; empty with an inline cluster.
+  std::optional<ClusterSpec> cluster;             // Inline.
+  std::optional<std::uint32_t> servers;           // Default: the cluster's.
+  std::optional<std::uint32_t> ranks_per_server;  // Default: the cluster's GPUs per server.
+  std::string image;
+  std::vector<std::string> command;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string working_directory;  // Embedded; workingDirectory or code.directory.
+  IterationRule iterations;
+  bool fixed_host_model = false;
+  UnknownReads unknown_reads = UnknownReads::kZero;
+  bool strict = false;                        // The first refused call ends the job.
+  std::uint64_t wall_seconds_max = 0;         // 0: no limit.
+  std::uint64_t memory_per_server_bytes = 0;  // 0: no limit.
+  bool event_log = false;
+  bool suspend = false;
+  std::optional<std::uint64_t> ttl_seconds_after_finished;
+};
+
+struct ParsedJob {
+  Metadata metadata;
+  JobSpec spec;
+  // Fields that are understood but have no effect here, as sentences for the user.
+  std::vector<std::string> warnings;
+  Problems problems;  // Empty: the document is acceptable by itself.
+};
+
+struct ParsedCluster {
+  Metadata metadata;
+  ClusterSpec spec;
+  Problems problems;
+};
+
+// Both never fail otherwise than by `problems`, whatever the tree holds.
+ParsedJob ParseJob(const nlohmann::json& document, Mode mode);
+ParsedCluster ParseCluster(const nlohmann::json& document);
+
+}  // namespace eidolon::controller::job

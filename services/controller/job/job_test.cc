@@ -1,0 +1,278 @@
+#include "services/controller/job/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "services/controller/job/document.h"
+#include "services/controller/job/resolve.h"
+
+namespace eidolon::controller::job {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// The smallest acceptable job; tests change one thing.
+json SmallJob() {
+  return {{"apiVersion", "eidolon.dev/v1alpha1"},
+          {"kind", "SimulationJob"},
+          {"metadata", {{"name", "small"}}},
+          {"spec",
+           {{"cluster", {{"servers", 2}, {"server", {{"preset", "dgx-h100"}}}}},
+            {"command", {"torchrun", "train.py"}}}}};
+}
+
+json With(std::string pointer, json value) {
+  json job = SmallJob();
+  job[json::json_pointer(pointer)] = std::move(value);
+  return job;
+}
+
+TEST(JobTest, FillsInDefaults) {
+  const ParsedJob job = ParseJob(SmallJob(), Mode::kEmbedded);
+
+  ASSERT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
+  EXPECT_EQ(job.metadata.name, "small");
+  EXPECT_EQ(job.spec.iterations.warmup, 3u);
+  EXPECT_EQ(job.spec.iterations.measure, 5u);
+  EXPECT_FALSE(job.spec.fixed_host_model);
+  EXPECT_EQ(job.spec.cluster->gpu, "H100-SXM5-80GB");
+  EXPECT_EQ(job.spec.cluster->gpus_per_server, 8u);
+  EXPECT_EQ(job.spec.cluster->fabric_preset, "rail-optimised");
+}
+
+TEST(JobTest, ReadsEveryField) {
+  const auto documents = ParseDocuments(R"(
+apiVersion: eidolon.dev/v1alpha1
+kind: SimulationJob
+metadata: {name: llama-8b-fsdp, labels: {team: a}}
+spec:
+  clusterRef: {name: h100-pod}
+  servers: 2
+  ranksPerServer: 4
+  command: [torchrun, train.py, --steps, "1000"]
+  workingDirectory: /home/me
+  env: [{name: OMP_NUM_THREADS, value: "1"}]
+  iterations: {warmup: 1, measure: 2, boundary: {log: 'step\s+(\d+)'}, tokens: 131072,
+               parameters: 8000000000}
+  hostModel: {kind: fixed}
+  values: {unknownReads: one}
+  limits: {wallSeconds: 3600}
+  outputs: {eventLog: true}
+  strict: true
+  suspend: true
+  ttlSecondsAfterFinished: 86400
+)");
+  ASSERT_TRUE(documents) << documents.error().message;
+
+  const ParsedJob job = ParseJob(documents->front(), Mode::kEmbedded);
+
+  ASSERT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
+  EXPECT_THAT(job.warnings, IsEmpty());
+  const JobSpec& spec = job.spec;
+  EXPECT_EQ(spec.cluster_name, "h100-pod");
+  EXPECT_EQ(spec.servers, 2u);
+  EXPECT_EQ(spec.ranks_per_server, 4u);
+  EXPECT_THAT(spec.command, ElementsAre("torchrun", "train.py", "--steps", "1000"));
+  EXPECT_EQ(spec.working_directory, "/home/me");
+  EXPECT_EQ(spec.environment.front().second, "1");
+  EXPECT_EQ(spec.iterations.log, R"(step\s+(\d+))");
+  EXPECT_EQ(spec.iterations.tokens, 131072u);
+  EXPECT_TRUE(spec.fixed_host_model && spec.strict && spec.suspend && spec.event_log);
+  EXPECT_EQ(spec.unknown_reads, UnknownReads::kOne);
+  EXPECT_EQ(spec.wall_seconds_max, 3600u);
+  EXPECT_EQ(spec.ttl_seconds_after_finished, 86400u);
+}
+
+TEST(JobTest, WarnsOfFieldsWithoutEffect) {
+  json document = With("/spec/image", "registry.example/train:1");
+  document["spec"]["limits"]["memoryPerServer"] = "16Gi";
+
+  const ParsedJob job = ParseJob(document, Mode::kEmbedded);
+
+  EXPECT_THAT(job.problems, IsEmpty());
+  EXPECT_THAT(job.warnings, ElementsAre(HasSubstr("image has no effect"),
+                                        HasSubstr("memoryPerServer is not enforced")));
+}
+
+struct WrongField {
+  const char* name;
+  const char* pointer;  // Set to `value`.
+  json value;
+  const char* problem_pointer;
+  const char* problem;  // A part of the sentence.
+};
+
+class JobProblemTest : public testing::TestWithParam<WrongField> {};
+
+TEST_P(JobProblemTest, IsReportedOnceAtItsPointer) {
+  const WrongField& wrong = GetParam();
+
+  const ParsedJob job = ParseJob(With(wrong.pointer, wrong.value), Mode::kEmbedded);
+
+  ASSERT_EQ(job.problems.size(), 1u) << Describe(job.problems);
+  EXPECT_EQ(job.problems[0].pointer, wrong.problem_pointer);
+  EXPECT_THAT(job.problems[0].detail, HasSubstr(wrong.problem));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , JobProblemTest,
+    testing::Values(
+        WrongField{"ZeroServers", "/spec/servers", 0, "/spec/servers",
+                   "must be a whole number from 1 to 4096, not 0"},
+        WrongField{"ZeroClusterServers", "/spec/cluster/servers", 0, "/spec/cluster/servers",
+                   "must be a whole number from 1 to 4096, not 0"},
+        WrongField{"MissingCommand", "/spec/command", nullptr, "/spec/command", "is required"},
+        WrongField{"EmptyCommand", "/spec/command", json::array(), "/spec/command",
+                   "must name a program"},
+        WrongField{"CommandAsText", "/spec/command", "torchrun train.py", "/spec/command",
+                   "must be a list of texts, not 'torchrun train.py'"},
+        WrongField{"NumberInCommand",
+                   "/spec/command",
+                   {"sleep", 5},
+                   "/spec/command/1",
+                   "must be text (quote it), not 5"},
+        WrongField{"TypingError", "/spec/rankPerServer", 8, "/spec/rankPerServer",
+                   "unknown field, did you mean 'ranksPerServer'?"},
+        WrongField{"UnknownField", "/spec/colour", "red", "/spec/colour", "Allowed: servers, "},
+        WrongField{"UnknownPreset", "/spec/cluster/server/preset", "dgx-h10",
+                   "/spec/cluster/server/preset", "'dgx-h10', did you mean 'dgx-h100'?"},
+        WrongField{"WrongHostModel", "/spec/hostModel/kind", "exact", "/spec/hostModel/kind",
+                   "Allowed: measured, fixed"},
+        WrongField{"BothClusters",
+                   "/spec/clusterRef",
+                   {{"name", "a"}},
+                   "/spec/cluster",
+                   "cannot be given together with clusterRef"},
+        WrongField{"NoCluster", "/spec/cluster", nullptr, "/spec/clusterRef", "is required"},
+        WrongField{"ReservedVariable",
+                   "/spec/env",
+                   {{{"name", "LD_PRELOAD"}, {"value", "x"}}},
+                   "/spec/env/0/name",
+                   "'LD_PRELOAD' is set by Eidolon"},
+        WrongField{"BadPattern",
+                   "/spec/iterations/boundary",
+                   {{"log", "step ("}},
+                   "/spec/iterations/boundary/log",
+                   "is not a regular expression"},
+        WrongField{"TwoBoundaries",
+                   "/spec/iterations/boundary",
+                   {{"log", "a"}, {"nvtx", "b"}},
+                   "/spec/iterations/boundary",
+                   "exactly one of nvtx and log"},
+        WrongField{"NothingToMeasure", "/spec/iterations/measure", 0, "/spec/iterations/measure",
+                   "must be a whole number from 1"},
+        WrongField{"BadName", "/metadata/name", "My Job", "/metadata/name", "lower-case"},
+        WrongField{"WrongKind", "/kind", "SimulationJobs", "/kind",
+                   "did you mean 'SimulationJob'?"},
+        WrongField{"BadMemory", "/spec/limits/memoryPerServer", "lots",
+                   "/spec/limits/memoryPerServer", "such as 16Gi"},
+        WrongField{"FabricFaults",
+                   "/spec/cluster/fabric/faults",
+                   {{{"link", "a"}}},
+                   "/spec/cluster/fabric/faults",
+                   "not simulated yet"},
+        WrongField{"KubernetesCode",
+                   "/spec/code/configMapRef",
+                   {{"name", "a"}},
+                   "/spec/code/configMapRef",
+                   "exists on Kubernetes only"},
+        WrongField{"SlashInName", "/spec/a~1b", 1, "/spec/a~1b", "unknown field"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(JobTest, ReportsAllProblemsAtOnce) {
+  json document = SmallJob();
+  document["spec"]["servers"] = "two";
+  document["spec"]["command"] = json::array();
+  document["spec"]["hostmodel"] = "fixed";
+
+  const ParsedJob job = ParseJob(document, Mode::kEmbedded);
+
+  EXPECT_EQ(job.problems.size(), 3u) << Describe(job.problems);
+}
+
+TEST(JobTest, AnswersWhateverTheTreeIs) {
+  for (const json& tree : {json(nullptr), json(1), json("x"), json::array(), json::object()}) {
+    EXPECT_FALSE(ParseJob(tree, Mode::kEmbedded).problems.empty()) << tree;
+    EXPECT_FALSE(ParseCluster(tree).problems.empty()) << tree;
+  }
+}
+
+TEST(ClusterTest, PresetFillsTheServerAndFieldsOverrideIt) {
+  const json document = {
+      {"apiVersion", "eidolon.dev/v1alpha1"},
+      {"kind", "SimulatedCluster"},
+      {"metadata", {{"name", "pod"}}},
+      {"spec", {{"servers", 16}, {"server", {{"preset", "dgx-a100"}, {"nics", {{"gbps", 100}}}}}}}};
+
+  const ParsedCluster cluster = ParseCluster(document);
+
+  ASSERT_THAT(cluster.problems, IsEmpty()) << Describe(cluster.problems);
+  EXPECT_EQ(cluster.spec.gpu, "A100-SXM4-80GB");
+  EXPECT_EQ(cluster.spec.nvlink_generation, 3u);
+  EXPECT_EQ(cluster.spec.nic_count, 8u);
+  EXPECT_EQ(cluster.spec.nic_gigabits_per_second, 100);
+}
+
+TEST(ClusterTest, CompleteDocumentReadsBackAsTheSameCluster) {
+  const ParsedJob job = ParseJob(SmallJob(), Mode::kEmbedded);
+
+  const json complete = ToJson(*job.spec.cluster);
+
+  EXPECT_EQ(ParseJob(With("/spec/cluster", complete), Mode::kEmbedded).spec.cluster,
+            job.spec.cluster);
+}
+
+std::vector<std::string> TwoGpus() { return {"A100-SXM4-80GB", "H100-SXM5-80GB"}; }
+
+Problems ProblemsOfResolving(const json& document) {
+  const ParsedJob job = ParseJob(document, Mode::kEmbedded);
+  Problems problems = job.problems;
+  Resolve(job.spec, nullptr, TwoGpus, &problems);
+  return problems;
+}
+
+TEST(ResolveTest, NamesTheNearestGpu) {
+  const Problems problems = ProblemsOfResolving(With("/spec/cluster/server/gpu", "H100-SXM-80GB"));
+
+  EXPECT_THAT(problems, ElementsAre(Problem{
+                            "/spec/cluster/server/gpu",
+                            "no GPU model 'H100-SXM-80GB', did you mean 'H100-SXM5-80GB'? Known: "
+                            "A100-SXM4-80GB, H100-SXM5-80GB"}));
+}
+
+TEST(ResolveTest, RefusesMoreServersThanTheClusterHas) {
+  const Problems problems = ProblemsOfResolving(With("/spec/servers", 3));
+
+  EXPECT_THAT(problems,
+              ElementsAre(Problem{"/spec/servers", "is 3, but the cluster has 2 server(s)"}));
+}
+
+TEST(ResolveTest, RefusesMoreRanksThanGpus) {
+  const Problems problems = ProblemsOfResolving(With("/spec/ranksPerServer", 9));
+
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].pointer, "/spec/ranksPerServer");
+}
+
+TEST(ResolveTest, AnInlineClusterIsAsLargeAsTheJobUnlessItSaysOtherwise) {
+  json document = SmallJob();
+  document["spec"]["cluster"].erase("servers");
+  document["spec"]["servers"] = 4;
+  Problems problems;
+
+  const ParsedJob job = ParseJob(document, Mode::kEmbedded);
+  const ResolvedJob resolved = Resolve(job.spec, nullptr, TwoGpus, &problems);
+
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_EQ(resolved.servers, 4u);
+  EXPECT_EQ(resolved.ranks(), 32u);
+  EXPECT_EQ(resolved.cluster.servers, 4u);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::job

@@ -1,0 +1,189 @@
+#include "services/controller/job/measurement.h"
+
+#include <algorithm>
+
+namespace eidolon::controller::job {
+namespace {
+
+constexpr double kSecondsPerPicosecond = 1e-12;
+// 90 % of a normal distribution lie within this many standard deviations.
+constexpr double kBandDeviations = 1.645;
+// Forward and backward pass of a dense model: 6 operations per parameter and token (Kaplan et al.
+// 2020).
+constexpr double kFlopsPerParameterAndToken = 6.0;
+constexpr std::size_t kListedMax = 20;
+
+template <typename Sums>
+Sums Sum(Sums a, const Sums& b);
+
+template <>
+Breakdown Sum(Breakdown a, const Breakdown& b) {
+  a.compute += b.compute;
+  a.exposed_communication += b.exposed_communication;
+  a.idle += b.idle;
+  a.host += b.host;
+  return a;
+}
+
+template <>
+Coverage Sum(Coverage a, const Coverage& b) {
+  a.measured += b.measured;
+  a.interpolated += b.interpolated;
+  a.modelled += b.modelled;
+  a.assumed += b.assumed;
+  return a;
+}
+
+double Share(std::uint64_t part, std::uint64_t total) {
+  return static_cast<double>(part) / static_cast<double>(total);
+}
+
+// The q-quantile by linear interpolation. Requires: sorted, not empty.
+double Quantile(const std::vector<std::uint64_t>& sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double fraction = position - static_cast<double>(below);
+  return static_cast<double>(sorted[below]) * (1 - fraction) +
+         static_cast<double>(sorted[above]) * fraction;
+}
+
+std::vector<NamedAmount> LargestFirst(const std::map<std::string, std::uint64_t>& amounts) {
+  std::vector<NamedAmount> list;
+  for (const auto& [name, amount] : amounts) list.push_back({name, amount});
+  std::stable_sort(list.begin(), list.end(),
+                   [](const NamedAmount& a, const NamedAmount& b) { return a.amount > b.amount; });
+  if (list.size() > kListedMax) list.resize(kListedMax);
+  return list;
+}
+
+}  // namespace
+
+void Measurement::Add(const RankIteration& iteration) {
+  ranks_seen_.insert(iteration.rank);
+  if (iteration.index >= wanted()) return;
+  Iteration& kept = iterations_[iteration.index];
+  if (!kept.ranks.insert(iteration.rank).second) return;
+  kept.start_ps = std::max(kept.start_ps, iteration.start_ps);
+  kept.end_ps = std::max(kept.end_ps, iteration.end_ps);
+  kept.error_ps = std::max(kept.error_ps, iteration.error_ps);
+  kept.breakdown = Sum(kept.breakdown, iteration.breakdown);
+  kept.coverage = Sum(kept.coverage, iteration.coverage);
+  for (const NamedAmount& kernel : iteration.assumed_kernels) {
+    kept.assumed_kernels[kernel.name] += kernel.amount;
+  }
+}
+
+void Measurement::SetUsage(std::uint32_t server, ServerUsage usage) {
+  usage_[server] = std::move(usage);
+}
+
+std::uint32_t Measurement::finished() const {
+  std::uint32_t count = 0;
+  for (const auto& [index, iteration] : iterations_) {
+    if (index != count || iteration.ranks.size() < options_.ranks) break;
+    ++count;
+  }
+  return count;
+}
+
+void Measurement::Close() {
+  if (ranks_seen_.empty()) return;
+  options_.ranks = std::min(options_.ranks, static_cast<std::uint32_t>(ranks_seen_.size()));
+}
+
+std::vector<const Measurement::Iteration*> Measurement::Measured() const {
+  std::vector<const Iteration*> measured;
+  const std::uint32_t end = std::min(finished(), wanted());
+  for (std::uint32_t index = options_.warmup; index < end; ++index) {
+    measured.push_back(&iterations_.at(index));
+  }
+  return measured;
+}
+
+Prediction Measurement::Predict() const {
+  Prediction prediction;
+  const std::vector<const Iteration*> measured = Measured();
+  prediction.measured_iterations = static_cast<std::uint32_t>(measured.size());
+  if (!measured.empty()) {
+    AddTimes(measured, &prediction);
+    AddShares(measured, &prediction);
+  }
+  AddUsage(&prediction);
+  return prediction;
+}
+
+void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
+                           Prediction* prediction) const {
+  std::uint64_t sum = 0;
+  std::uint64_t error_sum = 0;
+  for (const Iteration* iteration : measured) {
+    const std::uint64_t length =
+        iteration->end_ps > iteration->start_ps ? iteration->end_ps - iteration->start_ps : 0;
+    prediction->iteration_picoseconds.push_back(length);
+    sum += length;
+    error_sum += iteration->error_ps;
+  }
+  std::vector<std::uint64_t> sorted = prediction->iteration_picoseconds;
+  std::sort(sorted.begin(), sorted.end());
+  const auto count = static_cast<double>(measured.size());
+  IterationSeconds seconds;
+  seconds.mean = static_cast<double>(sum) / count * kSecondsPerPicosecond;
+  seconds.p50 = Quantile(sorted, 0.5) * kSecondsPerPicosecond;
+  seconds.p90 = Quantile(sorted, 0.9) * kSecondsPerPicosecond;
+  // Errors of estimates repeat in every iteration: they do not average out.
+  const double band =
+      kBandDeviations * static_cast<double>(error_sum) / count * kSecondsPerPicosecond;
+  seconds.low = std::max(0.0, seconds.mean - band);
+  seconds.high = seconds.mean + band;
+  prediction->iteration_seconds = seconds;
+  if (options_.tokens == 0 || seconds.mean <= 0) return;
+  const auto tokens = static_cast<double>(options_.tokens);
+  prediction->tokens_per_second = tokens / seconds.mean;
+  if (options_.parameters == 0 || options_.peak_flops_per_gpu <= 0) return;
+  const double flops =
+      kFlopsPerParameterAndToken * static_cast<double>(options_.parameters) * tokens;
+  prediction->model_flops_utilization =
+      flops / (seconds.mean * options_.peak_flops_per_gpu * options_.ranks);
+}
+
+void Measurement::AddShares(const std::vector<const Iteration*>& measured,
+                            Prediction* prediction) const {
+  Breakdown time;
+  Coverage busy;
+  std::map<std::string, std::uint64_t> assumed;
+  for (const Iteration* iteration : measured) {
+    time = Sum(time, iteration->breakdown);
+    busy = Sum(busy, iteration->coverage);
+    for (const auto& [name, amount] : iteration->assumed_kernels) assumed[name] += amount;
+  }
+  const std::uint64_t total = time.compute + time.exposed_communication + time.idle + time.host;
+  if (total > 0) {
+    prediction->breakdown = {Share(time.compute, total), Share(time.exposed_communication, total),
+                             Share(time.idle, total), Share(time.host, total)};
+  }
+  const std::uint64_t busy_total = busy.measured + busy.interpolated + busy.modelled + busy.assumed;
+  if (busy_total > 0) {
+    prediction->coverage = {Share(busy.measured, busy_total), Share(busy.interpolated, busy_total),
+                            Share(busy.modelled, busy_total), Share(busy.assumed, busy_total)};
+  }
+  prediction->assumed_kernels = LargestFirst(assumed);
+}
+
+void Measurement::AddUsage(Prediction* prediction) const {
+  std::map<std::string, std::uint64_t> refused;
+  for (const auto& [server, usage] : usage_) {
+    prediction->memory.insert(prediction->memory.end(), usage.memory.begin(), usage.memory.end());
+    for (const NamedAmount& call : usage.refused_calls) refused[call.name] += call.amount;
+    prediction->unknown_reads += usage.unknown_reads;
+    prediction->clamped_records += usage.clamped_records;
+  }
+  std::sort(prediction->memory.begin(), prediction->memory.end(),
+            [](const RankMemory& a, const RankMemory& b) {
+              return std::pair(a.rank, a.device) < std::pair(b.rank, b.device);
+            });
+  for (const auto& [name, amount] : refused)
+    prediction->unsupported_calls.push_back({name, amount});
+}
+
+}  // namespace eidolon::controller::job

@@ -1,0 +1,114 @@
+// From what agents report to a prediction. Pure bookkeeping on integers: the same reports give the
+// same prediction in whatever order they arrive.
+//
+// The time of iteration i of a job is
+//     max over ranks of end(rank, i)  -  max over ranks of start(rank, i):
+// from the moment the slowest rank has begun it to the moment the slowest rank has finished it.
+// Where iterations follow each other without a gap these times add up to the time of the job.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "services/controller/job/prediction.h"
+
+namespace eidolon::controller::job {
+
+// Picoseconds; they add up to the iteration's length.
+struct Breakdown {
+  std::uint64_t compute = 0;
+  std::uint64_t exposed_communication = 0;
+  std::uint64_t idle = 0;
+  std::uint64_t host = 0;
+};
+
+// GPU-busy picoseconds by source.
+struct Coverage {
+  std::uint64_t measured = 0;
+  std::uint64_t interpolated = 0;
+  std::uint64_t modelled = 0;
+  std::uint64_t assumed = 0;
+};
+
+// One iteration of one rank, as its agent saw it.
+struct RankIteration {
+  std::int32_t rank = 0;
+  std::uint32_t index = 0;
+  std::uint64_t start_ps = 0;
+  std::uint64_t end_ps = 0;
+  std::uint64_t error_ps = 0;  // One standard deviation of its length.
+  Breakdown breakdown;
+  Coverage coverage;
+  std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds.
+};
+
+// What a server's ranks have used so far; a later report replaces the earlier one.
+struct ServerUsage {
+  std::vector<RankMemory> memory;
+  std::vector<NamedAmount> refused_calls;
+  std::uint64_t unknown_reads = 0;
+  std::uint64_t clamped_records = 0;
+};
+
+struct MeasurementOptions {
+  std::uint32_t ranks = 1;
+  std::uint32_t warmup = 3;
+  std::uint32_t measure = 5;
+  std::uint64_t tokens = 0;
+  std::uint64_t parameters = 0;
+  double peak_flops_per_gpu = 0;  // 0: unknown, no utilization is reported.
+};
+
+// Not thread safe.
+class Measurement {
+ public:
+  explicit Measurement(MeasurementOptions options) : options_(options) {}
+
+  // A second report of the same rank and index is ignored, as is everything after the last measured
+  // one.
+  void Add(const RankIteration& iteration);
+  void SetUsage(std::uint32_t server, ServerUsage usage);
+
+  // Leading iterations that every rank has finished, warm-up included.
+  std::uint32_t finished() const;
+  std::uint32_t wanted() const { return options_.warmup + options_.measure; }
+  // Every wanted iteration was finished by every rank: the command may be ended.
+  bool IsEnough() const { return finished() >= wanted(); }
+  // No more reports will come: ranks that never reported an iteration no longer count (a program
+  // may leave GPUs unused).
+  void Close();
+  // Iterations of any rank.
+  std::uint32_t seen() const { return static_cast<std::uint32_t>(iterations_.size()); }
+
+  // What is known so far. `measured_iterations` is 0 when no iteration after warm-up is finished;
+  // memory and calls are reported all the same.
+  Prediction Predict() const;
+
+ private:
+  // What is kept of one iteration: order-independent sums and maxima over ranks.
+  struct Iteration {
+    std::set<std::int32_t> ranks;
+    std::uint64_t start_ps = 0;
+    std::uint64_t end_ps = 0;
+    std::uint64_t error_ps = 0;
+    Breakdown breakdown;
+    Coverage coverage;
+    std::map<std::string, std::uint64_t> assumed_kernels;
+  };
+
+  void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  void AddUsage(Prediction* prediction) const;
+  std::vector<const Iteration*> Measured() const;
+
+  MeasurementOptions options_;
+  std::map<std::uint32_t, Iteration> iterations_;
+  std::set<std::int32_t> ranks_seen_;
+  std::map<std::uint32_t, ServerUsage> usage_;
+};
+
+}  // namespace eidolon::controller::job

@@ -1,0 +1,146 @@
+#include "services/controller/job/measurement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace eidolon::controller::job {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000'000;  // Picoseconds.
+
+MeasurementOptions TwoRanks() { return {.ranks = 2, .warmup = 1, .measure = 2}; }
+
+RankIteration Iteration(std::int32_t rank, std::uint32_t index, std::uint64_t start_ms,
+                        std::uint64_t end_ms) {
+  RankIteration iteration;
+  iteration.rank = rank;
+  iteration.index = index;
+  iteration.start_ps = start_ms * kMs;
+  iteration.end_ps = end_ms * kMs;
+  iteration.error_ps = kMs;
+  iteration.breakdown = {6 * kMs, 2 * kMs, kMs, kMs};
+  iteration.coverage = {0, 0, 9 * kMs, kMs};
+  return iteration;
+}
+
+// Warm-up of 50 ms, then 10 and 12 ms; rank 1 is 1 ms behind.
+std::vector<RankIteration> ThreeIterationsOfTwoRanks() {
+  return {Iteration(0, 0, 0, 50),  Iteration(1, 0, 0, 51),  Iteration(0, 1, 50, 60),
+          Iteration(1, 1, 51, 61), Iteration(0, 2, 60, 72), Iteration(1, 2, 61, 73)};
+}
+
+TEST(MeasurementTest, MeasuresFromTheSlowestStartToTheSlowestEndWithoutWarmup) {
+  Measurement measurement(TwoRanks());
+
+  for (const auto& iteration : ThreeIterationsOfTwoRanks()) measurement.Add(iteration);
+
+  const Prediction prediction = measurement.Predict();
+  EXPECT_TRUE(measurement.IsEnough());
+  EXPECT_THAT(prediction.iteration_picoseconds, testing::ElementsAre(10 * kMs, 12 * kMs));
+  EXPECT_DOUBLE_EQ(prediction.iteration_seconds->mean, 0.011);
+  EXPECT_DOUBLE_EQ(prediction.iteration_seconds->p50, 0.011);
+  EXPECT_DOUBLE_EQ(prediction.iteration_seconds->p90, 0.0118);
+  EXPECT_DOUBLE_EQ(prediction.iteration_seconds->low, 0.011 - 0.001645);
+  EXPECT_DOUBLE_EQ(prediction.iteration_seconds->high, 0.011 + 0.001645);
+}
+
+TEST(MeasurementTest, DoesNotDependOnTheOrderOfReports) {
+  Measurement forwards(TwoRanks());
+  Measurement backwards(TwoRanks());
+  auto iterations = ThreeIterationsOfTwoRanks();
+
+  for (const auto& iteration : iterations) forwards.Add(iteration);
+  std::reverse(iterations.begin(), iterations.end());
+  for (const auto& iteration : iterations) backwards.Add(iteration);
+
+  EXPECT_EQ(ToJson(forwards.Predict()), ToJson(backwards.Predict()));
+}
+
+TEST(MeasurementTest, SharesAddUpToOne) {
+  Measurement measurement(TwoRanks());
+
+  for (const auto& iteration : ThreeIterationsOfTwoRanks()) measurement.Add(iteration);
+
+  const Prediction prediction = measurement.Predict();
+  EXPECT_DOUBLE_EQ(prediction.breakdown->compute, 0.6);
+  EXPECT_DOUBLE_EQ(prediction.breakdown->compute + prediction.breakdown->exposed_communication +
+                       prediction.breakdown->idle + prediction.breakdown->host,
+                   1.0);
+  EXPECT_DOUBLE_EQ(prediction.coverage->modelled + prediction.coverage->assumed, 1.0);
+}
+
+TEST(MeasurementTest, AnIterationCountsWhenEveryRankHasFinishedIt) {
+  Measurement measurement(TwoRanks());
+
+  measurement.Add(Iteration(0, 0, 0, 50));
+  measurement.Add(Iteration(0, 1, 50, 60));
+  measurement.Add(Iteration(0, 1, 50, 60));
+  measurement.Add(Iteration(1, 1, 51, 61));
+
+  EXPECT_EQ(measurement.finished(), 0u);
+  measurement.Add(Iteration(1, 0, 0, 51));
+  EXPECT_EQ(measurement.finished(), 2u);
+  EXPECT_FALSE(measurement.IsEnough());
+  EXPECT_EQ(measurement.Predict().measured_iterations, 1u);
+}
+
+TEST(MeasurementTest, ClosingForgetsRanksThatNeverIterated) {
+  Measurement measurement({.ranks = 8, .warmup = 0, .measure = 2});
+  measurement.Add(Iteration(0, 0, 0, 10));
+  EXPECT_EQ(measurement.Predict().measured_iterations, 0u);
+
+  measurement.Close();
+
+  EXPECT_EQ(measurement.Predict().measured_iterations, 1u);
+}
+
+TEST(MeasurementTest, ReportsThroughputOnlyWhenItCanBeKnown) {
+  MeasurementOptions options = TwoRanks();
+  options.tokens = 1100;
+  Measurement tokens_only(options);
+  options.parameters = 1'000'000;
+  options.peak_flops_per_gpu = 1e12;
+  Measurement all(options);
+  Measurement nothing(TwoRanks());
+
+  for (Measurement* measurement : {&tokens_only, &all, &nothing}) {
+    for (const auto& iteration : ThreeIterationsOfTwoRanks()) measurement->Add(iteration);
+  }
+
+  EXPECT_DOUBLE_EQ(*tokens_only.Predict().tokens_per_second, 100'000);
+  EXPECT_FALSE(tokens_only.Predict().model_flops_utilization);
+  EXPECT_DOUBLE_EQ(*all.Predict().model_flops_utilization, 6.0 * 1e6 * 1100 / (0.011 * 1e12 * 2));
+  EXPECT_FALSE(nothing.Predict().tokens_per_second);
+  EXPECT_FALSE(ToJson(nothing.Predict()).contains("tokensPerSecond"));
+}
+
+TEST(MeasurementTest, NamesTheWorstRankAndAddsUpUsageOfServers) {
+  Measurement measurement(TwoRanks());
+  measurement.SetUsage(1, {.memory = {{.rank = 1,
+                                       .peak_bytes = 70,
+                                       .capacity_bytes = 80,
+                                       .allocations_bytes = 60,
+                                       .nccl_bytes = 6,
+                                       .context_bytes = 4}},
+                           .refused_calls = {{"cufftExecC2C", 2}},
+                           .unknown_reads = 3});
+  measurement.SetUsage(0, {.memory = {{.rank = 0, .peak_bytes = 50, .capacity_bytes = 80}},
+                           .refused_calls = {{"cufftExecC2C", 1}},
+                           .unknown_reads = 4});
+
+  const nlohmann::json prediction = ToJson(measurement.Predict());
+
+  EXPECT_EQ(prediction["memory"]["worstRank"], 1);
+  EXPECT_EQ(prediction["memory"]["peakBytes"], 60);
+  EXPECT_EQ(prediction["memory"]["peakReservedBytes"], 70);
+  EXPECT_EQ(prediction["memory"]["fits"], true);
+  EXPECT_EQ(prediction["memory"]["ranks"].size(), 2u);
+  EXPECT_EQ(prediction["unsupportedCalls"],
+            nlohmann::json::parse(R"([{"name": "cufftExecC2C", "count": 3}])"));
+  EXPECT_EQ(prediction["unknownReads"], 7);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::job

@@ -1,0 +1,118 @@
+#include "services/controller/job/prediction.h"
+
+#include <nlohmann/json.hpp>
+
+namespace eidolon::controller::job {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kListedRanksMax = 128;
+constexpr std::size_t kListedIterationsMax = 1000;
+
+// How full the rank's device was; a refused request counts as if it had been granted.
+double Fullness(const RankMemory& rank) {
+  if (rank.capacity_bytes == 0) return 0;
+  return static_cast<double>(rank.peak_bytes + rank.refused_bytes) /
+         static_cast<double>(rank.capacity_bytes);
+}
+
+json CategoriesToJson(const RankMemory& rank) {
+  return {{"allocations", rank.allocations_bytes},
+          {"workspace", rank.workspace_bytes},
+          {"nccl", rank.nccl_bytes},
+          {"context", rank.context_bytes}};
+}
+
+std::uint64_t ProgramBytes(const RankMemory& rank) {
+  return rank.allocations_bytes + rank.workspace_bytes;
+}
+
+json MemoryToJson(const Prediction& prediction) {
+  const RankMemory& worst = *WorstRank(prediction);
+  json ranks = json::array();
+  for (const RankMemory& rank : prediction.memory) {
+    if (ranks.size() == kListedRanksMax) break;
+    ranks.push_back({{"rank", rank.rank},
+                     {"peakBytes", ProgramBytes(rank)},
+                     {"peakReservedBytes", rank.peak_bytes}});
+  }
+  json memory = {{"peakBytes", ProgramBytes(worst)},
+                 {"peakReservedBytes", worst.peak_bytes},
+                 {"capacityBytes", worst.capacity_bytes},
+                 {"fits", worst.refused_bytes == 0 && worst.peak_bytes <= worst.capacity_bytes},
+                 {"worstRank", worst.rank},
+                 {"byCategory", CategoriesToJson(worst)},
+                 {"ranks", ranks}};
+  if (worst.refused_bytes > 0) memory["refusedBytes"] = worst.refused_bytes;
+  return memory;
+}
+
+json CallsToJson(const std::vector<NamedAmount>& calls) {
+  json list = json::array();
+  for (const NamedAmount& call : calls)
+    list.push_back({{"name", call.name}, {"count", call.amount}});
+  return list;
+}
+
+json KernelsToJson(const std::vector<NamedAmount>& kernels) {
+  json list = json::array();
+  for (const NamedAmount& kernel : kernels) {
+    list.push_back(
+        {{"name", kernel.name}, {"seconds", static_cast<double>(kernel.amount) * 1e-12}});
+  }
+  return list;
+}
+
+void AddTimes(const Prediction& prediction, json* out) {
+  const IterationSeconds& seconds = *prediction.iteration_seconds;
+  (*out)["iterationSeconds"] = {{"mean", seconds.mean},
+                                {"p50", seconds.p50},
+                                {"p90", seconds.p90},
+                                {"low", seconds.low},
+                                {"high", seconds.high}};
+  std::vector<std::uint64_t> listed = prediction.iteration_picoseconds;
+  if (listed.size() > kListedIterationsMax) listed.resize(kListedIterationsMax);
+  (*out)["iterationPicoseconds"] = listed;
+}
+
+}  // namespace
+
+const RankMemory* WorstRank(const Prediction& prediction) {
+  const RankMemory* worst = nullptr;
+  for (const RankMemory& rank : prediction.memory) {
+    if (worst == nullptr || Fullness(rank) > Fullness(*worst)) worst = &rank;
+  }
+  return worst;
+}
+
+json ToJson(const Prediction& prediction) {
+  json out = {{"measuredIterations", prediction.measured_iterations},
+              {"unsupportedCalls", CallsToJson(prediction.unsupported_calls)},
+              {"unknownReads", prediction.unknown_reads}};
+  if (prediction.iteration_seconds) AddTimes(prediction, &out);
+  if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
+  if (prediction.model_flops_utilization) {
+    out["modelFlopsUtilization"] = *prediction.model_flops_utilization;
+  }
+  if (prediction.breakdown) {
+    out["breakdown"] = {{"compute", prediction.breakdown->compute},
+                        {"exposedCommunication", prediction.breakdown->exposed_communication},
+                        {"idle", prediction.breakdown->idle},
+                        {"host", prediction.breakdown->host}};
+  }
+  if (prediction.coverage) {
+    out["coverage"] = {{"measured", prediction.coverage->measured},
+                       {"interpolated", prediction.coverage->interpolated},
+                       {"modelled", prediction.coverage->modelled},
+                       {"assumed", prediction.coverage->assumed}};
+  }
+  if (!prediction.assumed_kernels.empty()) {
+    out["assumedKernels"] = KernelsToJson(prediction.assumed_kernels);
+  }
+  if (!prediction.memory.empty()) out["memory"] = MemoryToJson(prediction);
+  if (prediction.clamped_records > 0) out["clampedRecords"] = prediction.clamped_records;
+  return out;
+}
+
+}  // namespace eidolon::controller::job

@@ -1,0 +1,81 @@
+// The prediction as users read it: the one source of status, HTTP answers, metrics, page and
+// terminal.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace eidolon::controller::job {
+
+struct NamedAmount {
+  std::string name;
+  std::uint64_t amount = 0;
+
+  bool operator==(const NamedAmount&) const = default;
+};
+
+// Device memory of one rank at its high-water mark, by who booked it.
+struct RankMemory {
+  std::int32_t rank = 0;
+  std::uint32_t device = 0;
+  std::uint64_t peak_bytes = 0;  // Everything booked.
+  std::uint64_t capacity_bytes = 0;
+  std::uint64_t allocations_bytes = 0;
+  std::uint64_t workspace_bytes = 0;
+  std::uint64_t nccl_bytes = 0;
+  std::uint64_t context_bytes = 0;
+  std::uint64_t refused_bytes = 0;  // The largest request that did not fit; 0: none.
+
+  bool operator==(const RankMemory&) const = default;
+};
+
+// Seconds. low and high: the iteration time is between them with 90 % probability, by the errors of
+// the estimates alone.
+struct IterationSeconds {
+  double mean = 0;
+  double p50 = 0;
+  double p90 = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct BreakdownShares {
+  double compute = 0;
+  double exposed_communication = 0;
+  double idle = 0;
+  double host = 0;
+};
+
+struct CoverageShares {
+  double measured = 0;
+  double interpolated = 0;
+  double modelled = 0;
+  double assumed = 0;
+};
+
+struct Prediction {
+  std::uint32_t measured_iterations = 0;
+  // Set when measured_iterations > 0.
+  std::optional<IterationSeconds> iteration_seconds;
+  std::vector<std::uint64_t> iteration_picoseconds;  // Each measured one, exact.
+  std::optional<double> tokens_per_second;
+  std::optional<double> model_flops_utilization;
+  std::optional<BreakdownShares> breakdown;
+  std::optional<CoverageShares> coverage;
+  std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds, largest first.
+  std::vector<RankMemory> memory;            // By rank.
+  std::vector<NamedAmount> unsupported_calls;
+  std::uint64_t unknown_reads = 0;
+  std::uint64_t clamped_records = 0;
+};
+
+// The rank closest to (or furthest beyond) its capacity; nullptr without memory reports.
+const RankMemory* WorstRank(const Prediction& prediction);
+
+// `status.prediction` of the document.
+nlohmann::json ToJson(const Prediction& prediction);
+
+}  // namespace eidolon::controller::job

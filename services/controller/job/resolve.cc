@@ -1,0 +1,48 @@
+#include "services/controller/job/resolve.h"
+
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+#include "services/controller/job/fields.h"
+
+namespace eidolon::controller::job {
+
+using base::StrCat;
+
+void CheckGpu(const ClusterSpec& cluster, const std::string& pointer, const KnownGpus& known_gpus,
+              Problems* problems) {
+  if (cluster.gpu.empty()) return;
+  const std::vector<std::string> names = known_gpus();
+  if (names.empty()) return;
+  if (std::find(names.begin(), names.end(), cluster.gpu) != names.end()) return;
+  std::string hint = DidYouMean(cluster.gpu, names);
+  if (hint.empty()) hint = ".";
+  problems->push_back({pointer + "/server/gpu", StrCat("no GPU model '", cluster.gpu, "'", hint,
+                                                       " Known: ", base::Join(names, ", "))});
+}
+
+ResolvedJob Resolve(const JobSpec& spec, const ClusterSpec* referenced, const KnownGpus& known_gpus,
+                    Problems* problems) {
+  CHECK(spec.cluster || referenced != nullptr);
+  ResolvedJob resolved;
+  resolved.spec = spec;
+  resolved.cluster = spec.cluster ? *spec.cluster : *referenced;
+  CheckGpu(resolved.cluster, spec.cluster ? "/spec/cluster" : "/spec/clusterRef", known_gpus,
+           problems);
+  resolved.servers = spec.servers.value_or(resolved.cluster.servers);
+  if (resolved.servers > resolved.cluster.servers) {
+    problems->push_back({"/spec/servers", StrCat("is ", resolved.servers, ", but the cluster has ",
+                                                 resolved.cluster.servers, " server(s)")});
+  }
+  const std::uint32_t gpus = resolved.cluster.gpus_per_server;
+  resolved.ranks_per_server = spec.ranks_per_server.value_or(gpus);
+  if (resolved.ranks_per_server > gpus) {
+    problems->push_back(
+        {"/spec/ranksPerServer", StrCat("is ", resolved.ranks_per_server, ", but a server has ",
+                                        gpus, " GPU(s); each rank needs its own")});
+  }
+  return resolved;
+}
+
+}  // namespace eidolon::controller::job

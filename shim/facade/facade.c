@@ -1,2 +1,0 @@
-/* A facade has a name and a need, no code. */
-typedef int eidolon_facade;
