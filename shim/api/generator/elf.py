@@ -1,0 +1,75 @@
+"""Names that a shared library exports, read from its .dynsym section.
+
+Only what 64-bit little-endian libraries need; a file of another shape is an error that names it.
+"""
+
+import struct
+from pathlib import Path
+
+SECTION_DYNSYM = 11
+SECTION_DYNAMIC = 6
+INDEX_UNDEFINED = 0
+INDEX_ABSOLUTE = 0xFFF1  # Version nodes appear as absolute symbols.
+BIND_LOCAL = 0
+TYPE_FUNCTION = 2
+TYPE_INDIRECT_FUNCTION = 10
+TAG_NEEDED = 1
+TAG_SONAME = 14
+
+
+class ElfError(Exception):
+    """The file is not a shared library that we can read."""
+
+
+class SharedLibrary:
+    """Exports, SONAME and NEEDED of one file."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        data = self.path.read_bytes()
+        if data[:6] != b"\x7fELF\x02\x01":
+            raise ElfError(f"{path}: not a 64-bit little-endian ELF file")
+        self._data = data
+        self._sections = self._read_sections()
+        self.functions = set()
+        self.objects = set()
+        self._read_symbols()
+        self.soname = None
+        self.needed = []
+        self._read_dynamic()
+
+    def _read_sections(self):
+        offset = struct.unpack_from("<Q", self._data, 0x28)[0]
+        count = struct.unpack_from("<H", self._data, 0x3C)[0]
+        if not offset or not count:
+            raise ElfError(f"{self.path}: has no section table")
+        return [struct.unpack_from("<IIQQQQIIQQ", self._data, offset + index * 64)
+                for index in range(count)]
+
+    def _string(self, table, offset):
+        start = table[4] + offset
+        return self._data[start:self._data.index(b"\0", start)].decode()
+
+    def _read_symbols(self):
+        for section in self._sections:
+            if section[1] != SECTION_DYNSYM:
+                continue
+            strings = self._sections[section[6]]
+            for offset in range(section[4], section[4] + section[5], 24):
+                name, info, _, index, _, _ = struct.unpack_from("<IBBHQQ", self._data, offset)
+                if index in (INDEX_UNDEFINED, INDEX_ABSOLUTE) or info >> 4 == BIND_LOCAL:
+                    continue
+                function = info & 15 in (TYPE_FUNCTION, TYPE_INDIRECT_FUNCTION)
+                (self.functions if function else self.objects).add(self._string(strings, name))
+
+    def _read_dynamic(self):
+        for section in self._sections:
+            if section[1] != SECTION_DYNAMIC:
+                continue
+            strings = self._sections[section[6]]
+            for offset in range(section[4], section[4] + section[5], 16):
+                tag, value = struct.unpack_from("<QQ", self._data, offset)
+                if tag == TAG_NEEDED:
+                    self.needed.append(self._string(strings, value))
+                elif tag == TAG_SONAME:
+                    self.soname = self._string(strings, value)

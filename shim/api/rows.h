@@ -1,0 +1,110 @@
+// Turns generated rows (<library>.inc) into exported functions. Included by each library's
+// exports.cc only, after the vendor's headers, its handlers and its specialisations of Codes. In
+// addition:
+//   #define SHIM_HANDLERS   the namespace of the library's handlers, from the root
+//   #define SHIM_STATUS     the library's status type, the answer of undocumented functions
+//
+// The vendor's headers declare the same functions, so a row with a wrong type does not compile.
+#pragma once
+
+#include <type_traits>
+
+#include "services/ring/layout.h"
+#include "shim/core/enter.h"
+
+namespace eidolon::shim::api {
+
+// The vendor's codes for one return type. Every enumeration that a library returns has a
+// specialisation; other types (pointers, numbers, structures) answer with their zero.
+template <typename Return>
+struct Codes {
+  static_assert(!std::is_enum_v<Return>, "specialise Codes for this status type");
+  static constexpr Return kSuccess{};
+  static constexpr Return kFailure{};
+  static constexpr Return kNotSupported{};
+};
+
+// Strings are printed by those who ask, so even a refusal is one.
+template <>
+struct Codes<const char*> {
+  static constexpr const char* kSuccess = "";
+  static constexpr const char* kFailure = "unknown error";
+  static constexpr const char* kNotSupported = "not supported on a simulated GPU";
+};
+
+// Calls that return nothing need a value to carry through Enter.
+template <typename Return, typename Body>
+Return Answer(const char* name, ring::CallClass call_class, Body&& body) noexcept {
+  if constexpr (std::is_void_v<Return>) {
+    core::Enter(name, call_class, 0, [&body] {
+      body();
+      return 0;
+    });
+  } else {
+    return core::Enter(name, call_class, Codes<Return>::kFailure, body);
+  }
+}
+
+template <typename Return>
+Return Refuse(const char* name) noexcept {
+  if constexpr (std::is_void_v<Return>) {
+    core::CountRefusal(name);
+  } else {
+    return core::Rejected(name, Codes<Return>::kNotSupported);
+  }
+}
+
+template <typename Return>
+Return Accept() noexcept {
+  if constexpr (!std::is_void_v<Return>) return Codes<Return>::kSuccess;
+}
+
+}  // namespace eidolon::shim::api
+
+#define SHIM_EXPORT extern "C" __attribute__((visibility("default")))
+#define SHIM_CLASS(call_class) ::eidolon::ring::CallClass::k##call_class
+
+// SIMULATE: our function answers. BARE: without Enter, for calls that programs make in constructors
+// or by the thousand before main; their handlers are noexcept and touch no session. PER_THREAD: the
+// variant for programs compiled with per-thread default streams.
+#define SIMULATE(ret, name, call_class, handler, params, args)                                \
+  SHIM_EXPORT ret name params {                                                               \
+    return ::eidolon::shim::api::Answer<ret>(                                                 \
+        #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }); \
+  }
+#define SIMULATE_BARE(ret, name, call_class, handler, params, args) \
+  SHIM_EXPORT ret name params { return SHIM_HANDLERS::handler args; }
+#define SIMULATE_PER_THREAD(ret, name, call_class, handler, params, args)                     \
+  SHIM_EXPORT ret name params {                                                               \
+    const ::eidolon::shim::gpu::PerThreadDefault scope;                                       \
+    return ::eidolon::shim::api::Answer<ret>(                                                 \
+        #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }); \
+  }
+#define SIMULATE_BARE_PER_THREAD(ret, name, call_class, handler, params, args) \
+  SHIM_EXPORT ret name params {                                                \
+    const ::eidolon::shim::gpu::PerThreadDefault scope;                        \
+    return SHIM_HANDLERS::handler args;                                        \
+  }
+
+// ACCEPT: success, and nothing to do (the policy says why).
+#define ACCEPT(ret, name, call_class, params)                                             \
+  SHIM_EXPORT ret name params {                                                           \
+    return ::eidolon::shim::api::Answer<ret>(#name, SHIM_CLASS(call_class), []() -> ret { \
+      return ::eidolon::shim::api::Accept<ret>();                                         \
+    });                                                                                   \
+  }
+
+// REJECT: the vendor's not-supported code, counted and reported. UNDECLARED: the same for functions
+// of the real library that no header declares; their parameters are unknown and not looked at.
+// Headers may have redirected such a name with a macro, hence the assembler name.
+#define REJECT(ret, name, params) \
+  SHIM_EXPORT ret name params { return ::eidolon::shim::api::Refuse<ret>(#name); }
+#define UNDECLARED(name)                                      \
+  SHIM_EXPORT SHIM_STATUS undeclared_##name() __asm__(#name); \
+  SHIM_EXPORT SHIM_STATUS undeclared_##name() {               \
+    return ::eidolon::shim::api::Refuse<SHIM_STATUS>(#name);  \
+  }
+
+// Refused functions do not use their parameters, and old functions are exported on purpose.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"

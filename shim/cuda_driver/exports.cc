@@ -1,0 +1,21 @@
+// What libcuda.so.1 exports: every row of cuda_driver.inc as a function. Decisions are in
+// cuda_driver.policy.
+#include "shim/api/rows.h"
+#include "shim/cuda_driver/handlers.h"
+#include "shim/cuda_driver/vendor.h"
+#include "shim/gpu/stream.h"
+
+namespace eidolon::shim::api {
+
+template <>
+struct Codes<CUresult> {
+  static constexpr CUresult kSuccess = CUDA_SUCCESS;
+  static constexpr CUresult kFailure = CUDA_ERROR_UNKNOWN;
+  static constexpr CUresult kNotSupported = CUDA_ERROR_NOT_SUPPORTED;
+};
+
+}  // namespace eidolon::shim::api
+
+#define SHIM_HANDLERS ::eidolon::shim::cuda_driver
+#define SHIM_STATUS CUresult
+#include "shim/cuda_driver/cuda_driver.inc"
