@@ -11,8 +11,8 @@ namespace eidolon::base {
 
 // Multiplies two 64-bit words and folds the 128-bit product: the mixing step of both hashes.
 inline std::uint64_t FoldedMultiply(std::uint64_t a, std::uint64_t b) {
-  __extension__ typedef unsigned __int128 Wide;
-  const Wide product = static_cast<Wide>(a) * b;
+  __extension__ typedef unsigned __int128 Product;
+  const Product product = static_cast<Product>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 

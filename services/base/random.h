@@ -23,8 +23,8 @@ class Random {
 
   // A number in [0, bound), by multiplication. Requires: bound > 0.
   std::uint64_t Below(std::uint64_t bound) {
-    __extension__ typedef unsigned __int128 Wide;
-    return static_cast<std::uint64_t>((static_cast<Wide>(Next()) * bound) >> 64);
+    __extension__ typedef unsigned __int128 Product;
+    return static_cast<std::uint64_t>((static_cast<Product>(Next()) * bound) >> 64);
   }
 
  private:

@@ -1,0 +1,100 @@
+#include "services/agent/device/contention.h"
+
+#include <algorithm>
+
+#include "services/base/check.h"
+
+namespace eidolon::agent::device {
+
+using base::Duration;
+using base::SimTime;
+
+int Contention::AddLane() {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (!lanes_[i].in_use) {
+      lanes_[i] = Lane{.in_use = true};
+      return static_cast<int>(i);
+    }
+  }
+  lanes_.push_back({.in_use = true});
+  return static_cast<int>(lanes_.size()) - 1;
+}
+
+void Contention::RemoveLane(int lane) {
+  // What was placed still runs: the windows stay until the lane is given out again.
+  lanes_[static_cast<std::size_t>(lane)].in_use = false;
+}
+
+Duration Contention::Place(const Request& request) {
+  if (request.resource == Resource::kNone || request.lane < 0) return request.alone;
+  overlapping_.clear();
+  const auto resource = static_cast<std::size_t>(request.resource);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (static_cast<int>(i) == request.lane) continue;
+    const auto& windows = lanes_[i].windows[resource];
+    if (windows.empty() || windows.back().end <= request.start) continue;
+    auto first = std::partition_point(windows.begin(), windows.end(), [&](const Window& window) {
+      return window.end <= request.start;
+    });
+    for (; first != windows.end(); ++first) overlapping_.push_back(&*first);
+  }
+  const SimTime end = overlapping_.empty() ? request.start + request.alone : FindEnd(request);
+  Remember(request, end);
+  return end - request.start;
+}
+
+void Contention::Hold(const Request& request) {
+  if (request.resource == Resource::kNone || request.lane < 0) return;
+  Remember(request, request.start + request.alone);
+}
+
+// Walks from boundary to boundary of the windows; between two the rate is constant.
+SimTime Contention::FindEnd(const Request& request) const {
+  const std::uint32_t wanted = std::clamp<std::uint32_t>(request.share, 1, kWholeShare);
+  SimTime now = request.start;
+  auto left = request.alone.ps;
+  while (left > 0) {
+    std::uint32_t used = 0;
+    SimTime boundary = SimTime::Max();
+    for (const Window* window : overlapping_) {
+      if (window->end <= now) continue;
+      if (window->start <= now) {
+        used += window->share;
+        boundary = std::min(boundary, window->end);
+      } else {
+        boundary = std::min(boundary, window->start);
+      }
+    }
+    const std::uint32_t free = used >= kWholeShare ? 0 : kWholeShare - used;
+    const std::uint32_t granted = std::min(free, wanted);
+    if (granted == 0) {
+      now = boundary;
+      continue;
+    }
+    const auto needed =
+        static_cast<std::int64_t>((static_cast<base::Wide>(left) * wanted + granted - 1) / granted);
+    if (boundary == SimTime::Max() || needed <= (boundary - now).ps) return now + Duration{needed};
+    const auto span = (boundary - now).ps;
+    left -= static_cast<std::int64_t>(static_cast<base::Wide>(span) * granted / wanted);
+    now = boundary;
+  }
+  return now;
+}
+
+void Contention::Remember(const Request& request, SimTime end) {
+  Lane& lane = lanes_[static_cast<std::size_t>(request.lane)];
+  auto& windows = lane.windows[static_cast<std::size_t>(request.resource)];
+  while (!windows.empty() && windows.front().end <= request.issued) windows.pop_front();
+  if (windows.size() >= kWindowLimit) windows.pop_front();
+  if (end <= request.start) return;
+  CHECK(windows.empty() || windows.back().end <= request.start);
+  // Adjoining windows of one share are one: a busy stream then costs a single entry.
+  if (!windows.empty() && windows.back().end == request.start &&
+      windows.back().share == request.share) {
+    windows.back().end = end;
+    return;
+  }
+  windows.push_back({request.start, end, request.share});
+}
+
+}  // namespace eidolon::agent::device

@@ -1,0 +1,83 @@
+// Sharing of one emulated GPU between operations that overlap: how long work takes beside other
+// work.
+//
+// It looks at the *local timeline*: the times operations would have if every collective took its
+// isolated estimate from the moment this device is ready for it. The local timeline is known when
+// an operation is enqueued and does not depend on other servers, so neither do the durations made
+// here: they are a function of the program alone, whatever order answers from the network arrive
+// in. What peers add moves an operation and its neighbours together, so overlaps found locally hold
+// well in the real one.
+//
+// Rules
+//   * Multiprocessors: leftover policy. Work issued earlier keeps its share; work issued later that
+//     overlaps it progresses at (what is left) / (what it could use). A collective holds channels /
+//     multiprocessors.
+//   * Copy engines: one copy a direction at a time, in program order.
+// Not modelled: shared memory bandwidth and caches, stream priorities.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::device {
+
+// What an operation occupies while it runs.
+enum class Resource : std::uint8_t {
+  kMultiprocessors,
+  kCopyIn,    // Host to device.
+  kCopyOut,   // Device to host.
+  kCopyPeer,  // To another GPU.
+  kNone,      // Nothing that others wait for.
+};
+inline constexpr int kSharedResources = 4;
+
+// Shares count in 1/1024 of the resource.
+inline constexpr std::uint32_t kWholeShare = 1024;
+
+// One device of one process. A lane holds operations that never overlap (a stream, a branch of a
+// graph).
+class Contention {
+ public:
+  int AddLane();
+  void RemoveLane(int lane);
+
+  struct Request {
+    int lane = 0;  // Negative: takes no part.
+    Resource resource = Resource::kMultiprocessors;
+    std::uint32_t share = kWholeShare;  // Of the resource, when alone.
+    base::SimTime start;
+    base::Duration alone;  // How long it takes with nothing beside it.
+    base::SimTime issued;  // Host clock of the call: nothing later starts before it.
+  };
+  // Places work behind what was placed before and returns how long it takes there. Requires: start
+  // is not before the end of the lane's previous request.
+  base::Duration Place(const Request& request);
+
+  // Occupies a share for a fixed span, whatever else runs: collectives.
+  void Hold(const Request& request);
+
+ private:
+  struct Window {
+    base::SimTime start;
+    base::SimTime end;
+    std::uint32_t share;
+  };
+  struct Lane {
+    bool in_use = false;
+    std::deque<Window> windows[kSharedResources];  // In time order, never overlapping.
+  };
+
+  // A lane remembers at most this many windows; a host that runs further ahead loses the oldest.
+  static constexpr std::size_t kWindowLimit = 4096;
+
+  base::SimTime FindEnd(const Request& request) const;
+  void Remember(const Request& request, base::SimTime end);
+
+  std::vector<Lane> lanes_;
+  std::vector<const Window*> overlapping_;  // Scratch of Place.
+};
+
+}  // namespace eidolon::agent::device

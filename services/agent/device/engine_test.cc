@@ -1,0 +1,214 @@
+// Single rules of the engine. Longer programs are the golden logs (golden_test.cc).
+#include "services/agent/device/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace eidolon::agent::device {
+namespace {
+
+using base::Duration;
+using base::SimTime;
+using ::testing::HasSubstr;
+
+SimTime Us(std::int64_t us) { return {us * 1'000'000}; }
+
+class EngineTest : public ::testing::Test, protected Sink {
+ protected:
+  void OpResolved(const ResolvedOp& op) override { ops_[op.sequence] = op; }
+  void CollectiveReady(std::uint64_t token, SimTime ready) override { ready_[token] = ready; }
+  void WaitEnded(std::uint64_t ticket, SimTime time) override { waits_[ticket] = time; }
+
+  static Engine::Call At(std::int64_t us, std::uint32_t stream) {
+    return {.stream = stream, .host_clock = Us(us)};
+  }
+  static Work Kernel(std::int64_t us, std::uint32_t share = 1) {
+    return {.duration = Duration::Microseconds(us), .share = share};
+  }
+  static Collective AllReduce(std::uint64_t token, std::uint32_t communicator = 9) {
+    return {.communicator = communicator, .token = token, .estimate = Duration::Microseconds(100)};
+  }
+
+  Engine engine_{{{.launch_latency = Duration::Microseconds(3),
+                   .launch_gap = Duration::Microseconds(1),
+                   .callback_cost = Duration::Microseconds(10),
+                   .multiprocessors = 100}},
+                 this};
+  std::map<std::uint64_t, ResolvedOp> ops_;
+  std::map<std::uint64_t, SimTime> ready_;
+  std::map<std::uint64_t, SimTime> waits_;
+};
+
+TEST_F(EngineTest, AnIdleStreamStartsAfterTheLaunchLatency) {
+  ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
+
+  EXPECT_EQ(ops_.at(0).start, Us(3));
+  EXPECT_EQ(ops_.at(0).finish, Us(13));
+  EXPECT_TRUE(ops_.at(0).host_bound);
+}
+
+TEST_F(EngineTest, ABusyStreamStartsAfterItsLastOperationAndTheGap) {
+  ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());
+
+  EXPECT_EQ(ops_.at(1).start, Us(14));
+  EXPECT_FALSE(ops_.at(1).host_bound);
+}
+
+TEST_F(EngineTest, WorkBehindACollectiveStaysOpenUntilTheNetworkAnswers) {
+  ASSERT_TRUE(engine_.Issue(At(0, 0), AllReduce(7)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());
+  ASSERT_EQ(engine_.StreamEnd(0, 0, 42)->time, std::nullopt);
+  ASSERT_EQ(ready_.at(7), Us(3));
+
+  ASSERT_TRUE(engine_.ResolveCollective(7, Us(20), Us(50)));
+
+  EXPECT_EQ(ops_.at(0).start, Us(20));
+  EXPECT_EQ(ops_.at(1).start, Us(51));
+  EXPECT_EQ(waits_.at(42), Us(56));
+  EXPECT_EQ(engine_.open_operations(), 0u);
+  EXPECT_FALSE(engine_.ResolveCollective(7, Us(20), Us(50))) << "answered twice";
+}
+
+TEST_F(EngineTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.CreateStream(0, 2, true).has_value());
+  ASSERT_TRUE(engine_.Issue(At(0, 1), AllReduce(1)).has_value());
+  ASSERT_TRUE(engine_.Issue(At(0, 2), AllReduce(2)).has_value());
+  ASSERT_FALSE(ready_.contains(2));
+
+  engine_.ResolveCollective(1, Us(3), Us(30));
+
+  EXPECT_EQ(ready_.at(2), Us(31));
+}
+
+TEST_F(EngineTest, AStreamThatWaitsForAnEventFollowsTheRecordedWork) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.CreateStream(0, 2, true).has_value());
+  ASSERT_TRUE(engine_.CreateEvent(5).has_value());
+  ASSERT_TRUE(engine_.Issue(At(0, 1), AllReduce(1)).has_value());
+  ASSERT_TRUE(engine_.RecordEvent(At(0, 1), 5).has_value());
+  ASSERT_TRUE(engine_.WaitEvent(At(0, 2), 5).has_value());
+  // The wait alone makes stream 2 busy: a synchronisation must hear of the end.
+  ASSERT_EQ(engine_.StreamEnd(0, 2, 1)->time, std::nullopt);
+
+  engine_.ResolveCollective(1, Us(3), Us(30));
+
+  EXPECT_EQ(waits_.at(1), Us(30));
+  EXPECT_EQ(engine_.StreamEnd(0, 2, std::nullopt)->time, Us(30));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(30));
+}
+
+TEST_F(EngineTest, TheLegacyStreamFollowsBlockingStreamsAndHoldsThemBack) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, false).has_value());
+  ASSERT_TRUE(engine_.CreateStream(0, 2, true).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(10)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(10)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 2), Kernel(10)).has_value());
+
+  EXPECT_EQ(ops_.at(1).start, Us(14)) << "legacy after blocking";
+  EXPECT_EQ(ops_.at(2).start, Us(25)) << "blocking after legacy";
+  EXPECT_EQ(ops_.at(3).start, Us(3)) << "non-blocking is free";
+}
+
+TEST_F(EngineTest, LegacyRulesHoldForOpenWorkToo) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, false).has_value());
+  ASSERT_TRUE(engine_.Issue(At(0, 0), AllReduce(1)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(10)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
+
+  engine_.ResolveCollective(1, Us(3), Us(30));
+
+  EXPECT_EQ(ops_.at(1).start, Us(31));
+  EXPECT_EQ(ops_.at(2).start, Us(42));
+  EXPECT_EQ(engine_.DeviceEnd(0, std::nullopt)->time, Us(52));
+}
+
+TEST_F(EngineTest, AnEventOnAnIdleStreamHappensWhenTheGpuSeesIt) {
+  ASSERT_TRUE(engine_.CreateEvent(5).has_value());
+
+  ASSERT_TRUE(engine_.RecordEvent(At(100, 0), 5).has_value());
+
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(103));
+}
+
+TEST_F(EngineTest, AnEventThatWasNeverRecordedIsComplete) {
+  ASSERT_TRUE(engine_.CreateEvent(5).has_value());
+
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(0));
+}
+
+TEST_F(EngineTest, WorkOfADestroyedStreamStillCountsForTheDevice) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(10)).has_value());
+  ASSERT_TRUE(engine_.DestroyStream(1).has_value());
+
+  EXPECT_EQ(engine_.DeviceEnd(0, std::nullopt)->time, Us(13));
+}
+
+TEST_F(EngineTest, HostCallbacksTakeTheirFixedCost) {
+  ASSERT_TRUE(engine_.Callback(At(0, 0)).has_value());
+
+  EXPECT_EQ(ops_.at(0).finish, Us(13));
+}
+
+TEST_F(EngineTest, BranchesOfAGraphRunSideBySideAndDoNotOverlapTheNextLaunch) {
+  std::vector<GraphNode> nodes(4);
+  for (auto& node : nodes) node = {.kind = GraphNodeKind::kWork, .work = Kernel(10)};
+  nodes[1].dependencies = {0};
+  nodes[2].dependencies = {0};
+  nodes[3].dependencies = {1, 2};
+  ASSERT_TRUE(engine_.DefineGraph(0, 1, nodes).has_value());
+
+  ASSERT_TRUE(engine_.LaunchGraph(At(0, 0), 1, {}).has_value());
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.LaunchGraph(At(0, 1), 1, {}).has_value());
+
+  EXPECT_EQ(ops_.at(1).start, Us(14));
+  EXPECT_EQ(ops_.at(2).start, Us(14));
+  EXPECT_EQ(ops_.at(3).start, Us(25));
+  EXPECT_EQ(ops_.at(4).start, Us(36)) << "the second launch waits for the first";
+}
+
+TEST_F(EngineTest, AGraphWithACollectiveEndsWithIt) {
+  std::vector<GraphNode> nodes(2);
+  nodes[0] = {.kind = GraphNodeKind::kCollective};
+  nodes[1] = {.kind = GraphNodeKind::kWork, .work = Kernel(10), .dependencies = {0}};
+  ASSERT_TRUE(engine_.DefineGraph(0, 1, nodes).has_value());
+  const std::vector<Collective> calls{AllReduce(3)};
+  ASSERT_TRUE(engine_.LaunchGraph(At(0, 0), 1, calls).has_value());
+  ASSERT_EQ(engine_.StreamEnd(0, 0, 8)->time, std::nullopt);
+
+  engine_.ResolveCollective(3, Us(3), Us(20));
+
+  EXPECT_EQ(waits_.at(8), Us(31));
+}
+
+TEST_F(EngineTest, NamesWhatIsUnknown) {
+  EXPECT_THAT(engine_.Launch(At(0, 77), Kernel(1)).error().message, HasSubstr("stream 77"));
+  EXPECT_THAT(engine_.RecordEvent(At(0, 0), 78).error().message, HasSubstr("event 78"));
+  EXPECT_THAT(engine_.LaunchGraph(At(0, 0), 79, {}).error().message, HasSubstr("graph 79"));
+  EXPECT_THAT(engine_.CreateStream(3, 1, true).error().message, HasSubstr("device 3"));
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  EXPECT_THAT(engine_.CreateStream(0, 1, true).error().message, HasSubstr("exists already"));
+}
+
+TEST_F(EngineTest, OpenWorkIsForgottenOnceResolved) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.CreateEvent(5).has_value());
+  for (std::uint64_t token = 1; token <= 1'000; ++token) {
+    ASSERT_TRUE(engine_.Issue(At(0, 1), AllReduce(token)).has_value());
+    ASSERT_TRUE(engine_.RecordEvent(At(0, 1), 5).has_value());
+    ASSERT_TRUE(engine_.WaitEvent(At(0, 0), 5).has_value());
+    ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(1)).has_value());
+    ASSERT_TRUE(engine_.ResolveCollective(token, ready_.at(token), ready_.at(token)));
+    ASSERT_EQ(engine_.open_operations(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace eidolon::agent::device

@@ -1,0 +1,76 @@
+// Words of the device engine: what goes in (work, collectives, graph nodes) and what comes out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/agent/device/contention.h"
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::device {
+
+// The engine's facts of a GPU.
+struct Traits {
+  base::Duration launch_latency;  // Host call to start on an idle stream.
+  base::Duration launch_gap;      // End of a dependency to the start of the next operation.
+  base::Duration callback_cost;   // A host function in a stream.
+  std::uint32_t multiprocessors = 1;
+};
+
+// What one operation costs.
+struct Work {
+  base::Duration duration;  // Alone on the device.
+  Resource resource = Resource::kMultiprocessors;
+  std::uint32_t share = kWholeShare;
+  std::uint32_t tag = 0;  // The caller's number; comes back in ResolvedOp.
+};
+
+// A collective as the engine sees it.
+struct Collective {
+  std::uint32_t communicator = 0;
+  std::uint64_t token = 0;     // The caller's number, unique in the engine.
+  base::Duration estimate;     // Alone on the fabric.
+  std::uint32_t channels = 0;  // Multiprocessors it occupies.
+  std::uint32_t tag = 0;
+};
+
+enum class OpKind : std::uint8_t { kWork, kCollective, kCallback };
+
+struct ResolvedOp {
+  std::uint64_t sequence;  // Program order within the engine, from 0.
+  std::uint32_t stream;
+  std::uint16_t device;
+  OpKind kind;
+  bool host_bound;  // Nothing but the host's call held the start back.
+  std::uint32_t tag;
+  base::SimTime ready;  // Collectives: when this device could start.
+  base::SimTime start;
+  base::SimTime finish;
+};
+
+// Receives what the engine finds out. Calls come from inside the engine's methods and must not call
+// back into it. Operations of different streams are reported in no particular order.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void OpResolved(const ResolvedOp& op) = 0;
+  virtual void CollectiveReady(std::uint64_t token, base::SimTime ready) = 0;
+  virtual void WaitEnded(std::uint64_t ticket, base::SimTime time) = 0;
+};
+
+enum class GraphNodeKind : std::uint8_t {
+  kEmpty,
+  kWork,
+  kEventRecord,
+  kEventWait,
+  kCallback,
+  kCollective
+};
+struct GraphNode {
+  GraphNodeKind kind = GraphNodeKind::kEmpty;
+  std::uint32_t event = 0;                  // kEventRecord, kEventWait.
+  Work work;                                // kWork.
+  std::vector<std::uint32_t> dependencies;  // Indices of earlier nodes.
+};
+
+}  // namespace eidolon::agent::device
