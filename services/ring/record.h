@@ -41,7 +41,8 @@ enum class RecordKind : std::uint16_t {
                          // below.
   kCommunicatorDestroy,  // CommunicatorRecord.
   kCollectiveValues,     // WaitRecord, id: communicator, id2: sequence. Waits until every member
-                      // issued that collective; payload: the result's bytes. Costs no virtual time.
+                      // issued that collective (`observer` set: kNotReady instead of waiting);
+                      // payload: the result's bytes. Costs no virtual time.
   // Notes.
   kMemory,       // MemoryRecord: the allocation book changed.
   kOutOfMemory,  // MemoryRecord: a request of `bytes` was refused.

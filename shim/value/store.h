@@ -1,18 +1,24 @@
-// Values of emulated device memory, as far as the host knows them: a sparse map from device addresses to
-// bytes. Host-to-device copies, memsets, device copies and small collectives move real bytes here; kernels
-// do not run, so what they write stays what it was. Large writes are not kept (they would cost real RAM):
-// their range becomes unknown and reads as the job's policy (zeros).
+// Values of emulated device memory, as far as the host knows them: a sparse map from device
+// addresses to bytes. Host-to-device copies, memsets, device copies and small collectives move real
+// bytes here; kernels do not run, so what they write stays what it was. Large writes are not kept
+// (they would cost real RAM): their range becomes unknown and reads as the job's policy (zeros).
 //
-// Order: program order of the calling process, except that results of collectives arrive later. While one
-// is outstanding, operations queue behind it (value/pending.h) and every host wait drains the queue.
+// A byte is known (some host operation put it there), stale (known once, but a kernel got a pointer
+// to it since: the last value is still the best guess), or unknown.
+//
+// Order: program order of the calling process, except that results of collectives arrive later.
+// While one is outstanding, operations queue behind it (value/pending.h) and every host wait drains
+// the queue.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <unordered_map>
 
 namespace eidolon::shim::value {
 
@@ -26,13 +32,17 @@ class Store {
 
   Store();
   ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
 
   void Write(std::uint64_t address, const void* bytes, std::size_t size);
+  // Requires: element_bytes is 1, 2 or 4; size a multiple of it.
   void Fill(std::uint64_t address, std::uint64_t pattern, std::size_t element_bytes,
             std::size_t size);
   // Copies device to device, known-ness included.
   void Copy(std::uint64_t target, std::uint64_t source, std::size_t size);
-  // Fills `bytes` with what is known, and `unknown_byte` elsewhere; returns how many bytes were unknown.
+  // Fills `bytes` with known and stale values, and `unknown_byte` elsewhere; returns how many bytes
+  // were not known.
   std::size_t Read(std::uint64_t address, void* bytes, std::size_t size,
                    unsigned char unknown_byte = 0) const;
   // True when every byte is known and no kernel may have written over it since.
@@ -40,17 +50,39 @@ class Store {
   // The range now holds something nobody knows.
   void Forget(std::uint64_t address, std::size_t size);
 
+  // A kernel got this pointer and may write there: the contiguous known bytes from it on become
+  // stale. Cheap when nothing is kept near it: one load.
+  void NoteKernelPointer(std::uint64_t address) {
+    if (MayHold(address)) MakeStale(address);
+  }
+  // False when surely no byte of the address's page is kept.
+  bool MayHold(std::uint64_t address) const {
+    const std::size_t bit = FilterBit(address / kPageBytes);
+    const std::uint64_t word = filter_[bit / 64].load(std::memory_order_relaxed);
+    return (word >> (bit % 64) & 1) != 0;
+  }
+
   std::size_t kept_bytes() const;
 
  private:
+  static constexpr std::size_t kPageBytes = 4096;
+  static constexpr std::size_t kFilterBits = 1 << 18;
   struct Page;
+
+  static std::size_t FilterBit(std::uint64_t page) {
+    return static_cast<std::size_t>((page * 0x9e3779b97f4a7c15u) >> 46);
+  }
   Page* FindPage(std::uint64_t number) const;
   Page& GetPage(std::uint64_t number);
   void EvictOldest();
+  void MakeStale(std::uint64_t address);
+  void WriteLocked(std::uint64_t address, const unsigned char* bytes, std::size_t size);
+  void ForgetLocked(std::uint64_t address, std::size_t size);
 
-  mutable std::mutex mutex_;  // Guards everything below.
-  std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
-  std::vector<std::uint64_t> order_;  // Page numbers, oldest first.
+  mutable std::mutex mutex_;  // Guards everything below but the filter.
+  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  std::deque<std::uint64_t> order_;  // Page numbers, oldest first; may name pages that are gone.
+  std::array<std::atomic<std::uint64_t>, kFilterBits / 64> filter_{};  // Pages that may be kept.
 };
 
 // The process's store.

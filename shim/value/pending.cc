@@ -1,0 +1,212 @@
+#include "shim/value/pending.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "services/ring/record.h"
+#include "shim/core/session.h"
+
+namespace eidolon::shim::value {
+namespace {
+
+// Beyond this many waiting operations the oldest results are waited for: memory stays bounded.
+constexpr std::size_t kMostWaiting = 65536;
+
+bool Overlap(std::uint64_t a, std::size_t a_size, std::uint64_t b, std::size_t b_size) {
+  return a < b + b_size && b < a + a_size;
+}
+
+Fetch FetchFromAgent(std::uint64_t communicator, std::uint64_t sequence, bool wait,
+                     std::vector<std::byte>* bytes) {
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr) return Fetch::kLost;
+  ring::WaitRecord record{};
+  record.header.kind = ring::RecordKind::kCollectiveValues;
+  record.id = communicator;
+  record.id2 = sequence;
+  record.observer = wait ? 0 : 1;
+  const core::Session::Answer answer = core::Ask(*session, record, false, *bytes);
+  if (answer.status == ring::ReplyStatus::kNotReady) return Fetch::kNotYet;
+  const bool whole = answer.payload_bytes >= bytes->size();
+  return answer.status == ring::ReplyStatus::kOk && whole ? Fetch::kReady : Fetch::kLost;
+}
+
+}  // namespace
+
+Pending::Pending(Store& store, FetchFunction fetch) : store_(store), fetch_(std::move(fetch)) {}
+
+bool Pending::Touch(const Operation& a, const Operation& b) {
+  // Two reads of one range touch too: rare, and harmless.
+  if (Overlap(a.target, a.size, b.target, b.size)) return true;
+  if (a.kind == Kind::kCopy && Overlap(a.source, a.size, b.target, b.size)) return true;
+  return b.kind == Kind::kCopy && Overlap(a.target, a.size, b.source, b.size);
+}
+
+bool Pending::Perform(Operation& operation, bool wait) {
+  switch (operation.kind) {
+    case Kind::kCollective: {
+      std::vector<std::byte> bytes(operation.size);
+      const Fetch fetched = fetch_(operation.communicator, operation.sequence, wait, &bytes);
+      if (fetched == Fetch::kNotYet) return false;
+      if (fetched == Fetch::kReady) {
+        store_.Write(operation.target, bytes.data(), bytes.size());
+      } else {
+        store_.Forget(operation.target, operation.size);
+      }
+      return true;
+    }
+    case Kind::kWrite:
+      store_.Write(operation.target, operation.bytes.data(), operation.size);
+      return true;
+    case Kind::kFill:
+      store_.Fill(operation.target, operation.pattern, operation.element_bytes, operation.size);
+      return true;
+    case Kind::kCopy:
+      store_.Copy(operation.target, operation.source, operation.size);
+      return true;
+    case Kind::kForget:
+      store_.Forget(operation.target, operation.size);
+      return true;
+    case Kind::kStale:
+      store_.NoteKernelPointer(operation.target);
+      return true;
+    case Kind::kRead: {
+      const std::size_t unknown = store_.Read(operation.target, operation.host, operation.size,
+                                              static_cast<unsigned char>(operation.pattern));
+      if (operation.done != nullptr) operation.done(unknown);
+      return true;
+    }
+  }
+  return true;
+}
+
+void Pending::AddOrPerform(Operation operation) {
+  const std::lock_guard guard(mutex_);
+  const bool behind = std::ranges::any_of(
+      queue_, [&](const Operation& earlier) { return Touch(earlier, operation); });
+  if (!behind) {
+    Perform(operation, false);
+    return;
+  }
+  if (queue_.size() >= kMostWaiting) {
+    for (Operation& earlier : queue_) Perform(earlier, true);
+    queue_.clear();
+    Perform(operation, true);
+  } else {
+    queue_.push_back(std::move(operation));
+  }
+  waiting_.store(queue_.size(), std::memory_order_release);
+}
+
+void Pending::AwaitCollective(std::uint64_t communicator, std::uint64_t sequence,
+                              std::uint64_t target, std::size_t size) {
+  if (size == 0) return;
+  const std::lock_guard guard(mutex_);
+  queue_.push_back({.kind = Kind::kCollective,
+                    .target = target,
+                    .size = size,
+                    .communicator = communicator,
+                    .sequence = sequence});
+  waiting_.store(queue_.size(), std::memory_order_release);
+}
+
+void Pending::Write(std::uint64_t address, const void* bytes, std::size_t size) {
+  if (waiting() == 0) return store_.Write(address, bytes, size);
+  if (size > Store::kLargestKeptWrite) return Forget(address, size);
+  const auto* first = static_cast<const std::byte*>(bytes);
+  AddOrPerform({.kind = Kind::kWrite,
+                .target = address,
+                .size = size,
+                .bytes = std::vector<std::byte>(first, first + size)});
+}
+
+void Pending::Fill(std::uint64_t address, std::uint64_t pattern, std::size_t element_bytes,
+                   std::size_t size) {
+  if (waiting() == 0) return store_.Fill(address, pattern, element_bytes, size);
+  AddOrPerform({.kind = Kind::kFill,
+                .target = address,
+                .size = size,
+                .pattern = pattern,
+                .element_bytes = element_bytes});
+}
+
+void Pending::Copy(std::uint64_t target, std::uint64_t source, std::size_t size) {
+  if (waiting() == 0) return store_.Copy(target, source, size);
+  AddOrPerform({.kind = Kind::kCopy, .target = target, .source = source, .size = size});
+}
+
+void Pending::Forget(std::uint64_t address, std::size_t size) {
+  if (waiting() == 0) return store_.Forget(address, size);
+  AddOrPerform({.kind = Kind::kForget, .target = address, .size = size});
+}
+
+void Pending::NoteKernelPointerBehind(std::uint64_t address) {
+  AddOrPerform({.kind = Kind::kStale, .target = address, .size = 1});
+}
+
+void Pending::Read(std::uint64_t address, void* host, std::size_t size, unsigned char unknown_byte,
+                   ReadDone done) {
+  Operation operation{.kind = Kind::kRead,
+                      .target = address,
+                      .size = size,
+                      .pattern = unknown_byte,
+                      .host = host,
+                      .done = done};
+  if (waiting() == 0) {
+    Perform(operation, false);
+  } else {
+    AddOrPerform(std::move(operation));
+  }
+}
+
+bool Pending::IsKnown(std::uint64_t address, std::size_t size) {
+  if (waiting() != 0) DrainRange(address, size);
+  return store_.IsKnown(address, size);
+}
+
+void Pending::DrainQueue() {
+  const std::lock_guard guard(mutex_);
+  std::deque<Operation> left;
+  for (Operation& operation : queue_) {
+    const bool blocked = std::ranges::any_of(
+        left, [&](const Operation& earlier) { return Touch(earlier, operation); });
+    if (blocked || !Perform(operation, false)) left.push_back(std::move(operation));
+  }
+  queue_ = std::move(left);
+  waiting_.store(queue_.size(), std::memory_order_release);
+}
+
+void Pending::DrainRange(std::uint64_t address, std::size_t size) {
+  const std::lock_guard guard(mutex_);
+  // From the back: what the range needs, and what that needs.
+  std::vector<bool> needed(queue_.size(), false);
+  const Operation wanted{.kind = Kind::kRead, .target = address, .size = size};
+  for (std::size_t i = queue_.size(); i-- > 0;) {
+    needed[i] = Touch(queue_[i], wanted);
+    for (std::size_t later = i + 1; later < queue_.size() && !needed[i]; ++later) {
+      needed[i] = needed[later] && Touch(queue_[i], queue_[later]);
+    }
+  }
+  std::deque<Operation> left;
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    if (needed[i]) {
+      Perform(queue_[i], true);
+    } else {
+      left.push_back(std::move(queue_[i]));
+    }
+  }
+  queue_ = std::move(left);
+  waiting_.store(queue_.size(), std::memory_order_release);
+}
+
+Pending& ProcessPending() {
+  // Never destroyed: threads may outlive main.
+  alignas(Pending) static std::byte storage[sizeof(Pending)];
+  static Pending* const pending = new (storage) Pending(ProcessStore(), FetchFromAgent);
+  return *pending;
+}
+
+}  // namespace eidolon::shim::value

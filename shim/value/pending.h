@@ -1,0 +1,101 @@
+// Value operations in program order behind results that have not arrived.
+//
+// The result of a small collective is known once every member has issued it, which may be long
+// after this process went on. Until then an operation that touches the result's range, or a range
+// that a waiting operation touches, waits in this queue; everything else happens at once. Host
+// waits call Drain, so the bytes are in place when the program looks at them. Results cost no
+// virtual time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "shim/value/store.h"
+
+namespace eidolon::shim::value {
+
+// How an outstanding result is asked for.
+enum class Fetch { kReady, kNotYet, kLost };
+
+// Thread safe.
+class Pending {
+ public:
+  // Asks for one result: fills `bytes` (sized as queued) when ready. `wait` false: must not block.
+  using FetchFunction = std::function<Fetch(std::uint64_t communicator, std::uint64_t sequence,
+                                            bool wait, std::vector<std::byte>* bytes)>;
+
+  Pending(Store& store, FetchFunction fetch);
+
+  // The result of collective `sequence` will be `size` bytes at `target`.
+  void AwaitCollective(std::uint64_t communicator, std::uint64_t sequence, std::uint64_t target,
+                       std::size_t size);
+
+  // The operations of Store, in program order with the above.
+  void Write(std::uint64_t address, const void* bytes, std::size_t size);
+  void Fill(std::uint64_t address, std::uint64_t pattern, std::size_t element_bytes,
+            std::size_t size);
+  void Copy(std::uint64_t target, std::uint64_t source, std::size_t size);
+  void Forget(std::uint64_t address, std::size_t size);
+  void NoteKernelPointer(std::uint64_t address) {
+    if (waiting_.load(std::memory_order_acquire) == 0) {
+      store_.NoteKernelPointer(address);
+    } else {
+      NoteKernelPointerBehind(address);
+    }
+  }
+
+  // Reads into host memory, now or (when the range waits for a result) at a later Drain: the
+  // program may not look before a host wait. `done` gets the number of bytes that were not known.
+  using ReadDone = void (*)(std::size_t unknown_bytes);
+  void Read(std::uint64_t address, void* host, std::size_t size, unsigned char unknown_byte,
+            ReadDone done);
+
+  // True when every byte is known; waits for results that the range depends on.
+  bool IsKnown(std::uint64_t address, std::size_t size);
+
+  // Performs what can be performed without blocking. Called after every host wait.
+  void Drain() {
+    if (waiting_.load(std::memory_order_acquire) != 0) DrainQueue();
+  }
+
+  std::size_t waiting() const { return waiting_.load(std::memory_order_acquire); }
+
+ private:
+  enum class Kind { kCollective, kWrite, kFill, kCopy, kForget, kStale, kRead };
+  struct Operation {
+    Kind kind;
+    std::uint64_t target = 0;  // Written range; for kRead and kStale the range looked at.
+    std::uint64_t source = 0;  // kCopy.
+    std::size_t size = 0;
+    std::uint64_t pattern = 0;       // kFill; kRead: the unknown byte.
+    std::size_t element_bytes = 1;   // kFill.
+    std::uint64_t communicator = 0;  // kCollective.
+    std::uint64_t sequence = 0;      // kCollective.
+    void* host = nullptr;            // kRead.
+    ReadDone done = nullptr;         // kRead.
+    std::vector<std::byte> bytes{};  // kWrite.
+  };
+
+  static bool Touch(const Operation& a, const Operation& b);
+  void AddOrPerform(Operation operation);
+  bool Perform(Operation& operation, bool wait);
+  void DrainQueue();
+  void DrainRange(std::uint64_t address, std::size_t size);
+  void NoteKernelPointerBehind(std::uint64_t address);
+
+  Store& store_;
+  const FetchFunction fetch_;
+  std::mutex mutex_;  // Guards the queue; held while results are fetched.
+  std::deque<Operation> queue_;
+  std::atomic<std::size_t> waiting_{0};  // queue_.size(), for the fast path.
+};
+
+// The process's queue over ProcessStore, fetching with kCollectiveValues.
+Pending& ProcessPending();
+
+}  // namespace eidolon::shim::value

@@ -1,0 +1,94 @@
+#include "shim/value/pending.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+
+namespace eidolon::shim::value {
+namespace {
+
+constexpr std::uint64_t kBase = 0x200000000000;
+
+std::size_t last_unknown = 0;
+void KeepUnknown(std::size_t bytes) { last_unknown = bytes; }
+
+class PendingTest : public ::testing::Test {
+ protected:
+  PendingTest()
+      : pending_(store_, [this](std::uint64_t, std::uint64_t sequence, bool wait,
+                                std::vector<std::byte>* bytes) {
+          if (!wait && !ready_.contains(sequence)) return Fetch::kNotYet;
+          if (sequence == kLostSequence) return Fetch::kLost;
+          std::memset(bytes->data(), static_cast<int>('A' + sequence), bytes->size());
+          return Fetch::kReady;
+        }) {}
+
+  static constexpr std::uint64_t kLostSequence = 20;
+  Store store_;
+  std::set<std::uint64_t> ready_;
+  Pending pending_;
+};
+
+TEST_F(PendingTest, ACopyOfAnOutstandingResultHappensWhenTheResultIsThere) {
+  pending_.AwaitCollective(1, 0, kBase, 4);
+  pending_.Copy(kBase + 512, kBase, 4);
+  char host[5] = "....";
+  pending_.Read(kBase + 512, host, 4, 0, KeepUnknown);
+  pending_.Drain();
+  EXPECT_STREQ(host, "....");
+
+  ready_.insert(0);
+  pending_.Drain();
+  EXPECT_STREQ(host, "AAAA");
+  EXPECT_EQ(last_unknown, 0u);
+  EXPECT_EQ(pending_.waiting(), 0u);
+}
+
+TEST_F(PendingTest, UnrelatedOperationsDoNotWait) {
+  pending_.AwaitCollective(1, 0, kBase, 4);
+  pending_.Write(kBase + 4096, "now", 3);
+
+  EXPECT_TRUE(store_.IsKnown(kBase + 4096, 3));
+}
+
+TEST_F(PendingTest, ALaterResultDoesNotWaitForAnEarlierOne) {
+  pending_.AwaitCollective(1, 0, kBase, 4);
+  pending_.AwaitCollective(1, 1, kBase + 512, 4);
+  ready_.insert(1);
+  pending_.Drain();
+
+  EXPECT_TRUE(store_.IsKnown(kBase + 512, 4));
+  EXPECT_FALSE(store_.IsKnown(kBase, 4));
+}
+
+TEST_F(PendingTest, AWriteBehindAResultWins) {
+  pending_.AwaitCollective(1, 0, kBase, 4);
+  pending_.Write(kBase, "mine", 4);
+  ready_.insert(0);
+  pending_.Drain();
+  char host[5] = {};
+  pending_.Read(kBase, host, 4, 0, KeepUnknown);
+
+  EXPECT_STREQ(host, "mine");
+}
+
+TEST_F(PendingTest, AskingWhetherARangeIsKnownWaitsForExactlyWhatItNeeds) {
+  pending_.AwaitCollective(1, 0, kBase, 4);
+  pending_.AwaitCollective(1, 1, kBase + 512, 4);
+  pending_.Copy(kBase + 1024, kBase + 512, 4);
+
+  EXPECT_TRUE(pending_.IsKnown(kBase + 1024, 4));
+  EXPECT_EQ(pending_.waiting(), 1u);
+}
+
+TEST_F(PendingTest, ALostResultLeavesItsRangeUnknown) {
+  store_.Write(kBase, "old!", 4);
+  pending_.AwaitCollective(1, kLostSequence, kBase, 4);
+
+  EXPECT_FALSE(pending_.IsKnown(kBase, 4));
+}
+
+}  // namespace
+}  // namespace eidolon::shim::value
