@@ -40,9 +40,10 @@ enum class RecordKind : std::uint16_t {
   kCommunicatorSplit,    // CommunicatorSplit; the same. extra: (rank << 32) | size; payload: see
                          // below.
   kCommunicatorDestroy,  // CommunicatorRecord.
-  kCollectiveValues,     // WaitRecord, id: communicator, id2: sequence. Waits until every member
-                      // issued that collective (`observer` set: kNotReady instead of waiting);
-                      // payload: the result's bytes. Costs no virtual time.
+  kCollectiveValues,     // WaitRecord, id: communicator, id2: sequence (of a receive: see
+                         // ReceiveValues). Waits until every member issued that collective
+                         // (`observer` set: kNotReady instead of waiting); payload: the result's
+                         // bytes, none when nobody knows them. Costs no virtual time.
   // Notes.
   kMemory,       // MemoryRecord: the allocation book changed.
   kOutOfMemory,  // MemoryRecord: a request of `bytes` was refused.
@@ -150,6 +151,13 @@ struct CommunicationOp {
   std::uint32_t in_place;
 };
 
+// id2 of kCollectiveValues for the bytes of a receive: sends and receives are numbered by pair and
+// direction (CommunicationOp::sequence), so the peer is named too.
+inline constexpr std::uint64_t kReceiveValues = std::uint64_t{1} << 63;
+constexpr std::uint64_t ReceiveValues(std::int32_t peer, std::uint64_t sequence) {
+  return kReceiveValues | static_cast<std::uint64_t>(peer) << 40 | sequence;
+}
+
 // One call, or all operations of one group on one communicator and stream: they start together.
 struct CommunicationRecord {
   RecordHeader header;
@@ -158,8 +166,8 @@ struct CommunicationRecord {
   std::uint32_t op_count;
   std::uint32_t payload_bytes;  // All ops' payloads, in order, after the ops.
   std::uint32_t template_id;    // Not 0: only a template for graph nodes, defined while capturing;
-                              // each graph launch issues it with fresh sequence numbers.
-  std::uint32_t group;  // Operations of several communicators in one group share a number.
+                                // each graph launch issues it with fresh sequence numbers.
+  std::uint32_t group;          // Operations of several communicators in one group share a number.
 };
 
 struct CommunicatorInit {

@@ -85,7 +85,7 @@ struct GemmWork {
   std::uint32_t transpose_a, transpose_b;
   Epilogue epilogue;
   std::uint32_t beta_zero;      // 1: C is not read.
-  std::uint32_t scale_mode;     // FP8 and MX scaling; 0 none.
+  std::uint32_t scale_mode;     // FP8 and MX scaling: 0 none, else 1 + cublasLtMatmulMatrixScale_t.
   std::uint32_t pointer_array;  // Batched by an array of pointers.
   std::uint32_t reserved;
 };
