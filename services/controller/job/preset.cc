@@ -26,7 +26,7 @@ constexpr std::array<Preset, 10> kPresets = {{
     {"dgx-a100-40gb", "A100-SXM4-40GB", 8, 3, true, 8, 200},
     {"dgx-b200", "B200-SXM-180GB", 8, 5, true, 8, 400},
     {"dgx-h100", "H100-SXM5-80GB", 8, 4, true, 8, 400},
-    {"dgx-h200", "H200-SXM5-141GB", 8, 4, true, 8, 400},
+    {"dgx-h200", "H200-SXM-141GB", 8, 4, true, 8, 400},
     {"hgx-a100", "A100-SXM4-80GB", 8, 3, true, 8, 200},
     {"hgx-a100-4", "A100-SXM4-80GB", 4, 3, false, 4, 200},
     {"hgx-b200", "B200-SXM-180GB", 8, 5, true, 8, 400},

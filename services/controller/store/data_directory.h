@@ -1,0 +1,36 @@
+// The folder in which a controller keeps everything: jobs.db, logs/, events/, lock. One controller
+// at a time owns it; a second one is told who does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "services/base/error.h"
+
+namespace eidolon::controller::store {
+
+// Owns the lock, which the kernel frees when the process ends in whatever way.
+class DataDirectory {
+ public:
+  // Creates the folder and its parents when missing.
+  static base::Result<DataDirectory> Open(const std::string& path);
+  DataDirectory(DataDirectory&& other) noexcept;
+  DataDirectory& operator=(DataDirectory&&) = delete;
+  ~DataDirectory();
+
+  const std::string& path() const { return path_; }
+  std::string database_path() const { return path_ + "/jobs.db"; }
+  std::string log_path(std::int64_t job_uid) const;
+  // Folder for the event logs of a job; created on request.
+  std::string events_path(std::int64_t job_uid) const;
+  // Removes the files of a job.
+  void RemoveJob(std::int64_t job_uid) const;
+
+ private:
+  DataDirectory(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
+
+  std::string path_;
+  int lock_fd_ = -1;
+};
+
+}  // namespace eidolon::controller::store

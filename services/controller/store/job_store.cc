@@ -1,0 +1,205 @@
+#include "services/controller/store/job_store.h"
+
+#include "services/base/text.h"
+
+namespace eidolon::controller::store {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+constexpr std::int64_t kSchemaVersion = 1;
+
+constexpr char kSchema[] = R"(
+CREATE TABLE IF NOT EXISTS jobs (
+  uid INTEGER PRIMARY KEY AUTOINCREMENT,
+  namespace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  created_unix_ns INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  document TEXT NOT NULL,
+  status TEXT NOT NULL,
+  UNIQUE (namespace, name));
+CREATE TABLE IF NOT EXISTS requests (
+  namespace TEXT NOT NULL,
+  key TEXT NOT NULL,
+  body_digest TEXT NOT NULL,
+  uid INTEGER NOT NULL REFERENCES jobs (uid) ON DELETE CASCADE,
+  PRIMARY KEY (namespace, key));
+CREATE TABLE IF NOT EXISTS clusters (
+  namespace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  created_unix_ns INTEGER NOT NULL,
+  document TEXT NOT NULL,
+  PRIMARY KEY (namespace, name));
+)";
+
+Result<void> PrepareSchema(Database* database) {
+  std::int64_t found = 0;
+  {
+    auto version = database->Prepare("PRAGMA user_version");
+    if (!version) return std::unexpected(version.error());
+    if (auto row = version->Step(); !row) return std::unexpected(row.error());
+    found = version->Integer(0);
+  }
+  if (found > kSchemaVersion) {
+    return Fail(ErrorCode::kFailedPrecondition,
+                StrCat("the file has schema version ", found, ", this program knows ",
+                       kSchemaVersion, "; use the program that wrote it or another data folder"));
+  }
+  auto transaction = Transaction::Begin(database);
+  if (!transaction) return std::unexpected(transaction.error());
+  if (auto made = database->Execute(kSchema); !made) return made;
+  if (auto set = database->Execute(StrCat("PRAGMA user_version=", kSchemaVersion)); !set) {
+    return set;
+  }
+  return transaction->Commit();
+}
+
+// Runs a statement whose every parameter is bound.
+Result<void> RunOne(Result<Statement>& statement) {
+  if (!statement) return std::unexpected(statement.error());
+  return statement->Run();
+}
+
+}  // namespace
+
+Result<JobStore> JobStore::Open(const std::string& path) {
+  auto database = Database::Open(path);
+  if (!database) return base::Wrap("opening " + path, database.error());
+  if (auto ready = PrepareSchema(&*database); !ready) {
+    return base::Wrap("opening " + path, ready.error());
+  }
+  return JobStore(std::move(*database));
+}
+
+Result<StoredJob> JobStore::CreateJob(StoredJob job,
+                                      const std::optional<IdempotentRequest>& request) {
+  auto transaction = Transaction::Begin(&database_);
+  if (!transaction) return std::unexpected(transaction.error());
+  auto insert = database_.Prepare(
+      "INSERT INTO jobs (namespace, name, created_unix_ns, version, document, status) "
+      "VALUES (?, ?, ?, ?, ?, ?)");
+  if (!insert) return std::unexpected(insert.error());
+  insert->Bind(job.name_space).Bind(job.name).Bind(job.created_unix_ns).Bind(job.version);
+  insert->Bind(job.document).Bind(job.status);
+  if (auto done = insert->Run(); !done) {
+    if (!database_.LastWasDuplicate()) return std::unexpected(done.error());
+    return Fail(ErrorCode::kAlreadyExists,
+                StrCat("simulation job '", job.name, "' exists already in namespace '",
+                       job.name_space, "'"));
+  }
+  job.uid = database_.LastInsertId();
+  if (request) {
+    auto remember = database_.Prepare(
+        "INSERT OR REPLACE INTO requests (namespace, key, body_digest, uid) VALUES (?, ?, ?, ?)");
+    if (!remember) return std::unexpected(remember.error());
+    remember->Bind(request->name_space).Bind(request->key).Bind(request->body_digest);
+    remember->Bind(job.uid);
+    if (auto done = remember->Run(); !done) return std::unexpected(done.error());
+  }
+  if (auto done = transaction->Commit(); !done) return std::unexpected(done.error());
+  return job;
+}
+
+Result<void> JobStore::SaveStatus(std::int64_t uid, const std::string& status,
+                                  Durability durability) {
+  // Without the wait for the disk a commit is still safe from kill -9: the kernel has the bytes.
+  if (durability == Durability::kProcess) {
+    if (auto set = database_.Execute("PRAGMA synchronous=NORMAL"); !set) return set;
+  }
+  auto update =
+      database_.Prepare("UPDATE jobs SET status = ?, version = version + 1 WHERE uid = ?");
+  if (update) update->Bind(status).Bind(uid);
+  Result<void> done = RunOne(update);
+  if (durability == Durability::kProcess) {
+    if (auto reset = database_.Execute("PRAGMA synchronous=FULL"); !reset) return reset;
+  }
+  return done;
+}
+
+Result<void> JobStore::SaveDocument(std::int64_t uid, const std::string& document) {
+  auto update =
+      database_.Prepare("UPDATE jobs SET document = ?, version = version + 1 WHERE uid = ?");
+  if (update) update->Bind(document).Bind(uid);
+  return RunOne(update);
+}
+
+Result<void> JobStore::DeleteJob(std::int64_t uid) {
+  auto remove = database_.Prepare("DELETE FROM jobs WHERE uid = ?");
+  if (remove) remove->Bind(uid);
+  return RunOne(remove);
+}
+
+Result<std::vector<StoredJob>> JobStore::LoadJobs() {
+  auto select = database_.Prepare(
+      "SELECT uid, namespace, name, created_unix_ns, version, document, status FROM jobs "
+      "ORDER BY uid");
+  if (!select) return std::unexpected(select.error());
+  std::vector<StoredJob> jobs;
+  while (true) {
+    const auto row = select->Step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return jobs;
+    jobs.push_back({.uid = select->Integer(0),
+                    .name_space = select->Text(1),
+                    .name = select->Text(2),
+                    .created_unix_ns = select->Integer(3),
+                    .version = select->Integer(4),
+                    .document = select->Text(5),
+                    .status = select->Text(6)});
+  }
+}
+
+Result<std::optional<JobStore::Remembered>> JobStore::FindRequest(const std::string& name_space,
+                                                                  const std::string& key) {
+  auto select =
+      database_.Prepare("SELECT uid, body_digest FROM requests WHERE namespace = ? AND key = ?");
+  if (!select) return std::unexpected(select.error());
+  select->Bind(name_space).Bind(key);
+  const auto row = select->Step();
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return std::nullopt;
+  return Remembered{select->Integer(0), select->Text(1)};
+}
+
+Result<void> JobStore::CreateCluster(const StoredCluster& cluster) {
+  auto insert = database_.Prepare(
+      "INSERT INTO clusters (namespace, name, created_unix_ns, document) VALUES (?, ?, ?, ?)");
+  if (!insert) return std::unexpected(insert.error());
+  insert->Bind(cluster.name_space).Bind(cluster.name).Bind(cluster.created_unix_ns);
+  insert->Bind(cluster.document);
+  auto done = insert->Run();
+  if (!done && database_.LastWasDuplicate()) {
+    return Fail(ErrorCode::kAlreadyExists,
+                StrCat("simulated cluster '", cluster.name, "' exists already in namespace '",
+                       cluster.name_space, "'"));
+  }
+  return done;
+}
+
+Result<void> JobStore::DeleteCluster(const std::string& name_space, const std::string& name) {
+  auto remove = database_.Prepare("DELETE FROM clusters WHERE namespace = ? AND name = ?");
+  if (remove) remove->Bind(name_space).Bind(name);
+  return RunOne(remove);
+}
+
+Result<std::vector<StoredCluster>> JobStore::LoadClusters() {
+  auto select = database_.Prepare(
+      "SELECT namespace, name, created_unix_ns, document FROM clusters ORDER BY namespace, name");
+  if (!select) return std::unexpected(select.error());
+  std::vector<StoredCluster> clusters;
+  while (true) {
+    const auto row = select->Step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return clusters;
+    clusters.push_back({.name_space = select->Text(0),
+                        .name = select->Text(1),
+                        .created_unix_ns = select->Integer(2),
+                        .document = select->Text(3)});
+  }
+}
+
+}  // namespace eidolon::controller::store
