@@ -1,9 +1,9 @@
-/* The few EGL types that CUDA's interoperability headers mention. */
+// The few EGL types that CUDA's interoperability headers mention.
 #pragma once
 
 #include <stdint.h>
 
 typedef int32_t EGLint;
-typedef void *EGLSyncKHR;
-typedef void *EGLImageKHR;
-typedef void *EGLStreamKHR;
+typedef void* EGLSyncKHR;
+typedef void* EGLImageKHR;
+typedef void* EGLStreamKHR;

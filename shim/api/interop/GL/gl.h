@@ -1,5 +1,5 @@
-/* The few OpenGL types that CUDA's interoperability headers mention. Real OpenGL is not needed to refuse
-   its calls. */
+// The few OpenGL types that CUDA's interoperability headers mention. Real OpenGL is not needed to
+// refuse its calls.
 #pragma once
 
 typedef unsigned int GLenum;

@@ -1,4 +1,4 @@
-/* The few VDPAU types that CUDA's interoperability headers mention. */
+// The few VDPAU types that CUDA's interoperability headers mention.
 #pragma once
 
 #include <stdint.h>
@@ -8,4 +8,5 @@ typedef uint32_t VdpFuncId;
 typedef uint32_t VdpVideoSurface;
 typedef uint32_t VdpOutputSurface;
 typedef int VdpStatus;
-typedef VdpStatus VdpGetProcAddress(VdpDevice device, VdpFuncId function_id, void **function_pointer);
+typedef VdpStatus VdpGetProcAddress(VdpDevice device, VdpFuncId function_id,
+                                    void** function_pointer);
