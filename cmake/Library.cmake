@@ -31,7 +31,7 @@ function(eidolon_library name)
   target_link_libraries(${target} ${scope} ${ARG_DEPS})
   if(ARG_HEADERS)
     target_sources(${target} ${scope}
-      FILE_SET HEADERS BASE_DIRS ${CMAKE_CURRENT_SOURCE_DIR} FILES ${ARG_HEADERS})
+      FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS})
     set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   endif()
   if(ARG_TESTS)

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-std::int64_t Now(clockid_t id) noexcept { return time_::ReadingNs(id, time_::ThreadNow()); }
+std::int64_t Now(clockid_t id) noexcept { return time_::ReadingNs(id, time_::ReadByProgram()); }
 
 bool IsValid(const timespec& t) {
   return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < kNsPerSecond;

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "shim/core/system.h"
 #include "shim/time/export.h"
 #include "shim/time/real.h"
 #include "shim/time/timed_wait.h"
@@ -41,8 +42,15 @@ std::int64_t RealNsUntil(clockid_t id, const timespec& t) {
   return left > 0 ? left : 0;
 }
 
+// CPython's interpreter lock waits on a monotonic condition for its switch interval, 5 ms, to ask
+// for the lock, and never looks at the clock: how often that happens depends on the machine, so it
+// is no time.
+constexpr Duration kLongestYield = Duration::Milliseconds(20);
+
+enum class Expiry { kMovesClock, kMayBeYield };
+
 int CondTimedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t id,
-                  const timespec& until) {
+                  const timespec& until, Expiry expiry) {
   if (!IsValid(until)) return EINVAL;
   if (!time_::InJob()) return time_::real::CondWait(condition, mutex, RealNsUntil(id, until));
   TimedWait wait(condition, DeadlineOf(until));
@@ -50,7 +58,8 @@ int CondTimedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t i
   if (result == ETIMEDOUT) {
     // A slice without a signal must return to the caller: a signal sent between two slices would be
     // lost. POSIX allows such wake-ups, and the next call continues this wait.
-    return wait.Expired() ? ETIMEDOUT : 0;
+    const bool yields = expiry == Expiry::kMayBeYield && wait.length() < kLongestYield;
+    return (yields ? wait.ExpiredAsYield() : wait.Expired()) ? ETIMEDOUT : 0;
   }
   wait.Ended();
   return result;
@@ -103,8 +112,8 @@ long FutexWait(long address, long operation, long value, const timespec& timeout
   while (true) {
     const std::int64_t slice = wait.SliceNs();
     const timespec real{.tv_sec = slice / kNsPerSecond, .tv_nsec = slice % kNsPerSecond};
-    const long result = time_::real::SystemCall(SYS_futex, address, relative_wait, value,
-                                                reinterpret_cast<long>(&real), 0, 0);
+    const long result = eidolon::shim::core::RawSyscall(SYS_futex, address, relative_wait, value,
+                                                        reinterpret_cast<long>(&real), 0, 0);
     if (result != -ETIMEDOUT) {
       wait.Ended();
       return result;
@@ -127,12 +136,13 @@ EIDOLON_TIME_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthrea
   timespec now{};
   time_::real::ClockGettime(CLOCK_REALTIME, &now);
   const clockid_t id = until->tv_sec > now.tv_sec / 2 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-  return CondTimedwait(condition, mutex, id, *until);
+  const Expiry expiry = id == CLOCK_MONOTONIC ? Expiry::kMayBeYield : Expiry::kMovesClock;
+  return CondTimedwait(condition, mutex, id, *until, expiry);
 }
 
 EIDOLON_TIME_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                                clockid_t id, const timespec* until) {
-  return CondTimedwait(condition, mutex, id, *until);
+  return CondTimedwait(condition, mutex, id, *until, Expiry::kMovesClock);
 }
 
 EIDOLON_TIME_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
@@ -159,9 +169,10 @@ EIDOLON_TIME_EXPORT long syscall(long number, ...) noexcept {
   long a[6];
   for (long& value : a) value = va_arg(list, long);
   va_end(list);
-  const long result = time_::InJob() && IsTimedFutexWait(number, a[1], a[3])
-                          ? FutexWait(a[0], a[1], a[2], *reinterpret_cast<timespec*>(a[3]), a[5])
-                          : time_::real::SystemCall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  const long result =
+      time_::InJob() && IsTimedFutexWait(number, a[1], a[3])
+          ? FutexWait(a[0], a[1], a[2], *reinterpret_cast<timespec*>(a[3]), a[5])
+          : eidolon::shim::core::RawSyscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (result >= 0 || result < -4095) return result;
   errno = static_cast<int>(-result);
   return -1;

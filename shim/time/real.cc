@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "services/base/check.h"
+#include "shim/core/system.h"
 
 namespace eidolon::shim::time::real {
 namespace {
@@ -46,7 +47,7 @@ class Next {
 };
 
 constinit Next<int (*)(clockid_t, timespec*)> next_clock_gettime("clock_gettime", nullptr);
-constinit Next<std::clock_t (*)()> next_clock("clock", nullptr);
+constinit Next<clock_t (*)()> next_clock("clock", nullptr);
 constinit Next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>
     next_cond_clockwait("pthread_cond_clockwait", nullptr);
 constinit Next<int (*)(sem_t*, clockid_t, const timespec*)> next_sem_clockwait("sem_clockwait",
@@ -73,14 +74,14 @@ std::int64_t MonotonicNs() noexcept {
   return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
 
-std::clock_t Clock() noexcept { return next_clock.Get()(); }
+clock_t Clock() noexcept { return next_clock.Get()(); }
 
 int Sleep(std::int64_t ns, std::int64_t* left_ns) noexcept {
   const timespec wanted = ToTimespec(ns);
   timespec left{};
   const long result =
-      SystemCall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&wanted),
-                 reinterpret_cast<long>(&left), 0, 0);
+      core::RawSyscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&wanted),
+                       reinterpret_cast<long>(&left), 0, 0);
   *left_ns = result == 0 ? 0 : left.tv_sec * kNsPerSecond + left.tv_nsec;
   return static_cast<int>(-result);
 }
@@ -123,18 +124,6 @@ int SetThreadName(pthread_t thread, const char* name) noexcept {
 
 int TimerfdSettime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
   return next_timerfd.Get()(fd, flags, value, old);
-}
-
-long SystemCall(long number, long a, long b, long c, long d, long e, long f) noexcept {
-  long result;
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
 }
 
 }  // namespace eidolon::shim::time::real

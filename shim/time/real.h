@@ -17,7 +17,7 @@ namespace eidolon::shim::time::real {
 
 int ClockGettime(clockid_t id, timespec* out) noexcept;
 std::int64_t MonotonicNs() noexcept;
-std::clock_t Clock() noexcept;
+clock_t Clock() noexcept;
 // Sleeps on the monotonic clock; returns 0 or EINTR, with what is left in `left_ns`.
 int Sleep(std::int64_t ns, std::int64_t* left_ns) noexcept;
 
@@ -33,8 +33,5 @@ int EpollWait(int epoll, epoll_event* events, int capacity, std::int64_t ns,
 
 int SetThreadName(pthread_t thread, const char* name) noexcept;
 int TimerfdSettime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept;
-
-// Any system call, without libc's wrapper.
-long SystemCall(long number, long a, long b, long c, long d, long e, long f) noexcept;
 
 }  // namespace eidolon::shim::time::real

@@ -44,12 +44,21 @@ std::int64_t TimedWait::SliceNs() const noexcept {
   return std::clamp<std::int64_t>(left, 0, kSliceNs);
 }
 
-bool TimedWait::Expired() noexcept {
+bool TimedWait::IsOver() const noexcept {
   const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
-  const bool budget_used = elapsed >= budget_real_ns_;
-  const bool passed = elapsed >= kGraceNs && ThreadNow() >= deadline_;
-  if (!budget_used && !passed) return false;
-  WaitExpired(deadline_, length_);
+  if (elapsed >= budget_real_ns_) return true;
+  return elapsed >= kGraceNs && ThreadNow() >= deadline_;
+}
+
+bool TimedWait::Expired() noexcept {
+  if (!IsOver()) return false;
+  WaitExpired(deadline_);
+  Ended();
+  return true;
+}
+
+bool TimedWait::ExpiredAsYield() noexcept {
+  if (!IsOver()) return false;
   Ended();
   return true;
 }

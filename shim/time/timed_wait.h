@@ -19,12 +19,19 @@ class TimedWait {
 
   // Real nanoseconds to wait next.
   std::int64_t SliceNs() const noexcept;
-  // After a slice without the event: true when the wait is over; the clock is then moved.
+  // After a slice without the event: true when the wait is over; a driver's clock is then at the
+  // deadline.
   bool Expired() noexcept;
+  // The same for a wait that is a way to yield: it may end, but says nothing about time.
+  bool ExpiredAsYield() noexcept;
   // The event came.
   void Ended() noexcept;
 
+  base::Duration length() const noexcept { return length_; }
+
  private:
+  bool IsOver() const noexcept;
+
   base::SimTime deadline_;
   base::Duration length_;
   std::int64_t started_real_ns_;

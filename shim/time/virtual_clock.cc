@@ -26,9 +26,6 @@ constexpr std::int64_t kMonotonicOriginNs = 86'400'000'000'000;
 constexpr std::int64_t kWallThresholdNs = 631'152'000'000'000'000;
 // A process without a GPU sleeps at most this long for real.
 constexpr std::int64_t kLongestRealSleepNs = 100'000'000;
-// Timed waits shorter than this are a way to yield (CPython's interpreter lock waits 5 ms at a
-// time): how often they expire depends on the machine, so they never move the clock.
-constexpr Duration kShortestCountedWait = Duration::Milliseconds(20);
 // So many clock reads in a row without any other call are a polling loop; from then on each read
 // moves the clock, or the loop would never end.
 constexpr int kPollingReads = 2000;
@@ -152,11 +149,16 @@ SimTime ThreadNow() noexcept {
     case core::ThreadRole::kWatchdog:
       return watchdog_clock.Read(core::Now());
     case core::ThreadRole::kDriver:
-      return StepWhenPolling(core::Now());
     case core::ThreadRole::kHelper:
       return core::Now();
   }
   return core::Now();
+}
+
+SimTime ReadByProgram() noexcept {
+  const SimTime now = ThreadNow();
+  if (core::Session::Existing() == nullptr) return now;
+  return core::CurrentRole() == core::ThreadRole::kDriver ? StepWhenPolling(now) : now;
 }
 
 bool IsVirtual(clockid_t id) noexcept {
@@ -224,15 +226,13 @@ int SleepFor(Duration duration, Duration* left) noexcept {
   return 0;
 }
 
-void WaitExpired(SimTime target, Duration length) noexcept {
+void WaitExpired(SimTime target) noexcept {
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
     RaiseOwn(target);
     return;
   }
-  if (length >= kShortestCountedWait && core::CurrentRole() == core::ThreadRole::kDriver) {
-    core::AdvanceTo(target);
-  }
+  if (core::CurrentRole() == core::ThreadRole::kDriver) core::AdvanceTo(target);
 }
 
 }  // namespace eidolon::shim::time

@@ -26,6 +26,11 @@ bool InJob() noexcept;
 // Virtual time as the calling thread sees it. Requires: InJob().
 base::SimTime ThreadNow() noexcept;
 
+// The same for a clock read by the program. Reading costs nothing, but a driver that reads
+// thousands of times in a row and does nothing else is polling: then each read moves the clock a
+// little.
+base::SimTime ReadByProgram() noexcept;
+
 // True for clocks that show virtual time: wall, monotonic, boot and their variants; and, in a
 // process with a session, process CPU time.
 bool IsVirtual(clockid_t id) noexcept;
@@ -44,6 +49,6 @@ clockid_t GuessClock(std::int64_t reading_ns) noexcept;
 int SleepFor(base::Duration duration, base::Duration* left) noexcept;
 
 // The end of a timed wait without an event: the clock reaches `target`, if this thread may move it.
-void WaitExpired(base::SimTime target, base::Duration length) noexcept;
+void WaitExpired(base::SimTime target) noexcept;
 
 }  // namespace eidolon::shim::time

@@ -1,0 +1,57 @@
+// Time in a process outside any job: as without the shim.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "shim/time/test_world.h"
+#include "shim/time/virtual_clock.h"
+
+namespace eidolon::shim::time {
+namespace {
+
+TEST(NoJobTimeTest, ClocksAreTheSystems) {
+  const std::int64_t before = core::MonotonicNs();
+  const std::int64_t shown = ReadNs(CLOCK_MONOTONIC);
+  const std::int64_t after = core::MonotonicNs();
+
+  EXPECT_FALSE(InJob());
+  EXPECT_LE(before, shown);
+  EXPECT_LE(shown, after);
+}
+
+TEST(NoJobTimeTest, SleepsSleep) {
+  RealTimer timer;
+
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+
+  EXPECT_GE(timer.Seconds(), 0.03);
+}
+
+TEST(NoJobTimeTest, TimedWaitsTimeOutAfterTheirTime) {
+  std::mutex mutex;
+  std::condition_variable condition;
+  RealTimer timer;
+
+  std::unique_lock lock(mutex);
+  EXPECT_FALSE(condition.wait_for(lock, std::chrono::milliseconds(30), [] { return false; }));
+  EXPECT_EQ(poll(nullptr, 0, 30), 0);
+
+  EXPECT_GE(timer.Seconds(), 0.06);
+}
+
+TEST(NoJobTimeTest, WallClockFunctionsAgree) {
+  timeval day{};
+  gettimeofday(&day, nullptr);
+
+  EXPECT_NEAR(static_cast<double>(::time(nullptr)), static_cast<double>(day.tv_sec), 1.0);
+  EXPECT_NEAR(static_cast<double>(ReadNs(CLOCK_REALTIME)) * 1e-9, static_cast<double>(day.tv_sec),
+              2.0);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::time

@@ -1,0 +1,254 @@
+// Time in a rank: the process has a session with a (fake) agent, host model fixed.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "shim/core/fake_agent.h"
+#include "shim/core/rank_clock.h"
+#include "shim/core/session.h"
+#include "shim/core/thread_role.h"
+#include "shim/time/test_world.h"
+
+namespace eidolon::shim::time {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+// GoogleTest reads the clock before any test runs, and what a process belongs to is decided then.
+core::FakeAgent& fake_agent = core::FakeAgent::Start();
+
+class RankTimeTest : public testing::Test {
+ protected:
+  RankTimeTest() {
+    fake_agent.Reset();
+    EXPECT_NE(core::Session::Get(), nullptr);
+  }
+};
+
+TEST_F(RankTimeTest, ClocksShowTheRankClock) {
+  const std::int64_t wall = ReadNs(CLOCK_REALTIME);
+  const std::int64_t monotonic = ReadNs(CLOCK_MONOTONIC);
+
+  core::AdvanceTo(core::Now() + base::Duration::Milliseconds(1234));
+
+  EXPECT_EQ(ReadNs(CLOCK_REALTIME) - wall, 1'234'000'000);
+  EXPECT_EQ(ReadNs(CLOCK_MONOTONIC) - monotonic, 1'234'000'000);
+}
+
+TEST_F(RankTimeTest, ReadingAClockCostsNothing) {
+  const base::SimTime before = core::Now();
+
+  for (int i = 0; i < 100; ++i) ReadNs(CLOCK_MONOTONIC);
+
+  EXPECT_EQ(core::Now(), before);
+}
+
+TEST_F(RankTimeTest, ALoopThatPollsTheClockEnds) {
+  const std::int64_t end = ReadNs(CLOCK_MONOTONIC) + 5'000'000;
+  RealTimer timer;
+
+  while (ReadNs(CLOCK_MONOTONIC) < end) {
+  }
+
+  EXPECT_LT(timer.Seconds(), 5.0);
+}
+
+TEST_F(RankTimeTest, AnHoursSleepTakesNoRealTime) {
+  const std::int64_t before = ReadNs(CLOCK_MONOTONIC);
+  RealTimer timer;
+
+  ::sleep(3600);
+
+  EXPECT_EQ(ReadNs(CLOCK_MONOTONIC) - before, 3600 * kSecond);
+  EXPECT_LT(timer.Seconds(), 1.0);
+}
+
+TEST_F(RankTimeTest, ASleepAsksTheAgentSoThatPeersStayInStep) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(7));
+
+  const auto asked = fake_agent.RecordsOf(ring::RecordKind::kWaitUntil);
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].As<ring::WaitRecord>().id, static_cast<std::uint64_t>(core::Now().ps));
+}
+
+TEST_F(RankTimeTest, AWatchdogsClockRunsNoFasterThanRealTime) {
+  std::atomic<bool> ready{false}, hour_passed{false};
+  std::int64_t shown = 0;
+  std::thread watchdog([&] {
+    pthread_setname_np(pthread_self(), "pt_nccl_watchdg");
+    const std::int64_t before = ReadNs(CLOCK_MONOTONIC);
+    ready = true;
+    while (!hour_passed) core::RealSleep(1'000'000);
+    shown = ReadNs(CLOCK_MONOTONIC) - before;
+  });
+  while (!ready) core::RealSleep(1'000'000);
+
+  ::sleep(3600);
+  hour_passed = true;
+  watchdog.join();
+
+  EXPECT_GE(shown, 0);
+  EXPECT_LT(shown, 5 * kSecond);
+}
+
+TEST_F(RankTimeTest, AConditionWaitOfHalfASecondReturnsAndMovesTheClock) {
+  std::mutex mutex;
+  std::condition_variable condition;
+  const std::int64_t before = ReadNs(CLOCK_MONOTONIC);
+  RealTimer timer;
+
+  std::unique_lock lock(mutex);
+  const bool signalled =
+      condition.wait_for(lock, std::chrono::milliseconds(500), [] { return false; });
+
+  EXPECT_FALSE(signalled);
+  EXPECT_EQ(ReadNs(CLOCK_MONOTONIC) - before, 500'000'000);
+  EXPECT_LT(timer.Seconds(), 2.0);
+}
+
+TEST_F(RankTimeTest, ASignalEndsAConditionWaitLongBeforeItsTimeout) {
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool done = false;
+  RealTimer timer;
+  std::thread other([&] {
+    core::RealSleep(50'000'000);
+    const std::lock_guard guard(mutex);
+    done = true;
+    condition.notify_one();
+  });
+
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(condition.wait_for(lock, std::chrono::hours(1), [&] { return done; }));
+  other.join();
+
+  EXPECT_LT(timer.Seconds(), 2.0);
+}
+
+TEST_F(RankTimeTest, WaitingForTheInterpreterLockNeverMovesTheClock) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition;
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&condition, &attributes);
+  const base::SimTime before = core::Now();
+
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < 3; ++i) {
+    const timespec until = ToTimespec(ReadNs(CLOCK_MONOTONIC) + 5'000'000);
+    EXPECT_EQ(pthread_cond_timedwait(&condition, &mutex, &until), ETIMEDOUT);
+  }
+  pthread_mutex_unlock(&mutex);
+
+  EXPECT_EQ(core::Now(), before);
+}
+
+TEST_F(RankTimeTest, ShortTimedWaitsEnd) {
+  std::mutex mutex;
+  std::condition_variable condition;
+  const std::int64_t before = ReadNs(CLOCK_MONOTONIC);
+
+  std::unique_lock lock(mutex);
+  EXPECT_FALSE(condition.wait_for(lock, std::chrono::milliseconds(5), [] { return false; }));
+
+  EXPECT_EQ(ReadNs(CLOCK_MONOTONIC) - before, 5'000'000);
+}
+
+TEST_F(RankTimeTest, ATimeoutPassesWhenVirtualTimeRunsFast) {
+  std::atomic<bool> waiting{false};
+  RealTimer timer;
+  std::thread helper([&] {
+    std::mutex mutex;
+    std::condition_variable condition;
+    std::unique_lock lock(mutex);
+    waiting = true;
+    condition.wait_for(lock, std::chrono::hours(1), [] { return false; });
+  });
+  while (!waiting) core::RealSleep(1'000'000);
+  core::RealSleep(20'000'000);
+
+  ::sleep(3601);
+  helper.join();
+
+  EXPECT_LT(timer.Seconds(), 5.0);
+}
+
+TEST_F(RankTimeTest, ASemaphoreWaitTimesOut) {
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  const timespec until = ToTimespec(ReadNs(CLOCK_REALTIME) + 100'000'000);
+  RealTimer timer;
+
+  const int result = sem_timedwait(&semaphore, &until);
+
+  EXPECT_EQ(result, -1);
+  EXPECT_EQ(errno, ETIMEDOUT);
+  EXPECT_LT(timer.Seconds(), 2.0);
+}
+
+TEST_F(RankTimeTest, APostedSemaphoreIsTakenAtOnce) {
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 1);
+  const timespec until = ToTimespec(ReadNs(CLOCK_MONOTONIC) + 100 * kSecond);
+
+  EXPECT_EQ(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until), 0);
+}
+
+TEST_F(RankTimeTest, AFutureTimesOut) {
+  std::promise<int> promise;
+  RealTimer timer;
+
+  const auto status = promise.get_future().wait_for(std::chrono::milliseconds(100));
+
+  EXPECT_EQ(status, std::future_status::timeout);
+  EXPECT_LT(timer.Seconds(), 2.0);
+}
+
+TEST_F(RankTimeTest, PollSelectAndEpollTimeOutAndSeeEvents) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pollfd one{.fd = ends[0], .events = POLLIN, .revents = 0};
+  const int epoll = epoll_create1(0);
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event);
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(ends[0], &set);
+  timeval timeout{.tv_sec = 0, .tv_usec = 50'000};
+
+  EXPECT_EQ(poll(&one, 1, 50), 0);
+  EXPECT_EQ(epoll_wait(epoll, &event, 1, 50), 0);
+  EXPECT_EQ(select(ends[0] + 1, &set, nullptr, nullptr, &timeout), 0);
+
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  FD_SET(ends[0], &set);
+  timeout = {.tv_sec = 100, .tv_usec = 0};
+  EXPECT_EQ(poll(&one, 1, 100'000), 1);
+  EXPECT_EQ(epoll_wait(epoll, &event, 1, 100'000), 1);
+  EXPECT_EQ(select(ends[0] + 1, &set, nullptr, nullptr, &timeout), 1);
+  EXPECT_TRUE(FD_ISSET(ends[0], &set));
+}
+
+TEST_F(RankTimeTest, AnInvalidSleepIsRefusedAsLibcDoes) {
+  const timespec bad{.tv_sec = 0, .tv_nsec = kSecond};
+
+  EXPECT_EQ(nanosleep(&bad, nullptr), -1);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(clock_nanosleep(CLOCK_MONOTONIC, 0, &bad, nullptr), EINVAL);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::time

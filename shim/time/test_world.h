@@ -1,0 +1,36 @@
+// What the time tests share: reading clocks past the shim, and a job for the process under test.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#include "shim/core/system.h"
+
+namespace eidolon::shim::time {
+
+inline std::int64_t ToNs(const timespec& t) {
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// As the program reads it: through the exported clock_gettime.
+inline std::int64_t ReadNs(clockid_t id) {
+  timespec now{};
+  clock_gettime(id, &now);
+  return ToNs(now);
+}
+
+inline timespec ToTimespec(std::int64_t ns) {
+  return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+}
+
+// Measures real time around a piece of a test.
+class RealTimer {
+ public:
+  double Seconds() const { return static_cast<double>(core::MonotonicNs() - start_) * 1e-9; }
+
+ private:
+  std::int64_t start_ = core::MonotonicNs();
+};
+
+}  // namespace eidolon::shim::time
