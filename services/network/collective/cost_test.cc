@@ -1,0 +1,121 @@
+#include "services/network/collective/cost.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "services/network/collective/logs.h"
+
+namespace eidolon::network::collective {
+namespace {
+
+Shape H100(std::uint32_t nodes, std::uint32_t members) {
+  return ShapeOf(LogRow{.gpu = "H100",
+                        .kind = Kind::kAllReduce,
+                        .nodes = nodes,
+                        .members_per_node = members,
+                        .nics = 8,
+                        .nic_gigabits_per_second = 400,
+                        .bytes = 0,
+                        .measured_us = 0});
+}
+
+double Us(const Cost& cost) { return cost.Total().Seconds() * 1e6; }
+
+constexpr std::uint64_t kKiB = 1 << 10;
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+
+struct Choice {
+  Shape shape;
+  Kind kind;
+  std::uint64_t bytes;
+  Algorithm algorithm;
+  Protocol protocol;
+  double us;
+};
+
+// NCCL's own choices and the times its formula gives for them.
+TEST(CostTest, ChoosesAndTimesLikeNcclsTable) {
+  const Choice choices[] = {
+      {H100(1, 8), Kind::kAllReduce, 8, Algorithm::kRing, Protocol::kLl, 15.0},
+      {H100(1, 8), Kind::kAllReduce, kMiB, Algorithm::kRing, Protocol::kLl, 28.01},
+      {H100(1, 8), Kind::kAllReduce, 2 * kMiB, Algorithm::kNvls, Protocol::kSimple, 32.71},
+      {H100(1, 8), Kind::kAllReduce, kGiB, Algorithm::kNvls, Protocol::kSimple, 3972.58},
+      {H100(1, 8), Kind::kAllGather, 16 * kMiB, Algorithm::kRing, Protocol::kLl128, 71.62},
+      {H100(1, 8), Kind::kAllGather, 32 * kMiB, Algorithm::kRing, Protocol::kSimple, 113.76},
+      {H100(2, 8), Kind::kAllReduce, 8, Algorithm::kTree, Protocol::kLl, 25.2},
+      {H100(2, 8), Kind::kAllReduce, 64 * kKiB, Algorithm::kTree, Protocol::kLl, 30.8},
+      {H100(2, 8), Kind::kAllReduce, kMiB, Algorithm::kTree, Protocol::kLl128, 59.76},
+      {H100(2, 8), Kind::kAllReduce, 8 * kMiB, Algorithm::kNvlsTree, Protocol::kSimple, 100.87},
+      {H100(2, 8), Kind::kAllGather, 1024, Algorithm::kRing, Protocol::kLl, 23.32},
+      {H100(2, 8), Kind::kAllGather, 128 * kMiB, Algorithm::kRing, Protocol::kSimple, 419.53},
+      {H100(4, 8), Kind::kAllReduce, 8, Algorithm::kTree, Protocol::kLl, 35.2},
+      {H100(4, 8), Kind::kAllReduce, 16 * kMiB, Algorithm::kTree, Protocol::kLl128, 185.57},
+      {H100(4, 8), Kind::kAllReduce, kGiB, Algorithm::kNvlsTree, Protocol::kSimple, 5887.42},
+  };
+  for (const Choice& choice : choices) {
+    const Cost cost = CostOf({.kind = choice.kind, .bytes = choice.bytes}, choice.shape);
+
+    EXPECT_EQ(cost.algorithm, choice.algorithm) << Name(choice.kind) << " " << choice.bytes;
+    EXPECT_EQ(cost.protocol, choice.protocol) << Name(choice.kind) << " " << choice.bytes;
+    EXPECT_NEAR(Us(cost), choice.us, 0.02 + choice.us * 1e-4)
+        << Name(choice.kind) << " " << choice.bytes << " on " << choice.shape.nodes;
+  }
+}
+
+TEST(CostTest, ReachesThePublishedBusBandwidths) {
+  const auto bus = [](const Shape& shape) {
+    const double us = Us(CostOf({.kind = Kind::kAllReduce, .bytes = 8 * kGiB}, shape));
+    return 8.0 * kGiB * 2 * (shape.ranks - 1) / shape.ranks / us * 1e-3;
+  };
+
+  EXPECT_NEAR(bus(H100(1, 8)), 478, 8);
+  EXPECT_NEAR(bus(H100(2, 8)), 462, 4);
+  EXPECT_NEAR(bus(H100(4, 8)), 360, 4);
+}
+
+TEST(CostTest, ChannelsShrinkWithTheMessage) {
+  const Shape shape = H100(1, 8);
+
+  EXPECT_EQ(CostOf({.kind = Kind::kAllGather, .bytes = 1024}, shape).channels, 1u);
+  EXPECT_EQ(CostOf({.kind = Kind::kAllGather, .bytes = kGiB}, shape).channels, 24u);
+  EXPECT_EQ(CostOf({.kind = Kind::kAllReduce, .bytes = kGiB}, shape).channels, 16u);
+}
+
+TEST(CostTest, TimeGrowsWithBytesAndNothingIsFree) {
+  const Kind kinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter, Kind::kBroadcast,
+                        Kind::kReduce,    Kind::kAllToAll,  Kind::kGather,        Kind::kScatter};
+  for (const Shape& shape : {H100(1, 1), H100(1, 2), H100(1, 8), H100(2, 8), H100(10, 1)}) {
+    for (Kind kind : kinds) {
+      EXPECT_GT(CostOf({.kind = kind, .bytes = 0}, shape).Total().ps, 0);
+      double before = 0;
+      for (std::uint64_t bytes = 16 * kMiB; bytes <= 16 * kGiB; bytes *= 2) {
+        const double now = Us(CostOf({.kind = kind, .bytes = bytes}, shape));
+        EXPECT_GT(now, before) << Name(kind) << " " << bytes;
+        before = now;
+      }
+    }
+  }
+}
+
+TEST(CostTest, PcieServersAreSlowerThanNvlinkOnes) {
+  Shape pcie = H100(1, 8);
+  pcie.nvlink = false;
+  pcie.switched = false;
+  pcie.gpu_rate = 48;
+
+  const Cost cost = CostOf({.kind = Kind::kAllReduce, .bytes = kGiB}, pcie);
+
+  EXPECT_EQ(cost.algorithm, Algorithm::kRing);
+  EXPECT_NEAR(1.0 * kGiB * 1.75 / Us(cost) * 1e-3, 40, 1);
+}
+
+TEST(CostTest, StatesTheErrorThatLogsShow) {
+  EXPECT_FLOAT_EQ(RelativeError({.kind = Kind::kAllReduce, .bytes = kKiB}, H100(2, 8)), 0.07f);
+  EXPECT_FLOAT_EQ(RelativeError({.kind = Kind::kAllReduce, .bytes = kMiB}, H100(4, 8)), 0.20f);
+  EXPECT_FLOAT_EQ(RelativeError({.kind = Kind::kBroadcast, .bytes = kGiB}, H100(2, 8)), 0.135f);
+}
+
+}  // namespace
+}  // namespace eidolon::network::collective

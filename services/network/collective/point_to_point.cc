@@ -1,0 +1,127 @@
+#include "services/network/collective/point_to_point.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "services/base/check.h"
+#include "services/network/collective/nccl_tables.h"
+
+namespace eidolon::network::collective {
+namespace {
+
+using base::Duration;
+using topology::Generation;
+
+// Fitted to sendrecv logs of 8 H100 (github.com/xxrjun/nccl-tests-cluster): 2 channels carry 80
+// GB/s, 4 carry 163, and the ceiling is 0.99 of the NVLink rate.
+constexpr double kNvlinkShare = 0.985;
+// sendrecv sustains 43 to 46 GB/s on a 400 Gbit/s NIC, all-to-all up to 49.
+constexpr double kNicShareSendReceive = 0.90;
+constexpr double kNicShareExchange = 0.978;
+// Doubling of channels: while a part is larger than this.
+constexpr std::uint64_t kPartMaxInside = 32u << 20;
+constexpr std::uint64_t kPartMaxBetween = 128u << 10;
+constexpr std::uint64_t kLlPartMax = 16u << 10;
+constexpr std::uint64_t kCopyRate = 1'200'000'000'000;
+// Exchanges keep several peers in flight, so a network step costs a fraction of a lone one.
+constexpr double kPeersInFlight = 4;
+
+// GB/s of one channel's thread block.
+double ChannelRate(Generation generation) {
+  switch (generation) {
+    case Generation::kVolta:
+    case Generation::kAmpere:
+      return 24;
+    case Generation::kHopper:
+      return 40;
+    case Generation::kBlackwell:
+      return 70;
+  }
+  return 24;
+}
+
+Medium MediumOf(const Shape& shape, Span span) {
+  if (span == Span::kBetweenServers) return Medium::kNetwork;
+  return shape.nvlink ? Medium::kNvlink : Medium::kPcie;
+}
+
+std::uint32_t ChannelsFor(const Shape& shape, Span span, std::uint64_t bytes) {
+  const std::uint32_t most = std::bit_floor(RingChannels(shape).count);
+  std::uint32_t channels = most;
+  while (channels > 1 && channels * shape.ranks > most) channels /= 2;
+  if (span == Span::kBetweenServers) channels = std::max(channels, std::min(2u, most));
+  const std::uint64_t part = span == Span::kBetweenServers ? kPartMaxBetween : kPartMaxInside;
+  while (channels < most && bytes > part * channels) channels *= 2;
+  return channels;
+}
+
+std::uint64_t BytesPerSecond(double gigabytes) {
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(gigabytes * 1e9));
+}
+
+}  // namespace
+
+TransferCost TransferCostOf(const Shape& shape, Span span, std::uint64_t bytes) {
+  if (span == Span::kSameGpu) {
+    return {.latency = Duration::FromSeconds(
+                BaseLatencyUs(Algorithm::kPointToPoint, Protocol::kSimple) * 1e-6),
+            .bytes_per_second = kCopyRate,
+            .channels = 1,
+            .protocol = Protocol::kSimple,
+            .relative_error = 0.3f};
+  }
+  const std::uint32_t channels = ChannelsFor(shape, span, bytes);
+  const bool ll = bytes < kLlPartMax * channels;
+  const Protocol protocol = ll ? Protocol::kLl : Protocol::kSimple;
+  const double extra = span == Span::kBetweenServers ? shape.hop_extra_us : 0;
+  const double latency_us =
+      BaseLatencyUs(Algorithm::kPointToPoint, protocol) +
+      HopLatencyUs(MediumOf(shape, span), Algorithm::kPointToPoint, protocol) + extra;
+  // LL spends half of its bytes on flags.
+  double rate = channels * ChannelRate(shape.generation) * (ll ? 0.5 : 1.0);
+  const double port = span == Span::kBetweenServers ? shape.nic_line_rate * kNicShareSendReceive
+                                                    : shape.gpu_rate * kNvlinkShare;
+  rate = std::min(rate, port);
+  return {.latency = Duration::FromSeconds(latency_us * 1e-6),
+          .bytes_per_second = BytesPerSecond(rate),
+          .channels = channels,
+          .protocol = protocol,
+          .relative_error = bytes <= (16u << 20) ? 0.2f : 0.1f};
+}
+
+Cost ExchangeCost(const Call& call, const Shape& shape) {
+  CHECK(shape.ranks > 1);
+  const double part = static_cast<double>(call.bytes) / shape.ranks;
+  const std::uint32_t local_peers = shape.local_max - 1;
+  const std::uint32_t remote_peers = shape.ranks - shape.local_min;
+  const bool remote = shape.nodes > 1;
+  const bool ll = part < static_cast<double>(kLlPartMax);
+  const Protocol protocol = ll ? Protocol::kLl : Protocol::kSimple;
+  const double wire = ll ? 2.0 : 1.0;
+
+  // One member sends to all others, and for all-to-all the members of a server share its NICs.
+  double seconds = part * wire * local_peers / (shape.gpu_rate * kNvlinkShare * 1e9);
+  if (remote) {
+    const bool shared = call.kind == Kind::kAllToAll;
+    const double nics = shared ? shape.nics : std::max(1u, shape.nics / shape.local_max);
+    const double senders = shared ? shape.local_max : 1;
+    const double rate = shape.nic_line_rate * kNicShareExchange * 1e9 * nics;
+    seconds = std::max(seconds, part * wire * remote_peers * senders / rate);
+  }
+  const Medium inside = shape.nvlink ? Medium::kNvlink : Medium::kPcie;
+  const double hop_inside = HopLatencyUs(inside, Algorithm::kPointToPoint, protocol);
+  const double hop_between =
+      HopLatencyUs(Medium::kNetwork, Algorithm::kPointToPoint, protocol) + shape.hop_extra_us;
+  const double latency_us = BaseLatencyUs(Algorithm::kPointToPoint, protocol) +
+                            local_peers * hop_inside +
+                            (remote ? remote_peers * hop_between / kPeersInFlight : 0);
+  const std::uint32_t most = std::bit_floor(RingChannels(shape).count);
+  return {.latency = Duration::FromSeconds(latency_us * 1e-6),
+          .transfer = Duration::FromSeconds(seconds),
+          .algorithm = Algorithm::kPointToPoint,
+          .protocol = protocol,
+          .channels = most,
+          .relative_error = RelativeError(call, shape)};
+}
+
+}  // namespace eidolon::network::collective

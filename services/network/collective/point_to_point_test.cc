@@ -1,0 +1,64 @@
+#include "services/network/collective/point_to_point.h"
+
+#include <gtest/gtest.h>
+
+#include "services/network/collective/logs.h"
+
+namespace eidolon::network::collective {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+Shape H100(std::uint32_t nodes, std::uint32_t members) {
+  return ShapeOf(LogRow{.gpu = "H100",
+                        .kind = Kind::kPointToPoint,
+                        .nodes = nodes,
+                        .members_per_node = members,
+                        .nics = 8,
+                        .nic_gigabits_per_second = 400,
+                        .bytes = 0,
+                        .measured_us = 0});
+}
+
+TEST(PointToPointTest, ChannelsFollowTheCommunicatorAndTheMessage) {
+  struct Case {
+    std::uint32_t members;
+    std::uint64_t mib;
+    std::uint32_t channels;
+  };
+  const Case cases[] = {{8, 32, 2}, {8, 64, 2}, {8, 128, 4}, {8, 256, 8}, {8, 512, 16},
+                        {4, 32, 4}, {4, 64, 4}, {4, 128, 4}, {4, 256, 8}, {4, 1024, 16}};
+  for (const Case& row : cases) {
+    const TransferCost cost =
+        TransferCostOf(H100(1, row.members), Span::kSameServer, row.mib * kMiB);
+
+    EXPECT_EQ(cost.channels, row.channels) << row.members << " ranks, " << row.mib << " MiB";
+  }
+}
+
+TEST(PointToPointTest, ASmallMessageUsesLlAndALargeOneTheNic) {
+  const TransferCost small = TransferCostOf(H100(2, 8), Span::kBetweenServers, 1024);
+  const TransferCost large = TransferCostOf(H100(2, 8), Span::kBetweenServers, 256 * kMiB);
+
+  EXPECT_EQ(small.protocol, Protocol::kLl);
+  EXPECT_NEAR(small.latency.Seconds() * 1e6, 9.3, 0.01);
+  EXPECT_EQ(large.protocol, Protocol::kSimple);
+  EXPECT_NEAR(static_cast<double>(large.bytes_per_second) * 1e-9, 45, 1);
+}
+
+TEST(PointToPointTest, ATransferToItselfIsACopy) {
+  const TransferCost cost = TransferCostOf(H100(1, 2), Span::kSameGpu, kMiB);
+
+  EXPECT_GT(cost.latency.ps, 0);
+  EXPECT_GT(cost.bytes_per_second, 1'000'000'000'000u);
+}
+
+TEST(PointToPointTest, AnExchangeBetweenServersIsBoundByTheNics) {
+  // 16 ranks exchange 1 GiB each: half of it crosses at 48.9 GB/s a NIC.
+  const Cost cost = ExchangeCost({.kind = Kind::kAllToAll, .bytes = 1024 * kMiB}, H100(2, 8));
+
+  EXPECT_NEAR(cost.transfer.Seconds(), 512.0 * kMiB / 48.9e9, 1e-5);
+}
+
+}  // namespace
+}  // namespace eidolon::network::collective

@@ -1,0 +1,126 @@
+#include "services/network/collective/shape.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "services/base/check.h"
+
+namespace eidolon::network::collective {
+namespace {
+
+using topology::Generation;
+
+// NCCL's network latencies include a NIC and switches of an InfiniBand fabric; only what a cluster
+// states beyond this is added to a hop.
+constexpr double kUsualNicLatencyUs = 2.0;
+
+// The steps in which NCCL's search tries rates, GB/s (src/graph/search.cc).
+constexpr double kStepsAmpere[] = {48, 30, 28, 24, 22, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2};
+constexpr double kStepsHopper[] = {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2};
+constexpr double kStepsBlackwell[] = {96, 48,   45, 42, 40, 30, 24,  22,
+                                      20, 17.5, 15, 12, 6,  3,  2.4, 1.2};
+constexpr double kStepsNvls[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 15, 12, 11, 6, 3};
+
+// The largest step that `limit` allows; below all steps the limit itself.
+double Quantise(std::span<const double> steps, double limit) {
+  for (double step : steps) {
+    if (step <= limit) return step;
+  }
+  return limit;
+}
+
+std::span<const double> StepsOf(Generation generation) {
+  switch (generation) {
+    case Generation::kVolta:
+    case Generation::kAmpere:
+      return kStepsAmpere;
+    case Generation::kHopper:
+      return kStepsHopper;
+    case Generation::kBlackwell:
+      return kStepsBlackwell;
+  }
+  return kStepsHopper;
+}
+
+// Rate of one ring inside a server before NCCL splits it in two.
+double RingStep(Generation generation) {
+  switch (generation) {
+    case Generation::kVolta:
+    case Generation::kAmpere:
+      return 20;
+    case Generation::kHopper:
+      return 30;
+    case Generation::kBlackwell:
+      return 60;
+  }
+  return 20;
+}
+
+}  // namespace
+
+Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Place> places) {
+  CHECK(!places.empty());
+  const topology::Wiring& wiring = topology.wiring();
+  std::map<std::uint32_t, std::uint32_t> members;
+  std::map<std::uint32_t, std::set<std::uint32_t>> rails;
+  for (const topology::Place& place : places) {
+    CHECK(topology.Contains(place));
+    ++members[place.server];
+    if (wiring.rails > 0) rails[place.server].insert(topology.RailOf(place.device));
+  }
+  Shape shape;
+  shape.ranks = static_cast<std::uint32_t>(places.size());
+  shape.nodes = static_cast<std::uint32_t>(members.size());
+  shape.local_min = shape.ranks;
+  for (const auto& [server, count] : members) {
+    shape.local_min = std::min(shape.local_min, count);
+    shape.local_max = std::max(shape.local_max, count);
+  }
+  shape.generation = wiring.generation;
+  shape.nvlink = wiring.nvlink;
+  shape.switched = wiring.cluster.nvlink_switched;
+  shape.gpu_rate = static_cast<double>(wiring.gpu_rate) * 1e-9;
+  if (wiring.rails > 0) {
+    std::size_t fewest = wiring.rails;
+    for (const auto& [server, used] : rails) fewest = std::min(fewest, used.size());
+    const std::uint32_t per_rail = std::max(1u, wiring.cluster.nics / wiring.rails);
+    shape.nics = static_cast<std::uint32_t>(fewest) * per_rail;
+    shape.nic_line_rate = static_cast<double>(wiring.line_rate) * 1e-9 / per_rail;
+  }
+  shape.hop_extra_us = std::max(0.0, wiring.cluster.nic_latency_microseconds - kUsualNicLatencyUs);
+  return shape;
+}
+
+Channels RingChannels(const Shape& shape) {
+  if (shape.nodes > 1) {
+    // One ring per NIC, at the highest step that NIC and NVLink allow; then split in two.
+    double limit = shape.nic_line_rate;
+    if (shape.local_max > 1) limit = std::min(limit, shape.gpu_rate / shape.nics);
+    return {2 * shape.nics, Quantise(StepsOf(shape.generation), limit) / 2};
+  }
+  // Through a PCIe root complex 6/5 of the bytes cross the link.
+  if (!shape.nvlink) return {2, shape.gpu_rate * 5 / 6 / 2};
+  const double step = std::min(RingStep(shape.generation), shape.gpu_rate);
+  return {2 * std::max(1u, static_cast<std::uint32_t>(shape.gpu_rate / step)), step / 2};
+}
+
+Channels NvlsChannels(const Shape& shape) {
+  const bool capable =
+      shape.switched && shape.nvlink &&
+      (shape.generation == Generation::kHopper || shape.generation == Generation::kBlackwell);
+  if (!capable || shape.local_min <= 2 || shape.local_min != shape.local_max) return {};
+  const bool blackwell = shape.generation == Generation::kBlackwell;
+  const std::uint32_t count = shape.local_max * (blackwell ? 2 : 1);
+  double limit = shape.gpu_rate / count;
+  if (shape.nodes > 1) {
+    limit = std::min(limit, shape.nic_line_rate * shape.nics / count);
+    return {count, Quantise(StepsOf(shape.generation), limit)};
+  }
+  // The steps for one server lack 45 on Hopper: 8 GPUs get 40 each.
+  double step = Quantise(kStepsNvls, limit);
+  if (!blackwell) step = step == 45 ? 40 : std::min(step, 60.0);
+  return {count, step};
+}
+
+}  // namespace eidolon::network::collective

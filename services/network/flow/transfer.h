@@ -1,0 +1,44 @@
+// Words of fluid traffic: what moves, over which links, and how fast it would be alone.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "services/base/sim_time.h"
+#include "services/network/topology/topology.h"
+
+namespace eidolon::network::flow {
+
+// One link and the bytes per second that pass over it while the transfer runs at full speed.
+struct LinkUse {
+  topology::LinkIndex link = 0;
+  std::uint64_t bytes_per_second = 0;
+  bool operator==(const LinkUse&) const = default;
+};
+
+// The identity of a transfer, made of its meaning alone. Events of one instant happen in this
+// order, so a result never depends on the order in which transfers were made known.
+struct TransferKey {
+  std::uint64_t job = 0;
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  // Point to point: sender and receiver; else 0.
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  bool point_to_point = false;
+  auto operator<=>(const TransferKey&) const = default;
+};
+
+// A collective is one transfer over many links: all its parts progress together, as the neighbours
+// of a ring do.
+struct Transfer {
+  TransferKey key;
+  base::SimTime start;
+  base::Duration latency;     // Passes before any link is used.
+  base::Duration alone;       // What the bytes then take with no other traffic.
+  std::uint32_t weight = 1;   // Channels: competitors share a link by weight.
+  std::vector<LinkUse> uses;  // No link twice; every use positive and within the capacity.
+};
+
+}  // namespace eidolon::network::flow

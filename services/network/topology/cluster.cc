@@ -1,0 +1,177 @@
+#include "services/network/topology/cluster.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "services/base/text.h"
+
+namespace eidolon::network::topology {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+// A server beyond these sizes is a typing error, and the link table would exhaust memory.
+constexpr std::uint32_t kServersMax = 131'072;
+constexpr std::uint32_t kGpusPerServerMax = 1'024;  // An NVLink rack counts as one server.
+constexpr std::uint32_t kNicsMax = 1'024;
+constexpr std::uint64_t kGpusMax = 1u << 20;
+
+// Large messages reach 97.8 % of a NIC's line rate: 48.9 GB/s on 400 Gbit/s
+// (github.com/xxrjun/nccl-tests-cluster, all_reduce with one NIC per node).
+constexpr double kNicEfficiency = 0.978;
+
+struct Named {
+  std::string_view part;
+  Generation generation;
+};
+
+// Parts of GPU names. Longer parts come before the parts they contain.
+constexpr std::array<Named, 17> kNames = {{{"GB300", Generation::kBlackwell},
+                                           {"GB200", Generation::kBlackwell},
+                                           {"B300", Generation::kBlackwell},
+                                           {"B200", Generation::kBlackwell},
+                                           {"B100", Generation::kBlackwell},
+                                           {"GH200", Generation::kHopper},
+                                           {"H200", Generation::kHopper},
+                                           {"H100", Generation::kHopper},
+                                           {"H800", Generation::kHopper},
+                                           {"H20", Generation::kHopper},
+                                           {"A100", Generation::kAmpere},
+                                           {"A800", Generation::kAmpere},
+                                           {"A30", Generation::kAmpere},
+                                           {"A10", Generation::kAmpere},
+                                           {"L40", Generation::kAmpere},
+                                           {"L4", Generation::kAmpere},
+                                           {"V100", Generation::kVolta}}};
+
+// NVLinks of a GPU and the rate NCCL counts for one of them, GB/s and direction: Volta 6 x 20,
+// Ampere 12 x 20, Hopper 18 x 20.6, Blackwell 18 x 40.1 (NCCL 2.30 src/graph/topo.h, rounded).
+Result<double> NvlinkGigabytes(std::uint32_t generation) {
+  switch (generation) {
+    case 2:
+      return 120.0;
+    case 3:
+      return 240.0;
+    case 4:
+      return 370.0;
+    case 5:
+      return 722.0;
+    default:
+      return Fail(ErrorCode::kInvalidArgument,
+                  StrCat("nvlink generation ", generation,
+                         " is unknown; 0 (PCIe only), 2, 3, 4 and 5 are known"));
+  }
+}
+
+// NCCL counts 12 GB/s for a Gen3 x16 slot; each generation doubles it.
+double PcieGigabytes(Generation generation) {
+  switch (generation) {
+    case Generation::kVolta:
+      return 12;
+    case Generation::kAmpere:
+      return 24;
+    case Generation::kHopper:
+    case Generation::kBlackwell:
+      return 48;
+  }
+  return 12;
+}
+
+Result<Preset> PresetOf(const Cluster& cluster) {
+  if (cluster.fabric == "rail-optimised") return Preset::kRailOptimised;
+  if (cluster.fabric == "fat-tree") return Preset::kFatTree;
+  if (cluster.fabric == "leaf-spine") return Preset::kLeafSpine;
+  if (cluster.fabric == "none" || cluster.fabric.empty()) {
+    if (cluster.servers > 1) {
+      return Fail(
+          ErrorCode::kInvalidArgument,
+          StrCat("fabric 'none' connects one server, but the cluster has ", cluster.servers));
+    }
+    return Preset::kNone;
+  }
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat("fabric '", cluster.fabric,
+                     "' is unknown; rail-optimised, fat-tree, leaf-spine and none are known"));
+}
+
+std::unexpected<base::Error> OutOfRange(std::string_view field, double value, double least,
+                                        double most) {
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat(field, " is ", value, "; it must be between ", least, " and ", most));
+}
+
+// NaN is outside of every range.
+bool Within(double value, double least, double most) { return value >= least && value <= most; }
+
+Result<void> CheckRanges(const Cluster& cluster) {
+  if (!Within(cluster.servers, 1, kServersMax)) {
+    return OutOfRange("servers", cluster.servers, 1, kServersMax);
+  }
+  if (!Within(cluster.gpus_per_server, 1, kGpusPerServerMax)) {
+    return OutOfRange("gpus_per_server", cluster.gpus_per_server, 1, kGpusPerServerMax);
+  }
+  const std::uint64_t gpus = std::uint64_t{cluster.servers} * cluster.gpus_per_server;
+  if (gpus > kGpusMax) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("the cluster has ", gpus, " GPUs; at most ", kGpusMax, " are simulated"));
+  }
+  const bool networked = cluster.servers > 1;
+  if (!Within(cluster.nics, networked ? 1 : 0, kNicsMax)) {
+    return OutOfRange("nics.count", cluster.nics, networked ? 1 : 0, kNicsMax);
+  }
+  if (cluster.nics > 0 && !Within(cluster.nic_gigabits_per_second, 0.1, 100'000)) {
+    return OutOfRange("nics.gigabits_per_second", cluster.nic_gigabits_per_second, 0.1, 100'000);
+  }
+  if (!Within(cluster.nic_latency_microseconds, 0, 1e6)) {
+    return OutOfRange("nics.latency_microseconds", cluster.nic_latency_microseconds, 0, 1e6);
+  }
+  if (!Within(cluster.oversubscription, 1, 1'000)) {
+    return OutOfRange("fabric.oversubscription", cluster.oversubscription, 1, 1'000);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Generation> GenerationOf(std::string_view gpu) {
+  for (const Named& named : kNames) {
+    if (gpu.find(named.part) != std::string_view::npos) return named.generation;
+  }
+  std::vector<std::string> known;
+  for (const Named& named : kNames) known.emplace_back(named.part);
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat("the network model does not know GPU '", gpu, "'; it knows names with ",
+                     base::Join(known, ", ")));
+}
+
+Result<Wiring> Examine(const Cluster& cluster) {
+  if (auto checked = CheckRanges(cluster); !checked) return std::unexpected(checked.error());
+  Wiring wiring{.cluster = cluster};
+  auto generation = GenerationOf(cluster.gpu);
+  if (!generation) return std::unexpected(generation.error());
+  wiring.generation = *generation;
+  auto preset = PresetOf(cluster);
+  if (!preset) return std::unexpected(preset.error());
+  wiring.preset = *preset;
+  wiring.nvlink = cluster.nvlink_generation > 0;
+  double gigabytes = PcieGigabytes(wiring.generation);
+  if (wiring.nvlink) {
+    auto nvlink = NvlinkGigabytes(cluster.nvlink_generation);
+    if (!nvlink) return std::unexpected(nvlink.error());
+    gigabytes = *nvlink;
+  }
+  wiring.gpu_rate = static_cast<std::uint64_t>(gigabytes * 1e9);
+  if (cluster.nics > 0) {
+    wiring.rails = std::min(cluster.nics, cluster.gpus_per_server);
+    const double line = cluster.nic_gigabits_per_second * 1e9 / 8 * cluster.nics / wiring.rails;
+    wiring.line_rate = static_cast<std::uint64_t>(line);
+    wiring.rail_rate = static_cast<std::uint64_t>(line * kNicEfficiency);
+  }
+  return wiring;
+}
+
+}  // namespace eidolon::network::topology
