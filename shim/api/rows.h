@@ -2,6 +2,7 @@
 // exports.cc only, after the vendor's headers, its handlers and its specialisations of Codes. In
 // addition:
 //   #define SHIM_HANDLERS   the namespace of the library's handlers, from the root
+//   #define SHIM_REAL       with FORWARD rows: the library's RealLibrary
 //   #define SHIM_STATUS     the library's status type, the answer of undocumented functions
 //
 // The vendor's headers declare the same functions, so a row with a wrong type does not compile.
@@ -10,6 +11,7 @@
 #include <type_traits>
 
 #include "services/ring/layout.h"
+#include "shim/api/real_library.h"
 #include "shim/core/enter.h"
 
 namespace eidolon::shim::api {
@@ -92,6 +94,15 @@ Return Accept() noexcept {
     return ::eidolon::shim::api::Answer<ret>(#name, SHIM_CLASS(call_class), []() -> ret { \
       return ::eidolon::shim::api::Accept<ret>();                                         \
     });                                                                                   \
+  }
+
+// FORWARD: the real library answers, found by the RealLibrary that SHIM_REAL names. No Enter: its
+// work is the program's own.
+#define FORWARD(ret, name, params, args)                                             \
+  SHIM_EXPORT ret name params {                                                      \
+    auto* const real = ::eidolon::shim::api::FindReal<ret params>(SHIM_REAL, #name); \
+    if (real == nullptr) return ::eidolon::shim::api::Refuse<ret>(#name);            \
+    return real args;                                                                \
   }
 
 // REJECT: the vendor's not-supported code, counted and reported. UNDECLARED: the same for functions

@@ -2,7 +2,7 @@
 
 A policy file holds directives (`@name value`), comments (`#`), and one line per symbol:
 
-    symbol  simulate|accept|reject  handler|-  [class=X] [bare] [outputs=untouched]  note
+    symbol  simulate|accept|forward|reject  handler|-  [class=X] [bare] [outputs=untouched]  note
 
 A symbol that no line names is rejected. shim/README.md explains every word.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 CALL_CLASSES = ("Launch", "Library", "Collective", "Copy", "Stream", "Allocation", "Synchronize",
                 "Graph", "Module", "Query")
-KINDS = ("simulate", "accept", "reject")
+KINDS = ("simulate", "accept", "forward", "reject")
 SINGLE = ("soname", "binary", "class", "prefix", "twin", "language")
 MULTIPLE = ("header", "define", "omit")
 

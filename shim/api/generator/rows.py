@@ -16,7 +16,7 @@ BANNER = """\
 
 @dataclass
 class Row:
-    kind: str  # simulate, accept, reject, undeclared
+    kind: str  # simulate, accept, forward, reject, undeclared
     symbol: str
     text: str
 
@@ -83,6 +83,9 @@ def _make_row(policy, symbol, symbols, function):
     head = f"{function.returns}, {symbol}"
     if decision.kind == "reject":
         return Row("reject", symbol, f"REJECT({head}, {function.parameter_list})")
+    if decision.kind == "forward":
+        return Row("forward", symbol,
+                   f"FORWARD({head}, {function.parameter_list}, {function.arguments})")
     if decision.kind == "accept":
         _check_accept(policy, decision, function)
         return Row("accept", symbol,
