@@ -8,17 +8,19 @@
 
 namespace eidolon::shim::gpu {
 
-// Bounds of all reservations, published once made; an empty range before.
+// All emulated device memory of a process lies here, whatever the device; see memory.h.
+inline constexpr std::uint64_t kArenaBegin = 0x200000000000;
+inline constexpr std::uint64_t kArenaEnd = 0x300000000000;
+
 struct ArenaBounds {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
+  std::uint64_t begin = kArenaBegin;
+  std::uint64_t end = kArenaEnd;
 };
-ArenaBounds DeviceAddressBounds() noexcept;
+constexpr ArenaBounds DeviceAddressBounds() noexcept { return {}; }
 
 // True when the address lies in emulated device memory (allocated or not): for blanking pointers.
 inline bool IsDeviceAddress(std::uint64_t address) noexcept {
-  const ArenaBounds bounds = DeviceAddressBounds();
-  return address >= bounds.begin && address < bounds.end;
+  return address - kArenaBegin < kArenaEnd - kArenaBegin;
 }
 
 // The device whose reservation holds the address, or -1.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "shim/gpu/device.h"
 #include "shim/gpu/status.h"
 
 namespace eidolon::shim::gpu {
@@ -25,16 +26,18 @@ using ContextHandle = void*;
 Status Initialize() noexcept;
 bool IsInitialized() noexcept;
 
-int DeviceCount() noexcept;
-
 // The thread's top context; nullptr when it has none. LookupContext: of a handle, nullptr when
 // invalid.
 Context* CurrentContext() noexcept;
 Context* LookupContext(ContextHandle handle) noexcept;
-// The device's primary context, made (and its memory booked) on first use.
+// The device's primary context, made (and its memory booked) on first use; nullptr when the device
+// does not exist or has no room for a context.
 Context* PrimaryContext(int device) noexcept;
+// True when the device's primary context exists: some call has used the device.
+bool IsPrimaryActive(int device) noexcept;
 
-// The runtime's rule: the current context, or the primary context of device 0 made current.
+// The runtime's rule: the current context, or the primary context of the thread's device made
+// current.
 Status EnsureContext() noexcept;
 
 // Driver operations.
@@ -45,7 +48,8 @@ Status CreateContext(int device, std::uint32_t flags, ContextHandle* result) noe
 Status DestroyContext(ContextHandle handle) noexcept;
 Status RetainPrimaryContext(int device, ContextHandle* result) noexcept;
 Status ReleasePrimaryContext(int device) noexcept;
-Status ResetPrimaryContext(int device) noexcept;
+Status SetPrimaryFlags(int device, std::uint32_t flags) noexcept;
+std::uint32_t PrimaryFlags(int device) noexcept;
 
 // The runtime's cudaSetDevice.
 Status SetDevice(int device) noexcept;

@@ -14,6 +14,9 @@ namespace eidolon::shim::gpu {
 class Capture;  // A capture in progress; capture.h.
 struct Context;
 
+// Priorities go from 0 (least) to this (greatest), as on current GPUs.
+inline constexpr int kGreatestPriority = -5;
+
 // The special handles: null and 1 are the legacy default stream, 2 the calling thread's default
 // stream.
 inline const StreamHandle kLegacyStream = reinterpret_cast<StreamHandle>(std::uintptr_t{1});

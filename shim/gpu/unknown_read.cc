@@ -1,0 +1,36 @@
+#include "shim/gpu/unknown_read.h"
+
+#include <atomic>
+#include <cstdint>
+
+#include "services/ring/record.h"
+#include "shim/core/session.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+constinit std::atomic<std::uint64_t> unknown_bytes{0};
+
+}  // namespace
+
+unsigned char UnknownByte() noexcept {
+  core::Session* session = core::Session::Existing();
+  return session == nullptr ? 0 : static_cast<unsigned char>(session->header().unknown_reads);
+}
+
+void NoteUnknownRead(std::size_t bytes) noexcept {
+  if (bytes != 0) unknown_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void FlushUnknownReads() noexcept {
+  if (unknown_bytes.load(std::memory_order_relaxed) == 0) return;
+  const std::uint64_t bytes = unknown_bytes.exchange(0, std::memory_order_relaxed);
+  core::Session* session = core::Session::Existing();
+  if (bytes == 0 || session == nullptr) return;
+  ring::MarkRecord record{};
+  record.header.kind = ring::RecordKind::kUnknownRead;
+  record.id = bytes;
+  core::Append(*session, record);
+}
+
+}  // namespace eidolon::shim::gpu
