@@ -1,0 +1,29 @@
+// The socket on which processes of an emulated server introduce themselves.
+#pragma once
+
+#include <string>
+
+#include "services/base/error.h"
+#include "services/ring/layout.h"
+
+namespace eidolon::agent::ring {
+
+namespace wire = ::eidolon::ring;
+
+// Listens on <run directory>/agent.sock; returns the descriptor, close-on-exec. A left-over socket
+// file is replaced.
+base::Result<int> Listen(const std::string& run_directory);
+
+// Takes the next connection of a listening socket, close-on-exec.
+base::Result<int> Accept(int listener);
+
+// Reads a Hello that is there. An error says why this is none.
+base::Result<wire::Hello> ReadHello(int connection);
+
+// Accepts the process and hands it the segment's descriptor.
+base::Result<void> SendWelcome(int connection, int segment);
+
+// Refuses the process with a sentence that it will print.
+void SendRefusal(int connection, const std::string& reason);
+
+}  // namespace eidolon::agent::ring

@@ -1,0 +1,156 @@
+#include "services/agent/ring/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "services/agent/ring/fake_writer.h"
+#include "services/agent/ring/record_check.h"
+#include "services/agent/ring/segment.h"
+
+namespace eidolon::agent::ring {
+namespace {
+
+using ::testing::HasSubstr;
+using wire::RecordKind;
+
+class ReaderTest : public ::testing::Test {
+ protected:
+  // The next record, which must be there and sound.
+  RecordView Next() {
+    auto record = reader_.Read(&position_);
+    EXPECT_TRUE(record.has_value()) << record.error().message;
+    EXPECT_TRUE(record->has_value());
+    return **record;
+  }
+  std::string Complaint() {
+    const auto record = reader_.Read(&position_);
+    return record.has_value() ? "no complaint" : record.error().message;
+  }
+  void ExpectDamage(const std::vector<std::byte>& bytes, const std::string& what) {
+    writer_.AppendRaw(bytes);
+    EXPECT_THAT(Complaint(), HasSubstr(what));
+  }
+  template <typename T>
+  static std::vector<std::byte> BytesOf(const T& record) {
+    const auto bytes = std::as_bytes(std::span(&record, 1));
+    return {bytes.begin(), bytes.end()};
+  }
+
+  Segment segment_ = *Segment::Create({.devices = {{}}}, 1, 0);
+  FakeWriter writer_{segment_.base()};
+  Reader reader_{segment_.base(), 1};
+  std::uint64_t position_ = 0;
+};
+
+TEST_F(ReaderTest, ReadsRecordsInOrderAndThenNothing) {
+  writer_.SetClock(77);
+  writer_.DefineKernel(4, "vector_add");
+  writer_.Launch(0, 4);
+
+  const RecordView define = Next();
+  EXPECT_EQ(define.header().kind, RecordKind::kDefineWork);
+  EXPECT_EQ(define.As<wire::DefineWork>().work, 4u);
+  const RecordView launch = Next();
+  EXPECT_EQ(launch.As<wire::LaunchRecord>().work, 4u);
+  EXPECT_EQ(launch.header().host_clock_ps, 77u);
+  EXPECT_FALSE(reader_.Read(&position_)->has_value());
+}
+
+TEST_F(ReaderTest, FollowsTheRingAroundItsEndManyTimes) {
+  const std::vector<std::byte> name(1000, std::byte{'x'});
+  std::uint64_t next = 0;
+  for (int round = 0; round < 80'000; ++round) {
+    const auto bytes = static_cast<std::uint32_t>(round % 1000);
+    writer_.Append(RecordKind::kRangePush,
+                   wire::MarkRecord{{}, static_cast<std::uint64_t>(round), bytes, 0},
+                   std::span(name).first(bytes));
+    if (round % 100 != 99) continue;
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(Next().As<wire::MarkRecord>().id, next++);
+    reader_.Release(position_);
+  }
+  EXPECT_GT(position_, 2 * wire::kRingBytes);
+}
+
+TEST_F(ReaderTest, TheScoutDoesNotFreeSpace) {
+  writer_.Launch(0, 1);
+  std::uint64_t scout = 0;
+
+  ASSERT_TRUE(reader_.Read(&scout)->has_value());
+
+  EXPECT_GT(scout, 0u);
+  EXPECT_EQ(reader_.released(), 0u);
+  EXPECT_EQ(reader_.backlog(), sizeof(wire::LaunchRecord));
+}
+
+TEST_F(ReaderTest, AcceptsTheShortestPad) {
+  // 24-byte records leave 8 bytes before the end of the ring at some point.
+  writer_.set_position(wire::kRingBytes - 8);
+  position_ = wire::kRingBytes - 8;
+  reader_.Release(position_);
+  writer_.Launch(0, 9);
+
+  EXPECT_EQ(Next().As<wire::LaunchRecord>().work, 9u);
+}
+
+TEST_F(ReaderTest, NamesASizeThatCannotBe) {
+  wire::LaunchRecord launch{{4, RecordKind::kLaunch, 0, 0}, 0, 1};
+  ExpectDamage(BytesOf(launch), "ring damaged at byte 0: a record says it has 4 bytes");
+}
+
+TEST_F(ReaderTest, NamesARecordLongerThanWhatWasWritten) {
+  wire::LaunchRecord launch{{4096, RecordKind::kLaunch, 0, 0}, 0, 1};
+  ExpectDamage(BytesOf(launch), "a record says it has 4096 bytes, 24 are there");
+}
+
+TEST_F(ReaderTest, NamesAnUnknownKind) {
+  wire::LaunchRecord launch{{24, static_cast<RecordKind>(999), 0, 0}, 0, 1};
+  ExpectDamage(BytesOf(launch), "record kind 999 is unknown");
+}
+
+TEST_F(ReaderTest, NamesAnUnknownDevice) {
+  wire::LaunchRecord launch{{24, RecordKind::kLaunch, 5, 0}, 0, 1};
+  ExpectDamage(BytesOf(launch), "launch record: device 5 does not exist, there are 1");
+}
+
+TEST_F(ReaderTest, NamesAReplySlotThatDoesNotExist) {
+  wire::WaitRecord wait{{sizeof(wait), RecordKind::kSynchronizeStream, 0, 0}, 256, 0, 0, 0};
+  ExpectDamage(BytesOf(wait), "reply slot 256 does not exist");
+}
+
+TEST_F(ReaderTest, NamesATailThatDoesNotFit) {
+  wire::MarkRecord mark{{sizeof(mark), RecordKind::kRangePush, 0, 0}, 0, 4'000'000'000, 0};
+  ExpectDamage(BytesOf(mark), "its tail needs");
+}
+
+TEST_F(ReaderTest, NamesAGraphNodeThatDependsOnALaterOne) {
+  struct {
+    wire::GraphDefine graph{{}, 7, 1, 1, 0};
+    wire::GraphNode node{wire::GraphNodeKind::kEmpty, 0, 0, 1};
+    std::uint32_t dependency = 0;
+    std::uint32_t padding = 0;
+  } record;
+  record.graph.header = {sizeof(record), RecordKind::kGraphDefine, 0, 0};
+  ExpectDamage(BytesOf(record), "node 0 depends on node 0");
+}
+
+TEST_F(ReaderTest, NamesPayloadsThatDoNotAddUp) {
+  struct {
+    wire::CommunicationRecord call{};
+    wire::CommunicationOp op{};
+    std::uint64_t payload = 0;
+  } record;
+  record.call = {{sizeof(record), RecordKind::kCommunication, 0, 0}, 0, 1, 1, 8, 0, 0};
+  record.op.payload_bytes = 4;
+  ExpectDamage(BytesOf(record), "payloads have 4 bytes, it says 8");
+}
+
+TEST_F(ReaderTest, NamesAWritePositionThatRanAway) {
+  wire::CursorsOf(segment_.base())->write_position.value.store(1ull << 40);
+
+  EXPECT_THAT(Complaint(), HasSubstr("the write position is 1099511627776"));
+}
+
+}  // namespace
+}  // namespace eidolon::agent::ring

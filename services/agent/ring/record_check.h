@@ -1,0 +1,28 @@
+// Is one record what its header says? The shim writes the ring from inside the user's process,
+// where a stray pointer may write too, so the agent trusts no size, count or index before this said
+// yes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "services/base/error.h"
+#include "services/ring/record.h"
+
+namespace eidolon::agent::ring {
+
+namespace wire = ::eidolon::ring;
+
+// Checks kind, sizes of fixed part and tails, indices into tails, device, reply slot. The error
+// names the kind and what is wrong. Identifiers are not checked: that needs the session's state.
+// Requires: `record` holds exactly header.bytes bytes, 8-byte aligned, at least a RecordHeader.
+base::Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device_count);
+
+// The kind's name, for messages: "launch".
+std::string_view Name(wire::RecordKind kind);
+
+// A name that follows a fixed part (MarkRecord). Requires: CheckRecord passed.
+std::string_view NameAfter(const wire::MarkRecord& record);
+
+}  // namespace eidolon::agent::ring

@@ -1,0 +1,65 @@
+// The shared segment of one session, as the agent makes it, and the agent's answers in it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/ring/layout.h"
+
+namespace eidolon::agent::ring {
+
+namespace wire = ::eidolon::ring;
+
+// What every session of a server gets.
+struct SegmentContent {
+  std::vector<wire::DeviceProperties> devices;
+  wire::HostModel host_model = wire::HostModel::kMeasured;
+  bool strict = false;
+  double speed_ratio = 1.0;
+  wire::HostCosts host_costs{};
+  std::int64_t epoch_unix_ns = 0;
+  std::uint32_t driver_version = 0;
+  std::uint32_t nccl_version = 0;
+  std::string driver_name;
+  std::uint32_t nccl_channels = 0;
+  std::uint32_t unknown_reads = 0;
+};
+
+struct Reply {
+  wire::ReplyStatus status = wire::ReplyStatus::kOk;
+  std::uint64_t value_ps = 0;
+  std::uint64_t extra = 0;
+  std::span<const std::byte> payload;  // At most kPayloadBytes; longer is cut.
+};
+
+// Owns the memory file and its mapping. Movable. Not thread safe.
+class Segment {
+ public:
+  // Makes and fills a segment for the process with the given number.
+  static base::Result<Segment> Create(const SegmentContent& content, std::uint32_t process,
+                                      std::uint64_t start_clock_ps);
+  Segment(Segment&& other) noexcept;
+  Segment& operator=(Segment&& other) noexcept;
+  ~Segment();
+
+  void* base() const { return base_; }
+  // The memory file, to hand over; the segment keeps it.
+  int descriptor() const { return descriptor_; }
+
+  // The shim's clock. It can jump when the process is damaged; callers keep their own maximum.
+  std::uint64_t clock_ps() const;
+  // The clock must be at least this at the process's next call. Grows only.
+  void RaiseFloor(std::uint64_t floor_ps);
+  // Answers the thread that waits in `slot`. Requires: slot < kReplySlots.
+  void Answer(std::uint32_t slot, const Reply& reply);
+
+ private:
+  Segment() = default;
+  void* base_ = nullptr;
+  int descriptor_ = -1;
+};
+
+}  // namespace eidolon::agent::ring
