@@ -2,5 +2,4 @@
 // headers.
 #pragma once
 
-#include "shim/cupti/activity.h"
-#include "shim/cupti/subscription.h"
+namespace eidolon::shim::cupti {}

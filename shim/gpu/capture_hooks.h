@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "services/ring/record.h"
@@ -11,6 +12,8 @@
 #include "shim/gpu/stream.h"
 
 namespace eidolon::shim::gpu {
+
+struct Graph;
 
 using HostFunction = void (*)(void*);
 
@@ -21,6 +24,13 @@ Status CaptureCommunication(Stream& stream, std::uint32_t communicator, std::uin
                             std::span<const std::byte> payload) noexcept;
 Status CaptureEventRecord(Stream& stream, Event& event, std::uint32_t flags) noexcept;
 Status CaptureCallback(Stream& stream, HostFunction function, void* data) noexcept;
+Status CaptureChildGraph(Stream& stream, const Graph& graph) noexcept;
+// An allocation or free in stream order: the address is reserved already and is given back with the
+// graph by its owner.
+Status CaptureMemory(Stream& stream, bool allocates, std::uint64_t address,
+                     std::uint64_t bytes) noexcept;
+// What the node captured last on the stream does to known values: called at every replay.
+void CaptureReplay(Stream& stream, std::function<void()> on_replay) noexcept;
 
 // A wait on an event. Requires: the stream captures, or the event's last record was captured (the
 // stream then joins that capture).

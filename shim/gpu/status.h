@@ -18,8 +18,11 @@ enum class Status : std::uint32_t {
   kInvalidImage = 200,
   kInvalidContext = 201,
   kAlreadyMapped = 208,
+  kNoBinaryForGpu = 209,
   kNotMapped = 211,
+  kInvalidPtx = 218,
   kInvalidHandle = 400,
+  kIllegalState = 401,
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
@@ -28,6 +31,7 @@ enum class Status : std::uint32_t {
   kPeerAccessNotEnabled = 705,
   kHostMemoryAlreadyRegistered = 712,
   kHostMemoryNotRegistered = 713,
+  kCooperativeLaunchTooLarge = 720,
   kNotPermitted = 800,
   kNotSupported = 801,
   kCaptureUnsupported = 900,
@@ -39,6 +43,8 @@ enum class Status : std::uint32_t {
   kCaptureImplicit = 906,
   kCapturedEvent = 907,
   kCaptureWrongThread = 908,
+  kGraphExecUpdateFailure = 910,
+  kInvalidClusterSize = 912,
   kUnknown = 999,
 };
 

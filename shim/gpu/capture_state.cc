@@ -1,0 +1,66 @@
+#include "shim/gpu/capture_state.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "services/ring/work.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+constinit std::mutex mutex;
+constinit std::atomic<std::uint32_t> active{0};
+
+std::vector<Capture*>& Running() {
+  static auto* const running = new std::vector<Capture*>;
+  return *running;
+}
+
+}  // namespace
+
+std::mutex& CaptureMutex() noexcept { return mutex; }
+
+std::uint32_t ActiveCaptures() noexcept { return active.load(std::memory_order_acquire); }
+
+Capture* NewCapture() {
+  static std::uint64_t next_id = 1;
+  auto* capture = new Capture;
+  capture->id = next_id++;
+  Running().push_back(capture);
+  active.store(static_cast<std::uint32_t>(Running().size()), std::memory_order_release);
+  return capture;
+}
+
+void FinishCapture(Capture& capture) {
+  for (auto& [stream, tails] : capture.tails) {
+    stream->capture.store(nullptr, std::memory_order_release);
+  }
+  capture.active = false;
+  capture.tails.clear();
+  capture.marks.clear();
+  capture.owned.reset();
+  capture.graph = nullptr;
+  std::erase(Running(), &capture);
+  active.store(static_cast<std::uint32_t>(Running().size()), std::memory_order_release);
+}
+
+void ForEachCapture(const std::function<void(Capture&)>& visit) {
+  for (Capture* capture : Running()) visit(*capture);
+}
+
+NodeType TypeOfWork(std::span<const std::byte> definition) noexcept {
+  ring::WorkHeader header{};
+  if (definition.size() >= sizeof(header)) {
+    std::memcpy(&header, definition.data(), sizeof(header));
+  }
+  switch (header.kind) {
+    case ring::WorkKind::kCopy:
+      return NodeType::kMemcpy;
+    case ring::WorkKind::kMemset:
+      return NodeType::kMemset;
+    default:
+      return NodeType::kKernel;
+  }
+}
+
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,33 @@
+// Device code for the tests: the sample of services/cubin, which has kernels with every kind of
+// parameter.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace eidolon::shim::gpu {
+
+// Kernels: scale(u64 out, f32 factor, u32 count), tile(40 bytes, u8, u64 out; 4 KiB shared, at most
+// 256 threads), nothing(), _Z4bulkPN3foo3BarE(4200 bytes, u64; exactly 128 threads). Variables:
+// counter (4 bytes), table (256), factors (16, constant).
+inline const std::string& SampleFatBinary() {
+  static const std::string file = [] {
+    std::ifstream stream(
+        std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
+        std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  }();
+  return file;
+}
+
+// What a host object keeps in .nvFatBinSegment.
+struct SampleWrapper {
+  std::uint32_t magic = 0x466243b1;
+  std::uint32_t version = 1;
+  const void* data = SampleFatBinary().data();
+  const void* linked = nullptr;
+};
+
+}  // namespace eidolon::shim::gpu
