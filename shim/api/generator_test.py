@@ -45,6 +45,13 @@ class PolicyTest(unittest.TestCase):
     def test_rejects_what_nobody_decided(self):
         self.assertEqual(self.load("").decision("toyOther").kind, "reject")
 
+    def test_patterns_refuse_what_no_line_names(self):
+        policy = self.load("toyGl* reject - no graphics\ntoyGlInit simulate gl::Init\n")
+
+        self.assertEqual(policy.find("toyGlDraw").note, "no graphics")
+        self.assertEqual(policy.find("toyGlInit").kind, "simulate")
+        self.assertIsNone(policy.find("toyRun"))
+
     def test_names_the_line_of_a_mistake(self):
         self.assertIn("toy.policy:5: toyRun: unknown decision 'simulated'",
                       self.refused("toyRun simulated run::Run\n"))
@@ -54,6 +61,7 @@ class PolicyTest(unittest.TestCase):
         self.assertIn("needs a note", self.refused("toyRun accept -\n"))
         self.assertIn("already decided in line 5", self.refused("toyRun reject -\ntoyRun reject -\n"))
         self.assertIn("unknown directive '@headers'", self.refused("@headers toy.h\n"))
+        self.assertIn("only reject may use a pattern", self.refused("toy* simulate Run\n"))
         self.assertIn("expected `symbol kind handler note`", self.refused("toyRun reject\n"))
 
 
@@ -91,6 +99,15 @@ class RowsTest(unittest.TestCase):
 
         with self.assertRaisesRegex(PolicyError, "toy.policy:5: toy exports no toyGone"):
             self.make(policy, [])
+
+    def test_a_complete_policy_decides_everything(self):
+        policy = self.load("@complete\ntoyGl* reject - no graphics\n")
+        made = [Function("toyGlDraw", "int", ()), Function("toyRun", "int", ())]
+
+        with self.assertRaisesRegex(PolicyError, "nobody decided toyRun$"):
+            self.make(policy, made)
+        with self.assertRaisesRegex(PolicyError, "exports nothing like toyGl"):
+            self.make(policy, made[1:])
 
     def test_does_not_accept_calls_with_outputs(self):
         function = Function("toySize", "int", (("const char *", "name"), ("size_t *", "size")))

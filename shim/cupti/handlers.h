@@ -2,4 +2,5 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::cupti {}
+#include "shim/cupti/activity.h"
+#include "shim/cupti/subscription.h"

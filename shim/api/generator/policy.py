@@ -4,7 +4,8 @@ A policy file holds directives (`@name value`), comments (`#`), and one line per
 
     symbol  simulate|accept|forward|reject  handler|-  [class=X] [bare] [outputs=untouched]  note
 
-A symbol that no line names is rejected. shim/README.md explains every word.
+A symbol may be a pattern with `*` when the decision is reject; lines with a full name win over patterns. A
+symbol that no line covers is rejected, or an error under `@complete`. shim/README.md explains every word.
 """
 
 import fnmatch
@@ -14,7 +15,7 @@ from pathlib import Path
 CALL_CLASSES = ("Launch", "Library", "Collective", "Copy", "Stream", "Allocation", "Synchronize",
                 "Graph", "Module", "Query")
 KINDS = ("simulate", "accept", "forward", "reject")
-SINGLE = ("soname", "binary", "class", "prefix", "twin", "language")
+SINGLE = ("soname", "binary", "class", "prefix", "twin", "language", "complete")
 MULTIPLE = ("header", "define", "omit")
 
 
@@ -40,13 +41,21 @@ class Policy:
     single: dict = field(default_factory=dict)
     multiple: dict = field(default_factory=lambda: {name: [] for name in MULTIPLE})
     decisions: dict = field(default_factory=dict)
+    patterns: dict = field(default_factory=dict)  # All reject.
 
     def omitted(self, symbol):
         return any(fnmatch.fnmatchcase(symbol, pattern.split()[0])
                    for pattern in self.multiple["omit"])
 
+    def find(self, symbol):
+        """The decision of a line or a pattern; None when there is neither."""
+        if symbol in self.decisions:
+            return self.decisions[symbol]
+        return next((decision for pattern, decision in self.patterns.items()
+                     if fnmatch.fnmatchcase(symbol, pattern)), None)
+
     def decision(self, symbol):
-        return self.decisions.get(symbol) or Decision("reject", "-", self.single["class"])
+        return self.find(symbol) or Decision("reject", "-", self.single["class"])
 
 
 def _parse_decision(policy, number, words):
@@ -75,9 +84,12 @@ def _parse_decision(policy, number, words):
     decision.note = " ".join(rest)
     if kind == "accept" and not decision.note:
         fail(f"{symbol}: an accepted call needs a note that says why doing nothing is right")
-    if symbol in policy.decisions:
-        fail(f"{symbol}: already decided in line {policy.decisions[symbol].line}")
-    policy.decisions[symbol] = decision
+    if "*" in symbol and kind != "reject":
+        fail(f"{symbol}: only reject may use a pattern")
+    table = policy.patterns if "*" in symbol else policy.decisions
+    if symbol in table:
+        fail(f"{symbol}: already decided in line {table[symbol].line}")
+    table[symbol] = decision
 
 
 def load_policy(path):

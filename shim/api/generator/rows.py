@@ -1,5 +1,6 @@
 """Rows: facts and decisions joined into the text of <library>.inc."""
 
+import fnmatch
 import re
 from dataclasses import dataclass
 
@@ -96,16 +97,32 @@ def _make_row(policy, symbol, symbols, function):
                f"{function.parameter_list}, {function.arguments})")
 
 
+def _check_policy(policy, symbols, declared):
+    """Every line speaks of something; under @complete, every declared function has a line."""
+    def fail(decision, message):
+        raise PolicyError(f"{policy.path}:{decision.line}: {message}")
+
+    for symbol, decision in policy.decisions.items():
+        if symbol not in symbols:
+            fail(decision, f"{policy.library} exports no {symbol}")
+        if symbol not in declared and decision.kind != "reject":
+            fail(decision, f"no header declares {symbol}; declare it in a supplement header to "
+                           f"{decision.kind} it")
+    for pattern, decision in policy.patterns.items():
+        if not fnmatch.filter(symbols, pattern):
+            fail(decision, f"{policy.library} exports nothing like {pattern}")
+    if "complete" in policy.single:
+        missing = sorted(symbol for symbol in symbols & declared.keys()
+                         if not policy.find(base_name(policy, symbol, symbols)[0]))
+        if missing:
+            raise PolicyError(f"{policy.path}: nobody decided {' '.join(missing)}")
+
+
 def make_rows(policy, packages, shim):
     """All rows of one library, sorted by symbol. Raises PolicyError for a symbol nobody exports."""
     declared = declared_functions(policy, packages, shim)
     symbols = exported_symbols(policy, declared, packages)
-    for symbol, decision in policy.decisions.items():
-        if symbol not in symbols:
-            raise PolicyError(f"{policy.path}:{decision.line}: {policy.library} exports no {symbol}")
-        if symbol not in declared and decision.kind != "reject":
-            raise PolicyError(f"{policy.path}:{decision.line}: no header declares {symbol}; "
-                              f"declare it in a supplement header to {decision.kind} it")
+    _check_policy(policy, symbols, declared)
     return [_make_row(policy, symbol, symbols, declared.get(symbol)) for symbol in sorted(symbols)]
 
 

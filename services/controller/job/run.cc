@@ -1,0 +1,242 @@
+#include "services/controller/job/run.h"
+
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+
+namespace eidolon::controller::job {
+namespace {
+
+using base::StrCat;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kConnectLimit = 60 * kSecond;
+// After its stream an agent's end follows at once; its exit tells more than the broken stream does.
+constexpr std::int64_t kDisconnectGrace = 2 * kSecond;
+constexpr std::int64_t kStopGrace = 15 * kSecond;
+constexpr std::int64_t kTerminateGrace = 5 * kSecond;
+
+struct ReasonRow {
+  OutcomeReason outcome;
+  int weight;
+  std::string_view reason;
+};
+
+// When servers disagree, the smallest weight is closest to the cause: a rank that ran out of memory
+// lets others fail or wait, never the other way round.
+constexpr ReasonRow kReasons[] = {
+    {OutcomeReason::kOutOfMemory, 0, reason::kOutOfMemory},
+    {OutcomeReason::kCollectiveMismatch, 1, reason::kCollectiveMismatch},
+    {OutcomeReason::kUnsupportedCall, 2, reason::kUnsupportedCall},
+    {OutcomeReason::kRingDamaged, 3, reason::kRingDamaged},
+    {OutcomeReason::kRankLost, 4, reason::kRankLost},
+    {OutcomeReason::kServiceLost, 6, reason::kServiceLost},
+    {OutcomeReason::kCommandFailed, 7, reason::kCommandFailed},
+    {OutcomeReason::kDeadlock, 8, reason::kDeadlock},
+};
+constexpr int kOutsideWeight = -1;
+constexpr int kAgentLostWeight = 5;
+
+}  // namespace
+
+Run::Run(RunOptions options, std::int64_t now_ns)
+    : options_(options),
+      measurement_(options.measurement),
+      agents_(options.servers),
+      start_ns_(now_ns) {}
+
+std::string Run::Prefix(std::uint32_t server) const {
+  return options_.servers > 1 ? StrCat("server ", server, ": ") : "";
+}
+
+void Run::Connected(std::uint32_t server) { agents_[server].connected = true; }
+
+void Run::Disconnected(std::uint32_t server, std::int64_t now_ns) {
+  agents_[server].connected = false;
+  if (!agents_[server].outcome) agents_[server].disconnected_ns = now_ns;
+}
+
+void Run::Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns) {
+  Agent& agent = agents_[server];
+  agent.exited = true;
+  if (!agent.outcome && !IsEnding()) {
+    AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
+                StrCat("the agent of server ", server, " ", how)},
+               now_ns);
+  }
+  if (IsOver() && end_ns_ == 0) end_ns_ = now_ns;
+}
+
+void Run::Add(const RankIteration& iteration, std::int64_t now_ns) {
+  measurement_.Add(iteration);
+  if (first_iteration_ns_ == 0 && measurement_.finished() > 0) first_iteration_ns_ = now_ns;
+  if (!IsEnding() && measurement_.IsEnough()) {
+    enough_ = true;
+    End("enough iterations were measured", now_ns);
+  }
+}
+
+void Run::SetProgress(std::uint32_t server, std::uint64_t virtual_ps, std::uint64_t launches) {
+  Agent& agent = agents_[server];
+  agent.virtual_ps = std::max(agent.virtual_ps, virtual_ps);
+  agent.launches = std::max(agent.launches, launches);
+}
+
+void Run::SetUsage(std::uint32_t server, ServerUsage usage) {
+  measurement_.SetUsage(server, std::move(usage));
+}
+
+void Run::NoteErrorLine(const std::string& line) {
+  // The last line of a Python traceback, "ValueError: ...", perhaps behind torchrun's "[rank0]: ".
+  // The first one is kept: later ones are consequences.
+  if (!error_line_.empty() || line.size() > 400) return;
+  std::string_view text = line;
+  if (text.starts_with("[rank") && text.find("]: ") != text.npos) {
+    text.remove_prefix(text.find("]: ") + 3);
+  }
+  const std::string_view word = text.substr(0, text.find(": "));
+  if (word.size() == text.size() || word.find(' ') != word.npos) return;
+  if (word.ends_with("Error") || word.ends_with("Exception")) error_line_ = line;
+}
+
+void Run::SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns) {
+  agents_[server].outcome = outcome;
+  const auto row = std::find_if(std::begin(kReasons), std::end(kReasons),
+                                [&](const ReasonRow& r) { return r.outcome == outcome.reason; });
+  if (row == std::end(kReasons)) return;
+  AddFailure({row->weight, std::string(row->reason), Prefix(server) + outcome.message}, now_ns);
+}
+
+void Run::Fail(std::string_view reason, const std::string& message, std::int64_t now_ns) {
+  AddFailure({kOutsideWeight, std::string(reason), message}, now_ns);
+}
+
+void Run::Interrupt(std::string_view reason, const std::string& message, std::int64_t now_ns) {
+  if (!interruption_) interruption_ = {Phase::kInterrupted, std::string(reason), message};
+  End(message, now_ns);
+}
+
+void Run::AddFailure(Failure failure, std::int64_t now_ns) {
+  // A command that is being ended may end in any way; a failure may still have a deeper cause.
+  if (enough_ || interruption_) return;
+  const std::string why = failure.message;
+  if (!failure_ || failure.weight < failure_->weight) failure_ = std::move(failure);
+  End(why, now_ns);
+}
+
+void Run::End(const std::string& why, std::int64_t now_ns) {
+  if (ending_ns_) return;
+  ending_ns_ = now_ns;
+  stop_reason_ = why;
+}
+
+void Run::CheckTimes(std::int64_t now_ns) {
+  for (std::uint32_t server = 0; server < agents_.size(); ++server) {
+    const Agent& agent = agents_[server];
+    if (agent.exited || agent.outcome) continue;
+    if (agent.disconnected_ns && now_ns - *agent.disconnected_ns > kDisconnectGrace) {
+      AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
+                  StrCat("the agent of server ", server, " closed its connection")},
+                 now_ns);
+    } else if (!agent.connected && !agent.disconnected_ns && now_ns - start_ns_ > kConnectLimit) {
+      AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
+                  StrCat("the agent of server ", server, " did not connect within ",
+                         kConnectLimit / kSecond, " s")},
+                 now_ns);
+    }
+  }
+  const auto limit = static_cast<std::int64_t>(options_.wall_seconds_max) * kSecond;
+  if (limit > 0 && now_ns - start_ns_ > limit) {
+    Fail(reason::kDeadlineExceeded,
+         StrCat("the job ran for longer than limits.wallSeconds = ", options_.wall_seconds_max),
+         now_ns);
+  }
+}
+
+Order Run::Step(std::int64_t now_ns) {
+  if (!IsEnding()) CheckTimes(now_ns);
+  if (!IsEnding() || IsOver()) return Order::kNone;
+  const std::int64_t ending = now_ns - *ending_ns_;
+  Order due = Order::kStop;
+  if (ending > kStopGrace) due = Order::kTerminate;
+  if (ending > kStopGrace + kTerminateGrace) due = Order::kKill;
+  if (due <= given_) return Order::kNone;
+  given_ = due;
+  return due;
+}
+
+bool Run::IsRunning() const {
+  return !IsEnding() && std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) {
+    return agent.connected || agent.outcome;
+  });
+}
+
+bool Run::IsOver() const {
+  return std::all_of(agents_.begin(), agents_.end(),
+                     [](const Agent& agent) { return agent.exited; });
+}
+
+Verdict Run::Judge() {
+  CHECK(IsOver());
+  if (interruption_) return *interruption_;
+  if (!failure_) return JudgeMeasurement();
+  Verdict verdict = {Phase::kFailed, failure_->reason, failure_->message};
+  if (failure_->reason == reason::kOutOfMemory) {
+    const std::string use = DescribeOutOfMemory(measurement_.Predict());
+    if (!use.empty()) verdict.message += ". " + use;
+  } else if (failure_->reason == reason::kCommandFailed && !error_line_.empty() &&
+             verdict.message.find(error_line_) == std::string::npos) {
+    verdict.message += "; it printed: " + error_line_;
+  }
+  return verdict;
+}
+
+Verdict Run::JudgeMeasurement() {
+  if (!enough_) measurement_.Close();
+  const std::uint32_t measured = measurement_.Predict().measured_iterations;
+  const std::uint32_t wanted = options_.measurement.measure;
+  if (enough_) {
+    return {Phase::kComplete, std::string(reason::kIterationsMeasured),
+            StrCat(measured, " iterations were measured")};
+  }
+  if (measured > 0) {
+    return {
+        Phase::kComplete, std::string(reason::kCommandEnded),
+        StrCat("the command ended after ", measured, " of ", wanted, " iterations to be measured")};
+  }
+  const std::uint32_t seen = measurement_.seen();
+  if (seen == 0) {
+    return {Phase::kFailed, std::string(reason::kNoIterations),
+            "the command ended without an iteration: no repeating sequence of launches was found; "
+            "name the iteration by iterations.boundary, {nvtx: ...} or {log: ...}"};
+  }
+  return {Phase::kFailed, std::string(reason::kNoIterations),
+          StrCat("the command ended after ", seen,
+                 " iteration(s), all of them warm-up "
+                 "(iterations.warmup = ",
+                 options_.measurement.warmup, "); let it run longer or lower the warm-up")};
+}
+
+Progress Run::progress(std::int64_t now_ns) const {
+  Progress progress =
+      ComputeProgress(measurement_.finished(), measurement_.wanted(), first_iteration_ns_, now_ns);
+  std::uint64_t virtual_ps = 0;
+  for (const Agent& agent : agents_) {
+    virtual_ps = std::max(virtual_ps, agent.virtual_ps);
+    progress.launches += agent.launches;
+  }
+  progress.virtual_seconds = static_cast<double>(virtual_ps) * 1e-12;
+  return progress;
+}
+
+SimulationCost Run::cost(std::int64_t now_ns) const {
+  SimulationCost cost;
+  const std::int64_t end_ns = end_ns_ != 0 ? end_ns_ : now_ns;
+  cost.wall_seconds = static_cast<double>(end_ns - start_ns_) * 1e-9;
+  const double virtual_seconds = progress(now_ns).virtual_seconds;
+  if (virtual_seconds > 0) cost.slowdown = cost.wall_seconds / virtual_seconds;
+  return cost;
+}
+
+}  // namespace eidolon::controller::job

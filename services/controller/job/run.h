@@ -1,0 +1,131 @@
+// One run of a job, from the start of its agents to the verdict: a state machine fed with what
+// agents do and with the time. It decides when to end the command and what the job is judged as; it
+// starts, sends and stores nothing.
+//
+//   starting --all connected--> running --enough measured, failure, cancel--> ending --all gone-->
+//   over
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/controller/job/condition.h"
+#include "services/controller/job/measurement.h"
+#include "services/controller/job/status.h"
+
+namespace eidolon::controller::job {
+
+// How an agent says its share ended.
+enum class OutcomeReason {
+  kCompleted,  // The command ended with status 0.
+  kStopped,    // Ended by us.
+  kCommandFailed,
+  kOutOfMemory,
+  kDeadlock,
+  kRankLost,
+  kUnsupportedCall,
+  kServiceLost,
+  kCollectiveMismatch,
+  kRingDamaged,
+};
+
+struct AgentOutcome {
+  OutcomeReason reason = OutcomeReason::kCompleted;
+  std::string message;
+  std::int32_t exit_status = 0;
+};
+
+struct Verdict {
+  Phase phase = Phase::kFailed;
+  std::string reason;
+  std::string message;
+};
+
+struct RunOptions {
+  std::uint32_t servers = 1;
+  MeasurementOptions measurement;
+  std::uint64_t wall_seconds_max = 0;  // 0: no limit.
+};
+
+// What the owner has to tell all agents next, gentlest first.
+enum class Order {
+  kNone,
+  kStop,       // By message.
+  kTerminate,  // By signal, what did not listen.
+  kKill,       // At once.
+};
+
+// Times are monotonic nanoseconds. Not thread safe.
+class Run {
+ public:
+  Run(RunOptions options, std::int64_t now_ns);
+
+  void Connected(std::uint32_t server);
+  // The stream ended; without an outcome before it, the agent is as good as lost.
+  void Disconnected(std::uint32_t server, std::int64_t now_ns);
+  // `how`: "was killed by signal 9 (Killed)"; further sentences may follow.
+  void Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns);
+  void Add(const RankIteration& iteration, std::int64_t now_ns);
+  void SetProgress(std::uint32_t server, std::uint64_t virtual_ps, std::uint64_t launches);
+  void SetUsage(std::uint32_t server, ServerUsage usage);
+  void NoteErrorLine(const std::string& line);
+  void SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns);
+  // Ends the run with a failure, or as interrupted, found outside of the agents.
+  void Fail(std::string_view reason, const std::string& message, std::int64_t now_ns);
+  void Interrupt(std::string_view reason, const std::string& message, std::int64_t now_ns);
+
+  // Looks at the time; gives each order once.
+  Order Step(std::int64_t now_ns);
+  // Why the agents are being ended; empty while they are not.
+  const std::string& stop_reason() const { return stop_reason_; }
+  bool IsRunning() const;  // All agents connected and not ending.
+  bool IsEnding() const { return ending_ns_.has_value(); }
+  bool IsOver() const;  // No agent is left.
+
+  // Requires: IsOver().
+  Verdict Judge();
+  Progress progress(std::int64_t now_ns) const;
+  Prediction Predict() const { return measurement_.Predict(); }
+  SimulationCost cost(std::int64_t now_ns) const;
+
+ private:
+  struct Agent {
+    bool connected = false;
+    bool exited = false;
+    std::optional<std::int64_t> disconnected_ns;
+    std::optional<AgentOutcome> outcome;
+    std::uint64_t virtual_ps = 0;
+    std::uint64_t launches = 0;
+  };
+  struct Failure {
+    int weight = 0;  // The smaller, the closer to the cause.
+    std::string reason;
+    std::string message;
+  };
+
+  void AddFailure(Failure failure, std::int64_t now_ns);
+  void End(const std::string& why, std::int64_t now_ns);
+  void CheckTimes(std::int64_t now_ns);
+  std::string Prefix(std::uint32_t server) const;
+  Verdict JudgeMeasurement();
+
+  RunOptions options_;
+  Measurement measurement_;
+  std::vector<Agent> agents_;
+  std::int64_t start_ns_;
+  std::int64_t end_ns_ = 0;  // When the last agent was gone; 0: not yet.
+  std::int64_t first_iteration_ns_ = 0;
+  std::optional<std::int64_t> ending_ns_;
+  std::string stop_reason_;
+  Order given_ = Order::kNone;
+  bool enough_ = false;
+  std::optional<Failure> failure_;
+  std::optional<Verdict> interruption_;
+  std::string error_line_;
+};
+
+}  // namespace eidolon::controller::job

@@ -1,0 +1,188 @@
+#include "services/controller/job/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace eidolon::controller::job {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kMs = 1'000'000'000;  // Picoseconds.
+
+// Two servers of one rank each, one iteration of warm-up and two to measure.
+class RunTest : public ::testing::Test {
+ protected:
+  RunTest() : run_({.servers = 2, .measurement = {.ranks = 2, .warmup = 1, .measure = 2}}, 0) {}
+
+  void Connect() {
+    run_.Connected(0);
+    run_.Connected(1);
+  }
+  void Iterate(std::uint32_t count, std::int64_t now_ns = kSecond) {
+    for (std::uint32_t index = 0; index < count; ++index) {
+      for (std::int32_t rank : {0, 1}) {
+        RankIteration iteration;
+        iteration.rank = rank;
+        iteration.index = index;
+        iteration.start_ps = index * kMs;
+        iteration.end_ps = (index + 1) * kMs;
+        run_.Add(iteration, now_ns);
+      }
+    }
+  }
+  void ExitBoth(std::int64_t now_ns = 2 * kSecond) {
+    run_.Exited(0, "ended with status 0", now_ns);
+    run_.Exited(1, "ended with status 0", now_ns);
+  }
+  void End(std::uint32_t server, OutcomeReason reason, const std::string& message = "") {
+    run_.SetOutcome(server, {reason, message, 0}, kSecond);
+  }
+
+  job::Run run_;
+};
+
+TEST_F(RunTest, StopsAsSoonAsEnoughWasMeasuredAndIsComplete) {
+  Connect();
+  EXPECT_TRUE(run_.IsRunning());
+  Iterate(2);
+  EXPECT_EQ(run_.Step(kSecond), Order::kNone);
+
+  Iterate(3);
+
+  EXPECT_EQ(run_.Step(kSecond), Order::kStop);
+  EXPECT_EQ(run_.Step(kSecond), Order::kNone);
+  End(0, OutcomeReason::kStopped);
+  End(1, OutcomeReason::kCommandFailed, "ended by SIGTERM");
+  EXPECT_FALSE(run_.IsOver());
+  ExitBoth();
+  const Verdict verdict = run_.Judge();
+  EXPECT_EQ(verdict.phase, Phase::kComplete);
+  EXPECT_EQ(verdict.reason, "IterationsMeasured");
+}
+
+TEST_F(RunTest, ACommandThatEndsWellWithOneMeasuredIterationIsComplete) {
+  Connect();
+  Iterate(2);
+  End(0, OutcomeReason::kCompleted);
+  End(1, OutcomeReason::kCompleted);
+  ExitBoth();
+
+  const Verdict verdict = run_.Judge();
+
+  EXPECT_EQ(verdict.phase, Phase::kComplete);
+  EXPECT_EQ(verdict.message, "the command ended after 1 of 2 iterations to be measured");
+}
+
+TEST_F(RunTest, ACommandThatNeverIteratesFailsWithAdvice) {
+  Connect();
+  End(0, OutcomeReason::kCompleted);
+  End(1, OutcomeReason::kCompleted);
+  ExitBoth();
+
+  EXPECT_EQ(run_.Judge().reason, "NoIterations");
+  EXPECT_THAT(run_.Judge().message, HasSubstr("iterations.boundary"));
+}
+
+TEST_F(RunTest, ACommandThatEndsInWarmupSaysSo) {
+  Connect();
+  Iterate(1);
+  End(0, OutcomeReason::kCompleted);
+  End(1, OutcomeReason::kCompleted);
+  ExitBoth();
+
+  EXPECT_THAT(run_.Judge().message, HasSubstr("1 iteration(s), all of them warm-up"));
+}
+
+TEST_F(RunTest, ACrashingScriptFailsWithItsLastWords) {
+  Connect();
+  run_.NoteErrorLine("Traceback (most recent call last):");
+  run_.NoteErrorLine("[rank1]: ValueError: no such optimizer");
+  End(1, OutcomeReason::kCommandFailed, "the command ended with status 1");
+
+  EXPECT_EQ(run_.Step(kSecond), Order::kStop);
+  ExitBoth();
+  const Verdict verdict = run_.Judge();
+  EXPECT_EQ(verdict.reason, "CommandFailed");
+  EXPECT_EQ(verdict.message,
+            "server 1: the command ended with status 1; it printed: [rank1]: ValueError: no such "
+            "optimizer");
+}
+
+TEST_F(RunTest, TheCauseWinsOverItsConsequences) {
+  Connect();
+  End(0, OutcomeReason::kDeadlock, "rank 0 waits");
+  run_.SetUsage(
+      1, {.memory = {{.rank = 1, .peak_bytes = 80, .capacity_bytes = 80, .refused_bytes = 10}}});
+  End(1, OutcomeReason::kOutOfMemory, "rank 1 ran out of device memory");
+  ExitBoth();
+
+  const Verdict verdict = run_.Judge();
+
+  EXPECT_EQ(verdict.reason, "OutOfMemory");
+  EXPECT_THAT(verdict.message, HasSubstr("Rank 1 peaked at 80 B of 80 B"));
+  EXPECT_THAT(verdict.message, HasSubstr("a further 10 B did not fit"));
+}
+
+TEST_F(RunTest, AnAgentThatDiesTakesTheJobDown) {
+  Connect();
+
+  run_.Disconnected(1, kSecond);
+  run_.Exited(1, "was killed by signal 9 (Killed)", kSecond);
+
+  EXPECT_EQ(run_.Step(kSecond), Order::kStop);
+  run_.Exited(0, "ended with status 0", kSecond);
+  EXPECT_EQ(run_.Judge().reason, "AgentLost");
+  EXPECT_EQ(run_.Judge().message, "the agent of server 1 was killed by signal 9 (Killed)");
+}
+
+TEST_F(RunTest, AnAgentThatNeverConnectsFailsTheJob) {
+  run_.Connected(0);
+
+  EXPECT_EQ(run_.Step(59 * kSecond), Order::kNone);
+  EXPECT_EQ(run_.Step(61 * kSecond), Order::kStop);
+  ExitBoth();
+  EXPECT_EQ(run_.Judge().message, "the agent of server 1 did not connect within 60 s");
+}
+
+TEST_F(RunTest, AgentsThatDoNotListenAreKilled) {
+  Connect();
+  run_.Interrupt(reason::kCancelled, "deleted by the user", kSecond);
+
+  EXPECT_EQ(run_.Step(kSecond), Order::kStop);
+  EXPECT_EQ(run_.Step(17 * kSecond), Order::kTerminate);
+  EXPECT_EQ(run_.Step(18 * kSecond), Order::kNone);
+  EXPECT_EQ(run_.Step(22 * kSecond), Order::kKill);
+  ExitBoth();
+  EXPECT_EQ(run_.Judge().phase, Phase::kInterrupted);
+  EXPECT_EQ(run_.Judge().reason, "Cancelled");
+}
+
+TEST(RunLimitTest, AJobThatRunsTooLongFails) {
+  job::Run run({.servers = 1, .wall_seconds_max = 10}, 0);
+  run.Connected(0);
+
+  EXPECT_EQ(run.Step(9 * kSecond), Order::kNone);
+  EXPECT_EQ(run.Step(11 * kSecond), Order::kStop);
+  run.SetOutcome(0, {OutcomeReason::kStopped, "", 0}, 11 * kSecond);
+  run.Exited(0, "ended with status 0", 11 * kSecond);
+  EXPECT_EQ(run.Judge().reason, "DeadlineExceeded");
+}
+
+TEST_F(RunTest, ProgressAndCostFollowTheAgents) {
+  Connect();
+  run_.SetProgress(0, 500 * kMs, 10);
+  run_.SetProgress(1, 400 * kMs, 20);
+  Iterate(2, 3 * kSecond);
+
+  const Progress progress = run_.progress(4 * kSecond);
+  EXPECT_EQ(progress.iteration, 2u);
+  EXPECT_EQ(progress.of, 3u);
+  EXPECT_EQ(progress.launches, 30u);
+  EXPECT_DOUBLE_EQ(progress.virtual_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(*run_.cost(4 * kSecond).slowdown, 8.0);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::job

@@ -1,0 +1,290 @@
+#include "services/controller/place/agent_processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+
+extern char** environ;
+
+namespace eidolon::controller::place {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+std::string DescribeEnd(int status) {
+  if (WIFSIGNALED(status)) {
+    return StrCat("was killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
+                  ")");
+  }
+  return StrCat("ended with status ", WEXITSTATUS(status));
+}
+
+// "NAME=value" texts of our environment, those of `added` replaced.
+std::vector<std::string> MakeEnvironment(
+    const std::vector<std::pair<std::string, std::string>>& added) {
+  std::map<std::string, std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    merged[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : added) merged[name] = value;
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : merged) environment.push_back(name + "=" + value);
+  return environment;
+}
+
+// Everything the child needs, made before the fork: between fork and exec nothing may allocate.
+struct Prepared {
+  explicit Prepared(const ProcessStart& start)
+      : program(start.program),
+        working_directory(start.working_directory),
+        output_path(start.output_path),
+        environment(MakeEnvironment(start.environment)) {
+    for (std::string& entry : environment) environment_pointers.push_back(entry.data());
+    environment_pointers.push_back(nullptr);
+    arguments[0] = program.data();
+  }
+
+  std::string program;
+  std::string working_directory;
+  std::string output_path;
+  std::vector<std::string> environment;
+  std::vector<char*> environment_pointers;
+  char* arguments[2] = {nullptr, nullptr};
+};
+
+// In the child; tells a failure as an errno through `error_fd`, which exec closes.
+[[noreturn]] void Exec(const Prepared& prepared, pid_t parent, int error_fd) {
+  const auto fail = [&] {
+    const int error = errno;
+    [[maybe_unused]] const auto written = write(error_fd, &error, sizeof error);
+    _exit(127);
+  };
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  if (chdir(prepared.working_directory.c_str()) != 0) fail();
+  const int output = open(prepared.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  const int input = open("/dev/null", O_RDONLY);
+  if (output < 0 || input < 0) fail();
+  dup2(input, STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  execve(prepared.program.c_str(), prepared.arguments, prepared.environment_pointers.data());
+  fail();
+  _exit(127);
+}
+
+}  // namespace
+
+class AgentProcesses::Watcher {
+ public:
+  Watcher() : wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { Run(); }) {
+    CHECK(wake_fd_ >= 0);
+  }
+
+  ~Watcher() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    Wake();
+    thread_.join();
+    close(wake_fd_);
+  }
+
+  Result<int> Start(const ProcessStart& start, OnExit on_exit) {
+    std::promise<Result<int>> answer;
+    {
+      const std::lock_guard lock(mutex_);
+      requests_.push_back({Prepared(start), std::move(on_exit), &answer});
+    }
+    Wake();
+    return answer.get_future().get();
+  }
+
+  void Signal(int process, int signal) {
+    const std::lock_guard lock(mutex_);
+    // Only children that are not reaped yet: their numbers cannot have been given to others.
+    if (!children_.contains(process)) return;
+    kill(process, signal);
+    kill(-process, signal);
+  }
+
+ private:
+  struct Request {
+    Prepared prepared;
+    OnExit on_exit;
+    std::promise<Result<int>>* answer;
+  };
+  struct Child {
+    int pidfd;
+    OnExit on_exit;
+  };
+
+  void Wake() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(wake_fd_, &one, sizeof one);
+  }
+
+  void Run() {
+    while (true) {
+      StartRequested();
+      if (KillAllWhenStopping()) return;
+      WaitForSomething();
+      ReapEnded();
+    }
+  }
+
+  void StartRequested() {
+    std::vector<Request> requests;
+    {
+      const std::lock_guard lock(mutex_);
+      requests.swap(requests_);
+    }
+    for (Request& request : requests) request.answer->set_value(Fork(request));
+  }
+
+  Result<int> Fork(Request& request) {
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+      return Fail(ErrorCode::kInternal, StrCat("starting ", request.prepared.program,
+                                               ": no pipe: ", std::strerror(errno)));
+    }
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child == 0) Exec(request.prepared, parent, pipe_fds[1]);
+    const int fork_error = errno;
+    close(pipe_fds[1]);
+    int error = 0;
+    const bool failed = child > 0 && read(pipe_fds[0], &error, sizeof error) == sizeof error;
+    close(pipe_fds[0]);
+    if (child < 0 || failed) {
+      if (child > 0) waitpid(child, nullptr, 0);
+      return Fail(ErrorCode::kInternal, StrCat("starting ", request.prepared.program, ": ",
+                                               std::strerror(failed ? error : fork_error)));
+    }
+    const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+    CHECK(pidfd >= 0);
+    const std::lock_guard lock(mutex_);
+    children_[child] = {pidfd, std::move(request.on_exit)};
+    return child;
+  }
+
+  bool KillAllWhenStopping() {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) return false;
+    for (const auto& [process, child] : children_) {
+      kill(process, SIGKILL);
+      kill(-process, SIGKILL);
+    }
+    for (const auto& [process, child] : children_) {
+      waitpid(process, nullptr, 0);
+      close(child.pidfd);
+    }
+    children_.clear();
+    return true;
+  }
+
+  void WaitForSomething() {
+    std::vector<pollfd> fds = {{wake_fd_, POLLIN, 0}};
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [process, child] : children_) fds.push_back({child.pidfd, POLLIN, 0});
+    }
+    poll(fds.data(), fds.size(), -1);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto drained = read(wake_fd_, &count, sizeof count);
+  }
+
+  void ReapEnded() {
+    std::vector<std::pair<OnExit, std::string>> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto child = children_.begin(); child != children_.end();) {
+        siginfo_t end{};
+        waitid(P_PID, static_cast<id_t>(child->first), &end, WEXITED | WNOHANG | WNOWAIT);
+        if (end.si_pid != child->first) {
+          ++child;
+          continue;
+        }
+        // What is left of its process group, while the number is still the child's.
+        kill(-child->first, SIGKILL);
+        int status = 0;
+        waitpid(child->first, &status, 0);
+        close(child->second.pidfd);
+        ended.emplace_back(std::move(child->second.on_exit), DescribeEnd(status));
+        child = children_.erase(child);
+      }
+    }
+    for (const auto& [on_exit, how] : ended) on_exit(how);
+  }
+
+  const int wake_fd_;
+  std::mutex mutex_;  // Guards what follows.
+  bool stopping_ = false;
+  std::vector<Request> requests_;
+  std::map<int, Child> children_;
+  std::thread thread_;
+};
+
+AgentProcesses::AgentProcesses() : watcher_(std::make_unique<Watcher>()) {}
+AgentProcesses::~AgentProcesses() = default;
+
+Result<int> AgentProcesses::Start(const ProcessStart& start, OnExit on_exit) {
+  return watcher_->Start(start, std::move(on_exit));
+}
+
+void AgentProcesses::Signal(int process, int signal) { watcher_->Signal(process, signal); }
+
+int KillProcessesOfRun(const std::string& run_directory) {
+  const std::string wanted = "EIDOLON_RUN_DIR=" + run_directory;
+  int count = 0;
+  DIR* processes = opendir("/proc");
+  if (processes == nullptr) return 0;
+  while (const dirent* entry = readdir(processes)) {
+    const auto process = base::ParseInteger(entry->d_name);
+    if (!process || *process == getpid()) continue;
+    std::ifstream file(StrCat("/proc/", *process, "/environ"));
+    std::stringstream environment;
+    environment << file.rdbuf();
+    const std::string text = std::string(1, '\0') + environment.str();
+    const std::size_t at = text.find('\0' + wanted);
+    if (at == std::string::npos) continue;
+    const char next = text.c_str()[at + 1 + wanted.size()];
+    if (next != '\0' && next != '/') continue;
+    if (kill(static_cast<pid_t>(*process), SIGKILL) == 0) ++count;
+  }
+  closedir(processes);
+  return count;
+}
+
+}  // namespace eidolon::controller::place

@@ -1,0 +1,50 @@
+// Child processes of this program: started, watched, ended. One thread does all of it, because the
+// kernel ties "end me when my parent dies" to the thread that forked.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/error.h"
+
+namespace eidolon::controller::place {
+
+struct ProcessStart {
+  std::string program;  // A path; PATH is not searched.
+  std::string working_directory;
+  // Added to this program's own environment.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string output_path;  // Where stdout and stderr go.
+};
+
+// Owns its children: the destructor kills those that are left and waits for them. Thread safe. Each
+// child leads a session of its own and gets SIGTERM when this program dies.
+class AgentProcesses {
+ public:
+  // How a child ended, as a half sentence.
+  using OnExit = std::function<void(const std::string& how)>;
+
+  AgentProcesses();
+  ~AgentProcesses();
+  AgentProcesses(const AgentProcesses&) = delete;
+  AgentProcesses& operator=(const AgentProcesses&) = delete;
+
+  // `on_exit` is called once, from the watching thread. Returns the process number.
+  base::Result<int> Start(const ProcessStart& start, OnExit on_exit);
+  // Sends a signal to a child and its process group, when it is still there.
+  void Signal(int process, int signal);
+
+ private:
+  class Watcher;
+  std::unique_ptr<Watcher> watcher_;
+};
+
+// Kills every process of this user whose environment holds EIDOLON_RUN_DIR below `run_directory`:
+// what a job has left behind after its agent is gone. Returns how many there were.
+int KillProcessesOfRun(const std::string& run_directory);
+
+}  // namespace eidolon::controller::place

@@ -1,0 +1,123 @@
+#include "services/controller/place/agent_processes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <sstream>
+
+#include "services/testing/temporary_directory.h"
+
+namespace eidolon::controller::place {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A shell script as the program of an agent.
+std::string Script(const testing::TemporaryDirectory& root, const std::string& body) {
+  const std::string path = root / "script";
+  std::ofstream(path) << "#!/bin/sh\n" << body << "\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path;
+}
+
+ProcessStart StartOf(const testing::TemporaryDirectory& root, const std::string& body) {
+  return {.program = Script(root, body),
+          .working_directory = root.path(),
+          .environment = {{"EIDOLON_AGENT_TOKEN", "secret"}},
+          .output_path = root / "out"};
+}
+
+std::string Contents(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(AgentProcessesTest, RunsAProgramWithItsEnvironmentAndTellsItsEnd) {
+  const testing::TemporaryDirectory root;
+  std::promise<std::string> end;
+  AgentProcesses processes;
+
+  const auto process = processes.Start(StartOf(root, "echo $EIDOLON_AGENT_TOKEN in $PWD; exit 3"),
+                                       [&](const std::string& how) { end.set_value(how); });
+
+  ASSERT_TRUE(process) << process.error().message;
+  EXPECT_EQ(end.get_future().get(), "ended with status 3");
+  EXPECT_EQ(Contents(root / "out"), "secret in " + root.path() + "\n");
+}
+
+TEST(AgentProcessesTest, NamesTheSignalThatKilledAChild) {
+  const testing::TemporaryDirectory root;
+  std::promise<std::string> end;
+  AgentProcesses processes;
+  const auto process = processes.Start(StartOf(root, "while :; do sleep 60; done"),
+                                       [&](const std::string& how) { end.set_value(how); });
+  ASSERT_TRUE(process);
+
+  processes.Signal(*process, SIGKILL);
+
+  EXPECT_EQ(end.get_future().get(), "was killed by signal 9 (Killed)");
+}
+
+TEST(AgentProcessesTest, SaysWhyAProgramCannotBeStarted) {
+  const testing::TemporaryDirectory root;
+  ProcessStart start = StartOf(root, "");
+  start.program = root / "missing";
+  AgentProcesses processes;
+
+  const auto process = processes.Start(start, [](const std::string&) {});
+
+  ASSERT_FALSE(process);
+  EXPECT_THAT(process.error().message, HasSubstr("missing: No such file or directory"));
+}
+
+TEST(AgentProcessesTest, ItsEndKillsWhatIsLeft) {
+  const testing::TemporaryDirectory root;
+  int process = 0;
+  {
+    AgentProcesses processes;
+    process = *processes.Start(StartOf(root, "trap '' TERM; while :; do sleep 60; done"),
+                               [](const std::string&) {});
+  }
+  EXPECT_NE(kill(process, 0), 0);
+}
+
+TEST(AgentProcessesTest, FindsProcessesOfARunByTheirEnvironment) {
+  const testing::TemporaryDirectory root;
+  const std::string marker = "EIDOLON_RUN_DIR=" + (root / "run") + "/s0";
+  const std::string other = "EIDOLON_RUN_DIR=" + (root / "runner");
+  const auto sleep_with = [](const std::string& variable) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const char* const arguments[] = {"sleep", "60", nullptr};
+      const char* const environment[] = {variable.c_str(), nullptr};
+      execve("/bin/sleep", const_cast<char**>(arguments), const_cast<char**>(environment));
+      _exit(1);
+    }
+    // Until the exec, the child shows the environment of this process.
+    while (Contents("/proc/" + std::to_string(child) + "/environ").find(variable) ==
+           std::string::npos) {
+    }
+    return child;
+  };
+  const pid_t ours = sleep_with(marker);
+  const pid_t theirs = sleep_with(other);
+
+  EXPECT_EQ(KillProcessesOfRun(root / "run"), 1);
+
+  int status = 0;
+  waitpid(ours, &status, 0);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  EXPECT_EQ(kill(theirs, 0), 0);
+  kill(theirs, SIGKILL);
+  waitpid(theirs, &status, 0);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::place

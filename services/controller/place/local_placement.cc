@@ -1,0 +1,75 @@
+#include "services/controller/place/local_placement.h"
+
+#include <csignal>
+
+namespace eidolon::controller::place {
+namespace {
+
+constexpr char kAddressVariable[] = "EIDOLON_CONTROLLER_ADDRESS";
+constexpr char kTokenVariable[] = "EIDOLON_AGENT_TOKEN";
+
+}  // namespace
+
+base::Result<void> LocalPlacement::Start(const PlacementRequest& request) {
+  for (const AgentSlot& slot : request.agents) {
+    if (auto started = StartOne(request, slot); !started) {
+      Kill(request.job_uid);
+      return started;
+    }
+  }
+  return {};
+}
+
+base::Result<void> LocalPlacement::StartOne(const PlacementRequest& request,
+                                            const AgentSlot& slot) {
+  const std::int64_t uid = request.job_uid;
+  const ProcessStart start = {
+      .program = agent_program_,
+      .working_directory = slot.run_directory,
+      .environment = {{kAddressVariable, request.controller_address}, {kTokenVariable, slot.token}},
+      .output_path = slot.run_directory + "/agent.log"};
+  // Entered first, because the agent may end before its number is known here. The lock is not held
+  // while starting: the thread that starts also calls back.
+  {
+    const std::lock_guard lock(mutex_);
+    agents_[uid][slot.server] = 0;
+  }
+  const auto process =
+      processes_.Start(start, [this, uid, slot, on_exit = request.on_exit](const auto& how) {
+        Forget(uid, slot.server);
+        KillProcessesOfRun(slot.run_directory);
+        on_exit(slot.server, how);
+      });
+  if (!process) {
+    Forget(uid, slot.server);
+    return std::unexpected(process.error());
+  }
+  const std::lock_guard lock(mutex_);
+  const auto job = agents_.find(uid);
+  if (job != agents_.end() && job->second.contains(slot.server))
+    job->second[slot.server] = *process;
+  return {};
+}
+
+void LocalPlacement::Forget(std::int64_t job_uid, std::uint32_t server) {
+  const std::lock_guard lock(mutex_);
+  const auto job = agents_.find(job_uid);
+  if (job == agents_.end()) return;
+  job->second.erase(server);
+  if (job->second.empty()) agents_.erase(job);
+}
+
+void LocalPlacement::Signal(std::int64_t job_uid, int signal) {
+  const std::lock_guard lock(mutex_);
+  const auto job = agents_.find(job_uid);
+  if (job == agents_.end()) return;
+  for (const auto& [server, process] : job->second) {
+    if (process > 0) processes_.Signal(process, signal);
+  }
+}
+
+void LocalPlacement::Terminate(std::int64_t job_uid) { Signal(job_uid, SIGTERM); }
+
+void LocalPlacement::Kill(std::int64_t job_uid) { Signal(job_uid, SIGKILL); }
+
+}  // namespace eidolon::controller::place

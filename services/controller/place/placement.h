@@ -1,0 +1,43 @@
+// Where the agents of a job run: local processes here, pods on Kubernetes. The controller knows
+// only this face.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+
+namespace eidolon::controller::place {
+
+// One agent of a job, to be started for one emulated server.
+struct AgentSlot {
+  std::uint32_t server = 0;
+  std::string token;
+  std::string run_directory;
+};
+
+struct PlacementRequest {
+  std::int64_t job_uid = 0;
+  std::string controller_address;
+  std::vector<AgentSlot> agents;
+  // Called once per started agent, from a thread of the placement and never from inside Start,
+  // Terminate or Kill: how it ended, as a half sentence ("was killed by signal 9 (Killed)").
+  std::function<void(std::uint32_t server, const std::string& how)> on_exit;
+};
+
+// Thread safe.
+class Placement {
+ public:
+  virtual ~Placement() = default;
+  // Starts all agents or none.
+  virtual base::Result<void> Start(const PlacementRequest& request) = 0;
+  // Asks the agents of a job that are left to end their command and themselves. Unknown jobs are
+  // fine.
+  virtual void Terminate(std::int64_t job_uid) = 0;
+  // Ends them and everything they started, at once.
+  virtual void Kill(std::int64_t job_uid) = 0;
+};
+
+}  // namespace eidolon::controller::place

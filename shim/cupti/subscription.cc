@@ -1,0 +1,141 @@
+#include "shim/cupti/subscription.h"
+
+#include <time.h>
+
+#include <atomic>
+
+namespace eidolon::shim::cupti {
+namespace {
+
+// The one subscriber's handle is this object's address.
+constinit std::atomic<bool> subscribed = false;
+
+CUpti_SubscriberHandle TheSubscriber() {
+  return reinterpret_cast<CUpti_SubscriberHandle>(&subscribed);
+}
+
+CUptiResult CheckSubscriber(CUpti_SubscriberHandle subscriber) {
+  return subscribed && subscriber == TheSubscriber() ? CUPTI_SUCCESS
+                                                     : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+const char* NameOf(CUptiResult result) {
+#define RESULT(name) \
+  case name:         \
+    return #name;
+  switch (static_cast<int>(result)) {
+    RESULT(CUPTI_SUCCESS)
+    RESULT(CUPTI_ERROR_INVALID_PARAMETER)
+    RESULT(CUPTI_ERROR_INVALID_DEVICE)
+    RESULT(CUPTI_ERROR_INVALID_CONTEXT)
+    RESULT(CUPTI_ERROR_INVALID_EVENT_DOMAIN_ID)
+    RESULT(CUPTI_ERROR_INVALID_EVENT_ID)
+    RESULT(CUPTI_ERROR_INVALID_EVENT_NAME)
+    RESULT(CUPTI_ERROR_INVALID_OPERATION)
+    RESULT(CUPTI_ERROR_OUT_OF_MEMORY)
+    RESULT(CUPTI_ERROR_HARDWARE)
+    RESULT(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT)
+    RESULT(CUPTI_ERROR_API_NOT_IMPLEMENTED)
+    RESULT(CUPTI_ERROR_MAX_LIMIT_REACHED)
+    RESULT(CUPTI_ERROR_NOT_READY)
+    RESULT(CUPTI_ERROR_NOT_COMPATIBLE)
+    RESULT(CUPTI_ERROR_NOT_INITIALIZED)
+    RESULT(CUPTI_ERROR_INVALID_METRIC_ID)
+    RESULT(CUPTI_ERROR_INVALID_METRIC_NAME)
+    RESULT(CUPTI_ERROR_QUEUE_EMPTY)
+    RESULT(CUPTI_ERROR_INVALID_HANDLE)
+    RESULT(CUPTI_ERROR_INVALID_STREAM)
+    RESULT(CUPTI_ERROR_INVALID_KIND)
+    RESULT(CUPTI_ERROR_INVALID_EVENT_VALUE)
+    RESULT(CUPTI_ERROR_DISABLED)
+    RESULT(CUPTI_ERROR_INVALID_MODULE)
+    RESULT(CUPTI_ERROR_INVALID_METRIC_VALUE)
+    RESULT(CUPTI_ERROR_HARDWARE_BUSY)
+    RESULT(CUPTI_ERROR_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_DEVICE)
+    RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_NON_P2P_DEVICES)
+    RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_WITH_MPS)
+    RESULT(CUPTI_ERROR_CDP_TRACING_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_CUDA_COMPILER_NOT_COMPATIBLE)
+    RESULT(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+    RESULT(CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED)
+    RESULT(CUPTI_ERROR_OPENACC_UNDEFINED_ROUTINE)
+    RESULT(CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
+    RESULT(CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED)
+    RESULT(CUPTI_ERROR_INVALID_CHIP_NAME)
+    RESULT(CUPTI_ERROR_HES_TRACE_NOT_SUPPORTED_ON_MPS)
+    RESULT(CUPTI_ERROR_UNKNOWN)
+    default:
+      return nullptr;
+  }
+#undef RESULT
+}
+
+}  // namespace
+
+namespace subscription {
+
+CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc, void*) {
+  if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (subscribed.exchange(true)) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  *subscriber = TheSubscriber();
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult Unsubscribe(CUpti_SubscriberHandle subscriber) {
+  const CUptiResult known = CheckSubscriber(subscriber);
+  if (known == CUPTI_SUCCESS) subscribed = false;
+  return known;
+}
+
+CUptiResult EnableCallback(std::uint32_t, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain,
+                           CUpti_CallbackId) {
+  return CheckSubscriber(subscriber);
+}
+
+CUptiResult EnableDomain(std::uint32_t, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain) {
+  return CheckSubscriber(subscriber);
+}
+
+CUptiResult EnableAllDomains(std::uint32_t, CUpti_SubscriberHandle subscriber) {
+  return CheckSubscriber(subscriber);
+}
+
+}  // namespace subscription
+
+namespace description {
+
+CUptiResult GetVersion(std::uint32_t* version) {
+  if (version == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *version = CUPTI_API_VERSION;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult GetTimestamp(std::uint64_t* timestamp) {
+  if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);  // The shim's own, like the program's.
+  *timestamp = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+               static_cast<std::uint64_t>(now.tv_nsec);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult GetResultString(CUptiResult result, const char** text) {
+  if (text == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  const char* name = NameOf(result);
+  if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *text = name;
+  return CUPTI_SUCCESS;
+}
+
+}  // namespace description
+
+}  // namespace eidolon::shim::cupti

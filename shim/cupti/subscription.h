@@ -1,0 +1,34 @@
+// CUPTI's callback subscription and what describes CUPTI itself. One subscriber at a time, as in
+// the real library; its callback is never called, because profilers take their device data from
+// activity records.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+
+namespace eidolon::shim::cupti {
+
+namespace subscription {
+
+CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                      void* user_data);
+CUptiResult Unsubscribe(CUpti_SubscriberHandle subscriber);
+CUptiResult EnableCallback(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
+                           CUpti_CallbackDomain domain, CUpti_CallbackId id);
+CUptiResult EnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
+                         CUpti_CallbackDomain domain);
+CUptiResult EnableAllDomains(std::uint32_t enable, CUpti_SubscriberHandle subscriber);
+
+}  // namespace subscription
+
+namespace description {
+
+CUptiResult GetVersion(std::uint32_t* version);
+// The program's wall clock, which is virtual inside a job, in nanoseconds.
+CUptiResult GetTimestamp(std::uint64_t* timestamp);
+CUptiResult GetResultString(CUptiResult result, const char** text);
+
+}  // namespace description
+
+}  // namespace eidolon::shim::cupti

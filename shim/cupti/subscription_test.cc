@@ -1,0 +1,48 @@
+#include "shim/cupti/subscription.h"
+
+#include <gtest/gtest.h>
+
+namespace eidolon::shim::cupti {
+namespace {
+
+void Ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
+TEST(SubscriptionTest, HasOneSubscriberAtATime) {
+  CUpti_SubscriberHandle first = nullptr;
+  CUpti_SubscriberHandle second = nullptr;
+
+  EXPECT_EQ(subscription::Subscribe(&first, Ignore, nullptr), CUPTI_SUCCESS);
+  EXPECT_EQ(subscription::Subscribe(&second, Ignore, nullptr),
+            CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  EXPECT_EQ(subscription::EnableDomain(1, first, CUPTI_CB_DOMAIN_RUNTIME_API), CUPTI_SUCCESS);
+  EXPECT_EQ(subscription::Unsubscribe(first), CUPTI_SUCCESS);
+  EXPECT_EQ(subscription::EnableAllDomains(1, first), CUPTI_ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(subscription::Subscribe(&second, Ignore, nullptr), CUPTI_SUCCESS);
+  EXPECT_EQ(subscription::Unsubscribe(second), CUPTI_SUCCESS);
+}
+
+TEST(SubscriptionTest, RefusesAnUnknownSubscriber) {
+  EXPECT_EQ(subscription::Unsubscribe(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(subscription::EnableCallback(1, nullptr, CUPTI_CB_DOMAIN_DRIVER_API, 1),
+            CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+TEST(DescriptionTest, TellsVersionTimeAndNames) {
+  std::uint32_t version = 0;
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  const char* text = nullptr;
+
+  EXPECT_EQ(description::GetVersion(&version), CUPTI_SUCCESS);
+  EXPECT_EQ(version, static_cast<std::uint32_t>(CUPTI_API_VERSION));
+  EXPECT_EQ(description::GetTimestamp(&before), CUPTI_SUCCESS);
+  EXPECT_EQ(description::GetTimestamp(&after), CUPTI_SUCCESS);
+  EXPECT_LE(before, after);
+  EXPECT_EQ(description::GetResultString(CUPTI_ERROR_NOT_SUPPORTED, &text), CUPTI_SUCCESS);
+  EXPECT_STREQ(text, "CUPTI_ERROR_NOT_SUPPORTED");
+  EXPECT_EQ(description::GetResultString(static_cast<CUptiResult>(555), &text),
+            CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::cupti

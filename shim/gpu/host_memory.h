@@ -1,0 +1,37 @@
+// Host memory that the GPU knows: pinned allocations, registered ranges, managed memory. It is real
+// memory; here is only the book that tells a pinned pointer from a pageable one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "shim/gpu/status.h"
+
+namespace eidolon::shim::gpu {
+
+enum class HostKind { kAllocated, kRegistered, kManaged };
+
+struct HostRange {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  HostKind kind = HostKind::kAllocated;
+  std::uint32_t flags = 0;  // As given by the program.
+  int device = 0;           // Current when it was made.
+};
+
+// Page-locked memory, untouched: RAM is used page by page as the program writes. Size 0 gives null.
+Status AllocateHost(std::size_t bytes, std::uint32_t flags, void** result) noexcept;
+Status FreeHost(void* pointer) noexcept;
+
+Status RegisterHost(void* pointer, std::size_t bytes, std::uint32_t flags) noexcept;
+Status UnregisterHost(void* pointer) noexcept;
+
+// Managed memory lives on the host; its bytes are always real.
+Status AllocateManaged(std::size_t bytes, std::uint32_t flags, void** result) noexcept;
+Status FreeManaged(void* pointer) noexcept;
+
+// The range that holds the address. Costs one load when there is none at all.
+std::optional<HostRange> FindHostRange(const void* pointer) noexcept;
+
+}  // namespace eidolon::shim::gpu
