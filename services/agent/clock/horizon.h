@@ -1,0 +1,62 @@
+// What this server may promise the network: no rank of it will still cause traffic before a certain
+// time.
+//
+// A rank's own bound is
+//   * infinite while one of its threads waits for something that only the network can resolve: the
+//   wait's
+//     end is an answer, and the agent acknowledges answers together with their consequences;
+//   * the asked time while a thread asks about a moment (a query, WaitUntil), if nothing waits as
+//   above;
+//   * else its clock, or the clock of its oldest record that was not applied yet.
+// A rank that is expected but has not introduced itself may still start anything: its bound is 0.
+// The server's bound is the least of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::clock {
+
+// Not thread safe.
+class Horizon {
+ public:
+  using SimTime = base::SimTime;
+
+  // Ranks that have not introduced themselves yet.
+  void SetMissing(int missing) { missing_ = missing; }
+
+  void AddRank(std::uint32_t rank, SimTime clock);
+  void RemoveRank(std::uint32_t rank);
+  // Grows only: a smaller value is ignored.
+  void SetClock(std::uint32_t rank, SimTime clock);
+
+  // A thread waits in `slot` for the network, or until every other rank has passed `moment`.
+  void BeginNetworkWait(std::uint32_t rank, std::uint32_t slot);
+  void BeginMomentWait(std::uint32_t rank, std::uint32_t slot, SimTime moment);
+  void EndWait(std::uint32_t rank, std::uint32_t slot);
+
+  // SimTime::Max() when every rank waits for the network, or none is left.
+  SimTime LowerBound() const;
+  // The earliest moment somebody asks about.
+  std::optional<SimTime> Wanted() const;
+  // Some thread waits for the network.
+  bool HasNetworkWait() const;
+  // Every rank has a thread that waits.
+  bool EveryRankWaits() const;
+
+ private:
+  struct Rank {
+    SimTime clock;
+    int network_waits = 0;
+    std::map<std::uint32_t, SimTime> waits;  // By slot; Max(): for the network.
+  };
+
+  std::map<std::uint32_t, Rank> ranks_;
+  int missing_ = 0;
+};
+
+}  // namespace eidolon::agent::clock

@@ -1,0 +1,70 @@
+#include "services/agent/clock/horizon.h"
+
+#include <gtest/gtest.h>
+
+#include "services/agent/clock/host_costs.h"
+
+namespace eidolon::agent::clock {
+namespace {
+
+using base::SimTime;
+
+TEST(HorizonTest, IsTheLeastClockOfRunningRanks) {
+  Horizon horizon;
+  horizon.AddRank(0, {100});
+  horizon.AddRank(1, {50});
+
+  EXPECT_EQ(horizon.LowerBound(), SimTime{50});
+  horizon.SetClock(1, {200});
+  EXPECT_EQ(horizon.LowerBound(), SimTime{100});
+  horizon.SetClock(1, {20});
+  EXPECT_EQ(horizon.LowerBound(), SimTime{100}) << "clocks never step back";
+}
+
+TEST(HorizonTest, AMissingRankHoldsEverythingBack) {
+  Horizon horizon;
+  horizon.AddRank(0, {100});
+  horizon.SetMissing(1);
+
+  EXPECT_EQ(horizon.LowerBound(), SimTime{0});
+}
+
+TEST(HorizonTest, ARankThatWaitsForTheNetworkDoesNotHoldItBack) {
+  Horizon horizon;
+  horizon.AddRank(0, {100});
+  horizon.AddRank(1, {50});
+
+  horizon.BeginNetworkWait(1, 3);
+  EXPECT_EQ(horizon.LowerBound(), SimTime{100});
+  EXPECT_TRUE(horizon.HasNetworkWait());
+  EXPECT_FALSE(horizon.EveryRankWaits());
+
+  horizon.EndWait(1, 3);
+  EXPECT_EQ(horizon.LowerBound(), SimTime{50});
+}
+
+TEST(HorizonTest, AQuestionAboutAMomentCountsAsThatMoment) {
+  Horizon horizon;
+  horizon.AddRank(0, {100});
+
+  horizon.BeginMomentWait(0, 1, {700});
+
+  EXPECT_EQ(horizon.LowerBound(), SimTime{700});
+  EXPECT_EQ(horizon.Wanted(), SimTime{700});
+  EXPECT_TRUE(horizon.EveryRankWaits());
+}
+
+TEST(HorizonTest, NobodyLeftPromisesEverything) {
+  Horizon horizon;
+  horizon.AddRank(0, {100});
+  horizon.RemoveRank(0);
+
+  EXPECT_EQ(horizon.LowerBound(), SimTime::Max());
+}
+
+TEST(HostCostsTest, EveryClassCostsSomething) {
+  for (const std::uint64_t cost : FixedHostCosts().ps) EXPECT_GT(cost, 0u);
+}
+
+}  // namespace
+}  // namespace eidolon::agent::clock

@@ -1,0 +1,140 @@
+#include "services/agent/iteration/detector.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace eidolon::agent::iteration {
+
+namespace {
+
+// Long gaps searched for optimizers that take turns, and how long the search may delay the answer.
+constexpr std::size_t kPeriodLimit = 8;
+constexpr std::size_t kGapsForPeriod = 20;
+
+// Long gaps needed before multi-tensor kernels alone count as optimizers.
+constexpr std::size_t kGapsOfPerhaps = 4;
+
+// The shortest period of the updates before the gaps: 0 while the gaps are too few to tell.
+std::size_t ShortestPeriod(const std::vector<std::uint32_t>& updates) {
+  for (std::size_t period = 1; period <= kPeriodLimit && 2 * period <= updates.size(); ++period) {
+    const auto shifted = updates.begin() + static_cast<std::ptrdiff_t>(period);
+    if (std::equal(shifted, updates.end(), updates.begin())) return period;
+  }
+  return updates.size() >= kGapsForPeriod ? 1 : 0;
+}
+
+}  // namespace
+
+Update UpdateOf(std::string_view mangled_name) {
+  const auto says = [&](std::string_view word) {
+    return mangled_name.find(word) != std::string_view::npos;
+  };
+  static constexpr std::array<std::string_view, 14> kOptimizers{
+      "Adam",    "adam",    "SGD",      "sgd",     "Sgd",     "Lamb",      "lamb",
+      "Adagrad", "adagrad", "Adadelta", "RMSprop", "rmsprop", "Adafactor", "Muon"};
+  if (std::any_of(kOptimizers.begin(), kOptimizers.end(), says)) return Update::kYes;
+  // Inductor names its combined element-wise loops over many tensors triton_for.
+  if (says("triton_for_")) return Update::kPerhaps;
+  return says("multi_tensor_apply") && !says("Copy") ? Update::kPerhaps : Update::kNo;
+}
+
+// A real optimizer makes multi-tensor kernels ordinary again, unless they were relied upon already.
+bool Detector::IsUpdate(const Launch& launch) {
+  if (launch.update == Update::kNo) return false;
+  if (seen_update_ == Update::kYes && launch.update == Update::kPerhaps) return false;
+  const bool first = seen_update_ == Update::kNo;
+  const bool better = launch.update == Update::kYes && seen_update_ == Update::kPerhaps;
+  if (first || (better && !confirmed_)) {
+    seen_update_ = launch.update;
+    before_first_update_ = launches_;
+    in_gap_ = false;
+    longest_ = 0;
+    gaps_.clear();
+    history_ = {};
+  }
+  return true;
+}
+
+void Detector::Feed(const Launch& launch) {
+  if (IsUpdate(launch)) {
+    if (in_gap_) CloseGap();
+    open_ = {.update = launch.identity};
+    update_since_boundary_ = true;
+  } else if (seen_update_ == Update::kNo) {
+    if (repetition_ != 0) {
+      FollowRepetition(launch);
+    } else {
+      RememberForRepetition(launch);
+    }
+  } else {
+    if (!in_gap_) {
+      in_gap_ = true;
+      gap_emitted_ = false;
+      open_.mark = launch.mark;
+    }
+    ++open_.launches;
+    if (confirmed_ && !gap_emitted_ && IsLong(open_.launches)) {
+      EmitGap(open_);
+      gap_emitted_ = true;
+    }
+  }
+  ++launches_;
+}
+
+bool Detector::IsLong(std::uint64_t launches) const { return 2 * launches >= longest_; }
+
+void Detector::CloseGap() {
+  in_gap_ = false;
+  if (confirmed_) return;
+  if (open_.launches > longest_) {
+    longest_ = open_.launches;
+    std::erase_if(gaps_, [&](const Gap& gap) { return !IsLong(gap.launches); });
+  }
+  if (IsLong(open_.launches)) gaps_.push_back(open_);
+  Confirm(/*at_end=*/false);
+}
+
+void Detector::Confirm(bool at_end) {
+  if (gaps_.empty() || longest_ * 20 < before_first_update_) return;
+  const std::size_t needed = seen_update_ == Update::kYes ? 2 : kGapsOfPerhaps;
+  if (gaps_.size() < needed && !at_end) return;
+  std::vector<std::uint32_t> updates;
+  for (const Gap& gap : gaps_) updates.push_back(gap.update);
+  std::size_t period = ShortestPeriod(updates);
+  if (period == 0 && at_end) period = 1;
+  if (period == 0) return;
+  period_ = static_cast<std::uint32_t>(period);
+  confirmed_ = true;
+  for (const Gap& gap : gaps_) EmitGap(gap);
+  gaps_ = {};
+}
+
+void Detector::EmitGap(const Gap& gap) {
+  if (++emitted_gaps_ % period_ != 0) return;
+  boundaries_.push_back(gap.mark);
+  update_since_boundary_ = false;
+}
+
+void Detector::Finish(const Mark& mark) {
+  if (seen_update_ == Update::kNo) {
+    if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});
+    if (repetition_ != 0 && since_boundary_ * 10 >= repetition_ * 9) boundaries_.push_back(mark);
+    return;
+  }
+  if (!confirmed_) {
+    Confirm(/*at_end=*/true);
+    // The updates behind the last long gap belong to an iteration of their own.
+    update_since_boundary_ = true;
+  }
+  if (!update_since_boundary_) return;
+  boundaries_.push_back(in_gap_ && !gap_emitted_ ? open_.mark : mark);
+}
+
+std::vector<Mark> Detector::TakeBoundaries() {
+  std::vector<Mark> taken;
+  taken.swap(boundaries_);
+  return taken;
+}
+
+}  // namespace eidolon::agent::iteration

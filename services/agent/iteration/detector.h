@@ -1,0 +1,102 @@
+// Finds where a rank's iterations begin by looking at what it launches.
+//
+// Rule, in short: an iteration ends with the optimizer.
+//   * A launch is an *update* when its kernel is an optimizer's (its name says Adam, SGD, ...) or,
+//   as long
+//     as none such was seen, one of PyTorch's multi-tensor kernels other than copies. Graph
+//     launches are fed node by node.
+//   * The launches between two updates are a *gap*. Forward and backward are one long gap, whatever
+//   the
+//     number of accumulated micro-batches; the gaps inside an optimizer step are short.
+//   * Gaps at least half as long as the longest so far are the long ones, unless they are under a
+//     twentieth of what came before the first update. When two long gaps were seen, an iteration
+//     ends before each of them; from then on as soon as a gap has grown long.
+//   * Several optimizers that take turns (a GAN) make one iteration: the updates before the long
+//   gaps are
+//     searched for the shortest period, up to 8.
+// This does not ask for equal sequences, so warm-up, logging every n-th step and changing data do
+// no harm.
+//
+// Multi-tensor kernels alone need four long gaps, because some programs use them in every layer.
+//
+// A program without updates (inference, an optimizer we do not know): the launch sequence is
+// searched for a period that its end repeats, that covers at least half of what was launched and
+// that holds nine tenths of the distinct launches that occurred twice. At the end of the program
+// two repetitions are enough; before, 24 and 4,096 launches, or the equal layers of one forward
+// pass would do. Afterwards a boundary is wherever the period's first launches appear again.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "services/agent/iteration/ledger.h"
+
+namespace eidolon::agent::iteration {
+
+// Whether a kernel updates parameters: its name says so, or it is of a kind that optimizers use.
+enum class Update : std::uint8_t { kNo, kPerhaps, kYes };
+Update UpdateOf(std::string_view mangled_name);
+
+// One launch as the detector sees it.
+struct Launch {
+  std::uint32_t identity = 0;  // Equal work has equal identity.
+  Update update = Update::kNo;
+  Mark mark;  // Before the launch.
+};
+
+// One rank. Not thread safe.
+class Detector {
+ public:
+  void Feed(const Launch& launch);
+  // The program ended. Mark: behind everything.
+  void Finish(const Mark& mark);
+
+  // Boundaries found since the last call, in program order: each ends an iteration.
+  std::vector<Mark> TakeBoundaries();
+
+ private:
+  struct Gap {
+    std::uint32_t update = 0;  // Identity of the update before it.
+    std::uint64_t launches = 0;
+    Mark mark;  // Behind that update.
+  };
+
+  bool IsUpdate(const Launch& launch);
+  void CloseGap();
+  void Confirm(bool at_end);
+  void EmitGap(const Gap& gap);
+  bool IsLong(std::uint64_t launches) const;
+  void RememberForRepetition(const Launch& launch);
+  struct Patience {
+    std::size_t repeats_min;
+    std::size_t run_min;
+  };
+  void SearchRepetition(const Patience& patience);
+  void FollowRepetition(const Launch& launch);
+
+  // Updates.
+  Update seen_update_ = Update::kNo;
+  std::uint64_t launches_ = 0;
+  bool in_gap_ = false;
+  bool confirmed_ = false;
+  bool gap_emitted_ = false;  // The open gap's boundary is out already.
+  bool update_since_boundary_ = false;
+  std::uint64_t before_first_update_ = 0;
+  std::uint64_t longest_ = 0;  // Longest closed gap; fixed once confirmed.
+  Gap open_;
+  std::vector<Gap> gaps_;     // Closed, until confirmed.
+  std::uint32_t period_ = 1;  // Long gaps an iteration.
+  std::uint64_t emitted_gaps_ = 0;
+  // Repetition, while no update was seen.
+  std::vector<Launch> history_;
+  std::size_t next_search_ = 64;
+  std::size_t repetition_ = 0;          // Length of the period, 0: none found.
+  std::vector<std::uint32_t> opening_;  // First launches of the period.
+  std::vector<Launch> recent_;
+  std::uint64_t since_boundary_ = 0;
+
+  std::vector<Mark> boundaries_;
+};
+
+}  // namespace eidolon::agent::iteration

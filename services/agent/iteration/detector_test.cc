@@ -1,0 +1,175 @@
+#include "services/agent/iteration/detector.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace eidolon::agent::iteration {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Feeds launches; identities are small numbers, 900 and up are updates.
+class DetectorTest : public ::testing::Test {
+ protected:
+  void Launches(std::uint32_t from, std::uint32_t count, std::uint32_t repeat = 1) {
+    for (std::uint32_t r = 0; r < repeat; ++r) {
+      for (std::uint32_t i = 0; i < count; ++i) Feed(from + i, Update::kNo);
+    }
+  }
+  void Adam(std::uint32_t identity = 900) { Feed(identity, Update::kYes); }
+  void MultiTensor() { Feed(800, Update::kPerhaps); }
+  void Feed(std::uint32_t identity, Update update) {
+    detector_.Feed({.identity = identity, .update = update, .mark = {.sequence = next_++}});
+  }
+  // A training step of 4 layers: forward, backward, optimizer in two kernels.
+  void Step() {
+    steps_.push_back(next_);
+    Launches(10, 8, 4);
+    Launches(30, 16, 4);
+    Adam();
+    Adam();
+  }
+  // Ends the program; returns where iterations ended.
+  std::vector<std::uint64_t> Finish() {
+    detector_.Finish({.sequence = next_});
+    return Boundaries();
+  }
+  std::vector<std::uint64_t> Boundaries() {
+    std::vector<std::uint64_t> result;
+    for (const Mark& mark : detector_.TakeBoundaries()) result.push_back(mark.sequence);
+    return result;
+  }
+
+  Detector detector_;
+  std::uint64_t next_ = 0;
+  std::vector<std::uint64_t> steps_;  // Where each step began.
+};
+
+TEST_F(DetectorTest, EndsIterationsWithTheOptimizer) {
+  Launches(1, 5, 20);
+  for (int i = 0; i < 4; ++i) Step();
+
+  const auto ends = Finish();
+
+  EXPECT_THAT(ends, ElementsAre(steps_[1], steps_[2], steps_[3], next_));
+}
+
+TEST_F(DetectorTest, TellsWhileTheProgramRuns) {
+  for (int i = 0; i < 3; ++i) Step();
+  EXPECT_THAT(Boundaries(), ElementsAre(steps_[1], steps_[2]));
+
+  Step();
+
+  EXPECT_THAT(Boundaries(), ElementsAre(steps_[3])) << "before the fourth step has ended";
+}
+
+TEST_F(DetectorTest, AccumulatedMicroBatchesAreOneIteration) {
+  std::vector<std::uint64_t> begins;
+  for (int i = 0; i < 3; ++i) {
+    begins.push_back(next_);
+    for (int micro = 0; micro < 8; ++micro) Launches(10, 30, 2);
+    Adam();
+  }
+
+  EXPECT_THAT(Finish(), ElementsAre(begins[1], begins[2], next_));
+}
+
+TEST_F(DetectorTest, LoggingEveryFewStepsDoesNotMatter) {
+  for (int i = 0; i < 6; ++i) {
+    Step();
+    if (i % 3 == 2) Launches(500, 12);
+  }
+
+  const auto ends = Finish();
+
+  ASSERT_EQ(ends.size(), 6u);
+  EXPECT_EQ(ends[0], steps_[1]);
+}
+
+TEST_F(DetectorTest, ShortGapsInsideTheOptimizerAreNoIterations) {
+  std::vector<std::uint64_t> begins;
+  for (int i = 0; i < 3; ++i) {
+    begins.push_back(next_);
+    Launches(10, 60, 3);
+    for (int group = 0; group < 10; ++group) {
+      Adam();
+      Launches(300, 4);
+    }
+  }
+
+  const auto ends = Finish();
+
+  // The four launches behind the last group cannot be told from the next step's.
+  EXPECT_THAT(ends, ElementsAre(begins[1] - 4, begins[2] - 4, next_ - 4));
+}
+
+TEST_F(DetectorTest, TwoOptimizersThatTakeTurnsAreOneIteration) {
+  std::vector<std::uint64_t> begins;
+  for (int i = 0; i < 4; ++i) {
+    begins.push_back(next_);
+    Launches(10, 50);
+    Adam(900);
+    Launches(100, 40);
+    Adam(901);
+  }
+
+  EXPECT_THAT(Finish(), ElementsAre(begins[1], begins[2], begins[3], next_));
+}
+
+TEST_F(DetectorTest, MultiTensorKernelsServeUntilARealOptimizerShows) {
+  for (int i = 0; i < 3; ++i) {
+    steps_.push_back(next_);
+    for (int layer = 0; layer < 4; ++layer) {
+      Launches(10, 8);
+      if (i > 0) continue;
+      MultiTensor();
+    }
+    Launches(30, 40);
+    Adam();
+  }
+
+  EXPECT_THAT(Finish(), ElementsAre(steps_[1], steps_[2], next_));
+}
+
+TEST_F(DetectorTest, ASingleStepIsOneIteration) {
+  Step();
+
+  EXPECT_THAT(Finish(), ElementsAre(next_));
+}
+
+TEST_F(DetectorTest, FindsTheRepetitionOfAProgramWithoutUpdates) {
+  Launches(1000, 40);
+  std::vector<std::uint64_t> begins;
+  for (int i = 0; i < 10; ++i) {
+    begins.push_back(next_);
+    Launches(10, 6, 4);
+    Launches(50, 20);
+  }
+
+  const auto ends = Finish();
+
+  ASSERT_GE(ends.size(), 9u);
+  for (std::size_t i = 1; i < ends.size(); ++i) {
+    EXPECT_EQ(ends[i] - ends[i - 1], 44u) << i;
+  }
+}
+
+TEST_F(DetectorTest, LayersOfOneForwardPassAreNoIterations) {
+  Launches(1000, 10, 3);
+  Launches(10, 6, 12);
+  EXPECT_THAT(Boundaries(), ElementsAre());
+}
+
+TEST(UpdateTest, KnowsOptimizersByName) {
+  EXPECT_EQ(UpdateOf("_ZN2at6native25multi_tensor_apply_kernelINS0_20FusedAdamMathFunctorE"),
+            Update::kYes);
+  EXPECT_EQ(UpdateOf("_ZN2at6native25multi_tensor_apply_kernelINS1_15PointwiseOpE"),
+            Update::kPerhaps);
+  EXPECT_EQ(UpdateOf("_ZN2at6native25multi_tensor_apply_kernelINS1_4CopyE"), Update::kNo);
+  EXPECT_EQ(UpdateOf("vectorized_elementwise_kernel"), Update::kNo);
+}
+
+}  // namespace
+}  // namespace eidolon::agent::iteration

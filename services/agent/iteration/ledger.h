@@ -1,0 +1,69 @@
+// The ledger of one rank: every resolved operation by its place in program order, until the
+// iteration it belongs to is complete and can be split.
+//
+// An iteration runs from one boundary to the next. A boundary is a place in program order; its time
+// is the later of the host's clock there and the end of all work issued before it, so an iteration
+// ends when its work is done and not when the host, which may run far ahead, has issued it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+
+#include "services/agent/iteration/split.h"
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::iteration {
+
+// A place in a rank's program: the next operation's sequence number and the host's clock.
+struct Mark {
+  std::uint64_t sequence = 0;
+  base::SimTime host_clock;
+};
+
+struct Report {
+  std::uint32_t index = 0;
+  base::SimTime start;
+  base::SimTime end;
+  Split split;
+};
+
+// Not thread safe.
+class Ledger {
+ public:
+  // Operations kept while no boundary is known; beyond it the oldest are forgotten, and the
+  // iteration they belong to counts but is not reported.
+  static constexpr std::size_t kKeptOperations = 1'000'000;
+
+  // An operation was resolved. Each sequence number is added once, in any order.
+  void Add(std::uint64_t sequence, const Interval& interval);
+
+  // An iteration ends here and the next begins. Marks come in program order; an early one may lie
+  // far in the past.
+  void AddBoundary(const Mark& mark);
+
+  // The next iteration whose operations are all resolved, in order; nothing when there is none yet.
+  std::optional<Report> Take(std::span<const Basis> bases);
+
+  // Boundaries so far: iterations that ended, reported or not.
+  std::uint32_t ended() const { return ended_; }
+
+ private:
+  struct Entry {
+    Interval interval;
+    bool resolved = false;
+  };
+  void DropOldest();
+
+  std::deque<Entry> entries_;  // Of first_, first_ + 1, ...
+  std::uint64_t first_ = 0;
+  std::uint64_t prefix_ = 0;  // All below this sequence are resolved.
+  bool dropped_ = false;      // Part of the coming iteration was forgotten.
+  base::SimTime latest_;      // End of the last reported iteration or dropped work.
+  std::deque<Mark> boundaries_;
+  std::uint32_t ended_ = 0;
+  std::uint32_t next_index_ = 0;
+};
+
+}  // namespace eidolon::agent::iteration

@@ -1,0 +1,79 @@
+#include "services/agent/iteration/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace eidolon::agent::iteration {
+namespace {
+
+using base::SimTime;
+
+SimTime Us(std::int64_t us) { return {us * 1'000'000}; }
+const std::vector<Basis> kBases{{.source = Source::kModelled}};
+
+Interval Work(std::int64_t start, std::int64_t end) { return {.start = Us(start), .end = Us(end)}; }
+
+TEST(LedgerTest, AnIterationEndsWhenItsWorkIsDone) {
+  Ledger ledger;
+  ledger.Add(0, Work(10, 20));
+  ledger.Add(1, Work(20, 100));
+  ledger.AddBoundary({.sequence = 2, .host_clock = Us(15)});
+
+  const auto report = ledger.Take(kBases);
+
+  ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->start, Us(0));
+  EXPECT_EQ(report->end, Us(100));
+}
+
+TEST(LedgerTest, AHostThatWaitedForItsWorkSetsTheEnd) {
+  Ledger ledger;
+  ledger.Add(0, Work(10, 20));
+  ledger.AddBoundary({.sequence = 1, .host_clock = Us(70)});
+
+  const auto report = ledger.Take(kBases);
+
+  EXPECT_EQ(report->end, Us(70));
+  EXPECT_EQ(report->split.breakdown.host, Us(50) - Us(0));
+}
+
+TEST(LedgerTest, WaitsForOpenOperationsAndKeepsTheOrder) {
+  Ledger ledger;
+  ledger.AddBoundary({.sequence = 2, .host_clock = Us(1)});
+  ledger.AddBoundary({.sequence = 3, .host_clock = Us(2)});
+  ledger.Add(2, Work(20, 30));
+  ledger.Add(1, Work(5, 9));
+  ASSERT_FALSE(ledger.Take(kBases).has_value());
+
+  ledger.Add(0, Work(0, 5));
+
+  const auto first = ledger.Take(kBases);
+  const auto second = ledger.Take(kBases);
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_EQ(first->index, 0u);
+  EXPECT_EQ(first->end, Us(9));
+  EXPECT_EQ(second->index, 1u);
+  EXPECT_EQ(second->start, Us(9));
+  EXPECT_EQ(second->end, Us(30));
+}
+
+TEST(LedgerTest, ForgetsTheOldestWhenNoBoundaryComes) {
+  Ledger ledger;
+  const std::uint64_t count = Ledger::kKeptOperations + 10;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    ledger.Add(i, Work(at, at + 1));
+  }
+  ledger.AddBoundary({.sequence = count, .host_clock = Us(0)});
+  ledger.Add(count, Work(2'000'000, 2'000'001));
+  ledger.AddBoundary({.sequence = count + 1, .host_clock = Us(0)});
+
+  const auto report = ledger.Take(kBases);
+
+  ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->index, 1u) << "the incomplete iteration counts and is not reported";
+}
+
+}  // namespace
+}  // namespace eidolon::agent::iteration

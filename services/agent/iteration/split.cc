@@ -1,0 +1,118 @@
+#include "services/agent/iteration/split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "services/base/check.h"
+
+namespace eidolon::agent::iteration {
+
+using base::Duration;
+using base::SimTime;
+
+namespace {
+
+constexpr std::size_t kAssumedLimit = 20;
+
+struct Change {
+  SimTime at;
+  int compute;  // +1 or -1 running.
+  int communication;
+  bool host_bound;  // Of the operation that starts here.
+};
+
+std::vector<Change> ChangesIn(const Window& window, std::span<const Interval> intervals) {
+  std::vector<Change> changes;
+  changes.reserve(2 * intervals.size());
+  for (const Interval& interval : intervals) {
+    const SimTime start = std::max(interval.start, window.start);
+    const SimTime end = std::min(interval.end, window.end);
+    if (start >= end) continue;
+    const int compute = interval.activity == Activity::kCompute ? 1 : 0;
+    const bool host_bound = interval.host_bound && interval.start >= window.start;
+    changes.push_back({start, compute, 1 - compute, host_bound});
+    changes.push_back({end, -compute, compute - 1, false});
+  }
+  // Of several that start together, one that waited for the host blames the host.
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    if (a.at != b.at) return a.at < b.at;
+    return a.host_bound && !b.host_bound;
+  });
+  return changes;
+}
+
+Breakdown SweepWindow(const Window& window, std::span<const Interval> intervals) {
+  const std::vector<Change> changes = ChangesIn(window, intervals);
+  Breakdown result;
+  SimTime now = window.start;
+  int compute = 0;
+  int communication = 0;
+  for (const Change& change : changes) {
+    const Duration span = change.at - now;
+    if (compute > 0) {
+      result.compute += span;
+    } else if (communication > 0) {
+      result.exposed_communication += span;
+    } else if (change.host_bound) {
+      result.host += span;
+    } else {
+      result.idle += span;
+    }
+    now = change.at;
+    compute += change.compute;
+    communication += change.communication;
+  }
+  (window.ends_by_host ? result.host : result.idle) += window.end - now;
+  return result;
+}
+
+double ErrorOf(const Breakdown& breakdown, std::span<const Interval> intervals,
+               std::span<const Basis> bases) {
+  struct Sums {
+    double error[2] = {0, 0};  // By activity, picoseconds.
+  };
+  std::map<std::uint32_t, Sums> families;
+  double busy[2] = {0, 0};
+  for (const Interval& interval : intervals) {
+    const auto length = static_cast<double>((interval.end - interval.start).ps);
+    const auto activity = static_cast<std::size_t>(interval.activity);
+    const Basis& basis = bases[interval.basis];
+    families[basis.family].error[activity] += length * static_cast<double>(basis.relative_error);
+    busy[activity] += length;
+  }
+  const double visible[2] = {static_cast<double>(breakdown.compute.ps),
+                             static_cast<double>(breakdown.exposed_communication.ps)};
+  double squares = 0;
+  for (const auto& [family, sums] : families) {
+    double error = 0;
+    for (std::size_t a = 0; a < 2; ++a) {
+      if (busy[a] > 0) error += sums.error[a] * std::min(1.0, visible[a] / busy[a]);
+    }
+    squares += error * error;
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+Split SplitWindow(const Window& window, std::span<const Interval> intervals,
+                  std::span<const Basis> bases) {
+  CHECK(window.start <= window.end);
+  Split split;
+  split.breakdown = SweepWindow(window, intervals);
+  std::map<std::uint32_t, Duration> assumed;
+  for (const Interval& interval : intervals) {
+    const Basis& basis = bases[interval.basis];
+    split.busy_by_source[static_cast<std::size_t>(basis.source)] += interval.end - interval.start;
+    if (basis.source == Source::kAssumed) assumed[basis.name] += interval.end - interval.start;
+  }
+  for (const auto& [name, time] : assumed) split.assumed.push_back({name, time});
+  std::stable_sort(split.assumed.begin(), split.assumed.end(),
+                   [](const NamedTime& a, const NamedTime& b) { return a.time > b.time; });
+  if (split.assumed.size() > kAssumedLimit) split.assumed.resize(kAssumedLimit);
+  split.error.ps = std::llround(ErrorOf(split.breakdown, intervals, bases));
+  return split;
+}
+
+}  // namespace eidolon::agent::iteration

@@ -1,0 +1,82 @@
+// Where the time of one iteration went, how well its operations' durations are known, and how wrong
+// its length may be.
+//
+// Split. A moment of the iteration is
+//   compute                 when a kernel or copy runs on a GPU of the process,
+//   exposed communication   when only collectives run (waiting for peers inside one included),
+//   host                    when nothing runs and what ends the gap was waiting for the host's
+//   call, idle                    when nothing runs for another reason (events, launch gaps, copies
+//   queueing).
+// The four add up to the iteration's length exactly.
+//
+// Error, one standard deviation. Estimates of one family share their model, so their errors are
+// taken as fully correlated: a family's error is the sum over its operations of duration x relative
+// error. Different families are independent: the errors add as the root of the sum of squares. Time
+// that is hidden behind other work does not count: compute errors are scaled by (compute share of
+// the iteration) / (sum of compute durations), communication errors by exposed / total, both at
+// most 1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::iteration {
+
+// As in eidolon.common.v1.EstimateSource, without the unspecified one.
+enum class Source : std::uint8_t { kMeasured, kInterpolated, kModelled, kAssumed };
+inline constexpr int kSources = 4;
+
+// How a duration came about; many operations share one.
+struct Basis {
+  Source source = Source::kAssumed;
+  float relative_error = 0;
+  std::uint32_t family = 0;  // The caller's number.
+  std::uint32_t name = 0;    // The caller's number of the kernel's name.
+};
+
+enum class Activity : std::uint8_t { kCompute, kCommunication };
+
+struct Interval {
+  base::SimTime start;  // Communication: when this rank was ready.
+  base::SimTime end;
+  std::uint32_t basis = 0;  // Index into the bases.
+  Activity activity = Activity::kCompute;
+  bool host_bound = false;
+};
+
+struct Breakdown {
+  base::Duration compute;
+  base::Duration exposed_communication;
+  base::Duration idle;
+  base::Duration host;
+  bool operator==(const Breakdown&) const = default;
+};
+
+struct NamedTime {
+  std::uint32_t name = 0;
+  base::Duration time;
+};
+
+struct Split {
+  Breakdown breakdown;
+  std::array<base::Duration, kSources> busy_by_source;
+  std::vector<NamedTime> assumed;  // Largest first, at most 20.
+  base::Duration error;
+};
+
+struct Window {
+  base::SimTime start;
+  base::SimTime end;
+  bool ends_by_host = false;  // The host's clock set the end, not the GPU.
+};
+
+// Intervals in any order; they may reach out of the window and are cut.
+Split SplitWindow(const Window& window, std::span<const Interval> intervals,
+                  std::span<const Basis> bases);
+
+}  // namespace eidolon::agent::iteration
