@@ -1,7 +1,12 @@
 # The vendor headers, as the stock wheels install them. Nothing is linked: the shim replaces the libraries.
 if(NOT EIDOLON_PYTHON_PACKAGES)
-  message(FATAL_ERROR "EIDOLON_PYTHON_PACKAGES is not set. Run e2e/environment and pass the folder it "
-                      "prints, or configure with -DEIDOLON_SHIM=OFF.")
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/e2e/environment packages
+                  OUTPUT_VARIABLE packages OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "e2e/environment failed, so there are no CUDA headers. Set EIDOLON_PYTHON_PACKAGES to "
+                        "a site-packages that has them, or configure with -DEIDOLON_SHIM=OFF.")
+  endif()
+  set(EIDOLON_PYTHON_PACKAGES ${packages} CACHE PATH "site-packages with the CUDA headers" FORCE)
 endif()
 set(nvidia ${EIDOLON_PYTHON_PACKAGES}/nvidia)
 foreach(header cu13/include/cuda.h cu13/include/cuda_runtime_api.h cu13/include/crt/host_defines.h

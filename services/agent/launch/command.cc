@@ -1,0 +1,227 @@
+#include "services/agent/launch/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "services/agent/launch/line_reader.h"
+#include "services/agent/launch/process_tree.h"
+#include "services/base/clock.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::launch {
+namespace {
+
+using base::ErrorCode;
+using base::StrCat;
+
+constexpr int kPollMs = 10;
+
+struct Pipe {
+  int read_end = -1, write_end = -1;
+};
+
+base::Result<Pipe> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return base::Fail(ErrorCode::kInternal, StrCat("cannot make a pipe: ", strerror(errno)));
+  }
+  return Pipe{ends[0], ends[1]};
+}
+
+std::vector<std::string> MergedEnvironment(const Variables& added) {
+  std::map<std::string, std::string> merged;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) merged[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : added) merged[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : merged) entries.push_back(StrCat(name, "=", value));
+  return entries;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// PATH of the command's own environment decides where it is found.
+std::string PathOf(const std::vector<std::string>& environment) {
+  for (const std::string& entry : environment) {
+    if (entry.starts_with("PATH=")) return entry.substr(5);
+  }
+  return "/usr/local/bin:/usr/bin:/bin";
+}
+
+base::Result<std::string> FindProgram(const std::string& name, const std::string& path,
+                                      const std::string& folder) {
+  if (name.find('/') != std::string::npos) {
+    const std::string full = name[0] == '/' || folder.empty() ? name : StrCat(folder, "/", name);
+    if (access(full.c_str(), X_OK) == 0) return full;
+    return base::Fail(ErrorCode::kNotFound,
+                      StrCat("command '", name, "' cannot be run: ", strerror(errno)));
+  }
+  for (const std::string_view entry : base::Split(path, ':')) {
+    std::string full = StrCat(entry.empty() ? "." : entry, "/", name);
+    if (access(full.c_str(), X_OK) == 0) return full;
+  }
+  return base::Fail(ErrorCode::kNotFound,
+                    StrCat("command '", name, "' was not found in PATH (", path, ")"));
+}
+
+// In the child: never returns. A failure is written to `failure` as an errno.
+[[noreturn]] void Become(const char* program, char** arguments, char** environment,
+                         const char* folder, int out, int err, int failure) {
+  setsid();
+  // The agent's death is the command's.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) dup2(null, STDIN_FILENO);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (folder[0] == '\0' || chdir(folder) == 0) execve(program, arguments, environment);
+  const int error = errno;
+  [[maybe_unused]] const auto written = write(failure, &error, sizeof error);
+  _exit(127);
+}
+
+ExitStatus StatusOf(const siginfo_t& information) {
+  if (information.si_code == CLD_EXITED) return {.code = information.si_status, .signal = 0};
+  return {.code = 128 + information.si_status, .signal = information.si_status};
+}
+
+}  // namespace
+
+std::string ExitStatus::Text() const {
+  if (signal == 0) return StrCat("exit status ", code);
+  const char* name = sigabbrev_np(signal);
+  return StrCat("killed by signal ", signal, name != nullptr ? StrCat(" (SIG", name, ")") : "");
+}
+
+base::Result<std::unique_ptr<Command>> Command::Start(const CommandOptions& options,
+                                                      CommandObserver* observer) {
+  if (options.command.empty()) {
+    return base::Fail(ErrorCode::kInvalidArgument, "the job has no command");
+  }
+  std::vector<std::string> environment = MergedEnvironment(options.environment);
+  std::vector<std::string> arguments = options.command;
+  const auto program = FindProgram(arguments[0], PathOf(environment), options.working_directory);
+  if (!program) return std::unexpected(program.error());
+  const auto out = MakePipe(), err = MakePipe(), failure = MakePipe();
+  for (const auto* pipe : {&out, &err, &failure}) {
+    if (!*pipe) return std::unexpected(pipe->error());
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const auto argument_pointers = Pointers(arguments);
+  const auto environment_pointers = Pointers(environment);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    Become(program->c_str(), const_cast<char**>(argument_pointers.data()),
+           const_cast<char**>(environment_pointers.data()), options.working_directory.c_str(),
+           out->write_end, err->write_end, failure->write_end);
+  }
+  const int fork_error = errno;
+  for (const auto* pipe : {&out, &err, &failure}) close((*pipe)->write_end);
+  int error = pid < 0 ? fork_error : 0;
+  if (pid > 0 && read(failure->read_end, &error, sizeof error) > 0) waitpid(pid, nullptr, 0);
+  close(failure->read_end);
+  if (error != 0) {
+    close(out->read_end);
+    close(err->read_end);
+    return base::Fail(ErrorCode::kFailedPrecondition,
+                      StrCat("command '", *program, "' cannot be started in '",
+                             options.working_directory, "': ", strerror(error)));
+  }
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  return std::unique_ptr<Command>(new Command(pid, pidfd, out->read_end, err->read_end, observer));
+}
+
+Command::Command(pid_t pid, int pidfd, int out, int err, CommandObserver* observer)
+    : pid_(pid), pidfd_(pidfd), out_(out), err_(err), observer_(observer) {
+  reader_ = std::thread([this] { Read(); });
+}
+
+Command::~Command() {
+  Stop(0);
+  close(pidfd_);
+}
+
+// The reader's thread: lines until the command has ended and what it had written by then is read.
+// Output of processes that outlive it is read as long as it comes at once.
+void Command::Read() {
+  LineReader lines[2] = {LineReader(out_), LineReader(err_)};
+  const OutputStream streams[2] = {OutputStream::kStdout, OutputStream::kStderr};
+  bool ended = false;
+  while (true) {
+    pollfd waiting[3] = {{.fd = lines[0].descriptor(), .events = POLLIN, .revents = 0},
+                         {.fd = lines[1].descriptor(), .events = POLLIN, .revents = 0},
+                         {.fd = ended ? -1 : pidfd_, .events = POLLIN, .revents = 0}};
+    const int ready = poll(waiting, 3, ended ? kPollMs : -1);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) break;
+    for (int i = 0; i < 2; ++i) {
+      if (waiting[i].revents == 0) continue;
+      for (std::string& line : lines[i].Read()) observer_->Line(streams[i], std::move(line));
+    }
+    if (waiting[2].revents != 0) ended = true;
+    if (ended && lines[0].descriptor() < 0 && lines[1].descriptor() < 0) break;
+  }
+  for (int i = 0; i < 2; ++i) {
+    if (auto rest = lines[i].TakeRest()) observer_->Line(streams[i], std::move(*rest));
+    lines[i].Close();
+  }
+  siginfo_t information{};
+  waitid(P_PIDFD, static_cast<id_t>(pidfd_), &information, WEXITED);
+  exited_.store(true);
+  observer_->Exited(StatusOf(information));
+}
+
+bool Command::AnyLeft() const {
+  const std::vector<pid_t> left = DescendantsOf(getpid());
+  return std::any_of(left.begin(), left.end(), [](pid_t process) {
+    return LookAt({process}).time_slices > 0 || !NameOf(process).empty();
+  });
+}
+
+void Command::ReapOrphans() const {
+  for (const pid_t process : DescendantsOf(getpid())) {
+    // The command itself is the reader's to reap.
+    if (process != pid_) waitpid(process, nullptr, WNOHANG);
+  }
+}
+
+void Command::SignalAll(int signal) const {
+  for (const pid_t process : DescendantsOf(getpid())) kill(process, signal);
+}
+
+void Command::Stop(int grace_ms) {
+  const base::SystemClock clock;
+  const std::int64_t kill_at = clock.MonotonicNs() + std::int64_t{grace_ms} * 1'000'000;
+  if (grace_ms > 0) SignalAll(SIGTERM);
+  while (AnyLeft()) {
+    if (clock.MonotonicNs() >= kill_at) SignalAll(SIGKILL);
+    ReapOrphans();
+    if (!AnyLeft()) break;
+    poll(nullptr, 0, kPollMs);
+  }
+  if (reader_.joinable()) reader_.join();
+}
+
+}  // namespace eidolon::agent::launch

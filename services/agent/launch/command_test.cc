@@ -1,0 +1,163 @@
+#include "services/agent/launch/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "services/agent/launch/process_tree.h"
+#include "services/base/clock.h"
+
+namespace eidolon::agent::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Recorder final : public CommandObserver {
+ public:
+  void Line(OutputStream stream, std::string text) override {
+    const std::lock_guard guard(mutex_);
+    (stream == OutputStream::kStdout ? out_ : err_).push_back(std::move(text));
+    changed_.notify_all();
+  }
+  void Exited(ExitStatus status) override {
+    const std::lock_guard guard(mutex_);
+    status_ = status;
+    changed_.notify_all();
+  }
+  ExitStatus WaitExit() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return status_.has_value(); });
+    return *status_;
+  }
+  void WaitLine() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !out_.empty(); });
+  }
+  std::vector<std::string> out() {
+    const std::lock_guard guard(mutex_);
+    return out_;
+  }
+  std::vector<std::string> err() {
+    const std::lock_guard guard(mutex_);
+    return err_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> out_, err_;
+  std::optional<ExitStatus> status_;
+};
+
+base::Result<std::unique_ptr<Command>> Shell(const std::string& script, Recorder* recorder,
+                                             Variables environment = {}) {
+  return Command::Start({.command = {"sh", "-c", script},
+                         .environment = std::move(environment),
+                         .working_directory = "/"},
+                        recorder);
+}
+
+TEST(CommandTest, ReportsLinesOfBothStreamsAndTheExitStatus) {
+  Recorder recorder;
+  const auto command = Shell("echo one; echo two >&2; printf rest; exit 3", &recorder);
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+
+  EXPECT_EQ(recorder.WaitExit().Text(), "exit status 3");
+  EXPECT_THAT(recorder.out(), ElementsAre("one", "rest"));
+  EXPECT_THAT(recorder.err(), ElementsAre("two"));
+}
+
+TEST(CommandTest, NamesTheSignalThatKilledIt) {
+  Recorder recorder;
+  const auto command = Shell("kill -9 $$", &recorder);
+
+  const ExitStatus status = recorder.WaitExit();
+
+  EXPECT_EQ(status.Text(), "killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(status.code, 137);
+}
+
+TEST(CommandTest, AddsVariablesAndKeepsTheRest) {
+  Recorder recorder;
+  const auto command = Shell("echo $WORLD; pwd", &recorder, {{"WORLD", "8"}});
+  recorder.WaitExit();
+
+  EXPECT_THAT(recorder.out(), ElementsAre("8", "/"));
+}
+
+TEST(CommandTest, AProgramThatDoesNotExistIsNamed) {
+  Recorder recorder;
+  const auto command = Command::Start({.command = {"no-such-program"}}, &recorder);
+
+  ASSERT_FALSE(command.has_value());
+  EXPECT_THAT(command.error().message, HasSubstr("'no-such-program' was not found in PATH"));
+}
+
+TEST(CommandTest, AFolderThatDoesNotExistIsNamed) {
+  Recorder recorder;
+  const auto command =
+      Command::Start({.command = {"true"}, .working_directory = "/no/such/folder"}, &recorder);
+
+  ASSERT_FALSE(command.has_value());
+  EXPECT_THAT(command.error().message, HasSubstr("/no/such/folder"));
+}
+
+TEST(CommandTest, AnEmptyCommandIsRefused) {
+  Recorder recorder;
+  EXPECT_FALSE(Command::Start({}, &recorder).has_value());
+}
+
+TEST(CommandTest, StopEndsEverythingThatWasStarted) {
+  Recorder recorder;
+  auto command = Shell("trap '' TERM; (setsid sleep 1000 &) ; echo ready; sleep 1000", &recorder);
+  ASSERT_TRUE(command.has_value());
+  recorder.WaitLine();
+
+  (*command)->Stop(/*grace_ms=*/100);
+
+  EXPECT_TRUE(DescendantsOf(getpid()).empty());
+  EXPECT_EQ(recorder.WaitExit().signal, SIGKILL);
+}
+
+TEST(CommandTest, StopLetsAProgramEndByItself) {
+  Recorder recorder;
+  auto command =
+      Shell("trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.05; done", &recorder);
+  recorder.WaitLine();
+
+  (*command)->Stop(/*grace_ms=*/5000);
+
+  EXPECT_TRUE(recorder.WaitExit().ok());
+  EXPECT_THAT(recorder.out(), ElementsAre("ready", "bye"));
+}
+
+TEST(CommandTest, AProcessThatOutlivesTheCommandDoesNotHideItsEnd) {
+  Recorder recorder;
+  const base::SystemClock clock;
+  const std::int64_t before = clock.MonotonicNs();
+  auto command = Shell("sleep 1000 & echo done", &recorder);
+
+  EXPECT_TRUE(recorder.WaitExit().ok());
+  EXPECT_LT(clock.MonotonicNs() - before, 5'000'000'000);
+}
+
+TEST(CommandTest, ProgressBarsAndLongLinesComeInParts) {
+  Recorder recorder;
+  auto command = Shell("printf 'a\\rb\\r\\n'; head -c 70000 /dev/zero | tr '\\0' x", &recorder);
+  recorder.WaitExit();
+
+  const auto lines = recorder.out();
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0], "a");
+  EXPECT_EQ(lines[1], "b");
+  EXPECT_EQ(lines[3].size(), 65536u);
+}
+
+}  // namespace
+}  // namespace eidolon::agent::launch
