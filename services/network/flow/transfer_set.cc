@@ -31,7 +31,10 @@ void TransferSet::Add(Transfer transfer) {
   Flow& flow = flows_[slot];
   flow.left = static_cast<Wide>(transfer.alone.ps) << 32;
   flow.transfer = std::move(transfer);
+  flow.active = true;
   flow.flowing = false;
+  flow.speed = 0;
+  flow.updated = now_;
   ++flow.version;
   ++active_;
   events_queue_.Push(
@@ -67,21 +70,43 @@ void TransferSet::Advance(std::vector<Finish>& finished) {
     }
     if (!flow.flowing && flow.transfer.alone.ps > 0) {
       flow.flowing = true;  // Uses no link: nothing can slow it.
+      flow.updated = now_;
       SetSpeed(event.slot, kFullSpeed);
       continue;
     }
-    if (flow.flowing && occupies) Leave(event.slot);
     finished.push_back({flow.transfer.key, flow.transfer.start, now_});
-    ++flow.version;
-    flow.flowing = false;
-    flow.speed = 0;
-    flow.transfer.uses.clear();
-    free_.push_back(event.slot);
-    --active_;
+    Release(event.slot);
   }
   Solve();
   std::sort(finished.begin() + static_cast<std::ptrdiff_t>(before), finished.end(),
             [](const Finish& a, const Finish& b) { return a.key < b.key; });
+}
+
+void TransferSet::Release(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  if (flow.flowing) Leave(slot);
+  flow.active = false;
+  flow.flowing = false;
+  ++flow.version;
+  free_.push_back(slot);
+  --active_;
+}
+
+template <typename Predicate>
+void TransferSet::CancelIf(const Predicate& concerned) {
+  for (std::uint32_t slot = 0; slot < flows_.size(); ++slot) {
+    if (flows_[slot].active && concerned(flows_[slot].transfer.key)) Release(slot);
+  }
+  Solve();
+}
+
+void TransferSet::Cancel(std::uint64_t job, std::uint64_t communicator) {
+  CancelIf(
+      [=](const TransferKey& key) { return key.job == job && key.communicator == communicator; });
+}
+
+void TransferSet::Cancel(std::uint64_t job) {
+  CancelIf([=](const TransferKey& key) { return key.job == job; });
 }
 
 void TransferSet::Enter(std::uint32_t slot) {

@@ -37,6 +37,11 @@ class TransferSet {
   // in key order. Requires: NextTime() is not empty.
   void Advance(std::vector<Finish>& finished);
 
+  // Forgets one communicator's transfers; those that shared links with them go on faster.
+  void Cancel(std::uint64_t job, std::uint64_t communicator);
+  // The same for a whole job.
+  void Cancel(std::uint64_t job);
+
   std::size_t Active() const { return active_; }  // Added and not ended.
   std::uint64_t events() const { return events_; }
 
@@ -47,7 +52,8 @@ class TransferSet {
     std::uint64_t speed = 0;
     base::SimTime updated;
     std::uint64_t version = 0;  // Never reset, so that an old event cannot fit a new flow.
-    bool flowing = false;
+    bool active = false;        // Added and not ended...
+    bool flowing = false;       // ...and past its latency.
   };
   struct Event {
     base::SimTime at;
@@ -66,6 +72,10 @@ class TransferSet {
   };
 
   std::uint32_t TakeSlot();
+  // Ends a transfer, finished or not.
+  void Release(std::uint32_t slot);
+  template <typename Predicate>
+  void CancelIf(const Predicate& concerned);
   void DropStale();
   void Enter(std::uint32_t slot);
   void Leave(std::uint32_t slot);

@@ -1,0 +1,90 @@
+// The collectives of one communicator that are not finished: who has called them, with what, and
+// whose stream has reached them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+#include "services/network/communicator/operation.h"
+#include "services/network/communicator/payload.h"
+
+namespace eidolon::network::communicator {
+
+// Numbers seen once each, roughly in ascending order: a floor and the exceptions above it.
+class NumberSet {
+ public:
+  // False when the number is already there.
+  bool Insert(std::uint64_t number);
+  bool Contains(std::uint64_t number) const { return number < floor_ || above_.contains(number); }
+
+ private:
+  std::uint64_t floor_ = 0;  // Everything below is in the set.
+  std::set<std::uint64_t> above_;
+};
+
+// Not thread safe. Ranks are those of the communicator; callers have checked them.
+class CollectiveBook {
+ public:
+  explicit CollectiveBook(std::int32_t size) : size_(size) {}
+
+  // Every rank's values of one collective, in rank order.
+  struct Values {
+    std::uint64_t sequence = 0;
+    std::vector<Payload> results;
+  };
+  struct Ready {
+    std::uint64_t sequence = 0;
+    base::SimTime start;
+    Operation operation;
+  };
+
+  // Yields the values once the last member has called. Fails on a repeated call or a mismatch
+  // between members; `name_of` names ranks for the sentence.
+  using NameRanks = std::function<std::string(const std::vector<std::int32_t>&)>;
+  base::Result<std::optional<Values>> Issue(std::uint64_t sequence, std::int32_t rank,
+                                            const Operation& operation, Payload input,
+                                            const NameRanks& name_of);
+  // Yields the start once the last member's stream has come. Fails when the rank has not called it,
+  // or posts twice.
+  base::Result<std::optional<Ready>> Post(std::uint64_t sequence, std::int32_t rank,
+                                          base::SimTime ready);
+
+  // One that some member still has to reach.
+  struct Incomplete {
+    std::uint64_t sequence = 0;
+    const Operation* operation = nullptr;
+    std::vector<std::int32_t> waiting;  // Their streams have come.
+    std::vector<std::int32_t> behind;   // Called; their streams have not come.
+    std::vector<std::int32_t> missing;  // Not called.
+  };
+  std::vector<Incomplete> Unfinished() const;
+  // True when a collective with calls lacks this rank's arrival.
+  bool Needs(std::int32_t rank) const;
+
+ private:
+  enum class Stage : std::uint8_t { kAbsent, kIssued, kPosted };
+  struct Entry {
+    Operation operation;  // As the first member called it.
+    std::vector<Stage> stages;
+    std::vector<Payload> inputs;  // Emptied once the values are out.
+    std::int32_t issued = 0;
+    std::int32_t posted = 0;
+    base::SimTime ready;
+  };
+  base::Error Mismatch(const Entry& entry, std::uint64_t sequence, std::int32_t rank,
+                       const Operation& operation, const NameRanks& name_of) const;
+  static std::vector<std::int32_t> RanksAt(const Entry& entry, Stage stage);
+
+  std::int32_t size_;
+  std::map<std::uint64_t, Entry> entries_;
+  NumberSet done_;
+};
+
+}  // namespace eidolon::network::communicator

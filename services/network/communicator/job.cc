@@ -1,0 +1,320 @@
+#include "services/network/communicator/job.h"
+
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+#include "services/network/collective/buffers.h"
+#include "services/network/communicator/report.h"
+
+namespace eidolon::network::communicator {
+
+using base::ErrorCode;
+using base::Result;
+using base::SimTime;
+using base::StrCat;
+
+namespace {
+
+std::unexpected<base::Error> Invalid(std::string message) {
+  return base::Fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+SimTime LatestReady(const Gathering& gathering) {
+  SimTime latest;
+  for (const auto& arrival : gathering.arrivals()) {
+    if (arrival) latest = std::max(latest, arrival->ready);
+  }
+  return latest;
+}
+
+std::vector<Arrival> Everyone(const Gathering& gathering) {
+  std::vector<Arrival> all;
+  for (const auto& arrival : gathering.arrivals()) all.push_back(*arrival);
+  return all;
+}
+
+}  // namespace
+
+Job::Job(std::uint64_t number, const topology::Topology& topology,
+         std::vector<std::uint32_t> placement, Audience& audience)
+    : number_(number), topology_(topology), placement_(std::move(placement)), audience_(audience) {
+  for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
+}
+
+std::set<std::uint32_t> Job::Communicator::Servers() const {
+  std::set<std::uint32_t> servers;
+  for (const Member& member : members) servers.insert(member.server);
+  return servers;
+}
+
+std::string Job::Communicator::Title() const { return NameOf(id, name, members.size()); }
+
+void Job::Tell(std::uint32_t server, Notice notice) {
+  if (!disconnected_.contains(server)) audience_.Tell(number_, server, std::move(notice));
+}
+
+Result<void> Job::CheckMember(std::uint32_t server, const Member& member) const {
+  CHECK(server < placement_.size());
+  if (member.server != server) {
+    return Invalid(StrCat("server ", server, " speaks for a member of server ", member.server));
+  }
+  if (!topology_.Contains({placement_[server], member.device})) {
+    return Invalid(StrCat("rank ", member.global_rank, " uses GPU ", member.device,
+                          " of a server with ", topology_.wiring().cluster.gpus_per_server));
+  }
+  return {};
+}
+
+std::uint32_t Job::NextOrdinal(const Member& member) {
+  return ordinals_[{member.server, member.device}]++;
+}
+
+Result<void> Job::Join(std::uint32_t server, const std::string& unique_id, std::int32_t size,
+                       Arrival arrival) {
+  if (auto checked = CheckMember(server, arrival.member); !checked) return checked;
+  // Larger than any cluster: a damaged message.
+  if (size < 1 || size > (1 << 20)) {
+    return Invalid(StrCat("a communicator of ", size, " ranks"));
+  }
+  arrival.ordinal = NextOrdinal(arrival.member);
+  const std::uint64_t request = arrival.request;
+  auto [at, inserted] = joins_.try_emplace(unique_id, Gathering(size));
+  const auto entered = at->second.Enter(size, std::move(arrival));
+  if (!entered) {
+    // The newcomer and those who wait are all told: NCCL's bootstrap fails for everyone.
+    Tell(server, FailedNotice{.request = request, .reason = entered.error().message});
+    FailGathering(at->second, entered.error().message);
+    joins_.erase(at);
+    return {};
+  }
+  if (*entered) {
+    CompleteJoin(at->second);
+    joins_.erase(at);
+  }
+  return {};
+}
+
+Result<void> Job::Split(std::uint32_t server, std::uint64_t parent, Arrival arrival) {
+  auto found = Find(server, parent, arrival.rank);
+  if (!found) return std::unexpected(found.error());
+  Communicator& communicator = **found;
+  const auto rank = static_cast<std::size_t>(arrival.rank);
+  arrival.member = communicator.members[rank];
+  arrival.ordinal = NextOrdinal(arrival.member);
+  if (communicator.failure) {
+    Tell(server, FailedNotice{.request = arrival.request, .reason = *communicator.failure});
+    return {};
+  }
+  const std::uint32_t which = communicator.split_calls[rank]++;
+  const auto size = static_cast<std::int32_t>(communicator.members.size());
+  Gathering& gathering = communicator.splits.try_emplace(which, Gathering(size)).first->second;
+  const auto entered = gathering.Enter(size, std::move(arrival));
+  CHECK(entered.has_value());
+  if (!*entered) {
+    for (std::size_t other = 0; other < communicator.gone.size(); ++other) {
+      if (!communicator.gone[other] || gathering.arrivals()[other]) continue;
+      Fail(communicator, StrCat(NameRanks(communicator.members, {static_cast<std::int32_t>(other)}),
+                                " has left ", communicator.Title(), ", which others split"));
+      return {};
+    }
+    return {};
+  }
+  const auto node = communicator.splits.extract(which);
+  CompleteSplit(communicator, node.mapped());
+  return {};
+}
+
+Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals) {
+  const Arrival& leader = arrivals.front();
+  const std::uint64_t device = (std::uint64_t{leader.member.server} << 16) + leader.member.device;
+  const std::uint64_t id = ((device + 1) << 32) + leader.ordinal;
+  Communicator& made = communicators_[id];
+  CHECK(made.members.empty());
+  made.id = id;
+  for (const Arrival& arrival : arrivals) {
+    if (made.name.empty()) made.name = arrival.name;
+    made.members.push_back(arrival.member);
+    made.places.push_back({placement_[arrival.member.server], arrival.member.device});
+    made.gone.push_back(disconnected_.contains(arrival.member.server));
+    if (made.gone.back()) ++made.gone_count;
+  }
+  made.shape = collective::ShapeOf(topology_, made.places);
+  made.collectives = CollectiveBook(static_cast<std::int32_t>(arrivals.size()));
+  made.split_calls.assign(arrivals.size(), 0);
+  return made;
+}
+
+void Job::Announce(const Communicator& communicator, const std::vector<Arrival>& arrivals,
+                   SimTime finish, bool split) {
+  JoinedNotice notice{.communicator = communicator.id,
+                      .size = static_cast<std::int32_t>(arrivals.size()),
+                      .finish = finish,
+                      .members = communicator.members,
+                      .channels = collective::BlocksOf(communicator.shape),
+                      .buffer_bytes = collective::BufferBytes(communicator.shape)};
+  if (split) {
+    for (const Arrival& arrival : arrivals) notice.parent_ranks.push_back(arrival.rank);
+  }
+  for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+    notice.request = arrivals[rank].request;
+    notice.rank = static_cast<std::int32_t>(rank);
+    Tell(arrivals[rank].member.server, notice);
+  }
+}
+
+void Job::CompleteJoin(const Gathering& gathering) {
+  const std::vector<Arrival> arrivals = Everyone(gathering);
+  const SimTime finish =
+      LatestReady(gathering) + collective::InitTime(static_cast<std::uint32_t>(arrivals.size()));
+  Announce(Found(arrivals), arrivals, finish, false);
+}
+
+void Job::CompleteSplit(const Communicator& parent, const Gathering& gathering) {
+  const SimTime finish = LatestReady(gathering) +
+                         collective::SplitTime(static_cast<std::uint32_t>(parent.members.size()));
+  for (const auto& arrival : gathering.arrivals()) {
+    if (arrival->color >= 0) continue;
+    Tell(arrival->member.server, JoinedNotice{.request = arrival->request, .finish = finish});
+  }
+  for (const SplitGroup& group : SplitByColor(gathering.arrivals())) {
+    Announce(Found(group.arrivals), group.arrivals, finish, true);
+  }
+}
+
+Result<Job::Communicator*> Job::Find(std::uint32_t server, std::uint64_t id, std::int32_t rank) {
+  const auto found = communicators_.find(id);
+  if (found == communicators_.end()) return Invalid(StrCat("communicator ", id, " is unknown"));
+  Communicator& communicator = found->second;
+  if (rank < 0 || static_cast<std::size_t>(rank) >= communicator.members.size()) {
+    return Invalid(StrCat("rank ", rank, " of ", communicator.Title()));
+  }
+  if (communicator.members[static_cast<std::size_t>(rank)].server != server) {
+    return Invalid(StrCat("server ", server, " speaks for rank ", rank, " of ",
+                          communicator.Title(), ", which is not its own"));
+  }
+  return &communicator;
+}
+
+bool Job::Refused(Communicator& communicator, std::uint32_t server) {
+  if (communicator.failure) {
+    Tell(server, FailedNotice{.communicator = communicator.id, .reason = *communicator.failure});
+    return true;
+  }
+  return false;
+}
+
+void Job::Fail(Communicator& communicator, const std::string& reason) {
+  if (communicator.failure) return;
+  communicator.failure = reason;
+  communicator.collectives = CollectiveBook(static_cast<std::int32_t>(communicator.members.size()));
+  communicator.transfers = TransferBook();
+  communicator.running.clear();
+  audience_.Cancel(number_, communicator.id);
+  for (const auto& [which, gathering] : communicator.splits) FailGathering(gathering, reason);
+  communicator.splits.clear();
+  for (std::uint32_t server : communicator.Servers()) {
+    Tell(server, FailedNotice{.communicator = communicator.id, .reason = reason});
+  }
+}
+
+void Job::FailGathering(const Gathering& gathering, const std::string& reason) {
+  for (const auto& arrival : gathering.arrivals()) {
+    if (!arrival) continue;
+    Tell(arrival->member.server, FailedNotice{.request = arrival->request, .reason = reason});
+  }
+}
+
+void Job::Depart(Communicator& communicator, std::int32_t rank, const std::string& how) {
+  const auto at = static_cast<std::size_t>(rank);
+  if (communicator.gone[at]) return;
+  communicator.gone[at] = true;
+  ++communicator.gone_count;
+  bool needed = communicator.collectives.Needs(rank) || communicator.transfers.Needs(rank);
+  for (const auto& [which, gathering] : communicator.splits) {
+    needed = needed || !gathering.arrivals()[at];
+  }
+  if (!needed) return;
+  Fail(communicator, StrCat(NameRanks(communicator.members, {rank}), " ", how, " while others of ",
+                            communicator.Title(), " wait for it"));
+}
+
+Result<void> Job::Leave(std::uint32_t server, std::uint64_t id, std::int32_t rank) {
+  auto found = Find(server, id, rank);
+  if (!found) return std::unexpected(found.error());
+  Depart(**found, rank, "left");
+  EraseAbandoned();
+  return {};
+}
+
+void Job::Disconnect(std::uint32_t server) {
+  if (!disconnected_.insert(server).second) return;
+  for (auto at = joins_.begin(); at != joins_.end();) {
+    const auto& arrivals = at->second.arrivals();
+    const bool present = std::any_of(arrivals.begin(), arrivals.end(), [&](const auto& arrival) {
+      return arrival && arrival->member.server == server;
+    });
+    if (present) {
+      FailGathering(at->second, StrCat("server ", server,
+                                       " has gone while its ranks wait in "
+                                       "ncclCommInitRank"));
+    }
+    at = present ? joins_.erase(at) : std::next(at);
+  }
+  for (auto& [id, communicator] : communicators_) {
+    for (std::size_t rank = 0; rank < communicator.members.size(); ++rank) {
+      if (communicator.members[rank].server != server) continue;
+      Depart(communicator, static_cast<std::int32_t>(rank),
+             StrCat("has gone with server ", server));
+    }
+  }
+  EraseAbandoned();
+}
+
+void Job::EraseAbandoned() {
+  for (auto at = communicators_.begin(); at != communicators_.end();) {
+    const Communicator& communicator = at->second;
+    // Members that left still hear of what they had started.
+    const bool silent = communicator.running.empty() && communicator.transfers.Idle();
+    const bool unheard =
+        std::all_of(communicator.members.begin(), communicator.members.end(),
+                    [this](const Member& member) { return disconnected_.contains(member.server); });
+    const bool abandoned =
+        communicator.gone_count == communicator.members.size() && (silent || unheard);
+    if (abandoned && !silent) audience_.Cancel(number_, at->first);
+    at = abandoned ? communicators_.erase(at) : std::next(at);
+  }
+}
+
+std::optional<std::int32_t> Job::GoneAndNeeded(const Communicator& communicator) {
+  if (communicator.gone_count == 0) return std::nullopt;
+  for (std::size_t rank = 0; rank < communicator.gone.size(); ++rank) {
+    const auto at = static_cast<std::int32_t>(rank);
+    if (!communicator.gone[rank]) continue;
+    if (communicator.collectives.Needs(at) || communicator.transfers.Needs(at)) return at;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Job::Waits() const {
+  std::vector<std::string> lines;
+  for (const auto& [id, gathering] : joins_) {
+    lines.push_back(Describe("ncclCommInitRank", gathering, {}));
+  }
+  for (const auto& [id, communicator] : communicators_) {
+    const std::string title = communicator.Title();
+    for (const auto& [which, gathering] : communicator.splits) {
+      lines.push_back(
+          StrCat(title, ": ", Describe("ncclCommSplit", gathering, communicator.members)));
+    }
+    for (const auto& incomplete : communicator.collectives.Unfinished()) {
+      lines.push_back(StrCat(title, ": ", Describe(incomplete, communicator.members)));
+    }
+    for (const auto& incomplete : communicator.transfers.Unfinished()) {
+      lines.push_back(StrCat(title, ": ", Describe(incomplete, communicator.members)));
+    }
+  }
+  return lines;
+}
+
+}  // namespace eidolon::network::communicator

@@ -1,0 +1,146 @@
+// One simulation job as the network sees it: its communicators, and what their members call. Turns
+// calls into transfers on the fabric, and ended transfers into news for the job's servers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+#include "services/network/collective/cost.h"
+#include "services/network/collective/point_to_point.h"
+#include "services/network/collective/shape.h"
+#include "services/network/communicator/collective_book.h"
+#include "services/network/communicator/meeting.h"
+#include "services/network/communicator/notice.h"
+#include "services/network/communicator/operation.h"
+#include "services/network/communicator/transfer_book.h"
+#include "services/network/flow/transfer.h"
+#include "services/network/flow/transfer_set.h"
+#include "services/network/topology/topology.h"
+
+namespace eidolon::network::communicator {
+
+// Where a job's effects go.
+class Audience {
+ public:
+  virtual ~Audience() = default;
+  virtual void Tell(std::uint64_t job, std::uint32_t server, Notice notice) = 0;
+  // Requires later: the job's Finished.
+  virtual void Start(flow::Transfer transfer) = 0;
+  // The communicator's transfers will not be finished.
+  virtual void Cancel(std::uint64_t job, std::uint64_t communicator) = 0;
+};
+
+struct IssueCall {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::int32_t rank = 0;
+  Operation operation;
+  Payload payload;
+};
+
+struct PostCall {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::int32_t rank = 0;
+  bool point_to_point = false;
+  base::SimTime ready;
+};
+
+// Errors that these methods return are the calling agent's; errors of the user's program (members
+// that disagree, a member that is gone) fail the communicator and are told to all its servers. Not
+// thread safe. The topology and the audience outlive the job.
+class Job {
+ public:
+  // `placement`: for each server of the job its position in the cluster. Requires: positions exist.
+  Job(std::uint64_t number, const topology::Topology& topology,
+      std::vector<std::uint32_t> placement, Audience& audience);
+
+  base::Result<void> Join(std::uint32_t server, const std::string& unique_id, std::int32_t size,
+                          Arrival arrival);
+  base::Result<void> Split(std::uint32_t server, std::uint64_t parent, Arrival arrival);
+  base::Result<void> Issue(std::uint32_t server, IssueCall call);
+  base::Result<void> Post(std::uint32_t server, const PostCall& call);
+  base::Result<void> Leave(std::uint32_t server, std::uint64_t communicator, std::int32_t rank);
+  // The server's agent has gone: what still needs its ranks fails.
+  void Disconnect(std::uint32_t server);
+
+  // A transfer that this job started has ended.
+  void Finished(const flow::Finish& finish);
+
+  // The duration of an operation alone on the fabric.
+  base::Result<collective::Cost> Estimate(std::uint64_t communicator,
+                                          const Operation& operation) const;
+
+  // One line for each thing that somebody waits in and somebody is missing from.
+  std::vector<std::string> Waits() const;
+
+  std::uint64_t number() const { return number_; }
+  std::size_t servers() const { return placement_.size(); }
+  std::size_t communicators() const { return communicators_.size(); }
+
+ private:
+  struct Communicator {
+    std::uint64_t id = 0;
+    std::string name;
+    std::vector<Member> members;
+    std::vector<topology::Place> places;
+    collective::Shape shape;
+    CollectiveBook collectives{0};
+    TransferBook transfers;
+    std::vector<bool> gone;  // Left, or their server has gone.
+    std::size_t gone_count = 0;
+    std::optional<std::string> failure;
+    std::vector<std::uint32_t> split_calls;     // By rank.
+    std::map<std::uint32_t, Gathering> splits;  // By the how-manieth split.
+    std::map<std::uint64_t, collective::Cost> running;
+
+    std::set<std::uint32_t> Servers() const;
+    std::string Title() const;
+  };
+
+  base::Result<void> CheckMember(std::uint32_t server, const Member& member) const;
+  // The communicator when `rank` is one of its members on `server`.
+  base::Result<Communicator*> Find(std::uint32_t server, std::uint64_t communicator,
+                                   std::int32_t rank);
+  // True when the call cannot go on: the caller is told why.
+  bool Refused(Communicator& communicator, std::uint32_t server);
+  std::uint32_t NextOrdinal(const Member& member);
+  Communicator& Found(const std::vector<Arrival>& arrivals);
+  void CompleteJoin(const Gathering& gathering);
+  void CompleteSplit(const Communicator& parent, const Gathering& gathering);
+  void Announce(const Communicator& communicator, const std::vector<Arrival>& arrivals,
+                base::SimTime finish, bool split);
+  void Fail(Communicator& communicator, const std::string& reason);
+  void FailGathering(const Gathering& gathering, const std::string& reason);
+  void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
+  // Forgets communicators that nobody can call or hear of any more.
+  void EraseAbandoned();
+  // A gone member that the communicator's calls wait for.
+  static std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator);
+  base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
+  base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
+  void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
+  void StartTransfer(const Communicator& communicator, const TransferBook::Ready& ready);
+  collective::Span SpanOf(const Communicator& communicator, std::int32_t a, std::int32_t b) const;
+  void CommitCollective(Communicator& communicator, const flow::Finish& finish);
+  void CommitGroup(const Communicator& communicator, const TransferBook::Done& done);
+  void Tell(std::uint32_t server, Notice notice);
+
+  std::uint64_t number_;
+  const topology::Topology& topology_;
+  std::vector<std::uint32_t> placement_;
+  Audience& audience_;
+  std::map<std::string, Gathering> joins_;  // By unique id.
+  std::map<std::uint64_t, Communicator> communicators_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ordinals_;  // By device.
+  std::set<std::uint32_t> disconnected_;
+};
+
+}  // namespace eidolon::network::communicator

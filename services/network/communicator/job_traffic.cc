@@ -1,0 +1,244 @@
+// The part of a job that turns calls into transfers and ended transfers into commits.
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+#include "services/network/collective/traffic.h"
+#include "services/network/communicator/job.h"
+#include "services/network/communicator/report.h"
+
+namespace eidolon::network::communicator {
+
+using base::Result;
+using base::StrCat;
+using collective::Cost;
+
+namespace {
+
+std::uint64_t BytesOf(const Operation& operation) {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (const TransferCall& call : operation.transfers) (call.send ? sent : received) += call.bytes;
+  return operation.transfers.empty() ? operation.bytes : std::max(sent, received);
+}
+
+}  // namespace
+
+Result<void> Job::Issue(std::uint32_t server, IssueCall call) {
+  auto found = Find(server, call.communicator, call.rank);
+  if (!found) return std::unexpected(found.error());
+  Communicator& communicator = **found;
+  const auto size = static_cast<std::int32_t>(communicator.members.size());
+  if (auto checked = Check(call.operation, size); !checked) return checked;
+  if (Refused(communicator, server)) return {};
+  if (call.operation.kind == Kind::kPointToPoint) {
+    return IssueTransfers(communicator, std::move(call));
+  }
+  return IssueCollective(communicator, std::move(call));
+}
+
+Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
+  const auto issued = communicator.collectives.Issue(
+      call.sequence, call.rank, call.operation, std::move(call.payload),
+      [&](const std::vector<std::int32_t>& ranks) {
+        return NameRanks(communicator.members, ranks);
+      });
+  if (!issued) {
+    if (issued.error().code == base::ErrorCode::kInvalidArgument) {
+      return std::unexpected(issued.error());
+    }
+    Fail(communicator, StrCat(communicator.Title(), ": ", issued.error().message));
+    return {};
+  }
+  // A member that left may have called this one before.
+  if (const auto rank = GoneAndNeeded(communicator)) {
+    Fail(communicator,
+         StrCat(NameRanks(communicator.members, {*rank}), " has left ", communicator.Title(),
+                " before ", NameRanks(communicator.members, {call.rank}), " called ",
+                Describe(call.operation)));
+    return {};
+  }
+  if (!*issued) return {};
+  const CollectiveBook::Values& values = **issued;
+  for (std::size_t rank = 0; rank < values.results.size(); ++rank) {
+    const Payload& result = values.results[rank];
+    Tell(communicator.members[rank].server,
+         ValuesNotice{.communicator = communicator.id,
+                      .sequence = values.sequence,
+                      .rank = static_cast<std::int32_t>(rank),
+                      .known = result.has_value(),
+                      .payload = result.value_or(std::string())});
+  }
+  return {};
+}
+
+Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
+  const auto issued = communicator.transfers.Issue({call.rank, call.sequence}, call.operation,
+                                                   std::move(call.payload));
+  if (!issued) {
+    if (issued.error().code == base::ErrorCode::kInvalidArgument) {
+      return std::unexpected(issued.error());
+    }
+    Fail(communicator, StrCat(communicator.Title(), ": ", issued.error().message));
+    return {};
+  }
+  if (const auto rank = GoneAndNeeded(communicator)) {
+    Fail(communicator,
+         StrCat(NameRanks(communicator.members, {*rank}), " has left ", communicator.Title(),
+                " before ", NameRanks(communicator.members, {call.rank}),
+                " called a send or receive with it"));
+    return {};
+  }
+  for (const TransferBook::Values& values : *issued) {
+    const auto rank = static_cast<std::size_t>(values.group.rank);
+    Tell(communicator.members[rank].server,
+         ValuesNotice{.communicator = communicator.id,
+                      .sequence = values.group.sequence,
+                      .rank = values.group.rank,
+                      .point_to_point = true,
+                      .known = values.result.has_value(),
+                      .payload = values.result.value_or(std::string())});
+  }
+  return {};
+}
+
+Result<void> Job::Post(std::uint32_t server, const PostCall& call) {
+  auto found = Find(server, call.communicator, call.rank);
+  if (!found) return std::unexpected(found.error());
+  Communicator& communicator = **found;
+  // The failure was told when it happened; a post on its way then is no new question.
+  if (communicator.failure) return {};
+  if (call.point_to_point) {
+    const auto posted = communicator.transfers.Post({call.rank, call.sequence}, call.ready);
+    if (!posted) return std::unexpected(posted.error());
+    for (const TransferBook::Ready& ready : *posted) StartTransfer(communicator, ready);
+    return {};
+  }
+  const auto posted = communicator.collectives.Post(call.sequence, call.rank, call.ready);
+  if (!posted) return std::unexpected(posted.error());
+  if (*posted) StartCollective(communicator, **posted);
+  return {};
+}
+
+void Job::StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready) {
+  const Operation& operation = ready.operation;
+  const Cost cost =
+      collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
+  const collective::Load load{.kind = operation.kind,
+                              .bytes = operation.bytes,
+                              .root = static_cast<std::uint32_t>(std::max(operation.root, 0))};
+  communicator.running[ready.sequence] = cost;
+  audience_.Start(
+      {.key = {.job = number_, .communicator = communicator.id, .sequence = ready.sequence},
+       .start = ready.start,
+       .latency = cost.latency,
+       .alone = cost.transfer,
+       .weight = cost.channels,
+       .uses = collective::TrafficOf(topology_, communicator.places, load, cost)});
+}
+
+collective::Span Job::SpanOf(const Communicator& communicator, std::int32_t a,
+                             std::int32_t b) const {
+  const topology::Place& from = communicator.places[static_cast<std::size_t>(a)];
+  const topology::Place& to = communicator.places[static_cast<std::size_t>(b)];
+  if (from == to) return collective::Span::kSameGpu;
+  return from.server == to.server ? collective::Span::kSameServer
+                                  : collective::Span::kBetweenServers;
+}
+
+void Job::StartTransfer(const Communicator& communicator, const TransferBook::Ready& ready) {
+  const Pair& pair = ready.pair;
+  const collective::TransferCost cost = collective::TransferCostOf(
+      communicator.shape, SpanOf(communicator, pair.from, pair.to), ready.bytes);
+  audience_.Start(
+      {.key = {.job = number_,
+               .communicator = communicator.id,
+               .sequence = pair.sequence,
+               .from = static_cast<std::uint32_t>(pair.from),
+               .to = static_cast<std::uint32_t>(pair.to),
+               .point_to_point = true},
+       .start = ready.start,
+       .latency = cost.latency,
+       .alone = base::TransferTime(ready.bytes, cost.bytes_per_second),
+       .weight = cost.channels,
+       .uses = collective::TrafficBetween(
+           topology_, communicator.places[static_cast<std::size_t>(pair.from)],
+           communicator.places[static_cast<std::size_t>(pair.to)], cost.bytes_per_second)});
+}
+
+void Job::Finished(const flow::Finish& finish) {
+  const auto found = communicators_.find(finish.key.communicator);
+  if (found == communicators_.end() || found->second.failure) return;
+  Communicator& communicator = found->second;
+  if (finish.key.point_to_point) {
+    const Pair pair{static_cast<std::int32_t>(finish.key.from),
+                    static_cast<std::int32_t>(finish.key.to), finish.key.sequence};
+    for (const TransferBook::Done& done :
+         communicator.transfers.Finish(pair, finish.start, finish.finish)) {
+      CommitGroup(communicator, done);
+    }
+  } else {
+    CommitCollective(communicator, finish);
+  }
+  if (communicator.gone_count == communicator.members.size()) EraseAbandoned();
+}
+
+void Job::CommitCollective(Communicator& communicator, const flow::Finish& finish) {
+  const auto running = communicator.running.extract(finish.key.sequence);
+  CHECK(!running.empty());
+  const Cost& cost = running.mapped();
+  for (std::uint32_t server : communicator.Servers()) {
+    Tell(server, CommittedNotice{.communicator = communicator.id,
+                                 .sequence = finish.key.sequence,
+                                 .rank = -1,
+                                 .start = finish.start,
+                                 .finish = finish.finish,
+                                 .algorithm = cost.algorithm,
+                                 .protocol = cost.protocol,
+                                 .channels = cost.channels,
+                                 .relative_error = cost.relative_error});
+  }
+}
+
+void Job::CommitGroup(const Communicator& communicator, const TransferBook::Done& done) {
+  const collective::TransferCost cost = collective::TransferCostOf(
+      communicator.shape, SpanOf(communicator, done.group.rank, done.largest_peer), done.bytes_max);
+  Tell(communicator.members[static_cast<std::size_t>(done.group.rank)].server,
+       CommittedNotice{.communicator = communicator.id,
+                       .sequence = done.group.sequence,
+                       .rank = done.group.rank,
+                       .start = done.start,
+                       .finish = done.finish,
+                       .algorithm = collective::Algorithm::kPointToPoint,
+                       .protocol = cost.protocol,
+                       .channels = cost.channels,
+                       .relative_error = cost.relative_error});
+}
+
+Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
+  const auto found = communicators_.find(id);
+  if (found == communicators_.end()) {
+    return base::Fail(base::ErrorCode::kNotFound, StrCat("communicator ", id, " is unknown"));
+  }
+  const Communicator& communicator = found->second;
+  const auto size = static_cast<std::int32_t>(communicator.members.size());
+  if (auto checked = Check(operation, size); !checked) return std::unexpected(checked.error());
+  if (operation.kind != Kind::kPointToPoint) {
+    return collective::CostOf({.kind = operation.kind, .bytes = operation.bytes},
+                              communicator.shape);
+  }
+  // Which rank asks is not said: the slowest kind of link that the communicator has counts.
+  const collective::Span span = communicator.shape.nodes > 1 ? collective::Span::kBetweenServers
+                                : size > 1                   ? collective::Span::kSameServer
+                                                             : collective::Span::kSameGpu;
+  const std::uint64_t bytes = BytesOf(operation);
+  const collective::TransferCost cost = collective::TransferCostOf(communicator.shape, span, bytes);
+  return Cost{.latency = cost.latency,
+              .transfer = base::TransferTime(bytes, cost.bytes_per_second),
+              .algorithm = collective::Algorithm::kPointToPoint,
+              .protocol = cost.protocol,
+              .channels = cost.channels,
+              .relative_error = cost.relative_error};
+}
+
+}  // namespace eidolon::network::communicator

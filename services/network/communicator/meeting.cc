@@ -1,0 +1,54 @@
+#include "services/network/communicator/meeting.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+
+namespace eidolon::network::communicator {
+
+base::Result<bool> Gathering::Enter(std::int32_t size, Arrival arrival) {
+  using base::ErrorCode;
+  using base::Fail;
+  using base::StrCat;
+  if (size != this->size()) {
+    return Fail(
+        ErrorCode::kFailedPrecondition,
+        StrCat("rank ", arrival.rank, " (global rank ", arrival.member.global_rank,
+               ") joins a communicator of ", size, " ranks that others join with ", this->size()));
+  }
+  if (arrival.rank < 0 || arrival.rank >= size) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("rank ", arrival.rank, " joins a communicator of ", size, " ranks"));
+  }
+  auto& place = arrivals_[static_cast<std::size_t>(arrival.rank)];
+  if (place) {
+    return Fail(
+        ErrorCode::kFailedPrecondition,
+        StrCat("global ranks ", std::min(place->member.global_rank, arrival.member.global_rank),
+               " and ", std::max(place->member.global_rank, arrival.member.global_rank),
+               " both join a communicator as rank ", arrival.rank));
+  }
+  place = std::move(arrival);
+  return ++present_ == size;
+}
+
+std::vector<SplitGroup> SplitByColor(const std::vector<std::optional<Arrival>>& arrivals) {
+  std::map<std::int32_t, std::vector<Arrival>> by_color;
+  for (const auto& arrival : arrivals) {
+    CHECK(arrival.has_value());
+    if (arrival->color >= 0) by_color[arrival->color].push_back(*arrival);
+  }
+  std::vector<SplitGroup> groups;
+  for (auto& [color, members] : by_color) {
+    std::sort(members.begin(), members.end(), [](const Arrival& a, const Arrival& b) {
+      return std::tie(a.key, a.rank) < std::tie(b.key, b.rank);
+    });
+    groups.push_back({.color = color, .arrivals = std::move(members)});
+  }
+  return groups;
+}
+
+}  // namespace eidolon::network::communicator

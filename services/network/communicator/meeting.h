@@ -1,0 +1,63 @@
+// Where the members of a new communicator meet: by unique id, or by splitting a parent.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+
+namespace eidolon::network::communicator {
+
+// A member of a communicator: where it runs.
+struct Member {
+  std::int32_t global_rank = 0;
+  std::uint32_t server = 0;  // Of the job.
+  std::uint32_t device = 0;
+  bool operator==(const Member&) const = default;
+};
+
+// A rank that enters ncclCommInitRank or ncclCommSplit.
+struct Arrival {
+  std::uint64_t request = 0;  // Of its session.
+  Member member;
+  std::int32_t rank = 0;   // In the communicator to be; of a split, in the parent.
+  std::int32_t color = 0;  // Split only.
+  std::int32_t key = 0;
+  base::SimTime ready;
+  std::string name;
+  // The how-manieth arrival of this device in the job: gives communicators numbers that do not
+  // depend on the order of arrival in real time.
+  std::uint32_t ordinal = 0;
+};
+
+// Arrivals of one unique id. Not thread safe.
+class Gathering {
+ public:
+  explicit Gathering(std::int32_t size) : arrivals_(static_cast<std::size_t>(size)) {}
+
+  // True once everyone is there. Fails on a rank out of range, taken, or of another size.
+  base::Result<bool> Enter(std::int32_t size, Arrival arrival);
+  std::int32_t size() const { return static_cast<std::int32_t>(arrivals_.size()); }
+  // In rank order; empty where a rank is missing.
+  const std::vector<std::optional<Arrival>>& arrivals() const { return arrivals_; }
+
+ private:
+  std::vector<std::optional<Arrival>> arrivals_;
+  std::int32_t present_ = 0;
+};
+
+// A group that a split makes, in its new rank order.
+struct SplitGroup {
+  std::int32_t color = 0;
+  std::vector<Arrival> arrivals;
+};
+
+// NCCL's rule: members of one colour, ordered by key, then by rank in the parent. Members with a
+// negative colour belong to no group. Groups come in order of colour.
+std::vector<SplitGroup> SplitByColor(const std::vector<std::optional<Arrival>>& arrivals);
+
+}  // namespace eidolon::network::communicator

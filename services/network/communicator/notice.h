@@ -1,0 +1,66 @@
+// What a job's sessions are told. The service turns these into messages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "services/base/sim_time.h"
+#include "services/network/collective/kind.h"
+#include "services/network/communicator/meeting.h"
+
+namespace eidolon::network::communicator {
+
+struct JoinedNotice {
+  std::uint64_t request = 0;
+  std::uint64_t communicator = 0;  // 0: a split with a negative colour.
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+  base::SimTime finish;
+  std::vector<Member> members;
+  std::vector<std::int32_t> parent_ranks;  // Split only.
+  std::uint32_t channels = 0;
+  std::uint64_t buffer_bytes = 0;
+};
+
+struct CommittedNotice {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::int32_t rank = -1;  // Point to point; else -1.
+  base::SimTime start;
+  base::SimTime finish;
+  collective::Algorithm algorithm = collective::Algorithm::kRing;
+  collective::Protocol protocol = collective::Protocol::kSimple;
+  std::uint32_t channels = 0;
+  float relative_error = 0;
+};
+
+struct ValuesNotice {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::int32_t rank = 0;
+  bool point_to_point = false;
+  bool known = false;
+  std::string payload;
+};
+
+struct SafeThroughNotice {
+  base::SimTime time;
+  bool released = false;
+};
+
+struct DeadlockNotice {
+  std::string report;
+};
+
+struct FailedNotice {
+  std::uint64_t communicator = 0;
+  std::uint64_t request = 0;
+  std::string reason;
+};
+
+using Notice = std::variant<JoinedNotice, CommittedNotice, ValuesNotice, SafeThroughNotice,
+                            DeadlockNotice, FailedNotice>;
+
+}  // namespace eidolon::network::communicator

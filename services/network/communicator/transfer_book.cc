@@ -1,0 +1,201 @@
+#include "services/network/communicator/transfer_book.h"
+
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+
+namespace eidolon::network::communicator {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::SimTime;
+using base::StrCat;
+
+namespace {
+
+// The parts of a group's input that belong to its sends, in call order; nothing when the input is
+// not known or does not have the sends' size.
+std::vector<Payload> SplitInput(const Operation& operation, const Payload& input) {
+  std::uint64_t total = 0;
+  for (const TransferCall& call : operation.transfers) {
+    if (call.send && call.bytes > kPayloadBytesMax) return {};
+    if (call.send) total += call.bytes;
+  }
+  std::vector<Payload> parts(operation.transfers.size());
+  if (!input || input->size() != total) return {};
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!operation.transfers[i].send) continue;
+    parts[i] = input->substr(at, operation.transfers[i].bytes);
+    at += operation.transfers[i].bytes;
+  }
+  return parts;
+}
+
+}  // namespace
+
+Result<void> TransferBook::AddCall(GroupId id, Group& group, const TransferCall& call,
+                                   Payload sent) {
+  const Pair pair =
+      call.send ? Pair{id.rank, call.peer, call.sequence} : Pair{call.peer, id.rank, call.sequence};
+  Sides& sides = pairs_[pair];
+  std::optional<Side>& own = call.send ? sides.send : sides.receive;
+  const std::optional<Side>& other = call.send ? sides.receive : sides.send;
+  if (own) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        StrCat("rank ", id.rank, call.send ? " sends" : " receives", " number ", call.sequence,
+               call.send ? " to rank " : " from rank ", call.peer, " twice"));
+  }
+  if (other && other->bytes != call.bytes) {
+    const std::uint64_t send = call.send ? call.bytes : other->bytes;
+    const std::uint64_t receive = call.send ? other->bytes : call.bytes;
+    return Fail(
+        ErrorCode::kFailedPrecondition,
+        StrCat("rank ", pair.from, " sends ", send, " bytes to rank ", pair.to, ", which receives ",
+               receive, " bytes (number ", pair.sequence, " of this pair)"));
+  }
+  own = Side{.group = id, .bytes = call.bytes, .bytes_sent = std::move(sent)};
+  group.pairs.push_back(pair);
+  if (call.send) {
+    if (sides.receive) --groups_.at(sides.receive->group).unmet;
+  } else {
+    group.receives.push_back(pair);
+    group.receive_bytes += call.bytes;
+    if (!sides.send) ++group.unmet;
+  }
+  if (call.bytes >= group.bytes_max) {
+    group.bytes_max = call.bytes;
+    group.largest_sends = call.send;
+    group.largest_peer = call.peer;
+  }
+  return {};
+}
+
+std::optional<TransferBook::Values> TransferBook::ValuesOf(GroupId id, Group& group) {
+  if (group.unmet > 0 || group.receives.empty() || group.values_sent) return std::nullopt;
+  group.values_sent = true;
+  bool known = true;
+  std::string all;
+  bool any_known = false;
+  for (const Pair& pair : group.receives) {
+    const Payload& sent = pairs_.at(pair).send->bytes_sent;
+    known = known && sent.has_value();
+    any_known = any_known || sent.has_value();
+    if (known) all += *sent;
+  }
+  if (!any_known && group.receive_bytes > kPayloadBytesMax) return std::nullopt;
+  return Values{.group = id, .result = known ? Payload(std::move(all)) : std::nullopt};
+}
+
+Result<std::vector<TransferBook::Values>> TransferBook::Issue(GroupId id,
+                                                              const Operation& operation,
+                                                              Payload input) {
+  if (!done_[id.rank].Insert(id.sequence)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("rank ", id.rank, " calls its group ", id.sequence, " twice"));
+  }
+  Group& group = groups_[id];
+  const std::vector<Payload> parts = SplitInput(operation, input);
+  for (std::size_t at = 0; at < operation.transfers.size(); ++at) {
+    const TransferCall& call = operation.transfers[at];
+    auto added = AddCall(id, group, call, parts.empty() ? std::nullopt : parts[at]);
+    if (!added) return std::unexpected(added.error());
+  }
+  group.left = group.pairs.size();
+  // This group's sends may have been the last that partners' receives lacked.
+  std::vector<Values> values;
+  for (const Pair& pair : group.pairs) {
+    const Sides& sides = pairs_.at(pair);
+    if (!sides.receive || pair.from != id.rank) continue;
+    if (auto ready = ValuesOf(sides.receive->group, groups_.at(sides.receive->group))) {
+      values.push_back(std::move(*ready));
+    }
+  }
+  if (auto own = ValuesOf(id, group)) values.push_back(std::move(*own));
+  return values;
+}
+
+Result<std::vector<TransferBook::Ready>> TransferBook::Post(GroupId id, SimTime ready) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end() || found->second.posted) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("rank ", id.rank, " reaches its group ", id.sequence,
+                       found == groups_.end() ? " without having called it" : " twice"));
+  }
+  Group& group = found->second;
+  group.posted = true;
+  group.ready = ready;
+  std::vector<Ready> started;
+  for (const Pair& pair : group.pairs) {
+    Sides& sides = pairs_.at(pair);
+    if (sides.started || !sides.send || !sides.receive) continue;
+    const Group& sender = groups_.at(sides.send->group);
+    const Group& receiver = groups_.at(sides.receive->group);
+    if (!sender.posted || !receiver.posted) continue;
+    sides.started = true;
+    started.push_back({.pair = pair,
+                       .bytes = sides.send->bytes,
+                       .start = std::max(sender.ready, receiver.ready)});
+  }
+  return started;
+}
+
+std::vector<TransferBook::Done> TransferBook::Finish(const Pair& pair, SimTime start,
+                                                     SimTime finish) {
+  const auto found = pairs_.find(pair);
+  CHECK(found != pairs_.end() && found->second.started);
+  std::vector<GroupId> concerned = {found->second.send->group, found->second.receive->group};
+  const bool own =
+      concerned[0] == concerned[1];  // A rank that sends to itself lists the pair twice.
+  pairs_.erase(found);
+  std::sort(concerned.begin(), concerned.end());
+  if (own) concerned.pop_back();
+  std::vector<Done> done;
+  for (const GroupId& id : concerned) {
+    Group& group = groups_.at(id);
+    group.start = std::min(group.start, start);
+    group.finish = std::max(group.finish, finish);
+    group.left -= own ? 2 : 1;
+    if (group.left > 0) continue;
+    done.push_back({.group = id,
+                    .start = group.start,
+                    .finish = group.finish,
+                    .bytes_max = group.bytes_max,
+                    .largest_sends = group.largest_sends,
+                    .largest_peer = group.largest_peer});
+    groups_.erase(id);
+  }
+  return done;
+}
+
+std::vector<TransferBook::Incomplete> TransferBook::Unfinished() const {
+  std::vector<Incomplete> all;
+  for (const auto& [pair, sides] : pairs_) {
+    if (sides.started) continue;
+    const bool sender = sides.send && groups_.at(sides.send->group).posted;
+    const bool receiver = sides.receive && groups_.at(sides.receive->group).posted;
+    if (!sender && !receiver) continue;
+    all.push_back({.pair = pair,
+                   .bytes = sender ? sides.send->bytes : sides.receive->bytes,
+                   .sender_waits = sender,
+                   .partner_called = sender ? sides.receive.has_value() : sides.send.has_value()});
+  }
+  return all;
+}
+
+bool TransferBook::Needs(std::int32_t rank) const {
+  return std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& entry) {
+    const auto& [pair, sides] = entry;
+    if (sides.started) return false;
+    const auto posted = [&](const std::optional<Side>& side) {
+      return side && groups_.at(side->group).posted;
+    };
+    return (pair.from == rank && !posted(sides.send) && sides.receive.has_value()) ||
+           (pair.to == rank && !posted(sides.receive) && sides.send.has_value());
+  });
+}
+
+}  // namespace eidolon::network::communicator

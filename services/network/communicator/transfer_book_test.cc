@@ -1,0 +1,126 @@
+#include "services/network/communicator/transfer_book.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace eidolon::network::communicator {
+namespace {
+
+using base::SimTime;
+
+Operation Group(std::vector<TransferCall> calls) {
+  return {.kind = Kind::kPointToPoint, .transfers = std::move(calls)};
+}
+
+TransferCall Send(std::int32_t peer, std::uint64_t bytes, std::uint64_t sequence = 0) {
+  return {.send = true, .peer = peer, .bytes = bytes, .sequence = sequence};
+}
+
+TransferCall Receive(std::int32_t peer, std::uint64_t bytes, std::uint64_t sequence = 0) {
+  return {.send = false, .peer = peer, .bytes = bytes, .sequence = sequence};
+}
+
+TEST(TransferBookTest, StartsWhenBothSidesHaveCome) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 100)}), std::nullopt).has_value());
+  ASSERT_TRUE(book.Issue({1, 0}, Group({Receive(0, 100)}), std::nullopt).has_value());
+
+  EXPECT_TRUE(book.Post({1, 0}, {30})->empty());
+  const auto ready = book.Post({0, 0}, {20});
+
+  ASSERT_EQ(ready->size(), 1u);
+  EXPECT_EQ(ready->front().pair, (Pair{0, 1, 0}));
+  EXPECT_EQ(ready->front().start, SimTime{30});
+}
+
+TEST(TransferBookTest, AGroupEndsWithItsLastTransfer) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 8), Send(2, 9)}), std::nullopt).has_value());
+  ASSERT_TRUE(book.Issue({1, 0}, Group({Receive(0, 8)}), std::nullopt).has_value());
+  ASSERT_TRUE(book.Issue({2, 0}, Group({Receive(0, 9)}), std::nullopt).has_value());
+  for (std::int32_t rank : {0, 1, 2}) ASSERT_TRUE(book.Post({rank, 0}, {rank}).has_value());
+
+  const auto first = book.Finish({0, 1, 0}, {1}, {50});
+  const auto second = book.Finish({0, 2, 0}, {2}, {40});
+
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].group, (GroupId{1, 0}));
+  ASSERT_EQ(second.size(), 2u);
+  EXPECT_EQ(second[0].group, (GroupId{0, 0}));
+  EXPECT_EQ(second[0].start, SimTime{1});
+  EXPECT_EQ(second[0].finish, SimTime{50});
+  EXPECT_EQ(second[0].largest_peer, 2);
+  EXPECT_TRUE(book.Idle());
+}
+
+TEST(TransferBookTest, ARankMaySendToItself) {
+  TransferBook book;
+  const auto values = book.Issue({0, 0}, Group({Receive(0, 2), Send(0, 2)}), "hi");
+  ASSERT_EQ(values->size(), 1u);
+  EXPECT_EQ(values->front().result, "hi");
+
+  ASSERT_EQ(book.Post({0, 0}, {5})->size(), 1u);
+  EXPECT_EQ(book.Finish({0, 0, 0}, {5}, {9}).size(), 1u);
+  EXPECT_TRUE(book.Idle());
+}
+
+TEST(TransferBookTest, DeliversValuesOnceAllSendsAreKnown) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({2, 0}, Group({Receive(0, 2), Receive(1, 3)}), std::nullopt)->empty());
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(2, 2)}), "ab")->empty());
+
+  const auto values = book.Issue({1, 0}, Group({Send(2, 3)}), "cde");
+
+  ASSERT_EQ(values->size(), 1u);
+  EXPECT_EQ(values->front().group, (GroupId{2, 0}));
+  EXPECT_EQ(values->front().result, "abcde");
+}
+
+TEST(TransferBookTest, AnUnknownSendMakesTheValuesUnknown) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 2)}), std::nullopt)->empty());
+
+  const auto values = book.Issue({1, 0}, Group({Receive(0, 2)}), std::nullopt);
+
+  ASSERT_EQ(values->size(), 1u);
+  EXPECT_FALSE(values->front().result.has_value());
+}
+
+TEST(TransferBookTest, PartnersMustAgreeOnTheSize) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 2, 3)}), std::nullopt).has_value());
+
+  const auto issued = book.Issue({1, 0}, Group({Receive(0, 4, 3)}), std::nullopt);
+
+  ASSERT_FALSE(issued.has_value());
+  EXPECT_EQ(issued.error().message,
+            "rank 0 sends 2 bytes to rank 1, which receives 4 bytes (number 3 of this pair)");
+}
+
+TEST(TransferBookTest, RefusesCallsOutOfOrder) {
+  TransferBook book;
+  EXPECT_FALSE(book.Post({0, 0}, {1}).has_value());
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 2)}), std::nullopt).has_value());
+  EXPECT_FALSE(book.Issue({0, 0}, Group({Send(1, 2)}), std::nullopt).has_value());
+  EXPECT_FALSE(book.Issue({0, 1}, Group({Send(1, 2)}), std::nullopt).has_value());
+  ASSERT_TRUE(book.Post({0, 0}, {1}).has_value());
+  EXPECT_FALSE(book.Post({0, 0}, {1}).has_value());
+}
+
+TEST(TransferBookTest, TellsWhoWaits) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 2)}), std::nullopt).has_value());
+  EXPECT_TRUE(book.Unfinished().empty());
+  ASSERT_TRUE(book.Post({0, 0}, {1}).has_value());
+
+  const auto unfinished = book.Unfinished();
+
+  ASSERT_EQ(unfinished.size(), 1u);
+  EXPECT_TRUE(unfinished[0].sender_waits);
+  EXPECT_FALSE(unfinished[0].partner_called);
+  EXPECT_TRUE(book.Needs(1));
+  EXPECT_FALSE(book.Needs(0));
+}
+
+}  // namespace
+}  // namespace eidolon::network::communicator

@@ -1,0 +1,85 @@
+// The time before which no new traffic can appear. What a live rank has read cannot be taken back,
+// so an event may be told only when it lies at or before the horizon.
+//
+//     session A  bound 70, all messages processed   ->  acts at 70 or later
+//     session B  bound never, but a commit at 50    ->  acts at 50 or later (when it has read it)
+//                has been sent and not processed
+//     horizon = 50
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+
+namespace eidolon::network::horizon {
+
+// An agent's conversation, numbered by the owner in an order of its own choosing.
+using SessionId = std::uint64_t;
+
+// What an agent says of itself.
+struct Promise {
+  base::SimTime lower_bound;    // Nothing it will still send is ready before this...
+  std::uint64_t processed = 0;  // ...once so many of the messages sent to it have been taken in.
+  bool quiescent = false;       // All its processes sleep.
+  std::optional<base::SimTime> wanted;  // It waits for word that everything up to here is known.
+};
+
+// Not thread safe. Call order: Expect, Connect, Keep and Sent in any order, Disconnect.
+class Horizon {
+ public:
+  // From now on the session holds the horizon at `start` until its first promise.
+  // Requires: the session is not known.
+  void Expect(SessionId session, base::SimTime start);
+  // Requires: expected, for these and all below.
+  void Connect(SessionId session);
+  // The session no longer holds anything back.
+  void Disconnect(SessionId session);
+  bool Knows(SessionId session) const { return sessions_.contains(session); }
+
+  // Fails when the promise claims to have processed messages that were never sent.
+  base::Result<void> Keep(SessionId session, const Promise& promise);
+  // A message was sent whose consequences cannot come before `effect`.
+  void Sent(SessionId session, base::SimTime effect);
+
+  // SimTime::Max() without sessions, or when all wait for the network.
+  base::SimTime Safe() const;
+
+  // Every session is connected, quiescent, and has processed all that was sent to it.
+  bool AllQuiescent() const;
+  // Moves the horizon to `time` although ranks are behind: they continue there at the earliest.
+  // Ends everyone's quiescence. Requires: AllQuiescent().
+  void Release(base::SimTime time);
+
+  // The earliest time any session waits for.
+  std::optional<base::SimTime> EarliestWanted() const;
+  // Sessions that wait for a time at or before `time`, in order; they wait no longer.
+  std::vector<SessionId> TakeWanted(base::SimTime time);
+
+  std::vector<SessionId> Sessions() const;
+  base::SimTime floor() const { return floor_; }
+
+ private:
+  struct Effect {
+    std::uint64_t number;  // The message that brought it, counted from 1.
+    base::SimTime time;
+  };
+  struct Session {
+    bool connected = false;
+    Promise promise;
+    std::uint64_t sent = 0;
+    // Effects of unprocessed messages that no later unprocessed one undercuts: times ascend.
+    std::deque<Effect> pending;
+
+    base::SimTime Bound() const;
+  };
+
+  std::map<SessionId, Session> sessions_;
+  base::SimTime floor_;
+};
+
+}  // namespace eidolon::network::horizon
