@@ -1,0 +1,373 @@
+"""What must hold of whole runs: determinism, clocks, failures and the messages users see.
+
+    behaviour.py --build DIR --python DIR [NAME ...]
+
+Each test is a function named for the behaviour; `job` makes the document of a small job whose command is a
+piece of Python.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import traceback
+
+from server import Server, verdict
+
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+class World:
+    """What tests use: a running server, and where things are."""
+
+    def __init__(self, build, python, folder):
+        self.build, self.python, self.folder = pathlib.Path(build), python, pathlib.Path(folder)
+        self.server, self.count = None, 0
+
+    def job(self, script, ranks=1, servers=1, gpu=None, command=None, measure=4, warmup=2, extra=""):
+        """The document of a job that runs `script` in every rank, by torchrun when there are several."""
+        self.count += 1
+        directory = self.folder / f"job{self.count}"
+        directory.mkdir()
+        (directory / "script.py").write_text(textwrap.dedent(script))
+        several = ranks * servers > 1
+        command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
+        gpu_line = f", gpu: {gpu}" if gpu else ""
+        return textwrap.dedent(f"""\
+            apiVersion: eidolon.dev/v1alpha1
+            kind: SimulationJob
+            metadata: {{name: job{self.count}}}
+            spec:
+              cluster:
+                servers: {servers}
+                server: {{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}
+              servers: {servers}
+              ranksPerServer: {ranks}
+              command: {json.dumps(command)}
+              code: {{directory: "{directory}"}}
+              iterations: {{warmup: {warmup}, measure: {measure}}}
+              hostModel: {{kind: fixed}}
+              outputs: {{eventLog: true}}
+            """) + textwrap.indent(textwrap.dedent(extra), "  ")
+
+    def run(self, *args, **kwargs):
+        return self.server.run(self.job(*args, **kwargs), seconds=300)
+
+    def event_logs(self, job):
+        """The bytes of every event log of a job, by name."""
+        folder = self.server.data / "events" / str(job["metadata"]["uid"])
+        return {p.name: p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def expect(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def expect_failed(job, reason, *words):
+    condition = verdict(job)
+    expect(condition["type"] == "Failed", f"ended as {condition}")
+    expect(condition["reason"] == reason, f"reason is {condition['reason']}, expected {reason}: {condition['message']}")
+    for word in words:
+        expect(word in condition["message"], f"'{word}' is not in: {condition['message']}")
+    print(f"     {reason}: {condition['message']}")
+
+
+def expect_complete(job):
+    condition = verdict(job)
+    expect(condition["type"] == "Complete", f"ended as {condition}")
+
+
+# A small data-parallel loop; DELAY is filled in by tests.
+LOOP = """
+    import os, sys, time, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    weight = torch.zeros(1024, 1024, device="cuda", requires_grad=True)
+    for step in range(10):
+        loss = (torch.ones(256, 1024, device="cuda") @ weight).square().mean()
+        loss.backward()
+        dist.all_reduce(weight.grad)
+        with torch.no_grad():
+            weight -= 0.1 * weight.grad
+        weight.grad = None
+        loss.item()
+        DELAY
+    dist.destroy_process_group()
+"""
+
+
+def outcome(world, job):
+    expect_complete(job)
+    prediction = job["status"]["prediction"]
+    return {"prediction": prediction, "events": world.event_logs(job)}
+
+
+@test
+def fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world):
+    plain = outcome(world, world.run(LOOP.replace("DELAY", "pass"), ranks=2))
+    expect(plain["events"], "no event log was written")
+    # Work of the CPU that calls nothing of the GPU costs nothing in the fixed model, however long it takes.
+    delay = "sum(range(4_000_000)) if rank == 1 else None"
+    delayed = outcome(world, world.run(LOOP.replace("DELAY", delay), ranks=2))
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        loaded = outcome(world, world.run(LOOP.replace("DELAY", "pass"), ranks=2))
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    for name, other in (("with a delay in one rank", delayed), ("on a loaded machine", loaded)):
+        expect(other["prediction"] == plain["prediction"],
+               f"{name}: {json.dumps(other['prediction'])} is not {json.dumps(plain['prediction'])}")
+        expect(other["events"] == plain["events"], f"{name}: the event logs differ")
+
+
+@test
+def ranks_may_start_in_any_order(world):
+    launcher = """
+        import os, subprocess, sys, time
+        order = [int(x) for x in os.environ["ORDER"].split(",")]
+        ranks = []
+        for rank in order:
+            environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2")
+            ranks.append(subprocess.Popen([sys.executable, "loop.py"], env=environment))
+            for _ in range(10): time.sleep(0.1)
+        sys.exit(max(r.wait() for r in ranks))
+    """
+    results = []
+    for order in ("0,1", "1,0"):
+        document = world.job(launcher, ranks=2, command=["python", "script.py"],
+                             extra=f"env: [{{name: ORDER, value: '{order}'}}]\n")
+        directory = world.folder / f"job{world.count}"
+        (directory / "loop.py").write_text(textwrap.dedent(LOOP.replace("DELAY", "pass")))
+        results.append(outcome(world, world.server.run(document)))
+    expect(results[0] == results[1], "results depend on the order in which ranks start")
+
+
+@test
+def events_clocks_and_report_tell_one_story(world):
+    job = world.run("""
+        import time, torch
+        x = torch.zeros(8192, 8192, device="cuda", dtype=torch.bfloat16)
+        for step in range(8):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            t = time.perf_counter()
+            begin.record()
+            for _ in range(20): x = x @ x
+            end.record()
+            torch.cuda.synchronize()
+            print("story", time.perf_counter() - t, begin.elapsed_time(end) / 1000, flush=True)
+    """)
+    expect_complete(job)
+    lines = [line.split()[1:] for line in world.server.logs(job["metadata"]["name"]).splitlines()
+             if line.startswith("story")]
+    clock, event = (float(x) for x in lines[5])
+    report = job["status"]["prediction"]["iterationSeconds"]["mean"]
+    print(f"     perf_counter {clock:.6f} s, events {event:.6f} s, report {report:.6f} s")
+    expect(abs(clock - event) / event < 0.02 and abs(report - event) / event < 0.02, "they differ")
+
+
+@test
+def device_queries_answer_as_the_emulated_gpu(world):
+    job = world.run("""
+        import pynvml, torch
+        free, total = torch.cuda.mem_get_info()
+        p = torch.cuda.get_device_properties(0)
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        print("facts", torch.cuda.device_count(), torch.cuda.get_device_capability(), p.multi_processor_count,
+              pynvml.nvmlDeviceGetName(handle), total == pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+              0 < free < total, sep="|", flush=True)
+        for _ in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
+    """)
+    expect_complete(job)
+    facts = [l for l in world.server.logs(job["metadata"]["name"]).splitlines() if l.startswith("facts")][0]
+    print("     " + facts)
+    expect(facts == "facts|1|(9, 0)|132|NVIDIA H100 80GB HBM3|True|True", facts)
+
+
+@test
+def a_virtual_hour_fires_no_watchdog_and_waits_return(world):
+    job = world.run("""
+        import threading, time, torch, os
+        import torch.distributed as dist
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        x = torch.ones(1024, 1024, device="cuda")
+        for step in range(8):
+            dist.all_reduce(x)
+            if step == 3:
+                t = time.time(); time.sleep(3600); print("slept", round(time.time() - t), flush=True)
+                t = time.time(); threading.Event().wait(0.5); print("waited", round(time.time() - t, 3), flush=True)
+            x.sum().item()
+        event = torch.cuda.Event(); event.record()
+        while not event.query(): pass
+        dist.destroy_process_group()
+    """, ranks=2, measure=100)
+    expect_complete(job)
+    log = world.server.logs(job["metadata"]["name"])
+    expect("slept 3600" in log, log[-2000:])
+    expect("waited 0.5" in log, log[-2000:])
+
+
+@test
+def out_of_memory_is_a_verdict(world):
+    job = world.run("""
+        import torch
+        keep = []
+        while True: keep.append(torch.empty(8 << 30, dtype=torch.uint8, device="cuda"))
+    """)
+    expect_failed(job, "OutOfMemory", "GiB")
+    log = world.server.logs(job["metadata"]["name"])
+    expect("torch.OutOfMemoryError" in log, log[-2000:])
+    peak = job["status"]["prediction"]["memory"]["peakBytes"]
+    expect(70 << 30 < peak < 81 << 30, f"high-water mark {peak}")
+
+
+@test
+def a_crashing_script_is_reported_with_its_last_lines(world):
+    expect_failed(world.run("raise ValueError('bad batch')"), "CommandFailed", "exit status 1", "bad batch")
+
+
+@test
+def a_missing_command_is_named(world):
+    expect_failed(world.run("", command=["no-such-program"]), "CommandFailed", "no-such-program")
+
+
+@test
+def a_killed_rank_takes_the_job_down_quickly(world):
+    started = time.monotonic()
+    job = world.run("""
+        import os, signal, time, torch, torch.distributed as dist
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        x = torch.ones(1024, device="cuda")
+        dist.all_reduce(x); torch.cuda.synchronize()
+        if os.environ["RANK"] == "1": os.kill(os.getpid(), signal.SIGKILL)
+        dist.all_reduce(x); torch.cuda.synchronize()
+    """, ranks=2)
+    expect_failed(job, "RankLost", "rank 1")
+    print(f"     {time.monotonic() - started:.1f} s with start-up")
+
+
+@test
+def a_mismatched_collective_is_named(world):
+    expect_failed(world.run("""
+        import os, torch, torch.distributed as dist
+        rank = int(os.environ["RANK"])
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        dist.all_reduce(torch.ones(1000 + rank, device="cuda"))
+        torch.cuda.synchronize()
+    """, ranks=2), "CollectiveMismatch", "1000", "1001")
+
+
+@test
+def a_rank_that_never_joins_is_a_deadlock(world):
+    expect_failed(world.run("""
+        import os, time, torch, torch.distributed as dist
+        rank = int(os.environ["RANK"])
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        x = torch.ones(1000, device="cuda")
+        dist.all_reduce(x); torch.cuda.synchronize()
+        if rank == 0:
+            dist.all_reduce(x); torch.cuda.synchronize()
+        else:
+            import threading; threading.Event().wait()
+    """, ranks=2), "Deadlock", "rank 1")
+
+
+@test
+def an_unsupported_call_is_named(world):
+    job = world.run("""
+        import ctypes, torch
+        torch.cuda.init()
+        library = ctypes.CDLL("libcuda.so.1")
+        print("answer", library.cuGraphicsUnregisterResource(None), flush=True)
+        for _ in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
+    """)
+    expect_complete(job)
+    calls = {call["name"]: call["count"] for call in job["status"]["prediction"]["unsupportedCalls"]}
+    expect("cuGraphicsUnregisterResource" in calls, calls)
+    strict = world.run("""
+        import ctypes, torch
+        torch.cuda.init()
+        ctypes.CDLL("libcuda.so.1").cuGraphicsUnregisterResource(None)
+    """, extra="strict: true\n")
+    expect_failed(strict, "UnsupportedCall", "cuGraphicsUnregisterResource")
+
+
+@test
+def bad_documents_are_answered_field_by_field(world):
+    document = world.job("pass")
+    cases = [
+        (document.replace("gpusPerServer: 1", "gpusPerServer: 1, gpu: H100-SXM-80GB"), "gpu", "H100-SXM5-80GB"),
+        (document.replace("  servers: 1", "  servers: 0"), "servers", "1"),
+        (document.replace('["python", "script.py"]', "[]"), "command", ""),
+        (document.replace("hostModel", "hostModell"), "hostModell", "hostModel"),
+    ]
+    for text, pointer, word in cases:
+        status, answer = world.server.request("POST", world.server.jobs_path(), text)
+        expect(status in (400, 422), f"answered {status}: {answer}")
+        errors = answer["errors"]
+        found = [e for e in errors if pointer in e["pointer"] and word in e["detail"]]
+        expect(found, f"no problem names {pointer} and '{word}': {errors}")
+        print(f"     {found[0]['pointer']}: {found[0]['detail']}")
+
+
+@test
+def jobs_survive_the_controllers_death(world):
+    data = tempfile.mkdtemp(dir=world.folder)
+    with Server(world.build, world.python, data=data) as server:
+        name = server.submit(world.job("import time, torch\nwhile True: time.sleep(1); torch.cuda.synchronize()"))
+        deadline = time.monotonic() + 60
+        while not any(c["type"] == "Running" and c["status"] in ("True", True)
+                      for c in server.get(name)["status"]["conditions"]):
+            expect(time.monotonic() < deadline, "the job did not start")
+            time.sleep(0.1)
+        server.kill()
+        server.start()
+        condition = verdict(server.wait(name, 30))
+        expect(condition["type"] == "Interrupted", f"came back as {condition}")
+        print(f"     {condition['type']}: {condition['message']}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("names", nargs="*")
+    a = parser.parse_args()
+    failed = 0
+    chosen = [t for t in TESTS if not a.names or t.__name__ in a.names]
+    with tempfile.TemporaryDirectory(prefix="behaviour-") as folder:
+        world = World(a.build, a.python, folder)
+        with Server(a.build, a.python) as server:
+            world.server = server
+            for function in chosen:
+                started = time.monotonic()
+                try:
+                    function(world)
+                    result = "ok  "
+                except Exception as error:  # The other tests still run.
+                    result = "FAIL"
+                    failed += 1
+                    print("     " + "".join(traceback.format_exception_only(error)).strip()[:3000])
+                print(f"{result} {function.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
+    print(f"behaviour: {len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
