@@ -10,6 +10,7 @@
 
 #include "shim/api/rows.h"
 #include "shim/cupti/handlers.h"
+#include "shim/cupti/supplement.h"
 
 namespace eidolon::shim::api {
 

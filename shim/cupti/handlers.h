@@ -3,4 +3,5 @@
 #pragma once
 
 #include "shim/cupti/activity.h"
+#include "shim/cupti/nvtx.h"
 #include "shim/cupti/subscription.h"
