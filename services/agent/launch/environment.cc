@@ -64,6 +64,7 @@ Variables ServerEnvironment(const ShimLibraries& shim, const ServerPlace& place,
       {"LD_PRELOAD", preload},
       {"EIDOLON_RUN_DIR", place.run_directory},
       {"TRITON_LIBCUDA_PATH", shim.triton_folder},
+      {"NVTX_INJECTION64_PATH", shim.preload.front()},  // Named ranges become records.
       {"MASTER_ADDR", place.master_address},
       {"PET_MASTER_ADDR", place.master_address},
   };

@@ -32,7 +32,7 @@ struct ServerPlace {
 };
 
 // Variables that the agent adds. `inherited_preload` is the user's own LD_PRELOAD, kept behind
-// ours.
+// ours. Requires: shim.preload is not empty.
 Variables ServerEnvironment(const ShimLibraries& shim, const ServerPlace& place,
                             const std::string& inherited_preload);
 

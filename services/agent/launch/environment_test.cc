@@ -62,6 +62,7 @@ TEST_F(EnvironmentTest, TheRendezvousIsToldInBothSpellings) {
   const std::map<std::string, std::string> found(variables.begin(), variables.end());
 
   EXPECT_EQ(found.at("LD_PRELOAD"), "/a.so:/b.so:/user.so");
+  EXPECT_EQ(found.at("NVTX_INJECTION64_PATH"), "/a.so");
   EXPECT_EQ(found.at("EIDOLON_RUN_DIR"), "/run/x");
   EXPECT_EQ(found.at("PET_NODE_RANK"), "1");
   EXPECT_EQ(found.at("PET_NNODES"), "2");
