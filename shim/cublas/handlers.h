@@ -2,4 +2,10 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::cublas {}
+#include "shim/cublas/batched_lapack.h"
+#include "shim/cublas/gemm.h"
+#include "shim/cublas/grouped_gemm.h"
+#include "shim/cublas/handle.h"
+#include "shim/cublas/level1.h"
+#include "shim/cublas/level2.h"
+#include "shim/cublas/level3.h"

@@ -2,4 +2,7 @@
 // topic headers.
 #pragma once
 
-namespace eidolon::shim::cublas_lt {}
+#include "shim/cublas_lt/algorithm.h"
+#include "shim/cublas_lt/descriptor.h"
+#include "shim/cublas_lt/library_state.h"
+#include "shim/cublas_lt/matmul.h"

@@ -1,6 +1,6 @@
 // What libnvidia-ml.so.1 exports: every row of nvml.inc as a function. Decisions are in
 // nvml.policy.
-#define __NVML_API_VERSION_INTERNAL  // Old versions of functions under their own names.
+#define NVML_NO_UNVERSIONED_FUNC_DEFS  // Old versions of functions under their own names.
 #include <nvml.h>
 
 #include "shim/api/rows.h"

@@ -2,4 +2,7 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::nvml {}
+#include "shim/nvml/device.h"
+#include "shim/nvml/library_state.h"
+#include "shim/nvml/topology.h"
+#include "shim/nvml/usage.h"

@@ -1,0 +1,49 @@
+// The rest of BLAS: how a routine's arguments become counted work. Level headers hold the entry
+// points.
+#pragma once
+
+#include <cublas_api.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "shim/library/element_type.h"
+
+namespace eidolon::shim::cublas {
+
+// What a routine does, counted in its own element type.
+struct Routine {
+  std::string_view name;  // "cublas.gemv".
+  cudaDataType_t type = CUDA_R_32F;
+  double multiply_adds = 0;  // Of the element type; a complex one counts four real ones.
+  double elements = 0;       // Read or written in device memory.
+  std::initializer_list<std::int64_t> numbers;
+  const void* output = nullptr;  // What it overwrites, if it is one extent.
+  std::int64_t output_elements = 0;
+};
+
+// Submits the routine. Negative numbers are refused, and a zero among the first `size_count`
+// numbers makes the call succeed without work, as in BLAS.
+cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count);
+
+// The same for a routine with one result (dot, norm, index): on the device in device pointer mode,
+// else the call waits for the stream and answers by the job's policy for unknown values.
+struct Result {
+  void* address = nullptr;
+  cudaDataType_t type = CUDA_R_32F;
+};
+cublasStatus_t RunWithResult(cublasHandle_t handle, const Routine& routine, const Result& result);
+
+// Status words of batched factorisations: the routines are assumed to succeed.
+void ReportSuccess(cublasHandle_t handle, int* device_info, std::int64_t count);
+
+// Elements that a strided vector or a column-major matrix spans.
+constexpr std::int64_t Span(std::int64_t n, std::int64_t increment) {
+  return n <= 0 ? 0 : (n - 1) * (increment < 0 ? -increment : increment) + 1;
+}
+constexpr std::int64_t MatrixSpan(std::int64_t rows, std::int64_t columns, std::int64_t leading) {
+  return columns <= 0 ? 0 : (columns - 1) * leading + rows;
+}
+
+}  // namespace eidolon::shim::cublas

@@ -1,0 +1,125 @@
+#include "shim/cublas/routine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shim/cublas/batched_lapack.h"
+#include "shim/cublas/handle.h"
+#include "shim/cublas/level1.h"
+#include "shim/cublas/level2.h"
+#include "shim/cublas/level3.h"
+#include "shim/library/submitted_work.h"
+#include "shim/value/store.h"
+
+namespace eidolon::shim::cublas {
+namespace {
+
+class RoutineTest : public ::testing::Test {
+ protected:
+  RoutineTest() : agent_(library::StartAgent()) { handle::Create(&handle_); }
+  ~RoutineTest() override { handle::Destroy(handle_); }
+
+  ring::LibraryWork Last(std::string* name) {
+    const auto works = library::LaunchedWork(agent_);
+    EXPECT_FALSE(works.empty());
+    if (works.empty()) return {};
+    *name = library::NameOf(works.back());
+    return library::As<ring::LibraryWork>(works.back());
+  }
+  template <typename T>
+  static T* Device(int i) {
+    return reinterpret_cast<T*>(0x200000000000 + i * 0x1000000ll);
+  }
+
+  core::FakeAgent& agent_;
+  cublasHandle_t handle_ = nullptr;
+  std::string name_;
+};
+
+TEST_F(RoutineTest, CountsTheWorkOfEachLevel) {
+  const double one = 1;
+  ASSERT_EQ(level1::Axpy(handle_, 1000, &one, Device<double>(0), 1, Device<double>(1), 1),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Last(&name_).flops, 2000u);
+  EXPECT_EQ(Last(&name_).memory_bytes, 24000u);
+  EXPECT_EQ(name_, "cublas.axpy");
+
+  ASSERT_EQ(level2::Gemv(handle_, CUBLAS_OP_N, 100, 50, &one, Device<double>(0), 100,
+                         Device<double>(1), 1, &one, Device<double>(2), 1),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Last(&name_).flops, 10000u);
+  EXPECT_EQ(name_, "cublas.gemv");
+
+  ASSERT_EQ(level3::Trsm(handle_, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N,
+                         CUBLAS_DIAG_NON_UNIT, 64, 32, &one, Device<double>(0), 64,
+                         Device<double>(1), 64),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Last(&name_).flops, 64u * 64 * 32);
+  EXPECT_EQ(name_, "cublas.trsm");
+}
+
+TEST_F(RoutineTest, AComplexMultiplyAddCountsFourTimes) {
+  const cuComplex one{1, 0};
+
+  ASSERT_EQ(level1::Axpy(handle_, 10, &one, Device<cuComplex>(0), 1, Device<cuComplex>(1), 1),
+            CUBLAS_STATUS_SUCCESS);
+
+  EXPECT_EQ(Last(&name_).flops, 80u);
+}
+
+TEST_F(RoutineTest, AResultOnTheHostWaitsForTheStream) {
+  float result = 42;
+
+  ASSERT_EQ(level1::Dot(handle_, 8, Device<float>(0), 1, Device<float>(1), 1, &result),
+            CUBLAS_STATUS_SUCCESS);
+
+  EXPECT_EQ(result, 0.0f);  // The policy for unknown values.
+  EXPECT_EQ(agent_.RecordsOf(ring::RecordKind::kSynchronizeStream).size(), 1u);
+}
+
+TEST_F(RoutineTest, AResultOnTheDeviceDoesNotWait) {
+  handle::SetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE);
+
+  ASSERT_EQ(level1::Nrm2(handle_, 8, Device<float>(0), 1, Device<float>(1)), CUBLAS_STATUS_SUCCESS);
+
+  EXPECT_TRUE(agent_.RecordsOf(ring::RecordKind::kSynchronizeStream).empty());
+}
+
+TEST_F(RoutineTest, BatchedFactorisationsReportSuccess) {
+  int* info = Device<int>(3);
+
+  ASSERT_EQ(batched_lapack::Getrf(handle_, 32, Device<float*>(0), 32, Device<int>(2), info, 4),
+            CUBLAS_STATUS_SUCCESS);
+
+  const auto address = reinterpret_cast<std::uint64_t>(info);
+  EXPECT_TRUE(value::ProcessStore().IsKnown(address, 16));
+  int host_info = -1;
+  EXPECT_EQ(
+      batched_lapack::Geqrf(handle_, 8, 8, Device<float*>(0), 8, Device<float*>(1), &host_info, 2),
+      CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(host_info, 0);
+}
+
+TEST_F(RoutineTest, RefusesNegativeSizesAndSkipsEmptyOnes) {
+  const float one = 1;
+  EXPECT_EQ(level1::Scal(handle_, -1, &one, Device<float>(0), 1), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(level1::Scal(handle_, 0, &one, Device<float>(0), 1), CUBLAS_STATUS_SUCCESS);
+  EXPECT_TRUE(library::LaunchedWork(agent_).empty());
+}
+
+TEST_F(RoutineTest, TheHandleEchoesItsSettings) {
+  cublasMath_t math;
+  cudaStream_t stream = reinterpret_cast<cudaStream_t>(1);
+  int version = 0;
+  EXPECT_EQ(handle::SetMathMode(handle_, CUBLAS_TF32_TENSOR_OP_MATH), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(handle::GetMathMode(handle_, &math), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(math, CUBLAS_TF32_TENSOR_OP_MATH);
+  EXPECT_EQ(handle::GetStream(handle_, &stream), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(stream, nullptr);
+  EXPECT_EQ(handle::GetVersion(handle_, &version), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(version, CUBLAS_VERSION);
+  EXPECT_STREQ(handle::GetStatusName(CUBLAS_STATUS_NOT_SUPPORTED), "CUBLAS_STATUS_NOT_SUPPORTED");
+}
+
+}  // namespace
+}  // namespace eidolon::shim::cublas

@@ -1,0 +1,37 @@
+// Element types of library calls: cudaDataType_t's numbers, their widths, and the C++ types that
+// the typed entry points (cublasSgemm, cublasZgemm) stand for.
+#pragma once
+
+#include <cuComplex.h>
+#include <library_types.h>
+
+#include <cstdint>
+
+struct __half;
+
+namespace eidolon::shim::library {
+
+// Bits of one element; 0 for a number that is no type.
+std::uint64_t BitsOf(std::uint32_t type);
+// Bytes of `count` elements, rounded up.
+inline std::uint64_t BytesOf(std::uint32_t type, std::uint64_t count) {
+  return (BitsOf(type) * count + 7) / 8;
+}
+bool IsComplex(std::uint32_t type);
+// Real operations of one multiply-add over those of a real multiply-add: 4 for complex numbers.
+inline std::uint64_t FlopScale(std::uint32_t type) { return IsComplex(type) ? 4 : 1; }
+
+template <typename T>
+inline constexpr cudaDataType_t kTypeOf = static_cast<cudaDataType_t>(-1);
+template <>
+inline constexpr cudaDataType_t kTypeOf<float> = CUDA_R_32F;
+template <>
+inline constexpr cudaDataType_t kTypeOf<double> = CUDA_R_64F;
+template <>
+inline constexpr cudaDataType_t kTypeOf<cuComplex> = CUDA_C_32F;
+template <>
+inline constexpr cudaDataType_t kTypeOf<cuDoubleComplex> = CUDA_C_64F;
+template <>
+inline constexpr cudaDataType_t kTypeOf<__half> = CUDA_R_16F;
+
+}  // namespace eidolon::shim::library

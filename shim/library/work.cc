@@ -1,0 +1,46 @@
+#include "shim/library/work.h"
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "shim/value/pending.h"
+
+namespace eidolon::shim::library {
+
+gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept {
+  ring::LibraryWork work{};
+  const std::size_t number_bytes = call.numbers.size() * sizeof(std::int64_t);
+  const std::size_t bytes = sizeof(work) + call.name.size() + number_bytes;
+  work.header = {ring::WorkKind::kLibrary, static_cast<std::uint32_t>(bytes)};
+  work.flops = call.flops;
+  work.memory_bytes = call.memory_bytes;
+  work.type = call.type;
+  work.name_bytes = static_cast<std::uint32_t>(call.name.size());
+  work.number_count = static_cast<std::uint32_t>(call.numbers.size());
+
+  std::byte definition[512];
+  if (bytes > sizeof(definition)) return gpu::Status::kInvalidValue;
+  std::memcpy(definition, &work, sizeof(work));
+  std::memcpy(definition + sizeof(work), call.name.data(), call.name.size());
+  std::memcpy(definition + sizeof(work) + call.name.size(), call.numbers.begin(), number_bytes);
+  return gpu::Submit(stream, {definition, bytes});
+}
+
+gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept {
+  work.header = {ring::WorkKind::kGemm, sizeof(work)};
+  work.reserved = 0;
+  return gpu::Submit(stream, std::as_bytes(std::span(&work, 1)));
+}
+
+void NoteWritten(gpu::StreamHandle stream, const void* address, std::uint64_t bytes) noexcept {
+  if (address == nullptr || bytes == 0 || gpu::IsCapturing(stream)) return;
+  value::ProcessPending().Forget(reinterpret_cast<std::uint64_t>(address), bytes);
+}
+
+void NoteZeroed(gpu::StreamHandle stream, void* address, std::uint64_t bytes) noexcept {
+  if (address == nullptr || bytes == 0 || gpu::IsCapturing(stream)) return;
+  value::ProcessPending().Fill(reinterpret_cast<std::uint64_t>(address), 0, 1, bytes);
+}
+
+}  // namespace eidolon::shim::library

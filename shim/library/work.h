@@ -1,0 +1,36 @@
+// How a math library's call becomes work on a stream: one definition with the problem's numbers,
+// and the buffers that it writes forgotten by the value store, because nobody computes them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "services/ring/work.h"
+#include "shim/gpu/status.h"
+#include "shim/gpu/submit.h"
+
+namespace eidolon::shim::library {
+
+// A call that has no definition of its own kind. flops and memory_bytes are counted from the
+// arguments.
+struct Call {
+  std::string_view name;   // Library and routine without the type's letter: "cublas.gemv".
+  std::uint32_t type = 0;  // cudaDataType_t.
+  std::uint64_t flops = 0;
+  std::uint64_t memory_bytes = 0;
+  std::initializer_list<std::int64_t> numbers;  // The sizes that make two calls equal work.
+};
+gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept;
+
+// Fills in the header. Requires: everything else is set.
+gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept;
+
+// The stream's work is about to write unknown values to this device memory. Does nothing while the
+// stream is captured, and for null.
+void NoteWritten(gpu::StreamHandle stream, const void* address, std::uint64_t bytes) noexcept;
+
+// The same for values that are known: a status word of a routine that is assumed to succeed.
+void NoteZeroed(gpu::StreamHandle stream, void* address, std::uint64_t bytes) noexcept;
+
+}  // namespace eidolon::shim::library

@@ -1,0 +1,81 @@
+// NCCL communicators: what a ncclComm_t points to, how one is made, split and ended.
+#pragma once
+
+#include <nccl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "shim/library/opaque.h"
+
+namespace eidolon::shim::nccl {
+
+// Owned by the program. Collectives on one communicator come from one thread at a time, as NCCL
+// demands; a watchdog thread may read the error and abort meanwhile.
+struct Communicator : library::Opaque<Communicator> {
+  static constexpr std::uint64_t kMagic = 0x4e43434c636f6d31u;
+
+  std::uint32_t id = 0;  // In the ring.
+  int rank = 0;
+  int size = 1;
+  int device = 0;
+  ncclUniqueId unique_id{};
+  std::string name;
+  std::atomic<ncclResult_t> error{ncclSuccess};
+  std::atomic<bool> ended{false};  // Aborted or revoked: takes no more work.
+
+  std::mutex mutex;  // Guards what follows.
+  std::uint64_t next_collective = 0;
+  std::map<int, std::uint64_t> next_send, next_receive;  // By peer.
+  int next_custom_reduction = ncclNumOps;
+  std::set<int> custom_reductions;
+  std::uint32_t derived = 0;  // Communicators shrunk from this one.
+  std::uint64_t booked_bytes = 0;
+  bool collective_booked = false;
+  std::set<int> peers_booked;
+  std::string last_error;
+};
+
+// NCCL's answer when the handle is none, or the communicator has ended; else ncclSuccess.
+ncclResult_t CheckUsable(const Communicator* communicator);
+
+// Records why a call on the communicator failed (nullptr: of no communicator), for
+// ncclGetLastError.
+void SetLastError(Communicator* communicator, std::string sentence);
+
+namespace communicator {
+
+ncclResult_t GetVersion(int* version);
+ncclResult_t GetUniqueId(ncclUniqueId* id);
+ncclResult_t InitRank(ncclComm_t* result, int size, ncclUniqueId id, int rank);
+ncclResult_t InitRankConfig(ncclComm_t* result, int size, ncclUniqueId id, int rank,
+                            ncclConfig_t* config);
+ncclResult_t InitRankScalable(ncclComm_t* result, int size, int rank, int id_count,
+                              ncclUniqueId* ids, ncclConfig_t* config);
+ncclResult_t InitAll(ncclComm_t* results, int count, const int* devices);
+ncclResult_t Split(ncclComm_t parent, int color, int key, ncclComm_t* result, ncclConfig_t* config);
+ncclResult_t Shrink(ncclComm_t parent, int* excluded, int excluded_count, ncclComm_t* result,
+                    ncclConfig_t* config, int flags);
+ncclResult_t Finalize(ncclComm_t handle);
+ncclResult_t Destroy(ncclComm_t handle);
+ncclResult_t Abort(ncclComm_t handle);
+ncclResult_t Revoke(ncclComm_t handle, int flags);
+ncclResult_t GetAsyncError(ncclComm_t handle, ncclResult_t* error);
+ncclResult_t Count(const ncclComm_t handle, int* count);
+ncclResult_t UserRank(const ncclComm_t handle, int* rank);
+ncclResult_t CuDevice(const ncclComm_t handle, int* device);
+ncclResult_t MemStats(ncclComm_t handle, ncclCommMemStat_t stat, std::uint64_t* value);
+const char* GetErrorString(ncclResult_t result);
+const char* GetLastError(ncclComm_t handle);
+
+}  // namespace communicator
+
+// Communicators asked for between ncclGroupStart and ncclGroupEnd are made together at the end:
+// members of one process would otherwise wait for each other. Called by ncclGroupEnd.
+ncclResult_t MakeQueuedCommunicators();
+
+}  // namespace eidolon::shim::nccl

@@ -1,0 +1,173 @@
+#include "shim/nccl/group.h"
+
+#include <utility>
+#include <vector>
+
+#include "services/ring/work.h"
+#include "shim/core/session.h"
+#include "shim/gpu/submit.h"
+#include "shim/nccl/buffers.h"
+#include "shim/nccl/communicator.h"
+#include "shim/nccl/values.h"
+#include "shim/value/pending.h"
+
+namespace eidolon::shim::nccl {
+namespace {
+
+using ring::CommunicationKind;
+
+// Operations of one communicator and stream: one record.
+struct Batch {
+  Communicator* communicator;
+  cudaStream_t stream;
+  std::vector<Operation> operations;
+};
+
+struct Group {
+  int depth = 0;
+  std::vector<Batch> batches;
+};
+
+thread_local Group current;
+
+bool IsPointToPoint(const Operation& operation) {
+  return operation.op.kind == CommunicationKind::kSend ||
+         operation.op.kind == CommunicationKind::kReceive;
+}
+
+// A communicator of one rank moves no data between GPUs: what is left is a copy.
+ncclResult_t CopyAlone(cudaStream_t stream, const Operation& operation) {
+  if (operation.output_bytes == 0 || operation.input == operation.output) return ncclSuccess;
+  if (operation.input_bytes == 0) return ncclSuccess;
+  ring::CopyWork work{};
+  work.header = {ring::WorkKind::kCopy, sizeof(work)};
+  work.kind = ring::CopyKind::kDeviceToDevice;
+  work.bytes = work.row_bytes = operation.output_bytes;
+  work.peer_device = -1;
+  if (gpu::Submit(stream, std::as_bytes(std::span(&work, 1))) != gpu::Status::kSuccess) {
+    return ncclUnhandledCudaError;
+  }
+  if (!gpu::IsCapturing(stream)) {
+    value::ProcessPending().Copy(reinterpret_cast<std::uint64_t>(operation.output),
+                                 reinterpret_cast<std::uint64_t>(operation.input),
+                                 operation.output_bytes);
+  }
+  return ncclSuccess;
+}
+
+bool BookBuffers(Communicator& communicator, const std::vector<Operation>& operations) {
+  for (const Operation& operation : operations) {
+    const bool booked = IsPointToPoint(operation) ? BookPeerBuffers(communicator, operation.op.peer)
+                                                  : BookCollectiveBuffers(communicator);
+    if (!booked) return false;
+  }
+  return true;
+}
+
+// Numbers are given when a record is written; replays of a captured graph get theirs from the
+// agent.
+void Number(Communicator& communicator, std::vector<Operation>& operations) {
+  const std::lock_guard lock(communicator.mutex);
+  for (Operation& operation : operations) {
+    switch (operation.op.kind) {
+      case CommunicationKind::kSend:
+        operation.op.sequence = communicator.next_send[operation.op.peer]++;
+        break;
+      case CommunicationKind::kReceive:
+        operation.op.sequence = communicator.next_receive[operation.op.peer]++;
+        break;
+      default:
+        operation.op.sequence = communicator.next_collective++;
+        break;
+    }
+  }
+}
+
+ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
+  Communicator& communicator = *batch.communicator;
+  if (communicator.size == 1) {
+    for (const Operation& operation : batch.operations) {
+      if (const auto result = CopyAlone(batch.stream, operation); result != ncclSuccess) {
+        return result;
+      }
+    }
+    return ncclSuccess;
+  }
+  if (!BookBuffers(communicator, batch.operations)) {
+    SetLastError(&communicator, "out of device memory for NCCL's buffers");
+    return ncclUnhandledCudaError;
+  }
+  const bool capturing = gpu::IsCapturing(batch.stream);
+  std::vector<std::byte> payload;
+  if (!capturing) {
+    for (Operation& operation : batch.operations) AttachInput(operation, payload);
+    Number(communicator, batch.operations);
+  }
+  std::vector<ring::CommunicationOp> ops;
+  ops.reserve(batch.operations.size());
+  for (const Operation& operation : batch.operations) {
+    ops.push_back(operation.op);
+    // As the record says: a custom operator is timed as a sum.
+    if (ops.back().reduction >= ncclNumOps) ops.back().reduction = ncclSum;
+  }
+  const gpu::Status status =
+      gpu::SubmitCommunication(batch.stream, communicator.id, group, ops, payload);
+  if (status != gpu::Status::kSuccess) {
+    SetLastError(&communicator, "the stream takes no work");
+    return ncclUnhandledCudaError;
+  }
+  if (capturing) return ncclSuccess;
+  for (const Operation& operation : batch.operations) NoteOutput(communicator, operation);
+  return ncclSuccess;
+}
+
+Batch& BatchOf(Communicator& communicator, cudaStream_t stream) {
+  for (Batch& batch : current.batches) {
+    if (batch.communicator == &communicator && batch.stream == stream) return batch;
+  }
+  current.batches.push_back({&communicator, stream, {}});
+  return current.batches.back();
+}
+
+std::uint32_t NewGroupNumber() {
+  core::Session* session = core::Session::Get();
+  return session == nullptr ? 0 : session->NewId();
+}
+
+}  // namespace
+
+bool InGroup() { return current.depth > 0; }
+
+ncclResult_t Enqueue(Communicator& communicator, cudaStream_t stream, const Operation& operation) {
+  if (InGroup()) {
+    BatchOf(communicator, stream).operations.push_back(operation);
+    return ncclSuccess;
+  }
+  Batch batch{&communicator, stream, {operation}};
+  return IssueBatch(batch, 0);
+}
+
+namespace group {
+
+ncclResult_t Start() {
+  ++current.depth;
+  return ncclSuccess;
+}
+
+ncclResult_t End() {
+  if (current.depth == 0) {
+    SetLastError(nullptr, "ncclGroupEnd without ncclGroupStart");
+    return ncclInvalidUsage;
+  }
+  if (--current.depth > 0) return ncclSuccess;
+  std::vector<Batch> batches = std::exchange(current.batches, {});
+  if (const auto result = MakeQueuedCommunicators(); result != ncclSuccess) return result;
+  const std::uint32_t number = batches.size() > 1 ? NewGroupNumber() : 0;
+  for (Batch& batch : batches) {
+    if (const auto result = IssueBatch(batch, number); result != ncclSuccess) return result;
+  }
+  return ncclSuccess;
+}
+
+}  // namespace group
+}  // namespace eidolon::shim::nccl
