@@ -1,0 +1,191 @@
+// Attention kernels compiled into PyTorch: FlashAttention 2 (pytorch_flash::) and the
+// memory-efficient CUTLASS kernels (fmha_cutlass*), and CUTLASS matrix products. Sizes come from
+// the parameter structs, found by what the grid says they must hold, so that a moved field is
+// noticed and not misread.
+#include <algorithm>
+#include <cctype>
+
+#include "services/timing/kernel/rules.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+struct Shape {
+  double batch = 0;
+  double heads = 0;
+  double queries = 0;
+  double keys = 0;
+  double head_size = 0;
+};
+
+Demand Attention(Family family, const Shape& shape, bool causal, Evidence evidence) {
+  Demand demand;
+  demand.family = family;
+  demand.evidence = evidence;
+  demand.unit = Unit::kTensorCore;
+  demand.type = "bf16";
+  demand.query_length = shape.queries;
+  demand.key_length = shape.keys;
+  demand.head_size = shape.head_size;
+  demand.batch_heads = shape.batch * shape.heads;
+  demand.causal = causal;
+  const bool backward = family == Family::kAttentionBackward;
+  // Forward: two products of queries x keys x head size. Backward: five (FlashAttention-2 paper).
+  demand.flops =
+      (backward ? 10 : 4) * shape.queries * shape.keys * shape.head_size * demand.batch_heads;
+  const double rows = (shape.queries * (backward ? 6 : 2) + shape.keys * (backward ? 4 : 2));
+  demand.bytes = rows * shape.head_size * 2 * demand.batch_heads;
+  return demand;
+}
+
+int Number(std::string_view text) {
+  int value = 0;
+  for (const char c : text) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0 || value > 100000) return 0;
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+// Numbers of Flash_*_kernel_traits<head size, block of queries, block of keys, ...>.
+struct Traits {
+  int head_size = 0;
+  int block_queries = 0;
+  int block_keys = 0;
+};
+
+std::optional<Traits> FlashTraits(const Launch& l) {
+  auto arguments = SplitTopLevel(TemplateArguments(l.name.full, "Flash_fwd_kernel_traits"));
+  if (arguments.empty()) {
+    arguments = SplitTopLevel(TemplateArguments(l.name.full, "Flash_bwd_kernel_traits"));
+  }
+  if (arguments.size() < 3) return std::nullopt;
+  const Traits traits{Number(arguments[0]), Number(arguments[1]), Number(arguments[2])};
+  if (traits.head_size <= 0 || traits.block_queries <= 0 || traits.block_keys <= 0) {
+    return std::nullopt;
+  }
+  return traits;
+}
+
+bool Tiles(std::int64_t size, std::uint32_t blocks, int block) {
+  return size > 0 && (size + block - 1) / block == blocks;
+}
+
+// Flash_fwd_params: ... int b, seqlen_q, seqlen_k, seqlen_knew, d, ... with b = grid.y; `h`, the
+// number of heads, is grid.z.
+std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_keys) {
+  const auto& grid = l.launch.grid;
+  for (std::size_t at = 96; at + 20 <= std::min<std::size_t>(l.parameters.size(), 512); at += 4) {
+    const auto word = [&](std::size_t i) {
+      return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
+    };
+    if (word(0) != static_cast<std::int32_t>(grid.y) || word(2) <= 0) continue;
+    if (word(4) <= 0 || word(4) > traits.head_size) continue;
+    const bool fits = by_keys ? Tiles(word(2), grid.x, traits.block_keys) && word(1) > 0
+                              : Tiles(word(1), grid.x, traits.block_queries);
+    if (!fits) continue;
+    return Shape{static_cast<double>(grid.y), static_cast<double>(grid.z),
+                 static_cast<double>(word(1)), static_cast<double>(word(2)),
+                 static_cast<double>(word(4))};
+  }
+  return std::nullopt;
+}
+
+Shape GridShape(const Launch& l, const Traits& traits, bool by_keys) {
+  const double length =
+      static_cast<double>(l.launch.grid.x) * (by_keys ? traits.block_keys : traits.block_queries);
+  return {static_cast<double>(l.launch.grid.y), static_cast<double>(l.launch.grid.z), length,
+          length, static_cast<double>(traits.head_size)};
+}
+
+// {int head_dim, head_dim_value, num_queries, num_keys} of PyTorchMemEffAttention's Params; grid.y
+// heads, grid.z batches.
+std::optional<Shape> EfficientShape(const Launch& l, bool backward) {
+  const auto& grid = l.launch.grid;
+  for (std::size_t at = 32; at + 24 <= std::min<std::size_t>(l.parameters.size(), 512); at += 4) {
+    const auto word = [&](std::size_t i) {
+      return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
+    };
+    const bool sane = word(0) >= 4 && word(0) <= 1024 && word(1) >= 4 && word(1) <= 1024 &&
+                      word(2) > 0 && word(3) > 0;
+    if (!sane) continue;
+    const bool fits = backward ? word(4) == static_cast<std::int32_t>(grid.y)
+                               : Tiles(word(2), grid.x, 32) || Tiles(word(2), grid.x, 64) ||
+                                     Tiles(word(2), grid.x, 128);
+    if (!fits) continue;
+    return Shape{static_cast<double>(grid.z), static_cast<double>(grid.y),
+                 static_cast<double>(word(2)), static_cast<double>(word(3)),
+                 static_cast<double>(word(0))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Demand> FlashForward(const Launch& l) {
+  const auto traits = FlashTraits(l);
+  if (!traits) return std::nullopt;
+  const bool split = l.name.Has("splitkv");
+  const auto shape = FlashShape(l, *traits, false);
+  return Attention(Family::kAttentionForward, shape.value_or(GridShape(l, *traits, false)),
+                   l.Template(split ? 1 : 2) == "true",
+                   shape ? Evidence::kParameters : Evidence::kGrid);
+}
+
+std::optional<Demand> FlashBackward(const Launch& l) {
+  const auto traits = FlashTraits(l);
+  if (!traits) return std::nullopt;
+  const auto shape = FlashShape(l, *traits, true);
+  return Attention(Family::kAttentionBackward, shape.value_or(GridShape(l, *traits, true)),
+                   l.Template(2) == "true", shape ? Evidence::kParameters : Evidence::kGrid);
+}
+
+// flash_bwd_dot_do_o_kernel and flash_bwd_convert_dq_kernel: row-wise work around the backward
+// pass.
+std::optional<Demand> FlashPointwise(const Launch& l) {
+  const auto traits = FlashTraits(l);
+  if (!traits) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kAttentionBackward;
+  demand.evidence = Evidence::kGrid;
+  const double rows = static_cast<double>(l.launch.grid.Count()) * traits->block_queries;
+  demand.bytes = rows * traits->head_size * (l.name.Has("convert") ? 6 : 8);
+  return demand;
+}
+
+std::optional<Demand> MemoryEfficientForward(const Launch& l) {
+  const auto shape = EfficientShape(l, false);
+  if (!shape) return std::nullopt;
+  return Attention(Family::kAttentionForward, *shape, false, Evidence::kParameters);
+}
+
+std::optional<Demand> MemoryEfficientBackward(const Launch& l) {
+  const auto shape = EfficientShape(l, true);
+  if (!shape) return std::nullopt;
+  return Attention(Family::kAttentionBackward, *shape, false, Evidence::kParameters);
+}
+
+// cutlass::Kernel*<...Gemm...>(Params), cutlass::device_kernel<GemmUniversal...>: the problem's m,
+// n, k stand first.
+std::optional<Demand> CutlassGemm(const Launch& l) {
+  const auto slot = l.parameters.Slot(0);
+  if (!slot) return std::nullopt;
+  for (std::size_t at = slot->offset; at + 12 <= l.parameters.size() && at <= 64; at += 4) {
+    const double m = l.parameters.At<std::int32_t>(at).value_or(0);
+    const double n = l.parameters.At<std::int32_t>(at + 4).value_or(0);
+    const double k = l.parameters.At<std::int32_t>(at + 8).value_or(0);
+    if (m < 1 || n < 1 || k < 1 || m > 1e7 || n > 1e7 || k > 1e7) continue;
+    const bool fp8 = l.name.Has("float_e4m3") || l.name.Has("FP8") || l.name.Has("float_e5m2");
+    Demand demand;
+    demand.family = Family::kGemm;
+    demand.evidence = Evidence::kGrid;
+    demand.unit = Unit::kTensorCore;
+    demand.type = fp8 ? "fp8" : "bf16";
+    demand.flops = 2 * m * n * k;
+    demand.bytes = (m * k + k * n) * (fp8 ? 1 : 2) + m * n * 2;
+    return demand;
+  }
+  return std::nullopt;
+}
+
+}  // namespace eidolon::timing::kernel

@@ -1,0 +1,72 @@
+// What a kernel asks of a GPU, counted: bytes moved, operations, dependent steps. The recognisers
+// produce it from a launch; the estimators turn it into time.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace eidolon::timing::kernel {
+
+enum class Family {
+  kUnknown,
+  kGemm,
+  kConvolution,
+  kAttentionForward,
+  kAttentionBackward,
+  kElementwise,
+  kCopy,
+  kFill,
+  kCast,
+  kReduction,
+  kSoftmax,
+  kNormalization,
+  kLoss,
+  kOptimizer,
+  kForeach,
+  kEmbedding,
+  kIndex,
+  kRandom,
+  kSort,
+  kScan,
+  kPooling,
+  kResample,
+  kTriton,
+  kDistributed,
+  kSparse,
+  kRecurrent,
+  kMisc,
+};
+
+// As reports print it: "attention_forward".
+std::string_view Name(Family family);
+
+// How the sizes were found; decides source and relative error of the estimate.
+enum class Evidence {
+  kParameters,  // Read from the launch's parameters.
+  kGrid,        // Derived from grid and block.
+  kGuess,       // Neither fits a known layout.
+};
+
+enum class Unit { kCudaCore, kTensorCore };
+
+// Numbers are doubles on purpose: they are counts that go into formulas, never times.
+struct Demand {
+  Family family = Family::kUnknown;
+  Evidence evidence = Evidence::kGuess;
+  double bytes = 0;         // To and from device memory, each operand once per pass.
+  double random_bytes = 0;  // The part of `bytes` that is gathered or scattered.
+  double row_bytes = 0;     // Contiguous bytes of a gathered row; 0 when nothing is gathered.
+  double flops = 0;
+  Unit unit = Unit::kCudaCore;
+  std::string_view type = "fp32";  // Rate of the GPU model that bounds `flops`.
+  double serial_steps = 0;         // Dependent memory round trips of the longest thread.
+  double efficiency = 1;           // Share of the attainable bandwidth this access pattern reaches.
+  // Attention only; lengths and head size, 0 otherwise.
+  double query_length = 0;
+  double key_length = 0;
+  double head_size = 0;
+  double batch_heads = 0;
+  bool causal = false;
+};
+
+}  // namespace eidolon::timing::kernel

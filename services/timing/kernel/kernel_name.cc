@@ -1,0 +1,109 @@
+#include "services/timing/kernel/kernel_name.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace eidolon::timing::kernel {
+namespace {
+
+constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+
+std::string Demangle(std::string_view mangled) {
+  std::string name(mangled.substr(0, kDemangledNameMax));
+  if (mangled.size() > kDemangledNameMax || !name.starts_with("_Z")) return name;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && text ? std::string(text.get()) : name;
+}
+
+void Remove(std::string& text, std::string_view part) {
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) {
+    text.erase(at, part.size());
+  }
+}
+
+int Depth(char c) {
+  if (c == '(' || c == '<' || c == '[' || c == '{') return 1;
+  if (c == ')' || c == '>' || c == ']' || c == '}') return -1;
+  return 0;
+}
+
+// Where the bracket closed at `close` opens; npos when it does not.
+std::size_t Opening(std::string_view text, std::size_t close) {
+  int depth = 0;
+  for (std::size_t i = close + 1; i-- > 0;) {
+    if (text[i] == '>' && i > 0 && text[i - 1] == '-') continue;  // An arrow.
+    depth += Depth(text[i]);
+    if (depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::vector<std::string> SplitTopLevel(std::string_view list) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::size_t start = 0;
+  const auto take = [&](std::size_t end) {
+    std::string_view part = list.substr(start, end - start);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (!part.empty()) parts.emplace_back(part);
+  };
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    depth += Depth(list[i]);
+    if (list[i] != ',' || depth != 0) continue;
+    take(i);
+    start = i + 1;
+  }
+  take(list.size());
+  return parts;
+}
+
+std::string_view TemplateArguments(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(std::string(word) + "<");
+  if (at == std::string_view::npos) return {};
+  const std::size_t open = at + word.size();
+  int depth = 0;
+  for (std::size_t i = open; i < text.size(); ++i) {
+    depth += Depth(text[i]);
+    if (depth == 0) return text.substr(open + 1, i - open - 1);
+  }
+  return {};
+}
+
+KernelName ParseKernelName(std::string_view mangled) {
+  KernelName name;
+  name.full = Demangle(mangled);
+  Remove(name.full, kAnonymous);
+  std::string_view head = name.full;
+  if (head.ends_with(')')) {
+    const std::size_t open = Opening(head, head.size() - 1);
+    if (open != std::string_view::npos && open > 0) {
+      name.parameters = SplitTopLevel(head.substr(open + 1, head.size() - open - 2));
+      head = head.substr(0, open);
+    }
+  }
+  if (head.ends_with('>')) {
+    const std::size_t open = Opening(head, head.size() - 1);
+    if (open != std::string_view::npos) {
+      name.templates = SplitTopLevel(head.substr(open + 1, head.size() - open - 2));
+      head = head.substr(0, open);
+    }
+  }
+  if (head.starts_with("void ")) head.remove_prefix(5);
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    depth += Depth(head[i]);
+    if (depth == 0 && head[i] == ':') start = i + 1;
+  }
+  name.base = std::string(head.substr(start));
+  return name;
+}
+
+}  // namespace eidolon::timing::kernel

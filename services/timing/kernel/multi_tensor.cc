@@ -1,0 +1,200 @@
+// Kernels over lists of tensors: fused optimizers, foreach operations, norms, gradient scaling.
+// Layouts: ATen/native/cuda/MultiTensorApply.cuh of CUDA 13 builds, and apex' older one, which
+// DeepSpeed and Transformer Engine copied.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/rules.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+constexpr double kChunk = 65536;  // kChunkSize of MultiTensorApply.cuh.
+
+// Where the parts of a TensorListMetadata<depth> start.
+struct Layout {
+  std::size_t numel = 0;
+  std::size_t numel_bytes = 8;
+  std::size_t block_to_tensor = 0;
+  std::size_t tensor_index_bytes = 2;
+  std::size_t block_to_chunk = 0;
+  std::size_t blocks = 0;
+  std::size_t tensors = 0;
+};
+
+std::size_t Digit(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == std::string_view::npos || at + word.size() >= text.size()) return 0;
+  const char c = text[at + word.size()];
+  return c >= '1' && c <= '5' ? static_cast<std::size_t>(c - '0') : 0;
+}
+
+// PyTorch's layout. `extra` is what stands between numel and block_to_tensor: per-tensor scalars or
+// state step pointers, 0 when nothing does.
+Layout TorchLayout(std::size_t at, std::size_t depth, std::size_t extra, std::size_t tensors,
+                   bool large) {
+  Layout layout;
+  layout.tensors = tensors;
+  layout.blocks = large ? 2240 : 320;
+  layout.tensor_index_bytes = large ? 2 : 1;
+  layout.numel = at + 8 * depth * tensors;
+  layout.block_to_tensor = layout.numel + (8 + extra) * tensors;
+  layout.block_to_chunk = layout.block_to_tensor + layout.tensor_index_bytes * layout.blocks;
+  return layout;
+}
+
+// Elements that the launch's blocks really touch; nothing when the tables make no sense, which is
+// how a wrong layout is noticed.
+std::optional<double> Elements(const Launch& l, const Layout& layout, double chunk) {
+  const std::size_t blocks = l.launch.grid.x;
+  if (blocks > layout.blocks) return std::nullopt;
+  double elements = 0;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const auto tensor = layout.tensor_index_bytes == 2
+                            ? l.parameters.At<std::uint16_t>(layout.block_to_tensor + 2 * b)
+                            : l.parameters.At<std::uint8_t>(layout.block_to_tensor + b)
+                                  .transform([](std::uint8_t v) { return std::uint16_t{v}; });
+    const auto index = l.parameters.At<std::int32_t>(layout.block_to_chunk + 4 * b);
+    if (!tensor || !index || *tensor >= layout.tensors || *index < 0) return std::nullopt;
+    const std::size_t at = layout.numel + layout.numel_bytes * *tensor;
+    const auto numel = layout.numel_bytes == 8
+                           ? l.parameters.At<std::int64_t>(at)
+                           : l.parameters.At<std::int32_t>(at).transform(
+                                 [](std::int32_t v) { return std::int64_t{v}; });
+    if (!numel || *numel <= 0) return std::nullopt;
+    const double left = static_cast<double>(*numel) - chunk * *index;
+    if (left <= 0) return std::nullopt;
+    elements += std::min(left, chunk);
+  }
+  return elements;
+}
+
+struct Traffic {
+  double bytes = 0;  // Per element.
+  Family family = Family::kForeach;
+};
+
+// Bytes per element by functor: how many of the lists it reads and writes.
+Traffic FunctorTraffic(std::string_view functor, std::size_t depth) {
+  const std::size_t open = functor.find('<');
+  const auto arguments =
+      open == std::string_view::npos
+          ? std::vector<std::string>{}
+          : SplitTopLevel(functor.substr(open + 1, functor.rfind('>') - open - 1));
+  double width = 4;
+  for (const std::string& type : arguments) {
+    if (const auto bytes = ElementBytes(type)) {
+      width = *bytes;
+      break;
+    }
+  }
+  const auto has = [&](std::string_view word) { return functor.find(word) != std::string::npos; };
+  const double lists = static_cast<double>(depth);
+  if (has("Adam") || has("Sgd") || has("SGD") || has("Adagrad") || has("LAMB") || has("Novograd")) {
+    // All lists are read; all but the gradient are written.
+    return {width * (2 * lists - 1), Family::kOptimizer};
+  }
+  if (has("LpNorm") || has("LpMax") || has("L2Norm") || has("MaxNorm")) {
+    return {width, Family::kReduction};
+  }
+  if (has("CopyFunctor") && arguments.size() >= 2) {
+    return {ElementBytes(arguments[0]).value_or(4) + ElementBytes(arguments[1]).value_or(4),
+            Family::kForeach};
+  }
+  // <T, depth, r_args_depth, res_arg_index>: reads r_args_depth lists and writes one.
+  if (arguments.size() >= 4 && arguments[2].size() == 1 && arguments[2][0] >= '1' &&
+      arguments[2][0] <= '5') {
+    return {width * (arguments[2][0] - '0' + 1), Family::kForeach};
+  }
+  return {width * std::max(lists, 2.0), Family::kForeach};
+}
+
+std::size_t ScalarBytes(std::string_view metadata) {
+  const auto arguments = SplitTopLevel(metadata);
+  return arguments.empty() ? 4 : static_cast<std::size_t>(ElementBytes(arguments[0]).value_or(4));
+}
+
+// Layouts to try for PyTorch's metadata type, the CUDA 13 one first.
+std::optional<double> TorchElements(const Launch& l, std::string_view metadata) {
+  const bool fused = metadata.find("FusedOptimizer") != std::string_view::npos;
+  const bool scalars = metadata.find("ScalarListMetadata") != std::string_view::npos;
+  std::size_t depth = 0;
+  std::size_t extra = fused ? 8 : 0;
+  if (scalars) {
+    const auto inner = TemplateArguments(metadata, "TensorListScalarListMetadata");
+    extra = ScalarBytes(inner);
+    const auto arguments = SplitTopLevel(inner);
+    if (arguments.size() == 2 && arguments[1].size() == 1) {
+      depth = static_cast<std::size_t>(arguments[1][0] - '0');
+    }
+  } else {
+    depth = Digit(metadata, "Metadata<");
+  }
+  const auto slot = l.parameters.Slot(0);
+  if (!slot || depth < 1 || depth > 5) return std::nullopt;
+  constexpr std::array<std::size_t, 5> kLarge = {770, 448, 336, 252, 210};
+  constexpr std::array<std::size_t, 5> kSmall = {110, 64, 48, 36, 30};
+  std::size_t large = kLarge[depth - 1];
+  std::size_t small = kSmall[depth - 1];
+  if (scalars && depth == 1) large = extra == 16 ? 504 : 672, small = extra == 16 ? 72 : 96;
+  if (scalars && depth == 2 && extra == 16) large = 420, small = 60;
+  const auto found = Elements(l, TorchLayout(slot->offset, depth, extra, large, true), kChunk);
+  if (found) return found;
+  return Elements(l, TorchLayout(slot->offset, depth, extra, small, false), kChunk);
+}
+
+// multi_tensor_apply_kernel(int chunk, volatile int* noop, TensorListMetadata<n>, functor, ...) of
+// apex: {void* addresses[n][max]; int sizes[max]; uint8 block_to_tensor[320]; int
+// block_to_chunk[320]}.
+std::optional<double> ApexElements(const Launch& l) {
+  const auto chunk = l.Size(0);
+  const auto slot = l.parameters.Slot(2);
+  const std::size_t depth = Digit(l.name.full, "TensorListMetadata<");
+  if (!chunk || !slot || depth == 0) return std::nullopt;
+  constexpr std::array<std::size_t, 5> kTensors = {110, 64, 48, 36, 30};
+  Layout layout;
+  layout.tensors = kTensors[depth - 1];
+  layout.blocks = 320;
+  layout.tensor_index_bytes = 1;
+  layout.numel_bytes = 4;
+  layout.numel = slot->offset + 8 * depth * layout.tensors;
+  layout.block_to_tensor = layout.numel + 4 * layout.tensors;
+  layout.block_to_chunk = (layout.block_to_tensor + layout.blocks + 3) / 4 * 4;
+  return Elements(l, layout, *chunk);
+}
+
+}  // namespace
+
+std::optional<Demand> MultiTensor(const Launch& l) {
+  const bool apex =
+      !l.name.parameters.empty() && l.name.parameters[0].find("Metadata") == std::string::npos;
+  const std::string_view functor = l.Template(1);
+  const std::string_view metadata = l.Template(0);
+  const std::size_t depth = std::max<std::size_t>(Digit(l.name.full, "Metadata<"), 1);
+  const auto exact = apex ? ApexElements(l) : TorchElements(l, metadata);
+  const Traffic traffic = FunctorTraffic(functor, depth);
+  Demand demand;
+  demand.family = traffic.family;
+  demand.evidence = exact ? Evidence::kParameters : Evidence::kGrid;
+  // Without a layout that fits: full chunks, the most that the blocks can touch.
+  const double elements = exact.value_or(l.launch.grid.x * kChunk);
+  demand.bytes = elements * traffic.bytes;
+  demand.flops = elements * (traffic.family == Family::kOptimizer ? 30 : 4);
+  demand.efficiency = 0.9;
+  return demand;
+}
+
+// lpnorm_cleanup(partial sums, addresses, sizes, int max_chunks): one block a tensor.
+std::optional<Demand> LpNormCleanup(const Launch& l) {
+  const auto chunks = l.Size(3);
+  Demand demand;
+  demand.family = Family::kReduction;
+  demand.evidence = chunks ? Evidence::kParameters : Evidence::kGrid;
+  demand.bytes = l.launch.grid.x * (chunks.value_or(1) * 4 + 8);
+  demand.serial_steps = 3;
+  return demand;
+}
+
+}  // namespace eidolon::timing::kernel

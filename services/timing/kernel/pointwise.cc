@@ -1,0 +1,355 @@
+// Kernels of PyTorch's TensorIterator: one thread handles a few elements of every operand. Layouts:
+// ATen/native/cuda/CUDALoops.cuh and MemoryAccess.cuh as shipped in the wheel.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/rules.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+constexpr double kDefaultBytes = 4;
+
+// Widths of a functor's operands, the output first.
+using Widths = std::vector<double>;
+
+double WidthOr(std::string_view type, double otherwise) {
+  return ElementBytes(type).value_or(otherwise);
+}
+
+// The argument types of the last lambda in `functor`: "{lambda(float, bool)#2}".
+std::vector<std::string> LambdaArguments(std::string_view functor) {
+  const std::size_t at = functor.rfind("{lambda(");
+  if (at == std::string_view::npos) return {};
+  const std::size_t open = at + 8;
+  int depth = 1;
+  std::size_t end = open;
+  for (; end < functor.size() && depth > 0; ++end) {
+    if (functor[end] == '(') ++depth;
+    if (functor[end] == ')') --depth;
+  }
+  return SplitTopLevel(functor.substr(open, end - open - (depth == 0 ? 1 : 0)));
+}
+
+// Copies to a narrower type are functors of float whose name says what they write.
+double OutputWidth(std::string_view functor, double otherwise) {
+  if (functor.find("bfloat16_copy_kernel") != std::string_view::npos) return 2;
+  if (functor.find("float16_copy_kernel") != std::string_view::npos) return 2;
+  if (functor.find("float8_copy_kernel") != std::string_view::npos) return 1;
+  return otherwise;
+}
+
+Widths FunctorWidths(std::string_view functor, std::size_t operands) {
+  const auto all = [&](double output, double input) {
+    Widths widths(std::max<std::size_t>(operands, 1), input);
+    widths[0] = output;
+    return widths;
+  };
+  for (const auto& [word, input] : {std::pair{"AUnaryFunctor", 1}, std::pair{"BUnaryFunctor", 0}}) {
+    const auto arguments = SplitTopLevel(TemplateArguments(functor, word));
+    if (arguments.size() < 3) continue;
+    return all(WidthOr(arguments[2], kDefaultBytes),
+               WidthOr(arguments[static_cast<std::size_t>(input)], kDefaultBytes));
+  }
+  const auto binary = SplitTopLevel(TemplateArguments(functor, "BinaryFunctor"));
+  if (binary.size() >= 3 && operands == 3) {
+    return {WidthOr(binary[2], kDefaultBytes), WidthOr(binary[0], kDefaultBytes),
+            WidthOr(binary[1], kDefaultBytes)};
+  }
+  if (functor.ends_with('}')) {
+    const auto arguments = LambdaArguments(functor);
+    if (!arguments.empty() && arguments.size() + 1 >= operands) {
+      Widths widths;
+      for (const std::string& type : arguments) widths.push_back(WidthOr(type, kDefaultBytes));
+      widths.insert(widths.begin(), OutputWidth(functor, widths[0]));
+      // Several outputs: their widths are not in the name; take the first argument's.
+      widths.resize(std::max<std::size_t>(operands, 1), widths[1]);
+      return widths;
+    }
+  }
+  const std::size_t open = functor.find('<');
+  if (open != std::string_view::npos && functor.ends_with('>')) {
+    const auto arguments = SplitTopLevel(functor.substr(open + 1, functor.size() - open - 2));
+    if (!arguments.empty()) {
+      const double width = WidthOr(arguments[0], kDefaultBytes);
+      return all(OutputWidth(functor, width), width);
+    }
+  }
+  return all(kDefaultBytes, kDefaultBytes);
+}
+
+Family PointwiseFamily(std::string_view functor, const Widths& widths) {
+  const auto has = [&](std::string_view word) { return functor.find(word) != std::string::npos; };
+  if (has("FillFunctor")) return Family::kFill;
+  if (!has("copy_kernel")) return Family::kElementwise;
+  return widths.size() == 2 && widths[0] != widths[1] ? Family::kCast : Family::kCopy;
+}
+
+// Operations per element: a guess that only matters for transcendental functions on slow cores.
+double FlopsPerElement(std::string_view functor) {
+  for (const char* word : {"gelu", "Gelu", "GELU", "tanh", "pow_", "exp", "sigmoid", "silu", "log",
+                           "sin", "cos", "erf"}) {
+    if (functor.find(word) != std::string_view::npos) return 40;
+  }
+  return 5;
+}
+
+Demand Pointwise(std::string_view functor, double elements, double bytes, const Widths& widths) {
+  Demand demand;
+  demand.family = PointwiseFamily(functor, widths);
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = bytes;
+  demand.flops = elements * FlopsPerElement(functor);
+  return demand;
+}
+
+// The K of "std::array<char*, Kul>".
+std::size_t ArrayLength(std::string_view array) {
+  const std::size_t comma = array.rfind(',');
+  if (comma == std::string_view::npos) return 0;
+  std::size_t length = 0;
+  for (const char c : array.substr(comma + 1)) {
+    if (c >= '0' && c <= '9' && length < 64)
+      length = length * 10 + static_cast<std::size_t>(c - '0');
+  }
+  return length;
+}
+
+// Element sizes that LoadWithCast and StoreWithCast carry: one-byte type codes, padded to 4, then
+// one 32-bit size each.
+void ReadCastSizes(const Launch& l, std::size_t slot, std::size_t count, double* widths) {
+  const auto where = l.parameters.Slot(slot);
+  const std::size_t codes = (count + 3) / 4 * 4;
+  if (!where || count == 0 || where->bytes != codes + 4 * count) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto size = l.parameters.At<std::uint32_t>(where->offset + codes + 4 * i);
+    if (size && *size >= 1 && *size <= 16) widths[i] = *size;
+  }
+}
+
+double Sum(const Widths& widths) {
+  double sum = 0;
+  for (const double width : widths) sum += width;
+  return sum;
+}
+
+constexpr std::size_t kDimsMax = 25;  // MAX_DIMS of OffsetCalculator.cuh.
+
+// OffsetCalculator<NARGS, unsigned>: int dims; {divisor, magic, shift}[25]; unsigned
+// strides[25][NARGS], in bytes. Bytes that each operand really spans: broadcast dimensions count
+// once.
+std::optional<double> StridedBytes(const Launch& l, std::size_t at, const Widths& widths) {
+  const auto dims = l.parameters.At<std::int32_t>(at);
+  if (!dims || *dims < 1 || *dims > static_cast<std::int32_t>(kDimsMax)) return std::nullopt;
+  const std::size_t strides = at + 4 + 12 * kDimsMax;
+  double bytes = 0;
+  for (std::size_t arg = 0; arg < widths.size(); ++arg) {
+    double span = widths[arg];
+    bool contiguous = true;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(*dims); ++d) {
+      const auto size = l.parameters.At<std::uint32_t>(at + 4 + 12 * d);
+      const auto stride = l.parameters.At<std::uint32_t>(strides + 4 * (d * widths.size() + arg));
+      if (!size || !stride || *size == 0) return std::nullopt;
+      if (*stride != 0) span *= *size;
+      if (d == 0) contiguous = *stride == 0 || *stride <= widths[arg];
+    }
+    // A warp that walks across rows fetches 32-byte sectors; caches give about half of them back.
+    bytes += contiguous ? span : span * 2;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+double Launch::ElementBytesOf(std::size_t slot, double otherwise) const {
+  if (slot >= name.parameters.size()) return otherwise;
+  return ElementBytes(name.parameters[slot]).value_or(otherwise);
+}
+
+// vectorized_elementwise_kernel<vec, F, std::array<char*, K>>(int N, F f, array data)
+std::optional<Demand> Vectorized(const Launch& l) {
+  const auto elements = l.Size(0);
+  if (!elements || l.name.templates.size() < 3) return std::nullopt;
+  const std::string_view functor = l.Template(1);
+  const Widths widths = FunctorWidths(functor, ArrayLength(l.Template(2)));
+  return Pointwise(functor, *elements, *elements * Sum(widths), widths);
+}
+
+// unrolled_elementwise_kernel<F, array, per_thread, ic, oc, Loader, Storer>(N, f, data, ic, oc, l,
+// s)
+std::optional<Demand> Unrolled(const Launch& l) {
+  const auto elements = l.Size(0);
+  if (!elements || l.name.templates.size() < 2) return std::nullopt;
+  const std::string_view functor = l.Template(0);
+  Widths widths = FunctorWidths(functor, ArrayLength(l.Template(1)));
+  ReadCastSizes(l, 6, 1, widths.data());
+  if (widths.size() > 1) ReadCastSizes(l, 5, widths.size() - 1, widths.data() + 1);
+  return Pointwise(functor, *elements, *elements * Sum(widths), widths);
+}
+
+// elementwise_kernel<threads, per_thread, F>(int N, F f); F is a lambda that holds an offset
+// calculator, the data pointers and the functor.
+std::optional<Demand> Strided(const Launch& l) {
+  const auto elements = l.Size(0);
+  const auto closure = l.parameters.Slot(1);
+  if (!elements || !closure || l.name.templates.empty()) return std::nullopt;
+  const std::string_view outer = l.name.templates.back();
+  std::string_view functor = TemplateArguments(outer, "gpu_kernel_impl_nocast");
+  if (functor.empty()) functor = TemplateArguments(outer, "gpu_kernel_impl");
+  if (functor.empty()) functor = outer;
+  const int pointers = l.parameters.PointerCount(closure->offset, closure->offset + closure->bytes);
+  const Widths widths =
+      FunctorWidths(functor, static_cast<std::size_t>(std::clamp(pointers, 1, 16)));
+  const auto bytes = StridedBytes(l, closure->offset, widths);
+  Demand demand = Pointwise(functor, *elements, bytes.value_or(*elements * Sum(widths)), widths);
+  demand.efficiency = 0.85;
+  return demand;
+}
+
+// index_elementwise_kernel and _scatter_gather_elementwise_kernel<threads, vt, F>(N, F): reads an
+// index and moves one element.
+std::optional<Demand> IndexElementwise(const Launch& l) {
+  const auto elements = l.Size(0);
+  if (!elements || l.name.templates.empty()) return std::nullopt;
+  const std::string_view functor = l.name.templates.back();
+  double width = 4;
+  for (const char* word :
+       {"_cuda_scatter_gather_internal_kernel", "cuda_take_put_kernel", "index_kernel_impl",
+        "index_put_kernel_impl", "flip_kernel_impl", "_cuda_scatter_fill_internal_kernel"}) {
+    for (const std::string& type : SplitTopLevel(TemplateArguments(functor, word))) {
+      if (type != "true" && type != "false") {
+        width = WidthOr(type, width);
+        break;
+      }
+    }
+  }
+  Demand demand;
+  demand.family = Family::kIndex;
+  demand.evidence = Evidence::kParameters;
+  demand.random_bytes = *elements * width;
+  demand.row_bytes = width;
+  demand.bytes = *elements * (2 * width + 8);
+  return demand;
+}
+
+// unrolled_elementwise_kernel_for_multi_outputs<outputs, F, array, ...>(int N, F, data, ...)
+std::optional<Demand> MultiOutput(const Launch& l) {
+  const auto elements = l.Size(0);
+  if (!elements || l.name.templates.size() < 3) return std::nullopt;
+  const Widths widths = FunctorWidths(l.Template(1), ArrayLength(l.Template(2)));
+  return Pointwise(l.Template(1), *elements, *elements * Sum(widths), widths);
+}
+
+// elementwise_kernel_with_index<index, F>(N, F, out*): arange, linspace. Writes only.
+std::optional<Demand> WithIndex(const Launch& l) {
+  const auto elements = l.Size(0);
+  if (!elements) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kFill;
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = *elements * 8;
+  return demand;
+}
+
+// distribution_elementwise_grid_stride_kernel<acc, unroll, ...>(long numel, philox, ...): Philox
+// makes 4 numbers of 32 bits in about 100 integer operations.
+std::optional<Demand> Distribution(const Launch& l) {
+  const auto elements = l.Size(0);
+  if (!elements) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kRandom;
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = *elements * WidthOr(l.Template(0), kDefaultBytes);
+  demand.flops = *elements * 60;
+  return demand;
+}
+
+// fused_dropout_kernel[_vec]<T, acc, index, dims, vec, mask>(in, out, mask, numel, p, philox)
+std::optional<Demand> Dropout(const Launch& l) {
+  const auto elements = l.Size(3);
+  if (!elements) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kRandom;
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = *elements * (2 * WidthOr(l.Template(0), kDefaultBytes) + 1);
+  demand.flops = *elements * 60;
+  return demand;
+}
+
+// CatArrayBatchedCopy*<T, unsigned, dims, batch, strides, ...>(out, CatArrInputTensorMetadata,
+// ...): {const T* input[n]; unsigned offset[n], dimSize[n], nElements[n]; bool isContiguous[n];
+// ...}, one row of blocks (grid.y) an input.
+std::optional<Demand> Cat(const Launch& l) {
+  const auto metadata = l.parameters.Slot(1);
+  const auto width = ElementBytes(l.Template(0));
+  if (!metadata || !width || l.name.templates.size() < 5) return std::nullopt;
+  std::size_t batch = 0;
+  for (const char c : l.Template(3)) {
+    if (c >= '0' && c <= '9' && batch < 4096)
+      batch = batch * 10 + static_cast<std::size_t>(c - '0');
+  }
+  if (batch == 0 || l.launch.grid.y > batch) return std::nullopt;
+  const bool wide = l.Template(1).find("long") != std::string_view::npos;
+  const std::size_t index_bytes = wide ? 8 : 4;
+  double elements = 0;
+  for (std::size_t i = 0; i < l.launch.grid.y; ++i) {
+    const std::size_t at = metadata->offset + 8 * batch + index_bytes * (2 * batch + i);
+    const auto count = wide ? l.parameters.At<std::uint64_t>(at)
+                            : l.parameters.At<std::uint32_t>(at).transform(
+                                  [](std::uint32_t v) { return std::uint64_t{v}; });
+    if (!count) return std::nullopt;
+    elements += static_cast<double>(*count);
+  }
+  Demand demand;
+  demand.family = Family::kCopy;
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = 2 * elements * *width;
+  demand.efficiency = 0.8;
+  return demand;
+}
+
+// split_with_sizes_copy_out_contiguous_no_cast_kernel(dst**, src**, 3 tables, src_stride,
+// num_chunks): FSDP2's copy out of the all-gather buffer.
+std::optional<Demand> SplitCopy(const Launch& l) {
+  const auto stride = l.Size(5);
+  const auto chunks = l.Size(6);
+  if (!stride || !chunks) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kCopy;
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = 2 * *stride * *chunks;
+  demand.efficiency = 0.9;
+  return demand;
+}
+
+// chunk_cat_cuda_kernel<dst_t, src_t>(src**, dst*, 6 tables, slice_size, chunk_size, ratio): grid.z
+// slices; FSDP2's copy into the reduce-scatter buffer, with a cast.
+std::optional<Demand> ChunkCat(const Launch& l) {
+  const auto slice = l.Size(8);
+  const auto ratio = l.Size(10);
+  if (!slice || !ratio || *ratio > 16) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kCopy;
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = *slice * l.launch.grid.z * (1 + 1 / *ratio);
+  demand.efficiency = 0.9;
+  return demand;
+}
+
+// transpose_copy_tiled_kernel<T, ...>(in, out, four sizes): rows and columns are the first two.
+std::optional<Demand> TransposeCopy(const Launch& l) {
+  const auto rows = l.Size(2);
+  const auto columns = l.Size(3);
+  if (!rows || !columns) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kCopy;
+  demand.evidence = Evidence::kGrid;
+  demand.bytes = 2 * *rows * *columns * WidthOr(l.Template(0), kDefaultBytes) * l.launch.grid.z;
+  demand.efficiency = 0.7;
+  return demand;
+}
+
+}  // namespace eidolon::timing::kernel

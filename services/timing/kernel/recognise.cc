@@ -1,0 +1,212 @@
+#include "services/timing/kernel/recognise.h"
+
+#include <string_view>
+#include <utility>
+
+#include "services/timing/kernel/rules.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+struct NamedRule {
+  std::string_view base;  // The function's own name; with a trailing * a prefix of it.
+  Family family;          // When the rule does not find its layout.
+  Rule rule;
+};
+
+// Rules by function name, the first that matches.
+constexpr NamedRule kRules[] = {
+    {"vectorized_elementwise_kernel", Family::kElementwise, Vectorized},
+    {"unrolled_elementwise_kernel", Family::kElementwise, Unrolled},
+    {"elementwise_kernel", Family::kElementwise, Strided},
+    {"unrolled_elementwise_kernel_for_multi_outputs", Family::kElementwise, MultiOutput},
+    {"elementwise_kernel_with_index", Family::kFill, WithIndex},
+    {"index_elementwise_kernel", Family::kIndex, IndexElementwise},
+    {"_scatter_gather_elementwise_kernel", Family::kIndex, IndexElementwise},
+    {"distribution_elementwise_grid_stride_kernel", Family::kRandom, Distribution},
+    {"fused_dropout_kernel*", Family::kRandom, Dropout},
+    {"CatArrayBatchedCopy*", Family::kCopy, Cat},
+    {"split_with_sizes_copy_out_contiguous*", Family::kCopy, SplitCopy},
+    {"chunk_cat_cuda_kernel", Family::kCopy, ChunkCat},
+    {"transpose_copy_tiled_kernel", Family::kCopy, TransposeCopy},
+    {"reduce_kernel", Family::kReduction, Reduce},
+    {"softmax_warp_*", Family::kSoftmax, SoftmaxWarp},
+    {"cunn_SoftMax*", Family::kSoftmax, SoftmaxRow},
+    {"cunn_SpatialSoftMax*", Family::kSoftmax, SoftmaxSpatial},
+    {"vectorized_layer_norm_kernel", Family::kNormalization, NormRows},
+    {"layer_norm_grad_input_kernel*", Family::kNormalization, NormRows},
+    {"GammaBetaBackward*", Family::kNormalization, NormGammaBeta},
+    {"RowwiseMoments*", Family::kNormalization, NormMoments},
+    {"ComputeInternalGradients*", Family::kNormalization, NormMoments},
+    {"batch_norm_collect_statistics_channels_last_kernel", Family::kNormalization,
+     BatchNormChannelsLast},
+    {"batch_norm_transform_input_channels_last_kernel", Family::kNormalization,
+     BatchNormChannelsLast},
+    {"batch_norm_backward_reduce_channels_last_kernel", Family::kNormalization,
+     BatchNormChannelsLast},
+    {"batch_norm_backward_elemt_channels_last_kernel*", Family::kNormalization,
+     BatchNormChannelsLast},
+    {"batch_norm_*", Family::kNormalization, BatchNorm},
+    {"nll_loss*", Family::kLoss, NllLoss},
+    {"multi_tensor_apply_kernel", Family::kForeach, MultiTensor},
+    {"lpnorm_cleanup", Family::kReduction, LpNormCleanup},
+    {"lpmax_cleanup", Family::kReduction, LpNormCleanup},
+    {"vectorized_gather_kernel", Family::kEmbedding, Gather},
+    {"vectorized_scatter_kernel", Family::kEmbedding, Gather},
+    {"embedding_backward_feature_kernel", Family::kEmbedding, EmbeddingBackward},
+    {"indexing_backward_kernel*", Family::kIndex, IndexingBackward},
+    {"indexSelect*", Family::kIndex, IndexSelect},
+    {"indexFunc*", Family::kIndex, IndexSelect},
+    {"flash_fwd_splitkv_combine_kernel", Family::kAttentionForward, FlashPointwise},
+    {"flash_fwd_*", Family::kAttentionForward, FlashForward},
+    {"flash_bwd_dq_dk_dv*", Family::kAttentionBackward, FlashBackward},
+    {"flash_bwd_*", Family::kAttentionBackward, FlashPointwise},
+    {"fmha_cutlassF_*", Family::kAttentionForward, MemoryEfficientForward},
+    {"fmha_cutlassB_*", Family::kAttentionBackward, MemoryEfficientBackward},
+    {"triton_poi_*", Family::kTriton, TritonInductor},
+    {"triton_red_*", Family::kTriton, TritonInductor},
+    {"triton_per_*", Family::kTriton, TritonInductor},
+    {"triton_mix_*", Family::kTriton, TritonInductor},
+    {"triton_tem_*", Family::kTriton, TritonInductor},
+    {"triton_for_*", Family::kTriton, TritonInductor},
+};
+
+struct Word {
+  std::string_view text;  // Anywhere in the demangled name.
+  Family family;
+  Rule rule;
+};
+
+// Families of the remaining kernels by a word in the name, the first that occurs.
+constexpr Word kWords[] = {
+    {"cub::detail::radix_sort", Family::kSort, Sort},
+    {"cub::detail::scan", Family::kScan, Sort},
+    {"cub::", Family::kSort, Sort},
+    {"thrust::", Family::kSort, Sort},
+    {"radixSort", Family::kSort, Sort},
+    {"SortKVInPlace", Family::kSort, Sort},
+    {"topk::", Family::kSort, Sort},
+    {"randperm", Family::kSort, Sort},
+    {"sort_postprocess", Family::kSort, Sort},
+    {"gatherMedian", Family::kSort, Sort},
+    {"gatherKthValue", Family::kSort, Sort},
+    {"compute_mode", Family::kSort, Sort},
+    {"kernelHistogram", Family::kSort, Sort},
+    {"scan", Family::kScan, Sort},
+    {"cutlass", Family::kGemm, CutlassGemm},
+    {"gemm", Family::kGemm, CutlassGemm},
+    {"_Kernel_", Family::kDistributed, Typed},
+    {"gloo::", Family::kDistributed, Typed},
+    {"to_bfloat16_cuda", Family::kCast, Typed},
+    {"bfloat16_to_", Family::kCast, Typed},
+    {"nvjet", Family::kGemm, CutlassGemm},
+    {"all_reduce", Family::kDistributed, Typed},
+    {"all_gather", Family::kDistributed, Typed},
+    {"reduce_scatter", Family::kDistributed, Typed},
+    {"nccl", Family::kDistributed, Typed},
+    {"c10d", Family::kDistributed, Typed},
+    {"symm_mem", Family::kDistributed, Typed},
+    {"barrier_kernel", Family::kDistributed, Typed},
+    {"signal_kernel", Family::kDistributed, Typed},
+    {"conv", Family::kConvolution, Typed},
+    {"im2col", Family::kCopy, Typed},
+    {"col2im", Family::kCopy, Typed},
+    {"vol2", Family::kCopy, Typed},
+    {"pool", Family::kPooling, Typed},
+    {"avg", Family::kPooling, Typed},
+    {"adaptive", Family::kPooling, Typed},
+    {"upsample", Family::kResample, Typed},
+    {"grid_sampler", Family::kResample, Typed},
+    {"_pad", Family::kCopy, Typed},
+    {"norm", Family::kNormalization, Typed},
+    {"Norm", Family::kNormalization, Typed},
+    {"softmax", Family::kSoftmax, Typed},
+    {"SoftMax", Family::kSoftmax, Typed},
+    {"loss", Family::kLoss, Typed},
+    {"Loss", Family::kLoss, Typed},
+    {"mbedding", Family::kEmbedding, Typed},
+    {"compute_grad_weight", Family::kEmbedding, Typed},
+    {"sum_and_scatter", Family::kEmbedding, Typed},
+    {"krn_partial", Family::kEmbedding, Typed},
+    {"sparse", Family::kSparse, Typed},
+    {"Sparse", Family::kSparse, Typed},
+    {"coo", Family::kSparse, Typed},
+    {"jagged", Family::kIndex, Typed},
+    {"index", Family::kIndex, Typed},
+    {"Index", Family::kIndex, Typed},
+    {"scatter", Family::kIndex, Typed},
+    {"gather", Family::kIndex, Typed},
+    {"lstm", Family::kRecurrent, Typed},
+    {"gru", Family::kRecurrent, Typed},
+    {"philox", Family::kRandom, Typed},
+    {"distribution", Family::kRandom, Typed},
+    {"reduce", Family::kReduction, Typed},
+    {"Reduce", Family::kReduction, Typed},
+    {"amp_", Family::kElementwise, Typed},
+    {"lementwise", Family::kElementwise, Typed},
+    {"PointwiseApply", Family::kElementwise, Typed},
+    {"fill", Family::kFill, Typed},
+    {"copy", Family::kCopy, Typed},
+    {"at::", Family::kMisc, Typed},
+};
+
+bool Matches(std::string_view pattern, std::string_view base) {
+  if (!pattern.ends_with('*')) return pattern == base;
+  pattern.remove_suffix(1);
+  return base.starts_with(pattern);
+}
+
+const NamedRule* FindRule(const KernelName& name) {
+  for (const NamedRule& rule : kRules) {
+    if (Matches(rule.base, name.base)) return &rule;
+  }
+  return nullptr;
+}
+
+const Word* FindWord(const KernelName& name) {
+  // The function's own name says more than its template arguments.
+  for (const Word& word : kWords) {
+    if (name.base.find(word.text) != std::string::npos) return &word;
+  }
+  for (const Word& word : kWords) {
+    if (name.Has(word.text)) return &word;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Demand Recognise(const KernelLaunch& launch, const KernelName& name) {
+  const Launch l{launch, name, Parameters(launch)};
+  if (const NamedRule* found = FindRule(name)) {
+    if (const auto demand = found->rule(l)) return *demand;
+    Demand demand = Typed(l).value_or(Generic(l));
+    demand.family = found->family;
+    return demand;
+  }
+  Demand demand;
+  if (const Word* word = FindWord(name)) {
+    demand = word->rule(l).value_or(Generic(l));
+    demand.family = word->family;
+    return demand;
+  }
+  return Generic(l);
+}
+
+Family FamilyOf(const KernelName& name) {
+  if (const NamedRule* rule = FindRule(name)) return rule->family;
+  if (const Word* word = FindWord(name)) return word->family;
+  return Family::kUnknown;
+}
+
+std::shared_ptr<const KernelName> KernelNames::Get(const std::string& mangled) {
+  const std::lock_guard lock(names_mutex_);
+  const auto found = names_.find(mangled);
+  if (found != names_.end()) return found->second;
+  if (names_.size() >= kNamesMax) names_.clear();
+  auto name = std::make_shared<const KernelName>(ParseKernelName(mangled));
+  names_.emplace(mangled, name);
+  return name;
+}
+
+}  // namespace eidolon::timing::kernel

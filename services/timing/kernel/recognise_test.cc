@@ -1,0 +1,185 @@
+#include "services/timing/kernel/recognise.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "services/timing/kernel/launch_test.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+Demand DemandOf(const KernelLaunch& launch) {
+  return Recognise(launch, ParseKernelName(launch.name));
+}
+
+constexpr char kAddBf16[] =
+    "_ZN2at6native29vectorized_elementwise_kernelILi8ENS0_15CUDAFunctor_"
+    "addIN3c108BFloat16EEESt5array"
+    "IPcLm3EELb0EEEviT0_T1_";
+
+TEST(RecogniseTest, CountsOperandsOfVectorizedKernels) {
+  const Demand demand = DemandOf(LaunchBuilder(kAddBf16)
+                                     .Grid(1000)
+                                     .Block(128)
+                                     .Add<std::int32_t>(1 << 20)
+                                     .Add(1.0f)
+                                     .Pointers(3)
+                                     .Build());
+
+  EXPECT_EQ(demand.family, Family::kElementwise);
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 3.0 * 2 * (1 << 20));
+}
+
+// direct_copy_kernel_cuda of bf16 over strided operands.
+constexpr char kStridedCopy[] =
+    "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastIZZZNS0_23direct_"
+    "copy_k"
+    "ernel_cudaERNS_18TensorIteratorBaseEENKUlvE1_clEvENKUlvE10_clEvEUlN3c108BFloat16EE_EEvS4_RKT_"
+    "EUl"
+    "iE_EEviT1_";
+
+TEST(RecogniseTest, ReadsStridesOfStridedKernels) {
+  // 1024 x 512: the output is contiguous, the input broadcast along the outer dimension.
+  StructBytes closure(304 + 25 * 2 * 4 + 16);
+  closure.Set<std::int32_t>(0, 2).Set<std::uint32_t>(4, 1024).Set<std::uint32_t>(16, 512);
+  closure.Set<std::uint32_t>(304, 2).Set<std::uint32_t>(308, 2);
+  closure.Set<std::uint32_t>(312, 2048).Set<std::uint32_t>(316, 0);
+  closure.Set<std::uint64_t>(504, kPointerTag).Set<std::uint64_t>(512, kPointerTag);
+  const Demand demand = DemandOf(LaunchBuilder(kStridedCopy)
+                                     .Grid(1024)
+                                     .Block(128)
+                                     .Add<std::int32_t>(1024 * 512)
+                                     .AddBytes(closure.bytes(), 8)
+                                     .Build());
+
+  EXPECT_EQ(demand.family, Family::kCopy);
+  EXPECT_DOUBLE_EQ(demand.bytes, 1024.0 * 512 * 2 + 1024 * 2);
+}
+
+constexpr char kSumBf16[] =
+    "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_14func_wrapper_tIS4_"
+    "ZNS0"
+    "_11sum_functorIS4_fS4_EclERNS_14TensorIteratorEEUlffE_EEjS4_Li4ELi8EEEEEvT1_";
+
+TEST(RecogniseTest, FindsTheReduceConfigByTheBlock) {
+  StructBytes op(512);
+  const std::size_t at = 8;  // After the functor and the identity.
+  op.Set<std::int32_t>(at, 2).Set<std::int32_t>(at + 4, 4096).Set<std::int32_t>(at + 8, 128);
+  op.Set<std::int32_t>(at + 44, 32).Set<std::int32_t>(at + 48, 16).Set<std::int32_t>(at + 52, 512);
+  const Demand demand =
+      DemandOf(LaunchBuilder(kSumBf16).Grid(8).Block(32, 16).AddBytes(op.bytes(), 8).Build());
+
+  EXPECT_EQ(demand.family, Family::kReduction);
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 4096.0 * 128 * 2 + 128 * 2);
+}
+
+// FusedOptimizerTensorListMetadata<4> of CUDA 13 builds, with two tensors.
+TEST(RecogniseTest, SumsTheTensorsOfAFusedOptimizer) {
+  constexpr std::size_t kTensors = 252, kBlocks = 2240;
+  const std::size_t numel = 8 * 4 * kTensors;
+  const std::size_t to_tensor = numel + 16 * kTensors;
+  const std::size_t to_chunk = to_tensor + 2 * kBlocks;
+  StructBytes list(to_chunk + 4 * kBlocks + 8);
+  list.Set<std::int64_t>(numel, 100'000).Set<std::int64_t>(numel + 8, 10);
+  list.Set<std::int32_t>(to_chunk + 4, 1);
+  list.Set<std::uint16_t>(to_tensor + 4, 1);
+  const Demand demand = DemandOf(
+      LaunchBuilder(
+          "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTenso"
+          "rListMetadataILi4EEENS1_20FusedAdamMathFunctorIfLi4ELNS0_9ADAM_MODEE1ELb0EEEJPKf"
+          "EEEvT_T0_DpT1_")
+          .Grid(3)
+          .Block(512)
+          .AddBytes(list.bytes(), 8)
+          .Build());
+
+  EXPECT_EQ(demand.family, Family::kOptimizer);
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 100'010.0 * 4 * 7);
+}
+
+constexpr char kFlash[] =
+    "_ZN13pytorch_flash16flash_fwd_kernelI23Flash_fwd_kernel_"
+    "traitsILi128ELi128ELi32ELi4ELb0ELb0EN7cu"
+    "tlass10bfloat16_tE19Flash_kernel_traitsILi128ELi128ELi32ELi4ES3_"
+    "EELb0ELb1ELb0ELb0ELb1ELb1ELb0ELb"
+    "0EEEvNS_16Flash_fwd_paramsE";
+
+TEST(RecogniseTest, ReadsFlashAttentionSizes) {
+  StructBytes params(400);
+  params.Set<std::int32_t>(176, 2).Set<std::int32_t>(180, 4000).Set<std::int32_t>(184, 4096);
+  params.Set<std::int32_t>(192, 128);
+  const Demand demand = DemandOf(
+      LaunchBuilder(kFlash).Grid(32, 2, 16).Block(128).AddBytes(params.bytes(), 8).Build());
+
+  EXPECT_EQ(demand.family, Family::kAttentionForward);
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_TRUE(demand.causal);
+  EXPECT_EQ(demand.batch_heads, 32);
+  EXPECT_EQ(demand.query_length, 4000);
+  EXPECT_EQ(demand.key_length, 4096);
+  EXPECT_EQ(demand.head_size, 128);
+}
+
+TEST(RecogniseTest, TakesSizesOfCompiledKernelsFromTheirNumels) {
+  const Demand pointwise = DemandOf(LaunchBuilder("triton_poi_fused_add_mul_3")
+                                        .Grid(1024)
+                                        .Block(128)
+                                        .Pointers(1)
+                                        .Pointers(1)
+                                        .Add<std::int32_t>(1 << 20)
+                                        .Add<std::uint64_t>(0)
+                                        .Build());
+  const Demand reduction = DemandOf(LaunchBuilder("triton_per_fused_mean_pow_1")
+                                        .Grid(4096)
+                                        .Block(64)
+                                        .Pointers(3)
+                                        .Add<std::int32_t>(4096)
+                                        .Add<std::int32_t>(1024)
+                                        .Build());
+
+  EXPECT_EQ(pointwise.family, Family::kTriton);
+  EXPECT_DOUBLE_EQ(pointwise.bytes, 2 * 2.5 * (1 << 20));
+  EXPECT_DOUBLE_EQ(reduction.bytes, 2.5 * 4096 * 1024);
+}
+
+TEST(RecogniseTest, AnUnknownKernelIsAGuess) {
+  const Demand demand =
+      DemandOf(LaunchBuilder("my_kernel").Grid(100).Block(256).Pointers(2).Build());
+
+  EXPECT_EQ(demand.family, Family::kUnknown);
+  EXPECT_EQ(demand.evidence, Evidence::kGuess);
+  EXPECT_GT(demand.bytes, 0);
+}
+
+TEST(RecogniseTest, ShortParametersNeverCrash) {
+  std::ifstream names(EIDOLON_SOURCE_DIR "/services/timing/kernel/testdata/kernel_families.txt");
+  std::string family, name;
+  int count = 0;
+  while (names >> family >> name) {
+    const KernelName parsed = ParseKernelName(name);
+    EXPECT_EQ(Name(FamilyOf(parsed)), family) << parsed.full;
+    for (const std::size_t size : {0u, 4u, 64u, 4096u}) {
+      LaunchBuilder builder(name);
+      builder.Grid(7, 2, 3).Block(128);
+      if (size > 0) builder.AddBytes(std::string(size, '\x01'), 8).Add<std::int32_t>(1000);
+      const Demand demand = Recognise(builder.Build(), parsed);
+      EXPECT_GE(demand.bytes, 0) << name;
+    }
+    ++count;
+  }
+  EXPECT_GT(count, 300);
+}
+
+TEST(RecogniseTest, NamesAreParsedOnce) {
+  KernelNames names;
+
+  EXPECT_EQ(names.Get(kAddBf16), names.Get(kAddBf16));
+}
+
+}  // namespace
+}  // namespace eidolon::timing::kernel

@@ -1,0 +1,239 @@
+// Kernels that work row by row: reductions, softmax, normalisation, losses.
+#include <algorithm>
+
+#include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/rules.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+Demand Rows(Family family, double bytes, double elements, Evidence evidence) {
+  Demand demand;
+  demand.family = family;
+  demand.evidence = evidence;
+  demand.bytes = bytes;
+  demand.flops = elements * 10;
+  return demand;
+}
+
+// Share of the bandwidth that one-block-a-row kernels reach by row length: NeuSight's A100 softmax
+// and layer-norm rows (neusight_kernels_fp32_a100_h100.csv) reach 0.9 of the element-wise plateau
+// up to 8 KiB a row and fall to 0.63 (layer norm) and 0.6 (softmax) at 20 KiB and more, when a row
+// is read a second time.
+double RowEfficiency(double row_bytes) {
+  if (row_bytes <= 8192) return 0.9;
+  if (row_bytes >= 20480) return 0.65;
+  return 0.9 - 0.25 * (row_bytes - 8192) / (20480 - 8192);
+}
+
+// Sizes of a GenericPackedTensorAccessor {T* data; index sizes[N]; index strides[N]}.
+std::optional<double> AccessorElements(const Launch& l, std::size_t slot) {
+  const auto where = l.parameters.Slot(slot);
+  if (!where || slot >= l.name.parameters.size()) return std::nullopt;
+  const std::string& type = l.name.parameters[slot];
+  const std::size_t index_bytes = type.ends_with("long>") ? 8 : 4;
+  if (where->bytes < 8 + 2 * index_bytes) return std::nullopt;
+  const std::size_t dims = (where->bytes - 8) / index_bytes / 2;
+  double elements = 1;
+  for (std::size_t d = 0; d < dims && d < 8; ++d) {
+    const std::size_t at = where->offset + 8 + index_bytes * d;
+    const auto size = index_bytes == 8 ? l.parameters.At<std::int64_t>(at)
+                                       : l.parameters.At<std::int32_t>(at).transform(
+                                             [](std::int32_t v) { return std::int64_t{v}; });
+    if (!size || *size <= 0) return std::nullopt;
+    elements *= static_cast<double>(*size);
+  }
+  return elements;
+}
+
+}  // namespace
+
+// reduce_kernel<threads, vec, ReduceOp<T, ops, index, out, ...>>(ReduceOp): its ReduceConfig is
+// found by the block's shape, which it repeats: {element, inputs, outputs, step_in, step_out, ctas,
+// input_mult[3], output_mult[2], block_width, block_height, threads}.
+std::optional<Demand> Reduce(const Launch& l) {
+  const auto arguments = SplitTopLevel(TemplateArguments(l.name.full, "ReduceOp"));
+  if (arguments.size() < 4) return std::nullopt;
+  const double input = ElementBytes(arguments[0]).value_or(4);
+  const double output = ElementBytes(arguments[3]).value_or(4);
+  for (std::size_t at = 0; at <= 64 && at + 56 <= l.parameters.size(); at += 4) {
+    const auto word = [&](std::size_t i) {
+      return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
+    };
+    const bool found = word(11) == static_cast<std::int32_t>(l.launch.block.x) &&
+                       word(12) == static_cast<std::int32_t>(l.launch.block.y) &&
+                       word(13) == word(11) * word(12) && word(1) > 0 && word(2) > 0;
+    if (!found) continue;
+    const double elements = static_cast<double>(word(1)) * word(2);
+    Demand demand = Rows(Family::kReduction, elements * input + word(2) * output, elements,
+                         Evidence::kParameters);
+    // Blocks that share an output meet through memory and a semaphore.
+    demand.serial_steps = word(5) > 1 ? 4 : 1;
+    demand.efficiency = word(9) != 0 ? 0.85 : 0.8;
+    return demand;
+  }
+  return std::nullopt;
+}
+
+// softmax_warp_forward(dst, src, batch, stride, elements, ...), softmax_warp_backward(gi, g, out,
+// batch, stride, elements, ...): a warp a row, up to 1024 (2048) elements.
+std::optional<Demand> SoftmaxWarp(const Launch& l) {
+  const bool backward = l.name.base == "softmax_warp_backward";
+  const std::size_t first = backward ? 3 : 2;
+  const auto rows = l.Size(first);
+  const auto width = l.Size(first + 2);
+  if (!rows || !width) return std::nullopt;
+  double bytes = l.ElementBytesOf(0, 4) + l.ElementBytesOf(1, 4);
+  if (backward) bytes += l.ElementBytesOf(2, 4);
+  Demand demand =
+      Rows(Family::kSoftmax, *rows * *width * bytes, *rows * *width, Evidence::kParameters);
+  demand.efficiency = 0.85;
+  return demand;
+}
+
+// cunn_SoftMaxForward*(out, in, classes) and cunn_SoftMaxBackward*(gi, out, grad, classes): a block
+// a row.
+std::optional<Demand> SoftmaxRow(const Launch& l) {
+  const bool backward = l.name.Has("Backward");
+  const std::size_t last = backward ? 3 : 2;
+  const auto width = l.Size(last);
+  if (!width) return std::nullopt;
+  double bytes = 0;
+  for (std::size_t i = 0; i < last; ++i) bytes += l.ElementBytesOf(i, 4);
+  const double rows = l.launch.grid.x;
+  Demand demand =
+      Rows(Family::kSoftmax, rows * *width * bytes, rows * *width, Evidence::kParameters);
+  demand.efficiency = RowEfficiency(*width * l.ElementBytesOf(1, 4));
+  return demand;
+}
+
+// cunn_SpatialSoftMax{Forward,Backward}(out, in[, grad], outer, dim, inner)
+std::optional<Demand> SoftmaxSpatial(const Launch& l) {
+  const std::size_t pointers = l.name.Has("Backward") ? 3 : 2;
+  const auto outer = l.Size(pointers);
+  const auto dim = l.Size(pointers + 1);
+  const auto inner = l.Size(pointers + 2);
+  if (!outer || !dim || !inner) return std::nullopt;
+  const double elements = *outer * *dim * *inner;
+  Demand demand =
+      Rows(Family::kSoftmax, elements * l.ElementBytesOf(0, 4) * static_cast<double>(pointers + 1),
+           elements, Evidence::kParameters);
+  demand.efficiency = 0.6;
+  return demand;
+}
+
+// vectorized_layer_norm_kernel(int N, eps, X, ...), layer_norm_grad_input_kernel*(dY, X, mean,
+// rstd, gamma, dX, int N): grid.x rows of N.
+std::optional<Demand> NormRows(const Launch& l) {
+  const bool backward = l.name.Has("grad_input");
+  const auto width = l.Size(backward ? 6 : 0);
+  if (!width) return std::nullopt;
+  const double element = ElementBytes(l.Template(0)).value_or(4);
+  const double elements = *width * l.launch.grid.x;
+  Demand demand = Rows(Family::kNormalization, elements * element * (backward ? 3 : 2), elements,
+                       Evidence::kParameters);
+  demand.efficiency = RowEfficiency(*width * element);
+  return demand;
+}
+
+// GammaBetaBackward*(long M, long N, dY, X, ...): column sums of two M x N matrices.
+std::optional<Demand> NormGammaBeta(const Launch& l) {
+  const auto rows = l.Size(0);
+  const auto columns = l.Size(1);
+  if (!rows || !columns) return std::nullopt;
+  const double element = ElementBytes(l.Template(0)).value_or(4);
+  Demand demand = Rows(Family::kNormalization, 2 * *rows * *columns * element, *rows * *columns,
+                       Evidence::kParameters);
+  demand.efficiency = 0.6;
+  return demand;
+}
+
+// RowwiseMoments*(long N, [..], T eps, const T* X, ...), LayerNormForward...,
+// ComputeInternalGradients: grid.x rows of the largest size parameter.
+std::optional<Demand> NormMoments(const Launch& l) {
+  double width = 0;
+  for (std::size_t i = 0; i < l.parameters.slot_count(); ++i) {
+    width = std::max(width, l.Size(i).value_or(0));
+  }
+  if (width == 0) return std::nullopt;
+  double element = 4;
+  for (const std::string& type : l.name.templates) {
+    if (const auto bytes = ElementBytes(type)) {
+      element = *bytes;
+      break;
+    }
+  }
+  const double elements = width * l.launch.grid.x;
+  const double operands = l.name.Has("Gradients") || l.name.Has("Forward") ? 2 : 1;
+  return Rows(Family::kNormalization, elements * element * operands, elements, Evidence::kGrid);
+}
+
+// batch_norm_*_kernel(accessor input, ...): every full-size accessor is read or written once.
+std::optional<Demand> BatchNorm(const Launch& l) {
+  double bytes = 0;
+  double elements = 0;
+  for (std::size_t i = 0; i < l.name.parameters.size(); ++i) {
+    const auto count = AccessorElements(l, i);
+    if (!count) continue;
+    const auto arguments =
+        SplitTopLevel(TemplateArguments(l.name.parameters[i], "GenericPackedTensorAccessor"));
+    const double width = arguments.size() > 2 ? ElementBytes(arguments[2]).value_or(4) : 4;
+    bytes += *count * width;
+    elements = std::max(elements, *count);
+  }
+  if (elements == 0) return std::nullopt;
+  Demand demand = Rows(Family::kNormalization, bytes, elements, Evidence::kParameters);
+  demand.efficiency = 0.7;
+  return demand;
+}
+
+// batch_norm_*_channels_last_kernel(T* ..., int reduction_size, int stride, ...): elements are the
+// product of the first two sizes.
+std::optional<Demand> BatchNormChannelsLast(const Launch& l) {
+  double elements = 1;
+  int sizes = 0;
+  double bytes = 0;
+  for (std::size_t i = 0; i < l.name.parameters.size(); ++i) {
+    const bool pointer = l.name.parameters[i].ends_with('*');
+    if (pointer &&
+        ElementBytes(l.name.parameters[i]).value_or(4) <= ElementBytes(l.Template(0)).value_or(4)) {
+      bytes += 1;
+    }
+    const auto size = pointer ? std::nullopt : l.Size(i);
+    if (size && sizes < 2) {
+      elements *= *size;
+      ++sizes;
+    }
+  }
+  if (sizes < 2) return std::nullopt;
+  const double operands = l.name.Has("collect_statistics") ? 1
+                          : l.name.Has("transform_input")  ? 2
+                          : l.name.Has("backward_reduce")  ? 2
+                                                           : 3;
+  Demand demand =
+      Rows(Family::kNormalization, elements * operands * ElementBytes(l.Template(0)).value_or(4),
+           elements, Evidence::kParameters);
+  demand.efficiency = 0.75;
+  return demand;
+}
+
+// nll_loss_*: one gathered element a row; the reducing forms run in one block, step by step.
+std::optional<Demand> NllLoss(const Launch& l) {
+  double rows = 0;
+  bool reduce = l.name.Has("reduce_cuda_kernel") && !l.name.Has("no_reduce");
+  for (std::size_t i = 0; i < l.parameters.slot_count(); ++i) {
+    const auto slot = l.parameters.Slot(i);
+    if (slot->bytes < 4) continue;
+    if (const auto size = l.Size(i)) {
+      rows = *size;
+      break;
+    }
+  }
+  if (rows == 0) return std::nullopt;
+  Demand demand = Rows(Family::kLoss, rows * 64, rows, Evidence::kParameters);
+  demand.serial_steps = 2;
+  if (reduce) demand.serial_steps += rows / static_cast<double>(l.launch.block.Count());
+  return demand;
+}
+
+}  // namespace eidolon::timing::kernel

@@ -1,0 +1,87 @@
+// The rules that count a kernel's work, one function per group of kernels. Internal to this folder:
+// others call Recognise().
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "services/timing/kernel/demand.h"
+#include "services/timing/kernel/kernel_name.h"
+#include "services/timing/kernel/parameters.h"
+#include "services/timing/kernel/work_item.h"
+
+namespace eidolon::timing::kernel {
+
+// What a rule sees. All three outlive the call.
+struct Launch {
+  const KernelLaunch& launch;
+  const KernelName& name;
+  Parameters parameters;
+
+  double threads() const {
+    return static_cast<double>(launch.grid.Count()) * static_cast<double>(launch.block.Count());
+  }
+  // Template argument, "" when there are fewer.
+  std::string_view Template(std::size_t index) const {
+    return index < name.templates.size() ? std::string_view(name.templates[index]) : "";
+  }
+  // A positive integer parameter, or nothing.
+  std::optional<double> Size(std::size_t slot) const {
+    const auto value = parameters.Integer(slot);
+    if (!value || *value <= 0) return std::nullopt;
+    return static_cast<double>(*value);
+  }
+  // A parameter's element width by its type in the signature, or `otherwise`.
+  double ElementBytesOf(std::size_t slot, double otherwise) const;
+};
+
+// Each answers nothing when the launch does not fit the layout that it knows.
+using Rule = std::optional<Demand> (*)(const Launch&);
+
+std::optional<Demand> Vectorized(const Launch& l);
+std::optional<Demand> Unrolled(const Launch& l);
+std::optional<Demand> Strided(const Launch& l);
+std::optional<Demand> IndexElementwise(const Launch& l);
+std::optional<Demand> MultiOutput(const Launch& l);
+std::optional<Demand> WithIndex(const Launch& l);
+std::optional<Demand> Distribution(const Launch& l);
+std::optional<Demand> Dropout(const Launch& l);
+std::optional<Demand> Cat(const Launch& l);
+std::optional<Demand> SplitCopy(const Launch& l);
+std::optional<Demand> ChunkCat(const Launch& l);
+std::optional<Demand> TransposeCopy(const Launch& l);
+
+std::optional<Demand> Reduce(const Launch& l);
+std::optional<Demand> SoftmaxWarp(const Launch& l);
+std::optional<Demand> SoftmaxRow(const Launch& l);
+std::optional<Demand> SoftmaxSpatial(const Launch& l);
+std::optional<Demand> NormRows(const Launch& l);
+std::optional<Demand> NormGammaBeta(const Launch& l);
+std::optional<Demand> NormMoments(const Launch& l);
+std::optional<Demand> BatchNorm(const Launch& l);
+std::optional<Demand> BatchNormChannelsLast(const Launch& l);
+std::optional<Demand> NllLoss(const Launch& l);
+
+std::optional<Demand> MultiTensor(const Launch& l);
+std::optional<Demand> LpNormCleanup(const Launch& l);
+
+std::optional<Demand> Gather(const Launch& l);
+std::optional<Demand> EmbeddingBackward(const Launch& l);
+std::optional<Demand> IndexingBackward(const Launch& l);
+std::optional<Demand> IndexSelect(const Launch& l);
+std::optional<Demand> Sort(const Launch& l);
+std::optional<Demand> Typed(const Launch& l);
+
+std::optional<Demand> FlashForward(const Launch& l);
+std::optional<Demand> FlashBackward(const Launch& l);
+std::optional<Demand> FlashPointwise(const Launch& l);
+std::optional<Demand> MemoryEfficientForward(const Launch& l);
+std::optional<Demand> MemoryEfficientBackward(const Launch& l);
+std::optional<Demand> CutlassGemm(const Launch& l);
+
+std::optional<Demand> TritonInductor(const Launch& l);
+
+// Any kernel at all: bytes from pointers, sizes and threads.
+Demand Generic(const Launch& l);
+
+}  // namespace eidolon::timing::kernel

@@ -1,0 +1,113 @@
+// What one operation executes, without addresses: the input of every estimate. Plain data, the
+// domain's own form of proto/eidolon/timing/v1; numbers of vendor enums are kept as they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace eidolon::timing::kernel {
+
+struct Dim3 {
+  std::uint32_t x = 1;
+  std::uint32_t y = 1;
+  std::uint32_t z = 1;
+  std::uint64_t Count() const { return std::uint64_t{x} * y * z; }
+  bool operator==(const Dim3&) const = default;
+};
+
+struct ParameterSlot {
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
+struct KernelLaunch {
+  std::string name;         // Mangled.
+  std::string module_hash;  // 16 bytes, or empty.
+  Dim3 grid;
+  Dim3 block;
+  Dim3 cluster{0, 0, 0};
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::uint32_t static_shared_bytes = 0;
+  std::uint32_t registers = 0;
+  std::uint32_t blocks_per_multiprocessor = 0;
+  bool cooperative = false;
+  std::vector<ParameterSlot> slots;
+  std::string parameters;  // The block, device pointers blanked.
+};
+
+struct Gemm {
+  std::uint64_t m = 0;
+  std::uint64_t n = 0;
+  std::uint64_t k = 0;
+  std::uint64_t batch = 1;
+  std::uint32_t type_a = 0;  // cudaDataType_t.
+  std::uint32_t type_b = 0;
+  std::uint32_t type_c = 0;
+  std::uint32_t type_d = 0;
+  std::uint32_t compute_type = 0;  // cublasComputeType_t.
+  bool transpose_a = false;
+  bool transpose_b = false;
+  std::uint64_t lda = 0;
+  std::uint64_t ldb = 0;
+  std::uint64_t ldc = 0;
+  std::uint64_t ldd = 0;
+  std::uint32_t epilogue = 0;
+  bool beta_zero = true;
+  std::uint32_t scale_mode = 0;
+  bool pointer_array = false;
+};
+
+struct DnnTensor {
+  std::int64_t uid = 0;
+  std::vector<std::int64_t> dims;
+  std::vector<std::int64_t> strides;
+  std::uint32_t type = 0;  // cudaDataType_t.
+  bool is_virtual = false;
+};
+
+struct DnnOperation {
+  std::uint32_t kind = 0;  // cuDNN backend descriptor type.
+  std::uint32_t mode = 0;
+  std::uint32_t phase = 0;
+  std::vector<std::int64_t> inputs;
+  std::vector<std::int64_t> outputs;
+  std::vector<std::int64_t> pads;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> dilations;
+};
+
+struct DnnGraph {
+  std::vector<DnnTensor> tensors;
+  std::vector<DnnOperation> operations;
+};
+
+enum class CopyKind {
+  kUnspecified,
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,
+  kPeer,
+  kHostToHost,
+  kMemset
+};
+
+struct Copy {
+  CopyKind kind = CopyKind::kUnspecified;
+  std::uint64_t bytes = 0;
+  std::uint64_t row_bytes = 0;
+  bool pinned = false;
+};
+
+struct LibraryCall {
+  std::string name;
+  std::uint64_t flops = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t type = 0;
+  std::vector<std::int64_t> numbers;
+};
+
+using WorkItem = std::variant<KernelLaunch, Gemm, DnnGraph, Copy, LibraryCall>;
+
+}  // namespace eidolon::timing::kernel

@@ -1,0 +1,95 @@
+#include "services/timing/kernel/work_key.h"
+
+#include <type_traits>
+
+namespace eidolon::timing::kernel {
+namespace {
+
+// Appends numbers and strings in a form that does not depend on the machine.
+class Writer {
+ public:
+  template <typename T>
+  Writer& Add(T value) {
+    static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
+    auto bits = static_cast<std::uint64_t>(value);
+    for (int i = 0; i < 8; ++i, bits >>= 8) out_.push_back(static_cast<char>(bits & 0xff));
+    return *this;
+  }
+  Writer& Add(const std::string& text) {
+    Add(text.size());
+    out_ += text;
+    return *this;
+  }
+  Writer& Add(const Dim3& d) { return Add(d.x).Add(d.y).Add(d.z); }
+  Writer& Add(const std::vector<std::int64_t>& numbers) {
+    Add(numbers.size());
+    for (const std::int64_t number : numbers) Add(number);
+    return *this;
+  }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+void Write(const KernelLaunch& k, bool sized, Writer& w) {
+  w.Add(k.name).Add(k.module_hash).Add(k.block).Add(k.cluster);
+  if (!sized) return;
+  w.Add(k.grid).Add(k.dynamic_shared_bytes).Add(k.cooperative).Add(k.parameters);
+}
+
+void Write(const Gemm& g, bool sized, Writer& w) {
+  w.Add(g.n).Add(g.k).Add(g.batch).Add(g.type_a).Add(g.type_b).Add(g.type_c).Add(g.type_d);
+  w.Add(g.compute_type).Add(g.transpose_a).Add(g.transpose_b).Add(g.epilogue).Add(g.beta_zero);
+  w.Add(g.scale_mode).Add(g.pointer_array);
+  // Only the alignment of a leading dimension matters, and up to 16 elements.
+  const auto alignment = [](std::uint64_t ld) { return ld == 0 ? 0u : ld & -ld & 15u; };
+  w.Add(alignment(g.lda)).Add(alignment(g.ldb)).Add(alignment(g.ldc)).Add(alignment(g.ldd));
+  if (sized) w.Add(g.m);
+}
+
+void Write(const DnnGraph& g, bool sized, Writer& w) {
+  w.Add(g.tensors.size());
+  for (const DnnTensor& t : g.tensors) {
+    w.Add(t.uid).Add(t.type).Add(t.is_virtual).Add(t.dims.size());
+    if (sized) w.Add(t.dims).Add(t.strides);
+  }
+  w.Add(g.operations.size());
+  for (const DnnOperation& o : g.operations) {
+    w.Add(o.kind).Add(o.mode).Add(o.phase).Add(o.inputs).Add(o.outputs);
+    w.Add(o.pads).Add(o.strides).Add(o.dilations);
+  }
+}
+
+void Write(const Copy& c, bool sized, Writer& w) {
+  w.Add(c.kind).Add(c.pinned).Add(c.row_bytes == c.bytes);
+  if (sized) w.Add(c.bytes).Add(c.row_bytes);
+}
+
+void Write(const LibraryCall& c, bool sized, Writer& w) {
+  w.Add(c.name).Add(c.type);
+  if (sized) w.Add(c.flops).Add(c.memory_bytes).Add(c.numbers);
+}
+
+std::string Bytes(const WorkItem& item, bool sized) {
+  Writer writer;
+  writer.Add(kSchema).Add(sized).Add(item.index());
+  std::visit([&](const auto& work) { Write(work, sized, writer); }, item);
+  return writer.Take();
+}
+
+}  // namespace
+
+std::string CanonicalBytes(const WorkItem& item) { return Bytes(item, true); }
+
+base::Digest WorkKey(const WorkItem& item) {
+  const std::string bytes = Bytes(item, true);
+  return base::Hash128(bytes.data(), bytes.size());
+}
+
+base::Digest ClassKey(const WorkItem& item) {
+  const std::string bytes = Bytes(item, false);
+  return base::Hash128(bytes.data(), bytes.size());
+}
+
+}  // namespace eidolon::timing::kernel

@@ -1,0 +1,49 @@
+#include "services/timing/kernel/work_key.h"
+
+#include <gtest/gtest.h>
+
+namespace eidolon::timing::kernel {
+namespace {
+
+TEST(WorkKeyTest, EveryFieldOfALaunchCounts) {
+  KernelLaunch launch;
+  launch.name = "k";
+  launch.parameters = "abcd";
+  const auto key = WorkKey(launch);
+
+  KernelLaunch other = launch;
+  other.parameters = "abce";
+  EXPECT_NE(WorkKey(other), key);
+  other = launch;
+  other.grid.x = 2;
+  EXPECT_NE(WorkKey(other), key);
+  EXPECT_EQ(ClassKey(other), ClassKey(launch));
+  other = launch;
+  other.block.x = 2;
+  EXPECT_NE(ClassKey(other), ClassKey(launch));
+}
+
+TEST(WorkKeyTest, KindsDoNotCollide) {
+  EXPECT_NE(WorkKey(Gemm{}), WorkKey(Copy{}));
+  EXPECT_NE(WorkKey(DnnGraph{}), WorkKey(LibraryCall{}));
+}
+
+TEST(WorkKeyTest, OnlyTheAlignmentOfALeadingDimensionCounts) {
+  Gemm a{.m = 8, .n = 8, .k = 8, .lda = 64};
+  Gemm b = a;
+  b.lda = 128;
+  EXPECT_EQ(WorkKey(a), WorkKey(b));
+  b.lda = 65;
+  EXPECT_NE(WorkKey(a), WorkKey(b));
+}
+
+// Profiles are stored under these keys: a change needs a new kSchema.
+TEST(WorkKeyTest, StaysTheSameAcrossVersions) {
+  const Gemm gemm{.m = 1, .n = 2, .k = 3, .batch = 4, .type_a = 14};
+
+  EXPECT_EQ(CanonicalBytes(gemm).size(), 22u * 8);
+  EXPECT_EQ(kSchema, 1);
+}
+
+}  // namespace
+}  // namespace eidolon::timing::kernel

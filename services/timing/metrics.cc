@@ -1,0 +1,64 @@
+#include "services/timing/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <string>
+
+#include "services/timing/model/estimate.h"
+
+namespace eidolon::timing {
+
+TimingMetrics::TimingMetrics(prometheus::Registry& registry)
+    : hits_(&prometheus::BuildCounter()
+                 .Name("eidolon_timing_cache_hits_total")
+                 .Help("Work items answered from the answer cache.")
+                 .Register(registry)
+                 .Add({})),
+      misses_(&prometheus::BuildCounter()
+                   .Name("eidolon_timing_cache_misses_total")
+                   .Help("Work items that had to be estimated.")
+                   .Register(registry)
+                   .Add({})),
+      batch_seconds_(
+          &prometheus::BuildHistogram()
+               .Name("eidolon_timing_batch_seconds")
+               .Help("Time to answer one batch of work items.")
+               .Register(registry)
+               .Add({}, prometheus::Histogram::BucketBoundaries{1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1})),
+      cache_entries_(&prometheus::BuildGauge()
+                          .Name("eidolon_timing_cache_entries")
+                          .Help("Answers in the cache.")
+                          .Register(registry)
+                          .Add({})),
+      profile_rows_(&prometheus::BuildGauge()
+                         .Name("eidolon_timing_profile_rows")
+                         .Help("Measured durations in the profile cache.")
+                         .Register(registry)
+                         .Add({})) {
+  auto& items = prometheus::BuildCounter()
+                    .Name("eidolon_timing_items_total")
+                    .Help("Work items answered, by source of the estimate.")
+                    .Register(registry);
+  for (std::size_t i = 0; i < by_source_.size(); ++i) {
+    by_source_[i] =
+        &items.Add({{"source", std::string(model::Name(static_cast<model::Source>(i)))}});
+  }
+}
+
+void TimingMetrics::Count(const Batch& batch) {
+  hits_->Increment(static_cast<double>(batch.hits));
+  misses_->Increment(static_cast<double>(batch.misses));
+  for (std::size_t i = 0; i < by_source_.size(); ++i) {
+    by_source_[i]->Increment(static_cast<double>(batch.by_source[i]));
+  }
+  batch_seconds_->Observe(batch.seconds);
+}
+
+void TimingMetrics::SetCacheEntries(double entries) { cache_entries_->Set(entries); }
+
+void TimingMetrics::SetProfileRows(double rows) { profile_rows_->Set(rows); }
+
+}  // namespace eidolon::timing

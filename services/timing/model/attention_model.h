@@ -1,0 +1,16 @@
+// Time of attention from the published rates on H100, by head size, mask and length.
+#pragma once
+
+#include "services/timing/gpu_model/gpu_model.h"
+#include "services/timing/kernel/demand.h"
+#include "services/timing/model/estimate.h"
+
+namespace eidolon::timing::model {
+
+enum class AttentionLibrary { kFlash2, kCudnn, kMemoryEfficient };
+
+// Requires: demand's family is attention with lengths, head size and batch x heads above zero.
+Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
+                            AttentionLibrary library);
+
+}  // namespace eidolon::timing::model

@@ -1,0 +1,19 @@
+// Time of cuDNN graphs: attention, convolution, normalisation, matrix products and what is fused
+// around them, recognised by their operations.
+#pragma once
+
+#include "services/timing/gpu_model/gpu_model.h"
+#include "services/timing/kernel/demand.h"
+#include "services/timing/kernel/work_item.h"
+#include "services/timing/model/estimate.h"
+
+namespace eidolon::timing::model {
+
+struct DnnPrediction {
+  Prediction prediction;
+  kernel::Family family = kernel::Family::kUnknown;
+};
+
+DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const kernel::DnnGraph& graph);
+
+}  // namespace eidolon::timing::model

@@ -1,0 +1,180 @@
+#include "services/timing/model/estimator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/work_key.h"
+#include "services/timing/model/attention_model.h"
+#include "services/timing/model/copy_model.h"
+#include "services/timing/model/dnn_model.h"
+#include "services/timing/model/gemm_model.h"
+#include "services/timing/model/memory_model.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+using kernel::Demand;
+using kernel::Evidence;
+using kernel::Family;
+
+constexpr double kAssumedError = 1.0;
+constexpr double kSecondsMax =
+    3600;  // Longer than any operation; keeps the clock from overflowing.
+
+Estimate Make(const Prediction& prediction, std::string_view family) {
+  const double seconds =
+      std::isfinite(prediction.seconds) ? std::clamp(prediction.seconds, 0.0, kSecondsMax) : 0.0;
+  return {base::Duration::FromSeconds(seconds), prediction.source, prediction.relative_error,
+          family};
+}
+
+// Spread of the family's model, by judgement until measured profiles exist: how regular its memory
+// accesses are, and whether sizes were read or derived.
+double KernelError(const Demand& demand) {
+  double error = 0.25;
+  switch (demand.family) {
+    case Family::kElementwise:
+    case Family::kCopy:
+    case Family::kCast:
+    case Family::kFill:
+    case Family::kForeach:
+    case Family::kOptimizer:
+      error = 0.15;
+      break;
+    case Family::kReduction:
+    case Family::kSoftmax:
+    case Family::kNormalization:
+      error = 0.2;
+      break;
+    case Family::kTriton:
+      error = 0.35;
+      break;
+    case Family::kSort:
+    case Family::kScan:
+    case Family::kIndex:
+    case Family::kMisc:
+    case Family::kSparse:
+      error = 0.5;
+      break;
+    default:
+      break;
+  }
+  return demand.evidence == Evidence::kParameters ? error : error + 0.2;
+}
+
+bool IsAttention(const Demand& demand) {
+  const bool family =
+      demand.family == Family::kAttentionForward || demand.family == Family::kAttentionBackward;
+  return family && demand.query_length > 0 && demand.key_length > 0 && demand.head_size > 0 &&
+         demand.batch_heads > 0;
+}
+
+// Log-log interpolation between the neighbours on both sides; never past them, and only when they
+// are within a factor of two of the size.
+std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double size) {
+  const auto above = std::lower_bound(points.begin(), points.end(), size,
+                                      [](const Neighbour& p, double s) { return p.size < s; });
+  if (above == points.end() || above == points.begin() || size <= 0) return std::nullopt;
+  const Neighbour& high = *above;
+  const Neighbour& low = *(above - 1);
+  if (low.size <= 0 || high.size > 2 * size || size > 2 * low.size) return std::nullopt;
+  if (low.median.ps <= 0 || high.median.ps <= 0) return std::nullopt;
+  const double share = std::log(size / low.size) / std::log(high.size / low.size);
+  const double log_low = std::log(low.median.Seconds());
+  const double log_high = std::log(std::max(high.median, low.median).Seconds());
+  Estimate estimate;
+  estimate.duration = base::Duration::FromSeconds(std::exp(log_low + share * (log_high - log_low)));
+  estimate.source = Source::kInterpolated;
+  estimate.relative_error = 0.05;
+  return estimate;
+}
+
+}  // namespace
+
+Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
+  Estimate modelled = Modelled(gpu, item);
+  if (measurements_ == nullptr) return modelled;
+  if (const auto found = measurements_->Find(gpu.name, kernel::WorkKey(item))) {
+    return {found->median, Source::kMeasured, found->spread, modelled.family};
+  }
+  const auto points = measurements_->Class(gpu.name, kernel::ClassKey(item));
+  if (auto between = Interpolate(points, SizeOf(item))) {
+    between->family = modelled.family;
+    return *between;
+  }
+  return modelled;
+}
+
+double Estimator::SizeOf(const kernel::WorkItem& item) {
+  if (const auto* launch = std::get_if<kernel::KernelLaunch>(&item)) {
+    const Demand demand = kernel::Recognise(*launch, *names_.Get(launch->name));
+    return demand.bytes + demand.flops;
+  }
+  if (const auto* gemm = std::get_if<kernel::Gemm>(&item)) return static_cast<double>(gemm->m);
+  if (const auto* copy = std::get_if<kernel::Copy>(&item)) return static_cast<double>(copy->bytes);
+  if (const auto* call = std::get_if<kernel::LibraryCall>(&item)) {
+    return static_cast<double>(call->flops) + static_cast<double>(call->memory_bytes);
+  }
+  double elements = 0;
+  for (const kernel::DnnTensor& tensor : std::get<kernel::DnnGraph>(item).tensors) {
+    double count = 1;
+    for (const std::int64_t dim : tensor.dims) count *= static_cast<double>(dim);
+    elements += count;
+  }
+  return elements;
+}
+
+Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& launch) {
+  const auto name = names_.Get(launch.name);
+  const Demand demand = kernel::Recognise(launch, *name);
+  if (IsAttention(demand)) {
+    const bool efficient = name->base.starts_with("fmha_");
+    Prediction prediction = PredictAttention(
+        gpu, demand, efficient ? AttentionLibrary::kMemoryEfficient : AttentionLibrary::kFlash2);
+    if (demand.evidence != Evidence::kParameters) prediction.relative_error += 0.2;
+    return Make(prediction, kernel::Name(demand.family));
+  }
+  Parallelism parallelism;
+  parallelism.blocks = static_cast<double>(launch.grid.Count());
+  parallelism.threads = parallelism.blocks * static_cast<double>(launch.block.Count());
+  Prediction prediction;
+  prediction.seconds = DemandSeconds(gpu, demand, parallelism);
+  prediction.relative_error = KernelError(demand);
+  if (demand.evidence == Evidence::kGuess) {
+    prediction.source = Source::kAssumed;
+    prediction.relative_error = kAssumedError;
+  }
+  return Make(prediction, kernel::Name(demand.family));
+}
+
+Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
+  if (const auto* launch = std::get_if<kernel::KernelLaunch>(&item)) {
+    return KernelTime(gpu, *launch);
+  }
+  if (const auto* gemm = std::get_if<kernel::Gemm>(&item)) {
+    return Make(GemmModel::Get().Predict(gpu, *gemm), "gemm");
+  }
+  if (const auto* graph = std::get_if<kernel::DnnGraph>(&item)) {
+    const DnnPrediction found = PredictDnn(gpu, *graph);
+    return Make(found.prediction, kernel::Name(found.family));
+  }
+  if (const auto* copy = std::get_if<kernel::Copy>(&item)) {
+    return Make(PredictCopy(gpu, *copy),
+                copy->kind == kernel::CopyKind::kMemset ? "memset" : "memory_copy");
+  }
+  const auto& call = std::get<kernel::LibraryCall>(item);
+  Demand demand;
+  demand.bytes = static_cast<double>(call.memory_bytes);
+  demand.flops = static_cast<double>(call.flops);
+  demand.type = kernel::CudaTypeName(call.type);
+  demand.efficiency = 0.7;
+  Prediction prediction;
+  prediction.seconds = DemandSeconds(gpu, demand, {});
+  prediction.relative_error = 0.5;
+  // Without a count there is nothing but the floor to go by.
+  if (call.flops == 0 && call.memory_bytes == 0) prediction.source = Source::kAssumed;
+  return Make(prediction, "library");
+}
+
+}  // namespace eidolon::timing::model

@@ -1,0 +1,34 @@
+// From a work item to a duration: measured, else interpolated between measured neighbours, else
+// modelled by the family's formula, else assumed.
+#pragma once
+
+#include <string>
+
+#include "services/timing/gpu_model/gpu_model.h"
+#include "services/timing/kernel/recognise.h"
+#include "services/timing/kernel/work_item.h"
+#include "services/timing/model/estimate.h"
+#include "services/timing/model/measurements.h"
+
+namespace eidolon::timing::model {
+
+// Thread safe. Equal items give equal answers in every process, as long as the profiles are equal.
+class Estimator {
+ public:
+  // `measurements` may be null; else it outlives the estimator.
+  explicit Estimator(const Measurements* measurements) : measurements_(measurements) {}
+
+  Estimate Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item);
+
+  // One number that grows with the item's work: what profiles order a class by.
+  double SizeOf(const kernel::WorkItem& item);
+
+ private:
+  Estimate Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item);
+  Estimate KernelTime(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& launch);
+
+  const Measurements* measurements_;
+  kernel::KernelNames names_;
+};
+
+}  // namespace eidolon::timing::model

@@ -1,0 +1,163 @@
+#include "services/timing/model/estimator.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/kernel/launch_test.h"
+#include "services/timing/kernel/work_key.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+using kernel::LaunchBuilder;
+
+const gpu_model::GpuModel& H100() {
+  static const auto catalog = *gpu_model::GpuCatalog::Load("");
+  return **catalog.Find("H100-SXM5-80GB");
+}
+
+constexpr char kAddBf16[] =
+    "_ZN2at6native29vectorized_elementwise_kernelILi8ENS0_15CUDAFunctor_"
+    "addIN3c108BFloat16EEESt5array"
+    "IPcLm3EELb0EEEviT0_T1_";
+
+kernel::KernelLaunch Add(std::int32_t elements) {
+  return LaunchBuilder(kAddBf16)
+      .Grid(static_cast<std::uint32_t>(elements / 1024 + 1))
+      .Block(128)
+      .Add(elements)
+      .Add(1.0f)
+      .Pointers(3)
+      .Build();
+}
+
+// Points held in memory.
+class FakeMeasurements : public Measurements {
+ public:
+  std::optional<Measurement> Find(const std::string&, base::Digest key) const override {
+    const auto found = exact.find(key);
+    return found == exact.end() ? std::nullopt : std::optional(Measurement{found->second, 0.01});
+  }
+  std::vector<Neighbour> Class(const std::string&, base::Digest) const override { return points; }
+
+  std::map<base::Digest, base::Duration> exact;
+  std::vector<Neighbour> points;
+};
+
+TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
+  FakeMeasurements measurements;
+  Estimator estimator(&measurements);
+  const kernel::Copy copy{kernel::CopyKind::kHostToDevice, 1000, 1000, true};
+  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kModelled);
+
+  measurements.points = {{800, base::Duration::Nanoseconds(80)},
+                         {1250, base::Duration::Nanoseconds(125)}};
+  const Estimate between = estimator.Of(H100(), copy);
+  EXPECT_EQ(between.source, Source::kInterpolated);
+  EXPECT_NEAR(static_cast<double>(between.duration.ps), 100e3, 1e3);
+
+  measurements.exact[kernel::WorkKey(copy)] = base::Duration::Nanoseconds(99);
+  const Estimate measured = estimator.Of(H100(), copy);
+  EXPECT_EQ(measured.source, Source::kMeasured);
+  EXPECT_EQ(measured.duration, base::Duration::Nanoseconds(99));
+}
+
+TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
+  FakeMeasurements measurements;
+  Estimator estimator(&measurements);
+  measurements.points = {{100, base::Duration::Nanoseconds(80)},
+                         {5000, base::Duration::Nanoseconds(125)}};
+
+  EXPECT_EQ(
+      estimator.Of(H100(), kernel::Copy{kernel::CopyKind::kHostToDevice, 1000, 0, true}).source,
+      Source::kModelled);
+}
+
+TEST(EstimatorTest, EqualItemsGiveEqualAnswers) {
+  Estimator a(nullptr);
+  Estimator b(nullptr);
+
+  EXPECT_EQ(a.Of(H100(), Add(12'345)).duration, b.Of(H100(), Add(12'345)).duration);
+}
+
+TEST(EstimatorTest, ElementwiseTimeGrowsWithSizeAndIsSane) {
+  Estimator estimator(nullptr);
+  base::Duration last;
+  for (std::int32_t elements = 1; elements < (1 << 30); elements += elements / 3 + 1) {
+    const Estimate estimate = estimator.Of(H100(), Add(elements));
+    EXPECT_GE(estimate.duration, last) << elements;
+    last = estimate.duration;
+  }
+  // 64 Mi elements x 6 bytes at about 3 TB/s.
+  EXPECT_NEAR(estimator.Of(H100(), Add(1 << 26)).duration.Seconds(), 134e-6, 15e-6);
+  EXPECT_EQ(estimator.Of(H100(), Add(1 << 26)).family, "elementwise");
+}
+
+kernel::DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims,
+                         bool is_virtual = false) {
+  return {uid, std::move(dims), {}, 14, is_virtual};
+}
+
+TEST(EstimatorTest, FusedAttentionGraphs) {
+  // 4 x 32 heads, 4096 queries and keys, head size 128: products with a softmax between.
+  kernel::DnnGraph graph;
+  graph.tensors = {Tensor(1, {4, 32, 4096, 128}), Tensor(2, {4, 32, 128, 4096}),
+                   Tensor(3, {4, 32, 4096, 4096}, true), Tensor(4, {4, 32, 4096, 128}),
+                   Tensor(5, {4, 32, 4096, 128})};
+  graph.operations = {{.kind = 19, .inputs = {1, 2}, .outputs = {3}},
+                      {.kind = 13, .mode = 13, .inputs = {3}, .outputs = {3}},
+                      {.kind = 19, .inputs = {3, 4}, .outputs = {5}}};
+  Estimator estimator(nullptr);
+
+  const Estimate forward = estimator.Of(H100(), graph);
+
+  EXPECT_EQ(forward.family, "attention_forward");
+  // 4 x 128 x 4096^2 x 128 operations at about 609 TFLOP/s.
+  EXPECT_NEAR(forward.duration.Seconds(), 1.81e-3, 0.1e-3);
+}
+
+TEST(EstimatorTest, ConvolutionGraphs) {
+  // ResNet-50's 3x3 convolution of 128 channels over 28 x 28 pixels, batch 256.
+  kernel::DnnGraph graph;
+  graph.tensors = {Tensor(1, {256, 128, 28, 28}), Tensor(2, {128, 128, 3, 3}),
+                   Tensor(3, {256, 128, 28, 28})};
+  Estimator estimator(nullptr);
+  const double flops = 2.0 * 256 * 28 * 28 * 128 * 128 * 9;
+  for (const std::uint32_t kind : {10u, 11u, 12u}) {
+    kernel::DnnGraph one = graph;
+    if (kind == 10) one.operations = {{.kind = kind, .inputs = {1, 2}, .outputs = {3}}};
+    if (kind == 11) one.operations = {{.kind = kind, .inputs = {1, 3}, .outputs = {2}}};
+    if (kind == 12) one.operations = {{.kind = kind, .inputs = {2, 3}, .outputs = {1}}};
+    const Estimate estimate = estimator.Of(H100(), one);
+    const double rate = flops / estimate.duration.Seconds();
+    EXPECT_EQ(estimate.family, "convolution") << kind;
+    EXPECT_GT(rate, 150e12) << kind;
+    EXPECT_LT(rate, 700e12) << kind;
+  }
+}
+
+TEST(EstimatorTest, CopiesMoveAtTheLinksRate) {
+  Estimator estimator(nullptr);
+  const kernel::Copy up{kernel::CopyKind::kHostToDevice, 1u << 30, 1u << 30, true};
+  const kernel::Copy pageable{kernel::CopyKind::kHostToDevice, 1u << 30, 1u << 30, false};
+  const kernel::Copy inside{kernel::CopyKind::kDeviceToDevice, 1u << 30, 1u << 30, false};
+
+  EXPECT_NEAR(estimator.Of(H100(), up).duration.Seconds(), 20e-3, 2e-3);
+  EXPECT_GT(estimator.Of(H100(), pageable).duration, estimator.Of(H100(), up).duration);
+  EXPECT_NEAR(estimator.Of(H100(), inside).duration.Seconds(), 0.75e-3, 0.1e-3);
+}
+
+TEST(EstimatorTest, NothingIsFree) {
+  Estimator estimator(nullptr);
+
+  EXPECT_GT(estimator.Of(H100(), kernel::KernelLaunch{}).duration.ps, 1'000'000);
+  EXPECT_GT(estimator.Of(H100(), kernel::Gemm{}).duration.ps, 1'000'000);
+  EXPECT_GT(estimator.Of(H100(), kernel::DnnGraph{}).duration.ps, 1'000'000);
+  EXPECT_GT(estimator.Of(H100(), kernel::Copy{}).duration.ps, 1'000'000);
+  EXPECT_GT(estimator.Of(H100(), kernel::LibraryCall{}).duration.ps, 1'000'000);
+}
+
+}  // namespace
+}  // namespace eidolon::timing::model

@@ -1,0 +1,216 @@
+#include "services/timing/model/gemm_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "services/base/check.h"
+#include "services/timing/kernel/element_type.h"
+#include "services/timing/model/memory_model.h"
+#include "services/timing/model/published_tables.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+constexpr std::array<double, 3> kBatches = {1, 2, 4};
+constexpr std::array<double, 5> kSizes = {256, 512, 1024, 2048, 4096};
+constexpr std::size_t kCells = kBatches.size() * kSizes.size() * kSizes.size() * kSizes.size();
+
+// Place on a logarithmic axis: the cell below and the share of the one above.
+struct Place {
+  std::size_t below = 0;
+  double share = 0;
+};
+
+template <std::size_t N>
+Place Locate(const std::array<double, N>& axis, double value) {
+  if (value <= axis.front()) return {0, 0};
+  if (value >= axis.back()) return {N - 2, 1};
+  std::size_t i = 0;
+  while (value > axis[i + 1]) ++i;
+  return {i, std::log2(value / axis[i]) / std::log2(axis[i + 1] / axis[i])};
+}
+
+template <std::size_t N>
+std::size_t IndexOf(const std::array<double, N>& axis, double value) {
+  const auto found = std::find(axis.begin(), axis.end(), value);
+  CHECK(found != axis.end());
+  return static_cast<std::size_t>(found - axis.begin());
+}
+
+std::size_t Cell(std::size_t b, std::size_t m, std::size_t n, std::size_t k) {
+  return ((b * kSizes.size() + m) * kSizes.size() + n) * kSizes.size() + k;
+}
+
+// Errors of the fit, services/timing/README.md: the table's own GPU inside the table.
+double TableError(const std::string& type) {
+  if (type == "bf16" || type == "fp16") return 0.05;
+  if (type == "tf32") return 0.12;
+  if (type == "fp8") return 0.15;
+  return 0.2;
+}
+
+// Below the table a product still costs whole tiles, so that little of the time goes away; of the
+// narrower side of the output more does, down to 64, the more the product is bound by arithmetic
+// (`bound` is that share). The exponents keep the time growing in every size.
+double SmallShare(const GemmModel::Shape& shape, double bound) {
+  constexpr double kExponent = 0.1;
+  constexpr double kBoundExponent = 0.6;
+  constexpr double kTile = 64;
+  const auto share = [](double size) { return std::min(size / kSizes.front(), 1.0); };
+  const double narrow = std::max(share(std::min(shape.m, shape.n)), kTile / kSizes.front());
+  return std::pow(share(shape.m) * share(shape.n) * share(shape.k), kExponent) *
+         std::pow(narrow, kBoundExponent * std::min(bound, 1.0));
+}
+
+}  // namespace
+
+std::string GemmType(const kernel::Gemm& gemm) {
+  constexpr std::uint32_t kFast16F = 74, kFast16Bf = 75, kFastTf32 = 77, kBf16x9 = 78;
+  constexpr std::uint32_t k64F = 70, k64FPedantic = 71;
+  if (gemm.compute_type == kFastTf32) return "tf32";
+  if (gemm.compute_type == kFast16F || gemm.compute_type == kFast16Bf) return "bf16";
+  if (gemm.compute_type == kBf16x9) return "tf32";
+  if (gemm.compute_type == k64F || gemm.compute_type == k64FPedantic) return "fp64_tensor";
+  return std::string(kernel::CudaTypeName(gemm.type_a));
+}
+
+GemmModel::GemmModel() {
+  for (const CsvRow& row : CsvRows(GemmSmoothCsv(), 7)) {
+    Reference& reference = references_[{std::string(row[0]), std::string(row[1])}];
+    reference.fixed = CsvNumber(row[2]) * 1e-12;
+    reference.per_k = CsvNumber(row[3]) * 1e-15;
+    reference.efficiency = CsvNumber(row[4]) * 1e-6;
+    reference.bandwidth = CsvNumber(row[5]) * 1e9;
+    reference.rate = CsvNumber(row[6]) * 1e9;
+  }
+  for (const CsvRow& row : CsvRows(GemmTableCsv(), 8)) {
+    const auto found = references_.find({std::string(row[0]), std::string(row[1])});
+    CHECK(found != references_.end());
+    auto& cells = found->second.log_seconds;
+    cells.resize(kCells, 0);
+    const std::size_t at =
+        Cell(IndexOf(kBatches, CsvNumber(row[2])), IndexOf(kSizes, CsvNumber(row[3])),
+             IndexOf(kSizes, CsvNumber(row[4])), IndexOf(kSizes, CsvNumber(row[5])));
+    cells[at] = std::log(CsvNumber(row[6]) * 1e-9);
+  }
+}
+
+const GemmModel& GemmModel::Get() {
+  static const GemmModel model;
+  return model;
+}
+
+// The same formula as fit/fit_gemm.py.
+double GemmModel::Smooth(const Reference& reference, const Shape& s, double bandwidth,
+                         double rate) {
+  constexpr double kAttained = 0.9;
+  constexpr double kSplitK = 4096;
+  const double compute = 2 * s.batch * s.m * s.n * s.k / (rate * reference.efficiency);
+  const double bytes =
+      s.batch * ((s.m * s.k + s.n * s.k) * s.input_bytes + s.m * s.n * s.output_bytes);
+  const double memory = bytes / (bandwidth * kAttained);
+  const double larger = std::max(compute, memory);
+  const double smaller = std::min(compute, memory) / larger;
+  const double square = smaller * smaller;
+  return reference.fixed + std::min(s.k, kSplitK) * reference.per_k +
+         larger * std::sqrt(std::sqrt(1 + square * square));
+}
+
+double GemmModel::Interpolate(const Reference& reference, const Shape& shape, Shape& clamped) {
+  const auto inside = [](double v) { return std::clamp(v, kSizes.front(), kSizes.back()); };
+  clamped = shape;
+  clamped.batch = std::clamp(shape.batch, kBatches.front(), kBatches.back());
+  clamped.m = inside(shape.m);
+  clamped.n = inside(shape.n);
+  clamped.k = inside(shape.k);
+  const std::array<Place, 4> places = {Locate(kBatches, clamped.batch), Locate(kSizes, clamped.m),
+                                       Locate(kSizes, clamped.n), Locate(kSizes, clamped.k)};
+  double sum = 0;
+  for (unsigned corner = 0; corner < 16; ++corner) {
+    double weight = 1;
+    std::array<std::size_t, 4> index{};
+    for (std::size_t axis = 0; axis < 4; ++axis) {
+      const bool above = ((corner >> axis) & 1u) != 0;
+      weight *= above ? places[axis].share : 1 - places[axis].share;
+      index[axis] = places[axis].below + (above ? 1 : 0);
+    }
+    if (weight > 0) {
+      sum += weight * reference.log_seconds[Cell(index[0], index[1], index[2], index[3])];
+    }
+  }
+  return std::exp(sum);
+}
+
+const GemmModel::Reference* GemmModel::Find(const gpu_model::GpuModel& gpu, const std::string& type,
+                                            bool& exact) const {
+  exact = true;
+  if (const auto own = references_.find({gpu.name, type}); own != references_.end()) {
+    return &own->second;
+  }
+  exact = false;
+  const char* nearest = gpu.compute_major >= 10 ? "B200-SXM-180GB" : "H100-SXM5-80GB";
+  if (const auto found = references_.find({nearest, type}); found != references_.end()) {
+    return &found->second;
+  }
+  const auto formula = references_.find({"", "fp32"});
+  CHECK(formula != references_.end());
+  return &formula->second;
+}
+
+Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const {
+  std::string table_type = shape.type;
+  if (table_type == "fp16") table_type = "bf16";
+  if (table_type == "fp4" || table_type == "int8") table_type = "fp8";
+  bool exact = false;
+  const Reference& reference = *Find(gpu, table_type, exact);
+  const double bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
+  const double rate = Rate(gpu, shape.type);
+  Prediction prediction;
+  prediction.relative_error = TableError(table_type);
+  if (reference.log_seconds.empty()) {
+    prediction.seconds = Smooth(reference, shape, bandwidth, rate);
+    return prediction;
+  }
+  Shape padded = shape;
+  for (double* size : {&padded.m, &padded.n, &padded.k}) *size = std::max(*size, kSizes.front());
+  Shape clamped;
+  const double table = Interpolate(reference, padded, clamped);
+  const double anchor = Smooth(reference, clamped, reference.bandwidth, reference.rate);
+  const double whole = Smooth(reference, padded, bandwidth, rate);
+  const double ratio = whole / anchor;
+  const double small = SmallShare(shape, 2 * padded.batch * padded.m * padded.n * padded.k /
+                                             (rate * reference.efficiency * whole));
+  // The tables are short bursts; a training step does not exceed the sustained rate.
+  const double bound = 2 * shape.batch * shape.m * shape.n * shape.k / rate;
+  const double bytes = shape.batch * ((shape.m * shape.k + shape.n * shape.k) * shape.input_bytes +
+                                      shape.m * shape.n * shape.output_bytes);
+  const double traffic = gpu.kernel_floor.Seconds() + MemorySeconds(gpu, bytes, 1);
+  prediction.seconds = std::max({table * ratio * small, bound, traffic});
+  const bool inside = shape.m >= kSizes.front() && shape.n >= kSizes.front() &&
+                      shape.k >= kSizes.front() && table_type == shape.type;
+  prediction.source = exact && inside ? Source::kInterpolated : Source::kModelled;
+  if (!inside) prediction.relative_error *= 2;
+  if (!exact) prediction.relative_error += 0.1;
+  return prediction;
+}
+
+Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm& gemm) const {
+  Shape shape;
+  // Column major m x n is row major n x m, the tables' order.
+  shape.batch = static_cast<double>(std::max<std::uint64_t>(gemm.batch, 1));
+  shape.m = static_cast<double>(std::max<std::uint64_t>(gemm.n, 1));
+  shape.n = static_cast<double>(std::max<std::uint64_t>(gemm.m, 1));
+  shape.k = static_cast<double>(std::max<std::uint64_t>(gemm.k, 1));
+  shape.type = GemmType(gemm);
+  shape.input_bytes = (kernel::CudaTypeBytes(gemm.type_a) + kernel::CudaTypeBytes(gemm.type_b)) / 2;
+  shape.output_bytes = kernel::CudaTypeBytes(gemm.type_d);
+  Prediction prediction = Predict(gpu, shape);
+  if (!gemm.beta_zero) {
+    prediction.seconds +=
+        MemorySeconds(gpu, shape.batch * shape.m * shape.n * kernel::CudaTypeBytes(gemm.type_c), 1);
+  }
+  return prediction;
+}
+
+}  // namespace eidolon::timing::model

@@ -1,0 +1,68 @@
+// The timing service: durations of work items in batches, and facts of GPU models. Runs in a
+// process of its own or inside the `eidolon` command; it knows nothing of streams, ranks or jobs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "eidolon/timing/v1/timing.grpc.pb.h"
+#include "services/base/clock.h"
+#include "services/base/error.h"
+#include "services/timing/answer_cache.h"
+#include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/metrics.h"
+#include "services/timing/model/estimator.h"
+#include "services/timing/profile/profile_cache.h"
+
+namespace eidolon::timing {
+
+struct TimingOptions {
+  // Folder with the user's GPU model files; empty: the built-in ones only.
+  std::string gpu_model_directory;
+  // SQLite file of measured durations; empty: none is kept.
+  std::string profile_file;
+  std::size_t cache_entries_max = std::size_t{1} << 20;
+};
+
+// Thread safe. The registry and the clock outlive it.
+class TimingService final : public v1::TimingService::Service {
+ public:
+  // Fails on a wrong GPU model file or a profile folder that cannot be written.
+  static base::Result<std::unique_ptr<TimingService>> Create(const TimingOptions& options,
+                                                             prometheus::Registry& registry,
+                                                             const base::RealClock& clock);
+
+  grpc::Status Estimate(grpc::ServerContext* context, const v1::EstimateRequest* request,
+                        v1::EstimateResponse* response) override;
+  grpc::Status DescribeGpu(grpc::ServerContext* context, const v1::DescribeGpuRequest* request,
+                           v1::DescribeGpuResponse* response) override;
+  grpc::Status ListGpus(grpc::ServerContext* context, const v1::ListGpusRequest* request,
+                        v1::ListGpusResponse* response) override;
+
+  // Adds measured durations, in the form of profile/profile.h.
+  base::Result<void> ImportProfile(std::string_view json_lines);
+  // What is known of a GPU model, in the same form.
+  base::Result<std::string> ExportProfile(const std::string& gpu) const;
+
+ private:
+  TimingService(gpu_model::GpuCatalog catalog, std::unique_ptr<profile::ProfileCache> profiles,
+                std::size_t cache_entries_max, prometheus::Registry& registry,
+                const base::RealClock& clock);
+
+  // Writes one log line for each kernel name that no rule knows.
+  void Report(const v1::WorkItem& item, const model::Estimate& estimate);
+
+  const gpu_model::GpuCatalog catalog_;
+  const std::unique_ptr<profile::ProfileCache> profiles_;
+  const base::RealClock& clock_;
+  model::Estimator estimator_;
+  AnswerCache answers_;
+  TimingMetrics metrics_;
+  std::mutex reported_mutex_;
+  std::set<std::string> reported_;
+};
+
+}  // namespace eidolon::timing

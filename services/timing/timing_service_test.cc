@@ -1,0 +1,159 @@
+#include "services/timing/timing_service.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "services/runtime/grpc_server.h"
+#include "services/runtime/metrics_page.h"
+
+namespace eidolon::timing {
+namespace {
+
+using testing::HasSubstr;
+
+// A service behind a real server on loopback, and a client.
+class TimingServiceTest : public testing::Test {
+ protected:
+  TimingServiceTest()
+      : service_(*TimingService::Create({}, page_.registry(), clock_)),
+        server_(*runtime::GrpcServer::Start({}, {service_.get()})),
+        client_(v1::TimingService::NewStub(
+            grpc::CreateChannel(server_.address(), grpc::InsecureChannelCredentials()))) {}
+
+  grpc::Status Ask(const v1::EstimateRequest& request, v1::EstimateResponse& response) {
+    grpc::ClientContext context;
+    return client_->Estimate(&context, request, &response);
+  }
+
+  static v1::EstimateRequest Request() {
+    v1::EstimateRequest request;
+    request.set_gpu("H100-SXM5-80GB");
+    return request;
+  }
+
+  static void AddFill(v1::EstimateRequest& request, std::int32_t elements) {
+    v1::Kernel& kernel = *request.add_items()->mutable_kernel();
+    kernel.set_name(
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EELb0E"
+        "EEviT0_T1_");
+    kernel.mutable_grid()->set_x(static_cast<std::uint32_t>(elements / 1024 + 1));
+    kernel.mutable_block()->set_x(128);
+    std::string block(16, '\0');
+    std::memcpy(block.data(), &elements, 4);
+    kernel.set_parameter_block(block);
+    for (const std::uint32_t at : {0u, 4u, 8u}) {
+      v1::Parameter& slot = *kernel.add_parameters();
+      slot.set_offset(at);
+      slot.set_size_bytes(at == 8 ? 8 : 4);
+    }
+  }
+
+  base::SystemClock clock_;
+  runtime::MetricsPage page_;
+  std::unique_ptr<TimingService> service_;
+  runtime::GrpcServer server_;
+  std::unique_ptr<v1::TimingService::Stub> client_;
+};
+
+TEST_F(TimingServiceTest, AnswersEveryItemInOrder) {
+  v1::EstimateRequest request = Request();
+  AddFill(request, 1 << 28);
+  v1::Copy& copy = *request.add_items()->mutable_copy();
+  copy.set_kind(v1::COPY_KIND_HOST_TO_DEVICE);
+  copy.set_size_bytes(1 << 20);
+  copy.set_pinned(true);
+  request.add_items()->mutable_library()->set_name("cufftExecC2C");
+  v1::EstimateResponse response;
+
+  const grpc::Status status = Ask(request, response);
+
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.estimates_size(), 3);
+  EXPECT_EQ(response.estimates(0).family(), "fill");
+  EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MODELLED);
+  // 1 GiB written at about 3 TB/s.
+  EXPECT_NEAR(static_cast<double>(response.estimates(0).duration_picoseconds()), 356e6, 40e6);
+  EXPECT_EQ(response.estimates(1).family(), "memory_copy");
+  EXPECT_EQ(response.estimates(2).source(), common::v1::ESTIMATE_SOURCE_ASSUMED);
+}
+
+TEST_F(TimingServiceTest, UnknownGpuNamesTheKnownOnes) {
+  v1::EstimateRequest request;
+  request.set_gpu("H100-SXM-80GB");
+  v1::EstimateResponse response;
+
+  const grpc::Status status = Ask(request, response);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("did you mean 'H100-SXM5-80GB'"));
+}
+
+TEST_F(TimingServiceTest, NamesTheItemThatIsWrong) {
+  v1::EstimateRequest request = Request();
+  AddFill(request, 1024);
+  request.add_items();
+  v1::EstimateResponse response;
+
+  const grpc::Status status = Ask(request, response);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("items[1]: work is not set"));
+}
+
+TEST_F(TimingServiceTest, CountsHitsAndMisses) {
+  v1::EstimateRequest request = Request();
+  AddFill(request, 1024);
+  AddFill(request, 1024);
+  v1::EstimateResponse response;
+
+  ASSERT_TRUE(Ask(request, response).ok());
+
+  EXPECT_THAT(page_.Text(), HasSubstr("eidolon_timing_cache_hits_total 1"));
+  EXPECT_THAT(page_.Text(), HasSubstr("eidolon_timing_cache_misses_total 1"));
+  EXPECT_THAT(page_.Text(), HasSubstr("eidolon_timing_items_total{source=\"modelled\"} 2"));
+}
+
+TEST_F(TimingServiceTest, DescribesAGpu) {
+  grpc::ClientContext context;
+  v1::DescribeGpuRequest request;
+  request.set_gpu("B200-SXM-180GB");
+  v1::DescribeGpuResponse response;
+
+  ASSERT_TRUE(client_->DescribeGpu(&context, request, &response).ok());
+
+  EXPECT_EQ(response.gpu().product_name(), "NVIDIA B200");
+  EXPECT_EQ(response.gpu().multiprocessors(), 148u);
+  EXPECT_EQ(response.gpu().boost_clock_megahertz(), 1965u);
+  EXPECT_DOUBLE_EQ(response.gpu().peak_flops().at("bf16"), 2250e12);
+}
+
+TEST_F(TimingServiceTest, ListsTheGpus) {
+  grpc::ClientContext context;
+  v1::ListGpusResponse response;
+
+  ASSERT_TRUE(client_->ListGpus(&context, {}, &response).ok());
+
+  EXPECT_GE(response.names_size(), 10);
+}
+
+TEST_F(TimingServiceTest, AnImportedProfileWinsOverTheModel) {
+  v1::EstimateRequest request = Request();
+  v1::Gemm& gemm = *request.add_items()->mutable_gemm();
+  gemm.set_m(1024);
+  gemm.set_n(1024);
+  gemm.set_k(1024);
+  gemm.set_batch(1);
+  gemm.set_type_a(14);
+  v1::EstimateResponse response;
+  ASSERT_TRUE(Ask(request, response).ok());
+  EXPECT_NE(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MEASURED);
+
+  EXPECT_FALSE(service_->ImportProfile("{}"));
+  EXPECT_TRUE(service_->ExportProfile("H100-SXM5-80GB"));
+}
+
+}  // namespace
+}  // namespace eidolon::timing

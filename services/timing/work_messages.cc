@@ -1,0 +1,208 @@
+#include "services/timing/work_messages.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "services/base/text.h"
+
+namespace eidolon::timing {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using base::StrCat;
+
+constexpr std::size_t kNameBytesMax = 64 * 1024;
+constexpr std::size_t kParameterBytesMax = 64 * 1024;
+constexpr int kTensorsMax = 1024;
+constexpr int kDimsMax = 16;
+
+kernel::Dim3 ToDim3(const v1::Dim3& message) {
+  return {std::max(message.x(), 1u), std::max(message.y(), 1u), std::max(message.z(), 1u)};
+}
+
+std::vector<std::int64_t> ToVector(const google::protobuf::RepeatedField<std::int64_t>& field) {
+  return {field.begin(), field.end()};
+}
+
+Result<kernel::WorkItem> ToKernel(const v1::Kernel& message) {
+  if (message.name().size() > kNameBytesMax) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("kernel: name is longer than ", kNameBytesMax));
+  }
+  if (message.parameter_block().size() > kParameterBytesMax ||
+      static_cast<std::size_t>(message.parameters_size()) > kParameterBytesMax) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("kernel '", message.name().substr(0, 200),
+                             "': parameters are longer than ", kParameterBytesMax));
+  }
+  kernel::KernelLaunch launch;
+  launch.name = message.name();
+  launch.module_hash = message.module_hash();
+  launch.grid = ToDim3(message.grid());
+  launch.block = ToDim3(message.block());
+  launch.cluster = {message.cluster().x(), message.cluster().y(), message.cluster().z()};
+  launch.dynamic_shared_bytes = message.dynamic_shared_bytes();
+  launch.static_shared_bytes = message.static_shared_bytes();
+  launch.registers = message.registers_per_thread();
+  launch.blocks_per_multiprocessor = message.blocks_per_multiprocessor();
+  launch.cooperative = message.cooperative();
+  launch.slots.reserve(static_cast<std::size_t>(message.parameters_size()));
+  for (const v1::Parameter& slot : message.parameters()) {
+    launch.slots.push_back({slot.offset(), slot.size_bytes()});
+  }
+  launch.parameters = message.parameter_block();
+  return launch;
+}
+
+kernel::Gemm ToGemm(const v1::Gemm& m) {
+  kernel::Gemm gemm;
+  gemm.m = m.m();
+  gemm.n = m.n();
+  gemm.k = m.k();
+  gemm.batch = m.batch();
+  gemm.type_a = m.type_a();
+  gemm.type_b = m.type_b();
+  gemm.type_c = m.type_c();
+  gemm.type_d = m.type_d();
+  gemm.compute_type = m.compute_type();
+  gemm.transpose_a = m.transpose_a();
+  gemm.transpose_b = m.transpose_b();
+  gemm.lda = m.lda();
+  gemm.ldb = m.ldb();
+  gemm.ldc = m.ldc();
+  gemm.ldd = m.ldd();
+  gemm.epilogue = m.epilogue();
+  gemm.beta_zero = m.beta_zero();
+  gemm.scale_mode = m.scale_mode();
+  gemm.pointer_array = m.pointer_array();
+  return gemm;
+}
+
+Result<kernel::WorkItem> ToGraph(const v1::DnnGraph& message) {
+  if (message.tensors_size() > kTensorsMax || message.operations_size() > kTensorsMax) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("dnn_graph: more than ", kTensorsMax, " tensors or operations"));
+  }
+  kernel::DnnGraph graph;
+  for (const v1::DnnTensor& tensor : message.tensors()) {
+    if (tensor.dims_size() > kDimsMax) {
+      return base::Fail(ErrorCode::kInvalidArgument,
+                        StrCat("dnn_graph: tensor ", tensor.uid(), " has ", tensor.dims_size(),
+                               " dimensions, at most ", kDimsMax, " are allowed"));
+    }
+    graph.tensors.push_back({tensor.uid(), ToVector(tensor.dims()), ToVector(tensor.strides()),
+                             tensor.type(), tensor.is_virtual()});
+  }
+  for (const v1::DnnOperation& op : message.operations()) {
+    graph.operations.push_back({op.kind(), op.mode(), op.phase(), ToVector(op.inputs()),
+                                ToVector(op.outputs()), ToVector(op.pads()), ToVector(op.strides()),
+                                ToVector(op.dilations())});
+  }
+  return graph;
+}
+
+kernel::CopyKind ToCopyKind(v1::CopyKind kind) {
+  switch (kind) {
+    case v1::COPY_KIND_HOST_TO_DEVICE:
+      return kernel::CopyKind::kHostToDevice;
+    case v1::COPY_KIND_DEVICE_TO_HOST:
+      return kernel::CopyKind::kDeviceToHost;
+    case v1::COPY_KIND_DEVICE_TO_DEVICE:
+      return kernel::CopyKind::kDeviceToDevice;
+    case v1::COPY_KIND_PEER:
+      return kernel::CopyKind::kPeer;
+    case v1::COPY_KIND_HOST_TO_HOST:
+      return kernel::CopyKind::kHostToHost;
+    case v1::COPY_KIND_MEMSET:
+      return kernel::CopyKind::kMemset;
+    default:
+      return kernel::CopyKind::kUnspecified;
+  }
+}
+
+common::v1::EstimateSource ToSource(model::Source source) {
+  switch (source) {
+    case model::Source::kMeasured:
+      return common::v1::ESTIMATE_SOURCE_MEASURED;
+    case model::Source::kInterpolated:
+      return common::v1::ESTIMATE_SOURCE_INTERPOLATED;
+    case model::Source::kModelled:
+      return common::v1::ESTIMATE_SOURCE_MODELLED;
+    case model::Source::kAssumed:
+      return common::v1::ESTIMATE_SOURCE_ASSUMED;
+  }
+  return common::v1::ESTIMATE_SOURCE_ASSUMED;
+}
+
+std::uint32_t Megahertz(std::uint64_t hertz) {
+  return static_cast<std::uint32_t>((hertz + 500'000) / 1'000'000);
+}
+
+}  // namespace
+
+Result<kernel::WorkItem> FromMessage(const v1::WorkItem& message) {
+  switch (message.work_case()) {
+    case v1::WorkItem::kKernel:
+      return ToKernel(message.kernel());
+    case v1::WorkItem::kGemm:
+      return ToGemm(message.gemm());
+    case v1::WorkItem::kDnnGraph:
+      return ToGraph(message.dnn_graph());
+    case v1::WorkItem::kCopy: {
+      const v1::Copy& copy = message.copy();
+      return kernel::Copy{ToCopyKind(copy.kind()), copy.size_bytes(), copy.row_bytes(),
+                          copy.pinned()};
+    }
+    case v1::WorkItem::kLibrary: {
+      const v1::LibraryCall& call = message.library();
+      return kernel::LibraryCall{call.name(), call.flops(), call.memory_bytes(), call.type(),
+                                 ToVector(call.numbers())};
+    }
+    case v1::WorkItem::WORK_NOT_SET:
+      break;
+  }
+  return base::Fail(ErrorCode::kInvalidArgument, "work is not set");
+}
+
+void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
+  message.set_duration_picoseconds(
+      static_cast<std::uint64_t>(std::max<std::int64_t>(estimate.duration.ps, 0)));
+  message.set_source(ToSource(estimate.source));
+  message.set_relative_error(static_cast<float>(estimate.relative_error));
+  message.set_family(estimate.family.data(), estimate.family.size());
+}
+
+void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {
+  message.set_name(gpu.name);
+  message.set_product_name(gpu.product_name);
+  message.set_compute_major(gpu.compute_major);
+  message.set_compute_minor(gpu.compute_minor);
+  message.set_multiprocessors(gpu.multiprocessors);
+  message.set_boost_clock_megahertz(Megahertz(gpu.boost_clock_hz));
+  message.set_sustained_clock_megahertz(Megahertz(gpu.sustained_clock_hz));
+  message.set_memory_clock_megahertz(Megahertz(gpu.memory_clock_hz));
+  message.set_memory_bus_bits(gpu.memory_bus_bits);
+  message.set_memory_bytes(gpu.memory_bytes);
+  message.set_memory_bytes_per_second(gpu.memory_bytes_per_second);
+  message.set_l2_bytes(gpu.l2_bytes);
+  message.set_copy_engines(gpu.copy_engines);
+  message.set_max_threads_per_multiprocessor(gpu.max_threads_per_multiprocessor);
+  message.set_max_blocks_per_multiprocessor(gpu.max_blocks_per_multiprocessor);
+  message.set_registers_per_multiprocessor(gpu.registers_per_multiprocessor);
+  message.set_shared_bytes_per_multiprocessor(
+      static_cast<std::uint32_t>(gpu.shared_bytes_per_multiprocessor));
+  message.set_shared_bytes_per_block_optin(
+      static_cast<std::uint32_t>(gpu.shared_bytes_per_block_optin));
+  message.set_nvlink_count(gpu.nvlink_count);
+  message.set_nvlink_generation(gpu.nvlink_generation);
+  message.set_nvlink_bytes_per_second(gpu.nvlink_bytes_per_second);
+  message.set_pcie_bytes_per_second(gpu.pcie_bytes_per_second);
+  message.set_power_limit_watts(gpu.power_limit_watts);
+  message.set_context_bytes(gpu.context_bytes);
+  message.set_launch_gap_picoseconds(static_cast<std::uint64_t>(gpu.launch_gap.ps));
+  message.set_launch_latency_picoseconds(static_cast<std::uint64_t>(gpu.launch_latency.ps));
+  for (const auto& [type, rate] : gpu.peak_flops) (*message.mutable_peak_flops())[type] = rate;
+}
+
+}  // namespace eidolon::timing
