@@ -5,7 +5,9 @@
 #include <mutex>
 
 #include "services/ring/layout.h"
+#include "shim/core/call.h"
 #include "shim/core/session.h"
+#include "shim/gpu/foreign_runtime.h"
 #include "shim/gpu/handle_pool.h"
 #include "shim/gpu/memory.h"
 #include "shim/gpu/submit.h"
@@ -48,6 +50,10 @@ void SetTop(Context* context) {
 }  // namespace
 
 Status Initialize() noexcept {
+  if (const char* reason = ForeignRuntime(); reason != nullptr) {
+    core::CountRefusal(reason);
+    return Status::kSystemDriverMismatch;
+  }
   if (DeviceCount() == 0) return Status::kNoDevice;
   initialized.store(true, std::memory_order_release);
   return Status::kSuccess;

@@ -34,6 +34,7 @@ enum class Status : std::uint32_t {
   kCooperativeLaunchTooLarge = 720,
   kNotPermitted = 800,
   kNotSupported = 801,
+  kSystemDriverMismatch = 803,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
   kCaptureMerge = 902,
