@@ -45,15 +45,16 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace eidolon::ring {
+#include "services/ring/device_properties.h"
+#include "services/ring/host_costs.h"
+#include "services/ring/server_page.h"
 
-inline constexpr std::uint64_t kMagic = 0x31676e6952646945;  // "EidRing1" in little endian.
-inline constexpr std::uint32_t kVersion = 1;
+namespace eidolon::ring {
 
 inline constexpr int kMaxDevices = 16;
 inline constexpr int kReplySlots = 256;
-inline constexpr std::size_t kPayloadBytes = 64
-                                             << 10;  // Largest small-collective payload per rank.
+// Largest payload of a small collective, per rank.
+inline constexpr std::size_t kPayloadBytes = 64 << 10;
 inline constexpr std::size_t kRingBytes = 16 << 20;
 inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
 
@@ -63,65 +64,6 @@ inline constexpr std::size_t kRepliesOffset = 64 << 10;
 inline constexpr std::size_t kPayloadsOffset = 128 << 10;
 inline constexpr std::size_t kRingOffset = kPayloadsOffset + kReplySlots * kPayloadBytes;
 inline constexpr std::size_t kSegmentBytes = kRingOffset + kRingBytes;
-
-// How host work moves the rank clock (architecture.md section 3).
-enum class HostModel : std::uint32_t {
-  kMeasured = 0,  // CPU time of the calling thread, times speed_ratio.
-  kFixed = 1,     // HostCosts; two runs are bit-identical.
-};
-
-// Cost in picoseconds of one API call of each class in the fixed host model. Clock reads cost
-// nothing.
-enum class CallClass : std::uint32_t {
-  kLaunch,       // Kernel launch.
-  kLibrary,      // cuBLAS, cuBLASLt, cuDNN and other library calls.
-  kCollective,   // An NCCL operation or group end.
-  kCopy,         // Asynchronous copy or memset.
-  kStream,       // Stream and event operations, callbacks.
-  kAllocation,   // Memory allocation, free, mapping.
-  kSynchronize,  // Synchronising calls, besides the waiting itself; event and stream queries.
-  kGraph,        // Graph launch and instantiate.
-  kModule,       // Module loading, function look-up.
-  kQuery,        // Everything else that reads state (attributes, properties): cheap.
-  kCount,
-};
-
-struct HostCosts {
-  std::uint64_t ps[static_cast<int>(CallClass::kCount)];
-};
-
-// One emulated GPU, as the CUDA, NVML and occupancy calls describe it. Filled by the agent from the
-// GPU model file; the shim only repeats it.
-struct DeviceProperties {
-  char name[128];  // As NVML prints it: "NVIDIA H100 80GB HBM3".
-  char uuid[16];   // Stable: derived from job, server and index.
-  std::uint32_t pci_bus;
-  std::uint32_t compute_major;
-  std::uint32_t compute_minor;
-  std::uint32_t multiprocessors;
-  std::uint32_t max_threads_per_multiprocessor;
-  std::uint32_t max_blocks_per_multiprocessor;
-  std::uint32_t registers_per_multiprocessor;
-  std::uint32_t registers_per_block;
-  std::uint32_t shared_bytes_per_multiprocessor;
-  std::uint32_t shared_bytes_per_block;  // Static limit: 49152.
-  std::uint32_t shared_bytes_per_block_optin;
-  std::uint32_t reserved_shared_bytes_per_block;  // 1024 since compute capability 8.0.
-  std::uint32_t sm_clock_khz;
-  std::uint32_t memory_clock_khz;
-  std::uint32_t memory_bus_bits;
-  std::uint32_t copy_engines;
-  std::uint32_t nvlink_count;
-  std::uint32_t nvlink_version;
-  std::uint32_t power_limit_milliwatts;
-  std::uint32_t nvlink_switch;  // 1 when the GPUs of a server meet in an NVSwitch.
-  std::uint64_t l2_bytes;
-  std::uint64_t memory_bytes;      // cudaMemGetInfo's total.
-  std::uint64_t context_bytes;     // Booked when a process first uses the device.
-  std::uint64_t memory_bandwidth;  // Bytes per second.
-  std::uint64_t reserved[16];
-};
-static_assert(sizeof(DeviceProperties) <= 512);
 
 struct SegmentHeader {
   std::uint64_t magic;
@@ -176,39 +118,6 @@ struct alignas(64) ReplySlot {
 };
 static_assert(sizeof(ReplySlot) == 64);
 static_assert(kRepliesOffset + kReplySlots * sizeof(ReplySlot) <= kPayloadsOffset);
-
-// Shared by all processes of one emulated server, also by those that never open a session.
-struct ServerPage {
-  std::uint64_t magic;
-  std::uint32_t version;
-  HostModel host_model;
-  std::int64_t epoch_unix_ns;  // As in SegmentHeader.
-  alignas(64)
-      std::atomic<std::uint64_t> job_clock_ps;  // Largest rank clock of this server, and the
-                                                // committed time; what session-less processes read.
-  alignas(64) std::atomic<std::uint32_t> doorbell;  // Futex word the agent sleeps on.
-  std::atomic<std::uint32_t> agent_sleeps;
-};
-
-inline constexpr std::size_t kServerPageBytes = 4096;
-static_assert(sizeof(ServerPage) <= kServerPageBytes);
-
-// First message of the socket, shim to agent.
-struct Hello {
-  std::uint64_t magic;
-  std::uint32_t version;
-  std::int32_t pid;
-  std::int32_t rank;        // RANK, or -1.
-  std::int32_t local_rank;  // LOCAL_RANK, or -1.
-  std::int32_t world_size;  // WORLD_SIZE, or -1.
-};
-
-// Second message, agent to shim; the segment's descriptor rides along when accepted.
-struct Welcome {
-  std::uint64_t magic;
-  std::uint32_t accepted;
-  char reason[116];  // A sentence when refused.
-};
 
 // Typed views into a mapped segment. Requires: base points to kSegmentBytes mapped bytes.
 inline SegmentHeader* HeaderOf(void* base) { return static_cast<SegmentHeader*>(base); }

@@ -46,6 +46,7 @@ struct KernelWork {
   std::uint32_t name_bytes;  // Mangled name.
   std::uint32_t parameter_count;
   std::uint32_t parameter_bytes;
+  std::uint32_t reserved;
 };
 
 struct ParameterSlot {

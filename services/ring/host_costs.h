@@ -1,0 +1,35 @@
+// How the program's own work moves the rank clock (see the README), and what a call costs in the
+// fixed host model.
+#pragma once
+
+#include <cstdint>
+
+namespace eidolon::ring {
+
+// How host work moves the rank clock (architecture.md section 3).
+enum class HostModel : std::uint32_t {
+  kMeasured = 0,  // CPU time of the calling thread, times speed_ratio.
+  kFixed = 1,     // HostCosts; two runs are bit-identical.
+};
+
+// Cost in picoseconds of one API call of each class in the fixed host model. Clock reads cost
+// nothing.
+enum class CallClass : std::uint32_t {
+  kLaunch,       // Kernel launch.
+  kLibrary,      // cuBLAS, cuBLASLt, cuDNN and other library calls.
+  kCollective,   // An NCCL operation or group end.
+  kCopy,         // Asynchronous copy or memset.
+  kStream,       // Stream and event operations, callbacks.
+  kAllocation,   // Memory allocation, free, mapping.
+  kSynchronize,  // Synchronising calls, besides the waiting itself; event and stream queries.
+  kGraph,        // Graph launch and instantiate.
+  kModule,       // Module loading, function look-up.
+  kQuery,        // Everything else that reads state (attributes, properties): cheap.
+  kCount,
+};
+
+struct HostCosts {
+  std::uint64_t ps[static_cast<int>(CallClass::kCount)];
+};
+
+}  // namespace eidolon::ring
