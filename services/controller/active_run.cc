@@ -1,0 +1,78 @@
+#include "services/controller/active_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "services/base/text.h"
+#include "services/controller/place/token.h"
+
+namespace eidolon::controller {
+namespace {
+
+constexpr std::size_t kTailBytes = 600;
+constexpr std::size_t kTokenBytes = 16;
+
+job::RunOptions OptionsOf(const ActiveRunParts& parts) {
+  const job::ResolvedJob& resolved = parts.resolved;
+  const job::IterationRule& rule = resolved.spec.iterations;
+  return {.servers = resolved.servers,
+          .measurement = {.ranks = resolved.ranks(),
+                          .warmup = rule.warmup,
+                          .measure = rule.measure,
+                          .tokens = rule.tokens,
+                          .parameters = rule.parameters,
+                          .peak_flops_per_gpu = parts.peak_flops},
+          .wall_seconds_max = resolved.spec.wall_seconds_max};
+}
+
+}  // namespace
+
+ActiveRun::ActiveRun(ActiveRunParts parts)
+    : parts_(std::move(parts)), run_(OptionsOf(parts_), parts_.now_ns) {
+  for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
+    tokens_.push_back(place::MakeToken(kTokenBytes));
+  }
+}
+
+void ActiveRun::Attach(std::uint32_t server, std::shared_ptr<AgentLink> link) {
+  links_[server] = std::move(link);
+  run_.Connected(server);
+}
+
+std::vector<std::shared_ptr<AgentLink>> ActiveRun::links() const {
+  std::vector<std::shared_ptr<AgentLink>> all;
+  for (const auto& [server, link] : links_) all.push_back(link);
+  return all;
+}
+
+void ActiveRun::FillIn(job::JobStatus* status, std::int64_t now_ns) const {
+  status->progress = run_.progress(now_ns);
+  status->prediction = run_.Predict();
+  status->simulation = run_.cost(now_ns);
+  status->start_time = parts_.start_time;
+}
+
+void ActiveRun::SaveEventLogs(const std::string& folder) const {
+  std::error_code ignored;
+  for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
+    const std::string source = parts_.directory.server_path(server) + "/events.log";
+    if (!std::filesystem::exists(source, ignored)) continue;
+    std::filesystem::create_directories(folder, ignored);
+    std::filesystem::copy_file(source, base::StrCat(folder, "/server-", server, ".log"),
+                               std::filesystem::copy_options::overwrite_existing, ignored);
+  }
+}
+
+std::string ActiveRun::AgentLogTail(std::uint32_t server) const {
+  std::ifstream file(parts_.directory.server_path(server) + "/agent.log", std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  file.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(kTailBytes)));
+  std::string tail((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!tail.empty() && tail.back() == '\n') tail.pop_back();
+  return tail;
+}
+
+}  // namespace eidolon::controller

@@ -1,0 +1,14 @@
+// The simulated cluster as the services' message.
+#pragma once
+
+#include <string>
+
+#include "eidolon/common/v1/common.pb.h"
+#include "services/controller/job/cluster.h"
+
+namespace eidolon::controller {
+
+// `name`: jobs with clusters of one name would share a fabric; each job has its own.
+void FillCluster(const job::ClusterSpec& spec, const std::string& name, common::v1::Cluster* out);
+
+}  // namespace eidolon::controller

@@ -1,0 +1,183 @@
+#include "services/controller/controller_service.h"
+
+#include <memory>
+#include <mutex>
+
+#include "services/controller/cluster_message.h"
+#include "services/runtime/grpc_status.h"
+
+namespace eidolon::controller {
+namespace {
+
+using Stream = grpc::ServerReaderWriter<v1::ControllerCommand, v1::AgentReport>;
+
+constexpr char kLoopback[] = "127.0.0.1";
+
+// Writes to the stream until the session's thread closes the link.
+class StreamLink final : public AgentLink {
+ public:
+  explicit StreamLink(Stream* stream) : stream_(stream) {}
+
+  void SendStop(const std::string& reason) override {
+    v1::ControllerCommand command;
+    command.mutable_stop()->set_reason(reason);
+    Send(command);
+  }
+  void Send(const v1::ControllerCommand& command) {
+    const std::lock_guard lock(mutex_);
+    if (stream_ != nullptr) stream_->Write(command);
+  }
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    stream_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;  // Guards stream_ and makes writes one after another.
+  Stream* stream_;
+};
+
+v1::ControllerCommand ToCommand(const Assignment& assignment) {
+  v1::ControllerCommand command;
+  v1::Assignment& out = *command.mutable_assignment();
+  const job::ResolvedJob& resolved = assignment.resolved;
+  const job::JobSpec& spec = resolved.spec;
+  out.set_job(assignment.job);
+  out.set_server(assignment.agent.server);
+  out.set_servers(resolved.servers);
+  out.set_ranks_per_server(resolved.ranks_per_server);
+  for (const std::string& word : spec.command) out.add_command(word);
+  for (const auto& [name, value] : spec.environment) (*out.mutable_environment())[name] = value;
+  out.set_working_directory(spec.working_directory);
+  FillCluster(resolved.cluster, assignment.job, out.mutable_cluster());
+  out.set_timing_address(assignment.timing_address);
+  out.set_network_address(assignment.network_address);
+  out.set_master_address(kLoopback);
+  out.set_master_port(assignment.master_port);
+  out.mutable_host_model()->set_fixed(spec.fixed_host_model);
+  out.mutable_iterations()->set_warmup(spec.iterations.warmup);
+  out.mutable_iterations()->set_measure(spec.iterations.measure);
+  out.mutable_iterations()->set_nvtx(spec.iterations.nvtx);
+  out.mutable_iterations()->set_log_pattern(spec.iterations.log);
+  out.set_unknown_reads(static_cast<std::uint32_t>(spec.unknown_reads));
+  out.set_strict(spec.strict);
+  out.set_run_directory(assignment.run_directory);
+  out.set_write_event_log(spec.event_log);
+  return command;
+}
+
+std::vector<job::NamedAmount> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::NamedAmount>& amounts) {
+  std::vector<job::NamedAmount> list;
+  for (const v1::NamedAmount& amount : amounts) list.push_back({amount.name(), amount.amount()});
+  return list;
+}
+
+job::RankIteration FromProto(const v1::Iteration& in) {
+  const v1::Breakdown& parts = in.breakdown();
+  const v1::Coverage& busy = in.coverage();
+  return {.rank = in.rank(),
+          .index = in.index(),
+          .start_ps = in.start_picoseconds(),
+          .end_ps = in.end_picoseconds(),
+          .error_ps = in.error_picoseconds(),
+          .breakdown = {parts.compute_picoseconds(), parts.exposed_communication_picoseconds(),
+                        parts.idle_picoseconds(), parts.host_picoseconds()},
+          .coverage = {busy.measured_picoseconds(), busy.interpolated_picoseconds(),
+                       busy.modelled_picoseconds(), busy.assumed_picoseconds()},
+          .assumed_kernels = FromProto(busy.assumed_kernels())};
+}
+
+job::ServerUsage FromProto(const v1::Usage& in) {
+  job::ServerUsage usage = {.memory = {},
+                            .refused_calls = FromProto(in.refused_calls()),
+                            .unknown_reads = in.unknown_reads(),
+                            .clamped_records = in.clamped_records()};
+  for (const v1::RankMemory& rank : in.memory()) {
+    usage.memory.push_back({.rank = rank.rank(),
+                            .device = rank.device(),
+                            .peak_bytes = rank.peak_bytes(),
+                            .capacity_bytes = rank.capacity_bytes(),
+                            .allocations_bytes = rank.allocations_bytes(),
+                            .workspace_bytes = rank.workspace_bytes(),
+                            .nccl_bytes = rank.nccl_bytes(),
+                            .context_bytes = rank.context_bytes(),
+                            .refused_bytes = rank.refused_bytes()});
+  }
+  return usage;
+}
+
+job::OutcomeReason FromProto(v1::OutcomeReason reason) {
+  switch (reason) {
+    case v1::OUTCOME_REASON_COMPLETED:
+      return job::OutcomeReason::kCompleted;
+    case v1::OUTCOME_REASON_STOPPED:
+      return job::OutcomeReason::kStopped;
+    case v1::OUTCOME_REASON_OUT_OF_MEMORY:
+      return job::OutcomeReason::kOutOfMemory;
+    case v1::OUTCOME_REASON_DEADLOCK:
+      return job::OutcomeReason::kDeadlock;
+    case v1::OUTCOME_REASON_RANK_LOST:
+      return job::OutcomeReason::kRankLost;
+    case v1::OUTCOME_REASON_UNSUPPORTED_CALL:
+      return job::OutcomeReason::kUnsupportedCall;
+    case v1::OUTCOME_REASON_SERVICE_LOST:
+      return job::OutcomeReason::kServiceLost;
+    case v1::OUTCOME_REASON_COLLECTIVE_MISMATCH:
+      return job::OutcomeReason::kCollectiveMismatch;
+    case v1::OUTCOME_REASON_RING_DAMAGED:
+      return job::OutcomeReason::kRingDamaged;
+    default:
+      return job::OutcomeReason::kCommandFailed;
+  }
+}
+
+}  // namespace
+
+grpc::Status ControllerService::AgentSession(grpc::ServerContext* /*context*/, Stream* stream) {
+  v1::AgentReport report;
+  if (!stream->Read(&report) || !report.has_hello()) {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "the first report of an agent is Hello"};
+  }
+  const auto link = std::make_shared<StreamLink>(stream);
+  const auto assignment = controller_.Attach(report.hello().token(), link);
+  if (!assignment) {
+    link->Close();
+    return runtime::ToStatus(assignment.error());
+  }
+  link->Send(ToCommand(*assignment));
+  while (stream->Read(&report)) Handle(assignment->agent, report);
+  controller_.Detach(assignment->agent);
+  link->Close();
+  return grpc::Status::OK;
+}
+
+void ControllerService::Handle(AgentName agent, const v1::AgentReport& report) {
+  switch (report.report_case()) {
+    case v1::AgentReport::kProgress:
+      controller_.OnProgress(agent, report.progress().virtual_picoseconds(),
+                             report.progress().launches());
+      break;
+    case v1::AgentReport::kIteration:
+      controller_.OnIteration(agent, FromProto(report.iteration()));
+      break;
+    case v1::AgentReport::kLog:
+      controller_.OnLogLine(agent, {.server = agent.server,
+                                    .standard_error = report.log().stream() == 2,
+                                    .virtual_ps = report.log().virtual_picoseconds(),
+                                    .text = report.log().text()});
+      break;
+    case v1::AgentReport::kUsage:
+      controller_.OnUsage(agent, FromProto(report.usage()));
+      break;
+    case v1::AgentReport::kOutcome:
+      controller_.OnOutcome(agent, {.reason = FromProto(report.outcome().reason()),
+                                    .message = report.outcome().message(),
+                                    .exit_status = report.outcome().exit_status()});
+      break;
+    default:  // A second Hello, or a report of a newer agent.
+      break;
+  }
+}
+
+}  // namespace eidolon::controller

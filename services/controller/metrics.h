@@ -1,0 +1,62 @@
+// The controller's metrics. Labels are bounded by the jobs that are kept: the series of a deleted
+// job go with it.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/controller/job/status.h"
+
+namespace eidolon::controller {
+
+// Counters and gauges are thread safe; predictions are set and forgotten by one thread at a time.
+class Metrics {
+ public:
+  // Requires: the registry outlives this object.
+  explicit Metrics(prometheus::Registry* registry);
+
+  // `result`: "Complete", "Failed", "Interrupted"; `reason`: of the condition.
+  void CountFinishedJob(const std::string& result, const std::string& reason);
+  void SetQueue(std::size_t waiting, std::size_t running);
+  void AddConnectedAgents(int delta) { agents_.Increment(delta); }
+  void CountLogLine() { log_lines_.Increment(); }
+  // `method`: of HTTP.
+  void CountRequest(const std::string& method, int status);
+  void AddCost(const job::SimulationCost& cost, double virtual_seconds);
+  void SetPrediction(const std::string& name_space, const std::string& job,
+                     const job::Prediction& prediction);
+  void ForgetJob(const std::string& name_space, const std::string& job);
+
+ private:
+  using Gauges = prometheus::Family<prometheus::Gauge>;
+  using JobKey = std::pair<std::string, std::string>;
+
+  void Set(const JobKey& job, Gauges& family, double value, prometheus::Labels more = {});
+
+  prometheus::Family<prometheus::Counter>& finished_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Gauge& waiting_;
+  prometheus::Gauge& running_;
+  prometheus::Gauge& agents_;
+  prometheus::Counter& log_lines_;
+  prometheus::Counter& wall_seconds_;
+  prometheus::Counter& virtual_seconds_;
+  Gauges& iteration_;
+  Gauges& tokens_;
+  Gauges& utilization_;
+  Gauges& memory_;
+  Gauges& breakdown_;
+  Gauges& coverage_;
+  // What ForgetJob removes.
+  std::map<JobKey, std::map<prometheus::Gauge*, Gauges*>> series_;
+};
+
+}  // namespace eidolon::controller

@@ -1,0 +1,93 @@
+// What the HTTP face asks of the controller. The face knows documents, not how jobs run; tests give
+// it a controller of their own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/controller/job/problem.h"
+#include "services/controller/store/job_log.h"
+
+namespace eidolon::controller::rest {
+
+struct ApiError {
+  base::ErrorCode code = base::ErrorCode::kInternal;
+  std::string message;
+  job::Problems problems;  // Of a document that was refused.
+};
+
+template <typename T>
+using ApiResult = std::expected<T, ApiError>;
+
+// Names one object.
+struct ObjectName {
+  std::string name_space;
+  std::string name;
+};
+
+struct IdempotencyKey {
+  std::string key;
+  std::string body_digest;
+};
+
+struct Created {
+  nlohmann::json object;
+  bool repeated = false;  // An earlier request with the same key created it.
+};
+
+struct JobChange {
+  nlohmann::json object;
+  std::int64_t version = 0;
+  bool over = false;
+};
+
+struct LogPart {
+  std::vector<store::LogEntry> entries;
+  std::uint64_t next_offset = 0;
+  bool ended = false;  // Nothing will follow.
+};
+
+// Thread safe. Objects are complete documents with metadata and status.
+class Api {
+ public:
+  virtual ~Api() = default;
+
+  virtual ApiResult<Created> CreateJob(const std::string& name_space,
+                                       const nlohmann::json& document,
+                                       const std::optional<IdempotencyKey>& key) = 0;
+  // In order of creation. Empty namespace: all.
+  virtual std::vector<nlohmann::json> ListJobs(const std::string& name_space) = 0;
+  virtual ApiResult<nlohmann::json> GetJob(const ObjectName& job) = 0;
+  // Cancels a running job first; it is gone when its agents are. Answers the object as it was.
+  virtual ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) = 0;
+  // Lets a suspended job wait for its turn, or takes a waiting one out of the queue.
+  virtual ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend) = 0;
+  // Waits until the job has a version above `after`, at most `timeout`; answers its present state
+  // either way. kUnavailable when the controller is being stopped.
+  virtual ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t after,
+                                           std::chrono::milliseconds timeout) = 0;
+  // Lines from a byte offset on; waits for some at most `timeout`.
+  virtual ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
+                                     std::chrono::milliseconds timeout) = 0;
+
+  virtual ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
+                                                  const nlohmann::json& document) = 0;
+  virtual std::vector<nlohmann::json> ListClusters(const std::string& name_space) = 0;
+  virtual ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) = 0;
+  virtual ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) = 0;
+
+  // Whether jobs can be run now; the error says what is missing.
+  virtual base::Result<void> CheckReady() = 0;
+  // The Prometheus page.
+  virtual std::string MetricsText() = 0;
+  // For metrics: an answer was sent.
+  virtual void CountRequest(const std::string& method, int status) = 0;
+};
+
+}  // namespace eidolon::controller::rest

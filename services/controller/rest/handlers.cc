@@ -1,0 +1,316 @@
+#include "services/controller/rest/handlers.h"
+
+#include <httplib.h>
+
+#include "services/base/hash.h"
+#include "services/base/text.h"
+#include "services/controller/job/document.h"
+#include "services/controller/job/metadata.h"
+#include "services/controller/rest/embedded.h"
+#include "services/controller/rest/problem_response.h"
+
+namespace eidolon::controller::rest {
+namespace {
+
+using base::ErrorCode;
+using base::StrCat;
+using httplib::Request;
+using httplib::Response;
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr char kJson[] = "application/json";
+constexpr std::size_t kListMax = 500;
+constexpr std::size_t kKeyBytesMax = 255;
+
+void AnswerJson(const json& object, int status, Response* response) {
+  response->status = status;
+  const auto metadata = object.find("metadata");
+  if (metadata != object.end() && metadata->contains("resourceVersion")) {
+    response->set_header("ETag", "\"" + (*metadata)["resourceVersion"].get<std::string>() + "\"");
+  }
+  response->set_content(object.dump(), kJson);
+}
+
+void AnswerText(const std::string& text, int status, Response* response) {
+  response->status = status;
+  response->set_content(text, "text/plain; charset=utf-8");
+}
+
+// The media type without parameters.
+std::string MediaType(const Request& request) {
+  std::string type = request.get_header_value("Content-Type");
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.pop_back();
+  return type;
+}
+
+// The document of a request; answers by itself when there is none.
+std::optional<json> ReadDocument(const Request& request, Response* response) {
+  const std::string type = MediaType(request);
+  const bool yaml = type == "application/yaml" || type == "application/x-yaml" ||
+                    type == "text/yaml" || type == "text/x-yaml";
+  if (!yaml && type != kJson) {
+    Answer({ErrorCode::kInvalidArgument,
+            "Content-Type must be application/json or application/yaml, not '" + type + "'",
+            {}},
+           415, request, response);
+    return std::nullopt;
+  }
+  if (!yaml) {
+    auto document = job::ParseJson(request.body);
+    if (document) return std::move(*document);
+    Answer({document.error().code, document.error().message, {}}, request, response);
+    return std::nullopt;
+  }
+  auto documents = job::ParseYaml(request.body);
+  if (!documents) {
+    Answer({documents.error().code, documents.error().message, {}}, request, response);
+    return std::nullopt;
+  }
+  if (documents->size() == 1) return std::move(documents->front());
+  Answer({ErrorCode::kInvalidArgument,
+          StrCat("one request takes one document; the body holds ", documents->size()),
+          {}},
+         request, response);
+  return std::nullopt;
+}
+
+void AnswerObject(const ApiResult<json>& result, const Request& request, Response* response) {
+  if (!result) return Answer(result.error(), request, response);
+  AnswerJson(*result, 200, response);
+  const std::string known = request.get_header_value("If-None-Match");
+  if (known.empty() || known != response->get_header_value("ETag")) return;
+  response->status = 304;
+  response->body.clear();
+}
+
+bool IsSet(const Request& request, const char* name) {
+  if (!request.has_param(name)) return false;
+  const std::string value = request.get_param_value(name);
+  return value.empty() || value == "1" || value == "true";
+}
+
+// A page of a list. The token is the position after the last item of the page before.
+void AnswerList(std::vector<json> objects, const std::string& kind, const Request& request,
+                Response* response) {
+  const auto limit = base::ParseInteger(
+      request.has_param("limit") ? request.get_param_value("limit") : StrCat(kListMax));
+  const auto begin =
+      base::ParseInteger(request.has_param("continue") ? request.get_param_value("continue") : "0");
+  if (!limit || *limit < 1 || *limit > static_cast<std::int64_t>(kListMax) || !begin ||
+      *begin < 0) {
+    return Answer({ErrorCode::kInvalidArgument,
+                   StrCat("limit must be a number from 1 to ", kListMax,
+                          ", continue the token of the page before"),
+                   {}},
+                  request, response);
+  }
+  json list = {{"apiVersion", job::kApiVersion},
+               {"kind", kind + "List"},
+               {"metadata", json::object()},
+               {"items", json::array()}};
+  auto at = static_cast<std::size_t>(*begin);
+  const std::size_t end = std::min(objects.size(), at + static_cast<std::size_t>(*limit));
+  for (; at < end; ++at) list["items"].push_back(std::move(objects[at]));
+  if (end < objects.size()) list["metadata"]["continue"] = std::to_string(end);
+  AnswerJson(list, 200, response);
+}
+
+ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }
+
+}  // namespace
+
+void Answer(const ApiError& error, int status, const Request& request, Response* response) {
+  response->status = status;
+  if (status == 429 || status == 503) response->set_header("Retry-After", "1");
+  response->set_content(ToProblem(error, status, request.path).dump(), kProblemType);
+}
+
+void Answer(const ApiError& error, const Request& request, Response* response) {
+  Answer(error, StatusOf(error), request, response);
+}
+
+Handlers::Handlers(Api* api, std::size_t streams_max) : api_(*api), streams_max_(streams_max) {
+  AddPages();
+  AddJobs();
+  AddClusters();
+}
+
+void Handlers::AddPages() {
+  const auto file = [](const char* type, std::string_view content) {
+    return [type, content](const Request&, const PathParts&, Response* response) {
+      response->set_content(content.data(), content.size(), type);
+    };
+  };
+  routes_.push_back({"GET", "/", file("text/html; charset=utf-8", StatusPage())});
+  routes_.push_back({"GET", "/openapi.json", file(kJson, OpenApiDocument())});
+  routes_.push_back({"GET", "/livez", [](const Request&, const PathParts&, Response* response) {
+                       AnswerText("ok\n", 200, response);
+                     }});
+  routes_.push_back(
+      {"GET", "/readyz", [this](const Request& request, const PathParts&, Response* response) {
+         const auto ready = api_.CheckReady();
+         if (ready) return AnswerText("ok\n", 200, response);
+         Answer({ErrorCode::kUnavailable, ready.error().message, {}}, request, response);
+       }});
+  routes_.push_back({"GET", "/metrics", [this](const Request&, const PathParts&, Response* r) {
+                       r->set_content(api_.MetricsText(), "text/plain; version=0.0.4");
+                     }});
+}
+
+void Handlers::AddJobs() {
+  const std::string all = "/api/v1/namespaces/{namespace}/simulationjobs";
+  const std::string one = all + "/{name}";
+  const auto call = [this](auto method) {
+    return [this, method](const Request& request, const PathParts& parts, Response* response) {
+      (this->*method)(request, parts, response);
+    };
+  };
+  routes_.push_back({"GET", "/api/v1/simulationjobs",
+                     [this](const Request& request, const PathParts&, Response* response) {
+                       AnswerList(api_.ListJobs(""), "SimulationJob", request, response);
+                     }});
+  routes_.push_back(
+      {"GET", all, [this](const Request& request, const PathParts& parts, Response* response) {
+         AnswerList(api_.ListJobs(parts[0]), "SimulationJob", request, response);
+       }});
+  routes_.push_back({"POST", all, call(&Handlers::CreateJob)});
+  routes_.push_back(
+      {"GET", one, [this](const Request& request, const PathParts& parts, Response* response) {
+         AnswerObject(api_.GetJob(NameOf(parts)), request, response);
+       }});
+  routes_.push_back({"PATCH", one, call(&Handlers::PatchJob)});
+  routes_.push_back({"DELETE", one, call(&Handlers::DeleteJob)});
+  routes_.push_back({"GET", one + "/logs", call(&Handlers::GetLog)});
+  routes_.push_back({"GET", one + "/events", call(&Handlers::GetEvents)});
+}
+
+void Handlers::AddClusters() {
+  const std::string all = "/api/v1/namespaces/{namespace}/simulatedclusters";
+  const std::string one = all + "/{name}";
+  routes_.push_back(
+      {"GET", all, [this](const Request& request, const PathParts& parts, Response* response) {
+         AnswerList(api_.ListClusters(parts[0]), "SimulatedCluster", request, response);
+       }});
+  routes_.push_back(
+      {"POST", all, [this](const Request& request, const PathParts& parts, Response* response) {
+         const auto document = ReadDocument(request, response);
+         if (!document) return;
+         const auto created = api_.CreateCluster(parts[0], *document);
+         if (!created) return Answer(created.error(), request, response);
+         response->set_header(
+             "Location", request.path + "/" + (*created)["metadata"]["name"].get<std::string>());
+         AnswerJson(*created, 201, response);
+       }});
+  routes_.push_back(
+      {"GET", one, [this](const Request& request, const PathParts& parts, Response* response) {
+         AnswerObject(api_.GetCluster(NameOf(parts)), request, response);
+       }});
+  routes_.push_back(
+      {"DELETE", one, [this](const Request& request, const PathParts& parts, Response* response) {
+         AnswerObject(api_.DeleteCluster(NameOf(parts)), request, response);
+       }});
+}
+
+void Handlers::CreateJob(const Request& request, const PathParts& parts, Response* response) {
+  const auto document = ReadDocument(request, response);
+  if (!document) return;
+  std::optional<IdempotencyKey> key;
+  if (request.has_header("Idempotency-Key")) {
+    const base::Digest digest = base::Hash128(request.body.data(), request.body.size());
+    key = {request.get_header_value("Idempotency-Key"), StrCat(digest.high, "-", digest.low)};
+    if (key->key.empty() || key->key.size() > kKeyBytesMax) {
+      return Answer({ErrorCode::kInvalidArgument,
+                     StrCat("Idempotency-Key must have 1 to ", kKeyBytesMax, " characters"),
+                     {}},
+                    request, response);
+    }
+  }
+  const auto created = api_.CreateJob(parts[0], *document, key);
+  if (!created) {
+    // RFC draft on Idempotency-Key: another body under the same key is 422.
+    const bool reused = key && created.error().code == ErrorCode::kFailedPrecondition;
+    return Answer(created.error(), reused ? 422 : StatusOf(created.error()), request, response);
+  }
+  if (created->repeated) response->set_header("Idempotent-Replayed", "true");
+  response->set_header("Location",
+                       request.path + "/" + created->object["metadata"]["name"].get<std::string>());
+  AnswerJson(created->object, 201, response);
+}
+
+void Handlers::PatchJob(const Request& request, const PathParts& parts, Response* response) {
+  const std::string type = MediaType(request);
+  if (type != "application/merge-patch+json" && type != kJson) {
+    return Answer({ErrorCode::kInvalidArgument,
+                   "Content-Type must be application/merge-patch+json, not '" + type + "'",
+                   {}},
+                  415, request, response);
+  }
+  const auto patch = job::ParseJson(request.body);
+  if (!patch) return Answer({patch.error().code, patch.error().message, {}}, request, response);
+  for (const bool suspend : {true, false}) {
+    if (*patch != json{{"spec", {{"suspend", suspend}}}}) continue;
+    return AnswerObject(api_.SetSuspend(NameOf(parts), suspend), request, response);
+  }
+  Answer({ErrorCode::kInvalidArgument,
+          "only spec.suspend can be changed: {\"spec\": {\"suspend\": true or false}}",
+          {}},
+         422, request, response);
+}
+
+void Handlers::DeleteJob(const Request& request, const PathParts& parts, Response* response) {
+  if (request.has_header("If-Match")) {
+    const auto present = api_.GetJob(NameOf(parts));
+    if (!present) return Answer(present.error(), request, response);
+    const std::string tag =
+        "\"" + (*present)["metadata"]["resourceVersion"].get<std::string>() + "\"";
+    if (request.get_header_value("If-Match") != tag) {
+      return Answer({ErrorCode::kFailedPrecondition, "the job has changed since", {}}, 412, request,
+                    response);
+    }
+  }
+  const auto deleted = api_.DeleteJob(NameOf(parts));
+  if (!deleted) return Answer(deleted.error(), request, response);
+  // A running job is gone when its agents are.
+  const bool later = (*deleted)["metadata"].contains("deletionTimestamp");
+  AnswerJson(*deleted, later ? 202 : 200, response);
+}
+
+bool Handlers::OpenStream(const Request& request, Response* response) {
+  if (++streams_->open <= streams_max_) return true;
+  --streams_->open;
+  Answer({ErrorCode::kResourceExhausted,
+          StrCat("more than ", streams_max_, " streams are open; try again later"),
+          {}},
+         503, request, response);
+  return false;
+}
+
+void Handlers::GetLog(const Request& request, const PathParts& parts, Response* response) {
+  const auto present = api_.GetJob(NameOf(parts));
+  if (!present) return Answer(present.error(), request, response);
+  LogFormat format = {.follow = IsSet(request, "follow"),
+                      .prefix = IsSet(request, "prefix"),
+                      .timestamps = IsSet(request, "timestamps"),
+                      .offset = 0};
+  if (request.has_param("offset")) {
+    const auto offset = base::ParseInteger(request.get_param_value("offset"));
+    if (!offset || *offset < 0) {
+      return Answer({ErrorCode::kInvalidArgument, "offset must be a number of bytes", {}}, request,
+                    response);
+    }
+    format.offset = static_cast<std::uint64_t>(*offset);
+  }
+  if (!OpenStream(request, response)) return;
+  StreamLog(&api_, streams_, NameOf(parts), format, response);
+}
+
+void Handlers::GetEvents(const Request& request, const PathParts& parts, Response* response) {
+  const auto present = api_.GetJob(NameOf(parts));
+  if (!present) return Answer(present.error(), request, response);
+  if (!OpenStream(request, response)) return;
+  StreamEvents(&api_, streams_, NameOf(parts), response);
+}
+
+}  // namespace eidolon::controller::rest

@@ -1,0 +1,51 @@
+// What each route does: reads the request, asks the controller, writes the answer.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/controller/rest/api.h"
+#include "services/controller/rest/routes.h"
+#include "services/controller/rest/streams.h"
+
+namespace eidolon::controller::rest {
+
+// Writes a problem document. Without a status: the one that fits the error.
+void Answer(const ApiError& error, int status, const httplib::Request& request,
+            httplib::Response* response);
+void Answer(const ApiError& error, const httplib::Request& request, httplib::Response* response);
+
+// Thread safe: handlers run on all threads of the server.
+class Handlers {
+ public:
+  Handlers(Api* api, std::size_t streams_max);
+
+  const std::vector<Route>& routes() const { return routes_; }
+  void EndStreams() { streams_->stopping = true; }
+
+ private:
+  void AddPages();
+  void AddJobs();
+  void AddClusters();
+
+  void CreateJob(const httplib::Request& request, const PathParts& parts,
+                 httplib::Response* response);
+  void PatchJob(const httplib::Request& request, const PathParts& parts,
+                httplib::Response* response);
+  void DeleteJob(const httplib::Request& request, const PathParts& parts,
+                 httplib::Response* response);
+  void GetLog(const httplib::Request& request, const PathParts& parts, httplib::Response* response);
+  void GetEvents(const httplib::Request& request, const PathParts& parts,
+                 httplib::Response* response);
+  // Counts a new stream, or answers that there are too many.
+  bool OpenStream(const httplib::Request& request, httplib::Response* response);
+
+  Api& api_;
+  const std::size_t streams_max_;
+  std::shared_ptr<StreamState> streams_ = std::make_shared<StreamState>();
+  std::vector<Route> routes_;
+};
+
+}  // namespace eidolon::controller::rest

@@ -1,0 +1,65 @@
+#include "services/controller/rest/problem_response.h"
+
+#include <map>
+
+namespace eidolon::controller::rest {
+
+using base::ErrorCode;
+
+int StatusOf(const ApiError& error) {
+  switch (error.code) {
+    case ErrorCode::kInvalidArgument:
+      return error.problems.empty() ? 400 : 422;
+    case ErrorCode::kNotFound:
+      return 404;
+    case ErrorCode::kAlreadyExists:
+      return 409;
+    case ErrorCode::kFailedPrecondition:
+      return 409;
+    case ErrorCode::kResourceExhausted:
+      return 429;
+    case ErrorCode::kUnavailable:
+      return 503;
+    case ErrorCode::kUnsupported:
+      return 501;
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kInternal:
+      return 500;
+  }
+  return 500;
+}
+
+std::string TitleOf(int status) {
+  static const std::map<int, std::string> kTitles = {{400, "Bad Request"},
+                                                     {403, "Forbidden"},
+                                                     {404, "Not Found"},
+                                                     {405, "Method Not Allowed"},
+                                                     {409, "Conflict"},
+                                                     {412, "Precondition Failed"},
+                                                     {413, "Content Too Large"},
+                                                     {415, "Unsupported Media Type"},
+                                                     {422, "Unprocessable Content"},
+                                                     {429, "Too Many Requests"},
+                                                     {500, "Internal Server Error"},
+                                                     {501, "Not Implemented"},
+                                                     {503, "Service Unavailable"}};
+  const auto found = kTitles.find(status);
+  return found == kTitles.end() ? "Error" : found->second;
+}
+
+nlohmann::json ToProblem(const ApiError& error, int status, const std::string& instance) {
+  nlohmann::json problem = {{"type", "about:blank"},
+                            {"title", TitleOf(status)},
+                            {"status", status},
+                            {"detail", error.message},
+                            {"instance", instance}};
+  if (error.problems.empty()) return problem;
+  problem["type"] = "https://eidolon.dev/problems/invalid-document";
+  problem["errors"] = nlohmann::json::array();
+  for (const job::Problem& entry : error.problems) {
+    problem["errors"].push_back({{"pointer", entry.pointer}, {"detail", entry.detail}});
+  }
+  return problem;
+}
+
+}  // namespace eidolon::controller::rest

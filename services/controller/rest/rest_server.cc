@@ -1,0 +1,198 @@
+#include "services/controller/rest/rest_server.h"
+
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <set>
+#include <thread>
+
+#include "services/base/log.h"
+#include "services/base/text.h"
+#include "services/controller/rest/embedded.h"
+#include "services/controller/rest/handlers.h"
+#include "services/controller/rest/problem_response.h"
+#include "services/controller/rest/routes.h"
+
+namespace eidolon::controller::rest {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using base::StrCat;
+
+constexpr std::size_t kThreadsBesideStreams = 8;
+constexpr time_t kKeepAliveSeconds = 1;  // Bounds how long Stop waits for idle connections.
+constexpr time_t kReadSeconds = 10;
+
+struct HostPort {
+  std::string host;
+  int port = 0;
+};
+
+Result<HostPort> ParseAddress(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  const auto port = colon == std::string::npos
+                        ? std::nullopt
+                        : base::ParseInteger(std::string_view(address).substr(colon + 1));
+  if (!port || *port < 0 || *port > 65535 || colon == 0) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      "'" + address + "' is no address; write host:port, such as 127.0.0.1:8080");
+  }
+  return HostPort{address.substr(0, colon), static_cast<int>(*port)};
+}
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+}
+
+class Server final : public RestServer {
+ public:
+  Server(const RestServerOptions& options, Api* api)
+      : options_(options), api_(*api), handlers_(api, options.streams_max) {}
+  ~Server() override { Stop(); }
+
+  Result<void> Start() {
+    const auto wanted = ParseAddress(options_.address);
+    if (!wanted) return std::unexpected(wanted.error());
+    loopback_only_ = IsLoopback(wanted->host);
+    Configure();
+    for (const Route& route : handlers_.routes()) AddRoute(route);
+    int port = wanted->port;
+    if (port == 0) {
+      port = server_.bind_to_any_port(wanted->host);
+    } else if (!server_.bind_to_port(wanted->host, port)) {
+      port = -1;
+    }
+    if (port < 0) {
+      return base::Fail(ErrorCode::kUnavailable,
+                        StrCat("cannot listen on ", options_.address,
+                               ": the address is in use or not one of this machine"));
+    }
+    address_ = StrCat(wanted->host, ":", port);
+    if (!loopback_only_) {
+      base::Log(base::Level::kWarning, "rest_open_to_the_network", {{"address", address_}});
+    }
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    // stop() before the loop has begun would be lost.
+    while (!server_.is_running()) std::this_thread::yield();
+    return {};
+  }
+
+  const std::string& address() const override { return address_; }
+
+  void Stop() override {
+    handlers_.EndStreams();
+    if (!thread_.joinable()) return;
+    server_.stop();
+    thread_.join();
+  }
+
+  std::vector<std::string> ListRoutes() const override {
+    std::vector<std::string> list;
+    for (const Route& route : handlers_.routes()) list.push_back(route.method + " " + route.path);
+    return list;
+  }
+
+ private:
+  void Configure() {
+    server_.set_tcp_nodelay(true);
+    server_.set_keep_alive_timeout(kKeepAliveSeconds);
+    server_.set_read_timeout(kReadSeconds);
+    server_.set_payload_max_length(options_.body_bytes_max);
+    // The library's default lets two servers share a port, each answering by chance.
+    server_.set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    const std::size_t threads = options_.streams_max + kThreadsBesideStreams;
+    server_.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
+    server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& r) {
+      return CheckHost(request, &r);
+    });
+    server_.set_exception_handler([](const httplib::Request& request, httplib::Response& response,
+                                     std::exception_ptr) {
+      Answer({ErrorCode::kInternal, "the request could not be handled", {}}, request, &response);
+    });
+    server_.set_error_handler([this](const httplib::Request& request, httplib::Response& r) {
+      AnswerUnrouted(request, &r);
+    });
+    server_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
+      api_.CountRequest(request.method, response.status);
+    });
+  }
+
+  void AddRoute(const Route& route) {
+    const std::string pattern = ToPattern(route.path);
+    const auto handler = [handle = route.handler](const httplib::Request& request,
+                                                  httplib::Response& response) {
+      PathParts parts;
+      for (std::size_t i = 1; i < request.matches.size(); ++i) {
+        parts.push_back(request.matches[i].str());
+      }
+      handle(request, parts, &response);
+    };
+    if (route.method == "GET") server_.Get(pattern, handler);
+    if (route.method == "POST") server_.Post(pattern, handler);
+    if (route.method == "PATCH") server_.Patch(pattern, handler);
+    if (route.method == "DELETE") server_.Delete(pattern, handler);
+  }
+
+  // A web page must not reach a server on loopback under a name of its own (DNS rebinding): jobs
+  // run commands.
+  httplib::Server::HandlerResponse CheckHost(const httplib::Request& request,
+                                             httplib::Response* response) const {
+    std::string host = request.get_header_value("Host");
+    if (!host.ends_with(']')) host = host.substr(0, host.rfind(':'));
+    if (!loopback_only_ || host.empty() || IsLoopback(host)) {
+      return httplib::Server::HandlerResponse::Unhandled;
+    }
+    Answer({ErrorCode::kInvalidArgument, "the Host header is not of this machine", {}}, 403,
+           request, response);
+    return httplib::Server::HandlerResponse::Handled;
+  }
+
+  // What no handler has answered: unknown paths, wrong methods, bodies that are too large.
+  void AnswerUnrouted(const httplib::Request& request, httplib::Response* response) const {
+    if (!response->body.empty() || response->status < 400) return;
+    std::set<std::string> allowed;
+    for (const Route& route : handlers_.routes()) {
+      if (std::regex_match(request.path, std::regex(ToPattern(route.path)))) {
+        allowed.insert(route.method);
+      }
+    }
+    if (response->status == 404 && !allowed.empty()) {
+      std::string list;
+      for (const std::string& method : allowed) list += (list.empty() ? "" : ", ") + method;
+      response->set_header("Allow", list);
+      Answer({ErrorCode::kInvalidArgument,
+              StrCat(request.method, " is not possible here, but ", list),
+              {}},
+             405, request, response);
+      return;
+    }
+    std::string detail = TitleOf(response->status);
+    if (response->status == 404) detail = "nothing is served at " + request.path;
+    if (response->status == 413) {
+      detail = StrCat("the body is larger than ", options_.body_bytes_max, " bytes");
+    }
+    Answer({ErrorCode::kNotFound, detail, {}}, response->status, request, response);
+  }
+
+  const RestServerOptions options_;
+  Api& api_;
+  Handlers handlers_;
+  httplib::Server server_;
+  std::thread thread_;
+  std::string address_;
+  bool loopback_only_ = true;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RestServer>> RestServer::Start(const RestServerOptions& options, Api* api) {
+  auto server = std::make_unique<Server>(options, api);
+  if (auto started = server->Start(); !started) return std::unexpected(started.error());
+  return server;
+}
+
+}  // namespace eidolon::controller::rest

@@ -1,0 +1,36 @@
+// The HTTP server of the controller: jobs and clusters as resources, health, metrics, API
+// description and a status page. It holds no state of its own.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/controller/rest/api.h"
+
+namespace eidolon::controller::rest {
+
+struct RestServerOptions {
+  std::string address = "127.0.0.1:8080";  // Port 0 takes a free one.
+  std::size_t body_bytes_max = 1u << 20;
+  std::size_t streams_max = 24;  // Followers of logs and events at a time.
+};
+
+// Thread safe. The api must outlive it.
+class RestServer {
+ public:
+  static base::Result<std::unique_ptr<RestServer>> Start(const RestServerOptions& options,
+                                                         Api* api);
+  virtual ~RestServer() = default;  // Stops.
+
+  // "host:port" with the real port.
+  virtual const std::string& address() const = 0;
+  // Ends streams, refuses new requests, returns when none is left.
+  virtual void Stop() = 0;
+  // "GET /livez" and so on: what is served, for the check against the description.
+  virtual std::vector<std::string> ListRoutes() const = 0;
+};
+
+}  // namespace eidolon::controller::rest

@@ -1,0 +1,100 @@
+#include "services/controller/rest/streams.h"
+
+#include <httplib.h>
+
+#include <cstdio>
+
+#include "services/base/text.h"
+
+namespace eidolon::controller::rest {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long one wait lasts: a stream notices within this time that the server stops or its reader is
+// gone.
+constexpr auto kWait = 500ms;
+// A comment keeps proxies from closing a silent stream: every 15 s.
+constexpr int kWaitsPerHeartbeat = 30;
+
+// Counts a stream down however it ends.
+std::shared_ptr<void> CountDownAtEnd(std::shared_ptr<StreamState> state) {
+  return {nullptr, [state](void*) { --state->open; }};
+}
+
+bool Send(httplib::DataSink& sink, const std::string& text) {
+  return sink.write(text.data(), text.size());
+}
+
+}  // namespace
+
+std::string FormatLine(const store::LogEntry& entry, const LogFormat& format) {
+  std::string line;
+  if (format.timestamps) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%12.6f ", static_cast<double>(entry.virtual_ps) * 1e-12);
+    line += text;
+  }
+  if (format.prefix) line += base::StrCat("[s", entry.server, "] ");
+  return line + entry.text + "\n";
+}
+
+void StreamLog(Api* api, std::shared_ptr<StreamState> state, const ObjectName& job,
+               const LogFormat& format, httplib::Response* response) {
+  response->set_chunked_content_provider(
+      "text/plain; charset=utf-8",
+      [api, state, job, format, offset = format.offset, guard = CountDownAtEnd(state)](
+          std::size_t, httplib::DataSink& sink) mutable {
+        const auto timeout = format.follow ? kWait : 0ms;
+        const auto part = api->ReadLog(job, offset, timeout);
+        const bool empty = part && part->entries.empty() && part->next_offset == offset;
+        if (!part || state->stopping || part->ended || (empty && !format.follow)) {
+          sink.done();
+          return true;
+        }
+        offset = part->next_offset;
+        std::string text;
+        for (const store::LogEntry& entry : part->entries) text += FormatLine(entry, format);
+        // An empty chunk would end the body.
+        return text.empty() ? sink.is_writable() : Send(sink, text);
+      });
+}
+
+void StreamEvents(Api* api, std::shared_ptr<StreamState> state, const ObjectName& job,
+                  httplib::Response* response) {
+  response->set_header("Cache-Control", "no-store");
+  response->set_chunked_content_provider(
+      "text/event-stream",
+      [api, state, job, seen = std::int64_t{0}, waits = 0, guard = CountDownAtEnd(state)](
+          std::size_t, httplib::DataSink& sink) mutable {
+        const bool first = seen == 0;
+        const auto change = api->AwaitChange(job, seen, kWait);
+        if (!change || state->stopping) {
+          if (!change) {
+            const char* why =
+                change.error().code == base::ErrorCode::kNotFound ? "deleted" : "gone";
+            Send(sink, base::StrCat("event: end\ndata: {\"reason\":\"", why, "\"}\n\n"));
+          }
+          sink.done();
+          return true;
+        }
+        std::string text = first ? "retry: 1000\n\n" : "";
+        if (change->version > seen) {
+          seen = change->version;
+          waits = 0;
+          text +=
+              base::StrCat("id: ", seen, "\nevent: status\ndata: ", change->object.dump(), "\n\n");
+        } else if (++waits % kWaitsPerHeartbeat == 0) {
+          text += ": still here\n\n";
+        }
+        if (!text.empty() && !Send(sink, text)) return false;
+        if (change->over) {
+          Send(sink, "event: end\ndata: {\"reason\":\"over\"}\n\n");
+          sink.done();
+          return true;
+        }
+        return sink.is_writable();
+      });
+}
+
+}  // namespace eidolon::controller::rest

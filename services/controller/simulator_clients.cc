@@ -1,0 +1,105 @@
+#include "services/controller/simulator_clients.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+
+#include "eidolon/network/v1/network.grpc.pb.h"
+#include "eidolon/timing/v1/timing.grpc.pb.h"
+#include "services/base/log.h"
+#include "services/controller/cluster_message.h"
+#include "services/runtime/grpc_status.h"
+
+namespace eidolon::controller {
+namespace {
+
+constexpr int kTimeoutSeconds = 10;
+
+// Every call ends: a service that hangs must not hang the controller.
+void Limit(grpc::ClientContext* context) {
+  gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                       gpr_time_from_seconds(kTimeoutSeconds, GPR_TIMESPAN));
+  context->set_deadline(deadline);
+}
+
+base::Result<void> ToResult(std::string_view service, const std::string& address,
+                            const grpc::Status& status) {
+  if (status.ok()) return {};
+  return base::Wrap("asking the " + std::string(service) + " service at " + address,
+                    runtime::FromStatus(status));
+}
+
+}  // namespace
+
+struct SimulatorClients::Stubs {
+  std::unique_ptr<timing::v1::TimingService::Stub> timing;
+  std::unique_ptr<network::v1::NetworkService::Stub> network;
+};
+
+SimulatorClients::SimulatorClients(const std::string& timing_address,
+                                   const std::string& network_address)
+    : timing_address_(timing_address),
+      network_address_(network_address),
+      stubs_(std::make_unique<Stubs>()) {
+  const auto connect = [](const std::string& address) {
+    return grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+  };
+  stubs_->timing = timing::v1::TimingService::NewStub(connect(timing_address));
+  stubs_->network = network::v1::NetworkService::NewStub(connect(network_address));
+}
+
+SimulatorClients::~SimulatorClients() = default;
+
+base::Result<std::vector<std::string>> SimulatorClients::ListGpus() {
+  grpc::ClientContext context;
+  Limit(&context);
+  timing::v1::ListGpusResponse response;
+  const auto done =
+      ToResult("timing", timing_address_, stubs_->timing->ListGpus(&context, {}, &response));
+  if (!done) return std::unexpected(done.error());
+  return std::vector<std::string>(response.names().begin(), response.names().end());
+}
+
+base::Result<double> SimulatorClients::FindPeakFlops(const std::string& gpu) {
+  grpc::ClientContext context;
+  Limit(&context);
+  timing::v1::DescribeGpuRequest request;
+  request.set_gpu(gpu);
+  timing::v1::DescribeGpuResponse response;
+  const auto done = ToResult("timing", timing_address_,
+                             stubs_->timing->DescribeGpu(&context, request, &response));
+  if (!done) return std::unexpected(done.error());
+  const auto& rates = response.gpu().peak_flops();
+  const auto bf16 = rates.find("bf16");
+  return bf16 == rates.end() ? 0.0 : bf16->second;
+}
+
+base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
+                                                 const job::ClusterSpec& cluster,
+                                                 std::uint32_t servers) {
+  grpc::ClientContext context;
+  Limit(&context);
+  network::v1::RegisterJobRequest request;
+  request.set_job(job);
+  FillCluster(cluster, job, request.mutable_cluster());
+  for (std::uint32_t server = 0; server < servers; ++server) request.add_placement(server);
+  network::v1::RegisterJobResponse response;
+  return ToResult("network", network_address_,
+                  stubs_->network->RegisterJob(&context, request, &response));
+}
+
+void SimulatorClients::RemoveJob(const std::string& job) {
+  grpc::ClientContext context;
+  Limit(&context);
+  network::v1::RemoveJobRequest request;
+  request.set_job(job);
+  network::v1::RemoveJobResponse response;
+  const auto done = ToResult("network", network_address_,
+                             stubs_->network->RemoveJob(&context, request, &response));
+  if (!done) {
+    base::Log(base::Level::kWarning, "network_job_not_removed",
+              {{"job", job}, {"error", done.error().message}});
+  }
+}
+
+}  // namespace eidolon::controller

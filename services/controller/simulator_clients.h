@@ -1,0 +1,35 @@
+// The timing and network services over gRPC.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "services/controller/simulators.h"
+
+namespace eidolon::controller {
+
+// Thread safe.
+class SimulatorClients final : public Simulators {
+ public:
+  SimulatorClients(const std::string& timing_address, const std::string& network_address);
+  ~SimulatorClients() override;
+
+  base::Result<std::vector<std::string>> ListGpus() override;
+  base::Result<double> FindPeakFlops(const std::string& gpu) override;
+  base::Result<void> RegisterJob(const std::string& job, const job::ClusterSpec& cluster,
+                                 std::uint32_t servers) override;
+  void RemoveJob(const std::string& job) override;
+  std::string timing_address() const override { return timing_address_; }
+  std::string network_address() const override { return network_address_; }
+
+ private:
+  struct Stubs;
+
+  const std::string timing_address_;
+  const std::string network_address_;
+  std::unique_ptr<Stubs> stubs_;
+};
+
+}  // namespace eidolon::controller

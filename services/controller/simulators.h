@@ -1,0 +1,32 @@
+// What the controller asks of the timing and the network service, in the controller's own words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/controller/job/cluster.h"
+
+namespace eidolon::controller {
+
+// Thread safe.
+class Simulators {
+ public:
+  virtual ~Simulators() = default;
+
+  // Names of the GPU models.
+  virtual base::Result<std::vector<std::string>> ListGpus() = 0;
+  // Peak dense bf16 rate in operations per second; 0 when the model does not say.
+  virtual base::Result<double> FindPeakFlops(const std::string& gpu) = 0;
+  // Tells the network service of a job on the first `servers` servers of the cluster.
+  virtual base::Result<void> RegisterJob(const std::string& job, const job::ClusterSpec& cluster,
+                                         std::uint32_t servers) = 0;
+  virtual void RemoveJob(const std::string& job) = 0;
+
+  // gRPC addresses, for the agents.
+  virtual std::string timing_address() const = 0;
+  virtual std::string network_address() const = 0;
+};
+
+}  // namespace eidolon::controller
