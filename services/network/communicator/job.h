@@ -33,6 +33,8 @@ class Audience {
   virtual void Tell(std::uint64_t job, std::uint32_t server, Notice notice) = 0;
   // Requires later: the job's Finished.
   virtual void Start(flow::Transfer transfer) = 0;
+  // A collective or a group of transfers ended.
+  virtual void Ended(collective::Algorithm algorithm, collective::Protocol protocol) = 0;
   // The communicator's transfers will not be finished.
   virtual void Cancel(std::uint64_t job, std::uint64_t communicator) = 0;
 };

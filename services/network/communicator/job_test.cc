@@ -21,6 +21,7 @@ class Recorder final : public Audience {
     told[server].push_back(std::move(notice));
   }
   void Start(flow::Transfer transfer) override { started.push_back(std::move(transfer)); }
+  void Ended(collective::Algorithm, collective::Protocol) override {}
   void Cancel(std::uint64_t, std::uint64_t communicator) override {
     cancelled.push_back(communicator);
   }

@@ -187,6 +187,7 @@ void Job::CommitCollective(Communicator& communicator, const flow::Finish& finis
   const auto running = communicator.running.extract(finish.key.sequence);
   CHECK(!running.empty());
   const Cost& cost = running.mapped();
+  audience_.Ended(cost.algorithm, cost.protocol);
   for (std::uint32_t server : communicator.Servers()) {
     Tell(server, CommittedNotice{.communicator = communicator.id,
                                  .sequence = finish.key.sequence,
@@ -203,6 +204,7 @@ void Job::CommitCollective(Communicator& communicator, const flow::Finish& finis
 void Job::CommitGroup(const Communicator& communicator, const TransferBook::Done& done) {
   const collective::TransferCost cost = collective::TransferCostOf(
       communicator.shape, SpanOf(communicator, done.group.rank, done.largest_peer), done.bytes_max);
+  audience_.Ended(collective::Algorithm::kPointToPoint, cost.protocol);
   Tell(communicator.members[static_cast<std::size_t>(done.group.rank)].server,
        CommittedNotice{.communicator = communicator.id,
                        .sequence = done.group.sequence,

@@ -65,6 +65,9 @@ bool Horizon::AllQuiescent() const {
 void Horizon::Release(SimTime time) {
   CHECK(AllQuiescent());
   floor_ = std::max(floor_, time);
+}
+
+void Horizon::EndQuiescence() {
   for (auto& [id, session] : sessions_) session.promise.quiescent = false;
 }
 
@@ -77,12 +80,12 @@ std::optional<SimTime> Horizon::EarliestWanted() const {
   return earliest;
 }
 
-std::vector<SessionId> Horizon::TakeWanted(SimTime time) {
-  std::vector<SessionId> taken;
+std::vector<Horizon::Wait> Horizon::TakeWanted(SimTime time) {
+  std::vector<Wait> taken;
   for (auto& [id, session] : sessions_) {
     if (!session.promise.wanted || *session.promise.wanted > time) continue;
+    taken.push_back({id, *session.promise.wanted});
     session.promise.wanted.reset();
-    taken.push_back(id);
   }
   return taken;
 }

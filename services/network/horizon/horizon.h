@@ -40,6 +40,7 @@ class Horizon {
   // The session no longer holds anything back.
   void Disconnect(SessionId session);
   bool Knows(SessionId session) const { return sessions_.contains(session); }
+  bool Connected(SessionId session) const { return sessions_.at(session).connected; }
 
   // Fails when the promise claims to have processed messages that were never sent.
   base::Result<void> Keep(SessionId session, const Promise& promise);
@@ -52,13 +53,20 @@ class Horizon {
   // Every session is connected, quiescent, and has processed all that was sent to it.
   bool AllQuiescent() const;
   // Moves the horizon to `time` although ranks are behind: they continue there at the earliest.
-  // Ends everyone's quiescence. Requires: AllQuiescent().
+  // Requires: AllQuiescent().
   void Release(base::SimTime time);
+  // Someone may have been woken: quiescence has to be said again.
+  void EndQuiescence();
 
   // The earliest time any session waits for.
   std::optional<base::SimTime> EarliestWanted() const;
+  struct Wait {
+    SessionId session = 0;
+    base::SimTime wanted;
+    bool operator==(const Wait&) const = default;
+  };
   // Sessions that wait for a time at or before `time`, in order; they wait no longer.
-  std::vector<SessionId> TakeWanted(base::SimTime time);
+  std::vector<Wait> TakeWanted(base::SimTime time);
 
   std::vector<SessionId> Sessions() const;
   base::SimTime floor() const { return floor_; }

@@ -1,0 +1,172 @@
+#include "services/network/cluster_thread.h"
+
+#include <chrono>
+#include <future>
+#include <optional>
+
+#include "services/base/log.h"
+#include "services/network/metrics.h"
+
+namespace eidolon::network {
+namespace {
+
+// Sessions that are ahead by more wait: their agents see it as a slow stream.
+constexpr std::size_t kQueueMax = 1 << 16;
+constexpr std::chrono::milliseconds kDeadlockPoll(100);
+
+}  // namespace
+
+ClusterThread::ClusterThread(topology::Topology topology, Metrics& metrics,
+                             const base::RealClock& clock)
+    : metrics_(metrics),
+      clock_(clock),
+      simulation_(std::move(topology), *this),
+      thread_([this] { Run(); }) {}
+
+ClusterThread::~ClusterThread() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopping_ = true;
+  }
+  filled_.notify_one();
+  thread_.join();
+}
+
+void ClusterThread::Put(Task task) {
+  std::unique_lock lock(queue_mutex_);
+  drained_.wait(lock, [this] { return queue_.size() < kQueueMax || stopping_; });
+  queue_.push_back(std::move(task));
+  const bool first = queue_.size() == 1;
+  lock.unlock();
+  metrics_.queue_messages().Increment();
+  if (first) filled_.notify_one();
+}
+
+bool ClusterThread::Take(std::vector<Task>& tasks, bool stuck) {
+  std::unique_lock lock(queue_mutex_);
+  const auto awake = [this] { return !queue_.empty() || stopping_; };
+  if (stuck) {
+    filled_.wait_for(lock, kDeadlockPoll, awake);
+  } else {
+    filled_.wait(lock, awake);
+  }
+  tasks.swap(queue_);
+  const bool goes_on = !stopping_ || !tasks.empty();
+  lock.unlock();
+  drained_.notify_all();
+  metrics_.queue_messages().Decrement(static_cast<double>(tasks.size()));
+  return goes_on;
+}
+
+void ClusterThread::Run() {
+  std::vector<Task> tasks;
+  while (Take(tasks, stuck_since_ns_ != 0)) {
+    for (Task& task : tasks) task();
+    tasks.clear();
+    simulation_.Progress();
+    WatchForDeadlock();
+    ReportMetrics();
+  }
+  while (!outlets_.empty()) {
+    End(outlets_.begin()->first,
+        base::Fail(base::ErrorCode::kUnavailable, "the network service ends"));
+  }
+  ReportMetrics();
+}
+
+void ClusterThread::WatchForDeadlock() {
+  if (!simulation_.Stuck()) {
+    stuck_since_ns_ = 0;
+    return;
+  }
+  const std::int64_t now = clock_.MonotonicNs();
+  if (stuck_since_ns_ == 0) stuck_since_ns_ = now;
+  if (now - stuck_since_ns_ >= kDeadlockNs) simulation_.ReportDeadlock();
+}
+
+void ClusterThread::ReportMetrics() {
+  metrics_.Add(simulation_.statistics(), reported_);
+  reported_ = simulation_.statistics();
+  const auto active = static_cast<double>(simulation_.active_transfers());
+  metrics_.transfers_active().Increment(active - active_reported_);
+  active_reported_ = active;
+  metrics_.horizon_lag().Set(simulation_.Lag().Seconds());
+}
+
+void ClusterThread::Tell(std::uint64_t job, std::uint32_t server,
+                         const communicator::Notice& notice) {
+  const auto found = outlets_.find({job, server});
+  if (found != outlets_.end()) found->second->Send(notice);
+}
+
+void ClusterThread::Ended(collective::Algorithm algorithm, collective::Protocol protocol) {
+  metrics_.CountEnded(algorithm, protocol);
+}
+
+void ClusterThread::End(const SessionKey& session, const base::Result<void>& reason) {
+  auto node = outlets_.extract(session);
+  if (node.empty()) return;
+  simulation_.Disconnect(session.first, session.second);
+  node.mapped()->Close(reason);
+  metrics_.sessions().Decrement();
+}
+
+void ClusterThread::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement) {
+  Put([this, job, placement = std::move(placement)]() mutable {
+    simulation_.AddJob(job, std::move(placement));
+  });
+}
+
+void ClusterThread::RemoveJob(std::uint64_t job) {
+  Put([this, job] {
+    for (auto at = outlets_.lower_bound({job, 0}); at != outlets_.end() && at->first.first == job;
+         at = outlets_.lower_bound({job, 0})) {
+      End(at->first, base::Fail(base::ErrorCode::kUnavailable, "the job was removed"));
+    }
+    simulation_.RemoveJob(job);
+  });
+}
+
+bool ClusterThread::Speaks(const Speaker& speaker) const {
+  const auto found = outlets_.find({speaker.job, speaker.server});
+  return found != outlets_.end() && found->second == speaker.outlet;
+}
+
+void ClusterThread::Connect(Speaker speaker) {
+  Put([this, speaker = std::move(speaker)] {
+    if (const auto connected = simulation_.Connect(speaker.job, speaker.server); !connected) {
+      speaker.outlet->Close(connected);
+      return;
+    }
+    outlets_[{speaker.job, speaker.server}] = speaker.outlet;
+    metrics_.sessions().Increment();
+  });
+}
+
+void ClusterThread::Submit(Speaker speaker, Work work) {
+  Put([this, speaker = std::move(speaker), work = std::move(work)]() mutable {
+    if (!Speaks(speaker)) return;
+    const auto done = work(simulation_);
+    if (done) return;
+    base::Log(base::Level::kWarning, "session_refused",
+              {{"server", std::to_string(speaker.server)}, {"reason", done.error().message}});
+    End({speaker.job, speaker.server}, done);
+  });
+}
+
+void ClusterThread::Disconnect(Speaker speaker) {
+  Put([this, speaker = std::move(speaker)] {
+    if (Speaks(speaker)) End({speaker.job, speaker.server}, {});
+  });
+}
+
+base::Result<collective::Cost> ClusterThread::Estimate(std::uint64_t job,
+                                                       std::uint64_t communicator,
+                                                       const communicator::Operation& operation) {
+  std::promise<base::Result<collective::Cost>> promise;
+  auto answer = promise.get_future();
+  Put([&] { promise.set_value(simulation_.Estimate(job, communicator, operation)); });
+  return answer.get();
+}
+
+}  // namespace eidolon::network

@@ -1,0 +1,43 @@
+// eidolon-network: the network service as a process of its own.
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "services/base/clock.h"
+#include "services/base/log.h"
+#include "services/network/network_service.h"
+#include "services/runtime/grpc_server.h"
+#include "services/runtime/metrics_page.h"
+#include "services/runtime/signal_waiter.h"
+
+int main(int argc, char** argv) {
+  using eidolon::base::Level;
+  std::string address = "127.0.0.1:7072";
+  std::string metrics_address = "127.0.0.1:9472";
+  CLI::App app("Simulates the collectives of GPU clusters for Eidolon's agents.");
+  app.add_option("--address", address, "host:port of the gRPC service")->capture_default_str();
+  app.add_option("--metrics-address", metrics_address, "host:port of /metrics")
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  eidolon::runtime::SignalWaiter signals;
+  eidolon::runtime::MetricsPage page;
+  const eidolon::base::SystemClock clock;
+  eidolon::network::NetworkService service(page.registry(), clock);
+  if (const auto port = page.Expose(metrics_address); !port) {
+    std::fprintf(stderr, "eidolon-network: %s\n", port.error().message.c_str());
+    return 1;
+  }
+  auto server = eidolon::runtime::GrpcServer::Start({.address = address}, {&service});
+  if (!server) {
+    std::fprintf(stderr, "eidolon-network: %s\n", server.error().message.c_str());
+    return 1;
+  }
+  eidolon::base::Log(Level::kInfo, "network_started", {{"address", server->address()}});
+  signals.Wait();
+  server->Shutdown(std::chrono::milliseconds(500));
+  eidolon::base::Log(Level::kInfo, "network_stopped");
+  return 0;
+}

@@ -1,0 +1,70 @@
+// One agent's conversation: reads its messages into the queue of its cluster's thread, writes that
+// thread's notices back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <grpcpp/support/server_callback.h>
+
+#include "eidolon/network/v1/network.pb.h"
+#include "services/base/error.h"
+#include "services/network/cluster_thread.h"
+
+namespace eidolon::network {
+
+// Where a job is simulated.
+struct JobPlace {
+  std::shared_ptr<ClusterThread> cluster;
+  std::uint64_t job = 0;
+};
+
+// Lives until gRPC has ended the call and the cluster's thread has let go of it. gRPC calls the
+// reactions, one at a time for reads and one at a time for writes; the cluster's thread calls Send
+// and Close.
+class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>,
+                            public Outlet {
+ public:
+  using FindJob = std::function<base::Result<JobPlace>(const std::string&)>;
+
+  // The reactor of a new call; it keeps itself alive.
+  static SessionStream* Begin(FindJob find_job);
+
+  void Send(const communicator::Notice& notice) override;
+  void Close(const base::Result<void>& reason) override;
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone() override;
+
+ private:
+  explicit SessionStream(FindJob find_job) : find_job_(std::move(find_job)) {}
+
+  // An error ends the call.
+  base::Result<void> Greet(const v1::SessionRequest& request);
+  base::Result<void> Handle();
+  base::Result<void> HandleJoin(const v1::Join& join);
+  void Submit(ClusterThread::Work work);
+  ClusterThread::Speaker Speaker();
+  void FinishNow();
+
+  FindJob find_job_;
+  std::shared_ptr<SessionStream> self_;
+
+  // Of the read reactions.
+  v1::SessionRequest request_;
+  std::optional<JobPlace> place_;
+  std::uint32_t server_ = 0;
+
+  std::mutex writes_mutex_;
+  std::deque<v1::SessionResponse> writes_;  // The first is being written.
+  std::optional<grpc::Status> closing_;     // Finish with this after the last write.
+  bool finished_ = false;
+};
+
+}  // namespace eidolon::network

@@ -1,0 +1,263 @@
+#include "services/network/simulation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+
+namespace eidolon::network {
+
+using base::Result;
+using base::SimTime;
+using base::StrCat;
+using communicator::Notice;
+
+namespace {
+
+// Sessions in the order of (job, server).
+horizon::SessionId SessionOf(std::uint64_t job, std::uint32_t server) {
+  return (job << 32) + server;
+}
+std::uint64_t JobOf(horizon::SessionId session) { return session >> 32; }
+std::uint32_t ServerOf(horizon::SessionId session) {
+  return static_cast<std::uint32_t>(session & 0xffffffffu);
+}
+
+// Max() stays what it is: never.
+SimTime Later(SimTime time, SimTime epoch) {
+  return time.ps > SimTime::Max().ps - epoch.ps ? SimTime::Max() : SimTime{time.ps + epoch.ps};
+}
+
+SimTime Earlier(SimTime time, SimTime epoch) {
+  return time == SimTime::Max() ? time : SimTime{std::max<std::int64_t>(0, time.ps - epoch.ps)};
+}
+
+// The times within a notice, moved to the job's own.
+void ToJobTime(Notice& notice, SimTime epoch) {
+  if (auto* joined = std::get_if<communicator::JoinedNotice>(&notice)) {
+    joined->finish = Earlier(joined->finish, epoch);
+  } else if (auto* committed = std::get_if<communicator::CommittedNotice>(&notice)) {
+    committed->start = Earlier(committed->start, epoch);
+    committed->finish = Earlier(committed->finish, epoch);
+  } else if (auto* safe = std::get_if<communicator::SafeThroughNotice>(&notice)) {
+    safe->time = Earlier(safe->time, epoch);
+  }
+}
+
+}  // namespace
+
+Simulation::Simulation(topology::Topology topology, Listener& listener)
+    : topology_(std::move(topology)), listener_(listener), transfers_(topology_.Capacities()) {}
+
+void Simulation::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement) {
+  const auto [at, inserted] = jobs_.try_emplace(
+      job, Entry{.job = communicator::Job(job, topology_, std::move(placement), *this)});
+  CHECK(inserted);
+}
+
+void Simulation::RemoveJob(std::uint64_t job) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return;
+  for (std::uint32_t server = 0; server < found->second.job.servers(); ++server) {
+    const auto session = SessionOf(job, server);
+    if (horizon_.Knows(session)) horizon_.Disconnect(session);
+  }
+  jobs_.erase(found);
+  transfers_.Cancel(job);
+}
+
+Simulation::Entry& Simulation::Job(std::uint64_t job) {
+  const auto found = jobs_.find(job);
+  CHECK(found != jobs_.end());
+  return found->second;
+}
+
+Result<void> Simulation::Connect(std::uint64_t job, std::uint32_t server) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return base::Fail(base::ErrorCode::kNotFound, "the job has ended");
+  Entry& entry = found->second;
+  if (server >= entry.job.servers()) {
+    return base::Fail(
+        base::ErrorCode::kInvalidArgument,
+        StrCat("server ", server, " of a job with ", entry.job.servers(), " servers"));
+  }
+  if (!entry.started) {
+    entry.started = true;
+    entry.epoch = transfers_.now();
+    for (std::uint32_t other = 0; other < entry.job.servers(); ++other) {
+      horizon_.Expect(SessionOf(job, other), entry.epoch);
+    }
+  }
+  const auto session = SessionOf(job, server);
+  if (!horizon_.Knows(session) || horizon_.Connected(session)) {
+    return base::Fail(base::ErrorCode::kAlreadyExists,
+                      StrCat("server ", server, " has connected before"));
+  }
+  horizon_.Connect(session);
+  return {};
+}
+
+void Simulation::Disconnect(std::uint64_t job, std::uint32_t server) {
+  const auto found = jobs_.find(job);
+  const auto session = SessionOf(job, server);
+  if (found == jobs_.end() || !horizon_.Knows(session)) return;
+  horizon_.Disconnect(session);
+  found->second.job.Disconnect(server);
+}
+
+Result<void> Simulation::Join(std::uint64_t job, std::uint32_t server, const std::string& unique_id,
+                              std::int32_t size, communicator::Arrival arrival) {
+  Entry& entry = Job(job);
+  arrival.ready = Later(arrival.ready, entry.epoch);
+  return entry.job.Join(server, unique_id, size, std::move(arrival));
+}
+
+Result<void> Simulation::Split(std::uint64_t job, std::uint32_t server, std::uint64_t parent,
+                               communicator::Arrival arrival) {
+  Entry& entry = Job(job);
+  arrival.ready = Later(arrival.ready, entry.epoch);
+  return entry.job.Split(server, parent, std::move(arrival));
+}
+
+Result<void> Simulation::Issue(std::uint64_t job, std::uint32_t server,
+                               communicator::IssueCall call) {
+  return Job(job).job.Issue(server, std::move(call));
+}
+
+Result<void> Simulation::Post(std::uint64_t job, std::uint32_t server,
+                              communicator::PostCall call) {
+  Entry& entry = Job(job);
+  call.ready = Later(call.ready, entry.epoch);
+  return entry.job.Post(server, call);
+}
+
+Result<void> Simulation::Leave(std::uint64_t job, std::uint32_t server, std::uint64_t communicator,
+                               std::int32_t rank) {
+  return Job(job).job.Leave(server, communicator, rank);
+}
+
+Result<void> Simulation::Keep(std::uint64_t job, std::uint32_t server, horizon::Promise promise) {
+  const Entry& entry = Job(job);
+  promise.lower_bound = Later(promise.lower_bound, entry.epoch);
+  if (promise.wanted) promise.wanted = Later(*promise.wanted, entry.epoch);
+  return horizon_.Keep(SessionOf(job, server), promise);
+}
+
+Result<collective::Cost> Simulation::Estimate(std::uint64_t job, std::uint64_t communicator,
+                                              const communicator::Operation& operation) const {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return base::Fail(base::ErrorCode::kNotFound, "the job has ended");
+  return found->second.job.Estimate(communicator, operation);
+}
+
+void Simulation::Tell(std::uint64_t job, std::uint32_t server, Notice notice) {
+  const auto session = SessionOf(job, server);
+  // What the agent does because of these comes at their time or later.
+  if (const auto* joined = std::get_if<communicator::JoinedNotice>(&notice)) {
+    horizon_.Sent(session, joined->finish);
+  } else if (const auto* committed = std::get_if<communicator::CommittedNotice>(&notice)) {
+    horizon_.Sent(session, committed->finish);
+  } else if (std::holds_alternative<communicator::FailedNotice>(notice)) {
+    ++statistics_.failures;
+  }
+  ToJobTime(notice, Job(job).epoch);
+  listener_.Tell(job, server, notice);
+}
+
+void Simulation::Start(flow::Transfer transfer) {
+  ++statistics_.transfers;
+  if (transfer.start < transfers_.now()) {
+    ++statistics_.clamped;
+    transfer.start = transfers_.now();
+  }
+  transfers_.Add(std::move(transfer));
+}
+
+void Simulation::Ended(collective::Algorithm algorithm, collective::Protocol protocol) {
+  listener_.Ended(algorithm, protocol);
+}
+
+void Simulation::Cancel(std::uint64_t job, std::uint64_t communicator) {
+  transfers_.Cancel(job, communicator);
+}
+
+void Simulation::RunToHorizon() {
+  std::vector<flow::Finish> finished;
+  for (auto next = transfers_.NextTime(); next && *next <= horizon_.Safe();
+       next = transfers_.NextTime()) {
+    finished.clear();
+    transfers_.Advance(finished);
+    for (const flow::Finish& finish : finished) {
+      const auto found = jobs_.find(finish.key.job);
+      if (found != jobs_.end()) found->second.job.Finished(finish);
+    }
+  }
+  statistics_.events = transfers_.events();
+}
+
+std::optional<SimTime> Simulation::NextRelease() const {
+  const auto event = transfers_.NextTime();
+  const auto wanted = horizon_.EarliestWanted();
+  if (event && wanted) return std::min(*event, *wanted);
+  return event ? event : wanted;
+}
+
+void Simulation::TellSession(horizon::SessionId session, SimTime time, bool released) {
+  Tell(JobOf(session), ServerOf(session),
+       communicator::SafeThroughNotice{.time = time, .released = released});
+}
+
+void Simulation::Progress() {
+  RunToHorizon();
+  std::optional<SimTime> released;
+  // Events inside the simulation wake nobody: go on to the first that is told.
+  while (horizon_.AllQuiescent()) {
+    const auto next = NextRelease();
+    if (!next) break;
+    released = next;
+    horizon_.Release(*next);
+    RunToHorizon();
+    if (!horizon_.TakeWanted(*next).empty()) break;
+  }
+  if (released) {
+    ++statistics_.releases;
+    horizon_.EndQuiescence();
+    for (horizon::SessionId session : horizon_.Sessions()) TellSession(session, *released, true);
+  }
+  for (const auto& wait : horizon_.TakeWanted(horizon_.Safe())) {
+    TellSession(wait.session, wait.wanted, false);
+  }
+}
+
+bool Simulation::Stuck() const {
+  if (!horizon_.AllQuiescent() || NextRelease()) return false;
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
+    return !entry.second.deadlock_reported && !entry.second.job.Waits().empty();
+  });
+}
+
+void Simulation::ReportDeadlock() {
+  for (auto& [number, entry] : jobs_) {
+    if (entry.deadlock_reported) continue;
+    const std::vector<std::string> waits = entry.job.Waits();
+    if (waits.empty()) continue;
+    entry.deadlock_reported = true;
+    ++statistics_.deadlocks;
+    const std::string report =
+        StrCat("every process waits and nothing is left that could wake one:\n  ",
+               base::Join(waits, "\n  "));
+    for (std::uint32_t server = 0; server < entry.job.servers(); ++server) {
+      if (!horizon_.Knows(SessionOf(number, server))) continue;
+      Tell(number, server, communicator::DeadlockNotice{.report = report});
+    }
+  }
+}
+
+base::Duration Simulation::Lag() {
+  const auto next = transfers_.NextTime();
+  const SimTime safe = horizon_.Safe();
+  return next && *next > safe ? *next - safe : base::Duration{};
+}
+
+}  // namespace eidolon::network

@@ -1,0 +1,229 @@
+#include "services/network/translate.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "services/base/text.h"
+
+namespace eidolon::network {
+namespace {
+
+using base::SimTime;
+using base::StrCat;
+using collective::Kind;
+
+// Times beyond the range mean never.
+SimTime Time(std::uint64_t picoseconds) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return {static_cast<std::int64_t>(std::min(picoseconds, kMost))};
+}
+
+std::uint64_t Picoseconds(SimTime time) { return static_cast<std::uint64_t>(time.ps); }
+
+base::Result<Kind> KindOf(v1::CollectiveKind kind) {
+  switch (kind) {
+    case v1::COLLECTIVE_KIND_ALL_REDUCE:
+      return Kind::kAllReduce;
+    case v1::COLLECTIVE_KIND_ALL_GATHER:
+      return Kind::kAllGather;
+    case v1::COLLECTIVE_KIND_REDUCE_SCATTER:
+      return Kind::kReduceScatter;
+    case v1::COLLECTIVE_KIND_BROADCAST:
+      return Kind::kBroadcast;
+    case v1::COLLECTIVE_KIND_REDUCE:
+      return Kind::kReduce;
+    case v1::COLLECTIVE_KIND_ALL_TO_ALL:
+      return Kind::kAllToAll;
+    case v1::COLLECTIVE_KIND_GATHER:
+      return Kind::kGather;
+    case v1::COLLECTIVE_KIND_SCATTER:
+      return Kind::kScatter;
+    case v1::COLLECTIVE_KIND_POINT_TO_POINT:
+      return Kind::kPointToPoint;
+    default:
+      return base::Fail(base::ErrorCode::kInvalidArgument,
+                        StrCat("operation of unknown kind ", static_cast<int>(kind)));
+  }
+}
+
+// Larger buffers than any GPU's come from damaged messages; refusing them keeps times in range.
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 46;
+
+void Fill(const communicator::JoinedNotice& notice, v1::Joined& joined) {
+  joined.set_request(notice.request);
+  joined.set_communicator(notice.communicator);
+  joined.set_rank(notice.rank);
+  joined.set_size(notice.size);
+  joined.set_finish_picoseconds(Picoseconds(notice.finish));
+  for (const communicator::Member& member : notice.members) {
+    auto& added = *joined.add_members();
+    added.set_global_rank(member.global_rank);
+    added.set_server(member.server);
+    added.set_device(member.device);
+  }
+  for (std::int32_t rank : notice.parent_ranks) joined.add_parent_ranks(rank);
+  joined.set_channels(notice.channels);
+  joined.set_buffer_bytes(notice.buffer_bytes);
+}
+
+void Fill(const communicator::CommittedNotice& notice, v1::Committed& committed) {
+  committed.set_communicator(notice.communicator);
+  committed.set_sequence(notice.sequence);
+  committed.set_rank(notice.rank);
+  committed.set_start_picoseconds(Picoseconds(notice.start));
+  committed.set_finish_picoseconds(Picoseconds(notice.finish));
+  committed.set_algorithm(std::string(Name(notice.algorithm)));
+  committed.set_protocol(std::string(Name(notice.protocol)));
+  committed.set_channels(notice.channels);
+  committed.set_source(eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
+  committed.set_relative_error(notice.relative_error);
+}
+
+// One overload for each alternative of a notice.
+struct Writer {
+  v1::SessionResponse& response;
+
+  void operator()(const communicator::JoinedNotice& notice) const {
+    Fill(notice, *response.mutable_joined());
+  }
+  void operator()(const communicator::CommittedNotice& notice) const {
+    Fill(notice, *response.mutable_committed());
+  }
+  void operator()(const communicator::ValuesNotice& notice) const {
+    auto& values = *response.mutable_values();
+    values.set_communicator(notice.communicator);
+    values.set_sequence(notice.sequence);
+    values.set_rank(notice.rank);
+    values.set_point_to_point(notice.point_to_point);
+    values.set_known(notice.known);
+    values.set_payload(notice.payload);
+  }
+  void operator()(const communicator::SafeThroughNotice& notice) const {
+    auto& safe = *response.mutable_safe_through();
+    safe.set_time_picoseconds(Picoseconds(notice.time));
+    safe.set_released(notice.released);
+  }
+  void operator()(const communicator::DeadlockNotice& notice) const {
+    response.mutable_deadlock()->set_report(notice.report);
+  }
+  void operator()(const communicator::FailedNotice& notice) const {
+    auto& failed = *response.mutable_failed();
+    failed.set_communicator(notice.communicator);
+    failed.set_request(notice.request);
+    failed.set_reason(notice.reason);
+  }
+};
+
+}  // namespace
+
+topology::Cluster FromProto(const eidolon::common::v1::Cluster& cluster) {
+  return {.name = cluster.name(),
+          .servers = cluster.servers(),
+          .gpus_per_server = cluster.gpus_per_server(),
+          .gpu = cluster.gpu(),
+          .nvlink_generation = cluster.nvlink().generation(),
+          .nvlink_switched = cluster.nvlink().switched(),
+          .nics = cluster.nics().count(),
+          .nic_gigabits_per_second = cluster.nics().gigabits_per_second(),
+          .nic_latency_microseconds = cluster.nics().latency_microseconds(),
+          .fabric = cluster.fabric().preset(),
+          // Proto3 cannot tell an absent number from 0.
+          .oversubscription =
+              cluster.fabric().oversubscription() == 0 ? 1 : cluster.fabric().oversubscription()};
+}
+
+base::Result<communicator::Operation> FromProto(const v1::Operation& operation) {
+  const auto kind = KindOf(operation.kind());
+  if (!kind) return std::unexpected(kind.error());
+  const auto too_large = [](std::uint64_t bytes) {
+    return base::Fail(base::ErrorCode::kInvalidArgument,
+                      StrCat("an operation of ", bytes, " bytes"));
+  };
+  if (operation.size_bytes() > kBytesMax) return too_large(operation.size_bytes());
+  communicator::Operation result{.kind = *kind,
+                                 .data_type = operation.data_type(),
+                                 .reduction = operation.reduction(),
+                                 .root = operation.root(),
+                                 .count = operation.count(),
+                                 .bytes = operation.size_bytes()};
+  for (const v1::Transfer& transfer : operation.transfers()) {
+    if (transfer.size_bytes() > kBytesMax) return too_large(transfer.size_bytes());
+    result.transfers.push_back({.send = transfer.send(),
+                                .peer = transfer.peer(),
+                                .bytes = transfer.size_bytes(),
+                                .sequence = transfer.sequence()});
+  }
+  return result;
+}
+
+base::Result<communicator::Arrival> FromProto(const v1::Join& join) {
+  if (join.member().multiplicity() > 1) {
+    return base::Fail(
+        base::ErrorCode::kUnsupported,
+        StrCat("rank ", join.member().global_rank(), " stands for ", join.member().multiplicity(),
+               " ranks; folded ranks are not simulated yet"));
+  }
+  return communicator::Arrival{.request = join.request(),
+                               .member = {.global_rank = join.member().global_rank(),
+                                          .server = join.member().server(),
+                                          .device = join.member().device()},
+                               .rank = join.rank(),
+                               .ready = Time(join.ready_picoseconds()),
+                               .name = join.name()};
+}
+
+communicator::Arrival FromProto(const v1::Split& split) {
+  return {.request = split.request(),
+          .member = {},
+          .rank = split.parent_rank(),
+          .color = split.color(),
+          .key = split.key(),
+          .ready = Time(split.ready_picoseconds()),
+          .name = split.name()};
+}
+
+base::Result<communicator::IssueCall> FromProto(v1::Issue issue) {
+  auto operation = FromProto(issue.operation());
+  if (!operation) return std::unexpected(operation.error());
+  communicator::IssueCall call{.communicator = issue.communicator(),
+                               .sequence = issue.sequence(),
+                               .rank = issue.rank(),
+                               .operation = std::move(*operation)};
+  if (issue.has_payload()) call.payload = std::move(*issue.mutable_payload());
+  return call;
+}
+
+communicator::PostCall FromProto(const v1::Post& post) {
+  return {.communicator = post.communicator(),
+          .sequence = post.sequence(),
+          .rank = post.rank(),
+          .point_to_point = post.point_to_point(),
+          .ready = Time(post.ready_picoseconds())};
+}
+
+horizon::Promise FromProto(const v1::Horizon& horizon) {
+  horizon::Promise promise{.lower_bound = Time(horizon.lower_bound_picoseconds()),
+                           .processed = horizon.processed(),
+                           .quiescent = horizon.quiescent()};
+  if (horizon.wanted_picoseconds() > 0) promise.wanted = Time(horizon.wanted_picoseconds());
+  return promise;
+}
+
+v1::SessionResponse ToProto(const communicator::Notice& notice) {
+  v1::SessionResponse response;
+  std::visit(Writer{response}, notice);
+  return response;
+}
+
+v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost) {
+  v1::EstimateCollectiveResponse response;
+  response.set_duration_picoseconds(static_cast<std::uint64_t>(cost.Total().ps));
+  response.set_channels(cost.channels);
+  response.set_algorithm(std::string(Name(cost.algorithm)));
+  response.set_protocol(std::string(Name(cost.protocol)));
+  return response;
+}
+
+}  // namespace eidolon::network
