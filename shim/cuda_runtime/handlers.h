@@ -2,4 +2,10 @@
 // topic headers.
 #pragma once
 
-namespace eidolon::shim::cuda_runtime {}
+#include "shim/cuda_runtime/capture.h"
+#include "shim/cuda_runtime/error_state.h"
+#include "shim/cuda_runtime/function.h"
+#include "shim/cuda_runtime/graph.h"
+#include "shim/cuda_runtime/launch.h"
+#include "shim/cuda_runtime/library.h"
+#include "shim/cuda_runtime/registration.h"

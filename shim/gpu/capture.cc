@@ -224,6 +224,7 @@ Status CaptureEventRecord(Stream& stream, Event& event, std::uint32_t flags) noe
     return AddNode(stream, NodeType::kEventRecord, [&](GraphNode& node) {
       node.kind = ring::GraphNodeKind::kEventRecord;
       node.id = event.id;
+      node.content = EventNode{&event};
       node.on_replay = [&event] { event.recorded.store(true, std::memory_order_release); };
       return Status::kSuccess;
     });
@@ -246,6 +247,7 @@ Status CaptureWaitEvent(Stream& stream, Event& event, std::uint32_t flags) noexc
     return AddNode(stream, NodeType::kWaitEvent, [&](GraphNode& node) {
       node.kind = ring::GraphNodeKind::kEventWait;
       node.id = event.id;
+      node.content = EventNode{&event};
       return Status::kSuccess;
     });
   }

@@ -47,6 +47,9 @@ struct HostNode {
   void (*function)(void*) = nullptr;
   void* data = nullptr;
 };
+struct EventNode {
+  Event* event = nullptr;
+};
 struct MemoryNode {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
@@ -65,7 +68,8 @@ struct GraphNode {
   ring::GraphNodeKind kind = ring::GraphNodeKind::kEmpty;  // What the engine sees,
   std::uint32_t id = 0;                                    // and its number there.
   std::vector<GraphNode*> dependencies;
-  std::variant<std::monostate, KernelNode, HostNode, MemoryNode, VendorParameters> content;
+  std::variant<std::monostate, KernelNode, HostNode, EventNode, MemoryNode, VendorParameters>
+      content;
   std::unique_ptr<Graph> child;
   std::vector<std::uint64_t> kernel_pointers;  // Where a replay may write.
   std::function<void()> on_replay;             // Moves known values, as the work does.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "services/base/hash.h"
@@ -176,6 +178,20 @@ Status LoadImage(const void* image, Library** result) noexcept {
     const Status status = library->Load();
     if (status == Status::kSuccess) *result = library.release();
     return status;
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+Status LoadImageFile(const char* path, Library** result) noexcept {
+  try {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Status::kFileNotFound;
+    // The string's end is the NUL that PTX needs.
+    const std::string image(std::istreambuf_iterator<char>(file), {});
+    constexpr std::size_t kSmallest = 64;  // FindImage reads that far.
+    if (image.size() < kSmallest) return Status::kInvalidImage;
+    return LoadImage(image.data(), result);
   } catch (...) {
     return Status::kOutOfMemory;
   }

@@ -102,5 +102,7 @@ Kernel* LookupKernel(const void* handle) noexcept;
 
 // Loads code from memory (fat binary, cubin, PTX), which may be freed afterwards.
 Status LoadImage(const void* image, Library** result) noexcept;
+// The same from a file; kFileNotFound when it cannot be read.
+Status LoadImageFile(const char* path, Library** result) noexcept;
 
 }  // namespace eidolon::shim::gpu

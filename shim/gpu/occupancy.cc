@@ -43,13 +43,12 @@ std::uint32_t BySharedMemory(const ring::DeviceProperties& device,
   return static_cast<std::uint32_t>(device.shared_bytes_per_multiprocessor / used);
 }
 
-// Named barriers are a resource too: small-memory members of a family have one per block slot, the
-// large ones two.
+// From 9.0 on named barriers are a resource too: most members of a family have two per block slot,
+// the small ones one.
 std::uint32_t ByBarriers(const ring::DeviceProperties& device, const BlockResources& resources) {
-  if (resources.barriers == 0) return kUnlimited;
+  if (resources.barriers == 0 || device.compute_major < 9) return kUnlimited;
   const std::uint32_t capability = device.compute_major * 10 + device.compute_minor;
-  const bool single = (capability > 80 && capability < 90) || capability == 101 ||
-                      capability == 110 || capability >= 120;
+  const bool single = capability == 101 || capability == 110 || capability >= 120;
   const std::uint32_t available = device.max_blocks_per_multiprocessor * (single ? 1 : 2);
   return available / resources.barriers;
 }

@@ -21,6 +21,7 @@ enum class Status : std::uint32_t {
   kNoBinaryForGpu = 209,
   kNotMapped = 211,
   kInvalidPtx = 218,
+  kFileNotFound = 301,
   kInvalidHandle = 400,
   kIllegalState = 401,
   kNotFound = 500,
