@@ -164,6 +164,16 @@ Status EnqueueCallback(Stream& stream, void (*function)(void*), void* data) noex
   return Status::kSuccess;
 }
 
+Status LaunchHostFunction(StreamHandle handle, void (*function)(void*), void* data) noexcept {
+  Stream* stream = Lookup(handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (function == nullptr) return Status::kInvalidValue;
+  if (stream->capture.load(std::memory_order_acquire) != nullptr) {
+    return CaptureCallback(*stream, function, data);
+  }
+  return EnqueueCallback(*stream, function, data);
+}
+
 Status EnqueueGraphCallback(Stream& stream, void (*function)(void*), void* data) noexcept {
   if (function == nullptr) return Status::kInvalidValue;
   core::Session* session = core::Session::Existing();

@@ -13,6 +13,9 @@ namespace eidolon::shim::gpu {
 // Puts a host function on a stream that is not capturing (kHostCallback record).
 Status EnqueueCallback(Stream& stream, void (*function)(void*), void* data) noexcept;
 
+// cudaLaunchHostFunc: enqueues, or makes a node when the stream is capturing.
+Status LaunchHostFunction(StreamHandle stream, void (*function)(void*), void* data) noexcept;
+
 // The same for host nodes of a graph that was just launched on the stream: no record of its own.
 Status EnqueueGraphCallback(Stream& stream, void (*function)(void*), void* data) noexcept;
 

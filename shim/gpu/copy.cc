@@ -6,6 +6,7 @@
 
 #include "services/ring/work.h"
 #include "shim/gpu/arena.h"
+#include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/pointer.h"
 #include "shim/gpu/stream.h"
@@ -76,6 +77,25 @@ void MoveBytes(const CopyRequest& request, const End& target, const End& source)
   FlushUnknownReads();
 }
 
+void SetBytes(const FillRequest& request, const End& target) {
+  const CopyShape shape{.row_bytes = request.elements * request.element_bytes,
+                        .rows = request.rows,
+                        .slices = request.slices,
+                        .target_pitch = request.pitch,
+                        .target_slice_pitch = request.slice_pitch,
+                        .source_pitch = request.pitch};
+  auto* to = static_cast<char*>(request.target);
+  ForEachPiece(shape, [&](std::size_t at, std::size_t, std::size_t length) {
+    if (target.on_device) {
+      value::ProcessPending().Fill(Address(to + at), request.value, request.element_bytes, length);
+      return;
+    }
+    for (std::size_t i = 0; i < length; i += request.element_bytes) {
+      std::memcpy(to + at + i, &request.value, request.element_bytes);
+    }
+  });
+}
+
 ring::CopyKind KindOf(const End& target, const End& source) {
   if (target.on_gpu && source.on_gpu) {
     return target.info.device == source.info.device ? ring::CopyKind::kDeviceToDevice
@@ -139,7 +159,12 @@ Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
   work.row_bytes = flat || shape.rows * shape.slices == 1 ? bytes : shape.row_bytes;
   work.peer_device = work.kind == ring::CopyKind::kPeer ? RingDevice(target->info.device) : -1;
   const Status status = Submit(stream, std::as_bytes(std::span(&work, 1)));
-  if (status != Status::kSuccess || IsCapturing(stream)) return status;
+  if (status != Status::kSuccess) return status;
+  if (IsCapturing(stream)) {
+    CaptureReplay(*Lookup(stream),
+                  [request, to = *target, from = *source] { MoveBytes(request, to, from); });
+    return status;
+  }
   if (MustWait(work.kind, request, *target, *source, bytes)) {
     if (const Status waited = SynchronizeStream(stream); waited != Status::kSuccess) return waited;
   }
@@ -172,25 +197,13 @@ Status Fill(const FillRequest& request, StreamHandle stream) noexcept {
   work.peer_device = -1;
   work.element_bytes = request.element_bytes;
   const Status status = Submit(stream, std::as_bytes(std::span(&work, 1)));
-  if (status != Status::kSuccess || IsCapturing(stream)) return status;
-
-  const CopyShape shape{.row_bytes = row_bytes,
-                        .rows = request.rows,
-                        .slices = request.slices,
-                        .target_pitch = request.pitch,
-                        .target_slice_pitch = request.slice_pitch,
-                        .source_pitch = request.pitch};
-  auto* to = static_cast<char*>(request.target);
-  ForEachPiece(shape, [&](std::size_t at, std::size_t, std::size_t length) {
-    if (target->on_device) {
-      value::ProcessPending().Fill(Address(to + at), request.value, request.element_bytes, length);
-      return;
-    }
-    for (std::size_t i = 0; i < length; i += request.element_bytes) {
-      std::memcpy(to + at + i, &request.value, request.element_bytes);
-    }
-  });
-  return Status::kSuccess;
+  if (status != Status::kSuccess) return status;
+  if (IsCapturing(stream)) {
+    CaptureReplay(*Lookup(stream), [request, to = *target] { SetBytes(request, to); });
+  } else {
+    SetBytes(request, *target);
+  }
+  return status;
 }
 
 }  // namespace eidolon::shim::gpu

@@ -20,6 +20,8 @@ enum class Status : std::uint32_t {
   kAlreadyMapped = 208,
   kNoBinaryForGpu = 209,
   kNotMapped = 211,
+  kUnsupportedLimit = 215,
+  kPeerAccessUnsupported = 217,
   kInvalidPtx = 218,
   kFileNotFound = 301,
   kInvalidHandle = 400,

@@ -1,0 +1,118 @@
+#include "shim/cuda_runtime/pool.h"
+
+#include <cstring>
+
+#include "shim/cuda_runtime/error_state.h"
+#include "shim/gpu/context.h"
+#include "shim/gpu/device_attributes.h"
+#include "shim/gpu/pool.h"
+
+namespace eidolon::shim::cuda_runtime::pool {
+namespace {
+
+using gpu::Status;
+
+// Attributes 1 to 3 are ints, the others 64-bit numbers.
+bool IsFlag(cudaMemPoolAttr attribute) { return static_cast<int>(attribute) <= 3; }
+
+cudaError_t Answer(Status status, std::uint64_t address, void** pointer) {
+  if (status == Status::kSuccess) *pointer = reinterpret_cast<void*>(address);
+  return error_state::Finish(status);
+}
+
+}  // namespace
+
+cudaError_t MallocAsync(void** pointer, size_t size, cudaStream_t stream) noexcept {
+  if (pointer == nullptr) return error_state::Finish(Status::kInvalidValue);
+  std::uint64_t address = 0;
+  Status status = gpu::EnsureContext();
+  if (status == Status::kSuccess) status = gpu::AllocateAsync(size, stream, &address);
+  return Answer(status, address, pointer);
+}
+
+cudaError_t MallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool,
+                                cudaStream_t stream) noexcept {
+  if (pointer == nullptr) return error_state::Finish(Status::kInvalidValue);
+  std::uint64_t address = 0;
+  const Status status = gpu::AllocateFromPool(pool, size, stream, &address);
+  return Answer(status, address, pointer);
+}
+
+cudaError_t FreeAsync(void* pointer, cudaStream_t stream) noexcept {
+  return error_state::Finish(gpu::FreeAsync(reinterpret_cast<std::uint64_t>(pointer), stream));
+}
+
+cudaError_t Create(cudaMemPool_t* pool, const cudaMemPoolProps* properties) noexcept {
+  if (pool == nullptr || properties == nullptr) return error_state::Finish(Status::kInvalidValue);
+  if (properties->location.type != cudaMemLocationTypeDevice)
+    return error_state::Finish(Status::kNotSupported);
+  gpu::PoolHandle handle = nullptr;
+  Status status = gpu::EnsureContext();
+  if (status == Status::kSuccess) status = gpu::CreatePool(properties->location.id, &handle);
+  if (status == Status::kSuccess) *pool = static_cast<cudaMemPool_t>(handle);
+  return error_state::Finish(status);
+}
+
+cudaError_t Destroy(cudaMemPool_t pool) noexcept {
+  return error_state::Finish(gpu::DestroyPool(pool));
+}
+
+cudaError_t TrimTo(cudaMemPool_t pool, size_t keep) noexcept {
+  return error_state::Finish(gpu::TrimPool(pool, keep));
+}
+
+cudaError_t GetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) noexcept {
+  if (value == nullptr) return error_state::Finish(Status::kInvalidValue);
+  std::uint64_t number = 0;
+  const Status status =
+      gpu::GetPoolAttribute(pool, static_cast<gpu::PoolAttribute>(attribute), &number);
+  if (status != Status::kSuccess) return error_state::Finish(status);
+  const auto flag = static_cast<int>(number);
+  IsFlag(attribute) ? std::memcpy(value, &flag, sizeof(flag))
+                    : std::memcpy(value, &number, sizeof(number));
+  return cudaSuccess;
+}
+
+cudaError_t SetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) noexcept {
+  if (value == nullptr) return error_state::Finish(Status::kInvalidValue);
+  std::uint64_t number = 0;
+  std::memcpy(&number, value, IsFlag(attribute) ? sizeof(int) : sizeof(number));
+  return error_state::Finish(
+      gpu::SetPoolAttribute(pool, static_cast<gpu::PoolAttribute>(attribute), number));
+}
+
+cudaError_t GetAccess(cudaMemAccessFlags* flags, cudaMemPool_t,
+                      cudaMemLocation* location) noexcept {
+  if (flags == nullptr || location == nullptr) return error_state::Finish(Status::kInvalidValue);
+  *flags = cudaMemAccessFlagsProtReadWrite;
+  return cudaSuccess;
+}
+
+cudaError_t SetAccess(cudaMemPool_t, const cudaMemAccessDesc* access, size_t count) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    if (access == nullptr || access[i].location.id >= gpu::DeviceCount()) {
+      return error_state::Finish(Status::kInvalidDevice);
+    }
+  }
+  return cudaSuccess;
+}
+
+cudaError_t GetDefault(cudaMemPool_t* pool, int device) noexcept {
+  gpu::PoolHandle handle = nullptr;
+  const Status status = pool == nullptr ? Status::kInvalidValue : gpu::DefaultPool(device, &handle);
+  if (status == Status::kSuccess) *pool = static_cast<cudaMemPool_t>(handle);
+  return error_state::Finish(status);
+}
+
+cudaError_t GetCurrent(cudaMemPool_t* pool, int device) noexcept {
+  gpu::PoolHandle handle = nullptr;
+  const Status status = pool == nullptr ? Status::kInvalidValue : gpu::CurrentPool(device, &handle);
+  if (status == Status::kSuccess) *pool = static_cast<cudaMemPool_t>(handle);
+  return error_state::Finish(status);
+}
+
+cudaError_t SetCurrent(int device, cudaMemPool_t pool) noexcept {
+  return error_state::Finish(gpu::SetCurrentPool(device, pool));
+}
+
+}  // namespace eidolon::shim::cuda_runtime::pool

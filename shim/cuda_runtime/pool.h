@@ -1,0 +1,26 @@
+// Stream-ordered allocation and its pools, as the runtime shows them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace eidolon::shim::cuda_runtime::pool {
+
+cudaError_t MallocAsync(void** pointer, size_t size, cudaStream_t stream) noexcept;
+cudaError_t MallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool,
+                                cudaStream_t stream) noexcept;
+cudaError_t FreeAsync(void* pointer, cudaStream_t stream) noexcept;
+
+cudaError_t Create(cudaMemPool_t* pool, const cudaMemPoolProps* properties) noexcept;
+cudaError_t Destroy(cudaMemPool_t pool) noexcept;
+cudaError_t TrimTo(cudaMemPool_t pool, size_t keep) noexcept;
+cudaError_t GetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) noexcept;
+cudaError_t SetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) noexcept;
+cudaError_t GetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
+                      cudaMemLocation* location) noexcept;
+cudaError_t SetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, size_t count) noexcept;
+
+cudaError_t GetDefault(cudaMemPool_t* pool, int device) noexcept;
+cudaError_t GetCurrent(cudaMemPool_t* pool, int device) noexcept;
+cudaError_t SetCurrent(int device, cudaMemPool_t pool) noexcept;
+
+}  // namespace eidolon::shim::cuda_runtime::pool
