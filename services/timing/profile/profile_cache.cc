@@ -24,7 +24,8 @@ CREATE TABLE IF NOT EXISTS profile(gpu TEXT PRIMARY KEY, driver TEXT, cuda TEXT,
   clocks TEXT, date TEXT, tool TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS row(gpu TEXT NOT NULL, high INT NOT NULL, low INT NOT NULL,
   class_high INT NOT NULL, class_low INT NOT NULL, size REAL NOT NULL, median_ps INT NOT NULL,
-  spread REAL NOT NULL, repetitions INT NOT NULL, PRIMARY KEY(gpu, high, low)) STRICT, WITHOUT ROWID;
+  spread REAL NOT NULL, repetitions INT NOT NULL, PRIMARY KEY(gpu, high, low))
+  STRICT, WITHOUT ROWID;
 )";
 
 // A prepared statement; finalised at the end of its scope.
