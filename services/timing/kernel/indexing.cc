@@ -73,6 +73,28 @@ std::optional<Demand> EmbeddingBackward(const Launch& l) {
   return demand;
 }
 
+// compute_grad_weight<T, index>(order, grad, count, long rows, long width, ...): the embedding
+// gradient by sorted segments; sum_and_scatter adds the segments up.
+std::optional<Demand> SegmentedGradient(const Launch& l) {
+  const auto rows = l.Size(3);
+  const auto width = l.Size(4);
+  if (!rows || !width) return std::nullopt;
+  Demand demand =
+      Rows(Family::kEmbedding, *rows, *width * ElementBytes(l.Template(0)).value_or(4), 1.5);
+  demand.serial_steps = 10;  // Each thread adds up to ten rows, one after another.
+  return demand;
+}
+
+// sum_and_scatter<T, index>(...): a thread a column of a segment.
+std::optional<Demand> SumAndScatter(const Launch& l) {
+  Demand demand;
+  demand.family = Family::kEmbedding;
+  demand.evidence = Evidence::kGrid;
+  demand.bytes = l.threads() * (4 + ElementBytes(l.Template(0)).value_or(4));
+  demand.serial_steps = 4;
+  return demand;
+}
+
 // indexing_backward_kernel*(sorted, indices, grad, grad_weight, long rows, long stride, ...)
 std::optional<Demand> IndexingBackward(const Launch& l) {
   const auto rows = l.Size(4);

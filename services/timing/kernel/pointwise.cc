@@ -2,6 +2,7 @@
 // ATen/native/cuda/CUDALoops.cuh and MemoryAccess.cuh as shipped in the wheel.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -190,6 +191,24 @@ std::optional<Demand> Unrolled(const Launch& l) {
   return Pointwise(functor, *elements, *elements * Sum(widths), widths);
 }
 
+// Widths of at::ScalarType's numbers, c10/core/ScalarType.h; 0 for those that kernels never load.
+double ScalarTypeBytes(std::uint8_t code) {
+  constexpr std::uint8_t kBytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2,
+                                     0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1,  2, 4, 8, 0, 0,
+                                     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0, 1, 1};
+  return code < std::size(kBytes) ? kBytes[code] : 0;
+}
+
+// gpu_kernel_impl's lambda holds the operands' own types behind the pointers, one byte each.
+void ReadDynamicTypes(const Launch& l, std::size_t at, Widths& widths) {
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const auto code = l.parameters.At<std::uint8_t>(at + i);
+    const double bytes = code ? ScalarTypeBytes(*code) : 0;
+    if (bytes == 0) return;
+    widths[i] = bytes;
+  }
+}
+
 // elementwise_kernel<threads, per_thread, F>(int N, F f); F is a lambda that holds an offset
 // calculator, the data pointers and the functor.
 std::optional<Demand> Strided(const Launch& l) {
@@ -198,11 +217,15 @@ std::optional<Demand> Strided(const Launch& l) {
   if (!elements || !closure || l.name.templates.empty()) return std::nullopt;
   const std::string_view outer = l.name.templates.back();
   std::string_view functor = TemplateArguments(outer, "gpu_kernel_impl_nocast");
-  if (functor.empty()) functor = TemplateArguments(outer, "gpu_kernel_impl");
+  const bool casts = functor.empty();
+  if (casts) functor = TemplateArguments(outer, "gpu_kernel_impl");
   if (functor.empty()) functor = outer;
   const int pointers = l.parameters.PointerCount(closure->offset, closure->offset + closure->bytes);
-  const Widths widths =
-      FunctorWidths(functor, static_cast<std::size_t>(std::clamp(pointers, 1, 16)));
+  Widths widths = FunctorWidths(functor, static_cast<std::size_t>(std::clamp(pointers, 1, 16)));
+  if (casts) {
+    const std::size_t data = closure->offset + 4 + 12 * kDimsMax + 4 * kDimsMax * widths.size();
+    ReadDynamicTypes(l, (data + 7) / 8 * 8 + 8 * widths.size(), widths);
+  }
   const auto bytes = StridedBytes(l, closure->offset, widths);
   Demand demand = Pointwise(functor, *elements, bytes.value_or(*elements * Sum(widths)), widths);
   demand.efficiency = 0.85;

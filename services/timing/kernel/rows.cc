@@ -236,4 +236,22 @@ std::optional<Demand> NllLoss(const Launch& l) {
   return demand;
 }
 
+// max_pool_forward_nhwc(in, N, C, H, W, pooled H, pooled W, ...) and max_pool_backward_nhwc(grad,
+// mask, N, C, H, W, pooled H, pooled W, ...): the image once, the pooled image and its indices
+// once.
+std::optional<Demand> PoolChannelsLast(const Launch& l) {
+  const std::size_t first = l.name.Has("backward") ? 2 : 1;
+  double sizes[6];
+  for (std::size_t i = 0; i < 6; ++i) {
+    const auto size = l.Size(first + i);
+    if (!size) return std::nullopt;
+    sizes[i] = *size;
+  }
+  const double element = ElementBytes(l.Template(0)).value_or(4);
+  const double planes = sizes[0] * sizes[1];
+  const double pooled = sizes[4] * sizes[5];
+  return Rows(Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),
+              planes * pooled * 9, Evidence::kParameters);
+}
+
 }  // namespace eidolon::timing::kernel

@@ -61,12 +61,15 @@ std::optional<Demand> NormMoments(const Launch& l);
 std::optional<Demand> BatchNorm(const Launch& l);
 std::optional<Demand> BatchNormChannelsLast(const Launch& l);
 std::optional<Demand> NllLoss(const Launch& l);
+std::optional<Demand> PoolChannelsLast(const Launch& l);
 
 std::optional<Demand> MultiTensor(const Launch& l);
 std::optional<Demand> LpNormCleanup(const Launch& l);
 
 std::optional<Demand> Gather(const Launch& l);
 std::optional<Demand> EmbeddingBackward(const Launch& l);
+std::optional<Demand> SegmentedGradient(const Launch& l);
+std::optional<Demand> SumAndScatter(const Launch& l);
 std::optional<Demand> IndexingBackward(const Launch& l);
 std::optional<Demand> IndexSelect(const Launch& l);
 std::optional<Demand> Sort(const Launch& l);
