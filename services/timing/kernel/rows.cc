@@ -192,18 +192,11 @@ std::optional<Demand> BatchNorm(const Launch& l) {
 std::optional<Demand> BatchNormChannelsLast(const Launch& l) {
   double elements = 1;
   int sizes = 0;
-  double bytes = 0;
-  for (std::size_t i = 0; i < l.name.parameters.size(); ++i) {
-    const bool pointer = l.name.parameters[i].ends_with('*');
-    if (pointer &&
-        ElementBytes(l.name.parameters[i]).value_or(4) <= ElementBytes(l.Template(0)).value_or(4)) {
-      bytes += 1;
-    }
-    const auto size = pointer ? std::nullopt : l.Size(i);
-    if (size && sizes < 2) {
-      elements *= *size;
-      ++sizes;
-    }
+  for (std::size_t i = 0; i < l.name.parameters.size() && sizes < 2; ++i) {
+    const auto size = l.name.parameters[i].ends_with('*') ? std::nullopt : l.Size(i);
+    if (!size) continue;
+    elements *= *size;
+    ++sizes;
   }
   if (sizes < 2) return std::nullopt;
   const double operands = l.name.Has("collect_statistics") ? 1
