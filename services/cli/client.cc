@@ -1,0 +1,124 @@
+#include "services/cli/client.h"
+
+#include <httplib.h>
+
+#include <nlohmann/json.hpp>
+
+#include "services/base/text.h"
+
+namespace eidolon::cli {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+using nlohmann::json;
+
+constexpr time_t kConnectSeconds = 5;
+constexpr time_t kAnswerSeconds = 60;
+// A log that is followed may be silent for as long as the job computes.
+constexpr time_t kStreamSeconds = 7 * 24 * 3600;
+
+ErrorCode CodeOf(int status) {
+  switch (status) {
+    case 400:
+    case 415:
+    case 422:
+      return ErrorCode::kInvalidArgument;
+    case 404:
+      return ErrorCode::kNotFound;
+    case 409:
+      return ErrorCode::kAlreadyExists;
+    case 503:
+      return ErrorCode::kUnavailable;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+std::unexpected<base::Error> CannotReach(const std::string& server, httplib::Error error) {
+  return Fail(ErrorCode::kUnavailable,
+              StrCat("cannot reach a controller at ", server, " (", httplib::to_string(error),
+                     "); start one with 'eidolon up' or name it with --server"));
+}
+
+}  // namespace
+
+std::string DescribeProblem(int status, const std::string& body) {
+  const json problem = json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!problem.is_object()) return StrCat("the controller answered ", status);
+  const auto errors = problem.find("errors");
+  if (errors == problem.end() || !errors->is_array() || errors->empty()) {
+    return problem.value("detail", StrCat("the controller answered ", status));
+  }
+  std::string text = "the document was refused:";
+  for (const json& error : *errors) {
+    text += StrCat("\n  ", error.value("pointer", ""), ": ", error.value("detail", ""));
+  }
+  return text;
+}
+
+Client::Client(std::string server) : server_(std::move(server)) {
+  if (server_.find("://") == std::string::npos) server_ = "http://" + server_;
+  while (server_.ends_with('/')) server_.pop_back();
+}
+
+Result<std::string> Client::Send(const HttpRequest& request) const {
+  httplib::Client client(server_);
+  client.set_connection_timeout(kConnectSeconds);
+  client.set_read_timeout(kAnswerSeconds);
+  httplib::Request wire;
+  wire.method = request.method;
+  wire.path = request.path;
+  wire.body = request.body;
+  if (!request.content_type.empty()) wire.set_header("Content-Type", request.content_type);
+  const auto answer = client.send(wire);
+  if (!answer) return CannotReach(server_, answer.error());
+  if (answer->status < 400) return answer->body;
+  return Fail(CodeOf(answer->status), DescribeProblem(answer->status, answer->body));
+}
+
+Result<json> Client::SendForJson(const HttpRequest& request) const {
+  const auto body = Send(request);
+  if (!body) return std::unexpected(body.error());
+  json document = json::parse(*body, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded()) {
+    return Fail(ErrorCode::kCorrupt,
+                server_ + " answered something that is not JSON; is it Eidolon?");
+  }
+  return document;
+}
+
+Result<void> Client::Stream(const std::string& path,
+                            const std::function<bool(const std::string&)>& receiver) const {
+  httplib::Client client(server_);
+  client.set_connection_timeout(kConnectSeconds);
+  client.set_read_timeout(kStreamSeconds);
+  int status = 0;
+  bool ended_by_us = false;
+  std::string failure;
+  const auto answer = client.Get(
+      path,
+      [&](const httplib::Response& response) {
+        status = response.status;
+        return true;
+      },
+      [&](const char* data, std::size_t size) {
+        const std::string part(data, size);
+        if (status >= 400) {
+          failure += part;
+          return true;
+        }
+        ended_by_us = !receiver(part);
+        return !ended_by_us;
+      });
+  if (status >= 400) return Fail(CodeOf(status), DescribeProblem(status, failure));
+  if (!answer && !ended_by_us) {
+    if (status == 0) return CannotReach(server_, answer.error());
+    return Fail(ErrorCode::kUnavailable, "the connection to " + server_ + " was lost");
+  }
+  return {};
+}
+
+}  // namespace eidolon::cli

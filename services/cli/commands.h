@@ -1,0 +1,36 @@
+// The commands of `eidolon`. Each registers its flags; the chosen one answers the exit status: 0
+// done, 1 failed, 2 wrong use.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace eidolon::base {
+struct Error;
+}
+
+namespace eidolon::cli {
+
+// What all commands share.
+struct Globals {
+  std::string server = "http://127.0.0.1:8080";
+  std::string name_space = "default";
+};
+
+using Action = std::function<int()>;
+
+// Each adds its subcommand(s) to `app` and sets `action` when it is chosen. `globals` and `action`
+// must outlive the parsing.
+void AddUpCommand(CLI::App* app, Action* action);
+void AddRunCommand(CLI::App* app, Action* action);
+void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
+void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);
+
+// Prints "eidolon: ..." to stderr and answers 1.
+int PrintFailure(const base::Error& error);
+
+}  // namespace eidolon::cli

@@ -1,0 +1,205 @@
+#include "services/cli/doctor.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "services/base/text.h"
+#include "services/cli/client.h"
+#include "services/controller/job/status.h"
+
+namespace eidolon::cli {
+namespace {
+
+using base::StrCat;
+using controller::job::FormatBytes;
+namespace fs = std::filesystem;
+
+constexpr rlim_t kFilesWanted = 4096;
+constexpr rlim_t kProcessesWanted = 4096;
+constexpr std::uint64_t kDiskWanted = 2ull << 30;
+constexpr std::uint64_t kMemoryPerRank = 300ull << 20;
+constexpr char kSupportedCuda[] = "13";
+
+// torch's version and the CUDA version it was built for, from the wheel's files: importing torch
+// takes seconds.
+constexpr char kAskTorch[] =
+    "python3 -c \""
+    "import importlib.util as u, os, runpy; s = u.find_spec('torch'); "
+    "v = runpy.run_path(os.path.join(os.path.dirname(s.origin), 'version.py')); "
+    "print(v['__version__'], v['cuda'], sep='|')\" 2>/dev/null";
+
+Finding Good(std::string subject, std::string text) {
+  return {Health::kGood, std::move(subject), std::move(text)};
+}
+Finding Warning(std::string subject, std::string text) {
+  return {Health::kWarning, std::move(subject), std::move(text)};
+}
+Finding Bad(std::string subject, std::string text) {
+  return {Health::kBad, std::move(subject), std::move(text)};
+}
+
+Finding ExaminePrograms(const std::string& binaries) {
+  const std::string agent = binaries + "/eidolon-agent";
+  if (access(agent.c_str(), X_OK) != 0) {
+    return Bad("agent", agent + " is missing; build target eidolon-agent");
+  }
+  return Good("agent", agent);
+}
+
+Finding ExamineShim(const std::string& binaries) {
+  const std::string core = fs::path(binaries + "/../lib/libeidolon_shim.so").lexically_normal();
+  if (access(core.c_str(), R_OK) != 0) {
+    return Bad("shim", core + " is missing; build targets eidolon_shim and eidolon_facades");
+  }
+  std::size_t facades = 0;
+  std::error_code ignored;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(core).parent_path() / "eidolon", ignored)) {
+    facades += entry.path().extension() == ".so" ? 1 : 0;
+  }
+  if (facades == 0) return Bad("shim", "no facades beside " + core + "; build eidolon_facades");
+  return Good("shim", StrCat(core, " and ", facades, " facades"));
+}
+
+Finding ExamineTorch() {
+  std::string answer;
+  if (std::FILE* python = popen(kAskTorch, "r")) {
+    char line[256];
+    if (std::fgets(line, sizeof line, python) != nullptr) answer = line;
+    pclose(python);
+  }
+  while (answer.ends_with('\n')) answer.pop_back();
+  return JudgeTorch(answer);
+}
+
+Finding ExamineSharedMemory() {
+  const int fd = memfd_create("eidolon-doctor", MFD_CLOEXEC);
+  if (fd < 0) return Bad("shared memory", "memfd_create is refused; a seccomp filter forbids it");
+  const bool sized = ftruncate(fd, 64 << 20) == 0;
+  close(fd);
+  return sized ? Good("shared memory", "anonymous files work")
+               : Bad("shared memory", "an anonymous file of 64 MiB is refused");
+}
+
+Finding ExamineLimit(int resource, const char* subject, const char* what, rlim_t wanted) {
+  rlimit limit{};
+  getrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
+  if (limit.rlim_cur == RLIM_INFINITY) return Good(subject, StrCat("any number of ", what));
+  if (limit.rlim_cur >= wanted) return Good(subject, StrCat(limit.rlim_cur, " ", what));
+  return Warning(subject, StrCat("only ", limit.rlim_cur, " ", what, "; raise it with ulimit to ",
+                                 wanted, " for jobs with many ranks"));
+}
+
+Finding ExamineAddressSpace() {
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  if (limit.rlim_cur != RLIM_INFINITY) {
+    return Bad("address space", StrCat("limited to ", FormatBytes(limit.rlim_cur),
+                                       "; emulated device memory needs 'ulimit -v unlimited'"));
+  }
+  // What the shim does: reserve, never touch.
+  const std::size_t size = std::size_t{1} << 42;
+  void* const reserved =
+      mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) {
+    return Bad("address space", "4 TiB cannot be reserved; set vm.overcommit_memory to 0 or 1");
+  }
+  munmap(reserved, size);
+  return Good("address space", "4 TiB can be reserved without using memory");
+}
+
+Finding ExamineMemory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kilobytes = 0;
+  std::string unit;
+  while (file >> name >> kilobytes >> unit) {
+    if (name != "MemAvailable:") continue;
+    const std::uint64_t bytes = kilobytes * 1024;
+    return Good("memory", StrCat(FormatBytes(bytes), " available, enough for about ",
+                                 bytes / kMemoryPerRank, " ranks before their own data"));
+  }
+  return Warning("memory", "/proc/meminfo cannot be read");
+}
+
+Finding ExamineDisk(const std::string& data_directory) {
+  fs::path folder = data_directory;
+  std::error_code ignored;
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  struct statvfs disk {};
+  if (statvfs(folder.c_str(), &disk) != 0 || access(folder.c_str(), W_OK) != 0) {
+    return Bad("data folder", data_directory + " cannot be written; choose another --data-dir");
+  }
+  const std::uint64_t free_bytes = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  const std::string text = StrCat(data_directory, ", ", FormatBytes(free_bytes), " free");
+  return free_bytes < kDiskWanted ? Warning("data folder", text + "; logs may fill it")
+                                  : Good("data folder", text);
+}
+
+Finding ExamineServer(const std::string& server) {
+  const Client client(server);
+  const auto answer = client.Send({.path = "/readyz"});
+  if (answer) return Good("controller", "one is up at " + client.server());
+  if (answer.error().message.find("Connection") == std::string::npos) {
+    return Warning("controller", StrCat(client.server(), ": ", answer.error().message));
+  }
+  return Good("controller", "none at " + client.server() + "; the port is free for 'eidolon up'");
+}
+
+}  // namespace
+
+Finding JudgeTorch(const std::string& answer) {
+  const auto parts = base::Split(answer, '|');
+  if (parts.size() != 2) {
+    return Warning("python", "python3 has no torch; activate the environment of your job");
+  }
+  const std::string text = StrCat("torch ", parts[0], " for CUDA ", parts[1]);
+  if (parts[1] == "None") {
+    return Bad("python", text + ": a wheel without CUDA; install the stock CUDA wheel");
+  }
+  if (base::Split(parts[1], '.')[0] != kSupportedCuda) {
+    return Bad("python", StrCat(text, ": only wheels for CUDA ", kSupportedCuda, " are supported"));
+  }
+  return Good("python", text);
+}
+
+std::vector<Finding> Examine(const DoctorOptions& options) {
+  return {ExaminePrograms(options.binary_directory),
+          ExamineShim(options.binary_directory),
+          ExamineTorch(),
+          ExamineSharedMemory(),
+          ExamineAddressSpace(),
+          ExamineMemory(),
+          ExamineLimit(RLIMIT_NOFILE, "files", "open files", kFilesWanted),
+          ExamineLimit(RLIMIT_NPROC, "processes", "processes", kProcessesWanted),
+          ExamineDisk(options.data_directory),
+          ExamineServer(options.server)};
+}
+
+bool HasBadFinding(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    if (finding.health == Health::kBad) return true;
+  }
+  return false;
+}
+
+std::string FormatFindings(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    const char* mark = finding.health == Health::kGood      ? "ok   "
+                       : finding.health == Health::kWarning ? "warn "
+                                                            : "FAIL ";
+    std::string line = mark + finding.subject;
+    line.resize(20, ' ');
+    text += line + finding.text + "\n";
+  }
+  return text;
+}
+
+}  // namespace eidolon::cli

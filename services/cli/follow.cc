@@ -1,0 +1,67 @@
+#include "services/cli/follow.h"
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "services/base/text.h"
+#include "services/cli/report.h"
+
+namespace eidolon::cli {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using nlohmann::json;
+
+std::string JobPath(const std::string& name_space, const std::string& name) {
+  const std::string all = "/api/v1/namespaces/" + name_space + "/simulationjobs";
+  return name.empty() ? all : all + "/" + name;
+}
+
+bool EventSplitter::Next(Event* event) {
+  const std::size_t end = buffer_.find("\n\n");
+  if (end == std::string::npos) return false;
+  *event = {};
+  for (const std::string_view line : base::Split(std::string_view(buffer_).substr(0, end), '\n')) {
+    if (line.starts_with("event: ")) event->type = line.substr(7);
+    if (line.starts_with("data: ")) event->data += line.substr(6);
+  }
+  buffer_.erase(0, end + 2);
+  return true;
+}
+
+Result<json> Follow(const Client& client, const FollowOptions& options, Terminal* terminal) {
+  const std::string path = JobPath(options.name_space, options.name);
+  Result<void> logs_done;
+  std::thread logs;
+  if (options.logs) {
+    logs = std::thread([&] {
+      logs_done = client.Stream(path + "/logs?follow=true" + (options.prefix ? "&prefix=true" : ""),
+                                [&](const std::string& text) {
+                                  terminal->Print(text);
+                                  return true;
+                                });
+    });
+  }
+  json last;
+  EventSplitter events;
+  const auto done = client.Stream(path + "/events", [&](const std::string& text) {
+    events.Add(text);
+    EventSplitter::Event event;
+    while (events.Next(&event)) {
+      if (event.type != "status") continue;
+      last = json::parse(event.data, nullptr, /*allow_exceptions=*/false);
+      terminal->ShowProgress(FormatProgress(last));
+    }
+    return true;
+  });
+  if (logs.joinable()) logs.join();
+  terminal->ShowProgress("");
+  if (!done) return std::unexpected(done.error());
+  const std::string phase = PhaseOf(last);
+  if (phase == "Complete" || phase == "Failed" || phase == "Interrupted") return last;
+  return Fail(ErrorCode::kUnavailable,
+              "the job '" + options.name + "' was deleted, or its controller stopped");
+}
+
+}  // namespace eidolon::cli

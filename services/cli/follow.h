@@ -1,0 +1,43 @@
+// Follows a job until it is over: its output, and its progress on a terminal.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "services/base/error.h"
+#include "services/cli/client.h"
+#include "services/cli/terminal.h"
+
+namespace eidolon::cli {
+
+struct FollowOptions {
+  std::string name_space = "default";
+  std::string name;
+  bool logs = true;
+  bool prefix = false;  // Which server a line comes from.
+};
+
+// The path of a job's resource.
+std::string JobPath(const std::string& name_space, const std::string& name = "");
+
+// The job's document once it is over. kNotFound when it was deleted meanwhile.
+base::Result<nlohmann::json> Follow(const Client& client, const FollowOptions& options,
+                                    Terminal* terminal);
+
+// Splits a stream of server-sent events into events. Not thread safe.
+class EventSplitter {
+ public:
+  struct Event {
+    std::string type;
+    std::string data;
+  };
+  // Takes what has come and answers true and one event, as long as there is a complete one.
+  void Add(std::string_view text) { buffer_ += text; }
+  bool Next(Event* event);
+
+ private:
+  std::string buffer_;
+};
+
+}  // namespace eidolon::cli

@@ -1,0 +1,191 @@
+// submit, get, logs, delete: talk to a controller that runs.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "services/cli/client.h"
+#include "services/cli/commands.h"
+#include "services/cli/follow.h"
+#include "services/cli/report.h"
+#include "services/cli/run_document.h"
+#include "services/cli/terminal.h"
+#include "services/controller/job/document.h"
+#include "services/controller/job/metadata.h"
+
+namespace eidolon::cli {
+namespace {
+
+using nlohmann::json;
+
+struct SubmitFlags {
+  std::string file;
+  bool follow = false;
+  std::string output = "table";
+};
+
+struct GetFlags {
+  std::string name;
+  bool all_namespaces = false;
+  std::string output = "table";
+};
+
+struct LogFlags {
+  std::string name;
+  bool follow = false;
+  bool prefix = false;
+  bool timestamps = false;
+};
+
+int PrintDocument(const json& document, const std::string& output, const std::string& table) {
+  Terminal terminal = Terminal::Standard();
+  if (output == "json") {
+    terminal.Print(document.dump(2) + "\n");
+  } else if (output == "yaml") {
+    terminal.Print(controller::job::ToYaml(document));
+  } else if (output == "name") {
+    terminal.Print(document["metadata"].value("name", "") + "\n");
+  } else {
+    terminal.Print(table);
+  }
+  return 0;
+}
+
+std::string CollectionPath(const std::string& name_space, const json& document) {
+  const bool cluster = controller::job::KindOf(document) == controller::job::kClusterKind;
+  return "/api/v1/namespaces/" + name_space + (cluster ? "/simulatedclusters" : "/simulationjobs");
+}
+
+// The namespace a document names, or the one of the command line.
+std::string NamespaceOf(const json& document, const Globals& globals) {
+  if (!document.is_object() || !document.contains("metadata")) return globals.name_space;
+  const json& metadata = document["metadata"];
+  if (!metadata.is_object() || !metadata.contains("namespace")) return globals.name_space;
+  return metadata["namespace"].is_string() ? metadata["namespace"].get<std::string>()
+                                           : globals.name_space;
+}
+
+int FollowToEnd(const Client& client, const FollowOptions& options, bool report) {
+  Terminal terminal = Terminal::Standard();
+  const auto job = Follow(client, options, &terminal);
+  if (!job) return PrintFailure(job.error());
+  if (report) terminal.Print("\n" + FormatReport(*job));
+  return PhaseOf(*job) == "Complete" ? 0 : 1;
+}
+
+int Submit(const Globals& globals, const SubmitFlags& flags) {
+  const auto text = ReadFile(flags.file);
+  if (!text) return PrintFailure(text.error());
+  const auto documents = controller::job::ParseDocuments(*text);
+  if (!documents) {
+    return PrintFailure({documents.error().code, flags.file + ": " + documents.error().message});
+  }
+  const Client client(globals.server);
+  FollowOptions last;
+  for (const json& document : *documents) {
+    const std::string name_space = NamespaceOf(document, globals);
+    const auto created = client.SendForJson({.method = "POST",
+                                             .path = CollectionPath(name_space, document),
+                                             .body = document.dump(),
+                                             .content_type = "application/json"});
+    if (!created) return PrintFailure(created.error());
+    const std::string name = (*created)["metadata"].value("name", "");
+    PrintDocument(*created, flags.output, name_space + "/" + name + " created\n");
+    if (controller::job::KindOf(document) == controller::job::kJobKind) {
+      last = {.name_space = name_space, .name = name};
+    }
+  }
+  return flags.follow && !last.name.empty() ? FollowToEnd(client, last, true) : 0;
+}
+
+int Get(const Globals& globals, const GetFlags& flags) {
+  const Client client(globals.server);
+  if (!flags.name.empty()) {
+    const auto job = client.SendForJson({.path = JobPath(globals.name_space, flags.name)});
+    if (!job) return PrintFailure(job.error());
+    return PrintDocument(*job, flags.output, FormatReport(*job));
+  }
+  const std::string path =
+      flags.all_namespaces ? "/api/v1/simulationjobs" : JobPath(globals.name_space);
+  json all = {{"kind", "SimulationJobList"}, {"items", json::array()}};
+  std::string next = "0";
+  while (!next.empty()) {
+    const auto page = client.SendForJson({.path = path + "?continue=" + next});
+    if (!page) return PrintFailure(page.error());
+    for (const json& job : page->value("items", json::array())) all["items"].push_back(job);
+    next = page->value("metadata", json::object()).value("continue", "");
+  }
+  const auto jobs = all["items"].get<std::vector<json>>();
+  if (flags.output == "name") {
+    for (const json& job : jobs) PrintDocument(job, "name", "");
+    return 0;
+  }
+  return PrintDocument(all, flags.output, FormatTable(jobs));
+}
+
+int Logs(const Globals& globals, const LogFlags& flags) {
+  const Client client(globals.server);
+  if (flags.follow && !flags.timestamps) {
+    return FollowToEnd(
+        client, {.name_space = globals.name_space, .name = flags.name, .prefix = flags.prefix},
+        false);
+  }
+  Terminal terminal = Terminal::Standard();
+  const auto done = client.Stream(
+      JobPath(globals.name_space, flags.name) + "/logs?x=1" + (flags.prefix ? "&prefix=true" : "") +
+          (flags.timestamps ? "&timestamps=true" : "") + (flags.follow ? "&follow=true" : ""),
+      [&](const std::string& text) {
+        terminal.Print(text);
+        return true;
+      });
+  return done ? 0 : PrintFailure(done.error());
+}
+
+int Delete(const Globals& globals, const std::vector<std::string>& names) {
+  const Client client(globals.server);
+  for (const std::string& name : names) {
+    const auto deleted =
+        client.SendForJson({.method = "DELETE", .path = JobPath(globals.name_space, name)});
+    if (!deleted) return PrintFailure(deleted.error());
+    Terminal::Standard().Print(globals.name_space + "/" + name + " deleted\n");
+  }
+  return 0;
+}
+
+CLI::Option* AddOutput(CLI::App* command, std::string* output) {
+  return command->add_option("-o,--output", *output, "table, json, yaml or name")
+      ->check(CLI::IsMember({"table", "json", "yaml", "name"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
+  auto submit_flags = std::make_shared<SubmitFlags>();
+  CLI::App* submit = app->add_subcommand("submit", "create the jobs and clusters of a file");
+  submit->add_option("-f,--file", submit_flags->file, "YAML or JSON; - is standard input")
+      ->required();
+  submit->add_flag("--follow", submit_flags->follow, "follow the last job and print its report");
+  AddOutput(submit, &submit_flags->output);
+  submit->callback([=] { *action = [=] { return Submit(*globals, *submit_flags); }; });
+
+  auto get_flags = std::make_shared<GetFlags>();
+  CLI::App* get = app->add_subcommand("get", "list jobs, or report on one");
+  get->add_option("name", get_flags->name, "name of a job");
+  get->add_flag("-A,--all-namespaces", get_flags->all_namespaces, "jobs of all namespaces");
+  AddOutput(get, &get_flags->output);
+  get->callback([=] { *action = [=] { return Get(*globals, *get_flags); }; });
+
+  auto log_flags = std::make_shared<LogFlags>();
+  CLI::App* logs = app->add_subcommand("logs", "print a job's output");
+  logs->add_option("name", log_flags->name, "name of a job")->required();
+  logs->add_flag("-f,--follow", log_flags->follow, "go on until the job is over");
+  logs->add_flag("--prefix", log_flags->prefix, "say which server a line comes from");
+  logs->add_flag("--timestamps", log_flags->timestamps, "virtual seconds before each line");
+  logs->callback([=] { *action = [=] { return Logs(*globals, *log_flags); }; });
+
+  auto names = std::make_shared<std::vector<std::string>>();
+  CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");
+  remove->add_option("name", *names, "names of jobs")->required();
+  remove->callback([=] { *action = [=] { return Delete(*globals, *names); }; });
+}
+
+}  // namespace eidolon::cli

@@ -1,0 +1,278 @@
+#include "services/cli/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "services/base/text.h"
+#include "services/controller/job/status.h"
+
+namespace eidolon::cli {
+namespace {
+
+using base::StrCat;
+using controller::job::FormatBytes;
+using nlohmann::json;
+
+constexpr std::size_t kLabelWidth = 17;
+constexpr int kBarWidth = 24;
+
+// The value at a path of keys, or null.
+const json& At(const json& tree, std::initializer_list<const char*> path) {
+  static const json kNull;
+  const json* at = &tree;
+  for (const char* key : path) {
+    if (!at->is_object() || !at->contains(key)) return kNull;
+    at = &(*at)[key];
+  }
+  return *at;
+}
+
+double NumberAt(const json& tree, std::initializer_list<const char*> path) {
+  const json& value = At(tree, path);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+std::string TextAt(const json& tree, std::initializer_list<const char*> path) {
+  const json& value = At(tree, path);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::string Print(const char* format, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+std::string Percent(double share) { return Print("%.1f %%", share * 100); }
+
+std::string Line(const std::string& label, const std::string& text) {
+  std::string line = "  " + label;
+  line.resize(std::max(line.size() + 1, kLabelWidth + 2), ' ');
+  return line + text + "\n";
+}
+
+std::string Bar(double share) {
+  const int full = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * kBarWidth));
+  std::string bar;
+  for (int i = 0; i < full; ++i) bar += "█";
+  return bar;
+}
+
+// The condition that says how things stand: the last one that is true.
+const json& LastTrueCondition(const json& job) {
+  static const json kNone = json::object();
+  const json& conditions = At(job, {"status", "conditions"});
+  if (!conditions.is_array()) return kNone;
+  const json* last = &kNone;
+  for (const json& condition : conditions) {
+    if (TextAt(condition, {"status"}) == "True") last = &condition;
+  }
+  return *last;
+}
+
+std::string FormatVerdict(const json& job) {
+  std::string text = StrCat(TextAt(job, {"metadata", "name"}), "  ", PhaseOf(job));
+  const json& condition = LastTrueCondition(job);
+  const std::string message = TextAt(condition, {"message"});
+  text += "  " + TextAt(condition, {"reason"}) + (message.empty() ? "" : ": " + message) + "\n";
+  const json& warnings = At(job, {"status", "warnings"});
+  for (const json& warning : warnings) {
+    if (warning.is_string()) text += "  warning: " + warning.get<std::string>() + "\n";
+  }
+  return text;
+}
+
+std::string FormatTimes(const json& prediction) {
+  const json& time = At(prediction, {"iterationSeconds"});
+  if (!time.is_object()) return "";
+  std::string text =
+      Line("iteration", StrCat(FormatSeconds(NumberAt(time, {"mean"})), "   90 % band ",
+                               FormatSeconds(NumberAt(time, {"low"})), " to ",
+                               FormatSeconds(NumberAt(time, {"high"})), "   p50 ",
+                               FormatSeconds(NumberAt(time, {"p50"})), "   p90 ",
+                               FormatSeconds(NumberAt(time, {"p90"}))));
+  const double tokens = NumberAt(prediction, {"tokensPerSecond"});
+  if (tokens > 0) {
+    std::string throughput = FormatCount(tokens) + " tokens/s";
+    const double utilization = NumberAt(prediction, {"modelFlopsUtilization"});
+    if (utilization > 0) throughput += "   model FLOPs utilization " + Percent(utilization);
+    text += Line("throughput", throughput);
+  }
+  return text;
+}
+
+std::string FormatBreakdown(const json& prediction) {
+  const json& shares = At(prediction, {"breakdown"});
+  if (!shares.is_object()) return "";
+  std::string text;
+  constexpr std::array<std::array<const char*, 2>, 4> kParts = {
+      {{"compute", "compute"},
+       {"exposedCommunication", "exposed comm."},
+       {"idle", "idle"},
+       {"host", "host"}}};
+  for (const auto& [key, label] : kParts) {
+    const double share = NumberAt(shares, {key});
+    std::string percent = Percent(share);
+    percent.insert(0, std::max<std::size_t>(percent.size(), 8) - percent.size(), ' ');
+    text += Line(StrCat("  ", label), percent + "  " + Bar(share));
+  }
+  return text;
+}
+
+std::string FormatMemory(const json& prediction) {
+  const json& memory = At(prediction, {"memory"});
+  if (!memory.is_object()) return "";
+  const auto bytes = [&](std::initializer_list<const char*> path) {
+    return FormatBytes(static_cast<std::uint64_t>(NumberAt(memory, path)));
+  };
+  const json& fits = At(memory, {"fits"});
+  std::string text =
+      Line("peak memory",
+           StrCat(bytes({"peakReservedBytes"}), " of ", bytes({"capacityBytes"}), " on rank ",
+                  static_cast<int>(NumberAt(memory, {"worstRank"})),
+                  fits.is_boolean() && !fits.get<bool>() ? "   DOES NOT FIT" : "   fits"));
+  if (At(memory, {"byCategory"}).is_object()) {
+    text += Line(
+        "", StrCat("program ", bytes({"byCategory", "allocations"}), ", workspace ",
+                   bytes({"byCategory", "workspace"}), ", NCCL ", bytes({"byCategory", "nccl"}),
+                   ", context ", bytes({"byCategory", "context"})));
+  }
+  const json& ranks = At(memory, {"ranks"});
+  std::string each;
+  for (const json& rank : ranks) {
+    if (!each.empty()) each += "  ";
+    each += StrCat(static_cast<int>(NumberAt(rank, {"rank"})), ": ",
+                   FormatBytes(static_cast<std::uint64_t>(NumberAt(rank, {"peakReservedBytes"}))));
+    if (each.size() > 300) break;
+  }
+  return ranks.size() > 1 ? text + Line("  by rank", each) : text;
+}
+
+std::string FormatSureness(const json& prediction) {
+  std::string text;
+  const json& coverage = At(prediction, {"coverage"});
+  if (coverage.is_object()) {
+    std::string shares;
+    for (const char* source : {"measured", "interpolated", "modelled", "assumed"}) {
+      if (!shares.empty()) shares += "   ";
+      shares += StrCat(source, " ", Percent(NumberAt(coverage, {source})));
+    }
+    text += Line("coverage", shares);
+  }
+  const json& calls = At(prediction, {"unsupportedCalls"});
+  std::string refused;
+  for (const json& call : calls) {
+    if (!refused.empty()) refused += ", ";
+    refused += StrCat(TextAt(call, {"name"}), " x", FormatCount(NumberAt(call, {"count"})));
+  }
+  if (calls.is_array()) text += Line("refused calls", refused.empty() ? "none" : refused);
+  if (At(prediction, {"unknownReads"}).is_number()) {
+    text += Line("unknown reads", FormatCount(NumberAt(prediction, {"unknownReads"})));
+  }
+  return text;
+}
+
+std::string FormatCost(const json& status) {
+  const double wall = NumberAt(status, {"simulation", "wallSeconds"});
+  if (wall <= 0) return "";
+  const double virtual_seconds = NumberAt(status, {"progress", "virtualSeconds"});
+  std::string text = StrCat(FormatSeconds(wall), " wall");
+  if (virtual_seconds > 0) text += StrCat(" for ", FormatSeconds(virtual_seconds), " virtual");
+  const double slowdown = NumberAt(status, {"simulation", "slowdown"});
+  if (slowdown > 0) text += Print(": slow-down %.2f", slowdown);
+  return Line("simulation", text);
+}
+
+}  // namespace
+
+std::string PhaseOf(const json& job) { return TextAt(job, {"status", "phase"}); }
+
+std::string FormatSeconds(double seconds) {
+  if (seconds <= 0) return "0 s";
+  constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
+      {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
+  const auto unit = std::find_if(kUnits.begin(), kUnits.end() - 1,
+                                 [&](const auto& u) { return seconds >= u.first; });
+  const double value = seconds / unit->first;
+  const char* format = value >= 1000  ? "%.0f"
+                       : value >= 100 ? "%.1f"
+                       : value >= 10  ? "%.2f"
+                                      : "%.3f";
+  return Print(format, value) + " " + unit->second;
+}
+
+std::string FormatSpan(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole < 60) return StrCat(whole, " s");
+  if (whole < 3600) return StrCat(whole / 60, " min ", whole % 60, " s");
+  return StrCat(whole / 3600, " h ", whole % 3600 / 60, " min");
+}
+
+std::string FormatCount(double count) {
+  std::string digits = Print("%.0f", count);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, " ");
+  }
+  return digits;
+}
+
+std::string FormatReport(const json& job) {
+  const json& status = At(job, {"status"});
+  const json& prediction = At(status, {"prediction"});
+  return FormatVerdict(job) + FormatTimes(prediction) + FormatBreakdown(prediction) +
+         FormatMemory(prediction) + FormatSureness(prediction) + FormatCost(status);
+}
+
+std::string FormatTable(const std::vector<json>& jobs) {
+  std::vector<std::array<std::string, 6>> rows = {
+      {"NAMESPACE", "NAME", "STATE", "PROGRESS", "ITERATION", "CREATED"}};
+  for (const json& job : jobs) {
+    const json& progress = At(job, {"status", "progress"});
+    const double mean = NumberAt(job, {"status", "prediction", "iterationSeconds", "mean"});
+    rows.push_back(
+        {TextAt(job, {"metadata", "namespace"}), TextAt(job, {"metadata", "name"}), PhaseOf(job),
+         progress.is_object()
+             ? StrCat(NumberAt(progress, {"iteration"}), "/", NumberAt(progress, {"of"}))
+             : "-",
+         mean > 0 ? FormatSeconds(mean) : "-", TextAt(job, {"metadata", "creationTimestamp"})});
+  }
+  std::array<std::size_t, 6> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string table;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i] + std::string(widths[i] + 3 - row[i].size(), ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    table += line + "\n";
+  }
+  return table;
+}
+
+std::string FormatProgress(const json& job) {
+  std::string text = StrCat(TextAt(job, {"metadata", "name"}), "  ");
+  const json& progress = At(job, {"status", "progress"});
+  if (!progress.is_object()) {
+    const std::string message = TextAt(LastTrueCondition(job), {"message"});
+    return text + PhaseOf(job) + (message.empty() ? "" : ": " + message);
+  }
+  const double percent = NumberAt(progress, {"percent"});
+  std::string bar(20, '.');
+  const auto done = static_cast<std::size_t>(std::clamp(percent, 0.0, 100.0) / 5);
+  bar.replace(0, done, done, '=');
+  text += StrCat("iteration ", NumberAt(progress, {"iteration"}), " of ",
+                 NumberAt(progress, {"of"}), "  [", bar, "]  ", Print("%.0f %%", percent));
+  if (At(progress, {"remainingSeconds"}).is_number()) {
+    text += "  " + FormatSpan(NumberAt(progress, {"remainingSeconds"})) + " left";
+  }
+  return text + "  virtual " + FormatSeconds(NumberAt(progress, {"virtualSeconds"}));
+}
+
+}  // namespace eidolon::cli

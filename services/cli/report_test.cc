@@ -1,0 +1,105 @@
+#include "services/cli/report.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace eidolon::cli {
+namespace {
+
+using nlohmann::json;
+
+json CompleteJob() {
+  return json::parse(R"({
+    "metadata": {"name": "llama", "namespace": "default", "creationTimestamp": "2026-11-21T10:00:00Z"},
+    "status": {
+      "phase": "Complete",
+      "conditions": [
+        {"type": "Accepted", "status": "True", "reason": "Valid", "message": ""},
+        {"type": "Running", "status": "False", "reason": "Finished", "message": ""},
+        {"type": "Complete", "status": "True", "reason": "IterationsMeasured",
+         "message": "5 iterations were measured"}],
+      "warnings": ["outputs.timeline has no effect yet"],
+      "progress": {"iteration": 8, "of": 8, "percent": 100, "remainingSeconds": 0,
+                   "virtualSeconds": 19.8, "launches": 1000},
+      "prediction": {
+        "iterationSeconds": {"mean": 2.431, "p50": 2.43, "p90": 2.437, "low": 2.33, "high": 2.53},
+        "tokensPerSecond": 53916.3, "modelFlopsUtilization": 0.412,
+        "breakdown": {"compute": 0.81, "exposedCommunication": 0.12, "idle": 0.03, "host": 0.04},
+        "memory": {"peakBytes": 61203283968, "peakReservedBytes": 66571993088,
+                   "capacityBytes": 85024112640, "fits": true, "worstRank": 1,
+                   "byCategory": {"allocations": 61203283968, "workspace": 0, "nccl": 4831838208,
+                                  "context": 536870912},
+                   "ranks": [{"rank": 0, "peakBytes": 1, "peakReservedBytes": 64424509440},
+                             {"rank": 1, "peakBytes": 1, "peakReservedBytes": 66571993088}]},
+        "coverage": {"measured": 0.0, "interpolated": 0.71, "modelled": 0.288, "assumed": 0.002},
+        "unsupportedCalls": [{"name": "cufftExecC2C", "count": 3}],
+        "unknownReads": 6},
+      "simulation": {"wallSeconds": 83, "slowdown": 4.19}}})");
+}
+
+TEST(ReportTest, TellsEverythingOfACompleteJob) {
+  EXPECT_EQ(FormatReport(CompleteJob()),
+            R"(llama  Complete  IterationsMeasured: 5 iterations were measured
+  warning: outputs.timeline has no effect yet
+  iteration        2.431 s   90 % band 2.330 s to 2.530 s   p50 2.430 s   p90 2.437 s
+  throughput       53 916 tokens/s   model FLOPs utilization 41.2 %
+    compute          81.0 %  ███████████████████
+    exposed comm.    12.0 %  ███
+    idle              3.0 %  █
+    host              4.0 %  █
+  peak memory      62.0 GiB of 79.2 GiB on rank 1   fits
+                   program 57.0 GiB, workspace 0 B, NCCL 4.5 GiB, context 512.0 MiB
+    by rank        0: 60.0 GiB  1: 62.0 GiB
+  coverage         measured 0.0 %   interpolated 71.0 %   modelled 28.8 %   assumed 0.2 %
+  refused calls    cufftExecC2C x3
+  unknown reads    6
+  simulation       83.00 s wall for 19.80 s virtual: slow-down 4.19
+)");
+}
+
+TEST(ReportTest, AFailedJobShowsItsReasonFirst) {
+  const json job = json::parse(R"({"metadata": {"name": "big"}, "status": {"phase": "Failed",
+      "conditions": [{"type": "Failed", "status": "True", "reason": "OutOfMemory",
+                      "message": "rank 1 ran out of device memory"}]}})");
+
+  EXPECT_EQ(FormatReport(job), "big  Failed  OutOfMemory: rank 1 ran out of device memory\n");
+}
+
+TEST(ReportTest, NeverFailsOnDocumentsOfAnotherShape) {
+  for (
+      const char* text :
+      {"null", "[]", "{}", R"({"status": 3})", R"({"status": {"conditions": {}, "progress": []}})",
+       R"({"metadata": [], "status": {"prediction": {"memory": {"ranks": 1}, "coverage": "x"}}})"}) {
+    const json job = json::parse(text);
+    EXPECT_FALSE(FormatReport(job).empty());
+    EXPECT_FALSE(FormatTable({job}).empty());
+    EXPECT_FALSE(FormatProgress(job).empty());
+  }
+}
+
+TEST(ReportTest, ProgressLineHasABarAndTheRemainingTime) {
+  const json job = json::parse(R"({"metadata": {"name": "llama"}, "status": {"progress":
+      {"iteration": 4, "of": 8, "percent": 50, "remainingSeconds": 200, "virtualSeconds": 9.8}}})");
+
+  EXPECT_EQ(
+      FormatProgress(job),
+      "llama  iteration 4 of 8  [==========..........]  50 %  3 min 20 s left  virtual 9.800 s");
+}
+
+TEST(ReportTest, TableHasALinePerJob) {
+  EXPECT_EQ(FormatTable({CompleteJob()}),
+            "NAMESPACE   NAME    STATE      PROGRESS   ITERATION   CREATED\n"
+            "default     llama   Complete   8/8        2.431 s     2026-11-21T10:00:00Z\n");
+}
+
+TEST(ReportTest, NumbersAreShortAndExactEnough) {
+  EXPECT_EQ(FormatSeconds(0.0123), "12.30 ms");
+  EXPECT_EQ(FormatSeconds(0.00084), "840.0 us");
+  EXPECT_EQ(FormatSeconds(12345), "12345 s");
+  EXPECT_EQ(FormatSpan(7500), "2 h 5 min");
+  EXPECT_EQ(FormatCount(1234567), "1 234 567");
+}
+
+}  // namespace
+}  // namespace eidolon::cli

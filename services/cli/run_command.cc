@@ -1,0 +1,151 @@
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "services/base/log.h"
+#include "services/cli/client.h"
+#include "services/cli/commands.h"
+#include "services/cli/embedded.h"
+#include "services/cli/follow.h"
+#include "services/cli/report.h"
+#include "services/cli/run_document.h"
+#include "services/cli/terminal.h"
+#include "services/controller/job/document.h"
+#include "services/runtime/signal_waiter.h"
+
+namespace eidolon::cli {
+namespace {
+
+using base::Result;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr int kSignalPollMs = 50;
+
+struct Flags {
+  RunFlags run;
+  EmbeddedOptions embedded;
+  std::string output = "report";
+};
+
+// A folder for the jobs of one `run`, removed at the end; or the one the user names.
+class RunData {
+ public:
+  explicit RunData(const std::string& wanted) : path_(wanted) {
+    if (!path_.empty()) return;
+    path_ = fs::temp_directory_path().string() + "/eidolon-run-XXXXXX";
+    temporary_ = mkdtemp(path_.data()) != nullptr;
+  }
+  ~RunData() {
+    std::error_code ignored;
+    if (temporary_) fs::remove_all(path_, ignored);
+  }
+  RunData(const RunData&) = delete;
+  RunData& operator=(const RunData&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool temporary_ = false;
+};
+
+// Follows the job on a thread of its own, so that this one can listen to signals.
+Result<json> FollowOrInterrupt(const Client& client, const FollowOptions& options,
+                               Terminal* terminal, runtime::SignalWaiter* signals,
+                               Embedded* embedded) {
+  std::optional<Result<json>> result;
+  std::atomic<bool> done = false;
+  std::thread follower([&] {
+    result.emplace(Follow(client, options, terminal));
+    done = true;
+  });
+  bool interrupted = false;
+  while (!done && !interrupted) interrupted = signals->WaitFor(kSignalPollMs).has_value();
+  if (interrupted) embedded->Stop();
+  follower.join();
+  if (interrupted) {
+    return base::Fail(base::ErrorCode::kUnavailable, "interrupted; nothing was predicted");
+  }
+  return std::move(*result);
+}
+
+void PrintResult(const json& job, const std::string& output, Terminal* terminal) {
+  if (output == "json") return terminal->Print(job.dump(2) + "\n");
+  if (output == "yaml") return terminal->Print(controller::job::ToYaml(job));
+  terminal->Print("\n" + FormatReport(job));
+}
+
+int RunOnce(Flags flags) {
+  runtime::SignalWaiter signals;
+  base::SetLogLevel(base::Level::kWarning);
+  const auto document = MakeRunDocument(flags.run, fs::current_path().string());
+  if (!document) return PrintFailure(document.error());
+  const RunData data(flags.embedded.data_directory);
+  flags.embedded.data_directory = data.path();
+  flags.embedded.listen = "127.0.0.1:0";
+  auto embedded = Embedded::Start(flags.embedded);
+  if (!embedded) return PrintFailure(embedded.error());
+  const Client client((*embedded)->address());
+  const auto created = client.SendForJson({.method = "POST",
+                                           .path = JobPath("default"),
+                                           .body = document->dump(),
+                                           .content_type = "application/json"});
+  if (!created) return PrintFailure(created.error());
+  Terminal terminal = Terminal::Standard();
+  const bool report = flags.output == "report";
+  const auto job = FollowOrInterrupt(
+      client, {.name = flags.run.name, .logs = report, .prefix = flags.run.servers > 1}, &terminal,
+      &signals, embedded->get());
+  if (!job) return PrintFailure(job.error());
+  PrintResult(*job, flags.output, &terminal);
+  return PhaseOf(*job) == "Complete" ? 0 : 1;
+}
+
+void AddFlags(CLI::App* run, Flags* flags) {
+  RunFlags& f = flags->run;
+  run->add_option("--gpu", f.gpu, "GPU model, such as H100-SXM5-80GB (the default)");
+  run->add_option("--preset", f.preset, "server preset, such as dgx-h100");
+  run->add_option("--cluster", f.cluster_file, "file with a SimulatedCluster document")
+      ->excludes("--gpu")
+      ->excludes("--preset");
+  run->add_option("--servers", f.servers, "servers; the command runs once on each");
+  run->add_option("--gpus-per-server", f.gpus_per_server, "GPUs of a server");
+  run->add_option("--ranks-per-server", f.ranks_per_server, "ranks of a server");
+  run->add_option("--warmup", f.warmup, "iterations that do not count")->capture_default_str();
+  run->add_option("--measure", f.measure, "iterations to measure")->capture_default_str();
+  run->add_option("--host-model", f.host_model, "measured, or fixed for bit-identical runs")
+      ->check(CLI::IsMember({"measured", "fixed"}))
+      ->capture_default_str();
+  run->add_option("--tokens", f.tokens, "tokens per iteration of the whole job");
+  run->add_option("--parameters", f.parameters, "parameters of the model");
+  run->add_option("--nvtx", f.boundary_nvtx, "an iteration is this NVTX range");
+  run->add_option("--log-pattern", f.boundary_log, "an iteration ends with a line like this");
+  run->add_flag("--strict", f.strict, "stop at the first call that is not supported");
+  run->add_flag("--event-log", f.event_log, "keep every operation's times (with --data-dir)");
+  run->add_option("--data-dir", flags->embedded.data_directory, "keep the job here");
+  run->add_option("--agent", flags->embedded.agent, "path of eidolon-agent");
+  run->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")
+      ->envname("EIDOLON_GPU_MODELS");
+  run->add_option("--profile", flags->embedded.profile, "SQLite file of measured durations")
+      ->envname("EIDOLON_PROFILE");
+  run->add_option("-o,--output", flags->output, "report, json or yaml")
+      ->check(CLI::IsMember({"report", "json", "yaml"}))
+      ->capture_default_str();
+  run->add_option("command", f.command, "the program and its arguments, after --")->required();
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App* app, Action* action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* run = app->add_subcommand("run", "predict one command; no server is needed");
+  AddFlags(run, flags.get());
+  run->positionals_at_end();
+  run->callback([flags, action] { *action = [flags] { return RunOnce(*flags); }; });
+}
+
+}  // namespace eidolon::cli

@@ -1,0 +1,93 @@
+#include "services/cli/run_document.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "services/base/text.h"
+#include "services/controller/job/document.h"
+#include "services/controller/job/metadata.h"
+
+namespace eidolon::cli {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+using nlohmann::json;
+
+constexpr char kDefaultGpu[] = "H100-SXM5-80GB";
+
+Result<json> ReadCluster(const std::string& path) {
+  const auto text = ReadFile(path);
+  if (!text) return std::unexpected(text.error());
+  const auto documents = controller::job::ParseDocuments(*text);
+  if (!documents) return base::Wrap("reading " + path, documents.error());
+  for (const json& document : *documents) {
+    if (controller::job::KindOf(document) != controller::job::kClusterKind) continue;
+    if (document.contains("spec")) return document["spec"];
+  }
+  return Fail(ErrorCode::kInvalidArgument, path + " holds no SimulatedCluster with a spec");
+}
+
+json MakeCluster(const RunFlags& flags) {
+  json server = json::object();
+  if (!flags.preset.empty()) server["preset"] = flags.preset;
+  if (!flags.gpu.empty()) server["gpu"] = flags.gpu;
+  if (server.empty()) server["gpu"] = kDefaultGpu;
+  if (flags.gpus_per_server > 0) {
+    server["gpusPerServer"] = flags.gpus_per_server;
+  } else if (flags.preset.empty()) {
+    server["gpusPerServer"] = flags.ranks_per_server > 0 ? flags.ranks_per_server : 1;
+  }
+  return {{"servers", flags.servers > 0 ? flags.servers : 1}, {"server", server}};
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::stringstream text;
+  if (path == "-") {
+    text << std::cin.rdbuf();
+    return text.str();
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return Fail(ErrorCode::kNotFound, StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  }
+  text << file.rdbuf();
+  return text.str();
+}
+
+Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_directory) {
+  json cluster = MakeCluster(flags);
+  if (!flags.cluster_file.empty()) {
+    auto read = ReadCluster(flags.cluster_file);
+    if (!read) return std::unexpected(read.error());
+    cluster = std::move(*read);
+  }
+  json iterations = {{"warmup", flags.warmup}, {"measure", flags.measure}};
+  if (flags.tokens > 0) iterations["tokens"] = flags.tokens;
+  if (flags.parameters > 0) iterations["parameters"] = flags.parameters;
+  if (!flags.boundary_nvtx.empty()) iterations["boundary"]["nvtx"] = flags.boundary_nvtx;
+  if (!flags.boundary_log.empty()) iterations["boundary"]["log"] = flags.boundary_log;
+  json spec = {{"cluster", cluster},
+               {"command", flags.command},
+               {"workingDirectory", working_directory},
+               {"iterations", iterations},
+               {"hostModel", {{"kind", flags.host_model}}}};
+  if (flags.servers > 0) spec["servers"] = flags.servers;
+  if (flags.ranks_per_server > 0) spec["ranksPerServer"] = flags.ranks_per_server;
+  if (flags.strict) spec["strict"] = true;
+  if (flags.event_log) spec["outputs"]["eventLog"] = true;
+  return json{{"apiVersion", controller::job::kApiVersion},
+              {"kind", controller::job::kJobKind},
+              {"metadata", {{"name", flags.name}}},
+              {"spec", spec}};
+}
+
+}  // namespace eidolon::cli

@@ -1,0 +1,40 @@
+// `eidolon run`: its flags as a SimulationJob document.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+
+namespace eidolon::cli {
+
+struct RunFlags {
+  std::string name = "run";
+  std::string preset;
+  std::string gpu;            // Both empty: an H100.
+  std::string cluster_file;   // A SimulatedCluster document.
+  std::uint32_t servers = 0;  // 0: the cluster's.
+  std::uint32_t gpus_per_server = 0;
+  std::uint32_t ranks_per_server = 0;
+  std::uint32_t warmup = 3;
+  std::uint32_t measure = 5;
+  std::string host_model = "measured";
+  std::uint64_t tokens = 0;
+  std::uint64_t parameters = 0;
+  std::string boundary_nvtx;
+  std::string boundary_log;
+  bool strict = false;
+  bool event_log = false;
+  std::vector<std::string> command;
+};
+
+// Fails when the cluster file cannot be read. Fields are checked by the controller.
+base::Result<nlohmann::json> MakeRunDocument(const RunFlags& flags,
+                                             const std::string& working_directory);
+
+// The text of a file; "-" is standard input.
+base::Result<std::string> ReadFile(const std::string& path);
+
+}  // namespace eidolon::cli

@@ -1,0 +1,84 @@
+#include "services/cli/run_document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "services/controller/job/job.h"
+#include "services/testing/temporary_directory.h"
+
+namespace eidolon::cli {
+namespace {
+
+using controller::job::Describe;
+using controller::job::Mode;
+using controller::job::ParseJob;
+using ::testing::HasSubstr;
+
+TEST(RunDocumentTest, DefaultsAreOneServerWithOneH100) {
+  const auto document = MakeRunDocument({.command = {"python", "train.py"}}, "/work");
+
+  const auto job = ParseJob(*document, Mode::kEmbedded);
+  ASSERT_TRUE(job.problems.empty()) << Describe(job.problems);
+  EXPECT_EQ(job.spec.cluster->gpu, "H100-SXM5-80GB");
+  EXPECT_EQ(job.spec.cluster->gpus_per_server, 1u);
+  EXPECT_EQ(job.spec.working_directory, "/work");
+}
+
+TEST(RunDocumentTest, EveryFlagFindsItsField) {
+  const RunFlags flags = {.preset = "dgx-a100",
+                          .servers = 2,
+                          .gpus_per_server = 4,
+                          .ranks_per_server = 4,
+                          .warmup = 1,
+                          .measure = 2,
+                          .host_model = "fixed",
+                          .tokens = 10,
+                          .parameters = 20,
+                          .boundary_nvtx = "step",
+                          .strict = true,
+                          .event_log = true,
+                          .command = {"torchrun", "train.py"}};
+
+  const auto document = MakeRunDocument(flags, "/work");
+
+  const auto job = ParseJob(*document, Mode::kEmbedded);
+  ASSERT_TRUE(job.problems.empty()) << Describe(job.problems);
+  EXPECT_EQ(job.spec.cluster->gpu, "A100-SXM4-80GB");
+  EXPECT_EQ(job.spec.cluster->servers, 2u);
+  EXPECT_EQ(job.spec.cluster->gpus_per_server, 4u);
+  EXPECT_EQ(job.spec.ranks_per_server, 4u);
+  EXPECT_EQ(job.spec.iterations.nvtx, "step");
+  EXPECT_EQ(job.spec.iterations.parameters, 20u);
+  EXPECT_TRUE(job.spec.fixed_host_model && job.spec.strict && job.spec.event_log);
+}
+
+TEST(RunDocumentTest, TakesTheClusterOfAFile) {
+  const testing::TemporaryDirectory root;
+  std::ofstream(root / "c.yaml") << "apiVersion: eidolon.dev/v1alpha1\nkind: SimulatedCluster\n"
+                                    "metadata: {name: pod}\n"
+                                    "spec: {servers: 16, server: {preset: dgx-h200}}\n";
+
+  const auto document =
+      MakeRunDocument({.cluster_file = root / "c.yaml", .servers = 2, .command = {"a"}}, "/work");
+
+  ASSERT_TRUE(document) << document.error().message;
+  const auto job = ParseJob(*document, Mode::kEmbedded);
+  EXPECT_EQ(job.spec.cluster->servers, 16u);
+  EXPECT_EQ(job.spec.servers, 2u);
+}
+
+TEST(RunDocumentTest, SaysWhatIsWrongWithTheFile) {
+  const testing::TemporaryDirectory root;
+  std::ofstream(root / "job.yaml") << "kind: SimulationJob\n";
+
+  EXPECT_THAT(MakeRunDocument({.cluster_file = root / "missing"}, "/").error().message,
+              HasSubstr("No such file"));
+  EXPECT_THAT(MakeRunDocument({.cluster_file = root / "job.yaml"}, "/").error().message,
+              HasSubstr("holds no SimulatedCluster"));
+}
+
+}  // namespace
+}  // namespace eidolon::cli

@@ -1,0 +1,87 @@
+#include "services/cli/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include "services/cli/client.h"
+#include "services/cli/follow.h"
+
+namespace eidolon::cli {
+namespace {
+
+// What was written to a stream.
+class Capture {
+ public:
+  Capture() : stream_(open_memstream(&text_, &size_)) {}
+  ~Capture() {
+    std::fclose(stream_);
+    free(text_);
+  }
+  std::FILE* stream() { return stream_; }
+  std::string text() {
+    std::fflush(stream_);
+    return {text_, size_};
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* stream_;
+};
+
+TEST(TerminalTest, LinesDoNotMixWithTheProgressLine) {
+  Capture out;
+  Terminal terminal(out.stream(), out.stream(), true);
+
+  terminal.ShowProgress("50 %");
+  terminal.Print("a line\n");
+  terminal.ShowProgress("");
+
+  EXPECT_EQ(out.text(), "\r\033[K50 %\r\033[Ka line\n50 %\r\033[K");
+}
+
+TEST(TerminalTest, WithoutATerminalThereIsNoProgress) {
+  Capture out;
+  Capture err;
+  Terminal terminal(out.stream(), err.stream(), false);
+
+  terminal.ShowProgress("50 %");
+  terminal.Print("a line\n");
+
+  EXPECT_EQ(out.text(), "a line\n");
+  EXPECT_EQ(err.text(), "");
+}
+
+TEST(EventSplitterTest, GivesEventsWhenTheyAreComplete) {
+  EventSplitter events;
+  EventSplitter::Event event;
+
+  events.Add("retry: 1000\n\nid: 7\nevent: sta");
+  EXPECT_TRUE(events.Next(&event));
+  EXPECT_EQ(event.type, "");
+  EXPECT_FALSE(events.Next(&event));
+
+  events.Add("tus\ndata: {}\n\n");
+  ASSERT_TRUE(events.Next(&event));
+  EXPECT_EQ(event.type, "status");
+  EXPECT_EQ(event.data, "{}");
+}
+
+TEST(ClientTest, ShowsEveryProblemOfADocument) {
+  EXPECT_EQ(DescribeProblem(422, R"({"detail": "x", "errors": [
+                {"pointer": "/spec/servers", "detail": "must be at least 1"},
+                {"pointer": "/spec/command", "detail": "is required"}]})"),
+            "the document was refused:\n  /spec/servers: must be at least 1\n"
+            "  /spec/command: is required");
+  EXPECT_EQ(DescribeProblem(404, R"({"detail": "no job 'x'"})"), "no job 'x'");
+  EXPECT_EQ(DescribeProblem(502, "<html>"), "the controller answered 502");
+}
+
+TEST(ClientTest, SaysHowToGetAControllerWhenThereIsNone) {
+  const auto answer = Client("127.0.0.1:1").Send({.path = "/livez"});
+
+  ASSERT_FALSE(answer);
+  EXPECT_NE(answer.error().message.find("start one with 'eidolon up'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace eidolon::cli

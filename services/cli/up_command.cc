@@ -1,0 +1,71 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "services/base/log.h"
+#include "services/cli/commands.h"
+#include "services/cli/embedded.h"
+#include "services/runtime/signal_waiter.h"
+
+namespace eidolon::cli {
+namespace {
+
+struct UpFlags {
+  EmbeddedOptions embedded;
+  std::string address_file;
+};
+
+// Complete or absent: readers poll for the file.
+bool WriteAddress(const std::string& path, const std::string& address) {
+  const std::string temporary = path + ".new";
+  std::ofstream(temporary) << address << "\n";
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  return !error;
+}
+
+int Up(const UpFlags& flags) {
+  runtime::SignalWaiter signals;
+  auto embedded = Embedded::Start(flags.embedded);
+  if (!embedded) return PrintFailure(embedded.error());
+  const std::string& address = (*embedded)->address();
+  if (!flags.address_file.empty() && !WriteAddress(flags.address_file, address)) {
+    return PrintFailure({base::ErrorCode::kInternal, "cannot write " + flags.address_file});
+  }
+  std::printf("Eidolon is up: http://%s  (jobs are kept in %s)\n", address.c_str(),
+              flags.embedded.data_directory.c_str());
+  std::fflush(stdout);
+  signals.Wait();
+  base::Log(base::Level::kInfo, "stopping");
+  (*embedded)->Stop();
+  return 0;
+}
+
+}  // namespace
+
+void AddUpCommand(CLI::App* app, Action* action) {
+  auto flags = std::make_shared<UpFlags>();
+  EmbeddedOptions& options = flags->embedded;
+  options.data_directory = DefaultDataDirectory();
+  CLI::App* up = app->add_subcommand("up", "start controller, timing and network services here");
+  up->add_option("--listen", options.listen, "host:port of the REST interface")
+      ->capture_default_str();
+  up->add_option("--data-dir", options.data_directory, "where jobs are kept")
+      ->capture_default_str();
+  up->add_option("--address-file", flags->address_file, "write the REST address here when ready");
+  up->add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  up->add_option("--gpu-models", options.gpu_models, "folder with GPU model files of your own")
+      ->envname("EIDOLON_GPU_MODELS");
+  up->add_option("--profile", options.profile, "SQLite file of measured durations")
+      ->envname("EIDOLON_PROFILE");
+  up->add_option("--run-root", options.run_root, "where sockets and shared memory of runs live");
+  up->add_option("--agent", options.agent, "path of eidolon-agent; default: beside this program");
+  up->add_flag("--keep-run-directories", options.keep_run_directories,
+               "leave the files of runs for inspection");
+  up->callback([flags, action] { *action = [flags] { return Up(*flags); }; });
+}
+
+}  // namespace eidolon::cli
