@@ -2,4 +2,4 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::cufft {}
+#include "shim/cufft/transform.h"
