@@ -1,8 +1,10 @@
 // What libcuda.so.1 exports: every row of cuda_driver.inc as a function. Decisions are in
 // cuda_driver.policy.
+#include "shim/cuda_driver/vendor.h"
+
+// Behind the above, which decides what cuda.h declares.
 #include "shim/api/rows.h"
 #include "shim/cuda_driver/handlers.h"
-#include "shim/cuda_driver/vendor.h"
 #include "shim/gpu/stream.h"
 
 namespace eidolon::shim::api {

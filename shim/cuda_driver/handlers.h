@@ -2,4 +2,9 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::cuda_driver {}
+#include "shim/cuda_driver/capture.h"
+#include "shim/cuda_driver/entry_point.h"
+#include "shim/cuda_driver/function.h"
+#include "shim/cuda_driver/graph.h"
+#include "shim/cuda_driver/launch.h"
+#include "shim/cuda_driver/module.h"
