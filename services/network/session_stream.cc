@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "services/base/text.h"
+#include "services/network/session_work.h"
 #include "services/network/translate.h"
 #include "services/runtime/grpc_status.h"
 
@@ -81,10 +81,6 @@ ClusterThread::Speaker SessionStream::Speaker() {
   return {.job = place_->job, .server = server_, .outlet = self_};
 }
 
-void SessionStream::Submit(ClusterThread::Work work) {
-  place_->cluster->Submit(Speaker(), std::move(work));
-}
-
 Result<void> SessionStream::Greet(const v1::SessionRequest& request) {
   if (!request.has_hello()) {
     return Fail(ErrorCode::kInvalidArgument, "a session's first message is Hello");
@@ -97,57 +93,12 @@ Result<void> SessionStream::Greet(const v1::SessionRequest& request) {
   return {};
 }
 
-Result<void> SessionStream::HandleJoin(const v1::Join& join) {
-  auto arrival = FromProto(join);
-  if (!arrival) return std::unexpected(arrival.error());
-  Submit([job = place_->job, server = server_, id = join.unique_id(), size = join.size(),
-          arrival = std::move(*arrival)](Simulation& simulation) mutable {
-    return simulation.Join(job, server, id, size, std::move(arrival));
-  });
-  return {};
-}
-
 Result<void> SessionStream::Handle() {
   if (!place_) return Greet(request_);
-  const std::uint64_t job = place_->job;
-  const std::uint32_t server = server_;
-  switch (request_.message_case()) {
-    case v1::SessionRequest::kJoin:
-      return HandleJoin(request_.join());
-    case v1::SessionRequest::kSplit:
-      Submit([=, parent = request_.split().parent(),
-              arrival = FromProto(request_.split())](Simulation& simulation) mutable {
-        return simulation.Split(job, server, parent, std::move(arrival));
-      });
-      return {};
-    case v1::SessionRequest::kIssue: {
-      auto call = FromProto(std::move(*request_.mutable_issue()));
-      if (!call) return std::unexpected(call.error());
-      Submit([=, call = std::move(*call)](Simulation& simulation) mutable {
-        return simulation.Issue(job, server, std::move(call));
-      });
-      return {};
-    }
-    case v1::SessionRequest::kPost:
-      Submit([=, call = FromProto(request_.post())](Simulation& simulation) {
-        return simulation.Post(job, server, call);
-      });
-      return {};
-    case v1::SessionRequest::kHorizon:
-      Submit([=, promise = FromProto(request_.horizon())](Simulation& simulation) {
-        return simulation.Keep(job, server, promise);
-      });
-      return {};
-    case v1::SessionRequest::kLeave:
-      Submit([=, id = request_.leave().communicator(), rank = request_.leave().rank()](
-                 Simulation& simulation) { return simulation.Leave(job, server, id, rank); });
-      return {};
-    case v1::SessionRequest::kHello:
-      return Fail(ErrorCode::kInvalidArgument, "a session says Hello once");
-    case v1::SessionRequest::MESSAGE_NOT_SET:
-      break;
-  }
-  return Fail(ErrorCode::kInvalidArgument, "a session message without content");
+  auto work = WorkOf(request_, place_->job, server_);
+  if (!work) return std::unexpected(work.error());
+  place_->cluster->Submit(Speaker(), std::move(*work));
+  return {};
 }
 
 }  // namespace eidolon::network

@@ -48,8 +48,6 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   // An error ends the call.
   base::Result<void> Greet(const v1::SessionRequest& request);
   base::Result<void> Handle();
-  base::Result<void> HandleJoin(const v1::Join& join);
-  void Submit(ClusterThread::Work work);
   ClusterThread::Speaker Speaker();
   void FinishNow();
 
