@@ -3,8 +3,16 @@
 #pragma once
 
 #include "shim/cuda_driver/capture.h"
+#include "shim/cuda_driver/context.h"
+#include "shim/cuda_driver/copy.h"
+#include "shim/cuda_driver/device.h"
 #include "shim/cuda_driver/entry_point.h"
 #include "shim/cuda_driver/function.h"
 #include "shim/cuda_driver/graph.h"
 #include "shim/cuda_driver/launch.h"
+#include "shim/cuda_driver/memory.h"
 #include "shim/cuda_driver/module.h"
+#include "shim/cuda_driver/pool.h"
+#include "shim/cuda_driver/start.h"
+#include "shim/cuda_driver/stream.h"
+#include "shim/cuda_driver/virtual_memory.h"

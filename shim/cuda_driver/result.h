@@ -1,4 +1,5 @@
-// How a status becomes a CUresult: the numbers are the driver's own.
+// How a status becomes a CUresult (the numbers are the driver's own), and what calls ask of the
+// calling thread first.
 #pragma once
 
 #include <cuda.h>
@@ -14,6 +15,13 @@ inline CUresult ToResult(gpu::Status status) noexcept { return static_cast<CUres
 inline gpu::Status RequireContext() noexcept {
   if (gpu::CurrentContext() != nullptr) return gpu::Status::kSuccess;
   return gpu::IsInitialized() ? gpu::Status::kInvalidContext : gpu::Status::kNotInitialized;
+}
+
+// What calls about a device answer before cuInit, and for a number that is no device.
+inline gpu::Status CheckDevice(int device) noexcept {
+  if (!gpu::IsInitialized()) return gpu::Status::kNotInitialized;
+  const bool exists = device >= 0 && device < gpu::DeviceCount();
+  return exists ? gpu::Status::kSuccess : gpu::Status::kInvalidDevice;
 }
 
 }  // namespace eidolon::shim::cuda_driver

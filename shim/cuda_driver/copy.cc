@@ -1,0 +1,256 @@
+#include "shim/cuda_driver/copy.h"
+
+#include <cstdint>
+
+#include "shim/cuda_driver/result.h"
+#include "shim/gpu/copy.h"
+
+namespace eidolon::shim::cuda_driver::copy {
+namespace {
+
+using gpu::CopyDirection;
+using gpu::CopyMode;
+using gpu::Status;
+
+void* Pointer(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
+
+CUresult Run(gpu::CopyRequest request, CopyDirection direction, CopyMode mode, CUstream stream) {
+  if (const Status status = RequireContext(); status != Status::kSuccess) return ToResult(status);
+  request.direction = direction;
+  request.mode = mode;
+  return ToResult(gpu::Copy(request, stream));
+}
+
+gpu::CopyRequest Flat(void* target, const void* source, size_t bytes) {
+  return {.target = target, .source = source, .shape = {.row_bytes = bytes}};
+}
+
+// The begin of one side of a 2D or 3D copy; null for arrays.
+char* Begin(CUmemorytype type, const void* host, CUdeviceptr device) {
+  switch (type) {
+    case CU_MEMORYTYPE_HOST:
+      return const_cast<char*>(static_cast<const char*>(host));
+    case CU_MEMORYTYPE_DEVICE:
+    case CU_MEMORYTYPE_UNIFIED:
+      return static_cast<char*>(Pointer(device));
+    default:
+      return nullptr;
+  }
+}
+
+CUresult RunPlane(const CUDA_MEMCPY2D* p, CopyMode mode, CUstream stream) {
+  if (p == nullptr) return ToResult(Status::kInvalidValue);
+  char* target = Begin(p->dstMemoryType, p->dstHost, p->dstDevice);
+  const char* source = Begin(p->srcMemoryType, p->srcHost, p->srcDevice);
+  if (target == nullptr || source == nullptr) return ToResult(Status::kNotSupported);
+  const size_t target_pitch = p->dstPitch == 0 ? p->WidthInBytes : p->dstPitch;
+  const size_t source_pitch = p->srcPitch == 0 ? p->WidthInBytes : p->srcPitch;
+  return Run({.target = target + p->dstY * target_pitch + p->dstXInBytes,
+              .source = source + p->srcY * source_pitch + p->srcXInBytes,
+              .shape = {.row_bytes = p->WidthInBytes,
+                        .rows = p->Height,
+                        .target_pitch = target_pitch,
+                        .source_pitch = source_pitch}},
+             CopyDirection::kAny, mode, stream);
+}
+
+// Both kinds of 3D parameters have the same fields.
+template <typename Parameters>
+CUresult RunVolume(const Parameters* p, CopyMode mode, CUstream stream) {
+  if (p == nullptr) return ToResult(Status::kInvalidValue);
+  char* target = Begin(p->dstMemoryType, p->dstHost, p->dstDevice);
+  const char* source = Begin(p->srcMemoryType, p->srcHost, p->srcDevice);
+  if (target == nullptr || source == nullptr) return ToResult(Status::kNotSupported);
+  const size_t target_pitch = p->dstPitch == 0 ? p->WidthInBytes : p->dstPitch;
+  const size_t source_pitch = p->srcPitch == 0 ? p->WidthInBytes : p->srcPitch;
+  const size_t target_slice = target_pitch * (p->dstHeight == 0 ? p->Height : p->dstHeight);
+  const size_t source_slice = source_pitch * (p->srcHeight == 0 ? p->Height : p->srcHeight);
+  return Run({.target = target + p->dstZ * target_slice + p->dstY * target_pitch + p->dstXInBytes,
+              .source = source + p->srcZ * source_slice + p->srcY * source_pitch + p->srcXInBytes,
+              .shape = {.row_bytes = p->WidthInBytes,
+                        .rows = p->Height,
+                        .slices = p->Depth,
+                        .target_pitch = target_pitch,
+                        .target_slice_pitch = target_slice,
+                        .source_pitch = source_pitch,
+                        .source_slice_pitch = source_slice}},
+             CopyDirection::kAny, mode, stream);
+}
+
+struct Rows {
+  size_t width;
+  size_t height = 1;
+  size_t pitch = 0;
+};
+
+template <typename Value>
+CUresult Fill(CUdeviceptr target, Value value, Rows rows, CUstream stream) {
+  if (const Status status = RequireContext(); status != Status::kSuccess) return ToResult(status);
+  return ToResult(gpu::Fill({.target = Pointer(target),
+                             .value = value,
+                             .element_bytes = sizeof(Value),
+                             .elements = rows.width,
+                             .rows = rows.height,
+                             .pitch = rows.pitch},
+                            stream));
+}
+
+}  // namespace
+
+CUresult Copy(CUdeviceptr target, CUdeviceptr source, size_t bytes) noexcept {
+  return Run(Flat(Pointer(target), Pointer(source), bytes), CopyDirection::kAny,
+             CopyMode::kBlocking, nullptr);
+}
+
+CUresult CopyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream) noexcept {
+  return Run(Flat(Pointer(target), Pointer(source), bytes), CopyDirection::kAny, CopyMode::kAsync,
+             stream);
+}
+
+CUresult DeviceToDevice(CUdeviceptr target, CUdeviceptr source, size_t bytes) noexcept {
+  return Copy(target, source, bytes);
+}
+
+CUresult DeviceToDeviceAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes,
+                             CUstream stream) noexcept {
+  return CopyAsync(target, source, bytes, stream);
+}
+
+CUresult DeviceToHost(void* target, CUdeviceptr source, size_t bytes) noexcept {
+  return Run(Flat(target, Pointer(source), bytes), CopyDirection::kDeviceToHost,
+             CopyMode::kBlocking, nullptr);
+}
+
+CUresult DeviceToHostAsync(void* target, CUdeviceptr source, size_t bytes,
+                           CUstream stream) noexcept {
+  return Run(Flat(target, Pointer(source), bytes), CopyDirection::kDeviceToHost, CopyMode::kAsync,
+             stream);
+}
+
+CUresult HostToDevice(CUdeviceptr target, const void* source, size_t bytes) noexcept {
+  return Run(Flat(Pointer(target), source, bytes), CopyDirection::kHostToDevice,
+             CopyMode::kBlocking, nullptr);
+}
+
+CUresult HostToDeviceAsync(CUdeviceptr target, const void* source, size_t bytes,
+                           CUstream stream) noexcept {
+  return Run(Flat(Pointer(target), source, bytes), CopyDirection::kHostToDevice, CopyMode::kAsync,
+             stream);
+}
+
+CUresult Peer(CUdeviceptr target, CUcontext, CUdeviceptr source, CUcontext, size_t bytes) noexcept {
+  return Copy(target, source, bytes);
+}
+
+CUresult PeerAsync(CUdeviceptr target, CUcontext, CUdeviceptr source, CUcontext, size_t bytes,
+                   CUstream stream) noexcept {
+  return CopyAsync(target, source, bytes, stream);
+}
+
+CUresult Copy2D(const CUDA_MEMCPY2D* parameters) noexcept {
+  return RunPlane(parameters, CopyMode::kBlocking, nullptr);
+}
+
+CUresult Copy2DAsync(const CUDA_MEMCPY2D* parameters, CUstream stream) noexcept {
+  return RunPlane(parameters, CopyMode::kAsync, stream);
+}
+
+CUresult Copy3D(const CUDA_MEMCPY3D* parameters) noexcept {
+  return RunVolume(parameters, CopyMode::kBlocking, nullptr);
+}
+
+CUresult Copy3DAsync(const CUDA_MEMCPY3D* parameters, CUstream stream) noexcept {
+  return RunVolume(parameters, CopyMode::kAsync, stream);
+}
+
+CUresult Copy3DPeer(const CUDA_MEMCPY3D_PEER* parameters) noexcept {
+  return RunVolume(parameters, CopyMode::kBlocking, nullptr);
+}
+
+CUresult Copy3DPeerAsync(const CUDA_MEMCPY3D_PEER* parameters, CUstream stream) noexcept {
+  return RunVolume(parameters, CopyMode::kAsync, stream);
+}
+
+CUresult Batch(CUdeviceptr* targets, CUdeviceptr* sources, size_t* sizes, size_t count,
+               CUmemcpyAttributes*, size_t*, size_t, size_t* failed, CUstream stream) noexcept {
+  if (count == 0 || targets == nullptr || sources == nullptr || sizes == nullptr) {
+    return ToResult(Status::kInvalidValue);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const CUresult result = CopyAsync(targets[i], sources[i], sizes[i], stream);
+    if (result == CUDA_SUCCESS) continue;
+    if (failed != nullptr) *failed = i;
+    return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult BatchV2(CUdeviceptr* targets, CUdeviceptr* sources, size_t* sizes, size_t count,
+                 CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                 CUstream stream) noexcept {
+  return Batch(targets, sources, sizes, count, attributes, indices, attribute_count, nullptr,
+               stream);
+}
+
+CUresult WithAttributes(CUdeviceptr target, CUdeviceptr source, size_t size, CUmemcpyAttributes*,
+                        CUstream stream) noexcept {
+  return CopyAsync(target, source, size, stream);
+}
+
+CUresult Set8(CUdeviceptr target, unsigned char value, size_t count) noexcept {
+  return Fill(target, value, {count}, nullptr);
+}
+
+CUresult Set16(CUdeviceptr target, unsigned short value, size_t count) noexcept {
+  return Fill(target, value, {count}, nullptr);
+}
+
+CUresult Set32(CUdeviceptr target, unsigned value, size_t count) noexcept {
+  return Fill(target, value, {count}, nullptr);
+}
+
+CUresult Set8Async(CUdeviceptr target, unsigned char value, size_t count,
+                   CUstream stream) noexcept {
+  return Fill(target, value, {count}, stream);
+}
+
+CUresult Set16Async(CUdeviceptr target, unsigned short value, size_t count,
+                    CUstream stream) noexcept {
+  return Fill(target, value, {count}, stream);
+}
+
+CUresult Set32Async(CUdeviceptr target, unsigned value, size_t count, CUstream stream) noexcept {
+  return Fill(target, value, {count}, stream);
+}
+
+CUresult Set2D8(CUdeviceptr target, size_t pitch, unsigned char value, size_t width,
+                size_t height) noexcept {
+  return Fill(target, value, {width, height, pitch}, nullptr);
+}
+
+CUresult Set2D16(CUdeviceptr target, size_t pitch, unsigned short value, size_t width,
+                 size_t height) noexcept {
+  return Fill(target, value, {width, height, pitch}, nullptr);
+}
+
+CUresult Set2D32(CUdeviceptr target, size_t pitch, unsigned value, size_t width,
+                 size_t height) noexcept {
+  return Fill(target, value, {width, height, pitch}, nullptr);
+}
+
+CUresult Set2D8Async(CUdeviceptr target, size_t pitch, unsigned char value, size_t width,
+                     size_t height, CUstream stream) noexcept {
+  return Fill(target, value, {width, height, pitch}, stream);
+}
+
+CUresult Set2D16Async(CUdeviceptr target, size_t pitch, unsigned short value, size_t width,
+                      size_t height, CUstream stream) noexcept {
+  return Fill(target, value, {width, height, pitch}, stream);
+}
+
+CUresult Set2D32Async(CUdeviceptr target, size_t pitch, unsigned value, size_t width, size_t height,
+                      CUstream stream) noexcept {
+  return Fill(target, value, {width, height, pitch}, stream);
+}
+
+}  // namespace eidolon::shim::cuda_driver::copy
