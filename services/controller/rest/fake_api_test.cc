@@ -1,0 +1,134 @@
+#include "services/controller/rest/fake_api_test.h"
+
+namespace eidolon::controller::rest {
+
+using nlohmann::json;
+
+namespace {
+
+std::unexpected<ApiError> Missing(const std::string& name) {
+  return std::unexpected(ApiError{base::ErrorCode::kNotFound, "no job '" + name + "'", {}});
+}
+
+}  // namespace
+
+json FakeApi::Render(const Job& job) const {
+  json object = job.document;
+  object["metadata"]["resourceVersion"] = std::to_string(job.version);
+  return object;
+}
+
+void FakeApi::SetPhase(const std::string& name, const std::string& phase, bool over) {
+  const std::lock_guard lock(mutex_);
+  Job& job = jobs_[name];
+  job.document["status"]["phase"] = phase;
+  job.over = over;
+  ++job.version;
+  changed_.notify_all();
+}
+
+void FakeApi::AddLine(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  lines_.push_back(text);
+  changed_.notify_all();
+}
+
+void FakeApi::EndLog() {
+  const std::lock_guard lock(mutex_);
+  log_ended_ = true;
+  changed_.notify_all();
+}
+
+ApiResult<Created> FakeApi::CreateJob(const std::string&, const json& document,
+                                      const std::optional<IdempotencyKey>& key) {
+  const std::lock_guard lock(mutex_);
+  if (!document.contains("metadata")) {
+    return std::unexpected(ApiError{base::ErrorCode::kInvalidArgument,
+                                    "the simulation job has 2 problem(s)",
+                                    {{"/metadata", "is required"}, {"/spec", "is required"}}});
+  }
+  const std::string name = document["metadata"]["name"];
+  if (jobs_.contains(name) && key) return Created{Render(jobs_[name]), true};
+  if (jobs_.contains(name)) {
+    return std::unexpected(
+        ApiError{base::ErrorCode::kAlreadyExists, "'" + name + "' exists already", {}});
+  }
+  jobs_[name].document = document;
+  return Created{Render(jobs_[name]), false};
+}
+
+std::vector<json> FakeApi::ListJobs(const std::string&) {
+  const std::lock_guard lock(mutex_);
+  std::vector<json> list;
+  for (const auto& [name, job] : jobs_) list.push_back(Render(job));
+  return list;
+}
+
+ApiResult<json> FakeApi::GetJob(const ObjectName& job) {
+  const std::lock_guard lock(mutex_);
+  if (!jobs_.contains(job.name)) return Missing(job.name);
+  return Render(jobs_[job.name]);
+}
+
+ApiResult<json> FakeApi::DeleteJob(const ObjectName& job) {
+  const std::lock_guard lock(mutex_);
+  if (!jobs_.contains(job.name)) return Missing(job.name);
+  json object = Render(jobs_[job.name]);
+  jobs_.erase(job.name);
+  changed_.notify_all();
+  return object;
+}
+
+ApiResult<json> FakeApi::SetSuspend(const ObjectName& job, bool suspend) {
+  const std::lock_guard lock(mutex_);
+  if (!jobs_.contains(job.name)) return Missing(job.name);
+  jobs_[job.name].document["spec"]["suspend"] = suspend;
+  return Render(jobs_[job.name]);
+}
+
+ApiResult<JobChange> FakeApi::AwaitChange(const ObjectName& job, std::int64_t after,
+                                          std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, timeout,
+                    [&] { return !jobs_.contains(job.name) || jobs_[job.name].version > after; });
+  if (!jobs_.contains(job.name)) return Missing(job.name);
+  const Job& found = jobs_[job.name];
+  return JobChange{Render(found), found.version, found.over};
+}
+
+ApiResult<LogPart> FakeApi::ReadLog(const ObjectName&, std::uint64_t offset,
+                                    std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, timeout, [&] { return lines_.size() > offset || log_ended_; });
+  LogPart part = {.entries = {}, .next_offset = lines_.size(), .ended = false};
+  for (std::size_t i = offset; i < lines_.size(); ++i) {
+    part.entries.push_back({.server = 1, .virtual_ps = 1'500'000'000'000, .text = lines_[i]});
+  }
+  part.ended = log_ended_ && part.entries.empty();
+  return part;
+}
+
+ApiResult<json> FakeApi::CreateCluster(const std::string&, const json& document) {
+  return document;
+}
+
+ApiResult<json> FakeApi::GetCluster(const ObjectName& cluster) { return Missing(cluster.name); }
+
+ApiResult<json> FakeApi::DeleteCluster(const ObjectName& cluster) { return Missing(cluster.name); }
+
+base::Result<void> FakeApi::CheckReady() {
+  if (ready_) return {};
+  return base::Fail(base::ErrorCode::kUnavailable, "the timing service is gone");
+}
+
+void FakeApi::CountRequest(const std::string& method, int status) {
+  const std::lock_guard lock(mutex_);
+  requests_.push_back(method + " " + std::to_string(status));
+}
+
+std::vector<std::string> FakeApi::requests() {
+  const std::lock_guard lock(mutex_);
+  return requests_;
+}
+
+}  // namespace eidolon::controller::rest

@@ -1,0 +1,61 @@
+// A controller for tests of the HTTP face: jobs are documents in memory that a test changes.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "services/controller/rest/api.h"
+
+namespace eidolon::controller::rest {
+
+// Thread safe.
+class FakeApi final : public Api {
+ public:
+  // Makes a change that watchers see.
+  void SetPhase(const std::string& name, const std::string& phase, bool over);
+  void AddLine(const std::string& text);
+  void EndLog();
+  void SetReady(bool ready) { ready_ = ready; }
+
+  ApiResult<Created> CreateJob(const std::string& name_space, const nlohmann::json& document,
+                               const std::optional<IdempotencyKey>& key) override;
+  std::vector<nlohmann::json> ListJobs(const std::string& name_space) override;
+  ApiResult<nlohmann::json> GetJob(const ObjectName& job) override;
+  ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) override;
+  ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend) override;
+  ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t after,
+                                   std::chrono::milliseconds timeout) override;
+  ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
+                             std::chrono::milliseconds timeout) override;
+  ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
+                                          const nlohmann::json& document) override;
+  std::vector<nlohmann::json> ListClusters(const std::string&) override { return {}; }
+  ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) override;
+  ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) override;
+  base::Result<void> CheckReady() override;
+  std::string MetricsText() override { return "# HELP a b\n"; }
+  void CountRequest(const std::string& method, int status) override;
+  std::vector<std::string> requests();
+
+ private:
+  struct Job {
+    nlohmann::json document;
+    std::int64_t version = 1;
+    bool over = false;
+  };
+  nlohmann::json Render(const Job& job) const;
+
+  std::mutex mutex_;  // Guards what follows.
+  std::condition_variable changed_;
+  std::map<std::string, Job> jobs_;
+  std::vector<std::string> lines_;
+  bool log_ended_ = false;
+  std::vector<std::string> requests_;
+  std::atomic<bool> ready_ = true;
+};
+
+}  // namespace eidolon::controller::rest

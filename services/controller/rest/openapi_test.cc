@@ -1,0 +1,181 @@
+// The description of the API against the code: routes, fields of documents both ways, fields of
+// answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "services/base/text.h"
+#include "services/controller/job/job.h"
+#include "services/controller/job/status.h"
+#include "services/controller/rest/embedded.h"
+#include "services/controller/rest/fake_api_test.h"
+#include "services/controller/rest/handlers.h"
+
+namespace eidolon::controller::rest {
+namespace {
+
+using nlohmann::json;
+
+json OpenApi() { return json::parse(OpenApiDocument()); }
+
+const json& Resolve(const json& document, const json& schema) {
+  if (!schema.contains("$ref")) return schema;
+  const std::string pointer = schema["$ref"].get<std::string>().substr(1);
+  return Resolve(document, document.at(json::json_pointer(pointer)));
+}
+
+// A value that has every field a schema describes, but those that exclude each other.
+json SampleOf(const json& document, const json& unresolved) {
+  const json& schema = Resolve(document, unresolved);
+  if (schema.contains("example")) return schema["example"];
+  if (schema.contains("default")) return schema["default"];
+  if (schema.contains("enum")) return schema["enum"][0];
+  const std::string type = schema.value("type", "");
+  if (type == "object") {
+    json object = json::object();
+    if (!schema.contains("properties")) return object;
+    for (const auto& [name, property] : schema["properties"].items()) {
+      if (name == "clusterRef" || property.contains("x-kubernetes-only")) continue;
+      object[name] = SampleOf(document, property);
+    }
+    return object;
+  }
+  if (type == "array") {
+    if (schema.value("maxItems", 1) == 0) return json::array();
+    return json::array({SampleOf(document, schema["items"])});
+  }
+  if (type == "integer" || type == "number") return schema.value("minimum", 1);
+  if (type == "boolean") return true;
+  if (schema.value("maxLength", 1) == 0) return "";
+  return schema.contains("pattern") ? "/a" : "a";
+}
+
+std::string Described(const job::Problems& problems) { return job::Describe(problems); }
+
+job::Problems ProblemsOf(const json& document) {
+  if (document["kind"] == "SimulatedCluster") return job::ParseCluster(document).problems;
+  return job::ParseJob(document, job::Mode::kEmbedded).problems;
+}
+
+class OpenApiDocumentTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  OpenApiDocumentTest() : schema_(api_["components"]["schemas"][GetParam()]) {
+    sample_ = SampleOf(api_, schema_);
+    sample_["metadata"].erase("generateName");
+    sample_.erase("status");
+  }
+
+  // Compares the fields that the reader allows in each object of the sample with those described.
+  void CheckObject(const json& unresolved, const std::string& pointer) {
+    const json& schema = Resolve(api_, unresolved);
+    const json& value = sample_.at(json::json_pointer(pointer));
+    if (value.is_array() && !value.empty()) CheckObject(schema["items"], pointer + "/0");
+    if (!value.is_object() || !schema.contains("properties")) return;
+    json changed = sample_;
+    changed[json::json_pointer(pointer)]["qqqqqqqqqqqqqqq"] = 1;
+    const job::Problems problems = ProblemsOf(changed);
+    ASSERT_EQ(problems.size(), 1u) << pointer << "\n" << Described(problems);
+    const std::string& detail = problems[0].detail;
+    const std::string list = detail.substr(detail.find("Allowed: ") + 9);
+    std::set<std::string> allowed;
+    for (std::string_view name : base::Split(list, ',')) {
+      while (name.starts_with(' ')) name.remove_prefix(1);
+      allowed.emplace(name);
+    }
+    std::set<std::string> described;
+    for (const auto& [name, property] : schema["properties"].items()) described.insert(name);
+    if (pointer == "/metadata") described.erase("deletionTimestamp");  // Never in a request.
+    EXPECT_EQ(allowed, described) << "fields of '" << pointer << "'";
+    for (const auto& [name, property] : schema["properties"].items()) {
+      if (value.contains(name)) CheckObject(property, pointer + "/" + name);
+    }
+  }
+
+  json api_ = OpenApi();
+  const json& schema_;
+  json sample_;
+};
+
+TEST_P(OpenApiDocumentTest, EveryDescribedFieldIsAccepted) {
+  sample_["metadata"].erase("deletionTimestamp");
+
+  EXPECT_EQ(Described(ProblemsOf(sample_)), "");
+}
+
+TEST_P(OpenApiDocumentTest, EveryAcceptedFieldIsDescribed) {
+  sample_["metadata"].erase("deletionTimestamp");
+  for (const char* part : {"/metadata", "/spec"}) {
+    CheckObject(schema_["properties"][part + 1], part);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, OpenApiDocumentTest,
+                         ::testing::Values("SimulationJob", "SimulatedCluster"),
+                         [](const auto& row) { return std::string(row.param); });
+
+void CheckAnswer(const json& api, const json& unresolved, const json& value,
+                 const std::string& pointer) {
+  const json& schema = Resolve(api, unresolved);
+  if (value.is_array()) {
+    for (const json& entry : value) CheckAnswer(api, schema["items"], entry, pointer + "/0");
+    return;
+  }
+  if (schema.contains("enum")) {
+    EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end())
+        << pointer << " is " << value;
+  }
+  if (!value.is_object()) return;
+  for (const auto& [name, entry] : value.items()) {
+    ASSERT_TRUE(schema["properties"].contains(name)) << pointer << "/" << name;
+    CheckAnswer(api, schema["properties"][name], entry, pointer + "/" + name);
+  }
+}
+
+TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
+  job::JobStatus status;
+  status.conditions.Set({std::string(job::condition::kComplete), true,
+                         std::string(job::reason::kCommandEnded), "m", "t"});
+  status.progress = {.remaining_seconds = 1};
+  status.prediction.emplace();
+  status.prediction->measured_iterations = 1;
+  status.prediction->iteration_seconds.emplace();
+  status.prediction->iteration_picoseconds = {1};
+  status.prediction->tokens_per_second = 1;
+  status.prediction->model_flops_utilization = 1;
+  status.prediction->breakdown.emplace();
+  status.prediction->coverage.emplace();
+  status.prediction->assumed_kernels = {{"a", 1}};
+  status.prediction->memory = {{.rank = 0, .refused_bytes = 1}};
+  status.prediction->unsupported_calls = {{"a", 1}};
+  status.prediction->clamped_records = 1;
+  status.simulation = {.wall_seconds = 1, .slowdown = 1};
+  status.start_time = status.completion_time = "t";
+  status.warnings = {"w"};
+  const json api = OpenApi();
+
+  CheckAnswer(api, api["components"]["schemas"]["JobStatus"], ToJson(status), "/status");
+}
+
+TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
+  FakeApi api;
+  const Handlers handlers(&api, 1);
+  std::set<std::string> served;
+  for (const Route& route : handlers.routes()) served.insert(route.method + " " + route.path);
+
+  std::set<std::string> described;
+  const json document = OpenApi();
+  for (const auto& [path, methods] : document["paths"].items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      std::string upper = method;
+      for (char& c : upper) c = static_cast<char>(std::toupper(c));
+      described.insert(upper + " " + path);
+    }
+  }
+
+  EXPECT_EQ(served, described);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::rest

@@ -1,0 +1,267 @@
+#include "services/controller/rest/rest_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <thread>
+
+#include "services/controller/rest/fake_api_test.h"
+
+namespace eidolon::controller::rest {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr char kJobs[] = "/api/v1/namespaces/default/simulationjobs";
+constexpr char kJob[] = R"({"metadata": {"name": "a"}, "spec": {}})";
+
+class RestServerTest : public ::testing::Test {
+ protected:
+  RestServerTest()
+      : server_(std::move(*RestServer::Start(
+            {.address = "127.0.0.1:0", .body_bytes_max = 4096, .streams_max = 2}, &api_))),
+        client_("http://" + server_->address()) {
+    client_.set_read_timeout(20);
+  }
+
+  httplib::Result Post(const std::string& body, const char* type = "application/json",
+                       const httplib::Headers& headers = {}) {
+    return client_.Post(kJobs, headers, body, type);
+  }
+
+  FakeApi api_;
+  std::unique_ptr<RestServer> server_;
+  httplib::Client client_;
+};
+
+TEST_F(RestServerTest, CreatesGetsListsAndDeletesJobs) {
+  const auto created = Post(kJob);
+  EXPECT_EQ(created->status, 201);
+  EXPECT_EQ(created->get_header_value("Location"), std::string(kJobs) + "/a");
+
+  const auto got = client_.Get(created->get_header_value("Location"));
+  EXPECT_EQ(json::parse(got->body)["metadata"]["name"], "a");
+  EXPECT_EQ(json::parse(client_.Get(kJobs)->body)["items"].size(), 1u);
+
+  EXPECT_EQ(client_.Delete(std::string(kJobs) + "/a")->status, 200);
+  EXPECT_EQ(client_.Get(std::string(kJobs) + "/a")->status, 404);
+}
+
+TEST_F(RestServerTest, TakesYaml) {
+  EXPECT_EQ(Post("metadata: {name: a}\nspec: {}\n", "application/yaml")->status, 201);
+}
+
+TEST_F(RestServerTest, NamesEveryWrongField) {
+  const auto answer = Post("{}");
+
+  EXPECT_EQ(answer->status, 422);
+  EXPECT_EQ(answer->get_header_value("Content-Type"), "application/problem+json");
+  const json problem = json::parse(answer->body);
+  EXPECT_EQ(problem["title"], "Unprocessable Content");
+  EXPECT_EQ(problem["instance"], kJobs);
+  EXPECT_EQ(problem["errors"], json::parse(R"([{"pointer": "/metadata", "detail": "is required"},
+                                              {"pointer": "/spec", "detail": "is required"}])"));
+}
+
+TEST_F(RestServerTest, EveryFailureIsAProblemDocument) {
+  Post(kJob);
+  const struct {
+    const char* what;
+    httplib::Result answer;
+    int status;
+    const char* detail;
+  } rows[] = {
+      {"syntax", Post("{"), 400, "not valid JSON"},
+      {"twice", Post(kJob), 409, "exists already"},
+      {"type", Post(kJob, "text/plain"), 415, "Content-Type must be"},
+      {"two documents", Post("a: 1\n---\nb: 2\n", "application/yaml"), 400, "holds 2"},
+      {"large", Post(std::string(5000, ' ')), 413, "larger than 4096 bytes"},
+      {"unknown path", client_.Get("/api/v2"), 404, "nothing is served at /api/v2"},
+      {"wrong method", client_.Put(kJobs, kJob, "application/json"), 405, "but GET, POST"},
+      {"missing", client_.Get(std::string(kJobs) + "/b"), 404, "no job 'b'"},
+      {"limit", client_.Get(std::string(kJobs) + "?limit=0"), 400, "limit must be"},
+      {"offset", client_.Get(std::string(kJobs) + "/a/logs?offset=x"), 400, "offset must be"},
+  };
+  for (const auto& row : rows) {
+    ASSERT_TRUE(row.answer) << row.what;
+    EXPECT_EQ(row.answer->status, row.status) << row.what;
+    const json problem = json::parse(row.answer->body);
+    EXPECT_EQ(problem["status"], row.status) << row.what;
+    EXPECT_THAT(problem["detail"].get<std::string>(), HasSubstr(row.detail)) << row.what;
+  }
+}
+
+TEST_F(RestServerTest, RepeatsAnIdempotentRequest) {
+  EXPECT_EQ(Post(kJob, "application/json", {{"Idempotency-Key", "k"}})->status, 201);
+
+  const auto second = Post(kJob, "application/json", {{"Idempotency-Key", "k"}});
+
+  EXPECT_EQ(second->status, 201);
+  EXPECT_EQ(second->get_header_value("Idempotent-Replayed"), "true");
+}
+
+TEST_F(RestServerTest, KnowsWhatHasNotChanged) {
+  Post(kJob);
+  const std::string path = std::string(kJobs) + "/a";
+  const std::string tag = client_.Get(path)->get_header_value("ETag");
+
+  EXPECT_EQ(client_.Get(path, {{"If-None-Match", tag}})->status, 304);
+  api_.SetPhase("a", "Running", false);
+  EXPECT_EQ(client_.Get(path, {{"If-None-Match", tag}})->status, 200);
+  EXPECT_EQ(client_.Delete(path, {{"If-Match", tag}})->status, 412);
+}
+
+TEST_F(RestServerTest, ListsPageByPage) {
+  for (const char* name : {"a", "b", "c"}) {
+    Post(json({{"metadata", {{"name", name}}}}).dump());
+  }
+
+  const json first = json::parse(client_.Get(std::string(kJobs) + "?limit=2")->body);
+  EXPECT_EQ(first["items"].size(), 2u);
+  const std::string next = first["metadata"]["continue"];
+  const json second =
+      json::parse(client_.Get(std::string(kJobs) + "?limit=2&continue=" + next)->body);
+
+  EXPECT_EQ(second["items"].size(), 1u);
+  EXPECT_EQ(second["items"][0]["metadata"]["name"], "c");
+  EXPECT_FALSE(second["metadata"].contains("continue"));
+}
+
+TEST_F(RestServerTest, ResumesASuspendedJobAndChangesNothingElse) {
+  Post(kJob);
+  const std::string path = std::string(kJobs) + "/a";
+
+  const auto patched =
+      client_.Patch(path, R"({"spec": {"suspend": false}})", "application/merge-patch+json");
+  EXPECT_EQ(json::parse(patched->body)["spec"]["suspend"], false);
+  EXPECT_EQ(client_.Patch(path, R"({"spec": {"servers": 2}})", "application/json")->status, 422);
+}
+
+TEST_F(RestServerTest, GivesTheLogWithPrefixAndTimes) {
+  Post(kJob);
+  api_.AddLine("one");
+  api_.AddLine("two");
+
+  const std::string path = std::string(kJobs) + "/a/logs";
+  EXPECT_EQ(client_.Get(path)->body, "one\ntwo\n");
+  EXPECT_EQ(client_.Get(path + "?prefix=true&timestamps=1&offset=1")->body,
+            "    1.500000 [s1] two\n");
+}
+
+TEST_F(RestServerTest, FollowsTheLogToItsEnd) {
+  Post(kJob);
+  api_.AddLine("one");
+  std::string text;
+
+  const auto answer =
+      client_.Get(std::string(kJobs) + "/a/logs?follow=true", [&](const char* data, size_t size) {
+        text.append(data, size);
+        if (text == "one\n") api_.AddLine("two");
+        if (text.ends_with("two\n")) api_.EndLog();
+        return true;
+      });
+
+  EXPECT_TRUE(answer);
+  EXPECT_EQ(text, "one\ntwo\n");
+}
+
+TEST_F(RestServerTest, SendsAnEventForEveryChangeAndOneAtTheEnd) {
+  Post(kJob);
+  std::string text;
+
+  const auto answer =
+      client_.Get(std::string(kJobs) + "/a/events", [&](const char* data, size_t size) {
+        text.append(data, size);
+        const bool first = text.find("Running") == std::string::npos;
+        if (text.ends_with("\n\n") && text.find("event: end") == std::string::npos) {
+          api_.SetPhase("a", first ? "Running" : "Complete", !first);
+        }
+        return true;
+      });
+
+  EXPECT_TRUE(answer);
+  EXPECT_THAT(text, HasSubstr("id: 2\nevent: status\ndata: {"));
+  EXPECT_THAT(text, HasSubstr("\"phase\":\"Complete\""));
+  EXPECT_THAT(text, ::testing::EndsWith("event: end\ndata: {\"reason\":\"over\"}\n\n"));
+}
+
+TEST_F(RestServerTest, RefusesMoreStreamsThanAllowed) {
+  Post(kJob);
+  const std::string path = std::string(kJobs) + "/a/events";
+  std::atomic<int> open = 0;
+  std::vector<std::thread> streams;
+  for (int i = 0; i < 2; ++i) {
+    streams.emplace_back([&] {
+      bool counted = false;
+      httplib::Client client("http://" + server_->address());
+      client.Get(path, [&](const char*, size_t) {
+        if (!std::exchange(counted, true)) ++open;
+        return true;
+      });
+    });
+  }
+  while (open < 2) std::this_thread::yield();
+
+  const auto third = client_.Get(path);
+
+  EXPECT_EQ(third->status, 503);
+  EXPECT_EQ(third->get_header_value("Retry-After"), "1");
+  api_.SetPhase("a", "Complete", true);
+  for (std::thread& stream : streams) stream.join();
+}
+
+TEST_F(RestServerTest, StoppingEndsStreams) {
+  Post(kJob);
+  std::atomic<bool> open = false;
+  std::thread stream([&] {
+    httplib::Client client("http://" + server_->address());
+    client.Get(std::string(kJobs) + "/a/events", [&](const char*, size_t) {
+      open = true;
+      return true;
+    });
+  });
+  while (!open) std::this_thread::yield();
+
+  server_->Stop();
+
+  stream.join();
+}
+
+TEST_F(RestServerTest, ServesHealthMetricsDescriptionAndPage) {
+  EXPECT_EQ(client_.Get("/livez")->body, "ok\n");
+  EXPECT_EQ(client_.Get("/readyz")->status, 200);
+  EXPECT_THAT(client_.Get("/metrics")->body, HasSubstr("# HELP"));
+  EXPECT_EQ(json::parse(client_.Get("/openapi.json")->body)["openapi"], "3.1.0");
+  EXPECT_THAT(client_.Get("/")->body, HasSubstr("<title>Eidolon</title>"));
+
+  api_.SetReady(false);
+  EXPECT_EQ(client_.Get("/readyz")->status, 503);
+  EXPECT_EQ(client_.Get("/livez")->status, 200);
+}
+
+TEST_F(RestServerTest, AWebPageOfAnotherNameIsNotAnswered) {
+  EXPECT_EQ(client_.Get("/livez", {{"Host", "evil.example:80"}})->status, 403);
+  EXPECT_EQ(client_.Get("/livez", {{"Host", "localhost:8080"}})->status, 200);
+}
+
+TEST_F(RestServerTest, SaysThatAnAddressIsTaken) {
+  const auto second = RestServer::Start({.address = server_->address()}, &api_);
+
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr("the address is in use"));
+  EXPECT_THAT(RestServer::Start({.address = "8080"}, &api_).error().message,
+              HasSubstr("write host:port"));
+}
+
+TEST_F(RestServerTest, CountsAnswers) {
+  client_.Get("/livez");
+  client_.Get("/nothing");
+  server_->Stop();
+
+  EXPECT_THAT(api_.requests(), ::testing::ElementsAre("GET 200", "GET 404"));
+}
+
+}  // namespace
+}  // namespace eidolon::controller::rest
