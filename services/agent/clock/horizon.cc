@@ -15,8 +15,8 @@ void Horizon::AddRank(std::uint32_t rank, SimTime clock) {
 void Horizon::RemoveRank(std::uint32_t rank) { ranks_.erase(rank); }
 
 void Horizon::SetClock(std::uint32_t rank, SimTime clock) {
-  Rank& entry = ranks_.at(rank);
-  entry.clock = std::max(entry.clock, clock);
+  const auto entry = ranks_.find(rank);
+  if (entry != ranks_.end()) entry->second.clock = std::max(entry->second.clock, clock);
 }
 
 void Horizon::BeginNetworkWait(std::uint32_t rank, std::uint32_t slot) {
@@ -25,17 +25,20 @@ void Horizon::BeginNetworkWait(std::uint32_t rank, std::uint32_t slot) {
 
 void Horizon::BeginMomentWait(std::uint32_t rank, std::uint32_t slot, SimTime moment) {
   EndWait(rank, slot);
-  Rank& entry = ranks_.at(rank);
-  entry.waits[slot] = moment;
-  if (moment == SimTime::Max()) ++entry.network_waits;
+  const auto entry = ranks_.find(rank);
+  if (entry == ranks_.end()) return;
+  entry->second.waits[slot] = moment;
+  if (moment == SimTime::Max()) ++entry->second.network_waits;
 }
 
 void Horizon::EndWait(std::uint32_t rank, std::uint32_t slot) {
-  Rank& entry = ranks_.at(rank);
-  const auto found = entry.waits.find(slot);
-  if (found == entry.waits.end()) return;
-  if (found->second == SimTime::Max()) --entry.network_waits;
-  entry.waits.erase(found);
+  const auto entry = ranks_.find(rank);
+  if (entry == ranks_.end()) return;
+  Rank& waiting = entry->second;
+  const auto found = waiting.waits.find(slot);
+  if (found == waiting.waits.end()) return;
+  if (found->second == SimTime::Max()) --waiting.network_waits;
+  waiting.waits.erase(found);
 }
 
 SimTime Horizon::LowerBound() const {

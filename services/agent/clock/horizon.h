@@ -21,7 +21,7 @@
 
 namespace eidolon::agent::clock {
 
-// Not thread safe.
+// Not thread safe. Clocks and waits of ranks that are not there are ignored.
 class Horizon {
  public:
   using SimTime = base::SimTime;

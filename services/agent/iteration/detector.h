@@ -54,6 +54,7 @@ class Detector {
 
   // Boundaries found since the last call, in program order: each ends an iteration.
   std::vector<Mark> TakeBoundaries();
+  bool has_boundaries() const { return !boundaries_.empty(); }
 
  private:
   struct Gap {

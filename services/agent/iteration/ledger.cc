@@ -41,6 +41,12 @@ void Ledger::AddBoundary(const Mark& mark) {
   ++ended_;
 }
 
+void Ledger::BeginAt(const Mark& mark) {
+  CHECK(boundaries_.empty() && ended_ == 0);
+  boundaries_.push_back(mark);
+  begins_late_ = true;
+}
+
 std::optional<Report> Ledger::Take(std::span<const Basis> bases) {
   while (!boundaries_.empty()) {
     const Mark mark = boundaries_.front();
@@ -61,6 +67,11 @@ std::optional<Report> Ledger::Take(std::span<const Basis> bases) {
                         .end = std::max(work_end, mark.host_clock),
                         .ends_by_host = mark.host_clock > work_end};
     latest_ = window.end;
+    if (begins_late_) {
+      begins_late_ = false;
+      dropped_ = false;
+      continue;
+    }
     const std::uint32_t index = next_index_++;
     if (dropped_) {
       dropped_ = false;

@@ -43,6 +43,9 @@ class Ledger {
   // far in the past.
   void AddBoundary(const Mark& mark);
 
+  // The first iteration begins here: what came before belongs to none. Before any boundary.
+  void BeginAt(const Mark& mark);
+
   // The next iteration whose operations are all resolved, in order; nothing when there is none yet.
   std::optional<Report> Take(std::span<const Basis> bases);
 
@@ -59,6 +62,7 @@ class Ledger {
   std::deque<Entry> entries_;  // Of first_, first_ + 1, ...
   std::uint64_t first_ = 0;
   std::uint64_t prefix_ = 0;  // All below this sequence are resolved.
+  bool begins_late_ = false;  // The first boundary is where the first iteration begins.
   bool dropped_ = false;      // Part of the coming iteration was forgotten.
   base::SimTime latest_;      // End of the last reported iteration or dropped work.
   std::deque<Mark> boundaries_;

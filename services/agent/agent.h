@@ -1,0 +1,148 @@
+// One emulated server: runs the user's command with the shim, gives its ranks time, reports to the
+// controller. One object, one run.
+//
+// Threads: Run is the main loop and owns everything; the doorkeeper, the command's reader and the
+// readers of three gRPC streams only post letters. RequestStop may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "services/agent/agent_parts.h"
+#include "services/agent/clock/horizon.h"
+#include "services/agent/clock/quiescence.h"
+#include "services/agent/controller_client.h"
+#include "services/agent/cost_book.h"
+#include "services/agent/doorkeeper.h"
+#include "services/agent/launch/command.h"
+#include "services/agent/launch/process_tree.h"
+#include "services/agent/mailbox.h"
+#include "services/agent/metrics.h"
+#include "services/agent/network_client.h"
+#include "services/agent/ring/segment.h"
+#include "services/agent/ring/server_page.h"
+#include "services/agent/session.h"
+#include "services/agent/timing_client.h"
+#include "services/agent/verdict.h"
+#include "services/base/clock.h"
+
+namespace eidolon::agent {
+
+class Agent final : public SessionHost, private launch::CommandObserver {
+ public:
+  struct Options {
+    std::string controller_address;
+    std::string token;
+    std::string library_folder;  // Where libeidolon_shim.so and eidolon/ are.
+  };
+  Agent(Options options, Metrics* metrics, const base::RealClock* clock);
+  ~Agent() override;
+
+  // Serves one job to its end. Returns the process's exit status: 0 when the controller got an
+  // outcome.
+  int Run();
+  // Asks for an orderly end.
+  void RequestStop(const std::string& reason);
+
+ private:
+  // agent.cc: set-up, loop, end.
+  base::Result<void> SetUp();
+  base::Result<void> StartCommand();
+  void Loop();
+  bool Turn();
+  void Housekeeping();
+  void End(const Ending& ending);
+  void CleanUp();
+  void SendOutcome();
+
+  // agent_sessions.cc: processes and the command.
+  void OnHello(int connection, const ::eidolon::ring::Hello& hello);
+  void OnHangUp(int connection);
+  base::Result<std::uint32_t> Admit(int connection, const ::eidolon::ring::Hello& hello);
+  bool DrainSessions();
+  void WatchDeaths();
+  void CountMissing();
+  void Line(launch::OutputStream stream, std::string text) override;
+  void Exited(launch::ExitStatus status) override;
+  void OnLine(launch::OutputStream stream, const std::string& text);
+  void MatchLine(const std::string& text);
+  bool EverybodySleeps();
+
+  // agent_network.cc: costs, estimates, horizon.
+  CostBook& costs() override { return *costs_; }
+  clock::Horizon& horizon() override { return horizon_; }
+  void SendToNetwork(const network::v1::SessionRequest& request) override;
+  std::optional<CollectiveEstimate> FindEstimate(std::uint64_t communicator,
+                                                 const network::v1::Operation& op) override;
+  base::SimTime ClampReady(base::SimTime ready) override;
+  base::SimTime safe_through() const override { return safe_through_; }
+  std::uint64_t NewRequest(Session& session) override;
+  void AskCosts();
+  void OnNetworkMessage(const network::v1::SessionResponse& message);
+  void OnCommitted(const network::v1::SessionResponse& message);
+  void OnSafeThrough(base::SimTime time, bool released);
+  void SendHorizon();
+  void ServiceLost(const base::Error& error);
+
+  // agent_reports.cc: what the controller hears.
+  void IterationEnded(Session& session, const iteration::Report& report) override;
+  void RequestRefused(Session& session) override;
+  void CallRefused(Session& session, const std::string& name) override;
+  void SendProgress();
+  void SendUsage();
+  bool IsReporting(const Session& session) const;
+
+  Options options_;
+  Metrics* metrics_;
+  const base::RealClock* clock_;
+  Mailbox mailbox_;
+  std::optional<ring::ServerPage> page_;
+  std::atomic<bool> page_ready_ = false;  // page_ is set and stays.
+  std::unique_ptr<ControllerClient> controller_;
+  std::unique_ptr<JobParts> job_;  // The assignment and what follows from it.
+  std::unique_ptr<TimingClient> timing_;
+  std::unique_ptr<NetworkClient> network_;
+  std::unique_ptr<CostBook> costs_;
+  std::unique_ptr<Doorkeeper> doorkeeper_;
+  std::unique_ptr<launch::Command> command_;
+
+  std::map<std::uint32_t, std::unique_ptr<Session>> sessions_;  // By process number.
+  std::map<int, std::uint32_t> connections_;                    // Descriptor to process number.
+  std::uint32_t next_process_ = 1;
+  bool ranks_known_ = false;  // Some process said that it is one of several ranks.
+  bool no_ranks_ = false;     // Some process said that it is alone.
+  std::vector<DyingRank> dying_;
+  std::optional<launch::ExitStatus> command_status_;
+  std::int64_t command_ended_ns_ = 0;
+  std::int64_t rank_died_ns_ = 0;
+  Verdict verdict_;
+
+  clock::Horizon horizon_;
+  clock::Quiescence quiescence_;
+  launch::Activity last_activity_;
+  std::uint64_t processed_ = 0;
+  base::SimTime safe_through_;
+  base::SimTime settled_;  // Nothing may be posted before this.
+  HorizonClaim claimed_;
+  std::int64_t claimed_ns_ = 0;
+  std::uint64_t clamped_ = 0;
+  int questions_open_ = 0;
+  std::map<std::string, std::optional<CollectiveEstimate>> estimates_;
+  std::map<std::uint64_t, std::uint32_t> requests_;  // Join or Split to process number.
+  std::uint64_t next_request_ = 1;
+
+  std::optional<Ending> ending_;
+  bool controller_gone_ = false;
+  std::string last_log_value_;
+  std::uint64_t iterations_reported_ = 0;
+  std::uint64_t launches_counted_ = 0;
+  std::int64_t next_report_ns_ = 0;
+};
+
+}  // namespace eidolon::agent

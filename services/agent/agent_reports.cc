@@ -1,0 +1,208 @@
+// What the controller hears: iterations, progress, memory, the outcome.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "services/agent/agent.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent {
+
+namespace v1 = controller::v1;
+using base::StrCat;
+
+namespace {
+
+constexpr int kFinishMs = 5'000;
+
+std::uint64_t Ps(base::Duration duration) { return static_cast<std::uint64_t>(duration.ps); }
+std::uint64_t Ps(base::SimTime time) { return static_cast<std::uint64_t>(time.ps); }
+std::uint64_t Bytes(std::int64_t bytes) {
+  return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
+}
+
+v1::OutcomeReason ReasonOf(Reason reason) {
+  switch (reason) {
+    case Reason::kCompleted:
+      return v1::OUTCOME_REASON_COMPLETED;
+    case Reason::kCommandFailed:
+      return v1::OUTCOME_REASON_COMMAND_FAILED;
+    case Reason::kOutOfMemory:
+      return v1::OUTCOME_REASON_OUT_OF_MEMORY;
+    case Reason::kDeadlock:
+      return v1::OUTCOME_REASON_DEADLOCK;
+    case Reason::kRankLost:
+      return v1::OUTCOME_REASON_RANK_LOST;
+    case Reason::kUnsupportedCall:
+      return v1::OUTCOME_REASON_UNSUPPORTED_CALL;
+    case Reason::kServiceLost:
+      return v1::OUTCOME_REASON_SERVICE_LOST;
+    case Reason::kStopped:
+      return v1::OUTCOME_REASON_STOPPED;
+    case Reason::kCollectiveMismatch:
+      return v1::OUTCOME_REASON_COLLECTIVE_MISMATCH;
+    case Reason::kRingDamaged:
+      return v1::OUTCOME_REASON_RING_DAMAGED;
+  }
+  return v1::OUTCOME_REASON_UNSPECIFIED;
+}
+
+}  // namespace
+
+std::string PlainText(const std::string& text) {
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    bool good = lead < 0x80 || (lead >= 0xc2 && lead <= 0xf4 && i + length <= text.size());
+    for (std::size_t k = 1; good && k < length; ++k) {
+      good = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
+    }
+    if (good) {
+      plain.append(text, i, length);
+      i += length;
+    } else {
+      plain.push_back('?');
+      ++i;
+    }
+  }
+  return plain;
+}
+
+// Launchers and compilers have sessions too, but no iterations.
+bool Agent::IsReporting(const Session& session) const {
+  return session.options().is_primary || session.launches() > 0;
+}
+
+void Agent::IterationEnded(Session& session, const iteration::Report& report) {
+  ++iterations_reported_;
+  metrics_->iterations.Increment();
+  v1::AgentReport message;
+  v1::Iteration* iteration = message.mutable_iteration();
+  iteration->set_rank(session.options().rank);
+  iteration->set_index(report.index);
+  iteration->set_start_picoseconds(Ps(report.start));
+  iteration->set_end_picoseconds(Ps(report.end));
+  iteration->set_error_picoseconds(Ps(report.split.error));
+  const iteration::Breakdown& parts = report.split.breakdown;
+  v1::Breakdown* breakdown = iteration->mutable_breakdown();
+  breakdown->set_compute_picoseconds(Ps(parts.compute));
+  breakdown->set_exposed_communication_picoseconds(Ps(parts.exposed_communication));
+  breakdown->set_idle_picoseconds(Ps(parts.idle));
+  breakdown->set_host_picoseconds(Ps(parts.host));
+  const auto busy = [&](iteration::Source source) {
+    return Ps(report.split.busy_by_source[static_cast<std::size_t>(source)]);
+  };
+  v1::Coverage* coverage = iteration->mutable_coverage();
+  coverage->set_measured_picoseconds(busy(iteration::Source::kMeasured));
+  coverage->set_interpolated_picoseconds(busy(iteration::Source::kInterpolated));
+  coverage->set_modelled_picoseconds(busy(iteration::Source::kModelled));
+  coverage->set_assumed_picoseconds(busy(iteration::Source::kAssumed));
+  for (const iteration::NamedTime& assumed : report.split.assumed) {
+    v1::NamedAmount* named = coverage->add_assumed_kernels();
+    named->set_name(PlainText(costs_->name(assumed.name)));
+    named->set_amount(Ps(assumed.time));
+  }
+  controller_->Send(message);
+}
+
+void Agent::SendProgress() {
+  std::uint64_t launches = 0;
+  std::size_t open = 0;
+  base::SimTime latest;
+  std::optional<std::uint32_t> iterations;
+  for (const auto& [number, session] : sessions_) {
+    launches += session->launches();
+    open += session->open_operations();
+    latest = std::max(latest, session->clock());
+    if (!IsReporting(*session)) continue;
+    iterations =
+        std::min(iterations.value_or(session->iterations_ended()), session->iterations_ended());
+  }
+  metrics_->launches.Increment(static_cast<double>(launches - launches_counted_));
+  launches_counted_ = launches;
+  metrics_->open_operations.Set(static_cast<double>(open));
+  metrics_->mailbox_letters.Set(static_cast<double>(mailbox_.size()));
+  v1::AgentReport message;
+  message.mutable_progress()->set_virtual_picoseconds(Ps(latest));
+  message.mutable_progress()->set_iterations(iterations.value_or(0));
+  message.mutable_progress()->set_launches(launches);
+  controller_->Send(message);
+}
+
+void Agent::SendUsage() {
+  v1::AgentReport message;
+  v1::Usage* usage = message.mutable_usage();
+  std::map<std::string, std::uint64_t> refused;
+  std::uint64_t unknown_reads = 0;
+  for (const auto& [number, session] : sessions_) {
+    unknown_reads += session->unknown_reads();
+    for (const auto& [name, count] : session->refused_calls()) refused[name] += count;
+    for (const auto& [index, memory] : session->memory().devices()) {
+      v1::RankMemory* rank = usage->add_memory();
+      rank->set_rank(session->options().rank);
+      rank->set_device(index);
+      rank->set_peak_bytes(memory.peak);
+      rank->set_capacity_bytes(job_->content.devices[index].memory_bytes);
+      rank->set_allocations_bytes(Bytes(memory.at_peak.allocations));
+      rank->set_workspace_bytes(Bytes(memory.at_peak.workspace));
+      rank->set_nccl_bytes(Bytes(memory.at_peak.nccl));
+      rank->set_context_bytes(Bytes(memory.at_peak.context));
+      rank->set_refused_bytes(memory.refused);
+    }
+  }
+  for (const auto& [name, count] : refused) {
+    v1::NamedAmount* call = usage->add_refused_calls();
+    call->set_name(PlainText(name));
+    call->set_amount(count);
+  }
+  usage->set_unknown_reads(unknown_reads);
+  usage->set_clamped_records(clamped_);
+  controller_->Send(message);
+}
+
+void Agent::RequestRefused(Session& session) {
+  for (const auto& [index, memory] : session.memory().devices()) {
+    if (memory.refused == 0) continue;
+    const MemorySplit& now = memory.now;
+    verdict_.NoteRefusal(
+        {.rank = session.options().rank,
+         .device = index,
+         .asked_bytes = memory.refused,
+         .booked_bytes = Bytes(now.allocations + now.workspace + now.nccl + now.context),
+         .capacity_bytes = job_->content.devices[index].memory_bytes});
+  }
+}
+
+void Agent::CallRefused(Session&, const std::string& name) {
+  verdict_.NoteRefusedCall(name, job_->assignment.strict());
+}
+
+// The last words: progress, memory, event log, outcome.
+void Agent::SendOutcome() {
+  if (!ending_.has_value() || controller_gone_) return;
+  if (job_->assignment.write_event_log()) {
+    std::vector<std::pair<int, std::string>> logs;
+    for (const auto& [number, session] : sessions_) {
+      if (session->event_log() == nullptr) continue;
+      logs.emplace_back(session->options().rank, session->event_log()->path());
+    }
+    std::sort(logs.begin(), logs.end());
+    std::vector<std::string> paths;
+    for (auto& [rank, path] : logs) paths.push_back(std::move(path));
+    JoinEventLogs(paths, StrCat(job_->assignment.run_directory(), "/events.log"));
+  }
+  SendProgress();
+  SendUsage();
+  v1::AgentReport message;
+  v1::Outcome* outcome = message.mutable_outcome();
+  outcome->set_reason(ReasonOf(ending_->reason));
+  outcome->set_message(PlainText(ending_->message));
+  outcome->set_exit_status(ending_->exit_status);
+  controller_->Send(message);
+  controller_->Finish(kFinishMs);
+}
+
+}  // namespace eidolon::agent

@@ -1,0 +1,194 @@
+// The processes of the server: who they are, what they write, how they end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "services/agent/agent.h"
+#include "services/agent/launch/death.h"
+#include "services/agent/launch/process_tree.h"
+#include "services/agent/ring/listener.h"
+#include "services/base/log.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent {
+
+namespace wire = ::eidolon::ring;
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+namespace {
+
+constexpr int kDrainLimit = 1 << 14;  // Records of one session before the others get their turn.
+constexpr std::int64_t kLongestDyingNs = 1'000'000'000;
+
+}  // namespace
+
+void Agent::OnHello(int connection, const wire::Hello& hello) {
+  const auto process = Admit(connection, hello);
+  if (process.has_value()) {
+    connections_[connection] = *process;
+    CountMissing();
+    return;
+  }
+  ring::SendRefusal(connection, process.error().message);
+  base::Log(base::Level::kWarning, "process_refused", {{"reason", process.error().message}});
+  // The hang-up that follows closes the connection.
+}
+
+base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hello) {
+  const auto& assignment = job_->assignment;
+  const auto devices = static_cast<std::int32_t>(job_->content.devices.size());
+  if (hello.local_rank >= devices) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("LOCAL_RANK ", hello.local_rank, ": this server has ", devices, " GPUs"));
+  }
+  // A process without a rank (plain python) stands for the server's first.
+  const auto first = static_cast<std::int32_t>(assignment.server() * assignment.ranks_per_server());
+  const std::int32_t rank = hello.rank >= 0 ? hello.rank : first;
+  const bool alone = hello.rank < 0 && hello.world_size <= 1;
+  const bool is_known = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
+    return entry.second->options().rank == rank && entry.second->options().is_primary;
+  });
+  const std::uint32_t process = next_process_++;
+  auto segment = ring::Segment::Create(job_->content, process, 0);
+  if (!segment) return std::unexpected(segment.error());
+  if (auto sent = ring::SendWelcome(connection, segment->descriptor()); !sent) {
+    return std::unexpected(sent.error());
+  }
+  SessionOptions options{
+      .number = process,
+      .pid = hello.pid,
+      .rank = rank,
+      .is_primary = hello.rank >= 0 && !is_known,
+      .server = assignment.server(),
+      .devices = job_->traits,
+      .rule = {.nvtx = assignment.iterations().nvtx(), .by_log = job_->log_pattern.has_value()},
+      .event_log = {}};
+  if (assignment.write_event_log()) {
+    options.event_log = StrCat(assignment.run_directory(), "/events.", process, ".log");
+  }
+  if (hello.rank >= 0 && hello.world_size > 1) ranks_known_ = true;
+  if (alone) no_ranks_ = true;
+  sessions_[process] = std::make_unique<Session>(std::move(options), std::move(*segment), this);
+  metrics_->sessions.Increment();
+  return process;
+}
+
+// Ranks that have not introduced themselves may still do anything. A program without ranks is
+// complete as soon as it shows.
+void Agent::CountMissing() {
+  const auto expected = static_cast<int>(job_->assignment.ranks_per_server());
+  const auto seen =
+      static_cast<int>(std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) {
+        return entry.second->options().is_primary;
+      }));
+  const bool alone = no_ranks_ && !ranks_known_;
+  horizon_.SetMissing(alone ? 0 : std::max(0, expected - seen));
+}
+
+void Agent::OnHangUp(int connection) {
+  const auto found = connections_.find(connection);
+  Doorkeeper::CloseConnection(connection);
+  if (found == connections_.end()) return;
+  const std::uint32_t process = found->second;
+  connections_.erase(found);
+  Session& session = *sessions_.at(process);
+  // Its last records count: an iteration may end with them.
+  while (true) {
+    const auto moved = session.Drain(kDrainLimit);
+    if (!moved.has_value() || !*moved) break;
+  }
+  session.MarkGone();
+  metrics_->sessions.Decrement();
+  if (session.options().is_primary) {
+    dying_.push_back({.process = process, .since_ns = clock_->MonotonicNs()});
+  }
+  CountMissing();
+}
+
+// A rank that ended badly takes the job down. Its parent will soon collect it, so this looks at
+// once.
+void Agent::WatchDeaths() {
+  if (dying_.empty()) return;
+  const std::int64_t now = clock_->MonotonicNs();
+  std::erase_if(dying_, [&](const DyingRank& dying) {
+    const SessionOptions& options = sessions_.at(dying.process)->options();
+    const launch::Death death = launch::LookForDeath(options.pid);
+    if (death.state == launch::LifeState::kAlive) return now - dying.since_ns > kLongestDyingNs;
+    if (death.state == launch::LifeState::kDead && !death.status.ok()) {
+      if (!verdict_.has_rank_death()) rank_died_ns_ = now;
+      verdict_.NoteRankDeath({.rank = options.rank, .pid = options.pid, .status = death.status});
+    }
+    return true;
+  });
+}
+
+bool Agent::DrainSessions() {
+  bool moved = false;
+  base::SimTime latest;
+  std::uint64_t backlog = 0;
+  for (const auto& [number, session] : sessions_) {
+    const auto drained = session->Drain(kDrainLimit);
+    if (!drained.has_value()) {
+      End({.reason = Reason::kRingDamaged,
+           .message = StrCat("rank ", session->options().rank, " (pid ", session->options().pid,
+                             "): ", drained.error().message)});
+      return false;
+    }
+    moved = moved || *drained;
+    latest = std::max(latest, session->clock());
+    backlog += session->ring_backlog();
+  }
+  if (page_.has_value()) page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
+  metrics_->ring_backlog_bytes.Set(static_cast<double>(backlog));
+  return moved;
+}
+
+bool Agent::EverybodySleeps() {
+  if (command_ == nullptr) return true;
+  const auto processes = launch::DescendantsOf(getpid());
+  const launch::Activity activity = launch::LookAt(processes);
+  const bool unchanged = activity == last_activity_;
+  last_activity_ = activity;
+  return activity.all_asleep && unchanged;
+}
+
+void Agent::Line(launch::OutputStream stream, std::string text) {
+  mailbox_.Post([this, stream, text = std::move(text)] { OnLine(stream, text); });
+}
+
+void Agent::Exited(launch::ExitStatus status) {
+  mailbox_.Post([this, status] {
+    command_status_ = status;
+    command_ended_ns_ = clock_->MonotonicNs();
+  });
+}
+
+void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
+  metrics_->log_lines.Increment();
+  if (stream == launch::OutputStream::kStderr) verdict_.NoteErrorLine(text);
+  controller::v1::AgentReport report;
+  controller::v1::LogLine* line = report.mutable_log();
+  line->set_stream(static_cast<std::uint32_t>(stream));
+  line->set_text(PlainText(text));
+  line->set_virtual_picoseconds(page_->job_clock_ps());
+  controller_->Send(report);
+  MatchLine(text);
+}
+
+// A line ends an iteration of every rank of the server. Several ranks may print the same one, so a
+// pattern with a group counts a line only when the group's text has changed.
+void Agent::MatchLine(const std::string& text) {
+  if (!job_->log_pattern.has_value()) return;
+  std::smatch match;
+  if (!std::regex_search(text, match, *job_->log_pattern)) return;
+  if (match.size() > 1) {
+    if (match[1].str() == last_log_value_) return;
+    last_log_value_ = match[1].str();
+  }
+  for (const auto& [number, session] : sessions_) session->EndIterationByLog();
+}
+
+}  // namespace eidolon::agent

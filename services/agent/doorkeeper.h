@@ -1,0 +1,48 @@
+// The thread at the server's socket: takes introductions and notices when a process is gone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "services/agent/mailbox.h"
+#include "services/base/error.h"
+#include "services/ring/layout.h"
+
+namespace eidolon::agent {
+
+// Made, used and destroyed by the main loop; handlers run as letters of the mailbox, which outlives
+// it. A connection is named by its descriptor, which stays open until CloseConnection.
+class Doorkeeper {
+ public:
+  struct Handlers {
+    std::function<void(int connection, const ::eidolon::ring::Hello&)> on_hello;
+    std::function<void(int connection)> on_hang_up;  // Once, after on_hello.
+  };
+  static base::Result<std::unique_ptr<Doorkeeper>> Start(const std::string& run_directory,
+                                                         Handlers handlers, Mailbox* mailbox);
+  ~Doorkeeper();
+  Doorkeeper(const Doorkeeper&) = delete;
+  Doorkeeper& operator=(const Doorkeeper&) = delete;
+
+  // After on_hang_up, or for a connection that was refused.
+  static void CloseConnection(int connection);
+
+ private:
+  Doorkeeper() = default;
+  void Watch();
+  void TakeNew();
+  void Hear(int connection);
+
+  Handlers handlers_;
+  Mailbox* mailbox_ = nullptr;
+  int listener_ = -1;
+  int poller_ = -1;
+  int stop_ = -1;
+  std::map<int, bool> introduced_;  // By connection. The thread's own.
+  std::thread thread_;
+};
+
+}  // namespace eidolon::agent

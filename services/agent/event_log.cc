@@ -1,0 +1,45 @@
+#include "services/agent/event_log.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "services/base/text.h"
+
+namespace eidolon::agent {
+
+EventLog::EventLog(std::string path, int rank)
+    : path_(std::move(path)), rank_(rank), file_(path_, std::ios::trunc) {}
+
+void EventLog::Add(const device::ResolvedOp& op, const std::string& name) {
+  const std::uint64_t offset = op.sequence - first_;
+  if (offset >= waiting_.size()) waiting_.resize(offset + 1);
+  waiting_[offset] =
+      base::StrCat("rank ", rank_, " device ", op.device, " stream ", op.stream, " op ",
+                   op.sequence, " ", name, " start ", op.start.ps, " end ", op.finish.ps, "\n");
+  while (!waiting_.empty() && waiting_.front().has_value()) {
+    file_ << *waiting_.front();
+    waiting_.pop_front();
+    ++first_;
+  }
+}
+
+void EventLog::Finish() {
+  for (const auto& line : waiting_) {
+    if (line.has_value()) file_ << *line;
+  }
+  waiting_.clear();
+  file_.close();
+}
+
+void JoinEventLogs(const std::vector<std::string>& paths, const std::string& target) {
+  std::ofstream joined(target, std::ios::trunc);
+  for (const std::string& path : paths) {
+    std::ifstream part(path);
+    // An empty part would set the stream's fail bit.
+    if (part.peek() != std::ifstream::traits_type::eof()) joined << part.rdbuf();
+    part.close();
+    std::remove(path.c_str());
+  }
+}
+
+}  // namespace eidolon::agent

@@ -1,0 +1,40 @@
+// The event log of one rank: a line for each resolved operation, in program order, so that two runs
+// can be compared byte by byte.
+//
+//   rank <r> device <d> stream <s> op <n> <name> start <ps> end <ps>
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/agent/device/operation.h"
+
+namespace eidolon::agent {
+
+// Main loop only. Lines wait for the operations before them.
+class EventLog {
+ public:
+  // Writes to `path`, a file of this rank's own until JoinEventLogs.
+  EventLog(std::string path, int rank);
+
+  void Add(const device::ResolvedOp& op, const std::string& name);
+  // No more operations will be resolved: writes what is there, in order.
+  void Finish();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int rank_;
+  std::ofstream file_;
+  std::uint64_t first_ = 0;  // Sequence of waiting_.front().
+  std::deque<std::optional<std::string>> waiting_;
+};
+
+// Puts the ranks' files behind each other and removes them.
+void JoinEventLogs(const std::vector<std::string>& paths, const std::string& target);
+
+}  // namespace eidolon::agent

@@ -1,0 +1,77 @@
+// eidolon-agent: one emulated server of one job. Started by the controller
+// (proto/eidolon/controller).
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "services/agent/agent.h"
+#include "services/agent/metrics.h"
+#include "services/base/clock.h"
+#include "services/base/log.h"
+#include "services/runtime/metrics_page.h"
+#include "services/runtime/signal_waiter.h"
+
+namespace {
+
+// "<folder of this program>/../lib": so it is in the build tree and in an installation.
+std::string LibrariesBesideProgram() {
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  return (program.parent_path().parent_path() / "lib").string();
+}
+
+// Takes a variable out of the environment: the job's processes must not see it.
+std::string TakeVariable(const char* name) {
+  const char* value = std::getenv(name);
+  std::string taken = value == nullptr ? "" : value;
+  unsetenv(name);
+  return taken;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace eidolon;
+  agent::Agent::Options options{
+      .controller_address = TakeVariable("EIDOLON_CONTROLLER_ADDRESS"),
+      .token = TakeVariable("EIDOLON_AGENT_TOKEN"),
+      .library_folder = LibrariesBesideProgram(),
+  };
+  std::string metrics_address;
+  CLI::App app(
+      "Runs one emulated server of a simulation job. The controller starts it; its address and "
+      "secret come by EIDOLON_CONTROLLER_ADDRESS and EIDOLON_AGENT_TOKEN.");
+  app.add_option("--libraries", options.library_folder,
+                 "folder of libeidolon_shim.so and eidolon/*.so");
+  app.add_option("--metrics", metrics_address, "serve /metrics here, for example 127.0.0.1:9464");
+  CLI11_PARSE(app, argc, argv);
+  if (options.controller_address.empty() || options.token.empty()) {
+    base::Log(base::Level::kError, "not_started_by_a_controller",
+              {{"reason", "EIDOLON_CONTROLLER_ADDRESS and EIDOLON_AGENT_TOKEN must be set"}});
+    return 2;
+  }
+
+  runtime::SignalWaiter signals;
+  runtime::MetricsPage page;
+  agent::Metrics metrics(page.registry());
+  if (!metrics_address.empty()) {
+    if (const auto port = page.Expose(metrics_address); !port.has_value()) {
+      base::Log(base::Level::kError, "no_metrics", {{"reason", port.error().message}});
+      return 2;
+    }
+  }
+  const base::SystemClock clock;
+  agent::Agent agent(std::move(options), &metrics, &clock);
+  std::thread waiter([&] {
+    if (signals.Wait().has_value()) agent.RequestStop("the agent was asked to end");
+  });
+  const int status = agent.Run();
+  signals.Stop();
+  waiter.join();
+  return status;
+}

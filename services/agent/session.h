@@ -1,0 +1,197 @@
+// One process with emulated GPUs: its ring, its device engine, its iterations, its open questions.
+//
+// Records are applied strictly in the ring's order. A record that needs a cost or an estimate that
+// is not known yet stalls the ring until the answer is there; a scout then looks ahead for further
+// definitions, so that questions travel in batches.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "services/agent/clock/horizon.h"
+#include "services/agent/communicator.h"
+#include "services/agent/cost_book.h"
+#include "services/agent/device/engine.h"
+#include "services/agent/event_log.h"
+#include "services/agent/iteration/detector.h"
+#include "services/agent/iteration/ledger.h"
+#include "services/agent/memory_book.h"
+#include "services/agent/ring/reader.h"
+#include "services/agent/ring/segment.h"
+#include "services/agent/session_host.h"
+#include "services/agent/session_parts.h"
+
+namespace eidolon::network::v1 {
+class Joined;
+class Values;
+}  // namespace eidolon::network::v1
+
+namespace eidolon::agent {
+
+// The basis of what keeps no GPU busy; the host interns it first.
+inline constexpr std::uint32_t kNoBasis = 0;
+
+// Main loop only.
+class Session final : private device::Sink {
+ public:
+  using Options = SessionOptions;
+  Session(Options options, ring::Segment segment, SessionHost* host);
+  ~Session() override;
+
+  // Reads and applies records, at most `limit`. True when something was applied. An error is
+  // damage.
+  base::Result<bool> Drain(int limit);
+  // The process is gone: its last records are applied, and nobody waits any more.
+  void MarkGone();
+  bool is_gone() const { return gone_; }
+  // Its clock bounds the server's: from the start for a rank's own process, for others (compilers,
+  // launchers) from their first work on.
+  bool is_driving() const { return driving_; }
+
+  // Messages of the network.
+  void OnJoined(const network::v1::Joined& joined);
+  // Answers a Join or Split that failed.
+  void OnJoinFailed(std::uint64_t request, const std::string& reason);
+  void OnCommunicatorFailed(std::uint64_t service, const std::string& reason);
+  // Resolves a collective of the communicator; `member`: -1 for any rank. True when it was open
+  // here.
+  struct Commitment {
+    std::uint64_t communicator = 0;
+    std::uint64_t sequence = 0;
+    std::int32_t member = -1;
+    base::SimTime start;
+    base::SimTime finish;
+    std::uint32_t basis = 0;
+  };
+  bool OnCommitted(const Commitment& commitment);
+  void OnValues(const network::v1::Values& values);
+  // The network's safe time has grown: answers questions about moments.
+  void AnswerMoments();
+
+  // A line of the job's output ended an iteration (IterationRule::by_log).
+  void EndIterationByLog();
+  // No more records: closes the last iteration and reports what is complete.
+  void Finish();
+  // Answers everybody who waits: the job is ending.
+  void Dismiss();
+
+  void RaiseFloor(base::SimTime floor);
+  base::SimTime clock() const { return clock_; }
+
+  const Options& options() const { return options_; }
+  const MemoryBook& memory() const { return memory_; }
+  const std::map<std::string, std::uint64_t>& refused_calls() const { return refused_calls_; }
+  std::uint64_t unknown_reads() const { return unknown_reads_; }
+  std::uint64_t launches() const { return launches_; }
+  std::uint32_t iterations_ended() const { return ledger_.ended(); }
+  std::uint64_t ring_backlog() const { return reader_.backlog(); }
+  std::size_t open_operations() const { return engine_.open_operations(); }
+  ring::Segment& segment() { return segment_; }
+  EventLog* event_log() { return event_log_.get(); }
+
+ private:
+  enum class Applied { kYes, kStalled };
+  using Outcome = base::Result<Applied>;
+  using Wait = OpenWait;
+  using Call = OpenCall;
+  using Join = OpenJoin;
+  using Template = CommunicationTemplate;
+  struct PreparedCall;
+
+  // session.cc
+  Outcome Apply(const ring::RecordView& record);
+  Outcome ApplyDefinition(const ring::RecordView& record);
+  Outcome ApplyWork(const ring::RecordView& record);
+  Outcome ApplyNote(const ring::RecordView& record);
+  Outcome Launch(const ring::RecordView& record);
+  void StartDriving();
+  void Scout();
+  void DefineWork(const ring::RecordView& record);
+  device::Engine::Call CallOf(const ::eidolon::ring::RecordHeader& header, std::uint32_t stream);
+  base::SimTime ClockOf(const ::eidolon::ring::RecordHeader& header) const;
+  // session_graphs.cc
+  Outcome DefineGraph(const ring::RecordView& record);
+  Outcome AddGraphNode(std::uint32_t index, const ::eidolon::ring::GraphNode& node,
+                       device::GraphNode first, std::vector<device::GraphNode>* made,
+                       GraphShape* shape);
+  // session_questions.cc
+  Outcome Ask(const ring::RecordView& record);
+  Outcome AskCompletion(const ::eidolon::ring::WaitRecord& record);
+  Outcome AskQuery(const ::eidolon::ring::WaitRecord& record);
+  Outcome AskElapsed(const ::eidolon::ring::WaitRecord& record);
+  void AskMoment(const ::eidolon::ring::WaitRecord& record);
+  base::Result<device::Engine::Completion> EndOf(const ::eidolon::ring::WaitRecord& record,
+                                                 std::optional<std::uint64_t> ticket);
+  void Reply(std::uint32_t slot, const ring::Reply& reply);
+  void ReplyTime(std::uint32_t slot, base::SimTime time);
+  void SettleWaits();
+  // session_communication.cc
+  Outcome JoinCommunicator(const ring::RecordView& record);
+  Outcome SplitCommunicator(const ring::RecordView& record);
+  Outcome LeaveCommunicator(const ring::RecordView& record);
+  Outcome Communicate(const ring::RecordView& record);
+  Outcome LaunchGraph(const ring::RecordView& record);
+  base::Result<Communicator*> FindCommunicator(std::uint32_t id);
+  base::Result<std::optional<std::vector<PreparedCall>>> Prepare(
+      Communicator* communicator, std::span<const ::eidolon::ring::CommunicationOp> ops,
+      std::span<const std::byte> payload);
+  device::Collective Issue(std::uint32_t id, Communicator* communicator, PreparedCall* call);
+  Outcome AskValues(const ::eidolon::ring::WaitRecord& record);
+  bool AnswerValue(const Communicator& communicator, const Communicator::Asked& asked);
+  // session_iterations.cc
+  void OpResolved(const device::ResolvedOp& op) override;
+  void CollectiveReady(std::uint64_t token, base::SimTime ready) override;
+  void WaitEnded(std::uint64_t ticket, base::SimTime time) override;
+  void FeedDetector(std::uint32_t identity, iteration::Update update, std::uint64_t sequence,
+                    base::SimTime clock);
+  void NoteRange(const ring::RecordView& record);
+  void TakeBoundaries();
+  void ReportIterations();
+
+  Options options_;
+  SessionHost* host_;
+  ring::Segment segment_;
+  ring::Reader reader_;
+  device::Engine engine_;
+  std::uint64_t position_ = 0;
+  std::uint64_t scouted_ = 0;
+  base::SimTime clock_;  // Largest seen.
+  base::SimTime floor_;
+  bool gone_ = false;
+  bool driving_ = false;
+
+  device::IdMap<std::uint32_t> works_;  // The cost book's entries.
+  std::map<std::uint32_t, Communicator> communicators_;
+  std::map<std::uint32_t, Template> templates_;
+  std::map<std::uint32_t, GraphShape> graphs_;
+  std::unordered_map<std::uint64_t, Call> calls_;  // Open collectives, by token.
+  std::uint64_t next_token_ = 1;
+  std::map<std::uint64_t, Join> joins_;  // By request.
+  std::map<std::uint64_t, Wait> waits_;  // By ticket.
+  std::uint64_t next_ticket_ = 1;
+  std::vector<std::pair<std::uint64_t, base::SimTime>> ended_waits_;
+  std::map<std::uint32_t, Wait> moments_;  // Queries and WaitUntil, by slot.
+  std::uint32_t resolving_basis_ = 0;      // Of the collective being resolved.
+  std::uint32_t resolving_name_ = 0;
+
+  iteration::Detector detector_;
+  iteration::Ledger ledger_;
+  base::SimTime last_reply_;  // Largest time a wait was answered with.
+  int range_depth_ = 0;       // Open ranges above the one that is an iteration.
+  bool in_range_ = false;
+  bool range_seen_ = false;
+  iteration::Mark range_end_;
+  bool finished_ = false;
+  std::unique_ptr<EventLog> event_log_;
+  MemoryBook memory_;
+  std::map<std::string, std::uint64_t> refused_calls_;
+  std::uint64_t unknown_reads_ = 0;
+  std::uint64_t launches_ = 0;
+};
+
+}  // namespace eidolon::agent

@@ -1,0 +1,67 @@
+// The small records that a session keeps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/agent/communicator.h"
+#include "services/agent/device/operation.h"
+#include "services/agent/iteration/detector.h"
+#include "services/ring/record.h"
+
+namespace eidolon::agent {
+
+// How iterations are found.
+struct IterationRule {
+  std::string nvtx;  // Name of a range; empty: not by range.
+  bool by_log = false;
+};
+
+// Who a session is.
+struct SessionOptions {
+  std::uint32_t number = 0;  // Of the process, unique in the server.
+  std::int32_t pid = 0;
+  std::int32_t rank = 0;   // In the job.
+  bool is_primary = true;  // The rank's own process, not one that it has started.
+  std::uint32_t server = 0;
+  std::vector<device::Traits> devices;
+  IterationRule rule;
+  std::string event_log;  // Path; empty: none.
+};
+// A thread that waits for the engine or the network.
+struct OpenWait {
+  ::eidolon::ring::WaitRecord record{};
+  std::uint64_t ticket = 0;
+};
+
+// A collective in the engine.
+struct OpenCall {
+  std::uint32_t communicator = 0;
+  CallName name;
+  std::uint32_t name_number = 0;
+};
+
+// A thread that waits for its communicator.
+struct OpenJoin {
+  std::uint32_t slot = 0;
+  std::uint32_t communicator = 0;
+  bool is_split = false;
+};
+
+// A captured call.
+struct CommunicationTemplate {
+  std::uint32_t communicator = 0;
+  std::vector<::eidolon::ring::CommunicationOp> ops;
+};
+// What the detector sees of a graph, and the collectives it issues.
+struct GraphShape {
+  struct Node {
+    std::uint32_t identity = 0;
+    iteration::Update update = iteration::Update::kNo;
+  };
+  std::vector<Node> nodes;  // Those that become operations.
+  std::vector<std::uint32_t> templates;
+};
+
+}  // namespace eidolon::agent

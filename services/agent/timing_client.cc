@@ -1,0 +1,119 @@
+#include "services/agent/timing_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "eidolon/timing/v1/timing.grpc.pb.h"
+#include "services/agent/rpc_worker.h"
+#include "services/base/text.h"
+#include "services/runtime/grpc_status.h"
+
+namespace eidolon::agent {
+
+namespace v1 = timing::v1;
+
+namespace {
+
+// A service that is starting again answers within this; one that is gone does not.
+constexpr int kAttempts = 3;
+constexpr auto kPause = std::chrono::milliseconds(300);
+
+}  // namespace
+
+struct TimingClient::Link {
+  std::unique_ptr<v1::TimingService::Stub> stub;
+  std::string address;
+  std::string gpu;
+  Mailbox* mailbox = nullptr;
+  std::mutex mutex;  // Guards the two below.
+  grpc::ClientContext* running = nullptr;
+  bool cancelled = false;
+  RpcWorker worker;
+
+  // Makes a call, again when the service cannot be reached.
+  template <typename Call>
+  base::Result<void> Try(Call call) {
+    grpc::Status status;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      if (attempt > 0) std::this_thread::sleep_for(kPause);
+      grpc::ClientContext context;
+      {
+        const std::lock_guard lock(mutex);
+        if (cancelled) return base::Fail(base::ErrorCode::kUnavailable, "the agent is ending");
+        running = &context;
+      }
+      status = call(&context);
+      const std::lock_guard lock(mutex);
+      running = nullptr;
+      if (status.ok()) return {};
+      if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
+    }
+    return base::Wrap(base::StrCat("the timing service at ", address), runtime::FromStatus(status));
+  }
+};
+
+TimingClient::TimingClient(const std::string& address, std::string gpu, Mailbox* mailbox)
+    : link_(std::make_shared<Link>()) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  link_->stub = v1::TimingService::NewStub(
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  link_->address = address;
+  link_->gpu = std::move(gpu);
+  link_->mailbox = mailbox;
+}
+
+TimingClient::~TimingClient() {
+  {
+    const std::lock_guard lock(link_->mutex);
+    link_->cancelled = true;
+    if (link_->running != nullptr) link_->running->TryCancel();
+  }
+  link_->worker.Stop();
+}
+
+base::Result<v1::Gpu> TimingClient::Describe() {
+  v1::DescribeGpuRequest request;
+  request.set_gpu(link_->gpu);
+  v1::DescribeGpuResponse response;
+  const auto done = link_->Try([&](grpc::ClientContext* context) {
+    return link_->stub->DescribeGpu(context, request, &response);
+  });
+  if (!done) return std::unexpected(done.error());
+  return std::move(*response.mutable_gpu());
+}
+
+void TimingClient::Ask(std::vector<CostBook::Question> questions, Answer answer) {
+  auto request = std::make_shared<v1::EstimateRequest>();
+  request->set_gpu(link_->gpu);
+  for (CostBook::Question& question : questions) {
+    request->add_items()->Swap(question.item.get());
+  }
+  // The worker's thread ends before the link does, so a plain pointer is enough.
+  Link* link = link_.get();
+  link->worker.Add([link, request, answer = std::move(answer)] {
+    v1::EstimateResponse response;
+    const auto done = link->Try([&](grpc::ClientContext* context) {
+      return link->stub->Estimate(context, *request, &response);
+    });
+    using Estimates = std::vector<common::v1::Estimate>;
+    base::Result<Estimates> result;
+    if (!done) {
+      result = std::unexpected(done.error());
+    } else if (response.estimates_size() != request->items_size()) {
+      result = base::Fail(base::ErrorCode::kCorrupt,
+                          base::StrCat("the timing service answered ", response.estimates_size(),
+                                       " of ", request->items_size(), " items"));
+    } else {
+      result = Estimates(response.estimates().begin(), response.estimates().end());
+    }
+    link->mailbox->Post([answer, result = std::move(result)] { answer(result); });
+  });
+}
+
+}  // namespace eidolon::agent

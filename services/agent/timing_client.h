@@ -1,0 +1,37 @@
+// The agent's end of the timing service: facts of the GPU once, then batches of estimates.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/agent/cost_book.h"
+#include "services/agent/mailbox.h"
+#include "services/base/error.h"
+
+namespace eidolon::timing::v1 {
+class Gpu;
+}
+
+namespace eidolon::agent {
+
+// Main loop only; answers come as letters of the mailbox, which outlives the client.
+class TimingClient {
+ public:
+  TimingClient(const std::string& address, std::string gpu, Mailbox* mailbox);
+  ~TimingClient();  // Cancels what is open.
+
+  // Facts of the GPU model. Blocks.
+  base::Result<timing::v1::Gpu> Describe();
+
+  using Answer = std::function<void(base::Result<std::vector<common::v1::Estimate>>)>;
+  // One estimate a question, in order.
+  void Ask(std::vector<CostBook::Question> questions, Answer answer);
+
+ private:
+  struct Link;
+  std::shared_ptr<Link> link_;
+};
+
+}  // namespace eidolon::agent

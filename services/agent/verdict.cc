@@ -1,0 +1,87 @@
+#include "services/agent/verdict.h"
+
+#include <cstdio>
+
+#include "services/base/text.h"
+
+namespace eidolon::agent {
+
+using base::StrCat;
+
+namespace {
+
+constexpr std::size_t kErrorLines = 12;
+
+}  // namespace
+
+std::string BytesText(std::uint64_t bytes) {
+  char text[32];
+  if (bytes >= (std::uint64_t{1} << 30)) {
+    std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  } else {
+    std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1 << 20));
+  }
+  return text;
+}
+
+void Verdict::NoteRefusedCall(const std::string& name, bool strict) {
+  if (refused_call_.empty()) refused_call_ = name;
+  strict_ = strict_ || strict;
+}
+
+void Verdict::NoteErrorLine(const std::string& line) {
+  error_lines_.push_back(line);
+  if (error_lines_.size() > kErrorLines) error_lines_.pop_front();
+}
+
+void Verdict::NoteRankDeath(const RankDeath& death) {
+  if (!death_.has_value()) death_ = death;
+}
+
+std::string Verdict::LastLines() const {
+  std::string text;
+  for (const std::string& line : error_lines_) text += "\n" + line;
+  return text.empty() ? text : "; last lines of its error output:" + text;
+}
+
+std::string Verdict::Culprit(const std::optional<launch::ExitStatus>& command) const {
+  if (death_.has_value()) {
+    return StrCat("rank ", death_->rank, " (pid ", death_->pid, ") died: ", death_->status.Text());
+  }
+  return command.has_value() ? StrCat("the command failed: ", command->Text())
+                             : std::string("the command failed");
+}
+
+Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
+  Ending ending;
+  if (command.has_value()) ending.exit_status = command->code;
+  if (command.has_value() && command->ok()) {
+    ending.message = "the command ended";
+    return ending;
+  }
+  if (refusal_.has_value()) {
+    ending.reason = Reason::kOutOfMemory;
+    ending.message = StrCat("rank ", refusal_->rank, " ran out of memory on GPU ", refusal_->device,
+                            ": it asked for ", BytesText(refusal_->asked_bytes), " when ",
+                            BytesText(refusal_->booked_bytes), " of ",
+                            BytesText(refusal_->capacity_bytes), " were booked");
+    return ending;
+  }
+  if (strict_ && !refused_call_.empty()) {
+    ending.reason = Reason::kUnsupportedCall;
+    ending.message =
+        StrCat("'", refused_call_, "' is not supported, and the job asked to stop at the ",
+               "first such call");
+    return ending;
+  }
+  const bool killed = death_.has_value() && death_->status.signal != 0;
+  ending.reason = killed ? Reason::kRankLost : Reason::kCommandFailed;
+  ending.message = Culprit(command);
+  if (!refused_call_.empty()) {
+    ending.message += StrCat(" (it had called '", refused_call_, "', which is not supported)");
+  }
+  ending.message += LastLines();
+  return ending;
+}
+
+}  // namespace eidolon::agent

@@ -1,0 +1,77 @@
+// Why a job's share on this server ended, as the user will read it: pure, from facts to one
+// outcome.
+//
+// The first cause counts. What happens because the job is being ended (ranks killed, services gone)
+// does not change it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "services/agent/launch/command.h"
+
+namespace eidolon::agent {
+
+enum class Reason {
+  kCompleted,
+  kCommandFailed,
+  kOutOfMemory,
+  kDeadlock,
+  kRankLost,
+  kUnsupportedCall,
+  kServiceLost,
+  kStopped,
+  kCollectiveMismatch,
+  kRingDamaged,
+};
+
+struct Ending {
+  Reason reason = Reason::kCompleted;
+  std::string message;
+  int exit_status = -1;  // Of the command; -1 when it has none of its own.
+};
+
+// Facts about the job's processes, and the judgement.
+class Verdict {
+ public:
+  struct Refusal {  // An emulated device had no memory left.
+    int rank = 0;
+    std::uint32_t device = 0;
+    std::uint64_t asked_bytes = 0;
+    std::uint64_t booked_bytes = 0;
+    std::uint64_t capacity_bytes = 0;
+  };
+  struct RankDeath {
+    int rank = 0;
+    int pid = 0;
+    launch::ExitStatus status;
+  };
+
+  void NoteRefusal(const Refusal& refusal) { refusal_ = refusal; }
+  void NoteRefusedCall(const std::string& name, bool strict);
+  void NoteErrorLine(const std::string& line);
+  // The first death of a rank that did not end well.
+  void NoteRankDeath(const RankDeath& death);
+  bool has_rank_death() const { return death_.has_value(); }
+
+  // The command ended by itself, or a rank's death ends the job.
+  Ending Judge(const std::optional<launch::ExitStatus>& command) const;
+
+ private:
+  std::string LastLines() const;
+  std::string Culprit(const std::optional<launch::ExitStatus>& command) const;
+
+  std::optional<Refusal> refusal_;
+  std::optional<RankDeath> death_;
+  std::string refused_call_;
+  bool strict_ = false;
+  std::deque<std::string> error_lines_;
+};
+
+// "3.50 GiB".
+std::string BytesText(std::uint64_t bytes);
+
+}  // namespace eidolon::agent

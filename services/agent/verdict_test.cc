@@ -1,0 +1,83 @@
+#include "services/agent/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace eidolon::agent {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+constexpr launch::ExitStatus kFailed{.code = 1, .signal = 0};
+constexpr launch::ExitStatus kKilled{.code = 137, .signal = 9};
+
+TEST(VerdictTest, ACommandThatEndsWellHasCompleted) {
+  Verdict verdict;
+  verdict.NoteErrorLine("UserWarning: something");
+
+  const Ending ending = verdict.Judge(launch::ExitStatus{});
+
+  EXPECT_EQ(ending.reason, Reason::kCompleted);
+  EXPECT_EQ(ending.exit_status, 0);
+}
+
+TEST(VerdictTest, ACrashingScriptShowsItsLastLines) {
+  Verdict verdict;
+  verdict.NoteErrorLine("ValueError: bad batch");
+
+  const Ending ending = verdict.Judge(kFailed);
+
+  EXPECT_EQ(ending.reason, Reason::kCommandFailed);
+  EXPECT_EQ(ending.exit_status, 1);
+  EXPECT_THAT(ending.message, HasSubstr("the command failed: exit status 1"));
+  EXPECT_THAT(ending.message, EndsWith("ValueError: bad batch"));
+}
+
+TEST(VerdictTest, AKilledRankIsNamed) {
+  Verdict verdict;
+  verdict.NoteRankDeath({.rank = 3, .pid = 77, .status = kKilled});
+  verdict.NoteRankDeath({.rank = 1, .pid = 78, .status = kFailed});
+
+  const Ending ending = verdict.Judge(std::nullopt);
+
+  EXPECT_EQ(ending.reason, Reason::kRankLost);
+  EXPECT_EQ(ending.message, "rank 3 (pid 77) died: killed by signal 9 (SIGKILL)");
+}
+
+TEST(VerdictTest, OutOfMemoryIsAResultWithNumbers) {
+  Verdict verdict;
+  verdict.NoteRefusal({.rank = 2,
+                       .device = 2,
+                       .asked_bytes = 2ull << 30,
+                       .booked_bytes = 79ull << 30,
+                       .capacity_bytes = 80ull << 30});
+  verdict.NoteRankDeath({.rank = 2, .pid = 5, .status = kFailed});
+
+  const Ending ending = verdict.Judge(kFailed);
+
+  EXPECT_EQ(ending.reason, Reason::kOutOfMemory);
+  EXPECT_EQ(ending.message,
+            "rank 2 ran out of memory on GPU 2: it asked for 2.00 GiB when 79.00 GiB of 80.00 GiB "
+            "were booked");
+}
+
+TEST(VerdictTest, AProgramThatSurvivesItsRefusalHasCompleted) {
+  Verdict verdict;
+  verdict.NoteRefusal({.rank = 2});
+
+  EXPECT_EQ(verdict.Judge(launch::ExitStatus{}).reason, Reason::kCompleted);
+}
+
+TEST(VerdictTest, StrictJobsEndWithTheCallsName) {
+  Verdict verdict;
+  verdict.NoteRefusedCall("cusolverDnSgesvd", /*strict=*/true);
+
+  const Ending ending = verdict.Judge(kFailed);
+
+  EXPECT_EQ(ending.reason, Reason::kUnsupportedCall);
+  EXPECT_THAT(ending.message, HasSubstr("'cusolverDnSgesvd'"));
+}
+
+}  // namespace
+}  // namespace eidolon::agent
