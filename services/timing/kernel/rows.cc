@@ -16,15 +16,16 @@ Demand Rows(Family family, double bytes, double elements, Evidence evidence) {
   return demand;
 }
 
-// Share of the bandwidth that one-block-a-row kernels reach by row length: NeuSight's A100 softmax
-// and layer-norm rows (neusight_kernels_fp32_a100_h100.csv) reach 0.9 of the element-wise plateau
-// up to 8 KiB a row and fall to 0.63 (layer norm) and 0.6 (softmax) at 20 KiB and more, when a row
-// is read a second time.
-double RowEfficiency(double row_bytes) {
-  if (row_bytes <= 8192) return 0.9;
-  if (row_bytes >= 20480) return 0.65;
-  return 0.9 - 0.25 * (row_bytes - 8192) / (20480 - 8192);
+double Between(double x, double x0, double y0, double x1, double y1) {
+  if (x <= x0) return y0;
+  return x >= x1 ? y1 : y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
+
+// Share of the bandwidth that kernels with a block a row reach, by the row's bytes: medians over
+// NeuSight's A100 rows (neusight_kernels_fp32_a100_h100.csv, lines "ln" and "softmax"). Beyond a
+// size the row does not fit into registers or shared memory and is read again.
+double LayerNormEfficiency(double row_bytes) { return Between(row_bytes, 8192, 0.9, 20480, 0.64); }
+double SoftmaxEfficiency(double row_bytes) { return Between(row_bytes, 32768, 0.82, 65536, 0.5); }
 
 // Sizes of a GenericPackedTensorAccessor {T* data; index sizes[N]; index strides[N]}.
 std::optional<double> AccessorElements(const Launch& l, std::size_t slot) {
@@ -103,7 +104,7 @@ std::optional<Demand> SoftmaxRow(const Launch& l) {
   const double rows = l.launch.grid.x;
   Demand demand =
       Rows(Family::kSoftmax, rows * *width * bytes, rows * *width, Evidence::kParameters);
-  demand.efficiency = RowEfficiency(*width * l.ElementBytesOf(1, 4));
+  demand.efficiency = SoftmaxEfficiency(*width * l.ElementBytesOf(1, 4));
   return demand;
 }
 
@@ -132,7 +133,7 @@ std::optional<Demand> NormRows(const Launch& l) {
   const double elements = *width * l.launch.grid.x;
   Demand demand = Rows(Family::kNormalization, elements * element * (backward ? 3 : 2), elements,
                        Evidence::kParameters);
-  demand.efficiency = RowEfficiency(*width * element);
+  demand.efficiency = LayerNormEfficiency(*width * element);
   return demand;
 }
 

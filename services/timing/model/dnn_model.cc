@@ -121,7 +121,9 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   demand.family = backward ? Family::kAttentionBackward : Family::kAttentionForward;
   demand.query_length = Dim(*a, last - 1);
   demand.head_size = Dim(*a, last);
-  demand.key_length = Dim(*b, one ? last - 1 : last);
+  // Products have keys transposed; the single operation may have them either way.
+  const bool transposed = !one || Dim(*b, last) != demand.head_size;
+  demand.key_length = Dim(*b, transposed ? last : last - 1);
   demand.batch_heads = Elements(*a) / (demand.query_length * demand.head_size);
   demand.causal = CountPointwise(graph, kPointwiseGenIndex) >= 2 ||
                   Count(graph, kDiagonalBandMask) > 0 || (one && op->mode != 0);
@@ -145,14 +147,12 @@ std::optional<Convolution> Roles(const DnnGraph& graph, const DnnOperation& op) 
   const DnnTensor* out = Output(graph, op);
   if (a == nullptr || b == nullptr || out == nullptr) return std::nullopt;
   if (op.kind == kConvolutionForward) return Convolution{a, b, out};
+  // Data first, filter second; the other order only where this one makes no sense.
   if (op.kind == kConvolutionBackwardData) {
-    // The gradient shares the batch with the result, the filter usually does not.
-    const bool a_is_filter = Dim(*a, 0) == Dim(*b, 1) && Dim(*b, 0) == Dim(*out, 0);
-    return a_is_filter ? Convolution{out, a, b} : Convolution{out, b, a};
+    const bool usual = Dim(*a, 0) == Dim(*out, 0) && Dim(*a, 1) == Dim(*b, 0);
+    return usual ? Convolution{out, b, a} : Convolution{out, a, b};
   }
-  const bool b_is_response =
-      Dim(*b, 1) == Dim(*out, 0) && (Dim(*a, 1) != Dim(*out, 0) || Elements(*b) <= Elements(*a));
-  return b_is_response ? Convolution{a, out, b} : Convolution{b, out, a};
+  return Dim(*b, 1) == Dim(*out, 0) ? Convolution{a, out, b} : Convolution{b, out, a};
 }
 
 std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
