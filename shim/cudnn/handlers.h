@@ -2,4 +2,8 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::cudnn {}
+#include "shim/cudnn/backend.h"
+#include "shim/cudnn/batch_norm.h"
+#include "shim/cudnn/convolution.h"
+#include "shim/cudnn/descriptor.h"
+#include "shim/cudnn/handle.h"

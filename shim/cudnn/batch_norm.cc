@@ -1,0 +1,167 @@
+#include "shim/cudnn/batch_norm.h"
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "shim/cudnn/descriptor.h"
+#include "shim/cudnn/graph_work.h"
+#include "shim/cudnn/handle.h"
+#include "shim/gpu/submit.h"
+#include "shim/library/work.h"
+
+namespace eidolon::shim::cudnn::batch_norm {
+namespace {
+
+struct Buffer {
+  const TensorDescriptor* shape;
+  void* address;
+};
+
+// One operation that reads and writes the given tensors; those without an address do not take part.
+struct Problem {
+  cudnnBackendDescriptorType_t kind;
+  std::uint32_t phase = 0;
+  std::initializer_list<Buffer> inputs;
+  std::initializer_list<Buffer> outputs;
+};
+
+cudnnStatus_t Run(cudnnHandle_t handle, const Problem& problem) {
+  const Context* context = Context::Find(handle);
+  if (context == nullptr) return Fail(CUDNN_STATUS_BAD_PARAM, "not a handle");
+  GraphWork work;
+  ring::DnnOperation operation{};
+  operation.kind = problem.kind;
+  operation.mode = CUDNN_BATCH_NORM;
+  operation.phase = problem.phase;
+  std::int64_t uid = 0;
+  for (const Buffer& buffer : problem.inputs) {
+    if (buffer.address == nullptr) continue;
+    if (buffer.shape == nullptr) return Fail(CUDNN_STATUS_BAD_PARAM, "a descriptor is missing");
+    GraphWork::AddInput(operation, work.Add(++uid, ShapeOf(*buffer.shape)));
+  }
+  for (const Buffer& buffer : problem.outputs) {
+    if (buffer.address == nullptr) continue;
+    if (buffer.shape == nullptr) return Fail(CUDNN_STATUS_BAD_PARAM, "a descriptor is missing");
+    GraphWork::AddOutput(operation, work.Add(++uid, ShapeOf(*buffer.shape)));
+  }
+  work.Add(operation);
+  const gpu::Status status = gpu::Submit(context->stream, work.Bytes(0));
+  if (status != gpu::Status::kSuccess) return ToCudnn(status);
+  for (const Buffer& buffer : problem.outputs) {
+    if (buffer.address == nullptr) continue;
+    library::NoteWritten(context->stream, buffer.address, ExtentOf(ShapeOf(*buffer.shape)));
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+Buffer Read(const cudnnTensorDescriptor_t descriptor, const void* address) {
+  return {TensorDescriptor::Find(descriptor), const_cast<void*>(address)};
+}
+
+cudnnStatus_t NoBytes(cudnnHandle_t handle, std::size_t* bytes) {
+  if (Context::Find(handle) == nullptr || bytes == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  *bytes = 0;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+cudnnStatus_t ForwardTrainingEx(cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t,
+                                const void*, const void*, const cudnnTensorDescriptor_t x_desc,
+                                const void* x, const cudnnTensorDescriptor_t z_desc, const void* z,
+                                const cudnnTensorDescriptor_t y_desc, void* y,
+                                const cudnnTensorDescriptor_t scale_desc, const void* scale,
+                                const void* bias, double, void* running_mean,
+                                void* running_variance, double, void* saved_mean,
+                                void* saved_variance, cudnnActivationDescriptor_t, void*,
+                                std::size_t, void*, std::size_t) {
+  return Run(handle, {.kind = CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR,
+                      .phase = CUDNN_NORM_FWD_TRAINING,
+                      .inputs = {Read(x_desc, x), Read(z_desc, z), Read(scale_desc, scale),
+                                 Read(scale_desc, bias)},
+                      .outputs = {Read(y_desc, y), Read(scale_desc, running_mean),
+                                  Read(scale_desc, running_variance), Read(scale_desc, saved_mean),
+                                  Read(scale_desc, saved_variance)}});
+}
+
+cudnnStatus_t ForwardTraining(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha,
+                              const void* beta, const cudnnTensorDescriptor_t x_desc, const void* x,
+                              const cudnnTensorDescriptor_t y_desc, void* y,
+                              const cudnnTensorDescriptor_t scale_desc, const void* scale,
+                              const void* bias, double factor, void* running_mean,
+                              void* running_variance, double epsilon, void* saved_mean,
+                              void* saved_variance) {
+  return ForwardTrainingEx(handle, mode, CUDNN_BATCHNORM_OPS_BN, alpha, beta, x_desc, x, nullptr,
+                           nullptr, y_desc, y, scale_desc, scale, bias, factor, running_mean,
+                           running_variance, epsilon, saved_mean, saved_variance, nullptr, nullptr,
+                           0, nullptr, 0);
+}
+
+cudnnStatus_t ForwardInference(cudnnHandle_t handle, cudnnBatchNormMode_t, const void*, const void*,
+                               const cudnnTensorDescriptor_t x_desc, const void* x,
+                               const cudnnTensorDescriptor_t y_desc, void* y,
+                               const cudnnTensorDescriptor_t scale_desc, const void* scale,
+                               const void* bias, const void* mean, const void* variance, double) {
+  return Run(handle, {.kind = CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR,
+                      .phase = CUDNN_NORM_FWD_INFERENCE,
+                      .inputs = {Read(x_desc, x), Read(scale_desc, scale), Read(scale_desc, bias),
+                                 Read(scale_desc, mean), Read(scale_desc, variance)},
+                      .outputs = {Read(y_desc, y)}});
+}
+
+cudnnStatus_t BackwardEx(cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t,
+                         const void*, const void*, const void*, const void*,
+                         const cudnnTensorDescriptor_t x_desc, const void* x,
+                         const cudnnTensorDescriptor_t y_desc, const void* y,
+                         const cudnnTensorDescriptor_t dy_desc, const void* dy,
+                         const cudnnTensorDescriptor_t dz_desc, void* dz,
+                         const cudnnTensorDescriptor_t dx_desc, void* dx,
+                         const cudnnTensorDescriptor_t scale_desc, const void* scale, const void*,
+                         void* dscale, void* dbias, double, const void* saved_mean,
+                         const void* saved_variance, cudnnActivationDescriptor_t, void*,
+                         std::size_t, void*, std::size_t) {
+  return Run(handle, {.kind = CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR,
+                      .phase = CUDNN_NORM_FWD_TRAINING,
+                      .inputs = {Read(x_desc, x), Read(dy_desc, dy), Read(y_desc, y),
+                                 Read(scale_desc, scale), Read(scale_desc, saved_mean),
+                                 Read(scale_desc, saved_variance)},
+                      .outputs = {Read(dx_desc, dx), Read(dz_desc, dz), Read(scale_desc, dscale),
+                                  Read(scale_desc, dbias)}});
+}
+
+cudnnStatus_t Backward(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha_data,
+                       const void* beta_data, const void* alpha_parameter,
+                       const void* beta_parameter, const cudnnTensorDescriptor_t x_desc,
+                       const void* x, const cudnnTensorDescriptor_t dy_desc, const void* dy,
+                       const cudnnTensorDescriptor_t dx_desc, void* dx,
+                       const cudnnTensorDescriptor_t scale_desc, const void* scale, void* dscale,
+                       void* dbias, double epsilon, const void* saved_mean,
+                       const void* saved_variance) {
+  return BackwardEx(handle, mode, CUDNN_BATCHNORM_OPS_BN, alpha_data, beta_data, alpha_parameter,
+                    beta_parameter, x_desc, x, nullptr, nullptr, dy_desc, dy, nullptr, nullptr,
+                    dx_desc, dx, scale_desc, scale, nullptr, dscale, dbias, epsilon, saved_mean,
+                    saved_variance, nullptr, nullptr, 0, nullptr, 0);
+}
+
+cudnnStatus_t ForwardWorkspace(cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t,
+                               const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                               const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                               const cudnnActivationDescriptor_t, std::size_t* bytes) {
+  return NoBytes(handle, bytes);
+}
+
+cudnnStatus_t BackwardWorkspace(cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t,
+                                const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                const cudnnActivationDescriptor_t, std::size_t* bytes) {
+  return NoBytes(handle, bytes);
+}
+
+cudnnStatus_t ReserveSpace(cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t,
+                           const cudnnActivationDescriptor_t, const cudnnTensorDescriptor_t,
+                           std::size_t* bytes) {
+  return NoBytes(handle, bytes);
+}
+
+}  // namespace eidolon::shim::cudnn::batch_norm
