@@ -7,6 +7,12 @@
 #include "services/runtime/grpc_status.h"
 
 namespace eidolon::network {
+namespace {
+
+// An agent that does not read so many messages is not coming back.
+constexpr std::size_t kWritesMax = 1 << 17;
+
+}  // namespace
 
 using base::ErrorCode;
 using base::Fail;
@@ -23,6 +29,11 @@ void SessionStream::Send(const communicator::Notice& notice) {
   v1::SessionResponse response = ToProto(notice);
   const std::lock_guard lock(writes_mutex_);
   if (finished_ || closing_) return;
+  if (writes_.size() >= kWritesMax) {
+    closing_ = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                            "the agent does not read its session's messages");
+    return;
+  }
   writes_.push_back(std::move(response));
   if (writes_.size() == 1) StartWrite(&writes_.front());
 }

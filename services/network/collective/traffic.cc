@@ -195,7 +195,8 @@ std::vector<LinkUse> TrafficBetween(const Topology& topology, Place from, Place 
                                     std::uint64_t bytes_per_second) {
   if (from == to) return {};
   std::vector<LinkUse> uses;
-  for (LinkIndex link : topology.Between(from, to).Links()) {
+  const Route route = topology.Between(from, to);
+  for (LinkIndex link : route.Links()) {
     uses.push_back({link, std::min(bytes_per_second, topology.Capacities()[link])});
   }
   std::sort(uses.begin(), uses.end(),

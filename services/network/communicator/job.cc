@@ -165,6 +165,10 @@ void Job::Announce(const Communicator& communicator, const std::vector<Arrival>&
 
 void Job::CompleteJoin(const Gathering& gathering) {
   const std::vector<Arrival> arrivals = Everyone(gathering);
+  if (const auto distinct = CheckDistinct(arrivals); !distinct) {
+    FailGathering(gathering, distinct.error().message);
+    return;
+  }
   const SimTime finish =
       LatestReady(gathering) + collective::InitTime(static_cast<std::uint32_t>(arrivals.size()));
   Announce(Found(arrivals), arrivals, finish, false);

@@ -35,6 +35,20 @@ base::Result<bool> Gathering::Enter(std::int32_t size, Arrival arrival) {
   return ++present_ == size;
 }
 
+base::Result<void> CheckDistinct(const std::vector<Arrival>& arrivals) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, const Arrival*> users;
+  for (const Arrival& arrival : arrivals) {
+    const auto [at, fresh] =
+        users.try_emplace({arrival.member.server, arrival.member.device}, &arrival);
+    if (fresh) continue;
+    return base::Fail(base::ErrorCode::kFailedPrecondition,
+                      base::StrCat("duplicate GPU: ranks ", at->second->rank, " and ", arrival.rank,
+                                   " of a communicator both use GPU ", arrival.member.device,
+                                   " of server ", arrival.member.server));
+  }
+  return {};
+}
+
 std::vector<SplitGroup> SplitByColor(const std::vector<std::optional<Arrival>>& arrivals) {
   std::map<std::int32_t, std::vector<Arrival>> by_color;
   for (const auto& arrival : arrivals) {

@@ -50,6 +50,9 @@ class Gathering {
   std::int32_t present_ = 0;
 };
 
+// NCCL's rule that no two ranks of a communicator share a GPU: fails naming two that do.
+base::Result<void> CheckDistinct(const std::vector<Arrival>& arrivals);
+
 // A group that a split makes, in its new rank order.
 struct SplitGroup {
   std::int32_t color = 0;

@@ -31,6 +31,14 @@ TEST(MeetingTest, RefusesMembersThatDoNotFit) {
             "global ranks 11 and 11 both join a communicator as rank 1");
 }
 
+TEST(MeetingTest, RanksMayNotShareAGpu) {
+  EXPECT_EQ(CheckDistinct({At(0), At(1)}).error().message,
+            "duplicate GPU: ranks 0 and 1 of a communicator both use GPU 0 of server 0");
+  Arrival other = At(1);
+  other.member.device = 1;
+  EXPECT_TRUE(CheckDistinct({At(0), other}).has_value());
+}
+
 TEST(MeetingTest, SplitsByColorAndOrdersByKeyThenRank) {
   const std::vector<std::optional<Arrival>> arrivals = {At(0, 1, 5), At(1, 0, 0), At(2, 1, 3),
                                                         At(3, -1, 0), At(4, 1, 3)};

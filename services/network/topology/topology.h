@@ -33,7 +33,9 @@ struct Route {
   std::uint32_t length = 0;
 
   void Append(LinkIndex link) { links[length++] = link; }
-  std::span<const LinkIndex> Links() const { return {links.data(), length}; }
+  std::span<const LinkIndex> Links() const& { return {links.data(), length}; }
+  // A loop over a temporary's links would outlive it.
+  std::span<const LinkIndex> Links() const&& = delete;
 };
 
 // Immutable. The parallel links of a tier above the leaves count as one link of their summed

@@ -29,7 +29,8 @@ Cluster Dgx(std::uint32_t servers, std::string fabric = "rail-optimised") {
 
 std::vector<std::string> Names(const Topology& topology, Place from, Place to) {
   std::vector<std::string> names;
-  for (LinkIndex link : topology.Between(from, to).Links()) {
+  const Route route = topology.Between(from, to);
+  for (LinkIndex link : route.Links()) {
     names.push_back(topology.LinkName(link));
   }
   return names;
