@@ -60,6 +60,16 @@ int Agent::Run() {
   }
   job_ = std::make_unique<JobParts>();
   job_->assignment = std::move(*assignment);
+  controller_->Listen({.on_stop =
+                           [this](const std::string& reason) {
+                             End({.reason = Reason::kStopped, .message = reason});
+                           },
+                       .on_end =
+                           [this](const base::Error& error) {
+                             controller_gone_ = true;
+                             End({.reason = Reason::kServiceLost, .message = error.message});
+                           }},
+                      &mailbox_);
   if (auto ready = SetUp(); !ready) {
     const bool lost = ready.error().code == ErrorCode::kUnavailable;
     End({.reason = lost ? Reason::kServiceLost : Reason::kCommandFailed,
@@ -93,16 +103,6 @@ base::Result<void> Agent::SetUp() {
   if (!page) return std::unexpected(page.error());
   page_.emplace(std::move(*page));
   page_ready_.store(true);
-  controller_->Listen({.on_stop =
-                           [this](const std::string& reason) {
-                             End({.reason = Reason::kStopped, .message = reason});
-                           },
-                       .on_end =
-                           [this](const base::Error& error) {
-                             controller_gone_ = true;
-                             End({.reason = Reason::kServiceLost, .message = error.message});
-                           }},
-                      &mailbox_);
   network_ = std::make_unique<NetworkClient>(
       NetworkClient::Options{
           .address = assignment.network_address(),
