@@ -13,7 +13,10 @@ namespace {
 
 using gpu::Status;
 
-bool IsDevice(int device) { return device >= 0 && device < gpu::DeviceCount(); }
+// Any call of the runtime initialises the driver.
+int Count() { return gpu::Initialize() == Status::kSuccess ? gpu::DeviceCount() : 0; }
+
+bool IsDevice(int device) { return device >= 0 && device < Count(); }
 
 cudaError_t Answer(int* value, int answer) {
   if (value == nullptr) return error_state::Finish(Status::kInvalidValue);
@@ -25,12 +28,12 @@ cudaError_t Answer(int* value, int answer) {
 
 cudaError_t GetCount(int* count) noexcept {
   if (count == nullptr) return error_state::Finish(Status::kInvalidValue);
-  *count = gpu::DeviceCount();
+  *count = Count();
   return *count > 0 ? cudaSuccess : error_state::Finish(Status::kNoDevice);
 }
 
 cudaError_t Get(int* device) noexcept {
-  if (gpu::DeviceCount() == 0) return error_state::Finish(Status::kNoDevice);
+  if (Count() == 0) return error_state::Finish(Status::kNoDevice);
   return Answer(device, gpu::CurrentDevice());
 }
 
@@ -52,7 +55,7 @@ cudaError_t SetValid(int* devices, int count) noexcept {
 
 cudaError_t Choose(int* device, const cudaDeviceProp* wanted) noexcept {
   if (wanted == nullptr) return error_state::Finish(Status::kInvalidValue);
-  if (gpu::DeviceCount() == 0) return error_state::Finish(Status::kNoDevice);
+  if (Count() == 0) return error_state::Finish(Status::kNoDevice);
   return Answer(device, 0);  // All devices of a server are alike.
 }
 
@@ -156,6 +159,7 @@ cudaError_t GetDriverEntryPointByVersion(const char* symbol, void** function, un
   if (symbol == nullptr || function == nullptr || flags > cudaEnablePerThreadDefaultStream) {
     return error_state::Finish(Status::kInvalidValue);
   }
+  gpu::Initialize();
   const cuda_driver::FoundFunction found = cuda_driver::FindDriverFunction(
       symbol, static_cast<int>(version), flags == cudaEnablePerThreadDefaultStream);
   *function = found.address;

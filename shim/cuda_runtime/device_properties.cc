@@ -4,6 +4,7 @@
 
 #include "shim/cuda_runtime/device.h"
 #include "shim/cuda_runtime/error_state.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/device_attributes.h"
 
@@ -112,6 +113,7 @@ void FillTextures(cudaDeviceProp& p, const Attributes& get) {
 
 cudaError_t GetProperties(cudaDeviceProp* properties, int device) noexcept {
   if (properties == nullptr) return error_state::Finish(gpu::Status::kInvalidValue);
+  gpu::Initialize();
   if (device < 0 || device >= gpu::DeviceCount())
     return error_state::Finish(gpu::Status::kInvalidDevice);
   cudaDeviceProp& p = *properties;
