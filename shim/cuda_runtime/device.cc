@@ -13,10 +13,11 @@ namespace {
 
 using gpu::Status;
 
-// Any call of the runtime initialises the driver.
-int Count() { return gpu::Initialize() == Status::kSuccess ? gpu::DeviceCount() : 0; }
+// Every question about devices starts the driver, as the real runtime does: programs go on with
+// driver calls.
+int StartedDeviceCount() { return gpu::Initialize() == Status::kSuccess ? gpu::DeviceCount() : 0; }
 
-bool IsDevice(int device) { return device >= 0 && device < Count(); }
+bool IsDevice(int device) { return device >= 0 && device < StartedDeviceCount(); }
 
 cudaError_t Answer(int* value, int answer) {
   if (value == nullptr) return error_state::Finish(Status::kInvalidValue);
@@ -28,12 +29,12 @@ cudaError_t Answer(int* value, int answer) {
 
 cudaError_t GetCount(int* count) noexcept {
   if (count == nullptr) return error_state::Finish(Status::kInvalidValue);
-  *count = Count();
+  *count = StartedDeviceCount();
   return *count > 0 ? cudaSuccess : error_state::Finish(Status::kNoDevice);
 }
 
 cudaError_t Get(int* device) noexcept {
-  if (Count() == 0) return error_state::Finish(Status::kNoDevice);
+  if (StartedDeviceCount() == 0) return error_state::Finish(Status::kNoDevice);
   return Answer(device, gpu::CurrentDevice());
 }
 
