@@ -62,7 +62,7 @@ void SendWelcome(int socket, bool accepted, int file) {
 
 ring::DeviceProperties DefaultDevice(int index) {
   ring::DeviceProperties device{};
-  std::strcpy(device.name, "NVIDIA H100 80GB HBM3");
+  std::strncpy(device.name, "NVIDIA H100 80GB HBM3", sizeof(device.name) - 1);
   for (int i = 0; i < 16; ++i) device.uuid[i] = static_cast<char>(index * 16 + i + 1);
   device.pci_bus = static_cast<std::uint32_t>(0x1b + index);
   device.compute_major = 9;
@@ -130,7 +130,7 @@ void FakeAgent::Impl::FillSegment() {
   for (std::uint64_t& cost : header.host_costs.ps) cost = options.cost_ps;
   header.driver_version = 13020;
   header.nccl_version = 23007;
-  std::strcpy(header.driver_name, "580.82.07");
+  std::strncpy(header.driver_name, "580.82.07", sizeof(header.driver_name) - 1);
   header.nccl_channels = 16;
   for (int i = 0; i < options.device_count; ++i) {
     ring::DevicesOf(segment)[i] = DefaultDevice(i);

@@ -1,5 +1,5 @@
-// The driver's headers as the exporting files need them: with old versions of functions under their own
-// names. Handlers include <cuda.h> alone.
+// The driver's headers as the exporting files need them: with old versions of functions under their
+// own names. Handlers include <cuda.h> alone.
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL
