@@ -56,7 +56,7 @@ cudaError_t SetValid(int* devices, int count) noexcept {
 
 cudaError_t Choose(int* device, const cudaDeviceProp* wanted) noexcept {
   if (wanted == nullptr) return error_state::Finish(Status::kInvalidValue);
-  if (Count() == 0) return error_state::Finish(Status::kNoDevice);
+  if (StartedDeviceCount() == 0) return error_state::Finish(Status::kNoDevice);
   return Answer(device, 0);  // All devices of a server are alike.
 }
 
