@@ -5,7 +5,7 @@
 
 #include "services/base/error.h"
 #include "services/cli/doctor.h"
-#include "services/cli/embedded.h"
+#include "services/controller/controller_host.h"
 
 namespace eidolon::cli {
 
@@ -18,8 +18,8 @@ void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action) {
   CLI::App* doctor = app->add_subcommand("doctor", "check what this machine needs to run jobs");
   doctor->callback([globals, action] {
     *action = [globals] {
-      const auto findings = Examine({.binary_directory = PathBeside(""),
-                                     .data_directory = DefaultDataDirectory(),
+      const auto findings = Examine({.binary_directory = controller::ProgramDirectory(),
+                                     .data_directory = controller::DefaultDataDirectory(),
                                      .server = globals->server});
       std::fputs(FormatFindings(findings).c_str(), stdout);
       return HasBadFinding(findings) ? 1 : 0;

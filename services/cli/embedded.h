@@ -1,23 +1,19 @@
 // The embedded mode: controller, timing and network services in this process, on loopback.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 
 #include "services/base/error.h"
+#include "services/controller/controller_host.h"
 
 namespace eidolon::cli {
 
 struct EmbeddedOptions {
-  std::string listen = "127.0.0.1:8080";  // REST; port 0 takes a free one.
-  std::string data_directory;
-  std::string run_root;  // Empty: the default.
-  std::string agent;     // Path of eidolon-agent; empty: beside this program.
-  std::string gpu_models;
-  std::string profile;
-  std::size_t concurrent_jobs = 1;
-  bool keep_run_directories = false;
+  // The addresses of the services are filled in.
+  controller::ControllerHostOptions controller;
+  std::string gpu_models;  // Folder with the user's GPU model files.
+  std::string profile;     // SQLite file of measured durations.
 };
 
 // Owns all services. The destructor interrupts what runs.
@@ -28,7 +24,7 @@ class Embedded {
 
   // "host:port" of REST.
   const std::string& address() const;
-  // Interrupts running jobs and waits for their agents; ends streams. At most once.
+  // Interrupts running jobs and waits for their agents; ends streams.
   void Stop();
 
  private:
@@ -36,10 +32,5 @@ class Embedded {
   explicit Embedded(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };
-
-// $XDG_DATA_HOME/eidolon or ~/.local/share/eidolon.
-std::string DefaultDataDirectory();
-// The path of a program in the folder of this one.
-std::string PathBeside(const std::string& program);
 
 }  // namespace eidolon::cli

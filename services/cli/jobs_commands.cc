@@ -63,11 +63,12 @@ std::string NamespaceOf(const json& document, const Globals& globals) {
                                            : globals.name_space;
 }
 
-int FollowToEnd(const Client& client, const FollowOptions& options, bool report) {
+// Follows a job, prints its report; the status is the job's.
+int FollowToReport(const Client& client, const FollowOptions& options) {
   Terminal terminal = Terminal::Standard();
   const auto job = Follow(client, options, &terminal);
   if (!job) return PrintFailure(job.error());
-  if (report) terminal.Print("\n" + FormatReport(*job));
+  terminal.Print("\n" + FormatReport(*job));
   return PhaseOf(*job) == "Complete" ? 0 : 1;
 }
 
@@ -93,7 +94,7 @@ int Submit(const Globals& globals, const SubmitFlags& flags) {
       last = {.name_space = name_space, .name = name};
     }
   }
-  return flags.follow && !last.name.empty() ? FollowToEnd(client, last, true) : 0;
+  return flags.follow && !last.name.empty() ? FollowToReport(client, last) : 0;
 }
 
 int Get(const Globals& globals, const GetFlags& flags) {
@@ -124,9 +125,12 @@ int Get(const Globals& globals, const GetFlags& flags) {
 int Logs(const Globals& globals, const LogFlags& flags) {
   const Client client(globals.server);
   if (flags.follow && !flags.timestamps) {
-    return FollowToEnd(
+    // The output was delivered, whatever became of the job.
+    Terminal terminal = Terminal::Standard();
+    const auto job = Follow(
         client, {.name_space = globals.name_space, .name = flags.name, .prefix = flags.prefix},
-        false);
+        &terminal);
+    return job ? 0 : PrintFailure(job.error());
   }
   Terminal terminal = Terminal::Standard();
   const auto done = client.Stream(

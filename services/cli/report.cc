@@ -162,15 +162,19 @@ std::string FormatSureness(const json& prediction) {
     }
     text += Line("coverage", shares);
   }
+  const bool measured = NumberAt(prediction, {"measuredIterations"}) > 0;
   const json& calls = At(prediction, {"unsupportedCalls"});
   std::string refused;
   for (const json& call : calls) {
     if (!refused.empty()) refused += ", ";
     refused += StrCat(TextAt(call, {"name"}), " x", FormatCount(NumberAt(call, {"count"})));
   }
-  if (calls.is_array()) text += Line("refused calls", refused.empty() ? "none" : refused);
-  if (At(prediction, {"unknownReads"}).is_number()) {
-    text += Line("unknown reads", FormatCount(NumberAt(prediction, {"unknownReads"})));
+  if (calls.is_array() && (measured || !refused.empty())) {
+    text += Line("refused calls", refused.empty() ? "none" : refused);
+  }
+  const double reads = NumberAt(prediction, {"unknownReads"});
+  if (measured || reads > 0) {
+    text += Line("unknown reads", FormatCount(reads));
   }
   return text;
 }

@@ -11,7 +11,8 @@ using nlohmann::json;
 
 json CompleteJob() {
   return json::parse(R"({
-    "metadata": {"name": "llama", "namespace": "default", "creationTimestamp": "2026-11-21T10:00:00Z"},
+    "metadata": {"name": "llama", "namespace": "default",
+                 "creationTimestamp": "2026-11-21T10:00:00Z"},
     "status": {
       "phase": "Complete",
       "conditions": [
@@ -23,6 +24,7 @@ json CompleteJob() {
       "progress": {"iteration": 8, "of": 8, "percent": 100, "remainingSeconds": 0,
                    "virtualSeconds": 19.8, "launches": 1000},
       "prediction": {
+        "measuredIterations": 5,
         "iterationSeconds": {"mean": 2.431, "p50": 2.43, "p90": 2.437, "low": 2.33, "high": 2.53},
         "tokensPerSecond": 53916.3, "modelFlopsUtilization": 0.412,
         "breakdown": {"compute": 0.81, "exposedCommunication": 0.12, "idle": 0.03, "host": 0.04},
@@ -67,10 +69,10 @@ TEST(ReportTest, AFailedJobShowsItsReasonFirst) {
 }
 
 TEST(ReportTest, NeverFailsOnDocumentsOfAnotherShape) {
-  for (
-      const char* text :
-      {"null", "[]", "{}", R"({"status": 3})", R"({"status": {"conditions": {}, "progress": []}})",
-       R"({"metadata": [], "status": {"prediction": {"memory": {"ranks": 1}, "coverage": "x"}}})"}) {
+  for (const char* text :
+       {"null", "[]", "{}", R"({"status": 3})", R"({"status": {"conditions": {}, "progress": []}})",
+        R"({"metadata": [],
+            "status": {"prediction": {"memory": {"ranks": 1}, "coverage": "x"}}})"}) {
     const json job = json::parse(text);
     EXPECT_FALSE(FormatReport(job).empty());
     EXPECT_FALSE(FormatTable({job}).empty());

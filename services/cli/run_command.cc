@@ -84,9 +84,9 @@ int RunOnce(Flags flags) {
   base::SetLogLevel(base::Level::kWarning);
   const auto document = MakeRunDocument(flags.run, fs::current_path().string());
   if (!document) return PrintFailure(document.error());
-  const RunData data(flags.embedded.data_directory);
-  flags.embedded.data_directory = data.path();
-  flags.embedded.listen = "127.0.0.1:0";
+  const RunData data(flags.embedded.controller.data_directory);
+  flags.embedded.controller.data_directory = data.path();
+  flags.embedded.controller.rest_address = "127.0.0.1:0";
   auto embedded = Embedded::Start(flags.embedded);
   if (!embedded) return PrintFailure(embedded.error());
   const Client client((*embedded)->address());
@@ -126,8 +126,8 @@ void AddFlags(CLI::App* run, Flags* flags) {
   run->add_option("--log-pattern", f.boundary_log, "an iteration ends with a line like this");
   run->add_flag("--strict", f.strict, "stop at the first call that is not supported");
   run->add_flag("--event-log", f.event_log, "keep every operation's times (with --data-dir)");
-  run->add_option("--data-dir", flags->embedded.data_directory, "keep the job here");
-  run->add_option("--agent", flags->embedded.agent, "path of eidolon-agent");
+  run->add_option("--data-dir", flags->embedded.controller.data_directory, "keep the job here");
+  run->add_option("--agent", flags->embedded.controller.agent, "path of eidolon-agent");
   run->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")
       ->envname("EIDOLON_GPU_MODELS");
   run->add_option("--profile", flags->embedded.profile, "SQLite file of measured durations")

@@ -34,7 +34,7 @@ int Up(const UpFlags& flags) {
     return PrintFailure({base::ErrorCode::kInternal, "cannot write " + flags.address_file});
   }
   std::printf("Eidolon is up: http://%s  (jobs are kept in %s)\n", address.c_str(),
-              flags.embedded.data_directory.c_str());
+              flags.embedded.controller.data_directory.c_str());
   std::fflush(stdout);
   signals.Wait();
   base::Log(base::Level::kInfo, "stopping");
@@ -46,10 +46,10 @@ int Up(const UpFlags& flags) {
 
 void AddUpCommand(CLI::App* app, Action* action) {
   auto flags = std::make_shared<UpFlags>();
-  EmbeddedOptions& options = flags->embedded;
-  options.data_directory = DefaultDataDirectory();
+  controller::ControllerHostOptions& options = flags->embedded.controller;
+  options.data_directory = controller::DefaultDataDirectory();
   CLI::App* up = app->add_subcommand("up", "start controller, timing and network services here");
-  up->add_option("--listen", options.listen, "host:port of the REST interface")
+  up->add_option("--listen", options.rest_address, "host:port of the REST interface")
       ->capture_default_str();
   up->add_option("--data-dir", options.data_directory, "where jobs are kept")
       ->capture_default_str();
@@ -57,9 +57,10 @@ void AddUpCommand(CLI::App* app, Action* action) {
   up->add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  up->add_option("--gpu-models", options.gpu_models, "folder with GPU model files of your own")
+  up->add_option("--gpu-models", flags->embedded.gpu_models,
+                 "folder with GPU model files of your own")
       ->envname("EIDOLON_GPU_MODELS");
-  up->add_option("--profile", options.profile, "SQLite file of measured durations")
+  up->add_option("--profile", flags->embedded.profile, "SQLite file of measured durations")
       ->envname("EIDOLON_PROFILE");
   up->add_option("--run-root", options.run_root, "where sockets and shared memory of runs live");
   up->add_option("--agent", options.agent, "path of eidolon-agent; default: beside this program");

@@ -14,9 +14,7 @@ using base::Level;
 using base::Log;
 using base::Result;
 using base::StrCat;
-using namespace std::chrono_literals;
-
-constexpr auto kTick = 50ms;
+constexpr std::chrono::milliseconds kTick(50);
 constexpr std::int64_t kPublishIntervalNs = 200'000'000;
 constexpr std::int64_t kSaveIntervalNs = 1'000'000'000;
 constexpr std::int64_t kExpiryIntervalNs = 1'000'000'000;

@@ -20,7 +20,8 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
 
 json Job(const std::string& name) {
   return {{"apiVersion", "eidolon.dev/v1alpha1"},

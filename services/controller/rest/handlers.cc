@@ -17,7 +17,6 @@ using base::StrCat;
 using httplib::Request;
 using httplib::Response;
 using nlohmann::json;
-using namespace std::chrono_literals;
 
 constexpr char kJson[] = "application/json";
 constexpr std::size_t kListMax = 500;

@@ -9,11 +9,9 @@
 namespace eidolon::controller::rest {
 namespace {
 
-using namespace std::chrono_literals;
-
 // How long one wait lasts: a stream notices within this time that the server stops or its reader is
 // gone.
-constexpr auto kWait = 500ms;
+constexpr std::chrono::milliseconds kWait(500);
 // A comment keeps proxies from closing a silent stream: every 15 s.
 constexpr int kWaitsPerHeartbeat = 30;
 
@@ -45,7 +43,7 @@ void StreamLog(Api* api, std::shared_ptr<StreamState> state, const ObjectName& j
       "text/plain; charset=utf-8",
       [api, state, job, format, offset = format.offset, guard = CountDownAtEnd(state)](
           std::size_t, httplib::DataSink& sink) mutable {
-        const auto timeout = format.follow ? kWait : 0ms;
+        const auto timeout = format.follow ? kWait : std::chrono::milliseconds(0);
         const auto part = api->ReadLog(job, offset, timeout);
         const bool empty = part && part->entries.empty() && part->next_offset == offset;
         if (!part || state->stopping || part->ended || (empty && !format.follow)) {

@@ -1,0 +1,57 @@
+// eidolon-controller: the controller as a process of its own.
+#include <CLI/CLI.hpp>
+
+#include "services/base/log.h"
+#include "services/controller/controller_host.h"
+#include "services/runtime/metrics_page.h"
+#include "services/runtime/signal_waiter.h"
+
+namespace {
+
+using eidolon::base::Level;
+using eidolon::base::Log;
+
+int Serve(const eidolon::controller::ControllerHostOptions& options) {
+  eidolon::runtime::SignalWaiter signals;
+  const eidolon::base::SystemClock clock;
+  eidolon::runtime::MetricsPage page;
+  auto host = eidolon::controller::ControllerHost::Start(options, clock, &page.registry(),
+                                                         [&page] { return page.Text(); });
+  if (!host) {
+    Log(Level::kError, "controller_failed", {{"reason", host.error().message}});
+    return 1;
+  }
+  Log(Level::kInfo, "controller_started", {{"address", (*host)->address()}});
+  signals.Wait();
+  (*host)->Stop();
+  Log(Level::kInfo, "controller_stopped");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Eidolon's controller: takes jobs over REST and runs their agents");
+  eidolon::controller::ControllerHostOptions options;
+  options.data_directory = eidolon::controller::DefaultDataDirectory();
+  options.timing_address = "127.0.0.1:7402";
+  options.network_address = "127.0.0.1:7403";
+  app.add_option("--listen", options.rest_address, "host:port of REST")->capture_default_str();
+  app.add_option("--agents-listen", options.grpc_address, "host:port of gRPC, for agents")
+      ->capture_default_str();
+  app.add_option("--timing", options.timing_address, "host:port of the timing service")
+      ->capture_default_str();
+  app.add_option("--network", options.network_address, "host:port of the network service")
+      ->capture_default_str();
+  app.add_option("--data-dir", options.data_directory, "where jobs are kept")
+      ->capture_default_str();
+  app.add_option("--run-root", options.run_root, "where sockets and shared memory of runs live");
+  app.add_option("--agent", options.agent, "path of eidolon-agent; default: beside this program");
+  app.add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_flag("--keep-run-directories", options.keep_run_directories,
+               "leave the files of runs for inspection");
+  CLI11_PARSE(app, argc, argv);
+  return Serve(options);
+}
