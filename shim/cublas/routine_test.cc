@@ -28,7 +28,7 @@ class RoutineTest : public ::testing::Test {
   }
   template <typename T>
   static T* Device(int i) {
-    return reinterpret_cast<T*>(0x200000000000 + i * 0x1000000ll);
+    return reinterpret_cast<T*>(0x6b0100000000 + i * 0x1000000ll);
   }
 
   core::FakeAgent& agent_;

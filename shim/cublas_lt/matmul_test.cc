@@ -59,7 +59,7 @@ class MatmulTest : public ::testing::Test {
     EXPECT_FALSE(works.empty());
     return works.empty() ? ring::GemmWork{} : library::As<ring::GemmWork>(works.back());
   }
-  static void* Buffer(int i) { return reinterpret_cast<void*>(0x200000000000 + i * 0x10000000ll); }
+  static void* Buffer(int i) { return reinterpret_cast<void*>(0x6b0100000000 + i * 0x10000000ll); }
 
   core::FakeAgent& agent_;
   cublasLtHandle_t handle_ = nullptr;

@@ -129,7 +129,7 @@ class CudnnTest : public ::testing::Test {
     std::memcpy(graph.operations.data(), at, graph.operations.size() * sizeof(ring::DnnOperation));
     return graph;
   }
-  static void* Buffer(int i) { return reinterpret_cast<void*>(0x200000000000 + i * 0x10000000ll); }
+  static void* Buffer(int i) { return reinterpret_cast<void*>(0x6b0100000000 + i * 0x10000000ll); }
 
   core::FakeAgent& agent_;
   cudnnHandle_t handle_ = nullptr;

@@ -2,25 +2,41 @@
 // This header has only what hot paths ask; allocation is in memory.h.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 namespace eidolon::shim::gpu {
 
-// All emulated device memory of a process lies here, whatever the device; see memory.h.
-inline constexpr std::uint64_t kArenaBegin = 0x200000000000;
-inline constexpr std::uint64_t kArenaEnd = 0x300000000000;
+// All emulated device memory of a process lies here, whatever the device; see memory.h. Parameter
+// blocks hold pairs of 32-bit sizes too, and a pair looks like an address when its upper number
+// lies in the upper half of one. So the begin is no round number that sizes like, and what blanks
+// pointers asks HoldsDeviceAddress, which knows how far memory was ever handed out.
+inline constexpr std::uint64_t kArenaBegin = 0x6b0100000000;
+inline constexpr std::uint64_t kArenaEnd = 0x7b0100000000;
 
-struct ArenaBounds {
-  std::uint64_t begin = kArenaBegin;
-  std::uint64_t end = kArenaEnd;
-};
-constexpr ArenaBounds DeviceAddressBounds() noexcept { return {}; }
-
-// True when the address lies in emulated device memory (allocated or not): for blanking pointers.
+// True when the address lies in emulated device memory, allocated or not. For values that are
+// addresses.
 inline bool IsDeviceAddress(std::uint64_t address) noexcept {
   return address - kArenaBegin < kArenaEnd - kArenaBegin;
+}
+
+// The arena in windows of 512 GiB: a device each, then ranges. Of each, the bytes from its begin to
+// the end of what was handed out, ever; only grows.
+inline constexpr int kArenaWindowBits = 39;
+inline constexpr std::size_t kArenaWindows =
+    static_cast<std::size_t>((kArenaEnd - kArenaBegin) >> kArenaWindowBits);
+inline std::array<std::atomic<std::uint64_t>, kArenaWindows> arena_used{};
+
+// True when memory at this address was handed out at some time. For words that may be addresses.
+inline bool HoldsDeviceAddress(std::uint64_t word) noexcept {
+  const std::uint64_t offset = word - kArenaBegin;
+  if (offset >= kArenaEnd - kArenaBegin) return false;
+  const std::uint64_t in_window = offset & ((std::uint64_t{1} << kArenaWindowBits) - 1);
+  return in_window < arena_used[static_cast<std::size_t>(offset >> kArenaWindowBits)].load(
+                         std::memory_order_relaxed);
 }
 
 // The device whose reservation holds the address, or -1.

@@ -76,12 +76,10 @@ bool Gather(const Kernel& kernel, const LaunchParameters& from, ParameterBlock& 
 // Blanks every word that points into emulated device memory, telling `note` its address.
 template <typename Note>
 void BlankPointers(ParameterBlock& block, Note&& note) {
-  const ArenaBounds bounds = DeviceAddressBounds();
-  const std::uint64_t span = bounds.end - bounds.begin;
   for (std::size_t at = 0; at < block.size; at += 8) {
     std::uint64_t word;
     std::memcpy(&word, block.bytes + at, 8);
-    if (word - bounds.begin >= span) continue;
+    if (!HoldsDeviceAddress(word)) continue;
     note(word);
     word = ring::kPointerTag | (word & 0xff);
     std::memcpy(block.bytes + at, &word, 8);

@@ -90,6 +90,19 @@ TEST_F(LaunchTest, DescribesTheKernelOnceAndBlanksPointers) {
   EXPECT_EQ(count, 1001u);
 }
 
+// A float and a count share a word, whose upper half then looks like that of an address.
+TEST_F(LaunchTest, SizesThatLookLikeAddressesStay) {
+  const auto arena = static_cast<int>(kArenaBegin >> 32);
+  for (const int size : {8192, 11008, arena + 100}) {
+    agent_.Reset();
+    ASSERT_EQ(LaunchScale(memory_, 0.0F, size), Status::kSuccess);
+    const std::vector<std::byte> bytes = agent_.Work(LaunchedWorks().at(0));
+    std::uint32_t count = 0;
+    std::memcpy(&count, bytes.data() + bytes.size() - 4, 4);
+    EXPECT_EQ(count, static_cast<std::uint32_t>(size));
+  }
+}
+
 TEST_F(LaunchTest, EqualWorkIsDefinedOnce) {
   ASSERT_EQ(LaunchScale(memory_, 3.0F, 77), Status::kSuccess);
   ASSERT_EQ(LaunchScale(memory_ + 1024, 3.0F, 77), Status::kSuccess);  // Another address.

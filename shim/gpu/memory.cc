@@ -23,8 +23,9 @@ namespace eidolon::shim::gpu {
 namespace {
 
 constexpr std::uint64_t kDeviceStride = 0x8000000000;
-constexpr std::uint64_t kRangesBegin = 0x280000000000;
+constexpr std::uint64_t kRangesBegin = 0x730100000000;
 static_assert(kArenaBegin + ring::kMaxDevices * kDeviceStride <= kRangesBegin);
+static_assert(kDeviceStride == std::uint64_t{1} << kArenaWindowBits);
 constexpr std::uint64_t kDeviceReservation = std::uint64_t{320} << 30;
 constexpr std::uint64_t kSmallAlignment = 512;
 constexpr std::uint64_t kLargestShared = 1 << 20;
@@ -37,6 +38,22 @@ std::uint64_t RoundUp(std::uint64_t value, std::uint64_t unit) {
 void Reserve(std::uint64_t begin, std::uint64_t bytes) {
   mmap(reinterpret_cast<void*>(begin), bytes, PROT_NONE,
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+// Raises the use of the windows that the range touches. Requires: the memory's mutex is held.
+void NoteUse(std::uint64_t begin, std::uint64_t bytes) {
+  constexpr std::uint64_t kWindow = std::uint64_t{1} << kArenaWindowBits;
+  std::uint64_t offset = begin - kArenaBegin;
+  const std::uint64_t end = offset + bytes;
+  while (offset < end) {
+    const auto window = static_cast<std::size_t>(offset >> kArenaWindowBits);
+    const std::uint64_t window_begin = offset & ~(kWindow - 1);
+    const std::uint64_t used = std::min(end - window_begin, kWindow);
+    if (arena_used[window].load(std::memory_order_relaxed) < used) {
+      arena_used[window].store(used, std::memory_order_relaxed);
+    }
+    offset = window_begin + kWindow;
+  }
 }
 
 struct Allocation {
@@ -131,6 +148,7 @@ Status AllocateShared(Memory& all, int device, std::uint64_t bytes, std::uint64_
   if (status != Status::kSuccess) return status;
   const auto begin = memory.addresses.Take(kGranuleBytes, kGranuleBytes);
   if (!begin.has_value()) return Status::kOutOfMemory;
+  NoteUse(*begin, kGranuleBytes);
   SharedPiece& piece = memory.pieces[*begin];
   piece.free = AddressSpace(*begin, kGranuleBytes);
   piece.used = bytes;
@@ -198,6 +216,7 @@ Status Allocate(int device, std::uint64_t bytes, std::uint64_t* address,
       BookLocked(all, device, category, -delta);
       return Status::kOutOfMemory;
     }
+    NoteUse(*begin, allocation.taken);
     *address = *begin;
   }
   ++all.next_buffer_id;
@@ -261,6 +280,7 @@ Status ReserveRange(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t 
     return Status::kOutOfMemory;
   }
   Reserve(*address, bytes);
+  NoteUse(*address, bytes);
   return Status::kSuccess;
 }
 

@@ -57,7 +57,7 @@ TEST(LibraryTest, ACallBecomesNamedWorkWithItsNumbers) {
 
 TEST(LibraryTest, WhatWorkWritesIsForgotten) {
   StartAgent();
-  const std::uint64_t address = 0x200000001000;
+  const std::uint64_t address = 0x6b0100001000;
   const int value = 5;
   value::ProcessStore().Write(address, &value, sizeof(value));
 

@@ -35,7 +35,7 @@ class NcclTest : public ::testing::Test {
   }
 
   cudaStream_t stream() const { return static_cast<cudaStream_t>(stream_); }
-  static float* Buffer(int i) { return reinterpret_cast<float*>(0x200000000000 + i * 0x1000000ll); }
+  static float* Buffer(int i) { return reinterpret_cast<float*>(0x6b0100000000 + i * 0x1000000ll); }
   static void Know(const void* address, std::size_t bytes) {
     value::ProcessPending().Fill(reinterpret_cast<std::uint64_t>(address), 7, 1, bytes);
   }
