@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -73,6 +74,22 @@ TEST_F(RankTimeTest, AnHoursSleepTakesNoRealTime) {
 
   EXPECT_EQ(ReadNs(CLOCK_MONOTONIC) - before, 3600 * kSecond);
   EXPECT_LT(timer.Seconds(), 1.0);
+}
+
+TEST_F(RankTimeTest, SleepsBetweenLooksAtAChildGiveItRealTime) {
+  const pid_t child = fork();
+  if (child == 0) {
+    core::RealSleep(100'000'000);
+    _exit(0);
+  }
+
+  int looks = 0;
+  while (waitpid(child, nullptr, WNOHANG) == 0 && looks < 300) {
+    ++looks;
+    ::sleep(1);
+  }
+
+  EXPECT_LT(looks, 300);
 }
 
 TEST_F(RankTimeTest, ASleepAsksTheAgentSoThatPeersStayInStep) {

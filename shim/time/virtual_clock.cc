@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
@@ -127,7 +128,20 @@ int HelperSleep(SimTime end, std::int64_t ns, Duration* left) noexcept {
   return 0;
 }
 
-int DriverSleep(core::Session& session, SimTime end) noexcept {
+bool HasChildren() noexcept {
+  siginfo_t unused{};
+  const int saved = errno;
+  const bool some = waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT) == 0;
+  errno = saved;
+  return some;
+}
+
+int DriverSleep(core::Session& session, SimTime end, std::int64_t ns) noexcept {
+  // A driver that sleeps between two looks at a child (a compiler, a worker that shall end) must
+  // give it real time, or the deadline passes before the child could do anything.
+  constexpr std::int64_t kChildrensShareNs = 20'000'000;
+  Duration left;
+  if (HasChildren()) RealSleep(std::min(ns, kChildrensShareNs), &left);
   ring::WaitRecord question{};
   question.header.kind = ring::RecordKind::kWaitUntil;
   question.id = static_cast<std::uint64_t>(end.ps);
@@ -221,7 +235,7 @@ int SleepFor(Duration duration, Duration* left) noexcept {
     case core::ThreadRole::kHelper:
       return HelperSleep(end, ns, left);
     case core::ThreadRole::kDriver:
-      return DriverSleep(*session, end);
+      return DriverSleep(*session, end, ns);
   }
   return 0;
 }
