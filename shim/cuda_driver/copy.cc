@@ -197,6 +197,60 @@ CUresult WithAttributes(CUdeviceptr target, CUdeviceptr source, size_t size, CUm
   return CopyAsync(target, source, size, stream);
 }
 
+CUresult Copy3DWithAttributes(CUDA_MEMCPY3D_BATCH_OP* operation, unsigned long long,
+                              CUstream stream) noexcept {
+  if (operation == nullptr) return ToResult(Status::kInvalidValue);
+  if (operation->src.type != CU_MEMCPY_OPERAND_TYPE_POINTER ||
+      operation->dst.type != CU_MEMCPY_OPERAND_TYPE_POINTER) {
+    return ToResult(Status::kNotSupported);
+  }
+  const auto& source = operation->src.op.ptr;
+  const auto& target = operation->dst.op.ptr;
+  const CUextent3D& extent = operation->extent;
+  const size_t source_pitch = source.rowLength == 0 ? extent.width : source.rowLength;
+  const size_t target_pitch = target.rowLength == 0 ? extent.width : target.rowLength;
+  const size_t source_rows = source.layerHeight == 0 ? extent.height : source.layerHeight;
+  const size_t target_rows = target.layerHeight == 0 ? extent.height : target.layerHeight;
+  return Run({.target = Pointer(target.ptr),
+              .source = Pointer(source.ptr),
+              .shape = {.row_bytes = extent.width,
+                        .rows = extent.height,
+                        .slices = extent.depth,
+                        .target_pitch = target_pitch,
+                        .target_slice_pitch = target_pitch * target_rows,
+                        .source_pitch = source_pitch,
+                        .source_slice_pitch = source_pitch * source_rows}},
+             CopyDirection::kAny, CopyMode::kAsync, stream);
+}
+
+CUresult Batch3D(size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, size_t* failed,
+                 unsigned long long flags, CUstream stream) noexcept {
+  if (count == 0 || operations == nullptr) return ToResult(Status::kInvalidValue);
+  for (size_t i = 0; i < count; ++i) {
+    const CUresult result = Copy3DWithAttributes(&operations[i], flags, stream);
+    if (result == CUDA_SUCCESS) continue;
+    if (failed != nullptr) *failed = i;
+    return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Batch3DV2(size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, unsigned long long flags,
+                   CUstream stream) noexcept {
+  return Batch3D(count, operations, nullptr, flags, stream);
+}
+
+CUresult Prefetch(CUdeviceptr pointer, size_t count, CUdevice device, CUstream stream) noexcept {
+  if (const Status status = RequireContext(); status != Status::kSuccess) return ToResult(status);
+  return ToResult(gpu::Prefetch(Pointer(pointer), count, device, stream));
+}
+
+CUresult PrefetchV2(CUdeviceptr pointer, size_t count, CUmemLocation location, unsigned,
+                    CUstream stream) noexcept {
+  const bool to_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  return Prefetch(pointer, count, to_device ? location.id : CU_DEVICE_CPU, stream);
+}
+
 CUresult Set8(CUdeviceptr target, unsigned char value, size_t count) noexcept {
   return Fill(target, value, {count}, nullptr);
 }

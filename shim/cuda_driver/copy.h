@@ -35,6 +35,16 @@ CUresult BatchV2(CUdeviceptr* targets, CUdeviceptr* sources, size_t* sizes, size
 CUresult WithAttributes(CUdeviceptr target, CUdeviceptr source, size_t size,
                         CUmemcpyAttributes* attributes, CUstream stream) noexcept;
 
+CUresult Batch3D(size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, size_t* failed,
+                 unsigned long long flags, CUstream stream) noexcept;
+CUresult Batch3DV2(size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, unsigned long long flags,
+                   CUstream stream) noexcept;
+CUresult Copy3DWithAttributes(CUDA_MEMCPY3D_BATCH_OP* operation, unsigned long long flags,
+                              CUstream stream) noexcept;
+CUresult Prefetch(CUdeviceptr pointer, size_t count, CUdevice device, CUstream stream) noexcept;
+CUresult PrefetchV2(CUdeviceptr pointer, size_t count, CUmemLocation location, unsigned flags,
+                    CUstream stream) noexcept;
+
 // Memsets of 8, 16 and 32 bits, in a row or in rows.
 CUresult Set8(CUdeviceptr target, unsigned char value, size_t count) noexcept;
 CUresult Set16(CUdeviceptr target, unsigned short value, size_t count) noexcept;

@@ -14,6 +14,13 @@ using gpu::Status;
 // Attributes 1 to 3 are ints, the others 64-bit numbers.
 bool IsFlag(CUmemPool_attribute attribute) { return static_cast<int>(attribute) <= 3; }
 
+Status CheckLocation(const CUmemLocation* location, CUmemAllocationType type) {
+  if (location == nullptr) return Status::kInvalidValue;
+  const bool on_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
+  return on_device && type == CU_MEM_ALLOCATION_TYPE_PINNED ? Status::kSuccess
+                                                            : Status::kNotSupported;
+}
+
 CUresult Answer(Status status, gpu::PoolHandle handle, CUmemoryPool* pool) {
   if (status == Status::kSuccess) *pool = static_cast<CUmemoryPool>(handle);
   return ToResult(status);
@@ -111,5 +118,41 @@ CUresult SetCurrent(CUdevice device, CUmemoryPool pool) noexcept {
   const Status status = CheckDevice(device);
   return ToResult(status != Status::kSuccess ? status : gpu::SetCurrentPool(device, pool));
 }
+
+CUresult GetDefaultAt(CUmemoryPool* pool, CUmemLocation* location,
+                      CUmemAllocationType type) noexcept {
+  const Status status = CheckLocation(location, type);
+  return status == Status::kSuccess ? GetDefault(pool, location->id) : ToResult(status);
+}
+
+CUresult GetCurrentAt(CUmemoryPool* pool, CUmemLocation* location,
+                      CUmemAllocationType type) noexcept {
+  const Status status = CheckLocation(location, type);
+  return status == Status::kSuccess ? GetCurrent(pool, location->id) : ToResult(status);
+}
+
+CUresult SetCurrentAt(CUmemLocation* location, CUmemAllocationType type,
+                      CUmemoryPool pool) noexcept {
+  const Status status = CheckLocation(location, type);
+  return status == Status::kSuccess ? SetCurrent(location->id, pool) : ToResult(status);
+}
+
+CUresult GetGraphAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) noexcept {
+  std::uint64_t number = 0;
+  const Status status =
+      value == nullptr ? Status::kInvalidValue
+                       : gpu::GetGraphMemoryAttribute(device, static_cast<int>(attribute), &number);
+  if (status == Status::kSuccess) std::memcpy(value, &number, sizeof(number));
+  return ToResult(status);
+}
+
+CUresult SetGraphAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) noexcept {
+  if (value == nullptr) return ToResult(Status::kInvalidValue);
+  std::uint64_t number = 0;
+  std::memcpy(&number, value, sizeof(number));
+  return ToResult(gpu::SetGraphMemoryAttribute(device, static_cast<int>(attribute), number));
+}
+
+CUresult TrimGraphs(CUdevice device) noexcept { return ToResult(CheckDevice(device)); }
 
 }  // namespace eidolon::shim::cuda_driver::pool

@@ -20,4 +20,16 @@ CUresult GetDefault(CUmemoryPool* pool, CUdevice device) noexcept;
 CUresult GetCurrent(CUmemoryPool* pool, CUdevice device) noexcept;
 CUresult SetCurrent(CUdevice device, CUmemoryPool pool) noexcept;
 
+// By location: only devices have pools.
+CUresult GetDefaultAt(CUmemoryPool* pool, CUmemLocation* location,
+                      CUmemAllocationType type) noexcept;
+CUresult GetCurrentAt(CUmemoryPool* pool, CUmemLocation* location,
+                      CUmemAllocationType type) noexcept;
+CUresult SetCurrentAt(CUmemLocation* location, CUmemAllocationType type,
+                      CUmemoryPool pool) noexcept;
+
+CUresult GetGraphAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) noexcept;
+CUresult SetGraphAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) noexcept;
+CUresult TrimGraphs(CUdevice device) noexcept;
+
 }  // namespace eidolon::shim::cuda_driver::pool

@@ -238,4 +238,46 @@ cudaError_t Set3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
   return error_state::Finish(gpu::Fill(request, stream));
 }
 
+cudaError_t Copy3DWithAttributesAsync(cudaMemcpy3DBatchOp* operation, unsigned long long,
+                                      cudaStream_t stream) noexcept {
+  if (operation == nullptr) return error_state::Finish(Status::kInvalidValue);
+  if (operation->src.type != cudaMemcpyOperandTypePointer ||
+      operation->dst.type != cudaMemcpyOperandTypePointer) {
+    return error_state::Finish(Status::kNotSupported);
+  }
+  const auto& source = operation->src.op.ptr;
+  const auto& target = operation->dst.op.ptr;
+  const cudaExtent& extent = operation->extent;
+  const size_t source_pitch = source.rowLength == 0 ? extent.width : source.rowLength;
+  const size_t target_pitch = target.rowLength == 0 ? extent.width : target.rowLength;
+  const size_t source_rows = source.layerHeight == 0 ? extent.height : source.layerHeight;
+  const size_t target_rows = target.layerHeight == 0 ? extent.height : target.layerHeight;
+  return Run({.target = target.ptr,
+              .source = source.ptr,
+              .shape = {.row_bytes = extent.width,
+                        .rows = extent.height,
+                        .slices = extent.depth,
+                        .target_pitch = target_pitch,
+                        .target_slice_pitch = target_pitch * target_rows,
+                        .source_pitch = source_pitch,
+                        .source_slice_pitch = source_pitch * source_rows}},
+             cudaMemcpyDefault, CopyMode::kAsync, stream);
+}
+
+cudaError_t Copy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,
+                             unsigned long long flags, cudaStream_t stream) noexcept {
+  if (count == 0 || operations == nullptr) return error_state::Finish(Status::kInvalidValue);
+  for (size_t i = 0; i < count; ++i) {
+    const cudaError_t code = Copy3DWithAttributesAsync(&operations[i], flags, stream);
+    if (code != cudaSuccess) return code;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t PrefetchAsync(const void* pointer, size_t count, cudaMemLocation location, unsigned,
+                          cudaStream_t stream) noexcept {
+  const bool to_device = location.type == cudaMemLocationTypeDevice;
+  return error_state::Finish(gpu::Prefetch(pointer, count, to_device ? location.id : -1, stream));
+}
+
 }  // namespace eidolon::shim::cuda_runtime::copy

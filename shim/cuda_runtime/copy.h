@@ -46,4 +46,12 @@ cudaError_t Set3D(cudaPitchedPtr target, int value, cudaExtent extent) noexcept;
 cudaError_t Set3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
                        cudaStream_t stream) noexcept;
 
+cudaError_t Copy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,
+                             unsigned long long flags, cudaStream_t stream) noexcept;
+cudaError_t Copy3DWithAttributesAsync(cudaMemcpy3DBatchOp* operation, unsigned long long flags,
+                                      cudaStream_t stream) noexcept;
+
+cudaError_t PrefetchAsync(const void* pointer, size_t count, cudaMemLocation location,
+                          unsigned flags, cudaStream_t stream) noexcept;
+
 }  // namespace eidolon::shim::cuda_runtime::copy

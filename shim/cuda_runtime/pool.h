@@ -23,4 +23,18 @@ cudaError_t GetDefault(cudaMemPool_t* pool, int device) noexcept;
 cudaError_t GetCurrent(cudaMemPool_t* pool, int device) noexcept;
 cudaError_t SetCurrent(int device, cudaMemPool_t pool) noexcept;
 
+// By location: only devices have pools.
+cudaError_t GetDefaultAt(cudaMemPool_t* pool, cudaMemLocation* location,
+                         cudaMemAllocationType type) noexcept;
+cudaError_t GetCurrentAt(cudaMemPool_t* pool, cudaMemLocation* location,
+                         cudaMemAllocationType type) noexcept;
+cudaError_t SetCurrentAt(cudaMemLocation* location, cudaMemAllocationType type,
+                         cudaMemPool_t pool) noexcept;
+
+cudaError_t GetGraphAttribute(int device, cudaGraphMemAttributeType attribute,
+                              void* value) noexcept;
+cudaError_t SetGraphAttribute(int device, cudaGraphMemAttributeType attribute,
+                              void* value) noexcept;
+cudaError_t TrimGraphs(int device) noexcept;
+
 }  // namespace eidolon::shim::cuda_runtime::pool

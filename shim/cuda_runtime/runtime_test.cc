@@ -155,6 +155,50 @@ TEST_F(RuntimeTest, CopiesCheckTheirArguments) {
   EXPECT_EQ(copy::CopyToSymbol(text, text, 1, 0, cudaMemcpyDefault), cudaErrorInvalidSymbol);
 }
 
+TEST_F(RuntimeTest, VolumesAreCopiedByPitchAndHeight) {
+  void* device = nullptr;
+  ASSERT_EQ(memory::Malloc(&device, 4096), cudaSuccess);
+  char source[] = "ab..cd..ef..gh..";
+  cudaMemcpy3DBatchOp operation{};
+  operation.src.type = cudaMemcpyOperandTypePointer;
+  operation.src.op.ptr.ptr = source;
+  operation.src.op.ptr.rowLength = 4;
+  operation.src.op.ptr.layerHeight = 2;
+  operation.dst.type = cudaMemcpyOperandTypePointer;
+  operation.dst.op.ptr.ptr = device;
+  operation.extent = {2, 1, 2};
+  EXPECT_EQ(copy::Copy3DBatchAsync(1, &operation, 0, nullptr), cudaSuccess);
+  char back[5] = {};
+  EXPECT_EQ(copy::Copy(back, device, 4, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_STREQ(back, "abef");
+  operation.src.type = cudaMemcpyOperandTypeArray;
+  EXPECT_EQ(copy::Copy3DBatchAsync(1, &operation, 0, nullptr), cudaErrorNotSupported);
+  memory::Free(device);
+}
+
+TEST_F(RuntimeTest, GraphMemoryIsPoolMemory) {
+  std::uint64_t value = 7;
+  EXPECT_EQ(pool::GetGraphAttribute(0, cudaGraphMemAttrUsedMemCurrent, &value), cudaSuccess);
+  EXPECT_EQ(value, 0u);
+  EXPECT_EQ(pool::SetGraphAttribute(0, cudaGraphMemAttrUsedMemHigh, &value), cudaSuccess);
+  EXPECT_EQ(pool::SetGraphAttribute(0, cudaGraphMemAttrUsedMemCurrent, &value),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(pool::TrimGraphs(9), cudaErrorInvalidDevice);
+}
+
+TEST_F(RuntimeTest, PoolsAreFoundByLocation) {
+  cudaMemPool_t pool = nullptr;
+  cudaMemPool_t same = nullptr;
+  cudaMemLocation location{cudaMemLocationTypeDevice, {1}};
+  EXPECT_EQ(pool::GetDefaultAt(&pool, &location, cudaMemAllocationTypePinned), cudaSuccess);
+  EXPECT_EQ(pool::SetCurrentAt(&location, cudaMemAllocationTypePinned, pool), cudaSuccess);
+  EXPECT_EQ(pool::GetCurrentAt(&same, &location, cudaMemAllocationTypePinned), cudaSuccess);
+  EXPECT_EQ(same, pool);
+  location.type = cudaMemLocationTypeHost;
+  EXPECT_EQ(pool::GetDefaultAt(&pool, &location, cudaMemAllocationTypePinned),
+            cudaErrorNotSupported);
+}
+
 TEST_F(RuntimeTest, PoolAttributesHaveTheirWidths) {
   cudaMemPool_t pool = nullptr;
   ASSERT_EQ(pool::GetDefault(&pool, 0), cudaSuccess);

@@ -172,6 +172,21 @@ Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
   return Status::kSuccess;
 }
 
+Status Prefetch(const void* pointer, std::size_t bytes, int device, StreamHandle stream) noexcept {
+  const PointerInfo info = Inspect(pointer);
+  if (info.kind != PointerKind::kManaged || bytes == 0) return Status::kInvalidValue;
+  if (bytes > info.begin + info.bytes - Address(pointer)) return Status::kInvalidValue;
+  if (device >= DeviceCount()) return Status::kInvalidDevice;
+  ring::CopyWork work{};
+  work.header = {ring::WorkKind::kCopy, sizeof(work)};
+  work.kind = device < 0 ? ring::CopyKind::kDeviceToHost : ring::CopyKind::kHostToDevice;
+  work.pinned = 1;
+  work.bytes = bytes;
+  work.row_bytes = bytes;
+  work.peer_device = -1;
+  return Submit(stream, std::as_bytes(std::span(&work, 1)));
+}
+
 Status Copy(void* target, const void* source, std::size_t bytes, CopyMode mode,
             StreamHandle stream) noexcept {
   return Copy({.target = target, .source = source, .shape = {.row_bytes = bytes}, .mode = mode},

@@ -55,4 +55,8 @@ struct FillRequest {
 };
 Status Fill(const FillRequest& request, StreamHandle stream) noexcept;
 
+// Moves managed memory to a device (or, with device -1, to the host) ahead of its use: costs what a
+// copy of the bytes costs; the bytes themselves stay where they are.
+Status Prefetch(const void* pointer, std::size_t bytes, int device, StreamHandle stream) noexcept;
+
 }  // namespace eidolon::shim::gpu

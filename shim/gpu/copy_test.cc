@@ -153,6 +153,19 @@ TEST_F(CopyTest, ManagedMemoryHoldsItsOwnBytes) {
   EXPECT_EQ(FreeManaged(managed), Status::kSuccess);
 }
 
+TEST_F(CopyTest, APrefetchCostsACopyOfManagedMemory) {
+  void* managed = nullptr;
+  ASSERT_EQ(AllocateManaged(8192, 1, &managed), Status::kSuccess);
+  EXPECT_EQ(Prefetch(managed, 8192, 0, nullptr), Status::kSuccess);
+  EXPECT_EQ(LastWork().kind, ring::CopyKind::kHostToDevice);
+  EXPECT_EQ(Prefetch(managed, 8192, -1, nullptr), Status::kSuccess);
+  EXPECT_EQ(LastWork().kind, ring::CopyKind::kDeviceToHost);
+  EXPECT_EQ(LastWork().bytes, 8192u);
+  EXPECT_EQ(Prefetch(managed, 8193, 0, nullptr), Status::kInvalidValue);
+  EXPECT_EQ(Prefetch(At(address_), 8, 0, nullptr), Status::kInvalidValue);
+  FreeManaged(managed);
+}
+
 TEST_F(CopyTest, RegisteringTwiceIsRefused) {
   std::vector<char> own(8192);
   EXPECT_EQ(RegisterHost(own.data(), own.size(), 0), Status::kSuccess);

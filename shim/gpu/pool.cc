@@ -6,10 +6,13 @@
 #include <mutex>
 
 #include "services/ring/layout.h"
+#include "shim/gpu/arena.h"
+#include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/handle_pool.h"
 #include "shim/gpu/memory.h"
 #include "shim/gpu/stream.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -152,14 +155,21 @@ Status AllocateFromPool(PoolHandle handle, std::uint64_t bytes, StreamHandle str
                         std::uint64_t* address) noexcept {
   if (address == nullptr) return Status::kInvalidValue;
   *address = 0;
-  if (Lookup(stream) == nullptr) return Status::kInvalidHandle;
-  if (IsCapturing(stream)) return Status::kNotSupported;  // Allocation nodes.
+  Stream* where = Lookup(stream);
+  if (where == nullptr) return Status::kInvalidHandle;
   if (bytes == 0) return Status::kInvalidValue;
-  Pools& all = AllPools();
-  const std::lock_guard guard(all.mutex);
-  Pool* pool = FromHandle<Pool>(handle);
-  if (pool == nullptr) return Status::kInvalidValue;
-  return TakeFromPool(all, *pool, bytes, address);
+  {
+    Pools& all = AllPools();
+    const std::lock_guard guard(all.mutex);
+    Pool* pool = FromHandle<Pool>(handle);
+    if (pool == nullptr) return Status::kInvalidValue;
+    const Status status = TakeFromPool(all, *pool, bytes, address);
+    if (status != Status::kSuccess || !IsCapturing(stream)) return status;
+  }
+  // A graph's memory stays reserved while the process lives: replays use the same addresses.
+  const Status status = CaptureMemory(*where, true, *address, bytes);
+  if (status != Status::kSuccess) FreePooled(*address);
+  return status;
 }
 
 Status AllocateAsync(std::uint64_t bytes, StreamHandle stream, std::uint64_t* address) noexcept {
@@ -182,11 +192,16 @@ Status FreePooled(std::uint64_t address) noexcept {
 }
 
 Status FreeAsync(std::uint64_t address, StreamHandle stream) noexcept {
-  if (Lookup(stream) == nullptr) return Status::kInvalidHandle;
-  if (IsCapturing(stream)) return Status::kNotSupported;
+  Stream* where = Lookup(stream);
+  if (where == nullptr) return Status::kInvalidHandle;
   if (address == 0) return Status::kSuccess;
-  const Status status = FreePooled(address);
-  return status == Status::kNotFound ? Free(address) : status;
+  const auto extent = FindExtent(address);
+  if (!extent.has_value()) return Status::kInvalidValue;
+  if (IsCapturing(stream)) return CaptureMemory(*where, false, address, extent->bytes);
+  Status status = FreePooled(address);
+  if (status == Status::kNotFound) status = Free(address);
+  if (status == Status::kSuccess) value::ProcessPending().Forget(address, extent->bytes);
+  return status;
 }
 
 Status TrimPool(PoolHandle handle, std::uint64_t keep_bytes) noexcept {
@@ -256,6 +271,20 @@ Status SetPoolAttribute(PoolHandle handle, PoolAttribute attribute, std::uint64_
       return Status::kInvalidValue;
   }
   return Status::kSuccess;
+}
+
+Status GetGraphMemoryAttribute(int device, int attribute, std::uint64_t* value) noexcept {
+  if (!IsDevice(device)) return Status::kInvalidDevice;
+  if (attribute < 0 || attribute > 3 || value == nullptr) return Status::kInvalidValue;
+  *value = 0;
+  return Status::kSuccess;
+}
+
+Status SetGraphMemoryAttribute(int device, int attribute, std::uint64_t value) noexcept {
+  if (!IsDevice(device)) return Status::kInvalidDevice;
+  // Only the high-water marks (1 and 3) can be set, and only to 0.
+  const bool resets = (attribute == 1 || attribute == 3) && value == 0;
+  return resets ? Status::kSuccess : Status::kInvalidValue;
 }
 
 }  // namespace eidolon::shim::gpu

@@ -43,4 +43,9 @@ Status TrimPool(PoolHandle handle, std::uint64_t keep_bytes) noexcept;
 Status GetPoolAttribute(PoolHandle handle, PoolAttribute attribute, std::uint64_t* value) noexcept;
 Status SetPoolAttribute(PoolHandle handle, PoolAttribute attribute, std::uint64_t value) noexcept;
 
+// Memory that captured allocations hold is pool memory here: what graphs hold beyond it is nothing,
+// now and at most. Numbers are cudaGraphMemAttributeType's, 0 to 3.
+Status GetGraphMemoryAttribute(int device, int attribute, std::uint64_t* value) noexcept;
+Status SetGraphMemoryAttribute(int device, int attribute, std::uint64_t value) noexcept;
+
 }  // namespace eidolon::shim::gpu
