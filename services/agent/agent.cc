@@ -183,6 +183,7 @@ bool Agent::Turn() {
 void Agent::Housekeeping() {
   const std::int64_t now = clock_->MonotonicNs();
   WatchDeaths();
+  for (const auto& [number, session] : sessions_) session->WakeSleepers();
   if (now >= next_report_ns_) {
     next_report_ns_ = now + kReportEveryNs;
     SendProgress();

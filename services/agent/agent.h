@@ -83,6 +83,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   base::SimTime ClampReady(base::SimTime ready) override;
   base::SimTime safe_through() const override { return safe_through_; }
   std::uint64_t NewRequest(Session& session) override;
+  std::int64_t now_ns() const override { return clock_->MonotonicNs(); }
   void AskCosts();
   void OnNetworkMessage(const network::v1::SessionResponse& message);
   void OnCommitted(const network::v1::SessionResponse& message);

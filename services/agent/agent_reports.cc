@@ -116,7 +116,7 @@ void Agent::SendProgress() {
   for (const auto& [number, session] : sessions_) {
     launches += session->launches();
     open += session->open_operations();
-    latest = std::max(latest, session->clock());
+    if (session->is_driving()) latest = std::max(latest, session->clock());
     if (!IsReporting(*session)) continue;
     iterations =
         std::min(iterations.value_or(session->iterations_ended()), session->iterations_ended());

@@ -138,7 +138,7 @@ bool Agent::DrainSessions() {
       return false;
     }
     moved = moved || *drained;
-    latest = std::max(latest, session->clock());
+    if (session->is_driving()) latest = std::max(latest, session->clock());
     backlog += session->ring_backlog();
   }
   if (page_.has_value()) page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
@@ -167,6 +167,8 @@ void Agent::Exited(launch::ExitStatus status) {
 }
 
 void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
+  // What a job says because it was told to stop is no part of its story.
+  if (ending_.has_value() && ending_->reason == Reason::kStopped) return;
   metrics_->log_lines.Increment();
   if (stream == launch::OutputStream::kStderr) verdict_.NoteErrorLine(text);
   controller::v1::AgentReport report;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -228,7 +229,9 @@ TEST_F(AgentTest, TheEventLogDoesNotDependOnRealTime) {
     assignment_.set_ranks_per_server(2);
     StartAndWaitForCommand();
     std::thread second([&] {
-      if (run == 1) usleep(50'000);  // A delay injected into one rank.
+      if (run == 1)
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(50));  // A delay injected into one rank.
       FakeRank rank(directory_, {.rank = 1, .world_size = 2});
       Train(rank, 2, 1, 3);
     });

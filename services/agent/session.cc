@@ -85,6 +85,7 @@ void Session::MarkGone() {
   host_->horizon().RemoveRank(options_.number);
   waits_.clear();
   moments_.clear();
+  sleepers_.clear();
 }
 
 void Session::RaiseFloor(SimTime floor) {

@@ -58,20 +58,14 @@ class Session final : private device::Sink {
   // Answers a Join or Split that failed.
   void OnJoinFailed(std::uint64_t request, const std::string& reason);
   void OnCommunicatorFailed(std::uint64_t service, const std::string& reason);
-  // Resolves a collective of the communicator; `member`: -1 for any rank. True when it was open
-  // here.
-  struct Commitment {
-    std::uint64_t communicator = 0;
-    std::uint64_t sequence = 0;
-    std::int32_t member = -1;
-    base::SimTime start;
-    base::SimTime finish;
-    std::uint32_t basis = 0;
-  };
+  // Resolves a collective. True when it was open here.
   bool OnCommitted(const Commitment& commitment);
   void OnValues(const network::v1::Values& values);
   // The network's safe time has grown: answers questions about moments.
   void AnswerMoments();
+
+  // Answers the sleeps of a process that drives nothing; call often.
+  void WakeSleepers();
 
   // A line of the job's output ended an iteration (IterationRule::by_log).
   void EndIterationByLog();
@@ -176,7 +170,8 @@ class Session final : private device::Sink {
   std::uint64_t next_ticket_ = 1;
   std::vector<std::pair<std::uint64_t, base::SimTime>> ended_waits_;
   std::map<std::uint32_t, Wait> moments_;  // Queries and WaitUntil, by slot.
-  std::uint32_t resolving_basis_ = 0;      // Of the collective being resolved.
+  std::vector<Sleeper> sleepers_;
+  std::uint32_t resolving_basis_ = 0;  // Of the collective being resolved.
   std::uint32_t resolving_name_ = 0;
 
   iteration::Detector detector_;

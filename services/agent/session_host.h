@@ -37,6 +37,8 @@ class SessionHost {
   virtual base::SimTime ClampReady(base::SimTime ready) = 0;
   // The network has told everything up to this time.
   virtual base::SimTime safe_through() const = 0;
+  // Monotonic real time.
+  virtual std::int64_t now_ns() const = 0;
   virtual void IterationEnded(Session& session, const iteration::Report& report) = 0;
   virtual void RequestRefused(Session& session) = 0;  // Emulated memory ran out.
   virtual void CallRefused(Session& session, const std::string& name) = 0;

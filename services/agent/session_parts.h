@@ -8,6 +8,7 @@
 #include "services/agent/communicator.h"
 #include "services/agent/device/operation.h"
 #include "services/agent/iteration/detector.h"
+#include "services/base/sim_time.h"
 #include "services/ring/record.h"
 
 namespace eidolon::agent {
@@ -33,6 +34,23 @@ struct SessionOptions {
 struct OpenWait {
   ::eidolon::ring::WaitRecord record{};
   std::uint64_t ticket = 0;
+};
+
+// The network's answer to a collective. `member`: -1 for every rank of the communicator.
+struct Commitment {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::int32_t member = -1;
+  base::SimTime start;
+  base::SimTime finish;
+  std::uint32_t basis = 0;
+};
+
+// A thread of a process that drives nothing sleeps for real.
+struct Sleeper {
+  std::uint32_t slot = 0;
+  base::SimTime moment;
+  std::int64_t until_ns = 0;
 };
 
 // A collective in the engine.

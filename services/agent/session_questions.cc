@@ -13,6 +13,12 @@ using base::SimTime;
 using wire::RecordKind;
 using wire::ReplyStatus;
 
+namespace {
+
+constexpr std::int64_t kLongestSleepNs = 100'000'000;
+
+}  // namespace
+
 Session::Outcome Session::Ask(const ring::RecordView& record) {
   const auto& question = record.As<wire::WaitRecord>();
   switch (record.header().kind) {
@@ -93,6 +99,15 @@ Session::Outcome Session::AskQuery(const wire::WaitRecord& record) {
 
 void Session::AskMoment(const wire::WaitRecord& record) {
   const SimTime moment{static_cast<std::int64_t>(record.id)};
+  if (!driving_) {
+    // A launcher polls while it sleeps. Nobody waits for its clock, so it sleeps for real, but not
+    // long.
+    const auto wished_ns = std::max<std::int64_t>(0, (moment - ClockOf(record.header)).ps / 1000);
+    sleepers_.push_back({.slot = record.slot,
+                         .moment = moment,
+                         .until_ns = host_->now_ns() + std::min(wished_ns, kLongestSleepNs)});
+    return;
+  }
   if (record.observer != 0 || host_->safe_through() >= moment) {
     return Reply(record.slot, {.value_ps = record.id});
   }
@@ -146,7 +161,21 @@ void Session::AnswerMoments() {
   }
 }
 
+void Session::WakeSleepers() {
+  if (sleepers_.empty()) return;
+  const std::int64_t now = host_->now_ns();
+  std::erase_if(sleepers_, [&](const Sleeper& sleeper) {
+    if (now < sleeper.until_ns) return false;
+    Reply(sleeper.slot, {.value_ps = static_cast<std::uint64_t>(sleeper.moment.ps)});
+    return true;
+  });
+}
+
 void Session::Dismiss() {
+  for (const Sleeper& sleeper : sleepers_) {
+    Reply(sleeper.slot, {.status = ReplyStatus::kJobEnding});
+  }
+  sleepers_.clear();
   const ring::Reply ending{.status = ReplyStatus::kJobEnding};
   for (const auto& [ticket, wait] : waits_) Reply(wait.record.slot, ending);
   for (const auto& [slot, wait] : moments_) Reply(slot, ending);

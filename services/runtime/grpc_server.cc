@@ -56,7 +56,8 @@ base::Result<GrpcServer> GrpcServer::Start(const Options& options,
 void GrpcServer::Shutdown(std::chrono::milliseconds grace) {
   if (server_ == nullptr) return;
   if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(false);
-  server_->Shutdown(std::chrono::system_clock::now() + grace);
+  server_->Shutdown(
+      gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_millis(grace.count(), GPR_TIMESPAN)));
   server_->Wait();
   server_.reset();
 }

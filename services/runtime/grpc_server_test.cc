@@ -34,8 +34,8 @@ TEST(GrpcServerTest, TakesAFreePortAndAcceptsConnections) {
   auto channel = grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials());
 
   EXPECT_GT(server->port(), 0);
-  EXPECT_TRUE(
-      channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10)));
+  EXPECT_TRUE(channel->WaitForConnected(
+      gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_seconds(10, GPR_TIMESPAN))));
 }
 
 TEST(GrpcServerTest, NamesAnAddressInUse) {
