@@ -1,7 +1,6 @@
 #include "shim/value/store.h"
 
 #include <algorithm>
-#include <bitset>
 #include <cstring>
 #include <new>
 #include <vector>
@@ -9,8 +8,6 @@
 namespace eidolon::shim::value {
 
 struct Store::Page {
-  std::bitset<kPageBytes> kept;   // The byte has a value.
-  std::bitset<kPageBytes> known;  // Implies kept; no kernel may have changed it.
   unsigned char bytes[kPageBytes];
 };
 
@@ -31,15 +28,6 @@ void ForEachPage(std::uint64_t address, std::size_t size, Body&& body) {
   }
 }
 
-template <std::size_t kBits>
-void SetRange(std::bitset<kBits>& bits, std::size_t begin, std::size_t length, bool value) {
-  if (length == kBits) {
-    value ? bits.set() : bits.reset();
-    return;
-  }
-  for (std::size_t i = begin; i < begin + length; ++i) bits[i] = value;
-}
-
 }  // namespace
 
 Store::Store() { static_assert(kPageBytes == kPage); }
@@ -53,7 +41,7 @@ Store::Page* Store::FindPage(std::uint64_t number) const {
 Store::Page& Store::GetPage(std::uint64_t number) {
   std::unique_ptr<Page>& page = pages_[number];
   if (page == nullptr) {
-    page = std::make_unique<Page>();
+    page = std::make_unique_for_overwrite<Page>();
     order_.push_back(number);
     const std::size_t bit = FilterBit(number);
     filter_[bit / 64].fetch_or(std::uint64_t{1} << (bit % 64), std::memory_order_relaxed);
@@ -63,6 +51,9 @@ Store::Page& Store::GetPage(std::uint64_t number) {
 
 void Store::EvictOldest() {
   while (pages_.size() * kPageBytes > kCapacityBytes && !order_.empty()) {
+    const std::uint64_t begin = order_.front() * kPageBytes;
+    kept_.Remove(begin, begin + kPageBytes);
+    known_.Remove(begin, begin + kPageBytes);
     pages_.erase(order_.front());
     order_.pop_front();
   }
@@ -71,40 +62,35 @@ void Store::EvictOldest() {
 void Store::WriteLocked(std::uint64_t address, const unsigned char* bytes, std::size_t size) {
   ForEachPage(address, size,
               [&](std::uint64_t number, std::size_t offset, std::size_t done, std::size_t length) {
-                Page& page = GetPage(number);
-                std::memcpy(page.bytes + offset, bytes + done, length);
-                SetRange(page.kept, offset, length, true);
-                SetRange(page.known, offset, length, true);
+                std::memcpy(GetPage(number).bytes + offset, bytes + done, length);
               });
+  kept_.Add(address, address + size);
+  known_.Add(address, address + size);
   EvictOldest();
 }
 
 void Store::ForgetLocked(std::uint64_t address, std::size_t size) {
-  if (size / kPageBytes > pages_.size()) {
-    // A large range and few pages: walk the pages.
-    std::erase_if(pages_, [&](const auto& entry) {
-      const std::uint64_t begin = entry.first * kPageBytes;
-      return begin >= address && begin + kPageBytes <= address + size;
-    });
-    const std::uint64_t last = address + size - 1;
-    for (const std::uint64_t number : {address / kPageBytes, last / kPageBytes}) {
-      Page* page = FindPage(number);
-      if (page == nullptr) continue;
-      const std::uint64_t begin = std::max(address, number * kPageBytes);
-      const std::uint64_t end = std::min(address + size, (number + 1) * kPageBytes);
-      SetRange(page->kept, begin % kPageBytes, end - begin, false);
-      SetRange(page->known, begin % kPageBytes, end - begin, false);
+  const std::uint64_t end = address + size;
+  std::vector<std::uint64_t> numbers;
+  kept_.ForEach(address, end, [&](std::uint64_t begin, std::uint64_t until) {
+    for (std::uint64_t number = begin / kPageBytes; number * kPageBytes < until; ++number) {
+      if (numbers.empty() || numbers.back() != number) numbers.push_back(number);
     }
-    return;
+  });
+  kept_.Remove(address, end);
+  known_.Remove(address, end);
+  for (const std::uint64_t number : numbers) {
+    bool empty = true;
+    kept_.ForEach(number * kPageBytes, (number + 1) * kPageBytes,
+                  [&](std::uint64_t, std::uint64_t) { empty = false; });
+    if (empty) pages_.erase(number);
   }
+}
+
+void Store::ReadLocked(std::uint64_t address, unsigned char* bytes, std::size_t size) const {
   ForEachPage(address, size,
-              [&](std::uint64_t number, std::size_t offset, std::size_t, std::size_t length) {
-                if (length == kPageBytes) {
-                  pages_.erase(number);
-                } else if (Page* page = FindPage(number)) {
-                  SetRange(page->kept, offset, length, false);
-                  SetRange(page->known, offset, length, false);
-                }
+              [&](std::uint64_t number, std::size_t offset, std::size_t done, std::size_t length) {
+                std::memcpy(bytes + done, FindPage(number)->bytes + offset, length);
               });
 }
 
@@ -134,68 +120,45 @@ void Store::Copy(std::uint64_t target, std::uint64_t source, std::size_t size) {
   if (size == 0 || target == source) return;
   const std::lock_guard guard(mutex_);
   if (size > kLargestKeptWrite) return ForgetLocked(target, size);
-  std::vector<unsigned char> bytes(size);
-  std::vector<bool> kept(size);
-  std::vector<bool> known(size);
-  bool any = false;
-  ForEachPage(source, size,
-              [&](std::uint64_t number, std::size_t offset, std::size_t done, std::size_t length) {
-                const Page* page = FindPage(number);
-                if (page == nullptr) return;
-                any = true;
-                std::memcpy(bytes.data() + done, page->bytes + offset, length);
-                for (std::size_t i = 0; i < length; ++i) {
-                  kept[done + i] = page->kept[offset + i];
-                  known[done + i] = page->known[offset + i];
-                }
-              });
-  if (!any) return ForgetLocked(target, size);
-  ForEachPage(target, size,
-              [&](std::uint64_t number, std::size_t offset, std::size_t done, std::size_t length) {
-                Page& page = GetPage(number);
-                std::memcpy(page.bytes + offset, bytes.data() + done, length);
-                for (std::size_t i = 0; i < length; ++i) {
-                  page.kept[offset + i] = kept[done + i];
-                  page.known[offset + i] = known[done + i];
-                }
-              });
-  EvictOldest();
+  struct Part {
+    std::uint64_t offset;
+    std::vector<unsigned char> bytes;
+  };
+  std::vector<Part> parts;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> known;
+  kept_.ForEach(source, source + size, [&](std::uint64_t begin, std::uint64_t end) {
+    parts.push_back({begin - source, std::vector<unsigned char>(end - begin)});
+    ReadLocked(begin, parts.back().bytes.data(), end - begin);
+  });
+  known_.ForEach(source, source + size, [&](std::uint64_t begin, std::uint64_t end) {
+    known.emplace_back(begin - source, end - source);
+  });
+  ForgetLocked(target, size);
+  for (const Part& part : parts) {
+    WriteLocked(target + part.offset, part.bytes.data(), part.bytes.size());
+  }
+  known_.Remove(target, target + size);
+  for (const auto& [begin, end] : known) known_.Add(target + begin, target + end);
 }
 
 std::size_t Store::Read(std::uint64_t address, void* bytes, std::size_t size,
                         unsigned char unknown_byte) const {
   auto* out = static_cast<unsigned char*>(bytes);
-  std::size_t unknown = 0;
+  std::size_t unknown = size;
+  std::memset(out, unknown_byte, size);
   const std::lock_guard guard(mutex_);
-  ForEachPage(address, size,
-              [&](std::uint64_t number, std::size_t offset, std::size_t done, std::size_t length) {
-                const Page* page = FindPage(number);
-                if (page == nullptr) {
-                  std::memset(out + done, unknown_byte, length);
-                  unknown += length;
-                  return;
-                }
-                for (std::size_t i = 0; i < length; ++i) {
-                  out[done + i] = page->kept[offset + i] ? page->bytes[offset + i] : unknown_byte;
-                  unknown += page->known[offset + i] ? 0 : 1;
-                }
-              });
+  kept_.ForEach(address, address + size, [&](std::uint64_t begin, std::uint64_t end) {
+    ReadLocked(begin, out + (begin - address), end - begin);
+  });
+  known_.ForEach(address, address + size,
+                 [&](std::uint64_t begin, std::uint64_t end) { unknown -= end - begin; });
   return unknown;
 }
 
 bool Store::IsKnown(std::uint64_t address, std::size_t size) const {
-  bool all = true;
+  if (size == 0) return true;
   const std::lock_guard guard(mutex_);
-  ForEachPage(address, size,
-              [&](std::uint64_t number, std::size_t offset, std::size_t, std::size_t length) {
-                const Page* page = all ? FindPage(number) : nullptr;
-                if (page == nullptr) {
-                  all = false;
-                  return;
-                }
-                for (std::size_t i = 0; i < length && all; ++i) all = page->known[offset + i];
-              });
-  return all;
+  return known_.Contains(address, address + size);
 }
 
 void Store::Forget(std::uint64_t address, std::size_t size) {
@@ -206,15 +169,7 @@ void Store::Forget(std::uint64_t address, std::size_t size) {
 
 void Store::MakeStale(std::uint64_t address) {
   const std::lock_guard guard(mutex_);
-  for (std::uint64_t number = address / kPageBytes;; ++number) {
-    Page* page = FindPage(number);
-    if (page == nullptr) return;
-    const std::size_t begin = number == address / kPageBytes ? address % kPageBytes : 0;
-    for (std::size_t i = begin; i < kPageBytes; ++i) {
-      if (!page->kept[i]) return;
-      page->known[i] = false;
-    }
-  }
+  if (const std::uint64_t end = kept_.EndOf(address)) known_.Remove(address, end);
 }
 
 std::size_t Store::kept_bytes() const {

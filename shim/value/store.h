@@ -20,6 +20,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "shim/value/range_set.h"
+
 namespace eidolon::shim::value {
 
 // Thread safe. Addresses are emulated device addresses; ranges need not be allocated.
@@ -78,9 +80,13 @@ class Store {
   void MakeStale(std::uint64_t address);
   void WriteLocked(std::uint64_t address, const unsigned char* bytes, std::size_t size);
   void ForgetLocked(std::uint64_t address, std::size_t size);
+  // Requires: every byte is kept.
+  void ReadLocked(std::uint64_t address, unsigned char* bytes, std::size_t size) const;
 
   mutable std::mutex mutex_;  // Guards everything below but the filter.
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  RangeSet kept_;                    // Bytes that have a value.
+  RangeSet known_;                   // Of those, what no kernel may have changed.
   std::deque<std::uint64_t> order_;  // Page numbers, oldest first; may name pages that are gone.
   std::array<std::atomic<std::uint64_t>, kFilterBits / 64> filter_{};  // Pages that may be kept.
 };
