@@ -35,11 +35,17 @@ std::vector<std::string> LambdaArguments(std::string_view functor) {
   return SplitTopLevel(functor.substr(open, end - open - (depth == 0 ? 1 : 0)));
 }
 
-// Copies to a narrower type are functors of float whose name says what they write.
+// Functors whose name says that they write another type than they read.
 double OutputWidth(std::string_view functor, double otherwise) {
+  const auto converted = SplitTopLevel(TemplateArguments(functor, "converting_copy_kernel_cuda"));
+  if (converted.size() == 2) return WidthOr(converted[1], otherwise);
   if (functor.find("bfloat16_copy_kernel") != std::string_view::npos) return 2;
   if (functor.find("float16_copy_kernel") != std::string_view::npos) return 2;
   if (functor.find("float8_copy_kernel") != std::string_view::npos) return 1;
+  for (const char* word : {"compare_scalar_kernel", "isneginf_", "isposinf_", "isnan_", "isfinite_",
+                           "logical_not_", "signbit_"}) {
+    if (functor.find(word) != std::string_view::npos) return 1;
+  }
   return otherwise;
 }
 
@@ -165,6 +171,16 @@ std::optional<double> StridedBytes(const Launch& l, std::size_t at, const Widths
 
 }  // namespace
 
+std::optional<double> Launch::Size(std::size_t slot) const {
+  if (slot < name.parameters.size()) {
+    const std::string& type = name.parameters[slot];
+    if (type == "float" || type == "double" || type == "bool") return std::nullopt;
+  }
+  const auto value = parameters.Integer(slot);
+  if (!value || *value <= 0) return std::nullopt;
+  return static_cast<double>(*value);
+}
+
 double Launch::ElementBytesOf(std::size_t slot, double otherwise) const {
   if (slot >= name.parameters.size()) return otherwise;
   return ElementBytes(name.parameters[slot]).value_or(otherwise);
@@ -191,6 +207,8 @@ std::optional<Demand> Unrolled(const Launch& l) {
   return Pointwise(functor, *elements, *elements * Sum(widths), widths);
 }
 
+namespace {
+
 // Widths of at::ScalarType's numbers, c10/core/ScalarType.h; 0 for those that kernels never load.
 double ScalarTypeBytes(std::uint8_t code) {
   constexpr std::uint8_t kBytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2,
@@ -209,6 +227,31 @@ void ReadDynamicTypes(const Launch& l, std::size_t at, Widths& widths) {
   }
 }
 
+// Where the data pointers stand in the closure of a strided kernel with so many operands.
+std::size_t ClosureData(std::size_t operands) {
+  return (4 + 12 * kDimsMax + 4 * kDimsMax * operands + 7) / 8 * 8;
+}
+
+// How many operands the closure has: as many as the functor says, else as many as have their
+// pointers in place. Unused dimensions are not initialised, so that pointers elsewhere mean
+// nothing.
+std::size_t ClosureOperands(const Launch& l, const ParameterSlot& closure,
+                            std::string_view functor) {
+  constexpr std::size_t kOperandsMax = 12;
+  if (functor.ends_with('}')) return std::min(LambdaArguments(functor).size() + 1, kOperandsMax);
+  if (functor.find("UnaryFunctor<") != std::string_view::npos) return 2;
+  if (functor.find("BinaryFunctor<") != std::string_view::npos) return 3;
+  for (std::size_t n = kOperandsMax; n > 1; --n) {
+    const std::size_t begin = closure.offset + ClosureData(n);
+    const std::size_t end = begin + 8 * n;
+    if (end > closure.offset + closure.bytes) continue;
+    if (l.parameters.PointerCount(begin, end) == static_cast<int>(n)) return n;
+  }
+  return 1;
+}
+
+}  // namespace
+
 // elementwise_kernel<threads, per_thread, F>(int N, F f); F is a lambda that holds an offset
 // calculator, the data pointers and the functor.
 std::optional<Demand> Strided(const Launch& l) {
@@ -220,12 +263,10 @@ std::optional<Demand> Strided(const Launch& l) {
   const bool casts = functor.empty();
   if (casts) functor = TemplateArguments(outer, "gpu_kernel_impl");
   if (functor.empty()) functor = outer;
-  const int pointers = l.parameters.PointerCount(closure->offset, closure->offset + closure->bytes);
-  Widths widths = FunctorWidths(functor, static_cast<std::size_t>(std::clamp(pointers, 1, 16)));
-  if (casts) {
-    const std::size_t data = closure->offset + 4 + 12 * kDimsMax + 4 * kDimsMax * widths.size();
-    ReadDynamicTypes(l, (data + 7) / 8 * 8 + 8 * widths.size(), widths);
-  }
+  const std::size_t operands = ClosureOperands(l, *closure, functor);
+  Widths widths = FunctorWidths(functor, operands);
+  widths.resize(operands, kDefaultBytes);
+  if (casts) ReadDynamicTypes(l, closure->offset + ClosureData(operands) + 8 * operands, widths);
   const auto bytes = StridedBytes(l, closure->offset, widths);
   Demand demand = Pointwise(functor, *elements, bytes.value_or(*elements * Sum(widths)), widths);
   demand.efficiency = 0.85;

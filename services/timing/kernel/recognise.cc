@@ -160,6 +160,13 @@ bool Matches(std::string_view pattern, std::string_view base) {
   return base.starts_with(pattern);
 }
 
+// False for counts that no launch of this size is made for: the layout was not the one that the
+// rule knows.
+bool Plausible(const Demand& demand, const Launch& l) {
+  constexpr double kBytesPerThreadMax = 1 << 20;
+  return demand.bytes <= l.threads() * kBytesPerThreadMax;
+}
+
 const NamedRule* FindRule(const KernelName& name) {
   for (const NamedRule& rule : kRules) {
     if (Matches(rule.base, name.base)) return &rule;
@@ -183,7 +190,7 @@ const Word* FindWord(const KernelName& name) {
 Demand Recognise(const KernelLaunch& launch, const KernelName& name) {
   const Launch l{launch, name, Parameters(launch)};
   if (const NamedRule* found = FindRule(name)) {
-    if (const auto demand = found->rule(l)) return *demand;
+    if (const auto demand = found->rule(l); demand && Plausible(*demand, l)) return *demand;
     Demand demand = Typed(l).value_or(Generic(l));
     demand.family = found->family;
     return demand;

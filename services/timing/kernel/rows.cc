@@ -25,7 +25,10 @@ double Between(double x, double x0, double y0, double x1, double y1) {
 // NeuSight's A100 rows (neusight_kernels_fp32_a100_h100.csv, lines "ln" and "softmax"). Beyond a
 // size the row does not fit into registers or shared memory and is read again.
 double LayerNormEfficiency(double row_bytes) { return Between(row_bytes, 8192, 0.9, 20480, 0.64); }
-double SoftmaxEfficiency(double row_bytes) { return Between(row_bytes, 32768, 0.82, 65536, 0.5); }
+double SoftmaxEfficiency(double row_bytes, bool backward) {
+  // Backward reads one of its two inputs twice, forward its only one three times.
+  return Between(row_bytes, 32768, 0.82, 65536, backward ? 0.67 : 0.5);
+}
 
 // Sizes of a GenericPackedTensorAccessor {T* data; index sizes[N]; index strides[N]}.
 std::optional<double> AccessorElements(const Launch& l, std::size_t slot) {
@@ -104,7 +107,7 @@ std::optional<Demand> SoftmaxRow(const Launch& l) {
   const double rows = l.launch.grid.x;
   Demand demand =
       Rows(Family::kSoftmax, rows * *width * bytes, rows * *width, Evidence::kParameters);
-  demand.efficiency = SoftmaxEfficiency(*width * l.ElementBytesOf(1, 4));
+  demand.efficiency = SoftmaxEfficiency(*width * l.ElementBytesOf(1, 4), backward);
   return demand;
 }
 

@@ -25,12 +25,9 @@ struct Launch {
   std::string_view Template(std::size_t index) const {
     return index < name.templates.size() ? std::string_view(name.templates[index]) : "";
   }
-  // A positive integer parameter, or nothing.
-  std::optional<double> Size(std::size_t slot) const {
-    const auto value = parameters.Integer(slot);
-    if (!value || *value <= 0) return std::nullopt;
-    return static_cast<double>(*value);
-  }
+  // A positive integer parameter, or nothing; never a float, whose bits would look like a large
+  // one.
+  std::optional<double> Size(std::size_t slot) const;
   // A parameter's element width by its type in the signature, or `otherwise`.
   double ElementBytesOf(std::size_t slot, double otherwise) const;
 };

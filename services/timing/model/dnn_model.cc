@@ -182,7 +182,13 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
   }
   shape.type = std::string(kernel::CudaTypeName(roles->filter->type));
   if (shape.type == "fp32") shape.type = "tf32";  // cuDNN's default in PyTorch.
-  shape.input_bytes = shape.output_bytes = kernel::CudaTypeBytes(roles->filter->type);
+  // The product is implicit: overlapping windows are read from memory once, not once a window.
+  const double element = kernel::CudaTypeBytes(roles->filter->type);
+  const DnnTensor& written = *Output(graph, op);
+  const double read = Elements(*roles->image) + Elements(*roles->filter) +
+                      Elements(*roles->response) - Elements(written);
+  shape.input_bytes = element * read / (groups * (shape.m + shape.n) * shape.k);
+  shape.output_bytes = element;
   Prediction prediction = GemmModel::Get().Predict(gpu, shape);
   const double share =
       op.kind == kConvolutionBackwardFilter ? kFilterGradientShare : kConvolutionShare;
