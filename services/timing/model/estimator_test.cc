@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
+#include <sstream>
 
+#include "services/base/text.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/work_key.h"
@@ -93,6 +96,52 @@ TEST(EstimatorTest, ElementwiseTimeGrowsWithSizeAndIsSane) {
   // 64 Mi elements x 6 bytes at about 3 TB/s.
   EXPECT_NEAR(estimator.Of(H100(), Add(1 << 26)).duration.Seconds(), 134e-6, 15e-6);
   EXPECT_EQ(estimator.Of(H100(), Add(1 << 26)).family, "elementwise");
+}
+
+// One line of testdata/recorded_launches.txt.
+struct Recorded {
+  std::string family;
+  double ns_min = 0;
+  double ns_max = 0;
+  kernel::KernelLaunch launch;
+};
+
+std::vector<Recorded> RecordedLaunches() {
+  std::ifstream in(EIDOLON_SOURCE_DIR "/services/timing/model/testdata/recorded_launches.txt");
+  std::vector<Recorded> all;
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.starts_with('#')) continue;
+    Recorded r;
+    std::string slots, hex;
+    kernel::KernelLaunch& l = r.launch;
+    std::istringstream(line) >> r.family >> r.ns_min >> r.ns_max >> l.name >> l.grid.x >>
+        l.grid.y >> l.grid.z >> l.block.x >> l.block.y >> slots >> hex;
+    for (const std::string_view slot : base::Split(slots, ',')) {
+      const auto numbers = base::Split(slot, ':');
+      l.slots.push_back({static_cast<std::uint32_t>(*base::ParseInteger(numbers[0])),
+                         static_cast<std::uint32_t>(*base::ParseInteger(numbers[1]))});
+    }
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+      l.parameters.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    }
+    all.push_back(r);
+  }
+  return all;
+}
+
+TEST(EstimatorTest, RecordedLaunchesLastWhatIsExpected) {
+  Estimator estimator(nullptr);
+  const auto recorded = RecordedLaunches();
+  for (const Recorded& r : recorded) {
+    const Estimate estimate = estimator.Of(H100(), r.launch);
+    const double ns = estimate.duration.Seconds() * 1e9;
+    EXPECT_EQ(estimate.family, r.family) << r.launch.name;
+    EXPECT_EQ(estimate.source, Source::kModelled) << r.launch.name;
+    EXPECT_GE(ns, r.ns_min) << r.launch.name;
+    EXPECT_LE(ns, r.ns_max) << r.launch.name;
+  }
+  EXPECT_GT(recorded.size(), 40u);
 }
 
 kernel::DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims,
