@@ -29,8 +29,9 @@ cudaError_t Answer(int* value, int answer) {
 
 cudaError_t GetCount(int* count) noexcept {
   if (count == nullptr) return error_state::Finish(Status::kInvalidValue);
-  *count = StartedDeviceCount();
-  return *count > 0 ? cudaSuccess : error_state::Finish(Status::kNoDevice);
+  const Status started = gpu::Initialize();  // Says why there is none.
+  *count = started == Status::kSuccess ? gpu::DeviceCount() : 0;
+  return error_state::Finish(started);
 }
 
 cudaError_t Get(int* device) noexcept {
