@@ -1,6 +1,7 @@
 #include "shim/gpu/memory.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "shim/core/session.h"
+#include "shim/core/system.h"
 #include "shim/gpu/address_space.h"
 #include "shim/gpu/device.h"
 
@@ -34,10 +36,11 @@ std::uint64_t RoundUp(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Keeps others out of a range. Failure (an address-space limit) only loses that protection.
+// Keeps others out of a range. Failure (an address-space limit) only loses that protection. Past
+// libc, because sanitizers move what they do not expect.
 void Reserve(std::uint64_t begin, std::uint64_t bytes) {
-  mmap(reinterpret_cast<void*>(begin), bytes, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  core::RawSyscall(SYS_mmap, static_cast<long>(begin), static_cast<long>(bytes), PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
 // Raises the use of the windows that the range touches. Requires: the memory's mutex is held.
@@ -287,7 +290,7 @@ Status ReserveRange(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t 
 Status ReleaseRange(std::uint64_t address, std::uint64_t bytes) noexcept {
   Memory& all = TheMemory();
   const std::lock_guard guard(all.mutex);
-  munmap(reinterpret_cast<void*>(address), bytes);
+  core::RawSyscall(SYS_munmap, static_cast<long>(address), static_cast<long>(bytes));
   all.ranges.GiveBack(address, bytes);
   return Status::kSuccess;
 }
