@@ -22,6 +22,21 @@ Result<Work> JoinWork(const v1::Join& join, std::uint64_t job, std::uint32_t ser
   };
 }
 
+Result<Work> SplitWork(const v1::Split& split, std::uint64_t job, std::uint32_t server) {
+  auto arrival = FromProto(split);
+  if (!arrival) return std::unexpected(arrival.error());
+  return
+      [=, parent = split.parent(), arrival = std::move(*arrival)](Simulation& simulation) mutable {
+        return simulation.Split(job, server, parent, std::move(arrival));
+      };
+}
+
+Result<Work> PostWork(const v1::Post& post, std::uint64_t job, std::uint32_t server) {
+  const auto call = FromProto(post);
+  if (!call) return std::unexpected(call.error());
+  return [=, call = *call](Simulation& simulation) { return simulation.Post(job, server, call); };
+}
+
 Result<Work> IssueWork(v1::Issue issue, std::uint64_t job, std::uint32_t server) {
   auto call = FromProto(std::move(issue));
   if (!call) return std::unexpected(call.error());
@@ -37,16 +52,11 @@ Result<Work> WorkOf(v1::SessionRequest& request, std::uint64_t job, std::uint32_
     case v1::SessionRequest::kJoin:
       return JoinWork(request.join(), job, server);
     case v1::SessionRequest::kSplit:
-      return [=, parent = request.split().parent(),
-              arrival = FromProto(request.split())](Simulation& simulation) mutable {
-        return simulation.Split(job, server, parent, std::move(arrival));
-      };
+      return SplitWork(request.split(), job, server);
     case v1::SessionRequest::kIssue:
       return IssueWork(std::move(*request.mutable_issue()), job, server);
     case v1::SessionRequest::kPost:
-      return [=, call = FromProto(request.post())](Simulation& simulation) {
-        return simulation.Post(job, server, call);
-      };
+      return PostWork(request.post(), job, server);
     case v1::SessionRequest::kHorizon:
       return [=, promise = FromProto(request.horizon())](Simulation& simulation) {
         return simulation.Keep(job, server, promise);

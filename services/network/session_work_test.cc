@@ -45,6 +45,10 @@ TEST(SessionWorkTest, RefusesWhatIsNoRequest) {
   issue.mutable_issue()->mutable_operation()->set_kind(v1::COLLECTIVE_KIND_ALL_REDUCE);
   issue.mutable_issue()->mutable_operation()->set_size_bytes(std::uint64_t{1} << 60);
   EXPECT_FALSE(WorkOf(issue, 1, 0).has_value());
+  v1::SessionRequest post;
+  post.mutable_post()->set_ready_picoseconds(~std::uint64_t{0});
+  EXPECT_EQ(WorkOf(post, 1, 0).error().message,
+            "ready time 18446744073709551615 ps is beyond virtual time");
   v1::SessionRequest join;
   join.mutable_join()->mutable_member()->set_multiplicity(8);
   EXPECT_EQ(WorkOf(join, 1, 0).error().code, base::ErrorCode::kUnsupported);

@@ -25,9 +25,7 @@ std::uint32_t ServerOf(horizon::SessionId session) {
 }
 
 // Max() stays what it is: never.
-SimTime Later(SimTime time, SimTime epoch) {
-  return time.ps > SimTime::Max().ps - epoch.ps ? SimTime::Max() : SimTime{time.ps + epoch.ps};
-}
+SimTime Later(SimTime time, SimTime epoch) { return flow::Later(time, epoch - SimTime{}); }
 
 SimTime Earlier(SimTime time, SimTime epoch) {
   return time == SimTime::Max() ? time : SimTime{std::max<std::int64_t>(0, time.ps - epoch.ps)};

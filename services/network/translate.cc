@@ -49,7 +49,16 @@ base::Result<Kind> KindOf(v1::CollectiveKind kind) {
 }
 
 // Larger buffers than any GPU's come from damaged messages; refusing them keeps times in range.
-constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 46;
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 42;
+
+// A month of virtual time; later starts would leave no room for what follows.
+constexpr std::uint64_t kReadyMax = std::uint64_t{1} << 61;
+
+base::Result<SimTime> ReadyTime(std::uint64_t picoseconds) {
+  if (picoseconds <= kReadyMax) return Time(picoseconds);
+  return base::Fail(base::ErrorCode::kInvalidArgument,
+                    StrCat("ready time ", picoseconds, " ps is beyond virtual time"));
+}
 
 void Fill(const communicator::JoinedNotice& notice, v1::Joined& joined) {
   joined.set_request(notice.request);
@@ -165,23 +174,27 @@ base::Result<communicator::Arrival> FromProto(const v1::Join& join) {
         StrCat("rank ", join.member().global_rank(), " stands for ", join.member().multiplicity(),
                " ranks; folded ranks are not simulated yet"));
   }
+  const auto ready = ReadyTime(join.ready_picoseconds());
+  if (!ready) return std::unexpected(ready.error());
   return communicator::Arrival{.request = join.request(),
                                .member = {.global_rank = join.member().global_rank(),
                                           .server = join.member().server(),
                                           .device = join.member().device()},
                                .rank = join.rank(),
-                               .ready = Time(join.ready_picoseconds()),
+                               .ready = *ready,
                                .name = join.name()};
 }
 
-communicator::Arrival FromProto(const v1::Split& split) {
-  return {.request = split.request(),
-          .member = {},
-          .rank = split.parent_rank(),
-          .color = split.color(),
-          .key = split.key(),
-          .ready = Time(split.ready_picoseconds()),
-          .name = split.name()};
+base::Result<communicator::Arrival> FromProto(const v1::Split& split) {
+  const auto ready = ReadyTime(split.ready_picoseconds());
+  if (!ready) return std::unexpected(ready.error());
+  return communicator::Arrival{.request = split.request(),
+                               .member = {},
+                               .rank = split.parent_rank(),
+                               .color = split.color(),
+                               .key = split.key(),
+                               .ready = *ready,
+                               .name = split.name()};
 }
 
 base::Result<communicator::IssueCall> FromProto(v1::Issue issue) {
@@ -195,12 +208,14 @@ base::Result<communicator::IssueCall> FromProto(v1::Issue issue) {
   return call;
 }
 
-communicator::PostCall FromProto(const v1::Post& post) {
-  return {.communicator = post.communicator(),
-          .sequence = post.sequence(),
-          .rank = post.rank(),
-          .point_to_point = post.point_to_point(),
-          .ready = Time(post.ready_picoseconds())};
+base::Result<communicator::PostCall> FromProto(const v1::Post& post) {
+  const auto ready = ReadyTime(post.ready_picoseconds());
+  if (!ready) return std::unexpected(ready.error());
+  return communicator::PostCall{.communicator = post.communicator(),
+                                .sequence = post.sequence(),
+                                .rank = post.rank(),
+                                .point_to_point = post.point_to_point(),
+                                .ready = *ready};
 }
 
 horizon::Promise FromProto(const v1::Horizon& horizon) {

@@ -16,9 +16,9 @@ topology::Cluster FromProto(const eidolon::common::v1::Cluster& cluster);
 base::Result<communicator::Operation> FromProto(const v1::Operation& operation);
 // A join's unique id and size stay in the message.
 base::Result<communicator::Arrival> FromProto(const v1::Join& join);
-communicator::Arrival FromProto(const v1::Split& split);
+base::Result<communicator::Arrival> FromProto(const v1::Split& split);
 base::Result<communicator::IssueCall> FromProto(v1::Issue issue);
-communicator::PostCall FromProto(const v1::Post& post);
+base::Result<communicator::PostCall> FromProto(const v1::Post& post);
 horizon::Promise FromProto(const v1::Horizon& horizon);
 
 v1::SessionResponse ToProto(const communicator::Notice& notice);

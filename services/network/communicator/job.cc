@@ -169,14 +169,15 @@ void Job::CompleteJoin(const Gathering& gathering) {
     FailGathering(gathering, distinct.error().message);
     return;
   }
-  const SimTime finish =
-      LatestReady(gathering) + collective::InitTime(static_cast<std::uint32_t>(arrivals.size()));
+  const SimTime finish = flow::Later(
+      LatestReady(gathering), collective::InitTime(static_cast<std::uint32_t>(arrivals.size())));
   Announce(Found(arrivals), arrivals, finish, false);
 }
 
 void Job::CompleteSplit(const Communicator& parent, const Gathering& gathering) {
-  const SimTime finish = LatestReady(gathering) +
-                         collective::SplitTime(static_cast<std::uint32_t>(parent.members.size()));
+  const SimTime finish =
+      flow::Later(LatestReady(gathering),
+                  collective::SplitTime(static_cast<std::uint32_t>(parent.members.size())));
   for (const auto& arrival : gathering.arrivals()) {
     if (arrival->color >= 0) continue;
     Tell(arrival->member.server, JoinedNotice{.request = arrival->request, .finish = finish});

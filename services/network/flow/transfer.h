@@ -10,6 +10,13 @@
 
 namespace eidolon::network::flow {
 
+// The sum for times that may be as late as Max(), which stays. Requires: the duration is not
+// negative.
+constexpr base::SimTime Later(base::SimTime time, base::Duration duration) {
+  const std::int64_t room = base::SimTime::Max().ps - time.ps;
+  return duration.ps > room ? base::SimTime::Max() : base::SimTime{time.ps + duration.ps};
+}
+
 // One link and the bytes per second that pass over it while the transfer runs at full speed.
 struct LinkUse {
   topology::LinkIndex link = 0;

@@ -38,7 +38,7 @@ void TransferSet::Add(Transfer transfer) {
   ++flow.version;
   ++active_;
   events_queue_.Push(
-      {flow.transfer.start + flow.transfer.latency, flow.transfer.key, slot, flow.version});
+      {Later(flow.transfer.start, flow.transfer.latency), flow.transfer.key, slot, flow.version});
 }
 
 void TransferSet::DropStale() {
