@@ -2,4 +2,7 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::cusolver {}
+#include "shim/cusolver/factorisation.h"
+#include "shim/cusolver/generic.h"
+#include "shim/cusolver/handle.h"
+#include "shim/cusolver/spectrum.h"
