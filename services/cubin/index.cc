@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
+#include <utility>
 
 namespace eidolon::cubin {
 namespace {
@@ -31,12 +31,14 @@ const Row* FindRow(std::span<const Row> rows, std::string_view wanted, Name&& na
   return found != rows.end() && name(*found) == wanted ? &*found : nullptr;
 }
 
+// Items of one name, which a damaged file may have, stay in their order.
 template <typename Item>
 std::vector<const Item*> SortedByName(const std::vector<Item>& items) {
+  std::vector<std::pair<std::string_view, std::size_t>> order;
+  for (const Item& item : items) order.emplace_back(item.name, order.size());
+  std::ranges::sort(order);
   std::vector<const Item*> sorted;
-  sorted.reserve(items.size());
-  for (const Item& item : items) sorted.push_back(&item);
-  std::ranges::stable_sort(sorted, {}, [](const Item* item) { return item->name; });
+  for (const auto& [name, number] : order) sorted.push_back(&items[number]);
   return sorted;
 }
 
