@@ -31,6 +31,9 @@ constexpr std::int64_t kLongestRealSleepNs = 100'000'000;
 // moves the clock, or the loop would never end.
 constexpr int kPollingReads = 2000;
 constexpr Duration kPollingStep = Duration::Microseconds(1);
+// After a wait that expired, clocks show a time later than the deadline, as they do on a real
+// machine: programs compare with "later", not with "at".
+constexpr Duration kInstant = Duration::Nanoseconds(1);
 
 // A clock that follows `target` but advances no faster than real time.
 class LimitedClock {
@@ -171,7 +174,11 @@ SimTime ThreadNow() noexcept {
 
 SimTime ReadByProgram() noexcept {
   const SimTime now = ThreadNow();
-  if (core::Session::Existing() == nullptr) return now;
+  if (core::Session::Existing() == nullptr) {
+    // Nothing may stand still for a process whose job's clock does: it would poll for ever.
+    if (!IsFutureRank()) RaiseOwn(now + kInstant);
+    return now;
+  }
   return core::CurrentRole() == core::ThreadRole::kDriver ? StepWhenPolling(now) : now;
 }
 
@@ -241,12 +248,13 @@ int SleepFor(Duration duration, Duration* left) noexcept {
 }
 
 void WaitExpired(SimTime target) noexcept {
+  const SimTime after = target + kInstant;
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
-    RaiseOwn(target);
+    RaiseOwn(after);
     return;
   }
-  if (core::CurrentRole() == core::ThreadRole::kDriver) core::AdvanceTo(target);
+  if (core::CurrentRole() == core::ThreadRole::kDriver) core::AdvanceTo(after);
 }
 
 }  // namespace eidolon::shim::time
