@@ -28,6 +28,21 @@ void ForEachPage(std::uint64_t address, std::size_t size, Body&& body) {
   }
 }
 
+// `size` bytes of a repeated pattern.
+std::vector<unsigned char> Repeat(std::uint64_t pattern, std::size_t element_bytes,
+                                  std::size_t size) {
+  std::vector<unsigned char> bytes(size, static_cast<unsigned char>(pattern));
+  if (element_bytes == 1) return bytes;
+  std::size_t filled = std::min(element_bytes, size);
+  std::memcpy(bytes.data(), &pattern, filled);
+  while (filled < size) {
+    const std::size_t more = std::min(filled, size - filled);
+    std::memcpy(bytes.data() + filled, bytes.data(), more);
+    filled += more;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Store::Store() { static_assert(kPageBytes == kPage); }
@@ -42,6 +57,10 @@ Store::Page& Store::GetPage(std::uint64_t number) {
   std::unique_ptr<Page>& page = pages_[number];
   if (page == nullptr) {
     page = std::make_unique_for_overwrite<Page>();
+    // Pages that came and went leave their numbers behind.
+    if (order_.size() > 4 * pages_.size() + 1024) {
+      std::erase_if(order_, [&](std::uint64_t old) { return !pages_.contains(old); });
+    }
     order_.push_back(number);
     const std::size_t bit = FilterBit(number);
     filter_[bit / 64].fetch_or(std::uint64_t{1} << (bit % 64), std::memory_order_relaxed);
@@ -108,10 +127,7 @@ void Store::Fill(std::uint64_t address, std::uint64_t pattern, std::size_t eleme
                  std::size_t size) {
   if (size == 0) return;
   if (size > kLargestKeptWrite) return Forget(address, size);
-  std::vector<unsigned char> bytes(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    bytes[i] = static_cast<unsigned char>(pattern >> (8 * (i % element_bytes)));
-  }
+  const std::vector<unsigned char> bytes = Repeat(pattern, element_bytes, size);
   const std::lock_guard guard(mutex_);
   WriteLocked(address, bytes.data(), size);
 }

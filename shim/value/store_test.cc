@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -54,6 +55,42 @@ TEST(StoreTest, CopiesCarryKnownAndUnknownBytes) {
   store.Copy(kBase + 8192, kBase, 4);
 
   EXPECT_EQ(ReadText(store, kBase + 8192, 4), "ab.d");
+}
+
+TEST(StoreTest, CopiesAtOddOffsetsKeepEachByte) {
+  Store store;
+  std::vector<unsigned char> bytes(9000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 13 + 1);
+  store.Write(kBase + 17, bytes.data(), 4000);
+  store.Write(kBase + 17 + 4500, bytes.data() + 4500, 4500);
+  store.NoteKernelPointer(kBase + 17 + 8000);
+  store.Copy(kBase + 100'033, kBase + 17, bytes.size());
+
+  std::vector<unsigned char> back(bytes.size());
+  EXPECT_EQ(store.Read(kBase + 100'033, back.data(), back.size()), 500u + 1000u);
+  std::fill(bytes.begin() + 4000, bytes.begin() + 4500, 0);
+  EXPECT_EQ(back, bytes);
+  EXPECT_FALSE(store.IsKnown(kBase + 100'033 + 8000, 1));
+  EXPECT_TRUE(store.IsKnown(kBase + 100'033 + 4500, 3500));
+}
+
+TEST(StoreTest, CopyingNothingKnownForgetsTheTarget) {
+  Store store;
+  store.Write(kBase, "abcd", 4);
+  store.Copy(kBase + 1, kBase + 65536, 2);
+
+  EXPECT_EQ(ReadText(store, kBase, 4), "a..d");
+}
+
+TEST(StoreTest, PagesThatComeAndGoStayWithinTheirOrder) {
+  Store store;
+  for (int i = 0; i < 10'000; ++i) {
+    store.Write(kBase, "x", 1);
+    store.Forget(kBase, 1);
+  }
+  store.Write(kBase, "y", 1);
+
+  EXPECT_EQ(ReadText(store, kBase, 1), "y");
 }
 
 TEST(StoreTest, OverlappingCopiesBehaveAsMove) {
