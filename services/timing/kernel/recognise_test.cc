@@ -147,6 +147,20 @@ TEST(RecogniseTest, TakesSizesOfCompiledKernelsFromTheirNumels) {
   EXPECT_DOUBLE_EQ(reduction.bytes, 2.5 * 4096 * 1024);
 }
 
+TEST(RecogniseTest, SizesFlexAttentionByItsGrid) {
+  const Demand demand = DemandOf(LaunchBuilder("triton_tem_fused_flex_attention_0")
+                                     .Grid(16, 2, 8)
+                                     .Block(256)
+                                     .Pointers(9)
+                                     .Build());
+
+  EXPECT_EQ(demand.family, Family::kAttentionForward);
+  EXPECT_EQ(demand.evidence, Evidence::kGrid);
+  EXPECT_EQ(demand.query_length, 2048);
+  EXPECT_EQ(demand.batch_heads, 16);
+  EXPECT_EQ(demand.head_size, 128);
+}
+
 TEST(RecogniseTest, AnUnknownKernelIsAGuess) {
   const Demand demand =
       DemandOf(LaunchBuilder("my_kernel").Grid(100).Block(256).Pointers(2).Build());

@@ -30,6 +30,36 @@ double Operations(std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// Flex attention's templates: sizes are compile-time constants, so they come from the launch, by
+// PyTorch's default configurations for Hopper (torch/_inductor/heuristics/template/triton.py):
+// blocks of 128 rows; 4 warps for heads up to 64, 8 up to 128. Forward grid: query blocks, batch,
+// heads; backward: query blocks and key blocks, batch, key heads. A mask that halves the work is
+// taken for granted.
+Demand FlexAttention(const Launch& l) {
+  constexpr double kRows = 128;
+  const bool backward = l.name.Has("flex_attention_backward");
+  const auto& grid = l.launch.grid;
+  Demand demand;
+  demand.family = backward ? Family::kAttentionBackward : Family::kAttentionForward;
+  demand.evidence = Evidence::kGrid;
+  demand.unit = Unit::kTensorCore;
+  demand.type = "bf16";
+  demand.head_size = l.launch.block.x > 128 ? 128 : 64;
+  demand.query_length = grid.x * kRows / (backward ? 2 : 1);
+  demand.key_length = demand.query_length;
+  demand.batch_heads = static_cast<double>(grid.y) * grid.z;
+  demand.causal = true;
+  demand.flops = (backward ? 10 : 4) * demand.query_length * demand.key_length * demand.head_size *
+                 demand.batch_heads;
+  demand.bytes =
+      (backward ? 10 : 4) * demand.query_length * demand.head_size * 2 * demand.batch_heads;
+  return demand;
+}
+
+}  // namespace
+
 std::optional<Demand> TritonInductor(const Launch& l) {
   const std::vector<double> sizes = Sizes(l);
   const double pointers = l.parameters.PointerCount();
@@ -38,6 +68,7 @@ std::optional<Demand> TritonInductor(const Launch& l) {
   demand.family = Family::kTriton;
   demand.evidence = Evidence::kGrid;
   demand.efficiency = 0.85;
+  if (l.name.Has("flex_attention")) return FlexAttention(l);
   if (name.starts_with("triton_tem_")) {
     // A template product: its sizes are compile-time constants. Tiles of 128 x 128, unknown depth.
     demand.family = Family::kGemm;
