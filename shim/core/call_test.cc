@@ -55,6 +55,19 @@ TEST_F(CallTest, TheFloorOfTheAgentIsRespectedAtTheNextCall) {
   EXPECT_EQ(Now().ps, static_cast<std::int64_t>(floor) + 1'000'000);
 }
 
+TEST_F(CallTest, NoRecordAndNoClockReadLiesBeforeTheFloor) {
+  const std::uint64_t floor = static_cast<std::uint64_t>(Now().ps) + 7'000'000;
+  agent_.cursors().floor_ps.value.store(floor);
+  std::thread([] {
+    ring::LaunchRecord record{};
+    record.header.kind = ring::RecordKind::kLaunch;
+    Append(*Session::Get(), record);
+  }).join();
+
+  EXPECT_EQ(agent_.Records().back().header().host_clock_ps, floor);
+  EXPECT_EQ(Now().ps, static_cast<std::int64_t>(floor));
+}
+
 TEST_F(CallTest, TheJobClockFollowsTheLargestRankClock) {
   AdvanceTo(Now() + base::Duration::Milliseconds(1));
 

@@ -54,6 +54,12 @@ void PublishJobClock(std::uint64_t clock_ps, std::uint64_t step_ps) {
 
 std::atomic<std::uint64_t>& ProcessClock() { return source.cursors->clock_ps.value; }
 
+// The agent told others that this process does nothing before its floor.
+void RaiseToFloor() {
+  const std::uint64_t floor = source.cursors->floor_ps.value.load(std::memory_order_acquire);
+  if (ProcessClock().load(std::memory_order_relaxed) < floor) RaiseTo(ProcessClock(), floor);
+}
+
 void CalibrateTicks() {
   const std::int64_t begin_ns = MonotonicNs();
   const std::uint64_t begin = ReadTicks();
@@ -113,11 +119,10 @@ void DetachClock() noexcept { started.store(false, std::memory_order_relaxed); }
 base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
   if (!started.load(std::memory_order_acquire)) return {};
   std::atomic<std::uint64_t>& clock = ProcessClock();
+  RaiseToFloor();
   if (CurrentRole() != ThreadRole::kDriver) {
     return {static_cast<std::int64_t>(clock.load(std::memory_order_acquire))};
   }
-  const std::uint64_t floor = source.cursors->floor_ps.value.load(std::memory_order_relaxed);
-  if (clock.load(std::memory_order_relaxed) < floor) RaiseTo(clock, floor);
   std::uint64_t now;
   if (source.model == ring::HostModel::kFixed) {
     const std::uint64_t cost = source.costs.ps[static_cast<int>(call_class)];
@@ -153,6 +158,7 @@ base::SimTime Now() noexcept {
     if (page == nullptr) return {};
     return {static_cast<std::int64_t>(page->job_clock_ps.load(std::memory_order_acquire))};
   }
+  RaiseToFloor();
   if (source.model == ring::HostModel::kMeasured && CurrentRole() == ThreadRole::kDriver) {
     Measure(thread_clock, ReadTicks());
   }

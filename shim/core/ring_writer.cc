@@ -1,5 +1,6 @@
 #include "shim/core/ring_writer.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -91,7 +92,8 @@ bool RingWriter::Append(ring::RecordHeader* record, std::size_t record_bytes,
   const std::lock_guard guard(lock_);
   std::uint64_t position;
   if (agent_gone() || !Reserve(bytes, &position)) return false;
-  record->host_clock_ps = cursors_->clock_ps.value.load(std::memory_order_relaxed);
+  record->host_clock_ps = std::max(cursors_->clock_ps.value.load(std::memory_order_relaxed),
+                                   cursors_->floor_ps.value.load(std::memory_order_relaxed));
   char* at = ring_ + position % ring::kRingBytes;
   std::memcpy(at, record, record_bytes);
   at += record_bytes;
