@@ -1,4 +1,5 @@
-// A compiled kernel<<<...>>> statement through the exported functions: push, pop, launch, record written.
+// A compiled kernel<<<...>>> statement through the exported functions: push, pop, launch, record
+// written.
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
 
