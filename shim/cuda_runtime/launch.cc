@@ -18,7 +18,7 @@ struct Configuration {
 };
 
 // A launch may stand in the arguments of another, hence a stack; nobody nests deeper than a few.
-constexpr std::size_t kDeepest = 16;
+constexpr std::size_t kDeepest = 8;
 struct Stack {
   std::size_t depth;
   alignas(Configuration) std::byte entries[kDeepest * sizeof(Configuration)];

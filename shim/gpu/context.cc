@@ -15,7 +15,8 @@
 namespace eidolon::shim::gpu {
 namespace {
 
-constexpr int kDeepestStack = 128;
+// Static thread storage is scarce for a library that is loaded late, so the stacks are kept short.
+constexpr int kDeepestStack = 32;
 
 struct ThreadContexts {
   Context* stack[kDeepestStack];

@@ -99,18 +99,13 @@ core::Session* ContinuedSession() noexcept {
   return session;
 }
 
-SimTime StepWhenPolling(SimTime now) noexcept {
+// True when the calling thread reads the clock again and again while it stands still.
+bool IsPolling(SimTime now) noexcept {
   [[gnu::tls_model("initial-exec")]] static thread_local SimTime last;
   [[gnu::tls_model("initial-exec")]] static thread_local int reads = 0;
-  if (now != last) {
-    last = now;
-    reads = 0;
-    return now;
-  }
-  if (++reads < kPollingReads) return now;
-  last = now + kPollingStep;
-  core::AdvanceTo(last);
-  return last;
+  if (now > last + kPollingStep) reads = 0;
+  last = now;
+  return ++reads > kPollingReads;
 }
 
 int RealSleep(std::int64_t ns, Duration* left) noexcept {
@@ -174,12 +169,16 @@ SimTime ThreadNow() noexcept {
 
 SimTime ReadByProgram() noexcept {
   const SimTime now = ThreadNow();
-  if (core::Session::Existing() == nullptr) {
-    // Nothing may stand still for a process whose job's clock does: it would poll for ever.
-    if (!IsFutureRank()) RaiseOwn(now + kInstant);
-    return now;
+  const bool has_session = core::Session::Existing() != nullptr;
+  if (has_session && core::CurrentRole() != core::ThreadRole::kDriver) return now;
+  if (!IsPolling(now)) return now;
+  const SimTime moved = now + kPollingStep;
+  if (has_session) {
+    core::AdvanceTo(moved);
+  } else {
+    RaiseOwn(moved);
   }
-  return core::CurrentRole() == core::ThreadRole::kDriver ? StepWhenPolling(now) : now;
+  return moved;
 }
 
 bool IsVirtual(clockid_t id) noexcept {
