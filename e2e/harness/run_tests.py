@@ -1,9 +1,10 @@
 """Runs every check of the project, reports all failures, and ends with a line of counts.
 
-    run_tests.py [--quick] [--only PART[,PART]] [--list]
+    run_tests.py [--all] [--only PART[,PART]] [--list]
 
 Parts run in order; one that fails does not stop the others unless they stand on it. Output of a part goes to
-build/test-logs/<part>.log and its end is printed when it fails. --quick leaves out sanitizers and fuzzers.
+build/test-logs/<part>.log and its end is printed when it fails. Without --all the parts that build everything
+again (sanitizers, fuzzers) are skipped, and say so.
 """
 import argparse
 import os
@@ -95,7 +96,7 @@ def run(part, environment):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--python", required=True)
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
     a = parser.parse_args()
@@ -114,8 +115,8 @@ def main():
     for part in all_parts:
         if only and part.name not in only:
             continue
-        if a.quick and part.slow:
-            print(f"skip {part.name:16} --quick")
+        if part.slow and not a.all and part.name not in only:
+            print(f"skip {part.name:16} builds everything again: run with --all or --only {part.name}")
             total_skipped += 1
             continue
         missing = [name for name in part.needs if name in broken]

@@ -15,7 +15,7 @@ model_parallel_cuda_manual_seed(7)
 config = TransformerConfig(num_layers=4, hidden_size=512, num_attention_heads=8, use_cpu_initialization=True,
                            pipeline_dtype=torch.bfloat16, params_dtype=torch.bfloat16, bf16=True)
 model = GPTModel(config=config, transformer_layer_spec=get_gpt_layer_local_spec(), vocab_size=4096,
-                 max_sequence_length=512).cuda()
+                 max_sequence_length=512).cuda().bfloat16()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 positions = torch.arange(512, device="cuda").unsqueeze(0).expand(4, -1)
 mask = torch.ones(4, 1, 512, 512, dtype=torch.bool, device="cuda").triu(1)
