@@ -25,8 +25,8 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSleepNs = kMillisecond;  // Plain launches do not ring.
 constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
 constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
-constexpr std::int64_t kRankGraceNs = 2'500 * kMillisecond;
-constexpr int kStopGraceMs = 3'000;
+constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
+constexpr int kStopGraceMs = 2'000;
 
 base::Result<std::optional<std::regex>> CompilePattern(const std::string& pattern) {
   if (pattern.empty()) return std::nullopt;
@@ -172,7 +172,8 @@ bool Agent::Turn() {
   for (const auto& letter : letters) letter();
   const bool drained = DrainSessions();
   AskCosts();
-  if (!letters.empty() || drained || questions_open_ > 0) {
+  for (const auto& [number, session] : sessions_) active_ = session->TakeActivity() || active_;
+  if (std::exchange(active_, false) || questions_open_ > 0) {
     quiescence_.NoteActivity(clock_->MonotonicNs());
   }
   SendHorizon();

@@ -21,7 +21,6 @@
 #include "services/agent/cost_book.h"
 #include "services/agent/doorkeeper.h"
 #include "services/agent/launch/command.h"
-#include "services/agent/launch/process_tree.h"
 #include "services/agent/mailbox.h"
 #include "services/agent/metrics.h"
 #include "services/agent/network_client.h"
@@ -116,8 +115,6 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   std::map<std::uint32_t, std::unique_ptr<Session>> sessions_;  // By process number.
   std::map<int, std::uint32_t> connections_;                    // Descriptor to process number.
   std::uint32_t next_process_ = 1;
-  bool ranks_known_ = false;  // Some process said that it is one of several ranks.
-  bool no_ranks_ = false;     // Some process said that it is alone.
   std::vector<DyingRank> dying_;
   std::optional<launch::ExitStatus> command_status_;
   std::int64_t command_ended_ns_ = 0;
@@ -126,7 +123,8 @@ class Agent final : public SessionHost, private launch::CommandObserver {
 
   clock::Horizon horizon_;
   clock::Quiescence quiescence_;
-  launch::Activity last_activity_;
+  std::uint64_t last_slices_ = 0;  // Of the ranks' main threads, at the last look.
+  bool active_ = false;            // Something happened that says that the job is not asleep.
   std::uint64_t processed_ = 0;
   base::SimTime safe_through_;
   base::SimTime settled_;  // Nothing may be posted before this.

@@ -94,6 +94,7 @@ std::uint64_t Agent::NewRequest(Session& session) {
 }
 
 void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
+  active_ = true;
   switch (message.message_case()) {
     case v1::SessionResponse::kJoined: {
       ++processed_;

@@ -140,6 +140,7 @@ void Agent::SendUsage() {
   for (const auto& [number, session] : sessions_) {
     unknown_reads += session->unknown_reads();
     for (const auto& [name, count] : session->refused_calls()) refused[name] += count;
+    if (!IsReporting(*session)) continue;
     for (const auto& [index, memory] : session->memory().devices()) {
       v1::RankMemory* rank = usage->add_memory();
       rank->set_rank(session->options().rank);

@@ -26,10 +26,10 @@ constexpr std::int64_t kLongestDyingNs = 1'000'000'000;
 }  // namespace
 
 void Agent::OnHello(int connection, const wire::Hello& hello) {
+  active_ = true;
   const auto process = Admit(connection, hello);
   if (process.has_value()) {
     connections_[connection] = *process;
-    CountMissing();
     return;
   }
   ring::SendRefusal(connection, process.error().message);
@@ -47,7 +47,6 @@ base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hell
   // A process without a rank (plain python) stands for the server's first.
   const auto first = static_cast<std::int32_t>(assignment.server() * assignment.ranks_per_server());
   const std::int32_t rank = hello.rank >= 0 ? hello.rank : first;
-  const bool alone = hello.rank < 0 && hello.world_size <= 1;
   const bool is_known = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
     return entry.second->options().rank == rank && entry.second->options().is_primary;
   });
@@ -69,28 +68,28 @@ base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hell
   if (assignment.write_event_log()) {
     options.event_log = StrCat(assignment.run_directory(), "/events.", process, ".log");
   }
-  if (hello.rank >= 0 && hello.world_size > 1) ranks_known_ = true;
-  if (alone) no_ranks_ = true;
   sessions_[process] = std::make_unique<Session>(std::move(options), std::move(*segment), this);
   metrics_->sessions.Increment();
   return process;
 }
 
 // Ranks that have not introduced themselves may still do anything. A program without ranks is
-// complete as soon as it shows.
+// complete when it begins to work; a launcher never does.
 void Agent::CountMissing() {
   const auto expected = static_cast<int>(job_->assignment.ranks_per_server());
-  const auto seen =
-      static_cast<int>(std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) {
-        return entry.second->options().is_primary;
-      }));
-  const bool alone = no_ranks_ && !ranks_known_;
-  horizon_.SetMissing(alone ? 0 : std::max(0, expected - seen));
+  int ranks = 0;
+  bool lone = false;
+  for (const auto& [number, session] : sessions_) {
+    ranks += session->options().is_primary ? 1 : 0;
+    lone = lone || (!session->options().is_primary && session->is_driving());
+  }
+  horizon_.SetMissing(ranks == 0 && lone ? 0 : std::max(0, expected - ranks));
 }
 
 void Agent::OnHangUp(int connection) {
   const auto found = connections_.find(connection);
   Doorkeeper::CloseConnection(connection);
+  active_ = true;
   if (found == connections_.end()) return;
   const std::uint32_t process = found->second;
   connections_.erase(found);
@@ -105,7 +104,6 @@ void Agent::OnHangUp(int connection) {
   if (session.options().is_primary) {
     dying_.push_back({.process = process, .since_ns = clock_->MonotonicNs()});
   }
-  CountMissing();
 }
 
 // A rank that ended badly takes the job down. Its parent will soon collect it, so this looks at
@@ -141,6 +139,7 @@ bool Agent::DrainSessions() {
     if (session->is_driving()) latest = std::max(latest, session->clock());
     backlog += session->ring_backlog();
   }
+  CountMissing();
   if (page_.has_value()) page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
   metrics_->ring_backlog_bytes.Set(static_cast<double>(backlog));
   return moved;
@@ -148,11 +147,14 @@ bool Agent::DrainSessions() {
 
 bool Agent::EverybodySleeps() {
   if (command_ == nullptr) return true;
-  const auto processes = launch::DescendantsOf(getpid());
-  const launch::Activity activity = launch::LookAt(processes);
-  const bool unchanged = activity == last_activity_;
-  last_activity_ = activity;
-  return activity.all_asleep && unchanged;
+  // Threads that poll (watchdogs, launchers) run now and then; that says nothing. A rank's main
+  // thread that runs between two looks does: it may be talking to another server.
+  std::uint64_t slices = 0;
+  for (const auto& [number, session] : sessions_) {
+    if (session->is_driving()) slices += launch::MainThreadSlices(session->options().pid);
+  }
+  const bool unchanged = std::exchange(last_slices_, slices) == slices;
+  return launch::LookAt(launch::DescendantsOf(getpid())).all_asleep && unchanged;
 }
 
 void Agent::Line(launch::OutputStream stream, std::string text) {

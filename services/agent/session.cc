@@ -104,7 +104,11 @@ device::Engine::Call Session::CallOf(const wire::RecordHeader& header, std::uint
 
 Session::Outcome Session::Apply(const ring::RecordView& record) {
   const RecordKind kind = record.header().kind;
-  if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) return Ask(record);
+  if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
+    active_ = active_ || (driving_ && record.As<wire::WaitRecord>().observer == 0);
+    return Ask(record);
+  }
+  active_ = true;
   switch (kind) {
     case RecordKind::kCollectiveValues:
       return Ask(record);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "services/agent/clock/horizon.h"
@@ -52,6 +53,8 @@ class Session final : private device::Sink {
   // Its clock bounds the server's: from the start for a rank's own process, for others (compilers,
   // launchers) from their first work on.
   bool is_driving() const { return driving_; }
+  // Whether the program did something since the last call; observers' polling does not count.
+  bool TakeActivity() { return std::exchange(active_, false); }
 
   // Messages of the network.
   void OnJoined(const network::v1::Joined& joined);
@@ -158,6 +161,7 @@ class Session final : private device::Sink {
   base::SimTime floor_;
   bool gone_ = false;
   bool driving_ = false;
+  bool active_ = false;
 
   device::IdMap<std::uint32_t> works_;  // The cost book's entries.
   std::map<std::uint32_t, Communicator> communicators_;

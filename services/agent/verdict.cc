@@ -1,6 +1,7 @@
 #include "services/agent/verdict.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "services/base/text.h"
 
@@ -11,6 +12,21 @@ using base::StrCat;
 namespace {
 
 constexpr std::size_t kErrorLines = 12;
+
+// The exception that a line of a traceback names: "ValueError: bad batch", also behind torchrun's
+// "[rank1]: ". torchrun's own report about its children is none.
+std::string ExceptionIn(std::string_view line) {
+  if (line.starts_with("[rank")) {
+    const std::size_t end = line.find("]: ");
+    if (end != std::string_view::npos) line.remove_prefix(end + 3);
+  }
+  const std::string_view name = line.substr(0, line.find(':'));
+  const bool is_name = !name.empty() && name.find_first_not_of(
+                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                            "0123456789_.") == std::string_view::npos;
+  const bool is_exception = name.ends_with("Error") || name.ends_with("Exception");
+  return is_name && is_exception && !name.ends_with("ChildFailedError") ? std::string(line) : "";
+}
 
 }  // namespace
 
@@ -30,6 +46,9 @@ void Verdict::NoteRefusedCall(const std::string& name, bool strict) {
 }
 
 void Verdict::NoteErrorLine(const std::string& line) {
+  if (std::string exception = ExceptionIn(line); !exception.empty()) {
+    exception_ = std::move(exception);
+  }
   error_lines_.push_back(line);
   if (error_lines_.size() > kErrorLines) error_lines_.pop_front();
 }
@@ -77,6 +96,7 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
   const bool killed = death_.has_value() && death_->status.signal != 0;
   ending.reason = killed ? Reason::kRankLost : Reason::kCommandFailed;
   ending.message = Culprit(command);
+  if (!exception_.empty() && !killed) ending.message += ": " + exception_;
   if (!refused_call_.empty()) {
     ending.message += StrCat(" (it had called '", refused_call_, "', which is not supported)");
   }

@@ -34,6 +34,17 @@ TEST(VerdictTest, ACrashingScriptShowsItsLastLines) {
   EXPECT_THAT(ending.message, EndsWith("ValueError: bad batch"));
 }
 
+TEST(VerdictTest, TheExceptionStandsBeforeTheNoiseOfLaunchers) {
+  Verdict verdict;
+  verdict.NoteErrorLine("[rank1]: ValueError: bad batch");
+  verdict.NoteErrorLine("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ");
+  verdict.NoteErrorLine("W1121 api.py:900] Sending process 5 closing signal SIGTERM");
+  verdict.NoteRankDeath({.rank = 1, .pid = 5, .status = kFailed});
+
+  EXPECT_THAT(verdict.Judge(kFailed).message,
+              HasSubstr("rank 1 (pid 5) died: exit status 1: ValueError: bad batch"));
+}
+
 TEST(VerdictTest, AKilledRankIsNamed) {
   Verdict verdict;
   verdict.NoteRankDeath({.rank = 3, .pid = 77, .status = kKilled});

@@ -115,6 +115,11 @@ Activity LookAt(const std::vector<pid_t>& processes) {
   return activity;
 }
 
+std::uint64_t MainThreadSlices(pid_t process) {
+  const std::string number = std::to_string(process);
+  return TimeSlices(fs::path("/proc") / number / "task" / number);
+}
+
 std::string NameOf(pid_t process) {
   const auto stat = ParseStat(ReadWhole(fs::path("/proc") / std::to_string(process) / "stat"));
   return stat ? stat->name : "";

@@ -26,6 +26,9 @@ struct Activity {
 // ran, and nothing was about to.
 Activity LookAt(const std::vector<pid_t>& processes);
 
+// How often the process's main thread was put on a processor; 0 when it is gone.
+std::uint64_t MainThreadSlices(pid_t process);
+
 // The program's name as ps shows it; empty when the process is gone.
 std::string NameOf(pid_t process);
 
