@@ -57,7 +57,8 @@ json ScalarToJson(const YAML::Node& node) {
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return {};
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;
-  const std::string_view unsigned_text = text.starts_with('+') ? text.substr(1) : text;
+  std::string_view unsigned_text = text;
+  if (text.starts_with('+')) unsigned_text.remove_prefix(1);
   if (const auto integer = base::ParseInteger(unsigned_text)) return *integer;
   if (const auto number = base::ParseNumber(unsigned_text)) return *number;
   return text;

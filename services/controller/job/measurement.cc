@@ -51,8 +51,9 @@ double Quantile(const std::vector<std::uint64_t>& sorted, double q) {
 std::vector<NamedAmount> LargestFirst(const std::map<std::string, std::uint64_t>& amounts) {
   std::vector<NamedAmount> list;
   for (const auto& [name, amount] : amounts) list.push_back({name, amount});
-  std::stable_sort(list.begin(), list.end(),
-                   [](const NamedAmount& a, const NamedAmount& b) { return a.amount > b.amount; });
+  std::sort(list.begin(), list.end(), [](const NamedAmount& a, const NamedAmount& b) {
+    return a.amount != b.amount ? a.amount > b.amount : a.name < b.name;
+  });
   if (list.size() > kListedMax) list.resize(kListedMax);
   return list;
 }
