@@ -23,10 +23,11 @@ ASSUMED_LIMIT = 0.05
 
 
 def result_of(job):
-    """What must not change unnoticed."""
+    """What must not change unnoticed. Reads of unknown values are left out: their count goes on until the
+    command has stopped, which is a matter of real time."""
     prediction = job["status"]["prediction"]
     return {key: prediction.get(key) for key in
-            ("iterationSeconds", "breakdown", "memory", "coverage", "unsupportedCalls", "unknownReads")}
+            ("iterationSeconds", "breakdown", "memory", "coverage", "unsupportedCalls")}
 
 
 def failures_of(name, job, golden):
@@ -41,7 +42,7 @@ def failures_of(name, job, golden):
         yield f"assumed share {result['coverage']['assumed']:.3f} is above {ASSUMED_LIMIT}"
     if golden is None:
         yield "has no golden.json; run with --update"
-    elif result != golden:
+    elif result != {key: golden.get(key) for key in result}:
         for key in sorted(result):
             if result[key] != golden.get(key):
                 yield f"{key}: golden {json.dumps(golden.get(key))}, now {json.dumps(result[key])}"
