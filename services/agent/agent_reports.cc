@@ -140,8 +140,11 @@ void Agent::SendUsage() {
   for (const auto& [number, session] : sessions_) {
     unknown_reads += session->unknown_reads();
     for (const auto& [name, count] : session->refused_calls()) refused[name] += count;
-    if (!IsReporting(*session)) continue;
     for (const auto& [index, memory] : session->memory().devices()) {
+      // A launcher holds a context at most; a program that only allocates counts, also before it
+      // launches.
+      const bool allocates = Bytes(memory.at_peak.allocations) > 0 || memory.refused > 0;
+      if (!IsReporting(*session) && !allocates) continue;
       v1::RankMemory* rank = usage->add_memory();
       rank->set_rank(session->options().rank);
       rank->set_device(index);
