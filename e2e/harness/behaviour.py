@@ -259,7 +259,6 @@ def out_of_memory_is_a_verdict(world):
 
 
 @test
-@pending("the last memory report sometimes comes after the verdict and is then missing from the status")
 def out_of_memory_keeps_the_memory_report(world):
     job = world.run("""
         import torch
