@@ -232,8 +232,10 @@ def a_virtual_hour_fires_no_watchdog_and_waits_return(world):
             torch.cuda.nvtx.range_push("step")
             dist.all_reduce(x)
             if step == 3:
-                t = time.time(); time.sleep(3600); print("slept", round(time.time() - t), flush=True)
-                t = time.time(); threading.Event().wait(0.5); print("waited", round(time.time() - t, 3), flush=True)
+                t = time.time(); time.sleep(3600); slept = round(time.time() - t)
+                t = time.time(); threading.Event().wait(0.5); waited = round(time.time() - t, 3)
+                # One write: two ranks share the pipe, and print() writes each of its words alone.
+                os.write(1, f"slept {slept}\nwaited {waited}\n".encode())
             x.sum().item()
             torch.cuda.nvtx.range_pop()
         event = torch.cuda.Event(); event.record()
