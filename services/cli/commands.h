@@ -28,6 +28,7 @@ using Action = std::function<int()>;
 void AddUpCommand(CLI::App* app, Action* action);
 void AddRunCommand(CLI::App* app, Action* action);
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
+void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);
 
 // Prints "eidolon: ..." to stderr and answers 1.

@@ -1,61 +1,17 @@
 // Every container of the stock PyTorch library, where the wheel is installed.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "services/base/clock.h"
 #include "services/cubin/image.h"
+#include "services/cubin/mapped_library.h"
 
 namespace eidolon::cubin {
 namespace {
 
-// The library mapped read only, as the dynamic linker would.
-class MappedLibrary {
- public:
-  MappedLibrary() {
-    const int file = open(EIDOLON_TORCH_LIBRARY, O_RDONLY | O_CLOEXEC);
-    struct stat status = {};
-    fstat(file, &status);
-    size_ = static_cast<std::size_t>(status.st_size);
-    base_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-    close(file);
-  }
-  ~MappedLibrary() { munmap(base_, size_); }
-
-  // The containers lie one after another, each aligned to 8 bytes.
-  std::vector<const std::byte*> Containers() const {
-    std::vector<const std::byte*> found;
-    const auto* at = static_cast<const std::byte*>(base_);
-    const auto* end = at + size_;
-    const std::uint32_t magic = kFatBinaryMagic;
-    while (at + 16 < end) {
-      at = static_cast<const std::byte*>(
-          memmem(at, static_cast<std::size_t>(end - at), &magic, sizeof(magic)));
-      if (at == nullptr) break;
-      const auto size = FatBinaryBytes(at);
-      if (reinterpret_cast<std::uintptr_t>(at) % 8 == 0 && size && at + *size <= end &&
-          FatBinary::Parse({at, *size})) {
-        found.push_back(at);
-        at += *size;
-      } else {
-        at += sizeof(magic);
-      }
-    }
-    return found;
-  }
-
- private:
-  void* base_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 TEST(CubinTorchTest, IndexesEveryContainerAndIsQuickTheSecondTime) {
-  const MappedLibrary library;
+  const MappedLibrary library(EIDOLON_TORCH_LIBRARY);
   const auto containers = library.Containers();
   EXPECT_GT(containers.size(), 400u);
   const std::string folder = testing::TempDir() + "/cubin-torch-index";

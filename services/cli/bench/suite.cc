@@ -1,0 +1,214 @@
+#include "services/cli/bench/suite.h"
+
+#include <map>
+#include <optional>
+
+#include "services/base/text.h"
+#include "services/cli/bench/google_benchmark.h"
+
+namespace eidolon::cli::bench {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+namespace {
+
+constexpr double kMega = 1e6;
+constexpr double kKibi = 1024;
+constexpr double kNsPerMs = 1e6;
+
+// The goals of the project. Resident memory counts in units of 2^20 bytes.
+constexpr Goal kLaunchNs = {150, Better::kLower};
+constexpr Goal kRecordsPerSecond = {2 * kMega, Better::kHigher};
+constexpr Goal kTorchLaunches = {60e3, Better::kHigher};
+constexpr Goal kResidentMb = {290, Better::kLower};
+constexpr Goal kGrowthKib = {1024, Better::kLower};  // Of 64 GiB: pages of books, none of data.
+
+constexpr std::nullopt_t kNoGoal = std::nullopt;
+
+constexpr std::string_view kMark = "eidolon-bench ";
+
+// What a program says in lines "eidolon-bench NAME VALUE".
+class Report {
+ public:
+  explicit Report(Result<std::string> output) : output_(std::move(output)) {
+    if (!output_) return;
+    for (const std::string_view line : base::Split(*output_, '\n')) {
+      if (!line.starts_with(kMark)) continue;
+      const std::string_view rest = line.substr(kMark.size());
+      const std::size_t space = rest.find(' ');
+      if (space == std::string_view::npos) continue;
+      values_[std::string(rest.substr(0, space))] = rest.substr(space + 1);
+    }
+  }
+
+  Result<std::string> Text(const std::string& name) const {
+    if (!output_) return std::unexpected(output_.error());
+    const auto found = values_.find(name);
+    if (found == values_.end()) {
+      return Fail(ErrorCode::kNotFound, StrCat("the program did not report ", name));
+    }
+    return found->second;
+  }
+
+  // The number divided by `unit`.
+  Result<double> Number(const std::string& name, double unit = 1) const {
+    const auto text = Text(name);
+    if (!text) return std::unexpected(text.error());
+    const auto number = base::ParseNumber(*text);
+    if (!number) return Fail(ErrorCode::kCorrupt, StrCat(name, " is reported as '", *text, "'"));
+    return *number / unit;
+  }
+
+ private:
+  Result<std::string> output_;
+  std::map<std::string, std::string> values_;
+};
+
+// One benchmark program's results.
+class Benchmarks {
+ public:
+  Benchmarks(const SuiteOptions& options, const ProgramRunner& run, const std::string& name,
+             const std::string& filter,
+             std::vector<std::pair<std::string, std::string>> environment = {})
+      : results_(Run(options, run, name, filter, std::move(environment))) {}
+
+  Result<double> Counter(const std::string& name, const std::string& counter) const {
+    if (!results_) return std::unexpected(results_.error());
+    const auto found = results_->find(name);
+    if (found == results_->end()) return Missing(name);
+    const auto value = found->second.counters.find(counter);
+    if (value == found->second.counters.end()) return Missing(name + "'s " + counter);
+    return value->second;
+  }
+
+  Result<double> RealNs(const std::string& name, double unit_ns = 1) const {
+    if (!results_) return std::unexpected(results_.error());
+    const auto found = results_->find(name);
+    if (found == results_->end()) return Missing(name);
+    return found->second.real_ns / unit_ns;
+  }
+
+ private:
+  static std::unexpected<base::Error> Missing(const std::string& what) {
+    return Fail(ErrorCode::kNotFound, StrCat("the benchmark did not report ", what));
+  }
+
+  static Result<BenchmarkResults> Run(
+      const SuiteOptions& options, const ProgramRunner& run, const std::string& name,
+      const std::string& filter, std::vector<std::pair<std::string, std::string>> environment) {
+    std::vector<std::string> command = {options.benchmark_directory + "/" + name};
+    const auto flags = BenchmarkFlags(filter, options.quick ? 3 : 7, options.quick ? 0.02 : 0.2);
+    command.insert(command.end(), flags.begin(), flags.end());
+    const auto output = run({.command = command, .environment = std::move(environment)});
+    if (!output) return std::unexpected(output.error());
+    return ParseBenchmarkOutput(*output);
+  }
+
+  Result<BenchmarkResults> results_;
+};
+
+std::string Ratio(const Result<double>& value, const Result<double>& scale,
+                  const std::string& text) {
+  if (!value || !scale || *scale <= 0) return "";
+  return StrCat(FormatValue(*value / *scale), " ", text);
+}
+
+void MeasureShim(const SuiteOptions& options, const ProgramRunner& run, std::vector<Figure>* all) {
+  const Benchmarks launches(options, run, "cuda_runtime_launch_benchmark",
+                            "CallThroughPointer|LaunchOf");
+  const auto call = launches.Counter("CallThroughPointer", "median_ns");
+  const auto launch = launches.Counter("LaunchOfThreeParameters", "median_ns");
+  all->push_back(
+      {"call", "plain call through a pointer, median", "ns", kNoGoal, call, "the scale"});
+  all->push_back({"shim.launch", "launch with its record written, median", "ns", kLaunchNs, launch,
+                  Ratio(launch, call, "plain calls")});
+  const auto big = launches.RealNs("LaunchOfFourKilobytes");
+  all->push_back({"shim.largeLaunch", "launch with 4 KiB of parameters", "ns", kNoGoal, big,
+                  Ratio(big, call, "plain calls")});
+}
+
+void MeasureServices(const SuiteOptions& options, const ProgramRunner& run,
+                     std::vector<Figure>* all) {
+  const Benchmarks session(options, run, "agent_session_bench", "DrainLaunches");
+  all->push_back({"agent.records", "agent: records a second and core, whole session", "/s",
+                  kRecordsPerSecond, session.Counter("DrainLaunches", "items_per_second"),
+                  "ring, checks, costs, engine, iterations"});
+  const Benchmarks device(options, run, "agent_device_bench", "KnownLaunch");
+  all->push_back({"agent.engine", "device engine: a launch of known cost", "ns", kNoGoal,
+                  device.RealNs("KnownLaunch"), ""});
+  const Benchmarks timing(options, run, "timing_benchmark", "OverGrpc/1024/|EstimatorMiss");
+  all->push_back({"timing.estimates", "timing service: estimates a second, batches of 1,024", "/s",
+                  kNoGoal, timing.Counter("OverGrpc/1024/real_time", "items_per_second"),
+                  "over gRPC on loopback"});
+  all->push_back({"timing.miss", "timing service: a GEMM never seen before", "ns", kNoGoal,
+                  timing.RealNs("EstimatorMiss"), ""});
+  const Benchmarks network(options, run, "network_bench", "CommitLatency");
+  const std::string commit = "CommitLatency/iterations:3000/manual_time";
+  all->push_back({"network.commit", "network service: from the last promise to the commit, median",
+                  "us", kNoGoal, network.Counter(commit, "median_us"), "over gRPC on loopback"});
+}
+
+// `library` is the user's libtorch_cuda.so.
+void MeasureIndexing(const SuiteOptions& options, const ProgramRunner& run,
+                     const Result<std::string>& library, std::vector<Figure>* all) {
+  const std::string what = "index all of torch's device code, ";
+  Figure first = {"shim.firstIndex", what + "first process", "ms", kNoGoal, 0.0, "nothing kept"};
+  Figure later = {"shim.laterIndex", what + "later process", "ms", kNoGoal, 0.0, "kept by another"};
+  if (library.has_value()) {
+    const Benchmarks index(options, run, "cubin_index_benchmark", "IndexLibrary",
+                           {{"EIDOLON_BENCH_LIBRARY", *library}});
+    first.value = index.RealNs("IndexLibrary/FirstProcess/manual_time", kNsPerMs);
+    later.value = index.RealNs("IndexLibrary/LaterProcess/manual_time", kNsPerMs);
+  } else {
+    first.value = later.value = std::unexpected(library.error());
+  }
+  all->push_back(std::move(first));
+  all->push_back(std::move(later));
+}
+
+// The user's torch, first as it is, then on an emulated GPU.
+void MeasureTorch(const SuiteOptions& options, const ProgramRunner& run, std::vector<Figure>* all) {
+  const std::string program(TorchProgram());
+  const Report stock(run({.command = {options.python, "-c", program, "stock"}, .environment = {}}));
+  const auto version = stock.Text("torch");
+  const auto library = stock.Text("library");
+  // Without torch the emulated run would only say the same again.
+  const Report emulated(
+      version.has_value()
+          ? run({.command = {options.command, "run", "--gpu", "H100-SXM5-80GB", "--nvtx", "bench",
+                             "--warmup", "0", "--measure", "1", "--", options.python, "-c", program,
+                             options.quick ? "20" : "200"},
+                 .environment = {}})
+          : Result<std::string>(std::unexpected(version.error())));
+  const std::string torch = version.has_value() ? "torch " + *version : "";
+  const auto operations = emulated.Number("step_operations");
+  all->push_back({"torch.launches", "stock torch, eager training step: launches a second and core",
+                  "/s", kTorchLaunches, emulated.Number("step_launches_per_second"),
+                  operations ? StrCat(torch, ", ", *operations, " launches a step") : ""});
+  all->push_back({"torch.add", "stock torch, x.add_(1): launches a second and core", "/s",
+                  kTorchLaunches, emulated.Number("add_launches_per_second"), ""});
+  const auto resident = emulated.Number("resident_bytes", kKibi * kKibi);
+  const auto plain = stock.Number("stock_resident_bytes", kKibi * kKibi);
+  all->push_back({"torch.resident", "resident after import torch and a first GPU call", "MB",
+                  kResidentMb, resident,
+                  plain ? StrCat(FormatValue(*plain), " MB for the stock import alone") : ""});
+  all->push_back({"memory.growth", "resident growth by 64 GiB of emulated GPU memory", "KiB",
+                  kGrowthKib, emulated.Number("growth_of_64_gib_bytes", kKibi),
+                  "allocated and set to zero"});
+  MeasureIndexing(options, run, library, all);
+}
+
+}  // namespace
+
+std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner& run) {
+  std::vector<Figure> all;
+  MeasureShim(options, run, &all);
+  MeasureTorch(options, run, &all);
+  MeasureServices(options, run, &all);
+  return all;
+}
+
+}  // namespace eidolon::cli::bench

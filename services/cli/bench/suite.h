@@ -1,0 +1,28 @@
+// The figures of `eidolon bench`: runs the benchmark programs of this build and the user's torch,
+// and sets what they say beside the project's goals.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/cli/bench/figure.h"
+#include "services/cli/bench/program.h"
+
+namespace eidolon::cli::bench {
+
+struct SuiteOptions {
+  std::string benchmark_directory;  // <build>/bench.
+  std::string command;              // The path of `eidolon`, for what runs inside a job.
+  std::string python = "python3";   // With stock torch.
+  bool quick = false;               // Fewer repetitions: for tests, and a first look.
+};
+
+// Every figure, in the order of the table; those that could not be measured say why. Takes about
+// half a minute (quick: some seconds) and both cores.
+std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner& run);
+
+// The program that measures torch (torch_program.py).
+std::string_view TorchProgram();
+
+}  // namespace eidolon::cli::bench

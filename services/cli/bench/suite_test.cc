@@ -1,0 +1,110 @@
+#include "services/cli/bench/suite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "services/base/text.h"
+
+namespace eidolon::cli::bench {
+namespace {
+
+using base::StrCat;
+using ::testing::HasSubstr;
+
+// A median of Google Benchmark.
+std::string Entry(const std::string& name, double ns, const std::string& counters) {
+  return StrCat(R"({"run_name": ")", name, R"(", "aggregate_name": "median", "real_time": )", ns,
+                R"(, "cpu_time": 1, "time_unit": "ns")", counters, "}");
+}
+std::string Document(const std::string& entries) {
+  return StrCat(R"({"benchmarks": [)", entries, "]}");
+}
+
+base::Result<std::string> Answer(const Program& program) {
+  const std::string& name = program.command[0];
+  const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
+  if (has("launch")) {
+    return Document(Entry("CallThroughPointer", 2, R"(, "median_ns": 2)") + "," +
+                    Entry("LaunchOfThreeParameters", 99, R"(, "median_ns": 80)") + "," +
+                    Entry("LaunchOfFourKilobytes", 1200, ""));
+  }
+  if (has("session")) {
+    return Document(Entry("DrainLaunches", 1, R"(, "items_per_second": 1000000)"));
+  }
+  if (has("cubin_index")) {
+    EXPECT_EQ(program.environment[0].second, "/site/torch/lib/libtorch_cuda.so");
+    return Document(Entry("IndexLibrary/FirstProcess/manual_time", 6e8, "") + "," +
+                    Entry("IndexLibrary/LaterProcess/manual_time", 2e7, ""));
+  }
+  if (name == "python" && program.command.back() == "stock") {
+    return "eidolon-bench stock_resident_bytes 552599552\n"
+           "eidolon-bench library /site/torch/lib/libtorch_cuda.so\n"
+           "eidolon-bench torch 2.15.0 cuda=13.2\n";
+  }
+  if (has("eidolon") && program.command[1] == "run") {
+    return "some warning\neidolon-bench resident_bytes 288358400\n"
+           "eidolon-bench step_operations 150\n"
+           "eidolon-bench step_launches_per_second 90000\n"
+           "eidolon-bench add_launches_per_second 500000\n"
+           "eidolon-bench growth_of_64_gib_bytes 131072\nthe report\n";
+  }
+  return base::Fail(base::ErrorCode::kNotFound, name + ": No such file or directory");
+}
+
+class SuiteTest : public ::testing::Test {
+ protected:
+  const Figure& Of(const std::string& key) const {
+    const auto found = std::find_if(figures_.begin(), figures_.end(),
+                                    [&](const Figure& figure) { return figure.key == key; });
+    EXPECT_NE(found, figures_.end()) << key;
+    return *found;
+  }
+  void Measure(const ProgramRunner& run) {
+    figures_ = MeasureAll(
+        {.benchmark_directory = "/b/bench", .command = "/b/bin/eidolon", .python = "python"}, run);
+  }
+  std::vector<Figure> figures_;
+};
+
+TEST_F(SuiteTest, SetsFiguresBesideGoals) {
+  Measure(Answer);
+  EXPECT_EQ(*Of("shim.launch").value, 80);
+  EXPECT_EQ(Judge(Of("shim.launch")), Verdict::kMet);
+  EXPECT_EQ(Of("shim.launch").note, "40 plain calls");
+  EXPECT_EQ(Judge(Of("agent.records")), Verdict::kMissed);
+  EXPECT_EQ(*Of("torch.launches").value, 90000);
+  EXPECT_THAT(Of("torch.launches").note, HasSubstr("2.15.0"));
+  EXPECT_EQ(*Of("torch.resident").value, 275);
+  EXPECT_EQ(Of("torch.resident").note, "527 MB for the stock import alone");
+  EXPECT_EQ(*Of("memory.growth").value, 128);
+  EXPECT_EQ(*Of("shim.firstIndex").value, 600);
+  EXPECT_EQ(*Of("shim.laterIndex").value, 20);
+}
+
+TEST_F(SuiteTest, ABenchmarkThatIsNotThereIsNamed) {
+  Measure(Answer);
+  EXPECT_EQ(Judge(Of("network.commit")), Verdict::kNotMeasured);
+  EXPECT_THAT(Of("network.commit").value.error().message, HasSubstr("/b/bench/network_bench"));
+}
+
+TEST_F(SuiteTest, WithoutTorchOnlyItsFiguresAreMissing) {
+  Measure([](const Program& program) -> base::Result<std::string> {
+    if (program.command[0] != "python") return Answer(program);
+    return base::Fail(base::ErrorCode::kInternal,
+                      "python ended with 1: ModuleNotFoundError: No module named 'torch'");
+  });
+  EXPECT_EQ(Judge(Of("shim.launch")), Verdict::kMet);
+  for (const char* key : {"torch.launches", "torch.resident", "memory.growth", "shim.firstIndex"}) {
+    EXPECT_EQ(Judge(Of(key)), Verdict::kNotMeasured) << key;
+    EXPECT_THAT(Of(key).value.error().message, HasSubstr("No module named 'torch'"));
+  }
+}
+
+TEST_F(SuiteTest, TheTorchProgramIsBuiltIn) {
+  EXPECT_THAT(std::string(TorchProgram()), HasSubstr("eidolon-bench"));
+}
+
+}  // namespace
+}  // namespace eidolon::cli::bench
