@@ -98,8 +98,8 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
   switch (message.message_case()) {
     case v1::SessionResponse::kJoined: {
       ++processed_;
+      // Its finish may lie beyond the horizon: it settles nothing for those that are not members.
       const auto request = requests_.extract(message.joined().request());
-      settled_ = std::max(settled_, TimeOf(message.joined().finish_picoseconds()));
       if (!request.empty()) sessions_.at(request.mapped())->OnJoined(message.joined());
       break;
     }

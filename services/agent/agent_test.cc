@@ -251,6 +251,43 @@ TEST_F(AgentTest, TheEventLogDoesNotDependOnRealTime) {
   EXPECT_EQ(logs[0], logs[1]);
 }
 
+TEST_F(AgentTest, AJoinThatEndsLateMovesNobodyElse) {
+  // Two ranks with a communicator each; one joins 50 ms later than the other, in virtual time.
+  for (const bool late_joins_first : {true, false}) {
+    fs::remove(directory_ + "/done");
+    assignment_.set_ranks_per_server(2);
+    StartAndWaitForCommand();
+    std::uint64_t end = 0;
+    {
+      FakeRank early(directory_, {.rank = 0, .world_size = 2});
+      FakeRank late(directory_, {.rank = 1, .world_size = 2});
+      late.Work(50'000 * kMicrosecond);
+      const auto join_late = [&] {
+        late.Join(401, "late", 1, 0);
+        late.Work(1'000 * kMicrosecond);
+      };
+
+      if (late_joins_first) join_late();
+      early.Join(400, "early", 1, 0);
+      if (!late_joins_first) join_late();
+      early.AllReduce(0, 400, 0);
+      end = early.Ask(RecordKind::kSynchronizeStream, 0).value_ps;
+    }
+    EndCommand(0);
+    WaitForOutcome();
+
+    EXPECT_EQ(end, 1'103 * kMicrosecond) << "the join, the launch, and the all-reduce";
+    std::uint64_t clamped = 0;
+    for (const auto& report : controller_->reports()) {
+      if (report.has_usage()) clamped = report.usage().clamped_records();
+    }
+    EXPECT_EQ(clamped, 0u);
+    network_server_.reset();
+    network_.~FakeNetwork();
+    new (&network_) FakeNetwork(1);
+  }
+}
+
 TEST_F(AgentTest, AnswersQueriesAndElapsedTimes) {
   StartAndWaitForCommand();
   FakeRank rank(directory_, {.rank = 0});
