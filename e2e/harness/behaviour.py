@@ -309,10 +309,21 @@ def a_mismatched_collective_is_named(world):
     """, ranks=2), "CollectiveMismatch", "1000", "1001")
 
 
+# Says when, in real time, the verdict is waited for: clocks of the job are virtual.
+def seconds_after(world, name, word):
+    """Real seconds from the job's line `word` to its end."""
+    deadline = time.monotonic() + 120
+    while word not in world.server.logs(name):
+        expect(time.monotonic() < deadline, f"'{word}' was not written")
+        time.sleep(0.1)
+    started = time.monotonic()
+    job = world.server.wait(name, 120)
+    return job, time.monotonic() - started
+
+
 @test
-@pending("the agent takes the watchdogs that poll beside a waiting rank for activity, so the report never comes")
 def a_rank_that_never_joins_is_a_deadlock(world):
-    expect_failed(world.run("""
+    name = world.server.submit(world.job("""
         import os, time, torch, torch.distributed as dist
         rank = int(os.environ["RANK"])
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -322,8 +333,35 @@ def a_rank_that_never_joins_is_a_deadlock(world):
         if rank == 0:
             dist.all_reduce(x); torch.cuda.synchronize()
         else:
+            print("hangs", flush=True)
             import threading; threading.Event().wait()
-    """, ranks=2), "Deadlock", "rank 1")
+    """, ranks=2))
+    job, seconds = seconds_after(world, name, "hangs")
+    expect_failed(job, "Deadlock", "all_reduce", "1000 float32", "rank 0 waits",
+                  "rank 1 has not called it")
+    print(f"     {seconds:.1f} s after the hang")
+    expect(seconds < 10, f"the verdict took {seconds:.1f} s")
+
+
+@test
+def work_outside_the_gpu_is_no_deadlock(world):
+    job = world.run("""
+        import os, subprocess, sys, torch, torch.distributed as dist
+        rank = int(os.environ["RANK"])
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        x = torch.ones(1000, device="cuda")
+        # 8 s of a processor's time, so at least as much real time: the job's clocks would not tell.
+        work = "import os\\nuntil = os.times().user + 8\\nwhile os.times().user < until: sum(range(100_000))"
+        for step in range(4):
+            torch.cuda.nvtx.range_push("step")
+            dist.all_reduce(x); torch.cuda.synchronize()
+            if rank == 1 and step == 1: subprocess.run([sys.executable, "-c", work], check=True)
+            if rank == 1 and step == 2: exec(work)
+            torch.cuda.nvtx.range_pop()
+        dist.destroy_process_group()
+    """, ranks=2, measure=100, boundary="{nvtx: step}")
+    expect_complete(job)
 
 
 @test

@@ -48,7 +48,7 @@ Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
       }),
       controller_(std::make_unique<ControllerClient>(ControllerClient::Options{
           .address = options_.controller_address, .token = options_.token})),
-      quiescence_([this] { return EverybodySleeps(); }) {}
+      quiescence_([this] { return LookAtProcesses(); }) {}
 
 Agent::~Agent() { CleanUp(); }
 

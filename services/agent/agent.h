@@ -21,6 +21,7 @@
 #include "services/agent/cost_book.h"
 #include "services/agent/doorkeeper.h"
 #include "services/agent/launch/command.h"
+#include "services/agent/launch/stillness.h"
 #include "services/agent/mailbox.h"
 #include "services/agent/metrics.h"
 #include "services/agent/network_client.h"
@@ -71,7 +72,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void Exited(launch::ExitStatus status) override;
   void OnLine(launch::OutputStream stream, const std::string& text);
   void MatchLine(const std::string& text);
-  bool EverybodySleeps();
+  clock::Look LookAtProcesses();
 
   // agent_network.cc: costs, estimates, horizon.
   CostBook& costs() override { return *costs_; }
@@ -123,8 +124,8 @@ class Agent final : public SessionHost, private launch::CommandObserver {
 
   clock::Horizon horizon_;
   clock::Quiescence quiescence_;
-  std::uint64_t last_slices_ = 0;  // Of the ranks' main threads, at the last look.
-  bool active_ = false;            // Something happened that says that the job is not asleep.
+  launch::StillnessWatch stillness_;
+  bool active_ = false;  // Something happened that says that the job is not asleep.
   std::uint64_t processed_ = 0;
   base::SimTime safe_through_;
   base::SimTime settled_;  // Nothing may be posted before this.

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "services/agent/agent.h"
@@ -145,16 +146,22 @@ bool Agent::DrainSessions() {
   return moved;
 }
 
-bool Agent::EverybodySleeps() {
-  if (command_ == nullptr) return true;
-  // Threads that poll (watchdogs, launchers) run now and then; that says nothing. A rank's main
-  // thread that runs between two looks does: it may be talking to another server.
-  std::uint64_t slices = 0;
+clock::Look Agent::LookAtProcesses() {
+  if (command_ == nullptr) return clock::Look::kStill;
+  // A rank's main thread may be talking to another server.
+  std::set<pid_t> ranks;
   for (const auto& [number, session] : sessions_) {
-    if (session->is_driving()) slices += launch::MainThreadSlices(session->options().pid);
+    if (session->is_driving()) ranks.insert(session->options().pid);
   }
-  const bool unchanged = std::exchange(last_slices_, slices) == slices;
-  return launch::LookAt(launch::DescendantsOf(getpid())).all_asleep && unchanged;
+  switch (stillness_.Look(launch::DescendantsOf(getpid()), ranks, clock_->MonotonicNs())) {
+    case launch::Stillness::kStill:
+      return clock::Look::kStill;
+    case launch::Stillness::kPolling:
+      return clock::Look::kPolling;
+    case launch::Stillness::kWorking:
+      break;
+  }
+  return clock::Look::kWorking;
 }
 
 void Agent::Line(launch::OutputStream stream, std::string text) {

@@ -1,8 +1,9 @@
 // Decides when to look whether all processes of the job sleep, and what that says.
 //
 // A server is quiescent when nothing has happened for a moment and two looks, apart in real time,
-// both found every thread asleep. Looks are rare while the answer stays the same, and any activity
-// withdraws the claim.
+// both found every thread asleep. It stays so while later looks find at most threads that poll: on
+// a loaded machine some poller nearly always waits for a processor. Looks are rare while the answer
+// stays the same, and any activity withdraws the claim.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,18 @@
 
 namespace eidolon::agent::clock {
 
+// What a look at the processes found.
+enum class Look : std::uint8_t {
+  kStill,    // All threads sleep.
+  kPolling,  // Some run for a moment.
+  kWorking,
+};
+
 // Not thread safe. Times are monotonic nanoseconds.
 class Quiescence {
  public:
-  // `all_sleep` looks at the processes; it costs milliseconds.
-  explicit Quiescence(std::function<bool()> all_sleep) : all_sleep_(std::move(all_sleep)) {}
+  // `look` looks at the processes; it costs milliseconds.
+  explicit Quiescence(std::function<Look()> look) : look_(std::move(look)) {}
 
   // A record, reply or message moved: whatever was claimed is void.
   void NoteActivity(std::int64_t now_ns);
@@ -27,10 +35,10 @@ class Quiescence {
   static constexpr std::int64_t kSecondLookNs = 5'000'000;
   static constexpr std::int64_t kLongestPauseNs = 200'000'000;
 
-  std::function<bool()> all_sleep_;
+  std::function<Look()> look_;
   std::int64_t next_look_ns_ = 0;
   std::int64_t pause_ns_ = kFirstLookNs;
-  int asleep_looks_ = 0;
+  int still_looks_ = 0;
 };
 
 }  // namespace eidolon::agent::clock

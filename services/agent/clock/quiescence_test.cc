@@ -11,7 +11,7 @@ TEST(QuiescenceTest, NeedsTwoLooks) {
   int looks = 0;
   Quiescence quiescence([&] {
     ++looks;
-    return true;
+    return Look::kStill;
   });
   quiescence.NoteActivity(0);
 
@@ -24,7 +24,7 @@ TEST(QuiescenceTest, NeedsTwoLooks) {
 }
 
 TEST(QuiescenceTest, ActivityWithdrawsTheClaim) {
-  Quiescence quiescence([] { return true; });
+  Quiescence quiescence([] { return Look::kStill; });
   quiescence.NoteActivity(0);
   quiescence.Poll(10 * kMs);
   ASSERT_TRUE(quiescence.Poll(20 * kMs));
@@ -35,22 +35,44 @@ TEST(QuiescenceTest, ActivityWithdrawsTheClaim) {
 }
 
 TEST(QuiescenceTest, LooksAgainWhileQuietAndNoticesWhoWokeUp) {
-  bool asleep = true;
-  Quiescence quiescence([&] { return asleep; });
+  Look look = Look::kStill;
+  Quiescence quiescence([&] { return look; });
   quiescence.NoteActivity(0);
   quiescence.Poll(10 * kMs);
   ASSERT_TRUE(quiescence.Poll(20 * kMs));
 
-  asleep = false;
+  look = Look::kWorking;
 
   EXPECT_FALSE(quiescence.Poll(1'000 * kMs));
+}
+
+TEST(QuiescenceTest, ThreadsThatPollDoNotEndItButKeepItFromBeginning) {
+  Look look = Look::kPolling;
+  Quiescence quiescence([&] { return look; });
+  quiescence.NoteActivity(0);
+  std::int64_t now = 0;
+  const auto polls_for = [&](std::int64_t ms) {
+    bool claimed = false;
+    for (const std::int64_t end = now + ms * kMs; now < end; now += kMs) {
+      claimed = quiescence.Poll(now);
+    }
+    return claimed;
+  };
+
+  EXPECT_FALSE(polls_for(1'000));
+  look = Look::kStill;
+  EXPECT_TRUE(polls_for(500));
+  look = Look::kPolling;
+  EXPECT_TRUE(polls_for(5'000));
+  look = Look::kWorking;
+  EXPECT_FALSE(polls_for(500));
 }
 
 TEST(QuiescenceTest, LooksRarelyWhileProcessesRun) {
   int looks = 0;
   Quiescence quiescence([&] {
     ++looks;
-    return false;
+    return Look::kWorking;
   });
   quiescence.NoteActivity(0);
 

@@ -195,9 +195,8 @@ void Command::Read() {
 
 bool Command::AnyLeft() const {
   const std::vector<pid_t> left = DescendantsOf(getpid());
-  return std::any_of(left.begin(), left.end(), [](pid_t process) {
-    return LookAt({process}).time_slices > 0 || !NameOf(process).empty();
-  });
+  return std::any_of(left.begin(), left.end(),
+                     [](pid_t process) { return !NameOf(process).empty(); });
 }
 
 void Command::ReapOrphans() const {

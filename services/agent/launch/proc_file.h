@@ -1,0 +1,34 @@
+// Reading /proc: its files are small, and vanish while they are read.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace eidolon::agent::launch {
+
+// The file's first 4 KiB; empty when it is gone.
+std::string ReadProcFile(const std::filesystem::path& path);
+
+// Of /proc/<pid>/stat: "pid (name) state parent ...".
+struct ProcStat {
+  std::string name;
+  char state = '?';
+  pid_t parent = 0;
+};
+std::optional<ProcStat> ParseProcStat(const std::string& text);
+
+// Entries of a folder that may vanish meanwhile.
+template <typename Visit>
+void ForEachProcEntry(const std::filesystem::path& folder, Visit&& visit) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    visit(entry->path());
+  }
+}
+
+}  // namespace eidolon::agent::launch

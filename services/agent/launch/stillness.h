@@ -1,0 +1,51 @@
+// Whether processes work, as /proc tells it: from what their threads did between two looks.
+//
+// Threads that poll (watchdogs, launchers, a thread that waits in slices) run now and then; that
+// says nothing. A thread that works uses a processor, or waits for one, or for a disk, for a good
+// part of the time. A thread that waits for another machine looks like one that waits for ever.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace eidolon::agent::launch {
+
+enum class Stillness : std::uint8_t {
+  kStill,    // No thread runs or wants to.
+  kPolling,  // Some ran, or run now, but none for long.
+  kWorking,
+};
+
+// Not thread safe. A look takes milliseconds.
+class StillnessWatch {
+ public:
+  // `proc`: where the process file system is.
+  explicit StillnessWatch(std::string proc = "/proc") : proc_(std::move(proc)) {}
+
+  // Looks at all threads of `processes`. The main threads of those in `leaders` talk to other
+  // servers, in short turns: for them little is work already. `now_ns` is monotonic and later than
+  // at the last look; the first look, and a thread's first, finds it working when it runs.
+  Stillness Look(const std::vector<pid_t>& processes, const std::set<pid_t>& leaders,
+                 std::int64_t now_ns);
+
+ private:
+  struct Sample {
+    char state = '?';
+    std::uint64_t ran_ns = 0;     // On a processor.
+    std::uint64_t waited_ns = 0;  // For a processor.
+    std::uint64_t slices = 0;
+  };
+  Stillness Judge(const Sample& now, const Sample* before, bool is_leader,
+                  std::int64_t window_ns) const;
+
+  std::string proc_;
+  std::map<pid_t, Sample> last_;  // By thread.
+  std::int64_t last_ns_ = 0;
+};
+
+}  // namespace eidolon::agent::launch

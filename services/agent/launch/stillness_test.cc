@@ -1,0 +1,138 @@
+#include "services/agent/launch/stillness.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace eidolon::agent::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr pid_t kProcess = 70;
+
+// A process file system with one process, whose threads a test writes.
+class StillnessTest : public ::testing::Test {
+ protected:
+  ~StillnessTest() override { fs::remove_all(folder_); }
+
+  struct Thread {
+    pid_t number = kProcess;
+    char state = 'S';
+    std::int64_t ran_ns = 0;
+    std::int64_t waited_ns = 0;
+    int slices = 0;
+  };
+  void Write(const Thread& thread) {
+    const fs::path task =
+        folder_ / std::to_string(kProcess) / "task" / std::to_string(thread.number);
+    fs::create_directories(task);
+    std::ofstream(task / "stat") << thread.number << " (a b) c) " << thread.state << " 1 1";
+    std::ofstream(task / "schedstat")
+        << thread.ran_ns << " " << thread.waited_ns << " " << thread.slices;
+  }
+  Stillness LookAfter(std::int64_t ms, const std::set<pid_t>& leaders = {}) {
+    now_ns_ += ms * kMs;
+    return watch_.Look({kProcess}, leaders, now_ns_);
+  }
+
+  static fs::path MakeFolder() {
+    char path[] = "/tmp/eidolon-proc-XXXXXX";
+    return mkdtemp(path);
+  }
+
+  const fs::path folder_ = MakeFolder();
+  StillnessWatch watch_{folder_.string()};
+  std::int64_t now_ns_ = 0;
+};
+
+TEST_F(StillnessTest, ThreadsThatSleepAreStill) {
+  Write({});
+  Write({.number = 71});
+
+  EXPECT_EQ(LookAfter(10), Stillness::kStill);
+  EXPECT_EQ(LookAfter(10), Stillness::kStill);
+}
+
+TEST_F(StillnessTest, AThreadThatRunsForAMomentPolls) {
+  Write({.number = 71, .ran_ns = 1'000, .slices = 1});
+  LookAfter(10);
+  Write({.number = 71, .state = 'R', .ran_ns = 50'000, .slices = 2});
+
+  EXPECT_EQ(LookAfter(200), Stillness::kPolling);
+}
+
+TEST_F(StillnessTest, AThreadThatUsesTheProcessorWorksAlsoWhenItSleepsNow) {
+  Write({.number = 71});
+  LookAfter(10);
+  Write({.number = 71, .ran_ns = 40 * kMs, .slices = 9});
+
+  EXPECT_EQ(LookAfter(200), Stillness::kWorking);
+}
+
+TEST_F(StillnessTest, AThreadThatOthersKeepFromRunningWorks) {
+  Write({.number = 71, .state = 'R'});
+  LookAfter(10);
+
+  EXPECT_EQ(LookAfter(200), Stillness::kWorking) << "it never got its turn";
+
+  Write({.number = 71, .state = 'S', .ran_ns = 5 * kMs, .waited_ns = 180 * kMs, .slices = 1});
+  EXPECT_EQ(LookAfter(200), Stillness::kWorking) << "it got a small one";
+}
+
+TEST_F(StillnessTest, AThreadThatWaitsForADiskWorks) {
+  Write({.number = 71});
+  LookAfter(10);
+  Write({.number = 71, .state = 'D'});
+
+  EXPECT_EQ(LookAfter(10), Stillness::kWorking);
+}
+
+TEST_F(StillnessTest, ALittleWorkCountsForALeadersMainThreadOnly) {
+  const Thread little{.number = 71, .ran_ns = 2 * kMs, .slices = 4};
+  Write({});
+  Write({.number = 71});
+  LookAfter(10, {kProcess});
+
+  Write(little);
+  EXPECT_EQ(LookAfter(200, {kProcess}), Stillness::kStill) << "another thread";
+  Thread leader = little;
+  leader.number = kProcess;
+  Write(leader);
+  EXPECT_EQ(LookAfter(200, {kProcess}), Stillness::kWorking);
+}
+
+TEST(RealStillnessTest, TellsASpinningProcessFromASleepingOne) {
+  const auto start = [](bool spins) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    while (true) {
+      if (!spins) pause();
+    }
+  };
+  const pid_t sleeper = start(false);
+  const pid_t spinner = start(true);
+  StillnessWatch quiet;
+  StillnessWatch busy;
+  poll(nullptr, 0, 100);
+  quiet.Look({sleeper}, {}, 0);
+  busy.Look({spinner}, {}, 0);
+  poll(nullptr, 0, 100);
+
+  EXPECT_EQ(quiet.Look({sleeper}, {}, 100 * kMs), Stillness::kStill);
+  EXPECT_EQ(busy.Look({spinner}, {}, 100 * kMs), Stillness::kWorking);
+
+  for (const pid_t child : {sleeper, spinner}) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+}  // namespace
+}  // namespace eidolon::agent::launch
