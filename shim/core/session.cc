@@ -39,6 +39,7 @@ struct State {
 constinit std::atomic<Phase> phase{Phase::kUnknown};
 constinit std::mutex connecting;  // Guards the change from kUnknown.
 constinit std::atomic<bool> tearing_down{false};
+constinit std::atomic<bool> begun{false};
 alignas(State) constinit std::byte state_storage[sizeof(State)]{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint64_t thread_work = 0;
 
@@ -117,7 +118,10 @@ bool Session::agent_alive() const noexcept { return !GetState().writer.agent_gon
 void Session::Append(ring::RecordHeader* record, std::size_t record_bytes,
                      std::span<const std::span<const std::byte>> tail) noexcept {
   if (IsWork(record->kind)) {
-    if (++thread_work == 1) NoteThreadIssuedWork();
+    if (++thread_work == 1) {
+      NoteThreadIssuedWork();
+      begun.store(true, std::memory_order_relaxed);
+    }
   }
   GetState().writer.Append(record, record_bytes, tail);
 }
@@ -126,6 +130,9 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
                              std::uint32_t* slot_field, bool advance_clock,
                              std::span<std::byte> payload) noexcept {
   State& state = GetState();
+  if (record->kind == ring::RecordKind::kCommunicatorInit) {
+    begun.store(true, std::memory_order_relaxed);
+  }
   const int number = OwnReplySlot();
   ring::ReplySlot& slot = ring::RepliesOf(state.connection.segment)[number];
   const auto pending = static_cast<std::uint32_t>(ring::SlotState::kPending);
@@ -178,5 +185,7 @@ void BeginTearDown() noexcept { tearing_down.store(true, std::memory_order_relax
 bool IsTearingDown() noexcept { return tearing_down.load(std::memory_order_relaxed); }
 
 std::uint64_t ThreadWorkCount() noexcept { return thread_work; }
+
+bool HasBegun() noexcept { return begun.load(std::memory_order_relaxed); }
 
 }  // namespace eidolon::shim::core

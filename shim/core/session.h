@@ -71,6 +71,9 @@ bool IsTearingDown() noexcept;
 // Counts records of work that the calling thread appended: tells a poll loop from a program that
 // works between two queries.
 std::uint64_t ThreadWorkCount() noexcept;
+// Whether this process has begun what is simulated: its first record of work, or its first
+// communicator. What it did before is start-up.
+bool HasBegun() noexcept;
 
 // Shorthands for the common record shapes.
 template <typename Record>

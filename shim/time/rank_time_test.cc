@@ -34,7 +34,11 @@ class RankTimeTest : public testing::Test {
  protected:
   RankTimeTest() {
     fake_agent.Reset();
-    EXPECT_NE(core::Session::Get(), nullptr);
+    core::Session* session = core::Session::Get();
+    EXPECT_NE(session, nullptr);
+    ring::EventRecord work{};  // The rank has started up.
+    work.header.kind = ring::RecordKind::kEventRecord;
+    core::Append(*session, work);
     ReadNs(CLOCK_MONOTONIC);  // The rank clock goes on where the process was before its session.
   }
 };

@@ -25,8 +25,10 @@ using base::SimTime;
 constexpr std::int64_t kMonotonicOriginNs = 86'400'000'000'000;
 // Readings above this are wall clock: 20 years.
 constexpr std::int64_t kWallThresholdNs = 631'152'000'000'000'000;
-// A process without a GPU sleeps at most this long for real.
+// A process without a GPU sleeps at most this long for real; a rank that starts up longer, because
+// it may be waiting for others that do.
 constexpr std::int64_t kLongestRealSleepNs = 100'000'000;
+constexpr std::int64_t kLongestStartUpSleepNs = 1'000'000'000;
 // So many clock reads in a row without any other call are a polling loop; from then on each read
 // moves the clock, or the loop would never end.
 constexpr int kPollingReads = 2000;
@@ -62,11 +64,27 @@ class LimitedClock {
 constinit LimitedClock watchdog_clock;
 constinit LimitedClock gpu_free_clock;
 constinit std::atomic<std::int64_t> own_ps{0};  // Own sleeps of a process without a session.
+// What the program's clocks show besides the rank clock; stays as it is once work has begun.
+constinit std::atomic<std::int64_t> start_up_ps{0};
 constinit std::atomic<bool> handed_over{false};
 
-void RaiseOwn(SimTime time) noexcept {
-  std::int64_t seen = own_ps.load();
-  while (seen < time.ps && !own_ps.compare_exchange_weak(seen, time.ps)) {
+void Raise(std::atomic<std::int64_t>& value, std::int64_t at_least) noexcept {
+  std::int64_t seen = value.load();
+  while (seen < at_least && !value.compare_exchange_weak(seen, at_least)) {
+  }
+}
+
+Duration StartUp() noexcept { return {start_up_ps.load(std::memory_order_relaxed)}; }
+
+// The program's clocks of a process with a session.
+SimTime ProgramNow() noexcept { return core::Now() + StartUp(); }
+
+// Moves the program's clocks to `time`: by the rank clock, if that runs already.
+void MoveProgramTo(SimTime time) noexcept {
+  if (core::HasBegun()) {
+    core::AdvanceTo(time - StartUp());
+  } else {
+    Raise(start_up_ps, (time - core::Now()).ps);
   }
 }
 
@@ -89,12 +107,19 @@ SimTime WithoutSession() noexcept {
   return std::max(now, gpu_free_clock.Read(job));
 }
 
-// The session of this process, with the clock continued from before it.
+// The session of this process, with the program's clocks continued from before it. A rank's own
+// clock begins with the job; that of a later process (a worker, a compiler) with where the job is.
 core::Session* ContinuedSession() noexcept {
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return nullptr;
   if (!handed_over.load(std::memory_order_relaxed) && !handed_over.exchange(true)) {
-    core::AdvanceTo(WithoutSession());
+    const SimTime shown = WithoutSession();
+    const ring::ServerPage* page = core::MappedServerPage();
+    if (!IsFutureRank() && page != nullptr) {
+      const SimTime job{static_cast<std::int64_t>(page->job_clock_ps.load())};
+      core::AdvanceTo(std::min(shown, job));
+    }
+    Raise(start_up_ps, (shown - core::Now()).ps);
   }
   return session;
 }
@@ -118,7 +143,7 @@ int RealSleep(std::int64_t ns, Duration* left) noexcept {
 // A helper thread wakes when the process has reached the end, or when so much real time has passed.
 int HelperSleep(SimTime end, std::int64_t ns, Duration* left) noexcept {
   constexpr std::int64_t kSliceNs = 5'000'000;
-  while (ns > 0 && core::Now() < end) {
+  while (ns > 0 && ProgramNow() < end) {
     const int result = RealSleep(std::min(ns, kSliceNs), left);
     if (result != 0) return result;
     ns -= kSliceNs;
@@ -142,10 +167,18 @@ int DriverSleep(core::Session& session, SimTime end, std::int64_t ns) noexcept {
   if (HasChildren()) RealSleep(std::min(ns, kChildrensShareNs), &left);
   ring::WaitRecord question{};
   question.header.kind = ring::RecordKind::kWaitUntil;
-  question.id = static_cast<std::uint64_t>(end.ps);
+  const SimTime rank_end = end - StartUp();
+  question.id = static_cast<std::uint64_t>(rank_end.ps);
   core::Ask(session, question, /*advance_clock=*/false);
-  core::AdvanceTo(end);
+  core::AdvanceTo(rank_end);
   return 0;
+}
+
+// A sleep before the simulated time of this process begins.
+int StartUpSleep(std::int64_t ns, Duration* left) noexcept {
+  const bool waits_for_ranks = IsFutureRank();
+  return RealSleep(std::min(ns, waits_for_ranks ? kLongestStartUpSleepNs : kLongestRealSleepNs),
+                   left);
 }
 
 }  // namespace
@@ -159,12 +192,12 @@ SimTime ThreadNow() noexcept {
   if (ContinuedSession() == nullptr) return WithoutSession();
   switch (core::CurrentRole()) {
     case core::ThreadRole::kWatchdog:
-      return watchdog_clock.Read(core::Now());
+      return watchdog_clock.Read(ProgramNow());
     case core::ThreadRole::kDriver:
     case core::ThreadRole::kHelper:
-      return core::Now();
+      return ProgramNow();
   }
-  return core::Now();
+  return ProgramNow();
 }
 
 SimTime ReadByProgram() noexcept {
@@ -174,9 +207,9 @@ SimTime ReadByProgram() noexcept {
   if (!IsPolling(now)) return now;
   const SimTime moved = now + kPollingStep;
   if (has_session) {
-    core::AdvanceTo(moved);
+    MoveProgramTo(moved);
   } else {
-    RaiseOwn(moved);
+    Raise(own_ps, moved.ps);
   }
   return moved;
 }
@@ -231,8 +264,8 @@ int SleepFor(Duration duration, Duration* left) noexcept {
   const SimTime end = ThreadNow() + duration;
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
-    const int result = RealSleep(std::min(ns, kLongestRealSleepNs), left);
-    if (result == 0) RaiseOwn(end);
+    const int result = StartUpSleep(ns, left);
+    if (result == 0) Raise(own_ps, end.ps);
     return result;
   }
   switch (core::CurrentRole()) {
@@ -240,8 +273,12 @@ int SleepFor(Duration duration, Duration* left) noexcept {
       return RealSleep(ns, left);
     case core::ThreadRole::kHelper:
       return HelperSleep(end, ns, left);
-    case core::ThreadRole::kDriver:
-      return DriverSleep(*session, end, ns);
+    case core::ThreadRole::kDriver: {
+      if (core::HasBegun()) return DriverSleep(*session, end, ns);
+      const int result = StartUpSleep(ns, left);
+      if (result == 0) MoveProgramTo(end);
+      return result;
+    }
   }
   return 0;
 }
@@ -250,10 +287,10 @@ void WaitExpired(SimTime target) noexcept {
   const SimTime after = target + kInstant;
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
-    RaiseOwn(after);
+    Raise(own_ps, after.ps);
     return;
   }
-  if (core::CurrentRole() == core::ThreadRole::kDriver) core::AdvanceTo(after);
+  if (core::CurrentRole() == core::ThreadRole::kDriver) MoveProgramTo(after);
 }
 
 }  // namespace eidolon::shim::time

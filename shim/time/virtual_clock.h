@@ -1,13 +1,16 @@
 // What the clocks of this process show.
 //
 //   no job            EIDOLON_RUN_DIR unset: real time, every function passes through
-//   rank              the process has a session: the rank clock
-//   before a session  a rank that has not touched its GPU yet: its own sleeps and, in the measured
-//   host
-//                     model, its own CPU time; the rank clock starts there
+//   rank              the process has a session: the rank clock, plus what its start-up took
+//   before a session  a rank that has not touched its GPU yet: its start-up so far, that is its own
+//                     sleeps and, in the measured host model, its own CPU time
 //   without a GPU     torchrun, data loaders, shells: the server's job clock, running no faster
 //   than real
 //                     time, plus own sleeps
+//
+// Start-up lasts until the first work or communicator. Ranks that look for each other in it sleep
+// between two looks, as often as the simulating machine makes them: that is no simulated time, so
+// the rank clock stands still meanwhile and only the program's clocks show the waiting.
 //
 // Wall clocks add the job's epoch; monotonic clocks an origin of their own. Both tell one story.
 #pragma once
@@ -44,8 +47,8 @@ base::SimTime TimeOfReading(clockid_t id, std::int64_t reading_ns) noexcept;
 clockid_t GuessClock(std::int64_t reading_ns) noexcept;
 
 // A sleep of the calling thread; returns 0, or EINTR with what is left. Drivers wait until no other
-// rank can act before the end (so polling loops stay in step with their peers), others sleep for
-// real, shortly.
+// rank can act before the end (so polling loops stay in step with their peers); others, and drivers
+// during start-up, sleep for real, shortly.
 int SleepFor(base::Duration duration, base::Duration* left) noexcept;
 
 // The end of a timed wait without an event: the clock reaches `target`, if this thread may move it.
