@@ -9,6 +9,7 @@
 
 #include "services/base/text.h"
 #include "services/cubin/attributes.h"
+#include "services/cubin/elf_file.h"
 
 namespace eidolon::cubin {
 namespace {
@@ -23,49 +24,6 @@ constexpr unsigned char kKernelFlag = 0x10;  // st_other of functions that can b
 constexpr std::uint32_t kReservedShared = 1024;
 constexpr std::uint32_t kFirstReserved = 90;
 
-struct Section {
-  std::string_view name;
-  Elf64_Shdr header;
-  Bytes content;  // Empty for NOBITS.
-};
-
-struct Elf {
-  Elf64_Ehdr header;
-  std::vector<Section> sections;
-};
-
-base::Result<Elf> ParseElf(Bytes bytes) {
-  const auto header = ReadAt<Elf64_Ehdr>(bytes, 0);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
-    return Fail(ErrorCode::kCorrupt, "not an ELF file");
-  }
-  if (header->e_machine != kMachineCuda || header->e_ident[EI_CLASS] != ELFCLASS64) {
-    return Fail(ErrorCode::kInvalidArgument,
-                StrCat("ELF file of machine type ", header->e_machine, ", not a 64-bit cubin"));
-  }
-  if (header->e_shnum != 0 && header->e_shentsize != sizeof(Elf64_Shdr)) {
-    return Fail(ErrorCode::kCorrupt, "cubin with section headers of unknown size");
-  }
-  Elf elf{.header = *header, .sections = {}};
-  for (std::uint32_t i = 0; i < header->e_shnum; ++i) {
-    const auto section = ReadAt<Elf64_Shdr>(bytes, header->e_shoff + i * sizeof(Elf64_Shdr));
-    if (!section) return Fail(ErrorCode::kCorrupt, StrCat("cubin ends before section ", i));
-    Bytes content;
-    if (section->sh_type != SHT_NOBITS && section->sh_type != SHT_NULL) {
-      const auto slice = Slice(bytes, section->sh_offset, section->sh_size);
-      if (!slice) return Fail(ErrorCode::kCorrupt, StrCat("cubin ends inside section ", i));
-      content = *slice;
-    }
-    elf.sections.push_back({.name = {}, .header = *section, .content = content});
-  }
-  if (header->e_shstrndx >= elf.sections.size()) {
-    return Fail(ErrorCode::kCorrupt, "cubin without a section name table");
-  }
-  const Bytes names = elf.sections[header->e_shstrndx].content;
-  for (Section& section : elf.sections) section.name = TextAt(names, section.header.sh_name);
-  return elf;
-}
-
 // ABI 7 keeps the architecture in the low byte of the flags, ABI 8 in the second one.
 std::uint32_t ArchitectureOf(const Elf64_Ehdr& header) {
   constexpr unsigned char kShiftedAbi = 8;
@@ -73,12 +31,12 @@ std::uint32_t ArchitectureOf(const Elf64_Ehdr& header) {
   return header.e_ident[EI_ABIVERSION] >= kShiftedAbi ? (flags >> 8) & 0xff : flags & 0xff;
 }
 
-using SectionsByName = std::unordered_map<std::string_view, const Section*>;
+using SectionsByName = std::unordered_map<std::string_view, const ElfSection*>;
 
 class Reader {
  public:
-  explicit Reader(const Elf& elf) : elf_(elf) {
-    for (const Section& section : elf.sections) {
+  explicit Reader(const ElfFile& elf) : elf_(elf) {
+    for (const ElfSection& section : elf.sections) {
       if (section.header.sh_type == SHT_SYMTAB) symbols_ = &section;
       by_name_.emplace(section.name, &section);
     }
@@ -108,7 +66,7 @@ class Reader {
   base::Result<void> AddSymbol(const Elf64_Sym& symbol, std::uint32_t index,
                                std::string_view name) {
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= elf_.sections.size()) return {};
-    const Section& home = elf_.sections[symbol.st_shndx];
+    const ElfSection& home = elf_.sections[symbol.st_shndx];
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     if (type == STT_OBJECT && symbol.st_size != 0) {
       const bool constant = home.name == ".nv.constant3";
@@ -121,16 +79,17 @@ class Reader {
     return AddFunction(home, index, name);
   }
 
-  base::Result<void> AddFunction(const Section& text, std::uint32_t index, std::string_view name) {
+  base::Result<void> AddFunction(const ElfSection& text, std::uint32_t index,
+                                 std::string_view name) {
     Function function;
     function.name = name;
     function.registers = text.header.sh_info >> 24;  // Where older compilers keep it.
-    if (const Section* info = FindSection(".nv.info.", name)) {
+    if (const ElfSection* info = FindSection(".nv.info.", name)) {
       if (auto done = ReadFunctionAttributes(info->content, function); !done) {
         return base::Wrap(StrCat("kernel ", name), std::move(done.error()));
       }
     }
-    if (const Section* shared = FindSection(".nv.shared.", name)) {
+    if (const ElfSection* shared = FindSection(".nv.shared.", name)) {
       function.static_shared_bytes = static_cast<std::uint32_t>(shared->header.sh_size);
       if (code_.target.architecture >= kFirstReserved) {
         function.static_shared_bytes -= std::min(function.static_shared_bytes, kReservedShared);
@@ -141,7 +100,7 @@ class Reader {
     return {};
   }
 
-  const Section* FindSection(std::string_view prefix, std::string_view name) {
+  const ElfSection* FindSection(std::string_view prefix, std::string_view name) {
     section_name_.assign(prefix).append(name);
     const auto found = by_name_.find(section_name_);
     return found == by_name_.end() ? nullptr : found->second;
@@ -159,8 +118,8 @@ class Reader {
     }
   }
 
-  const Elf& elf_;
-  const Section* symbols_ = nullptr;
+  const ElfFile& elf_;
+  const ElfSection* symbols_ = nullptr;
   SectionsByName by_name_;
   std::unordered_map<std::uint32_t, std::size_t> function_of_symbol_;
   std::string section_name_;

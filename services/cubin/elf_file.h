@@ -1,0 +1,28 @@
+// The ELF frame of a cubin: its sections, checked to lie inside the file.
+#pragma once
+
+#include <elf.h>
+
+#include <string_view>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/cubin/bytes.h"
+
+namespace eidolon::cubin {
+
+struct ElfSection {
+  std::string_view name;
+  Elf64_Shdr header;
+  Bytes content;  // Empty for NOBITS.
+};
+
+struct ElfFile {
+  Elf64_Ehdr header;
+  std::vector<ElfSection> sections;
+};
+
+// The views point into the bytes.
+base::Result<ElfFile> ParseElf(Bytes bytes);
+
+}  // namespace eidolon::cubin

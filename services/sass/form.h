@@ -1,0 +1,55 @@
+// What an instruction word means: its operation and a description of its fields that is enough to
+// print it as the vendor's disassembler does. The rows were derived by asking that disassembler.
+//
+// Operands of arithmetic sit in three slots. Bits 9 to 11 of the opcode, the form, say what the
+// slots hold; base is the opcode without them:
+//
+//   form   bits 32..63 are       bits 64..71 are
+//   1      B, a register         C, a register
+//   2      C, an immediate       B, a register
+//   3      C, a constant         B, a register
+//   4      B, an immediate       C, a register
+//   5      B, a constant         C, a register
+//   6      B, a uniform register C, a register
+//   7      C, a uniform register B, a register
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "services/sass/operation.h"
+#include "services/sass/word.h"
+
+namespace eidolon::sass {
+
+struct Form {
+  std::uint16_t base;  // Bits 0 to 8.
+  std::uint8_t forms;  // Bit f: form f exists.
+  Operation operation;
+  bool uniform;           // Registers and predicates are the uniform ones.
+  std::string_view text;  // See print.h.
+};
+
+// nullptr for a word whose operation is not known.
+const Form* FindForm(const Word& word);
+
+// What slot B, C, or the one at bit 32 (whichever that is) holds.
+enum class SlotKind : std::uint8_t { kRegister, kImmediate, kConstant, kUniform };
+enum class Slot : std::uint8_t { kB, kC, kAt32 };
+struct SlotPlace {
+  SlotKind kind = SlotKind::kRegister;
+  std::uint8_t at = 32;  // First bit: 32 or 64.
+};
+SlotPlace PlaceOf(const Word& word, Slot slot);
+
+inline std::uint32_t FormOf(const Word& word) { return (word.opcode() >> 9) & 7; }
+
+// A constant operand's place, from the bits at 40.
+inline std::uint32_t ConstantOffset(const Word& word) {
+  return static_cast<std::uint32_t>(word.Bits(40, 14)) * 4;
+}
+inline std::uint32_t ConstantBank(const Word& word) {
+  return static_cast<std::uint32_t>(word.Bits(54, 5));
+}
+
+}  // namespace eidolon::sass

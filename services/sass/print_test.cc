@@ -1,0 +1,59 @@
+#include "services/sass/print.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "services/base/random.h"
+#include "services/sass/form.h"
+
+namespace eidolon::sass {
+namespace {
+
+// testdata/words.txt: "address low high text", one of each kind of instruction that the kernels of
+// PyTorch 2.15 hold, with the text of NVIDIA's disassembler (nvdisasm 13.1).
+TEST(PrintTest, AgreesWithTheVendorsDisassembler) {
+  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/sass/testdata/words.txt");
+  std::string line;
+  std::size_t words = 0;
+  while (std::getline(file, line)) {
+    char* at = line.data();
+    const std::uint64_t address = std::strtoull(at, &at, 16);
+    Word word;
+    word.low = std::strtoull(at, &at, 16);
+    word.high = std::strtoull(at, &at, 16);
+    const std::string_view expected = at + 1;
+
+    EXPECT_EQ(Print(word, address), expected) << line;
+    ++words;
+  }
+  EXPECT_GT(words, 700u);
+}
+
+TEST(PrintTest, NamesTheOpcodeOfWhatItDoesNotKnow) {
+  EXPECT_EQ(Print({0x9f0, 0}, 0), "unknown 0x9f0");
+  EXPECT_EQ(FindForm({0x9f0, 0}), nullptr);
+}
+
+TEST(PrintTest, PrintsEveryWordWithoutHarm) {
+  base::Random random(11);
+  std::size_t known = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const Word word{random.Next(), random.Next()};
+    known += Print(word, 0).starts_with("unknown") ? 0 : 1;
+  }
+  EXPECT_GT(known, 1000u);
+}
+
+TEST(WordTest, FieldsMayCrossTheHalves) {
+  const Word word{0xf000000000000000u, 0x3};
+  EXPECT_EQ(word.Bits(60, 6), 0x3fu);
+  EXPECT_EQ(word.Signed(60, 6), -1);
+  EXPECT_EQ(word.Signed(60, 7), 63);
+}
+
+}  // namespace
+}  // namespace eidolon::sass

@@ -1,0 +1,151 @@
+// The machine code of the stock PyTorch library against NVIDIA's disassembler, where both are
+// installed. EIDOLON_SASS_ALL=1 in the environment checks every container (two minutes).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "services/cubin/fat_binary.h"
+#include "services/cubin/program.h"
+#include "services/sass/form.h"
+#include "services/sass/print.h"
+
+namespace eidolon::sass {
+namespace {
+
+constexpr std::uint64_t kMeaning = (std::uint64_t{1} << 41) - 1;  // Without the scheduling bits.
+
+struct ByMeaning {
+  bool operator()(const Word& a, const Word& b) const {
+    return std::tuple(a.low, a.high & kMeaning) < std::tuple(b.low, b.high & kMeaning);
+  }
+};
+using Words = std::set<Word, ByMeaning>;
+
+// Calls body(cubin) for every `stride`th container's code for 9.0.
+template <typename Body>
+void ForEachCubin(std::size_t stride, Body&& body) {
+  const int file = open(EIDOLON_TORCH_LIBRARY, O_RDONLY | O_CLOEXEC);
+  struct stat status = {};
+  fstat(file, &status);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* base = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  const auto* at = static_cast<const std::byte*>(base);
+  const auto* const end = at + size;
+  std::size_t number = 0;
+  const std::uint32_t magic = cubin::kFatBinaryMagic;
+  while (at + 16 < end) {
+    at = static_cast<const std::byte*>(
+        memmem(at, static_cast<std::size_t>(end - at), &magic, sizeof(magic)));
+    if (at == nullptr) break;
+    const auto bytes = cubin::FatBinaryBytes(at);
+    if (reinterpret_cast<std::uintptr_t>(at) % 8 != 0 || !bytes || at + *bytes > end) {
+      at += sizeof(magic);
+      continue;
+    }
+    const auto binary = cubin::FatBinary::Parse({at, *bytes});
+    const cubin::FatEntry* entry = binary ? binary->Choose({9, 0}) : nullptr;
+    if (entry != nullptr && !entry->is_ptx && number++ % stride == 0) {
+      if (const auto code = cubin::Unpack(*entry)) body(*code);
+    }
+    at += binary ? *bytes : sizeof(magic);
+  }
+  munmap(base, size);
+}
+
+Words CollectWords(std::size_t stride) {
+  Words words;
+  ForEachCubin(stride, [&](const std::vector<std::byte>& code) {
+    const auto program = cubin::ParseProgram(code);
+    if (!program) return;
+    for (const cubin::ProgramSection& section : program->sections) {
+      if (!section.executable) continue;
+      for (std::size_t at = 0; at + kWordBytes <= section.content.size(); at += kWordBytes) {
+        Word word;
+        std::memcpy(&word, section.content.data() + at, sizeof(word));
+        words.insert(word);
+      }
+    }
+  });
+  return words;
+}
+
+std::string Normalised(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 6, ".reuse") == 0) {
+      i += 5;
+    } else if (text[i] != ' ' || (i + 1 < text.size() && text[i + 1] != ' ' && text[i + 1] != ',' &&
+                                  text[i + 1] != ';')) {
+      result += text[i];
+    }
+  }
+  return result.substr(0, result.find(';'));
+}
+
+// The disassembler's text of the words, as if they lay one behind another from address 0.
+std::vector<std::string> Disassemble(const std::vector<Word>& words) {
+  const std::string path = testing::TempDir() + "/eidolon-sass-words.bin";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(words.data()),
+             static_cast<std::streamsize>(words.size() * sizeof(Word)));
+  const std::string command = std::string(EIDOLON_NVDISASM) + " -b SM90 -ndf " + path;
+  std::vector<std::string> lines;
+  FILE* pipe = popen(command.c_str(), "r");
+  char line[1024];
+  while (pipe != nullptr && std::fgets(line, sizeof(line), pipe) != nullptr) {
+    const char* const mark = std::strstr(line, "*/");
+    if (mark == nullptr || std::strstr(line, "/*") == nullptr) continue;
+    std::string text = mark + 2;
+    text.erase(0, text.find_first_not_of(" \t"));
+    lines.push_back(Normalised(text));
+  }
+  if (pipe != nullptr) pclose(pipe);
+  std::remove(path.c_str());
+  return lines;
+}
+
+TEST(SassTorchTest, EveryKnownInstructionPrintsAsTheVendorPrintsIt) {
+  const bool all = std::getenv("EIDOLON_SASS_ALL") != nullptr;
+  const Words unique = CollectWords(all ? 1 : 60);
+  const std::vector<Word> words(unique.begin(), unique.end());
+  ASSERT_GT(words.size(), 10'000u);
+  constexpr std::size_t kBatch = 100'000;
+  std::size_t unknown = 0;
+  std::size_t different = 0;
+  for (std::size_t first = 0; first < words.size(); first += kBatch) {
+    const std::vector<Word> batch(
+        words.begin() + static_cast<std::ptrdiff_t>(first),
+        words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), first + kBatch)));
+    const std::vector<std::string> expected = Disassemble(batch);
+    ASSERT_EQ(expected.size(), batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (FindForm(batch[i]) == nullptr) {
+        ++unknown;
+        continue;
+      }
+      const std::string text = Print(batch[i], i * kWordBytes);
+      if (text != expected[i] && ++different <= 20) ADD_FAILURE() << text << " != " << expected[i];
+    }
+  }
+  std::printf("%zu different instructions, %zu unknown, %zu printed differently\n", words.size(),
+              unknown, different);
+
+  EXPECT_EQ(different, 0u);
+  EXPECT_LT(static_cast<double>(unknown), 0.005 * static_cast<double>(words.size()));
+}
+
+}  // namespace
+}  // namespace eidolon::sass
