@@ -26,7 +26,7 @@ TEST(ProgramTest, FindsTheCodeOfEachKernel) {
   ASSERT_TRUE(section.has_value());
   EXPECT_TRUE(program->sections[*section].executable);
   EXPECT_EQ(program->sections[*section].content.size() % 16, 0u);
-  EXPECT_FALSE(program->FindSection(".text.nothing").has_value());
+  EXPECT_FALSE(program->FindSection(".text.absent").has_value());
 }
 
 TEST(ProgramTest, RefusesBytesThatAreCutShort) {
