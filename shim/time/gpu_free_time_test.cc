@@ -44,9 +44,11 @@ TEST(GpuFreeTimeTest, SeesTheJobsClockAndItsOwnSleeps) {
   EXPECT_LT(ReadNs(CLOCK_REALTIME), kEpochNs + 1'000'000);
 
   RealTimer timer;
+  ::usleep(500'000);
+  EXPECT_GE(timer.Seconds(), 0.5);  // Others may time it by real alarms.
   ::sleep(60);
-  EXPECT_GE(ReadNs(CLOCK_REALTIME), kEpochNs + 60'000'000'000);
-  EXPECT_LT(timer.Seconds(), 2.0);
+  EXPECT_GE(ReadNs(CLOCK_REALTIME), kEpochNs + 60'500'000'000);
+  EXPECT_LT(timer.Seconds(), 20.0);
 
   // The job's clock stands still; this process must not poll for ever.
   const std::int64_t deadline = ReadNs(CLOCK_MONOTONIC) + 100;

@@ -25,9 +25,10 @@ using base::SimTime;
 constexpr std::int64_t kMonotonicOriginNs = 86'400'000'000'000;
 // Readings above this are wall clock: 20 years.
 constexpr std::int64_t kWallThresholdNs = 631'152'000'000'000'000;
-// A process without a GPU sleeps at most this long for real; a rank that starts up longer, because
-// it may be waiting for others that do.
-constexpr std::int64_t kLongestRealSleepNs = 100'000'000;
+// A process without a GPU sleeps for real: others time it by alarms, pipes and exit statuses, which
+// no clock of ours moves ("timeout 1 sleep 60" must end by the timeout). Only what is longer than
+// this is cut short. A rank that starts up sleeps less: it may only be waiting for others that do.
+constexpr std::int64_t kLongestRealSleepNs = 5'000'000'000;
 constexpr std::int64_t kLongestStartUpSleepNs = 1'000'000'000;
 // So many clock reads in a row without any other call are a polling loop; from then on each read
 // moves the clock, or the loop would never end.

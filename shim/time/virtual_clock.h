@@ -47,8 +47,8 @@ base::SimTime TimeOfReading(clockid_t id, std::int64_t reading_ns) noexcept;
 clockid_t GuessClock(std::int64_t reading_ns) noexcept;
 
 // A sleep of the calling thread; returns 0, or EINTR with what is left. Drivers wait until no other
-// rank can act before the end (so polling loops stay in step with their peers); others, and drivers
-// during start-up, sleep for real, shortly.
+// rank can act before the end (so polling loops stay in step with their peers); others sleep
+// for real: without a GPU in full up to some seconds, drivers during start-up shortly.
 int SleepFor(base::Duration duration, base::Duration* left) noexcept;
 
 // The end of a timed wait without an event: the clock reaches `target`, if this thread may move it.
