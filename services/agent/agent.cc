@@ -87,8 +87,11 @@ base::Result<void> Agent::SetUp() {
   if (!pattern) return std::unexpected(pattern.error());
   job_->log_pattern = std::move(*pattern);
 
-  timing_ = std::make_unique<TimingClient>(assignment.timing_address(), assignment.cluster().gpu(),
-                                           &mailbox_);
+  timing_ =
+      std::make_unique<TimingClient>(TimingClient::Options{.address = assignment.timing_address(),
+                                                           .gpu = assignment.cluster().gpu(),
+                                                           .patience = options_.timing_patience},
+                                     &mailbox_);
   const auto gpu = timing_->Describe();
   if (!gpu) return std::unexpected(gpu.error());
   auto content = SegmentContentOf(assignment, *gpu);

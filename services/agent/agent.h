@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,6 +41,8 @@ class Agent final : public SessionHost, private launch::CommandObserver {
     std::string controller_address;
     std::string token;
     std::string library_folder;  // Where libeidolon_shim.so and eidolon/ are.
+    // How long the timing service may be away; it keeps nothing of a job, so nothing is lost.
+    std::chrono::milliseconds timing_patience{8'000};
   };
   Agent(Options options, Metrics* metrics, const base::RealClock* clock);
   ~Agent() override;

@@ -79,7 +79,8 @@ class AgentTest : public ::testing::Test {
     agent_ =
         std::make_unique<Agent>(Agent::Options{.controller_address = controller_server_->address(),
                                                .token = "secret",
-                                               .library_folder = directory_ + "/lib"},
+                                               .library_folder = directory_ + "/lib",
+                                               .timing_patience = std::chrono::seconds(1)},
                                 &metrics_, &clock_);
     runner_ = std::thread([this] { status_ = agent_->Run(); });
   }

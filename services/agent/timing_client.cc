@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -18,9 +19,9 @@ namespace v1 = timing::v1;
 
 namespace {
 
-// A service that is starting again answers within this; one that is gone does not.
-constexpr int kAttempts = 3;
 constexpr auto kPause = std::chrono::milliseconds(300);
+// A refused connection is tried again soon: a service that starts again is on this machine or near.
+constexpr int kReconnectMs = 200;
 
 }  // namespace
 
@@ -28,6 +29,7 @@ struct TimingClient::Link {
   std::unique_ptr<v1::TimingService::Stub> stub;
   std::string address;
   std::string gpu;
+  int attempts = 1;
   Mailbox* mailbox = nullptr;
   std::mutex mutex;  // Guards the two below.
   grpc::ClientContext* running = nullptr;
@@ -38,7 +40,7 @@ struct TimingClient::Link {
   template <typename Call>
   base::Result<void> Try(Call call) {
     grpc::Status status;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int attempt = 0; attempt < attempts; ++attempt) {
       if (attempt > 0) std::this_thread::sleep_for(kPause);
       grpc::ClientContext context;
       {
@@ -56,15 +58,18 @@ struct TimingClient::Link {
   }
 };
 
-TimingClient::TimingClient(const std::string& address, std::string gpu, Mailbox* mailbox)
+TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
     : link_(std::make_shared<Link>()) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
   link_->stub = v1::TimingService::NewStub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-  link_->address = address;
-  link_->gpu = std::move(gpu);
+      grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments));
+  link_->address = options.address;
+  link_->gpu = options.gpu;
+  link_->attempts = std::max<int>(1, options.patience / kPause);
   link_->mailbox = mailbox;
 }
 

@@ -1,6 +1,7 @@
 // The agent's end of the timing service: facts of the GPU once, then batches of estimates.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,7 +20,13 @@ namespace eidolon::agent {
 // Main loop only; answers come as letters of the mailbox, which outlives the client.
 class TimingClient {
  public:
-  TimingClient(const std::string& address, std::string gpu, Mailbox* mailbox);
+  struct Options {
+    std::string address;
+    std::string gpu;
+    // How long a service that cannot be reached is waited for: it may be starting again.
+    std::chrono::milliseconds patience{0};
+  };
+  TimingClient(const Options& options, Mailbox* mailbox);
   ~TimingClient();  // Cancels what is open.
 
   // Facts of the GPU model. Blocks.

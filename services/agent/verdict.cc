@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kErrorLines = 12;
 
+// What the shim reports when the program brought the runtime of another CUDA version.
+constexpr std::string_view kForeignRuntime = "libcudart.so";
+
 // The exception that a line of a traceback names: "ValueError: bad batch", also behind torchrun's
 // "[rank1]: ". torchrun's own report about its children is none.
 std::string ExceptionIn(std::string_view line) {
@@ -41,7 +44,7 @@ std::string BytesText(std::uint64_t bytes) {
 }
 
 void Verdict::NoteRefusedCall(const std::string& name, bool strict) {
-  if (refused_call_.empty()) refused_call_ = name;
+  if (refused_call_.empty() || name.starts_with(kForeignRuntime)) refused_call_ = name;
   strict_ = strict_ || strict;
 }
 
@@ -91,6 +94,14 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
     ending.message =
         StrCat("'", refused_call_, "' is not supported, and the job asked to stop at the ",
                "first such call");
+    return ending;
+  }
+  if (refused_call_.starts_with(kForeignRuntime)) {
+    ending.reason = Reason::kUnsupportedCall;
+    ending.message =
+        StrCat("the program is built for another CUDA version: it loaded ", refused_call_,
+               "; install the CUDA 13 build of its packages (for torch, a wheel whose ",
+               "torch.version.cuda is 13); 'eidolon doctor' shows what is installed");
     return ending;
   }
   const bool killed = death_.has_value() && death_->status.signal != 0;

@@ -80,6 +80,20 @@ TEST(VerdictTest, AProgramThatSurvivesItsRefusalHasCompleted) {
   EXPECT_EQ(verdict.Judge(launch::ExitStatus{}).reason, Reason::kCompleted);
 }
 
+TEST(VerdictTest, ARuntimeOfAnotherCudaVersionIsTheCause) {
+  Verdict verdict;
+  verdict.NoteRefusedCall(
+      "libcudart.so.12 (a program built for CUDA 12; this shim stands in for CUDA 13)",
+      /*strict=*/false);
+  verdict.NoteErrorLine("RuntimeError: no GPU");
+
+  const Ending ending = verdict.Judge(kFailed);
+
+  EXPECT_EQ(ending.reason, Reason::kUnsupportedCall);
+  EXPECT_THAT(ending.message, HasSubstr("libcudart.so.12"));
+  EXPECT_THAT(ending.message, HasSubstr("install the CUDA 13 build"));
+}
+
 TEST(VerdictTest, StrictJobsEndWithTheCallsName) {
   Verdict verdict;
   verdict.NoteRefusedCall("cusolverDnSgesvd", /*strict=*/true);

@@ -14,6 +14,8 @@ namespace eidolon::controller {
 namespace {
 
 constexpr int kTimeoutSeconds = 10;
+// A service that starts again is found soon; gRPC's own pauses grow to two minutes.
+constexpr int kReconnectMs = 200;
 
 // Every call ends: a service that hangs must not hang the controller.
 void Limit(grpc::ClientContext* context) {
@@ -42,7 +44,10 @@ SimulatorClients::SimulatorClients(const std::string& timing_address,
       network_address_(network_address),
       stubs_(std::make_unique<Stubs>()) {
   const auto connect = [](const std::string& address) {
-    return grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   };
   stubs_->timing = timing::v1::TimingService::NewStub(connect(timing_address));
   stubs_->network = network::v1::NetworkService::NewStub(connect(network_address));

@@ -14,21 +14,22 @@
 
 int main(int argc, char** argv) {
   using eidolon::base::Level;
-  std::string address = "127.0.0.1:7072";
-  std::string metrics_address = "127.0.0.1:9472";
+  std::string address = "127.0.0.1:7403";
+  std::string metrics_address;
   CLI::App app("Simulates the collectives of GPU clusters for Eidolon's agents.");
-  app.add_option("--address", address, "host:port of the gRPC service")->capture_default_str();
-  app.add_option("--metrics-address", metrics_address, "host:port of /metrics")
-      ->capture_default_str();
+  app.add_option("--listen", address, "host:port to serve gRPC on")->capture_default_str();
+  app.add_option("--metrics", metrics_address, "host:port of the Prometheus page; none when empty");
   CLI11_PARSE(app, argc, argv);
 
   eidolon::runtime::SignalWaiter signals;
   eidolon::runtime::MetricsPage page;
   const eidolon::base::SystemClock clock;
   eidolon::network::NetworkService service(page.registry(), clock);
-  if (const auto port = page.Expose(metrics_address); !port) {
-    std::fprintf(stderr, "eidolon-network: %s\n", port.error().message.c_str());
-    return 1;
+  if (!metrics_address.empty()) {
+    if (const auto port = page.Expose(metrics_address); !port) {
+      std::fprintf(stderr, "eidolon-network: %s\n", port.error().message.c_str());
+      return 1;
+    }
   }
   auto server = eidolon::runtime::GrpcServer::Start({.address = address}, {&service});
   if (!server) {
