@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -109,3 +110,49 @@ def verdict(job):
         if condition["type"] in ENDED and condition["status"] in ("True", True):
             return condition
     return None
+
+
+class SplitServer(Server):
+    """The same with every service as a process of its own, as Kubernetes runs them."""
+
+    def __init__(self, build, python_environment, data=None):
+        super().__init__(build, python_environment, data)
+        self.services, self.addresses = {}, {}
+        self.log = None
+
+    def start(self):
+        self.log = open(self.data / "up.log", "ab")
+        self.start_service("timing")
+        self.start_service("network")
+        self.process = self.start_service(
+            "controller", "--data-dir", self.data, "--timing", self.addresses["timing"], "--network",
+            self.addresses["network"])
+        self.address = self.addresses["controller"]
+
+    def start_service(self, name, *arguments):
+        """Starts it, again at its old address if it had one, and waits until it serves."""
+        errors = self.data / f"{name}.log"
+        environment = dict(os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}",
+                           PYTHONDONTWRITEBYTECODE="1")
+        with open(errors, "w") as file:
+            process = subprocess.Popen([self.build / "bin" / f"eidolon-{name}", "--listen",
+                                        self.addresses.get(name, "127.0.0.1:0"), *arguments],
+                                       stdout=self.log, stderr=file, env=environment)
+        self.services[name] = process
+        deadline = time.monotonic() + 30
+        while not (started := re.search(rf"{name}_started address=(\S+)", errors.read_text())):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"eidolon-{name} did not start:\n{errors.read_text()[-4000:]}")
+            time.sleep(0.05)
+        self.addresses[name] = started[1].strip('"')
+        return process
+
+    def kill_service(self, name):
+        self.services[name].kill()
+        self.services[name].wait()
+
+    def stop(self):
+        super().stop()
+        for process in self.services.values():
+            process.kill()
+            process.wait()

@@ -1,0 +1,83 @@
+"""The frame of behaviour tests: the registry, the world they run in, and what they expect of a job."""
+import json
+import pathlib
+import textwrap
+
+from server import verdict
+
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def pending(reason):
+    """Marks a test that does not pass yet: it is skipped with its reason unless it is named."""
+    def mark(function):
+        function.pending = reason
+        return function
+    return mark
+
+
+class World:
+    """What tests use: a running server, and where things are."""
+
+    def __init__(self, build, python, folder):
+        self.build, self.python, self.folder = pathlib.Path(build), python, pathlib.Path(folder)
+        self.server, self.count = None, 0
+
+    def job(self, script, ranks=1, servers=1, gpu=None, command=None, measure=4, warmup=2, boundary="auto",
+            extra=""):
+        """The document of a job that runs `script` in every rank, by torchrun when there are several."""
+        self.count += 1
+        directory = self.folder / f"job{self.count}"
+        directory.mkdir()
+        (directory / "script.py").write_text(textwrap.dedent(script))
+        several = ranks * servers > 1
+        command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
+        gpu_line = f", gpu: {gpu}" if gpu else ""
+        return textwrap.dedent(f"""\
+            apiVersion: eidolon.dev/v1alpha1
+            kind: SimulationJob
+            metadata: {{name: job{self.count}}}
+            spec:
+              cluster:
+                servers: {servers}
+                server: {{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}
+              servers: {servers}
+              ranksPerServer: {ranks}
+              command: {json.dumps(command)}
+              code: {{directory: "{directory}"}}
+              iterations: {{warmup: {warmup}, measure: {measure}, boundary: {boundary}}}
+              hostModel: {{kind: fixed}}
+              outputs: {{eventLog: true}}
+            """) + textwrap.indent(textwrap.dedent(extra), "  ")
+
+    def run(self, *args, **kwargs):
+        return self.server.run(self.job(*args, **kwargs), seconds=300)
+
+    def event_logs(self, job):
+        """The bytes of every event log of a job, by name."""
+        folder = self.server.data / "events" / str(job["metadata"]["uid"])
+        return {p.name: p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def expect(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def expect_failed(job, reason, *words):
+    condition = verdict(job)
+    expect(condition["type"] == "Failed", f"ended as {condition}")
+    expect(condition["reason"] == reason, f"reason is {condition['reason']}, expected {reason}: {condition['message']}")
+    for word in words:
+        expect(word in condition["message"], f"'{word}' is not in: {condition['message']}")
+    print(f"     {reason}: {condition['message']}")
+
+
+def expect_complete(job):
+    condition = verdict(job)
+    expect(condition["type"] == "Complete", f"ended as {condition}")
