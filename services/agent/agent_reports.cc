@@ -44,6 +44,8 @@ v1::OutcomeReason ReasonOf(Reason reason) {
       return v1::OUTCOME_REASON_COLLECTIVE_MISMATCH;
     case Reason::kRingDamaged:
       return v1::OUTCOME_REASON_RING_DAMAGED;
+    case Reason::kPeerLost:
+      return v1::OUTCOME_REASON_PEER_LOST;
   }
   return v1::OUTCOME_REASON_UNSPECIFIED;
 }
@@ -138,9 +140,10 @@ void Agent::SendUsage() {
   std::map<std::string, std::uint64_t> refused;
   std::uint64_t unknown_reads = 0;
   for (const auto& [number, session] : sessions_) {
-    unknown_reads += session->unknown_reads();
-    for (const auto& [name, count] : session->refused_calls()) refused[name] += count;
-    for (const auto& [index, memory] : session->memory().devices()) {
+    const SessionUsage& used = session->reported_usage();
+    unknown_reads += used.unknown_reads;
+    for (const auto& [name, count] : used.refused_calls) refused[name] += count;
+    for (const auto& [index, memory] : used.memory.devices()) {
       // A launcher holds a context at most; a program that only allocates counts, also before it
       // launches.
       const bool allocates = Bytes(memory.at_peak.allocations) > 0 || memory.refused > 0;
@@ -188,15 +191,14 @@ void Agent::CallRefused(Session&, const std::string& name) {
 void Agent::SendOutcome() {
   if (!ending_.has_value() || controller_gone_) return;
   if (job_->assignment.write_event_log()) {
-    std::vector<std::pair<int, std::string>> logs;
+    std::vector<EventLogPart> parts;
     for (const auto& [number, session] : sessions_) {
-      if (session->event_log() == nullptr) continue;
-      logs.emplace_back(session->options().rank, session->event_log()->path());
+      const EventLog* log = session->event_log();
+      if (log == nullptr) continue;
+      parts.push_back(
+          {.rank = session->options().rank, .path = log->path(), .lines_max = log->end()});
     }
-    std::sort(logs.begin(), logs.end());
-    std::vector<std::string> paths;
-    for (auto& [rank, path] : logs) paths.push_back(std::move(path));
-    JoinEventLogs(paths, StrCat(job_->assignment.run_directory(), "/events.log"));
+    JoinEventLogs(std::move(parts), StrCat(job_->assignment.run_directory(), "/events.log"));
   }
   SendProgress();
   SendUsage();

@@ -64,7 +64,9 @@ base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hell
       .is_primary = hello.rank >= 0 && !is_known,
       .server = assignment.server(),
       .devices = job_->traits,
-      .rule = {.nvtx = assignment.iterations().nvtx(), .by_log = job_->log_pattern.has_value()},
+      .rule = {.nvtx = assignment.iterations().nvtx(),
+               .by_log = job_->log_pattern.has_value(),
+               .wanted = assignment.iterations().warmup() + assignment.iterations().measure()},
       .event_log = {}};
   if (assignment.write_event_log()) {
     options.event_log = StrCat(assignment.run_directory(), "/events.", process, ".log");

@@ -1,5 +1,6 @@
 #include "services/agent/event_log.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -31,14 +32,19 @@ void EventLog::Finish() {
   file_.close();
 }
 
-void JoinEventLogs(const std::vector<std::string>& paths, const std::string& target) {
+void JoinEventLogs(std::vector<EventLogPart> parts, const std::string& target) {
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.rank < b.rank; });
   std::ofstream joined(target, std::ios::trunc);
-  for (const std::string& path : paths) {
-    std::ifstream part(path);
-    // An empty part would set the stream's fail bit.
-    if (part.peek() != std::ifstream::traits_type::eof()) joined << part.rdbuf();
-    part.close();
-    std::remove(path.c_str());
+  for (const EventLogPart& part : parts) {
+    std::ifstream file(part.path);
+    std::string line;
+    for (std::uint64_t count = 0; count < part.lines_max.value_or(~std::uint64_t{0}); ++count) {
+      if (!std::getline(file, line)) break;
+      joined << line << '\n';
+    }
+    file.close();
+    std::remove(part.path.c_str());
   }
 }
 

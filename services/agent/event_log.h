@@ -22,19 +22,30 @@ class EventLog {
   EventLog(std::string path, int rank);
 
   void Add(const device::ResolvedOp& op, const std::string& name);
+  // Operations from `sequence` on do not belong to the log, also those that were added already.
+  void EndAt(std::uint64_t sequence) { end_ = sequence; }
   // No more operations will be resolved: writes what is there, in order.
   void Finish();
   const std::string& path() const { return path_; }
+  std::optional<std::uint64_t> end() const { return end_; }
 
  private:
   std::string path_;
   int rank_;
   std::ofstream file_;
   std::uint64_t first_ = 0;  // Sequence of waiting_.front().
+  std::optional<std::uint64_t> end_;
   std::deque<std::optional<std::string>> waiting_;
 };
 
-// Puts the ranks' files behind each other and removes them.
-void JoinEventLogs(const std::vector<std::string>& paths, const std::string& target);
+// One rank's part of a log.
+struct EventLogPart {
+  int rank = 0;
+  std::string path;
+  std::optional<std::uint64_t> lines_max;  // The rest is left out.
+};
+
+// Puts the parts behind each other in the order of their ranks, and removes them.
+void JoinEventLogs(std::vector<EventLogPart> parts, const std::string& target);
 
 }  // namespace eidolon::agent

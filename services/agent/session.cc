@@ -230,10 +230,10 @@ Session::Outcome Session::Launch(const ring::RecordView& record) {
 Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
   switch (record.header().kind) {
     case RecordKind::kMemory:
-      memory_.Add(record.As<wire::MemoryRecord>());
+      usage_.memory.Add(record.As<wire::MemoryRecord>());
       break;
     case RecordKind::kOutOfMemory:
-      memory_.Refuse(record.As<wire::MemoryRecord>());
+      usage_.memory.Refuse(record.As<wire::MemoryRecord>());
       host_->RequestRefused(*this);
       break;
     case RecordKind::kRangePush:
@@ -243,12 +243,12 @@ Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
     case RecordKind::kRefusedCall: {
       const auto& mark = record.As<wire::MarkRecord>();
       const std::string name(ring::NameAfter(mark));
-      refused_calls_[name] += std::max<std::uint64_t>(mark.id, 1);
+      usage_.refused_calls[name] += std::max<std::uint64_t>(mark.id, 1);
       host_->CallRefused(*this, name);
       break;
     }
     case RecordKind::kUnknownRead:
-      ++unknown_reads_;
+      ++usage_.unknown_reads;
       break;
     default:
       CHECK(false);

@@ -81,9 +81,10 @@ class Session final : private device::Sink {
   base::SimTime clock() const { return clock_; }
 
   const Options& options() const { return options_; }
-  const MemoryBook& memory() const { return memory_; }
-  const std::map<std::string, std::uint64_t>& refused_calls() const { return refused_calls_; }
-  std::uint64_t unknown_reads() const { return unknown_reads_; }
+  const MemoryBook& memory() const { return usage_.memory; }
+  // What counts for the report: up to the place where the end of the last wanted iteration showed.
+  // When the command is stopped after that is a matter of real time.
+  const SessionUsage& reported_usage() const { return frozen_ ? *frozen_ : usage_; }
   std::uint64_t launches() const { return launches_; }
   std::uint32_t iterations_ended() const { return ledger_.ended(); }
   std::uint64_t ring_backlog() const { return reader_.backlog(); }
@@ -148,6 +149,7 @@ class Session final : private device::Sink {
                     base::SimTime clock);
   void NoteRange(const ring::RecordView& record);
   void TakeBoundaries();
+  void EndIteration(const iteration::Mark& mark);
   void ReportIterations();
 
   Options options_;
@@ -180,16 +182,16 @@ class Session final : private device::Sink {
 
   iteration::Detector detector_;
   iteration::Ledger ledger_;
-  base::SimTime last_reply_;  // Largest time a wait was answered with.
-  int range_depth_ = 0;       // Open ranges above the one that is an iteration.
+  base::SimTime last_reply_;               // Largest time a wait was answered with.
+  std::uint64_t last_reply_sequence_ = 0;  // The operation that is issued next after it.
+  int range_depth_ = 0;                    // Open ranges above the one that is an iteration.
   bool in_range_ = false;
   bool range_seen_ = false;
   iteration::Mark range_end_;
   bool finished_ = false;
   std::unique_ptr<EventLog> event_log_;
-  MemoryBook memory_;
-  std::map<std::string, std::uint64_t> refused_calls_;
-  std::uint64_t unknown_reads_ = 0;
+  SessionUsage usage_;
+  std::optional<SessionUsage> frozen_;
   std::uint64_t launches_ = 0;
 };
 

@@ -146,6 +146,7 @@ void Session::OnJoined(const v1::Joined& joined) {
       static_cast<std::uint64_t>(joined.rank()) << 32 | static_cast<std::uint32_t>(joined.size());
   last_reply_ =
       std::max(last_reply_, SimTime{static_cast<std::int64_t>(joined.finish_picoseconds())});
+  last_reply_sequence_ = engine_.issued();
   Reply(join.slot, {.value_ps = joined.finish_picoseconds(),
                     .extra = joined.communicator() == 0 ? 0 : place,
                     .payload = std::as_bytes(std::span(ranks))});

@@ -68,7 +68,14 @@ void Session::FeedDetector(std::uint32_t identity, iteration::Update update, std
 
 void Session::TakeBoundaries() {
   if (!detector_.has_boundaries()) return;
-  for (const iteration::Mark& mark : detector_.TakeBoundaries()) ledger_.AddBoundary(mark);
+  for (const iteration::Mark& mark : detector_.TakeBoundaries()) EndIteration(mark);
+}
+
+void Session::EndIteration(const iteration::Mark& mark) {
+  ledger_.AddBoundary(mark);
+  if (ledger_.ended() != options_.rule.wanted) return;
+  frozen_ = usage_;
+  if (event_log_ != nullptr) event_log_->EndAt(mark.sequence);
 }
 
 // An iteration lasts from one push of the named range to the next; the last one to its pop.
@@ -91,7 +98,7 @@ void Session::NoteRange(const ring::RecordView& record) {
   }
   if (ring::NameAfter(record.As<wire::MarkRecord>()) != options_.rule.nvtx) return;
   if (range_seen_) {
-    ledger_.AddBoundary(mark);
+    EndIteration(mark);
   } else {
     ledger_.BeginAt(mark);
   }
@@ -104,7 +111,7 @@ void Session::NoteRange(const ring::RecordView& record) {
 // of the program, while the moment at which the line was read is not.
 void Session::EndIterationByLog() {
   if (!options_.rule.by_log || finished_) return;
-  ledger_.AddBoundary({.sequence = engine_.issued(), .host_clock = last_reply_});
+  EndIteration({.sequence = last_reply_sequence_, .host_clock = last_reply_});
   ReportIterations();
 }
 
@@ -120,7 +127,7 @@ void Session::Finish() {
   const iteration::Mark end{.sequence = engine_.issued(),
                             .host_clock = std::max(clock_, last_reply_)};
   if (!options_.rule.nvtx.empty()) {
-    if (range_seen_) ledger_.AddBoundary(in_range_ ? end : range_end_);
+    if (range_seen_) EndIteration(in_range_ ? end : range_end_);
   } else if (!options_.rule.by_log) {
     detector_.Finish(end);
     TakeBoundaries();

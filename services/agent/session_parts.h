@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "services/agent/communicator.h"
 #include "services/agent/device/operation.h"
 #include "services/agent/iteration/detector.h"
+#include "services/agent/memory_book.h"
 #include "services/base/sim_time.h"
 #include "services/ring/record.h"
 
@@ -17,6 +19,14 @@ namespace eidolon::agent {
 struct IterationRule {
   std::string nvtx;  // Name of a range; empty: not by range.
   bool by_log = false;
+  std::uint32_t wanted = 0;  // Iterations, warm-up included; 0: as many as there are.
+};
+
+// What a process has used, as far as its records were applied.
+struct SessionUsage {
+  MemoryBook memory;
+  std::map<std::string, std::uint64_t> refused_calls;
+  std::uint64_t unknown_reads = 0;
 };
 
 // Who a session is.

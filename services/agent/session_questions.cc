@@ -49,6 +49,7 @@ void Session::Reply(std::uint32_t slot, const ring::Reply& reply) {
 
 void Session::ReplyTime(std::uint32_t slot, SimTime time) {
   last_reply_ = std::max(last_reply_, time);
+  last_reply_sequence_ = engine_.issued();
   Reply(slot, {.status = ReplyStatus::kOk, .value_ps = static_cast<std::uint64_t>(time.ps)});
 }
 
