@@ -125,7 +125,8 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
       for (const auto& [number, session] : sessions_) {
         session->OnCommunicatorFailed(failed.communicator(), failed.reason());
       }
-      End({.reason = Reason::kCollectiveMismatch, .message = failed.reason()});
+      End({.reason = failed.server_gone() ? Reason::kPeerLost : Reason::kCollectiveMismatch,
+           .message = failed.reason()});
       break;
     }
     case v1::SessionResponse::MESSAGE_NOT_SET:

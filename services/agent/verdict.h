@@ -26,6 +26,7 @@ enum class Reason {
   kStopped,
   kCollectiveMismatch,
   kRingDamaged,
+  kPeerLost,
 };
 
 struct Ending {

@@ -127,6 +127,8 @@ job::OutcomeReason FromProto(v1::OutcomeReason reason) {
       return job::OutcomeReason::kCollectiveMismatch;
     case v1::OUTCOME_REASON_RING_DAMAGED:
       return job::OutcomeReason::kRingDamaged;
+    case v1::OUTCOME_REASON_PEER_LOST:
+      return job::OutcomeReason::kPeerLost;
     default:
       return job::OutcomeReason::kCommandFailed;
   }

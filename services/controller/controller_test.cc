@@ -238,6 +238,21 @@ TEST_F(ControllerTest, AnAgentThatIsKilledTakesTheJobDown) {
   EXPECT_EQ(LastCondition(job)["message"], "the agent of server 1 was killed by signal 9 (Killed)");
 }
 
+TEST_F(ControllerTest, AServerThatMissesAnothersRanksIsNotTheCause) {
+  const json job = RunWith([](FakeAgent& agent) {
+    if (agent.server() == 1) {
+      agent.AwaitStop();
+      agent.End(v1::OUTCOME_REASON_COMMAND_FAILED, "exit status 1");
+    } else {
+      agent.End(v1::OUTCOME_REASON_PEER_LOST, "rank 3 has gone");
+    }
+    return std::string("ended with status 0");
+  });
+
+  EXPECT_EQ(LastCondition(job)["reason"], "CommandFailed");
+  EXPECT_EQ(LastCondition(job)["message"], "server 1: exit status 1");
+}
+
 TEST_F(ControllerTest, AgentsThatCannotBeStartedFailTheJob) {
   placement_.FailNextStart("starting /x/eidolon-agent: No such file or directory");
   Create(Job("job"));

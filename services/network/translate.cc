@@ -122,6 +122,7 @@ struct Writer {
     failed.set_communicator(notice.communicator);
     failed.set_request(notice.request);
     failed.set_reason(notice.reason);
+    failed.set_server_gone(notice.server_gone);
   }
 };
 

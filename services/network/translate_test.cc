@@ -59,6 +59,7 @@ TEST(TranslateTest, WritesEveryNotice) {
   EXPECT_TRUE(ToProto(SafeThroughNotice{.released = true}).safe_through().released());
   EXPECT_EQ(ToProto(DeadlockNotice{.report = "r"}).deadlock().report(), "r");
   EXPECT_EQ(ToProto(FailedNotice{.request = 5}).failed().request(), 5u);
+  EXPECT_TRUE(ToProto(FailedNotice{.server_gone = true}).failed().server_gone());
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ constexpr ReasonRow kReasons[] = {
     {OutcomeReason::kServiceLost, 6, reason::kServiceLost},
     {OutcomeReason::kCommandFailed, 7, reason::kCommandFailed},
     {OutcomeReason::kDeadlock, 8, reason::kDeadlock},
+    {OutcomeReason::kPeerLost, 9, reason::kRankLost},
 };
 constexpr int kOutsideWeight = -1;
 constexpr int kAgentLostWeight = 5;

@@ -31,6 +31,7 @@ enum class OutcomeReason {
   kServiceLost,
   kCollectiveMismatch,
   kRingDamaged,
+  kPeerLost,  // Another server's ranks have gone.
 };
 
 struct AgentOutcome {

@@ -51,7 +51,11 @@ std::set<std::uint32_t> Job::Communicator::Servers() const {
 std::string Job::Communicator::Title() const { return NameOf(id, name, members.size()); }
 
 void Job::Tell(std::uint32_t server, Notice notice) {
-  if (!disconnected_.contains(server)) audience_.Tell(number_, server, std::move(notice));
+  if (disconnected_.contains(server)) return;
+  if (auto* failed = std::get_if<FailedNotice>(&notice)) {
+    failed->server_gone = !disconnected_.empty();
+  }
+  audience_.Tell(number_, server, std::move(notice));
 }
 
 Result<void> Job::CheckMember(std::uint32_t server, const Member& member) const {

@@ -175,6 +175,7 @@ TEST_F(JobTest, AServerThatVanishesFailsWhatWaitsForIt) {
   EXPECT_EQ(failed[0].reason,
             "rank 4 has gone with server 1 while others of communicator 'dp' of 2 ranks wait for "
             "it");
+  EXPECT_TRUE(failed[0].server_gone);
   EXPECT_TRUE(recorder_.All<FailedNotice>(1).empty());
   job_.Disconnect(0);
   EXPECT_EQ(job_.communicators(), 0u);

@@ -58,6 +58,7 @@ struct FailedNotice {
   std::uint64_t communicator = 0;
   std::uint64_t request = 0;
   std::string reason;
+  bool server_gone = false;  // A server of the job had gone before.
 };
 
 using Notice = std::variant<JoinedNotice, CommittedNotice, ValuesNotice, SafeThroughNotice,
