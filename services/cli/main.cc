@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "services/cli/commands.h"
+#include "services/cli/net/command.h"
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   eidolon::cli::AddJobCommands(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
+  eidolon::cli::net::AddCommands(&app, &action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -6,8 +6,9 @@ namespace eidolon::network::collective {
 namespace {
 
 // One connection of one channel holds a buffer for each protocol (NCCL 2.30 src/include/comm.h):
-// Simple 4 MiB, LL 8 lines x 512 threads x 8 steps x 16 B, LL128 120 words x 640 threads x 8 steps.
-constexpr std::uint64_t kConnectionBytes = (4u << 20) + 8 * 512 * 8 * 16 + 120 * 640 * 8 * 8;
+// Simple NCCL_BUFFSIZE (4 MiB), LL 8 lines x 512 threads x 8 steps x 16 B, LL128 120 words x 640
+// threads x 8 steps.
+constexpr std::uint64_t kLlBytes = 8 * 512 * 8 * 16 + 120 * 640 * 8 * 8;
 // NVLS registers 4 MiB per block for unicast and as much for multicast.
 constexpr std::uint64_t kNvlsBlockBytes = 2 * (4u << 20);
 
@@ -18,7 +19,7 @@ std::uint64_t BufferBytes(const Shape& shape) {
   const std::uint64_t channels = RingChannels(shape).count;
   // A ring receives from one neighbour; a tree between servers from up to two.
   const std::uint64_t connections = shape.nodes > 1 ? 3 : 1;
-  std::uint64_t bytes = channels * connections * kConnectionBytes;
+  std::uint64_t bytes = channels * connections * (shape.tuning.buffer_bytes + kLlBytes);
   if (NvlsChannels(shape).count > 0) bytes += BlocksOf(shape) * kNvlsBlockBytes;
   return bytes;
 }

@@ -2,21 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "services/network/collective/logs.h"
+#include "services/network/collective/shapes_test.h"
 
 namespace eidolon::network::collective {
 namespace {
-
-Shape H100(std::uint32_t nodes, std::uint32_t members) {
-  return ShapeOf(LogRow{.gpu = "H100",
-                        .kind = Kind::kAllReduce,
-                        .nodes = nodes,
-                        .members_per_node = members,
-                        .nics = 8,
-                        .nic_gigabits_per_second = 400,
-                        .bytes = 0,
-                        .measured_us = 0});
-}
 
 TEST(BuffersTest, ALoneRankHoldsNone) { EXPECT_EQ(BufferBytes(H100(1, 1)), 0u); }
 

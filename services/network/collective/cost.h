@@ -1,11 +1,13 @@
-// What one collective costs alone on the fabric, chosen and timed as NCCL's own cost model does:
-// latency + bytes / bandwidth for every algorithm and protocol, and the least wins.
+// What one collective costs alone on the fabric: chosen by NCCL's own table (cells.h), timed by
+// that table times a measured correction.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 
 #include "services/base/sim_time.h"
+#include "services/network/collective/cells.h"
+#include "services/network/collective/correction.h"
 #include "services/network/collective/kind.h"
 #include "services/network/collective/shape.h"
 
@@ -22,21 +24,16 @@ struct Cost {
   base::Duration Total() const { return latency + transfer; }
 };
 
-struct Call {
-  Kind kind = Kind::kAllReduce;
-  std::uint64_t bytes = 0;  // Of the large buffer.
-};
-
-// The best choice. Requires: call.kind is not kPointToPoint, whose transfers are costed one by one
-// (point_to_point.h).
+// NCCL's choice, and what it takes by measurement (correction.h). Requires: call.kind is not
+// kPointToPoint, whose transfers are costed one by one (point_to_point.h).
 Cost CostOf(const Call& call, const Shape& shape);
+// The same with curves of one's own.
+Cost CostOf(const Call& call, const Shape& shape, std::span<const Curve> curves);
 
-// One cell of NCCL's table; nothing where that choice does not exist. For kinds that NCCL tunes.
-std::optional<Cost> CellOf(const Call& call, const Shape& shape, Algorithm algorithm,
-                           Protocol protocol);
+// The same choice with the time of NCCL's own table.
+Cost TabledCostOf(const Call& call, const Shape& shape);
 
-// Error of the unfitted model, measured against published logs of nccl-tests by size and number of
-// servers.
+// Error on published logs that the model was not fitted to, by size and number of servers.
 float RelativeError(const Call& call, const Shape& shape);
 
 }  // namespace eidolon::network::collective

@@ -36,6 +36,12 @@ std::string_view Name(Algorithm algorithm) {
       return "nvls";
     case Algorithm::kNvlsTree:
       return "nvls_tree";
+    case Algorithm::kPat:
+      return "pat";
+    case Algorithm::kCollNetDirect:
+      return "collnet_direct";
+    case Algorithm::kCollNetChain:
+      return "collnet_chain";
     case Algorithm::kPointToPoint:
       return "p2p";
     case Algorithm::kCopy:

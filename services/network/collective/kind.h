@@ -18,7 +18,21 @@ enum class Kind {
   kPointToPoint,
 };
 
-enum class Algorithm { kRing, kTree, kNvls, kNvlsTree, kPointToPoint, kCopy };
+inline constexpr int kKinds = 9;
+
+enum class Algorithm {
+  kRing,
+  kTree,
+  kNvls,
+  kNvlsTree,
+  kPat,
+  kCollNetDirect,
+  kCollNetChain,
+  kPointToPoint,
+  kCopy,
+};
+
+inline constexpr int kAlgorithms = 9;
 
 // LL sends a flag with every 4 bytes, LL128 with every 120, Simple only with whole chunks.
 enum class Protocol { kLl, kLl128, kSimple };

@@ -17,6 +17,10 @@ constexpr double kTreeHop[3][3] = {{0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5,
 constexpr double kRingHop[3][3] = {{0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
 constexpr double kNvlsHop[3] = {25.0, 0.0, 18.0};
 constexpr double kNvlsTreeHop[3] = {25.0, 0.0, 20.9};
+constexpr double kPatBase = 8.0;
+constexpr double kPatHop[3] = {4.0, 4.0, 14.0};
+constexpr double kCollNetDirectHop[3] = {3.7, 3.7, 31.0};
+constexpr double kCollNetChainHop[3] = {2.8, 2.8, 30.0};
 
 // Rows: Volta, Ampere, Hopper, Blackwell. Columns: 1, 2, more servers.
 constexpr double kTreeLl128[4][3] = {
@@ -52,8 +56,12 @@ double BaseLatencyUs(Algorithm algorithm, Protocol protocol) {
     case Algorithm::kRing:
     case Algorithm::kPointToPoint:
       return kRingBase[column];
+    case Algorithm::kPat:
+      return kPatBase;
     case Algorithm::kNvls:
     case Algorithm::kNvlsTree:
+    case Algorithm::kCollNetDirect:
+    case Algorithm::kCollNetChain:
     case Algorithm::kCopy:
       return 0;
   }
@@ -73,6 +81,12 @@ double HopLatencyUs(Medium medium, Algorithm algorithm, Protocol protocol) {
       return kNvlsHop[row];
     case Algorithm::kNvlsTree:
       return kNvlsTreeHop[row];
+    case Algorithm::kPat:
+      return kPatHop[row];
+    case Algorithm::kCollNetDirect:
+      return kCollNetDirectHop[row];
+    case Algorithm::kCollNetChain:
+      return kCollNetChainHop[row];
     case Algorithm::kCopy:
       return 0;
   }

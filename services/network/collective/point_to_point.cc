@@ -10,35 +10,20 @@ namespace eidolon::network::collective {
 namespace {
 
 using base::Duration;
-using topology::Generation;
 
 // Fitted to sendrecv logs of 8 H100 (github.com/xxrjun/nccl-tests-cluster): 2 channels carry 80
 // GB/s, 4 carry 163, and the ceiling is 0.99 of the NVLink rate.
 constexpr double kNvlinkShare = 0.985;
-// sendrecv sustains 43 to 46 GB/s on a 400 Gbit/s NIC, all-to-all up to 49.
-constexpr double kNicShareSendReceive = 0.90;
+// sendrecv sustains 40 to 46 GB/s on a 400 Gbit/s NIC, all-to-all up to 49.
+constexpr double kNicShareSendReceive = 0.86;
 constexpr double kNicShareExchange = 0.978;
 // Doubling of channels: while a part is larger than this.
 constexpr std::uint64_t kPartMaxInside = 32u << 20;
-constexpr std::uint64_t kPartMaxBetween = 128u << 10;
 constexpr std::uint64_t kLlPartMax = 16u << 10;
+constexpr double kSecondsMax = 4e6;  // Longer than any simulation.
 constexpr std::uint64_t kCopyRate = 1'200'000'000'000;
 // Exchanges keep several peers in flight, so a network step costs a fraction of a lone one.
 constexpr double kPeersInFlight = 4;
-
-// GB/s of one channel's thread block.
-double ChannelRate(Generation generation) {
-  switch (generation) {
-    case Generation::kVolta:
-    case Generation::kAmpere:
-      return 24;
-    case Generation::kHopper:
-      return 40;
-    case Generation::kBlackwell:
-      return 70;
-  }
-  return 24;
-}
 
 Medium MediumOf(const Shape& shape, Span span) {
   if (span == Span::kBetweenServers) return Medium::kNetwork;
@@ -49,10 +34,23 @@ std::uint32_t ChannelsFor(const Shape& shape, Span span, std::uint64_t bytes) {
   const std::uint32_t most = std::bit_floor(RingChannels(shape).count);
   std::uint32_t channels = most;
   while (channels > 1 && channels * shape.ranks > most) channels /= 2;
-  if (span == Span::kBetweenServers) channels = std::max(channels, std::min(2u, most));
-  const std::uint64_t part = span == Span::kBetweenServers ? kPartMaxBetween : kPartMaxInside;
-  while (channels < most && bytes > part * channels) channels *= 2;
+  if (span == Span::kBetweenServers) {
+    // Two for a NIC, fewer when all peers together would crowd the channels; however long the
+    // message is (NCCL 2.29 src/graph/paths.cc).
+    channels = std::min(2u, most);
+    while (channels > 1 && channels * shape.ranks > 4 * most) channels /= 2;
+    return channels;
+  }
+  while (channels < most && bytes > kPartMaxInside * channels) channels *= 2;
   return channels;
+}
+
+// GB/s of one channel through a NIC. Ring sendrecv of 10 servers (github.com/xxrjun/
+// nccl-tests-cluster): 25 with 10 to 40 ranks, 15 with 80, where NCCL uses one channel; the cause
+// of the latter is not known.
+double NetworkChannelRate(const Shape& shape) {
+  constexpr std::uint32_t kManyRanks = 64;
+  return shape.ranks <= kManyRanks ? 25.5 : 15.2;
 }
 
 std::uint64_t BytesPerSecond(double gigabytes) {
@@ -78,7 +76,9 @@ TransferCost TransferCostOf(const Shape& shape, Span span, std::uint64_t bytes) 
       BaseLatencyUs(Algorithm::kPointToPoint, protocol) +
       HopLatencyUs(MediumOf(shape, span), Algorithm::kPointToPoint, protocol) + extra;
   // LL spends half of its bytes on flags.
-  double rate = channels * ChannelRate(shape.generation) * (ll ? 0.5 : 1.0);
+  const double each =
+      span == Span::kBetweenServers ? NetworkChannelRate(shape) : ChannelRate(shape.generation);
+  double rate = channels * each * (ll ? 0.5 : 1.0);
   const double port = span == Span::kBetweenServers ? shape.nic_line_rate * kNicShareSendReceive
                                                     : shape.gpu_rate * kNvlinkShare;
   rate = std::min(rate, port);
@@ -117,7 +117,7 @@ Cost ExchangeCost(const Call& call, const Shape& shape) {
                             (remote ? remote_peers * hop_between / kPeersInFlight : 0);
   const std::uint32_t most = std::bit_floor(RingChannels(shape).count);
   return {.latency = Duration::FromSeconds(latency_us * 1e-6),
-          .transfer = Duration::FromSeconds(seconds),
+          .transfer = Duration::FromSeconds(std::min(seconds, kSecondsMax)),
           .algorithm = Algorithm::kPointToPoint,
           .protocol = protocol,
           .channels = most,

@@ -2,23 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "services/network/collective/logs.h"
+#include "services/network/collective/shapes_test.h"
 
 namespace eidolon::network::collective {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-
-Shape H100(std::uint32_t nodes, std::uint32_t members) {
-  return ShapeOf(LogRow{.gpu = "H100",
-                        .kind = Kind::kPointToPoint,
-                        .nodes = nodes,
-                        .members_per_node = members,
-                        .nics = 8,
-                        .nic_gigabits_per_second = 400,
-                        .bytes = 0,
-                        .measured_us = 0});
-}
 
 TEST(PointToPointTest, ChannelsFollowTheCommunicatorAndTheMessage) {
   struct Case {
@@ -43,7 +32,23 @@ TEST(PointToPointTest, ASmallMessageUsesLlAndALargeOneTheNic) {
   EXPECT_EQ(small.protocol, Protocol::kLl);
   EXPECT_NEAR(small.latency.Seconds() * 1e6, 9.3, 0.01);
   EXPECT_EQ(large.protocol, Protocol::kSimple);
-  EXPECT_NEAR(static_cast<double>(large.bytes_per_second) * 1e-9, 45, 1);
+  EXPECT_NEAR(static_cast<double>(large.bytes_per_second) * 1e-9, 43, 1);
+}
+
+TEST(PointToPointTest, ManyPeersLeaveATransferOneChannelOfTheNic) {
+  struct Case {
+    std::uint32_t nodes, members;
+    double gigabytes;
+  };
+  // Medians of 16 GiB, github.com/xxrjun/nccl-tests-cluster.
+  const Case cases[] = {{2, 1, 39.7}, {2, 8, 43.1}, {10, 1, 24.9}, {10, 4, 26.2}, {10, 8, 15.2}};
+  for (const Case& row : cases) {
+    const TransferCost cost =
+        TransferCostOf(H100(row.nodes, row.members), Span::kBetweenServers, 16384 * kMiB);
+
+    EXPECT_NEAR(static_cast<double>(cost.bytes_per_second) * 1e-9 / row.gigabytes, 1, 0.1)
+        << row.nodes << "x" << row.members;
+  }
 }
 
 TEST(PointToPointTest, ATransferToItselfIsACopy) {

@@ -57,7 +57,38 @@ double RingStep(Generation generation) {
   return 20;
 }
 
+Channels Limit(const Shape& shape, Channels channels) {
+  const double total = channels.count * channels.rate;
+  const std::uint32_t count =
+      std::max(std::min(channels.count, shape.tuning.channels_max), shape.tuning.channels_min);
+  if (count == channels.count) return channels;
+  return {count, std::min(total / count, ChannelRate(shape.generation))};
+}
+
 }  // namespace
+
+std::string_view Name(Transport transport) {
+  switch (transport) {
+    case Transport::kInfiniband:
+      return "infiniband";
+    case Transport::kSlingshot:
+      return "slingshot";
+  }
+  return "unknown";
+}
+
+double ChannelRate(Generation generation) {
+  switch (generation) {
+    case Generation::kVolta:
+    case Generation::kAmpere:
+      return 24;
+    case Generation::kHopper:
+      return 40;
+    case Generation::kBlackwell:
+      return 70;
+  }
+  return 24;
+}
 
 Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Place> places) {
   CHECK(!places.empty());
@@ -97,17 +128,18 @@ Channels RingChannels(const Shape& shape) {
     // One ring per NIC, at the highest step that NIC and NVLink allow; then split in two.
     double limit = shape.nic_line_rate;
     if (shape.local_max > 1) limit = std::min(limit, shape.gpu_rate / shape.nics);
-    return {2 * shape.nics, Quantise(StepsOf(shape.generation), limit) / 2};
+    return Limit(shape, {2 * shape.nics, Quantise(StepsOf(shape.generation), limit) / 2});
   }
   // Through a PCIe root complex 6/5 of the bytes cross the link.
-  if (!shape.nvlink) return {2, shape.gpu_rate * 5 / 6 / 2};
+  if (!shape.nvlink) return Limit(shape, {2, shape.gpu_rate * 5 / 6 / 2});
   const double step = std::min(RingStep(shape.generation), shape.gpu_rate);
-  return {2 * std::max(1u, static_cast<std::uint32_t>(shape.gpu_rate / step)), step / 2};
+  return Limit(shape,
+               {2 * std::max(1u, static_cast<std::uint32_t>(shape.gpu_rate / step)), step / 2});
 }
 
 Channels NvlsChannels(const Shape& shape) {
   const bool capable =
-      shape.switched && shape.nvlink &&
+      shape.switched && shape.nvlink && shape.tuning.nvls &&
       (shape.generation == Generation::kHopper || shape.generation == Generation::kBlackwell);
   if (!capable || shape.local_min <= 2 || shape.local_min != shape.local_max) return {};
   const bool blackwell = shape.generation == Generation::kBlackwell;

@@ -4,10 +4,18 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
+#include "services/network/collective/tuning.h"
 #include "services/network/topology/topology.h"
 
 namespace eidolon::network::collective {
+
+// What carries messages between servers. Fabrics with message costs of their own have their own
+// correction curves (correction.h).
+enum class Transport { kInfiniband, kSlingshot };
+
+std::string_view Name(Transport transport);
 
 // Rates in GB/s (10^9) and direction.
 struct Shape {
@@ -22,11 +30,14 @@ struct Shape {
   std::uint32_t nics = 0;  // NICs that serve the members of one server.
   double nic_line_rate = 0;
   double hop_extra_us = 0;  // What a network hop takes beyond a usual InfiniBand fabric.
+  Transport transport = Transport::kInfiniband;
+  bool in_network_reduction = false;  // SHARP: CollNet and NVLS between servers are possible.
+  Tuning tuning;
 
   bool operator==(const Shape&) const = default;
 };
 
-// Requires: places is not empty and lies in the topology.
+// With default tuning. Requires: places is not empty and lies in the topology.
 Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Place> places);
 
 // Channels of an algorithm and the rate NCCL gives each.
@@ -35,7 +46,12 @@ struct Channels {
   double rate = 0;
 };
 
-// Rings and trees share one graph.
+// GB/s that one channel's thread block moves: 37 to 41 on Hopper (nccl-tests' sendrecv), of the
+// same order elsewhere.
+double ChannelRate(topology::Generation generation);
+
+// Rings and trees share one graph. Limited by the tuning: fewer channels carry what one block can
+// drive each, more share what there is.
 Channels RingChannels(const Shape& shape);
 // count 0: the shape has no NVLS (needs Hopper or later behind NVSwitches, over two GPUs a server).
 Channels NvlsChannels(const Shape& shape);

@@ -41,9 +41,12 @@ Bytes BytesOf(const Load& load, const Cost& cost, double ranks, std::size_t serv
       switch (cost.algorithm) {
         case Algorithm::kTree:
           return {2 * bytes, servers > 2 ? 2 * bytes : bytes};
-        case Algorithm::kNvls:
         case Algorithm::kNvlsTree:
           return {bytes, servers > 2 ? 2 * bytes : bytes};
+        case Algorithm::kNvls:
+        case Algorithm::kCollNetDirect:
+        case Algorithm::kCollNetChain:
+          return {bytes, bytes};  // Between servers the switches reduce.
         default:
           return {2 * pass, 2 * pass};
       }

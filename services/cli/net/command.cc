@@ -1,0 +1,122 @@
+#include "services/cli/net/command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "services/base/text.h"
+#include "services/cli/net/collective_table.h"
+#include "services/network/validation/fit.h"
+#include "services/network/validation/report.h"
+
+namespace eidolon::cli::net {
+namespace {
+
+using Action = std::function<int()>;
+
+namespace validation = network::validation;
+
+int PrintFailure(const base::Error& error) {
+  std::fprintf(stderr, "eidolon net: %s\n", error.message.c_str());
+  return 1;
+}
+
+struct ValidateOptions {
+  std::string logs;
+  bool rows = false;
+  bool fit = false;
+};
+
+base::Result<std::string> ReadLogs(const std::string& path) {
+  if (path.empty()) return validation::PublishedLogs();
+  std::ifstream file(path);
+  if (!file) return base::Fail(base::ErrorCode::kNotFound, base::StrCat("cannot open ", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int Validate(const ValidateOptions& options) {
+  const auto text = ReadLogs(options.logs);
+  if (!text) return PrintFailure(text.error());
+  const auto sets = validation::ParseLogSets(*text);
+  if (!sets) return PrintFailure(sets.error());
+  if (options.fit) {
+    std::fputs(validation::FormatTable(validation::FitCurves(*sets)).c_str(), stdout);
+    return 0;
+  }
+  const auto errors = validation::Evaluate(*sets);
+  std::fputs(validation::FormatReport(errors, options.rows).c_str(), stdout);
+  return 0;
+}
+
+void AddValidate(CLI::App* net, Action* action) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* validate =
+      net->add_subcommand("validate", "print the model's error against published logs (Markdown)");
+  validate->add_option("--logs", options->logs, "logs to use instead of those in the program");
+  validate->add_flag("--rows", options->rows, "also every measured size");
+  validate->add_flag("--fit", options->fit,
+                     "print correction_table.inc fitted to the logs instead");
+  validate->callback([options, action] { *action = [options] { return Validate(*options); }; });
+}
+
+void AddCollective(CLI::App* net, Action* action) {
+  auto options = std::make_shared<CollectiveOptions>();
+  CLI::App* collective = net->add_subcommand(
+      "collective", "print the time of a collective by size, as nccl-tests does");
+  collective
+      ->add_option("kind", options->kind,
+                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, "
+                   "gather, scatter or send_recv")
+      ->required();
+  network::topology::Cluster& cluster = options->cluster;
+  collective->add_option("--gpu", cluster.gpu, "GPU model")->capture_default_str();
+  collective->add_option("--servers", cluster.servers, "servers")->capture_default_str();
+  collective->add_option("--gpus-per-server", cluster.gpus_per_server, "GPUs of a server")
+      ->capture_default_str();
+  collective->add_option("--nvlink", cluster.nvlink_generation, "NVLink generation; 0 is PCIe only")
+      ->capture_default_str();
+  collective->add_flag("!--no-nvswitch", cluster.nvlink_switched, "NVLink without switches");
+  collective->add_option("--nics", cluster.nics, "network cards of a server")
+      ->capture_default_str();
+  collective->add_option("--gbit", cluster.nic_gigabits_per_second, "Gbit/s of a card")
+      ->capture_default_str();
+  collective->add_option("--fabric", cluster.fabric, "rail-optimised, fat-tree, leaf-spine")
+      ->capture_default_str();
+  collective->add_option("--members", options->members, "GPUs of each server that take part");
+  collective->add_option("-b,--min-bytes", options->bytes_min, "smallest size")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(false));
+  collective->add_option("-e,--max-bytes", options->bytes_max, "largest size")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(false));
+  collective->add_option("-f,--step-factor", options->factor, "factor between sizes")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1024));
+  collective->add_option("-x,--env", options->environment,
+                         "NCCL_NAME=VALUE, as the job's environment has it; can be repeated");
+  collective->callback([options, action] {
+    *action = [options] {
+      const auto table = CollectiveTable(*options);
+      if (!table) return PrintFailure(table.error());
+      std::fputs(table->c_str(), stdout);
+      return 0;
+    };
+  });
+}
+
+}  // namespace
+
+void AddCommands(CLI::App* app, Action* action) {
+  CLI::App* net = app->add_subcommand("net", "the network model by itself");
+  net->require_subcommand(1);
+  AddCollective(net, action);
+  AddValidate(net, action);
+}
+
+}  // namespace eidolon::cli::net

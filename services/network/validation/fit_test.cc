@@ -1,0 +1,63 @@
+#include "services/network/validation/fit.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "services/network/collective/cost.h"
+
+namespace eidolon::network::validation {
+namespace {
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(FitTest, TheCommittedTableIsTheOneFittedToTheLogs) {
+  const auto sets = ParseLogSets(PublishedLogs());
+  ASSERT_TRUE(sets.has_value());
+
+  EXPECT_EQ(FormatTable(FitCurves(*sets)),
+            Read(EIDOLON_SOURCE_DIR "/services/network/collective/correction_table.inc"))
+      << "run: eidolon net validate --fit";
+}
+
+TEST(FitTest, ALogTwiceAsSlowAsTheTableGivesRatiosOfTwo) {
+  LogSet set{.name = "slow",
+             .site = "s",
+             .transport = "nvlink",
+             .gpu = "H100",
+             .kind = collective::Kind::kAllGather,
+             .nodes = 1,
+             .members = 8,
+             .nics = 8,
+             .nic_gigabits_per_second = 400,
+             .role = Role::kFit,
+             .source = "made up",
+             .points = {}};
+  const collective::Shape shape = ShapeOf(set);
+  for (std::uint64_t bytes = 1 << 20; bytes <= 64 << 20; bytes *= 4) {
+    set.points.push_back({bytes, 2 * TabledUs(set, shape, bytes)});
+  }
+
+  const auto curves = FitCurves(std::vector{set});
+
+  ASSERT_EQ(curves.size(), 1u);
+  EXPECT_EQ(curves[0].first_octave, 20u);
+  ASSERT_EQ(curves[0].ratios.size(), 7u);
+  for (float ratio : curves[0].ratios) EXPECT_NEAR(ratio, 2, 0.002);
+}
+
+TEST(FitTest, HeldOutLogsGiveNoCurve) {
+  auto sets = *ParseLogSets(PublishedLogs());
+  for (LogSet& set : sets) set.role = Role::kTest;
+
+  EXPECT_TRUE(FitCurves(sets).empty());
+}
+
+}  // namespace
+}  // namespace eidolon::network::validation

@@ -1,0 +1,70 @@
+#include "services/network/validation/report.h"
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace eidolon::network::validation {
+namespace {
+
+class ReportTest : public testing::Test {
+ protected:
+  std::vector<LogSet> sets_ = *ParseLogSets(PublishedLogs());
+  std::vector<SetErrors> errors_ = Evaluate(sets_);
+
+  const SetErrors& Of(const std::string& name) const {
+    for (const SetErrors& each : errors_) {
+      if (each.set->name == name) return each;
+    }
+    ADD_FAILURE() << "no log " << name;
+    return errors_.front();
+  }
+};
+
+TEST_F(ReportTest, HeldOutInfinibandLogsMeetTheTargets) {
+  const auto held_out = HeldOutInfiniband(errors_);
+
+  ASSERT_GT(held_out[1].points, 0);
+  ASSERT_GT(held_out[2].points, 80);
+  EXPECT_LE(held_out[1].Mean(), 0.15);
+  EXPECT_LE(held_out[2].Mean(), 0.05);
+}
+
+TEST_F(ReportTest, SmallMessagesMeetTheTargetWithTheirLogLeftOut) {
+  const auto left_out = LeftOutInfiniband(errors_);
+
+  ASSERT_GT(left_out[0].points, 20);
+  EXPECT_LE(left_out[0].Mean(), 0.10);
+}
+
+TEST_F(ReportTest, SendAndReceiveInsideAServerIsWithinTenPercentAtEverySize) {
+  for (const char* name : {"xxrjun-1x8-send_recv", "xxrjun-1x4-send_recv"}) {
+    const LogSet& set = *Of(name).set;
+    const auto shape = ShapeOf(set);
+    for (const Point& point : set.points) {
+      EXPECT_LE(std::fabs(ModelledUs(set, shape, point.bytes) / point.us - 1), 0.10)
+          << name << " " << point.bytes;
+    }
+  }
+}
+
+TEST_F(ReportTest, TheCommittedReportIsCurrent) {
+  std::ifstream file(EIDOLON_SOURCE_DIR "/docs/network_validation.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+
+  EXPECT_NE(text.str().find(FormatReport(errors_, true)), std::string::npos)
+      << "run: eidolon net validate --rows, and put its output into docs/network_validation.md";
+}
+
+TEST(BandTest, BandsEndAt64KibAnd16Mib) {
+  EXPECT_EQ(BandOf(65536), 0);
+  EXPECT_EQ(BandOf(65537), 1);
+  EXPECT_EQ(BandOf(16 << 20), 1);
+  EXPECT_EQ(BandOf((16 << 20) + 1), 2);
+}
+
+}  // namespace
+}  // namespace eidolon::network::validation
