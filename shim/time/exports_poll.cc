@@ -27,7 +27,12 @@ std::int64_t ToNs(const timespec* timeout) {
 // Runs `wait_once(ns)` (0: no event within ns) until an event, an error or the virtual timeout.
 template <typename WaitOnce>
 int WaitInSlices(const void* object, std::int64_t timeout_ns, WaitOnce&& wait_once) {
-  if (!time_::InJob() || timeout_ns == 0) return wait_once(timeout_ns);
+  if (!time_::InJob()) return wait_once(timeout_ns);
+  if (timeout_ns == 0) {
+    const int result = wait_once(0);
+    if (result == 0) time_::LookedInVain();
+    return result;
+  }
   if (timeout_ns < 0) {
     const int result = wait_once(kForever);
     eidolon::shim::core::NoteWaited();

@@ -264,6 +264,41 @@ TEST_F(RankTimeTest, PollSelectAndEpollTimeOutAndSeeEvents) {
   EXPECT_TRUE(FD_ISSET(ends[0], &set));
 }
 
+TEST_F(RankTimeTest, LookingUntilADeadlineOfZeroEndsAndMovesNoClock) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pollfd one{.fd = ends[0], .events = POLLIN, .revents = 0};
+  const base::SimTime before = core::Now();
+
+  // As Python's multiprocessing.connection.wait does.
+  for (int round = 0; round < 3; ++round) {
+    const std::int64_t deadline = ReadNs(CLOCK_MONOTONIC);
+    int looks = 0;
+    do {
+      ++looks;
+      EXPECT_EQ(poll(&one, 1, 0), 0);
+    } while (ReadNs(CLOCK_MONOTONIC) <= deadline && looks < 10);
+    EXPECT_EQ(looks, 1);
+  }
+
+  EXPECT_EQ(core::Now(), before);
+}
+
+TEST_F(RankTimeTest, AHelpersPollingLoopEndsThoughTheDriverOnlyWaitsForIt) {
+  const base::SimTime before = core::Now();
+  RealTimer timer;
+  std::thread helper([] {
+    const std::int64_t end = ReadNs(CLOCK_MONOTONIC) + 1'000'000;
+    while (ReadNs(CLOCK_MONOTONIC) < end) {
+    }
+  });
+
+  helper.join();
+
+  EXPECT_EQ(core::Now(), before);
+  EXPECT_LT(timer.Seconds(), 5.0);
+}
+
 TEST_F(RankTimeTest, AnInvalidSleepIsRefusedAsLibcDoes) {
   const timespec bad{.tv_sec = 0, .tv_nsec = kSecond};
 

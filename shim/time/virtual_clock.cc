@@ -68,6 +68,12 @@ constinit std::atomic<std::int64_t> own_ps{0};  // Own sleeps of a process witho
 // What the program's clocks show besides the rank clock; stays as it is once work has begun.
 constinit std::atomic<std::int64_t> start_up_ps{0};
 constinit std::atomic<bool> handed_over{false};
+// How far the calling thread's looks in vain have brought it, although the clock, which it may not
+// move, stands still. Sleeps and timed waits do not count: unnamed threads that guard a timeout
+// would see it pass in real time.
+[[gnu::tls_model("initial-exec")]] constinit thread_local SimTime lived_through;
+
+void LiveThrough(SimTime time) noexcept { lived_through = std::max(lived_through, time); }
 
 void Raise(std::atomic<std::int64_t>& value, std::int64_t at_least) noexcept {
   std::int64_t seen = value.load();
@@ -202,15 +208,17 @@ SimTime ThreadNow() noexcept {
 }
 
 SimTime ReadByProgram() noexcept {
-  const SimTime now = ThreadNow();
+  const SimTime now = std::max(ThreadNow(), lived_through);
   const bool has_session = core::Session::Existing() != nullptr;
-  if (has_session && core::CurrentRole() != core::ThreadRole::kDriver) return now;
+  if (has_session && core::CurrentRole() == core::ThreadRole::kWatchdog) return now;
   if (!IsPolling(now)) return now;
   const SimTime moved = now + kPollingStep;
-  if (has_session) {
+  if (!has_session) {
+    Raise(own_ps, moved.ps);
+  } else if (core::CurrentRole() == core::ThreadRole::kDriver) {
     MoveProgramTo(moved);
   } else {
-    Raise(own_ps, moved.ps);
+    LiveThrough(moved);
   }
   return moved;
 }
@@ -293,5 +301,7 @@ void WaitExpired(SimTime target) noexcept {
   }
   if (core::CurrentRole() == core::ThreadRole::kDriver) MoveProgramTo(after);
 }
+
+void LookedInVain() noexcept { LiveThrough(std::max(ThreadNow(), lived_through) + kInstant); }
 
 }  // namespace eidolon::shim::time

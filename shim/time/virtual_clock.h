@@ -29,9 +29,9 @@ bool InJob() noexcept;
 // Virtual time as the calling thread sees it. Requires: InJob().
 base::SimTime ThreadNow() noexcept;
 
-// The same for a clock read by the program. Reading costs nothing, but a driver that reads
+// The same for a clock read by the program. Reading costs nothing, but a thread that reads
 // thousands of times in a row and does nothing else is polling: then each read moves the clock a
-// little.
+// little (a helper's own view of it).
 base::SimTime ReadByProgram() noexcept;
 
 // True for clocks that show virtual time: wall, monotonic, boot and their variants; and, in a
@@ -53,5 +53,10 @@ int SleepFor(base::Duration duration, base::Duration* left) noexcept;
 
 // The end of a timed wait without an event: the clock reaches `target`, if this thread may move it.
 void WaitExpired(base::SimTime target) noexcept;
+
+// A poll with timeout zero found nothing: the calling thread's next reading is later than its last,
+// as it is on a real machine, or loops that look until a deadline has passed never end. The rank's
+// clock stays.
+void LookedInVain() noexcept;
 
 }  // namespace eidolon::shim::time
