@@ -103,8 +103,9 @@ struct GraphExec {
   std::uint64_t flags = 0;
   std::unique_ptr<Graph> graph;         // Its own copy.
   std::uint32_t ring_graph = 0;         // 0: to be defined (again) before the next launch.
+  int device = 0;                       // Where it is defined to run.
   std::vector<const GraphNode*> order;  // Of the definition, child graphs opened up.
-  std::mutex mutex;                     // Guards ring_graph and order against concurrent launches.
+  std::mutex mutex;                     // Guards the three above against concurrent launches.
 };
 
 // Handles. Null when they are none.

@@ -84,7 +84,7 @@ std::span<const std::byte> AsBytes(const std::vector<T>& items) {
 }
 
 // Requires: exec.mutex held, or exec unknown to others.
-Status Define(core::Session& session, GraphExec& exec) {
+Status Define(core::Session& session, GraphExec& exec, int device) {
   FlatGraph flat;
   Flatten(*exec.graph, {}, flat);
   std::vector<ring::GraphNode> nodes;
@@ -101,6 +101,7 @@ Status Define(core::Session& session, GraphExec& exec) {
   }
   ring::GraphDefine record{};
   record.header.kind = ring::RecordKind::kGraphDefine;
+  record.header.device = RingDevice(device);
   record.graph = session.NewId();
   record.node_count = static_cast<std::uint32_t>(nodes.size());
   record.dependency_count = static_cast<std::uint32_t>(dependencies.size());
@@ -110,6 +111,7 @@ Status Define(core::Session& session, GraphExec& exec) {
   }
   session.Append(&record.header, sizeof(record), tail);
   exec.ring_graph = record.graph;
+  exec.device = device;
   exec.order = std::move(flat.nodes);
   return Status::kSuccess;
 }
@@ -149,7 +151,8 @@ Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** res
     exec->number = next_exec.fetch_add(1, std::memory_order_relaxed);
     exec->flags = flags;
     // Nobody else knows it yet, so its mutex need not be held.
-    if (const Status status = Define(*session, *exec); status != Status::kSuccess) return status;
+    if (const Status status = Define(*session, *exec, CurrentDevice()); status != Status::kSuccess)
+      return status;
     *result = exec.release();
   } catch (...) {
     return Status::kOutOfMemory;
@@ -176,8 +179,13 @@ Status LaunchGraph(GraphExec& exec, StreamHandle handle) noexcept {
     core::Session* session = core::Session::Get();
     if (session == nullptr) return Status::kNoDevice;
     const std::lock_guard guard(exec.mutex);
+    // Work runs on the device of the stream, whatever device was current when the graph was made.
+    if (exec.ring_graph != 0 && exec.device != stream->device) {
+      Forget(*session, std::exchange(exec.ring_graph, 0));
+    }
     if (exec.ring_graph == 0) {
-      if (const Status status = Define(*session, exec); status != Status::kSuccess) return status;
+      if (const Status status = Define(*session, exec, stream->device); status != Status::kSuccess)
+        return status;
     }
     ring::GraphRecord record{};
     record.header.kind = ring::RecordKind::kGraphLaunch;

@@ -119,6 +119,31 @@ TEST_F(GraphTest, UpdatesTakeNewParametersButNotANewShape) {
   DestroyGraph(*other);
 }
 
+TEST_F(GraphTest, RunsOnTheDeviceOfTheStreamItIsLaunchedOn) {
+  const auto devices = [&](RecordKind kind) {
+    std::vector<int> seen;
+    for (const auto& record : agent_.RecordsOf(kind)) seen.push_back(record.header().device);
+    return seen;
+  };
+  Add(*graph_, {});
+  GraphExec* exec = nullptr;
+  ASSERT_EQ(SetDevice(1), Status::kSuccess);
+  StreamHandle elsewhere = nullptr;
+  ASSERT_EQ(CreateStream(1, 0, &elsewhere), Status::kSuccess);
+
+  ASSERT_EQ(InstantiateGraph(*graph_, 0, &exec), Status::kSuccess);
+  EXPECT_THAT(devices(RecordKind::kGraphDefine), testing::ElementsAre(1));
+  ASSERT_EQ(LaunchGraph(*exec, elsewhere), Status::kSuccess);
+  ASSERT_EQ(LaunchGraph(*exec, stream_), Status::kSuccess);
+
+  EXPECT_THAT(devices(RecordKind::kGraphDefine), testing::ElementsAre(1, 0));
+  EXPECT_THAT(devices(RecordKind::kGraphLaunch), testing::ElementsAre(1, 0));
+  EXPECT_EQ(agent_.RecordsOf(RecordKind::kGraphDestroy).size(), 1u);
+  DestroyExec(*exec);
+  DestroyStream(elsewhere);
+  SetDevice(0);
+}
+
 TEST_F(GraphTest, HostNodesRunAtEveryLaunch) {
   static int calls = 0;
   GraphNode& node = graph_->Add(NodeType::kHost, {});
