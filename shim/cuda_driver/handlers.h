@@ -16,4 +16,5 @@
 #include "shim/cuda_driver/pool.h"
 #include "shim/cuda_driver/start.h"
 #include "shim/cuda_driver/stream.h"
+#include "shim/cuda_driver/tensor_map.h"
 #include "shim/cuda_driver/virtual_memory.h"
