@@ -47,7 +47,7 @@ bool Detector::IsUpdate(const Launch& launch) {
   const bool better = launch.update == Update::kYes && seen_update_ == Update::kPerhaps;
   if (first || (better && !confirmed_)) {
     seen_update_ = launch.update;
-    before_first_update_ = launches_;
+    before_first_update_ = fresh_launches_;
     in_gap_ = false;
     longest_ = 0;
     gaps_.clear();
@@ -79,7 +79,15 @@ void Detector::Feed(const Launch& launch) {
       gap_emitted_ = true;
     }
   }
-  ++launches_;
+  CountFresh(launch.identity);
+}
+
+// Compilers time candidates by launching the same few kernels a hundred times in a row. That is no
+// sign of a long step, so a launch that was among the last few counts once.
+void Detector::CountFresh(std::uint32_t identity) {
+  if (std::find(latest_.begin(), latest_.end(), identity) == latest_.end()) ++fresh_launches_;
+  latest_[next_latest_] = identity;
+  next_latest_ = (next_latest_ + 1) % latest_.size();
 }
 
 bool Detector::IsLong(std::uint64_t launches) const { return 2 * launches >= longest_; }

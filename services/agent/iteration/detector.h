@@ -9,7 +9,8 @@
 //   the
 //     number of accumulated micro-batches; the gaps inside an optimizer step are short.
 //   * Gaps at least half as long as the longest so far are the long ones, unless they are under a
-//     twentieth of what came before the first update. When two long gaps were seen, an iteration
+//     twentieth of what came before the first update (short cycles, as autotuning makes them, count
+//     once there). When two long gaps were seen, an iteration
 //     ends before each of them; from then on as soon as a gap has grown long.
 //   * Several optimizers that take turns (a GAN) make one iteration: the updates before the long
 //   gaps are
@@ -26,6 +27,7 @@
 // pass would do. Afterwards a boundary is wherever the period's first launches appear again.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -64,6 +66,7 @@ class Detector {
   };
 
   bool IsUpdate(const Launch& launch);
+  void CountFresh(std::uint32_t identity);
   void CloseGap();
   void Confirm(bool at_end);
   void EmitGap(const Gap& gap);
@@ -78,7 +81,9 @@ class Detector {
 
   // Updates.
   Update seen_update_ = Update::kNo;
-  std::uint64_t launches_ = 0;
+  std::uint64_t fresh_launches_ = 0;
+  std::array<std::uint32_t, 4> latest_{};  // Identities of the last launches, a ring.
+  std::size_t next_latest_ = 0;
   bool in_gap_ = false;
   bool confirmed_ = false;
   bool gap_emitted_ = false;  // The open gap's boundary is out already.

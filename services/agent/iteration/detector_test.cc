@@ -133,6 +133,15 @@ TEST_F(DetectorTest, MultiTensorKernelsServeUntilARealOptimizerShows) {
   EXPECT_THAT(Finish(), ElementsAre(steps_[1], steps_[2], next_));
 }
 
+TEST_F(DetectorTest, AutotuningBeforeTheFirstStepDoesNotMatter) {
+  for (std::uint32_t candidate = 0; candidate < 100; ++candidate) {
+    Launches(2000 + 3 * candidate, 3, 100);  // Flush the cache, restore an input, run.
+  }
+  for (int i = 0; i < 4; ++i) Step();
+
+  EXPECT_THAT(Finish(), ElementsAre(steps_[1], steps_[2], steps_[3], next_));
+}
+
 TEST_F(DetectorTest, ASingleStepIsOneIteration) {
   Step();
 
