@@ -72,6 +72,7 @@ constexpr NamedRule kRules[] = {
     {"triton_per_*", Family::kTriton, TritonInductor},
     {"triton_mix_*", Family::kTriton, TritonInductor},
     {"triton_tem_*", Family::kTriton, TritonInductor},
+    {"triton_flex_attention*", Family::kTriton, TritonInductor},
     {"triton_for_*", Family::kTriton, TritonInductor},
 };
 

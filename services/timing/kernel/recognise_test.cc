@@ -161,6 +161,33 @@ TEST(RecogniseTest, SizesFlexAttentionByItsGrid) {
   EXPECT_EQ(demand.head_size, 128);
 }
 
+TEST(RecogniseTest, CandidatesOfFlexAttentionAreSizedLikeTheOneThatIsChosen) {
+  const auto sized = [](const char* name) {
+    return DemandOf(LaunchBuilder(name).Grid(64, 8, 16).Block(128).Pointers(18).Build());
+  };
+  const Demand chosen = sized("triton_tem_fused_flex_attention_backward_1");
+  const Demand candidate = sized("triton_flex_attention_backward");
+
+  EXPECT_EQ(chosen.family, Family::kAttentionBackward);
+  EXPECT_EQ(chosen.query_length, 2048);
+  EXPECT_EQ(chosen.head_size, 64);
+  EXPECT_EQ(candidate.family, chosen.family);
+  EXPECT_EQ(candidate.flops, chosen.flops);
+}
+
+TEST(RecogniseTest, AReductionBesideFlexAttentionIsAReduction) {
+  const Demand demand = DemandOf(LaunchBuilder("triton_per_fused_flex_attention_backward_0")
+                                     .Grid(32768)
+                                     .Block(64)
+                                     .Pointers(3)
+                                     .Add<std::int32_t>(262'144)
+                                     .Add<std::int32_t>(16)
+                                     .Build());
+
+  EXPECT_EQ(demand.family, Family::kTriton);
+  EXPECT_DOUBLE_EQ(demand.bytes, 2.5 * 262'144 * 16);
+}
+
 TEST(RecogniseTest, AnUnknownKernelIsAGuess) {
   const Demand demand =
       DemandOf(LaunchBuilder("my_kernel").Grid(100).Block(256).Pointers(2).Build());

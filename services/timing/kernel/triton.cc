@@ -33,13 +33,13 @@ double Operations(std::string_view name) {
 namespace {
 
 // Flex attention's templates: sizes are compile-time constants, so they come from the launch, by
-// PyTorch's default configurations for Hopper (torch/_inductor/heuristics/template/triton.py):
-// blocks of 128 rows; 4 warps for heads up to 64, 8 up to 128. Forward grid: query blocks, batch,
-// heads; backward: query blocks and key blocks, batch, key heads. A mask that halves the work is
-// taken for granted.
+// PyTorch's configurations for Hopper (torch/_inductor/heuristics/template/triton.py): 4 warps for
+// heads up to 64, 8 up to 128; blocks of 128 rows, of 64 in a backward pass of 4 warps. Forward
+// grid: query blocks, batch, heads; backward: query blocks and key blocks, batch, key heads. A mask
+// that halves the work is taken for granted.
 Demand FlexAttention(const Launch& l) {
-  constexpr double kRows = 128;
   const bool backward = l.name.Has("flex_attention_backward");
+  const double rows = backward && l.launch.block.x <= 128 ? 64 : 128;
   const auto& grid = l.launch.grid;
   Demand demand;
   demand.family = backward ? Family::kAttentionBackward : Family::kAttentionForward;
@@ -47,7 +47,7 @@ Demand FlexAttention(const Launch& l) {
   demand.unit = Unit::kTensorCore;
   demand.type = "bf16";
   demand.head_size = l.launch.block.x > 128 ? 128 : 64;
-  demand.query_length = grid.x * kRows / (backward ? 2 : 1);
+  demand.query_length = grid.x * rows / (backward ? 2 : 1);
   demand.key_length = demand.query_length;
   demand.batch_heads = static_cast<double>(grid.y) * grid.z;
   demand.causal = true;
@@ -68,8 +68,12 @@ std::optional<Demand> TritonInductor(const Launch& l) {
   demand.family = Family::kTriton;
   demand.evidence = Evidence::kGrid;
   demand.efficiency = 0.85;
-  if (l.name.Has("flex_attention")) return FlexAttention(l);
-  if (name.starts_with("triton_tem_")) {
+  // The template itself, under its final name or as a candidate that is being timed; the reductions
+  // beside it carry its name too.
+  const bool is_template = name.starts_with("triton_tem_");
+  const bool is_candidate = name.starts_with("triton_flex_attention");
+  if (is_candidate || (is_template && l.name.Has("flex_attention"))) return FlexAttention(l);
+  if (is_template) {
     // A template product: its sizes are compile-time constants. Tiles of 128 x 128, unknown depth.
     demand.family = Family::kGemm;
     demand.evidence = Evidence::kGuess;
