@@ -111,6 +111,22 @@ def ranks_may_start_in_any_order(world):
 
 
 @test
+def the_measured_host_model_keeps_the_gpus_work(world):
+    predictions = {}
+    for model in ("fixed", "measured"):
+        document = world.job(LOOP.replace("DELAY", "pass"), ranks=2, servers=2)
+        job = world.server.run(document.replace("kind: fixed", f"kind: {model}"), seconds=300)
+        expect_complete(job)
+        p = predictions[model] = job["status"]["prediction"]
+        print(f"     {model}: {p['iterationSeconds']['mean'] * 1e6:.1f} us, {json.dumps(p['breakdown'])}")
+        expect(abs(sum(p["breakdown"].values()) - 1) < 1e-6, "the shares do not add up to 1")
+    gpu = {model: p["iterationSeconds"]["mean"] * p["breakdown"]["compute"] for model, p in predictions.items()}
+    expect(abs(gpu["measured"] / gpu["fixed"] - 1) < 0.1, f"the same kernels take other times: {gpu}")
+    expect(predictions["measured"]["iterationSeconds"]["mean"] > gpu["fixed"], "faster than its own kernels")
+    expect(0 < predictions["measured"]["breakdown"]["host"] < 1, "the host costs nothing")
+
+
+@test
 def events_clocks_and_report_tell_one_story(world):
     job = world.run("""
         import time, torch

@@ -1,5 +1,6 @@
 // submit, get, logs, delete: talk to a controller that runs.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "services/cli/client.h"
@@ -75,13 +76,15 @@ int FollowToReport(const Client& client, const FollowOptions& options) {
 int Submit(const Globals& globals, const SubmitFlags& flags) {
   const auto text = ReadFile(flags.file);
   if (!text) return PrintFailure(text.error());
-  const auto documents = controller::job::ParseDocuments(*text);
+  auto documents = controller::job::ParseDocuments(*text);
   if (!documents) {
     return PrintFailure({documents.error().code, flags.file + ": " + documents.error().message});
   }
   const Client client(globals.server);
   FollowOptions last;
-  for (const json& document : *documents) {
+  const auto folder = std::filesystem::path(flags.file == "-" ? "./-" : flags.file).parent_path();
+  for (json& document : *documents) {
+    AnchorCodeDirectory(&document, folder.string());
     const std::string name_space = NamespaceOf(document, globals);
     const auto created = client.SendForJson({.method = "POST",
                                              .path = CollectionPath(name_space, document),

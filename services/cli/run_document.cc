@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,17 @@ json MakeCluster(const RunFlags& flags) {
 }
 
 }  // namespace
+
+void AnchorCodeDirectory(json* document, const std::string& folder) {
+  const auto pointer = json::json_pointer("/spec/code/directory");
+  if (!document->is_object() || !document->contains(pointer)) return;
+  json& directory = (*document)[pointer];
+  if (!directory.is_string()) return;
+  const std::filesystem::path path = directory.get<std::string>();
+  if (path.empty() || path.is_absolute()) return;
+  directory =
+      (std::filesystem::absolute(folder.empty() ? "." : folder) / path).lexically_normal().string();
+}
 
 Result<std::string> ReadFile(const std::string& path) {
   std::stringstream text;

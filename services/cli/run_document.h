@@ -1,4 +1,4 @@
-// `eidolon run`: its flags as a SimulationJob document.
+// Documents that the command sends: the flags of `eidolon run` as one, and files of `submit`.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,10 @@ struct RunFlags {
 // Fails when the cluster file cannot be read. Fields are checked by the controller.
 base::Result<nlohmann::json> MakeRunDocument(const RunFlags& flags,
                                              const std::string& working_directory);
+
+// Makes a job's relative code directory absolute: it is meant from `folder`, where the document
+// lies, and the controller runs somewhere else.
+void AnchorCodeDirectory(nlohmann::json* document, const std::string& folder);
 
 // The text of a file; "-" is standard input.
 base::Result<std::string> ReadFile(const std::string& path);

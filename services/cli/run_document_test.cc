@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@ namespace {
 using controller::job::Describe;
 using controller::job::Mode;
 using controller::job::ParseJob;
+using nlohmann::json;
 using ::testing::HasSubstr;
 
 TEST(RunDocumentTest, DefaultsAreOneServerWithOneH100) {
@@ -78,6 +80,30 @@ TEST(RunDocumentTest, SaysWhatIsWrongWithTheFile) {
               HasSubstr("No such file"));
   EXPECT_THAT(MakeRunDocument({.cluster_file = root / "job.yaml"}, "/").error().message,
               HasSubstr("holds no SimulatedCluster"));
+}
+
+TEST(RunDocumentTest, ARelativeCodeDirectoryIsMeantFromTheDocument) {
+  json job = {{"spec", {{"code", {{"directory", "src/."}}}}}};
+  AnchorCodeDirectory(&job, "/home/me");
+  EXPECT_EQ(job["spec"]["code"]["directory"], "/home/me/src/");
+
+  json absolute = {{"spec", {{"code", {{"directory", "/data"}}}}}};
+  AnchorCodeDirectory(&absolute, "/home/me");
+  EXPECT_EQ(absolute["spec"]["code"]["directory"], "/data");
+
+  json here = {{"spec", {{"code", {{"directory", "."}}}}}};
+  AnchorCodeDirectory(&here, "");
+  const std::string found = here["spec"]["code"]["directory"];
+  EXPECT_EQ(found, std::filesystem::current_path().string() + "/");
+}
+
+TEST(RunDocumentTest, OtherDocumentsStayAsTheyAre) {
+  for (const json& document :
+       {json(nullptr), json({{"spec", 3}}), json({{"spec", {{"code", {{"directory", 7}}}}}})}) {
+    json copy = document;
+    AnchorCodeDirectory(&copy, "/home/me");
+    EXPECT_EQ(copy, document);
+  }
 }
 
 }  // namespace
