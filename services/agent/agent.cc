@@ -16,7 +16,6 @@
 namespace eidolon::agent {
 
 using base::ErrorCode;
-using base::Fail;
 using base::StrCat;
 
 namespace {
@@ -27,15 +26,6 @@ constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
 constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
 constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
 constexpr int kStopGraceMs = 2'000;
-
-base::Result<std::optional<std::regex>> CompilePattern(const std::string& pattern) {
-  if (pattern.empty()) return std::nullopt;
-  try {
-    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error& error) {
-    return Fail(ErrorCode::kInvalidArgument, StrCat("log pattern '", pattern, "': ", error.what()));
-  }
-}
 
 }  // namespace
 
@@ -83,9 +73,11 @@ int Agent::Run() {
 
 base::Result<void> Agent::SetUp() {
   const auto& assignment = job_->assignment;
-  auto pattern = CompilePattern(assignment.iterations().log_pattern());
-  if (!pattern) return std::unexpected(pattern.error());
-  job_->log_pattern = std::move(*pattern);
+  if (!assignment.iterations().log_pattern().empty()) {
+    auto pattern = LinePattern::Compile(assignment.iterations().log_pattern());
+    if (!pattern) return std::unexpected(pattern.error());
+    job_->log_pattern.emplace(std::move(*pattern));
+  }
 
   timing_ =
       std::make_unique<TimingClient>(TimingClient::Options{.address = assignment.timing_address(),

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -142,7 +141,6 @@ class Agent final : public SessionHost, private launch::CommandObserver {
 
   std::optional<Ending> ending_;
   bool controller_gone_ = false;
-  std::string last_log_value_;
   std::uint64_t iterations_reported_ = 0;
   std::uint64_t launches_counted_ = 0;
   std::int64_t next_report_ns_ = 0;

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "eidolon/controller/v1/controller.pb.h"
 #include "services/agent/device/operation.h"
+#include "services/agent/line_pattern.h"
 #include "services/agent/ring/segment.h"
 #include "services/base/sim_time.h"
 
@@ -19,7 +19,7 @@ struct JobParts {
   controller::v1::Assignment assignment;
   ring::SegmentContent content;
   std::vector<device::Traits> traits;
-  std::optional<std::regex> log_pattern;
+  std::optional<LinePattern> log_pattern;
 };
 
 // A rank whose socket hung up: its exit status shows in /proc for a moment.

@@ -191,16 +191,9 @@ void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
   MatchLine(text);
 }
 
-// A line ends an iteration of every rank of the server. Several ranks may print the same one, so a
-// pattern with a group counts a line only when the group's text has changed.
+// A line ends an iteration of every rank of the server.
 void Agent::MatchLine(const std::string& text) {
-  if (!job_->log_pattern.has_value()) return;
-  std::smatch match;
-  if (!std::regex_search(text, match, *job_->log_pattern)) return;
-  if (match.size() > 1) {
-    if (match[1].str() == last_log_value_) return;
-    last_log_value_ = match[1].str();
-  }
+  if (!job_->log_pattern.has_value() || !job_->log_pattern->EndsIteration(text)) return;
   for (const auto& [number, session] : sessions_) session->EndIterationByLog();
 }
 

@@ -29,7 +29,7 @@ Session::Session(Options options, ring::Segment segment, SessionHost* host)
       segment_(std::move(segment)),
       reader_(segment_.base(), static_cast<std::uint32_t>(options_.devices.size())),
       engine_(options_.devices, this) {
-  clock_.ps = static_cast<std::int64_t>(segment_.clock_ps());
+  clock_.ps = static_cast<std::int64_t>(std::min(segment_.clock_ps(), ring::kClockMaxPs));
   if (options_.is_primary) StartDriving();
   if (!options_.event_log.empty()) {
     event_log_ = std::make_unique<EventLog>(options_.event_log, options_.rank);
@@ -47,7 +47,11 @@ void Session::StartDriving() {
 base::Result<bool> Session::Drain(int limit) {
   if (gone_) return false;
   // The clock is read before the ring: records that come later have a clock that is not smaller.
-  const SimTime clock{static_cast<std::int64_t>(segment_.clock_ps())};
+  const std::uint64_t clock_ps = segment_.clock_ps();
+  if (clock_ps > ring::kClockMaxPs) {
+    return Fail(ErrorCode::kCorrupt, StrCat("ring damaged: the rank's clock is ", clock_ps));
+  }
+  const SimTime clock{static_cast<std::int64_t>(clock_ps)};
   bool moved = false;
   SimTime bound = clock;
   for (int i = 0; i < limit; ++i) {

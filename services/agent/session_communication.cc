@@ -249,8 +249,15 @@ Session::Outcome Session::Communicate(const ring::RecordView& record) {
   const auto communicator = FindCommunicator(header.communicator);
   if (!communicator) return std::unexpected(communicator.error());
   if (header.template_id != 0) {
-    templates_[header.template_id] = {.communicator = header.communicator,
-                                      .ops = {ops.begin(), ops.end()}};
+    // Graphs that were made of it count its calls.
+    if (templates_.contains(header.template_id)) {
+      return Fail(ErrorCode::kCorrupt,
+                  StrCat("communication record: template ", header.template_id, " exists already"));
+    }
+    Template made{.communicator = header.communicator, .ops = {ops.begin(), ops.end()}};
+    // What a launch sends is not what was there at capture: its values are not known.
+    for (wire::CommunicationOp& op : made.ops) op.payload_bytes = 0;
+    templates_[header.template_id] = std::move(made);
     return Applied::kYes;
   }
   const std::span payload(reinterpret_cast<const std::byte*>(first + header.op_count),

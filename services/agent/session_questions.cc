@@ -99,7 +99,9 @@ Session::Outcome Session::AskQuery(const wire::WaitRecord& record) {
 }
 
 void Session::AskMoment(const wire::WaitRecord& record) {
-  const SimTime moment{static_cast<std::int64_t>(record.id)};
+  // A program may sleep longer than time lasts.
+  const SimTime moment{static_cast<std::int64_t>(
+      std::min<std::uint64_t>(record.id, static_cast<std::uint64_t>(SimTime::Max().ps)))};
   if (!driving_) {
     // A launcher polls while it sleeps. Nobody waits for its clock, so it sleeps for real, but not
     // long.

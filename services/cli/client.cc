@@ -43,6 +43,13 @@ std::unexpected<base::Error> CannotReach(const std::string& server, httplib::Err
                      "); start one with 'eidolon up' or name it with --server"));
 }
 
+// A controller of another version, or something else on its port, may answer anything.
+std::string TextAt(const json& object, const char* key) {
+  if (!object.is_object()) return "";
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 }  // namespace
 
 std::string DescribeProblem(int status, const std::string& body) {
@@ -50,11 +57,12 @@ std::string DescribeProblem(int status, const std::string& body) {
   if (!problem.is_object()) return StrCat("the controller answered ", status);
   const auto errors = problem.find("errors");
   if (errors == problem.end() || !errors->is_array() || errors->empty()) {
-    return problem.value("detail", StrCat("the controller answered ", status));
+    const std::string detail = TextAt(problem, "detail");
+    return detail.empty() ? StrCat("the controller answered ", status) : detail;
   }
   std::string text = "the document was refused:";
   for (const json& error : *errors) {
-    text += StrCat("\n  ", error.value("pointer", ""), ": ", error.value("detail", ""));
+    text += StrCat("\n  ", TextAt(error, "pointer"), ": ", TextAt(error, "detail"));
   }
   return text;
 }

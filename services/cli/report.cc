@@ -35,6 +35,12 @@ double NumberAt(const json& tree, std::initializer_list<const char*> path) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
+// A whole number of something; no conversion of any document's number is undefined.
+std::int64_t CountAt(const json& tree, std::initializer_list<const char*> path) {
+  constexpr double kCountMax = 9e18;
+  return static_cast<std::int64_t>(std::clamp(NumberAt(tree, path), 0.0, kCountMax));
+}
+
 std::string TextAt(const json& tree, std::initializer_list<const char*> path) {
   const json& value = At(tree, path);
   return value.is_string() ? value.get<std::string>() : "";
@@ -126,13 +132,13 @@ std::string FormatMemory(const json& prediction) {
   const json& memory = At(prediction, {"memory"});
   if (!memory.is_object()) return "";
   const auto bytes = [&](std::initializer_list<const char*> path) {
-    return FormatBytes(static_cast<std::uint64_t>(NumberAt(memory, path)));
+    return FormatBytes(static_cast<std::uint64_t>(CountAt(memory, path)));
   };
   const json& fits = At(memory, {"fits"});
   std::string text =
       Line("peak memory",
            StrCat(bytes({"peakReservedBytes"}), " of ", bytes({"capacityBytes"}), " on rank ",
-                  static_cast<int>(NumberAt(memory, {"worstRank"})),
+                  CountAt(memory, {"worstRank"}),
                   fits.is_boolean() && !fits.get<bool>() ? "   DOES NOT FIT" : "   fits"));
   if (At(memory, {"byCategory"}).is_object()) {
     text += Line(
@@ -144,8 +150,8 @@ std::string FormatMemory(const json& prediction) {
   std::string each;
   for (const json& rank : ranks) {
     if (!each.empty()) each += "  ";
-    each += StrCat(static_cast<int>(NumberAt(rank, {"rank"})), ": ",
-                   FormatBytes(static_cast<std::uint64_t>(NumberAt(rank, {"peakReservedBytes"}))));
+    each += StrCat(CountAt(rank, {"rank"}), ": ",
+                   FormatBytes(static_cast<std::uint64_t>(CountAt(rank, {"peakReservedBytes"}))));
     if (each.size() > 300) break;
   }
   return ranks.size() > 1 ? text + Line("  by rank", each) : text;
@@ -209,7 +215,8 @@ std::string FormatSeconds(double seconds) {
 }
 
 std::string FormatSpan(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
+  constexpr double kSpanMax = 1e15;
+  const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, kSpanMax)));
   if (whole < 60) return StrCat(whole, " s");
   if (whole < 3600) return StrCat(whole / 60, " min ", whole % 60, " s");
   return StrCat(whole / 3600, " h ", whole % 3600 / 60, " min");

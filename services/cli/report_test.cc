@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "services/cli/client.h"
+
 namespace eidolon::cli {
 namespace {
 
@@ -72,12 +74,22 @@ TEST(ReportTest, NeverFailsOnDocumentsOfAnotherShape) {
   for (const char* text :
        {"null", "[]", "{}", R"({"status": 3})", R"({"status": {"conditions": {}, "progress": []}})",
         R"({"metadata": [],
-            "status": {"prediction": {"memory": {"ranks": 1}, "coverage": "x"}}})"}) {
+            "status": {"prediction": {"memory": {"ranks": 1}, "coverage": "x"}}})",
+        R"({"status": {"progress": {"remainingSeconds": 1e300, "percent": -1e9},
+            "prediction": {"memory": {"peakReservedBytes": 1e300, "worstRank": -1e9,
+                                  "ranks": [{"rank": 1e300}, {"peakReservedBytes": -1}]}}}})"}) {
     const json job = json::parse(text);
     EXPECT_FALSE(FormatReport(job).empty());
     EXPECT_FALSE(FormatTable({job}).empty());
     EXPECT_FALSE(FormatProgress(job).empty());
   }
+}
+
+TEST(ReportTest, AProblemOfAnotherShapeIsShownAsFarAsItIsText) {
+  EXPECT_EQ(DescribeProblem(422, R"({"errors": [3, {"pointer": "/a", "detail": 4}]})"),
+            "the document was refused:\n  : \n  /a: ");
+  EXPECT_EQ(DescribeProblem(500, R"({"detail": 5})"), "the controller answered 500");
+  EXPECT_EQ(DescribeProblem(404, R"({"detail": "no job 'a'"})"), "no job 'a'");
 }
 
 TEST(ReportTest, ProgressLineHasABarAndTheRemainingTime) {

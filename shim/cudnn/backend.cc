@@ -79,6 +79,7 @@ bool Compute(const Node& node, cudnnBackendAttributeName_t name, Attribute* resu
       return true;
     case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
       const Attribute* graph = node.Find(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+      if (graph == nullptr || graph->nodes.empty()) return false;
       result->type = CUDNN_TYPE_BACKEND_DESCRIPTOR;
       result->nodes = {MakeConfiguration(graph->nodes[0])};
       return true;

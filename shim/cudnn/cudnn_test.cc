@@ -236,6 +236,41 @@ TEST_F(CudnnTest, AttributesAreEchoedAndChecked) {
             CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
 }
 
+TEST_F(CudnnTest, HeuristicsOfNoGraphFindNothing) {
+  Handle heuristic = Make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  Set<Handle>(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, {});
+  Set<std::int32_t>(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE,
+                    {CUDNN_HEUR_MODE_A});
+  Finish(heuristic);
+
+  std::int64_t count = 0;
+  EXPECT_EQ(backend::GetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
+            CUDNN_STATUS_NOT_SUPPORTED);
+}
+
+TEST_F(CudnnTest, GraphsThatMultiplyAreRefused) {
+  Handle graph = ConvolutionGraph();
+  for (int level = 0; level < 8; ++level) {
+    Handle outer = Make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    Set<Handle>(outer, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                std::vector<Handle>(10, graph));
+    Finish(outer);
+    graph = outer;
+  }
+  Handle engine = Make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  Link(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+  Set<std::int64_t>(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, {0});
+  Finish(engine);
+  Handle configuration = Make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  Link(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  Finish(configuration);
+  Handle plan = Make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  Link(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+
+  EXPECT_EQ(backend::Finalize(plan), CUDNN_STATUS_NOT_SUPPORTED);
+}
+
 TEST_F(CudnnTest, PlansTellTheirWorkspace) {
   Handle plan = PlanOf(ConvolutionGraph());
   std::int64_t bytes = -1;

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace eidolon::shim::cudnn {
@@ -50,9 +51,13 @@ struct Node {
   T Get(cudnnBackendAttributeName_t name, std::size_t index, T fallback) const {
     const Attribute* attribute = Find(name);
     if (attribute == nullptr || attribute->bytes.size() < (index + 1) * sizeof(T)) return fallback;
-    T value;
-    std::memcpy(&value, attribute->bytes.data() + index * sizeof(T), sizeof(T));
-    return value;
+    if constexpr (std::is_same_v<T, bool>) {
+      return attribute->bytes[index] != std::byte{0};  // A program may store any byte.
+    } else {
+      T value;
+      std::memcpy(&value, attribute->bytes.data() + index * sizeof(T), sizeof(T));
+      return value;
+    }
   }
 };
 

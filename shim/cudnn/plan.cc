@@ -13,6 +13,8 @@ namespace {
 
 using Name = cudnnBackendAttributeName_t;
 
+constexpr std::size_t kOperationsMax = 1024;
+
 // Tensors that operations write; every other tensor of an operation is read. Statistics of a
 // normalisation are written in training and read in inference.
 constexpr Name kOutputs[] = {
@@ -166,6 +168,9 @@ class Builder {
   }
 
   void AddOperation(const Node& node) {
+    // Graphs inside graphs can multiply without bound.
+    too_large_ |= work_.operations().size() >= kOperationsMax;
+    if (too_large_) return;
     ring::DnnOperation operation{};
     operation.kind = node.type;
     operation.phase = static_cast<std::uint32_t>(
@@ -204,6 +209,12 @@ class Builder {
 
   const GraphWork& work() const { return work_; }
   bool unknown_type() const { return unknown_type_; }
+  bool too_large() const { return too_large_; }
+  bool unknown_convolution() const {
+    return std::ranges::any_of(work_.operations(), [](const ring::DnnOperation& operation) {
+      return operation.convolution_rank > std::size(operation.pads);
+    });
+  }
 
  private:
   static void ReadNormMode(const Node& node, ring::DnnOperation& operation) {
@@ -225,22 +236,26 @@ class Builder {
   Plan& plan_;
   GraphWork work_;
   bool unknown_type_ = false;
+  bool too_large_ = false;
 };
 
 // Split reductions of filter gradients in narrow types add up in single precision first.
 std::int64_t WorkspaceOf(const Node& graph) {
-  std::int64_t bytes = 0;
+  double bytes = 0;
   const Attribute* ops = graph.Find(CUDNN_ATTR_OPERATIONGRAPH_OPS);
   for (const auto& op : ops->nodes) {
     const Node* filter = op->FindNode(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW);
     if (filter == nullptr) continue;
     const Tensor tensor = TensorOf(*filter);
     if (library::BitsOf(tensor.type) >= 32) continue;
-    std::int64_t elements = 1;
-    for (const std::int64_t dim : tensor.dims) elements *= std::max<std::int64_t>(dim, 1);
-    bytes += elements * static_cast<std::int64_t>(sizeof(float));
+    double elements = 1;
+    for (const std::int64_t dim : tensor.dims) {
+      elements *= static_cast<double>(std::max<std::int64_t>(dim, 1));
+    }
+    bytes += elements * sizeof(float);
   }
-  return bytes;
+  constexpr double kWorkspaceMax = 1e15;  // No device has that much; sizes below are exact.
+  return static_cast<std::int64_t>(std::min(bytes, kWorkspaceMax));
 }
 
 }  // namespace
@@ -252,6 +267,14 @@ std::shared_ptr<const Plan> MakePlan(const Node& graph, std::int64_t engine,
   builder.AddGraph(graph);
   if (builder.work().empty()) {
     *status = Fail(CUDNN_STATUS_BAD_PARAM, "the operation graph has no operations");
+    return nullptr;
+  }
+  if (builder.too_large()) {
+    *status = Fail(CUDNN_STATUS_NOT_SUPPORTED, "the operation graph has too many operations");
+    return nullptr;
+  }
+  if (builder.unknown_convolution()) {
+    *status = Fail(CUDNN_STATUS_NOT_SUPPORTED, "a convolution has too many dimensions");
     return nullptr;
   }
   if (builder.unknown_type()) {

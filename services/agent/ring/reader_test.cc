@@ -146,6 +146,19 @@ TEST_F(ReaderTest, NamesPayloadsThatDoNotAddUp) {
   ExpectDamage(BytesOf(record), "payloads have 4 bytes, it says 8");
 }
 
+TEST_F(ReaderTest, NamesAClockBeyondAllTime) {
+  ExpectDamage(BytesOf(wire::LaunchRecord{
+                   {sizeof(wire::LaunchRecord), RecordKind::kLaunch, 0, kClockMaxPs + 1}, 0, 1}),
+               "launch record: its clock is 4611686018427387905");
+}
+
+TEST_F(ReaderTest, NamesABookingBeyondAllMemory) {
+  wire::MemoryRecord record{};
+  record.header = {sizeof(record), RecordKind::kMemory, 0, 0};
+  record.delta = std::int64_t{1} << 60;
+  ExpectDamage(BytesOf(record), "memory record: it books 1152921504606846976 bytes");
+}
+
 TEST_F(ReaderTest, NamesAWritePositionThatRanAway) {
   wire::CursorsOf(segment_.base())->write_position.value.store(1ull << 40);
 

@@ -16,6 +16,9 @@ using wire::RecordKind;
 
 namespace {
 
+// A pebibyte: beyond it nothing is a program's doing, and sums could overflow.
+constexpr std::int64_t kBookedMaxBytes = std::int64_t{1} << 50;
+
 struct Shape {
   std::string_view name;
   std::size_t fixed_bytes;
@@ -158,6 +161,12 @@ Result<void> CheckCommunication(std::span<const std::byte> record) {
   return {};
 }
 
+Result<void> CheckBooking(std::span<const std::byte> record) {
+  const auto& memory = As<wire::MemoryRecord>(record);
+  if (memory.delta >= -kBookedMaxBytes && memory.delta <= kBookedMaxBytes) return {};
+  return Damaged(memory.header.kind, StrCat("it books ", memory.delta, " bytes"));
+}
+
 }  // namespace
 
 std::string_view Name(RecordKind kind) { return ShapeOf(kind).name; }
@@ -180,6 +189,9 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
   if (header.device >= device_count) {
     return Damaged(header.kind,
                    StrCat("device ", header.device, " does not exist, there are ", device_count));
+  }
+  if (header.host_clock_ps > kClockMaxPs) {
+    return Damaged(header.kind, StrCat("its clock is ", header.host_clock_ps));
   }
   if (shape.has_slot) {
     std::uint32_t slot = 0;  // First field after the header in all questions.
@@ -210,6 +222,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
       if (As<wire::MemoryRecord>(record).category > wire::MemoryCategory::kManaged) {
         return Damaged(header.kind, "its category is unknown");
       }
+      if (header.kind == RecordKind::kMemory) return CheckBooking(record);
       return {};
     default:
       return {};

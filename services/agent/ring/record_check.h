@@ -14,9 +14,13 @@ namespace eidolon::agent::ring {
 
 namespace wire = ::eidolon::ring;
 
-// Checks kind, sizes of fixed part and tails, indices into tails, device, reply slot. The error
-// names the kind and what is wrong. Identifiers are not checked: that needs the session's state.
-// Requires: `record` holds exactly header.bytes bytes, 8-byte aligned, at least a RecordHeader.
+// 53 days: a clock beyond it is damage, and sums with it could overflow.
+inline constexpr std::uint64_t kClockMaxPs = std::uint64_t{1} << 62;
+
+// Checks kind, clock, sizes of fixed part and tails, indices into tails, device, reply slot. The
+// error names the kind and what is wrong. Identifiers are not checked: that needs the session's
+// state. Requires: `record` holds exactly header.bytes bytes, 8-byte aligned, at least a
+// RecordHeader.
 base::Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device_count);
 
 // The kind's name, for messages: "launch".

@@ -1,11 +1,14 @@
 #include "services/controller/job/document.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "services/base/text.h"
+#include "services/controller/job/utf8.h"
 
 namespace eidolon::controller::job {
 namespace {
@@ -24,11 +27,16 @@ struct Refusal {
   std::string message;
 };
 
-std::optional<base::Error> CheckSize(std::string_view text) {
-  if (text.size() <= kDocumentBytesMax) return std::nullopt;
-  return base::Error{ErrorCode::kInvalidArgument,
-                     StrCat("the document has ", text.size(), " bytes; at most ", kDocumentBytesMax,
-                            " are allowed")};
+std::optional<base::Error> CheckText(std::string_view text) {
+  if (text.size() > kDocumentBytesMax) {
+    return base::Error{ErrorCode::kInvalidArgument,
+                       StrCat("the document has ", text.size(), " bytes; at most ",
+                              kDocumentBytesMax, " are allowed")};
+  }
+  if (!IsUtf8(text)) {
+    return base::Error{ErrorCode::kInvalidArgument, "the document is not UTF-8 text"};
+  }
+  return std::nullopt;
 }
 
 // Watches nlohmann's parser: depth, number of values, keys that occur twice.
@@ -120,6 +128,58 @@ std::optional<base::Error> CheckFlowDepth(std::string_view text) {
   return std::nullopt;
 }
 
+// Watches yaml-cpp's events before it builds anything: depth, number of values, and documents that
+// take nothing from the text, which it would otherwise find again and again without end (",").
+class YamlGuard final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (mark.pos == document_start_) {
+      throw Refusal{
+          StrCat("line ", mark.line + 1, ", column ", mark.column + 1, ": a value was expected")};
+    }
+    document_start_ = mark.pos;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override { Count(); }
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override { Count(); }
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    Count();
+  }
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    Enter();
+  }
+  void OnSequenceEnd() override { --depth_; }
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    Enter();
+  }
+  void OnMapEnd() override { --depth_; }
+
+ private:
+  void Enter() {
+    Count();
+    if (++depth_ > kDepthMax) throw Refusal{StrCat("nested deeper than ", kDepthMax, " levels")};
+  }
+  void Count() {
+    // Keys are counted too.
+    if (++nodes_ > 2 * kNodesMax) throw Refusal{StrCat("more than ", kNodesMax, " values")};
+  }
+
+  int document_start_ = -1;
+  int depth_ = 0;
+  std::size_t nodes_ = 0;
+};
+
+void CheckYaml(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  YamlGuard guard;
+  while (parser.HandleNextDocument(guard)) {
+  }
+}
+
 void EmitYaml(YAML::Emitter& out, const json& value) {
   if (value.is_object()) {
     out << YAML::BeginMap;
@@ -150,7 +210,7 @@ void EmitYaml(YAML::Emitter& out, const json& value) {
 }  // namespace
 
 Result<json> ParseJson(std::string_view text) {
-  if (auto error = CheckSize(text)) return std::unexpected(*error);
+  if (auto error = CheckText(text)) return std::unexpected(*error);
   try {
     return json::parse(text, JsonGuard());
   } catch (const Refusal& refusal) {
@@ -161,11 +221,13 @@ Result<json> ParseJson(std::string_view text) {
 }
 
 Result<std::vector<json>> ParseYaml(std::string_view text) {
-  if (auto error = CheckSize(text)) return std::unexpected(*error);
+  if (auto error = CheckText(text)) return std::unexpected(*error);
   if (auto error = CheckFlowDepth(text)) return std::unexpected(*error);
   try {
+    const std::string whole(text);
+    CheckYaml(whole);
     std::vector<json> documents;
-    for (const YAML::Node& node : YAML::LoadAll(std::string(text))) {
+    for (const YAML::Node& node : YAML::LoadAll(whole)) {
       json document = YamlConverter().Convert(node, 0);
       if (!document.is_null()) documents.push_back(std::move(document));
     }

@@ -56,6 +56,12 @@ TEST(DocumentTest, RefusesAliasesThatMultiply) {
   EXPECT_THAT(documents.error().message, HasSubstr("after resolving aliases"));
 }
 
+// yaml-cpp finds such a document again and again and never ends.
+TEST(DocumentTest, RefusesATextInWhichNoDocumentBegins) {
+  EXPECT_THAT(ParseDocuments(",").error().message, HasSubstr("line 1, column 1"));
+  EXPECT_THAT(ParseYaml("a: 1\n--- ]\n").error().message, HasSubstr("line 2"));
+}
+
 TEST(DocumentTest, RefusesDeepNesting) {
   EXPECT_FALSE(ParseDocuments(std::string(100'000, '[')));
   EXPECT_FALSE(ParseDocuments("{\"a\":" + std::string(100, '[') + std::string(100, ']') + "}"));

@@ -1,9 +1,10 @@
 #include "services/controller/job/job.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 
 #include "services/base/text.h"
@@ -196,10 +197,9 @@ class SpecReader {
   }
 
   static void CheckPattern(Fields* boundary, const std::string& pattern) {
-    try {
-      const std::regex parsed(pattern, std::regex::ECMAScript);
-    } catch (const std::regex_error& error) {
-      boundary->Report("log", StrCat("is not a regular expression: ", error.what()));
+    const re2::RE2 parsed(pattern, re2::RE2::Quiet);
+    if (!parsed.ok()) {
+      boundary->Report("log", StrCat("is not a regular expression: ", parsed.error()));
     }
   }
 

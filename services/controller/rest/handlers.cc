@@ -22,13 +22,18 @@ constexpr char kJson[] = "application/json";
 constexpr std::size_t kListMax = 500;
 constexpr std::size_t kKeyBytesMax = 255;
 
+// Objects may hold what a request said; an answer never fails over a byte that is no text.
+std::string Dump(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void AnswerJson(const json& object, int status, Response* response) {
   response->status = status;
   const auto metadata = object.find("metadata");
   if (metadata != object.end() && metadata->contains("resourceVersion")) {
     response->set_header("ETag", "\"" + (*metadata)["resourceVersion"].get<std::string>() + "\"");
   }
-  response->set_content(object.dump(), kJson);
+  response->set_content(Dump(object), kJson);
 }
 
 void AnswerText(const std::string& text, int status, Response* response) {
@@ -123,7 +128,7 @@ ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }
 void Answer(const ApiError& error, int status, const Request& request, Response* response) {
   response->status = status;
   if (status == 429 || status == 503) response->set_header("Retry-After", "1");
-  response->set_content(ToProblem(error, status, request.path).dump(), kProblemType);
+  response->set_content(Dump(ToProblem(error, status, request.path)), kProblemType);
 }
 
 void Answer(const ApiError& error, const Request& request, Response* response) {

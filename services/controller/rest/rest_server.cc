@@ -8,6 +8,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/job/utf8.h"
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/handlers.h"
 #include "services/controller/rest/problem_response.h"
@@ -107,7 +108,7 @@ class Server final : public RestServer {
     const std::size_t threads = options_.streams_max + kThreadsBesideStreams;
     server_.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
     server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& r) {
-      return CheckHost(request, &r);
+      return CheckRequest(request, &r);
     });
     server_.set_exception_handler([](const httplib::Request& request, httplib::Response& response,
                                      std::exception_ptr) {
@@ -138,9 +139,13 @@ class Server final : public RestServer {
   }
 
   // A web page must not reach a server on loopback under a name of its own (DNS rebinding): jobs
-  // run commands.
-  httplib::Server::HandlerResponse CheckHost(const httplib::Request& request,
-                                             httplib::Response* response) const {
+  // run commands. Names in paths are stored and answered as JSON.
+  httplib::Server::HandlerResponse CheckRequest(const httplib::Request& request,
+                                                httplib::Response* response) const {
+    if (!job::IsUtf8(request.path)) {
+      Answer({ErrorCode::kInvalidArgument, "the path is not UTF-8 text", {}}, request, response);
+      return httplib::Server::HandlerResponse::Handled;
+    }
     std::string host = request.get_header_value("Host");
     if (!host.ends_with(']')) host = host.substr(0, host.rfind(':'));
     if (!loopback_only_ || host.empty() || IsLoopback(host)) {

@@ -83,6 +83,10 @@ TEST_F(RestServerTest, EveryFailureIsAProblemDocument) {
       {"missing", client_.Get(std::string(kJobs) + "/b"), 404, "no job 'b'"},
       {"limit", client_.Get(std::string(kJobs) + "?limit=0"), 400, "limit must be"},
       {"offset", client_.Get(std::string(kJobs) + "/a/logs?offset=x"), 400, "offset must be"},
+      {"path bytes", client_.Get("/%ff"), 400, "the path is not UTF-8 text"},
+      {"body bytes", Post("{\"\xff\": 1}"), 400, "the document is not UTF-8 text"},
+      {"YAML bytes", Post("a: \xff\n", "application/yaml"), 400, "not UTF-8 text"},
+      {"type bytes", Post(kJob, "a\xff"), 415, "Content-Type must be"},
   };
   for (const auto& row : rows) {
     ASSERT_TRUE(row.answer) << row.what;

@@ -1,0 +1,148 @@
+// Records that are sound by themselves but not together: a session refuses them and lives on.
+#include "services/agent/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "eidolon/network/v1/network.pb.h"
+#include "services/agent/ring/fake_writer.h"
+
+namespace eidolon::agent {
+namespace {
+
+namespace wire = ::eidolon::ring;
+using ::testing::HasSubstr;
+using wire::RecordKind;
+
+// A server that knows every cost at once and notes what the network is told.
+class QuietHost final : public SessionHost {
+ public:
+  CostBook& costs() override { return costs_; }
+  clock::Horizon& horizon() override { return horizon_; }
+  void SendToNetwork(const network::v1::SessionRequest& request) override {
+    sent.push_back(request);
+  }
+  std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
+                                                 const network::v1::Operation&) override {
+    return CollectiveEstimate{.duration = base::Duration::Microseconds(50), .channels = 8};
+  }
+  base::SimTime ClampReady(base::SimTime ready) override { return ready; }
+  base::SimTime safe_through() const override { return {}; }
+  std::int64_t now_ns() const override { return 0; }
+  void IterationEnded(Session&, const iteration::Report&) override {}
+  void RequestRefused(Session&) override {}
+  void CallRefused(Session&, const std::string&) override {}
+  std::uint64_t NewRequest(Session&) override { return 1; }
+
+  std::vector<network::v1::SessionRequest> sent;
+
+ private:
+  CostBook costs_{132};
+  clock::Horizon horizon_;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() {
+    host_.costs().InternBasis(iteration::Source::kMeasured, 0, "none", 0);
+    ring::Segment segment = *ring::Segment::Create({.devices = {{}}}, 1, 0);
+    writer_.emplace(segment.base());
+    SessionOptions options;
+    options.devices = {{.launch_latency = base::Duration::Microseconds(3),
+                        .launch_gap = base::Duration::Microseconds(1),
+                        .callback_cost = base::Duration::Microseconds(20),
+                        .multiprocessors = 132}};
+    session_.emplace(options, std::move(segment), &host_);
+  }
+
+  // Communicator 5, alone in it.
+  void Join() {
+    wire::CommunicatorInit init{};
+    init.communicator = 5;
+    init.size = 1;
+    writer_->Append(RecordKind::kCommunicatorInit, init);
+    ASSERT_TRUE(session_->Drain(10).has_value());
+    network::v1::Joined joined;
+    joined.set_request(1);
+    joined.set_communicator(77);
+    joined.set_size(1);
+    session_->OnJoined(joined);
+  }
+  // An all-reduce of 8 bytes as template 9, with `copies` operations that bring their values.
+  void DefineTemplate(std::uint32_t copies) {
+    wire::CommunicationRecord record{};
+    record.communicator = 5;
+    record.op_count = copies;
+    record.payload_bytes = 8 * copies;
+    record.template_id = 9;
+    const wire::CommunicationOp op{.kind = wire::CommunicationKind::kAllReduce,
+                                   .data_type = 7,
+                                   .reduction = 0,
+                                   .peer = -1,
+                                   .count = 2,
+                                   .bytes = 8,
+                                   .sequence = 0,
+                                   .payload_bytes = 8,
+                                   .in_place = 1};
+    std::vector<wire::CommunicationOp> tail(copies, op);
+    tail.resize(copies + 1);  // Room for the values.
+    writer_->Append(RecordKind::kCommunication, record,
+                    std::as_bytes(std::span(tail)).first(copies * (sizeof(op) + 8)));
+  }
+  void DefineGraph() {
+    const wire::GraphNode node{wire::GraphNodeKind::kCommunication, 9, 0, 0};
+    writer_->Append(RecordKind::kGraphDefine, wire::GraphDefine{{}, 3, 1, 0, 0},
+                    std::as_bytes(std::span(&node, 1)));
+  }
+
+  QuietHost host_;
+  std::optional<ring::FakeWriter> writer_;
+  std::optional<Session> session_;
+};
+
+TEST_F(SessionTest, ALaunchedGraphDoesNotSendTheValuesOfItsCapture) {
+  Join();
+  DefineTemplate(1);
+  DefineGraph();
+  writer_->Append(RecordKind::kGraphLaunch, wire::GraphRecord{{}, 0, 3});
+
+  ASSERT_TRUE(session_->Drain(10).has_value());
+  std::vector<network::v1::Issue> issues;
+  for (const auto& request : host_.sent) {
+    if (request.has_issue()) issues.push_back(request.issue());
+  }
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_FALSE(issues[0].has_payload());
+}
+
+TEST_F(SessionTest, ATemplateThatChangesUnderItsGraphsIsDamage) {
+  Join();
+  DefineTemplate(1);
+  DefineGraph();
+  DefineTemplate(2);
+  writer_->Append(RecordKind::kGraphLaunch, wire::GraphRecord{{}, 0, 3});
+
+  const auto drained = session_->Drain(10);
+
+  ASSERT_FALSE(drained.has_value());
+  EXPECT_THAT(drained.error().message, HasSubstr("template 9 exists already"));
+}
+
+TEST_F(SessionTest, AClockThatRanAwayIsDamage) {
+  writer_->SetClock(std::uint64_t{1} << 63);
+
+  EXPECT_THAT(session_->Drain(10).error().message, HasSubstr("the rank's clock is 9223372036854"));
+}
+
+TEST_F(SessionTest, ASleepMayBeLongerThanTimeLasts) {
+  writer_->SetClock(1'000'000);
+  writer_->Ask(RecordKind::kWaitUntil, 0, ~std::uint64_t{0});
+
+  ASSERT_TRUE(session_->Drain(10).has_value());
+  EXPECT_FALSE(writer_->IsAnswered(0));
+}
+
+}  // namespace
+}  // namespace eidolon::agent
