@@ -35,7 +35,7 @@ TEST(GrpcServerTest, TakesAFreePortAndAcceptsConnections) {
 
   EXPECT_GT(server->port(), 0);
   EXPECT_TRUE(channel->WaitForConnected(
-      gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_seconds(10, GPR_TIMESPAN))));
+      gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_seconds(60, GPR_TIMESPAN))));
 }
 
 TEST(GrpcServerTest, NamesAnAddressInUse) {

@@ -48,7 +48,7 @@ TEST(GpuFreeTimeTest, SeesTheJobsClockAndItsOwnSleeps) {
   EXPECT_GE(timer.Seconds(), 0.5);  // Others may time it by real alarms.
   ::sleep(60);
   EXPECT_GE(ReadNs(CLOCK_REALTIME), kEpochNs + 60'500'000'000);
-  EXPECT_LT(timer.Seconds(), 20.0);
+  EXPECT_LT(timer.Seconds(), kSoon);
 
   // The job's clock stands still; this process must not poll for ever.
   const std::int64_t deadline = ReadNs(CLOCK_MONOTONIC) + 100;
@@ -59,7 +59,7 @@ TEST(GpuFreeTimeTest, SeesTheJobsClockAndItsOwnSleeps) {
   page->job_clock_ps = std::uint64_t{3'600'000'000'000'000};
   const std::int64_t before = ReadNs(CLOCK_MONOTONIC);
   core::RealSleep(20'000'000);
-  EXPECT_LT(ReadNs(CLOCK_MONOTONIC) - before, 2'000'000'000);
+  EXPECT_LT(ReadNs(CLOCK_MONOTONIC) - before, static_cast<std::int64_t>(kSoon) * 1'000'000'000);
 }
 
 }  // namespace

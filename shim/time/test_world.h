@@ -24,6 +24,10 @@ inline timespec ToTimespec(std::int64_t ns) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
 }
 
+// Seconds of real time in which something ends that does not wait for virtual time: the shortest
+// virtual wait that must not be real lasts a minute, and a loaded machine is slow.
+inline constexpr double kSoon = 50;
+
 // Measures real time around a piece of a test.
 class RealTimer {
  public:

@@ -144,7 +144,7 @@ TEST(CommandTest, AProcessThatOutlivesTheCommandDoesNotHideItsEnd) {
   auto command = Shell("sleep 1000 & echo done", &recorder);
 
   EXPECT_TRUE(recorder.WaitExit().ok());
-  EXPECT_LT(clock.MonotonicNs() - before, 5'000'000'000);
+  EXPECT_LT(clock.MonotonicNs() - before, 60'000'000'000) << "not the 1000 s of the sleep";
 }
 
 TEST(CommandTest, ProgressBarsAndLongLinesComeInParts) {
