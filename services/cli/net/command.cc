@@ -10,6 +10,7 @@
 
 #include "services/base/text.h"
 #include "services/cli/net/collective_table.h"
+#include "services/cli/net/flows.h"
 #include "services/network/validation/fit.h"
 #include "services/network/validation/report.h"
 
@@ -110,12 +111,47 @@ void AddCollective(CLI::App* net, Action* action) {
   });
 }
 
+void AddFlows(CLI::App* net, Action* action) {
+  auto options = std::make_shared<FlowsOptions>();
+  CLI::App* flows = net->add_subcommand(
+      "flows", "replay a file of flows (services/network/replay/flow_file.h) and print its speed");
+  flows->add_option("file", options->file, "the flows")->required();
+  flows->add_option("--dump", options->dump, "write each flow's finish in ns to this file");
+  flows->add_option("--limit", options->limit_seconds, "stop after so many processor seconds");
+  flows->add_flag("--first-only", options->first_only, "only solve for the flows that start at 0");
+  flows->callback([options, action] {
+    *action = [options] {
+      const auto line = ReplayFlows(*options);
+      if (!line) return PrintFailure(line.error());
+      std::fputs(line->c_str(), stdout);
+      return 0;
+    };
+  });
+}
+
+void AddBench(CLI::App* net, Action* action) {
+  auto options = std::make_shared<BenchOptions>();
+  auto check = std::make_shared<bool>(false);
+  CLI::App* bench = net->add_subcommand("bench", "measure the flow engine beside its goals");
+  bench->add_flag("--quick", options->quick, "a tenth of the flows");
+  bench->add_flag("--check", *check, "status 1 when a goal is missed");
+  bench->callback([options, check, action] {
+    *action = [options, check] {
+      const BenchTable table = MeasureFlows(*options);
+      std::fputs(table.text.c_str(), stdout);
+      return *check && !table.met ? 1 : 0;
+    };
+  });
+}
+
 }  // namespace
 
 void AddCommands(CLI::App* app, Action* action) {
   CLI::App* net = app->add_subcommand("net", "the network model by itself");
   net->require_subcommand(1);
   AddCollective(net, action);
+  AddFlows(net, action);
+  AddBench(net, action);
   AddValidate(net, action);
 }
 

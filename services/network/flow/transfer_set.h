@@ -8,7 +8,7 @@
 
 #include "services/base/sim_time.h"
 #include "services/network/engine/event_queue.h"
-#include "services/network/flow/fair_share.h"
+#include "services/network/flow/flow_engine.h"
 #include "services/network/flow/transfer.h"
 
 namespace eidolon::network::flow {
@@ -20,8 +20,10 @@ struct Finish {
 };
 
 // Fluid simulation over the links of one fabric. A transfer whose links have room for all that use
-// them runs at full speed and takes exactly latency + alone; others share by max-min. Only the
-// transfers connected to a change through overfull links are solved again. Not thread safe.
+// them runs at full speed and takes exactly latency + alone; others share by max-min, where the
+// bandwidths of transfers, on the link each uses most, compare as their weights. Latencies are
+// positive wherever it matters that the order in which transfers are made known cannot be seen:
+// then no transfer begins to flow in the instant in which it is added. Not thread safe.
 class TransferSet {
  public:
   // Bytes per second, by link.
@@ -44,54 +46,45 @@ class TransferSet {
 
   std::size_t Active() const { return active_; }  // Added and not ended.
   std::uint64_t events() const { return events_; }
+  // Part of a link's capacity that is in use now.
+  double Utilisation(topology::LinkIndex link);
 
  private:
-  struct Flow {
+  // A transfer waits, then flows as one flow of the engine, then ends.
+  struct Entry {
     Transfer transfer;
-    base::Wide left = 0;  // Time at full speed, in 2^-32 ps.
-    std::uint64_t speed = 0;
-    base::SimTime updated;
-    std::uint64_t version = 0;  // Never reset, so that an old event cannot fit a new flow.
-    bool active = false;        // Added and not ended...
-    bool flowing = false;       // ...and past its latency.
+    std::uint64_t version = 0;  // Never reset, so that an old event cannot fit a new transfer.
+    FlowEngine::Slot slot = 0;
+    bool active = false;   // Added and not ended...
+    bool flowing = false;  // ...and past its latency.
   };
   struct Event {
     base::SimTime at;
     TransferKey key;
-    std::uint32_t slot = 0;
+    std::uint32_t entry = 0;
     std::uint64_t version = 0;
     bool operator<(const Event& other) const {
       return at != other.at ? at < other.at : key < other.key;
     }
   };
-  struct Link {
-    std::uint64_t capacity = 0;
-    std::uint64_t demand = 0;  // All members at full speed.
-    std::vector<std::uint32_t> members;
-    bool Overfull() const { return demand > capacity; }
-  };
 
-  std::uint32_t TakeSlot();
+  std::uint32_t TakeEntry();
   // Ends a transfer, finished or not.
-  void Release(std::uint32_t slot);
+  void Release(std::uint32_t entry);
   template <typename Predicate>
   void CancelIf(const Predicate& concerned);
   void DropStale();
-  void Enter(std::uint32_t slot);
-  void Leave(std::uint32_t slot);
-  // The flowing transfers that the marked ones can influence, in slot order.
-  std::vector<std::uint32_t> Influenced();
-  void Solve();
-  void SetSpeed(std::uint32_t slot, std::uint64_t speed);
+  void Begin(std::uint32_t entry);
+  void End(std::uint32_t entry, std::vector<Finish>& finished);
 
   base::SimTime now_;
-  std::vector<Flow> flows_;
+  FlowEngine engine_;
+  std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
-  std::vector<Link> links_;
-  FairShare fair_share_;
-  engine::EventQueue<Event> events_queue_;
-  std::vector<std::uint32_t> changed_flows_;        // Entered in this instant.
-  std::vector<topology::LinkIndex> changed_links_;  // Were overfull when a flow left.
+  std::vector<std::uint32_t> entry_of_;   // By slot of the engine.
+  engine::EventQueue<Event> beginnings_;  // Ends of latencies.
+  std::vector<FlowEngine::Slot> ended_;   // Scratch.
+  std::vector<Hop> hops_;                 // Scratch.
   std::size_t active_ = 0;
   std::uint64_t events_ = 0;
 };

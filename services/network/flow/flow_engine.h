@@ -1,0 +1,199 @@
+// Fluid flows over links, shared max-min fairly: who runs how fast, and who ends next. Exact: after
+// every change each flow either has its own cap or a full link on which nobody is faster.
+//
+// How it stays quick. A link that binds flows has a level, the speed per weight of the flows bound
+// to it; they all share it, so a change of level is one number, and only flows that change their
+// link are touched in the queue of ends (each link's flows end in an order that its level cannot
+// change). After an event only links whose inputs changed are looked at again, the slowest first,
+// because a link's level depends on slower links alone:
+//
+//     level(l) = (capacity(l) - what flows bound elsewhere take) / weight of the flows bound to l
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "services/base/sim_time.h"
+#include "services/network/flow/flow_spec.h"
+
+namespace eidolon::network::flow {
+
+// A simulation of flows. Results are a function of the calls and their order. Not thread safe.
+class FlowEngine {
+ public:
+  using Slot = std::uint32_t;
+
+  // Bytes per second, by link. Requires: each below 2^48.
+  explicit FlowEngine(std::span<const std::uint64_t> capacities);
+
+  base::SimTime now() const { return now_; }
+  // A flow that begins now. Requires: cap and weight are positive, links exist.
+  Slot Start(const FlowSpec& spec);
+  // Ends a flow before its time.
+  void Stop(Slot slot);
+  // From now on; 0 stops the link's flows. Requires: below 2^48.
+  void SetCapacity(std::uint32_t link, std::uint64_t bytes_per_second);
+
+  // When the next flow ends; nothing when none will.
+  std::optional<base::SimTime> NextFinish();
+  // Lets time pass. Appends the flows that end at `time`; their slots are free again.
+  // Requires: now() <= time <= NextFinish().
+  void AdvanceTo(base::SimTime time, std::vector<Slot>& finished);
+
+  // Rate in rate units. Requires: the slot's flow is under way.
+  std::uint64_t RateOf(Slot slot);
+  // What is left of a flow's work.
+  Work LeftOf(Slot slot);
+  std::size_t Active() const { return active_; }
+  // Load in rate units.
+  std::uint64_t LoadOf(std::uint32_t link);
+  std::uint64_t CapacityOf(std::uint32_t link) const { return links_[link].capacity; }
+
+  // Solves everything anew; for tests and for measuring.
+  void SolveAnew();
+  // True when every flow is at its cap or bound to a full link on which nobody is faster, and no
+  // link carries more than its capacity, all to `tolerance` (relative).
+  bool Certified(double tolerance);
+
+  struct Counters {
+    std::uint64_t settled = 0;  // Times that rates were brought up to date.
+    std::uint64_t full = 0;     // Of these by solving everything.
+    std::uint64_t links = 0;    // Links looked at.
+    std::uint64_t moves = 0;    // Flows that changed their link.
+  };
+  const Counters& counters() const { return counters_; }
+  std::size_t BytesUsed() const;
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::uint64_t kUnbound = ~std::uint64_t{0};  // Level of a link that binds none.
+
+  // The flows bound to one link, which end in a fixed order whatever its level does. Progress
+  // counts work per weight.
+  struct Group {
+    Work progress = 0;
+    base::SimTime updated;
+    std::uint64_t level = 0;
+    std::vector<Slot> heap;          // By goal.
+    std::uint32_t position = kNone;  // In the queue of ends.
+    base::SimTime end;
+  };
+  struct Link {
+    std::uint64_t capacity = 0;
+    std::uint64_t foreign = 0;  // Taken by flows bound elsewhere.
+    std::uint64_t weight = 0;   // Of flows bound here: sum of weight x share.
+    std::uint64_t level = kUnbound;
+    std::uint64_t peak = 0;        // No foreign flow has a higher level.
+    std::uint32_t bound = 0;       // The first members are bound here.
+    std::uint32_t fractional = 0;  // Bound members whose share is not whole.
+    bool queued = false;
+    bool touched = false;
+    std::vector<std::uint32_t> members;  // Entries.
+  };
+  struct Entry {
+    std::uint32_t link = 0;
+    std::uint32_t position = 0;  // Among the link's members.
+    Slot flow = 0;
+    std::uint32_t share = Hop::kWhole;
+  };
+  struct Flow {
+    // While bound to a link: the progress of the link's group at which it ends. At its cap: the
+    // picosecond at which it ends. While loose: what is left, per weight.
+    Work goal = 0;
+    std::uint64_t level = 0;  // Rate per weight.
+    std::uint64_t cap = 0;    // Per weight.
+    std::uint32_t first = 0;  // Of its entries.
+    std::uint32_t hops = 0;
+    std::uint32_t weight = 1;
+    std::uint32_t bound = kNone;  // Which of its hops binds it; kNone: its cap.
+    // In its link's group, or at its cap in the queue of ends.
+    std::uint32_t place = kNone;
+    bool live = false;
+    bool loose = false;
+  };
+
+  // flow_engine.cc: time.
+  std::uint32_t LinkOf(const Flow& flow) const { return entries_[flow.first + flow.bound].link; }
+  void Catch(Group& group);
+  void Loosen(Slot slot);
+  void Gather();
+  void Place(Slot slot);
+  void PlaceGroup(std::uint32_t at);
+  void HeapUp(Group& group, std::size_t at);
+  void HeapDown(Group& group, std::size_t at);
+  void RemoveFromOrder(Slot slot);
+  void Settle();
+  void Seat(Slot slot);
+  Slot TakeSlot();
+  std::uint32_t TakeEntries(std::uint32_t count);
+  std::vector<std::uint32_t>& FreeEntries(std::uint32_t count);
+  void Release(Slot slot);
+
+  // end_queue.cc: the queue of ends, a 4-ary heap of links' groups and, numbered after the links,
+  // of flows at their caps.
+  std::uint32_t EndOf(Slot slot) const { return static_cast<std::uint32_t>(links_.size()) + slot; }
+  base::SimTime EndTime(std::uint32_t id) const;
+  std::uint32_t& Position(std::uint32_t id);
+  void QueueUp(std::uint32_t position);
+  void QueueDown(std::uint32_t position);
+  void QueuePut(std::uint32_t id);
+  void QueueRemove(std::uint32_t id);
+
+  // levels.cc: shares.
+  static std::uint64_t Usage(std::uint64_t level, std::uint32_t weight, std::uint32_t share);
+  static std::uint64_t Slack(std::uint64_t level) { return 8 + (level >> 40); }
+  std::uint64_t LevelIf(const Link& link) const;
+  std::uint64_t LimitElsewhere(const Flow& flow, std::uint32_t hop, std::uint32_t& where) const;
+  void Mark(std::uint32_t link);
+  void Touch(std::uint32_t link);
+  void Swap(Link& link, std::uint32_t a, std::uint32_t b);
+  void BindMember(std::uint32_t link, std::uint32_t entry);
+  void UnbindMember(std::uint32_t link, std::uint32_t entry);
+  void Rebind(Slot slot, std::uint32_t hop);
+  void Attach(Slot slot);
+  void Detach(Slot slot);
+  void SetFlowLevel(Slot slot, std::uint64_t level);
+  void SetLevel(std::uint32_t link, std::uint64_t level);
+  void Steal(std::uint32_t at);
+  bool LetGo(std::uint32_t at, std::uint64_t level);
+  void Process(std::uint32_t at);
+  bool Propagate();
+
+  // full_solve.cc.
+  void FullSolve();
+  void Freeze(Slot slot, std::uint32_t hop, std::uint64_t level);
+  void AdoptLevels();
+
+  base::SimTime now_;
+  std::vector<Link> links_;
+  std::vector<Flow> flows_;
+  std::vector<Entry> entries_;
+  std::vector<Slot> free_slots_;
+  std::vector<std::vector<std::uint32_t>> free_entries_;  // By count, of small counts.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> free_large_entries_;
+  std::vector<Group> groups_;  // Of links, then of slots.
+  std::uint32_t first_own_group_ = 0;
+  std::vector<std::uint32_t> queue_;  // Groups, by end: a 4-ary heap.
+  std::vector<Slot> loose_;
+  std::vector<std::uint32_t> touched_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> work_;  // Links to look at, by level.
+  std::vector<Slot> arrived_;
+  std::size_t active_ = 0;
+  bool dirty_ = false;
+  Counters counters_;
+
+  // Scratch of the solvers.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> candidates_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> heap_;
+  std::vector<std::uint64_t> residual_;
+  std::vector<std::uint64_t> rising_;
+  std::vector<std::uint8_t> frozen_;
+};
+
+}  // namespace eidolon::network::flow

@@ -1,0 +1,186 @@
+#include "services/network/replay/flow_file.h"
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+#include "services/base/text.h"
+
+namespace eidolon::network::replay {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+constexpr std::uint64_t kCapacityMax = std::uint64_t{1} << 47;
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 60;
+constexpr std::uint64_t kStartMax = 1'000'000'000'000'000;  // ns.
+constexpr std::uint64_t kRouteMax = 64;
+
+// The numbers of one line, first to last.
+class Fields {
+ public:
+  explicit Fields(std::string_view line) : rest_(line) {}
+
+  Result<std::uint64_t> Number(std::string_view what, std::uint64_t most) {
+    const std::string_view word = Word();
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (word.empty() || error != std::errc{} || end != word.data() + word.size()) {
+      return Fail(ErrorCode::kCorrupt, StrCat("'", word, "' is no ", what));
+    }
+    if (value > most) {
+      return Fail(ErrorCode::kCorrupt, StrCat(what, " is ", value, "; at most ", most));
+    }
+    return value;
+  }
+
+  std::string_view Word() {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+    const std::string_view word = rest_.substr(0, rest_.find(' '));
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+class Parser {
+ public:
+  Result<void> Line(std::string_view line) {
+    Fields fields(line.substr(1));
+    switch (line.front()) {
+      case '#':
+      case 'N':
+      case 'T':
+      case 'C':
+        return {};
+      case 'V':
+        return Version(fields);
+      case 'L':
+        return Cable(fields);
+      case 'R':
+        return Route(fields);
+      case 'F':
+        return Flow(fields);
+      default:
+        return Fail(ErrorCode::kCorrupt, StrCat("unknown record '", line.substr(0, 1), "'"));
+    }
+  }
+
+  FlowFile file;
+
+ private:
+  Result<void> Version(Fields& fields) {
+    const auto version = fields.Number("version", 1);
+    if (!version) return std::unexpected(version.error());
+    file.name = fields.Word();
+    return {};
+  }
+
+  // Records are numbered from 0 without gaps.
+  Result<void> Expect(Fields& fields, std::string_view what, std::size_t next) {
+    const auto number = fields.Number(what, std::numeric_limits<std::uint32_t>::max());
+    if (!number) return std::unexpected(number.error());
+    if (*number != next) {
+      return Fail(ErrorCode::kCorrupt,
+                  StrCat(what, " ", *number, " comes where ", next, " should"));
+    }
+    return {};
+  }
+
+  Result<void> Cable(Fields& fields) {
+    if (auto next = Expect(fields, "cable", file.capacities.size() / 2); !next) return next;
+    fields.Word();
+    fields.Word();
+    const auto capacity = fields.Number("capacity", kCapacityMax);
+    if (!capacity) return std::unexpected(capacity.error());
+    file.capacities.insert(file.capacities.end(), 2, *capacity);
+    return {};
+  }
+
+  Result<void> Route(Fields& fields) {
+    if (auto next = Expect(fields, "route", file.route_begin.size() - 1); !next) return next;
+    fields.Word();
+    fields.Word();
+    const auto count = fields.Number("count of links", kRouteMax);
+    if (!count) return std::unexpected(count.error());
+    if (*count == 0) return Fail(ErrorCode::kCorrupt, "a route has no links");
+    for (std::uint64_t at = 0; at < *count; ++at) {
+      const auto link = fields.Number("link", std::numeric_limits<std::uint32_t>::max());
+      if (!link) return std::unexpected(link.error());
+      if (*link >= file.capacities.size()) {
+        return Fail(ErrorCode::kCorrupt, StrCat("link ", *link, " does not exist"));
+      }
+      file.route_links.push_back(static_cast<std::uint32_t>(*link));
+    }
+    file.route_begin.push_back(static_cast<std::uint32_t>(file.route_links.size()));
+    return {};
+  }
+
+  Result<void> Flow(Fields& fields) {
+    if (auto next = Expect(fields, "flow", file.flows.size()); !next) return next;
+    const auto start = fields.Number("start", kStartMax);
+    if (!start) return std::unexpected(start.error());
+    const auto bytes = fields.Number("size", kBytesMax);
+    if (!bytes) return std::unexpected(bytes.error());
+    const auto route = fields.Number("route", file.route_begin.size());
+    if (!route) return std::unexpected(route.error());
+    if (*route + 1 >= file.route_begin.size()) {
+      return Fail(ErrorCode::kCorrupt, StrCat("route ", *route, " does not exist"));
+    }
+    for (std::uint32_t link : file.LinksOf(static_cast<std::uint32_t>(*route))) {
+      if (file.capacities[link] == 0) {
+        return Fail(ErrorCode::kCorrupt, StrCat("its link ", link, " has no capacity"));
+      }
+    }
+    const auto count = fields.Number("count of flows", file.flows.size());
+    if (!count) return std::unexpected(count.error());
+    FlowFile::Flow flow{.start_ps = static_cast<std::int64_t>(*start) * 1000,
+                        .bytes = *bytes,
+                        .route = static_cast<std::uint32_t>(*route),
+                        .first_dependency = static_cast<std::uint32_t>(file.dependencies.size()),
+                        .dependencies = static_cast<std::uint32_t>(*count)};
+    for (std::uint64_t at = 0; at < *count; ++at) {
+      const auto before = fields.Number("flow", file.flows.size() - 1);
+      if (!before) return std::unexpected(before.error());
+      file.dependencies.push_back(static_cast<std::uint32_t>(*before));
+    }
+    file.flows.push_back(flow);
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<FlowFile> ParseFlowFile(std::string_view text) {
+  Parser parser;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    ++number;
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.empty()) continue;
+    if (auto parsed = parser.Line(line); !parsed) {
+      return base::Wrap(StrCat("line ", number), parsed.error());
+    }
+  }
+  return std::move(parser.file);
+}
+
+Result<FlowFile> LoadFlowFile(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return Fail(ErrorCode::kNotFound, StrCat("cannot open ", path));
+  const std::string text((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
+  auto file = ParseFlowFile(text);
+  if (!file) return base::Wrap(path, file.error());
+  return file;
+}
+
+}  // namespace eidolon::network::replay
