@@ -1,0 +1,125 @@
+// A small Kubernetes client: requests with a rotating token over kept connections, and watch
+// streams. What client-go would be; only what the controller needs.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/error.h"
+#include "services/controller/kube/resource.h"
+
+namespace httplib {
+class Client;
+}
+
+namespace eidolon::controller::kube {
+
+// Where the API server is and who we are.
+struct ApiServer {
+  std::string url;         // "https://10.92.0.1:443"
+  std::string ca_file;     // Trusted alone; empty with http.
+  std::string token_file;  // Read again every 30 s: tokens rotate. Empty: anonymous.
+
+  // What every pod finds in its environment and under /var/run/secrets.
+  static base::Result<ApiServer> InCluster();
+};
+
+// An answer that is no success. Status 0: there was no answer.
+struct Refusal {
+  int status = 0;
+  std::string reason;   // "NotFound", "Conflict", "AlreadyExists", "Expired", ...
+  std::string message;  // For people.
+  nlohmann::json details;
+
+  bool IsNotFound() const { return status == 404; }
+  bool IsConflict() const { return status == 409; }
+  bool IsGone() const { return status == 410; }
+  bool IsForbidden() const { return status == 403; }
+};
+
+template <typename T>
+using Answer = std::expected<T, Refusal>;
+
+struct ListPage {
+  std::vector<nlohmann::json> items;
+  std::string resource_version;
+};
+
+enum class Propagation { kBackground, kForeground };
+
+// Called with each event of a watch: "ADDED", "MODIFIED", "DELETED", "BOOKMARK". False ends it.
+using WatchEvent = std::function<bool(const std::string& type, nlohmann::json object)>;
+
+// Thread safe. Every call ends: 20 s without an answer are an error.
+class Client {
+ public:
+  Client(ApiServer server, const base::RealClock& clock);
+  ~Client();
+
+  Answer<nlohmann::json> Get(const Resource& resource, const ObjectKey& key);
+  // All pages. `selector`: of labels; empty: all. `name_space` empty: all namespaces.
+  Answer<ListPage> List(const Resource& resource, const std::string& name_space,
+                        const std::string& selector);
+  Answer<nlohmann::json> Create(const Resource& resource, const nlohmann::json& object,
+                                bool dry_run = false);
+  // Replaces an object; metadata.resourceVersion guards it.
+  Answer<nlohmann::json> Replace(const Resource& resource, const nlohmann::json& object);
+  // Server-side apply as field manager "eidolon-controller", by force: these fields are ours.
+  Answer<nlohmann::json> Apply(const nlohmann::json& object);
+  Answer<nlohmann::json> ApplyStatus(const nlohmann::json& object);
+  Answer<nlohmann::json> MergePatch(const Resource& resource, const ObjectKey& key,
+                                    const nlohmann::json& patch);
+  // An object that is gone is no failure. `uid`: only this one.
+  Answer<void> Delete(const Resource& resource, const ObjectKey& key, Propagation propagation,
+                      const std::string& uid = "");
+  // Text of a pod's log.
+  Answer<std::string> ReadLog(const ObjectKey& pod, const std::string& container);
+
+  // Follows changes after `resource_version` until the server or `on_event` ends it, or Cancel.
+  // Answers normally when the stream just ended. kGone: list again.
+  class Watch {
+   public:
+    explicit Watch(Client* client) : client_(*client) {}
+    Answer<void> Follow(const Resource& resource, const std::string& name_space,
+                        const std::string& selector, const std::string& resource_version,
+                        std::chrono::seconds timeout, const WatchEvent& on_event);
+    void Cancel();
+
+   private:
+    Client& client_;
+    std::mutex mutex_;  // Guards what follows.
+    httplib::Client* open_ = nullptr;
+    bool cancelled_ = false;
+  };
+
+  // Requests sent so far, by all callers.
+  std::uint64_t requests() const { return requests_.load(); }
+
+ private:
+  struct Request;
+  struct Reply;
+
+  Answer<Reply> Send(const Request& request);
+  Answer<nlohmann::json> SendJson(const Request& request);
+  std::unique_ptr<httplib::Client> Connect(std::chrono::seconds read_timeout) const;
+  std::string Token();
+
+  const ApiServer server_;
+  const base::RealClock& clock_;
+  std::atomic<std::uint64_t> requests_ = 0;
+  std::mutex mutex_;  // Guards what follows.
+  std::vector<std::unique_ptr<httplib::Client>> idle_;
+  std::string token_;
+  std::int64_t token_read_ns_ = 0;
+};
+
+}  // namespace eidolon::controller::kube
