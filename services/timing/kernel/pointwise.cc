@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/timing/kernel/element_type.h"
@@ -217,13 +218,33 @@ double ScalarTypeBytes(std::uint8_t code) {
   return code < std::size(kBytes) ? kBytes[code] : 0;
 }
 
-// gpu_kernel_impl's lambda holds the operands' own types behind the pointers, one byte each.
-void ReadDynamicTypes(const Launch& l, std::size_t at, Widths& widths) {
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    const auto code = l.parameters.At<std::uint8_t>(at + i);
-    const double bytes = code ? ScalarTypeBytes(*code) : 0;
-    if (bytes == 0) return;
-    widths[i] = bytes;
+// Sizes that the functor in a closure may have, the likely one first. Without state it is one byte,
+// which nothing initialises.
+std::vector<std::size_t> FunctorSizes(std::string_view functor) {
+  for (const char* word : {"AUnaryFunctor", "BUnaryFunctor"}) {
+    const auto arguments = SplitTopLevel(TemplateArguments(functor, word));
+    if (arguments.empty()) continue;
+    // A functor without state, padded to the operand beside it; half types are held as float.
+    const double width = WidthOr(arguments[0], kDefaultBytes);
+    const bool half = arguments[0].starts_with("c10::");
+    return {2 * static_cast<std::size_t>(half ? kDefaultBytes : width)};
+  }
+  return {1, 4, 8, 16};
+}
+
+// gpu_kernel_impl's lambda holds data pointers, the functor, and the operands' own types, one byte
+// each.
+void ReadDynamicTypes(const Launch& l, std::size_t at, std::string_view functor, Widths& widths) {
+  for (const std::size_t size : FunctorSizes(functor)) {
+    Widths found;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const auto code = l.parameters.At<std::uint8_t>(at + size + i);
+      const double bytes = code ? ScalarTypeBytes(*code) : 0;
+      if (bytes > 0) found.push_back(bytes);
+    }
+    if (found.size() != widths.size()) continue;
+    widths = std::move(found);
+    return;
   }
 }
 
@@ -266,7 +287,10 @@ std::optional<Demand> Strided(const Launch& l) {
   const std::size_t operands = ClosureOperands(l, *closure, functor);
   Widths widths = FunctorWidths(functor, operands);
   widths.resize(operands, kDefaultBytes);
-  if (casts) ReadDynamicTypes(l, closure->offset + ClosureData(operands) + 8 * operands, widths);
+  if (casts) {
+    const std::size_t behind_data = closure->offset + ClosureData(operands) + 8 * operands;
+    ReadDynamicTypes(l, behind_data, functor, widths);
+  }
   const auto bytes = StridedBytes(l, closure->offset, widths);
   Demand demand = Pointwise(functor, *elements, bytes.value_or(*elements * Sum(widths)), widths);
   demand.efficiency = 0.85;

@@ -59,6 +59,33 @@ TEST(RecogniseTest, ReadsStridesOfStridedKernels) {
   EXPECT_DOUBLE_EQ(demand.bytes, 1024.0 * 512 * 2 + 1024 * 2);
 }
 
+// mul of a float tensor by a double scalar, as the wheel launches it.
+constexpr char kCastingMul[] =
+    "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_15gpu_kernel_implINS0_13BinaryFunctorIfffNS0_"
+    "15binary_internal10MulFunctorIfEEEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_";
+
+TEST(RecogniseTest, WhatNobodyInitialisedChangesNothing) {
+  // The functor without state is a byte of whatever was there, before the operands' types.
+  for (const int leftover : {0, 1, 6, 7, 0xa0}) {
+    StructBytes closure(648);
+    closure.Set<std::int32_t>(0, 1).Set<std::uint32_t>(4, 1 << 20);
+    closure.Set<std::uint32_t>(304, 4).Set<std::uint32_t>(308, 4).Set<std::uint32_t>(312, 0);
+    for (const std::size_t at : {608, 616, 624}) closure.Set<std::uint64_t>(at, kPointerTag);
+    closure.Set(632, static_cast<std::uint8_t>(leftover));
+    for (const auto& [at, type] : {std::pair{633, 6}, {634, 6}, {635, 7}}) {
+      closure.Set(static_cast<std::size_t>(at), static_cast<std::uint8_t>(type));
+    }
+    const Demand demand = DemandOf(LaunchBuilder(kCastingMul)
+                                       .Grid(2048)
+                                       .Block(128)
+                                       .Add<std::int32_t>(1 << 20)
+                                       .AddBytes(closure.bytes(), 8)
+                                       .Build());
+
+    EXPECT_DOUBLE_EQ(demand.bytes, 2.0 * 4 * (1 << 20) + 8) << leftover;
+  }
+}
+
 constexpr char kSumBf16[] =
     "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_14func_wrapper_tIS4_"
     "ZNS0"
