@@ -62,8 +62,12 @@ TEST(HorizonTest, NobodyLeftPromisesEverything) {
   EXPECT_EQ(horizon.LowerBound(), SimTime::Max());
 }
 
-TEST(HostCostsTest, EveryClassCostsSomething) {
-  for (const std::uint64_t cost : FixedHostCosts().ps) EXPECT_GT(cost, 0u);
+TEST(HostCostsTest, EveryClassCostsSomethingButThreadState) {
+  const ::eidolon::ring::HostCosts costs = FixedHostCosts();
+  for (int call = 0; call < static_cast<int>(::eidolon::ring::CallClass::kCount); ++call) {
+    const bool is_free = call == static_cast<int>(::eidolon::ring::CallClass::kThreadState);
+    EXPECT_EQ(costs.ps[call] == 0, is_free) << call;
+  }
 }
 
 }  // namespace

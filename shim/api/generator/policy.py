@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CALL_CLASSES = ("Launch", "Library", "Collective", "Copy", "Stream", "Allocation", "Synchronize",
-                "Graph", "Module", "Query")
+                "Graph", "Module", "Query", "ThreadState")
 KINDS = ("simulate", "accept", "forward", "reject")
 SINGLE = ("soname", "binary", "class", "prefix", "twin", "language", "complete")
 MULTIPLE = ("header", "define", "omit")
