@@ -26,8 +26,8 @@ cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n
 
 template <typename Int, typename S, typename T, typename R>
 cublasStatus_t GemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n,
-                                  const S*, const T*, Int lda, long long stride_a, const T*,
-                                  Int incx, long long, const S*, R* y, Int incy, long long stride_y,
+                                  const S*, const T*, Int lda, long long stride_a, const T*, Int,
+                                  long long, const S*, R* y, Int incy, long long stride_y,
                                   Int batch) {
   const double mn = double(m) * double(n);
   const auto last = Span(trans == CUBLAS_OP_N ? m : n, incy);

@@ -67,6 +67,19 @@ TEST_F(RoutineTest, AComplexMultiplyAddCountsFourTimes) {
   EXPECT_EQ(Last(&name_).flops, 80u);
 }
 
+TEST_F(RoutineTest, NarrowTypesMoveBytesToo) {
+  const float one = 1;
+
+  ASSERT_EQ(level2::GemvStridedBatched(
+                handle_, CUBLAS_OP_N, 100, 50, &one, Device<__nv_bfloat16>(0), 100, 5000ll,
+                Device<__nv_bfloat16>(1), 1, 50ll, &one, Device<float>(2), 1, 100ll, 3),
+            CUBLAS_STATUS_SUCCESS);
+
+  const ring::LibraryWork work = Last(&name_);
+  EXPECT_EQ(work.type, static_cast<std::uint32_t>(CUDA_R_16BF));
+  EXPECT_EQ(work.memory_bytes, (100u * 50 + 100 + 2 * 50) * 3 * 2);
+}
+
 TEST_F(RoutineTest, AResultOnTheHostWaitsForTheStream) {
   float result = 42;
 

@@ -3,7 +3,7 @@
 namespace eidolon::shim::library {
 
 std::uint64_t BitsOf(std::uint32_t type) {
-  switch (static_cast<cudaDataType_t>(type)) {
+  switch (type) {
     case CUDA_R_4I:
     case CUDA_R_4U:
     case CUDA_R_4F_E2M1:
@@ -51,7 +51,7 @@ std::uint64_t BitsOf(std::uint32_t type) {
 }
 
 bool IsComplex(std::uint32_t type) {
-  switch (static_cast<cudaDataType_t>(type)) {
+  switch (type) {
     case CUDA_C_4I:
     case CUDA_C_4U:
     case CUDA_C_8I:

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 struct __half;
+struct __nv_bfloat16;
 
 namespace eidolon::shim::library {
 
@@ -21,17 +22,35 @@ bool IsComplex(std::uint32_t type);
 // Real operations of one multiply-add over those of a real multiply-add: 4 for complex numbers.
 inline std::uint64_t FlopScale(std::uint32_t type) { return IsComplex(type) ? 4 : 1; }
 
+// The element types of BLAS; others do not compile.
 template <typename T>
-inline constexpr cudaDataType_t kTypeOf = static_cast<cudaDataType_t>(-1);
+struct ElementType;
 template <>
-inline constexpr cudaDataType_t kTypeOf<float> = CUDA_R_32F;
+struct ElementType<float> {
+  static constexpr cudaDataType_t kNumber = CUDA_R_32F;
+};
 template <>
-inline constexpr cudaDataType_t kTypeOf<double> = CUDA_R_64F;
+struct ElementType<double> {
+  static constexpr cudaDataType_t kNumber = CUDA_R_64F;
+};
 template <>
-inline constexpr cudaDataType_t kTypeOf<cuComplex> = CUDA_C_32F;
+struct ElementType<cuComplex> {
+  static constexpr cudaDataType_t kNumber = CUDA_C_32F;
+};
 template <>
-inline constexpr cudaDataType_t kTypeOf<cuDoubleComplex> = CUDA_C_64F;
+struct ElementType<cuDoubleComplex> {
+  static constexpr cudaDataType_t kNumber = CUDA_C_64F;
+};
 template <>
-inline constexpr cudaDataType_t kTypeOf<__half> = CUDA_R_16F;
+struct ElementType<__half> {
+  static constexpr cudaDataType_t kNumber = CUDA_R_16F;
+};
+template <>
+struct ElementType<__nv_bfloat16> {
+  static constexpr cudaDataType_t kNumber = CUDA_R_16BF;
+};
+
+template <typename T>
+inline constexpr cudaDataType_t kTypeOf = ElementType<T>::kNumber;
 
 }  // namespace eidolon::shim::library
