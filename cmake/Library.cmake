@@ -12,6 +12,16 @@ find_package(GTest REQUIRED)
 find_package(benchmark QUIET)
 include(GoogleTest)
 
+# Seconds for one test. Sanitizers slow a test down by up to twenty times.
+set(EIDOLON_TEST_TIMEOUT 120)
+if(EIDOLON_SANITIZE)
+  set(EIDOLON_TEST_TIMEOUT 300)
+endif()
+
+# What the sanitizer presets build: no commands, benchmarks or facades that no test needs.
+add_custom_target(unit_tests)
+add_custom_target(fuzzers)
+
 function(eidolon_library name)
   cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPS;TESTS;TEST_DEPS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
@@ -47,8 +57,14 @@ function(eidolon_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE EIDOLON_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              EIDOLON_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_dependencies(unit_tests ${name})
+  set(environment)
+  if(EIDOLON_SANITIZE)
+    set(environment ENVIRONMENT
+      "ASAN_OPTIONS=allow_addr2line=1;UBSAN_OPTIONS=print_stacktrace=1:allow_addr2line=1;TSAN_OPTIONS=allow_addr2line=1:second_deadlock_stack=1:suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan_suppressions.txt")
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 120 LABELS unit)
+                       PROPERTIES TIMEOUT ${EIDOLON_TEST_TIMEOUT} LABELS unit ${environment})
 endfunction()
 
 # eidolon_binary(<name> SOURCES ... DEPS ...): an executable in <build>/bin.
@@ -59,7 +75,8 @@ function(eidolon_binary name)
 endfunction()
 
 # eidolon_fuzzer(<name> SOURCES ... DEPS ...): a libFuzzer binary in <build>/fuzz, only with
-# EIDOLON_FUZZ (clang). The seed corpus is the folder <name>_corpus beside the source.
+# EIDOLON_FUZZ (clang). The seed corpus is the folder <name>_corpus beside the source. The test is short
+# and takes the same path each time; to hunt, run the binary without -seed and with more time.
 function(eidolon_fuzzer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   if(NOT EIDOLON_FUZZ)
@@ -69,15 +86,18 @@ function(eidolon_fuzzer name)
   target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  add_dependencies(fuzzers ${name})
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${name}_corpus)
   if(EXISTS ${corpus})
     set(seeds ${corpus})
   endif()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz/${name}.found)
   add_test(NAME fuzz.${name}
-    COMMAND ${name} -max_total_time=10 -rss_limit_mb=2048 -timeout=10
+    COMMAND ${name} -seed=1 -max_total_time=8 -rss_limit_mb=2048 -timeout=20 -print_final_stats=1
+            -artifact_prefix=${CMAKE_BINARY_DIR}/fuzz/${name}.found/
             ${CMAKE_BINARY_DIR}/fuzz/${name}.found ${seeds})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120
+    ENVIRONMENT "ASAN_OPTIONS=allow_addr2line=1;UBSAN_OPTIONS=print_stacktrace=1:allow_addr2line=1")
 endfunction()
 
 # eidolon_benchmark(<name> SOURCES ... DEPS ...): a Google Benchmark binary in <build>/bench.

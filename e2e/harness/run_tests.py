@@ -3,8 +3,8 @@
     run_tests.py [--all] [--only PART[,PART]] [--list]
 
 Parts run in order; one that fails does not stop the others unless they stand on it. Output of a part goes to
-build/test-logs/<part>.log and its end is printed when it fails. Without --all the parts that build everything
-again (sanitizers, fuzzers) are skipped, and say so.
+build/test-logs/<part>.log and its end is printed when it fails. Without --all the parts that build the
+tests again (sanitizers, fuzzers) are skipped, and say so.
 """
 import argparse
 import os
@@ -30,8 +30,9 @@ def parts(python):
     ctest = ["ctest", "--output-on-failure", "--timeout", "300", "-j", CORES]
     harness = [f"{python}/bin/python", "-B"]
 
-    def sanitized(preset):
-        return [Part(f"build-{preset}", ["e2e/build", preset], minutes=40, slow=True),
+    def sanitized(preset, *targets):
+        # All that compiles is built before one failure ends it, so that one log shows every error.
+        return [Part(f"build-{preset}", ["e2e/build", preset, "-k", "0", *targets], minutes=40, slow=True),
                 Part(f"test-{preset}", [*ctest, "--test-dir", f"build/{preset}", "-L", "unit"],
                      needs=(f"build-{preset}",), minutes=20, slow=True)]
 
@@ -49,10 +50,9 @@ def parts(python):
                            "--python", python], needs=("build-release",), minutes=20),
         Part("scenarios", [*harness, "e2e/harness/scenarios.py", "--build", str(release),
                            "--python", python], needs=("build-release",), minutes=30),
-        *sanitized("asan"),
-        *sanitized("tsan"),
-        Part("build-fuzz", ["e2e/build", "fuzz"], minutes=30, slow=True),
-        Part("fuzz", [*ctest, "--test-dir", "build/fuzz", "-L", "fuzz"], needs=("build-fuzz",), slow=True),
+        *sanitized("asan", "unit_tests", "fuzzers"),
+        Part("fuzz", [*ctest, "--test-dir", "build/asan", "-L", "fuzz"], needs=("build-asan",), slow=True),
+        *sanitized("tsan", "unit_tests"),
     ]
 
 
@@ -116,7 +116,7 @@ def main():
         if only and part.name not in only:
             continue
         if part.slow and not a.all and part.name not in only:
-            print(f"skip {part.name:16} builds everything again: run with --all or --only {part.name}")
+            print(f"skip {part.name:16} builds the tests again: run with --all or --only {part.name}")
             total_skipped += 1
             continue
         missing = [name for name in part.needs if name in broken]

@@ -59,8 +59,8 @@ cudnnStatus_t ToCudnn(gpu::Status status) {
   }
 }
 
-std::uint32_t CudaTypeOf(cudnnDataType_t type) {
-  switch (static_cast<int>(type)) {
+std::uint32_t CudaTypeOf(int type) {
+  switch (type) {
     case CUDNN_DATA_FLOAT:
     case CUDNN_DATA_FAST_FLOAT_FOR_FP8:
       return CUDA_R_32F;

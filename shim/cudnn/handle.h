@@ -17,8 +17,9 @@ struct Context : library::Opaque<Context> {
 };
 
 cudnnStatus_t ToCudnn(gpu::Status status);
-// cudaDataType_t's number of a cuDNN type; an invalid number for one without a counterpart.
-std::uint32_t CudaTypeOf(cudnnDataType_t type);
+// cudaDataType_t's number of a cudnnDataType_t, which a program may set to any number; an invalid
+// number for one without a counterpart.
+std::uint32_t CudaTypeOf(int type);
 
 // Why the calling thread's last call failed, for cudnnGetLastErrorString. Returns the status.
 cudnnStatus_t Fail(cudnnStatus_t status, const char* sentence);

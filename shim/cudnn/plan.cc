@@ -96,8 +96,7 @@ Tensor TensorOf(const Node& node) {
     tensor.dims.push_back(node.Get<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS, index, 0));
     tensor.strides.push_back(node.Get<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES, index, 0));
   }
-  tensor.type = CudaTypeOf(
-      static_cast<cudnnDataType_t>(node.Get<std::int32_t>(CUDNN_ATTR_TENSOR_DATA_TYPE, 0, 0)));
+  tensor.type = CudaTypeOf(node.Get<std::int32_t>(CUDNN_ATTR_TENSOR_DATA_TYPE, 0, 0));
   tensor.is_virtual = node.Get<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0, false);
   tensor.by_value = node.Get<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0, false) ||
                     node.Find(CUDNN_ATTR_TENSOR_CONSTANT_VALUE) != nullptr;

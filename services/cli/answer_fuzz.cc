@@ -1,0 +1,41 @@
+// Any bytes as what a controller answers: problems, documents to report, a stream of events.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "services/base/check.h"
+#include "services/cli/client.h"
+#include "services/cli/follow.h"
+#include "services/cli/report.h"
+
+namespace {
+
+namespace cli = eidolon::cli;
+
+void Show(const nlohmann::json& document) {
+  cli::PhaseOf(document);
+  CHECK(!cli::FormatReport(document).empty());
+  CHECK(!cli::FormatTable({document}).empty());
+  cli::FormatProgress(document);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  CHECK(!cli::DescribeProblem(422, text).empty());
+  Show(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
+  cli::EventSplitter events;
+  cli::EventSplitter::Event event;
+  constexpr std::size_t kPart = 40;  // What comes at once is no multiple of an event.
+  for (std::size_t at = 0; at < text.size(); at += kPart) {
+    events.Add(std::string_view(text).substr(at, kPart));
+    while (events.Next(&event)) {
+      if (event.type != "status") continue;
+      Show(nlohmann::json::parse(event.data, nullptr, /*allow_exceptions=*/false));
+    }
+  }
+  return 0;
+}

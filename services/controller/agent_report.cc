@@ -1,0 +1,84 @@
+#include "services/controller/agent_report.h"
+
+#include <string>
+#include <vector>
+
+namespace eidolon::controller {
+namespace {
+
+std::vector<job::NamedAmount> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::NamedAmount>& amounts) {
+  std::vector<job::NamedAmount> list;
+  for (const v1::NamedAmount& amount : amounts) list.push_back({amount.name(), amount.amount()});
+  return list;
+}
+
+job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
+  switch (reason) {
+    case v1::OUTCOME_REASON_COMPLETED:
+      return job::OutcomeReason::kCompleted;
+    case v1::OUTCOME_REASON_STOPPED:
+      return job::OutcomeReason::kStopped;
+    case v1::OUTCOME_REASON_OUT_OF_MEMORY:
+      return job::OutcomeReason::kOutOfMemory;
+    case v1::OUTCOME_REASON_DEADLOCK:
+      return job::OutcomeReason::kDeadlock;
+    case v1::OUTCOME_REASON_RANK_LOST:
+      return job::OutcomeReason::kRankLost;
+    case v1::OUTCOME_REASON_UNSUPPORTED_CALL:
+      return job::OutcomeReason::kUnsupportedCall;
+    case v1::OUTCOME_REASON_SERVICE_LOST:
+      return job::OutcomeReason::kServiceLost;
+    case v1::OUTCOME_REASON_COLLECTIVE_MISMATCH:
+      return job::OutcomeReason::kCollectiveMismatch;
+    case v1::OUTCOME_REASON_RING_DAMAGED:
+      return job::OutcomeReason::kRingDamaged;
+    case v1::OUTCOME_REASON_PEER_LOST:
+      return job::OutcomeReason::kPeerLost;
+    default:
+      return job::OutcomeReason::kCommandFailed;
+  }
+}
+
+}  // namespace
+
+job::RankIteration FromProto(const v1::Iteration& in) {
+  const v1::Breakdown& parts = in.breakdown();
+  const v1::Coverage& busy = in.coverage();
+  return {.rank = in.rank(),
+          .index = in.index(),
+          .start_ps = in.start_picoseconds(),
+          .end_ps = in.end_picoseconds(),
+          .error_ps = in.error_picoseconds(),
+          .breakdown = {parts.compute_picoseconds(), parts.exposed_communication_picoseconds(),
+                        parts.idle_picoseconds(), parts.host_picoseconds()},
+          .coverage = {busy.measured_picoseconds(), busy.interpolated_picoseconds(),
+                       busy.modelled_picoseconds(), busy.assumed_picoseconds()},
+          .assumed_kernels = FromProto(busy.assumed_kernels())};
+}
+
+job::ServerUsage FromProto(const v1::Usage& in) {
+  job::ServerUsage usage = {.memory = {},
+                            .refused_calls = FromProto(in.refused_calls()),
+                            .unknown_reads = in.unknown_reads(),
+                            .clamped_records = in.clamped_records()};
+  for (const v1::RankMemory& rank : in.memory()) {
+    usage.memory.push_back({.rank = rank.rank(),
+                            .device = rank.device(),
+                            .peak_bytes = rank.peak_bytes(),
+                            .capacity_bytes = rank.capacity_bytes(),
+                            .allocations_bytes = rank.allocations_bytes(),
+                            .workspace_bytes = rank.workspace_bytes(),
+                            .nccl_bytes = rank.nccl_bytes(),
+                            .context_bytes = rank.context_bytes(),
+                            .refused_bytes = rank.refused_bytes()});
+  }
+  return usage;
+}
+
+job::AgentOutcome FromProto(const v1::Outcome& in) {
+  return {
+      .reason = ReasonOf(in.reason()), .message = in.message(), .exit_status = in.exit_status()};
+}
+
+}  // namespace eidolon::controller
