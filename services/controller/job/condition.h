@@ -28,6 +28,7 @@ inline constexpr std::string_view kValid = "Valid";
 inline constexpr std::string_view kQueued = "Queued";
 inline constexpr std::string_view kSuspended = "Suspended";
 inline constexpr std::string_view kPlaced = "Placed";
+inline constexpr std::string_view kWaitingForServices = "WaitingForServices";
 // Running: agents are starting, at work, ending the command; or the job is over.
 inline constexpr std::string_view kStarting = "Starting";
 inline constexpr std::string_view kStarted = "Started";
@@ -51,6 +52,8 @@ inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr std::string_view kClusterNotFound = "ClusterNotFound";
 inline constexpr std::string_view kInvalidSpec = "InvalidSpec";
 inline constexpr std::string_view kStartFailed = "StartFailed";
+inline constexpr std::string_view kPodSecurityViolation = "PodSecurityViolation";
+inline constexpr std::string_view kImageNotFound = "ImageNotFound";
 // Interrupted.
 inline constexpr std::string_view kControllerRestarted = "ControllerRestarted";
 inline constexpr std::string_view kControllerStopped = "ControllerStopped";

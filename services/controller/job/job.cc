@@ -45,6 +45,7 @@ class SpecReader {
     ReadModels();
     ReadLimits();
     ReadOutputs();
+    ReadKubernetes();
     spec().suspend = fields_.Bool("suspend", false);
     if (fields_.Has("ttlSecondsAfterFinished")) {
       spec().ttl_seconds_after_finished = static_cast<std::uint64_t>(
@@ -156,9 +157,37 @@ class SpecReader {
                    "exists in embedded mode only; use configMapRef or "
                    "persistentVolumeClaim");
     }
-    code->Ignore("configMapRef");
-    code->Ignore("persistentVolumeClaim");
+    spec().code_config_map = ReadReference(&*code, "configMapRef", "name");
+    spec().code_claim = ReadReference(&*code, "persistentVolumeClaim", "claimName");
+    if (!spec().code_config_map.empty() && !spec().code_claim.empty()) {
+      code->Report("configMapRef", "cannot be given together with persistentVolumeClaim");
+    }
     code->Finish();
+  }
+
+  static std::string ReadReference(Fields* code, std::string_view name, std::string_view field) {
+    auto reference = code->Object(name);
+    if (!reference) return "";
+    std::string text = reference->Text(field);
+    if (text.empty()) reference->Report(field, "is required: the name of an object");
+    reference->Finish();
+    return text;
+  }
+
+  // What only pods have; its shape is the API server's to check.
+  void ReadKubernetes() {
+    spec().managed_by = fields_.Text("managedBy");
+    const nlohmann::json* pods = fields_.Find("podTemplate");
+    if (pods != nullptr && !pods->is_object()) {
+      fields_.Report("podTemplate", "must be an object, not " + DescribeValue(*pods));
+    }
+    if (embedded()) {
+      for (const char* name : {"managedBy", "podTemplate"}) {
+        if (fields_.Has(name)) Warn(std::string(name) + " has no effect in embedded mode");
+      }
+    } else if (spec().image.empty()) {
+      fields_.Report("image", "is required: the container image that holds the program");
+    }
   }
 
   void ReadIterations(Fields* iterations) {

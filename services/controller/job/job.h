@@ -38,6 +38,9 @@ struct JobSpec {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string working_directory;  // Embedded; workingDirectory or code.directory.
+  std::string code_config_map;    // Kubernetes; mounted where the command runs.
+  std::string code_claim;         // The same, of a PersistentVolumeClaim.
+  std::string managed_by;         // Kubernetes; who runs the job, empty: we.
   IterationRule iterations;
   bool fixed_host_model = false;
   UnknownReads unknown_reads = UnknownReads::kZero;

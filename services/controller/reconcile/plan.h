@@ -1,0 +1,119 @@
+// What the controller does on Kubernetes, as pure functions: from what is there to what should be
+// there. No API server, no clock, no sockets: the caller observes, and carries the plan out. The
+// same observation gives the same plan, and a plan that was carried out leads to an empty one.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/controller/job/run.h"
+
+namespace eidolon::controller::reconcile {
+
+inline constexpr char kAttemptAnnotation[] = "eidolon.dev/attempt";
+inline constexpr char kJobLabel[] = "eidolon.dev/simulation-job";
+inline constexpr char kClusterLabel[] = "eidolon.dev/simulated-cluster";
+inline constexpr char kManagerName[] = "eidolon.dev/controller";
+inline constexpr char kTokenAudience[] = "agents.eidolon.dev";
+inline constexpr char kCodeFolder[] = "/eidolon/code";
+inline constexpr char kRunFolder[] = "/eidolon/run";
+inline constexpr int kNetworkPort = 7403;
+
+// Of the controller's installation.
+struct Settings {
+  std::string services_image;   // Holds the network service.
+  std::string injection_image;  // Holds shim and agent.
+  std::string pull_policy = "IfNotPresent";
+  std::vector<std::string> pull_secrets;
+  std::string agents_address;  // host:port of this controller, for agents.
+  std::uint64_t cpu_millis_per_rank = 500;
+  std::uint64_t memory_bytes_per_rank = std::uint64_t{2} << 30;
+  bool pod_templates_allowed = true;
+  std::uint32_t attempts_max = 3;
+};
+
+// What the controller's memory holds of a job that has agents.
+struct RunFacts {
+  std::uint32_t attempt = 1;
+  bool placed = false;     // Its Job was created.
+  bool assembled = false;  // All agents are connected; the command runs.
+  bool ending = false;
+  std::string stop_reason;
+  std::optional<job::Verdict> verdict;
+  // Parts of the status, as job::ToJson gives them: progress, prediction, simulation, startTime.
+  nlohmann::json parts = nlohmann::json::object();
+};
+
+// Whether it is the job's turn; if not, how long the queue is.
+struct Turn {
+  bool granted = true;
+  std::size_t before = 0;
+  std::size_t running = 0;
+};
+
+struct ObservedJob {
+  nlohmann::json job;                     // The SimulationJob.
+  std::optional<nlohmann::json> cluster;  // The SimulatedCluster it refers to.
+  std::optional<nlohmann::json> network;  // Deployment of the network service it needs.
+  std::optional<nlohmann::json> placed;   // Its batch Job.
+  std::vector<nlohmann::json> pods;
+  std::optional<RunFacts> run;
+  std::optional<std::vector<std::string>> gpus;  // Known models; nothing: nobody can say now.
+  std::string pods_refused;                      // Why the API server would take no such pod.
+  Turn turn;
+  std::int64_t now_unix_ns = 0;
+};
+
+enum class RunStep {
+  kNone,
+  kStart,  // Make a run in memory, tell the network service.
+  kDrop,   // Forget the run, let its agents go.
+};
+
+struct Deletion {
+  std::string api_version, kind, name, uid;
+};
+
+// A pod that is gone or has ended: what its agent's end looked like.
+struct AgentExit {
+  std::uint32_t server = 0;
+  std::string how;
+};
+
+struct Transition {
+  std::string reason;
+  std::string message;
+  bool warning = false;
+};
+
+struct Plan {
+  std::vector<nlohmann::json> apply;     // Whole objects, by server-side apply.
+  std::vector<Deletion> remove;          // With their children.
+  std::optional<nlohmann::json> status;  // The whole status; nothing: it is right.
+  std::vector<Transition> events;
+  RunStep run = RunStep::kNone;
+  std::uint32_t attempt = 0;  // Of a run to start.
+  std::vector<AgentExit> exits;
+  bool remove_itself = false;                // Its time after the end is over.
+  std::optional<std::int64_t> look_again_s;  // Even when nothing changes.
+};
+
+Plan ReconcileJob(const ObservedJob& observed, const Settings& settings);
+
+struct ObservedCluster {
+  nlohmann::json cluster;
+  std::optional<nlohmann::json> network;
+  std::optional<std::vector<std::string>> gpus;
+  std::int64_t now_unix_ns = 0;
+};
+
+Plan ReconcileCluster(const ObservedCluster& observed, const Settings& settings);
+
+// The document of an object as the validator knows it: without what the API server keeps in
+// metadata.
+nlohmann::json DocumentOf(const nlohmann::json& object);
+
+}  // namespace eidolon::controller::reconcile

@@ -1,0 +1,27 @@
+// What a pod's status says about the agent in it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace eidolon::controller::reconcile {
+
+struct PodState {
+  std::uint32_t server = 0;  // Its completion index.
+  std::string name, ip;
+  // Set when the pod has ended, as a half sentence: "was killed by signal 9 (OOMKilled)".
+  std::optional<std::string> ended;
+  // Why it does not run yet; empty when it does, or nothing is known.
+  std::string waiting_reason, waiting_message;
+};
+
+PodState InspectPod(const nlohmann::json& pod);
+
+// A wait that no time heals, as the reason of a condition; empty: it may heal.
+std::string HopelessReason(const PodState& pod);
+// What a user can do about it.
+std::string HopelessMessage(const PodState& pod);
+
+}  // namespace eidolon::controller::reconcile
