@@ -25,6 +25,7 @@ using Action = std::function<int()>;
 
 // Each adds its subcommand(s) to `app` and sets `action` when it is chosen. `globals` and `action`
 // must outlive the parsing.
+void AddProfileCommands(CLI::App* app, Action* action);
 void AddUpCommand(CLI::App* app, Action* action);
 void AddRunCommand(CLI::App* app, Action* action);
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);

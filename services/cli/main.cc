@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   eidolon::cli::Action action;
   eidolon::cli::AddUpCommand(&app, &action);
   eidolon::cli::AddRunCommand(&app, &action);
+  eidolon::cli::AddProfileCommands(&app, &action);
   eidolon::cli::AddJobCommands(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);

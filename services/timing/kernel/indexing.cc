@@ -122,7 +122,23 @@ std::optional<Demand> Sort(const Launch& l) {
   if (!demand) return std::nullopt;
   demand->family = l.name.Has("Scan") || l.name.Has("scan") ? Family::kScan : Family::kSort;
   demand->efficiency = 0.5;
-  demand->serial_steps = 4;
+  // Tiles of a pass wait for their predecessors' sums: decoupled look-back (Merrill and Garland
+  // 2016), some ten round trips from an idle GPU to a filled pipeline.
+  demand->serial_steps = 10;
+  return demand;
+}
+
+// Kernels between the passes of a sort, scan or segmented sum: histograms, tile states, offsets.
+// Their sizes are the launch's own: each thread handles a word or two, after a round trip to
+// memory.
+std::optional<Demand> Bookkeeping(const Launch& l) {
+  Demand demand;
+  demand.family = l.name.Has("RadixSort") ? Family::kSort
+                  : l.name.Has("Device")  ? Family::kScan
+                                          : Family::kEmbedding;
+  demand.evidence = Evidence::kGrid;
+  demand.bytes = l.threads() * 16;
+  demand.serial_steps = 2;
   return demand;
 }
 

@@ -249,5 +249,21 @@ TEST(RecogniseTest, NamesAreParsedOnce) {
   EXPECT_EQ(names.Get(kAddBf16), names.Get(kAddBf16));
 }
 
+TEST(RecogniseTest, KernelsBetweenThePassesOfASortAreCounted) {
+  for (const char* name :
+       {"_ZN14at_cuda_detail3cub6detail10radix_sort33DeviceRadixSortExclusiveSumKernelINS1_5radix10"
+        "policy_hubIlN2at4cuda3cub6detail10OpaqueTypeILi8EEEyE10Policy1000EyEEvPT0_",
+        "_ZN14at_cuda_detail3cub6detail4scan20DeviceScanInitKernelINS0_13ScanTileStateIlLb1EEEEEvT_"
+        "i"}) {
+    const auto launch = LaunchBuilder(name).Grid(8).Block(256).Pointers(1).Build();
+
+    const Demand demand = Recognise(launch, ParseKernelName(name));
+
+    EXPECT_EQ(demand.evidence, Evidence::kGrid) << name;
+    EXPECT_GE(demand.bytes, 8 * 256 * 8) << name;
+    EXPECT_GT(demand.serial_steps, 0) << name;
+  }
+}
+
 }  // namespace
 }  // namespace eidolon::timing::kernel

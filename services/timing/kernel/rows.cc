@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/row_efficiency.h"
 #include "services/timing/kernel/rules.h"
 
 namespace eidolon::timing::kernel {
@@ -14,20 +15,6 @@ Demand Rows(Family family, double bytes, double elements, Evidence evidence) {
   demand.bytes = bytes;
   demand.flops = elements * 10;
   return demand;
-}
-
-double Between(double x, double x0, double y0, double x1, double y1) {
-  if (x <= x0) return y0;
-  return x >= x1 ? y1 : y0 + (y1 - y0) * (x - x0) / (x1 - x0);
-}
-
-// Share of the bandwidth that kernels with a block a row reach, by the row's bytes: medians over
-// NeuSight's A100 rows (neusight_kernels_fp32_a100_h100.csv, lines "ln" and "softmax"). Beyond a
-// size the row does not fit into registers or shared memory and is read again.
-double LayerNormEfficiency(double row_bytes) { return Between(row_bytes, 8192, 0.9, 20480, 0.64); }
-double SoftmaxEfficiency(double row_bytes, bool backward) {
-  // Backward reads one of its two inputs twice, forward its only one three times.
-  return Between(row_bytes, 32768, 0.82, 65536, backward ? 0.67 : 0.5);
 }
 
 // Sizes of a GenericPackedTensorAccessor {T* data; index sizes[N]; index strides[N]}.

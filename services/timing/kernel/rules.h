@@ -70,6 +70,7 @@ std::optional<Demand> SumAndScatter(const Launch& l);
 std::optional<Demand> IndexingBackward(const Launch& l);
 std::optional<Demand> IndexSelect(const Launch& l);
 std::optional<Demand> Sort(const Launch& l);
+std::optional<Demand> Bookkeeping(const Launch& l);
 std::optional<Demand> Typed(const Launch& l);
 
 std::optional<Demand> FlashForward(const Launch& l);

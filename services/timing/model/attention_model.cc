@@ -8,34 +8,33 @@
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/timing/model/attention_curve.h"
 #include "services/timing/model/memory_model.h"
-#include "services/timing/model/published_tables.h"
 
 namespace eidolon::timing::model {
 namespace {
 
 constexpr double kReferenceRate = 794.5e12;  // sustained bf16 of H100-SXM5-80GB.
 
-// Curves of (log2 length, log2 operations per second), by implementation, head size, causal.
-using Curve = std::vector<std::pair<double, double>>;
-using Curves = std::map<std::tuple<std::string, int, bool>, Curve>;
+// Curves by implementation, head size, causal.
+using Curves = std::map<std::tuple<std::string, int, bool>, AttentionCurve>;
 
 const Curves& Published() {
   static const Curves curves = [] {
-    Curves result;
-    for (const CsvRow& row : CsvRows(AttentionTableCsv(), 6)) {
-      const auto key =
-          std::make_tuple(std::string(row[0]), static_cast<int>(CsvNumber(row[1])), row[2] == "1");
-      result[key].emplace_back(std::log2(CsvNumber(row[3])), std::log2(CsvNumber(row[4]) * 1e12));
+    std::map<std::tuple<std::string, int, bool>, std::vector<AttentionPoint>> points;
+    for (const PublishedAttention& row : PublishedAttentionRates()) {
+      points[{row.implementation, row.head_size, row.causal}].push_back(row.point);
     }
+    Curves result;
+    for (auto& [key, list] : points) result.emplace(key, AttentionCurve(std::move(list)));
     return result;
   }();
   return curves;
 }
 
 // The measured curve nearest in head size; of the other mask when this one was not measured.
-const Curve& Nearest(const std::string& implementation, double head_size, bool causal) {
-  const Curve* best = nullptr;
+const AttentionCurve& Nearest(const std::string& implementation, double head_size, bool causal) {
+  const AttentionCurve* best = nullptr;
   double best_distance = 0;
   for (const auto& [key, curve] : Published()) {
     if (std::get<0>(key) != implementation) continue;
@@ -48,20 +47,6 @@ const Curve& Nearest(const std::string& implementation, double head_size, bool c
   }
   CHECK(best != nullptr);
   return *best;
-}
-
-// Operations per second at this length. Below the shortest measured length the rate falls with the
-// square root, so that time still grows with length.
-double PublishedRate(const Curve& curve, double length) {
-  const double x = std::log2(std::max(length, 1.0));
-  if (x <= curve.front().first)
-    return std::exp2(curve.front().second + (x - curve.front().first) / 2);
-  for (std::size_t i = 1; i < curve.size(); ++i) {
-    if (x > curve[i].first) continue;
-    const double share = (x - curve[i - 1].first) / (curve[i].first - curve[i - 1].first);
-    return std::exp2(curve[i - 1].second + share * (curve[i].second - curve[i - 1].second));
-  }
-  return std::exp2(curve.back().second);
 }
 
 // Backward over forward rate: FlashAttention-3 paper, figures of the backward pass on H100.
@@ -84,8 +69,8 @@ Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand
         demand.batch_heads > 0);
   const bool backward = demand.family == kernel::Family::kAttentionBackward;
   const std::string table = library == AttentionLibrary::kCudnn ? "cuDNN" : "FA2";
-  const Curve& curve = Nearest(table, demand.head_size, demand.causal);
-  double rate = PublishedRate(curve, demand.key_length) * Rate(gpu, "bf16") / kReferenceRate *
+  const AttentionCurve& curve = Nearest(table, demand.head_size, demand.causal);
+  double rate = curve.Rate(demand.key_length) * Rate(gpu, "bf16") / kReferenceRate *
                 ArchitectureGain(gpu, library);
   if (backward) rate *= BackwardShare(library);
   if (library == AttentionLibrary::kMemoryEfficient) rate *= 0.6;  // CUTLASS kernels of Ampere.

@@ -1,7 +1,6 @@
 #include "services/timing/model/gemm_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "services/base/check.h"
@@ -11,36 +10,6 @@
 
 namespace eidolon::timing::model {
 namespace {
-
-constexpr std::array<double, 3> kBatches = {1, 2, 4};
-constexpr std::array<double, 5> kSizes = {256, 512, 1024, 2048, 4096};
-constexpr std::size_t kCells = kBatches.size() * kSizes.size() * kSizes.size() * kSizes.size();
-
-// Place on a logarithmic axis: the cell below and the share of the one above.
-struct Place {
-  std::size_t below = 0;
-  double share = 0;
-};
-
-template <std::size_t N>
-Place Locate(const std::array<double, N>& axis, double value) {
-  if (value <= axis.front()) return {0, 0};
-  if (value >= axis.back()) return {N - 2, 1};
-  std::size_t i = 0;
-  while (value > axis[i + 1]) ++i;
-  return {i, std::log2(value / axis[i]) / std::log2(axis[i + 1] / axis[i])};
-}
-
-template <std::size_t N>
-std::size_t IndexOf(const std::array<double, N>& axis, double value) {
-  const auto found = std::find(axis.begin(), axis.end(), value);
-  CHECK(found != axis.end());
-  return static_cast<std::size_t>(found - axis.begin());
-}
-
-std::size_t Cell(std::size_t b, std::size_t m, std::size_t n, std::size_t k) {
-  return ((b * kSizes.size() + m) * kSizes.size() + n) * kSizes.size() + k;
-}
 
 // Errors of the fit, services/timing/README.md: the table's own GPU inside the table.
 double TableError(const std::string& type) {
@@ -57,8 +26,8 @@ double SmallShare(const GemmModel::Shape& shape, double bound) {
   constexpr double kExponent = 0.1;
   constexpr double kBoundExponent = 0.6;
   constexpr double kTile = 64;
-  const auto share = [](double size) { return std::min(size / kSizes.front(), 1.0); };
-  const double narrow = std::max(share(std::min(shape.m, shape.n)), kTile / kSizes.front());
+  const auto share = [](double size) { return std::min(size / GemmSurface::kSizeMin, 1.0); };
+  const double narrow = std::max(share(std::min(shape.m, shape.n)), kTile / GemmSurface::kSizeMin);
   return std::pow(share(shape.m) * share(shape.n) * share(shape.k), kExponent) *
          std::pow(narrow, kBoundExponent * std::min(bound, 1.0));
 }
@@ -84,16 +53,55 @@ GemmModel::GemmModel() {
     reference.bandwidth = CsvNumber(row[5]) * 1e9;
     reference.rate = CsvNumber(row[6]) * 1e9;
   }
-  for (const CsvRow& row : CsvRows(GemmTableCsv(), 8)) {
+  ReadScales();
+  ReadTable();
+}
+
+void GemmModel::ReadScales() {
+  for (const CsvRow& row : CsvRows(GemmScalesCsv(), 10)) {
     const auto found = references_.find({std::string(row[0]), std::string(row[1])});
     CHECK(found != references_.end());
-    auto& cells = found->second.log_seconds;
-    cells.resize(kCells, 0);
-    const std::size_t at =
-        Cell(IndexOf(kBatches, CsvNumber(row[2])), IndexOf(kSizes, CsvNumber(row[3])),
-             IndexOf(kSizes, CsvNumber(row[4])), IndexOf(kSizes, CsvNumber(row[5])));
-    cells[at] = std::log(CsvNumber(row[6]) * 1e-9);
+    Reference& reference = found->second;
+    reference.hardware = {.multiprocessors = CsvNumber(row[2]),
+                          .bandwidth = reference.bandwidth,
+                          .rate = reference.rate,
+                          .input_bytes = row[1] == "bf16" ? 2.0 : (row[1] == "fp8" ? 1.0 : 4.0),
+                          .output_bytes = row[1] == "tf32" ? 4.0 : 2.0};
+    for (std::size_t i = 3; i < 8; ++i) {
+      reference.scales.length.push_back(CsvNumber(row[i]) * 1e-3);
+    }
+    reference.scales.signal = CsvNumber(row[8]) * 1e-3;
+    reference.scales.noise = CsvNumber(row[9]) * 1e-3;
   }
+}
+
+void GemmModel::ReadTable() {
+  for (const CsvRow& row : CsvRows(GemmTableCsv(), 7)) {
+    const auto found = references_.find({std::string(row[0]), std::string(row[1])});
+    CHECK(found != references_.end());
+    GemmSample s = {.batch = CsvNumber(row[2]),
+                    .m = CsvNumber(row[3]),
+                    .n = CsvNumber(row[4]),
+                    .k = CsvNumber(row[5])};
+    s.seconds = 2 * s.batch * s.m * s.n * s.k / (CsvNumber(row[6]) * 1e12);
+    found->second.samples.push_back(s);
+  }
+}
+
+const GemmSurface& GemmModel::Reference::Surface() const {
+  std::call_once(surface_once, [this] {
+    surface = std::make_unique<const GemmSurface>(hardware, samples, scales);
+  });
+  return *surface;
+}
+
+std::vector<GemmTable> GemmModel::Tables() const {
+  std::vector<GemmTable> tables;
+  for (const auto& [key, reference] : references_) {
+    if (reference.samples.empty()) continue;
+    tables.push_back({key.first, key.second, reference.hardware, reference.samples});
+  }
+  return tables;
 }
 
 const GemmModel& GemmModel::Get() {
@@ -118,28 +126,16 @@ double GemmModel::Smooth(const Reference& reference, const Shape& s, double band
 }
 
 double GemmModel::Interpolate(const Reference& reference, const Shape& shape, Shape& clamped) {
-  const auto inside = [](double v) { return std::clamp(v, kSizes.front(), kSizes.back()); };
+  const auto inside = [](double v) {
+    return std::clamp(v, GemmSurface::kSizeMin, GemmSurface::kSizeMax);
+  };
   clamped = shape;
-  clamped.batch = std::clamp(shape.batch, kBatches.front(), kBatches.back());
+  clamped.batch = std::clamp(shape.batch, 1.0, GemmSurface::kBatchMax);
   clamped.m = inside(shape.m);
   clamped.n = inside(shape.n);
   clamped.k = inside(shape.k);
-  const std::array<Place, 4> places = {Locate(kBatches, clamped.batch), Locate(kSizes, clamped.m),
-                                       Locate(kSizes, clamped.n), Locate(kSizes, clamped.k)};
-  double sum = 0;
-  for (unsigned corner = 0; corner < 16; ++corner) {
-    double weight = 1;
-    std::array<std::size_t, 4> index{};
-    for (std::size_t axis = 0; axis < 4; ++axis) {
-      const bool above = ((corner >> axis) & 1u) != 0;
-      weight *= above ? places[axis].share : 1 - places[axis].share;
-      index[axis] = places[axis].below + (above ? 1 : 0);
-    }
-    if (weight > 0) {
-      sum += weight * reference.log_seconds[Cell(index[0], index[1], index[2], index[3])];
-    }
-  }
-  return std::exp(sum);
+  return reference.Surface().Seconds(
+      {.batch = clamped.batch, .m = clamped.m, .n = clamped.n, .k = clamped.k});
 }
 
 const GemmModel::Reference* GemmModel::Find(const gpu_model::GpuModel& gpu, const std::string& type,
@@ -168,12 +164,13 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape
   const double rate = Rate(gpu, shape.type);
   Prediction prediction;
   prediction.relative_error = TableError(table_type);
-  if (reference.log_seconds.empty()) {
+  if (reference.samples.empty()) {
     prediction.seconds = Smooth(reference, shape, bandwidth, rate);
     return prediction;
   }
   Shape padded = shape;
-  for (double* size : {&padded.m, &padded.n, &padded.k}) *size = std::max(*size, kSizes.front());
+  for (double* size : {&padded.m, &padded.n, &padded.k})
+    *size = std::max(*size, GemmSurface::kSizeMin);
   Shape clamped;
   const double table = Interpolate(reference, padded, clamped);
   const double anchor = Smooth(reference, clamped, reference.bandwidth, reference.rate);
@@ -187,8 +184,8 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape
                                       shape.m * shape.n * shape.output_bytes);
   const double traffic = gpu.kernel_floor.Seconds() + MemorySeconds(gpu, bytes, 1);
   prediction.seconds = std::max({table * ratio * small, bound, traffic});
-  const bool inside = shape.m >= kSizes.front() && shape.n >= kSizes.front() &&
-                      shape.k >= kSizes.front() && table_type == shape.type;
+  const bool inside = shape.m >= GemmSurface::kSizeMin && shape.n >= GemmSurface::kSizeMin &&
+                      shape.k >= GemmSurface::kSizeMin && table_type == shape.type;
   prediction.source = exact && inside ? Source::kInterpolated : Source::kModelled;
   if (!inside) prediction.relative_error *= 2;
   if (!exact) prediction.relative_error += 0.1;

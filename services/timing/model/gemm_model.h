@@ -1,18 +1,29 @@
-// Time of a matrix product from the published tables: log-log interpolation inside, a smooth
+// Time of a matrix product from the published tables: a surface fitted to them inside, a smooth
 // formula's ratio outside and for other GPUs. Increasing in every size.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "services/timing/gpu_model/gpu_model.h"
 #include "services/timing/kernel/work_item.h"
 #include "services/timing/model/estimate.h"
+#include "services/timing/model/gemm_surface.h"
 
 namespace eidolon::timing::model {
 
-// Immutable; safe from any thread.
+// What a table of this GPU and type was measured with: what fitting and checking start from.
+struct GemmTable {
+  std::string gpu;
+  std::string type;
+  GemmHardware hardware;
+  std::vector<GemmSample> samples;
+};
+
+// Immutable but for surfaces made on first use; safe from any thread.
 class GemmModel {
  public:
   // The one made from the embedded tables.
@@ -33,6 +44,8 @@ class GemmModel {
   };
   Prediction Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const;
 
+  std::vector<GemmTable> Tables() const;
+
  private:
   GemmModel();
 
@@ -42,12 +55,21 @@ class GemmModel {
     double efficiency = 1;
     double bandwidth = 0;
     double rate = 0;
-    std::vector<double> log_seconds;  // [batch][m][n][k], or empty: formula only.
+    // Of the GPU and type whose table there is; without samples the formula alone counts.
+    GemmHardware hardware;
+    std::vector<GemmSample> samples;
+    GaussianScales scales;
+    mutable std::once_flag surface_once;
+    mutable std::unique_ptr<const GemmSurface> surface;  // Made on first use.
+
+    const GemmSurface& Surface() const;
   };
 
   static double Smooth(const Reference& reference, const Shape& shape, double bandwidth,
                        double rate);
   static double Interpolate(const Reference& reference, const Shape& shape, Shape& clamped);
+  void ReadScales();
+  void ReadTable();
   const Reference* Find(const gpu_model::GpuModel& gpu, const std::string& type, bool& exact) const;
 
   // By GPU model name and type; formulas without a table have the name "".

@@ -7,6 +7,7 @@
 namespace eidolon::timing::model {
 
 std::string_view GemmTableCsv();
+std::string_view GemmScalesCsv();
 std::string_view GemmSmoothCsv();
 std::string_view AttentionTableCsv();
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/base/error.h"
@@ -44,5 +45,20 @@ base::Result<Profile> ParseProfile(std::string_view text);
 // `more` on top of `base`; of rows with one key the one with more repetitions stays. Profiles of
 // different GPU models are refused.
 base::Result<Profile> MergeProfiles(const Profile& base, const Profile& more);
+
+struct ProfileDiff {
+  std::vector<ProfileRow> only_left;   // By key.
+  std::vector<ProfileRow> only_right;  // By key.
+  // Rows whose median changed, left and right, the largest relative change first.
+  std::vector<std::pair<ProfileRow, ProfileRow>> changed;
+  std::size_t equal = 0;
+
+  bool same() const { return only_left.empty() && only_right.empty() && changed.empty(); }
+};
+
+// Profiles of different GPU models are refused.
+base::Result<ProfileDiff> DiffProfiles(const Profile& left, const Profile& right);
+// Lines like diff(1)'s, and a summary.
+std::string FormatDiff(const ProfileDiff& diff);
 
 }  // namespace eidolon::timing::profile

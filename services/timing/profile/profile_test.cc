@@ -34,6 +34,26 @@ TEST(ProfileTest, SurvivesAWayThroughJsonLines) {
   EXPECT_EQ(read->rows[0].repetitions, 20u);
 }
 
+TEST(ProfileTest, DiffTellsWhatChangedAndRefusesOtherGpus) {
+  const Profile left = Sample();
+  Profile right = Sample();
+  right.rows[0].median = base::Duration::Microseconds(6);
+  ProfileRow more = right.rows[0];
+  more.key = {7, 8};
+  right.rows.push_back(more);
+  Profile foreign = Sample();
+  foreign.gpu = "A100-SXM4-80GB";
+
+  const auto diff = *DiffProfiles(left, right);
+
+  EXPECT_TRUE((*DiffProfiles(left, left)).same());
+  ASSERT_EQ(diff.changed.size(), 1u);
+  EXPECT_EQ(diff.changed[0].second.median, base::Duration::Microseconds(6));
+  EXPECT_EQ(diff.only_right.size(), 1u);
+  EXPECT_THAT(FormatDiff(diff), HasSubstr("0 equal, 1 changed, 0 removed, 1 added"));
+  EXPECT_FALSE(DiffProfiles(left, foreign).has_value());
+}
+
 TEST(ProfileTest, NamesLineAndFieldOfWhatIsWrong) {
   const std::string good = FormatProfile(Sample());
   const auto replaced = [&](const std::string& from, const std::string& to) {

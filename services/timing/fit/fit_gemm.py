@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Fits the matrix-product model to published measurements and writes its data files.
+"""Fits the smooth formula of matrix products to published measurements and writes its constants.
 
   fit_gemm.py GROUND_TRUTH_FOLDER OUTPUT_FOLDER
 
-Reads xla_matmul_h100_b200.csv and neusight_kernels_fp32_a100_h100.csv, writes gemm_table.csv and
-gemm_smooth.csv, and prints the errors that services/timing/README.md quotes. Needs NumPy. The same
-input gives the same output: the search is seeded.
+Reads xla_matmul_h100_b200.csv and neusight_kernels_fp32_a100_h100.csv, writes gemm_smooth.csv and prints
+the formula's errors. Needs NumPy. The same input gives the same output: the search is seeded.
 """
 import csv
 import sys
@@ -73,32 +72,12 @@ def load_table(path):
     return cells
 
 
-def monotone(cube):
-    """Nearest-by-halves monotone array: the mean of the upper and the lower envelope, in logarithms."""
-    upper, lower = np.log(cube), np.log(cube)
-    for axis in range(cube.ndim):
-        upper = np.maximum.accumulate(upper, axis)
-        lower = np.flip(np.minimum.accumulate(np.flip(lower, axis), axis), axis)
-    return np.exp((upper + lower) / 2)
-
-
 def show(what, errors):
     e = np.abs(errors)
     print(f"{what:58} mean {e.mean():6.1%}  p95 {np.percentile(e, 95):6.1%}  bias {errors.mean():+6.1%}")
 
 
-def leave_one_out(cube, predicted):
-    """Each inner cell from its two neighbours along m, then n, then k, over the smooth model."""
-    residual = np.log(cube / predicted)
-    errors = []
-    for axis in (1, 2, 3):
-        middle = np.take(residual, range(1, 4), axis)
-        sides = (np.take(residual, range(0, 3), axis) + np.take(residual, range(2, 5), axis)) / 2
-        errors.append((sides - middle).ravel())
-    return np.concatenate(errors)
-
-
-def fit_table(cells, table, constants):
+def fit_table(cells, constants):
     grid = np.array([(b, m, n, k) for b in BATCHES for m in GRID for n in GRID for k in GRID], float)
     shape = tuple(grid.T)
     for dtype, (name, in_bytes, out_bytes) in TYPES.items():
@@ -119,15 +98,6 @@ def fit_table(cells, table, constants):
         p, _ = search(fits, [4e-6, 1e-9, 1.0])
         for model, bandwidth, rates in GPUS.values():
             constants.append((model, name, *p, bandwidth, rates[name]))
-        for gpu, fit in zip(GPUS, fits):
-            cube = cubes[gpu].reshape(3, 5, 5, 5)
-            predicted = smooth(p, *shape, *fit[2]).reshape(cube.shape)
-            show(f"{name} {gpu} table: cell from its neighbours", leave_one_out(cube, predicted))
-            flat = monotone(cube)
-            show(f"{name} {gpu} table: change by making it monotone", np.log(flat / cube).ravel())
-            for g, t in zip(grid, flat.ravel()):
-                line = cells[gpu, dtype, *map(int, g)][1]
-                table.append((GPUS[gpu][0], name, *map(int, g), round(t * 1e9), line))
 
 
 def fit_fp32(path, constants):
@@ -151,15 +121,9 @@ def fit_fp32(path, constants):
 
 def main():
     source, target = sys.argv[1:]
-    table, constants = [], []
-    fit_table(load_table(f"{source}/xla_matmul_h100_b200.csv"), table, constants)
+    constants = []
+    fit_table(load_table(f"{source}/xla_matmul_h100_b200.csv"), constants)
     fit_fp32(f"{source}/neusight_kernels_fp32_a100_h100.csv", constants)
-    with open(f"{target}/gemm_table.csv", "w") as f:
-        f.write("# Written by fit/fit_gemm.py: XLA's default_matmul_perf_table.txtpb, made monotone.\n")
-        f.write("# m rows, n columns, row major; line is that of xla_matmul_h100_b200.csv.\n")
-        f.write("gpu,type,batch,m,n,k,nanoseconds,line\n")
-        for row in table:
-            f.write(",".join(map(str, row)) + "\n")
     with open(f"{target}/gemm_smooth.csv", "w") as f:
         f.write("# Written by fit/fit_gemm.py: fixed + k x per_k + max(compute, memory).\n")
         f.write("# bandwidth and rate are those of the GPU that the table of this type was measured on.\n")

@@ -1,0 +1,51 @@
+// How well the models do on published measurements that they were not fitted to: the error table of
+// docs/timing_accuracy.md. Every figure separates the rows that a model was fitted to from the rows
+// that it is tested on.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/timing/gpu_model/gpu_catalog.h"
+
+namespace eidolon::timing::fit {
+
+struct Accuracy {
+  std::string what;
+  std::string fitted;  // Which rows the model knows; "none" when it is a formula.
+  std::string tested;
+  std::size_t fit_rows = 0;
+  std::size_t test_rows = 0;
+  double fit_mean = 0;  // Absolute relative errors, shares; 0 when nothing was fitted.
+  double mean = 0;
+  double p95 = 0;
+  double bias = 0;        // Mean of the signed ones.
+  double target = 0;      // Of the mean; 0: none is set.
+  double target_p95 = 0;  // 0: none is set.
+
+  bool holds() const {
+    return (target == 0 || mean <= target) && (target_p95 == 0 || p95 <= target_p95);
+  }
+};
+
+// Fits on a random half of the shapes and tests on the other, for each table of the GEMM model;
+// `steps` of search for the process' scales.
+std::vector<Accuracy> GemmHalves(int steps);
+// The B200 table from the H100 table and the two model files.
+std::vector<Accuracy> GemmAcrossGpus(const gpu_model::GpuCatalog& catalog);
+// Each length of each published curve from the other lengths.
+std::vector<Accuracy> AttentionLengths();
+// NeuSight's FP32 kernels (the text of fit/data/neusight_fp32.csv): products fitted on A100 and
+// predicted on H100; the others, for which no H100 was published, by the models as they are.
+base::Result<std::vector<Accuracy>> NeusightFamilies(const gpu_model::GpuCatalog& catalog,
+                                                     std::string_view csv);
+
+// Markdown.
+std::string FormatAccuracies(const std::vector<Accuracy>& rows);
+
+// data/gemm_scales.csv of the models, fitted to the whole tables.
+std::string GemmScales(int steps);
+
+}  // namespace eidolon::timing::fit

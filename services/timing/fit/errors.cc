@@ -1,0 +1,35 @@
+#include "services/timing/fit/errors.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace eidolon::timing::fit {
+
+double Errors::Mean() const {
+  double sum = 0;
+  for (const double e : errors_) sum += std::abs(e);
+  return errors_.empty() ? 0 : sum / static_cast<double>(errors_.size());
+}
+
+double Errors::Bias() const {
+  double sum = 0;
+  for (const double e : errors_) sum += e;
+  return errors_.empty() ? 0 : sum / static_cast<double>(errors_.size());
+}
+
+double Errors::Percentile95() const {
+  if (errors_.empty()) return 0;
+  std::vector<double> sorted;
+  for (const double e : errors_) sorted.push_back(std::abs(e));
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[(sorted.size() - 1) * 95 / 100];
+}
+
+void Errors::Fill(Accuracy& row) const {
+  row.test_rows = size();
+  row.mean = Mean();
+  row.p95 = Percentile95();
+  row.bias = Bias();
+}
+
+}  // namespace eidolon::timing::fit

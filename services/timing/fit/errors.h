@@ -1,0 +1,26 @@
+// Relative errors of a model, and what a table says about them. Internal to this folder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/timing/fit/accuracy.h"
+
+namespace eidolon::timing::fit {
+
+// Signed relative errors: predicted over measured, less one.
+class Errors {
+ public:
+  void Add(double predicted, double measured) { errors_.push_back(predicted / measured - 1); }
+  std::size_t size() const { return errors_.size(); }
+  double Mean() const;
+  double Bias() const;
+  double Percentile95() const;
+  // Writes the test columns.
+  void Fill(Accuracy& row) const;
+
+ private:
+  std::vector<double> errors_;
+};
+
+}  // namespace eidolon::timing::fit
