@@ -26,10 +26,14 @@ constexpr Form kForms[] = {
     {0x15d, kForm1 | kForm4, kNanosleep, false, ""},
     {0x192, kForm4, kMembar, false, "MEMBAR{order:79}{scope:76}"},
     {0x1ab, kForm4, kErrbar, false, "ERRBAR"},
+    {0x1ab, 1 << 2, kErrbar, false, "CGAERRBAR"},
+    {0x11b, kForm4, kEndcollective, false, "ENDCOLLECTIVE"},
+    {0x02e, kForm4, kNop, false, "ACQBULK"},
     {0x1af, kForm4, kLdgdepbar, false, "LDGDEPBAR"},
     {0x11a, kForm4, kDepbar, false, ""},
     {0x18f, kForm4, kCctl, false, "CCTL.IVALL"},
     {0x15c, kForm4, kBpt, false, "BPT.TRAP $x34.20"},
+    {0x14e, kForm4, kLepc, false, "LEPC $d, $l"},
     {0x02d, kForm4, kPreexit, false, "PREEXIT"},
 };
 

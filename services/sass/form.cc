@@ -30,6 +30,8 @@ bool IsDescribed(const Word& word, Operation operation) {
       return !word.Bit(73);
     case Operation::kF2fp:  // Formats narrower than 16 bits.
       return word.Bits(86, 2) == 0 && word.Bits(81, 5) == 0;
+    case Operation::kLepc:  // Far targets.
+      return word.Bits(32, 50) == 0;
     default:
       return true;
   }

@@ -136,6 +136,8 @@ enum class Operation : std::uint8_t {
   kLdgdepbar,
   kCctl,
   kBpt,
+  kLepc,
+  kEndcollective,
   kPreexit,
 };
 

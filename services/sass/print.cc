@@ -209,6 +209,9 @@ class Printer {
         return at + 1;
       case 'c':
         return Constant(text, at);
+      case 'l':
+        out_ += Target(static_cast<std::int64_t>(address_ + kWordBytes + word_.Bits(24, 8)));
+        return at;
       case 'z':
         out_ += LoadPredicate(word_);
         return at;

@@ -15,7 +15,7 @@
 //                  with negation, n plain integer
 //   $x72.8         number in hexadecimal
 //   $gL $gS $gA    global address of a load, store, atomic; $sL $sS shared or local
-//   $c             constant operand; $t branch target; $o its offset alone
+//   $c             constant operand; $t branch target; $o its offset alone; $l target of LEPC
 //   $S72           special register
 //   ?74( ) ?!74( ) text that is there when a bit is set, is not set
 //   ?p87( )        text that is there unless the predicate at a bit is PT

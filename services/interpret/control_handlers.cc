@@ -1,0 +1,215 @@
+#include <bit>
+
+#include "services/interpret/handlers.h"
+#include "services/interpret/lanes.h"
+#include "services/interpret/schedule.h"
+
+namespace eidolon::interpret {
+namespace {
+
+using sass::Operation;
+using sass::Word;
+
+// Lanes of the running group, of those in `mask`, for which the second predicate holds.
+std::uint32_t Chosen(const Warp& warp, const Step& step, std::uint32_t mask) {
+  return mask & ReadPredicate(warp, step.word, 87);
+}
+
+void Advance(Warp& warp) { ++warp.group().at; }
+
+void RunBra(Warp& warp, const Step& step, std::uint32_t mask) {
+  Branch(warp, Chosen(warp, step, mask), step.jump);
+}
+
+// Leads diverged lanes to code that brings them together. Here they wait for each other instead.
+void RunBraDiverged(Warp& warp, const Step& step, std::uint32_t) {
+  const auto uniform = step.word.Bits(24, 6);
+  Synchronize(warp, uniform == sass::kZeroUniform ? warp.live : warp.uniform[uniform]);
+}
+
+// Lanes go where their registers say; one group for each address.
+template <typename TargetOf>
+void BranchEach(Warp& warp, std::uint32_t lanes, TargetOf&& target_of) {
+  const std::uint64_t steps = warp.launch->program->steps.size();
+  while (lanes != 0) {
+    const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+    const std::int64_t target = target_of(first);
+    std::uint32_t same = 0;
+    for (unsigned i = first; i < kLanes; ++i) {
+      if ((lanes >> i & 1) != 0 && target_of(i) == target) same |= 1u << i;
+    }
+    lanes &= ~same;
+    const auto index = static_cast<std::uint64_t>(target) / sass::kWordBytes;
+    if (target < 0 || static_cast<std::uint64_t>(target) % sass::kWordBytes != 0 ||
+        index >= steps) {
+      warp.launch->End(Stop::kFault, static_cast<std::uint64_t>(target));
+      return;
+    }
+    Group& group = warp.group();
+    if (same == group.lanes) {
+      group.at = static_cast<std::uint32_t>(index);
+      return;
+    }
+    group.lanes &= ~same;
+    warp.groups.push_back({.lanes = same, .at = static_cast<std::uint32_t>(index)});
+  }
+  Advance(warp);
+}
+
+std::int64_t BehindOf(const Warp& warp, const Step& step) {
+  const auto index = static_cast<std::int64_t>(&step - warp.launch->program->steps.data());
+  return (index + 1) * static_cast<std::int64_t>(sass::kWordBytes) + sass::BranchOffset(step.word);
+}
+
+void RunIndirect(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::int64_t base = BehindOf(warp, step);
+  const std::uint32_t* row = warp.Row(SourceRow(step.word.Bits(24, 8)));
+  BranchEach(warp, Chosen(warp, step, mask), [&](unsigned lane) {
+    return static_cast<std::int64_t>(static_cast<std::int32_t>(row[lane]) + base);
+  });
+}
+
+void RunBrxu(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::int64_t target =
+      BehindOf(warp, step) + static_cast<std::int32_t>(warp.uniform[step.word.Bits(24, 6)]);
+  BranchEach(warp, Chosen(warp, step, mask), [&](unsigned) { return target; });
+}
+
+void RunExit(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint32_t lanes = Chosen(warp, step, mask);
+  if (lanes == 0) return Advance(warp);
+  Exit(warp, lanes);
+}
+
+void RunBssy(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes& barrier = warp.convergence[step.word.Bits(16, 4)];
+  for (unsigned i = 0; i < kLanes; ++i) {
+    if ((mask >> i & 1) != 0) barrier[i] = mask;
+  }
+  Advance(warp);
+}
+
+void RunBsync(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint32_t lanes = Chosen(warp, step, mask);
+  if (lanes == 0) return Advance(warp);
+  Group& group = warp.group();
+  if (lanes != group.lanes) {
+    const std::uint32_t others = group.lanes & ~lanes;
+    group.lanes = lanes;
+    warp.groups.push_back({.lanes = others, .at = group.at + 1});
+  }
+  Converge(warp, static_cast<std::uint32_t>(step.word.Bits(16, 4)));
+}
+
+void RunBreak(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint32_t lanes = Chosen(warp, step, mask);
+  for (std::uint32_t& partakers : warp.convergence[step.word.Bits(16, 4)]) partakers &= ~lanes;
+  Advance(warp);
+}
+
+void RunBmovToRegister(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes& barrier = warp.convergence[step.word.Bits(24, 4)];
+  Put(warp, step.target, mask, barrier);
+  if (step.word.Bit(84)) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      if ((mask >> i & 1) != 0) barrier[i] = 0;
+    }
+  }
+  Advance(warp);
+}
+
+void RunBmovFromRegister(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes& barrier = warp.convergence[step.word.Bits(24, 4)];
+  const std::uint32_t* row = warp.Row(SourceRow(step.word.Bits(32, 8)));
+  for (unsigned i = 0; i < kLanes; ++i) {
+    if ((mask >> i & 1) != 0) barrier[i] = row[i];
+  }
+  Advance(warp);
+}
+
+void RunWarpsync(Warp& warp, const Step& step, std::uint32_t mask) {
+  if (sass::FormOf(step.word) == 4) return Synchronize(warp, warp.live);
+  const auto lane = static_cast<unsigned>(std::countr_zero(mask));
+  Synchronize(warp, warp.Row(SourceRow(step.word.Bits(24, 8)))[lane]);
+}
+
+void RunBar(Warp& warp, const Step& step, std::uint32_t mask) {
+  const Word& word = step.word;
+  warp.barrier_wants_all = word.Bits(74, 2) == 1;
+  Arrive(warp, {.barrier = static_cast<std::uint32_t>(word.Bits(54, 4)),
+                .expected = static_cast<std::uint32_t>(word.Bits(42, 12)),
+                .waits = word.Bits(77, 3) != 1,
+                .votes = ReadPredicate(warp, word, 87) & mask});
+}
+
+// What the barrier's reduction gave: votes in a register, all or any as a predicate.
+void RunB2r(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes out;
+  out.fill(warp.barrier_votes);
+  Put(warp, step.target, mask, out);
+  PutPredicate(warp, step.word, 81, mask, warp.barrier_flag ? ~0u : 0u);
+  Advance(warp);
+}
+
+void RunNothing(Warp& warp, const Step&, std::uint32_t) { Advance(warp); }
+
+void RunTrap(Warp& warp, const Step&, std::uint32_t) { warp.launch->End(Stop::kTrap); }
+
+}  // namespace
+
+Handler FindControlHandler(Operation operation, const Word& word) {
+  switch (operation) {
+    case Operation::kBra:
+      if (word.Bits(32, 2) >= 2) return word.Bits(32, 2) == 2 ? RunBraDiverged : nullptr;
+      return word.Bit(84) ? nullptr : RunBra;
+    case Operation::kBrx:
+      return RunIndirect;
+    case Operation::kRet:
+      return word.Bit(85) ? nullptr : RunIndirect;
+    case Operation::kBrxu:
+      return RunBrxu;
+    case Operation::kCall:
+      return word.Bit(91) ? nullptr : RunBra;
+    case Operation::kCallAbsolute:  // Functions of the system: assertions that failed, printing.
+    case Operation::kBpt:
+      return RunTrap;
+    case Operation::kExit:
+      return RunExit;
+    case Operation::kBssy:
+      return RunBssy;
+    case Operation::kBsync:
+      return RunBsync;
+    case Operation::kBreak:
+      return RunBreak;
+    case Operation::kBmovToRegister:
+      return RunBmovToRegister;
+    case Operation::kBmovFromRegister:
+      return word.Bit(84) ? nullptr : RunBmovFromRegister;
+    case Operation::kWarpsync:
+      if (word.Bits(85, 2) == 0 || sass::FormOf(word) == 4) return RunWarpsync;
+      // Only behind branches for diverged lanes, which nobody takes here.
+      return RunTrap;
+    case Operation::kEndcollective:
+      return RunTrap;
+    case Operation::kBar:
+      // Numbers in registers, and modes that no compiler emits, are left out.
+      return sass::FormOf(word) >= 4 && word.Bits(77, 3) <= 2 ? RunBar : nullptr;
+    case Operation::kB2r:
+      return RunB2r;
+    case Operation::kYield:
+    case Operation::kNop:
+    case Operation::kNanosleep:
+    case Operation::kMembar:
+    case Operation::kErrbar:
+    case Operation::kDepbar:
+    case Operation::kLdgdepbar:
+    case Operation::kCctl:
+    case Operation::kLepc:
+    case Operation::kPreexit:
+      return RunNothing;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace eidolon::interpret

@@ -1,0 +1,336 @@
+#include <array>
+#include <cmath>
+
+#include "services/interpret/float_math.h"
+#include "services/interpret/handlers.h"
+#include "services/interpret/lanes.h"
+
+namespace eidolon::interpret {
+namespace {
+
+using sass::Operation;
+using sass::Word;
+
+constexpr unsigned kFlushBit = 80;
+constexpr unsigned kSaturateBit = 77;
+constexpr unsigned kRoundingBits = 78;
+
+Rounding RoundingOf(const Word& word) { return static_cast<Rounding>(word.Bits(kRoundingBits, 2)); }
+
+// Flushes the operands into the buffer when the instruction says so.
+const std::uint32_t* Single(Warp& warp, const Operand& operand, Lanes& buffer, bool flush) {
+  const std::uint32_t* lanes = Signed(warp, operand, buffer);
+  if (!flush) return lanes;
+  for (unsigned i = 0; i < kLanes; ++i) buffer[i] = Flushed(lanes[i]);
+  return buffer.data();
+}
+
+void Finish(Warp& warp, const Step& step, std::uint32_t mask, Lanes& out) {
+  const bool flush = step.word.Bit(kFlushBit);
+  const bool saturate = step.word.Bit(kSaturateBit);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    if (std::isnan(AsFloat(out[i]))) out[i] = kNan;
+    if (flush) out[i] = Flushed(out[i]);
+    if (saturate) out[i] = AsBits(Saturated(AsFloat(out[i])));
+  }
+  Put(warp, step.target, mask, out);
+}
+
+void RunFadd(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes x;
+  Lanes y;
+  Lanes out;
+  const bool flush = step.word.Bit(kFlushBit);
+  const Rounding rounding = RoundingOf(step.word);
+  const std::uint32_t* a = Single(warp, step.a, x, flush);
+  const std::uint32_t* b = Single(warp, step.b, y, flush);
+  if (rounding == Rounding::kNearest) {
+    for (unsigned i = 0; i < kLanes; ++i) out[i] = AsBits(AsFloat(a[i]) + AsFloat(b[i]));
+  } else {
+    for (unsigned i = 0; i < kLanes; ++i)
+      out[i] = AsBits(Add(AsFloat(a[i]), AsFloat(b[i]), rounding));
+  }
+  Finish(warp, step, mask, out);
+}
+
+void RunFmul(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes x;
+  Lanes y;
+  Lanes out;
+  const bool flush = step.word.Bit(kFlushBit);
+  const Rounding rounding = RoundingOf(step.word);
+  static constexpr std::array<float, 8> kScales = {1, 0.125f, 0.25f, 0.5f, 1, 2, 4, 8};
+  const float scale = kScales[step.word.Bits(84, 3)];
+  const std::uint32_t* a = Single(warp, step.a, x, flush);
+  const std::uint32_t* b = Single(warp, step.b, y, flush);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    const float left = AsFloat(a[i]) * scale;
+    out[i] = AsBits(rounding == Rounding::kNearest ? left * AsFloat(b[i])
+                                                   : Multiply(left, AsFloat(b[i]), rounding));
+  }
+  Finish(warp, step, mask, out);
+}
+
+[[gnu::target("avx2,fma")]] void FuseQuickly(const std::uint32_t* a, const std::uint32_t* b,
+                                             const std::uint32_t* c, std::uint32_t* out) {
+  for (unsigned i = 0; i < kLanes; ++i) {
+    const float value = __builtin_fmaf(std::bit_cast<float>(a[i]), std::bit_cast<float>(b[i]),
+                                       std::bit_cast<float>(c[i]));
+    out[i] = std::bit_cast<std::uint32_t>(value);
+  }
+}
+
+void Fuse(const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
+          std::uint32_t* out) {
+  static const bool quick = __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
+  if (quick) return FuseQuickly(a, b, c, out);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    out[i] = AsBits(std::fma(AsFloat(a[i]), AsFloat(b[i]), AsFloat(c[i])));
+  }
+}
+
+void RunFfma(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes x;
+  Lanes y;
+  Lanes z;
+  Lanes out;
+  const bool flush = step.word.Bit(kFlushBit);
+  const Rounding rounding = RoundingOf(step.word);
+  const std::uint32_t* a = Single(warp, step.a, x, flush);
+  const std::uint32_t* b = Single(warp, step.b, y, flush);
+  const std::uint32_t* c = Single(warp, step.c, z, flush);
+  if (rounding == Rounding::kNearest) {
+    Fuse(a, b, c, out.data());
+  } else {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[i] = AsBits(MultiplyAdd(AsFloat(a[i]), AsFloat(b[i]), AsFloat(c[i]), rounding));
+    }
+  }
+  Finish(warp, step, mask, out);
+}
+
+void RunFsel(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes x;
+  Lanes y;
+  Lanes out;
+  const bool flush = step.word.Bit(kFlushBit);
+  const std::uint32_t* a = Single(warp, step.a, x, flush);
+  const std::uint32_t* b = Single(warp, step.b, y, flush);
+  const std::uint32_t chosen = ReadPredicate(warp, step.word, 87);
+  for (unsigned i = 0; i < kLanes; ++i) out[i] = (chosen >> i & 1) != 0 ? a[i] : b[i];
+  Put(warp, step.target, mask, out);
+}
+
+void RunFmnmx(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes x;
+  Lanes y;
+  Lanes out;
+  const bool flush = step.word.Bit(kFlushBit);
+  const bool keep_nan = step.word.Bit(81);
+  const std::uint32_t* a = Single(warp, step.a, x, flush);
+  const std::uint32_t* b = Single(warp, step.b, y, flush);
+  const std::uint32_t smaller = ReadPredicate(warp, step.word, 87);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    out[i] = AsBits(Extreme(AsFloat(a[i]), AsFloat(b[i]), (smaller >> i & 1) != 0, keep_nan));
+  }
+  Put(warp, step.target, mask, out);
+}
+
+std::uint32_t CompareSingles(Warp& warp, const Step& step) {
+  Lanes x;
+  Lanes y;
+  const bool flush = step.word.Bit(kFlushBit);
+  const std::uint64_t code = step.word.Bits(76, 4);
+  return Compare(Single(warp, step.a, x, flush), Single(warp, step.b, y, flush),
+                 [code](std::uint32_t a, std::uint32_t b) {
+                   return CompareFloat(code, AsFloat(a), AsFloat(b));
+                 });
+}
+
+void RunFsetp(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint32_t result = CompareSingles(warp, step);
+  const std::uint32_t other = ReadPredicate(warp, step.word, 87);
+  const std::uint64_t how = step.word.Bits(74, 2);
+  PutPredicate(warp, step.word, 81, mask, Combine(how, result, other));
+  PutPredicate(warp, step.word, 84, mask, Combine(how, ~result, other));
+}
+
+void RunFset(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint32_t result = Combine(step.word.Bits(74, 2), CompareSingles(warp, step),
+                                       ReadPredicate(warp, step.word, 87));
+  Lanes out;
+  for (unsigned i = 0; i < kLanes; ++i) out[i] = (result >> i & 1) != 0 ? AsBits(1.0f) : 0;
+  Put(warp, step.target, mask, out);
+}
+
+// True for operands whose quotient needs the slow way. That way is right for all, so numbers near
+// the ends of the range take it too.
+void RunFchk(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes x;
+  Lanes y;
+  const std::uint32_t slow = Compare(
+      Signed(warp, step.a, x), Signed(warp, step.b, y), [](std::uint32_t a, std::uint32_t b) {
+        const int above = static_cast<int>(a >> 23 & 255);
+        const int below = static_cast<int>(b >> 23 & 255);
+        return below < 4 || below > 250 || above < 32 || above == 255 || above - below > 120 ||
+               above - below < -110;
+      });
+  PutPredicate(warp, step.word, 81, mask, slow);
+}
+
+float Special(std::uint64_t function, float a) {
+  constexpr double kTurn = 6.283185307179586476925;
+  switch (function) {
+    case 0:
+      return static_cast<float>(std::cos(static_cast<double>(a) * kTurn));
+    case 1:
+      return static_cast<float>(std::sin(static_cast<double>(a) * kTurn));
+    case 2:
+      return static_cast<float>(std::exp2(static_cast<double>(a)));
+    case 3:
+      return static_cast<float>(std::log2(static_cast<double>(a)));
+    case 4:
+      return 1.0f / a;
+    case 5:
+      return static_cast<float>(1.0 / std::sqrt(static_cast<double>(a)));
+    case 8:
+      return std::sqrt(a);
+    default:
+      return static_cast<float>(std::tanh(static_cast<double>(a)));
+  }
+}
+
+void RunMufu(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint64_t function = step.word.Bits(74, 4);
+  Lanes x;
+  Lanes out;
+  const std::uint32_t* a = Signed(warp, step.b, x);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    if (function == 6 || function == 7) {  // On the upper word of a double.
+      const double value = std::bit_cast<double>(std::uint64_t{a[i]} << 32);
+      const double result = function == 6 ? 1.0 / value : 1.0 / std::sqrt(value);
+      out[i] = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(result) >> 32);
+      continue;
+    }
+    // The unit takes denormals as zeros, and the slow ways around it rely on that.
+    const float result = Special(function, function == 9 ? AsFloat(a[i]) : Flushed(AsFloat(a[i])));
+    out[i] = std::isnan(result) ? kNan : AsBits(result);
+  }
+  Put(warp, step.target, mask, out);
+}
+
+// Pairs of registers as doubles.
+using Doubles = std::array<double, kLanes>;
+
+void ReadDoubles(Warp& warp, const Operand& operand, Doubles& out) {
+  Lanes x;
+  Lanes y;
+  if (operand.kind == Operand::Kind::kFixed) {
+    const double value = std::bit_cast<double>(std::uint64_t{operand.immediate} << 32);
+    out.fill(value);
+    return;
+  }
+  const std::uint32_t* low = Plain(warp, operand, x, 0);
+  const std::uint32_t* high = Signed(warp, operand, y, 1);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    out[i] = std::bit_cast<double>(std::uint64_t{high[i]} << 32 | low[i]);
+  }
+}
+
+void PutDoubles(Warp& warp, const Step& step, std::uint32_t mask, const Doubles& values) {
+  std::array<std::uint64_t, kLanes> bits;
+  constexpr std::uint64_t kDoubleNan = 0x7fffffffffffffffu;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    bits[i] = std::isnan(values[i]) ? kDoubleNan : std::bit_cast<std::uint64_t>(values[i]);
+  }
+  PutPair(warp, step.target, mask, bits);
+}
+
+void RunDouble(Warp& warp, const Step& step, std::uint32_t mask) {
+  Doubles a;
+  Doubles b;
+  Doubles c;
+  Doubles out;
+  const Rounding rounding = RoundingOf(step.word);
+  ReadDoubles(warp, step.a, a);
+  ReadDoubles(warp, step.b, b);
+  switch (step.operation) {
+    case Operation::kDadd:
+      for (unsigned i = 0; i < kLanes; ++i) out[i] = Add(a[i], b[i], rounding);
+      break;
+    case Operation::kDmul:
+      for (unsigned i = 0; i < kLanes; ++i) out[i] = Multiply(a[i], b[i], rounding);
+      break;
+    default:
+      ReadDoubles(warp, step.c, c);
+      for (unsigned i = 0; i < kLanes; ++i) out[i] = MultiplyAdd(a[i], b[i], c[i], rounding);
+      break;
+  }
+  PutDoubles(warp, step, mask, out);
+}
+
+void RunDsetp(Warp& warp, const Step& step, std::uint32_t mask) {
+  Doubles a;
+  Doubles b;
+  ReadDoubles(warp, step.a, a);
+  ReadDoubles(warp, step.b, b);
+  const std::uint64_t code = step.word.Bits(76, 4);
+  std::uint32_t result = 0;
+  std::uint32_t reverse = 0;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    bool holds = false;
+    if (code == 0 || code == 15) {  // Which one is the smaller or larger; a number beats a NaN.
+      const bool first = code == 0 ? a[i] < b[i] : a[i] > b[i];
+      holds = std::isnan(b[i]) || first;
+    } else {
+      holds = CompareFloat(code, a[i], b[i]);
+    }
+    result |= std::uint32_t{holds} << i;
+  }
+  reverse = ~result;
+  if (code == 0 || code == 15) {  // The second predicate tells that neither is a number.
+    reverse = 0;
+    for (unsigned i = 0; i < kLanes; ++i) {
+      reverse |= std::uint32_t{std::isnan(a[i]) && std::isnan(b[i])} << i;
+    }
+  }
+  const std::uint32_t other = ReadPredicate(warp, step.word, 87);
+  const std::uint64_t how = step.word.Bits(74, 2);
+  PutPredicate(warp, step.word, 81, mask, Combine(how, result, other));
+  PutPredicate(warp, step.word, 84, mask, Combine(how, reverse, other));
+}
+
+}  // namespace
+
+Handler FindFloatHandler(Operation operation, const Word& word) {
+  switch (operation) {
+    case Operation::kFadd:
+      return RunFadd;
+    case Operation::kFmul:
+      return word.Bit(76) ? nullptr : RunFmul;
+    case Operation::kFfma:
+      return word.Bit(76) ? nullptr : RunFfma;
+    case Operation::kFsel:
+      return RunFsel;
+    case Operation::kFmnmx:
+      return word.Bit(82) ? nullptr : RunFmnmx;
+    case Operation::kFset:
+      return RunFset;
+    case Operation::kFsetp:
+      return RunFsetp;
+    case Operation::kFchk:
+      return RunFchk;
+    case Operation::kMufu:
+      return word.Bits(74, 4) < 10 && word.Bits(72, 2) == 0 ? RunMufu : nullptr;
+    case Operation::kDadd:
+    case Operation::kDmul:
+    case Operation::kDfma:
+      return RunDouble;
+    case Operation::kDsetp:
+      return RunDsetp;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace eidolon::interpret

@@ -1,0 +1,141 @@
+// Reading operands and writing results, 32 lanes at a time.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "services/interpret/warp.h"
+
+namespace eidolon::interpret {
+
+inline std::uint32_t ReadConstant(const LaunchState& launch, std::uint32_t bank,
+                                  std::uint32_t offset) {
+  std::span<const std::byte> bytes = launch.bank0;
+  if (bank != 0) {
+    const auto found = launch.program->banks.find(bank);
+    if (found == launch.program->banks.end()) return 0;
+    bytes = found->second;
+  }
+  std::uint32_t value = 0;
+  if (offset + 4 <= bytes.size()) std::memcpy(&value, bytes.data() + offset, 4);
+  return value;
+}
+
+// A value that all lanes share.
+inline std::uint32_t Scalar(const Warp& warp, const Operand& operand, std::uint32_t word = 0) {
+  switch (operand.kind) {
+    case Operand::Kind::kFixed:
+      return operand.immediate;
+    case Operand::Kind::kUniform:
+      return operand.uniform == sass::kZeroUniform ? 0 : warp.uniform[operand.uniform + word];
+    case Operand::Kind::kConstant:
+      return ReadConstant(*warp.launch, operand.bank, operand.offset + 4 * word);
+    default:
+      return 0;
+  }
+}
+
+inline void Fill(Lanes& lanes, std::uint32_t value) { lanes.fill(value); }
+
+// The operand's 32 values without its sign changes: in place, or in `buffer`. `word`: 1 for the
+// upper half of a pair.
+inline const std::uint32_t* Plain(Warp& warp, const Operand& operand, Lanes& buffer,
+                                  unsigned word = 0) {
+  if (operand.kind == Operand::Kind::kRow) {
+    return warp.Row(operand.row == kZeroRow ? kZeroRow : operand.row + word);
+  }
+  if (operand.kind == Operand::Kind::kFixed && word == 0) return operand.lanes;
+  Fill(buffer, operand.kind == Operand::Kind::kFixed ? 0 : Scalar(warp, operand, word));
+  return buffer.data();
+}
+
+// With the signs of single precision numbers (or of the upper half of double precision ones).
+inline const std::uint32_t* Signed(Warp& warp, const Operand& operand, Lanes& buffer,
+                                   unsigned word = 0) {
+  const std::uint32_t* lanes = Plain(warp, operand, buffer, word);
+  if (!operand.negative && !operand.absolute) return lanes;
+  const std::uint32_t keep = operand.absolute ? 0x7fffffffu : 0xffffffffu;
+  const std::uint32_t flip = operand.negative ? 0x80000000u : 0;
+  for (unsigned i = 0; i < kLanes; ++i) buffer[i] = (lanes[i] & keep) ^ flip;
+  return buffer.data();
+}
+
+inline void Put(Warp& warp, unsigned row, std::uint32_t mask, const Lanes& values) {
+  std::uint32_t* to = warp.Row(row);
+  if (mask == 0xffffffffu) {
+    std::memcpy(to, values.data(), sizeof(Lanes));
+    return;
+  }
+  for (unsigned i = 0; i < kLanes; ++i) to[i] = (mask >> i & 1) != 0 ? values[i] : to[i];
+}
+
+inline unsigned NextRow(unsigned row) { return row < kFirstRow ? row : row + 1; }
+
+inline void PutPair(Warp& warp, unsigned row, std::uint32_t mask,
+                    const std::array<std::uint64_t, kLanes>& values) {
+  Lanes low;
+  Lanes high;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    low[i] = static_cast<std::uint32_t>(values[i]);
+    high[i] = static_cast<std::uint32_t>(values[i] >> 32);
+  }
+  Put(warp, row, mask, low);
+  Put(warp, NextRow(row), mask, high);
+}
+
+// Predicates as one bit a lane.
+inline std::uint32_t ReadPredicate(const Warp& warp, const sass::Word& word, unsigned at) {
+  const std::uint32_t value = warp.predicate[word.Bits(at, 3)];
+  return word.Bit(at + 3) ? ~value : value;
+}
+inline std::uint32_t ReadUniformPredicate(const Warp& warp, const sass::Word& word, unsigned at) {
+  const std::uint32_t value = warp.uniform_predicate[word.Bits(at, 3)];
+  return word.Bit(at + 3) ? ~value : value;
+}
+inline void PutPredicate(Warp& warp, const sass::Word& word, unsigned at, std::uint32_t mask,
+                         std::uint32_t value) {
+  const auto number = word.Bits(at, 3);
+  if (number == sass::kTruePredicate) return;
+  warp.predicate[number] = (warp.predicate[number] & ~mask) | (value & mask);
+}
+inline void PutUniformPredicate(Warp& warp, const sass::Word& word, unsigned at, bool value) {
+  const auto number = word.Bits(at, 3);
+  if (number != sass::kTruePredicate) warp.uniform_predicate[number] = value ? ~0u : 0u;
+}
+
+inline float AsFloat(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+inline std::uint32_t AsBits(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+template <typename Function>
+void Map(Warp& warp, const Step& step, std::uint32_t mask, const std::uint32_t* a,
+         const std::uint32_t* b, const std::uint32_t* c, Function&& function) {
+  Lanes out;
+  for (unsigned i = 0; i < kLanes; ++i) out[i] = function(a[i], b[i], c[i]);
+  Put(warp, step.target, mask, out);
+}
+
+// Over plain operands.
+template <typename Function>
+void MapPlain(Warp& warp, const Step& step, std::uint32_t mask, Function&& function) {
+  Lanes x;
+  Lanes y;
+  Lanes z;
+  Map(warp, step, mask, Plain(warp, step.a, x), Plain(warp, step.b, y), Plain(warp, step.c, z),
+      function);
+}
+
+// One bit a lane from a comparison.
+template <typename Function>
+std::uint32_t Compare(const std::uint32_t* a, const std::uint32_t* b, Function&& function) {
+  std::uint32_t result = 0;
+  for (unsigned i = 0; i < kLanes; ++i) result |= std::uint32_t{function(a[i], b[i])} << i;
+  return result;
+}
+
+// How compare instructions combine their outcome with a predicate: and, or, xor.
+inline std::uint32_t Combine(std::uint64_t how, std::uint32_t a, std::uint32_t b) {
+  return how == 0 ? a & b : how == 1 ? a | b : a ^ b;
+}
+
+}  // namespace eidolon::interpret

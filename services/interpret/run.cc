@@ -1,0 +1,155 @@
+#include "services/interpret/run.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "services/interpret/schedule.h"
+
+namespace eidolon::interpret {
+namespace {
+
+// Every number an instruction can name, with room for wide operands behind the last.
+constexpr std::size_t kRows = kFirstRow + 256 + 8;
+// Steps that a warp runs before the next one has its turn.
+constexpr std::uint32_t kTurn = 2048;
+// What functions that a kernel calls may need beyond its own frame.
+constexpr std::uint32_t kStackReserve = 1024;
+
+void SetBank0(LaunchState& state, const Program& program, const Launch& launch) {
+  state.bank0.assign(program.parameter_base + launch.parameters.size() + 16, std::byte{});
+  const auto put = [&](std::size_t at, const void* from, std::size_t size) {
+    std::memcpy(state.bank0.data() + at, from, size);
+  };
+  put(0x0, &launch.block, 12);
+  put(0xc, &launch.grid, 12);
+  put(0x20, &kLocalWindow, 8);
+  put(0x28, &state.stack_bytes, 4);
+  if (!launch.parameters.empty()) {
+    put(program.parameter_base, launch.parameters.data(), launch.parameters.size());
+  }
+}
+
+void StartBlock(Block& block, LaunchState& state, std::uint64_t index) {
+  block.launch = &state;
+  block.index = {static_cast<std::uint32_t>(index % state.grid.x),
+                 static_cast<std::uint32_t>(index / state.grid.x % state.grid.y),
+                 static_cast<std::uint32_t>(index / (std::uint64_t{state.grid.x} * state.grid.y))};
+  const auto threads = static_cast<std::uint32_t>(state.block.volume());
+  const std::uint32_t warps = (threads + kLanes - 1) / kLanes;
+  block.warps.resize(warps);
+  block.rows.resize(warps * kRows * kLanes);
+  block.shared.assign(kFirstShared + state.shared_bytes, std::byte{});
+  block.local.resize(std::size_t{state.stack_bytes} * warps * kLanes);
+  block.barriers = {};
+  block.live_threads = threads;
+  for (std::uint32_t i = 0; i < warps; ++i) {
+    Warp& warp = block.warps[i];
+    warp = {};
+    warp.block = &block;
+    warp.launch = &state;
+    warp.rows = block.rows.data() + i * kRows * kLanes;
+    std::fill_n(warp.Row(kZeroRow), kLanes, 0u);
+    warp.predicate[sass::kTruePredicate] = ~0u;
+    warp.uniform_predicate[sass::kTruePredicate] = ~0u;
+    warp.first_thread = i * kLanes;
+    const std::uint32_t lanes = std::min(kLanes, threads - i * kLanes);
+    warp.live = lanes == kLanes ? ~0u : (1u << lanes) - 1;
+    warp.groups.push_back({.lanes = warp.live, .at = 0});
+  }
+}
+
+// Runs the warp until it cannot go on or its turn is over. True when it did anything.
+bool RunWarp(Warp& warp) {
+  LaunchState& state = *warp.launch;
+  const Step* const steps = state.program->steps.data();
+  const std::size_t count = state.program->steps.size();
+  std::uint32_t done = 0;
+  while (done < kTurn && state.stop == Stop::kNone && Choose(warp)) {
+    const std::uint32_t meeting = NextMeeting(warp);
+    Group* group = &warp.group();
+    std::uint64_t lane_steps = 0;
+    while (true) {
+      if (group->at >= count) {
+        state.End(Stop::kFault, std::uint64_t{group->at} * sass::kWordBytes);
+        break;
+      }
+      const Step& step = steps[group->at];
+      const std::uint32_t guard =
+          step.uniform ? warp.uniform_predicate[step.guard] : warp.predicate[step.guard];
+      const std::uint32_t mask = group->lanes & (step.guard_negated ? ~guard : guard);
+      lane_steps += static_cast<std::uint64_t>(std::popcount(mask));
+      ++done;
+      if (mask == 0) {
+        ++group->at;
+      } else if (!step.control) {
+        step.run(warp, step, mask);
+        ++group->at;
+      } else {
+        const std::size_t groups = warp.groups.size();
+        step.run(warp, step, mask);
+        // Plain jumps keep the group; all else is sorted out by Choose.
+        if (warp.groups.size() != groups || groups == 0) break;
+        group = &warp.group();
+        if (group->wait != Wait::kRunnable || groups != 1) break;
+      }
+      if (group->at >= meeting || done >= kTurn || state.stop != Stop::kNone) break;
+    }
+    state.lane_steps += lane_steps;
+  }
+  if (done > state.steps_left) {
+    state.End(Stop::kLimit);
+  } else {
+    state.steps_left -= done;
+  }
+  return done != 0;
+}
+
+// Runs blocks that were started until all of them have ended.
+void RunBlocks(std::span<const std::unique_ptr<Block>> blocks, LaunchState& state) {
+  bool live = true;
+  while (live && state.stop == Stop::kNone) {
+    live = false;
+    bool moved = false;
+    for (const auto& block : blocks) {
+      for (Warp& warp : block->warps) {
+        if (warp.live == 0) continue;
+        moved = RunWarp(warp) || moved;
+        live = live || warp.live != 0;
+      }
+    }
+    if (live && !moved) state.End(Stop::kDeadlock);
+  }
+}
+
+}  // namespace
+
+Outcome Run(const Program& program, const Launch& launch, Memory& memory, const Limits& limits) {
+  LaunchState state;
+  state.program = &program;
+  state.memory = &memory;
+  state.grid = launch.grid;
+  state.block = launch.block;
+  state.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
+  state.stack_bytes =
+      program.uses_local ? (program.local_bytes + kStackReserve + 15) / 16 * 16 : 16;
+  state.steps_left = limits.warp_steps;
+  SetBank0(state, program, launch);
+
+  const std::uint64_t count = launch.grid.volume();
+  std::vector<std::unique_ptr<Block>> blocks;
+  // A cooperative launch's blocks are all there at once.
+  constexpr std::uint64_t kMostTogether = 256;
+  if (launch.cooperative && count > kMostTogether) return {.stop = Stop::kLimit};
+  const std::uint64_t together = launch.cooperative ? count : 1;
+  for (std::uint64_t i = 0; i < together; ++i) blocks.push_back(std::make_unique<Block>());
+  for (std::uint64_t first = 0; first < count && state.stop == Stop::kNone; first += together) {
+    for (std::uint64_t i = 0; i < together; ++i) StartBlock(*blocks[i], state, first + i);
+    RunBlocks(blocks, state);
+  }
+  return {state.stop, state.stop_address, state.lane_steps};
+}
+
+}  // namespace eidolon::interpret

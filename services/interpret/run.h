@@ -1,0 +1,38 @@
+// Running one launch of a translated kernel.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "services/base/error.h"
+#include "services/interpret/memory.h"
+#include "services/interpret/program.h"
+#include "services/interpret/warp.h"
+
+namespace eidolon::interpret {
+
+struct Launch {
+  Dims grid;
+  Dims block;
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> parameters;
+  bool cooperative = false;  // Blocks may wait for each other.
+};
+
+struct Limits {
+  std::uint64_t warp_steps = 4'000'000;
+};
+
+// How a launch ended. What it wrote until then is marked in the pages; when it was stopped, nobody
+// may use it.
+struct Outcome {
+  Stop stop = Stop::kNone;
+  std::uint64_t address = 0;     // What a stop is about.
+  std::uint64_t lane_steps = 0;  // Thread instructions.
+};
+
+// Deterministic: blocks run one after another (together when cooperative), a block's warps in
+// turns.
+Outcome Run(const Program& program, const Launch& launch, Memory& memory, const Limits& limits);
+
+}  // namespace eidolon::interpret

@@ -1,0 +1,204 @@
+#include "services/interpret/run.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/random.h"
+#include "services/cubin/cubin.h"
+#include "services/cubin/fat_binary.h"
+#include "services/cubin/program.h"
+
+namespace eidolon::interpret {
+namespace {
+
+constexpr std::uint64_t kBuffer = 0x6b0100000000;
+
+// One buffer of memory, all of it known.
+class BufferMemory : public Memory {
+ public:
+  explicit BufferMemory(std::size_t pages) {
+    for (std::size_t i = 0; i < pages; ++i) {
+      auto page = std::make_unique<Page>();
+      *page = {};
+      page->known.fill(~std::uint64_t{0});
+      pages_[kBuffer / kPageBytes + i] = std::move(page);
+    }
+  }
+
+  Page* FindPage(std::uint64_t number) override {
+    const auto found = pages_.find(number);
+    return found == pages_.end() ? nullptr : found->second.get();
+  }
+
+  template <typename T>
+  T& At(std::size_t index) {
+    const std::size_t offset = index * sizeof(T);
+    auto& page = *pages_.at(kBuffer / kPageBytes + offset / kPageBytes);
+    return *reinterpret_cast<T*>(page.bytes.data() + offset % kPageBytes);
+  }
+  Page& page(std::size_t i) { return *pages_.at(kBuffer / kPageBytes + i); }
+
+ private:
+  std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
+};
+
+// The kernels of services/cubin/testdata/sample.ptx, as ptxas compiled them.
+std::vector<std::byte> SampleCubin() {
+  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
+                     std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const auto binary = cubin::FatBinary::Parse(std::as_bytes(std::span(bytes)));
+  return *cubin::Unpack(*binary->Choose({9, 0}));
+}
+
+Program LoadKernel(const std::string& name) {
+  const std::vector<std::byte> bytes = SampleCubin();
+  const auto code = cubin::ParseCubin(bytes);
+  const auto sections = cubin::ParseProgram(bytes);
+  Program program;
+  for (const cubin::Function& function : code->functions) {
+    if (function.name != name) continue;
+    program.parameter_base = function.parameter_base;
+    program.static_shared_bytes = function.static_shared_bytes;
+  }
+  const auto text = sections->sections[*sections->FindSection(".text." + name)];
+  const auto done = Translate(text.content, program);
+  EXPECT_TRUE(done) << done.error().message;
+  return program;
+}
+
+struct ScaleParameters {
+  std::uint64_t out = kBuffer;
+  float factor = 3;
+  std::uint32_t count = 1000;
+};
+
+Launch ScaleLaunch(const ScaleParameters& parameters) {
+  return {.grid = {8, 1, 1},
+          .block = {128, 1, 1},
+          .parameters = std::as_bytes(std::span(&parameters, 1))};
+}
+
+TEST(RunTest, ComputesWhatTheKernelComputes) {
+  const Program program = LoadKernel("scale");
+  BufferMemory memory(1);
+  for (int i = 0; i < 1024; ++i) memory.At<float>(i) = static_cast<float>(i);
+  const ScaleParameters parameters;
+
+  const Outcome outcome = interpret::Run(program, ScaleLaunch(parameters), memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  for (int i = 0; i < 1024; ++i) {
+    EXPECT_EQ(memory.At<float>(i), static_cast<float>(i < 1000 ? 3 * i : i)) << i;
+  }
+  // Exactly the 4,000 bytes that it wrote are marked.
+  EXPECT_EQ(memory.page(0).written[62], 0xffffffffu);
+  EXPECT_EQ(memory.page(0).written[61], ~std::uint64_t{0});
+  EXPECT_EQ(memory.page(0).written[63], 0u);
+}
+
+TEST(RunTest, StopsBeforeItUsesAByteThatNobodyKnows) {
+  const Program program = LoadKernel("scale");
+  BufferMemory memory(1);
+  memory.page(0).known[1] = 0;
+  const ScaleParameters parameters;
+
+  const Outcome outcome = interpret::Run(program, ScaleLaunch(parameters), memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kUnknownRead);
+  EXPECT_EQ(outcome.address, kBuffer + 64);
+}
+
+TEST(RunTest, FaultsOutsideMemory) {
+  const Program program = LoadKernel("scale");
+  BufferMemory memory(1);
+  const ScaleParameters beyond{.count = 1025};
+  Launch launch = ScaleLaunch(beyond);
+  launch.grid.x = 9;
+
+  const Outcome outcome = interpret::Run(program, launch, memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kFault);
+  EXPECT_EQ(outcome.address, kBuffer + 4096);
+}
+
+TEST(RunTest, FaultsOnMisalignedAddresses) {
+  const Program program = LoadKernel("scale");
+  BufferMemory memory(1);
+  const ScaleParameters odd{.out = kBuffer + 2};
+
+  EXPECT_EQ(interpret::Run(program, ScaleLaunch(odd), memory, {}).stop, Stop::kFault);
+}
+
+TEST(RunTest, EndsAtItsLimit) {
+  const Program program = LoadKernel("scale");
+  BufferMemory memory(1);
+  const ScaleParameters parameters;
+
+  EXPECT_EQ(interpret::Run(program, ScaleLaunch(parameters), memory, {.warp_steps = 40}).stop,
+            Stop::kLimit);
+}
+
+TEST(RunTest, ThreadsMeetAtABarrierAndExchangeThroughSharedMemory) {
+  const Program program = LoadKernel("tile");
+  BufferMemory memory(1);
+  struct {
+    std::uint64_t pack[5] = {0, 0, kBuffer + 8, 0, 0};
+    std::uint8_t flag = 77;
+    std::uint64_t out = kBuffer;
+  } parameters;
+
+  const Outcome outcome = interpret::Run(program,
+                                         {.grid = {1, 1, 1},
+                                          .block = {256, 1, 1},
+                                          .parameters = std::as_bytes(std::span(&parameters, 1))},
+                                         memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  EXPECT_EQ(memory.At<std::uint32_t>(0), 77u);
+  EXPECT_EQ(memory.At<std::uint32_t>(2), 77u);
+}
+
+TEST(RunTest, RefusesUnknownInstructionsBeforeAnyRuns) {
+  std::vector<sass::Word> words = {{0x000000000000794d, 0x000fea0003800000}, {0x9f0, 0}};
+  Program program;
+
+  const auto done = Translate(std::as_bytes(std::span(words)), program);
+
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, base::ErrorCode::kUnsupported);
+}
+
+// Any code ends, and touches nothing that it was not given.
+TEST(RunTest, SurvivesCodeThatMakesNoSense) {
+  base::Random random(5);
+  const Program scale = LoadKernel("scale");
+  std::size_t ran = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<sass::Word> words;
+    for (const Step& step : scale.steps) words.push_back(step.word);
+    for (int flips = 0; flips < 4; ++flips) {
+      sass::Word& word = words[random.Below(std::min<std::size_t>(words.size(), 24))];
+      const std::uint64_t bit = random.Below(105);
+      (bit < 64 ? word.low : word.high) ^= std::uint64_t{1} << (bit % 64);
+    }
+    Program program;
+    program.parameter_base = scale.parameter_base;
+    if (!Translate(std::as_bytes(std::span(words)), program)) continue;
+    BufferMemory memory(1);
+    const ScaleParameters parameters;
+    (void)interpret::Run(program, ScaleLaunch(parameters), memory, {.warp_steps = 2000});
+    ++ran;
+  }
+  EXPECT_GT(ran, 100u);
+}
+
+}  // namespace
+}  // namespace eidolon::interpret

@@ -1,0 +1,202 @@
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "services/base/text.h"
+#include "services/interpret/handlers.h"
+#include "services/interpret/program.h"
+#include "services/sass/print.h"
+
+namespace eidolon::interpret {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+using sass::Form;
+using sass::Operation;
+using sass::Slot;
+using sass::SlotKind;
+using sass::Word;
+
+Handler FindHandler(Operation operation, const Word& word, bool* control) {
+  *control = false;
+  for (const auto find : {FindFloatHandler, FindHalfHandler, FindConvertHandler, FindIntegerHandler,
+                          FindBitHandler, FindPredicateHandler, FindUniformHandler,
+                          FindMemoryHandler, FindAtomicHandler, FindMatrixHandler}) {
+    if (const Handler handler = find(operation, word)) return handler;
+  }
+  *control = true;
+  return FindControlHandler(operation, word);
+}
+
+// Reads a form's text for the operands it has and how their signs are kept.
+class OperandReader {
+ public:
+  OperandReader(const Word& word, const Form& form, Program& program)
+      : word_(word), form_(form), program_(program) {}
+
+  void Read(Step& step) {
+    const std::string_view text = form_.text;
+    for (std::size_t at = text.find('$'); at != std::string_view::npos;
+         at = text.find('$', at + 1)) {
+      const std::string_view token = text.substr(at + 1);
+      switch (token[0]) {
+        case 'a':
+          step.a = First(0, 0);
+          break;
+        case 'A':
+          step.a = First(72, 73);
+          break;
+        case 'I':
+          step.a = First(72, 0);
+          break;
+        case 'h':
+        case 'k':
+          step.a = First(72, 73);
+          break;
+        case 'B':
+          step.b = InSlot(Slot::kB, token[1]);
+          break;
+        case 'X':
+          step.b = InSlot(Slot::kAt32, token[1]);
+          break;
+        case 'C':
+          // Two operand instructions keep their second one in either slot.
+          (HasB(text) ? step.c : step.b) = InSlot(Slot::kC, token[1]);
+          break;
+        case 'd':
+          step.target = static_cast<std::uint16_t>(form_.uniform ? UniformTarget()
+                                                                 : TargetRow(word_.Bits(16, 8)));
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+ private:
+  static bool HasB(std::string_view text) {
+    return text.find("$B") != std::string_view::npos || text.find("$X") != std::string_view::npos;
+  }
+
+  unsigned UniformTarget() const {
+    const auto number = static_cast<unsigned>(word_.Bits(16, 6));
+    return number == sass::kZeroUniform ? sass::kZeroUniform + 1 : number;
+  }
+
+  Operand Register(unsigned at) const {
+    Operand operand;
+    if (form_.uniform) {
+      operand.kind = Operand::Kind::kUniform;
+      operand.uniform = static_cast<std::uint16_t>(word_.Bits(at, 6));
+    } else {
+      operand.row = static_cast<std::uint16_t>(SourceRow(word_.Bits(at, 8)));
+    }
+    return operand;
+  }
+
+  Operand First(unsigned negative, unsigned absolute) const {
+    Operand operand = Register(24);
+    operand.negative = negative != 0 && word_.Bit(negative);
+    operand.absolute = absolute != 0 && word_.Bit(absolute);
+    return operand;
+  }
+
+  Operand InSlot(Slot slot, char type) {
+    const sass::SlotPlace place = PlaceOf(word_, slot);
+    Operand operand;
+    switch (place.kind) {
+      case SlotKind::kImmediate:
+        operand.kind = Operand::Kind::kFixed;
+        operand.immediate = static_cast<std::uint32_t>(word_.Bits(32, 32));
+        program_.immediates.emplace_back().fill(operand.immediate);
+        operand.lanes = program_.immediates.back().data();
+        return operand;
+      case SlotKind::kConstant:
+        operand.kind = Operand::Kind::kConstant;
+        operand.bank = sass::ConstantBank(word_);
+        operand.offset = sass::ConstantOffset(word_);
+        break;
+      case SlotKind::kUniform:
+        operand.kind = Operand::Kind::kUniform;
+        operand.uniform = static_cast<std::uint16_t>(word_.Bits(32, 6));
+        break;
+      case SlotKind::kRegister:
+        operand = Register(place.at);
+        break;
+    }
+    const bool first = place.at == 32;
+    if (type == 'f' || type == 'd') {
+      operand.negative = word_.Bit(first ? 63 : 75);
+      operand.absolute = word_.Bit(first ? 62 : 74);
+    } else if (type == 'h' || type == 'k') {
+      operand.negative = word_.Bit(first ? 63 : 84);
+      operand.absolute = word_.Bit(first ? 62 : 83);
+    } else if (type == 'i') {
+      operand.negative = word_.Bit(first ? 63 : 75);
+    }
+    return operand;
+  }
+
+  const Word& word_;
+  const Form& form_;
+  Program& program_;
+};
+
+bool Jumps(Operation operation) {
+  return operation == Operation::kBra || operation == Operation::kCall;
+}
+
+base::Result<Step> TranslateOne(const Word& word, std::size_t index, std::size_t count,
+                                Program& program) {
+  const Form* form = sass::FindForm(word);
+  const std::uint64_t address = index * sass::kWordBytes;
+  const auto refuse = [&] {
+    return Fail(ErrorCode::kUnsupported, StrCat(sass::Print(word, address), " at ", address));
+  };
+  if (form == nullptr) return refuse();
+  Step step;
+  step.word = word;
+  step.operation = form->operation;
+  step.run = FindHandler(form->operation, word, &step.control);
+  if (step.run == nullptr) return refuse();
+  step.guard = static_cast<std::uint8_t>(word.Bits(12, 3));
+  step.guard_negated = word.Bit(15);
+  step.uniform = form->uniform;
+  if (form->operation == Operation::kShfl) {
+    step.target = static_cast<std::uint16_t>(TargetRow(word.Bits(16, 8)));
+  } else {
+    OperandReader(word, *form, program).Read(step);
+  }
+  if (Jumps(form->operation)) {
+    const std::int64_t target =
+        static_cast<std::int64_t>(address + sass::kWordBytes) + sass::BranchOffset(word);
+    const auto to = static_cast<std::uint64_t>(target);
+    if (target < 0 || to % sass::kWordBytes != 0 || to / sass::kWordBytes >= count) return refuse();
+    step.jump = static_cast<std::uint32_t>(to / sass::kWordBytes);
+  }
+  if (form->operation == Operation::kLdl || form->operation == Operation::kStl ||
+      form->operation == Operation::kLd || form->operation == Operation::kSt) {
+    program.uses_local = true;
+  }
+  return step;
+}
+
+}  // namespace
+
+base::Result<void> Translate(std::span<const std::byte> code, Program& program) {
+  const std::size_t count = code.size() / sass::kWordBytes;
+  program.steps.clear();
+  program.steps.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Word word;
+    std::memcpy(&word, code.data() + i * sass::kWordBytes, sass::kWordBytes);
+    auto step = TranslateOne(word, i, count, program);
+    if (!step) return std::unexpected(std::move(step.error()));
+    program.steps.push_back(*step);
+  }
+  return {};
+}
+
+}  // namespace eidolon::interpret
