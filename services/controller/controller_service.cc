@@ -60,7 +60,10 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.mutable_iterations()->set_measure(spec.iterations.measure);
   out.mutable_iterations()->set_nvtx(spec.iterations.nvtx);
   out.mutable_iterations()->set_log_pattern(spec.iterations.log);
-  out.set_unknown_reads(static_cast<std::uint32_t>(spec.unknown_reads));
+  // As the shim reads it (services/ring/layout.h).
+  constexpr std::uint32_t kComputeValues = 0x100;
+  out.set_unknown_reads(static_cast<std::uint32_t>(spec.unknown_reads) |
+                        (spec.compute_values ? kComputeValues : 0));
   out.set_strict(spec.strict);
   out.set_run_directory(assignment.run_directory);
   out.set_write_event_log(spec.event_log);

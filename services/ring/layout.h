@@ -65,6 +65,9 @@ inline constexpr std::size_t kPayloadsOffset = 128 << 10;
 inline constexpr std::size_t kRingOffset = kPayloadsOffset + kReplySlots * kPayloadBytes;
 inline constexpr std::size_t kSegmentBytes = kRingOffset + kRingBytes;
 
+// In SegmentHeader::unknown_reads: small kernels are run for their values.
+inline constexpr std::uint32_t kComputeValues = 0x100;
+
 struct SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -81,7 +84,8 @@ struct SegmentHeader {
   std::uint32_t nccl_version;    // As ncclGetVersion: 23007.
   char driver_name[32];          // As NVML: "580.82.07".
   std::uint32_t nccl_channels;   // Channels per communicator, for buffer memory.
-  std::uint32_t unknown_reads;   // Policy for host reads of unknown values: 0 zero, 1 one.
+  // Policy for host reads of unknown values: 0 zero, 1 one; kComputeValues may be added.
+  std::uint32_t unknown_reads;
 };
 static_assert(sizeof(SegmentHeader) <= kCursorsOffset);
 

@@ -127,6 +127,7 @@ void FakeAgent::Impl::FillSegment() {
   header.host_model = options.host_model;
   header.strict = options.strict ? 1 : 0;
   header.speed_ratio = 1.0;
+  header.unknown_reads = options.compute_values ? ring::kComputeValues : 0;
   for (std::uint64_t& cost : header.host_costs.ps) cost = options.cost_ps;
   header.driver_version = 13020;
   header.nccl_version = 23007;

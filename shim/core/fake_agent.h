@@ -51,6 +51,7 @@ class FakeAgent {
     std::uint64_t cost_ps = 1'000'000;  // Of every call class.
     bool keep_records = true;
     bool strict = false;
+    bool compute_values = false;  // Small kernels are run for their results.
   };
 
   static FakeAgent& Start(const Options& options);

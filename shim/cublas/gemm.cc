@@ -8,6 +8,7 @@
 #include "shim/cublas/handle.h"
 #include "shim/cublas/pool.h"
 #include "shim/library/work.h"
+#include "shim/value/pending.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::cublas::gemm {
@@ -79,7 +80,7 @@ bool IsZero(const Context& context, const void* scalar, cudaDataType_t type) {
     std::memcpy(bytes, scalar, size);
   } else {
     const auto address = reinterpret_cast<std::uint64_t>(scalar);
-    if (!value::ProcessStore().IsKnown(address, size)) return false;
+    if (!value::ProcessPending().IsKnown(address, size)) return false;
     value::ProcessStore().Read(address, bytes, size);
   }
   return std::all_of(bytes, bytes + size, [](unsigned char byte) { return byte == 0; });
@@ -126,7 +127,7 @@ void ForgetOutput(const Context& context, const Problem& p) {
     const auto slot =
         reinterpret_cast<std::uint64_t>(p.c.address) + static_cast<std::uint64_t>(i) * 8;
     std::uint64_t target = 0;
-    if (!value::ProcessStore().IsKnown(slot, sizeof(target))) return;
+    if (!value::ProcessPending().IsKnown(slot, sizeof(target))) return;
     value::ProcessStore().Read(slot, &target, sizeof(target));
     library::NoteWritten(context.stream, reinterpret_cast<const void*>(target),
                          library::BytesOf(p.c.type, matrix));

@@ -11,6 +11,7 @@
 #include "shim/gpu/submit.h"
 #include "shim/library/element_type.h"
 #include "shim/library/work.h"
+#include "shim/value/pending.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::cublas_lt {
@@ -169,7 +170,7 @@ bool IsBetaZero(const MatmulDesc& desc, const void* beta) {
     std::memcpy(bytes, beta, size);
   } else {
     const auto address = reinterpret_cast<std::uint64_t>(beta);
-    if (!value::ProcessStore().IsKnown(address, size)) return false;
+    if (!value::ProcessPending().IsKnown(address, size)) return false;
     value::ProcessStore().Read(address, bytes, size);
   }
   return std::all_of(bytes, bytes + size, [](unsigned char byte) { return byte == 0; });

@@ -11,6 +11,7 @@
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/event.h"
+#include "shim/gpu/launch_values.h"
 #include "shim/gpu/stream.h"
 #include "shim/value/pending.h"
 
@@ -128,7 +129,12 @@ void Forget(core::Session& session, std::uint32_t ring_graph) {
 Status Replay(const GraphExec& exec, Stream& stream) {
   value::Pending& values = value::ProcessPending();
   for (const GraphNode* node : exec.order) {
-    for (const std::uint64_t pointer : node->kernel_pointers) values.NoteKernelPointer(pointer);
+    const auto* kernel = std::get_if<KernelNode>(&node->content);
+    if (kernel != nullptr && MustRecord(kernel->shape)) {
+      RecordLaunch(*kernel->kernel, kernel->shape, node->id, kernel->parameters);
+    } else {
+      for (const std::uint64_t pointer : node->kernel_pointers) values.NoteKernelPointer(pointer);
+    }
     if (node->on_replay) node->on_replay();
     const auto* host = std::get_if<HostNode>(&node->content);
     if (host == nullptr || node->type != NodeType::kHost) continue;

@@ -13,6 +13,7 @@
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/launch_cache.h"
+#include "shim/gpu/launch_values.h"
 #include "shim/gpu/occupancy.h"
 #include "shim/gpu/stream.h"
 #include "shim/value/pending.h"
@@ -253,9 +254,15 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     value::Pending& values = value::ProcessPending();
-    BlankPointers(block, [&](std::uint64_t address) { values.NoteKernelPointer(address); });
+    const bool recorded = MustRecord(shape);
+    std::vector<std::byte> kept;
+    if (recorded) kept.assign(block.bytes, block.bytes + block.size);
+    BlankPointers(block, [&](std::uint64_t address) {
+      if (!recorded) values.NoteKernelPointer(address);
+    });
     const KernelWorkResult found = FindOrDefine(*session, kernel, shape, block, stream->device);
     if (found.status != Status::kSuccess) return found.status;
+    if (recorded) RecordLaunch(kernel, shape, found.work, std::move(kept));
     ring::LaunchRecord record{};
     record.header.kind = ring::RecordKind::kLaunch;
     record.header.device = RingDevice(stream->device);

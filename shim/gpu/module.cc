@@ -49,7 +49,8 @@ Status ToStatus(const base::Error& error, cubin::ImageKind kind) {
 
 }  // namespace
 
-Library::Library(const void* image) : image_(image) {}
+Library::Library(const void* image, std::vector<std::byte> copy)
+    : copy_(std::move(copy)), image_(copy_.empty() ? image : copy_.data()) {}
 
 Library::~Library() = default;
 
@@ -137,6 +138,7 @@ Status Library::FindVariable(std::string_view name, int device, Variable* result
     if (!alive()) return Status::kInvalidHandle;
     const cubin::VariableRow* row = index().FindVariable(name);
     if (row == nullptr) return Status::kNotFound;
+    has_used_variables_.store(true, std::memory_order_relaxed);
     Variable& variable = variables_[{std::string(name), device}];
     if (variable.address == 0) {
       // Part of the module's memory on a real GPU, so it is booked with the context.
@@ -174,7 +176,13 @@ Kernel* LookupKernel(const void* handle) noexcept {
 Status LoadImage(const void* image, Library** result) noexcept {
   if (image == nullptr) return Status::kInvalidValue;
   try {
-    auto library = std::make_unique<Library>(image);
+    // The program may free its image, but kernels are run for their values later.
+    std::vector<std::byte> copy;
+    const auto found = cubin::FindImage(image);
+    if (found && found->kind != cubin::ImageKind::kPtx) {
+      copy.assign(found->bytes.begin(), found->bytes.end());
+    }
+    auto library = std::make_unique<Library>(image, std::move(copy));
     const Status status = library->Load();
     if (status == Status::kSuccess) *result = library.release();
     return status;

@@ -59,9 +59,9 @@ class Library {
  public:
   static constexpr std::uint32_t kMagic = 0x454c4942;
 
-  // Does not look at the image. A registered image stays where it is for as long as the library
-  // lives.
-  explicit Library(const void* image);
+  // Does not look at the image, which stays where it is for as long as the process lives; or, with
+  // `copy`, is a part of that.
+  explicit Library(const void* image, std::vector<std::byte> copy = {});
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -79,6 +79,11 @@ class Library {
   std::vector<Kernel*> Kernels();
   const cubin::Index& index() const noexcept;
 
+  // True once somebody asked for the memory of a variable: it may hold anything from then on.
+  bool has_used_variables() const noexcept {
+    return has_used_variables_.load(std::memory_order_relaxed);
+  }
+
   // The code is gone: kernels become invalid handles and variables are freed.
   void Unload() noexcept;
 
@@ -88,6 +93,8 @@ class Library {
 
   std::atomic<std::uint32_t> magic_{kMagic};
   std::atomic<bool> loaded_{false};
+  std::atomic<bool> has_used_variables_{false};
+  const std::vector<std::byte> copy_;
   const void* image_;
   std::mutex mutex_;  // Guards everything below; loaded_ publishes loaded_index_.
   Status outcome_ = Status::kSuccess;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "services/ring/record.h"
+#include "shim/compute/trace.h"
 #include "shim/core/session.h"
 
 namespace eidolon::shim::gpu {
@@ -15,11 +16,14 @@ constinit std::atomic<std::uint64_t> unknown_bytes{0};
 
 unsigned char UnknownByte() noexcept {
   core::Session* session = core::Session::Existing();
-  return session == nullptr ? 0 : static_cast<unsigned char>(session->header().unknown_reads);
+  return session == nullptr ? 0
+                            : static_cast<unsigned char>(session->header().unknown_reads & 0xff);
 }
 
 void NoteUnknownRead(std::size_t bytes) noexcept {
-  if (bytes != 0) unknown_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (bytes == 0) return;
+  unknown_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  compute::TraceUnknownRead(bytes);
 }
 
 void FlushUnknownReads() noexcept {

@@ -2,8 +2,9 @@
 // stands almost still and nothing is predicted. For probes of the shim: what a program asks for,
 // and what was refused.
 //
-//   eidolon_lone_agent LIBRARY_FOLDER COMMAND...
+//   eidolon_lone_agent [--values] LIBRARY_FOLDER COMMAND...
 //
+// --values: small kernels are run for their results.
 // Ends as the program does. On stderr: records by kind, and each refused call.
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -89,11 +90,16 @@ void Report(FakeAgent& agent) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool values = argc > 1 && std::string_view(argv[1]) == "--values";
+  if (values) {
+    ++argv;
+    --argc;
+  }
   if (argc < 3) {
-    std::fprintf(stderr, "usage: eidolon_lone_agent LIBRARY_FOLDER COMMAND...\n");
+    std::fprintf(stderr, "usage: eidolon_lone_agent [--values] LIBRARY_FOLDER COMMAND...\n");
     return kUsageExit;
   }
-  FakeAgent& agent = FakeAgent::Start();
+  FakeAgent& agent = FakeAgent::Start({.compute_values = values});
   const std::jthread job_clock(KeepJobClock, std::ref(agent));
   const int code = Run(fs::absolute(argv[1]), argv + 2);
   Report(agent);

@@ -14,6 +14,9 @@ namespace {
 
 // Beyond this many waiting operations the oldest results are waited for: memory stays bounded.
 constexpr std::size_t kMostWaiting = 65536;
+// Deferred work is performed when more than this much would have to be kept for it.
+constexpr std::size_t kMostBehindDeferred = 8192;
+constexpr std::size_t kMostHeldBytes = 64 << 20;
 
 bool Overlap(std::uint64_t a, std::size_t a_size, std::uint64_t b, std::size_t b_size) {
   return a < b + b_size && b < a + a_size;
@@ -39,6 +42,7 @@ Fetch FetchFromAgent(std::uint64_t communicator, std::uint64_t sequence, bool wa
 Pending::Pending(Store& store, FetchFunction fetch) : store_(store), fetch_(std::move(fetch)) {}
 
 bool Pending::Touch(const Operation& a, const Operation& b) {
+  if (a.kind == Kind::kDeferred || b.kind == Kind::kDeferred) return true;
   // Two reads of one range touch too: rare, and harmless.
   if (Overlap(a.target, a.size, b.target, b.size)) return true;
   if (a.kind == Kind::kCopy && Overlap(a.source, a.size, b.target, b.size)) return true;
@@ -79,12 +83,47 @@ bool Pending::Perform(Operation& operation, bool wait) {
       if (operation.done != nullptr) operation.done(unknown);
       return true;
     }
+    case Kind::kDeferred:
+      operation.work->Perform(store_);
+      return true;
   }
   return true;
 }
 
+void Pending::Recount() {
+  std::size_t deferred = 0;
+  std::size_t reads = 0;
+  held_bytes_ = 0;
+  for (const Operation& operation : queue_) {
+    deferred += operation.kind == Kind::kDeferred ? 1 : 0;
+    reads += operation.kind == Kind::kRead ? 1 : 0;
+    held_bytes_ += operation.bytes.size();
+  }
+  deferred_.store(deferred, std::memory_order_release);
+  reads_.store(reads, std::memory_order_release);
+  waiting_.store(queue_.size(), std::memory_order_release);
+}
+
+void Pending::Defer(std::unique_ptr<Deferred> work) {
+  const std::lock_guard guard(mutex_);
+  queue_.push_back({.kind = Kind::kDeferred, .work = std::move(work)});
+  deferred_.fetch_add(1, std::memory_order_release);
+  waiting_.store(queue_.size(), std::memory_order_release);
+  if (queue_.size() > kMostBehindDeferred) DrainLocked();
+}
+
 void Pending::AddOrPerform(Operation operation) {
   const std::lock_guard guard(mutex_);
+  const bool reads = operation.kind == Kind::kRead;
+  if (deferred_.load(std::memory_order_relaxed) != 0) {
+    held_bytes_ += operation.bytes.size();
+    queue_.push_back(std::move(operation));
+    if (reads) reads_.fetch_add(1, std::memory_order_release);
+    waiting_.store(queue_.size(), std::memory_order_release);
+    const bool full = queue_.size() > kMostBehindDeferred || held_bytes_ > kMostHeldBytes;
+    if (reads || full) DrainLocked();
+    return;
+  }
   const bool behind = std::ranges::any_of(
       queue_, [&](const Operation& earlier) { return Touch(earlier, operation); });
   if (!behind) {
@@ -98,7 +137,7 @@ void Pending::AddOrPerform(Operation operation) {
   } else {
     queue_.push_back(std::move(operation));
   }
-  waiting_.store(queue_.size(), std::memory_order_release);
+  Recount();
 }
 
 void Pending::AwaitCollective(std::uint64_t communicator, std::uint64_t sequence,
@@ -169,6 +208,10 @@ bool Pending::IsKnown(std::uint64_t address, std::size_t size) {
 
 void Pending::DrainQueue() {
   const std::lock_guard guard(mutex_);
+  DrainLocked();
+}
+
+void Pending::DrainLocked() {
   std::deque<Operation> left;
   for (Operation& operation : queue_) {
     const bool blocked = std::ranges::any_of(
@@ -176,11 +219,12 @@ void Pending::DrainQueue() {
     if (blocked || !Perform(operation, false)) left.push_back(std::move(operation));
   }
   queue_ = std::move(left);
-  waiting_.store(queue_.size(), std::memory_order_release);
+  Recount();
 }
 
 void Pending::DrainRange(std::uint64_t address, std::size_t size) {
   const std::lock_guard guard(mutex_);
+  if (has_deferred()) DrainLocked();
   // From the back: what the range needs, and what that needs.
   std::vector<bool> needed(queue_.size(), false);
   const Operation wanted{.kind = Kind::kRead, .target = address, .size = size};
@@ -199,7 +243,7 @@ void Pending::DrainRange(std::uint64_t address, std::size_t size) {
     }
   }
   queue_ = std::move(left);
-  waiting_.store(queue_.size(), std::memory_order_release);
+  Recount();
 }
 
 Pending& ProcessPending() {

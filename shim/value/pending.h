@@ -1,10 +1,14 @@
-// Value operations in program order behind results that have not arrived.
+// Value operations in program order behind results that have not arrived, and behind work whose
+// effect is found out only when somebody looks.
 //
 // The result of a small collective is known once every member has issued it, which may be long
 // after this process went on. Until then an operation that touches the result's range, or a range
 // that a waiting operation touches, waits in this queue; everything else happens at once. Host
 // waits call Drain, so the bytes are in place when the program looks at them. Results cost no
 // virtual time.
+//
+// Deferred work (a small kernel that is run for its values) may touch anything, so everything after
+// it queues, until a read or a question about what is known performs the queue in order.
 #pragma once
 
 #include <atomic>
@@ -12,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -21,6 +26,13 @@ namespace eidolon::shim::value {
 
 // How an outstanding result is asked for.
 enum class Fetch { kReady, kNotYet, kLost };
+
+// Work on values that is put off. Performed once, in program order, under the queue's lock.
+class Deferred {
+ public:
+  virtual ~Deferred() = default;
+  virtual void Perform(Store& store) = 0;
+};
 
 // Thread safe.
 class Pending {
@@ -49,6 +61,10 @@ class Pending {
     }
   }
 
+  void Defer(std::unique_ptr<Deferred> work);
+  // True while deferred work waits: kernels that are not deferred then have an order too.
+  bool has_deferred() const { return deferred_.load(std::memory_order_acquire) != 0; }
+
   // Reads into host memory, now or (when the range waits for a result) at a later Drain: the
   // program may not look before a host wait. `done` gets the number of bytes that were not known.
   using ReadDone = void (*)(std::size_t unknown_bytes);
@@ -60,25 +76,27 @@ class Pending {
 
   // Performs what can be performed without blocking. Called after every host wait.
   void Drain() {
-    if (waiting_.load(std::memory_order_acquire) != 0) DrainQueue();
+    if (waiting_.load(std::memory_order_acquire) == 0) return;
+    if (reads_.load(std::memory_order_acquire) != 0 || !has_deferred()) DrainQueue();
   }
 
   std::size_t waiting() const { return waiting_.load(std::memory_order_acquire); }
 
  private:
-  enum class Kind { kCollective, kWrite, kFill, kCopy, kForget, kStale, kRead };
+  enum class Kind { kCollective, kWrite, kFill, kCopy, kForget, kStale, kRead, kDeferred };
   struct Operation {
     Kind kind;
     std::uint64_t target = 0;  // Written range; for kRead and kStale the range looked at.
     std::uint64_t source = 0;  // kCopy.
     std::size_t size = 0;
-    std::uint64_t pattern = 0;       // kFill; kRead: the unknown byte.
-    std::size_t element_bytes = 1;   // kFill.
-    std::uint64_t communicator = 0;  // kCollective.
-    std::uint64_t sequence = 0;      // kCollective.
-    void* host = nullptr;            // kRead.
-    ReadDone done = nullptr;         // kRead.
-    std::vector<std::byte> bytes{};  // kWrite.
+    std::uint64_t pattern = 0;         // kFill; kRead: the unknown byte.
+    std::size_t element_bytes = 1;     // kFill.
+    std::uint64_t communicator = 0;    // kCollective.
+    std::uint64_t sequence = 0;        // kCollective.
+    void* host = nullptr;              // kRead.
+    ReadDone done = nullptr;           // kRead.
+    std::vector<std::byte> bytes{};    // kWrite.
+    std::unique_ptr<Deferred> work{};  // kDeferred.
   };
 
   static bool Touch(const Operation& a, const Operation& b);
@@ -87,12 +105,17 @@ class Pending {
   void DrainQueue();
   void DrainRange(std::uint64_t address, std::size_t size);
   void NoteKernelPointerBehind(std::uint64_t address);
+  void DrainLocked();
+  void Recount();
 
   Store& store_;
   const FetchFunction fetch_;
   std::mutex mutex_;  // Guards the queue; held while results are fetched.
   std::deque<Operation> queue_;
-  std::atomic<std::size_t> waiting_{0};  // queue_.size(), for the fast path.
+  std::atomic<std::size_t> waiting_{0};   // queue_.size(), for the fast path.
+  std::atomic<std::size_t> deferred_{0};  // Of those, deferred work.
+  std::atomic<std::size_t> reads_{0};     // And reads.
+  std::size_t held_bytes_ = 0;            // Of queued writes.
 };
 
 // The process's queue over ProcessStore, fetching with kCollectiveValues.

@@ -188,6 +188,35 @@ void Store::MakeStale(std::uint64_t address) {
   if (const std::uint64_t end = kept_.EndOf(address)) known_.Remove(address, end);
 }
 
+void Store::ReadPage(std::uint64_t number, std::byte* bytes, PageBits& known) const {
+  std::memset(bytes, 0, kPageBytes);
+  known = {};
+  const std::uint64_t begin = number * kPageBytes;
+  const std::lock_guard guard(mutex_);
+  const Page* page = FindPage(number);
+  if (page == nullptr) return;
+  kept_.ForEach(begin, begin + kPageBytes, [&](std::uint64_t from, std::uint64_t to) {
+    std::memcpy(bytes + (from - begin), page->bytes + (from - begin), to - from);
+  });
+  known_.ForEach(begin, begin + kPageBytes, [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t at = from - begin; at < to - begin;) {
+      if (at % 64 == 0 && to - begin - at >= 64) {
+        known[at / 64] = ~std::uint64_t{0};
+        at += 64;
+      } else {
+        known[at / 64] |= std::uint64_t{1} << (at % 64);
+        ++at;
+      }
+    }
+  });
+}
+
+std::uint64_t Store::KnownRun(std::uint64_t address) const {
+  const std::lock_guard guard(mutex_);
+  const std::uint64_t end = known_.EndOf(address);
+  return end == 0 ? 0 : end - address;
+}
+
 std::size_t Store::kept_bytes() const {
   const std::lock_guard guard(mutex_);
   return pages_.size() * kPageBytes;

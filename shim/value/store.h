@@ -64,10 +64,17 @@ class Store {
     return (word >> (bit % 64) & 1) != 0;
   }
 
+  // One page's bytes (zeros where nothing is kept) and, a bit per byte, which of them are known.
+  static constexpr std::size_t kPageBytes = 4096;
+  using PageBits = std::array<std::uint64_t, kPageBytes / 64>;
+  void ReadPage(std::uint64_t number, std::byte* bytes, PageBits& known) const;
+
+  // How many known bytes follow each other from the address on.
+  std::uint64_t KnownRun(std::uint64_t address) const;
+
   std::size_t kept_bytes() const;
 
  private:
-  static constexpr std::size_t kPageBytes = 4096;
   static constexpr std::size_t kFilterBits = 1 << 18;
   struct Page;
 

@@ -241,6 +241,7 @@ class SpecReader {
     if (auto values = fields_.Object("values")) {
       const std::string unknown = values->Choice("unknownReads", {"zero", "one"}, "zero");
       spec().unknown_reads = unknown == "one" ? UnknownReads::kOne : UnknownReads::kZero;
+      spec().compute_values = values->Bool("compute", false);
       if (auto routing = values->Object("expertRouting")) {
         routing->Choice("distribution", {"uniform"}, "uniform");
         routing->Finish();

@@ -1,0 +1,44 @@
+// Launches whose values are computed: recorded with their parameters, and run by the interpreter
+// only when somebody looks at memory that they may have written.
+//
+// A launch that reads a byte nobody knows makes what it writes unknown. So does one that is too
+// large, refused, or stopped: then every buffer it has a pointer to counts as changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "services/interpret/run.h"
+
+namespace eidolon::shim::compute {
+
+struct RecordedKernel {
+  const void* image = nullptr;  // Fat binary or cubin; stays readable.
+  std::string_view name;        // Lives as long.
+  bool variables_set = false;   // The program looked at variables of the kernel's module.
+};
+
+struct RecordedShape {
+  interpret::Dims grid;
+  interpret::Dims block;
+  std::uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+};
+
+// True when an address may lie in emulated memory.
+using IsMemory = bool (*)(std::uint64_t address);
+
+// True when the job's `values:` ask for it.
+bool IsOn() noexcept;
+
+// Worth running: few threads. Decided before anything is known about the kernel.
+bool IsSmall(const RecordedShape& shape) noexcept;
+
+// Puts the launch into the order of value operations. `work`: the same for launches that differ in
+// pointers only. `parameters`: as the device reads them, pointers included.
+void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
+            std::vector<std::byte> parameters, IsMemory is_memory);
+
+}  // namespace eidolon::shim::compute

@@ -1,0 +1,174 @@
+#include "shim/compute/machine_code.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "services/base/text.h"
+#include "services/cubin/cubin.h"
+#include "services/cubin/fat_binary.h"
+#include "services/cubin/image.h"
+#include "services/cubin/program.h"
+
+namespace eidolon::shim::compute {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+constexpr cubin::Capability kArchitecture{9, 0};
+constexpr unsigned kImageBits = 32;  // Address space of one image's variables.
+constexpr unsigned kSectionBits = 24;
+// Unpacked images that are kept: kernels of one container are used together.
+constexpr std::size_t kMostImages = 8;
+
+struct Image {
+  const void* start = nullptr;
+  std::vector<std::byte> unpacked;
+  cubin::Code code;
+  cubin::Program program;
+};
+
+class Cache {
+ public:
+  const MachineCode& Find(const void* start, std::string_view name, value::Store& store) {
+    const std::lock_guard guard(mutex_);
+    const std::pair key(start, std::string(name));
+    if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;
+    MachineCode& code = kernels_[key];
+    auto image = Load(start, store);
+    if (!image) {
+      code.refusal = image.error().message;
+      return code;
+    }
+    if (auto done = Build(**image, name, code); !done) {
+      code.program.reset();
+      code.refusal = done.error().message;
+    }
+    return code;
+  }
+
+ private:
+  base::Result<Image*> Load(const void* start, value::Store& store) {
+    for (const auto& image : images_) {
+      if (image->start == start) return image.get();
+    }
+    const auto found = cubin::FindImage(start);
+    if (!found) return std::unexpected(found.error());
+    if (found->kind == cubin::ImageKind::kPtx) {
+      return Fail(ErrorCode::kUnsupported, "its code is PTX, which only a driver compiles");
+    }
+    auto image = std::make_unique<Image>();
+    image->start = start;
+    if (found->kind == cubin::ImageKind::kCubin) {
+      image->unpacked.assign(found->bytes.begin(), found->bytes.end());
+    } else {
+      const auto binary = cubin::FatBinary::Parse(found->bytes);
+      if (!binary) return std::unexpected(binary.error());
+      const cubin::FatEntry* entry = binary->Choose(kArchitecture);
+      if (entry == nullptr || entry->is_ptx) {
+        return Fail(ErrorCode::kUnsupported, "no machine code for 9.0 in its fat binary");
+      }
+      auto unpacked = cubin::Unpack(*entry);
+      if (!unpacked) return std::unexpected(std::move(unpacked.error()));
+      image->unpacked = std::move(*unpacked);
+    }
+    auto code = cubin::ParseCubin(image->unpacked);
+    if (!code) return std::unexpected(std::move(code.error()));
+    if (code->target.architecture != kArchitecture.number()) {
+      return Fail(ErrorCode::kUnsupported, StrCat("code for ", Name(code->target)));
+    }
+    auto program = cubin::ParseProgram(image->unpacked);
+    if (!program) return std::unexpected(std::move(program.error()));
+    image->code = std::move(*code);
+    image->program = std::move(*program);
+    if (numbers_.emplace(start, numbers_.size()).second) SetVariables(*image, store);
+    images_.push_front(std::move(image));
+    if (images_.size() > kMostImages) images_.pop_back();
+    return images_.front().get();
+  }
+
+  std::uint64_t AddressOf(const Image& image, std::uint32_t section) const {
+    return kModuleBegin + (numbers_.at(image.start) << kImageBits) +
+           (std::uint64_t{section} << kSectionBits);
+  }
+
+  void SetVariables(const Image& image, value::Store& store) {
+    for (std::uint32_t i = 0; i < image.program.sections.size(); ++i) {
+      const cubin::ProgramSection& section = image.program.sections[i];
+      if (!section.name.starts_with(".nv.global")) continue;
+      const std::uint64_t address = AddressOf(image, i);
+      if (section.bytes > value::Store::kLargestKeptWrite) continue;
+      if (section.content.empty()) {
+        store.Fill(address, 0, 1, section.bytes);
+      } else {
+        store.Write(address, section.content.data(), section.content.size());
+      }
+    }
+  }
+
+  base::Result<void> Build(const Image& image, std::string_view name, MachineCode& code) const {
+    const auto function = std::ranges::find(image.code.functions, name, &cubin::Function::name);
+    const auto text = image.program.FindSection(StrCat(".text.", name));
+    if (function == image.code.functions.end() || !text) {
+      return Fail(ErrorCode::kNotFound, "not in its container's code for 9.0");
+    }
+    code.program = std::make_unique<interpret::Program>();
+    interpret::Program& program = *code.program;
+    program.name = name;
+    program.parameter_base = function->parameter_base;
+    program.local_bytes = function->local_bytes;
+    program.static_shared_bytes = function->static_shared_bytes;
+    for (const auto& [bank, section] : {std::pair(2u, StrCat(".nv.constant2.", name)),
+                                        std::pair(3u, std::string(".nv.constant3")),
+                                        std::pair(4u, std::string(".nv.constant4"))}) {
+      if (const auto index = image.program.FindSection(section)) {
+        program.banks[bank] = Relocated(image, *index);
+      }
+    }
+    const auto done = interpret::Translate(image.program.sections[*text].content, program);
+    if (!done) return done;
+    for (const interpret::Step& step : program.steps) {
+      const bool constant =
+          step.operation == sass::Operation::kLdc || step.operation == sass::Operation::kUldc;
+      const std::uint32_t bank = constant ? sass::ConstantBank(step.word) : 0;
+      if (bank == 3 || bank == 4) code.reads_variables = true;
+    }
+    return {};
+  }
+
+  std::vector<std::byte> Relocated(const Image& image, std::uint32_t section) const {
+    const cubin::Bytes content = image.program.sections[section].content;
+    std::vector<std::byte> bytes(content.begin(), content.end());
+    for (const cubin::Relocation& relocation : image.program.relocations) {
+      if (relocation.section != section || relocation.type != cubin::kRelocation64) continue;
+      if (relocation.offset + 8 > bytes.size()) continue;
+      const cubin::ProgramSymbol& symbol = image.program.symbols[relocation.symbol];
+      const std::uint64_t address = AddressOf(image, symbol.section) + symbol.value +
+                                    static_cast<std::uint64_t>(relocation.addend);
+      std::memcpy(bytes.data() + relocation.offset, &address, 8);
+    }
+    return bytes;
+  }
+
+  std::mutex mutex_;  // Guards everything below.
+  std::map<std::pair<const void*, std::string>, MachineCode> kernels_;
+  std::deque<std::unique_ptr<Image>> images_;  // Latest first.
+  std::unordered_map<const void*, std::uint64_t> numbers_;
+};
+
+}  // namespace
+
+const MachineCode& FindMachineCode(const void* image, std::string_view name, value::Store& store) {
+  // Never destroyed: threads may outlive main.
+  static Cache* const cache = new Cache;
+  return cache->Find(image, name, store);
+}
+
+}  // namespace eidolon::shim::compute

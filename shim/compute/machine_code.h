@@ -1,0 +1,31 @@
+// The machine code of a program's kernels, translated for the interpreter when first needed.
+// Fat binaries hold code for several GPUs; the one for 9.0 computes the same values as any other,
+// so only that one is read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "services/interpret/program.h"
+#include "shim/value/store.h"
+
+namespace eidolon::shim::compute {
+
+// Where the variables of modules lie for interpreted kernels: outside emulated device memory.
+inline constexpr std::uint64_t kModuleBegin = 0x7c0000000000;
+inline constexpr std::uint64_t kModuleEnd = 0x7d0000000000;
+
+struct MachineCode {
+  std::unique_ptr<interpret::Program> program;  // Null when the kernel cannot be run.
+  std::string refusal;                          // Then why.
+  bool reads_variables = false;  // __constant__ or __device__ variables of its module.
+};
+
+// The kernel `name` of the image (fat binary or cubin) at `image`, which stays readable. The first
+// call for an image puts the initial values of its variables into the store. Thread safe; answers
+// stay valid.
+const MachineCode& FindMachineCode(const void* image, std::string_view name, value::Store& store);
+
+}  // namespace eidolon::shim::compute

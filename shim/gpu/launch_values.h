@@ -1,0 +1,22 @@
+// Launches as the plane of values sees them: recorded to be run when somebody needs their results,
+// or only as something that may have changed memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shim/gpu/launch.h"
+#include "shim/gpu/module.h"
+
+namespace eidolon::shim::gpu {
+
+// True when the launch must be recorded: it is small, or follows one that is.
+bool MustRecord(const LaunchShape& shape) noexcept;
+
+// Requires: MustRecord. `parameters` as the device reads them, pointers included.
+void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+                  std::vector<std::byte> parameters);
+
+}  // namespace eidolon::shim::gpu
