@@ -11,7 +11,7 @@
 namespace eidolon::shim::cublas::batched_lapack {
 
 template <typename T>
-cublasStatus_t Getrf(cublasHandle_t handle, int n, T* const[], int lda, int* pivots, int* info,
+cublasStatus_t Getrf(cublasHandle_t handle, int n, T* const a[], int lda, int* pivots, int* info,
                      int batch) {
   const double nn = double(n) * n;
   const auto status = Run(handle,
@@ -21,15 +21,19 @@ cublasStatus_t Getrf(cublasHandle_t handle, int n, T* const[], int lda, int* piv
                            2.0 * nn * batch,
                            {n, batch, lda, pivots != nullptr},
                            nullptr,
-                           0},
+                           MatrixSpan(n, n, lda),
+                           a,
+                           batch},
                           2);
-  if (status == CUBLAS_STATUS_SUCCESS) ReportSuccess(handle, info, batch);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  NoteOverwritten(handle, pivots, std::int64_t{n} * batch);
+  ReportSuccess(handle, info, batch);
   return status;
 }
 
 template <typename T>
 cublasStatus_t Getri(cublasHandle_t handle, int n, const T* const[], int lda, const int*,
-                     T* const[], int ldc, int* info, int batch) {
+                     T* const c[], int ldc, int* info, int batch) {
   const double nn = double(n) * n;
   const auto status = Run(handle,
                           {"cublas.getri_batched",
@@ -38,15 +42,17 @@ cublasStatus_t Getri(cublasHandle_t handle, int n, const T* const[], int lda, co
                            2.0 * nn * batch,
                            {n, batch, lda, ldc},
                            nullptr,
-                           0},
+                           MatrixSpan(n, n, ldc),
+                           c,
+                           batch},
                           2);
   if (status == CUBLAS_STATUS_SUCCESS) ReportSuccess(handle, info, batch);
   return status;
 }
 
 template <typename T>
-cublasStatus_t Matinv(cublasHandle_t handle, int n, const T* const[], int lda, T* const[], int ldc,
-                      int* info, int batch) {
+cublasStatus_t Matinv(cublasHandle_t handle, int n, const T* const[], int lda, T* const c[],
+                      int ldc, int* info, int batch) {
   const double nn = double(n) * n;
   const auto status = Run(handle,
                           {"cublas.matinv_batched",
@@ -55,7 +61,9 @@ cublasStatus_t Matinv(cublasHandle_t handle, int n, const T* const[], int lda, T
                            2.0 * nn * batch,
                            {n, batch, lda, ldc},
                            nullptr,
-                           0},
+                           MatrixSpan(n, n, ldc),
+                           c,
+                           batch},
                           2);
   if (status == CUBLAS_STATUS_SUCCESS) ReportSuccess(handle, info, batch);
   return status;
@@ -64,7 +72,7 @@ cublasStatus_t Matinv(cublasHandle_t handle, int n, const T* const[], int lda, T
 // The status word of the next two is on the host: the arguments were good.
 template <typename T>
 cublasStatus_t Getrs(cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs,
-                     const T* const[], int lda, const int*, T* const[], int ldb, int* info,
+                     const T* const[], int lda, const int*, T* const b[], int ldb, int* info,
                      int batch) {
   if (info == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *info = 0;
@@ -76,12 +84,14 @@ cublasStatus_t Getrs(cublasHandle_t handle, cublasOperation_t trans, int n, int 
               (nn + 2.0 * n * nrhs) * batch,
               {n, nrhs, batch, trans, lda, ldb},
               nullptr,
-              0},
+              MatrixSpan(n, nrhs, ldb),
+              b,
+              batch},
              3);
 }
 
 template <typename T>
-cublasStatus_t Geqrf(cublasHandle_t handle, int m, int n, T* const[], int lda, T* const[],
+cublasStatus_t Geqrf(cublasHandle_t handle, int m, int n, T* const a[], int lda, T* const[],
                      int* info, int batch) {
   if (info == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *info = 0;
@@ -95,13 +105,15 @@ cublasStatus_t Geqrf(cublasHandle_t handle, int m, int n, T* const[], int lda, T
               2.0 * mn * batch,
               {m, n, batch, lda},
               nullptr,
-              0},
+              MatrixSpan(m, n, lda),
+              a,
+              batch},
              3);
 }
 
 template <typename T>
 cublasStatus_t Gels(cublasHandle_t handle, cublasOperation_t trans, int m, int n, int nrhs,
-                    T* const[], int lda, T* const[], int ldc, int* info, int* device_info,
+                    T* const[], int lda, T* const c[], int ldc, int* info, int* device_info,
                     int batch) {
   if (info == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *info = 0;
@@ -114,7 +126,9 @@ cublasStatus_t Gels(cublasHandle_t handle, cublasOperation_t trans, int m, int n
                            (2.0 * mn + 2.0 * m * nrhs) * batch,
                            {m, n, nrhs, batch, trans, lda, ldc},
                            nullptr,
-                           0},
+                           MatrixSpan(m > n ? m : n, nrhs, ldc),
+                           c,
+                           batch},
                           4);
   if (status == CUBLAS_STATUS_SUCCESS) ReportSuccess(handle, device_info, batch);
   return status;

@@ -98,7 +98,7 @@ cublasStatus_t Trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode
 template <typename Int, typename T>
 cublasStatus_t TrsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,
                            cublasOperation_t trans, cublasDiagType_t, Int m, Int n, const T*,
-                           const T* const[], Int lda, T* const[], Int ldb, Int batch) {
+                           const T* const[], Int lda, T* const b[], Int ldb, Int batch) {
   const double order = double(side == CUBLAS_SIDE_LEFT ? m : n);
   const double mn = double(m) * double(n);
   return Run(handle,
@@ -108,7 +108,9 @@ cublasStatus_t TrsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasF
               (0.5 * order * order + 2.0 * mn) * double(batch),
               {m, n, batch, side, uplo, trans, lda, ldb},
               nullptr,
-              0},
+              MatrixSpan(m, n, ldb),
+              b,
+              batch},
              3);
 }
 

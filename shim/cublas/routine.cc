@@ -8,6 +8,7 @@
 #include "shim/gpu/stream.h"
 #include "shim/gpu/unknown_read.h"
 #include "shim/library/work.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::cublas {
 namespace {
@@ -56,6 +57,19 @@ gpu::Status Submit(const Context& context, const Routine& routine) {
                     .numbers = routine.numbers});
 }
 
+// Where the table's pointers are known, so is what the routine overwrites.
+void ForgetTargets(const Context& context, const Routine& routine, std::uint64_t bytes) {
+  if (routine.output_table == nullptr) return;
+  for (std::int64_t i = 0; i < routine.table_entries; ++i) {
+    const auto slot = reinterpret_cast<std::uint64_t>(routine.output_table) +
+                      static_cast<std::uint64_t>(i) * sizeof(void*);
+    std::uint64_t target = 0;
+    if (!value::ProcessPending().IsKnown(slot, sizeof(target))) return;
+    value::ProcessStore().Read(slot, &target, sizeof(target));
+    library::NoteWritten(context.stream, reinterpret_cast<const void*>(target), bytes);
+  }
+}
+
 }  // namespace
 
 cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count) {
@@ -72,7 +86,9 @@ cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count
   const gpu::Status status = Submit(*context, routine);
   if (status == gpu::Status::kSuccess) {
     const auto count = static_cast<std::uint64_t>(routine.output_elements);
-    library::NoteWritten(context->stream, routine.output, library::BytesOf(routine.type, count));
+    const std::uint64_t bytes = library::BytesOf(routine.type, count);
+    library::NoteWritten(context->stream, routine.output, bytes);
+    ForgetTargets(*context, routine, bytes);
   }
   return ToCublas(status);
 }
@@ -94,6 +110,12 @@ cublasStatus_t RunWithResult(cublasHandle_t handle, const Routine& routine, cons
   const gpu::Status waited = gpu::SynchronizeStream(context->stream);
   StoreUnknown(result);
   return ToCublas(waited);
+}
+
+void NoteOverwritten(cublasHandle_t handle, const int* integers, std::int64_t count) {
+  const Context* context = Context::Find(handle);
+  if (context == nullptr || integers == nullptr) return;
+  library::NoteWritten(context->stream, integers, static_cast<std::uint64_t>(count) * sizeof(int));
 }
 
 void ReportSuccess(cublasHandle_t handle, int* device_info, std::int64_t count) {

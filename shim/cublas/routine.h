@@ -21,6 +21,9 @@ struct Routine {
   std::initializer_list<std::int64_t> numbers;
   const void* output = nullptr;  // What it overwrites, if it is one extent.
   std::int64_t output_elements = 0;
+  // Batched routines: a table of pointers in device memory, each to output_elements.
+  const void* output_table = nullptr;
+  std::int64_t table_entries = 0;
 };
 
 // Submits the routine. Negative numbers are refused, and a zero among the first `size_count`
@@ -37,6 +40,9 @@ cublasStatus_t RunWithResult(cublasHandle_t handle, const Routine& routine, cons
 
 // Status words of batched factorisations: the routines are assumed to succeed.
 void ReportSuccess(cublasHandle_t handle, int* device_info, std::int64_t count);
+
+// Pivots of factorisations: 32-bit integers that nobody computes. Null is left out.
+void NoteOverwritten(cublasHandle_t handle, const int* integers, std::int64_t count);
 
 // Elements that a strided vector or a column-major matrix spans.
 constexpr std::int64_t Span(std::int64_t n, std::int64_t increment) {
