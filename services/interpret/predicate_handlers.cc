@@ -160,6 +160,8 @@ void RunR2ur(Warp& warp, const Step& step, std::uint32_t mask) {
   if (target != sass::kZeroUniform) {
     warp.uniform[target] = warp.Row(SourceRow(step.word.Bits(24, 8)))[lane];
   }
+  // The predicate lets agreeing lanes skip the wait of BRA.DIV; here they always wait.
+  PutPredicate(warp, step.word, 81, mask, 0);
 }
 
 std::uint32_t Reduced(std::uint64_t how, bool is_signed, const std::uint32_t* values,
@@ -226,7 +228,7 @@ Handler FindPredicateHandler(Operation operation, const Word& word) {
     case Operation::kS2ur:
       return IsSpecialKnown(word.Bits(72, 8)) ? RunS2ur : nullptr;
     case Operation::kR2ur:
-      return word.Bit(84) || word.Bits(81, 3) != sass::kTruePredicate ? nullptr : RunR2ur;
+      return word.Bit(84) ? nullptr : RunR2ur;
     case Operation::kRedux:
       return word.Bits(78, 3) < 6 ? RunRedux : nullptr;
     default:
