@@ -44,7 +44,7 @@ struct JobSpec {
   IterationRule iterations;
   bool fixed_host_model = false;
   UnknownReads unknown_reads = UnknownReads::kZero;
-  bool compute_values = false;  // Small kernels are run for their results.
+  bool compute_values = false;                // Small kernels are run for their results.
   bool strict = false;                        // The first refused call ends the job.
   std::uint64_t wall_seconds_max = 0;         // 0: no limit.
   std::uint64_t memory_per_server_bytes = 0;  // 0: no limit.
