@@ -269,8 +269,8 @@ Result<std::unique_ptr<ActiveRun>> Controller::Prepare(std::int64_t uid, const j
   const auto peak_flops = parts_.simulators.FindPeakFlops(resolved.cluster.gpu);
   if (!peak_flops) return std::unexpected(peak_flops.error());
   const std::string network_job = StrCat("job-", uid);
-  if (auto registered =
-          parts_.simulators.RegisterJob(network_job, resolved.cluster, resolved.servers);
+  if (auto registered = parts_.simulators.RegisterJob(network_job, resolved.cluster,
+                                                      resolved.servers, resolved.spec.environment);
       !registered) {
     return std::unexpected(registered.error());
   }

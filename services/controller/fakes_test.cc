@@ -15,7 +15,7 @@ Result<std::vector<std::string>> FakeSimulators::ListGpus() {
 }
 
 Result<void> FakeSimulators::RegisterJob(const std::string& job, const job::ClusterSpec&,
-                                         std::uint32_t) {
+                                         std::uint32_t, const job::Environment&) {
   const std::lock_guard lock(mutex_);
   if (broken_)
     return Fail(ErrorCode::kUnavailable, "asking the network service at network:1: gone");

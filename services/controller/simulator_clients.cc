@@ -3,10 +3,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <map>
 
 #include "eidolon/network/v1/network.grpc.pb.h"
 #include "eidolon/timing/v1/timing.grpc.pb.h"
 #include "services/base/log.h"
+#include "services/base/text.h"
 #include "services/controller/cluster_message.h"
 #include "services/runtime/grpc_status.h"
 
@@ -81,13 +83,18 @@ base::Result<double> SimulatorClients::FindPeakFlops(const std::string& gpu) {
 
 base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
                                                  const job::ClusterSpec& cluster,
-                                                 std::uint32_t servers) {
+                                                 std::uint32_t servers,
+                                                 const job::Environment& environment) {
   grpc::ClientContext context;
   Limit(&context);
   network::v1::RegisterJobRequest request;
   request.set_job(job);
   FillCluster(cluster, job, request.mutable_cluster());
   for (std::uint32_t server = 0; server < servers; ++server) request.add_placement(server);
+  const std::map<std::string, std::string> sorted(environment.begin(), environment.end());
+  for (const auto& [name, value] : sorted) {
+    if (name.starts_with("NCCL_")) request.add_environment(base::StrCat(name, "=", value));
+  }
   network::v1::RegisterJobResponse response;
   return ToResult("network", network_address_,
                   stubs_->network->RegisterJob(&context, request, &response));

@@ -19,7 +19,8 @@ class SimulatorClients final : public Simulators {
   base::Result<std::vector<std::string>> ListGpus() override;
   base::Result<double> FindPeakFlops(const std::string& gpu) override;
   base::Result<void> RegisterJob(const std::string& job, const job::ClusterSpec& cluster,
-                                 std::uint32_t servers) override;
+                                 std::uint32_t servers,
+                                 const job::Environment& environment) override;
   void RemoveJob(const std::string& job) override;
   std::string timing_address() const override { return timing_address_; }
   std::string network_address() const override { return network_address_; }

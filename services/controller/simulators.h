@@ -7,6 +7,7 @@
 
 #include "services/base/error.h"
 #include "services/controller/job/cluster.h"
+#include "services/controller/job/job.h"
 
 namespace eidolon::controller {
 
@@ -19,9 +20,11 @@ class Simulators {
   virtual base::Result<std::vector<std::string>> ListGpus() = 0;
   // Peak dense bf16 rate in operations per second; 0 when the model does not say.
   virtual base::Result<double> FindPeakFlops(const std::string& gpu) = 0;
-  // Tells the network service of a job on the first `servers` servers of the cluster.
+  // Tells the network service of a job on the first `servers` servers of the cluster, and of the
+  // NCCL_ variables in its environment.
   virtual base::Result<void> RegisterJob(const std::string& job, const job::ClusterSpec& cluster,
-                                         std::uint32_t servers) = 0;
+                                         std::uint32_t servers,
+                                         const job::Environment& environment) = 0;
   virtual void RemoveJob(const std::string& job) = 0;
 
   // gRPC addresses, for the agents.

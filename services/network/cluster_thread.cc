@@ -85,7 +85,11 @@ void ClusterThread::WatchForDeadlock() {
 }
 
 void ClusterThread::ReportMetrics() {
-  metrics_.Add(simulation_.statistics(), reported_);
+  metrics_.Add(simulation_.statistics(), reported_, simulation_.tiers());
+  if (simulation_.statistics().transfers != reported_.transfers) {
+    metrics_.SetUtilisation(simulation_.statistics(), simulation_.tiers(),
+                            simulation_.now().Seconds());
+  }
   reported_ = simulation_.statistics();
   const auto active = static_cast<double>(simulation_.active_transfers());
   metrics_.transfers_active().Increment(active - active_reported_);
@@ -111,9 +115,10 @@ void ClusterThread::End(const SessionKey& session, const base::Result<void>& rea
   metrics_.sessions().Decrement();
 }
 
-void ClusterThread::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement) {
-  Put([this, job, placement = std::move(placement)]() mutable {
-    simulation_.AddJob(job, std::move(placement));
+void ClusterThread::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
+                           collective::Tuning tuning) {
+  Put([this, job, placement = std::move(placement), tuning = std::move(tuning)]() mutable {
+    simulation_.AddJob(job, std::move(placement), tuning);
   });
 }
 

@@ -43,7 +43,7 @@ class ClusterThread final : private Listener {
   // Closes the sessions that are left.
   ~ClusterThread() override;
 
-  void AddJob(std::uint64_t job, std::vector<std::uint32_t> placement);
+  void AddJob(std::uint64_t job, std::vector<std::uint32_t> placement, collective::Tuning tuning);
   // Ends the job's sessions.
   void RemoveJob(std::uint64_t job);
 

@@ -35,9 +35,31 @@ Metrics::Metrics(prometheus::Registry& registry)
       collectives_(prometheus::BuildCounter()
                        .Name("eidolon_network_collectives_total")
                        .Help("Collectives and groups of transfers ended")
-                       .Register(registry)) {}
+                       .Register(registry)),
+      link_bytes_(prometheus::BuildCounter()
+                      .Name("eidolon_network_link_bytes_total")
+                      .Help("Bytes that started transfers carry over the links of a tier")
+                      .Register(registry)),
+      link_utilisation_(prometheus::BuildGauge()
+                            .Name("eidolon_network_link_utilisation_ratio")
+                            .Help("Mean use of a tier's capacity over the virtual time so far, of "
+                                  "the cluster that reported last")
+                            .Register(registry)) {}
 
-void Metrics::Add(const Statistics& now, const Statistics& before) {
+void Metrics::SetUtilisation(const Statistics& now, const std::vector<Tier>& tiers,
+                             double seconds) {
+  if (seconds <= 0) return;
+  for (std::size_t at = 0; at < tiers.size(); ++at) {
+    link_utilisation_.Add({{"tier", tiers[at].name}})
+        .Set(now.tier_bytes[at] / (tiers[at].capacity * seconds));
+  }
+}
+
+void Metrics::Add(const Statistics& now, const Statistics& before, const std::vector<Tier>& tiers) {
+  for (std::size_t at = 0; now.transfers != before.transfers && at < tiers.size(); ++at) {
+    const double known = at < before.tier_bytes.size() ? before.tier_bytes[at] : 0;
+    link_bytes_.Add({{"tier", tiers[at].name}}).Increment(now.tier_bytes[at] - known);
+  }
   const auto add = [](prometheus::Counter& counter, std::uint64_t to, std::uint64_t from) {
     counter.Increment(static_cast<double>(to - from));
   };

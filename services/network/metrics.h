@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
@@ -24,7 +25,9 @@ class Metrics {
   explicit Metrics(prometheus::Registry& registry);
 
   // What one cluster's simulation did since the last report.
-  void Add(const Statistics& now, const Statistics& before);
+  void Add(const Statistics& now, const Statistics& before, const std::vector<Tier>& tiers);
+  // `seconds` of virtual time since the cluster's start.
+  void SetUtilisation(const Statistics& now, const std::vector<Tier>& tiers, double seconds);
   void CountEnded(collective::Algorithm algorithm, collective::Protocol protocol);
 
   prometheus::Gauge& sessions() { return sessions_; }
@@ -44,6 +47,8 @@ class Metrics {
   prometheus::Counter& failures_;
   prometheus::Counter& deadlocks_;
   prometheus::Family<prometheus::Counter>& collectives_;
+  prometheus::Family<prometheus::Counter>& link_bytes_;
+  prometheus::Family<prometheus::Gauge>& link_utilisation_;
 };
 
 }  // namespace eidolon::network

@@ -1,6 +1,7 @@
 #include "services/network/network_service.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -77,6 +78,18 @@ Result<void> NetworkService::Register(const v1::RegisterJobRequest& request) {
   if (!topology) {
     return base::Wrap(StrCat("cluster '", request.cluster().name(), "'"), topology.error());
   }
+  std::map<std::string, std::string> environment;
+  for (const std::string& setting : request.environment()) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos) continue;
+    environment[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  auto tuning = collective::ParseTuning(environment);
+  if (!tuning) return std::unexpected(tuning.error());
+  for (const std::string& variable : tuning->unmodelled) {
+    base::Log(base::Level::kWarning, "nccl_variable_without_effect",
+              {{"job", request.job()}, {"variable", variable}});
+  }
   const std::string content = request.SerializeAsString();
   const std::lock_guard lock(jobs_mutex_);
   if (const auto known = jobs_.find(request.job()); known != jobs_.end()) {
@@ -84,13 +97,14 @@ Result<void> NetworkService::Register(const v1::RegisterJobRequest& request) {
     return Fail(ErrorCode::kAlreadyExists,
                 StrCat("job '", request.job(), "' is registered with other content"));
   }
-  // Only an oversubscribed tier can be short for several jobs on separate servers.
-  const bool sharing = topology->wiring().cluster.oversubscription > 1;
+  // Jobs on separate servers meet only where the fabric can be short.
+  const bool sharing =
+      topology->wiring().cluster.oversubscription > 1 || topology->fabric().Blocks();
   const std::string cluster = sharing ? request.cluster().SerializeAsString() : std::string();
   auto thread = sharing ? Shared(cluster, *placement) : nullptr;
   if (!thread) thread = std::make_shared<ClusterThread>(std::move(*topology), metrics_, clock_);
   const std::uint64_t number = next_job_++;
-  thread->AddJob(number, *placement);
+  thread->AddJob(number, *placement, std::move(*tuning));
   jobs_[request.job()] = {.content = content,
                           .cluster = cluster,
                           .placement = std::move(*placement),

@@ -210,6 +210,7 @@ TEST_F(NetworkServiceTest, TwoAgentsCommitACollective) {
   }
   EXPECT_THAT(page_.Text(), HasSubstr("eidolon_network_collectives_total{algorithm="));
   EXPECT_THAT(page_.Text(), HasSubstr("eidolon_network_sessions 2"));
+  EXPECT_THAT(page_.Text(), HasSubstr("eidolon_network_link_bytes_total{tier=\"nic\"}"));
 }
 
 TEST_F(NetworkServiceTest, ValuesComeBackExactly) {
@@ -292,6 +293,41 @@ TEST_F(NetworkServiceTest, RefusesJobsThatMakeNoSenseAndNamesTheField) {
   EXPECT_THAT(Register(request).error_message(), HasSubstr("on server 0 twice"));
   request.clear_placement();
   EXPECT_THAT(Register(request).error_message(), HasSubstr("on no server"));
+}
+
+TEST_F(NetworkServiceTest, ObeysTheJobsNcclVariables) {
+  const auto estimate = [&](const std::string& job, const std::vector<std::string>& environment) {
+    v1::RegisterJobRequest registration = JobRequest();
+    registration.set_job(job);
+    for (const std::string& setting : environment) registration.add_environment(setting);
+    EXPECT_TRUE(Register(registration).ok());
+    std::vector<std::unique_ptr<FakeAgent>> agents;
+    for (std::uint32_t server : {0u, 1u}) {
+      agents.push_back(std::make_unique<FakeAgent>(*stub_, job, server));
+      agents.back()->Join(2);
+    }
+    for (auto& agent : agents) agent->AwaitJoined();
+    v1::EstimateCollectiveRequest request;
+    request.set_job(job);
+    request.set_communicator(agents[0]->communicator());
+    request.mutable_operation()->set_kind(v1::COLLECTIVE_KIND_ALL_REDUCE);
+    request.mutable_operation()->set_data_type(7);
+    request.mutable_operation()->set_size_bytes(1 << 30);
+    grpc::ClientContext context;
+    v1::EstimateCollectiveResponse response;
+    EXPECT_TRUE(stub_->EstimateCollective(&context, request, &response).ok());
+    return response;
+  };
+
+  EXPECT_EQ(estimate("free", {}).protocol(), "simple");
+  EXPECT_EQ(estimate("forced", {"NCCL_ALGO=Ring", "NCCL_PROTO=LL"}).protocol(), "ll");
+}
+
+TEST_F(NetworkServiceTest, RefusesAnNcclVariableThatNcclWouldRefuse) {
+  v1::RegisterJobRequest request = JobRequest();
+  request.add_environment("NCCL_ALGO=Rign");
+
+  EXPECT_THAT(Register(request).error_message(), HasSubstr("NCCL_ALGO='Rign': 'Rign' is unknown"));
 }
 
 TEST_F(NetworkServiceTest, RegisteringTwiceIsFineWithEqualContent) {

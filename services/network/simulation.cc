@@ -46,11 +46,31 @@ void ToJobTime(Notice& notice, SimTime epoch) {
 }  // namespace
 
 Simulation::Simulation(topology::Topology topology, Listener& listener)
-    : topology_(std::move(topology)), listener_(listener), transfers_(topology_.Capacities()) {}
+    : topology_(std::move(topology)), listener_(listener), transfers_(topology_.Capacities()) {
+  FindTiers();
+}
 
-void Simulation::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement) {
+void Simulation::FindTiers() {
+  tier_of_.resize(topology_.LinkCount());
+  for (topology::LinkIndex link = 0; link < topology_.LinkCount(); ++link) {
+    const std::string_view name = topology_.TierOf(link);
+    // Links of one tier mostly follow each other.
+    std::size_t at = tiers_.size();
+    while (at > 0 && tiers_[at - 1].name != name) --at;
+    if (at == 0) {
+      tiers_.push_back({.name = std::string(name)});
+      at = tiers_.size();
+    }
+    tier_of_[link] = static_cast<std::uint8_t>(at - 1);
+    tiers_[at - 1].capacity += static_cast<double>(topology_.Capacities()[link]);
+  }
+  statistics_.tier_bytes.assign(tiers_.size(), 0);
+}
+
+void Simulation::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
+                        const collective::Tuning& tuning) {
   const auto [at, inserted] = jobs_.try_emplace(
-      job, Entry{.job = communicator::Job(job, topology_, std::move(placement), *this)});
+      job, Entry{.job = communicator::Job(job, topology_, std::move(placement), *this, tuning)});
   CHECK(inserted);
 }
 
@@ -168,6 +188,10 @@ void Simulation::Start(flow::Transfer transfer) {
   if (transfer.start < transfers_.now()) {
     ++statistics_.clamped;
     transfer.start = transfers_.now();
+  }
+  for (const flow::LinkUse& use : transfer.uses) {
+    statistics_.tier_bytes[tier_of_[use.link]] +=
+        static_cast<double>(use.bytes_per_second) * transfer.alone.Seconds();
   }
   transfers_.Add(std::move(transfer));
 }

@@ -36,6 +36,14 @@ struct Statistics {
   std::uint64_t releases = 0;  // Events committed because everyone slept.
   std::uint64_t failures = 0;  // Messages that a communicator failed.
   std::uint64_t deadlocks = 0;
+  // Bytes that started transfers carry over the links of each of Simulation::tiers().
+  std::vector<double> tier_bytes;
+};
+
+// Links of one sort.
+struct Tier {
+  std::string name;
+  double capacity = 0;  // Of all of them, bytes per second.
 };
 
 // Several jobs share one fabric and one horizon; each job's time starts at 0 when its first agent
@@ -49,7 +57,8 @@ class Simulation final : private communicator::Audience {
 
   // `placement`: positions in the cluster of the job's servers. Requires: the job is not known, and
   // the positions exist.
-  void AddJob(std::uint64_t job, std::vector<std::uint32_t> placement);
+  void AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
+              const collective::Tuning& tuning = {});
   void RemoveJob(std::uint64_t job);
 
   base::Result<void> Connect(std::uint64_t job, std::uint32_t server);
@@ -80,6 +89,8 @@ class Simulation final : private communicator::Audience {
 
   const topology::Topology& topology() const { return topology_; }
   const Statistics& statistics() const { return statistics_; }
+  const std::vector<Tier>& tiers() const { return tiers_; }
+  base::SimTime now() const { return transfers_.now(); }
   // How far the earliest event lies beyond the horizon.
   base::Duration Lag();
   std::size_t active_transfers() const { return transfers_.Active(); }
@@ -97,6 +108,7 @@ class Simulation final : private communicator::Audience {
   void Ended(collective::Algorithm algorithm, collective::Protocol protocol) override;
   void Cancel(std::uint64_t job, std::uint64_t communicator) override;
 
+  void FindTiers();
   Entry& Job(std::uint64_t job);
   void RunToHorizon();
   std::optional<base::SimTime> NextRelease() const;
@@ -107,6 +119,8 @@ class Simulation final : private communicator::Audience {
   mutable flow::TransferSet transfers_;  // NextTime drops stale events.
   horizon::Horizon horizon_;
   std::map<std::uint64_t, Entry> jobs_;
+  std::vector<Tier> tiers_;
+  std::vector<std::uint8_t> tier_of_;  // By link.
   Statistics statistics_;
 };
 

@@ -1,5 +1,6 @@
 #include "services/cli/net/collective_table.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -7,6 +8,7 @@
 #include "services/base/text.h"
 #include "services/network/collective/cost.h"
 #include "services/network/collective/point_to_point.h"
+#include "services/network/topology/document.h"
 #include "services/network/validation/log_set.h"
 
 namespace eidolon::cli::net {
@@ -46,8 +48,9 @@ Result<std::map<std::string, std::string>> Environment(const std::vector<std::st
 }
 
 Result<collective::Shape> ShapeOf(const CollectiveOptions& options) {
-  topology::Cluster cluster = options.cluster;
-  if (cluster.servers == 1) cluster.fabric = "none";
+  const auto found = FindCluster(options.topology, options.servers);
+  if (!found) return std::unexpected(found.error());
+  const topology::Cluster& cluster = *found;
   const auto made = topology::Topology::Make(cluster);
   if (!made) return std::unexpected(made.error());
   const std::uint32_t members = options.members == 0 ? cluster.gpus_per_server : options.members;
@@ -92,6 +95,16 @@ Line Compute(collective::Kind kind, const collective::Shape& shape, std::uint64_
 
 }  // namespace
 
+Result<topology::Cluster> FindCluster(const std::string& topology, std::uint32_t servers) {
+  const auto presets = topology::ClusterPresets();
+  const bool preset = std::find(presets.begin(), presets.end(), topology) != presets.end();
+  const bool file = topology.find_first_of("./") != std::string::npos;
+  auto cluster =
+      preset || !file ? topology::ClusterPreset(topology) : topology::LoadCluster(topology);
+  if (cluster && servers > 0) cluster->servers = servers;
+  return cluster;
+}
+
 Result<std::string> CollectiveTable(const CollectiveOptions& options) {
   const auto kind = KindOf(options.kind);
   if (!kind) return std::unexpected(kind.error());
@@ -104,7 +117,7 @@ Result<std::string> CollectiveTable(const CollectiveOptions& options) {
   const auto shape = ShapeOf(options);
   if (!shape) return std::unexpected(shape.error());
   std::string text = StrCat("# ", options.kind, ", ", shape->ranks, " ranks on ", shape->nodes,
-                            " servers of ", options.cluster.gpu, "\n");
+                            " nodes of ", options.topology, "\n");
   for (const std::string& variable : shape->tuning.unmodelled) {
     text += StrCat("# ", variable, " has no effect in the model\n");
   }

@@ -12,23 +12,19 @@ namespace eidolon::cli::net {
 
 struct CollectiveOptions {
   std::string kind = "all_reduce";
-  network::topology::Cluster cluster{.name = "command line",
-                                     .servers = 1,
-                                     .gpus_per_server = 8,
-                                     .gpu = "H100",
-                                     .nvlink_generation = 4,
-                                     .nvlink_switched = true,
-                                     .nics = 8,
-                                     .nic_gigabits_per_second = 400,
-                                     .nic_latency_microseconds = 0,
-                                     .fabric = "rail-optimised",
-                                     .oversubscription = 1};
+  // A preset's name or a file; the other fields override it.
+  std::string topology = "dgx-h100";
+  std::uint32_t servers = 0;  // 0: as the topology says.
   std::uint32_t members = 0;  // 0: all GPUs.
   std::uint64_t bytes_min = 8;
   std::uint64_t bytes_max = std::uint64_t{8} << 30;
   std::uint64_t factor = 2;
   std::vector<std::string> environment;  // "NAME=VALUE".
 };
+
+// A preset, or a file's cluster; with `servers` of them when that is not 0.
+base::Result<network::topology::Cluster> FindCluster(const std::string& topology,
+                                                     std::uint32_t servers);
 
 // Columns like those of nccl-tests: bytes, time, algorithm and bus bandwidth, then NCCL's choice.
 base::Result<std::string> CollectiveTable(const CollectiveOptions& options);

@@ -11,6 +11,7 @@
 #include "services/base/text.h"
 #include "services/cli/net/collective_table.h"
 #include "services/cli/net/flows.h"
+#include "services/network/topology/draw.h"
 #include "services/network/validation/fit.h"
 #include "services/network/validation/report.h"
 
@@ -18,6 +19,10 @@ namespace eidolon::cli::net {
 namespace {
 
 using Action = std::function<int()>;
+
+constexpr const char* kTopologyHelp =
+    "a file (docs/network_topology.md) or one of dgx-a100, dgx-h100, dgx-h200, gb200-nvl72, "
+    "ib-8x400, roce-8x400, slingshot-200, ethernet-2x100";
 
 namespace validation = network::validation;
 
@@ -75,20 +80,8 @@ void AddCollective(CLI::App* net, Action* action) {
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, "
                    "gather, scatter or send_recv")
       ->required();
-  network::topology::Cluster& cluster = options->cluster;
-  collective->add_option("--gpu", cluster.gpu, "GPU model")->capture_default_str();
-  collective->add_option("--servers", cluster.servers, "servers")->capture_default_str();
-  collective->add_option("--gpus-per-server", cluster.gpus_per_server, "GPUs of a server")
-      ->capture_default_str();
-  collective->add_option("--nvlink", cluster.nvlink_generation, "NVLink generation; 0 is PCIe only")
-      ->capture_default_str();
-  collective->add_flag("!--no-nvswitch", cluster.nvlink_switched, "NVLink without switches");
-  collective->add_option("--nics", cluster.nics, "network cards of a server")
-      ->capture_default_str();
-  collective->add_option("--gbit", cluster.nic_gigabits_per_second, "Gbit/s of a card")
-      ->capture_default_str();
-  collective->add_option("--fabric", cluster.fabric, "rail-optimised, fat-tree, leaf-spine")
-      ->capture_default_str();
+  collective->add_option("--topology", options->topology, kTopologyHelp)->capture_default_str();
+  collective->add_option("--servers", options->servers, "so many servers of it");
   collective->add_option("--members", options->members, "GPUs of each server that take part");
   collective->add_option("-b,--min-bytes", options->bytes_min, "smallest size")
       ->capture_default_str()
@@ -109,6 +102,34 @@ void AddCollective(CLI::App* net, Action* action) {
       return 0;
     };
   });
+}
+
+struct TopologyOptions {
+  std::string topology = "dgx-h100";
+  std::uint32_t servers = 0;
+  std::string svg;
+};
+
+int ShowTopology(const TopologyOptions& options) {
+  const auto cluster = FindCluster(options.topology, options.servers);
+  if (!cluster) return PrintFailure(cluster.error());
+  const auto topology = network::topology::Topology::Make(*cluster);
+  if (!topology) return PrintFailure(topology.error());
+  std::fputs(network::topology::Describe(*topology).c_str(), stdout);
+  if (options.svg.empty()) return 0;
+  std::ofstream file(options.svg);
+  file << network::topology::Draw(*topology);
+  if (file.flush()) return 0;
+  return PrintFailure({base::ErrorCode::kNotFound, base::StrCat("cannot write ", options.svg)});
+}
+
+void AddTopology(CLI::App* net, Action* action) {
+  auto options = std::make_shared<TopologyOptions>();
+  CLI::App* topology = net->add_subcommand("topology", "describe and draw a cluster's network");
+  topology->add_option("topology", options->topology, kTopologyHelp)->capture_default_str();
+  topology->add_option("--servers", options->servers, "so many servers of it");
+  topology->add_option("--svg", options->svg, "draw it into this file");
+  topology->callback([options, action] { *action = [options] { return ShowTopology(*options); }; });
 }
 
 void AddFlows(CLI::App* net, Action* action) {
@@ -150,6 +171,7 @@ void AddCommands(CLI::App* app, Action* action) {
   CLI::App* net = app->add_subcommand("net", "the network model by itself");
   net->require_subcommand(1);
   AddCollective(net, action);
+  AddTopology(net, action);
   AddFlows(net, action);
   AddBench(net, action);
   AddValidate(net, action);

@@ -29,6 +29,8 @@ struct IterationRule {
 
 enum class UnknownReads : std::uint8_t { kZero = 0, kOne = 1 };
 
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
 struct JobSpec {
   std::string cluster_name;                       // clusterRef.name; empty with an inline cluster.
   std::optional<ClusterSpec> cluster;             // Inline.
@@ -36,7 +38,7 @@ struct JobSpec {
   std::optional<std::uint32_t> ranks_per_server;  // Default: the cluster's GPUs per server.
   std::string image;
   std::vector<std::string> command;
-  std::vector<std::pair<std::string, std::string>> environment;
+  Environment environment;
   std::string working_directory;  // Embedded; workingDirectory or code.directory.
   std::string code_config_map;    // Kubernetes; mounted where the command runs.
   std::string code_claim;         // The same, of a PersistentVolumeClaim.

@@ -94,17 +94,22 @@ Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Plac
   CHECK(!places.empty());
   const topology::Wiring& wiring = topology.wiring();
   std::map<std::uint32_t, std::uint32_t> members;
-  std::map<std::uint32_t, std::set<std::uint32_t>> rails;
+  std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> cards;
+  std::set<std::uint32_t> bridges;
   for (const topology::Place& place : places) {
     CHECK(topology.Contains(place));
-    ++members[place.server];
-    if (wiring.rails > 0) rails[place.server].insert(topology.RailOf(place.device));
+    const std::uint32_t node = topology.DomainOf(place.server);
+    ++members[node];
+    if (wiring.rails > 0) {
+      cards[node].insert({place.server, topology.RailOf(place.device)});
+    }
+    bridges.insert(place.device * wiring.cluster.host_bridges / wiring.cluster.gpus_per_server);
   }
   Shape shape;
   shape.ranks = static_cast<std::uint32_t>(places.size());
   shape.nodes = static_cast<std::uint32_t>(members.size());
   shape.local_min = shape.ranks;
-  for (const auto& [server, count] : members) {
+  for (const auto& [node, count] : members) {
     shape.local_min = std::min(shape.local_min, count);
     shape.local_max = std::max(shape.local_max, count);
   }
@@ -112,9 +117,16 @@ Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Plac
   shape.nvlink = wiring.nvlink;
   shape.switched = wiring.cluster.nvlink_switched;
   shape.gpu_rate = static_cast<double>(wiring.gpu_rate) * 1e-9;
+  if (!wiring.nvlink && bridges.size() > 1) {
+    // A ring crosses each bridge once.
+    shape.gpu_rate = std::min(shape.gpu_rate, static_cast<double>(wiring.bridge_rate) * 1e-9);
+  }
+  shape.transport = wiring.cluster.slingshot ? Transport::kSlingshot : Transport::kInfiniband;
+  shape.in_network_reduction = wiring.cluster.in_network_reduction;
   if (wiring.rails > 0) {
     std::size_t fewest = wiring.rails;
-    for (const auto& [server, used] : rails) fewest = std::min(fewest, used.size());
+    fewest *= wiring.cluster.servers_per_domain;
+    for (const auto& [node, used] : cards) fewest = std::min(fewest, used.size());
     const std::uint32_t per_rail = std::max(1u, wiring.cluster.nics / wiring.rails);
     shape.nics = static_cast<std::uint32_t>(fewest) * per_rail;
     shape.nic_line_rate = static_cast<double>(wiring.line_rate) * 1e-9 / per_rail;

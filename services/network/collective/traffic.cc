@@ -11,6 +11,7 @@ namespace {
 using flow::LinkUse;
 using topology::LinkIndex;
 using topology::Place;
+using topology::Port;
 using topology::Route;
 using topology::Topology;
 
@@ -92,69 +93,123 @@ class Tally {
   std::map<LinkIndex, double> bytes_;
 };
 
-// Devices of each server that take part.
-using Servers = std::map<std::uint32_t, std::vector<std::uint32_t>>;
+// Members by node: a server, or an NVLink domain of several.
+using Nodes = std::map<std::uint32_t, std::vector<Place>>;
 
-Servers ServersOf(std::span<const Place> places) {
-  Servers servers;
-  for (const Place& place : places) servers[place.server].push_back(place.device);
-  return servers;
+Nodes NodesOf(const Topology& topology, std::span<const Place> places) {
+  Nodes nodes;
+  for (const Place& place : places) nodes[topology.DomainOf(place.server)].push_back(place);
+  return nodes;
 }
 
-std::vector<std::uint32_t> RailsOf(const Topology& topology,
-                                   const std::vector<std::uint32_t>& devices) {
-  std::vector<std::uint32_t> rails;
-  for (std::uint32_t device : devices) rails.push_back(topology.RailOf(device));
-  std::sort(rails.begin(), rails.end());
-  rails.erase(std::unique(rails.begin(), rails.end()), rails.end());
-  return rails;
+// The cards that serve a node's members, each once.
+std::vector<Port> CardsOf(const Topology& topology, const std::vector<Place>& members) {
+  std::vector<Port> cards;
+  for (const Place& place : members) {
+    cards.push_back({place.server, topology.RailOf(place.device)});
+  }
+  const auto key = [](const Port& port) { return std::pair(port.server, port.rail); };
+  std::sort(cards.begin(), cards.end(),
+            [&](const Port& a, const Port& b) { return key(a) < key(b); });
+  cards.erase(std::unique(cards.begin(), cards.end(),
+                          [&](const Port& a, const Port& b) { return key(a) == key(b); }),
+              cards.end());
+  return cards;
 }
 
-// Rings, trees and NVLS: every GPU port and every NIC carries the same; between servers the traffic
-// follows the ring of servers.
-void AddUniform(const Topology& topology, const Servers& servers, const Bytes& bytes,
-                Tally& tally) {
-  for (auto at = servers.begin(); at != servers.end(); ++at) {
-    const auto& [server, devices] = *at;
-    if (devices.size() > 1) {
-      for (std::uint32_t device : devices) {
-        tally.Add(topology.GpuUp({server, device}), bytes.gpu);
-        tally.Add(topology.GpuDown({server, device}), bytes.gpu);
+// Bytes from one card to another, over as many ways as its queue pairs take.
+void AddBetween(const Topology& topology, Port from, Port to, double bytes, Tally& tally) {
+  tally.Add(topology.NicOut(from.server, from.rail), bytes);
+  tally.Add(topology.NicIn(to.server, to.rail), bytes);
+  constexpr std::uint32_t kQueuePairs = 4;
+  const std::uint32_t pairs = topology.fabric().Splits() ? kQueuePairs : 1;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    Route fabric;
+    topology.AppendFabric(from, to, pair, fabric);
+    tally.Add(fabric, bytes / pairs);
+  }
+}
+
+// Rings, trees and NVLS: every GPU port and every card carries the same; between nodes the traffic
+// follows the ring of nodes, card by card.
+void AddUniform(const Topology& topology, const Nodes& nodes, const Bytes& bytes, Tally& tally) {
+  for (auto at = nodes.begin(); at != nodes.end(); ++at) {
+    const std::vector<Place>& members = at->second;
+    if (members.size() > 1) {
+      for (std::size_t place = 0; place < members.size(); ++place) {
+        // Towards the next member, and so through the host bridges where there are some.
+        Route inside;
+        topology.AppendInside(members[place], members[(place + 1) % members.size()], inside);
+        tally.Add(inside, bytes.gpu);
       }
     }
-    if (servers.size() == 1) continue;
-    const auto next = std::next(at) == servers.end() ? servers.begin() : std::next(at);
-    const std::vector<std::uint32_t> rails = RailsOf(topology, devices);
-    for (std::uint32_t rail : rails) {
-      const double share = bytes.server / static_cast<double>(rails.size());
-      tally.Add(topology.NicOut(server, rail), share);
-      tally.Add(topology.NicIn(server, rail), share);
-      Route fabric;
-      topology.AppendFabric(server, next->first, rail, fabric);
-      tally.Add(fabric, share);
+    if (nodes.size() == 1) continue;
+    const auto next = std::next(at) == nodes.end() ? nodes.begin() : std::next(at);
+    const std::vector<Port> cards = CardsOf(topology, members);
+    const std::vector<Port> others = CardsOf(topology, next->second);
+    const double share = bytes.server / static_cast<double>(cards.size());
+    for (std::size_t card = 0; card < cards.size(); ++card) {
+      AddBetween(topology, cards[card], others[card % others.size()], share, tally);
     }
   }
 }
 
-// All-to-all: the parts of all pairs of servers that travel on each rail.
-void AddAllToAll(const Topology& topology, const Servers& servers, double part, Tally& tally) {
-  for (const auto& [server, devices] : servers) {
-    for (std::uint32_t device : devices) {
-      const double local = part * static_cast<double>(devices.size() - 1);
-      tally.Add(topology.GpuUp({server, device}), local);
-      tally.Add(topology.GpuDown({server, device}), local);
-    }
-    for (const auto& [other, targets] : servers) {
-      if (other == server) continue;
-      for (std::uint32_t target : targets) {
-        const std::uint32_t rail = topology.RailOf(target);
-        Route route;
-        route.Append(topology.NicOut(server, rail));
-        topology.AppendFabric(server, other, rail, route);
-        route.Append(topology.NicIn(other, rail));
-        tally.Add(route, part * static_cast<double>(devices.size()));
+// What an exchange moves between a node's GPUs: the parts they have for each other, and those that
+// leave by a card which another GPU is nearest to.
+void AddInsideOfExchange(const Topology& topology, const std::vector<Place>& members,
+                         const std::vector<Port>& cards, const std::vector<double>& through,
+                         double part, Tally& tally) {
+  const auto senders = static_cast<double>(members.size());
+  const auto serves = [&](const Place& place, const Port& card) {
+    return place.server == card.server && topology.RailOf(place.device) == card.rail;
+  };
+  for (const Place& place : members) {
+    double up = part * (senders - 1);
+    double down = up;
+    for (std::size_t card = 0; card < cards.size(); ++card) {
+      const auto near = static_cast<double>(
+          std::count_if(members.begin(), members.end(),
+                        [&](const Place& other) { return serves(other, cards[card]); }));
+      if (serves(place, cards[card])) {
+        down += part * through[card] * (senders - near) / near;
+      } else {
+        up += part * through[card];
       }
     }
+    tally.Add(topology.GpuUp(place), up);
+    tally.Add(topology.GpuDown(place), down);
+  }
+}
+
+// All-to-all. With PXN what is bound for another rail goes by NVLink to the local GPU on that rail
+// and stays on it; all parts of a node for one card travel together. Without, it leaves by the
+// sender's own card and changes the rail in the fabric.
+void AddAllToAll(const Topology& topology, const Nodes& nodes, double part, bool pxn,
+                 Tally& tally) {
+  for (const auto& [node, members] : nodes) {
+    const std::vector<Port> cards = CardsOf(topology, members);
+    const auto senders = static_cast<double>(members.size());
+    std::vector<double> through(cards.size(), 0);  // Remote targets that a card leads to.
+    for (const auto& [other, targets] : nodes) {
+      if (other == node) continue;
+      for (const Place& target : targets) {
+        const Port to{target.server, topology.RailOf(target.device)};
+        if (!pxn) {
+          for (const Place& place : members) {
+            AddBetween(topology, {place.server, topology.RailOf(place.device)}, to, part, tally);
+          }
+          continue;
+        }
+        // The node's card on the target's rail, if it has one, else one of its cards in turn.
+        std::size_t via = to.rail % cards.size();
+        for (std::size_t card = 0; card < cards.size(); ++card) {
+          if (cards[card].rail == to.rail) via = card;
+        }
+        through[via] += 1;
+        AddBetween(topology, cards[via], to, part * senders, tally);
+      }
+    }
+    AddInsideOfExchange(topology, members, cards, through, part, tally);
   }
 }
 
@@ -179,17 +234,17 @@ std::vector<LinkUse> TrafficOf(const Topology& topology, std::span<const Place> 
   Tally tally(topology, cost);
   const auto ranks = static_cast<double>(places.size());
   const double part = static_cast<double>(load.bytes) / ranks;
-  const Servers servers = ServersOf(places);
+  const Nodes nodes = NodesOf(topology, places);
   switch (load.kind) {
     case Kind::kAllToAll:
-      AddAllToAll(topology, servers, part, tally);
+      AddAllToAll(topology, nodes, part, load.pxn, tally);
       break;
     case Kind::kGather:
     case Kind::kScatter:
       AddStar(topology, places, load, part, tally);
       break;
     default:
-      AddUniform(topology, servers, BytesOf(load, cost, ranks, servers.size()), tally);
+      AddUniform(topology, nodes, BytesOf(load, cost, ranks, nodes.size()), tally);
   }
   return tally.Uses();
 }

@@ -15,6 +15,7 @@ struct Load {
   Kind kind = Kind::kAllReduce;
   std::uint64_t bytes = 0;
   std::uint32_t root = 0;  // Index into places, for kinds with a root.
+  bool pxn = true;         // All-to-all: traffic for another rail goes by NVLink first.
 };
 
 // The links of one collective in link order, each with the bytes per second that pass over it while

@@ -37,8 +37,12 @@ std::vector<Arrival> Everyone(const Gathering& gathering) {
 }  // namespace
 
 Job::Job(std::uint64_t number, const topology::Topology& topology,
-         std::vector<std::uint32_t> placement, Audience& audience)
-    : number_(number), topology_(topology), placement_(std::move(placement)), audience_(audience) {
+         std::vector<std::uint32_t> placement, Audience& audience, const collective::Tuning& tuning)
+    : number_(number),
+      topology_(topology),
+      placement_(std::move(placement)),
+      audience_(audience),
+      tuning_(tuning) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
 }
 
@@ -144,6 +148,7 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals) {
     if (made.gone.back()) ++made.gone_count;
   }
   made.shape = collective::ShapeOf(topology_, made.places);
+  made.shape.tuning = tuning_;
   made.collectives = CollectiveBook(static_cast<std::int32_t>(arrivals.size()));
   made.split_calls.assign(arrivals.size(), 0);
   return made;

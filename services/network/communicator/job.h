@@ -62,7 +62,8 @@ class Job {
  public:
   // `placement`: for each server of the job its position in the cluster. Requires: positions exist.
   Job(std::uint64_t number, const topology::Topology& topology,
-      std::vector<std::uint32_t> placement, Audience& audience);
+      std::vector<std::uint32_t> placement, Audience& audience,
+      const collective::Tuning& tuning = {});
 
   base::Result<void> Join(std::uint32_t server, const std::string& unique_id, std::int32_t size,
                           Arrival arrival);
@@ -139,6 +140,7 @@ class Job {
   const topology::Topology& topology_;
   std::vector<std::uint32_t> placement_;
   Audience& audience_;
+  collective::Tuning tuning_;
   std::map<std::string, Gathering> joins_;  // By unique id.
   std::map<std::uint64_t, Communicator> communicators_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ordinals_;  // By device.

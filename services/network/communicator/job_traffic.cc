@@ -126,7 +126,8 @@ void Job::StartCollective(Communicator& communicator, const CollectiveBook::Read
       collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
   const collective::Load load{.kind = operation.kind,
                               .bytes = operation.bytes,
-                              .root = static_cast<std::uint32_t>(std::max(operation.root, 0))};
+                              .root = static_cast<std::uint32_t>(std::max(operation.root, 0)),
+                              .pxn = communicator.shape.tuning.pxn};
   communicator.running[ready.sequence] = cost;
   audience_.Start(
       {.key = {.job = number_, .communicator = communicator.id, .sequence = ready.sequence},

@@ -81,21 +81,20 @@ double PcieGigabytes(Generation generation) {
   return 12;
 }
 
-Result<Preset> PresetOf(const Cluster& cluster) {
-  if (cluster.fabric == "rail-optimised") return Preset::kRailOptimised;
-  if (cluster.fabric == "fat-tree") return Preset::kFatTree;
-  if (cluster.fabric == "leaf-spine") return Preset::kLeafSpine;
-  if (cluster.fabric == "none" || cluster.fabric.empty()) {
-    if (cluster.servers > 1) {
-      return Fail(
-          ErrorCode::kInvalidArgument,
-          StrCat("fabric 'none' connects one server, but the cluster has ", cluster.servers));
-    }
-    return Preset::kNone;
+// NCCL counts these for the way between two root complexes (src/graph/topo.h): 10 GB/s before Ice
+// Lake's successors, 22 after.
+double BridgeGigabytes(Generation generation) {
+  const bool late = generation == Generation::kHopper || generation == Generation::kBlackwell;
+  return late ? 22 : 10;
+}
+
+Result<void> CheckFabric(const Cluster& cluster) {
+  if (cluster.fabric != "none" && !cluster.fabric.empty()) return {};
+  if (cluster.servers > cluster.servers_per_domain) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("fabric 'none' connects one server, but the cluster has ", cluster.servers));
   }
-  return Fail(ErrorCode::kInvalidArgument,
-              StrCat("fabric '", cluster.fabric,
-                     "' is unknown; rail-optimised, fat-tree, leaf-spine and none are known"));
+  return {};
 }
 
 std::unexpected<base::Error> OutOfRange(std::string_view field, double value, double least,
@@ -119,7 +118,17 @@ Result<void> CheckRanges(const Cluster& cluster) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("the cluster has ", gpus, " GPUs; at most ", kGpusMax, " are simulated"));
   }
-  const bool networked = cluster.servers > 1;
+  if (!Within(cluster.servers_per_domain, 1, 256)) {
+    return OutOfRange("serversPerDomain", cluster.servers_per_domain, 1, 256);
+  }
+  if (cluster.servers_per_domain > 1 && !cluster.nvlink_switched) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "an NVLink domain of several servers needs switched NVLink");
+  }
+  if (!Within(cluster.host_bridges, 1, cluster.gpus_per_server)) {
+    return OutOfRange("hostBridges", cluster.host_bridges, 1, cluster.gpus_per_server);
+  }
+  const bool networked = cluster.servers > cluster.servers_per_domain;
   if (!Within(cluster.nics, networked ? 1 : 0, kNicsMax)) {
     return OutOfRange("nics.count", cluster.nics, networked ? 1 : 0, kNicsMax);
   }
@@ -154,9 +163,7 @@ Result<Wiring> Examine(const Cluster& cluster) {
   auto generation = GenerationOf(cluster.gpu);
   if (!generation) return std::unexpected(generation.error());
   wiring.generation = *generation;
-  auto preset = PresetOf(cluster);
-  if (!preset) return std::unexpected(preset.error());
-  wiring.preset = *preset;
+  if (auto fabric = CheckFabric(cluster); !fabric) return std::unexpected(fabric.error());
   wiring.nvlink = cluster.nvlink_generation > 0;
   double gigabytes = PcieGigabytes(wiring.generation);
   if (wiring.nvlink) {
@@ -165,6 +172,7 @@ Result<Wiring> Examine(const Cluster& cluster) {
     gigabytes = *nvlink;
   }
   wiring.gpu_rate = static_cast<std::uint64_t>(gigabytes * 1e9);
+  wiring.bridge_rate = static_cast<std::uint64_t>(BridgeGigabytes(wiring.generation) * 1e9);
   if (cluster.nics > 0) {
     wiring.rails = std::min(cluster.nics, cluster.gpus_per_server);
     const double line = cluster.nic_gigabits_per_second * 1e9 / 8 * cluster.nics / wiring.rails;

@@ -7,13 +7,12 @@
 #include <string_view>
 
 #include "services/base/error.h"
+#include "services/network/topology/fabric.h"
 
 namespace eidolon::network::topology {
 
 // Generations as NCCL's tuning tables tell them apart.
 enum class Generation { kVolta, kAmpere, kHopper, kBlackwell };
-
-enum class Preset { kNone, kRailOptimised, kFatTree, kLeafSpine };
 
 struct Cluster {
   std::string name;
@@ -25,8 +24,16 @@ struct Cluster {
   std::uint32_t nics = 0;  // Per server.
   double nic_gigabits_per_second = 0;
   double nic_latency_microseconds = 0;
-  std::string fabric;           // "rail-optimised", "fat-tree", "leaf-spine", "none", "".
+  std::string fabric;           // One of FabricKinds(), "none", "".
   double oversubscription = 1;  // 2: half of the bandwidth above the leaves.
+  // What the fabric's kind needs beyond its name and oversubscription.
+  FabricSpec plan;
+  // Servers that share one NVLink domain, like the trays of an NVL72 rack.
+  std::uint32_t servers_per_domain = 1;
+  // PCIe servers: root complexes that the GPUs are spread over. 1: all meet in one.
+  std::uint32_t host_bridges = 1;
+  bool slingshot = false;             // Message costs of Slingshot with libfabric.
+  bool in_network_reduction = false;  // The switches can reduce (SHARP).
 
   bool operator==(const Cluster&) const = default;
 };
@@ -36,12 +43,12 @@ struct Cluster {
 struct Wiring {
   Cluster cluster;
   Generation generation = Generation::kHopper;
-  Preset preset = Preset::kNone;
   bool nvlink = false;
-  std::uint64_t gpu_rate = 0;   // One GPU towards the others of its server, NVLink or PCIe.
-  std::uint32_t rails = 0;      // Groups of NICs that serve the same GPUs of each server.
-  std::uint64_t rail_rate = 0;  // What large messages reach on the NICs of one rail.
-  std::uint64_t line_rate = 0;  // The same NICs' line rate.
+  std::uint64_t gpu_rate = 0;     // One GPU towards the others of its server, NVLink or PCIe.
+  std::uint32_t rails = 0;        // Groups of NICs that serve the same GPUs of each server.
+  std::uint64_t rail_rate = 0;    // What large messages reach on the NICs of one rail.
+  std::uint64_t line_rate = 0;    // The same NICs' line rate.
+  std::uint64_t bridge_rate = 0;  // Between two host bridges of a PCIe server.
 };
 
 // Refuses what makes no sense with a sentence that names the field and its value.

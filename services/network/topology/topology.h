@@ -1,24 +1,24 @@
 // The links of a simulated cluster and the routes over them. Links are numbers in one flat range;
 // routes follow from the positions by arithmetic, so a cluster of any size needs no routing table.
 //
-//   GPU --up--> NVSwitch --down--> GPU                      inside a server (PCIe: the same
-//   picture) GPU [--up--> local GPU of the other's rail] --NIC out--> leaf [--up--> spine --down-->
-//   leaf]
-//       --NIC in--> GPU                                      between servers; the first hop is PXN
+//   GPU --up--> NVSwitch --down--> GPU         inside a server, or an NVLink domain of several
+//   GPU --up--> [bridge --up--> bridge --down-->] --down--> GPU     inside a PCIe server
+//   GPU [--up--> local GPU of the other's rail] --NIC out--> fabric --NIC in--> GPU
+//                                              between servers; the first hop is PXN
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/base/error.h"
 #include "services/network/topology/cluster.h"
+#include "services/network/topology/fabric.h"
 
 namespace eidolon::network::topology {
-
-using LinkIndex = std::uint32_t;
 
 // One GPU of the cluster.
 struct Place {
@@ -27,19 +27,7 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-// The links a transfer crosses, first to last.
-struct Route {
-  std::array<LinkIndex, 8> links{};
-  std::uint32_t length = 0;
-
-  void Append(LinkIndex link) { links[length++] = link; }
-  std::span<const LinkIndex> Links() const& { return {links.data(), length}; }
-  // A loop over a temporary's links would outlive it.
-  std::span<const LinkIndex> Links() const&& = delete;
-};
-
-// Immutable. The parallel links of a tier above the leaves count as one link of their summed
-// capacity: traffic is taken to be spread evenly over them (adaptive routing or spraying).
+// Immutable.
 class Topology {
  public:
   static base::Result<Topology> Make(const Cluster& cluster);
@@ -59,9 +47,19 @@ class Topology {
   LinkIndex NicIn(std::uint32_t server, std::uint32_t rail) const;
   // The rail whose NICs are nearest to a GPU.
   std::uint32_t RailOf(std::uint32_t device) const;
-  // Appends the links from one server's NIC to another's, both on `rail`, without the NICs
-  // themselves.
-  void AppendFabric(std::uint32_t from, std::uint32_t to, std::uint32_t rail, Route& route) const;
+  // Appends the links from one card to another, without the cards' own. `pair` numbers the queue
+  // pair, which static routing may send its own way.
+  void AppendFabric(Port from, Port to, std::uint32_t pair, Route& route) const {
+    fabric_->Append(from, to, pair, first_fabric_, route);
+  }
+  const Fabric& fabric() const { return *fabric_; }
+  LinkIndex first_fabric() const { return first_fabric_; }
+  // The NVLink domain of a server; servers of one domain reach each other without cards.
+  std::uint32_t DomainOf(std::uint32_t server) const {
+    return server / wiring_.cluster.servers_per_domain;
+  }
+  // Appends the way between two GPUs of one server or domain. Requires: they differ.
+  void AppendInside(Place from, Place to, Route& route) const;
 
   bool Contains(Place place) const {
     return place.server < wiring_.cluster.servers && place.device < wiring_.cluster.gpus_per_server;
@@ -69,21 +67,21 @@ class Topology {
 
   // "NIC 3 of server 12, out"; for reports.
   std::string LinkName(LinkIndex link) const;
+  // "gpu", "bridge", "nic", or the fabric's word.
+  std::string_view TierOf(LinkIndex link) const;
 
  private:
-  explicit Topology(const Wiring& wiring);
+  Topology(const Wiring& wiring, std::shared_ptr<const Fabric> fabric);
   std::uint32_t Gpu(Place place) const {
     return place.server * wiring_.cluster.gpus_per_server + place.device;
   }
-  std::uint32_t LeafOf(std::uint32_t server, std::uint32_t rail) const;
+  std::uint32_t BridgeOf(std::uint32_t device) const;
 
   Wiring wiring_;
-  std::uint32_t servers_per_leaf_ = 1;
-  std::uint32_t leaves_ = 0;
-  std::uint32_t leaves_per_pod_ = 0;  // 0: no tier above the spines.
+  std::shared_ptr<const Fabric> fabric_;
   LinkIndex first_nic_ = 0;
-  LinkIndex first_leaf_ = 0;
-  LinkIndex first_pod_ = 0;
+  LinkIndex first_bridge_ = 0;
+  LinkIndex first_fabric_ = 0;
   std::vector<std::uint64_t> capacities_;
 };
 

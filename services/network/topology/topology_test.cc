@@ -114,7 +114,7 @@ TEST(TopologyTest, NamesTheFieldItRefuses) {
       {[](Cluster& c) { c.nic_gigabits_per_second = -1; }, "nics.gigabits_per_second is -1"},
       {[](Cluster& c) { c.nic_gigabits_per_second = std::stod("nan"); }, "gigabits_per_second is"},
       {[](Cluster& c) { c.oversubscription = 0.5; }, "fabric.oversubscription is 0.5"},
-      {[](Cluster& c) { c.fabric = "torus"; }, "fabric 'torus' is unknown"},
+      {[](Cluster& c) { c.fabric = "mesh"; }, "fabric 'mesh' is unknown"},
       {[](Cluster& c) { c.fabric = "none"; }, "fabric 'none' connects one server"},
       {[](Cluster& c) { c.gpu = "Voodoo2"; }, "does not know GPU 'Voodoo2'"},
       {[](Cluster& c) { c.nvlink_generation = 9; }, "nvlink generation 9 is unknown"},

@@ -1,0 +1,270 @@
+#include "services/network/topology/document.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <type_traits>
+
+#include <yaml-cpp/yaml.h>
+
+#include "services/base/text.h"
+
+namespace eidolon::network::topology {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+// Reads the fields of one mapping, and remembers the first complaint.
+class Reader {
+ public:
+  Reader(const YAML::Node& node, std::string path, std::optional<base::Error>& complaint)
+      : node_(node), path_(std::move(path)), complaint_(complaint) {
+    if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap()) Complain("", "is no mapping");
+  }
+
+  void Complain(const std::string& field, const std::string& what) {
+    if (complaint_) return;
+    complaint_ =
+        base::Error{ErrorCode::kInvalidArgument,
+                    StrCat(path_, path_.empty() || field.empty() ? "" : ".", field, " ", what)};
+  }
+
+  YAML::Node Take(const std::string& field) {
+    seen_.insert(field);
+    if (!node_.IsMap()) return YAML::Node(YAML::NodeType::Undefined);
+    return node_[field];
+  }
+
+  template <typename T>
+  void Read(const std::string& field, T& value) {
+    const YAML::Node child = Take(field);
+    if (!child.IsDefined() || child.IsNull()) return;
+    if (!child.IsScalar()) return Complain(field, "must be a single value");
+    if constexpr (std::is_same_v<T, std::string>) {
+      value = child.Scalar();
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (child.Scalar() != "true" && child.Scalar() != "false") {
+        return Complain(field, StrCat("is '", child.Scalar(), "'; it must be true or false"));
+      }
+      value = child.Scalar() == "true";
+    } else {
+      ReadNumber(field, child.Scalar(), value);
+    }
+  }
+
+  // Names that the mapping has and nobody asked for, with the nearest known one.
+  void Finish() {
+    if (!node_.IsMap()) return;
+    const std::vector<std::string> known(seen_.begin(), seen_.end());
+    for (const auto& entry : node_) {
+      if (!entry.first.IsScalar() || seen_.contains(entry.first.Scalar())) continue;
+      const auto nearest = base::NearestName(entry.first.Scalar(), known);
+      Complain(entry.first.Scalar(),
+               nearest ? StrCat("is unknown; did you mean ", *nearest, "?") : "is unknown");
+    }
+  }
+
+  std::string path(const std::string& field) const {
+    return path_.empty() ? field : StrCat(path_, ".", field);
+  }
+  std::optional<base::Error>& complaint() { return complaint_; }
+
+ private:
+  template <typename T>
+  void ReadNumber(const std::string& field, const std::string& text, T& value) {
+    const auto number = base::ParseNumber(text);
+    if (!number) return Complain(field, StrCat("is '", text, "', which is no number"));
+    if constexpr (std::is_integral_v<T>) {
+      if (*number < 0 || *number > 4e9 || *number != static_cast<double>(static_cast<T>(*number))) {
+        return Complain(field, StrCat("is '", text, "'; it must be a whole number"));
+      }
+    }
+    value = static_cast<T>(*number);
+  }
+
+  YAML::Node node_;
+  std::string path_;
+  std::optional<base::Error>& complaint_;
+  std::set<std::string> seen_;
+};
+
+void ReadServer(Reader& parent, Cluster& cluster) {
+  Reader server(parent.Take("server"), "server", parent.complaint());
+  server.Take("preset");  // Read before everything else.
+  server.Read("gpu", cluster.gpu);
+  server.Read("gpusPerServer", cluster.gpus_per_server);
+  server.Read("hostBridges", cluster.host_bridges);
+  server.Read("serversPerDomain", cluster.servers_per_domain);
+  Reader nvlink(server.Take("nvlink"), "server.nvlink", parent.complaint());
+  nvlink.Read("generation", cluster.nvlink_generation);
+  nvlink.Read("switch", cluster.nvlink_switched);
+  nvlink.Finish();
+  Reader nics(server.Take("nics"), "server.nics", parent.complaint());
+  nics.Read("count", cluster.nics);
+  nics.Read("gbps", cluster.nic_gigabits_per_second);
+  nics.Read("latencyMicroseconds", cluster.nic_latency_microseconds);
+  nics.Finish();
+  server.Finish();
+}
+
+std::optional<std::uint32_t> Find(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - names.begin());
+}
+
+// {from: leaf-0, to: spine-1, gbps: 400}
+void ReadCables(Reader& fabric, FabricSpec& plan) {
+  const YAML::Node cables = fabric.Take("cables");
+  if (!cables.IsDefined()) return;
+  if (!cables.IsSequence()) return fabric.Complain("cables", "must be a list");
+  for (std::size_t at = 0; at < cables.size(); ++at) {
+    Reader cable(cables[at], StrCat("fabric.cables[", at, "]"), fabric.complaint());
+    std::string from, to;
+    FabricSpec::Cable made;
+    cable.Read("from", from);
+    cable.Read("to", to);
+    cable.Read("gbps", made.gigabits_per_second);
+    cable.Finish();
+    const auto a = Find(plan.switches, from);
+    const auto b = Find(plan.switches, to);
+    if (!a || !b) {
+      return cable.Complain(a ? "to" : "from",
+                            StrCat("is '", a ? to : from, "', which is no switch of the list"));
+    }
+    made.a = *a;
+    made.b = *b;
+    plan.cables.push_back(made);
+  }
+}
+
+// {server: 0, nic: 1, at: leaf-0}; without nic all cards of the server.
+void ReadPlugs(Reader& fabric, std::uint32_t nics, FabricSpec& plan) {
+  const YAML::Node plugs = fabric.Take("plugs");
+  if (!plugs.IsDefined()) return;
+  if (!plugs.IsSequence()) return fabric.Complain("plugs", "must be a list");
+  for (std::size_t at = 0; at < plugs.size(); ++at) {
+    Reader plug(plugs[at], StrCat("fabric.plugs[", at, "]"), fabric.complaint());
+    std::string name;
+    FabricSpec::Plug made;
+    constexpr std::uint32_t kAll = 0xffffffff;
+    made.rail = kAll;
+    plug.Read("server", made.server);
+    plug.Read("nic", made.rail);
+    plug.Read("at", name);
+    plug.Finish();
+    const auto where = Find(plan.switches, name);
+    if (!where) return plug.Complain("at", StrCat("is '", name, "', which is no switch"));
+    made.at = *where;
+    const bool all = made.rail == kAll;
+    for (std::uint32_t rail = 0; rail < (all ? std::min(nics, 1024u) : 1); ++rail) {
+      if (all) made.rail = rail;
+      plan.plugs.push_back(made);
+    }
+  }
+}
+
+void ReadFabric(Reader& parent, Cluster& cluster) {
+  Reader fabric(parent.Take("fabric"), "fabric", parent.complaint());
+  FabricSpec& plan = cluster.plan;
+  fabric.Read("preset", cluster.fabric);
+  fabric.Read("oversubscription", cluster.oversubscription);
+  std::string routing = plan.routing == Routing::kEcmp ? "ecmp" : "adaptive";
+  fabric.Read("routing", routing);
+  if (routing != "ecmp" && routing != "adaptive") {
+    fabric.Complain("routing", StrCat("is '", routing, "'; adaptive and ecmp are known"));
+  }
+  plan.routing = routing == "ecmp" ? Routing::kEcmp : Routing::kAdaptive;
+  fabric.Read("cardsPerLeaf", plan.cards_per_leaf);
+  fabric.Read("leavesPerPod", plan.leaves_per_pod);
+  fabric.Read("spines", plan.spines);
+  fabric.Read("serversPerRouter", plan.servers_per_router);
+  fabric.Read("routersPerGroup", plan.routers_per_group);
+  fabric.Read("linkGbps", plan.link_gigabits_per_second);
+  fabric.Read("sharp", cluster.in_network_reduction);
+  fabric.Read("slingshot", cluster.slingshot);
+  const YAML::Node dimensions = fabric.Take("dimensions");
+  if (dimensions.IsDefined()) {
+    if (!dimensions.IsSequence()) return fabric.Complain("dimensions", "must be a list");
+    plan.dimensions.clear();
+    for (const YAML::Node& length : dimensions) {
+      const auto number = length.IsScalar() ? base::ParseInteger(length.Scalar()) : std::nullopt;
+      if (!number || *number < 1 || *number > 4096) {
+        return fabric.Complain("dimensions", "must hold whole numbers above 0");
+      }
+      plan.dimensions.push_back(static_cast<std::uint32_t>(*number));
+    }
+  }
+  const YAML::Node switches = fabric.Take("switches");
+  if (switches.IsDefined()) {
+    if (!switches.IsSequence()) return fabric.Complain("switches", "must be a list");
+    for (const YAML::Node& name : switches) {
+      if (!name.IsScalar() || Find(plan.switches, name.Scalar())) {
+        return fabric.Complain("switches", "must hold names, each once");
+      }
+      plan.switches.push_back(name.Scalar());
+    }
+  }
+  ReadCables(fabric, plan);
+  ReadPlugs(fabric, cluster.nics, plan);
+  fabric.Finish();
+}
+
+Result<Cluster> Start(const YAML::Node& root) {
+  const YAML::Node server = root["server"];
+  if (!server.IsDefined() || !server.IsMap() || !server["preset"].IsDefined()) {
+    return Cluster{.name = "cluster", .fabric = "rail-optimised"};
+  }
+  if (!server["preset"].IsScalar()) {
+    return Fail(ErrorCode::kInvalidArgument, "server.preset must be a name");
+  }
+  return ClusterPreset(server["preset"].Scalar());
+}
+
+Result<Cluster> Read(const YAML::Node& root) {
+  if (!root.IsMap()) return Fail(ErrorCode::kInvalidArgument, "the document is no mapping");
+  auto cluster = Start(root);
+  if (!cluster) return cluster;
+  std::optional<base::Error> complaint;
+  Reader top(root, "", complaint);
+  top.Read("name", cluster->name);
+  top.Read("servers", cluster->servers);
+  ReadServer(top, *cluster);
+  ReadFabric(top, *cluster);
+  top.Finish();
+  if (complaint) return std::unexpected(*complaint);
+  return cluster;
+}
+
+}  // namespace
+
+Result<Cluster> ParseCluster(std::string_view yaml) {
+  constexpr std::size_t kBytesMax = 8u << 20;
+  if (yaml.size() > kBytesMax) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("the document has ", yaml.size(), " bytes; at most ", kBytesMax));
+  }
+  // yaml-cpp speaks by exceptions; they end here.
+  try {
+    return Read(YAML::Load(std::string(yaml)));
+  } catch (const YAML::Exception& error) {
+    return Fail(ErrorCode::kInvalidArgument, error.what());
+  }
+}
+
+Result<Cluster> LoadCluster(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Fail(ErrorCode::kNotFound, StrCat("cannot open ", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto cluster = ParseCluster(text.str());
+  if (!cluster) return base::Wrap(path, cluster.error());
+  return cluster;
+}
+
+}  // namespace eidolon::network::topology

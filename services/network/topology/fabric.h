@@ -1,0 +1,124 @@
+// What connects servers: links between network cards, and the routes over them. One file for each
+// kind of network.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/error.h"
+
+namespace eidolon::network::topology {
+
+using LinkIndex = std::uint32_t;
+
+// The links a transfer crosses, first to last.
+struct Route {
+  static constexpr std::uint32_t kLinksMax = 48;
+  std::array<LinkIndex, kLinksMax> links{};
+  std::uint32_t length = 0;
+
+  void Append(LinkIndex link) { links.at(length++) = link; }
+  std::span<const LinkIndex> Links() const& { return {links.data(), length}; }
+  // A loop over a temporary's links would outlive it.
+  std::span<const LinkIndex> Links() const&& = delete;
+};
+
+// Adaptive routing and spraying use parallel links evenly, so they count as one link of their
+// summed capacity. Static routing (ECMP) puts each queue pair on one of them, by a hash.
+enum class Routing { kAdaptive, kEcmp };
+
+// A network as its owner describes it. Fields that a kind has no use for stay 0.
+struct FabricSpec {
+  std::string kind = "none";
+  double oversubscription = 1;  // 2: half of the bandwidth above the leaves.
+  Routing routing = Routing::kAdaptive;
+  std::uint32_t cards_per_leaf = 32;  // Rail-optimised, fat tree, leaf-spine.
+  std::uint32_t leaves_per_pod = 32;  // Fat tree.
+  std::uint32_t spines = 8;           // Parallel links above a leaf that ECMP chooses from.
+  // Dragonfly.
+  std::uint32_t servers_per_router = 4;
+  std::uint32_t routers_per_group = 8;
+  // Torus: servers along each dimension; their product is the number of servers.
+  std::vector<std::uint32_t> dimensions;
+  // Dragonfly and torus: Gbit/s of one link between routers; 0: that of a server's cards together.
+  double link_gigabits_per_second = 0;
+
+  // Arbitrary graph: switches by number, cables between them, and where the cards are plugged in.
+  struct Cable {
+    std::uint32_t a = 0, b = 0;
+    double gigabits_per_second = 0;
+    bool operator==(const Cable&) const = default;
+  };
+  struct Plug {
+    std::uint32_t server = 0, rail = 0, at = 0;
+    bool operator==(const Plug&) const = default;
+  };
+  std::vector<std::string> switches;
+  std::vector<Cable> cables;
+  std::vector<Plug> plugs;
+
+  bool operator==(const FabricSpec&) const = default;
+};
+
+// What a network is built for.
+struct FabricSize {
+  std::uint32_t servers = 1;
+  std::uint32_t rails = 1;
+  std::uint64_t rail_rate = 0;  // Bytes per second of one rail of a server.
+};
+
+// The card of a server on one rail.
+struct Port {
+  std::uint32_t server = 0;
+  std::uint32_t rail = 0;
+};
+
+// Immutable. Links are numbered from 0; the cards' own links are not among them.
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+
+  std::span<const std::uint64_t> capacities() const { return capacities_; }
+  // Appends `first` + the number of each link from one card to another. `pair` numbers a queue
+  // pair: static routing may send two of them by different ways. Requires: the servers differ.
+  virtual void Append(Port from, Port to, std::uint32_t pair, LinkIndex first,
+                      Route& route) const = 0;
+  // "leaf 3, up".
+  virtual std::string LinkName(LinkIndex link) const = 0;
+  // A word for links of one sort, for metrics and drawings: "leaf", "spine", "global".
+  virtual std::string_view TierOf(LinkIndex link) const = 0;
+  // The network as a picture: who is connected to whom, each pair once. Servers are called
+  // "server N".
+  struct Edge {
+    std::string from, to;
+    std::uint64_t capacity = 0;  // Bytes per second and direction.
+  };
+  virtual std::vector<Edge> Edges() const = 0;
+  // True when parallel links are told apart, so that several queue pairs are worth asking for.
+  virtual bool Splits() const { return false; }
+  // True when cards can be slowed by others' traffic although nothing is oversubscribed.
+  virtual bool Blocks() const { return Splits(); }
+
+ protected:
+  std::vector<std::uint64_t> capacities_;
+};
+
+// Fails with a sentence that names the field when the description makes no sense for this size.
+base::Result<std::shared_ptr<const Fabric>> MakeFabric(const FabricSpec& spec,
+                                                       const FabricSize& size);
+
+// The kinds that MakeFabric knows.
+std::vector<std::string> FabricKinds();
+
+// A hash that spreads queue pairs over parallel links.
+std::uint32_t SpreadHash(Port from, Port to, std::uint32_t pair);
+
+// Capacity of `count` cards over an oversubscription, at least 1.
+std::uint64_t SummedCapacity(std::uint64_t rate, double count, double oversubscription);
+
+}  // namespace eidolon::network::topology

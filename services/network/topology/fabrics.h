@@ -1,0 +1,24 @@
+// The kinds of networks, each made by its own file. Requires of all: at least two servers and one
+// rail; what else is wrong is told.
+#pragma once
+
+#include "services/network/topology/fabric.h"
+
+namespace eidolon::network::topology {
+
+using FabricResult = base::Result<std::shared_ptr<const Fabric>>;
+
+// One leaf for each rail of a group of servers; leaves meet in spines.
+FabricResult MakeRailOptimised(const FabricSpec& spec, const FabricSize& size);
+// All cards of a few servers on one leaf; leaves meet in spines.
+FabricResult MakeLeafSpine(const FabricSpec& spec, const FabricSize& size);
+// The same with a tier more: leaves meet in pods, pods in a core.
+FabricResult MakeFatTree(const FabricSpec& spec, const FabricSize& size);
+// Routers of a group all know each other, and groups do; routes are minimal.
+FabricResult MakeDragonfly(const FabricSpec& spec, const FabricSize& size);
+// Servers on a grid that closes in each dimension; one dimension is crossed after another.
+FabricResult MakeTorus(const FabricSpec& spec, const FabricSize& size);
+// Switches and cables as listed; shortest ways, equal ones by hash.
+FabricResult MakeGraph(const FabricSpec& spec, const FabricSize& size);
+
+}  // namespace eidolon::network::topology
