@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -25,6 +26,7 @@ class Reader {
   Reader(const YAML::Node& node, std::string path, std::optional<base::Error>& complaint)
       : node_(node), path_(std::move(path)), complaint_(complaint) {
     if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap()) Complain("", "is no mapping");
+    if (node_.IsMap()) CheckNames();
   }
 
   void Complain(const std::string& field, const std::string& what) {
@@ -75,6 +77,16 @@ class Reader {
   std::optional<base::Error>& complaint() { return complaint_; }
 
  private:
+  void CheckNames() {
+    std::set<std::string> names;
+    for (const auto& entry : node_) {
+      if (!entry.first.IsScalar()) return Complain("", "has a field whose name is no word");
+      if (!names.insert(entry.first.Scalar()).second) {
+        return Complain(entry.first.Scalar(), "is given twice");
+      }
+    }
+  }
+
   template <typename T>
   void ReadNumber(const std::string& field, const std::string& text, T& value) {
     const auto number = base::ParseNumber(text);
@@ -112,17 +124,37 @@ void ReadServer(Reader& parent, Cluster& cluster) {
   server.Finish();
 }
 
-std::optional<std::uint32_t> Find(const std::vector<std::string>& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
+// Switches by name.
+using Names = std::map<std::string, std::uint32_t>;
+
+// More than any description of a cluster needs; a document of aliases could name billions.
+constexpr std::size_t kSwitchesMax = 4096;
+constexpr std::size_t kCablesMax = std::size_t{1} << 18;
+constexpr std::size_t kPlugsMax = std::size_t{1} << 20;
+
+// True when `field` holds a list, of at most `most` things.
+bool IsList(Reader& fabric, const YAML::Node& list, const char* field, std::size_t most) {
+  if (!list.IsDefined()) return false;
+  if (!list.IsSequence()) {
+    fabric.Complain(field, "must be a list");
+  } else if (list.size() > most) {
+    fabric.Complain(field, StrCat("has ", list.size(), " entries; at most ", most));
+  } else {
+    return true;
+  }
+  return false;
+}
+
+std::optional<std::uint32_t> Find(const Names& names, const std::string& name) {
+  const auto found = names.find(name);
   if (found == names.end()) return std::nullopt;
-  return static_cast<std::uint32_t>(found - names.begin());
+  return found->second;
 }
 
 // {from: leaf-0, to: spine-1, gbps: 400}
-void ReadCables(Reader& fabric, FabricSpec& plan) {
+void ReadCables(Reader& fabric, const Names& names, FabricSpec& plan) {
   const YAML::Node cables = fabric.Take("cables");
-  if (!cables.IsDefined()) return;
-  if (!cables.IsSequence()) return fabric.Complain("cables", "must be a list");
+  if (!IsList(fabric, cables, "cables", kCablesMax)) return;
   for (std::size_t at = 0; at < cables.size(); ++at) {
     Reader cable(cables[at], StrCat("fabric.cables[", at, "]"), fabric.complaint());
     std::string from, to;
@@ -131,8 +163,8 @@ void ReadCables(Reader& fabric, FabricSpec& plan) {
     cable.Read("to", to);
     cable.Read("gbps", made.gigabits_per_second);
     cable.Finish();
-    const auto a = Find(plan.switches, from);
-    const auto b = Find(plan.switches, to);
+    const auto a = Find(names, from);
+    const auto b = Find(names, to);
     if (!a || !b) {
       return cable.Complain(a ? "to" : "from",
                             StrCat("is '", a ? to : from, "', which is no switch of the list"));
@@ -144,10 +176,9 @@ void ReadCables(Reader& fabric, FabricSpec& plan) {
 }
 
 // {server: 0, nic: 1, at: leaf-0}; without nic all cards of the server.
-void ReadPlugs(Reader& fabric, std::uint32_t nics, FabricSpec& plan) {
+void ReadPlugs(Reader& fabric, const Names& names, std::uint32_t nics, FabricSpec& plan) {
   const YAML::Node plugs = fabric.Take("plugs");
-  if (!plugs.IsDefined()) return;
-  if (!plugs.IsSequence()) return fabric.Complain("plugs", "must be a list");
+  if (!IsList(fabric, plugs, "plugs", kPlugsMax)) return;
   for (std::size_t at = 0; at < plugs.size(); ++at) {
     Reader plug(plugs[at], StrCat("fabric.plugs[", at, "]"), fabric.complaint());
     std::string name;
@@ -158,14 +189,45 @@ void ReadPlugs(Reader& fabric, std::uint32_t nics, FabricSpec& plan) {
     plug.Read("nic", made.rail);
     plug.Read("at", name);
     plug.Finish();
-    const auto where = Find(plan.switches, name);
+    const auto where = Find(names, name);
     if (!where) return plug.Complain("at", StrCat("is '", name, "', which is no switch"));
     made.at = *where;
     const bool all = made.rail == kAll;
     for (std::uint32_t rail = 0; rail < (all ? std::min(nics, 1024u) : 1); ++rail) {
+      if (plan.plugs.size() == kPlugsMax) {
+        return fabric.Complain("plugs", StrCat("name more than ", kPlugsMax, " cards"));
+      }
       if (all) made.rail = rail;
       plan.plugs.push_back(made);
     }
+  }
+}
+
+Names ReadSwitches(Reader& fabric, FabricSpec& plan) {
+  Names names;
+  const YAML::Node switches = fabric.Take("switches");
+  if (!IsList(fabric, switches, "switches", kSwitchesMax)) return names;
+  for (const YAML::Node& name : switches) {
+    const auto number = static_cast<std::uint32_t>(names.size());
+    if (!name.IsScalar() || !names.emplace(name.Scalar(), number).second) {
+      fabric.Complain("switches", "must hold names, each once");
+      return names;
+    }
+    plan.switches.push_back(name.Scalar());
+  }
+  return names;
+}
+
+void ReadDimensions(Reader& fabric, FabricSpec& plan) {
+  const YAML::Node dimensions = fabric.Take("dimensions");
+  if (!IsList(fabric, dimensions, "dimensions", 16)) return;
+  plan.dimensions.clear();
+  for (const YAML::Node& length : dimensions) {
+    const auto number = length.IsScalar() ? base::ParseInteger(length.Scalar()) : std::nullopt;
+    if (!number || *number < 1 || *number > 4096) {
+      return fabric.Complain("dimensions", "must hold whole numbers above 0");
+    }
+    plan.dimensions.push_back(static_cast<std::uint32_t>(*number));
   }
 }
 
@@ -188,30 +250,10 @@ void ReadFabric(Reader& parent, Cluster& cluster) {
   fabric.Read("linkGbps", plan.link_gigabits_per_second);
   fabric.Read("sharp", cluster.in_network_reduction);
   fabric.Read("slingshot", cluster.slingshot);
-  const YAML::Node dimensions = fabric.Take("dimensions");
-  if (dimensions.IsDefined()) {
-    if (!dimensions.IsSequence()) return fabric.Complain("dimensions", "must be a list");
-    plan.dimensions.clear();
-    for (const YAML::Node& length : dimensions) {
-      const auto number = length.IsScalar() ? base::ParseInteger(length.Scalar()) : std::nullopt;
-      if (!number || *number < 1 || *number > 4096) {
-        return fabric.Complain("dimensions", "must hold whole numbers above 0");
-      }
-      plan.dimensions.push_back(static_cast<std::uint32_t>(*number));
-    }
-  }
-  const YAML::Node switches = fabric.Take("switches");
-  if (switches.IsDefined()) {
-    if (!switches.IsSequence()) return fabric.Complain("switches", "must be a list");
-    for (const YAML::Node& name : switches) {
-      if (!name.IsScalar() || Find(plan.switches, name.Scalar())) {
-        return fabric.Complain("switches", "must hold names, each once");
-      }
-      plan.switches.push_back(name.Scalar());
-    }
-  }
-  ReadCables(fabric, plan);
-  ReadPlugs(fabric, cluster.nics, plan);
+  ReadDimensions(fabric, plan);
+  const Names names = ReadSwitches(fabric, plan);
+  ReadCables(fabric, names, plan);
+  ReadPlugs(fabric, names, cluster.nics, plan);
   fabric.Finish();
 }
 

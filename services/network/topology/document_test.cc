@@ -77,6 +77,9 @@ TEST(DocumentTest, NamesTheFieldThatIsWrong) {
       {"server: {preset: dgx-h9000}", "preset 'dgx-h9000' is unknown"},
       {"server: {gpusPerSever: 8}", "server.gpusPerSever is unknown; did you mean gpusPerServer?"},
       {"server: {nvlink: {switch: maybe}}", "server.nvlink.switch is 'maybe'"},
+      {"servers: 1\nservers: 2", "servers is given twice"},
+      {"server: {nics: {count: 1, count: 2}}", "server.nics.count is given twice"},
+      {"? [a]\n: 1", "has a field whose name is no word"},
       {"fabric: {routing: random}", "fabric.routing is 'random'"},
       {"fabric: {dimensions: [4, big]}", "fabric.dimensions must hold whole numbers"},
       {"fabric: {switches: [a, a]}", "fabric.switches must hold names, each once"},
@@ -97,6 +100,18 @@ TEST(DocumentTest, RefusesNestingWithoutEnd) {
   std::string dashes;
   for (int at = 0; at < 100'000; ++at) dashes += "- ";
   EXPECT_FALSE(ParseCluster(dashes).has_value());
+}
+
+// A few bytes of aliases must not become billions of cards.
+TEST(DocumentTest, RefusesMoreCardsThanAnyClusterHas) {
+  std::string yaml =
+      "server: {nics: {count: 1024}}\nfabric:\n  switches: [a]\n"
+      "  plugs: [&p {server: 0, at: a}";
+  for (int at = 0; at < 2000; ++at) yaml += ", *p";
+  const auto cluster = ParseCluster(yaml + "]\n");
+
+  ASSERT_FALSE(cluster.has_value());
+  EXPECT_THAT(cluster.error().message, HasSubstr("fabric.plugs name more than"));
 }
 
 }  // namespace

@@ -35,6 +35,11 @@ class NoFabric final : public Fabric {
 FabricResult MakeFabric(const FabricSpec& spec, const FabricSize& size) {
   const bool needless = size.servers <= 1 || size.rails == 0;
   if (spec.kind == "none" || spec.kind.empty()) return std::make_shared<NoFabric>();
+  const double link = spec.link_gigabits_per_second;
+  if (!(link == 0 || (link >= 0.1 && link <= 1e6))) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("fabric.linkGbps is ", link, "; it must be between 0.1 and 1e6"));
+  }
   for (const Kind& kind : kKinds) {
     if (kind.name != spec.kind) continue;
     if (needless) return std::make_shared<NoFabric>();

@@ -133,7 +133,12 @@ TEST(FabricTest, SaysWhatIsWrong) {
   no_capacity.cables[0].gigabits_per_second = 0;
   FabricSpec far_plug = Graph();
   far_plug.plugs.push_back({7, 0, 0});
+  FabricSpec plugged_twice = Graph();
+  plugged_twice.plugs.push_back({0, 0, 1});
   const std::vector<std::pair<FabricSpec, std::string>> cases = {
+      {plugged_twice, "card 0 of server 0 is plugged in twice"},
+      {{.kind = "dragonfly", .link_gigabits_per_second = -1}, "fabric.linkGbps is -1"},
+      {{.kind = "torus", .dimensions = {2}, .link_gigabits_per_second = 1e300}, "fabric.linkGbps"},
       {{.kind = "mesh"}, "fabric 'mesh' is unknown"},
       {{.kind = "torus"}, "dimensions hold 0 servers"},
       {{.kind = "torus", .dimensions = {3}}, "dimensions hold 3 servers, but the cluster has 2"},

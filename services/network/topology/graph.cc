@@ -43,7 +43,7 @@ class Graph final : public Fabric {
     }
     plugged_.assign(std::size_t{size.servers} * size.rails, kFar);
     for (const FabricSpec::Plug& plug : spec.plugs) {
-      plugged_[plug.server * size.rails + plug.rail] = plug.at;
+      plugged_[std::size_t{plug.server} * size.rails + plug.rail] = plug.at;
     }
   }
 
@@ -165,12 +165,19 @@ Result<void> Check(const FabricSpec& spec, const FabricSize& size) {
                             " Gbit/s; it must be between 0.1 and 1e6"));
     }
   }
+  std::vector<bool> plugged(std::size_t{size.servers} * size.rails);
   for (const FabricSpec::Plug& plug : spec.plugs) {
     if (plug.server >= size.servers || plug.rail >= size.rails || plug.at >= spec.switches.size()) {
       return Invalid(StrCat("fabric.plugs: card ", plug.rail, " of server ", plug.server,
                             " does not exist (", size.servers, " servers with ", size.rails,
                             " cards)"));
     }
+    const std::size_t card = std::size_t{plug.server} * size.rails + plug.rail;
+    if (plugged[card]) {
+      return Invalid(StrCat("fabric.plugs: card ", plug.rail, " of server ", plug.server,
+                            " is plugged in twice"));
+    }
+    plugged[card] = true;
   }
   return {};
 }
