@@ -138,7 +138,8 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   state.steps_left = limits.warp_steps;
   SetBank0(state, program, launch);
 
-  const std::uint64_t count = launch.grid.volume();
+  const bool chosen = !launch.blocks.empty();
+  const std::uint64_t count = chosen ? launch.blocks.size() : launch.grid.volume();
   std::vector<std::unique_ptr<Block>> blocks;
   // A cooperative launch's blocks are all there at once.
   constexpr std::uint64_t kMostTogether = 256;
@@ -146,7 +147,9 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   const std::uint64_t together = launch.cooperative ? count : 1;
   for (std::uint64_t i = 0; i < together; ++i) blocks.push_back(std::make_unique<Block>());
   for (std::uint64_t first = 0; first < count && state.stop == Stop::kNone; first += together) {
-    for (std::uint64_t i = 0; i < together; ++i) StartBlock(*blocks[i], state, first + i);
+    for (std::uint64_t i = 0; i < together; ++i) {
+      StartBlock(*blocks[i], state, chosen ? launch.blocks[first + i] : first + i);
+    }
     RunBlocks(blocks, state);
   }
   return {state.stop, state.stop_address, state.lane_steps};

@@ -17,6 +17,8 @@ struct Launch {
   std::uint32_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters;
   bool cooperative = false;  // Blocks may wait for each other.
+  // Indices of the blocks to run, x first; empty: all of them. Requires: not cooperative.
+  std::span<const std::uint64_t> blocks{};
 };
 
 struct Limits {

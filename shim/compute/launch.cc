@@ -2,7 +2,7 @@
 
 #include <cstring>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -22,26 +22,15 @@ using interpret::Stop;
 
 constexpr std::uint64_t kMostThreads = 1 << 17;
 constexpr interpret::Limits kLimits{.warp_steps = 3'000'000};
-// Only to learn where a kernel writes.
-constexpr interpret::Limits kLearningLimits{.warp_steps = 300'000};
 // How far behind a pointer an address still counts as of its buffer.
 constexpr std::uint64_t kReach = std::uint64_t{1} << 32;
-constexpr std::size_t kMostFootprint = 64;
-
-// An address as the distance from a pointer among the parameters.
-struct Relative {
-  std::uint32_t parameter = 0;  // Offset of the pointer in the block.
-  std::uint64_t distance = 0;
-  std::uint64_t bytes = 0;
-};
 
 // What is known of all launches of one work.
 struct Experience {
-  bool refused = false;
-  bool reads_unknown = false;  // `first` was unknown once, and `writes` is what it then wrote.
-  bool has_footprint = false;
-  Relative first;
-  std::vector<Relative> writes;
+  bool refused = false;  // Not to be run any more.
+  // Where an unknown value was met first: an offset behind a parameter that is a pointer.
+  std::optional<std::pair<std::uint32_t, std::uint64_t>> unknown;
+  std::optional<Footprint> footprint;
 };
 
 // By work; under Pending's lock.
@@ -53,42 +42,30 @@ std::unordered_map<std::uint64_t, Experience>& Experiences() {
 class RecordedLaunch : public value::Deferred {
  public:
   RecordedLaunch(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-                 std::vector<std::byte> parameters, IsMemory is_memory)
+                 std::vector<std::byte> parameters, const Arena& arena)
       : kernel_(kernel),
         shape_(shape),
         work_(work),
         parameters_(std::move(parameters)),
-        is_memory_(is_memory) {}
+        arena_(arena) {}
 
   void Perform(value::Store& store) override {
-    if (!IsSmall(shape_)) return Disturb(store);
     Experience& experience = Experiences()[work_];
-    if (experience.refused) return Disturb(store);
-    if (experience.reads_unknown && !IsKnown(experience.first, store)) {
-      return ForgetFootprint(experience, store);
+    if (!IsSmall(shape_) || experience.refused || MeetsUnknown(experience, store)) {
+      return Disturb(experience, store);
     }
-    const MachineCode& code = FindMachineCode(kernel_.image, kernel_.name, store);
-    if (code.program == nullptr || (code.reads_variables && kernel_.variables_set)) {
+    const interpret::Program* program = FindProgram(store);
+    if (program == nullptr) {
       experience.refused = true;
-      Trace(kernel_.name, code.program == nullptr ? code.refusal : "its variables were set");
-      return Disturb(store);
+      return Disturb(experience, store);
     }
-    PageMemory memory(store, is_memory_, false);
-    const interpret::Outcome outcome = interpret::Run(*code.program, Shape(), memory, kLimits);
+    PageMemory memory(store, arena_);
+    const interpret::Outcome outcome = interpret::Run(*program, Shape(), memory, kLimits);
     Trace(kernel_.name, outcome);
-    switch (outcome.stop) {
-      case Stop::kNone:
-        memory.Commit(store);
-        return;
-      case Stop::kUnknownRead:
-        Learn(experience, *code.program, outcome.address, store);
-        return ForgetFootprint(experience, store);
-      case Stop::kLimit:
-        experience.refused = true;
-        return Disturb(store);
-      default:
-        return Disturb(store);
-    }
+    if (outcome.stop == Stop::kNone) return memory.Commit(store);
+    if (outcome.stop == Stop::kUnknownRead) RememberUnknown(experience, outcome.address);
+    if (outcome.stop == Stop::kLimit) experience.refused = true;
+    Disturb(experience, store);
   }
 
  private:
@@ -100,85 +77,56 @@ class RecordedLaunch : public value::Deferred {
             .cooperative = shape_.cooperative};
   }
 
-  std::uint64_t Word(std::size_t at) const {
-    std::uint64_t word;
-    std::memcpy(&word, parameters_.data() + at, 8);
-    return word;
+  // Null when the kernel cannot be run.
+  const interpret::Program* FindProgram(value::Store& store) const {
+    const MachineCode& code = FindMachineCode(kernel_.image, kernel_.name, store);
+    if (code.program == nullptr) {
+      Trace(kernel_.name, code.refusal);
+    } else if (code.reads_variables && kernel_.variables_set) {
+      Trace(kernel_.name, "its variables were set");
+    } else {
+      return code.program.get();
+    }
+    return nullptr;
   }
 
-  template <typename Body>
-  void ForEachPointer(Body&& body) const {
-    for (std::size_t at = 0; at + 8 <= parameters_.size(); at += 8) {
-      const std::uint64_t word = Word(at);
-      if (is_memory_(word)) body(static_cast<std::uint32_t>(at), word);
+  // True when the place where an earlier launch met an unknown value is unknown again.
+  bool MeetsUnknown(const Experience& experience, const value::Store& store) const {
+    if (!experience.unknown || experience.unknown->first + 8 > parameters_.size()) return false;
+    std::uint64_t pointer;
+    std::memcpy(&pointer, parameters_.data() + experience.unknown->first, 8);
+    return !store.IsKnown(pointer + experience.unknown->second, 1);
+  }
+
+  // The address as the distance from the closest pointer before it.
+  void RememberUnknown(Experience& experience, std::uint64_t address) const {
+    experience.unknown.reset();
+    for (const LaunchPointers::Pointer& pointer : LaunchPointers(parameters_, arena_).list) {
+      const std::uint64_t distance = address - pointer.address;
+      if (distance >= kReach) continue;
+      if (experience.unknown && distance >= experience.unknown->second) continue;
+      experience.unknown.emplace(pointer.at, distance);
     }
   }
 
-  // Nobody knows what the kernel did: all buffers it could reach may have changed.
-  void Disturb(value::Store& store) const {
-    ForEachPointer([&](std::uint32_t, std::uint64_t pointer) { store.NoteKernelPointer(pointer); });
-  }
-
-  // The closest pointer before an address.
-  bool FindRelative(std::uint64_t address, Relative* result) const {
-    bool found = false;
-    ForEachPointer([&](std::uint32_t at, std::uint64_t pointer) {
-      const std::uint64_t distance = address - pointer;
-      if (distance >= kReach || (found && distance >= result->distance)) return;
-      *result = {.parameter = at, .distance = distance};
-      found = true;
-    });
-    return found;
-  }
-
-  bool IsKnown(const Relative& place, const value::Store& store) const {
-    if (place.parameter + 8 > parameters_.size()) return true;
-    return store.IsKnown(Word(place.parameter) + place.distance, 1);
-  }
-
-  // Runs the kernel on zeros to see where it writes.
-  void Learn(Experience& experience, const interpret::Program& program, std::uint64_t address,
-             value::Store& store) const {
-    experience.reads_unknown = FindRelative(address, &experience.first);
-    experience.has_footprint = false;
-    experience.writes.clear();
-    PageMemory memory(store, is_memory_, true);
-    const interpret::Outcome outcome = interpret::Run(program, Shape(), memory, kLearningLimits);
-    if (outcome.stop != Stop::kNone) return;
-    for (const auto& [begin, end] : memory.Written()) {
-      Relative write;
-      if (!FindRelative(begin, &write)) return;
-      write.bytes = end - begin;
-      Relative* last = experience.writes.empty() ? nullptr : &experience.writes.back();
-      if (last != nullptr && last->parameter == write.parameter &&
-          last->distance + last->bytes == write.distance) {
-        last->bytes += write.bytes;
-      } else if (experience.writes.size() == kMostFootprint) {
-        return;
-      } else {
-        experience.writes.push_back(write);
-      }
+  // Nobody knows what the kernel computes: what it may have written is unknown now.
+  void Disturb(Experience& experience, value::Store& store) const {
+    const LaunchPointers pointers(parameters_, arena_);
+    if (!HasKnownNear(pointers, arena_, store)) return;
+    if (!experience.footprint) {
+      const interpret::Program* program = FindProgram(store);
+      experience.footprint =
+          program == nullptr ? AllBuffers(pointers)
+                             : LearnFootprint(*program, Shape(), pointers, IsSmall(shape_), store);
     }
-    experience.has_footprint = true;
-  }
-
-  // Where unknown values decide the addresses, the footprint is not the whole truth: buffers that
-  // it touches count as changed from their beginning.
-  void ForgetFootprint(const Experience& experience, value::Store& store) const {
-    if (!experience.has_footprint) return Disturb(store);
-    for (const Relative& write : experience.writes) {
-      if (write.parameter + 8 > parameters_.size()) continue;
-      const std::uint64_t pointer = Word(write.parameter);
-      store.NoteKernelPointer(pointer);
-      store.Forget(pointer + write.distance, write.bytes);
-    }
+    Apply(*experience.footprint, pointers, arena_, store);
   }
 
   const RecordedKernel kernel_;
   const RecordedShape shape_;
   const std::uint32_t work_;
   const std::vector<std::byte> parameters_;
-  const IsMemory is_memory_;
+  const Arena& arena_;
 };
 
 }  // namespace
@@ -193,9 +141,9 @@ bool IsSmall(const RecordedShape& shape) noexcept {
 }
 
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-            std::vector<std::byte> parameters, IsMemory is_memory) {
+            std::vector<std::byte> parameters, const Arena& arena) {
   value::ProcessPending().Defer(
-      std::make_unique<RecordedLaunch>(kernel, shape, work, std::move(parameters), is_memory));
+      std::make_unique<RecordedLaunch>(kernel, shape, work, std::move(parameters), arena));
 }
 
 }  // namespace eidolon::shim::compute

@@ -1,8 +1,8 @@
 // Launches whose values are computed: recorded with their parameters, and run by the interpreter
 // only when somebody looks at memory that they may have written.
 //
-// A launch that reads a byte nobody knows makes what it writes unknown. So does one that is too
-// large, refused, or stopped: then every buffer it has a pointer to counts as changed.
+// A launch that reads a byte nobody knows, or is too large, or is refused or stopped, makes what it
+// may have written unknown (footprint.h).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/interpret/run.h"
+#include "shim/compute/footprint.h"
 
 namespace eidolon::shim::compute {
 
@@ -27,9 +28,6 @@ struct RecordedShape {
   bool cooperative = false;
 };
 
-// True when an address may lie in emulated memory.
-using IsMemory = bool (*)(std::uint64_t address);
-
 // True when the job's `values:` ask for it.
 bool IsOn() noexcept;
 
@@ -39,6 +37,6 @@ bool IsSmall(const RecordedShape& shape) noexcept;
 // Puts the launch into the order of value operations. `work`: the same for launches that differ in
 // pointers only. `parameters`: as the device reads them, pointers included.
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-            std::vector<std::byte> parameters, IsMemory is_memory);
+            std::vector<std::byte> parameters, const Arena& arena);
 
 }  // namespace eidolon::shim::compute

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/interpret/memory.h"
-#include "shim/compute/launch.h"
+#include "shim/compute/footprint.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::compute {
@@ -16,9 +16,7 @@ namespace eidolon::shim::compute {
 // Copies pages out of the store when they are first touched. Not thread safe.
 class PageMemory : public interpret::Memory {
  public:
-  // `pretend`: unknown bytes read as zeros instead of stopping the kernel.
-  PageMemory(const value::Store& store, IsMemory is_memory, bool pretend)
-      : store_(store), is_memory_(is_memory), pretend_(pretend) {}
+  PageMemory(const value::Store& store, const Arena& arena) : store_(store), arena_(arena) {}
 
   interpret::Page* FindPage(std::uint64_t number) override;
 
@@ -29,8 +27,7 @@ class PageMemory : public interpret::Memory {
 
  private:
   const value::Store& store_;
-  const IsMemory is_memory_;
-  const bool pretend_;
+  const Arena& arena_;
   std::unordered_map<std::uint64_t, std::unique_ptr<interpret::Page>> pages_;
 };
 

@@ -127,7 +127,9 @@ void ForgetOutput(const Context& context, const Problem& p) {
     const auto slot =
         reinterpret_cast<std::uint64_t>(p.c.address) + static_cast<std::uint64_t>(i) * 8;
     std::uint64_t target = 0;
-    if (!value::ProcessPending().IsKnown(slot, sizeof(target))) return;
+    if (!value::ProcessPending().IsKnown(slot, sizeof(target))) {
+      return library::NoteWrittenAnywhere(context.stream);
+    }
     value::ProcessStore().Read(slot, &target, sizeof(target));
     library::NoteWritten(context.stream, reinterpret_cast<const void*>(target),
                          library::BytesOf(p.c.type, matrix));
@@ -207,12 +209,14 @@ cublasStatus_t RunGrouped(cublasHandle_t handle, const GroupTypes& types, int co
   }
   if (products == 0) return CUBLAS_STATUS_SUCCESS;
   if (!BookPool(*context)) return CUBLAS_STATUS_ALLOC_FAILED;
-  return ToCublas(library::Submit(context->stream,
-                                  library::Call{.name = "cublas.gemm_grouped",
-                                                .type = types.a,
-                                                .flops = flops,
-                                                .memory_bytes = bytes,
-                                                .numbers = {count, products, types.compute_type}}));
+  const gpu::Status status = library::Submit(
+      context->stream, library::Call{.name = "cublas.gemm_grouped",
+                                     .type = types.a,
+                                     .flops = flops,
+                                     .memory_bytes = bytes,
+                                     .numbers = {count, products, types.compute_type}});
+  if (status == gpu::Status::kSuccess) library::NoteWrittenAnywhere(context->stream);
+  return ToCublas(status);
 }
 
 }  // namespace eidolon::shim::cublas::gemm

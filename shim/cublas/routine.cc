@@ -64,7 +64,9 @@ void ForgetTargets(const Context& context, const Routine& routine, std::uint64_t
     const auto slot = reinterpret_cast<std::uint64_t>(routine.output_table) +
                       static_cast<std::uint64_t>(i) * sizeof(void*);
     std::uint64_t target = 0;
-    if (!value::ProcessPending().IsKnown(slot, sizeof(target))) return;
+    if (!value::ProcessPending().IsKnown(slot, sizeof(target))) {
+      return library::NoteWrittenAnywhere(context.stream);
+    }
     value::ProcessStore().Read(slot, &target, sizeof(target));
     library::NoteWritten(context.stream, reinterpret_cast<const void*>(target), bytes);
   }

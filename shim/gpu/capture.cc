@@ -311,7 +311,16 @@ void CaptureReplay(Stream& stream, std::function<void()> on_replay) noexcept {
   const Access access(stream);
   if (access.status() != Status::kSuccess) return;
   const auto& tails = access.capture->tails[&stream];
-  if (tails.size() == 1) tails.front()->on_replay = std::move(on_replay);
+  if (tails.size() != 1) return;
+  std::function<void()>& all = tails.front()->on_replay;
+  if (!all) {
+    all = std::move(on_replay);
+  } else {
+    all = [first = std::move(all), second = std::move(on_replay)] {
+      first();
+      second();
+    };
+  }
 }
 
 void CaptureForgetStream(Stream& stream) noexcept {

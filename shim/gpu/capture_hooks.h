@@ -29,7 +29,8 @@ Status CaptureChildGraph(Stream& stream, const Graph& graph) noexcept;
 // graph by its owner.
 Status CaptureMemory(Stream& stream, bool allocates, std::uint64_t address,
                      std::uint64_t bytes) noexcept;
-// What the node captured last on the stream does to known values: called at every replay.
+// What the node captured last on the stream does to known values: called at every replay, behind
+// what was said of the node before.
 void CaptureReplay(Stream& stream, std::function<void()> on_replay) noexcept;
 
 // A wait on an event. Requires: the stream captures, or the event's last record was captured (the

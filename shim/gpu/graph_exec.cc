@@ -130,7 +130,7 @@ Status Replay(const GraphExec& exec, Stream& stream) {
   value::Pending& values = value::ProcessPending();
   for (const GraphNode* node : exec.order) {
     const auto* kernel = std::get_if<KernelNode>(&node->content);
-    if (kernel != nullptr && MustRecord(kernel->shape)) {
+    if (kernel != nullptr && MustRecord()) {
       RecordLaunch(*kernel->kernel, kernel->shape, node->id, kernel->parameters);
     } else {
       for (const std::uint64_t pointer : node->kernel_pointers) values.NoteKernelPointer(pointer);

@@ -254,7 +254,7 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     value::Pending& values = value::ProcessPending();
-    const bool recorded = MustRecord(shape);
+    const bool recorded = MustRecord();
     std::vector<std::byte> kept;
     if (recorded) kept.assign(block.bytes, block.bytes + block.size);
     BlankPointers(block, [&](std::uint64_t address) {

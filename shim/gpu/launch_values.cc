@@ -1,10 +1,11 @@
 #include "shim/gpu/launch_values.h"
 
+#include <optional>
 #include <utility>
 
 #include "shim/compute/launch.h"
 #include "shim/gpu/arena.h"
-#include "shim/value/pending.h"
+#include "shim/gpu/virtual_memory.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -18,19 +19,26 @@ compute::RecordedShape ToRecorded(const LaunchShape& shape) {
           .cooperative = shape.cooperative};
 }
 
+// All that one pointer may lead to: an allocation, or the reservation that mappings lie in.
+std::optional<compute::Arena::Range> FindBuffer(std::uint64_t address) {
+  auto extent = FindReservation(address);
+  if (!extent) extent = FindExtent(address);
+  if (!extent) return std::nullopt;
+  return compute::Arena::Range(extent->begin, extent->begin + extent->bytes);
+}
+
+constexpr compute::Arena kArena{.holds = HoldsDeviceAddress, .find_buffer = FindBuffer};
+
 }  // namespace
 
-bool MustRecord(const LaunchShape& shape) noexcept {
-  if (!compute::IsOn()) return false;
-  return compute::IsSmall(ToRecorded(shape)) || value::ProcessPending().has_deferred();
-}
+bool MustRecord() noexcept { return compute::IsOn(); }
 
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
                   std::vector<std::byte> parameters) {
   compute::Record({.image = kernel.library->image(),
                    .name = kernel.name,
                    .variables_set = kernel.library->has_used_variables()},
-                  ToRecorded(shape), work, std::move(parameters), HoldsDeviceAddress);
+                  ToRecorded(shape), work, std::move(parameters), kArena);
 }
 
 }  // namespace eidolon::shim::gpu

@@ -12,8 +12,8 @@
 
 namespace eidolon::shim::gpu {
 
-// True when the launch must be recorded: it is small, or follows one that is.
-bool MustRecord(const LaunchShape& shape) noexcept;
+// True when launches must be recorded.
+bool MustRecord() noexcept;
 
 // Requires: MustRecord. `parameters` as the device reads them, pointers included.
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,

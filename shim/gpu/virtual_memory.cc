@@ -115,6 +115,17 @@ Status FreeAddress(std::uint64_t address, std::uint64_t bytes) noexcept {
   return ReleaseRange(address, bytes);
 }
 
+std::optional<Extent> FindReservation(std::uint64_t address) noexcept {
+  if (!IsDeviceAddress(address)) return std::nullopt;
+  VirtualMemory& book = Book();
+  const std::lock_guard guard(book.mutex);
+  const auto after = book.reservations.upper_bound(address);
+  if (after == book.reservations.begin()) return std::nullopt;
+  const auto& [begin, bytes] = *std::prev(after);
+  if (address - begin >= bytes) return std::nullopt;
+  return Extent{.begin = begin, .bytes = bytes};
+}
+
 Status CreatePhysical(const PhysicalProperties& properties, std::uint64_t bytes,
                       PhysicalHandle* handle) noexcept {
   if (handle == nullptr || bytes == 0 || !Aligned(bytes)) return Status::kInvalidValue;
@@ -179,7 +190,9 @@ Status Map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
   return Status::kSuccess;
 }
 
-Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
+namespace {
+
+Status UnmapInBook(std::uint64_t address, std::uint64_t bytes) {
   VirtualMemory& book = Book();
   const std::lock_guard guard(book.mutex);
   // Whole mappings only, without gaps; nothing is changed unless all of them are.
@@ -197,8 +210,16 @@ Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
     Drop(book, found->second.physical);
     book.mappings.erase(found);
   }
-  value::ProcessPending().Forget(address, bytes);
   return Status::kSuccess;
+}
+
+}  // namespace
+
+Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
+  const Status status = UnmapInBook(address, bytes);
+  // Without the lock: launches that wait in the queue ask for reservations.
+  if (status == Status::kSuccess) value::ProcessPending().Forget(address, bytes);
+  return status;
 }
 
 Status SetAccess(std::uint64_t address, std::uint64_t bytes, int device, Access access) noexcept {

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "shim/gpu/arena.h"
 #include "shim/gpu/status.h"
 
 namespace eidolon::shim::gpu {
@@ -19,6 +21,8 @@ enum class Access : std::uint32_t { kNone = 0, kRead = 1, kReadWrite = 3 };
 Status ReserveAddress(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t wanted,
                       std::uint64_t* address) noexcept;
 Status FreeAddress(std::uint64_t address, std::uint64_t bytes) noexcept;
+// The reservation that holds the address; its device says nothing.
+std::optional<Extent> FindReservation(std::uint64_t address) noexcept;
 
 // Properties that can be asked for later; host memory (device -1) is not booked on a device.
 struct PhysicalProperties {

@@ -2,8 +2,12 @@
 
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "shim/gpu/arena.h"
+#include "shim/gpu/capture_hooks.h"
+#include "shim/gpu/stream.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::library {
@@ -33,14 +37,29 @@ gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept {
   return gpu::Submit(stream, std::as_bytes(std::span(&work, 1)));
 }
 
+void AfterWork(gpu::StreamHandle stream, std::function<void()> effect) noexcept {
+  if (!gpu::IsCapturing(stream)) return effect();
+  if (gpu::Stream* captured = gpu::Lookup(stream)) {
+    gpu::CaptureReplay(*captured, std::move(effect));
+  }
+}
+
 void NoteWritten(gpu::StreamHandle stream, const void* address, std::uint64_t bytes) noexcept {
-  if (address == nullptr || bytes == 0 || gpu::IsCapturing(stream)) return;
-  value::ProcessPending().Forget(reinterpret_cast<std::uint64_t>(address), bytes);
+  if (address == nullptr || bytes == 0) return;
+  const auto begin = reinterpret_cast<std::uint64_t>(address);
+  if (!gpu::IsCapturing(stream)) return value::ProcessPending().Forget(begin, bytes);
+  AfterWork(stream, [=] { value::ProcessPending().Forget(begin, bytes); });
+}
+
+void NoteWrittenAnywhere(gpu::StreamHandle stream) noexcept {
+  AfterWork(stream, [] { value::ProcessPending().MakeStale(gpu::kArenaBegin, gpu::kArenaEnd); });
 }
 
 void NoteZeroed(gpu::StreamHandle stream, void* address, std::uint64_t bytes) noexcept {
-  if (address == nullptr || bytes == 0 || gpu::IsCapturing(stream)) return;
-  value::ProcessPending().Fill(reinterpret_cast<std::uint64_t>(address), 0, 1, bytes);
+  if (address == nullptr || bytes == 0) return;
+  AfterWork(stream, [=] {
+    value::ProcessPending().Fill(reinterpret_cast<std::uint64_t>(address), 0, 1, bytes);
+  });
 }
 
 }  // namespace eidolon::shim::library

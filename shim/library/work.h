@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string_view>
 
@@ -26,9 +27,14 @@ gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept;
 // Fills in the header. Requires: everything else is set.
 gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept;
 
-// The stream's work is about to write unknown values to this device memory. Does nothing while the
-// stream is captured, and for null.
+// What the work submitted last on the stream does to known values: now, or at every replay of the
+// graph that the stream is captured into.
+void AfterWork(gpu::StreamHandle stream, std::function<void()> effect) noexcept;
+
+// That work writes unknown values to this device memory. Null is left out.
 void NoteWritten(gpu::StreamHandle stream, const void* address, std::uint64_t bytes) noexcept;
+// It writes to places that nobody knows.
+void NoteWrittenAnywhere(gpu::StreamHandle stream) noexcept;
 
 // The same for values that are known: a status word of a routine that is assumed to succeed.
 void NoteZeroed(gpu::StreamHandle stream, void* address, std::uint64_t bytes) noexcept;

@@ -6,6 +6,7 @@
 #include "services/ring/work.h"
 #include "shim/core/session.h"
 #include "shim/gpu/submit.h"
+#include "shim/library/work.h"
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/values.h"
@@ -47,11 +48,11 @@ ncclResult_t CopyAlone(cudaStream_t stream, const Operation& operation) {
   if (gpu::Submit(stream, std::as_bytes(std::span(&work, 1))) != gpu::Status::kSuccess) {
     return ncclUnhandledCudaError;
   }
-  if (!gpu::IsCapturing(stream)) {
-    value::ProcessPending().Copy(reinterpret_cast<std::uint64_t>(operation.output),
-                                 reinterpret_cast<std::uint64_t>(operation.input),
-                                 operation.output_bytes);
-  }
+  library::AfterWork(stream, [target = reinterpret_cast<std::uint64_t>(operation.output),
+                              source = reinterpret_cast<std::uint64_t>(operation.input),
+                              bytes = operation.output_bytes] {
+    value::ProcessPending().Copy(target, source, bytes);
+  });
   return ncclSuccess;
 }
 
@@ -116,8 +117,13 @@ ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
     SetLastError(&communicator, "the stream takes no work");
     return ncclUnhandledCudaError;
   }
-  if (capturing) return ncclSuccess;
-  for (const Operation& operation : batch.operations) NoteOutput(communicator, operation);
+  for (const Operation& operation : batch.operations) {
+    if (capturing) {  // Replays take no values along.
+      library::NoteWritten(batch.stream, operation.output, operation.output_bytes);
+    } else {
+      NoteOutput(communicator, operation);
+    }
+  }
   return ncclSuccess;
 }
 

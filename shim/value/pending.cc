@@ -77,6 +77,9 @@ bool Pending::Perform(Operation& operation, bool wait) {
     case Kind::kStale:
       store_.NoteKernelPointer(operation.target);
       return true;
+    case Kind::kStaleRange:
+      store_.MakeStale(operation.target, operation.target + operation.size);
+      return true;
     case Kind::kRead: {
       const std::size_t unknown = store_.Read(operation.target, operation.host, operation.size,
                                               static_cast<unsigned char>(operation.pattern));
@@ -184,6 +187,11 @@ void Pending::Forget(std::uint64_t address, std::size_t size) {
 
 void Pending::NoteKernelPointerBehind(std::uint64_t address) {
   AddOrPerform({.kind = Kind::kStale, .target = address, .size = 1});
+}
+
+void Pending::MakeStale(std::uint64_t begin, std::uint64_t end) {
+  if (waiting() == 0) return store_.MakeStale(begin, end);
+  AddOrPerform({.kind = Kind::kStaleRange, .target = begin, .size = end - begin});
 }
 
 void Pending::Read(std::uint64_t address, void* host, std::size_t size, unsigned char unknown_byte,

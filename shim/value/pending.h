@@ -61,6 +61,9 @@ class Pending {
     }
   }
 
+  // Of unknown effect on all of the range.
+  void MakeStale(std::uint64_t begin, std::uint64_t end);
+
   void Defer(std::unique_ptr<Deferred> work);
   // True while deferred work waits: kernels that are not deferred then have an order too.
   bool has_deferred() const { return deferred_.load(std::memory_order_acquire) != 0; }
@@ -83,7 +86,17 @@ class Pending {
   std::size_t waiting() const { return waiting_.load(std::memory_order_acquire); }
 
  private:
-  enum class Kind { kCollective, kWrite, kFill, kCopy, kForget, kStale, kRead, kDeferred };
+  enum class Kind {
+    kCollective,
+    kWrite,
+    kFill,
+    kCopy,
+    kForget,
+    kStale,
+    kStaleRange,
+    kRead,
+    kDeferred
+  };
   struct Operation {
     Kind kind;
     std::uint64_t target = 0;  // Written range; for kRead and kStale the range looked at.

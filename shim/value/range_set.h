@@ -47,6 +47,12 @@ class RangeSet {
     return at != ranges_.end() && at->first <= begin && at->second >= end;
   }
 
+  // True when a part of the set lies inside [begin, end).
+  bool HasAny(std::uint64_t begin, std::uint64_t end) const {
+    const auto at = First(begin);
+    return at != ranges_.end() && at->first < end && begin < end;
+  }
+
   // Where the range that holds the address ends; 0 when none does.
   std::uint64_t EndOf(std::uint64_t address) const {
     const auto at = First(address);

@@ -188,6 +188,16 @@ void Store::MakeStale(std::uint64_t address) {
   if (const std::uint64_t end = kept_.EndOf(address)) known_.Remove(address, end);
 }
 
+void Store::MakeStale(std::uint64_t begin, std::uint64_t end) {
+  const std::lock_guard guard(mutex_);
+  known_.Remove(begin, end);
+}
+
+bool Store::HasKnown(std::uint64_t begin, std::uint64_t end) const {
+  const std::lock_guard guard(mutex_);
+  return known_.HasAny(begin, end);
+}
+
 void Store::ReadPage(std::uint64_t number, std::byte* bytes, PageBits& known) const {
   std::memset(bytes, 0, kPageBytes);
   known = {};

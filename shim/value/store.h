@@ -57,6 +57,10 @@ class Store {
   void NoteKernelPointer(std::uint64_t address) {
     if (MayHold(address)) MakeStale(address);
   }
+  // Of unknown effect: values in the range stay as the best guess, and nobody knows them.
+  void MakeStale(std::uint64_t begin, std::uint64_t end);
+  // True when some byte of [begin, end) is known.
+  bool HasKnown(std::uint64_t begin, std::uint64_t end) const;
   // False when surely no byte of the address's page is kept.
   bool MayHold(std::uint64_t address) const {
     const std::size_t bit = FilterBit(address / kPageBytes);

@@ -1,0 +1,144 @@
+#include "shim/compute/footprint.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "shim/compute/machine_code.h"
+
+namespace eidolon::shim::compute {
+namespace {
+
+constexpr std::uint64_t kBuffer = 0x6b0100000000;
+constexpr std::uint64_t kBufferBytes = 1 << 20;
+constexpr std::uint64_t kOther = kBuffer + (std::uint64_t{1} << 30);
+
+// Two buffers of 1 MiB.
+constexpr Arena kArena{
+    .holds = [](std::uint64_t a) { return a - kBuffer < (std::uint64_t{1} << 32); },
+    .find_buffer = [](std::uint64_t a) -> std::optional<Arena::Range> {
+      for (const std::uint64_t begin : {kBuffer, kOther}) {
+        if (a - begin < kBufferBytes) return Arena::Range(begin, begin + kBufferBytes);
+      }
+      return std::nullopt;
+    }};
+
+// The kernels of services/cubin/testdata/sample.ptx.
+const std::string& Image() {
+  static const std::string file = [] {
+    std::ifstream stream(
+        std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
+        std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  }();
+  return file;
+}
+
+struct ScaleParameters {
+  std::uint64_t out;
+  float factor;
+  std::uint32_t count;
+};
+
+class FootprintTest : public testing::Test {
+ protected:
+  // What a launch of scale(out, 2, count) with 128 threads a block changes.
+  Footprint LearnScale(const ScaleParameters& parameters, bool whole) {
+    const MachineCode& code = FindMachineCode(Image().data(), "scale", store_);
+    const auto bytes = std::as_bytes(std::span(&parameters, 1));
+    return LearnFootprint(
+        *code.program,
+        {.grid = {(parameters.count + 127) / 128, 1, 1}, .block = {128, 1, 1}, .parameters = bytes},
+        LaunchPointers(bytes, kArena), whole, store_);
+  }
+  void ApplyScale(const Footprint& footprint, const ScaleParameters& parameters) {
+    Apply(footprint, LaunchPointers(std::as_bytes(std::span(&parameters, 1)), kArena), kArena,
+          store_);
+  }
+
+  value::Store store_;
+};
+
+TEST_F(FootprintTest, AWholeLaunchChangesWhatItWritesWhereverItsPointerLeads) {
+  const Footprint footprint = LearnScale({kBuffer, 2, 1000}, true);
+  store_.Fill(kOther, 7, 1, 8192);
+  ApplyScale(footprint, {kOther + 512, 2, 1000});
+
+  EXPECT_TRUE(store_.IsKnown(kOther, 512));
+  EXPECT_FALSE(store_.HasKnown(kOther + 512, kOther + 512 + 4000));
+  EXPECT_TRUE(store_.IsKnown(kOther + 512 + 4000, 8192 - 4512));
+}
+
+TEST_F(FootprintTest, ALargeLaunchChangesAllBetweenItsFirstBlocksAndItsLast) {
+  const std::uint32_t count = 250'000;
+  const Footprint footprint = LearnScale({kBuffer, 2, count}, false);
+  // Unknown at the pointer, known behind it.
+  store_.Fill(kBuffer + 4096, 7, 1, 4096);
+  store_.Fill(kBuffer + 500'000, 7, 1, 64);
+  store_.Fill(kBuffer + 4 * count, 7, 1, 64);
+  ApplyScale(footprint, {kBuffer, 2, count});
+
+  EXPECT_FALSE(store_.HasKnown(kBuffer, kBuffer + 4 * count));
+  EXPECT_TRUE(store_.IsKnown(kBuffer + 4 * count, 64));
+}
+
+TEST_F(FootprintTest, ValuesThatAKernelUpdatesStayTheBestGuess) {
+  const ScaleParameters parameters{kBuffer, 2, 4};
+  store_.Fill(kBuffer, 7, 1, 16);
+  ApplyScale(LearnScale(parameters, true), parameters);
+  unsigned char byte = 0;
+
+  EXPECT_EQ(store_.Read(kBuffer + 15, &byte, 1), 1u);
+  EXPECT_EQ(byte, 7);
+}
+
+TEST_F(FootprintTest, AKernelThatNobodyCanRunChangesItsBuffersFromEndToEnd) {
+  const ScaleParameters parameters{kBuffer + 4096, 2, 4};
+  store_.Fill(kBuffer, 7, 1, 64);
+  store_.Fill(kOther, 7, 1, 64);
+  const LaunchPointers pointers(std::as_bytes(std::span(&parameters, 1)), kArena);
+  ApplyScale(AllBuffers(pointers), parameters);
+
+  EXPECT_FALSE(store_.HasKnown(kBuffer, kBuffer + kBufferBytes));
+  EXPECT_TRUE(store_.IsKnown(kOther, 64));
+}
+
+TEST_F(FootprintTest, WhatAFreedBufferHeldIsLookedForEverywhere) {
+  const ScaleParameters parameters{kBuffer + 2 * kBufferBytes, 2, 4};
+  store_.Fill(kOther, 7, 1, 64);
+  const LaunchPointers pointers(std::as_bytes(std::span(&parameters, 1)), kArena);
+  ApplyScale(AllBuffers(pointers), parameters);
+
+  EXPECT_FALSE(store_.HasKnown(kOther, kOther + 64));
+}
+
+TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
+  // bulk stores a word of its parameters through another one; here that one is no pointer.
+  struct {
+    std::uint64_t lists[525] = {};
+    std::uint64_t tail = 0;
+  } parameters;
+  const auto bytes = std::as_bytes(std::span(&parameters, 1));
+  const MachineCode& code = FindMachineCode(Image().data(), "_Z4bulkPN3foo3BarE", store_);
+  const Footprint footprint =
+      LearnFootprint(*code.program, {.grid = {1, 1, 1}, .block = {128, 1, 1}, .parameters = bytes},
+                     LaunchPointers(bytes, kArena), true, store_);
+
+  EXPECT_TRUE(footprint.everything);
+}
+
+TEST_F(FootprintTest, NothingIsLookedUpWhereNothingIsKnown) {
+  const ScaleParameters parameters{kBuffer, 2, 4};
+  const LaunchPointers pointers(std::as_bytes(std::span(&parameters, 1)), kArena);
+  EXPECT_FALSE(HasKnownNear(pointers, kArena, store_));
+
+  store_.Fill(kBuffer + kBufferBytes - 1, 7, 1, 1);
+  EXPECT_TRUE(HasKnownNear(pointers, kArena, store_));
+}
+
+}  // namespace
+}  // namespace eidolon::shim::compute
