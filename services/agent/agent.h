@@ -40,6 +40,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
     std::string controller_address;
     std::string token;
     std::string library_folder;  // Where libeidolon_shim.so and eidolon/ are.
+    bool print_lines = false;    // Print what the command prints, where nobody else keeps it.
     // How long the timing service may be away; it keeps nothing of a job, so nothing is lost.
     std::chrono::milliseconds timing_patience{8'000};
   };

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -181,6 +182,11 @@ void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
   // What a job says because it was told to stop is no part of its story.
   if (ending_.has_value() && ending_->reason == Reason::kStopped) return;
   metrics_->log_lines.Increment();
+  if (options_.print_lines) {
+    std::FILE* out = stream == launch::OutputStream::kStderr ? stderr : stdout;
+    std::fprintf(out, "%s\n", text.c_str());
+    std::fflush(out);
+  }
   if (stream == launch::OutputStream::kStderr) verdict_.NoteErrorLine(text);
   controller::v1::AgentReport report;
   controller::v1::LogLine* line = report.mutable_log();

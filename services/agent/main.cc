@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -33,6 +35,28 @@ std::string TakeVariable(const char* name) {
   return taken;
 }
 
+// A secret that Kubernetes keeps in a file.
+std::string ReadSecret(const std::string& path) {
+  std::ifstream file(path);
+  std::string secret((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (secret.ends_with('\n')) secret.pop_back();
+  return secret;
+}
+
+// Copies shim and agent out of their image: that image has no shell.
+int Install(const std::string& from, const std::string& to) {
+  std::error_code failure;
+  std::filesystem::copy(from, to,
+                        std::filesystem::copy_options::recursive |
+                            std::filesystem::copy_options::overwrite_existing |
+                            std::filesystem::copy_options::copy_symlinks,
+                        failure);
+  if (!failure) return 0;
+  eidolon::base::Log(eidolon::base::Level::kError, "not_installed",
+                     {{"from", from}, {"to", to}, {"reason", failure.message()}});
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -42,14 +66,20 @@ int main(int argc, char** argv) {
       .token = TakeVariable("EIDOLON_AGENT_TOKEN"),
       .library_folder = LibrariesBesideProgram(),
   };
-  std::string metrics_address;
+  const std::string token_file = TakeVariable("EIDOLON_AGENT_TOKEN_FILE");
+  if (options.token.empty() && !token_file.empty()) options.token = ReadSecret(token_file);
+  std::string metrics_address, install_from = "/eidolon", install_to;
   CLI::App app(
       "Runs one emulated server of a simulation job. The controller starts it; its address and "
       "secret come by EIDOLON_CONTROLLER_ADDRESS and EIDOLON_AGENT_TOKEN.");
   app.add_option("--libraries", options.library_folder,
                  "folder of libeidolon_shim.so and eidolon/*.so");
   app.add_option("--metrics", metrics_address, "serve /metrics here, for example 127.0.0.1:9464");
+  app.add_flag("--print-lines", options.print_lines, "also print what the command prints");
+  app.add_option("--install", install_to, "copy shim and agent into this folder and end");
+  app.add_option("--install-from", install_from, "where they are")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  if (!install_to.empty()) return Install(install_from, install_to);
   if (options.controller_address.empty() || options.token.empty()) {
     base::Log(base::Level::kError, "not_started_by_a_controller",
               {{"reason", "EIDOLON_CONTROLLER_ADDRESS and EIDOLON_AGENT_TOKEN must be set"}});

@@ -20,6 +20,7 @@
 
 #include "services/base/clock.h"
 #include "services/controller/active_run.h"
+#include "services/controller/agent_desk.h"
 #include "services/controller/agent_session.h"
 #include "services/controller/job/run.h"
 #include "services/controller/job_table.h"
@@ -46,7 +47,7 @@ struct ControllerParts {
   std::function<std::string()> metrics_text;
 };
 
-class Controller final : public rest::Api {
+class Controller final : public rest::Api, public AgentDesk {
  public:
   // Reads the stored jobs; those that ran become Interrupted, those that wait are queued again.
   static base::Result<std::unique_ptr<Controller>> Open(ControllerOptions options,
@@ -62,13 +63,14 @@ class Controller final : public rest::Api {
   void Stop();
 
   // The side of the agents. Attach answers what to do, or why the agent is not welcome.
-  base::Result<Assignment> Attach(const std::string& token, std::shared_ptr<AgentLink> link);
-  void Detach(AgentName agent);
-  void OnIteration(AgentName agent, const job::RankIteration& iteration);
-  void OnProgress(AgentName agent, std::uint64_t virtual_ps, std::uint64_t launches);
-  void OnUsage(AgentName agent, job::ServerUsage usage);
-  void OnLogLine(AgentName agent, store::LogEntry entry);
-  void OnOutcome(AgentName agent, job::AgentOutcome outcome);
+  base::Result<Assignment> Attach(const std::string& token,
+                                  std::shared_ptr<AgentLink> link) override;
+  void Detach(AgentName agent) override;
+  void OnIteration(AgentName agent, const job::RankIteration& iteration) override;
+  void OnProgress(AgentName agent, std::uint64_t virtual_ps, std::uint64_t launches) override;
+  void OnUsage(AgentName agent, job::ServerUsage usage) override;
+  void OnLogLine(AgentName agent, store::LogEntry entry) override;
+  void OnOutcome(AgentName agent, job::AgentOutcome outcome) override;
 
   rest::ApiResult<rest::Created> CreateJob(const std::string& name_space,
                                            const nlohmann::json& document,

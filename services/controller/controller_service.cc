@@ -12,8 +12,6 @@ namespace {
 
 using Stream = grpc::ServerReaderWriter<v1::ControllerCommand, v1::AgentReport>;
 
-constexpr char kLoopback[] = "127.0.0.1";
-
 // Writes to the stream until the session's thread closes the link.
 class StreamLink final : public AgentLink {
  public:
@@ -53,7 +51,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   FillCluster(resolved.cluster, assignment.job, out.mutable_cluster());
   out.set_timing_address(assignment.timing_address);
   out.set_network_address(assignment.network_address);
-  out.set_master_address(kLoopback);
+  out.set_master_address(assignment.master_address);
   out.set_master_port(assignment.master_port);
   out.mutable_host_model()->set_fixed(spec.fixed_host_model);
   out.mutable_iterations()->set_warmup(spec.iterations.warmup);
@@ -78,14 +76,14 @@ grpc::Status ControllerService::AgentSession(grpc::ServerContext* /*context*/, S
     return {grpc::StatusCode::INVALID_ARGUMENT, "the first report of an agent is Hello"};
   }
   const auto link = std::make_shared<StreamLink>(stream);
-  const auto assignment = controller_.Attach(report.hello().token(), link);
+  const auto assignment = desk_.Attach(report.hello().token(), link);
   if (!assignment) {
     link->Close();
     return runtime::ToStatus(assignment.error());
   }
   link->Send(ToCommand(*assignment));
   while (stream->Read(&report)) Handle(assignment->agent, report);
-  controller_.Detach(assignment->agent);
+  desk_.Detach(assignment->agent);
   link->Close();
   return grpc::Status::OK;
 }
@@ -93,23 +91,23 @@ grpc::Status ControllerService::AgentSession(grpc::ServerContext* /*context*/, S
 void ControllerService::Handle(AgentName agent, const v1::AgentReport& report) {
   switch (report.report_case()) {
     case v1::AgentReport::kProgress:
-      controller_.OnProgress(agent, report.progress().virtual_picoseconds(),
-                             report.progress().launches());
+      desk_.OnProgress(agent, report.progress().virtual_picoseconds(),
+                       report.progress().launches());
       break;
     case v1::AgentReport::kIteration:
-      controller_.OnIteration(agent, FromProto(report.iteration()));
+      desk_.OnIteration(agent, FromProto(report.iteration()));
       break;
     case v1::AgentReport::kLog:
-      controller_.OnLogLine(agent, {.server = agent.server,
-                                    .standard_error = report.log().stream() == 2,
-                                    .virtual_ps = report.log().virtual_picoseconds(),
-                                    .text = report.log().text()});
+      desk_.OnLogLine(agent, {.server = agent.server,
+                              .standard_error = report.log().stream() == 2,
+                              .virtual_ps = report.log().virtual_picoseconds(),
+                              .text = report.log().text()});
       break;
     case v1::AgentReport::kUsage:
-      controller_.OnUsage(agent, FromProto(report.usage()));
+      desk_.OnUsage(agent, FromProto(report.usage()));
       break;
     case v1::AgentReport::kOutcome:
-      controller_.OnOutcome(agent, FromProto(report.outcome()));
+      desk_.OnOutcome(agent, FromProto(report.outcome()));
       break;
     default:  // A second Hello, or a report of a newer agent.
       break;

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "eidolon/controller/v1/controller.grpc.pb.h"
-#include "services/controller/controller.h"
+#include "services/controller/agent_desk.h"
 
 namespace eidolon::controller {
 
-// One thread of the gRPC server per connected agent. Thread safe; the controller must outlive it.
+// One thread of the gRPC server per connected agent. Thread safe; the desk must outlive it.
 class ControllerService final : public v1::ControllerService::Service {
  public:
-  explicit ControllerService(Controller* controller) : controller_(*controller) {}
+  explicit ControllerService(AgentDesk* desk) : desk_(*desk) {}
 
   grpc::Status AgentSession(
       grpc::ServerContext* context,
@@ -18,7 +18,7 @@ class ControllerService final : public v1::ControllerService::Service {
  private:
   void Handle(AgentName agent, const v1::AgentReport& report);
 
-  Controller& controller_;
+  AgentDesk& desk_;
 };
 
 }  // namespace eidolon::controller

@@ -37,6 +37,12 @@ Metrics::Metrics(Registry* registry)
       agents_(MakeGauge(registry, "eidolon_controller_connected_agents", "Agents with a session")),
       log_lines_(MakeCounter(registry, "eidolon_controller_log_lines_total",
                              "Lines of output received from agents")),
+      reconciled_(MakeCounter(registry, "eidolon_controller_reconcile_total",
+                              "Objects looked at on Kubernetes, without failure")),
+      reconcile_errors_(MakeCounter(registry, "eidolon_controller_reconcile_errors_total",
+                                    "Objects looked at on Kubernetes that failed")),
+      api_requests_(MakeCounter(registry, "eidolon_controller_kubernetes_requests_total",
+                                "Requests sent to the Kubernetes API server")),
       wall_seconds_(
           MakeCounter(registry, "eidolon_wall_seconds_total", "Real time spent in finished runs")),
       virtual_seconds_(MakeCounter(registry, "eidolon_virtual_seconds_total",

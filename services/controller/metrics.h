@@ -8,6 +8,7 @@
 #include <prometheus/registry.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -30,6 +31,11 @@ class Metrics {
   void CountLogLine() { log_lines_.Increment(); }
   // `method`: of HTTP.
   void CountRequest(const std::string& method, int status);
+  // On Kubernetes: objects looked at, and requests sent to the API server for that.
+  void CountReconcile(bool well) { (well ? reconciled_ : reconcile_errors_).Increment(); }
+  void CountApiRequests(std::uint64_t count) {
+    api_requests_.Increment(static_cast<double>(count));
+  }
   void AddCost(const job::SimulationCost& cost, double virtual_seconds);
   void SetPrediction(const std::string& name_space, const std::string& job,
                      const job::Prediction& prediction);
@@ -47,6 +53,9 @@ class Metrics {
   prometheus::Gauge& running_;
   prometheus::Gauge& agents_;
   prometheus::Counter& log_lines_;
+  prometheus::Counter& reconciled_;
+  prometheus::Counter& reconcile_errors_;
+  prometheus::Counter& api_requests_;
   prometheus::Counter& wall_seconds_;
   prometheus::Counter& virtual_seconds_;
   Gauges& iteration_;

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Writes the chart's custom resource definitions from the schema of the REST API, so that there is one schema.
+
+    crds.py            write helm/eidolon/files/crds/*.yaml
+    crds.py --check    exit 1 when what is there differs
+
+services/controller/rest/openapi.json is the source; a C++ test holds it equal with what the validator accepts.
+Here it becomes structural: references are resolved, what Kubernetes does not know is rewritten, sizes are
+capped (CEL needs to know its cost), and rules that concern several fields are added.
+"""
+import json
+import pathlib
+import sys
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OPENAPI = ROOT / "services/controller/rest/openapi.json"
+OUT = ROOT / "helm/eidolon/files/crds"
+GROUP = "eidolon.dev"
+NAME_MAX = 52  # Jobs, services and the host names of pods are derived from it.
+
+RESERVED = ["MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK",
+            "GROUP_RANK", "NNODES", "LD_PRELOAD", "NPROC_PER_NODE", "TRITON_LIBCUDA_PATH"]
+# Fields of a job that may change after its creation.
+MUTABLE = {"suspend", "ttlSecondsAfterFinished", "podTemplate", "iterations"}
+KEEP = ("type", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems",
+        "maxItems", "format", "x-kubernetes-preserve-unknown-fields")
+CAPS = {"command": 512, "env": 512, "warnings": 64, "iterationPicoseconds": 1000, "ranks": 128,
+        "assumedKernels": 64, "unsupportedCalls": 1024, "conditions": 16}
+
+
+class Converter:
+    def __init__(self, document, status):
+        self.schemas, self.status = document["components"]["schemas"], status
+
+    def resolve(self, schema):
+        if "$ref" not in schema:
+            return schema
+        return self.schemas[schema["$ref"].rsplit("/", 1)[1]]
+
+    def convert(self, schema, name=""):
+        schema = self.resolve(schema)
+        out = {key: schema[key] for key in KEEP if key in schema}
+        if "oneOf" in schema:  # Not structural; the controller's validator looks at it.
+            return {"description": schema["description"], "x-kubernetes-preserve-unknown-fields": True,
+                    **({"default": schema["default"]} if "default" in schema else {})}
+        if "exclusiveMinimum" in schema:
+            out.update(minimum=schema["exclusiveMinimum"], exclusiveMinimum=True)
+        if "default" in schema and not schema.get("x-kubernetes-no-default") and not self.status:
+            out["default"] = schema["default"]
+        if schema["type"] == "integer":
+            out["format"] = "int64"
+        if schema["type"] == "string" and "enum" not in schema and "maxLength" not in schema and not self.status:
+            out["maxLength"] = 16384 if name == "command[]" else 4096
+        if schema["type"] == "array":
+            out["items"] = self.convert(schema["items"], name + "[]")
+            out.setdefault("maxItems", CAPS.get(name, 256))
+            if "properties" not in self.resolve(schema["items"]) and "type" in out["items"] \
+                    and out["items"]["type"] == "object":
+                out["items"]["x-kubernetes-preserve-unknown-fields"] = True
+        if "properties" in schema:
+            out["properties"] = {key: self.convert(value, key) for key, value in schema["properties"].items()}
+            if "required" in schema:
+                out["required"] = list(schema["required"])
+        elif isinstance(schema.get("additionalProperties"), dict):
+            out["additionalProperties"] = self.convert(schema["additionalProperties"], name + "{}")
+            out["maxProperties"] = 64
+        return out
+
+
+def rule(expression, message, **more):
+    return {"rule": expression, "message": message, **more}
+
+
+def name_rules(length):
+    return [rule(f"size(self.metadata.name) <= {length} && "
+                 "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+                 f"metadata.name must be at most {length} lower-case letters, digits and '-', beginning with a "
+                 "letter: other objects are named after it")]
+
+
+def job_spec(document):
+    spec = Converter(document, status=False).convert({"$ref": "#/components/schemas/JobSpec"})
+    fields = spec["properties"]
+    del fields["code"]["properties"]["directory"]  # Embedded mode only.
+    fields["image"].update(minLength=1, maxLength=1024)
+    spec["required"] = ["command", "image"]
+    fields["managedBy"]["default"] = "eidolon.dev/controller"
+    fields["limits"]["properties"]["memoryPerServer"]["pattern"] = r"^[1-9][0-9]*(\.[0-9]+)?(k|M|G|T|Ki|Mi|Gi|Ti)?$"
+    fields["env"]["x-kubernetes-list-type"] = "map"
+    fields["env"]["x-kubernetes-list-map-keys"] = ["name"]
+    fields["env"]["items"]["properties"]["name"].update(maxLength=256, pattern="^[^=]+$")
+    reserved = "|".join(RESERVED)
+    fields["env"]["items"]["x-kubernetes-validations"] = [
+        rule(f"!self.name.matches('^(EIDOLON_.*|PET_.*|{reserved})$')",
+             "this variable is set by Eidolon for every rank and cannot be changed", fieldPath=".name")]
+    fields["code"]["x-kubernetes-validations"] = [
+        rule("!(has(self.configMapRef) && has(self.persistentVolumeClaim))",
+             "configMapRef and persistentVolumeClaim exclude each other")]
+    rules = [rule("has(self.clusterRef) != has(self.cluster)",
+                  "exactly one of clusterRef (a SimulatedCluster of the namespace) and cluster (described in "
+                  "place) is required")]
+    for name in fields:
+        if name in MUTABLE or name in ("cluster", "command", "env"):
+            continue
+        rules.append(rule(f"has(self.{name}) == has(oldSelf.{name}) && "
+                          f"(!has(self.{name}) || self.{name} == oldSelf.{name})",
+                          f"{name} cannot be changed: delete the job and create another"))
+    fields["command"]["x-kubernetes-validations"] = [
+        rule("self == oldSelf", "command cannot be changed: delete the job and create another")]
+    spec["x-kubernetes-validations"] = rules
+    return spec
+
+
+def definition(document, kind, plural, singular, short, spec, status, columns, root_rules):
+    schema = {
+        "type": "object",
+        "description": document["components"]["schemas"][kind]["description"],
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": spec,
+            "status": status,
+        },
+        "x-kubernetes-validations": root_rules,
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "listKind": kind + "List", "plural": plural, "singular": singular,
+                      "shortNames": [short]},
+            "versions": [{
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": columns,
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    }
+
+
+def column(name, kind, path, description, priority=0):
+    return {"name": name, "type": kind, "jsonPath": path, "description": description,
+            **({"priority": priority} if priority else {})}
+
+
+def conditions_schema(status):
+    conditions = status["properties"]["conditions"]
+    conditions["x-kubernetes-list-type"] = "map"
+    conditions["x-kubernetes-list-map-keys"] = ["type"]
+    item = conditions["items"]["properties"]
+    del item["reason"]["enum"]  # A newer controller may know more reasons than this definition.
+    item["reason"].update(maxLength=128, pattern="^[A-Za-z]([A-Za-z0-9]*[A-Za-z0-9])?$")
+    item["message"]["maxLength"] = 32768
+
+
+def job_definition(document):
+    status = Converter(document, status=True).convert({"$ref": "#/components/schemas/JobStatus"})
+    conditions_schema(status)
+    columns = [
+        column("Phase", "string", ".status.phase", "Where the job stands."),
+        column("Progress", "integer", ".status.progress.percent", "Percent of the wanted iterations."),
+        column("Iteration(s)", "number", ".status.prediction.iterationSeconds.mean",
+               "Predicted seconds of an iteration."),
+        column("Reason", "string", '.status.conditions[-1:].reason', "Reason of the newest condition.", 1),
+        column("Servers", "integer", ".spec.servers", "Emulated servers.", 1),
+        column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
+    ]
+    return definition(document, "SimulationJob", "simulationjobs", "simulationjob", "simjob", job_spec(document),
+                      status, columns, name_rules(NAME_MAX))
+
+
+def cluster_definition(document):
+    spec = Converter(document, status=False).convert({"$ref": "#/components/schemas/ClusterSpec"})
+    spec["x-kubernetes-validations"] = [
+        rule("has(self.server.preset) || has(self.server.gpu)",
+             "server needs a preset or the name of a GPU model", fieldPath=".server")]
+    status = {"type": "object", "description": "What presets became.", "properties": {
+        "observedGeneration": {"type": "integer", "format": "int64", "description": "Of which spec."},
+        "resolved": {"type": "object", "description": "The spec with every field.",
+                     "x-kubernetes-preserve-unknown-fields": True}}}
+    job_status = Converter(document, status=True).convert({"$ref": "#/components/schemas/JobStatus"})
+    conditions_schema(job_status)
+    conditions = job_status["properties"]["conditions"]
+    conditions["items"]["properties"]["type"]["enum"] = ["Accepted", "Ready"]
+    status["properties"]["conditions"] = conditions
+    columns = [
+        column("Servers", "integer", ".status.resolved.servers", "Servers of the cluster."),
+        column("GPU", "string", ".status.resolved.server.gpu", "GPU model."),
+        column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', "Its network service runs."),
+        column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
+    ]
+    return definition(document, "SimulatedCluster", "simulatedclusters", "simulatedcluster", "simcluster", spec,
+                      status, columns, name_rules(NAME_MAX))
+
+
+class Plain(yaml.SafeDumper):
+    def ignore_aliases(self, data):
+        return True
+
+
+def main():
+    document = json.loads(OPENAPI.read_text())
+    files = {"simulationjobs.yaml": job_definition(document), "simulatedclusters.yaml": cluster_definition(document)}
+    differing = []
+    for name, content in files.items():
+        text = ("# Generated by e2e/kube/crds.py from services/controller/rest/openapi.json.\n"
+                + yaml.dump(content, Dumper=Plain, sort_keys=False, width=110))
+        path = OUT / name
+        if "--check" not in sys.argv[1:]:
+            OUT.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            differing.append(str(path.relative_to(ROOT)))
+    if differing:
+        sys.exit(f"crds: {', '.join(differing)} differ from the schema: run e2e/kube/crds.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Makes the images that run on Kubernetes, without a container engine.
+
+    images.py --build build/release --out FOLDER [--tag TAG] [services] [injection] [torch]
+
+services: controller, timing and network service with the libraries they need and nothing else; no shell.
+injection: shim and agent. The agent has its own loader and libraries, so that it runs in any image.
+torch: a user's image for tests: Debian, Python and the stock torch wheel of e2e/environment; no agent, no shim. It is
+large and does not depend on the tree: made once for each content of that environment.
+"""
+import argparse
+import hashlib
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAKE = ROOT / "e2e/kube/cluster/images/mkimage.py"
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+NOBODY = "65532:65532"
+# What pip installs for `pip install torch numpy`, without the vendor's libraries: the shim stands for those.
+TORCH = ["torch", "torchgen", "functorch", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe",
+         "filelock", "fsspec", "setuptools", "_distutils_hack", "packaging"]
+
+
+def libraries_of(program):
+    """Shared libraries that a program loads, with the loader, as real paths by name."""
+    text = subprocess.run(["ldd", str(program)], check=True, capture_output=True, text=True).stdout
+    found = {pathlib.Path(path).name: path for path in re.findall(r"=> (\S+) \(", text)}
+    found[pathlib.Path(LOADER).name] = LOADER
+    return found
+
+
+def make(out, name, arguments):
+    subprocess.run([sys.executable, str(MAKE), str(out), name, *arguments], check=True)
+    print(f"{name}: {out} ({out.stat().st_size / 1e6:.1f} MB)", flush=True)
+
+
+def file_arguments(files):
+    return [word for target, source in sorted(files.items()) for word in ("--file", f"{source}={target}")]
+
+
+def services(build, out, tag):
+    files = {}
+    for program in ("eidolon-operator", "eidolon-timing", "eidolon-network"):
+        path = build / "bin" / program
+        files[f"/eidolon/bin/{program}"] = path
+        for name, source in libraries_of(path).items():
+            files[source if name == pathlib.Path(LOADER).name else f"/usr/lib/x86_64-linux-gnu/{name}"] = source
+    make(out / "services.tar", f"e2e.local/services:{tag}",
+         [*file_arguments(files), "--user", NOBODY, "--entrypoint", '["/eidolon/bin/eidolon-operator"]',
+          "--env", "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu"])
+
+
+def injection(build, out, tag):
+    agent = build / "bin/eidolon-agent"
+    files = {"/eidolon/agent/eidolon-agent": agent}
+    for name, source in libraries_of(agent).items():
+        files[f"/eidolon/agent/lib/{name}"] = source
+    lib = build / "lib"
+    files["/eidolon/lib/libeidolon_shim.so"] = lib / "libeidolon_shim.so"
+    for path in sorted((lib / "eidolon").rglob("*.so*")):
+        files[f"/eidolon/lib/eidolon/{path.relative_to(lib / 'eidolon')}"] = path.resolve()
+    make(out / "injection.tar", f"e2e.local/injection:{tag}", [*file_arguments(files), "--user", NOBODY])
+
+
+def torch(base, out):
+    environment = subprocess.run([ROOT / "e2e/environment"], check=True, capture_output=True, text=True).stdout.strip()
+    packages = pathlib.Path(environment) / "lib/python3.11/site-packages"
+    key = hashlib.sha256((environment + MAKE.read_text() + " ".join(TORCH)).encode()).hexdigest()[:12]
+    target = out / f"torch-{key}.tar"
+    name = f"e2e.local/torch:{key}"
+    if not target.exists():
+        run = out / f"torchrun-{key}"
+        run.write_text("#!/usr/bin/python3\nimport sys\nfrom torch.distributed.run import main\nsys.exit(main())\n")
+        run.chmod(0o755)
+        trees = [f"{packages / name}=/opt/python/{name}" for name in TORCH if (packages / name).is_dir()]
+        trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("torch-*.dist-info"))]
+        trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("numpy-*.dist-info"))]
+        arguments = ["--layer", str(base), *[word for tree in trees for word in ("--tree", tree)],
+                     "--file", f"{packages / 'typing_extensions.py'}=/opt/python/typing_extensions.py",
+                     "--file", f"{run}=/usr/local/bin/torchrun",
+                     "--env", "PYTHONPATH=/opt/python", "--user", "1000:1000", "--workdir", "/tmp", "--plain"]
+        make(target, name, arguments)
+        run.unlink()
+    print(f"{name}: {target}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--tag", default="test")
+    parser.add_argument("--base", type=pathlib.Path, help="root file system with python3, for torch")
+    parser.add_argument("images", nargs="*", default=["services", "injection"])
+    a = parser.parse_args()
+    a.out.mkdir(parents=True, exist_ok=True)
+    if "services" in a.images:
+        services(a.build, a.out, a.tag)
+    if "injection" in a.images:
+        injection(a.build, a.out, a.tag)
+    if "torch" in a.images:
+        torch(a.base, a.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""The chart as plain manifests, for those who do not use Helm.
+
+    operator-manifests/render.py            write *.yaml beside this file
+    operator-manifests/render.py --check    exit 1 when they differ from the chart, or break its rules
+
+Needs helm: the one of e2e/kube/cluster, or of PATH.
+"""
+import collections
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHART = HERE.parent / "helm/eidolon"
+NAMESPACE = "eidolon-system"
+ORDER = ["crds", "rbac", "controller", "timing"]
+# Ways to install, each rendered and looked at.
+VARIANTS = {
+    "default": [],
+    "namespaced": ["controller.watchNamespace=team"],
+    "policies": ["networkPolicy.enabled=true", "networkPolicy.prometheusNamespaceLabels.team=monitoring"],
+    "persistent": ["timing.persistence.enabled=true", "timing.gpu=true"],
+    "dashboards": ["grafana.dashboards.enabled=true"],
+    "one": ["controller.replicas=1", "image.pullSecrets={regcred}", "crds.keep=false"],
+}
+
+
+def helm():
+    text = subprocess.run(["bash", "-c", f". {HERE.parent}/e2e/kube/cluster/env.sh; echo $bin/helm"],
+                          capture_output=True, text=True, check=True).stdout.strip()
+    found = text if os.access(text, os.X_OK) else shutil.which("helm")
+    return found or sys.exit("render: helm is missing: run e2e/kube/cluster/build.sh")
+
+
+def render(values):
+    command = [helm(), "template", "eidolon", str(CHART), "-n", NAMESPACE]
+    for value in values:
+        command += ["--set", value]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"render: {' '.join(command)}:\n{done.stderr}")
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def file_of(document):
+    if document["kind"] == "CustomResourceDefinition":
+        return "crds"
+    if document["kind"] in ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"):
+        return "rbac"
+    return document["metadata"]["labels"]["app.kubernetes.io/component"]
+
+
+def manifests():
+    files = collections.defaultdict(list)
+    namespace = {"apiVersion": "v1", "kind": "Namespace",
+                 "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    files["namespace"].append(namespace)
+    for document in render([]):
+        document["metadata"].pop("annotations", None) if document["kind"] == "CustomResourceDefinition" else None
+        files[file_of(document)].append(document)
+    return {f"{name}.yaml": "# Rendered from helm/eidolon by operator-manifests/render.py.\n"
+            + yaml.safe_dump_all(documents, sort_keys=False, width=110) for name, documents in files.items()}
+
+
+def pods_of(documents):
+    for document in documents:
+        template = document.get("spec", {}).get("template")
+        if template:
+            yield document, template["spec"]
+
+
+def breaches(documents):
+    """Rules that hold in every variant."""
+    for document in documents:
+        name = f"{document['kind']} {document['metadata']['name']}"
+        labels = document["metadata"].get("labels", {})
+        if document["kind"] != "CustomResourceDefinition" and labels.get("app.kubernetes.io/part-of") != "eidolon":
+            yield f"{name} lacks the common labels"
+        for rule in document.get("rules", []):
+            if "*" in [*rule["verbs"], *rule["resources"], *rule["apiGroups"]]:
+                yield f"{name} has a wildcard"
+            if "secrets" in rule["resources"] or "pods/exec" in rule["resources"]:
+                yield f"{name} asks for {rule['resources']}"
+    for document, pod in pods_of(documents):
+        name = f"{document['kind']} {document['metadata']['name']}"
+        if not pod["securityContext"]["runAsNonRoot"]:
+            yield f"{name} may run as root"
+        if "-controller" not in document["metadata"]["name"] and pod.get("automountServiceAccountToken") is not False:
+            yield f"{name} mounts a token that it does not need"
+        for container in pod["containers"]:
+            security = container["securityContext"]
+            if not (security["readOnlyRootFilesystem"] and security["capabilities"] == {"drop": ["ALL"]}
+                    and security["allowPrivilegeEscalation"] is False and security["runAsGroup"]):
+                yield f"{name} has loose security settings"
+            if "requests" not in container["resources"] or "readinessProbe" not in container:
+                yield f"{name} lacks requests or a readiness probe"
+        selector = document["spec"]["selector"]["matchLabels"]
+        if "app.kubernetes.io/version" in selector or not selector.items() <= \
+                document["spec"]["template"]["metadata"]["labels"].items():
+            yield f"{name} selects by what changes, or not its own pods"
+
+
+def expectations(name, documents):
+    """What a variant is for."""
+    kinds = collections.Counter(document["kind"] for document in documents)
+    text = yaml.safe_dump_all(documents)
+    truths = {
+        "default": kinds["CustomResourceDefinition"] == 2 and kinds["PodDisruptionBudget"] == 1
+        and text.count("helm.sh/resource-policy: keep") == 2,
+        "namespaced": "--watch-namespace=team" in text and not any(
+            rule.get("resources") == ["jobs"] for document in documents if document["kind"] == "ClusterRole"
+            for rule in document["rules"]),
+        "policies": kinds["NetworkPolicy"] == 2,
+        "persistent": "volumeClaimTemplates" in text and "nvidia.com/gpu: 1" in text,
+        "dashboards": kinds["ConfigMap"] == 2 and "grafana_dashboard" in text,
+        "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 2 and "keep" not in text,
+    }
+    if not truths[name]:
+        yield f"the variant '{name}' is not what it is for"
+
+
+def main():
+    problems = []
+    files = manifests()
+    if "--check" not in sys.argv[1:]:
+        for name, text in files.items():
+            (HERE / name).write_text(text)
+    for name, text in files.items():
+        if not (HERE / name).exists() or (HERE / name).read_text() != text:
+            problems.append(f"{name} differs from the chart: run operator-manifests/render.py")
+    for variant, values in VARIANTS.items():
+        documents = render(values)
+        problems += [f"{variant}: {problem}" for problem in [*breaches(documents), *expectations(variant, documents)]]
+    print("\n".join(problems) or f"{len(files)} manifests equal the chart; {len(VARIANTS)} ways to install hold the rules")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

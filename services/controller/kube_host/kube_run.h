@@ -1,0 +1,47 @@
+// A job that has agents, in the memory of the controller that leads: who is connected, the state
+// machine of the run, and what the status shows of it. Another controller cannot take it over: it
+// begins the job again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "services/controller/agent_session.h"
+#include "services/controller/job/resolve.h"
+#include "services/controller/job/run.h"
+#include "services/controller/kube/resource.h"
+#include "services/controller/reconcile/plan.h"
+#include "services/controller/simulators.h"
+
+namespace eidolon::controller::kube_host {
+
+// Guarded by the controller's lock.
+struct KubeRun {
+  std::int64_t handle = 0;  // Names it in AgentName.
+  kube::ObjectKey key;
+  std::string uid;  // Of the SimulationJob.
+  std::uint32_t attempt = 1;
+  job::ResolvedJob resolved;
+  std::string network_job;  // Name at the network service; unguessable, so only our agents know it.
+  std::shared_ptr<Simulators> simulators;
+  double peak_flops = 0;
+
+  bool placed = false;
+  std::string pods_refused;
+  std::map<std::uint32_t, std::shared_ptr<AgentLink>> links;
+  std::string master_address;   // Of server 0; empty: not known yet.
+  std::optional<job::Run> run;  // From the moment that all agents are there.
+  std::string start_time;
+  bool dropped = false;
+  std::int64_t status_written_ns = 0;
+
+  // Begins to run when every agent is connected and the first one's address is known.
+  void Assemble(std::int64_t now_ns, const std::string& now);
+  reconcile::RunFacts Facts(std::int64_t now_ns);
+  Assignment MakeAssignment(std::uint32_t server) const;
+};
+
+}  // namespace eidolon::controller::kube_host

@@ -1,0 +1,130 @@
+// eidolon-operator: the controller on Kubernetes, as a process of its own.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdlib>
+
+#include "services/base/log.h"
+#include "services/controller/controller_service.h"
+#include "services/controller/job/quantity.h"
+#include "services/controller/kube/lease.h"
+#include "services/controller/kube_host/kube_controller.h"
+#include "services/runtime/grpc_server.h"
+#include "services/runtime/metrics_page.h"
+#include "services/runtime/signal_waiter.h"
+
+namespace {
+
+using eidolon::base::Level;
+using eidolon::base::Log;
+namespace controller = eidolon::controller;
+namespace kube = eidolon::controller::kube;
+
+struct Flags {
+  std::string agents_listen = "0.0.0.0:7401";
+  std::string metrics = "0.0.0.0:9401";
+  std::string pod_name = "eidolon-operator", pod_ip, name_space = "default";
+  std::string memory_per_rank = "2Gi";
+  kube::ApiServer server;
+  controller::kube_host::KubeControllerOptions options;
+};
+
+int Fail(const eidolon::base::Error& error) {
+  Log(Level::kError, "operator_failed", {{"reason", error.message}});
+  return 1;
+}
+
+int Serve(Flags flags) {
+  eidolon::runtime::SignalWaiter signals;
+  const eidolon::base::SystemClock clock;
+  eidolon::runtime::MetricsPage page;
+  if (flags.server.url.empty()) {
+    auto found = kube::ApiServer::InCluster();
+    if (!found) return Fail(found.error());
+    flags.server = std::move(*found);
+  }
+  kube::Client client(flags.server, clock);
+  kube::Reviews reviews(&client, clock);
+  controller::Metrics metrics(&page.registry());
+  if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
+  controller::kube_host::KubeController desk(
+      flags.options, {.clock = clock, .client = client, .reviews = reviews, .metrics = metrics});
+  controller::ControllerService service(&desk);
+  auto server = eidolon::runtime::GrpcServer::Start({.address = flags.agents_listen}, {&service});
+  if (!server) return Fail(server.error());
+  std::atomic<bool> lost = false;
+  kube::Lease lease(
+      {.key = {flags.name_space, "eidolon-operator"}, .identity = flags.pod_name}, &client, clock,
+      [&] {
+        Log(Level::kInfo, "leading", {{"identity", flags.pod_name}});
+        desk.Start();
+      },
+      [&] {
+        lost = true;
+        signals.Stop();
+      });
+  lease.Start();
+  Log(Level::kInfo, "operator_started", {{"agents", server->address()}});
+  signals.Wait();
+  // Another one may lead already: nothing may be written after the lease is lost.
+  if (lost) {
+    Log(Level::kError, "lease_lost");
+    std::_Exit(1);
+  }
+  desk.Stop();
+  server->Shutdown(std::chrono::milliseconds(500));
+  lease.Stop();
+  Log(Level::kInfo, "operator_stopped");
+  return 0;
+}
+
+void AddOptions(CLI::App* app, Flags* flags) {
+  auto& settings = flags->options.settings;
+  app->add_option("--agents-listen", flags->agents_listen, "host:port of gRPC, for agents")
+      ->capture_default_str();
+  app->add_option("--metrics", flags->metrics, "host:port of /metrics")->capture_default_str();
+  app->add_option("--pod-name", flags->pod_name, "identity in the lease")->envname("POD_NAME");
+  app->add_option("--pod-ip", flags->pod_ip, "where agents find this controller")
+      ->envname("POD_IP")
+      ->required();
+  app->add_option("--namespace", flags->name_space, "of the lease")->envname("POD_NAMESPACE");
+  app->add_option("--watch-namespace", flags->options.name_space, "only this one; empty: all");
+  app->add_option("--timing", flags->options.timing_address, "host:port of the timing service")
+      ->required();
+  app->add_option("--services-image", settings.services_image, "holds eidolon-network")->required();
+  app->add_option("--injection-image", settings.injection_image, "holds shim and agent")
+      ->required();
+  app->add_option("--image-pull-policy", settings.pull_policy)->capture_default_str();
+  app->add_option("--image-pull-secret", settings.pull_secrets);
+  app->add_option("--cpu-millis-per-rank", settings.cpu_millis_per_rank, "requested by pods")
+      ->capture_default_str();
+  app->add_option("--memory-per-rank", flags->memory_per_rank, "requested by pods")
+      ->capture_default_str();
+  app->add_flag("--forbid-pod-templates{false}", settings.pod_templates_allowed,
+                "ignore spec.podTemplate of jobs");
+  app->add_option("--jobs", flags->options.jobs_max, "jobs that may have agents at a time")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  app->add_option("--api-server", flags->server.url, "URL; default: that of the pod's cluster");
+  app->add_option("--api-ca", flags->server.ca_file);
+  app->add_option("--api-token", flags->server.token_file, "file with a token");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Eidolon's controller on Kubernetes");
+  Flags flags;
+  AddOptions(&app, &flags);
+  CLI11_PARSE(app, argc, argv);
+  const auto bytes = eidolon::controller::job::ParseBytes(flags.memory_per_rank);
+  if (!bytes) {
+    return Fail({eidolon::base::ErrorCode::kInvalidArgument,
+                 "--memory-per-rank is no amount of memory such as 2Gi"});
+  }
+  auto& settings = flags.options.settings;
+  settings.memory_bytes_per_rank = *bytes;
+  const bool six = flags.pod_ip.find(':') != std::string::npos;
+  settings.agents_address = (six ? "[" + flags.pod_ip + "]" : flags.pod_ip) +
+                            flags.agents_listen.substr(flags.agents_listen.rfind(':'));
+  return Serve(std::move(flags));
+}
