@@ -75,7 +75,7 @@ class Controller final : public rest::Api, public AgentDesk {
   rest::ApiResult<rest::Created> CreateJob(const std::string& name_space,
                                            const nlohmann::json& document,
                                            const std::optional<rest::IdempotencyKey>& key) override;
-  std::vector<nlohmann::json> ListJobs(const std::string& name_space) override;
+  rest::ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetJob(const rest::ObjectName& job) override;
   rest::ApiResult<nlohmann::json> DeleteJob(const rest::ObjectName& job) override;
   rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend) override;
@@ -85,7 +85,7 @@ class Controller final : public rest::Api, public AgentDesk {
                                          std::chrono::milliseconds timeout) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                 const nlohmann::json& document) override;
-  std::vector<nlohmann::json> ListClusters(const std::string& name_space) override;
+  rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetCluster(const rest::ObjectName& cluster) override;
   rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
   base::Result<void> CheckReady() override;

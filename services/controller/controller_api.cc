@@ -111,7 +111,7 @@ ApiResult<rest::Created> Controller::CreateJob(const std::string& name_space, co
   return rest::Created{JobTable::Render(**entry), false};
 }
 
-std::vector<json> Controller::ListJobs(const std::string& name_space) {
+ApiResult<std::vector<json>> Controller::ListJobs(const std::string& name_space) {
   const std::lock_guard lock(mutex_);
   std::vector<json> objects;
   for (const auto& [uid, entry] : table_.jobs()) {
@@ -230,7 +230,7 @@ ApiResult<json> Controller::CreateCluster(const std::string& name_space, const j
   return JobTable::Render(**entry);
 }
 
-std::vector<json> Controller::ListClusters(const std::string& name_space) {
+ApiResult<std::vector<json>> Controller::ListClusters(const std::string& name_space) {
   const std::lock_guard lock(mutex_);
   std::vector<json> objects;
   for (const auto& [key, entry] : table_.clusters()) {

@@ -246,10 +246,13 @@ Answer<void> Client::Delete(const Resource& resource, const ObjectKey& key, Prop
   return std::unexpected(gone.error());
 }
 
-Answer<std::string> Client::ReadLog(const ObjectKey& pod, const std::string& container) {
-  const auto reply = Send({.method = "GET",
-                           .path = StrCat(PathOf(kPods, pod), "/log?container=", container),
-                           .body = {}});
+Answer<std::string> Client::ReadLog(const ObjectKey& pod, const std::string& container,
+                                    bool timestamps) {
+  const auto reply =
+      Send({.method = "GET",
+            .path = StrCat(PathOf(kPods, pod), "/log?container=", container,
+                           "&limitBytes=", 32 << 20, timestamps ? "&timestamps=true" : ""),
+            .body = {}});
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 300) return std::unexpected(ToRefusal(reply->status, reply->body));
   return reply->body;

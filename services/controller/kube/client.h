@@ -81,8 +81,8 @@ class Client {
   // An object that is gone is no failure. `uid`: only this one.
   Answer<void> Delete(const Resource& resource, const ObjectKey& key, Propagation propagation,
                       const std::string& uid = "");
-  // Text of a pod's log.
-  Answer<std::string> ReadLog(const ObjectKey& pod, const std::string& container);
+  // Text of a pod's log, its first 32 MiB; with the time before each line or without.
+  Answer<std::string> ReadLog(const ObjectKey& pod, const std::string& container, bool timestamps);
 
   // Follows changes after `resource_version` until the server or `on_event` ends it, or Cancel.
   // Answers normally when the stream just ended. kGone: list again.

@@ -39,8 +39,8 @@ Result<Assignment> KubeController::Attach(const std::string& token,
       const auto placed =
           placed_.Find({identity->name_space, labels.value(reconcile::kJobLabel, "")});
       const bool ours =
-          placed != nullptr && (*placed)["metadata"].value("uid", "-") == OwnerUid(*pod);
-      if (ours) owner = OwnerUid(*placed);
+          placed != nullptr && (*placed)["metadata"].value("uid", "-") == OwnerUidOf(*pod);
+      if (ours) owner = OwnerUidOf(*placed);
       known = ours;
     }
     if (run == nullptr && !known && parts_.clock.MonotonicNs() - since_ns > kPodKnownNs) {

@@ -32,7 +32,7 @@ bool IsOver(const json& job) {
   return phase == "Complete" || phase == "Failed" || phase == "Interrupted";
 }
 
-std::string KubeController::OwnerUid(const json& object) {
+std::string OwnerUidOf(const json& object) {
   for (const json& owner : object["metadata"].value("ownerReferences", json::array())) {
     if (owner.value("controller", false)) return owner.value("uid", "");
   }
@@ -41,8 +41,8 @@ std::string KubeController::OwnerUid(const json& object) {
 
 KubeController::KubeController(KubeControllerOptions options, KubeControllerParts parts)
     : options_(std::move(options)),
-      parts_(parts),
-      queue_(parts.clock),
+      parts_(std::move(parts)),
+      queue_(parts_.clock),
       jobs_({kube::kSimulationJobs, options_.name_space, ""}, &parts_.client,
             [this](const json& object) { Add("job", object); }),
       clusters_({kube::kSimulatedClusters, options_.name_space, ""}, &parts_.client,
@@ -172,11 +172,11 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
                       : reconcile::NetworkNameOf(std::string(job::kClusterKind), cluster);
   if (const auto found = deployments_.Find({key.name_space, network})) seen.network = *found;
   const std::string uid = UidOf(job);
-  if (const auto found = placed_.Find(key); found != nullptr && OwnerUid(*found) == uid) {
+  if (const auto found = placed_.Find(key); found != nullptr && OwnerUidOf(*found) == uid) {
     seen.placed = *found;
     const std::string placed_uid = UidOf(*found);
     for (const auto& pod :
-         pods_.List([&](const json& object) { return OwnerUid(object) == placed_uid; })) {
+         pods_.List([&](const json& object) { return OwnerUidOf(object) == placed_uid; })) {
       seen.pods.push_back(*pod);
     }
   }
@@ -270,13 +270,11 @@ std::optional<std::vector<std::string>> KubeController::KnownGpus() {
   return gpus_;
 }
 
-std::shared_ptr<SimulatorClients> KubeController::SimulatorsOf(const std::string& network) {
+std::shared_ptr<Simulators> KubeController::SimulatorsOf(const std::string& network) {
   const std::lock_guard lock(mutex_);
-  auto& clients = simulators_[network];
-  if (clients == nullptr) {
-    clients = std::make_shared<SimulatorClients>(options_.timing_address, network);
-  }
-  return clients;
+  auto& simulators = simulators_[network];
+  if (simulators == nullptr) simulators = parts_.find_simulators(network);
+  return simulators;
 }
 
 }  // namespace eidolon::controller::kube_host

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,14 +26,13 @@
 #include "services/controller/kube_host/kube_run.h"
 #include "services/controller/metrics.h"
 #include "services/controller/reconcile/plan.h"
-#include "services/controller/simulator_clients.h"
+#include "services/controller/simulators.h"
 
 namespace eidolon::controller::kube_host {
 
 struct KubeControllerOptions {
   reconcile::Settings settings;
-  std::string name_space;  // Watched; empty: all.
-  std::string timing_address;
+  std::string name_space;     // Watched; empty: all.
   std::size_t jobs_max = 16;  // That have agents at a time.
   int workers = 4;
 };
@@ -43,6 +43,8 @@ struct KubeControllerParts {
   kube::Client& client;
   kube::Reviews& reviews;
   Metrics& metrics;
+  // Makes the way to the timing service and the network service at an address, which may be empty.
+  std::function<std::shared_ptr<Simulators>(const std::string& network_address)> find_simulators;
 };
 
 class KubeController final : public AgentDesk {
@@ -86,10 +88,8 @@ class KubeController final : public AgentDesk {
   reconcile::Turn TakeTurn(const nlohmann::json& job);
   void LookAtWaiting();
   std::optional<std::vector<std::string>> KnownGpus();
-  std::shared_ptr<SimulatorClients> SimulatorsOf(const std::string& network_address);
+  std::shared_ptr<Simulators> SimulatorsOf(const std::string& network_address);
 
-  // Uid of the object that controls this one; empty when none does.
-  static std::string OwnerUid(const nlohmann::json& object);
   void Add(const char* kind, const nlohmann::json& object);
   void AddOwner(const nlohmann::json& object);
   // With the lock held.
@@ -109,15 +109,17 @@ class KubeController final : public AgentDesk {
   std::map<std::string, std::shared_ptr<KubeRun>> runs_;  // By uid of the job.
   std::map<std::int64_t, std::shared_ptr<KubeRun>> handles_;
   std::set<std::string> admitted_;  // Uids of jobs that have their turn.
-  std::map<std::string, std::shared_ptr<SimulatorClients>> simulators_;
+  std::map<std::string, std::shared_ptr<Simulators>> simulators_;
   std::vector<std::string> gpus_;
   std::int64_t gpus_asked_ns_ = 0;
   std::uint64_t requests_counted_ = 0;
 };
 
-// Key of an object in the work queue; its uid; whether its status says that it is over.
+// Key of an object in the work queue; its uid; that of its owner; whether its status says that it
+// is over.
 std::string TextOf(const char* kind, const kube::ObjectKey& key);
 std::string UidOf(const nlohmann::json& object);
+std::string OwnerUidOf(const nlohmann::json& object);
 bool IsOver(const nlohmann::json& job);
 
 }  // namespace eidolon::controller::kube_host

@@ -49,7 +49,8 @@ KubeController::Done KubeController::StartRun(const json& object, std::uint32_t 
   if (!peak_flops) return std::unexpected(Refused(peak_flops.error()));
   run->peak_flops = *peak_flops;
   const auto registered =
-      run->simulators->RegisterJob(run->network_job, run->resolved.cluster, run->resolved.servers);
+      run->simulators->RegisterJob(run->network_job, run->resolved.cluster, run->resolved.servers,
+                                   run->resolved.spec.environment);
   if (!registered) return std::unexpected(Refused(registered.error()));
   Log(Level::kInfo, "job_starting",
       {{"namespace", key.name_space}, {"job", key.name}, {"attempt", StrCat(attempt)}});

@@ -7,7 +7,11 @@
 #include "services/controller/controller_service.h"
 #include "services/controller/job/quantity.h"
 #include "services/controller/kube/lease.h"
+#include "services/controller/kube_host/kube_api.h"
 #include "services/controller/kube_host/kube_controller.h"
+#include "services/controller/kube_host/kube_gate.h"
+#include "services/controller/rest/rest_server.h"
+#include "services/controller/simulator_clients.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
@@ -22,6 +26,8 @@ namespace kube = eidolon::controller::kube;
 struct Flags {
   std::string agents_listen = "0.0.0.0:7401";
   std::string metrics = "0.0.0.0:9401";
+  std::string rest = "0.0.0.0:8080";
+  std::string timing;
   std::string pod_name = "eidolon-operator", pod_ip, name_space = "default";
   std::string memory_per_rank = "2Gi";
   kube::ApiServer server;
@@ -47,7 +53,14 @@ int Serve(Flags flags) {
   controller::Metrics metrics(&page.registry());
   if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
   controller::kube_host::KubeController desk(
-      flags.options, {.clock = clock, .client = client, .reviews = reviews, .metrics = metrics});
+      flags.options, {.clock = clock,
+                      .client = client,
+                      .reviews = reviews,
+                      .metrics = metrics,
+                      .find_simulators = [&flags](const std::string& network) {
+                        return std::make_shared<controller::SimulatorClients>(flags.timing,
+                                                                              network);
+                      }});
   controller::ControllerService service(&desk);
   auto server = eidolon::runtime::GrpcServer::Start({.address = flags.agents_listen}, {&service});
   if (!server) return Fail(server.error());
@@ -62,6 +75,15 @@ int Serve(Flags flags) {
         lost = true;
         signals.Stop();
       });
+  controller::kube_host::KubeApi api(
+      flags.options.name_space,
+      {.clock = clock, .client = client, .metrics = metrics, .metrics_text = [&page] {
+         return page.Text();
+       }});
+  controller::kube_host::KubeGate gate(&reviews);
+  auto rest = controller::rest::RestServer::Start({.address = flags.rest}, &api, &gate);
+  if (!rest) return Fail(rest.error());
+  api.Start();
   lease.Start();
   Log(Level::kInfo, "operator_started", {{"agents", server->address()}});
   signals.Wait();
@@ -70,6 +92,8 @@ int Serve(Flags flags) {
     Log(Level::kError, "lease_lost");
     std::_Exit(1);
   }
+  api.Stop();
+  (*rest)->Stop();
   desk.Stop();
   server->Shutdown(std::chrono::milliseconds(500));
   lease.Stop();
@@ -82,14 +106,14 @@ void AddOptions(CLI::App* app, Flags* flags) {
   app->add_option("--agents-listen", flags->agents_listen, "host:port of gRPC, for agents")
       ->capture_default_str();
   app->add_option("--metrics", flags->metrics, "host:port of /metrics")->capture_default_str();
+  app->add_option("--rest", flags->rest, "host:port of REST, for users")->capture_default_str();
   app->add_option("--pod-name", flags->pod_name, "identity in the lease")->envname("POD_NAME");
   app->add_option("--pod-ip", flags->pod_ip, "where agents find this controller")
       ->envname("POD_IP")
       ->required();
   app->add_option("--namespace", flags->name_space, "of the lease")->envname("POD_NAMESPACE");
   app->add_option("--watch-namespace", flags->options.name_space, "only this one; empty: all");
-  app->add_option("--timing", flags->options.timing_address, "host:port of the timing service")
-      ->required();
+  app->add_option("--timing", flags->timing, "host:port of the timing service")->required();
   app->add_option("--services-image", settings.services_image, "holds eidolon-network")->required();
   app->add_option("--injection-image", settings.injection_image, "holds shim and agent")
       ->required();

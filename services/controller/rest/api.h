@@ -62,7 +62,7 @@ class Api {
                                        const nlohmann::json& document,
                                        const std::optional<IdempotencyKey>& key) = 0;
   // In order of creation. Empty namespace: all.
-  virtual std::vector<nlohmann::json> ListJobs(const std::string& name_space) = 0;
+  virtual ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetJob(const ObjectName& job) = 0;
   // Cancels a running job first; it is gone when its agents are. Answers the object as it was.
   virtual ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) = 0;
@@ -78,7 +78,7 @@ class Api {
 
   virtual ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                   const nlohmann::json& document) = 0;
-  virtual std::vector<nlohmann::json> ListClusters(const std::string& name_space) = 0;
+  virtual ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) = 0;
   virtual ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) = 0;
 

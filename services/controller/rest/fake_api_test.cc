@@ -57,7 +57,7 @@ ApiResult<Created> FakeApi::CreateJob(const std::string&, const json& document,
   return Created{Render(jobs_[name]), false};
 }
 
-std::vector<json> FakeApi::ListJobs(const std::string&) {
+ApiResult<std::vector<json>> FakeApi::ListJobs(const std::string&) {
   const std::lock_guard lock(mutex_);
   std::vector<json> list;
   for (const auto& [name, job] : jobs_) list.push_back(Render(job));

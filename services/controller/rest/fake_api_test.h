@@ -23,7 +23,7 @@ class FakeApi final : public Api {
 
   ApiResult<Created> CreateJob(const std::string& name_space, const nlohmann::json& document,
                                const std::optional<IdempotencyKey>& key) override;
-  std::vector<nlohmann::json> ListJobs(const std::string& name_space) override;
+  ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override;
   ApiResult<nlohmann::json> GetJob(const ObjectName& job) override;
   ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) override;
   ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend) override;
@@ -33,7 +33,9 @@ class FakeApi final : public Api {
                              std::chrono::milliseconds timeout) override;
   ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                           const nlohmann::json& document) override;
-  std::vector<nlohmann::json> ListClusters(const std::string&) override { return {}; }
+  ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string&) override {
+    return std::vector<nlohmann::json>();
+  }
   ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) override;
   ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) override;
   base::Result<void> CheckReady() override;

@@ -96,8 +96,10 @@ bool IsSet(const Request& request, const char* name) {
 }
 
 // A page of a list. The token is the position after the last item of the page before.
-void AnswerList(std::vector<json> objects, const std::string& kind, const Request& request,
-                Response* response) {
+void AnswerList(ApiResult<std::vector<json>> result, const std::string& kind,
+                const Request& request, Response* response) {
+  if (!result) return Answer(result.error(), request, response);
+  std::vector<json>& objects = *result;
   const auto limit = base::ParseInteger(
       request.has_param("limit") ? request.get_param_value("limit") : StrCat(kListMax));
   const auto begin =

@@ -31,6 +31,7 @@ int StatusOf(const ApiError& error) {
 
 std::string TitleOf(int status) {
   static const std::map<int, std::string> kTitles = {{400, "Bad Request"},
+                                                     {401, "Unauthorized"},
                                                      {403, "Forbidden"},
                                                      {404, "Not Found"},
                                                      {405, "Method Not Allowed"},

@@ -28,7 +28,7 @@ class FuzzApi final : public Api {
     if (!parsed.problems.empty()) return Refused(std::move(parsed.problems));
     return Created{Stored(document), false};
   }
-  std::vector<nlohmann::json> ListJobs(const std::string& name_space) override {
+  ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override {
     return {Named({name_space, "a"}), Named({name_space, "b"})};
   }
   ApiResult<nlohmann::json> GetJob(const ObjectName& job) override { return Named(job); }
@@ -48,7 +48,9 @@ class FuzzApi final : public Api {
     if (!parsed.problems.empty()) return Refused(std::move(parsed.problems));
     return Stored(document);
   }
-  std::vector<nlohmann::json> ListClusters(const std::string&) override { return {}; }
+  ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string&) override {
+    return std::vector<nlohmann::json>();
+  }
   ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) override {
     return Missing(cluster);
   }

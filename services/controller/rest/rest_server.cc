@@ -46,10 +46,16 @@ bool IsLoopback(const std::string& host) {
   return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
 }
 
+std::string BearerToken(const httplib::Request& request) {
+  const std::string value = request.get_header_value("Authorization");
+  constexpr std::string_view kScheme = "Bearer ";
+  return value.starts_with(kScheme) ? value.substr(kScheme.size()) : "";
+}
+
 class Server final : public RestServer {
  public:
-  Server(const RestServerOptions& options, Api* api)
-      : options_(options), api_(*api), handlers_(api, options.streams_max) {}
+  Server(const RestServerOptions& options, Api* api, Gate* gate)
+      : options_(options), api_(*api), gate_(gate), handlers_(api, options.streams_max) {}
   ~Server() override { Stop(); }
 
   Result<void> Start() {
@@ -124,18 +130,33 @@ class Server final : public RestServer {
 
   void AddRoute(const Route& route) {
     const std::string pattern = ToPattern(route.path);
-    const auto handler = [handle = route.handler](const httplib::Request& request,
-                                                  httplib::Response& response) {
+    const auto handler = [this, route](const httplib::Request& request,
+                                       httplib::Response& response) {
       PathParts parts;
       for (std::size_t i = 1; i < request.matches.size(); ++i) {
         parts.push_back(request.matches[i].str());
       }
-      handle(request, parts, &response);
+      if (MayPass(route, parts, request, &response)) route.handler(request, parts, &response);
     };
     if (route.method == "GET") server_.Get(pattern, handler);
     if (route.method == "POST") server_.Post(pattern, handler);
     if (route.method == "PATCH") server_.Patch(pattern, handler);
     if (route.method == "DELETE") server_.Delete(pattern, handler);
+  }
+
+  // Whether the gate lets the request through; answers by itself when not.
+  bool MayPass(const Route& route, const PathParts& parts, const httplib::Request& request,
+               httplib::Response* response) const {
+    if (gate_ == nullptr) return true;
+    const auto wish = WishOf(route.method, route.path, parts.empty() ? "" : parts[0],
+                             parts.size() < 2 ? "" : parts[1]);
+    if (!wish) return true;
+    const auto denial = gate_->Check(BearerToken(request), *wish);
+    if (!denial) return true;
+    if (denial->status == 401) response->set_header("WWW-Authenticate", "Bearer");
+    Answer({ErrorCode::kFailedPrecondition, denial->message, {}}, denial->status, request,
+           response);
+    return false;
   }
 
   // A web page must not reach a server on loopback under a name of its own (DNS rebinding): jobs
@@ -185,6 +206,7 @@ class Server final : public RestServer {
 
   const RestServerOptions options_;
   Api& api_;
+  Gate* const gate_;
   Handlers handlers_;
   httplib::Server server_;
   std::thread thread_;
@@ -194,8 +216,9 @@ class Server final : public RestServer {
 
 }  // namespace
 
-Result<std::unique_ptr<RestServer>> RestServer::Start(const RestServerOptions& options, Api* api) {
-  auto server = std::make_unique<Server>(options, api);
+Result<std::unique_ptr<RestServer>> RestServer::Start(const RestServerOptions& options, Api* api,
+                                                      Gate* gate) {
+  auto server = std::make_unique<Server>(options, api, gate);
   if (auto started = server->Start(); !started) return std::unexpected(started.error());
   return server;
 }

@@ -9,6 +9,7 @@
 
 #include "services/base/error.h"
 #include "services/controller/rest/api.h"
+#include "services/controller/rest/gate.h"
 
 namespace eidolon::controller::rest {
 
@@ -18,11 +19,11 @@ struct RestServerOptions {
   std::size_t streams_max = 24;  // Followers of logs and events at a time.
 };
 
-// Thread safe. The api must outlive it.
+// Thread safe. The api must outlive it, and the gate, which may be missing.
 class RestServer {
  public:
-  static base::Result<std::unique_ptr<RestServer>> Start(const RestServerOptions& options,
-                                                         Api* api);
+  static base::Result<std::unique_ptr<RestServer>> Start(const RestServerOptions& options, Api* api,
+                                                         Gate* gate = nullptr);
   virtual ~RestServer() = default;  // Stops.
 
   // "host:port" with the real port.

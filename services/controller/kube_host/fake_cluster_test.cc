@@ -1,0 +1,259 @@
+#include "services/controller/kube_host/fake_cluster_test.h"
+
+#include <chrono>
+#include <thread>
+
+#include "services/base/text.h"
+
+namespace eidolon::controller::kube_host {
+namespace {
+
+using base::StrCat;
+using kube::Reply;
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds kWatchPause(5);
+
+std::string CollectionOf(const kube::Resource& resource) {
+  return StrCat(resource.api_version, " ", resource.plural);
+}
+
+std::string Unescape(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    out += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
+    i += 2;
+  }
+  return out;
+}
+
+// "a=b": the only kind of selector that our client sends.
+bool Selects(const std::string& selector, const json& object) {
+  if (selector.empty()) return true;
+  const std::size_t equals = selector.find('=');
+  const json labels = object["metadata"].value("labels", json::object());
+  return labels.value(selector.substr(0, equals), "") == selector.substr(equals + 1);
+}
+
+Reply Refuse(int status, const std::string& reason, const std::string& message) {
+  return kube::Json(
+      {{"kind", "Status"}, {"code", status}, {"reason", reason}, {"message", message}}, status);
+}
+
+}  // namespace
+
+FakeCluster::FakeCluster() : server_([this](const kube::Call& call) { return Handle(call); }) {}
+
+FakeCluster::Target FakeCluster::Parse(const kube::Call& call) {
+  Target target;
+  const std::size_t mark = call.path.find('?');
+  if (mark != std::string::npos) {
+    const std::string query = call.path.substr(mark + 1);
+    for (const auto pair : base::Split(query, '&')) {
+      const std::string text(pair);
+      target.query[text.substr(0, text.find('='))] = Unescape(text.substr(text.find('=') + 1));
+    }
+  }
+  const std::string path = call.path.substr(1, mark == std::string::npos ? mark : mark - 1);
+  std::vector<std::string> parts;
+  for (const auto part : base::Split(path, '/')) parts.emplace_back(part);
+  std::size_t at = 2;
+  std::string version = parts[1];
+  if (parts[0] == "apis") version += "/" + parts[at++];
+  if (parts[at] == "namespaces") {
+    target.key.name_space = parts[at + 1];
+    at += 2;
+  }
+  target.collection = version + " " + parts[at++];
+  if (at < parts.size()) target.key.name = parts[at++];
+  if (at < parts.size()) target.subresource = parts[at];
+  return target;
+}
+
+Reply FakeCluster::Handle(const kube::Call& call) {
+  const std::lock_guard lock(mutex_);
+  const Target target = Parse(call);
+  json body = call.body.empty() ? json::object() : json::parse(call.body);
+  if (target.collection.ends_with("tokenreviews")) return ReviewToken(std::move(body));
+  if (target.collection.ends_with("subjectaccessreviews")) return ReviewAccess(std::move(body));
+  if (call.method == "POST") return Create(target, std::move(body));
+  if (call.method == "PATCH") {
+    return Patch(target, std::move(body), call.content_type == "application/apply-patch+yaml");
+  }
+  if (call.method == "DELETE") return Delete(target);
+  if (target.subresource == "log") {
+    return {.status = 200, .body = logs_[target.key.name], .retry_after = {}};
+  }
+  if (target.query.contains("watch")) return Watch(target);
+  if (target.key.name.empty()) return ListObjects(target);
+  const Objects& all = objects_[target.collection];
+  const auto found = all.find(target.key);
+  return found == all.end() ? Refuse(404, "NotFound", "not found") : kube::Json(found->second);
+}
+
+void FakeCluster::Store(const std::string& collection, const kube::ObjectKey& key, json object) {
+  Objects& all = objects_[collection];
+  json& metadata = object["metadata"];
+  metadata["name"] = key.name;
+  if (!key.name_space.empty()) metadata["namespace"] = key.name_space;
+  if (!metadata.contains("uid")) metadata["uid"] = StrCat("uid-", version_);
+  if (!metadata.contains("creationTimestamp")) {
+    metadata["creationTimestamp"] = "2026-01-01T00:00:00Z";
+  }
+  metadata["resourceVersion"] = std::to_string(++version_);
+  const char* type = all.contains(key) ? "MODIFIED" : "ADDED";
+  changes_.push_back({version_, type, collection, object});
+  all[key] = std::move(object);
+}
+
+Reply FakeCluster::Create(const Target& target, json object) {
+  kube::ObjectKey key = {target.key.name_space, object["metadata"].value("name", "")};
+  const bool trial = target.query.contains("dryRun");
+  if (trial && target.collection == "v1 pods" && !pods_refused_.empty()) {
+    return Refuse(403, "Forbidden", pods_refused_);
+  }
+  if (key.name.empty()) {
+    key.name = StrCat(object["metadata"].value("generateName", ""), version_);
+  }
+  if (objects_[target.collection].contains(key)) {
+    return Refuse(409, "AlreadyExists", StrCat(key.name, " already exists"));
+  }
+  if (trial) return kube::Json(object, 201);
+  Store(target.collection, key, std::move(object));
+  return kube::Json(objects_[target.collection][key], 201);
+}
+
+Reply FakeCluster::Patch(const Target& target, json change, bool apply) {
+  Objects& all = objects_[target.collection];
+  const auto found = all.find(target.key);
+  if (found == all.end() && (!apply || !target.subresource.empty())) {
+    return Refuse(404, "NotFound", "not found");
+  }
+  json object = found == all.end() ? json::object() : found->second;
+  if (target.subresource == "status") {
+    object["status"] = change["status"];
+  } else {
+    change.erase("status");
+    object.merge_patch(change);
+  }
+  if (found == all.end() || object != found->second) {
+    Store(target.collection, target.key, std::move(object));
+  }
+  return kube::Json(all[target.key]);
+}
+
+Reply FakeCluster::Delete(const Target& target) {
+  Objects& all = objects_[target.collection];
+  const auto found = all.find(target.key);
+  if (found == all.end()) return Refuse(404, "NotFound", "not found");
+  changes_.push_back({++version_, "DELETED", target.collection, found->second});
+  changes_.back().object["metadata"]["resourceVersion"] = std::to_string(version_);
+  all.erase(found);
+  return kube::Json({{"kind", "Status"}, {"status", "Success"}});
+}
+
+Reply FakeCluster::ListObjects(const Target& target) {
+  const auto selector = target.query.find("labelSelector");
+  json items = json::array();
+  for (const auto& [key, object] : objects_[target.collection]) {
+    if (!target.key.name_space.empty() && key.name_space != target.key.name_space) continue;
+    if (selector != target.query.end() && !Selects(selector->second, object)) continue;
+    items.push_back(object);
+  }
+  return kube::Json(
+      {{"items", items}, {"metadata", {{"resourceVersion", std::to_string(version_)}}}});
+}
+
+Reply FakeCluster::Watch(const Target& target) {
+  const std::int64_t after = std::stoll(target.query.at("resourceVersion"));
+  const auto selector = target.query.find("labelSelector");
+  std::vector<json> events;
+  for (const Change& change : changes_) {
+    if (change.version <= after || change.collection != target.collection) continue;
+    if (selector != target.query.end() && !Selects(selector->second, change.object)) continue;
+    events.push_back({{"type", change.type}, {"object", change.object}});
+  }
+  // Streams of this server end at once: watchers come again.
+  std::this_thread::sleep_for(kWatchPause);
+  return kube::Events(events);
+}
+
+Reply FakeCluster::ReviewToken(json review) {
+  const auto found = tokens_.find(review["spec"]["token"]);
+  const bool known =
+      found != tokens_.end() && found->second["audience"] == review["spec"]["audiences"].front();
+  review["status"] = {{"authenticated", known}};
+  if (known) {
+    review["status"]["audiences"] = review["spec"]["audiences"];
+    review["status"]["user"] = found->second["user"];
+  }
+  return kube::Json(review, 201);
+}
+
+Reply FakeCluster::ReviewAccess(json review) {
+  const json& spec = review["spec"];
+  const json& what = spec["resourceAttributes"];
+  const std::string sentence =
+      StrCat(spec["user"].get<std::string>(), " ", what["verb"].get<std::string>(), " ",
+             what["resource"].get<std::string>(), " ", what["namespace"].get<std::string>());
+  review["status"] = {{"allowed", allowed_.contains(sentence)}};
+  return kube::Json(review, 201);
+}
+
+void FakeCluster::Put(const kube::Resource& resource, const kube::ObjectKey& key, json change) {
+  const std::lock_guard lock(mutex_);
+  const std::string collection = CollectionOf(resource);
+  json object = {
+      {"apiVersion", resource.api_version}, {"kind", resource.kind}, {"metadata", json::object()}};
+  const auto found = objects_[collection].find(key);
+  if (found != objects_[collection].end()) object = found->second;
+  object.merge_patch(change);
+  Store(collection, key, std::move(object));
+}
+
+void FakeCluster::Remove(const kube::Resource& resource, const kube::ObjectKey& key) {
+  const std::lock_guard lock(mutex_);
+  Delete({.collection = CollectionOf(resource), .key = key, .subresource = {}, .query = {}});
+}
+
+std::optional<json> FakeCluster::Find(const kube::Resource& resource, const kube::ObjectKey& key) {
+  const std::lock_guard lock(mutex_);
+  const Objects& all = objects_[CollectionOf(resource)];
+  const auto found = all.find(key);
+  if (found == all.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<json> FakeCluster::List(const kube::Resource& resource) {
+  const std::lock_guard lock(mutex_);
+  std::vector<json> list;
+  for (const auto& [key, object] : objects_[CollectionOf(resource)]) list.push_back(object);
+  return list;
+}
+
+void FakeCluster::SetLog(const std::string& pod, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  logs_[pod] = text;
+}
+
+void FakeCluster::AddToken(const std::string& token, const std::string& audience,
+                           const std::string& user, json extra) {
+  const std::lock_guard lock(mutex_);
+  tokens_[token] = {{"audience", audience}, {"user", {{"username", user}, {"extra", extra}}}};
+}
+
+void FakeCluster::Allow(const std::string& sentence) {
+  const std::lock_guard lock(mutex_);
+  allowed_.insert(sentence);
+}
+
+void FakeCluster::RefusePods(const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  pods_refused_ = message;
+}
+
+}  // namespace eidolon::controller::kube_host

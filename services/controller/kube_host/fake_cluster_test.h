@@ -1,0 +1,78 @@
+// A Kubernetes for tests: objects in memory behind real HTTP. It knows create, get, list, watch,
+// apply, merge patch, delete, logs, token and access reviews; it has no controllers, no defaults
+// and no admission, so that a test decides what happens to a Deployment or a pod.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "services/controller/kube/fake_server_test.h"
+#include "services/controller/kube/resource.h"
+
+namespace eidolon::controller::kube_host {
+
+// Thread safe.
+class FakeCluster {
+ public:
+  FakeCluster();
+
+  std::string url() const { return server_.url(); }
+  // Puts an object there, or changes fields of it (merge patch).
+  void Put(const kube::Resource& resource, const kube::ObjectKey& key, nlohmann::json change);
+  void Remove(const kube::Resource& resource, const kube::ObjectKey& key);
+  std::optional<nlohmann::json> Find(const kube::Resource& resource, const kube::ObjectKey& key);
+  std::vector<nlohmann::json> List(const kube::Resource& resource);
+  void SetLog(const std::string& pod, const std::string& text);
+  // A token that is valid for an audience, of a user; `extra` as in a TokenReview.
+  void AddToken(const std::string& token, const std::string& audience, const std::string& user,
+                nlohmann::json extra = nlohmann::json::object());
+  // "user verb resource namespace" is allowed.
+  void Allow(const std::string& sentence);
+  // What creating a pod as a trial (dryRun) is refused with; empty: it is not.
+  void RefusePods(const std::string& message);
+  std::size_t calls() const { return server_.calls().size(); }
+
+ private:
+  struct Target {
+    std::string collection;  // "batch/v1 jobs"
+    kube::ObjectKey key;
+    std::string subresource;
+    std::map<std::string, std::string> query;
+  };
+  struct Change {
+    std::int64_t version = 0;
+    std::string type;
+    std::string collection;
+    nlohmann::json object;
+  };
+  using Objects = std::map<kube::ObjectKey, nlohmann::json>;
+
+  kube::Reply Handle(const kube::Call& call);
+  static Target Parse(const kube::Call& call);
+  kube::Reply Create(const Target& target, nlohmann::json object);
+  kube::Reply Patch(const Target& target, nlohmann::json change, bool apply);
+  kube::Reply Delete(const Target& target);
+  kube::Reply ListObjects(const Target& target);
+  kube::Reply Watch(const Target& target);
+  kube::Reply ReviewToken(nlohmann::json review);
+  kube::Reply ReviewAccess(nlohmann::json review);
+  void Store(const std::string& collection, const kube::ObjectKey& key, nlohmann::json object);
+
+  std::mutex mutex_;  // Guards what follows.
+  std::int64_t version_ = 100;
+  std::map<std::string, Objects> objects_;
+  std::vector<Change> changes_;
+  std::map<std::string, std::string> logs_;
+  std::map<std::string, nlohmann::json> tokens_;
+  std::set<std::string> allowed_;
+  std::string pods_refused_;
+  kube::FakeServer server_;
+};
+
+}  // namespace eidolon::controller::kube_host

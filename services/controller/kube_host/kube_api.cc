@@ -1,0 +1,319 @@
+#include "services/controller/kube_host/kube_api.h"
+
+#include <algorithm>
+
+#include "services/base/hash.h"
+#include "services/base/text.h"
+#include "services/controller/job/job.h"
+#include "services/controller/kube/lease.h"
+#include "services/controller/kube_host/kube_controller.h"
+#include "services/controller/kube_host/pod_logs.h"
+#include "services/controller/reconcile/plan.h"
+#include "services/controller/reconcile/pod_state.h"
+
+namespace eidolon::controller::kube_host {
+namespace {
+
+using base::ErrorCode;
+using base::StrCat;
+using nlohmann::json;
+using rest::ApiError;
+using rest::ApiResult;
+using rest::ObjectName;
+
+constexpr char kKeyLabel[] = "eidolon.dev/idempotency-key";
+constexpr char kDigestAnnotation[] = "eidolon.dev/request-digest";
+constexpr char kServerContainer[] = "server";
+constexpr std::int64_t kSettledNs = 1'000'000'000;
+
+std::unexpected<ApiError> Refuse(ErrorCode code, std::string message, job::Problems problems = {}) {
+  return std::unexpected(ApiError{code, std::move(message), std::move(problems)});
+}
+
+ErrorCode CodeOf(const kube::Refusal& refusal) {
+  if (refusal.IsNotFound()) return ErrorCode::kNotFound;
+  if (refusal.reason == "AlreadyExists") return ErrorCode::kAlreadyExists;
+  if (refusal.IsConflict() || refusal.IsForbidden()) return ErrorCode::kFailedPrecondition;
+  if (refusal.status == 429) return ErrorCode::kResourceExhausted;
+  if (refusal.status >= 400 && refusal.status < 500) return ErrorCode::kInvalidArgument;
+  return ErrorCode::kUnavailable;
+}
+
+// "spec.env[3].name" as the JSON pointer "/spec/env/3/name".
+std::string PointerOf(const std::string& field) {
+  std::string pointer = "/";
+  for (const char c : field) {
+    if (c == '.' || c == '[') {
+      pointer += '/';
+    } else if (c != ']') {
+      pointer += c;
+    }
+  }
+  return pointer;
+}
+
+std::unexpected<ApiError> Refuse(const kube::Refusal& refusal) {
+  job::Problems problems;
+  if (refusal.details.is_object()) {
+    for (const json& cause : refusal.details.value("causes", json::array())) {
+      problems.push_back({PointerOf(cause.value("field", "")), cause.value("message", "")});
+    }
+  }
+  return Refuse(CodeOf(refusal), refusal.message, std::move(problems));
+}
+
+// The namespace of the path is the one that counts; a document must not contradict it.
+void CheckNamespace(const std::string& name_space, const job::Metadata& metadata,
+                    job::Problems* problems) {
+  if (metadata.name_space.empty() || metadata.name_space == name_space) return;
+  problems->push_back(
+      {"/metadata/namespace", StrCat("is '", metadata.name_space,
+                                     "', but the request goes to namespace '", name_space, "'")});
+}
+
+std::unexpected<ApiError> RefuseDocument(std::string_view kind, job::Problems problems) {
+  std::string text =
+      StrCat("the ", kind, " has ", problems.size(), " problem(s): ", job::Describe(problems));
+  return Refuse(ErrorCode::kInvalidArgument, std::move(text), std::move(problems));
+}
+
+json Shown(json object) {
+  object["metadata"].erase("managedFields");
+  return object;
+}
+
+std::int64_t VersionOf(const json& object) {
+  return base::ParseInteger(object["metadata"].value("resourceVersion", "0")).value_or(0);
+}
+
+kube::ObjectKey KeyOf(const ObjectName& name) { return {name.name_space, name.name}; }
+
+std::string KeyLabelOf(const rest::IdempotencyKey& key) {
+  const base::Digest digest = base::Hash128(key.key.data(), key.key.size());
+  return StrCat("k", digest.high, "-", digest.low);
+}
+
+// A document as it is sent to the API server: with the request's namespace, without what only the
+// API server and the controller write.
+json Prepared(json document, const std::string& name_space, std::string_view kind) {
+  document["apiVersion"] = job::kApiVersion;
+  document["kind"] = kind;
+  document["metadata"]["namespace"] = name_space;
+  document.erase("status");
+  return document;
+}
+
+}  // namespace
+
+KubeApi::KubeApi(std::string name_space, KubeApiParts parts)
+    : name_space_(std::move(name_space)),
+      parts_(std::move(parts)),
+      jobs_({kube::kSimulationJobs, name_space_, ""}, &parts_.client, [this](const json&) {
+        const std::lock_guard lock(mutex_);
+        changed_.notify_all();
+      }) {}
+
+KubeApi::~KubeApi() { Stop(); }
+
+void KubeApi::Start() { jobs_.Start(); }
+
+void KubeApi::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  jobs_.Stop();
+}
+
+ApiResult<std::optional<rest::Created>> KubeApi::FindRepeated(const std::string& name_space,
+                                                              const rest::IdempotencyKey& key) {
+  const auto found = parts_.client.List(kube::kSimulationJobs, name_space,
+                                        StrCat(kKeyLabel, "=", KeyLabelOf(key)));
+  if (!found) return Refuse(found.error());
+  if (found->items.empty()) return std::nullopt;
+  const json& job = found->items.front();
+  const json annotations = job["metadata"].value("annotations", json::object());
+  if (annotations.value(kDigestAnnotation, "") != key.body_digest) {
+    return Refuse(ErrorCode::kFailedPrecondition,
+                  "the Idempotency-Key '" + key.key + "' was used with another body");
+  }
+  return rest::Created{Shown(job), true};
+}
+
+ApiResult<rest::Created> KubeApi::CreateJob(const std::string& name_space, const json& document,
+                                            const std::optional<rest::IdempotencyKey>& key) {
+  job::ParsedJob parsed = job::ParseJob(document, job::Mode::kKubernetes);
+  CheckNamespace(name_space, parsed.metadata, &parsed.problems);
+  if (!parsed.problems.empty()) return RefuseDocument("simulation job", std::move(parsed.problems));
+  json object = Prepared(document, name_space, job::kJobKind);
+  if (key) {
+    auto repeated = FindRepeated(name_space, *key);
+    if (!repeated) return std::unexpected(repeated.error());
+    if (*repeated) return **repeated;
+    json& metadata = object["metadata"];
+    metadata["labels"][kKeyLabel] = KeyLabelOf(*key);
+    metadata["annotations"][kDigestAnnotation] = key->body_digest;
+    // One name for one key: two requests at a time cannot both create.
+    if (parsed.metadata.name.empty()) {
+      const std::uint64_t hash = base::Hash64(key->key.data(), key->key.size());
+      metadata["name"] = StrCat(parsed.metadata.generate_name, hash % 10'000'000'000);
+      metadata.erase("generateName");
+    }
+  }
+  const auto created = parts_.client.Create(kube::kSimulationJobs, object);
+  if (created) return rest::Created{Shown(*created), false};
+  if (key && created.error().reason == "AlreadyExists") {
+    auto repeated = FindRepeated(name_space, *key);
+    if (repeated && *repeated) return **repeated;
+  }
+  return Refuse(created.error());
+}
+
+ApiResult<std::vector<json>> KubeApi::List(const kube::Resource& resource,
+                                           const std::string& name_space) {
+  const std::string& where = name_space.empty() ? name_space_ : name_space;
+  auto page = parts_.client.List(resource, where, "");
+  if (!page) return Refuse(page.error());
+  std::vector<json> objects;
+  for (json& object : page->items) objects.push_back(Shown(std::move(object)));
+  std::stable_sort(objects.begin(), objects.end(), [](const json& a, const json& b) {
+    return a["metadata"].value("creationTimestamp", "") <
+           b["metadata"].value("creationTimestamp", "");
+  });
+  return objects;
+}
+
+ApiResult<json> KubeApi::Get(const kube::Resource& resource, const ObjectName& name) {
+  auto object = parts_.client.Get(resource, KeyOf(name));
+  if (!object) return Refuse(object.error());
+  return Shown(std::move(*object));
+}
+
+ApiResult<json> KubeApi::Delete(const kube::Resource& resource, const ObjectName& name) {
+  auto object = Get(resource, name);
+  if (!object) return object;
+  const auto gone =
+      parts_.client.Delete(resource, KeyOf(name), kube::Propagation::kBackground, UidOf(*object));
+  if (!gone) return Refuse(gone.error());
+  return object;
+}
+
+ApiResult<std::vector<json>> KubeApi::ListJobs(const std::string& name_space) {
+  return List(kube::kSimulationJobs, name_space);
+}
+
+ApiResult<json> KubeApi::GetJob(const ObjectName& job) { return Get(kube::kSimulationJobs, job); }
+
+ApiResult<json> KubeApi::DeleteJob(const ObjectName& job) {
+  auto object = Delete(kube::kSimulationJobs, job);
+  // The pods of a running job go after it.
+  if (object && !IsOver(*object)) {
+    (*object)["metadata"]["deletionTimestamp"] = job::FormatTime(parts_.clock.UnixNs());
+  }
+  return object;
+}
+
+ApiResult<json> KubeApi::SetSuspend(const ObjectName& job, bool suspend) {
+  const auto present = GetJob(job);
+  if (!present) return present;
+  if (IsOver(*present)) {
+    return Refuse(ErrorCode::kFailedPrecondition,
+                  "only a job that is not over can be suspended or resumed");
+  }
+  auto changed = parts_.client.MergePatch(kube::kSimulationJobs, KeyOf(job),
+                                          {{"spec", {{"suspend", suspend}}}});
+  if (!changed) return Refuse(changed.error());
+  return Shown(std::move(*changed));
+}
+
+ApiResult<rest::JobChange> KubeApi::AwaitChange(const ObjectName& job, std::int64_t after,
+                                                std::chrono::milliseconds timeout) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, timeout, [&] {
+      if (stopping_) return true;
+      const auto found = jobs_.Find(KeyOf(job));
+      return found == nullptr || VersionOf(*found) > after;
+    });
+    if (stopping_) return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
+  }
+  const auto found = jobs_.Find(KeyOf(job));
+  if (found != nullptr) return rest::JobChange{Shown(*found), VersionOf(*found), IsOver(*found)};
+  // Too young for our copy, or gone.
+  const auto present = GetJob(job);
+  if (!present) return std::unexpected(present.error());
+  return rest::JobChange{*present, VersionOf(*present), IsOver(*present)};
+}
+
+kube::Answer<std::vector<json>> KubeApi::PodsOf(const json& job) {
+  const std::string name = job["metadata"]["name"];
+  const std::string name_space = job["metadata"]["namespace"];
+  const auto placed = parts_.client.Get(kube::kJobs, {name_space, name});
+  if (!placed) {
+    if (placed.error().IsNotFound()) return std::vector<json>();
+    return std::unexpected(placed.error());
+  }
+  auto page = parts_.client.List(kube::kPods, name_space, StrCat(reconcile::kJobLabel, "=", name));
+  if (!page) return std::unexpected(page.error());
+  // Labels are anybody's; owners are looked at.
+  std::erase_if(page->items, [&](const json& pod) { return OwnerUidOf(pod) != UidOf(*placed); });
+  return std::move(page->items);
+}
+
+ApiResult<rest::LogPart> KubeApi::ReadLog(const ObjectName& job, std::uint64_t offset,
+                                          std::chrono::milliseconds timeout) {
+  if (offset > 0 && timeout.count() > 0) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, timeout, [&] { return stopping_; });
+  }
+  const auto object = GetJob(job);
+  if (!object) return std::unexpected(object.error());
+  const auto pods = PodsOf(*object);
+  if (!pods) return Refuse(pods.error());
+  std::vector<PodLog> logs;
+  for (const json& pod : *pods) {
+    auto text = parts_.client.ReadLog(kube::KeyOf(pod), kServerContainer, /*timestamps=*/true);
+    // A pod that has not begun has no log.
+    if (!text && text.error().status != 400 && !text.error().IsNotFound()) {
+      return Refuse(text.error());
+    }
+    if (text) logs.push_back({reconcile::InspectPod(pod).server, std::move(*text)});
+  }
+  const bool over = IsOver(*object);
+  const std::string until = over ? "" : kube::FormatMicroTime(parts_.clock.UnixNs() - kSettledNs);
+  rest::LogPart part = MergeLogs(logs, offset, until);
+  part.ended = over && part.entries.empty();
+  return part;
+}
+
+ApiResult<json> KubeApi::CreateCluster(const std::string& name_space, const json& document) {
+  job::ParsedCluster parsed = job::ParseCluster(document);
+  CheckNamespace(name_space, parsed.metadata, &parsed.problems);
+  if (!parsed.problems.empty()) {
+    return RefuseDocument("simulated cluster", std::move(parsed.problems));
+  }
+  auto created = parts_.client.Create(kube::kSimulatedClusters,
+                                      Prepared(document, name_space, job::kClusterKind));
+  if (!created) return Refuse(created.error());
+  return Shown(std::move(*created));
+}
+
+ApiResult<std::vector<json>> KubeApi::ListClusters(const std::string& name_space) {
+  return List(kube::kSimulatedClusters, name_space);
+}
+
+ApiResult<json> KubeApi::GetCluster(const ObjectName& cluster) {
+  return Get(kube::kSimulatedClusters, cluster);
+}
+
+ApiResult<json> KubeApi::DeleteCluster(const ObjectName& cluster) {
+  return Delete(kube::kSimulatedClusters, cluster);
+}
+
+base::Result<void> KubeApi::CheckReady() {
+  if (jobs_.IsSynced()) return {};
+  return base::Fail(ErrorCode::kUnavailable, "the API server has not been heard yet");
+}
+
+}  // namespace eidolon::controller::kube_host

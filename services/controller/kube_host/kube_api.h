@@ -1,0 +1,82 @@
+// The REST API on Kubernetes: custom resources by way of the API server, so that kubectl and REST
+// always agree. It keeps no state of its own, so that every replica serves it; who may do what was
+// decided before (KubeGate).
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/controller/kube/client.h"
+#include "services/controller/kube/informer.h"
+#include "services/controller/metrics.h"
+#include "services/controller/rest/api.h"
+
+namespace eidolon::controller::kube_host {
+
+// Must outlive the API.
+struct KubeApiParts {
+  const base::RealClock& clock;
+  kube::Client& client;
+  Metrics& metrics;
+  std::function<std::string()> metrics_text;
+};
+
+// Thread safe.
+class KubeApi final : public rest::Api {
+ public:
+  // `name_space`: the only one that is served; empty: all.
+  KubeApi(std::string name_space, KubeApiParts parts);
+  ~KubeApi() override;
+
+  void Start();
+  // Lets those go who wait for changes.
+  void Stop();
+
+  rest::ApiResult<rest::Created> CreateJob(const std::string& name_space,
+                                           const nlohmann::json& document,
+                                           const std::optional<rest::IdempotencyKey>& key) override;
+  rest::ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override;
+  rest::ApiResult<nlohmann::json> GetJob(const rest::ObjectName& job) override;
+  rest::ApiResult<nlohmann::json> DeleteJob(const rest::ObjectName& job) override;
+  rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend) override;
+  rest::ApiResult<rest::JobChange> AwaitChange(const rest::ObjectName& job, std::int64_t after,
+                                               std::chrono::milliseconds timeout) override;
+  // Lines of all pods in the order of their time; the offset counts bytes of them.
+  rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,
+                                         std::chrono::milliseconds timeout) override;
+  rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
+                                                const nlohmann::json& document) override;
+  rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
+  rest::ApiResult<nlohmann::json> GetCluster(const rest::ObjectName& cluster) override;
+  rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
+  base::Result<void> CheckReady() override;
+  std::string MetricsText() override { return parts_.metrics_text(); }
+  void CountRequest(const std::string& method, int status) override {
+    parts_.metrics.CountRequest(method, status);
+  }
+
+ private:
+  struct Repeat;
+  rest::ApiResult<std::vector<nlohmann::json>> List(const kube::Resource& resource,
+                                                    const std::string& name_space);
+  rest::ApiResult<nlohmann::json> Get(const kube::Resource& resource, const rest::ObjectName& name);
+  rest::ApiResult<nlohmann::json> Delete(const kube::Resource& resource,
+                                         const rest::ObjectName& name);
+  rest::ApiResult<std::optional<rest::Created>> FindRepeated(const std::string& name_space,
+                                                             const rest::IdempotencyKey& key);
+  // The job's own pods, by server.
+  kube::Answer<std::vector<nlohmann::json>> PodsOf(const nlohmann::json& job);
+
+  const std::string name_space_;
+  const KubeApiParts parts_;
+  kube::Informer jobs_;
+  std::mutex mutex_;  // Guards what follows.
+  std::condition_variable changed_;
+  bool stopping_ = false;
+};
+
+}  // namespace eidolon::controller::kube_host

@@ -1,0 +1,204 @@
+// REST on Kubernetes: HTTP in, custom resources out.
+#include "services/controller/kube_host/kube_api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <prometheus/registry.h>
+
+#include "services/controller/kube_host/fake_cluster_test.h"
+#include "services/controller/kube_host/kube_gate.h"
+#include "services/controller/kube_host/pod_logs.h"
+#include "services/controller/rest/rest_server.h"
+
+namespace eidolon::controller::kube_host {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr char kJobs[] = "/api/v1/namespaces/team/simulationjobs";
+constexpr char kBody[] = R"({"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob",
+  "metadata": {"name": "a"}, "spec": {"clusterRef": {"name": "pod"}, "image": "train:1",
+  "command": ["true"]}})";
+
+class KubeApiTest : public ::testing::Test {
+ protected:
+  KubeApiTest()
+      : client_({.url = cluster_.url(), .ca_file = {}, .token_file = {}}, clock_),
+        reviews_(&client_, clock_),
+        metrics_(&registry_),
+        api_("", {.clock = clock_,
+                  .client = client_,
+                  .metrics = metrics_,
+                  .metrics_text = [] { return "# HELP a b\n"; }}),
+        gate_(&reviews_),
+        server_(std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &gate_))),
+        http_("http://" + server_->address()) {
+    api_.Start();
+    http_.set_read_timeout(20);
+    cluster_.AddToken("ann", kRestAudience, "ann");
+    for (const char* verb : {"get", "list", "watch", "create", "patch", "delete"}) {
+      cluster_.Allow(std::string("ann ") + verb + " simulationjobs team");
+      cluster_.Allow(std::string("ann ") + verb + " simulatedclusters team");
+    }
+    http_.set_bearer_token_auth("ann");
+  }
+  ~KubeApiTest() override {
+    api_.Stop();
+    server_->Stop();
+  }
+
+  httplib::Result Post(const std::string& body, const httplib::Headers& headers = {}) {
+    return http_.Post(kJobs, headers, body, "application/json");
+  }
+
+  const base::SystemClock clock_;
+  FakeCluster cluster_;
+  kube::Client client_;
+  kube::Reviews reviews_;
+  prometheus::Registry registry_;
+  Metrics metrics_;
+  KubeApi api_;
+  KubeGate gate_;
+  std::unique_ptr<rest::RestServer> server_;
+  httplib::Client http_;
+};
+
+TEST_F(KubeApiTest, CreatesListsPatchesAndDeletesCustomResources) {
+  const auto created = Post(kBody);
+  ASSERT_EQ(created->status, 201) << created->body;
+  const auto stored = cluster_.Find(kube::kSimulationJobs, {"team", "a"});
+  ASSERT_TRUE(stored);
+  EXPECT_EQ((*stored)["kind"], "SimulationJob");
+  EXPECT_EQ((*stored)["spec"]["image"], "train:1");
+
+  EXPECT_EQ(json::parse(http_.Get(kJobs)->body)["items"].size(), 1u);
+  const std::string one = std::string(kJobs) + "/a";
+  const auto patched =
+      http_.Patch(one.c_str(), R"({"spec": {"suspend": true}})", "application/merge-patch+json");
+  EXPECT_EQ(patched->status, 200) << patched->body;
+  EXPECT_EQ((*cluster_.Find(kube::kSimulationJobs, {"team", "a"}))["spec"]["suspend"], true);
+  EXPECT_EQ(http_.Delete(one.c_str())->status, 202);
+  EXPECT_EQ(http_.Get(one.c_str())->status, 404);
+  EXPECT_EQ(cluster_.List(kube::kSimulationJobs).size(), 0u);
+}
+
+TEST_F(KubeApiTest, OneKeyCreatesOneJob) {
+  const httplib::Headers key = {{"Idempotency-Key", "k-1"}};
+  json document = json::parse(kBody);
+  document["metadata"] = {{"generateName", "run-"}};
+  const std::string body = document.dump();
+
+  const auto first = Post(body, key);
+  const auto second = Post(body, key);
+  const auto other = Post(kBody, key);
+
+  EXPECT_EQ(first->status, 201) << first->body;
+  EXPECT_EQ(second->status, 201) << second->body;
+  EXPECT_EQ(second->get_header_value("Idempotent-Replayed"), "true");
+  EXPECT_EQ(json::parse(first->body)["metadata"]["name"],
+            json::parse(second->body)["metadata"]["name"]);
+  EXPECT_EQ(other->status, 422) << other->body;
+  EXPECT_EQ(cluster_.List(kube::kSimulationJobs).size(), 1u);
+}
+
+TEST_F(KubeApiTest, NamesEveryWrongField) {
+  const auto answer = Post(R"({"metadata": {"name": "a"}, "spec": {"servers": 0}})");
+
+  EXPECT_EQ(answer->status, 422);
+  EXPECT_THAT(answer->body, HasSubstr("/spec/servers"));
+  EXPECT_THAT(answer->body, ::testing::Not(HasSubstr("has 0 problem")));
+  EXPECT_EQ(cluster_.List(kube::kSimulationJobs).size(), 0u);
+}
+
+TEST_F(KubeApiTest, NobodyPassesWithoutATokenForUs) {
+  httplib::Client stranger("http://" + server_->address());
+  const auto none = stranger.Get(kJobs);
+  EXPECT_EQ(none->status, 401);
+  EXPECT_EQ(none->get_header_value("WWW-Authenticate"), "Bearer");
+  EXPECT_EQ(none->get_header_value("Content-Type"), "application/problem+json");
+
+  cluster_.AddToken("api", "https://kubernetes.default.svc", "ann");
+  stranger.set_bearer_token_auth("api");
+  EXPECT_EQ(stranger.Get(kJobs)->status, 401);
+  EXPECT_EQ(stranger.Get("/livez")->status, 200);
+}
+
+TEST_F(KubeApiTest, WhatIsNotYoursIsForbiddenWhetherItExistsOrNot) {
+  cluster_.Put(kube::kSimulationJobs, {"other", "secret"}, {{"spec", json::object()}});
+  const auto there = http_.Get("/api/v1/namespaces/other/simulationjobs/secret");
+  const auto absent = http_.Get("/api/v1/namespaces/other/simulationjobs/nothing");
+  EXPECT_EQ(there->status, 403);
+  EXPECT_EQ(absent->status, 403);
+  EXPECT_EQ(json::parse(there->body)["detail"], json::parse(absent->body)["detail"]);
+
+  const auto made =
+      http_.Post("/api/v1/namespaces/other/simulationjobs", kBody, "application/json");
+  EXPECT_EQ(made->status, 403);
+  EXPECT_FALSE(cluster_.Find(kube::kSimulationJobs, {"other", "a"}));
+  for (const char* all :
+       {"/api/v1/simulationjobs", "/metrics", "/api/v1/namespaces/other/simulationjobs/secret/logs",
+        "/api/v1/namespaces/other/simulationjobs/secret/events",
+        "/api/v1/namespaces/other/simulatedclusters"}) {
+    EXPECT_EQ(http_.Get(all)->status, 403) << all;
+  }
+}
+
+TEST_F(KubeApiTest, EventsFollowTheObject) {
+  ASSERT_EQ(Post(kBody)->status, 201);
+  std::string text;
+  const std::string path = std::string(kJobs) + "/a/events";
+
+  const auto done = http_.Get(path.c_str(), [&](const char* data, std::size_t size) {
+    text.append(data, size);
+    if (text.find("event: status") != std::string::npos && text.find("Complete") == text.npos) {
+      cluster_.Put(kube::kSimulationJobs, {"team", "a"}, {{"status", {{"phase", "Complete"}}}});
+    }
+    return true;
+  });
+
+  EXPECT_TRUE(done);
+  EXPECT_THAT(text, HasSubstr("Complete"));
+  EXPECT_THAT(text, HasSubstr("event: end"));
+}
+
+TEST_F(KubeApiTest, LogsAreThoseOfTheJobsOwnPods) {
+  ASSERT_EQ(Post(kBody)->status, 201);
+  cluster_.Put(kube::kJobs, {"team", "a"}, {{"metadata", {{"uid", "batch"}}}});
+  const json ours = {{"metadata",
+                      {{"labels", {{"eidolon.dev/simulation-job", "a"}}},
+                       {"ownerReferences", {{{"uid", "batch"}, {"controller", true}}}}}}};
+  cluster_.Put(kube::kPods, {"team", "a-0"}, ours);
+  cluster_.Put(kube::kPods, {"team", "liar"},
+               {{"metadata", {{"labels", {{"eidolon.dev/simulation-job", "a"}}}}}});
+  cluster_.SetLog("a-0", "2026-01-01T00:00:00.5Z step 1\n");
+  cluster_.SetLog("liar", "2026-01-01T00:00:00.6Z not yours\n");
+
+  const auto log = http_.Get((std::string(kJobs) + "/a/logs").c_str());
+
+  EXPECT_EQ(log->status, 200);
+  EXPECT_EQ(log->body, "step 1\n");
+}
+
+TEST(PodLogsTest, MergesByTimeAndHoldsBackWhatIsYoung) {
+  const std::vector<PodLog> logs = {
+      {0, "2026-01-01T00:00:01Z a\n2026-01-01T00:00:03.5Z c\n2026-01-01T00:00:09Z e\n"},
+      {1, "2026-01-01T00:00:02.123456789Z b\n2026-01-01T00:00:03.50Z d\ntorn"}};
+
+  const rest::LogPart early = MergeLogs(logs, 0, "2026-01-01T00:00:08.000000Z");
+  ASSERT_EQ(early.entries.size(), 4u);
+  EXPECT_EQ(
+      early.entries[0].text + early.entries[1].text + early.entries[2].text + early.entries[3].text,
+      "abcd");
+  EXPECT_EQ(early.entries[1].server, 1u);
+  EXPECT_EQ(early.next_offset, 8u);
+
+  const rest::LogPart late = MergeLogs(logs, early.next_offset, "");
+  ASSERT_EQ(late.entries.size(), 1u);
+  EXPECT_EQ(late.entries[0].text, "e");
+  EXPECT_EQ(MergeLogs(logs, late.next_offset, "").entries.size(), 0u);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::kube_host
