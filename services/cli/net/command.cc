@@ -9,6 +9,7 @@
 #include <string>
 
 #include "services/base/text.h"
+#include "services/cli/net/bench_table.h"
 #include "services/cli/net/collective_table.h"
 #include "services/cli/net/flows.h"
 #include "services/network/topology/draw.h"

@@ -6,9 +6,7 @@
 #include <fstream>
 
 #include "services/base/text.h"
-#include "services/network/horizon/horizon.h"
 #include "services/network/replay/replay.h"
-#include "services/network/replay/workload.h"
 
 namespace eidolon::cli::net {
 namespace {
@@ -50,55 +48,6 @@ Result<void> Dump(const std::string& path, const replay::ReplayResult& result) {
   return {};
 }
 
-struct Row {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  double goal = 0;
-  bool at_most = false;  // Else at least.
-};
-
-void AddRow(const Row& row, BenchTable& table) {
-  const bool met = row.at_most ? row.value <= row.goal : row.value >= row.goal;
-  char line[160];
-  std::snprintf(line, sizeof line, "%-46s %12.4g  %s %10.4g %-12s %s\n", row.name.c_str(),
-                row.value, row.at_most ? "<=" : ">=", row.goal, row.unit.c_str(),
-                met ? "met" : "MISSED");
-  table.text += line;
-  table.met = table.met && met;
-}
-
-void MeasureReplay(const std::string& name, const replay::FlowFile& file, double goal,
-                   BenchTable& table) {
-  const replay::ReplayResult result = replay::Replay(file, {.processor_seconds = ProcessorSeconds});
-  AddRow({name, EventsPerSecond(result), "events/s", goal}, table);
-}
-
-void MeasureSolve(const replay::FlowFile& file, BenchTable& table) {
-  const replay::ReplayResult result =
-      replay::Replay(file, {.processor_seconds = ProcessorSeconds, .first_only = true});
-  AddRow({StrCat("one solution of ", file.flows.size(), " flows"), result.first_solve_seconds * 1e3,
-          "ms", 100, true},
-         table);
-}
-
-// 8192 ranks: an agent speaks for the 8 of its server.
-void MeasureHorizon(BenchTable& table) {
-  constexpr std::uint64_t kSessions = 1024;
-  constexpr int kRounds = 200;
-  network::horizon::Horizon horizon;
-  for (std::uint64_t at = 0; at < kSessions; ++at) {
-    horizon.Expect(at, {0});
-    horizon.Connect(at);
-    if (!horizon.Keep(at, {.lower_bound = {static_cast<std::int64_t>(1000 + at)}})) return;
-  }
-  const double before = ProcessorSeconds();
-  std::int64_t sum = 0;
-  for (int round = 0; round < kRounds; ++round) sum += horizon.Safe().ps;
-  const double us = (ProcessorSeconds() - before) / kRounds * 1e6;
-  if (sum > 0) AddRow({"horizon over 8192 ranks on 1024 servers", us, "us", 20, true}, table);
-}
-
 }  // namespace
 
 Result<std::string> ReplayFlows(const FlowsOptions& options) {
@@ -133,23 +82,6 @@ Result<std::string> ReplayFlows(const FlowsOptions& options) {
       static_cast<unsigned long long>(result.counters.links),
       static_cast<unsigned long long>(result.counters.full));
   return std::string(text);
-}
-
-BenchTable MeasureFlows(const BenchOptions& options) {
-  const std::uint32_t part = options.quick ? 10 : 1;
-  BenchTable table;
-  table.text = "flow engine, one core; events are starts and ends of flows\n";
-  MeasureReplay("rail rings, 8192 GPUs", replay::RailRings({.gpus = 8192, .rounds = 100 / part}),
-                1e6, table);
-  MeasureReplay("rail rings, 98304 GPUs", replay::RailRings({.gpus = 98304, .rounds = 10 / part}),
-                0.5e6, table);
-  MeasureReplay("random pairs, 8192 GPUs",
-                replay::RandomPairs({.gpus = 8192, .rounds = 100 / part}), 0.2e6, table);
-  MeasureReplay("random pairs, 98304 GPUs",
-                replay::RandomPairs({.gpus = 98304, .rounds = 10 / part}), 0.1e6, table);
-  MeasureSolve(replay::RandomPairs({.gpus = 98304, .rounds = 1}), table);
-  MeasureHorizon(table);
-  return table;
 }
 
 }  // namespace eidolon::cli::net

@@ -1,4 +1,4 @@
-// `eidolon net flows FILE` and `eidolon net bench`: the flow engine by itself.
+// `eidolon net flows FILE`: the flow engine on a file of flows.
 #pragma once
 
 #include <string>
@@ -16,17 +16,5 @@ struct FlowsOptions {
 
 // One line of JSON: flows, events a second of processor time, the last finish, memory.
 base::Result<std::string> ReplayFlows(const FlowsOptions& options);
-
-struct BenchOptions {
-  bool quick = false;  // A tenth of the flows.
-};
-
-// A table of the engine's speed at the size of large clusters, with goals; the flag tells whether
-// all were met.
-struct BenchTable {
-  std::string text;
-  bool met = true;
-};
-BenchTable MeasureFlows(const BenchOptions& options);
 
 }  // namespace eidolon::cli::net

@@ -82,7 +82,7 @@ FlowEngine::Slot FlowEngine::Start(const FlowSpec& spec) {
     CHECK(spec.hops[hop].link < links_.size() && spec.hops[hop].share > 0 &&
           spec.hops[hop].share <= Hop::kWhole);
     entries_[flow.first + hop] = {
-        .link = spec.hops[hop].link, .position = 0, .flow = slot, .share = spec.hops[hop].share};
+        .link = spec.hops[hop].link, .position = 0, .share = spec.hops[hop].share};
   }
   Attach(slot);
   loose_.push_back(slot);
@@ -208,8 +208,7 @@ void FlowEngine::PlaceGroup(std::uint32_t at) {
   }
   const Wide goal = flows_[group.heap.front()].goal;
   const Wide left = goal > group.progress ? goal - group.progress : 0;
-  group.end = group.updated + Wait(left, group.level, group.updated);
-  QueuePut(at);
+  QueuePut(at, group.updated + Wait(left, group.level, group.updated));
 }
 
 void FlowEngine::Place(Slot slot) {
@@ -218,7 +217,7 @@ void FlowEngine::Place(Slot slot) {
   if (flow.bound == kNone) {
     const SimTime end = now_ + Wait(flow.goal, flow.level, now_);
     flow.goal = static_cast<Wide>(end.ps);
-    QueuePut(EndOf(slot));
+    QueuePut(EndOf(slot), end);
     return;
   }
   const std::uint32_t link = LinkOf(flow);
@@ -275,7 +274,9 @@ void FlowEngine::Seat(Slot slot) {
   }
   Rebind(slot, where);
   SetFlowLevel(slot, least);
-  if (where != kNone) Mark(LinkOf(flow));
+  if (where == kNone) return;
+  links_[LinkOf(flow)].fresh = true;
+  Mark(LinkOf(flow));
 }
 
 void FlowEngine::Settle() {
@@ -296,17 +297,17 @@ void FlowEngine::Settle() {
 std::optional<SimTime> FlowEngine::NextFinish() {
   Settle();
   if (queue_.empty()) return std::nullopt;
-  const SimTime end = EndTime(queue_.front());
+  const SimTime end = queue_.front().at;
   if (end == SimTime::Max()) return std::nullopt;
   return end;
 }
 
 void FlowEngine::AdvanceTo(SimTime time, std::vector<Slot>& finished) {
   Settle();
-  CHECK(time >= now_ && (queue_.empty() || time <= EndTime(queue_.front())));
+  CHECK(time >= now_ && (queue_.empty() || time <= queue_.front().at));
   now_ = time;
-  while (!queue_.empty() && EndTime(queue_.front()) == now_) {
-    const std::uint32_t id = queue_.front();
+  while (!queue_.empty() && queue_.front().at == now_) {
+    const std::uint32_t id = queue_.front().id;
     if (id >= links_.size()) {
       const Slot slot = id - static_cast<std::uint32_t>(links_.size());
       finished.push_back(slot);
@@ -347,9 +348,9 @@ Work FlowEngine::LeftOf(Slot slot) {
 std::uint64_t FlowEngine::LoadOf(std::uint32_t at) {
   Settle();
   std::uint64_t load = 0;
-  for (std::uint32_t member : links_[at].members) {
-    const Entry& entry = entries_[member];
-    load += Usage(flows_[entry.flow].level, flows_[entry.flow].weight, entry.share);
+  for (const Member& member : links_[at].members) {
+    const Flow& flow = flows_[member.flow];
+    load += Usage(flow.level, flow.weight, entries_[member.entry].share);
   }
   return load;
 }
@@ -363,8 +364,8 @@ bool FlowEngine::Certified(double tolerance) {
   std::vector<std::uint64_t> fastest(links_.size(), 0);
   for (std::uint32_t at = 0; at < links_.size(); ++at) {
     loads[at] = LoadOf(at);
-    for (std::uint32_t member : links_[at].members) {
-      fastest[at] = std::max(fastest[at], flows_[entries_[member].flow].level);
+    for (const Member& member : links_[at].members) {
+      fastest[at] = std::max(fastest[at], flows_[member.flow].level);
     }
     if (loads[at] > links_[at].capacity + about(links_[at].capacity)) return false;
   }
@@ -385,8 +386,8 @@ bool FlowEngine::Certified(double tolerance) {
 std::size_t FlowEngine::BytesUsed() const {
   std::size_t bytes = flows_.capacity() * sizeof(Flow) + entries_.capacity() * sizeof(Entry) +
                       groups_.capacity() * sizeof(Group) + links_.capacity() * sizeof(Link) +
-                      queue_.capacity() * sizeof(std::uint32_t);
-  for (const Link& link : links_) bytes += link.members.capacity() * sizeof(std::uint32_t);
+                      queue_.capacity() * sizeof(End);
+  for (const Link& link : links_) bytes += link.members.capacity() * sizeof(Member);
   for (const Group& group : groups_) bytes += group.heap.capacity() * sizeof(Slot);
   return bytes;
 }

@@ -20,14 +20,15 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
+#include "services/network/flow/flow_records.h"
 #include "services/network/flow/flow_spec.h"
 
 namespace eidolon::network::flow {
 
 // A simulation of flows. Results are a function of the calls and their order. Not thread safe.
-class FlowEngine {
+class FlowEngine : private FlowRecords {
  public:
-  using Slot = std::uint32_t;
+  using Slot = FlowRecords::Slot;
 
   // Bytes per second, by link. Requires: each below 2^48.
   explicit FlowEngine(std::span<const std::uint64_t> capacities);
@@ -71,53 +72,6 @@ class FlowEngine {
   std::size_t BytesUsed() const;
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  static constexpr std::uint64_t kUnbound = ~std::uint64_t{0};  // Level of a link that binds none.
-
-  // The flows bound to one link, which end in a fixed order whatever its level does. Progress
-  // counts work per weight.
-  struct Group {
-    Work progress = 0;
-    base::SimTime updated;
-    std::uint64_t level = 0;
-    std::vector<Slot> heap;          // By goal.
-    std::uint32_t position = kNone;  // In the queue of ends.
-    base::SimTime end;
-  };
-  struct Link {
-    std::uint64_t capacity = 0;
-    std::uint64_t foreign = 0;  // Taken by flows bound elsewhere.
-    std::uint64_t weight = 0;   // Of flows bound here: sum of weight x share.
-    std::uint64_t level = kUnbound;
-    std::uint64_t peak = 0;        // No foreign flow has a higher level.
-    std::uint32_t bound = 0;       // The first members are bound here.
-    std::uint32_t fractional = 0;  // Bound members whose share is not whole.
-    bool queued = false;
-    bool touched = false;
-    std::vector<std::uint32_t> members;  // Entries.
-  };
-  struct Entry {
-    std::uint32_t link = 0;
-    std::uint32_t position = 0;  // Among the link's members.
-    Slot flow = 0;
-    std::uint32_t share = Hop::kWhole;
-  };
-  struct Flow {
-    // While bound to a link: the progress of the link's group at which it ends. At its cap: the
-    // picosecond at which it ends. While loose: what is left, per weight.
-    Work goal = 0;
-    std::uint64_t level = 0;  // Rate per weight.
-    std::uint64_t cap = 0;    // Per weight.
-    std::uint32_t first = 0;  // Of its entries.
-    std::uint32_t hops = 0;
-    std::uint32_t weight = 1;
-    std::uint32_t bound = kNone;  // Which of its hops binds it; kNone: its cap.
-    // In its link's group, or at its cap in the queue of ends.
-    std::uint32_t place = kNone;
-    bool live = false;
-    bool loose = false;
-  };
-
   // flow_engine.cc: time.
   std::uint32_t LinkOf(const Flow& flow) const { return entries_[flow.first + flow.bound].link; }
   void Catch(Group& group);
@@ -138,23 +92,29 @@ class FlowEngine {
   // end_queue.cc: the queue of ends, a 4-ary heap of links' groups and, numbered after the links,
   // of flows at their caps.
   std::uint32_t EndOf(Slot slot) const { return static_cast<std::uint32_t>(links_.size()) + slot; }
-  base::SimTime EndTime(std::uint32_t id) const;
   std::uint32_t& Position(std::uint32_t id);
   void QueueUp(std::uint32_t position);
   void QueueDown(std::uint32_t position);
-  void QueuePut(std::uint32_t id);
+  void QueuePut(std::uint32_t id, base::SimTime at);
   void QueueRemove(std::uint32_t id);
 
   // levels.cc: shares.
-  static std::uint64_t Usage(std::uint64_t level, std::uint32_t weight, std::uint32_t share);
+  static std::uint64_t Usage(std::uint64_t level, std::uint32_t weight, std::uint32_t share) {
+    const std::uint64_t rate = level * weight;
+    if (share == Hop::kWhole) return rate;
+    return static_cast<std::uint64_t>(static_cast<base::Wide>(rate) * share >> 31);
+  }
   static std::uint64_t Slack(std::uint64_t level) { return 8 + (level >> 40); }
   std::uint64_t LevelIf(const Link& link) const;
   std::uint64_t LimitElsewhere(const Flow& flow, std::uint32_t hop, std::uint32_t& where) const;
-  void Mark(std::uint32_t link);
+  void Mark(std::uint32_t link) {
+    if (!links_[link].queued) Enqueue(link);
+  }
+  void Enqueue(std::uint32_t link);
   void Touch(std::uint32_t link);
   void Swap(Link& link, std::uint32_t a, std::uint32_t b);
-  void BindMember(std::uint32_t link, std::uint32_t entry);
-  void UnbindMember(std::uint32_t link, std::uint32_t entry);
+  void BindMember(std::uint32_t link, const Entry& member, const Flow& flow);
+  void UnbindMember(std::uint32_t link, const Entry& member, const Flow& flow);
   void Rebind(Slot slot, std::uint32_t hop);
   void Attach(Slot slot);
   void Detach(Slot slot);
@@ -179,7 +139,7 @@ class FlowEngine {
   std::map<std::uint32_t, std::vector<std::uint32_t>> free_large_entries_;
   std::vector<Group> groups_;  // Of links, then of slots.
   std::uint32_t first_own_group_ = 0;
-  std::vector<std::uint32_t> queue_;  // Groups, by end: a 4-ary heap.
+  std::vector<End> queue_;  // By time: a 4-ary heap.
   std::vector<Slot> loose_;
   std::vector<std::uint32_t> touched_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> work_;  // Links to look at, by level.
@@ -190,6 +150,7 @@ class FlowEngine {
 
   // Scratch of the solvers.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> candidates_;
+  std::vector<Stealable> stealable_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> heap_;
   std::vector<std::uint64_t> residual_;
   std::vector<std::uint64_t> rising_;

@@ -86,9 +86,9 @@ void FlowEngine::FullSolve() {
     }
     Touch(at);
     links_[at].level = level;
-    for (std::uint32_t member : links_[at].members) {
-      const Slot slot = entries_[member].flow;
-      if (frozen_[slot] == 0) Freeze(slot, member - flows_[slot].first, level);
+    for (const Member& member : links_[at].members) {
+      if (frozen_[member.flow] != 0) continue;
+      Freeze(member.flow, member.entry - flows_[member.flow].first, level);
     }
   }
   AdoptLevels();
@@ -102,14 +102,16 @@ void FlowEngine::AdoptLevels() {
     link.peak = 0;
     link.bound = 0;
     link.fractional = 0;
-    for (std::uint32_t at = 0; at < link.members.size(); ++at) {
-      const std::uint32_t member = link.members[at];
-      const Entry& entry = entries_[member];
-      const Flow& flow = flows_[entry.flow];
-      if (flow.bound != kNone && flow.first + flow.bound == member) {
+  }
+  for (const Flow& flow : flows_) {
+    if (!flow.live) continue;
+    for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
+      const Entry& entry = entries_[flow.first + hop];
+      Link& link = links_[entry.link];
+      if (hop == flow.bound) {
         link.weight += std::uint64_t{flow.weight} * entry.share;
         if (entry.share != Hop::kWhole) ++link.fractional;
-        Swap(link, at, link.bound);
+        Swap(link, entry.position, link.bound);
         ++link.bound;
       } else {
         link.foreign += Usage(flow.level, flow.weight, entry.share);

@@ -8,12 +8,6 @@ namespace eidolon::network::flow {
 
 using base::Wide;
 
-std::uint64_t FlowEngine::Usage(std::uint64_t level, std::uint32_t weight, std::uint32_t share) {
-  const std::uint64_t rate = level * weight;
-  if (share == Hop::kWhole) return rate;
-  return static_cast<std::uint64_t>(static_cast<Wide>(rate) * share >> 31);
-}
-
 // What the flows bound to the link would get each.
 std::uint64_t FlowEngine::LevelIf(const Link& link) const {
   if (link.foreign >= link.capacity) return 0;
@@ -39,13 +33,13 @@ std::uint64_t FlowEngine::LimitElsewhere(const Flow& flow, std::uint32_t hop,
   return least;
 }
 
-// The link's inputs changed: look at it again if that can matter.
-void FlowEngine::Mark(std::uint32_t at) {
+// The link's inputs changed: look at it again if that can matter. Requires: it is not queued.
+void FlowEngine::Enqueue(std::uint32_t at) {
   Link& link = links_[at];
-  if (link.queued) return;
+  // The level it had is a good enough guess of its place in the order, without a division.
   std::uint64_t key = link.level;
   if (link.bound > 0) {
-    key = std::min(key, LevelIf(link));
+    if (key == kUnbound) key = LevelIf(link);
   } else if (link.foreign > link.capacity) {
     key = link.capacity / link.members.size();
   } else {
@@ -67,15 +61,13 @@ void FlowEngine::Touch(std::uint32_t at) {
 void FlowEngine::Swap(Link& link, std::uint32_t a, std::uint32_t b) {
   if (a == b) return;
   std::swap(link.members[a], link.members[b]);
-  entries_[link.members[a]].position = a;
-  entries_[link.members[b]].position = b;
+  entries_[link.members[a].entry].position = a;
+  entries_[link.members[b].entry].position = b;
 }
 
 // A foreign member becomes a bound one. The flow's level stays what it was.
-void FlowEngine::BindMember(std::uint32_t at, std::uint32_t entry) {
+void FlowEngine::BindMember(std::uint32_t at, const Entry& member, const Flow& flow) {
   Link& link = links_[at];
-  const Entry& member = entries_[entry];
-  const Flow& flow = flows_[member.flow];
   link.foreign -= Usage(flow.level, flow.weight, member.share);
   link.weight += std::uint64_t{flow.weight} * member.share;
   if (member.share != Hop::kWhole) ++link.fractional;
@@ -83,10 +75,8 @@ void FlowEngine::BindMember(std::uint32_t at, std::uint32_t entry) {
   ++link.bound;
 }
 
-void FlowEngine::UnbindMember(std::uint32_t at, std::uint32_t entry) {
+void FlowEngine::UnbindMember(std::uint32_t at, const Entry& member, const Flow& flow) {
   Link& link = links_[at];
-  const Entry& member = entries_[entry];
-  const Flow& flow = flows_[member.flow];
   link.foreign += Usage(flow.level, flow.weight, member.share);
   link.peak = std::max(link.peak, flow.level);
   link.weight -= std::uint64_t{flow.weight} * member.share;
@@ -96,6 +86,7 @@ void FlowEngine::UnbindMember(std::uint32_t at, std::uint32_t entry) {
   if (link.bound == 0) {
     Touch(at);
     link.level = kUnbound;
+    link.fresh = false;
   }
 }
 
@@ -105,15 +96,14 @@ void FlowEngine::Rebind(Slot slot, std::uint32_t hop) {
   ++counters_.moves;
   Loosen(slot);
   if (flow.bound != kNone) {
-    const std::uint32_t entry = flow.first + flow.bound;
-    const std::uint32_t link = entries_[entry].link;
-    UnbindMember(link, entry);
-    Mark(link);
+    const Entry& entry = entries_[flow.first + flow.bound];
+    UnbindMember(entry.link, entry, flow);
+    Mark(entry.link);
   }
   flow.bound = hop;
   if (hop != kNone) {
-    const std::uint32_t entry = flow.first + hop;
-    BindMember(entries_[entry].link, entry);
+    const Entry& entry = entries_[flow.first + hop];
+    BindMember(entry.link, entry, flow);
   }
 }
 
@@ -126,7 +116,7 @@ void FlowEngine::Attach(Slot slot) {
     const std::uint32_t entry = flow.first + hop;
     Link& link = links_[entries_[entry].link];
     entries_[entry].position = static_cast<std::uint32_t>(link.members.size());
-    link.members.push_back(entry);
+    link.members.push_back({entry, slot});
   }
 }
 
@@ -136,7 +126,7 @@ void FlowEngine::Detach(Slot slot) {
     const std::uint32_t entry = flow.first + hop;
     const std::uint32_t at = entries_[entry].link;
     Link& link = links_[at];
-    if (flow.bound == hop) UnbindMember(at, entry);
+    if (flow.bound == hop) UnbindMember(at, entries_[entry], flow);
     link.foreign -= Usage(flow.level, flow.weight, entries_[entry].share);
     Swap(link, entries_[entry].position, static_cast<std::uint32_t>(link.members.size() - 1));
     link.members.pop_back();
@@ -149,16 +139,20 @@ void FlowEngine::Detach(Slot slot) {
 void FlowEngine::SetFlowLevel(Slot slot, std::uint64_t level) {
   Flow& flow = flows_[slot];
   if (flow.level == level) return;
+  const std::uint64_t old = flow.level;
+  const std::uint64_t whole = (level - old) * flow.weight;  // Modulo 2^64, as `foreign` counts.
+  flow.level = level;
+  const Entry* const entries = &entries_[flow.first];
   for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
     if (hop == flow.bound) continue;
-    const Entry& entry = entries_[flow.first + hop];
+    const Entry& entry = entries[hop];
     Link& link = links_[entry.link];
-    link.foreign +=
-        Usage(level, flow.weight, entry.share) - Usage(flow.level, flow.weight, entry.share);
+    link.foreign += entry.share == Hop::kWhole ? whole
+                                               : Usage(level, flow.weight, entry.share) -
+                                                     Usage(old, flow.weight, entry.share);
     link.peak = std::max(link.peak, level);
     Mark(entry.link);
   }
-  flow.level = level;
 }
 
 void FlowEngine::SetLevel(std::uint32_t at, std::uint64_t level) {
@@ -168,32 +162,31 @@ void FlowEngine::SetLevel(std::uint32_t at, std::uint64_t level) {
     link.level = level;
   }
   for (std::uint32_t member = 0; member < link.bound; ++member) {
-    SetFlowLevel(entries_[link.members[member]].flow, level);
+    SetFlowLevel(link.members[member].flow, level);
   }
 }
 
 // Foreign flows faster than the link can afford become bound to it, the fastest first.
 void FlowEngine::Steal(std::uint32_t at) {
   Link& link = links_[at];
-  candidates_.clear();
+  stealable_.clear();
   for (std::size_t member = link.bound; member < link.members.size(); ++member) {
-    const std::uint32_t entry = link.members[member];
-    candidates_.emplace_back(flows_[entries_[entry].flow].level, entry);
+    const Member& foreign = link.members[member];
+    stealable_.push_back({flows_[foreign.flow].level, foreign});
   }
-  std::make_heap(candidates_.begin(), candidates_.end());
+  std::make_heap(stealable_.begin(), stealable_.end());
   link.peak = 0;
-  while (!candidates_.empty()) {
-    const auto [level, entry] = candidates_.front();
+  while (!stealable_.empty()) {
+    const auto [level, member] = stealable_.front();
     const bool fits =
         link.bound == 0 ? link.foreign <= link.capacity : level <= LevelIf(link) + Slack(level);
     if (fits) {
       link.peak = level;
       return;
     }
-    std::pop_heap(candidates_.begin(), candidates_.end());
-    candidates_.pop_back();
-    const Slot slot = entries_[entry].flow;
-    Rebind(slot, entry - flows_[slot].first);
+    std::pop_heap(stealable_.begin(), stealable_.end());
+    stealable_.pop_back();
+    Rebind(member.flow, member.entry - flows_[member.flow].first);
   }
 }
 
@@ -202,8 +195,7 @@ bool FlowEngine::LetGo(std::uint32_t at, std::uint64_t level) {
   Link& link = links_[at];
   bool any = false;
   for (std::uint32_t member = 0; member < link.bound;) {
-    const std::uint32_t entry = link.members[member];
-    const Slot slot = entries_[entry].flow;
+    const auto [entry, slot] = link.members[member];
     std::uint32_t where = kNone;
     const std::uint64_t limit = LimitElsewhere(flows_[slot], entry - flows_[slot].first, where);
     if (limit + Slack(limit) >= level) {
@@ -230,7 +222,11 @@ void FlowEngine::Process(std::uint32_t at) {
     const std::uint64_t level = LevelIf(link);
     if (link.peak > level + Slack(level)) Steal(at);
     const std::uint64_t affordable = LevelIf(link);
-    if (!LetGo(at, affordable)) {
+    // A level that falls holds its flows all the more, and links that hold one lower still take it
+    // themselves.
+    const bool holds = affordable <= link.level && !link.fresh;
+    if (holds || !LetGo(at, affordable)) {
+      link.fresh = false;
       SetLevel(at, affordable);
       return;
     }
