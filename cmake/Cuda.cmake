@@ -17,5 +17,9 @@ foreach(header cu13/include/cuda.h cu13/include/cuda_runtime_api.h cu13/include/
 endforeach()
 add_library(eidolon_cuda_headers INTERFACE)
 add_library(eidolon::cuda_headers ALIAS eidolon_cuda_headers)
+# The vendor's enumerations come from programs in C, which put any number into them.
+if(EIDOLON_SANITIZE MATCHES "undefined")
+  target_compile_options(eidolon_cuda_headers INTERFACE -fno-sanitize=enum)
+endif()
 target_include_directories(eidolon_cuda_headers SYSTEM INTERFACE
   ${nvidia}/cu13/include ${nvidia}/cudnn/include ${nvidia}/nccl/include ${nvidia}/cusparselt/include)

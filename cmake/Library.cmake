@@ -16,6 +16,9 @@ include(GoogleTest)
 set(EIDOLON_TEST_TIMEOUT 120)
 if(EIDOLON_SANITIZE)
   set(EIDOLON_TEST_TIMEOUT 300)
+  find_program(EIDOLON_ADDR2LINE addr2line REQUIRED)
+  add_library(eidolon_sanitizer_options OBJECT ${CMAKE_SOURCE_DIR}/cmake/sanitizer_options.cc)
+  target_compile_definitions(eidolon_sanitizer_options PRIVATE EIDOLON_ADDR2LINE="${EIDOLON_ADDR2LINE}")
 endif()
 
 # What the sanitizer presets build: no commands, benchmarks or facades that no test needs.
@@ -53,18 +56,14 @@ endfunction()
 function(eidolon_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main
+                        $<TARGET_NAME_IF_EXISTS:eidolon_sanitizer_options>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE EIDOLON_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              EIDOLON_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_dependencies(unit_tests ${name})
-  set(environment)
-  if(EIDOLON_SANITIZE)
-    set(environment ENVIRONMENT
-      "ASAN_OPTIONS=allow_addr2line=1;UBSAN_OPTIONS=print_stacktrace=1:allow_addr2line=1;TSAN_OPTIONS=allow_addr2line=1:second_deadlock_stack=1:suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan_suppressions.txt")
-  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${EIDOLON_TEST_TIMEOUT} LABELS unit ${environment})
+                       PROPERTIES TIMEOUT ${EIDOLON_TEST_TIMEOUT} LABELS unit)
 endfunction()
 
 # eidolon_binary(<name> SOURCES ... DEPS ...): an executable in <build>/bin.
@@ -83,7 +82,8 @@ function(eidolon_fuzzer name)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS})
+  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS}
+                        $<TARGET_NAME_IF_EXISTS:eidolon_sanitizer_options>)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   add_dependencies(fuzzers ${name})
@@ -96,8 +96,7 @@ function(eidolon_fuzzer name)
     COMMAND ${name} -seed=1 -max_total_time=8 -rss_limit_mb=2048 -timeout=20 -print_final_stats=1
             -artifact_prefix=${CMAKE_BINARY_DIR}/fuzz/${name}.found/
             ${CMAKE_BINARY_DIR}/fuzz/${name}.found ${seeds})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120
-    ENVIRONMENT "ASAN_OPTIONS=allow_addr2line=1;UBSAN_OPTIONS=print_stacktrace=1:allow_addr2line=1")
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
 endfunction()
 
 # eidolon_benchmark(<name> SOURCES ... DEPS ...): a Google Benchmark binary in <build>/bench.

@@ -71,7 +71,8 @@ def damage_until_ended(world, offset, data):
 def a_damaged_ring_ends_the_job_with_its_reason(world):
     for what, offset, data in (("records", RING, b"\xff" * RING_BYTES),
                                ("a write position far ahead", WRITE_POSITION, struct.pack("<Q", 1 << 50)),
-                               ("a write position behind", WRITE_POSITION, struct.pack("<Q", 8))):
+                               ("a write position behind", WRITE_POSITION, struct.pack("<Q", 8)),
+                               ("a read position far ahead", READ_POSITION, struct.pack("<Q", 1 << 50))):
         job = damage_until_ended(world, offset, data)
         expect_failed(job, "RingDamaged", "rank 0", "ring damaged at byte")
         left = [pid for pid in descendants(world.server.process.pid)]

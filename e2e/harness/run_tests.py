@@ -1,10 +1,10 @@
 """Runs every check of the project, reports all failures, and ends with a line of counts.
 
-    run_tests.py [--all] [--only PART[,PART]] [--list]
+    run_tests.py [--quick] [--only PART[,PART]] [--list]
 
 Parts run in order; one that fails does not stop the others unless they stand on it. Output of a part goes to
-build/test-logs/<part>.log and its end is printed when it fails. Without --all the parts that build the
-tests again (sanitizers, fuzzers) are skipped, and say so.
+build/test-logs/<part>.log and its end is printed when it fails. With --quick the parts that build the tests
+again (sanitizers, fuzzers) are skipped, and say so.
 """
 import argparse
 import os
@@ -66,6 +66,12 @@ def counts_in(text):
     return (int(plain[-1][0]), int(plain[-1][1])) if plain else None
 
 
+def names_of_failed(text):
+    """The tests that ctest, or a runner of ours, names as failed."""
+    return (re.findall(r"^\s+\d+ - (\S+) \(", text, re.M)
+            or re.findall(r"^FAIL (\S+)", text, re.M))
+
+
 def run(part, environment):
     log = LOGS / f"{part.name}.log"
     started = time.monotonic()
@@ -87,6 +93,7 @@ def run(part, environment):
           flush=True)
     if failed:
         print(f"     {' '.join(map(str, part.command))}  (status {status}); the end of {log.relative_to(ROOT)}:")
+        print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in text.splitlines()[-60:]), flush=True)
     elif part.name in ("scenarios", "behaviour"):
         print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
@@ -96,7 +103,7 @@ def run(part, environment):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--python", required=True)
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
     a = parser.parse_args()
@@ -115,8 +122,8 @@ def main():
     for part in all_parts:
         if only and part.name not in only:
             continue
-        if part.slow and not a.all and part.name not in only:
-            print(f"skip {part.name:16} builds the tests again: run with --all or --only {part.name}")
+        if part.slow and a.quick and part.name not in only:
+            print(f"skip {part.name:16} builds the tests again: run without --quick")
             total_skipped += 1
             continue
         missing = [name for name in part.needs if name in broken]

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "eidolon/network/v1/network.pb.h"
@@ -121,10 +122,14 @@ base::Result<void> Agent::StartCommand() {
   const auto& assignment = job_->assignment;
   const auto shim = launch::FindShim(options_.library_folder);
   if (!shim) return std::unexpected(shim.error());
+  const std::string index_directory = base::StrCat(assignment.run_directory(), "/index");
+  std::error_code ignored;  // Without the folder every process makes its own indices.
+  std::filesystem::create_directory(index_directory, ignored);
   // The job's own variables win over the rendezvous, ours over everything.
   launch::Variables environment =
       launch::ServerEnvironment(*shim,
                                 {.run_directory = assignment.run_directory(),
+                                 .index_directory = index_directory,
                                  .server = assignment.server(),
                                  .servers = assignment.servers(),
                                  .ranks_per_server = assignment.ranks_per_server(),
@@ -137,8 +142,8 @@ base::Result<void> Agent::StartCommand() {
                                   return std::string(inherited == nullptr ? "" : inherited);
                                 }());
   for (const auto& [name, value] : assignment.environment()) {
-    const bool ours =
-        name == "LD_PRELOAD" || name == "EIDOLON_RUN_DIR" || name == "TRITON_LIBCUDA_PATH";
+    const bool ours = name == "LD_PRELOAD" || name == "EIDOLON_RUN_DIR" ||
+                      name == "EIDOLON_INDEX_DIR" || name == "TRITON_LIBCUDA_PATH";
     if (!ours) environment.emplace_back(name, value);
   }
   auto command =

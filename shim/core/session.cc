@@ -40,6 +40,7 @@ constinit std::atomic<Phase> phase{Phase::kUnknown};
 constinit std::mutex connecting;  // Guards the change from kUnknown.
 constinit std::atomic<bool> tearing_down{false};
 constinit std::atomic<bool> begun{false};
+constinit std::atomic<int> asking{0};  // Threads in Ask.
 alignas(State) constinit std::byte state_storage[sizeof(State)]{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint64_t thread_work = 0;
 
@@ -47,6 +48,15 @@ State& GetState() { return *std::launder(reinterpret_cast<State*>(state_storage)
 // The object has no members: its address only tells that there is one.
 constinit std::byte session_storage[sizeof(Session)]{};
 Session* TheSession() { return reinterpret_cast<Session*>(session_storage); }
+
+// Counts the calling thread among those that ask.
+class Asking {
+ public:
+  Asking() noexcept { asking.fetch_add(1, std::memory_order_relaxed); }
+  ~Asking() { asking.fetch_sub(1, std::memory_order_relaxed); }
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+};
 
 void ForgetSessionInFork() {
   phase.store(Phase::kNone, std::memory_order_relaxed);
@@ -142,6 +152,7 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   if (!state.writer.Append(record, record_bytes, {})) return {};
   state.writer.RingDoorbell();
   NoteSleptInShim();
+  const Asking counted;
   while (slot.state.load(std::memory_order_acquire) != ready) {
     FutexWait(&slot.state, pending, kLookAfterNs);
     if (slot.state.load(std::memory_order_acquire) == ready) break;
@@ -160,6 +171,8 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   }
   return answer;
 }
+
+int Session::ThreadsAsking() noexcept { return asking.load(std::memory_order_relaxed); }
 
 std::uint32_t Session::InternWork(std::span<const std::byte> definition) noexcept {
   if (definition.size() + sizeof(ring::DefineWork) > ring::kMaxRecordBytes) return 0;

@@ -50,6 +50,8 @@ class Session {
   };
   Answer Ask(ring::RecordHeader* record, std::size_t record_bytes, std::uint32_t* slot_field,
              bool advance_clock, std::span<std::byte> payload = {}) noexcept;
+  // How many threads wait for an answer now.
+  static int ThreadsAsking() noexcept;
 
   // The identifier of a work definition (ring/work.h), defining it in the ring when it is new; 0
   // when it is too large for a record. Requires: definition is a whole WorkHeader with tail.

@@ -10,6 +10,11 @@
 //   helper    everything else: reads the rank clock, never moves it
 #pragma once
 
+#include <cstddef>
+#include <span>
+
+#include <sys/types.h>
+
 namespace eidolon::shim::core {
 
 enum class ThreadRole { kDriver, kWatchdog, kHelper };
@@ -19,6 +24,10 @@ ThreadRole CurrentRole() noexcept;
 
 // The calling thread issued GPU work: from now on it is a driver, unless it is a watchdog.
 void NoteThreadIssuedWork() noexcept;
+
+// Writes the identities of the main thread and of the threads that have issued GPU work (also of
+// those that have ended since) and returns how many there are: at most as many as fit.
+std::size_t ListDrivers(std::span<pid_t> drivers) noexcept;
 
 // The calling thread got this name (pthread_setname_np).
 void NoteThreadName(const char* name) noexcept;

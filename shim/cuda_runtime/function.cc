@@ -33,7 +33,7 @@ cudaError_t With(const void* symbol, Body&& body) {
 gpu::Status FindQuietly(const void* symbol, gpu::Kernel** kernel) {
   const gpu::Status status = gpu::FindHostKernel(symbol, kernel);
   if (status != gpu::Status::kNotFound) return status;
-  *kernel = gpu::LookupKernel(symbol);
+  *kernel = gpu::LookupKernelAt(symbol);
   return *kernel == nullptr ? status : gpu::Status::kSuccess;
 }
 

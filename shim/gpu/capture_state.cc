@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 
 #include "services/ring/work.h"
 
@@ -16,6 +17,12 @@ std::vector<Capture*>& Running() {
   return *running;
 }
 
+// Events name the capture that recorded them, for as long as they live: captures are kept.
+std::vector<std::unique_ptr<Capture>>& Kept() {
+  static auto* const kept = new std::vector<std::unique_ptr<Capture>>;
+  return *kept;
+}
+
 }  // namespace
 
 std::mutex& CaptureMutex() noexcept { return mutex; }
@@ -24,7 +31,7 @@ std::uint32_t ActiveCaptures() noexcept { return active.load(std::memory_order_a
 
 Capture* NewCapture() {
   static std::uint64_t next_id = 1;
-  auto* capture = new Capture;
+  Capture* capture = Kept().emplace_back(std::make_unique<Capture>()).get();
   capture->id = next_id++;
   Running().push_back(capture);
   active.store(static_cast<std::uint32_t>(Running().size()), std::memory_order_release);

@@ -122,11 +122,6 @@ bool Reaches(const GraphNode* start, const GraphNode* goal) {
 
 Graph::Graph() : number(next_graph.fetch_add(1, std::memory_order_relaxed)) {}
 
-Graph::~Graph() {
-  magic = 0;
-  for (const auto& node : nodes) node->magic = 0;
-}
-
 GraphNode& Graph::Add(NodeType type, std::span<GraphNode* const> dependencies) {
   auto node = std::make_unique<GraphNode>();
   node->type = type;
@@ -175,7 +170,6 @@ Status CloneGraph(const Graph& graph, Graph** result) noexcept {
 Status DestroyNode(GraphNode& node) noexcept {
   Graph& graph = *node.graph;
   for (const auto& other : graph.nodes) std::erase(other->dependencies, &node);
-  node.magic = 0;
   std::erase_if(graph.nodes, [&](const auto& owned) { return owned.get() == &node; });
   return Status::kSuccess;
 }

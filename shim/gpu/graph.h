@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "services/ring/record.h"
+#include "shim/core/recycled.h"
 #include "shim/gpu/launch.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/user_object.h"
@@ -59,7 +60,7 @@ struct MemoryNode {
 // questions.
 using VendorParameters = std::vector<std::byte>;
 
-struct GraphNode {
+struct GraphNode : core::Recycled<GraphNode> {
   static constexpr std::uint32_t kMagic = 0x45474e44;
 
   std::uint32_t magic = kMagic;
@@ -76,11 +77,13 @@ struct GraphNode {
   const GraphNode* original = nullptr;         // In the graph this one was cloned from.
 };
 
-struct Graph {
+struct Graph : core::Recycled<Graph> {
   static constexpr std::uint32_t kMagic = 0x45475248;
 
+  std::uint32_t magic = kMagic;
+
   Graph();
-  ~Graph();
+  ~Graph() = default;
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -89,13 +92,12 @@ struct Graph {
   bool Owns(const GraphNode* node) const { return node != nullptr && node->graph == this; }
   std::size_t EdgeCount() const;
 
-  std::uint32_t magic = kMagic;
   std::uint32_t number = 0;                       // cuGraphGetId.
   std::vector<std::unique_ptr<GraphNode>> nodes;  // In the order in which they were added.
   UserReferences users;
 };
 
-struct GraphExec {
+struct GraphExec : core::Recycled<GraphExec> {
   static constexpr std::uint32_t kMagic = 0x45475845;
 
   std::uint32_t magic = kMagic;

@@ -168,7 +168,6 @@ Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** res
 
 Status DestroyExec(GraphExec& exec) noexcept {
   if (core::Session* session = core::Session::Existing()) Forget(*session, exec.ring_graph);
-  exec.magic = 0;
   delete &exec;
   return Status::kSuccess;
 }

@@ -60,6 +60,7 @@ class Registry {
     std::size_t mask;
     std::size_t used;
     std::unique_ptr<std::atomic<Entry*>[]> slots;
+    Table* previous;
   };
 
   static std::size_t SlotOf(const Table& table, const void* host) {
@@ -111,10 +112,10 @@ class Registry {
     return &indexed_chunk_->entries[indexed_++];
   }
 
-  Table* Grow(const Table* old) noexcept {
+  Table* Grow(Table* old) noexcept {
     constexpr std::size_t kFirstSize = 4096;
     const std::size_t size = old == nullptr ? kFirstSize : (old->mask + 1) * 2;
-    auto* table = new (std::nothrow) Table{size - 1, 0, {}};
+    auto* table = new (std::nothrow) Table{size - 1, 0, {}, old};
     if (table == nullptr) return nullptr;
     table->slots.reset(new (std::nothrow) std::atomic<Entry*>[size]());
     if (table->slots == nullptr) return nullptr;

@@ -4,7 +4,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <mutex>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "services/base/hash.h"
 #include "services/cubin/image.h"
@@ -22,7 +25,7 @@ constexpr std::uint32_t kRegisterFile = 65536;
 
 const cubin::IndexCache& Cache() {
   static const cubin::IndexCache* const cache = [] {
-    const char* folder = std::getenv("EIDOLON_CACHE_DIR");
+    const char* folder = std::getenv("EIDOLON_INDEX_DIR");
     return new cubin::IndexCache(folder == nullptr ? "" : folder);
   }();
   return *cache;
@@ -45,6 +48,38 @@ Status ToStatus(const base::Error& error, cubin::ImageKind kind) {
     default:
       return Status::kInvalidImage;
   }
+}
+
+// Libraries are never freed, so that a stale handle is seen. Those that were given out stay listed:
+// a checker of leaks then finds them.
+void Keep(Library* library) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<Library*>;
+  const std::lock_guard guard(mutex);
+  all->push_back(library);
+}
+
+// The kernels that were given out.
+class KernelHandles {
+ public:
+  void Add(Kernel* kernel) {
+    const std::lock_guard guard(mutex_);
+    all_.insert(kernel);
+  }
+  Kernel* Find(const void* handle) {
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(static_cast<Kernel*>(const_cast<void*>(handle)));
+    return found == all_.end() ? nullptr : *found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<Kernel*> all_;
+};
+
+KernelHandles& Handles() {
+  static auto* const handles = new KernelHandles;
+  return *handles;
 }
 
 }  // namespace
@@ -100,6 +135,7 @@ Kernel* Library::MakeKernel(const cubin::FunctionRow& row) {
   kernel->dynamic_shared_max = device.shared_bytes_per_block -
                                std::min(device.shared_bytes_per_block, row.static_shared_bytes);
   kernel->magic = Kernel::kMagic;
+  Handles().Add(kernel.get());
   return kernels_.emplace(index.NameOf(row), std::move(kernel)).first->second.get();
 }
 
@@ -173,6 +209,10 @@ Kernel* LookupKernel(const void* handle) noexcept {
   return kernel != nullptr && kernel->magic == Kernel::kMagic ? kernel : nullptr;
 }
 
+Kernel* LookupKernelAt(const void* address) noexcept {
+  return LookupKernel(Handles().Find(address));
+}
+
 Status LoadImage(const void* image, Library** result) noexcept {
   if (image == nullptr) return Status::kInvalidValue;
   try {
@@ -184,8 +224,10 @@ Status LoadImage(const void* image, Library** result) noexcept {
     }
     auto library = std::make_unique<Library>(image, std::move(copy));
     const Status status = library->Load();
-    if (status == Status::kSuccess) *result = library.release();
-    return status;
+    if (status != Status::kSuccess) return status;
+    Keep(library.get());
+    *result = library.release();
+    return Status::kSuccess;
   } catch (...) {
     return Status::kOutOfMemory;
   }

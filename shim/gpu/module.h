@@ -106,6 +106,9 @@ class Library {
 // The object of a handle that the program holds; nullptr when it is none (any more).
 Library* LookupLibrary(const void* handle) noexcept;
 Kernel* LookupKernel(const void* handle) noexcept;
+// The same for an address that may be anything else, such as a function of the program: the memory
+// there is not read.
+Kernel* LookupKernelAt(const void* address) noexcept;
 
 // Loads code from memory (fat binary, cubin, PTX), which may be freed afterwards.
 Status LoadImage(const void* image, Library** result) noexcept;

@@ -31,6 +31,9 @@ TEST_F(ModuleTest, FindsKernelsWithTheirResources) {
   EXPECT_EQ(tile->row->static_shared_bytes, 4096u);
   EXPECT_EQ(tile->dynamic_shared_max, 49152u - 4096u);
   EXPECT_EQ(LookupKernel(tile), tile);
+  EXPECT_EQ(LookupKernelAt(tile), tile);
+  const char something_else = 0;
+  EXPECT_EQ(LookupKernelAt(&something_else), nullptr);
   Kernel* again = nullptr;
   ASSERT_EQ(library_->FindKernel("tile", &again), Status::kSuccess);
   EXPECT_EQ(again, tile);
@@ -57,6 +60,7 @@ TEST_F(ModuleTest, HandlesDieWithTheirLibrary) {
   library_->Unload();
 
   EXPECT_EQ(LookupKernel(kernel), nullptr);
+  EXPECT_EQ(LookupKernelAt(kernel), nullptr);
   EXPECT_EQ(LookupLibrary(library_), nullptr);
   EXPECT_EQ(library_->FindKernel("scale", &kernel), Status::kInvalidHandle);
 }

@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <map>
 
+#include "shim/core/recycled.h"
 #include "shim/gpu/status.h"
 
 namespace eidolon::shim::gpu {
 
-struct UserObject {
+struct UserObject : core::Recycled<UserObject> {
   static constexpr std::uint32_t kMagic = 0x4555534f;
 
   std::uint32_t magic = kMagic;

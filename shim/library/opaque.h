@@ -2,23 +2,18 @@
 // starts with a magic number, so that a stale or foreign pointer is refused instead of believed.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <new>
+
+#include "shim/core/recycled.h"
 
 namespace eidolon::shim::library {
 
 // Base of such objects. Derived must have `static constexpr std::uint64_t kMagic`, different in
 // each type. Objects are owned by the program: Make gives one out, Destroy takes it back.
 template <typename Derived>
-class Opaque {
+class Opaque : public core::Recycled<Derived> {
  public:
   Opaque() : magic_(Derived::kMagic) {}
-  ~Opaque() {
-    // Through an atomic, so that the compiler keeps the store: a freed object is recognised while
-    // its memory is not reused.
-    std::atomic_ref<std::uint64_t>(magic_).store(0, std::memory_order_relaxed);
-  }
   Opaque(const Opaque&) = default;
   Opaque& operator=(const Opaque&) = default;
 

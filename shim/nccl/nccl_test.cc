@@ -218,8 +218,8 @@ TEST_F(NcclTest, ShrinkingMeetsUnderAnAgreedName) {
 
   ASSERT_EQ(communicator::Shrink(comm_, excluded, 1, &child, nullptr, 0), ncclSuccess);
 
-  const auto& record =
-      agent_.RecordsOf(RecordKind::kCommunicatorInit)[0].As<ring::CommunicatorInit>();
+  const auto records = agent_.RecordsOf(RecordKind::kCommunicatorInit);
+  const auto& record = records[0].As<ring::CommunicatorInit>();
   EXPECT_EQ(record.size, 3);
   EXPECT_EQ(record.rank, 0);
   communicator::Destroy(child);

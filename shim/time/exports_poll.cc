@@ -102,7 +102,7 @@ EIDOLON_TIME_EXPORT int epoll_pwait(int epoll, epoll_event* events, int capacity
 }
 
 EIDOLON_TIME_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int capacity,
-                                     const timespec* timeout, const sigset_t* mask) noexcept {
+                                     const timespec* timeout, const sigset_t* mask) {
   return WaitInSlices(events, ToNs(timeout), [&](std::int64_t slice) {
     return time_::real::EpollWait(epoll, events, capacity, slice, mask);
   });

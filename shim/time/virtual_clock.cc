@@ -13,6 +13,7 @@
 #include "shim/core/server_page.h"
 #include "shim/core/session.h"
 #include "shim/core/thread_role.h"
+#include "shim/time/driver_rest.h"
 #include "shim/time/real.h"
 
 namespace eidolon::shim::time {
@@ -69,8 +70,8 @@ constinit std::atomic<std::int64_t> own_ps{0};  // Own sleeps of a process witho
 constinit std::atomic<std::int64_t> start_up_ps{0};
 constinit std::atomic<bool> handed_over{false};
 // How far the calling thread's looks in vain have brought it, although the clock, which it may not
-// move, stands still. Sleeps and timed waits do not count: unnamed threads that guard a timeout
-// would see it pass in real time.
+// move, stands still. Sleeps count only while the process rests: unnamed threads that guard a
+// timeout would else see it pass in real time.
 [[gnu::tls_model("initial-exec")]] constinit thread_local SimTime lived_through;
 
 void LiveThrough(SimTime time) noexcept { lived_through = std::max(lived_through, time); }
@@ -150,11 +151,13 @@ int RealSleep(std::int64_t ns, Duration* left) noexcept {
 // A helper thread wakes when the process has reached the end, or when so much real time has passed.
 int HelperSleep(SimTime end, std::int64_t ns, Duration* left) noexcept {
   constexpr std::int64_t kSliceNs = 5'000'000;
+  const DriverRest rest;
   while (ns > 0 && ProgramNow() < end) {
     const int result = RealSleep(std::min(ns, kSliceNs), left);
     if (result != 0) return result;
     ns -= kSliceNs;
   }
+  if (ProgramNow() < end && rest.Lasts()) LiveThrough(end);
   return 0;
 }
 
@@ -270,7 +273,7 @@ clockid_t GuessClock(std::int64_t reading_ns) noexcept {
 int SleepFor(Duration duration, Duration* left) noexcept {
   *left = {};
   const std::int64_t ns = duration.ps / 1000;
-  const SimTime end = ThreadNow() + duration;
+  const SimTime end = std::max(ThreadNow(), lived_through) + duration;
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
     const int result = StartUpSleep(ns, left);

@@ -28,8 +28,8 @@ namespace eidolon::agent::clock {
   // Loading a cubin or looking up a function for the first time.
   set(CallClass::kModule, 20 * kMicrosecond);
   set(CallClass::kQuery, kMicrosecond / 5);
-  // PyTorch's watchdog returns events of finished collectives to a cache whenever it looks, so the
-  // main thread creates (under a device guard) a number of events that differs from run to run.
+  // Tens of nanoseconds each. PyTorch calls these thousands of times a step, and its watchdog gives
+  // events back to a cache in real time, so that their number need not be the same in every run.
   set(CallClass::kThreadState, 0);
   return costs;
 }

@@ -193,21 +193,28 @@ void Command::Read() {
   observer_->Exited(StatusOf(information));
 }
 
+// The command began a session of its own, so nothing that stems from it is in ours.
+std::vector<pid_t> Command::Offspring() {
+  std::vector<pid_t> found = DescendantsOf(getpid());
+  std::erase_if(found, [own = getsid(0)](pid_t process) { return getsid(process) == own; });
+  return found;
+}
+
 bool Command::AnyLeft() const {
-  const std::vector<pid_t> left = DescendantsOf(getpid());
+  const std::vector<pid_t> left = Offspring();
   return std::any_of(left.begin(), left.end(),
                      [](pid_t process) { return !NameOf(process).empty(); });
 }
 
 void Command::ReapOrphans() const {
-  for (const pid_t process : DescendantsOf(getpid())) {
+  for (const pid_t process : Offspring()) {
     // The command itself is the reader's to reap.
     if (process != pid_) waitpid(process, nullptr, WNOHANG);
   }
 }
 
 void Command::SignalAll(int signal) const {
-  for (const pid_t process : DescendantsOf(getpid())) kill(process, signal);
+  for (const pid_t process : Offspring()) kill(process, signal);
 }
 
 void Command::Stop(int grace_ms) {

@@ -62,6 +62,7 @@ class Command {
  private:
   Command(pid_t pid, int pidfd, int out, int err, CommandObserver* observer);
   void Read();
+  static std::vector<pid_t> Offspring();
   void ReapOrphans() const;
   bool AnyLeft() const;
   void SignalAll(int signal) const;

@@ -63,6 +63,7 @@ Variables ServerEnvironment(const ShimLibraries& shim, const ServerPlace& place,
   Variables variables = {
       {"LD_PRELOAD", preload},
       {"EIDOLON_RUN_DIR", place.run_directory},
+      {"EIDOLON_INDEX_DIR", place.index_directory},
       {"TRITON_LIBCUDA_PATH", shim.triton_folder},
       {"NVTX_INJECTION64_PATH", shim.preload.front()},  // Named ranges become records.
       {"MASTER_ADDR", place.master_address},

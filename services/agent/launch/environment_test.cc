@@ -53,6 +53,7 @@ TEST_F(EnvironmentTest, TheRendezvousIsToldInBothSpellings) {
   const Variables variables =
       ServerEnvironment({.preload = {"/a.so", "/b.so"}, .triton_folder = "/t"},
                         {.run_directory = "/run/x",
+                         .index_directory = "/run/x/index",
                          .server = 1,
                          .servers = 2,
                          .ranks_per_server = 4,
@@ -64,6 +65,7 @@ TEST_F(EnvironmentTest, TheRendezvousIsToldInBothSpellings) {
   EXPECT_EQ(found.at("LD_PRELOAD"), "/a.so:/b.so:/user.so");
   EXPECT_EQ(found.at("NVTX_INJECTION64_PATH"), "/a.so");
   EXPECT_EQ(found.at("EIDOLON_RUN_DIR"), "/run/x");
+  EXPECT_EQ(found.at("EIDOLON_INDEX_DIR"), "/run/x/index");
   EXPECT_EQ(found.at("PET_NODE_RANK"), "1");
   EXPECT_EQ(found.at("PET_NNODES"), "2");
   EXPECT_EQ(found.at("PET_NPROC_PER_NODE"), "4");

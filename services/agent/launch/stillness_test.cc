@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+
+#include "services/base/clock.h"
 
 namespace eidolon::agent::launch {
 namespace {
@@ -112,7 +115,8 @@ TEST(RealStillnessTest, TellsASpinningProcessFromASleepingOne) {
   const auto start = [](bool spins) {
     const pid_t child = fork();
     if (child != 0) return child;
-    while (true) {
+    // A loop without any effect may be left out by the compiler.
+    for (std::atomic<std::uint64_t> turns = 0;; ++turns) {
       if (!spins) pause();
     }
   };
@@ -121,12 +125,13 @@ TEST(RealStillnessTest, TellsASpinningProcessFromASleepingOne) {
   StillnessWatch quiet;
   StillnessWatch busy;
   poll(nullptr, 0, 100);
-  quiet.Look({sleeper}, {}, 0);
-  busy.Look({spinner}, {}, 0);
+  const base::SystemClock clock;
+  quiet.Look({sleeper}, {}, clock.MonotonicNs());
+  busy.Look({spinner}, {}, clock.MonotonicNs());
   poll(nullptr, 0, 100);
 
-  EXPECT_EQ(quiet.Look({sleeper}, {}, 100 * kMs), Stillness::kStill);
-  EXPECT_EQ(busy.Look({spinner}, {}, 100 * kMs), Stillness::kWorking);
+  EXPECT_EQ(quiet.Look({sleeper}, {}, clock.MonotonicNs()), Stillness::kStill);
+  EXPECT_EQ(busy.Look({spinner}, {}, clock.MonotonicNs()), Stillness::kWorking);
 
   for (const pid_t child : {sleeper, spinner}) {
     kill(child, SIGKILL);

@@ -52,6 +52,11 @@ std::unexpected<base::Error> Reader::Damaged(std::uint64_t position,
 }
 
 Result<std::optional<RecordView>> Reader::Read(std::uint64_t* position) {
+  // Only this reader may move it; a writer that believes a wrong one writes over unread records.
+  const std::uint64_t freed = cursors_->read_position.value.load(std::memory_order_relaxed);
+  if (freed != released_) {
+    return Damaged(*position, StrCat("the read position is ", freed, ", not ", released_));
+  }
   while (true) {
     const std::uint64_t written = cursors_->write_position.value.load(std::memory_order_acquire);
     if (written == *position) return std::nullopt;

@@ -99,6 +99,13 @@ TEST_F(ReaderTest, NamesASizeThatCannotBe) {
   ExpectDamage(BytesOf(launch), "ring damaged at byte 0: a record says it has 4 bytes");
 }
 
+TEST_F(ReaderTest, NamesAReadPositionThatSomebodyElseMoved) {
+  writer_.Launch(0, 1);
+  wire::CursorsOf(segment_.base())->read_position.value.store(8);
+
+  EXPECT_THAT(Complaint(), HasSubstr("the read position is 8, not 0"));
+}
+
 TEST_F(ReaderTest, NamesARecordLongerThanWhatWasWritten) {
   wire::LaunchRecord launch{{4096, RecordKind::kLaunch, 0, 0}, 0, 1};
   ExpectDamage(BytesOf(launch), "a record says it has 4096 bytes, 24 are there");

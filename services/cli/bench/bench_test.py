@@ -1,5 +1,6 @@
 """`eidolon bench` as users call it: every figure is measured, and what must hold on any machine holds. Speeds
-are not compared with their goals here: other work on the machine would decide the test.
+and megabytes are not compared with their goals here: other work on the machine, or its kernel, would decide the
+test.
 
     bench_test.py --eidolon BUILD/bin/eidolon --packages SITE_PACKAGES
 """
@@ -10,8 +11,8 @@ import sys
 import unittest
 from pathlib import Path
 
-# Counted, not timed: the same on every machine.
-COUNTED = ("torch.resident", "memory.growth")
+# Counted, not timed, and without what the kernel chooses: the same on every machine.
+COUNTED = ("torch.residentOfStock", "memory.growth")
 
 
 class BenchTest(unittest.TestCase):

@@ -78,6 +78,7 @@ TEST_F(SuiteTest, SetsFiguresBesideGoals) {
   EXPECT_THAT(Of("torch.launches").note, HasSubstr("2.15.0"));
   EXPECT_EQ(*Of("torch.resident").value, 275);
   EXPECT_EQ(Of("torch.resident").note, "527 MB for the stock import alone");
+  EXPECT_DOUBLE_EQ(*Of("torch.residentOfStock").value, 100 * 275.0 / 527.0);
   EXPECT_EQ(*Of("memory.growth").value, 128);
   EXPECT_EQ(*Of("shim.firstIndex").value, 600);
   EXPECT_EQ(*Of("shim.laterIndex").value, 20);

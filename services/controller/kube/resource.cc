@@ -15,9 +15,10 @@ constexpr const Resource* kAll[] = {&kSimulationJobs, &kSimulatedClusters, &kJob
 
 const Resource& ResourceOf(const nlohmann::json& object) {
   const auto& kind = object.at("kind").get_ref<const std::string&>();
+  const auto& api_version = object.at("apiVersion").get_ref<const std::string&>();
   const Resource* found = nullptr;
   for (const Resource* resource : kAll) {
-    if (resource->kind == kind && resource->api_version == object.at("apiVersion")) {
+    if (resource->kind == kind && resource->api_version == api_version) {
       found = resource;
     }
   }

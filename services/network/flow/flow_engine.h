@@ -34,7 +34,7 @@ class FlowEngine : private FlowRecords {
   explicit FlowEngine(std::span<const std::uint64_t> capacities);
 
   base::SimTime now() const { return now_; }
-  // A flow that begins now. Requires: cap and weight are positive, links exist.
+  // A flow that begins now. Requires: cap and weight are positive, links exist and differ.
   Slot Start(const FlowSpec& spec);
   // Ends a flow before its time.
   void Stop(Slot slot);

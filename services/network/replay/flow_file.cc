@@ -1,5 +1,6 @@
 #include "services/network/replay/flow_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -116,6 +117,10 @@ class Parser {
       if (!link) return std::unexpected(link.error());
       if (*link >= file.capacities.size()) {
         return Fail(ErrorCode::kCorrupt, StrCat("link ", *link, " does not exist"));
+      }
+      const auto first = file.route_links.begin() + file.route_begin.back();
+      if (std::find(first, file.route_links.end(), *link) != file.route_links.end()) {
+        return Fail(ErrorCode::kCorrupt, StrCat("the route passes link ", *link, " twice"));
       }
       file.route_links.push_back(static_cast<std::uint32_t>(*link));
     }

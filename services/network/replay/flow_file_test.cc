@@ -38,6 +38,7 @@ TEST(FlowFileTest, SaysWhatIsWrongAndWhere) {
       {"F 0 0 1000 0 1 0\n", "count of flows is 1"},
       {"R 1 1 2 0\n", "a route has no links"},
       {"R 1 1 2 1 9\n", "link 9 does not exist"},
+      {"R 1 1 2 3 0 1 0\n", "the route passes link 0 twice"},
       {"L 3 0 1 5\n", "cable 3 comes where 2 should"},
       {"L 2 0 1 0\nR 1 1 2 1 4\nF 0 0 1 1 0\n", "its link 4 has no capacity"},
       {"X 1\n", "unknown record 'X'"},
