@@ -38,7 +38,8 @@ def make(out, name, arguments):
 
 
 def file_arguments(files):
-    return [word for target, source in sorted(files.items()) for word in ("--file", f"{source}={target}")]
+    return [word for target, source in sorted(files.items())
+            for word in ("--file", f"{pathlib.Path(source).resolve()}={target}")]
 
 
 def services(build, out, tag):
