@@ -12,7 +12,7 @@ dist.init_process_group("nccl")
 model = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024)).cuda()
 model = DistributedDataParallel(model, device_ids=[local])
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-for step in range(12):
+for step in range(int(os.environ.get("STEPS", "12"))):
     loss = model(torch.randn(64, 1024, device="cuda")).pow(2).mean()
     loss.backward()
     optimizer.step()

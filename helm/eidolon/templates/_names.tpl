@@ -54,6 +54,6 @@ prometheus.io/port: {{ .port | quote }}
 
 {{- define "eidolon.pullSecrets" -}}
 {{- range .Values.image.pullSecrets }}
-- name: {{ .name | default . }}
+- name: {{ if kindIs "string" . }}{{ . }}{{ else }}{{ .name }}{{ end }}
 {{- end -}}
 {{- end -}}

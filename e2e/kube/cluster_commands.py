@@ -1,0 +1,109 @@
+"""Commands in the test's cluster, for the steps of e2e/kube/run."""
+import json
+import pathlib
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CLUSTER = HERE / "cluster"
+NAMESPACE, TEAM = "eidolon-system", "team"
+
+
+class Failure(Exception):
+    pass
+
+
+def call(*command, check=True, text_in=None, timeout=300):
+    done = subprocess.run([str(word) for word in command], input=text_in, capture_output=True, text=True,
+                          timeout=timeout)
+    if check and done.returncode != 0:
+        raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-2000:]}"
+                      f"{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def kube(*command, **more):
+    return call(CLUSTER / "kube.sh", *command, **more)
+
+
+def kubectl(*command, **more):
+    return kube("kubectl", *command, **more)
+
+
+def get(kind, name, namespace=TEAM):
+    return json.loads(kubectl("-n", namespace, "get", kind, name, "-o", "json"))
+
+
+def wait(what, seconds, test):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = test()
+        if value:
+            return value
+        time.sleep(0.5)
+    raise Failure(f"{what}: not within {seconds} s")
+
+
+def expect(truth, message):
+    if not truth:
+        raise Failure(message)
+
+
+def settings():
+    text = subprocess.run(["bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE; echo $KUBE_STATE; echo $node_ip"],
+                          check=True, capture_output=True, text=True).stdout.split()
+    return pathlib.Path(text[0]), pathlib.Path(text[1]), text[2]
+
+
+def condition(job, kind, namespace=TEAM):
+    """(status, reason, message) of a job's condition."""
+    for entry in get("simjob", job, namespace).get("status", {}).get("conditions", []):
+        if entry["type"] == kind:
+            return entry["status"], entry["reason"], entry.get("message", "")
+    return "", "", ""
+
+
+def finished(job, seconds, namespace=TEAM):
+    """The status of a job that is over."""
+    def over():
+        status = get("simjob", job, namespace).get("status", {})
+        return status if status.get("phase") in ("Complete", "Failed", "Interrupted") else None
+    return wait(f"job {job} is over", seconds, over)
+
+
+def leader_pod():
+    return kubectl("-n", NAMESPACE, "get", "lease", "eidolon-operator", "-o", "jsonpath={.spec.holderIdentity}").strip()
+
+
+def pod_ip(name, namespace=NAMESPACE):
+    return kubectl("-n", namespace, "get", "pod", name, "-o", "jsonpath={.status.podIP}").strip()
+
+
+def first_process(pod, namespace, container):
+    """The process number, on this machine, of a container's first process."""
+    entries = get("pod", pod, namespace)["status"]["containerStatuses"]
+    number = next(entry["containerID"] for entry in entries if entry["name"] == container).rsplit("/", 1)[1]
+    text = subprocess.run(["bash", "-c", f". {CLUSTER}/env.sh; ctr task ls"], check=True, capture_output=True,
+                          text=True).stdout
+    for line in text.splitlines():
+        if line.startswith(number):
+            return int(line.split()[1])
+    raise Failure(f"no process of container {number}:\n{text}")
+
+
+def descendants(process):
+    """Process numbers of all that a process has started, with their command lines."""
+    parents = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            parents[int(folder.name)] = parent, (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (OSError, ValueError):
+            continue
+    found = {}
+    edge = {process}
+    while edge:
+        edge = {number for number, (parent, _) in parents.items() if parent in edge} - set(found)
+        found.update({number: parents[number][1] for number in edge})
+    return found

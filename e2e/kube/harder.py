@@ -1,0 +1,242 @@
+"""Steps of e2e/kube/run that ask more: REST with permissions, every panel of the dashboards, deaths, a long queue."""
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import time
+
+import promql
+from cluster_commands import (CLUSTER, NAMESPACE, ROOT, TEAM, condition, descendants, expect, finished,
+                              first_process, get, kube, kubectl, leader_pod, pod_ip, wait)
+
+AUDIENCE = "rest.eidolon.dev"
+QUEUED = 200
+
+
+class Rest:
+    """A user of the REST interface: a service account with a role in one namespace."""
+
+    def __init__(self, user):
+        self.address = kubectl("-n", NAMESPACE, "get", "service", "eidolon-controller", "-o",
+                               "jsonpath={.spec.clusterIP}").strip() + ":8080"
+        self.token = kubectl("-n", TEAM, "create", "token", user, "--audience", AUDIENCE).strip()
+
+    def call(self, method, path, body=None, headers=(), token=None, seconds=60):
+        """(status, headers in lower case, body)."""
+        command = ["curl", "-sS", "-i", "-m", str(seconds), "-X", method, f"http://{self.address}{path}"]
+        if token is None:
+            token = self.token
+        for header in ([f"Authorization: Bearer {token}"] if token else []) + list(headers):
+            command += ["-H", header]
+        if body is not None:
+            command += ["-H", "Content-Type: application/json", "--data-binary", "@-"]
+        text = kube(*command, text_in=body, timeout=seconds + 10).replace("\r\n", "\n")
+        head, _, content = text.partition("\n\n")
+        while head.startswith("HTTP/1.1 100"):
+            head, _, content = content.partition("\n\n")
+        lines = head.splitlines()
+        named = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
+        return int(lines[0].split()[1]), named, content
+
+
+class Harder:
+    """Mixed into Run; needs its cluster, images, `job_text`, `embedded_document` and `predicted`."""
+
+    def rest(self):
+        """REST writes the same resources, for those the cluster lets: 401, 403, 201, replay, 304, events, log."""
+        kubectl("-n", TEAM, "create", "serviceaccount", "alice")
+        kubectl("-n", TEAM, "create", "rolebinding", "alice", "--clusterrole=eidolon-editor", f"--serviceaccount={TEAM}:alice")
+        rest = Rest("alice")
+        jobs = f"/api/v1/namespaces/{TEAM}/simulationjobs"
+        body = json.dumps(self.document("by-rest"))
+        key = ["Idempotency-Key: one"]
+        expect(rest.call("GET", jobs, token="")[0] == 401, "no token is let in")
+        other = kubectl("-n", TEAM, "create", "token", "alice").strip()
+        expect(rest.call("GET", jobs, token=other)[0] == 401, "a token for the API server is let in")
+        elsewhere = "/api/v1/namespaces/kube-system/simulationjobs"
+        expect(rest.call("GET", elsewhere)[0] == 403 and rest.call("POST", elsewhere, body)[0] == 403,
+               "another namespace is open")
+        expect(rest.call("GET", "/api/v1/simulationjobs")[0] == 403, "all namespaces are open")
+        status, headers, text = rest.call("POST", jobs, body, key)
+        expect(status == 201 and headers["location"] == f"{jobs}/by-rest", text)
+        status, headers, _ = rest.call("POST", jobs, body, key)
+        expect(status == 201 and headers.get("idempotent-replayed") == "true", "not replayed")
+        status, headers, text = rest.call("POST", jobs, body.replace("by-rest", "by-rest-2"), key)
+        expect(status == 422, f"a key was used twice: {status} {text}")
+        status, _, text = rest.call("POST", jobs, body.replace('"servers": 2', '"servers": 0'))
+        expect(status == 422 and "/spec/servers" in text, text)
+        _, _, events = rest.call("GET", f"{jobs}/by-rest/events", seconds=600)
+        expect('event: end\ndata: {"reason":"over"}' in events, events[-500:])
+        status, headers, text = rest.call("GET", f"{jobs}/by-rest")
+        seen = json.loads(text)["status"]
+        expect(seen["phase"] == "Complete", json.dumps(seen["conditions"]))
+        expect(seen["prediction"]["iterationPicoseconds"] == self.predicted, "another answer by REST")
+        tag = headers["etag"]
+        expect(rest.call("GET", f"{jobs}/by-rest", headers=[f"If-None-Match: {tag}"])[0] == 304, "no 304")
+        expect("step 5 loss" in rest.call("GET", f"{jobs}/by-rest/logs")[2], "no log")
+        expect(rest.call("DELETE", f"{jobs}/by-rest", headers=['If-Match: "1"'])[0] == 412, "an old tag deletes")
+        expect(rest.call("DELETE", f"{jobs}/by-rest")[0] == 200, "not deleted")
+        expect(rest.call("GET", f"{jobs}/by-rest")[0] == 404, "still there")
+
+    def panels(self):
+        """Every panel's query answers with finite numbers while and after a job runs."""
+        kubectl("-n", TEAM, "apply", "-f", "-", text_in=self.long_job("watched"))
+        wait("the job runs", 180, lambda: condition("watched", "Running")[0] == "True")
+        scrapes = []
+        while get("simjob", "watched")["status"].get("phase") == "Running":
+            scrapes.append((time.monotonic(), self.scrape()))
+        scrapes.append((time.monotonic(), self.scrape()))
+        status = finished("watched", 60)
+        expect(status["phase"] == "Complete", json.dumps(status["conditions"]))
+        queries = 0
+        for path in sorted((ROOT / "helm/eidolon/files/dashboards").glob("*.json")):
+            for panel in json.loads(path.read_text())["panels"]:
+                for target in panel["targets"]:
+                    queries += 1
+                    self.check_query(f"{path.stem}: {panel['title']}", target["expr"], scrapes)
+        print(f"     {queries} queries over {len(scrapes)} scrapes of {len({l['pod'] for _, l, _ in scrapes[0][1]})} pods,"
+              " by the project's own evaluator (promql.py)")
+        kubectl("-n", TEAM, "delete", "simjob", "watched", "--timeout=60s")
+
+    @staticmethod
+    def scrape():
+        """Samples of all pods that the chart's PodMonitors select, with the labels that they ask for."""
+        samples = []
+        pods = json.loads(kubectl("get", "pods", "-A", "-l", "app.kubernetes.io/name=eidolon", "-o", "json"))["items"]
+        for pod in pods:
+            metadata = pod["metadata"]
+            port = next((port["containerPort"] for container in pod["spec"]["containers"]
+                         for port in container.get("ports", []) if port.get("name") == "metrics"), None)
+            if port is None or pod["status"].get("phase") != "Running":
+                continue
+            target = {"pod": metadata["name"], "namespace": metadata["namespace"]}
+            for label in ("app.kubernetes.io/component", "eidolon.dev/simulation-job", "eidolon.dev/simulated-cluster"):
+                if label in metadata["labels"]:
+                    target[re.sub(r"\W", "_", label)] = metadata["labels"][label]
+            done = subprocess.run([str(CLUSTER / "kube.sh"), "curl", "-sS", "-m", "5",
+                                   f"http://{pod['status']['podIP']}:{port}/metrics"], capture_output=True, text=True)
+            if done.returncode == 0:
+                samples += promql.parse_page(done.stdout, target)
+        return samples
+
+    @staticmethod
+    def check_query(what, text, scrapes):
+        text = text.replace("$__rate_interval", "1m").replace("$namespace", TEAM).replace("$simulation_job", "watched")
+        expect("$" not in text, f"{what}: a variable is left in {text}")
+        answers = [promql.evaluate(text, [before, after]) for before, after in zip(scrapes, scrapes[1:])]
+        answers = [answer for answer in answers if answer]
+        expect(answers, f"{what}: no answer to {text}")
+        expect(any(all(math.isfinite(value) for _, value in answer) for answer in answers), f"{what}: {answers[-1]}")
+
+    def deaths(self):
+        """kill -9 of network service, timing service, agent, rank and pod: the same answer, or a named end in 30 s."""
+        for name, kill, reasons in [
+                ("rank", self.kill_rank, ("RankLost", "CommandFailed")),
+                ("agent", self.kill_agent, ("AgentLost", "RankLost")),
+                ("pod", self.kill_pod, ("AgentLost", "RankLost")),
+                ("network", self.kill_network, ("ServiceLost",)),
+                ("timing", self.kill_timing, ("ServiceLost",))]:
+            job = f"dies-{name}"
+            kubectl("-n", TEAM, "apply", "-f", "-", text_in=self.long_job(job))
+            wait(f"{job} runs", 180, lambda: condition(job, "Running")[0] == "True")
+            wait(f"{job} measures", 120, lambda: get("simjob", job)["status"].get("progress", {}).get("iteration", 0) > 3)
+            kill(job)
+            started = time.monotonic()
+            status = finished(job, 120)
+            took = time.monotonic() - started
+            verdict = status["phase"], *condition(job, status["phase"])[1:]
+            print(f"     {name}: {verdict[0]} {verdict[1]} after {took:.1f} s: {verdict[2][:140]}", flush=True)
+            if status["phase"] == "Complete":
+                expect(len(set(status["prediction"]["iterationPicoseconds"])) <= 2, json.dumps(status["prediction"]))
+            else:
+                expect(verdict[1] in reasons, f"{name}: {verdict}")
+                expect(took < 30, f"{name}: after {took:.0f} s only")
+            kubectl("-n", TEAM, "delete", "simjob", job, "--timeout=60s")
+
+    @staticmethod
+    def server_pod(job, server=1):
+        return kubectl("-n", TEAM, "get", "pods", "-l", f"eidolon.dev/simulation-job={job},"
+                       f"batch.kubernetes.io/job-completion-index={server}", "-o", "jsonpath={.items[0].metadata.name}").strip()
+
+    def kill_rank(self, job):
+        agent = first_process(self.server_pod(job), TEAM, "server")
+        ranks = [number for number, line in descendants(agent).items() if "train.py" in line and "torchrun" not in line]
+        expect(ranks, f"no rank: {descendants(agent)}")
+        os.kill(max(ranks), signal.SIGKILL)
+
+    def kill_agent(self, job):
+        os.kill(first_process(self.server_pod(job), TEAM, "server"), signal.SIGKILL)
+
+    def kill_pod(self, job):
+        kubectl("-n", TEAM, "delete", "pod", self.server_pod(job), "--grace-period=0", "--force", "--wait=false")
+
+    @staticmethod
+    def kill_network(_job):
+        pod = kubectl("-n", TEAM, "get", "pods", "-l", "app.kubernetes.io/component=network", "-o",
+                      "jsonpath={.items[0].metadata.name}").strip()
+        os.kill(first_process(pod, TEAM, "network"), signal.SIGKILL)
+
+    @staticmethod
+    def kill_timing(_job):
+        os.kill(first_process("eidolon-timing-0", NAMESPACE, "timing"), signal.SIGKILL)
+
+    def queue(self):
+        """200 jobs of three namespaces: all end, none is starved, the controller's memory stays flat."""
+        spaces = {"queue-a": QUEUED // 2, "queue-b": QUEUED // 4, "queue-c": QUEUED // 4}
+        before = self.controller_numbers()
+        for space, count in spaces.items():
+            kubectl("create", "namespace", space)
+            kubectl("-n", space, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
+            documents = [self.short_job(f"job-{number}") for number in range(count)]
+            kubectl("-n", space, "apply", "-f", "-", text_in=json.dumps(
+                {"apiVersion": "v1", "kind": "List", "items": documents}), timeout=300)
+        started = time.monotonic()
+        jobs = wait("all jobs are over", 1800, lambda: self.all_over(spaces))
+        seconds = time.monotonic() - started
+        after = self.controller_numbers()
+        expect(all(job["status"]["phase"] == "Failed" for job in jobs), "a job that does nothing has a prediction")
+        expect({entry["reason"] for job in jobs for entry in job["status"]["conditions"] if entry["type"] == "Failed"}
+               == {"NoIterations"}, "another reason than NoIterations")
+        order = [job["metadata"]["namespace"] for job in sorted(jobs, key=lambda job: job["status"]["startTime"])]
+        half = order[:QUEUED // 2]
+        for space in ("queue-b", "queue-c"):
+            expect(half.count(space) >= QUEUED // 6, f"{space} waited for others: {half.count(space)} of {len(half)}")
+        print(f"     {QUEUED} jobs in {seconds:.0f} s, {(after[1] - before[1]) / QUEUED:.1f} requests to the API server"
+              f" for each; the controller's memory {before[0]:.0f} -> {after[0]:.0f} MiB")
+        expect(after[0] < before[0] + 64, "the controller has grown")
+        for space in spaces:
+            kubectl("delete", "namespace", space, "--timeout=240s", timeout=300)
+
+    @staticmethod
+    def all_over(spaces):
+        jobs = [job for space in spaces for job in json.loads(
+            kubectl("-n", space, "get", "simjobs", "-o", "json", timeout=120))["items"]]
+        over = [job for job in jobs if job.get("status", {}).get("phase") in ("Complete", "Failed", "Interrupted")]
+        time.sleep(2)
+        return jobs if len(over) == len(jobs) == sum(spaces.values()) else None
+
+    @staticmethod
+    def controller_numbers():
+        """(resident MiB, requests sent to the API server) of the controller that leads."""
+        page = kube("curl", "-sS", "-m", "10", f"http://{pod_ip(leader_pod())}:9401/metrics")
+        requests = sum(value for name, _, value in promql.parse_page(page)
+                       if name == "eidolon_controller_kubernetes_requests_total")
+        process = first_process(leader_pod(), NAMESPACE, "controller")
+        status = open(f"/proc/{process}/status").read()
+        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024, requests
+
+    def long_job(self, name):
+        document = self.document(name)
+        document["spec"]["iterations"] = {"warmup": 3, "measure": 200}
+        document["spec"]["env"] = [{"name": "STEPS", "value": "400"}]
+        return json.dumps(document)
+
+    @staticmethod
+    def short_job(name):
+        return {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob", "metadata": {"name": name},
+                "spec": {"clusterRef": {"name": "h100"}, "servers": 1, "ranksPerServer": 1,
+                         "image": "e2e.local/debian:12", "command": ["/bin/true"],
+                         "podTemplate": {"securityContext": {"runAsUser": 1000}},
+                         "hostModel": {"kind": "fixed"}}}
