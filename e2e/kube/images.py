@@ -19,7 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKE = ROOT / "e2e/kube/cluster/images/mkimage.py"
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 NOBODY = "65532:65532"
-# What pip installs for `pip install torch numpy`, without the vendor's libraries: the shim stands for those.
+# What pip installs for `pip install torch numpy`, without the vendor's libraries that the shim stands for.
+VENDOR = "nvidia/nvshmem/lib/libnvshmem_host.so.3"
 TORCH = ["torch", "torchgen", "functorch", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe",
          "filelock", "fsspec", "setuptools", "_distutils_hack", "packaging"]
 
@@ -69,7 +70,7 @@ def injection(build, out, tag):
 def torch(base, out):
     environment = subprocess.run([ROOT / "e2e/environment"], check=True, capture_output=True, text=True).stdout.strip()
     packages = pathlib.Path(environment) / "lib/python3.11/site-packages"
-    key = hashlib.sha256((environment + MAKE.read_text() + " ".join(TORCH)).encode()).hexdigest()[:12]
+    key = hashlib.sha256((environment + MAKE.read_text() + " ".join([*TORCH, VENDOR])).encode()).hexdigest()[:12]
     target = out / f"torch-{key}.tar"
     name = f"e2e.local/torch:{key}"
     if not target.exists():
@@ -81,6 +82,7 @@ def torch(base, out):
         trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("numpy-*.dist-info"))]
         arguments = ["--layer", str(base), *[word for tree in trees for word in ("--tree", tree)],
                      "--file", f"{packages / 'typing_extensions.py'}=/opt/python/typing_extensions.py",
+                     "--file", f"{packages / VENDOR}=/opt/python/{VENDOR}",
                      "--file", f"{run}=/usr/local/bin/torchrun",
                      "--env", "PYTHONPATH=/opt/python", "--user", "1000:1000", "--workdir", "/tmp", "--plain"]
         make(target, name, arguments)
