@@ -3,6 +3,8 @@
 
 #include "services/cli/commands.h"
 #include "services/cli/net/command.h"
+#include "services/cli/values/command.h"
+#include "services/controller/controller_host.h"
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
   eidolon::cli::net::AddCommands(&app, &action);
+  eidolon::cli::values::AddCommands(&app, eidolon::controller::ProgramDirectory().c_str(), &action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

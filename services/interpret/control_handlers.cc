@@ -92,11 +92,21 @@ void RunBssy(Warp& warp, const Step& step, std::uint32_t mask) {
 void RunBsync(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t lanes = Chosen(warp, step, mask);
   if (lanes == 0) return Advance(warp);
-  Group& group = warp.group();
-  if (lanes != group.lanes) {
-    const std::uint32_t others = group.lanes & ~lanes;
-    group.lanes = lanes;
-    warp.groups.push_back({.lanes = others, .at = group.at + 1});
+  if (lanes != warp.group().lanes) {
+    const std::uint32_t others = warp.group().lanes & ~lanes;
+    warp.group().lanes = lanes;
+    warp.groups.push_back({.lanes = others, .at = warp.group().at + 1});
+  }
+  // Lanes at several depths of a function that calls itself have met by chance: depth by depth.
+  const Lanes& partakers = warp.convergence[step.word.Bits(16, 4)];
+  const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+  std::uint32_t deeper = 0;
+  for (unsigned i = first; i < kLanes; ++i) {
+    if ((lanes >> i & 1) != 0 && partakers[i] != partakers[first]) deeper |= 1u << i;
+  }
+  if (deeper != 0) {
+    warp.group().lanes &= ~deeper;
+    warp.groups.push_back({.lanes = deeper, .at = warp.group().at});
   }
   Converge(warp, static_cast<std::uint32_t>(step.word.Bits(16, 4)));
 }
@@ -153,7 +163,10 @@ void RunB2r(Warp& warp, const Step& step, std::uint32_t mask) {
 
 void RunNothing(Warp& warp, const Step&, std::uint32_t) { Advance(warp); }
 
-void RunTrap(Warp& warp, const Step&, std::uint32_t) { warp.launch->End(Stop::kTrap); }
+void RunTrap(Warp& warp, const Step& step, std::uint32_t) {
+  const auto index = &step - warp.launch->program->steps.data();
+  warp.launch->End(Stop::kTrap, static_cast<std::uint64_t>(index) * sass::kWordBytes);
+}
 
 }  // namespace
 
@@ -186,9 +199,8 @@ Handler FindControlHandler(Operation operation, const Word& word) {
     case Operation::kBmovFromRegister:
       return word.Bit(84) ? nullptr : RunBmovFromRegister;
     case Operation::kWarpsync:
-      if (word.Bits(85, 2) == 0 || sass::FormOf(word) == 4) return RunWarpsync;
-      // Only behind branches for diverged lanes, which nobody takes here.
-      return RunTrap;
+      // Collective ones are only behind branches for diverged lanes, which nobody takes here.
+      return word.Bits(85, 2) < 2 || sass::FormOf(word) == 4 ? RunWarpsync : RunTrap;
     case Operation::kEndcollective:
       return RunTrap;
     case Operation::kBar:

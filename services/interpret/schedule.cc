@@ -35,9 +35,10 @@ void ReleaseMet(Warp& warp) {
     if (first.wait == Wait::kConvergence) {
       const std::uint32_t wanted = PartakersOf(warp, first) & warp.live;
       const std::uint32_t barrier = first.barrier;
+      // A function that calls itself uses one barrier at several depths: those of other partakers.
       const auto same = [&](const Group& group) {
         return group.wait == Wait::kConvergence && group.barrier == barrier &&
-               (group.lanes & wanted) != 0;
+               (group.lanes & wanted) != 0 && (PartakersOf(warp, group) & warp.live) == wanted;
       };
       if ((wanted & ~Waiting(warp, same)) != 0) continue;
       for (Group& group : warp.groups) {

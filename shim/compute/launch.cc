@@ -20,7 +20,7 @@ namespace {
 
 using interpret::Stop;
 
-constexpr std::uint64_t kMostThreads = 1 << 17;
+constexpr std::uint64_t kMostThreads = 1 << 19;
 constexpr interpret::Limits kLimits{.warp_steps = 3'000'000};
 // How far behind a pointer an address still counts as of its buffer.
 constexpr std::uint64_t kReach = std::uint64_t{1} << 32;

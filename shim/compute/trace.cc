@@ -34,6 +34,10 @@ void Trace(std::string_view kernel, std::string_view refusal) {
   if (IsWanted()) Say(base::StrCat("eidolon values: refused, ", refusal, ": ", kernel, "\n"));
 }
 
+void TraceLibrary(std::size_t bytes) {
+  if (IsWanted()) Say(base::StrCat("eidolon values: library result: ", bytes, " bytes\n"));
+}
+
 void TraceUnknownRead(std::size_t bytes) {
   if (IsWanted()) Say(base::StrCat("eidolon values: unknown bytes read: ", bytes, "\n"));
 }

@@ -11,6 +11,8 @@ namespace eidolon::shim::compute {
 
 void Trace(std::string_view kernel, const interpret::Outcome& outcome);
 void Trace(std::string_view kernel, std::string_view refusal);
+// A library call whose result is not computed wrote this many bytes.
+void TraceLibrary(std::size_t bytes);
 // The host read bytes that nobody knows.
 void TraceUnknownRead(std::size_t bytes);
 

@@ -7,6 +7,7 @@
 #include "shim/cublas/grouped_gemm.h"
 #include "shim/cublas/handle.h"
 #include "shim/cublas/pool.h"
+#include "shim/library/product.h"
 #include "shim/library/work.h"
 #include "shim/value/pending.h"
 #include "shim/value/store.h"
@@ -136,6 +137,37 @@ void ForgetOutput(const Context& context, const Problem& p) {
   }
 }
 
+compute::Transpose TransposeOf(cublasOperation_t operation) {
+  if (operation == CUBLAS_OP_N) return compute::Transpose::kNo;
+  return operation == CUBLAS_OP_C ? compute::Transpose::kConjugate : compute::Transpose::kYes;
+}
+
+compute::ProductMatrix MatrixOf(const Operand& operand) {
+  return {.address = reinterpret_cast<std::uint64_t>(operand.address),
+          .type = library::ElementOf(operand.type),
+          .leading = operand.leading,
+          .stride = operand.stride};
+}
+
+compute::Product ProductOf(const Context& context, const Problem& p) {
+  const bool on_device = context.pointer_mode != CUBLAS_POINTER_MODE_HOST;
+  const cudaDataType_t scale_type = ScaleTypeOf(p);
+  return {.m = p.m,
+          .n = p.n,
+          .k = p.k,
+          .batch = p.batch,
+          .transpose_a = TransposeOf(p.transpose_a),
+          .transpose_b = TransposeOf(p.transpose_b),
+          .a = MatrixOf(p.a),
+          .b = MatrixOf(p.b),
+          .c = MatrixOf(p.c),
+          .d = MatrixOf(p.c),
+          .alpha = library::ScalarOf(p.alpha, scale_type, on_device),
+          .beta = library::ScalarOf(p.beta, scale_type, on_device),
+          .pointer_array = p.pointer_array,
+          .rounds_to_tf32 = EffectiveComputeType(context, p) == CUBLAS_COMPUTE_32F_FAST_TF32};
+}
+
 ring::GemmWork WorkOf(const Context& context, const Problem& p) {
   ring::GemmWork work{};
   work.m = static_cast<std::uint64_t>(p.m);
@@ -183,7 +215,10 @@ cublasStatus_t Run(cublasHandle_t handle, const Problem& problem) {
   if (!BookPool(*context)) return CUBLAS_STATUS_ALLOC_FAILED;
 
   const gpu::Status status = library::Submit(context->stream, WorkOf(*context, problem));
-  if (status == gpu::Status::kSuccess) ForgetOutput(*context, problem);
+  if (status == gpu::Status::kSuccess) {
+    library::AfterProduct(context->stream, ProductOf(*context, problem),
+                          [&] { ForgetOutput(*context, problem); });
+  }
   return ToCublas(status);
 }
 

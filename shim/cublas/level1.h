@@ -34,22 +34,27 @@ cublasStatus_t Iamax(cublasHandle_t handle, Int n, const T*, Int incx, Int* resu
       {result, kIndexType<Int>});
 }
 
-template <typename Int, typename T>
-cublasStatus_t Dot(cublasHandle_t handle, Int n, const T*, Int incx, const T*, Int incy,
-                   T* result) {
-  return RunWithResult(
-      handle,
-      {"cublas.dot", library::kTypeOf<T>, double(n), 2.0 * double(n), {n, incx, incy}, nullptr, 0},
-      {result, library::kTypeOf<T>});
+// Both spellings of complex ones come here, with and without conjugation: they are not computed.
+template <typename Int>
+cublasStatus_t DotEx(cublasHandle_t handle, Int n, const void* x, cudaDataType_t type_x, Int incx,
+                     const void* y, cudaDataType_t type_y, Int incy, void* result,
+                     cudaDataType_t type_r, cudaDataType_t) {
+  const compute::Product product = DotProduct(n, {x, type_x, incx}, {y, type_y, incy});
+  return RunWithResult(handle,
+                       {.name = "cublas.dot",
+                        .type = type_x,
+                        .multiply_adds = double(n),
+                        .elements = 2.0 * double(n),
+                        .numbers = {n, incx, incy},
+                        .product = library::IsComplex(type_x) ? nullptr : &product},
+                       {result, type_r});
 }
 
-template <typename Int>
-cublasStatus_t DotEx(cublasHandle_t handle, Int n, const void*, cudaDataType_t type_x, Int incx,
-                     const void*, cudaDataType_t, Int incy, void* result, cudaDataType_t type_r,
-                     cudaDataType_t) {
-  return RunWithResult(
-      handle, {"cublas.dot", type_x, double(n), 2.0 * double(n), {n, incx, incy}, nullptr, 0},
-      {result, type_r});
+template <typename Int, typename T>
+cublasStatus_t Dot(cublasHandle_t handle, Int n, const T* x, Int incx, const T* y, Int incy,
+                   T* result) {
+  constexpr auto type = library::kTypeOf<T>;
+  return DotEx<Int>(handle, n, x, type, incx, y, type, incy, result, type, type);
 }
 
 template <typename Int>

@@ -9,53 +9,78 @@
 
 namespace eidolon::shim::cublas::level2 {
 
+// As many elements of T as take the room of `count` of R.
+template <typename T, typename R>
+constexpr std::int64_t CountAs(std::int64_t count) {
+  constexpr auto own = static_cast<std::int64_t>(sizeof(R));
+  constexpr auto other = static_cast<std::int64_t>(sizeof(T));
+  return (count * own + other - 1) / other;
+}
+
 template <typename Int, typename T>
-cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const T*,
-                    const T*, Int lda, const T*, Int incx, const T*, T* y, Int incy) {
+cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const T* alpha,
+                    const T* a, Int lda, const T* x, Int incx, const T* beta, T* y, Int incy) {
+  constexpr auto type = library::kTypeOf<T>;
   const double mn = double(m) * double(n);
+  const compute::Product product =
+      GemvProduct(trans, m, n, {a, type, lda}, {x, type, incx}, {y, type, incy});
   return Run(handle,
-             {"cublas.gemv",
-              library::kTypeOf<T>,
-              mn,
-              mn + double(m) + 2.0 * double(n),
-              {m, n, trans, lda, incx, incy},
-              y,
-              Span(trans == CUBLAS_OP_N ? m : n, incy)},
+             {.name = "cublas.gemv",
+              .type = type,
+              .multiply_adds = mn,
+              .elements = mn + double(m) + 2.0 * double(n),
+              .numbers = {m, n, trans, lda, incx, incy},
+              .output = y,
+              .output_elements = Span(trans == CUBLAS_OP_N ? m : n, incy),
+              .product = &product,
+              .alpha = alpha,
+              .beta = beta,
+              .scale_type = type},
              2);
 }
 
 template <typename Int, typename S, typename T, typename R>
 cublasStatus_t GemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n,
-                                  const S*, const T*, Int lda, long long stride_a, const T*, Int,
-                                  long long, const S*, R* y, Int incy, long long stride_y,
-                                  Int batch) {
+                                  const S* alpha, const T* a, Int lda, long long stride_a,
+                                  const T* x, Int incx, long long stride_x, const S* beta, R* y,
+                                  Int incy, long long stride_y, Int batch) {
+  constexpr auto type = library::kTypeOf<T>;
   const double mn = double(m) * double(n);
   const auto last = Span(trans == CUBLAS_OP_N ? m : n, incy);
+  const auto all = batch <= 0 || stride_y < 0 ? 0 : (batch - 1) * stride_y + last;
+  const compute::Product product =
+      GemvProduct(trans, m, n, {a, type, lda, stride_a}, {x, type, incx, stride_x},
+                  {y, library::kTypeOf<R>, incy, stride_y}, batch);
   return Run(handle,
-             {"cublas.gemv_batched",
-              library::kTypeOf<T>,
-              mn * double(batch),
-              (mn + double(m) + 2.0 * double(n)) * double(batch),
-              {m, n, batch, trans, lda, stride_a},
-              y,
-              batch <= 0 || stride_y < 0 ? 0 : (batch - 1) * stride_y + last},
+             {.name = "cublas.gemv_batched",
+              .type = type,
+              .multiply_adds = mn * double(batch),
+              .elements = (mn + double(m) + 2.0 * double(n)) * double(batch),
+              .numbers = {m, n, batch, trans, lda, stride_a},
+              .output = y,
+              .output_elements = CountAs<T, R>(all),
+              .product = &product,
+              .alpha = alpha,
+              .beta = beta,
+              .scale_type = library::kTypeOf<S>},
              3);
 }
 
-// The addresses of the results are in device memory; what is known of them stays known.
+// The addresses of the results are in device memory.
 template <typename Int, typename S, typename T, typename R>
 cublasStatus_t GemvBatched(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const S*,
-                           const T* const[], Int lda, const T* const[], Int, const S*, R* const[],
-                           Int, Int batch) {
+                           const T* const[], Int lda, const T* const[], Int, const S*, R* const y[],
+                           Int incy, Int batch) {
   const double mn = double(m) * double(n);
   return Run(handle,
-             {"cublas.gemv_batched",
-              library::kTypeOf<T>,
-              mn * double(batch),
-              (mn + double(m) + 2.0 * double(n)) * double(batch),
-              {m, n, batch, trans, lda, 0},
-              nullptr,
-              0},
+             {.name = "cublas.gemv_batched",
+              .type = library::kTypeOf<T>,
+              .multiply_adds = mn * double(batch),
+              .elements = (mn + double(m) + 2.0 * double(n)) * double(batch),
+              .numbers = {m, n, batch, trans, lda, 0},
+              .output_elements = CountAs<T, R>(Span(trans == CUBLAS_OP_N ? m : n, incy)),
+              .output_table = y,
+              .table_entries = batch},
              3);
 }
 

@@ -72,7 +72,55 @@ void ForgetTargets(const Context& context, const Routine& routine, std::uint64_t
   }
 }
 
+compute::ProductMatrix MatrixOf(const VectorOperand& operand, bool vector) {
+  // A step that is not computed with makes the whole product unknown.
+  const bool fits = operand.step > 0;
+  return {.address = reinterpret_cast<std::uint64_t>(operand.address),
+          .type = fits ? library::ElementOf(operand.type) : compute::Element::kNone,
+          .leading = operand.step,
+          .stride = operand.stride,
+          .row_step = vector ? operand.step : 1};
+}
+
+// The effect of the routine's work on values.
+template <typename Forget>
+void AfterRoutine(const Context& context, const Routine& routine, Forget&& forget) {
+  if (routine.product == nullptr) return forget();
+  compute::Product product = *routine.product;
+  const bool on_device = context.pointer_mode != CUBLAS_POINTER_MODE_HOST;
+  if (routine.alpha == nullptr) {
+    product.alpha.real = 1;
+  } else {
+    product.alpha = library::ScalarOf(routine.alpha, routine.scale_type, on_device);
+  }
+  product.beta = library::ScalarOf(routine.beta, routine.scale_type, on_device);
+  library::AfterProduct(context.stream, product, forget);
+}
+
 }  // namespace
+
+compute::Product GemvProduct(cublasOperation_t operation, std::int64_t m, std::int64_t n,
+                             const VectorOperand& a, const VectorOperand& x, const VectorOperand& y,
+                             std::int64_t batch) {
+  const bool plain = operation == CUBLAS_OP_N;
+  compute::Product product{.m = plain ? m : n, .n = 1, .k = plain ? n : m, .batch = batch};
+  if (!plain) {
+    product.transpose_a =
+        operation == CUBLAS_OP_C ? compute::Transpose::kConjugate : compute::Transpose::kYes;
+  }
+  product.a = MatrixOf(a, false);
+  product.b = MatrixOf(x, true);
+  product.c = product.d = MatrixOf(y, true);
+  return product;
+}
+
+compute::Product DotProduct(std::int64_t n, const VectorOperand& x, const VectorOperand& y) {
+  compute::Product product{.m = 1, .n = 1, .k = n};
+  product.transpose_a = compute::Transpose::kYes;
+  product.a = MatrixOf(x, true);
+  product.b = MatrixOf(y, true);
+  return product;
+}
 
 cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count) {
   const Context* context = Context::Find(handle);
@@ -89,8 +137,10 @@ cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count
   if (status == gpu::Status::kSuccess) {
     const auto count = static_cast<std::uint64_t>(routine.output_elements);
     const std::uint64_t bytes = library::BytesOf(routine.type, count);
-    library::NoteWritten(context->stream, routine.output, bytes);
-    ForgetTargets(*context, routine, bytes);
+    AfterRoutine(*context, routine, [&] {
+      library::NoteWritten(context->stream, routine.output, bytes);
+      ForgetTargets(*context, routine, bytes);
+    });
   }
   return ToCublas(status);
 }
@@ -106,7 +156,17 @@ cublasStatus_t RunWithResult(cublasHandle_t handle, const Routine& routine, cons
   const gpu::Status status = Submit(*context, routine);
   if (status != gpu::Status::kSuccess) return ToCublas(status);
   if (context->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) {
-    library::NoteWritten(context->stream, result.address, bytes);
+    Routine routine_with_target = routine;
+    compute::Product product;
+    if (routine.product != nullptr) {
+      product = *routine.product;
+      product.d = {.address = reinterpret_cast<std::uint64_t>(result.address),
+                   .type = library::ElementOf(result.type),
+                   .leading = 1};
+      routine_with_target.product = &product;
+    }
+    AfterRoutine(*context, routine_with_target,
+                 [&] { library::NoteWritten(context->stream, result.address, bytes); });
     return CUBLAS_STATUS_SUCCESS;
   }
   const gpu::Status waited = gpu::SynchronizeStream(context->stream);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "shim/library/element_type.h"
+#include "shim/library/product.h"
 
 namespace eidolon::shim::cublas {
 
@@ -24,7 +25,25 @@ struct Routine {
   // Batched routines: a table of pointers in device memory, each to output_elements.
   const void* output_table = nullptr;
   std::int64_t table_entries = 0;
+  // What it computes, where that is a product; its scalars are `alpha` and `beta`.
+  const compute::Product* product = nullptr;
+  const void* alpha = nullptr;  // Null: one.
+  const void* beta = nullptr;   // Null: zero.
+  cudaDataType_t scale_type = CUDA_R_32F;
 };
+
+// y = op(A) x of m x n matrices, or of `batch` of them. Increments below 1 give nothing to compute.
+struct VectorOperand {
+  const void* address = nullptr;
+  cudaDataType_t type = CUDA_R_32F;
+  std::int64_t step = 1;  // Its increment, or a matrix's leading dimension.
+  std::int64_t stride = 0;
+};
+compute::Product GemvProduct(cublasOperation_t operation, std::int64_t m, std::int64_t n,
+                             const VectorOperand& a, const VectorOperand& x, const VectorOperand& y,
+                             std::int64_t batch = 1);
+// The sum of x times y; D is left out.
+compute::Product DotProduct(std::int64_t n, const VectorOperand& x, const VectorOperand& y);
 
 // Submits the routine. Negative numbers are refused, and a zero among the first `size_count`
 // numbers makes the call succeed without work, as in BLAS.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "shim/core/call.h"
@@ -10,6 +11,7 @@
 #include "shim/cublas_lt/algorithm.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/element_type.h"
+#include "shim/library/product.h"
 #include "shim/library/work.h"
 #include "shim/value/pending.h"
 #include "shim/value/store.h"
@@ -187,6 +189,9 @@ std::uint64_t ExtentOf(const MatrixLayout& layout) {
 }
 
 void ForgetOutputs(const MatmulDesc& desc, const Layouts& layouts, void* d, cudaStream_t stream) {
+  if (layouts.d->batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY) {
+    return library::NoteWrittenAnywhere(stream);
+  }
   library::NoteWritten(stream, d, ExtentOf(*layouts.d));
   const auto width = std::max<std::uint64_t>(library::BytesOf(layouts.d->type, 1), 4);
   const bool bias_gradient =
@@ -201,6 +206,89 @@ void ForgetOutputs(const MatmulDesc& desc, const Layouts& layouts, void* d, cuda
                          static_cast<std::uint64_t>(desc.aux_leading) * layouts.d->cols * width);
   }
   library::NoteWritten(stream, desc.amax_d, sizeof(float));
+}
+
+// The bias and activation that are computed; nothing for other epilogues, and for scaled formats.
+std::optional<compute::Product> PlainProduct(const MatmulDesc& desc, const ring::GemmWork& work) {
+  compute::Product product;
+  switch (work.epilogue) {
+    case ring::Epilogue::kNone:
+    case ring::Epilogue::kBias:
+      break;
+    case ring::Epilogue::kRelu:
+    case ring::Epilogue::kReluBias:
+      product.activation = compute::Activation::kRelu;
+      break;
+    case ring::Epilogue::kGelu:
+    case ring::Epilogue::kGeluBias:
+      product.activation = compute::Activation::kGelu;
+      break;
+    default:
+      return std::nullopt;
+  }
+  const bool scaled = desc.scale_a != nullptr || desc.scale_b != nullptr ||
+                      desc.scale_c != nullptr || desc.scale_d != nullptr || desc.amax_d != nullptr;
+  const bool plain_mode = desc.pointer_mode == CUBLASLT_POINTER_MODE_HOST ||
+                          desc.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
+  if (scaled || !plain_mode || desc.transpose_c != CUBLAS_OP_N || work.pointer_array != 0 ||
+      desc.alpha_stride != 0 || desc.beta_stride != 0) {
+    return std::nullopt;
+  }
+  return product;
+}
+
+compute::ProductMatrix MatrixOf(const void* address, std::uint32_t type, std::uint64_t leading,
+                                std::uint64_t stride) {
+  return {.address = reinterpret_cast<std::uint64_t>(address),
+          .type = library::ElementOf(type),
+          .leading = static_cast<std::int64_t>(leading),
+          .stride = static_cast<std::int64_t>(stride)};
+}
+
+struct Arguments {
+  const void* alpha;
+  const void* a;
+  const void* b;
+  const void* beta;
+  const void* c;
+  void* d;
+};
+
+// What the work computes; nothing when it is not computed.
+std::optional<compute::Product> ProductOf(const MatmulDesc& desc, const Layouts& layouts,
+                                          const ring::GemmWork& work, const Arguments& in) {
+  auto product = PlainProduct(desc, work);
+  const bool row_major = layouts.d->order == CUBLASLT_ORDER_ROW;
+  if (!product || layouts.c->order != layouts.d->order) return std::nullopt;
+  // Only transposition is kept in the work; and a bias runs along D's rows, wherever these lie.
+  const bool conjugates = desc.transpose_a == CUBLAS_OP_C || desc.transpose_b == CUBLAS_OP_C;
+  const bool biased = (desc.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
+  if ((conjugates && library::IsComplex(work.type_a)) || (biased && row_major)) return std::nullopt;
+  product->m = static_cast<std::int64_t>(work.m);
+  product->n = static_cast<std::int64_t>(work.n);
+  product->k = static_cast<std::int64_t>(work.k);
+  product->batch = static_cast<std::int64_t>(work.batch);
+  const auto transpose = [](std::uint32_t operation) {
+    return operation == CUBLAS_OP_N ? compute::Transpose::kNo : compute::Transpose::kYes;
+  };
+  product->transpose_a = transpose(work.transpose_a);
+  product->transpose_b = transpose(work.transpose_b);
+  product->a = MatrixOf(row_major ? in.b : in.a, work.type_a, work.lda, work.stride_a);
+  product->b = MatrixOf(row_major ? in.a : in.b, work.type_b, work.ldb, work.stride_b);
+  product->c = MatrixOf(in.c, work.type_c, work.ldc, work.stride_c);
+  product->d = MatrixOf(in.d, work.type_d, work.ldd, work.stride_d);
+  const bool on_device = desc.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
+  const auto scale_type = static_cast<std::uint32_t>(desc.scale_type);
+  product->alpha = library::ScalarOf(in.alpha, scale_type, on_device);
+  product->beta = library::ScalarOf(in.beta, scale_type, on_device);
+  product->rounds_to_tf32 = desc.compute_type == CUBLAS_COMPUTE_32F_FAST_TF32;
+  if (biased) {
+    if (desc.bias == nullptr || work.batch != 1) return std::nullopt;
+    const bool given = desc.bias_type >= 0;
+    product->bias = MatrixOf(
+        desc.bias, given ? static_cast<std::uint32_t>(desc.bias_type) : work.type_d, work.m, 0);
+  }
+  return product;
 }
 
 }  // namespace
@@ -251,7 +339,7 @@ namespace matmul {
 
 cublasStatus_t Matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, const void* alpha,
                       const void* a, cublasLtMatrixLayout_t layout_a, const void* b,
-                      cublasLtMatrixLayout_t layout_b, const void* beta, const void*,
+                      cublasLtMatrixLayout_t layout_b, const void* beta, const void* c,
                       cublasLtMatrixLayout_t layout_c, void* d, cublasLtMatrixLayout_t layout_d,
                       const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                       std::size_t workspace_bytes, cudaStream_t stream) {
@@ -273,7 +361,11 @@ cublasStatus_t Matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle,
   if (a == nullptr || b == nullptr || d == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   work->beta_zero = IsBetaZero(*desc, beta) ? 1 : 0;
   const gpu::Status status = library::Submit(stream, *work);
-  if (status == gpu::Status::kSuccess) ForgetOutputs(*desc, layouts, d, stream);
+  if (status == gpu::Status::kSuccess) {
+    const auto product = ProductOf(*desc, layouts, *work, {alpha, a, b, beta, c, d});
+    library::AfterProduct(stream, product.value_or(compute::Product{}),
+                          [&] { ForgetOutputs(*desc, layouts, d, stream); });
+  }
   return cublas::ToCublas(status);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "shim/compute/trace.h"
 #include "shim/gpu/arena.h"
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/stream.h"
@@ -46,12 +47,14 @@ void AfterWork(gpu::StreamHandle stream, std::function<void()> effect) noexcept 
 
 void NoteWritten(gpu::StreamHandle stream, const void* address, std::uint64_t bytes) noexcept {
   if (address == nullptr || bytes == 0) return;
+  compute::TraceLibrary(bytes);
   const auto begin = reinterpret_cast<std::uint64_t>(address);
   if (!gpu::IsCapturing(stream)) return value::ProcessPending().Forget(begin, bytes);
   AfterWork(stream, [=] { value::ProcessPending().Forget(begin, bytes); });
 }
 
 void NoteWrittenAnywhere(gpu::StreamHandle stream) noexcept {
+  compute::TraceLibrary(0);
   AfterWork(stream, [] { value::ProcessPending().MakeStale(gpu::kArenaBegin, gpu::kArenaEnd); });
 }
 

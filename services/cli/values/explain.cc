@@ -1,0 +1,140 @@
+#include "services/cli/values/explain.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "services/base/text.h"
+#include "services/cubin/cubin.h"
+#include "services/cubin/fat_binary.h"
+#include "services/cubin/program.h"
+#include "services/interpret/program.h"
+#include "services/sass/print.h"
+
+namespace eidolon::cli::values {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+constexpr cubin::Capability kArchitecture{9, 0};
+constexpr std::size_t kMostNames = 20;
+
+struct Found {
+  std::string report;
+  std::vector<std::string> others;
+};
+
+std::string Hexadecimal(std::uint64_t number) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "%#llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+std::string Disassembly(std::span<const std::byte> code) {
+  std::string text;
+  for (std::size_t at = 0; at + sass::kWordBytes <= code.size(); at += sass::kWordBytes) {
+    sass::Word word;
+    std::memcpy(&word, code.data() + at, sizeof(word));
+    char address[16];
+    std::snprintf(address, sizeof(address), "%06zx  ", at);
+    text += StrCat(address, sass::Print(word, at), "\n");
+  }
+  return text;
+}
+
+std::string Report(const cubin::Function& function, std::span<const std::byte> code,
+                   bool with_code) {
+  interpret::Program program;
+  const auto translated = interpret::Translate(code, program);
+  std::string text =
+      StrCat("kernel         ", function.name, "\n", "instructions   ",
+             code.size() / sass::kWordBytes, "\n", "registers      ", function.registers, "\n",
+             "shared memory  ", function.static_shared_bytes, " bytes\n", "local memory   ",
+             function.local_bytes, " bytes a thread\n");
+  for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+    const cubin::Parameter& parameter = function.parameters[i];
+    text += StrCat("parameter ", i, "    ", parameter.bytes, " bytes at ",
+                   Hexadecimal(function.parameter_base + parameter.offset), " of bank 0\n");
+  }
+  text += translated ? "can be run     yes\n"
+                     : StrCat("can be run     no: ", translated.error().message, "\n");
+  if (with_code) text += "\n" + Disassembly(code);
+  return text;
+}
+
+void Search(std::span<const std::byte> cubin_bytes, const ExplainOptions& options, Found& found) {
+  const auto code = cubin::ParseCubin(cubin_bytes);
+  if (!code || code->target.architecture != kArchitecture.number()) return;
+  const auto program = cubin::ParseProgram(cubin_bytes);
+  if (!program) return;
+  for (const cubin::Function& function : code->functions) {
+    if (function.name.find(options.pattern) == std::string_view::npos) continue;
+    const auto text = program->FindSection(StrCat(".text.", function.name));
+    if (!text) continue;
+    if (found.report.empty()) {
+      found.report = Report(function, program->sections[*text].content, options.code);
+    } else {
+      found.others.emplace_back(function.name);
+    }
+  }
+}
+
+// Fat binaries lie one behind another in a library, each aligned to 8 bytes.
+void SearchContainers(std::span<const std::byte> file, const ExplainOptions& options,
+                      Found& found) {
+  const std::uint32_t magic = cubin::kFatBinaryMagic;
+  const std::byte* const end = file.data() + file.size();
+  for (const std::byte* at = file.data(); at + 16 < end;) {
+    at = static_cast<const std::byte*>(
+        memmem(at, static_cast<std::size_t>(end - at), &magic, sizeof(magic)));
+    if (at == nullptr || at + 16 >= end) return;
+    const auto bytes = cubin::FatBinaryBytes(at);
+    const bool fits = bytes && *bytes <= static_cast<std::size_t>(end - at);
+    const auto binary = fits
+                            ? cubin::FatBinary::Parse({at, *bytes})
+                            : base::Result<cubin::FatBinary>(Fail(ErrorCode::kInvalidArgument, ""));
+    if (!binary) {
+      at += sizeof(magic);
+      continue;
+    }
+    const cubin::FatEntry* entry = binary->Choose(kArchitecture);
+    if (entry != nullptr && !entry->is_ptx) {
+      if (const auto unpacked = cubin::Unpack(*entry)) Search(*unpacked, options, found);
+    }
+    at += *bytes;
+  }
+}
+
+}  // namespace
+
+base::Result<std::string> Explain(const ExplainOptions& options) {
+  std::ifstream stream(options.file, std::ios::binary);
+  const std::string content(std::istreambuf_iterator<char>(stream), {});
+  if (!stream && content.empty()) {
+    return Fail(ErrorCode::kNotFound, StrCat("cannot read '", options.file, "'"));
+  }
+  const auto bytes = std::as_bytes(std::span(content));
+  Found found;
+  Search(bytes, options, found);
+  SearchContainers(bytes, options, found);
+  if (found.report.empty()) {
+    return Fail(ErrorCode::kNotFound, StrCat("no kernel for 9.0 with '", options.pattern,
+                                             "' in its name in '", options.file, "'"));
+  }
+  if (!found.others.empty()) {
+    found.report += StrCat("\n", found.others.size(), " more kernels have '", options.pattern,
+                           "' in their names:\n");
+    for (std::size_t i = 0; i < std::min(found.others.size(), kMostNames); ++i) {
+      found.report += StrCat("  ", found.others[i], "\n");
+    }
+  }
+  return std::move(found.report);
+}
+
+}  // namespace eidolon::cli::values

@@ -1,0 +1,21 @@
+// What the plane of values knows of one kernel: its parameters, its machine code, and whether it
+// can be run, else why not.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/base/error.h"
+
+namespace eidolon::cli::values {
+
+struct ExplainOptions {
+  std::string file;     // A library, fat binary or cubin.
+  std::string pattern;  // A part of the mangled name; the first kernel that has it is explained.
+  bool code = true;     // With the disassembly.
+};
+
+// kNotFound when the file has no such kernel for compute capability 9.0.
+base::Result<std::string> Explain(const ExplainOptions& options);
+
+}  // namespace eidolon::cli::values

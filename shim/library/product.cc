@@ -1,0 +1,64 @@
+#include "shim/library/product.h"
+
+#include <cstring>
+#include <utility>
+
+#include "shim/compute/launch.h"
+#include "shim/library/element_type.h"
+#include "shim/library/work.h"
+
+namespace eidolon::shim::library {
+namespace {
+
+using compute::Element;
+
+bool CanCompute(const compute::Product& product) {
+  for (const compute::ProductMatrix* matrix : {&product.a, &product.b, &product.d}) {
+    if (matrix->type == Element::kNone) return false;
+  }
+  if (product.bias.address != 0 && product.bias.type == Element::kNone) return false;
+  return product.c.address == 0 || product.c.type != Element::kNone;
+}
+
+}  // namespace
+
+Element ElementOf(std::uint32_t type) {
+  switch (type) {
+    case CUDA_R_16F:
+      return Element::kHalf;
+    case CUDA_R_16BF:
+      return Element::kBfloat;
+    case CUDA_R_32F:
+      return Element::kFloat;
+    case CUDA_R_64F:
+      return Element::kDouble;
+    case CUDA_C_32F:
+      return Element::kComplexFloat;
+    case CUDA_C_64F:
+      return Element::kComplexDouble;
+    case CUDA_R_8I:
+      return Element::kInt8;
+    case CUDA_R_32I:
+      return Element::kInt32;
+    default:
+      return Element::kNone;
+  }
+}
+
+compute::ProductScalar ScalarOf(const void* scalar, std::uint32_t type, bool on_device) {
+  compute::ProductScalar result{.type = ElementOf(type)};
+  if (scalar == nullptr) return result;
+  if (on_device) {
+    result.address = reinterpret_cast<std::uint64_t>(scalar);
+    return result;
+  }
+  return compute::HostScalar(scalar, result.type);
+}
+
+void AfterProduct(gpu::StreamHandle stream, const compute::Product& product,
+                  std::function<void()> forget) {
+  if (!compute::IsOn() || !CanCompute(product) || !compute::IsSmall(product)) return forget();
+  AfterWork(stream, [product] { compute::Record(product); });
+}
+
+}  // namespace eidolon::shim::library
