@@ -381,6 +381,7 @@ def main():
     # They register their tests when they are imported; after this file's own.
     import failure_behaviour  # noqa: F401
     import program_behaviour  # noqa: F401
+    import values_behaviour  # noqa: F401
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("--python", required=True)

@@ -4,8 +4,8 @@
 
 runs this program under the shim. Every sample of every operator runs on the CPU and on the emulated GPU:
 
-    equal      within the tolerances of torch.testing; or, in half precision, no further from the float32 result
-               than the CPU's own; or other indices of equal values
+    equal      within the tolerances of torch.testing; or, next to the result in a wider type, with an error of
+               at most four times the CPU's; or other indices of equal values
     documented different as stated in DOCUMENTED below
     library    different, and the shim said that a value read depends on a library call that is not computed
     unknown    different, and the shim said that some bytes read are not known
@@ -42,8 +42,6 @@ TIES = {"sort", "argsort", "msort", "topk", "kthvalue", "mode", "median", "nanme
 DOCUMENTED = [
     (r"batch_norm|native_layer_norm", r"The values for attribute '(shape|dtype)' do not match",
      "PyTorch saves other statistics for the backward pass on CUDA than on the CPU"),
-    (r"^(__rpow__|pow|float_power)$", r"complex|Greatest absolute difference",
-     "approximate logarithm and exponential of the GPU, in complex numbers"),
 ]
 ABSENT = re.compile(r"Could not run '.*CUDA' backend|is not supported on CUDA|to be on cpu, but it's on cuda"
                     r"|not implemented for|only supported on CPU|not supported on GPU")
@@ -103,29 +101,33 @@ def blame(text):
     return "library" if "unknown bytes" in text else ""
 
 
-def as_float(value):
-    half = (torch.float16, torch.bfloat16)
-    return tree_map(lambda x: x.float() if isinstance(x, torch.Tensor) and x.dtype in half
-                    else torch.float32 if x in half else x, value)
+WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64,
+         torch.complex64: torch.complex128}
+
+
+def widened(value):
+    return tree_map(lambda x: x.to(WIDER[x.dtype]) if isinstance(x, torch.Tensor) and x.dtype in WIDER
+                    else WIDER.get(x, x) if isinstance(x, torch.dtype) else x, value)
 
 
 def as_near_as_the_cpu(op, arguments, expected, actual):
-    """In half precision: no element is further from the float32 result than the CPU's worst one."""
+    """Next to the result in a wider type: the largest error is at most four times that of the CPU."""
     left, right = tree_flatten(expected)[0], tree_flatten(actual)[0]
-    if not any(isinstance(x, torch.Tensor) and x.dtype in (torch.float16, torch.bfloat16) for x in left):
-        return False
     try:
-        exact = as_float(arguments)
+        exact = widened(arguments)
         reference = tree_flatten(op(exact[0], *exact[1], **exact[2]))[0]
         for ours, cpu, true in zip(right, left, reference):
-            if not isinstance(true, torch.Tensor) or not true.dtype.is_floating_point:
+            if not isinstance(true, torch.Tensor) or true.dtype not in (torch.float32, *WIDER.values()):
+                if not isinstance(true, torch.Tensor):
+                    continue
+                torch.testing.assert_close(ours, cpu, equal_nan=True, check_stride=False)
                 continue
             scale = true.abs().nan_to_num(0, 0, 0).max().item() if true.numel() else 0
-            bound = ((cpu.float() - true).abs().nan_to_num(0, 0, 0).max().item() if true.numel() else 0)
-            bound = max(bound, scale * torch.finfo(ours.dtype).eps)
-            torch.testing.assert_close(ours.float(), true.float(), rtol=0, atol=bound, equal_nan=True,
+            error = (cpu.to(true.dtype) - true).abs().nan_to_num(0, 0, 0).max().item() if true.numel() else 0
+            bound = max(4 * error, scale * torch.finfo(ours.dtype).eps)
+            torch.testing.assert_close(ours.to(true.dtype), true, rtol=0, atol=bound, equal_nan=True,
                                        check_stride=False)
-        return True
+        return any(isinstance(x, torch.Tensor) and x.dtype in WIDER for x in left)
     except Exception:
         return False
 
@@ -158,6 +160,8 @@ def only_ties_differ(name, arguments, expected, actual):
 
 
 def run_sample(op, name, sample, trace):
+    if sample.kwargs.get("dropout_p"):
+        return "skipped", ""
     arguments = detached((sample.input, sample.args, sample.kwargs))
     try:
         # Operators may change their input: each side gets its own.

@@ -66,7 +66,7 @@ struct Program {
   std::string name;
   std::vector<Step> steps;
   std::deque<Lanes> immediates;  // What fixed operands point to.
-  unsigned registers = 0;
+  unsigned registers = 0;        // A thread's; 0: as many as there can be.
   bool uses_local = false;
   // Constant banks other than 0, by number.
   std::map<std::uint32_t, std::vector<std::byte>> banks;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "services/interpret/schedule.h"
 
@@ -40,18 +41,25 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index) {
   const auto threads = static_cast<std::uint32_t>(state.block.volume());
   const std::uint32_t warps = (threads + kLanes - 1) / kLanes;
   block.warps.resize(warps);
-  block.rows.resize(warps * kRows * kLanes);
+  block.rows.resize(std::max<std::size_t>(block.rows.size(), warps * kRows * kLanes));
   block.shared.assign(kFirstShared + state.shared_bytes, std::byte{});
-  block.local.resize(std::size_t{state.stack_bytes} * warps * kLanes);
+  // What the compiler gave out; others are read by no compiler's code.
+  const unsigned registers = state.program->registers;
+  const std::size_t cleared =
+      registers == 0 ? kRows : std::min<std::size_t>(kFirstRow + registers, kRows);
+  block.local.assign(std::size_t{state.stack_bytes} * warps * kLanes, std::byte{});
   block.barriers = {};
   block.live_threads = threads;
   for (std::uint32_t i = 0; i < warps; ++i) {
     Warp& warp = block.warps[i];
+    std::vector<Group> groups = std::move(warp.groups);
+    groups.clear();
     warp = {};
+    warp.groups = std::move(groups);
     warp.block = &block;
     warp.launch = &state;
     warp.rows = block.rows.data() + i * kRows * kLanes;
-    std::fill_n(warp.Row(kZeroRow), kLanes, 0u);
+    std::fill_n(warp.Row(kZeroRow), cleared * kLanes, 0u);
     warp.predicate[sass::kTruePredicate] = ~0u;
     warp.uniform_predicate[sass::kTruePredicate] = ~0u;
     warp.first_thread = i * kLanes;
@@ -126,7 +134,24 @@ void RunBlocks(std::span<const std::unique_ptr<Block>> blocks, LaunchState& stat
 
 }  // namespace
 
+Workspace::Workspace() = default;
+Workspace::~Workspace() = default;
+
+std::span<const std::unique_ptr<Block>> Workspace::Take(std::size_t count) {
+  // A cooperative launch's blocks are not kept for good.
+  constexpr std::size_t kKept = 4;
+  if (blocks_.size() > std::max(count, kKept)) blocks_.resize(std::max(count, kKept));
+  while (blocks_.size() < count) blocks_.push_back(std::make_unique<Block>());
+  return std::span(blocks_).first(count);
+}
+
 Outcome Run(const Program& program, const Launch& launch, Memory& memory, const Limits& limits) {
+  Workspace workspace;
+  return Run(program, launch, memory, limits, workspace);
+}
+
+Outcome Run(const Program& program, const Launch& launch, Memory& memory, const Limits& limits,
+            Workspace& workspace) {
   LaunchState state;
   state.program = &program;
   state.memory = &memory;
@@ -140,12 +165,11 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
 
   const bool chosen = !launch.blocks.empty();
   const std::uint64_t count = chosen ? launch.blocks.size() : launch.grid.volume();
-  std::vector<std::unique_ptr<Block>> blocks;
   // A cooperative launch's blocks are all there at once.
   constexpr std::uint64_t kMostTogether = 256;
   if (launch.cooperative && count > kMostTogether) return {.stop = Stop::kLimit};
   const std::uint64_t together = launch.cooperative ? count : 1;
-  for (std::uint64_t i = 0; i < together; ++i) blocks.push_back(std::make_unique<Block>());
+  const auto blocks = workspace.Take(together);
   for (std::uint64_t first = 0; first < count && state.stop == Stop::kNone; first += together) {
     for (std::uint64_t i = 0; i < together; ++i) {
       StartBlock(*blocks[i], state, chosen ? launch.blocks[first + i] : first + i);

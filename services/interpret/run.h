@@ -1,8 +1,11 @@
 // Running one launch of a translated kernel.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "services/base/error.h"
 #include "services/interpret/memory.h"
@@ -33,8 +36,27 @@ struct Outcome {
   std::uint64_t lane_steps = 0;  // Thread instructions.
 };
 
+// Memory for the state of running blocks, to be used again by the next launch: a small launch costs
+// less than the pages that its state would be put in. Empty at first; belongs to one thread.
+class Workspace {
+ public:
+  Workspace();
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  // The first `count` blocks, as they were left.
+  std::span<const std::unique_ptr<Block>> Take(std::size_t count);
+
+ private:
+  std::vector<std::unique_ptr<Block>> blocks_;
+};
+
 // Deterministic: blocks run one after another (together when cooperative), a block's warps in
 // turns.
+Outcome Run(const Program& program, const Launch& launch, Memory& memory, const Limits& limits,
+            Workspace& workspace);
+// The same with a workspace of its own.
 Outcome Run(const Program& program, const Launch& launch, Memory& memory, const Limits& limits);
 
 }  // namespace eidolon::interpret

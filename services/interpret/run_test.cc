@@ -14,6 +14,7 @@
 #include "services/cubin/cubin.h"
 #include "services/cubin/fat_binary.h"
 #include "services/cubin/program.h"
+#include "services/interpret/float_math.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -58,8 +59,7 @@ std::vector<std::byte> SampleCubin() {
   return *cubin::Unpack(*binary->Choose({9, 0}));
 }
 
-Program LoadKernel(const std::string& name) {
-  const std::vector<std::byte> bytes = SampleCubin();
+Program LoadKernel(const std::string& name, const std::vector<std::byte>& bytes = SampleCubin()) {
   const auto code = cubin::ParseCubin(bytes);
   const auto sections = cubin::ParseProgram(bytes);
   Program program;
@@ -72,6 +72,14 @@ Program LoadKernel(const std::string& name) {
   const auto done = Translate(text.content, program);
   EXPECT_TRUE(done) << done.error().message;
   return program;
+}
+
+std::vector<std::byte> ReadCubin(const std::string& name) {
+  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + name,
+                     std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const auto view = std::as_bytes(std::span(bytes));
+  return {view.begin(), view.end()};
 }
 
 struct ScaleParameters {
@@ -164,6 +172,64 @@ TEST(RunTest, ThreadsMeetAtABarrierAndExchangeThroughSharedMemory) {
   EXPECT_EQ(outcome.stop, Stop::kNone);
   EXPECT_EQ(memory.At<std::uint32_t>(0), 77u);
   EXPECT_EQ(memory.At<std::uint32_t>(2), 77u);
+}
+
+TEST(RunTest, AWarpMultipliesMatricesFromSharedMemory) {
+  const std::vector<std::byte> cubin = ReadCubin("matrix.cubin");
+  const Program program = LoadKernel("product", cubin);
+  BufferMemory memory(1);
+  // Small whole numbers: exact in half precision, and sums too.
+  const auto a = [](int row, int i) { return (row * 3 + i * 5) % 7 - 3; };
+  const auto b = [](int i, int column) { return (i * 2 + column * 11) % 9 - 4; };
+  const auto half = [](int number) { return DoubleToHalf(number); };
+  for (int i = 0; i < 256; ++i) memory.At<std::uint16_t>(i) = half(a(i / 16, i % 16));
+  for (int i = 0; i < 128; ++i) memory.At<std::uint16_t>(256 + i) = half(b(i / 8, i % 8));
+  const std::uint64_t parameters[] = {kBuffer, kBuffer + 512, kBuffer + 1024};
+
+  const Outcome outcome = interpret::Run(
+      program,
+      {.grid = {1, 1, 1}, .block = {32, 1, 1}, .parameters = std::as_bytes(std::span(parameters))},
+      memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  for (int row = 0; row < 16; ++row) {
+    for (int column = 0; column < 8; ++column) {
+      int sum = 0;
+      for (int i = 0; i < 16; ++i) sum += a(row, i) * b(i, column);
+      EXPECT_EQ(memory.At<float>(256 + row * 8 + column), static_cast<float>(sum))
+          << row << ", " << column;
+    }
+  }
+}
+
+TEST(RunTest, RunsOnlyTheBlocksThatWereChosen) {
+  const Program program = LoadKernel("scale");
+  BufferMemory memory(1);
+  for (int i = 0; i < 1024; ++i) memory.At<float>(i) = 1;
+  const ScaleParameters parameters;
+  Launch launch = ScaleLaunch(parameters);
+  const std::uint64_t blocks[] = {1, 7};
+  launch.blocks = blocks;
+
+  EXPECT_EQ(interpret::Run(program, launch, memory, {}).stop, Stop::kNone);
+  for (int i = 0; i < 1000; ++i) {
+    const bool chosen = i / 128 == 1 || i / 128 == 7;
+    EXPECT_EQ(memory.At<float>(i), chosen ? 3.0F : 1.0F) << i;
+  }
+}
+
+TEST(RunTest, AWorkspaceCarriesNothingFromLaunchToLaunch) {
+  const Program program = LoadKernel("scale");
+  Workspace workspace;
+  for (int round = 0; round < 2; ++round) {
+    BufferMemory memory(1);
+    for (int i = 0; i < 1024; ++i) memory.At<float>(i) = 1;
+    const ScaleParameters parameters;
+    const Outcome outcome = interpret::Run(program, ScaleLaunch(parameters), memory, {}, workspace);
+    EXPECT_EQ(outcome.stop, Stop::kNone);
+    EXPECT_EQ(memory.At<float>(999), 3.0F);
+    EXPECT_EQ(memory.At<float>(1000), 1.0F);
+  }
 }
 
 TEST(RunTest, RefusesUnknownInstructionsBeforeAnyRuns) {

@@ -39,6 +39,11 @@ std::unordered_map<std::uint64_t, Experience>& Experiences() {
   return *experiences;
 }
 
+interpret::Workspace& TheWorkspace() {  // Under Pending's lock.
+  static auto* const workspace = new interpret::Workspace;
+  return *workspace;
+}
+
 class RecordedLaunch : public value::Deferred {
  public:
   RecordedLaunch(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
@@ -60,7 +65,8 @@ class RecordedLaunch : public value::Deferred {
       return Disturb(experience, store);
     }
     PageMemory memory(store, arena_);
-    const interpret::Outcome outcome = interpret::Run(*program, Shape(), memory, kLimits);
+    const interpret::Outcome outcome =
+        interpret::Run(*program, Shape(), memory, kLimits, TheWorkspace());
     Trace(kernel_.name, outcome);
     if (outcome.stop == Stop::kNone) return memory.Commit(store);
     if (outcome.stop == Stop::kUnknownRead) RememberUnknown(experience, outcome.address);

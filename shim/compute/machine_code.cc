@@ -124,6 +124,7 @@ class Cache {
     program.name = name;
     program.parameter_base = function->parameter_base;
     program.local_bytes = function->local_bytes;
+    program.registers = function->registers;
     program.static_shared_bytes = function->static_shared_bytes;
     for (const auto& [bank, section] : {std::pair(2u, StrCat(".nv.constant2.", name)),
                                         std::pair(3u, std::string(".nv.constant3")),

@@ -161,6 +161,19 @@ TEST_F(NcclTest, SmallKnownInputsTravelAndResultsComeBack) {
   EXPECT_EQ(first, 9);
 }
 
+TEST_F(NcclTest, APickledObjectTravelsWithItsPadding) {
+  const std::uint64_t address = reinterpret_cast<std::uint64_t>(Buffer(2));
+  value::ProcessStore().Write(address, "\x80\x04\x4b\x01.", 5);  // The number 1.
+
+  ASSERT_EQ(collective::AllGather(Buffer(2), Buffer(3), 16, ncclUint8, comm_, stream()),
+            ncclSuccess);
+  ASSERT_EQ(collective::AllGather(Buffer(2), Buffer(3), 4, ncclFloat32, comm_, stream()),
+            ncclSuccess);
+
+  EXPECT_EQ(Communications()[0].ops[0].payload_bytes, 16u);
+  EXPECT_EQ(Communications()[1].ops[0].payload_bytes, 0u);
+}
+
 TEST_F(NcclTest, ResultsOfUnknownInputsAreUnknown) {
   Know(Buffer(3), 64);
 

@@ -2,12 +2,14 @@
 
 #include <nccl.h>
 
+#include <array>
 #include <cstdint>
 
 #include "services/ring/layout.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
 #include "shim/value/pending.h"
+#include "shim/value/store.h"
 
 namespace eidolon::shim::nccl {
 namespace {
@@ -28,6 +30,22 @@ bool IsComputable(const ring::CommunicationOp& op) {
                        op.kind == CommunicationKind::kReduce ||
                        op.kind == CommunicationKind::kReduceScatter;
   return !reduces || (op.reduction < ncclNumOps && op.data_type < ncclFloat8e4m3);
+}
+
+// A pickled object of bytes, as torch.distributed sends objects: the longest of all ranks decides
+// the size, and what lies behind a shorter one is padding that nobody ever wrote or reads.
+bool IsPaddedObject(const ring::CommunicationOp& op, std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t kLeast = 4;  // The shortest pickle.
+  const bool is_byte = op.data_type == ncclInt8 || op.data_type == ncclUint8;
+  const bool moves =
+      op.kind == CommunicationKind::kAllGather || op.kind == CommunicationKind::kGather ||
+      op.kind == CommunicationKind::kScatter || op.kind == CommunicationKind::kBroadcast ||
+      op.kind == CommunicationKind::kSend;
+  value::Store& store = value::ProcessStore();
+  if (!is_byte || !moves || bytes < kLeast || store.KnownRun(address) < kLeast) return false;
+  std::array<unsigned char, 2> head;
+  store.Read(address, head.data(), head.size());
+  return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;  // PROTO and its version.
 }
 
 // The input of the rank that has one decides alone what the others receive.
@@ -52,7 +70,10 @@ void AttachInput(Operation& operation, std::vector<std::byte>& payload) {
   if (!IsSmall(bytes) || !IsSmall(operation.op.bytes) || !IsComputable(operation.op)) return;
   if (payload.size() + bytes > kRecordPayloadBytes) return;
   value::Pending& values = value::ProcessPending();
-  if (!values.IsKnown(Address(operation.input), bytes)) return;
+  if (!values.IsKnown(Address(operation.input), bytes) &&
+      !IsPaddedObject(operation.op, Address(operation.input), bytes)) {
+    return;
+  }
   const std::size_t offset = payload.size();
   payload.resize(offset + bytes);
   value::ProcessStore().Read(Address(operation.input), payload.data() + offset, bytes);

@@ -1,0 +1,133 @@
+"""What a job reads from its emulated GPUs when small kernels are run for their values: `values: {compute: true}`.
+Run by behaviour.py."""
+import json
+
+from trial import expect, expect_complete, test
+
+VALUES = "values: {compute: true}\n"
+
+# Control flow that looks at small tensors, compared with the CPU's in the same process.
+CONTROL_FLOW = """
+    import torch
+    torch.manual_seed(0)
+    x = torch.randint(-9, 9, (300,)).float()
+    y = x.cuda()
+    def same(function):
+        ours, cpu = function(y), function(x)
+        assert torch.equal(ours.cpu(), cpu), (function, ours, cpu)
+    for function in (lambda x: x.nonzero(), lambda x: x[x > 0], lambda x: x.argsort(stable=True), lambda x: x.unique(),
+                     lambda x: x.topk(5).values, lambda x: x.sort().values, lambda x: x.long().clamp(0).bincount(),
+                     lambda x: torch.isfinite(x / 0).all(), lambda x: torch.where(x > 2, x, -x).cumsum(0),
+                     lambda x: x.view(3, 100).argmax(1), lambda x: (x == 3).sum()):
+        same(function)
+    assert str(y[:3]) == str(x[:3]).replace(")", ", device='cuda:0')")
+
+    # An infinity in a gradient: the step is left out and the scale is halved.
+    weight = torch.nn.Parameter(torch.ones(4, device="cuda"))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
+    for gradient, expected in ((float("inf"), 1.0), (2.0, 0.0)):
+        weight.grad = torch.full_like(weight, gradient) * scaler.get_scale()
+        scaler.scale(torch.zeros((), device="cuda"))
+        scaler.step(optimizer)
+        scaler.update()
+        assert weight.tolist() == [expected] * 4, weight
+    assert scaler.get_scale() == 512.0
+
+    # Training as on the CPU, gradients clipped.
+    torch.manual_seed(1)
+    losses = []
+    data = torch.randn(64, 16)
+    wanted = data.square().sum(1, keepdim=True)
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(2)
+        model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.LayerNorm(32),
+                                    torch.nn.Linear(32, 1)).to(device)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+        for step in range(10):
+            loss = (model(data.to(device)) - wanted.to(device)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            losses.append(loss.item())
+    for cpu, ours in zip(losses[:10], losses[10:]):
+        assert abs(cpu - ours) < 1e-4 * cpu, losses
+    assert losses[9] < losses[0]
+    print("all equal")
+"""
+
+OBJECTS = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        parts = [None] * 2
+        dist.all_gather_object(parts, {"rank": rank, "words": ["a"] * rank})
+        assert parts == [{"rank": 0, "words": []}, {"rank": 1, "words": ["a"]}], parts
+        word = [["from", 0] if rank == 0 else None]
+        dist.broadcast_object_list(word, src=0)
+        assert word == [["from", 0]], word
+
+        # Experts get as many tokens as really chose them.
+        torch.manual_seed(rank)
+        experts = torch.randint(0, 2, (50,))
+        sent = torch.bincount(experts.cuda(), minlength=2)
+        received = torch.empty_like(sent)
+        dist.all_to_all_single(received, sent)
+        assert sent.tolist() == torch.bincount(experts, minlength=2).tolist()
+        total = sent.clone()
+        dist.all_reduce(total)
+        counts = [torch.empty_like(sent) for _ in range(2)]
+        dist.all_gather(counts, sent)
+        assert received.tolist() == [int(c[rank]) for c in counts], (received, counts)
+        assert total.tolist() == sum(counts).tolist()
+        torch.cuda.nvtx.range_pop()
+    dist.destroy_process_group()
+"""
+
+# Large tensors, small known ones between them, and no decision that looks at values.
+STEPS = """
+    import torch
+    weight = torch.zeros(2048, 2048, device="cuda", requires_grad=True)
+    counter = torch.zeros(10, device="cuda")
+    for step in range(8):
+        torch.cuda.nvtx.range_push("step")
+        loss = (torch.ones(512, 2048, device="cuda") @ weight).square().mean()
+        loss.backward()
+        with torch.no_grad():
+            weight.sub_(weight.grad)
+        weight.grad = None
+        counter.add_(torch.arange(10, device="cuda"))
+        loss.item()
+        counter.sum().item()
+        torch.cuda.nvtx.range_pop()
+"""
+
+
+@test
+def control_flow_sees_what_kernels_computed(world):
+    job = world.run(CONTROL_FLOW, measure=1, warmup=0, extra=VALUES)
+    expect_complete(job)
+
+
+@test
+def objects_and_token_counts_travel_between_ranks(world):
+    expect_complete(world.run(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+
+
+@test
+def computed_values_leave_predicted_time_alone(world):
+    outcomes = []
+    for extra in ("", VALUES):
+        job = world.run(STEPS, measure=3, boundary="{nvtx: step}", extra=extra)
+        expect_complete(job)
+        prediction = dict(job["status"]["prediction"])
+        prediction.pop("unknownReads", None)
+        outcomes.append((prediction, world.event_logs(job)))
+    for key in outcomes[0][0]:
+        one, other = (outcome[0].get(key) for outcome in outcomes)
+        expect(one == other, f"{key} is {json.dumps(one)[:300]} or {json.dumps(other)[:300]}")
+    expect(outcomes[0][1] and outcomes[0][1] == outcomes[1][1], "event logs differ")
