@@ -45,6 +45,16 @@ Result<std::vector<std::uint32_t>> PlacementOf(const v1::RegisterJobRequest& req
   return std::vector<std::uint32_t>(request.placement().begin(), request.placement().end());
 }
 
+// What jobs must have in common to share a fabric.
+std::string FabricOf(const v1::RegisterJobRequest& request) {
+  v1::RegisterJobRequest fabric;
+  *fabric.mutable_cluster() = request.cluster();
+  *fabric.mutable_faults() = request.faults();
+  *fabric.mutable_background() = request.background();
+  fabric.set_spines(request.spines());
+  return fabric.SerializeAsString();
+}
+
 }  // namespace
 
 NetworkService::NetworkService(prometheus::Registry& registry, const base::RealClock& clock)
@@ -74,7 +84,7 @@ Result<void> NetworkService::Register(const v1::RegisterJobRequest& request) {
   if (request.job().empty()) return Fail(ErrorCode::kInvalidArgument, "a job without a name");
   auto placement = PlacementOf(request);
   if (!placement) return std::unexpected(placement.error());
-  auto topology = topology::Topology::Make(FromProto(request.cluster()));
+  auto topology = topology::Topology::Make(FromProto(request));
   if (!topology) {
     return base::Wrap(StrCat("cluster '", request.cluster().name(), "'"), topology.error());
   }
@@ -100,7 +110,7 @@ Result<void> NetworkService::Register(const v1::RegisterJobRequest& request) {
   // Jobs on separate servers meet only where the fabric can be short.
   const bool sharing =
       topology->wiring().cluster.oversubscription > 1 || topology->fabric().Blocks();
-  const std::string cluster = sharing ? request.cluster().SerializeAsString() : std::string();
+  const std::string cluster = sharing ? FabricOf(request) : std::string();
   auto thread = sharing ? Shared(cluster, *placement) : nullptr;
   if (!thread) thread = std::make_shared<ClusterThread>(std::move(*topology), metrics_, clock_);
   const std::uint64_t number = next_job_++;

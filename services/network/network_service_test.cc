@@ -330,6 +330,27 @@ TEST_F(NetworkServiceTest, RefusesAnNcclVariableThatNcclWouldRefuse) {
   EXPECT_THAT(Register(request).error_message(), HasSubstr("NCCL_ALGO='Rign': 'Rign' is unknown"));
 }
 
+TEST_F(NetworkServiceTest, LinksFailOnlyWhereRoutingKnowsAnother) {
+  v1::RegisterJobRequest request = JobRequest();
+  request.mutable_cluster()->set_servers(64);
+  v1::LinkFault& fault = *request.add_faults();
+  fault.set_at_seconds(1);
+  fault.set_link("leaf 0, up");
+  EXPECT_THAT(Register(request).error_message(), HasSubstr("there is no way round it"));
+  request.set_spines(4);
+  fault.set_link("leaf 0, up to spine 3");
+  EXPECT_EQ(Register(request).error_message(), "");
+}
+
+TEST_F(NetworkServiceTest, RefusesFaultsOfLinksThatAreNotThere) {
+  v1::RegisterJobRequest request = JobRequest();
+  request.add_faults()->set_link("leaf 77");
+  EXPECT_THAT(Register(request).error_message(), HasSubstr("no link is called 'leaf 77'"));
+  request = JobRequest();
+  request.add_background()->set_gigabits_per_second(-1);
+  EXPECT_THAT(Register(request).error_message(), HasSubstr("fabric.background: gbps is -1"));
+}
+
 TEST_F(NetworkServiceTest, RegisteringTwiceIsFineWithEqualContent) {
   EXPECT_TRUE(Register(JobRequest()).ok());
   EXPECT_TRUE(Register(JobRequest()).ok());

@@ -48,6 +48,9 @@ void ToJobTime(Notice& notice, SimTime epoch) {
 Simulation::Simulation(topology::Topology topology, Listener& listener)
     : topology_(std::move(topology)), listener_(listener), transfers_(topology_.Capacities()) {
   FindTiers();
+  for (const topology::Background& traffic : topology_.wiring().cluster.background) {
+    transfers_.AddBackground(BackgroundUses(traffic), traffic.weight);
+  }
 }
 
 void Simulation::FindTiers() {
@@ -204,10 +207,57 @@ void Simulation::Cancel(std::uint64_t job, std::uint64_t communicator) {
   transfers_.Cancel(job, communicator);
 }
 
+std::vector<flow::LinkUse> Simulation::BackgroundUses(const topology::Background& traffic) const {
+  const auto rate = static_cast<std::uint64_t>(traffic.gigabits_per_second * 1e9 / 8);
+  topology::Route route;
+  route.Append(topology_.NicOut(traffic.from, traffic.rail));
+  topology_.AppendFabric({traffic.from, traffic.rail}, {traffic.to, traffic.rail}, 0, route);
+  route.Append(topology_.NicIn(traffic.to, traffic.rail));
+  std::vector<flow::LinkUse> uses;
+  for (topology::LinkIndex link : route.Links()) {
+    uses.push_back({link, std::min(rate, topology_.Capacities()[link])});
+  }
+  return uses;
+}
+
+std::optional<SimTime> Simulation::NextChange() const {
+  if (next_change_ == topology_.changes().size() || transfers_.Active() == 0) return std::nullopt;
+  const SimTime at = std::max(topology_.changes()[next_change_].at, transfers_.now());
+  const auto event = transfers_.NextTime();
+  if (event && *event <= at) return std::nullopt;
+  return at;
+}
+
+// All that the faults of one instant do. Transfers that were made known before a fault and those
+// after it must take the same ways, so the ways of all of them are asked for anew.
+void Simulation::Change(SimTime time) {
+  transfers_.AdvanceTo(time);
+  bool rerouted = false;
+  const auto changes = topology_.changes();
+  for (; next_change_ < changes.size() && changes[next_change_].at <= time; ++next_change_) {
+    const topology::LinkChange& change = changes[next_change_];
+    transfers_.SetCapacity(change.link, change.capacity);
+    rerouted |= topology_.SetFailed(change.link, change.capacity == 0);
+  }
+  if (!rerouted) return;
+  transfers_.Reroute([this](const flow::Transfer& transfer) {
+    return Job(transfer.key.job).job.UsesOf(transfer);
+  });
+  const auto& background = topology_.wiring().cluster.background;
+  for (std::size_t at = 0; at < background.size(); ++at) {
+    transfers_.RerouteBackground(at, BackgroundUses(background[at]));
+  }
+}
+
 void Simulation::RunToHorizon() {
   std::vector<flow::Finish> finished;
-  for (auto next = transfers_.NextTime(); next && *next <= horizon_.Safe();
-       next = transfers_.NextTime()) {
+  for (;;) {
+    if (const auto change = NextChange(); change && *change <= horizon_.Safe()) {
+      Change(*change);
+      continue;
+    }
+    const auto next = transfers_.NextTime();
+    if (!next || *next > horizon_.Safe()) break;
     finished.clear();
     transfers_.Advance(finished);
     for (const flow::Finish& finish : finished) {
@@ -219,7 +269,9 @@ void Simulation::RunToHorizon() {
 }
 
 std::optional<SimTime> Simulation::NextRelease() const {
-  const auto event = transfers_.NextTime();
+  auto event = transfers_.NextTime();
+  // Nobody hears of a fault, but what stands still may go on after it.
+  if (const auto change = NextChange()) event = change;
   const auto wanted = horizon_.EarliestWanted();
   if (event && wanted) return std::min(*event, *wanted);
   return event ? event : wanted;
@@ -254,15 +306,19 @@ void Simulation::Progress() {
 
 bool Simulation::Stuck() const {
   if (!horizon_.AllQuiescent() || NextRelease()) return false;
-  return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
-    return !entry.second.deadlock_reported && !entry.second.job.Waits().empty();
+  return std::any_of(jobs_.begin(), jobs_.end(), [this](const auto& entry) {
+    if (entry.second.deadlock_reported) return false;
+    return transfers_.Active() > 0 || !entry.second.job.Waits().empty();
   });
 }
 
 void Simulation::ReportDeadlock() {
   for (auto& [number, entry] : jobs_) {
     if (entry.deadlock_reported) continue;
-    const std::vector<std::string> waits = entry.job.Waits();
+    std::vector<std::string> waits = entry.job.Waits();
+    if (const std::size_t still = transfers_.Active(); still > 0) {
+      waits.push_back(StrCat(still, " transfers stand still: a link on their way has failed"));
+    }
     if (waits.empty()) continue;
     entry.deadlock_reported = true;
     ++statistics_.deadlocks;

@@ -91,6 +91,8 @@ class Simulation final : private communicator::Audience {
   const Statistics& statistics() const { return statistics_; }
   const std::vector<Tier>& tiers() const { return tiers_; }
   base::SimTime now() const { return transfers_.now(); }
+  // Faults that have happened.
+  std::size_t changes() const { return next_change_; }
   // How far the earliest event lies beyond the horizon.
   base::Duration Lag();
   std::size_t active_transfers() const { return transfers_.Active(); }
@@ -109,6 +111,10 @@ class Simulation final : private communicator::Audience {
   void Cancel(std::uint64_t job, std::uint64_t communicator) override;
 
   void FindTiers();
+  std::vector<flow::LinkUse> BackgroundUses(const topology::Background& traffic) const;
+  // The next fault, if it comes before everything else and something is under way.
+  std::optional<base::SimTime> NextChange() const;
+  void Change(base::SimTime time);
   Entry& Job(std::uint64_t job);
   void RunToHorizon();
   std::optional<base::SimTime> NextRelease() const;
@@ -119,6 +125,7 @@ class Simulation final : private communicator::Audience {
   mutable flow::TransferSet transfers_;  // NextTime drops stale events.
   horizon::Horizon horizon_;
   std::map<std::uint64_t, Entry> jobs_;
+  std::size_t next_change_ = 0;  // Into topology_.changes().
   std::vector<Tier> tiers_;
   std::vector<std::uint8_t> tier_of_;  // By link.
   Statistics statistics_;

@@ -264,6 +264,150 @@ TEST(SimulationSharedTest, ASecondJobBeginsAtItsOwnZero) {
   EXPECT_EQ(joined[0].finish, SimTime{5} + Duration::Milliseconds(101));
 }
 
+// Leaves of one server each under four spines, statically routed.
+topology::Cluster Spines(std::uint32_t servers) {
+  topology::Cluster cluster{.name = "c",
+                            .servers = servers,
+                            .gpus_per_server = 4,
+                            .gpu = "H100-SXM5-80GB",
+                            .nvlink_generation = 4,
+                            .nvlink_switched = true,
+                            .nics = 4,
+                            .nic_gigabits_per_second = 400,
+                            .fabric = "leaf-spine"};
+  cluster.plan = {.routing = topology::Routing::kEcmp, .cards_per_leaf = 4, .spines = 4};
+  return cluster;
+}
+
+// How long one all-reduce of 1 GB between two servers' first ranks takes.
+double SecondsOf(const topology::Cluster& cluster, Recorder& recorder) {
+  Simulation simulation(*topology::Topology::Make(cluster), recorder);
+  simulation.AddJob(1, {0, 1});
+  for (std::uint32_t server : {0u, 1u}) {
+    EXPECT_TRUE(simulation.Connect(1, server).has_value());
+    const auto rank = static_cast<std::int32_t>(server);
+    EXPECT_TRUE(
+        simulation
+            .Join(1, server, "id", 2,
+                  {.request = 1, .member = {.global_rank = rank, .server = server}, .rank = rank})
+            .has_value());
+  }
+  simulation.Progress();
+  const std::uint64_t communicator = recorder.All<JoinedNotice>(0).at(0).communicator;
+  for (std::uint32_t server : {0u, 1u}) {
+    const auto rank = static_cast<std::int32_t>(server);
+    constexpr std::uint64_t kBytes = 1'000'000'000;
+    EXPECT_TRUE(simulation
+                    .Issue(1, server,
+                           {.communicator = communicator,
+                            .rank = rank,
+                            .operation = {.kind = Kind::kAllReduce,
+                                          .data_type = 1,
+                                          .count = kBytes,
+                                          .bytes = kBytes}})
+                    .has_value());
+    EXPECT_TRUE(
+        simulation.Post(1, server, {.communicator = communicator, .rank = rank, .ready = {kSecond}})
+            .has_value());
+  }
+  for (std::uint32_t server : {0u, 1u}) {
+    EXPECT_TRUE(
+        simulation
+            .Keep(1, server, {.lower_bound = SimTime::Max(), .processed = 1, .quiescent = true})
+            .has_value());
+  }
+  simulation.Progress();
+  if (simulation.Stuck()) simulation.ReportDeadlock();
+  const auto committed = recorder.All<CommittedNotice>(0);
+  return committed.empty() ? -1 : (committed[0].finish - committed[0].start).Seconds();
+}
+
+double SecondsWith(const std::vector<topology::Fault>& faults,
+                   const std::vector<topology::Background>& background = {}) {
+  topology::Cluster cluster = Spines(2);
+  cluster.faults = faults;
+  cluster.background = background;
+  Recorder recorder;
+  return SecondsOf(cluster, recorder);
+}
+
+TEST(SimulationFaultsTest, ASlowerCardDelaysWhatIsLeftOfACollective) {
+  const double free = SecondsWith({});
+  const double half = SecondsWith({{0, "NIC 0 of server 0", 0.5}});
+  const double late = SecondsWith({{1 + free / 2, "NIC 0 of server 0", 0.5}});
+  const double both =
+      SecondsWith({{1 + free / 2, "NIC 0 of server 0", 1}, {0.5, "NIC 0 of server 0", 0.5}});
+
+  EXPECT_GT(half, 1.7 * free);
+  EXPECT_NEAR(late, free / 2 + half / 2, 0.01 * free);
+  // Half the time at half the speed, and the rest as usual.
+  EXPECT_NEAR(both, free / 2 + free * (1 - free / 2 / half), 0.01 * free);
+  EXPECT_EQ(SecondsWith({{2 + free, "NIC 0 of server 0", 0.1}}), free);
+}
+
+TEST(SimulationFaultsTest, AFailedLinksTrafficCrowdsTheOthers) {
+  const double free = SecondsWith({});
+  std::vector<topology::Fault> three;
+  for (const char* spine : {"0", "1", "2"}) {
+    three.push_back({1 + free / 2, std::string("leaf 0, up to spine ") + spine, 0});
+  }
+  const double rerouted = SecondsWith(three);
+
+  // One link of 400 Gbit/s is left for a rank's one card.
+  EXPECT_GE(rerouted, free);
+  EXPECT_LT(rerouted, 3 * free);
+}
+
+TEST(SimulationFaultsTest, WhatIsCutOffWaitsForTheLinkOrIsReported) {
+  const double free = SecondsWith({});
+  EXPECT_NEAR(SecondsWith({{1 + free / 2, "leaf 0", 0}, {5, "leaf 0", 1}}), 4 + free / 2,
+              0.01 * free);
+
+  topology::Cluster cluster = Spines(2);
+  cluster.faults = {{1, "leaf 0", 0}};
+  Recorder recorder;
+  EXPECT_EQ(SecondsOf(cluster, recorder), -1);
+  const auto deadlock = recorder.All<DeadlockNotice>(0);
+  ASSERT_EQ(deadlock.size(), 1u);
+  EXPECT_THAT(deadlock[0].report, testing::HasSubstr("1 transfers stand still"));
+}
+
+TEST(SimulationFaultsTest, BackgroundTrafficTakesItsShare) {
+  const double free = SecondsWith({});
+  const double shared = SecondsWith({}, {{.from = 0, .to = 1, .gigabits_per_second = 400}});
+
+  EXPECT_GT(shared, 1.2 * free);
+  EXPECT_EQ(SecondsWith({}, {{.from = 0, .to = 1, .rail = 3, .gigabits_per_second = 1}}), free);
+}
+
+TEST(SimulationPropertyTest, FaultsAndBackgroundLeaveResultsIndependentOfTheInterleaving) {
+  std::size_t happened = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    topology::Cluster cluster = Spines(4);
+    cluster.background = {{.from = 0, .to = 1, .rail = 1, .gigabits_per_second = 300}};
+    for (std::uint32_t at = 0; at < 8; ++at) {
+      const double when = 0.1 + 0.0003 * at;
+      const std::string spine = std::to_string((seed + at) % 4);
+      cluster.faults.push_back({when, "leaf 1, up to spine " + spine, at % 2 == 0 ? 0.0 : 0.3});
+      cluster.faults.push_back({when + 0.0002, "leaf 1, up to spine " + spine, 1});
+      cluster.faults.push_back({when + 0.0001, "NIC 0 of server 2", at % 2 == 0 ? 0.4 : 1});
+    }
+    const Scenario scenario = RandomScenario(seed);
+    std::vector<std::string> expected;
+    for (std::uint64_t shuffle = 1; shuffle <= 4; ++shuffle) {
+      FakeRanks ranks(scenario, *topology::Topology::Make(cluster), shuffle * 7919 + seed);
+
+      const std::vector<std::string> seen = ranks.Run();
+
+      ASSERT_TRUE(ranks.finished()) << "seed " << seed << " shuffle " << shuffle;
+      happened += ranks.simulation().changes();
+      if (expected.empty()) expected = seen;
+      ASSERT_EQ(seen, expected) << "seed " << seed << " shuffle " << shuffle;
+    }
+  }
+  EXPECT_GT(happened, 0u);
+}
+
 // The heart of the matter: what ranks see is a function of their programs alone.
 TEST(SimulationPropertyTest, RanksSeeTheSameWhateverTheInterleaving) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

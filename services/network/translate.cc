@@ -144,6 +144,26 @@ topology::Cluster FromProto(const eidolon::common::v1::Cluster& cluster) {
               cluster.fabric().oversubscription() == 0 ? 1 : cluster.fabric().oversubscription()};
 }
 
+topology::Cluster FromProto(const v1::RegisterJobRequest& request) {
+  topology::Cluster cluster = FromProto(request.cluster());
+  if (request.spines() > 0) {
+    cluster.plan.routing = topology::Routing::kEcmp;
+    cluster.plan.spines = request.spines();
+  }
+  for (const v1::LinkFault& fault : request.faults()) {
+    cluster.faults.push_back({.at_seconds = fault.at_seconds(),
+                              .link = fault.link(),
+                              .capacity_factor = fault.capacity_factor()});
+  }
+  for (const v1::BackgroundTraffic& traffic : request.background()) {
+    cluster.background.push_back({.from = traffic.from_server(),
+                                  .to = traffic.to_server(),
+                                  .rail = traffic.rail(),
+                                  .gigabits_per_second = traffic.gigabits_per_second()});
+  }
+  return cluster;
+}
+
 base::Result<communicator::Operation> FromProto(const v1::Operation& operation) {
   const auto kind = KindOf(operation.kind());
   if (!kind) return std::unexpected(kind.error());

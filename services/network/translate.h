@@ -13,6 +13,8 @@
 namespace eidolon::network {
 
 topology::Cluster FromProto(const eidolon::common::v1::Cluster& cluster);
+// The same with what happens to the fabric.
+topology::Cluster FromProto(const v1::RegisterJobRequest& request);
 base::Result<communicator::Operation> FromProto(const v1::Operation& operation);
 // A join's unique id and size stay in the message.
 base::Result<communicator::Arrival> FromProto(const v1::Join& join);

@@ -9,6 +9,8 @@ namespace eidolon::controller::job {
 namespace {
 
 constexpr std::int64_t kServersMax = 4096;
+constexpr std::int64_t kSpines = 8;
+constexpr double kFaultSecondsMax = 2e6;
 constexpr std::int64_t kGpusPerServerMax = 72;
 constexpr char kDriverVersion[] = "580.82";
 constexpr char kNcclVersion[] = "2.30.7";
@@ -72,8 +74,31 @@ void ReadFabric(Fields* fabric, ClusterSpec* spec) {
                                           spec->servers, " servers"));
   }
   spec->oversubscription = fabric->Number("oversubscription", {1, 64}, 1.0);
-  if (!fabric->ObjectList("faults").empty()) {
-    fabric->Report("faults", "link faults are not simulated yet; leave the list empty");
+  const std::string routing = fabric->Choice("routing", {"adaptive", "ecmp"}, "adaptive");
+  const auto spines =
+      static_cast<std::uint32_t>(fabric->Integer("spines", {1, kServersMax}, kSpines));
+  if (routing == "ecmp") spec->spines = spines;
+  for (Fields& fault : fabric->ObjectList("faults")) {
+    spec->faults.push_back({.at_seconds = fault.Number("atSeconds", {0, kFaultSecondsMax}, 0),
+                            .link = fault.Text("link"),
+                            .capacity_factor = fault.Number("capacityFactor", {0, 1}, 1)});
+    for (const char* name : {"atSeconds", "link", "capacityFactor"}) {
+      if (!fault.Has(name)) fault.Report(name, "is required");
+    }
+    fault.Finish();
+  }
+  for (Fields& traffic : fabric->ObjectList("background")) {
+    const auto server = [&](const char* name) {
+      return static_cast<std::uint32_t>(traffic.Integer(name, {0, kServersMax - 1}, 0));
+    };
+    spec->background.push_back({.from = server("from"),
+                                .to = server("to"),
+                                .rail = server("rail"),
+                                .gigabits_per_second = traffic.Number("gbps", {0, 1e5, true}, 0)});
+    for (const char* name : {"from", "to", "gbps"}) {
+      if (!traffic.Has(name)) traffic.Report(name, "is required");
+    }
+    traffic.Finish();
   }
   fabric->Finish();
 }
@@ -119,6 +144,23 @@ ClusterSpec ReadClusterSpec(Fields* fields, std::uint32_t servers_default) {
 }
 
 nlohmann::json ToJson(const ClusterSpec& spec) {
+  nlohmann::json fabric = {{"preset", spec.fabric_preset},
+                           {"oversubscription", spec.oversubscription}};
+  if (spec.spines > 0) {
+    fabric["routing"] = "ecmp";
+    fabric["spines"] = spec.spines;
+  }
+  for (const LinkFault& fault : spec.faults) {
+    fabric["faults"].push_back({{"atSeconds", fault.at_seconds},
+                                {"link", fault.link},
+                                {"capacityFactor", fault.capacity_factor}});
+  }
+  for (const BackgroundTraffic& traffic : spec.background) {
+    fabric["background"].push_back({{"from", traffic.from},
+                                    {"to", traffic.to},
+                                    {"rail", traffic.rail},
+                                    {"gbps", traffic.gigabits_per_second}});
+  }
   return {
       {"servers", spec.servers},
       {"server",
@@ -130,7 +172,7 @@ nlohmann::json ToJson(const ClusterSpec& spec) {
           {"gbps", spec.nic_gigabits_per_second},
           {"latencyMicroseconds", spec.nic_latency_microseconds}}},
         {"cpu", {{"speedRatio", spec.cpu_speed_ratio}}}}},
-      {"fabric", {{"preset", spec.fabric_preset}, {"oversubscription", spec.oversubscription}}},
+      {"fabric", fabric},
       {"software", {{"driver", spec.driver_version}, {"nccl", spec.nccl_version}}},
   };
 }

@@ -10,6 +10,22 @@
 
 namespace eidolon::controller::job {
 
+// A link that gets slower, fails (0) or recovers (1).
+struct LinkFault {
+  double at_seconds = 0;
+  std::string link;
+  double capacity_factor = 1;
+  bool operator==(const LinkFault&) const = default;
+};
+
+// Traffic of others between the cards of two servers.
+struct BackgroundTraffic {
+  std::uint32_t from = 0, to = 0;
+  std::uint32_t rail = 0;
+  double gigabits_per_second = 0;
+  bool operator==(const BackgroundTraffic&) const = default;
+};
+
 struct ClusterSpec {
   std::uint32_t servers = 1;
   std::uint32_t gpus_per_server = 0;
@@ -22,6 +38,9 @@ struct ClusterSpec {
   double cpu_speed_ratio = 1.0;
   std::string fabric_preset;
   double oversubscription = 1.0;
+  std::uint32_t spines = 0;  // Links of a leaf that static routing tells apart; 0: adaptive.
+  std::vector<LinkFault> faults;
+  std::vector<BackgroundTraffic> background;
   std::string driver_version;
   std::string nccl_version;
 

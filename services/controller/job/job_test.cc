@@ -173,9 +173,19 @@ INSTANTIATE_TEST_SUITE_P(
                    "/spec/limits/memoryPerServer", "such as 16Gi"},
         WrongField{"FabricFaults",
                    "/spec/cluster/fabric/faults",
-                   {{{"link", "a"}}},
+                   {{{"link", "leaf 0"}, {"atSeconds", 1}, {"capacityFactor", 1.5}}},
+                   "/spec/cluster/fabric/faults/0/capacityFactor",
+                   "from 0 to 1"},
+        WrongField{"FaultWithoutTime",
                    "/spec/cluster/fabric/faults",
-                   "not simulated yet"},
+                   {{{"link", "leaf 0"}, {"capacityFactor", 0.5}}},
+                   "/spec/cluster/fabric/faults/0/atSeconds",
+                   "is required"},
+        WrongField{"BackgroundWithoutSpeed",
+                   "/spec/cluster/fabric/background",
+                   {{{"from", 0}, {"to", 1}}},
+                   "/spec/cluster/fabric/background/0/gbps",
+                   "is required"},
         WrongField{"KubernetesCode",
                    "/spec/code/configMapRef",
                    {{"name", "a"}},
@@ -183,6 +193,28 @@ INSTANTIATE_TEST_SUITE_P(
                    "exists on Kubernetes only"},
         WrongField{"SlashInName", "/spec/a~1b", 1, "/spec/a~1b", "unknown field"}),
     [](const auto& row) { return row.param.name; });
+
+TEST(JobTest, ReadsWhatHappensToTheFabric) {
+  json document = SmallJob();
+  document["spec"]["cluster"]["servers"] = 4;
+  document["spec"]["cluster"]["fabric"] = {
+      {"routing", "ecmp"},
+      {"spines", 4},
+      {"faults", {{{"atSeconds", 1.5}, {"link", "leaf 3"}, {"capacityFactor", 0.5}}}},
+      {"background", {{{"from", 2}, {"to", 3}, {"rail", 1}, {"gbps", 100}}}}};
+  const ParsedJob job = ParseJob(document, Mode::kEmbedded);
+
+  ASSERT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
+  const ClusterSpec& cluster = *job.spec.cluster;
+  EXPECT_EQ(cluster.spines, 4u);
+  ASSERT_EQ(cluster.faults.size(), 1u);
+  EXPECT_EQ(cluster.faults[0],
+            (LinkFault{.at_seconds = 1.5, .link = "leaf 3", .capacity_factor = 0.5}));
+  ASSERT_EQ(cluster.background.size(), 1u);
+  EXPECT_EQ(cluster.background[0],
+            (BackgroundTraffic{.from = 2, .to = 3, .rail = 1, .gigabits_per_second = 100}));
+  EXPECT_EQ(ToJson(cluster)["fabric"]["faults"], document["spec"]["cluster"]["fabric"]["faults"]);
+}
 
 TEST(JobTest, ReportsAllProblemsAtOnce) {
   json document = SmallJob();

@@ -15,6 +15,7 @@
 #include "services/network/collective/cost.h"
 #include "services/network/collective/point_to_point.h"
 #include "services/network/collective/shape.h"
+#include "services/network/collective/traffic.h"
 #include "services/network/communicator/collective_book.h"
 #include "services/network/communicator/meeting.h"
 #include "services/network/communicator/notice.h"
@@ -81,6 +82,9 @@ class Job {
   base::Result<collective::Cost> Estimate(std::uint64_t communicator,
                                           const Operation& operation) const;
 
+  // The links of a transfer that this job started, by the topology as it is now.
+  std::vector<flow::LinkUse> UsesOf(const flow::Transfer& transfer) const;
+
   // One line for each thing that somebody waits in and somebody is missing from.
   std::vector<std::string> Waits() const;
 
@@ -102,7 +106,11 @@ class Job {
     std::optional<std::string> failure;
     std::vector<std::uint32_t> split_calls;     // By rank.
     std::map<std::uint32_t, Gathering> splits;  // By the how-manieth split.
-    std::map<std::uint64_t, collective::Cost> running;
+    struct Running {
+      collective::Cost cost;
+      collective::Load load;
+    };
+    std::map<std::uint64_t, Running> running;
 
     std::set<std::uint32_t> Servers() const;
     std::string Title() const;

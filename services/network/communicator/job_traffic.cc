@@ -3,7 +3,6 @@
 
 #include "services/base/check.h"
 #include "services/base/text.h"
-#include "services/network/collective/traffic.h"
 #include "services/network/communicator/job.h"
 #include "services/network/communicator/report.h"
 
@@ -128,7 +127,7 @@ void Job::StartCollective(Communicator& communicator, const CollectiveBook::Read
                               .bytes = operation.bytes,
                               .root = static_cast<std::uint32_t>(std::max(operation.root, 0)),
                               .pxn = communicator.shape.tuning.pxn};
-  communicator.running[ready.sequence] = cost;
+  communicator.running[ready.sequence] = {cost, load};
   audience_.Start(
       {.key = {.job = number_, .communicator = communicator.id, .sequence = ready.sequence},
        .start = ready.start,
@@ -143,8 +142,9 @@ collective::Span Job::SpanOf(const Communicator& communicator, std::int32_t a,
   const topology::Place& from = communicator.places[static_cast<std::size_t>(a)];
   const topology::Place& to = communicator.places[static_cast<std::size_t>(b)];
   if (from == to) return collective::Span::kSameGpu;
-  return from.server == to.server ? collective::Span::kSameServer
-                                  : collective::Span::kBetweenServers;
+  return topology_.DomainOf(from.server) == topology_.DomainOf(to.server)
+             ? collective::Span::kSameServer
+             : collective::Span::kBetweenServers;
 }
 
 void Job::StartTransfer(const Communicator& communicator, const TransferBook::Ready& ready) {
@@ -167,6 +167,23 @@ void Job::StartTransfer(const Communicator& communicator, const TransferBook::Re
            communicator.places[static_cast<std::size_t>(pair.to)], cost.bytes_per_second)});
 }
 
+std::vector<flow::LinkUse> Job::UsesOf(const flow::Transfer& transfer) const {
+  const flow::TransferKey& key = transfer.key;
+  const auto found = communicators_.find(key.communicator);
+  if (found == communicators_.end() || transfer.uses.empty()) return transfer.uses;
+  const Communicator& communicator = found->second;
+  if (!key.point_to_point) {
+    const auto running = communicator.running.find(key.sequence);
+    if (running == communicator.running.end()) return transfer.uses;
+    return collective::TrafficOf(topology_, communicator.places, running->second.load,
+                                 running->second.cost);
+  }
+  std::uint64_t rate = 0;
+  for (const flow::LinkUse& use : transfer.uses) rate = std::max(rate, use.bytes_per_second);
+  return collective::TrafficBetween(topology_, communicator.places[key.from],
+                                    communicator.places[key.to], rate);
+}
+
 void Job::Finished(const flow::Finish& finish) {
   const auto found = communicators_.find(finish.key.communicator);
   if (found == communicators_.end() || found->second.failure) return;
@@ -187,7 +204,7 @@ void Job::Finished(const flow::Finish& finish) {
 void Job::CommitCollective(Communicator& communicator, const flow::Finish& finish) {
   const auto running = communicator.running.extract(finish.key.sequence);
   CHECK(!running.empty());
-  const Cost& cost = running.mapped();
+  const Cost& cost = running.mapped().cost;
   audience_.Ended(cost.algorithm, cost.protocol);
   for (std::uint32_t server : communicator.Servers()) {
     Tell(server, CommittedNotice{.communicator = communicator.id,

@@ -88,30 +88,93 @@ void TransferSet::Advance(std::vector<Finish>& finished) {
             [](const Finish& a, const Finish& b) { return a.key < b.key; });
 }
 
-// The transfer becomes a flow whose rate is that of the link it uses most.
-void TransferSet::Begin(std::uint32_t at) {
-  Entry& entry = entries_[at];
-  const Transfer& transfer = entry.transfer;
+namespace {
+
+std::uint64_t Busiest(std::span<const LinkUse> uses) {
   std::uint64_t busiest = 1;
-  for (const LinkUse& use : transfer.uses) busiest = std::max(busiest, use.bytes_per_second);
+  for (const LinkUse& use : uses) busiest = std::max(busiest, use.bytes_per_second);
+  return busiest;
+}
+
+// A flow's rate is that of the link it uses most. The engine's rates are multiples of the weight.
+std::uint64_t CapFor(std::span<const LinkUse> uses, std::uint32_t weight) {
+  const std::uint64_t busiest = std::min(Busiest(uses), kCapacityMax);
+  return std::max<std::uint64_t>(1, (busiest << kRateBits) / weight) * weight;
+}
+
+}  // namespace
+
+FlowEngine::Slot TransferSet::Enter(std::span<const LinkUse> uses, std::uint64_t cap,
+                                    base::Duration time, std::uint32_t weight) {
+  const std::uint64_t busiest = Busiest(uses);
   hops_.clear();
-  for (const LinkUse& use : transfer.uses) {
+  for (const LinkUse& use : uses) {
     CHECK(use.bytes_per_second > 0);
     const Wide share = static_cast<Wide>(use.bytes_per_second) * Hop::kWhole / busiest;
     hops_.push_back({use.link, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(share))});
   }
-  // The engine's rates are multiples of the weight.
-  const std::uint64_t level =
-      std::max<std::uint64_t>(1, (std::min(busiest, kCapacityMax) << kRateBits) / transfer.weight);
-  const std::uint64_t cap = level * transfer.weight;
+  return engine_.Start({.work = static_cast<Wide>(cap) * static_cast<std::uint64_t>(time.ps),
+                        .cap = cap,
+                        .weight = weight,
+                        .hops = hops_});
+}
+
+void TransferSet::Begin(std::uint32_t at) {
+  Entry& entry = entries_[at];
+  const Transfer& transfer = entry.transfer;
   entry.slot =
-      engine_.Start({.work = static_cast<Wide>(cap) * static_cast<std::uint64_t>(transfer.alone.ps),
-                     .cap = cap,
-                     .weight = transfer.weight,
-                     .hops = hops_});
+      Enter(transfer.uses, CapFor(transfer.uses, transfer.weight), transfer.alone, transfer.weight);
   entry.flowing = true;
   if (entry.slot >= entry_of_.size()) entry_of_.resize(entry.slot + 1);
   entry_of_[entry.slot] = at;
+}
+
+void TransferSet::AdvanceTo(SimTime time) {
+  const auto next = NextTime();
+  CHECK(time >= now_ && (!next || time < *next));
+  now_ = time;
+  ended_.clear();
+  engine_.AdvanceTo(now_, ended_);
+  CHECK(ended_.empty());
+}
+
+void TransferSet::SetCapacity(topology::LinkIndex link, std::uint64_t capacity) {
+  engine_.SetCapacity(link, std::min(capacity, kCapacityMax));
+}
+
+void TransferSet::Reroute(const std::function<std::vector<LinkUse>(const Transfer&)>& route) {
+  std::vector<std::pair<TransferKey, std::uint32_t>> active;
+  for (std::uint32_t at = 0; at < entries_.size(); ++at) {
+    if (entries_[at].active) active.emplace_back(entries_[at].transfer.key, at);
+  }
+  std::sort(active.begin(), active.end());
+  for (const auto& [key, at] : active) {
+    Entry& entry = entries_[at];
+    std::vector<LinkUse> uses = route(entry.transfer);
+    if (uses == entry.transfer.uses) continue;
+    const std::uint64_t cap = CapFor(entry.transfer.uses, entry.transfer.weight);
+    entry.transfer.uses = std::move(uses);
+    if (!entry.flowing) continue;
+    // What is left, as time at full speed.
+    const Wide left = (engine_.LeftOf(entry.slot) + cap - 1) / cap;
+    engine_.Stop(entry.slot);
+    entry.slot = Enter(entry.transfer.uses, CapFor(entry.transfer.uses, entry.transfer.weight),
+                       base::Duration{static_cast<std::int64_t>(left)}, entry.transfer.weight);
+    if (entry.slot >= entry_of_.size()) entry_of_.resize(entry.slot + 1);
+    entry_of_[entry.slot] = at;
+  }
+}
+
+std::size_t TransferSet::AddBackground(std::span<const LinkUse> uses, std::uint32_t weight) {
+  background_.emplace_back(
+      Enter(uses, CapFor(uses, weight), base::Duration{SimTime::Max().ps}, weight), weight);
+  return background_.size() - 1;
+}
+
+void TransferSet::RerouteBackground(std::size_t number, std::span<const LinkUse> uses) {
+  auto& [slot, weight] = background_.at(number);
+  engine_.Stop(slot);
+  slot = Enter(uses, CapFor(uses, weight), base::Duration{SimTime::Max().ps}, weight);
 }
 
 void TransferSet::End(std::uint32_t at, std::vector<Finish>& finished) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -39,6 +40,17 @@ class TransferSet {
   // in key order. Requires: NextTime() is not empty.
   void Advance(std::vector<Finish>& finished);
 
+  // Lets time pass without an event. Requires: now() <= time, and no event comes before or at it.
+  void AdvanceTo(base::SimTime time);
+  // From now on. Bytes per second; 0 stops what crosses the link.
+  void SetCapacity(topology::LinkIndex link, std::uint64_t capacity);
+  // Asks for the links of every transfer anew, in key order; those under way go on over them with
+  // what is left of their time.
+  void Reroute(const std::function<std::vector<LinkUse>(const Transfer&)>& route);
+  // Traffic that never ends and that nobody is told of; its number is for RerouteBackground.
+  std::size_t AddBackground(std::span<const LinkUse> uses, std::uint32_t weight);
+  void RerouteBackground(std::size_t number, std::span<const LinkUse> uses);
+
   // Forgets one communicator's transfers; those that shared links with them go on faster.
   void Cancel(std::uint64_t job, std::uint64_t communicator);
   // The same for a whole job.
@@ -75,16 +87,20 @@ class TransferSet {
   void CancelIf(const Predicate& concerned);
   void DropStale();
   void Begin(std::uint32_t entry);
+  // Starts a flow at full speed `cap` with `time` of work at that speed.
+  FlowEngine::Slot Enter(std::span<const LinkUse> uses, std::uint64_t cap, base::Duration time,
+                         std::uint32_t weight);
   void End(std::uint32_t entry, std::vector<Finish>& finished);
 
   base::SimTime now_;
   FlowEngine engine_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> entry_of_;   // By slot of the engine.
-  engine::EventQueue<Event> beginnings_;  // Ends of latencies.
-  std::vector<FlowEngine::Slot> ended_;   // Scratch.
-  std::vector<Hop> hops_;                 // Scratch.
+  std::vector<std::pair<FlowEngine::Slot, std::uint32_t>> background_;  // And the weight.
+  std::vector<std::uint32_t> entry_of_;                                 // By slot of the engine.
+  engine::EventQueue<Event> beginnings_;                                // Ends of latencies.
+  std::vector<FlowEngine::Slot> ended_;                                 // Scratch.
+  std::vector<Hop> hops_;                                               // Scratch.
   std::size_t active_ = 0;
   std::uint64_t events_ = 0;
 };

@@ -53,6 +53,66 @@ TEST(TransferSetTest, TransfersThatFitTogetherDoNotSlowEachOther) {
   EXPECT_EQ(RunAll(set), (Results{{1, 5000}, {2, 5100}}));
 }
 
+TEST(TransferSetTest, ALinkThatGetsSlowerDelaysWhatIsLeft) {
+  TransferSet set(std::vector<std::uint64_t>{1000});
+  set.Add(Make(1, 0, 100, 1000, {{0, 1000}}));
+  set.AdvanceTo({50});
+  std::vector<Finish> finished;
+  set.Advance(finished);  // The end of the latency.
+  set.AdvanceTo({600});
+
+  set.SetCapacity(0, 250);
+
+  EXPECT_EQ(RunAll(set), (Results{{1, 600 + 4 * 500}}));
+}
+
+TEST(TransferSetTest, AStoppedLinkHoldsItsTransfersUntilItRecovers) {
+  TransferSet set(std::vector<std::uint64_t>{1000});
+  set.Add(Make(1, 0, 0, 1000, {{0, 1000}}));
+  std::vector<Finish> finished;
+  set.Advance(finished);
+  set.AdvanceTo({400});
+  set.SetCapacity(0, 0);
+  EXPECT_FALSE(set.NextTime().has_value());
+
+  set.AdvanceTo({5000});
+  set.SetCapacity(0, 1000);
+
+  EXPECT_EQ(RunAll(set), (Results{{1, 5600}}));
+}
+
+TEST(TransferSetTest, AReroutedTransferGoesOnWithWhatIsLeft) {
+  TransferSet set(std::vector<std::uint64_t>{1000, 500, 1000});
+  set.Add(Make(1, 0, 0, 1000, {{0, 1000}}));
+  set.Add(Make(2, 0, 900, 1000, {{0, 1000}}));  // Still in its latency.
+  std::vector<Finish> finished;
+  set.Advance(finished);
+  set.AdvanceTo({400});
+
+  set.Reroute([](const Transfer& transfer) {
+    return std::vector<LinkUse>{{transfer.key.sequence == 1 ? 1u : 2u, 1000}};
+  });
+
+  EXPECT_EQ(RunAll(set), (Results{{1, 400 + 2 * 600}, {2, 1900}}));
+}
+
+TEST(TransferSetTest, BackgroundTrafficSharesLinksAndNeverEnds) {
+  TransferSet set(std::vector<std::uint64_t>{1000, 1000});
+  const LinkUse first[] = {{0, 1000}};
+  const LinkUse second[] = {{1, 1000}};
+  const std::size_t number = set.AddBackground(first, 3);
+  EXPECT_FALSE(set.NextTime().has_value());
+  EXPECT_EQ(set.Active(), 0u);
+
+  set.Add(Make(1, 0, 0, 1000, {{0, 1000}}));
+  std::vector<Finish> finished;
+  set.Advance(finished);
+  set.AdvanceTo({2000});  // A quarter of the link each picosecond: half is done.
+  set.RerouteBackground(number, second);
+
+  EXPECT_EQ(RunAll(set), (Results{{1, 2500}}));
+}
+
 TEST(TransferSetTest, TwoTransfersShareALinkAndTheLaterSpeedsUpAgain) {
   TransferSet set(std::vector<std::uint64_t>{1000});
 

@@ -106,6 +106,39 @@ std::unexpected<base::Error> OutOfRange(std::string_view field, double value, do
 // NaN is outside of every range.
 bool Within(double value, double least, double most) { return value >= least && value <= most; }
 
+Result<void> CheckEvents(const Cluster& cluster) {
+  constexpr double kSecondsMax = 2e6;  // Beyond it virtual time has no room for what follows.
+  constexpr std::size_t kEventsMax = 10'000;
+  if (cluster.faults.size() > kEventsMax || cluster.background.size() > kEventsMax) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("fabric.faults and fabric.background hold at most ", kEventsMax, " each"));
+  }
+  for (const Fault& fault : cluster.faults) {
+    if (!Within(fault.at_seconds, 0, kSecondsMax)) {
+      return OutOfRange("fabric.faults: atSeconds", fault.at_seconds, 0, kSecondsMax);
+    }
+    if (!Within(fault.capacity_factor, 0, 1)) {
+      return OutOfRange("fabric.faults: capacityFactor", fault.capacity_factor, 0, 1);
+    }
+  }
+  for (const Background& traffic : cluster.background) {
+    const double line = cluster.nic_gigabits_per_second * cluster.nics;
+    if (!Within(traffic.gigabits_per_second, 0.001, line)) {
+      return OutOfRange("fabric.background: gbps", traffic.gigabits_per_second, 0.001, line);
+    }
+    if (!Within(traffic.weight, 1, 4096)) {
+      return OutOfRange("fabric.background: weight", traffic.weight, 1, 4096);
+    }
+    if (traffic.from >= cluster.servers || traffic.to >= cluster.servers ||
+        traffic.from == traffic.to) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  StrCat("fabric.background goes from server ", traffic.from, " to server ",
+                         traffic.to, "; it needs two of the cluster's ", cluster.servers));
+    }
+  }
+  return {};
+}
+
 Result<void> CheckRanges(const Cluster& cluster) {
   if (!Within(cluster.servers, 1, kServersMax)) {
     return OutOfRange("servers", cluster.servers, 1, kServersMax);
@@ -164,6 +197,7 @@ Result<Wiring> Examine(const Cluster& cluster) {
   if (!generation) return std::unexpected(generation.error());
   wiring.generation = *generation;
   if (auto fabric = CheckFabric(cluster); !fabric) return std::unexpected(fabric.error());
+  if (auto events = CheckEvents(cluster); !events) return std::unexpected(events.error());
   wiring.nvlink = cluster.nvlink_generation > 0;
   double gigabytes = PcieGigabytes(wiring.generation);
   if (wiring.nvlink) {

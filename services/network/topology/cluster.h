@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "services/base/error.h"
 #include "services/network/topology/fabric.h"
@@ -13,6 +14,24 @@ namespace eidolon::network::topology {
 
 // Generations as NCCL's tuning tables tell them apart.
 enum class Generation { kVolta, kAmpere, kHopper, kBlackwell };
+
+// A link that gets slower, fails (0) or recovers (1) at a virtual time.
+struct Fault {
+  double at_seconds = 0;
+  // As Topology::LinkName calls it; without the part behind its comma: in both directions.
+  std::string link;
+  double capacity_factor = 1;
+  bool operator==(const Fault&) const = default;
+};
+
+// Traffic of others that never ends, between two cards of one rail.
+struct Background {
+  std::uint32_t from = 0, to = 0;  // Servers.
+  std::uint32_t rail = 0;
+  double gigabits_per_second = 0;  // At most; it shares links like any other.
+  std::uint32_t weight = 8;        // Against a collective's channels.
+  bool operator==(const Background&) const = default;
+};
 
 struct Cluster {
   std::string name;
@@ -34,6 +53,8 @@ struct Cluster {
   std::uint32_t host_bridges = 1;
   bool slingshot = false;             // Message costs of Slingshot with libfabric.
   bool in_network_reduction = false;  // The switches can reduce (SHARP).
+  std::vector<Fault> faults;
+  std::vector<Background> background;
 
   bool operator==(const Cluster&) const = default;
 };

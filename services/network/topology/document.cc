@@ -130,6 +130,7 @@ using Names = std::map<std::string, std::uint32_t>;
 // More than any description of a cluster needs; a document of aliases could name billions.
 constexpr std::size_t kSwitchesMax = 4096;
 constexpr std::size_t kCablesMax = std::size_t{1} << 18;
+constexpr std::size_t kEventsMax = 10'000;
 constexpr std::size_t kPlugsMax = std::size_t{1} << 20;
 
 // True when `field` holds a list, of at most `most` things.
@@ -231,6 +232,38 @@ void ReadDimensions(Reader& fabric, FabricSpec& plan) {
   }
 }
 
+// {atSeconds: 1.5, link: "leaf 3", capacityFactor: 0.5}
+void ReadFaults(Reader& fabric, Cluster& cluster) {
+  const YAML::Node faults = fabric.Take("faults");
+  if (!IsList(fabric, faults, "faults", kEventsMax)) return;
+  for (std::size_t at = 0; at < faults.size(); ++at) {
+    Reader fault(faults[at], StrCat("fabric.faults[", at, "]"), fabric.complaint());
+    Fault made;
+    fault.Read("atSeconds", made.at_seconds);
+    fault.Read("link", made.link);
+    fault.Read("capacityFactor", made.capacity_factor);
+    fault.Finish();
+    cluster.faults.push_back(made);
+  }
+}
+
+// {from: 0, to: 5, rail: 2, gbps: 100}
+void ReadBackground(Reader& fabric, Cluster& cluster) {
+  const YAML::Node background = fabric.Take("background");
+  if (!IsList(fabric, background, "background", kEventsMax)) return;
+  for (std::size_t at = 0; at < background.size(); ++at) {
+    Reader traffic(background[at], StrCat("fabric.background[", at, "]"), fabric.complaint());
+    Background made;
+    traffic.Read("from", made.from);
+    traffic.Read("to", made.to);
+    traffic.Read("rail", made.rail);
+    traffic.Read("gbps", made.gigabits_per_second);
+    traffic.Read("weight", made.weight);
+    traffic.Finish();
+    cluster.background.push_back(made);
+  }
+}
+
 void ReadFabric(Reader& parent, Cluster& cluster) {
   Reader fabric(parent.Take("fabric"), "fabric", parent.complaint());
   FabricSpec& plan = cluster.plan;
@@ -254,6 +287,8 @@ void ReadFabric(Reader& parent, Cluster& cluster) {
   const Names names = ReadSwitches(fabric, plan);
   ReadCables(fabric, names, plan);
   ReadPlugs(fabric, names, cluster.nics, plan);
+  ReadFaults(fabric, cluster);
+  ReadBackground(fabric, cluster);
   fabric.Finish();
 }
 

@@ -101,6 +101,11 @@ class Fabric {
   virtual std::vector<Edge> Edges() const = 0;
   // True when parallel links are told apart, so that several queue pairs are worth asking for.
   virtual bool Splits() const { return false; }
+  // True when traffic can take another way round a failed link.
+  virtual bool Reroutes() const { return Splits(); }
+  // The same links with routes round those that `failed` marks; nothing when the ways are not
+  // looked up, but follow from the queue pair. Ways that lead nowhere stay as they were.
+  virtual std::shared_ptr<const Fabric> Without(const std::vector<bool>&) const { return nullptr; }
   // True when cards can be slowed by others' traffic although nothing is oversubscribed.
   virtual bool Blocks() const { return Splits(); }
 

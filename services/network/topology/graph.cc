@@ -95,6 +95,25 @@ class Graph final : public Fabric {
     }
   }
 
+  bool Reroutes() const override { return true; }
+  std::shared_ptr<const Fabric> Without(const std::vector<bool>& failed) const override {
+    auto rest = std::make_shared<Graph>(*this);
+    for (std::vector<Neighbour>& neighbours : rest->neighbours_) {
+      // A cable that fails in one direction is not used in the other.
+      std::erase_if(neighbours, [&](const Neighbour& next) {
+        return failed[next.link] || failed[next.link ^ 1];
+      });
+    }
+    for (auto& [target, distances] : rest->distances_) {
+      distances = rest->DistancesTo(target);
+      for (std::uint32_t at : plugged_) {
+        // Cut off: it waits for the link to recover.
+        if (distances[at] == kFar) return std::make_shared<Graph>(*this);
+      }
+    }
+    return rest;
+  }
+
   std::string LinkName(LinkIndex link) const override {
     const auto& [a, b] = ends_[link / 2];
     return link % 2 == 0 ? StrCat(names_[a], " to ", names_[b])

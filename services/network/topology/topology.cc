@@ -18,7 +18,10 @@ base::Result<Topology> Topology::Make(const Cluster& cluster) {
                                   .rails = wiring->rails,
                                   .rail_rate = wiring->rail_rate});
   if (!fabric) return std::unexpected(fabric.error());
-  return Topology(*wiring, std::move(*fabric));
+  Topology topology(*wiring, std::move(*fabric));
+  if (auto planned = topology.PlanChanges(); !planned) return std::unexpected(planned.error());
+  if (auto checked = topology.CheckBackground(); !checked) return std::unexpected(checked.error());
+  return topology;
 }
 
 Topology::Topology(const Wiring& wiring, std::shared_ptr<const Fabric> fabric)

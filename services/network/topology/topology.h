@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/base/sim_time.h"
 #include "services/network/topology/cluster.h"
 #include "services/network/topology/fabric.h"
 
@@ -27,7 +28,14 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-// Immutable.
+// What a fault does to one link.
+struct LinkChange {
+  base::SimTime at;
+  LinkIndex link = 0;
+  std::uint64_t capacity = 0;
+};
+
+// Immutable but for SetFailed.
 class Topology {
  public:
   static base::Result<Topology> Make(const Cluster& cluster);
@@ -49,9 +57,11 @@ class Topology {
   std::uint32_t RailOf(std::uint32_t device) const;
   // Appends the links from one card to another, without the cards' own. `pair` numbers the queue
   // pair, which static routing may send its own way.
-  void AppendFabric(Port from, Port to, std::uint32_t pair, Route& route) const {
-    fabric_->Append(from, to, pair, first_fabric_, route);
-  }
+  void AppendFabric(Port from, Port to, std::uint32_t pair, Route& route) const;
+  // What the cluster's faults do, in order of time.
+  std::span<const LinkChange> changes() const { return changes_; }
+  // Routes go round failed links where the fabric knows another way. True when that changed any.
+  bool SetFailed(LinkIndex link, bool failed);
   const Fabric& fabric() const { return *fabric_; }
   LinkIndex first_fabric() const { return first_fabric_; }
   // The NVLink domain of a server; servers of one domain reach each other without cards.
@@ -65,7 +75,7 @@ class Topology {
     return place.server < wiring_.cluster.servers && place.device < wiring_.cluster.gpus_per_server;
   }
 
-  // "NIC 3 of server 12, out"; for reports.
+  // "NIC 3 of server 12, out"; for reports and faults.
   std::string LinkName(LinkIndex link) const;
   // "gpu", "bridge", "nic", or the fabric's word.
   std::string_view TierOf(LinkIndex link) const;
@@ -76,6 +86,9 @@ class Topology {
     return place.server * wiring_.cluster.gpus_per_server + place.device;
   }
   std::uint32_t BridgeOf(std::uint32_t device) const;
+  base::Result<void> PlanChanges();
+  base::Result<void> CheckBackground() const;
+  bool CrossesFailed(const Route& route, std::uint32_t begin) const;
 
   Wiring wiring_;
   std::shared_ptr<const Fabric> fabric_;
@@ -83,6 +96,11 @@ class Topology {
   LinkIndex first_bridge_ = 0;
   LinkIndex first_fabric_ = 0;
   std::vector<std::uint64_t> capacities_;
+  std::vector<LinkChange> changes_;
+  // Fabric links that have failed; empty when none has.
+  std::vector<bool> failed_;
+  std::uint32_t failed_count_ = 0;
+  std::shared_ptr<const Fabric> detour_;  // The fabric's ways round them.
 };
 
 }  // namespace eidolon::network::topology
