@@ -25,7 +25,7 @@ constexpr std::uint64_t kMiddle = std::uint64_t{1} << (kWindowBits - 1);
 constexpr std::uint64_t kKeptLowBits = kPageBytes - 1;  // Kernels ask how pointers are aligned.
 constexpr std::size_t kMostPages = 8192;
 constexpr std::size_t kMostWrites = 64;
-constexpr interpret::Limits kLimits{.warp_steps = 300'000};
+constexpr interpret::Limits kLimits{.warp_steps = 100'000};
 
 std::uint64_t WindowBase(std::size_t pointer) {
   return ((std::uint64_t{pointer} + 1) << kWindowBits) + kMiddle;
@@ -237,6 +237,8 @@ Footprint LearnFootprint(const interpret::Program& program, const interpret::Lau
   std::array<Observation, 3> seen;
   for (std::size_t i = 0; i < seen.size(); ++i) {
     seen[i] = Observe(program, moved, count, store, kPatterns[i]);
+    if (i == 0 && seen[0].strays) return {.everything = true};
+    if (i < 2 && !seen[i].complete) return AllBuffers(pointers);
     for (std::size_t j = 0; j < count; ++j) {
       // Relative to the pointer itself, not to its window's page.
       const auto low = static_cast<std::int64_t>(pointers.list[j].address & kKeptLowBits);
@@ -246,8 +248,8 @@ Footprint LearnFootprint(const interpret::Program& program, const interpret::Lau
       }
     }
   }
-  if (seen[0].strays || seen[1].strays) return {.everything = true};
-  if (!seen[0].complete || !seen[1].complete || seen[2].strays) return AllBuffers(pointers);
+  if (seen[1].strays) return {.everything = true};
+  if (seen[2].strays) return AllBuffers(pointers);
   Footprint result;
   for (const Observation& one : seen) {
     result.variables.insert(result.variables.end(), one.variables.begin(), one.variables.end());

@@ -1,5 +1,6 @@
 #include "shim/compute/launch.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -33,6 +34,21 @@ struct Experience {
   std::optional<Footprint> footprint;
 };
 
+// What is known of all launches of one kernel.
+struct KernelExperience {
+  unsigned footprints = 0;  // Works whose footprint was learned.
+  std::uint64_t threads_too_many =
+      ~std::uint64_t{0};  // The fewest with which a launch went on for too long.
+};
+// Scalars that change from step to step make new works; then learning ends.
+constexpr unsigned kMostFootprints = 8;
+
+// By the kernel's name, which stays where it is; under Pending's lock.
+KernelExperience& ExperienceOf(std::string_view kernel) {
+  static auto* const experiences = new std::unordered_map<const char*, KernelExperience>;
+  return (*experiences)[kernel.data()];
+}
+
 // By work; under Pending's lock.
 std::unordered_map<std::uint64_t, Experience>& Experiences() {
   static auto* const experiences = new std::unordered_map<std::uint64_t, Experience>;
@@ -56,7 +72,8 @@ class RecordedLaunch : public value::Deferred {
 
   void Perform(value::Store& store) override {
     Experience& experience = Experiences()[work_];
-    if (!IsSmall(shape_) || experience.refused || MeetsUnknown(experience, store)) {
+    if (!IsSmall(shape_) || experience.refused || MeetsUnknown(experience, store) ||
+        Threads() >= ExperienceOf(kernel_.name).threads_too_many) {
       return Disturb(experience, store);
     }
     const interpret::Program* program = FindProgram(store);
@@ -70,7 +87,11 @@ class RecordedLaunch : public value::Deferred {
     Trace(kernel_.name, outcome);
     if (outcome.stop == Stop::kNone) return memory.Commit(store);
     if (outcome.stop == Stop::kUnknownRead) RememberUnknown(experience, outcome.address);
-    if (outcome.stop == Stop::kLimit) experience.refused = true;
+    if (outcome.stop == Stop::kLimit) {
+      experience.refused = true;
+      std::uint64_t& most = ExperienceOf(kernel_.name).threads_too_many;
+      most = std::min(most, Threads());
+    }
     Disturb(experience, store);
   }
 
@@ -82,6 +103,8 @@ class RecordedLaunch : public value::Deferred {
             .parameters = parameters_,
             .cooperative = shape_.cooperative};
   }
+
+  std::uint64_t Threads() const { return shape_.grid.volume() * shape_.block.volume(); }
 
   // Null when the kernel cannot be run.
   const interpret::Program* FindProgram(value::Store& store) const {

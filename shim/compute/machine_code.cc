@@ -5,7 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -23,8 +23,8 @@ using base::Fail;
 using base::StrCat;
 
 constexpr cubin::Capability kArchitecture{9, 0};
-constexpr unsigned kImageBits = 32;  // Address space of one image's variables.
-constexpr unsigned kSectionBits = 24;
+constexpr std::uint64_t kSectionGap =
+    4096;  // Behind each section, and what sections are aligned to.
 // Unpacked images that are kept: kernels of one container are used together.
 constexpr std::size_t kMostImages = 8;
 
@@ -88,15 +88,22 @@ class Cache {
     if (!program) return std::unexpected(std::move(program.error()));
     image->code = std::move(*code);
     image->program = std::move(*program);
-    if (numbers_.emplace(start, numbers_.size()).second) SetVariables(*image, store);
+    if (started_.insert(start).second) SetVariables(*image, store);
     images_.push_front(std::move(image));
     if (images_.size() > kMostImages) images_.pop_back();
     return images_.front().get();
   }
 
-  std::uint64_t AddressOf(const Image& image, std::uint32_t section) const {
-    return kModuleBegin + (numbers_.at(image.start) << kImageBits) +
-           (std::uint64_t{section} << kSectionBits);
+  std::uint64_t AddressOf(const Image& image, std::uint32_t section) {
+    const auto [place, added] = addresses_.try_emplace({image.start, section}, next_address_);
+    if (added) {
+      const std::uint64_t bytes = image.program.sections[section].bytes;
+      // Behind the end, where kernels fault, when a file claims too much.
+      const std::uint64_t left = kModuleEnd - next_address_;
+      const std::uint64_t wanted = (std::min(bytes, left) / kSectionGap + 2) * kSectionGap;
+      next_address_ += std::min(wanted, left);
+    }
+    return place->second;
   }
 
   void SetVariables(const Image& image, value::Store& store) {
@@ -113,7 +120,7 @@ class Cache {
     }
   }
 
-  base::Result<void> Build(const Image& image, std::string_view name, MachineCode& code) const {
+  base::Result<void> Build(const Image& image, std::string_view name, MachineCode& code) {
     const auto function = std::ranges::find(image.code.functions, name, &cubin::Function::name);
     const auto text = image.program.FindSection(StrCat(".text.", name));
     if (function == image.code.functions.end() || !text) {
@@ -144,7 +151,7 @@ class Cache {
     return {};
   }
 
-  std::vector<std::byte> Relocated(const Image& image, std::uint32_t section) const {
+  std::vector<std::byte> Relocated(const Image& image, std::uint32_t section) {
     const cubin::Bytes content = image.program.sections[section].content;
     std::vector<std::byte> bytes(content.begin(), content.end());
     for (const cubin::Relocation& relocation : image.program.relocations) {
@@ -161,7 +168,9 @@ class Cache {
   std::mutex mutex_;  // Guards everything below.
   std::map<std::pair<const void*, std::string>, MachineCode> kernels_;
   std::deque<std::unique_ptr<Image>> images_;  // Latest first.
-  std::unordered_map<const void*, std::uint64_t> numbers_;
+  std::unordered_set<const void*> started_;    // Images whose variables have been set.
+  std::map<std::pair<const void*, std::uint32_t>, std::uint64_t> addresses_;  // Of sections.
+  std::uint64_t next_address_ = kModuleBegin;
 };
 
 }  // namespace
