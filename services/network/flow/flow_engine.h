@@ -107,8 +107,11 @@ class FlowEngine : private FlowRecords {
   static std::uint64_t Slack(std::uint64_t level) { return 8 + (level >> 40); }
   std::uint64_t LevelIf(const Link& link) const;
   std::uint64_t LimitElsewhere(const Flow& flow, std::uint32_t hop, std::uint32_t& where) const;
+  // The link's inputs changed: it is looked at again if that can matter.
   void Mark(std::uint32_t link) {
-    if (!links_[link].queued) Enqueue(link);
+    const Link& marked = links_[link];
+    const bool spare = marked.bound == 0 && marked.foreign <= marked.capacity;
+    if (!marked.queued && !spare) Enqueue(link);
   }
   void Enqueue(std::uint32_t link);
   void Touch(std::uint32_t link);

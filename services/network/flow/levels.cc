@@ -33,17 +33,15 @@ std::uint64_t FlowEngine::LimitElsewhere(const Flow& flow, std::uint32_t hop,
   return least;
 }
 
-// The link's inputs changed: look at it again if that can matter. Requires: it is not queued.
+// Requires: the link is not queued, and binds flows or carries too much.
 void FlowEngine::Enqueue(std::uint32_t at) {
   Link& link = links_[at];
   // The level it had is a good enough guess of its place in the order, without a division.
   std::uint64_t key = link.level;
   if (link.bound > 0) {
     if (key == kUnbound) key = LevelIf(link);
-  } else if (link.foreign > link.capacity) {
-    key = link.capacity / link.members.size();
   } else {
-    return;
+    key = link.capacity / link.members.size();
   }
   link.queued = true;
   work_.emplace_back(key, at);
