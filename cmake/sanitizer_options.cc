@@ -19,6 +19,7 @@ const char* __tsan_default_options() {
 // that is compiled into ours counts as theirs. Our own code never stands here.
 const char* __tsan_default_suppressions() {
   return "race:libabsl\n"
+         "race:libcpp-httplib\n"
          "race:libgrpc\n"
          "race:libgpr\n"
          "race:libprotobuf\n"

@@ -63,6 +63,18 @@ TEST_F(MeasuredClockTest, TimeInsideTheShimDoesNotCount) {
   EXPECT_LE((Now() - before).ps, 5'000'000'000);
 }
 
+TEST_F(MeasuredClockTest, APauseInsideTheShimTakesNothingFromTheProgram) {
+  const auto before = Now();
+  Enter("x", ring::CallClass::kQuery, -1, [] {
+    RealSleep(30'000'000);  // As when the thread gets no processor.
+    return 0;
+  });
+  Work(20'000'000);
+  Call();
+
+  EXPECT_GE((Now() - before).ps, 19'000'000'000);
+}
+
 TEST_F(MeasuredClockTest, ParallelThreadsAreNotAddedUp) {
   const auto before = Now();
   const auto body = [] {

@@ -142,11 +142,13 @@ void EndCall() noexcept {
   ThreadClock& own = thread_clock;
   if (own.last_ticks == 0) return;
   const std::uint64_t ticks = ReadTicks();
-  if (own.slept) {
+  // Ticks of a long call may hold a pause by the operating system, which must not count as CPU time
+  // spent in the shim: it would be taken from the program's own.
+  if (own.slept || ticks - own.last_ticks >= short_gap_ticks) {
     own.slept = false;
     own.cpu_ns = ThreadCpuNs();
     own.accounted_ps = 0;
-  } else if (ticks > own.last_ticks) {
+  } else {
     own.accounted_ps += TicksToPs(ticks - own.last_ticks);
   }
   own.last_ticks = ticks;
