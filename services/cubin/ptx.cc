@@ -91,9 +91,11 @@ class Parser {
     std::string_view name = tokens_.Take();
     if (!name.starts_with("sm_")) return Wrong(StrCat("target '", name, "' is not sm_<number>"));
     name.remove_prefix(3);
-    if (name.ends_with('a')) code_.target.suffix = Suffix::kSpecific;
-    if (name.ends_with('f')) code_.target.suffix = Suffix::kFamily;
-    if (code_.target.suffix != Suffix::kNone) name.remove_suffix(1);
+    Suffix suffix = Suffix::kNone;
+    if (name.ends_with('a')) suffix = Suffix::kSpecific;
+    if (name.ends_with('f')) suffix = Suffix::kFamily;
+    if (suffix != Suffix::kNone) name.remove_suffix(1);
+    code_.target.suffix = suffix;
     const auto number = Number(name);
     if (!number || *number == 0 || *number > 999) return Wrong("target without a number");
     code_.target.architecture = static_cast<std::uint32_t>(*number);

@@ -71,6 +71,7 @@ TEST(PtxTest, NamesTheLineThatIsWrong) {
   ASSERT_FALSE(code);
   EXPECT_NE(code.error().message.find("PTX line 3"), std::string::npos) << code.error().message;
   EXPECT_FALSE(ParsePtx("hello"));
+  EXPECT_FALSE(ParsePtx(".target sm_90a\n.target sm_\n"));
   EXPECT_FALSE(ParsePtx(".target sm_80 .entry k() { ret;"));
 }
 

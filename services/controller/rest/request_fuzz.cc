@@ -29,7 +29,7 @@ class FuzzApi final : public Api {
     return Created{Stored(document), false};
   }
   ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override {
-    return {Named({name_space, "a"}), Named({name_space, "b"})};
+    return std::vector<nlohmann::json>{Named({name_space, "a"}), Named({name_space, "b"})};
   }
   ApiResult<nlohmann::json> GetJob(const ObjectName& job) override { return Named(job); }
   ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) override { return Named(job); }

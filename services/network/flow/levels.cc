@@ -140,7 +140,7 @@ void FlowEngine::SetFlowLevel(Slot slot, std::uint64_t level) {
   const std::uint64_t old = flow.level;
   const std::uint64_t whole = (level - old) * flow.weight;  // Modulo 2^64, as `foreign` counts.
   flow.level = level;
-  const Entry* const entries = &entries_[flow.first];
+  const Entry* const entries = entries_.data() + flow.first;
   for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
     if (hop == flow.bound) continue;
     const Entry& entry = entries[hop];
