@@ -122,7 +122,7 @@ def expectations(name, documents):
         "policies": kinds["NetworkPolicy"] == 2,
         "persistent": "volumeClaimTemplates" in text and "nvidia.com/gpu: 1" in text,
         "dashboards": kinds["ConfigMap"] == 2 and "grafana_dashboard" in text,
-        "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 2 and "keep" not in text,
+        "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 2 and "resource-policy" not in text,
     }
     if not truths[name]:
         yield f"the variant '{name}' is not what it is for"
