@@ -16,8 +16,16 @@ namespace eidolon::agent {
 
 namespace v1 = controller::v1;
 
+namespace {
+
+constexpr int kReconnectMs = 200;
+constexpr int kConnectSeconds = 15;
+
+}  // namespace
+
 struct ControllerClient::Link {
   Options options;
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::ControllerService::Stub> stub;
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReaderWriter<v1::AgentReport, v1::ControllerCommand>> stream;
@@ -55,8 +63,13 @@ struct ControllerClient::Link {
 
 ControllerClient::ControllerClient(Options options) : link_(new Link) {
   link_->options = std::move(options);
-  link_->stub = v1::ControllerService::NewStub(
-      grpc::CreateChannel(link_->options.address, grpc::InsecureChannelCredentials()));
+  // A pod's network may be a moment behind its first process.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+  link_->channel = grpc::CreateCustomChannel(link_->options.address,
+                                             grpc::InsecureChannelCredentials(), arguments);
+  link_->stub = v1::ControllerService::NewStub(link_->channel);
 }
 
 ControllerClient::~ControllerClient() {
@@ -65,6 +78,10 @@ ControllerClient::~ControllerClient() {
 }
 
 base::Result<v1::Assignment> ControllerClient::Introduce() {
+  const gpr_timespec limit = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                          gpr_time_from_seconds(kConnectSeconds, GPR_TIMESPAN));
+  // Without a connection the session says what is wrong.
+  link_->channel->WaitForConnected(limit);
   link_->stream = link_->stub->AgentSession(&link_->context);
   v1::AgentReport hello;
   hello.mutable_hello()->set_token(link_->options.token);

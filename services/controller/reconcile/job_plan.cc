@@ -17,6 +17,7 @@ namespace reason = job::reason;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kServicesRetrySeconds = 2;
+constexpr std::int64_t kLeaveSeconds = 30;
 
 bool IsBeingDeleted(const json& object) { return object["metadata"].contains("deletionTimestamp"); }
 
@@ -92,9 +93,16 @@ class JobReconciler {
     Set(job::Name(verdict.phase), true, verdict.reason, verdict.message);
     parts_["completionTime"] = job::FormatTime(seen_.now_unix_ns);
     if (seen_.run) plan_.run = RunStep::kDrop;
-    if (verdict.phase != job::Phase::kComplete && seen_.placed && !HasEnded(*seen_.placed)) {
-      Remove(*seen_.placed);
-    }
+    if (seen_.placed && !HasEnded(*seen_.placed)) plan_.look_again_s = kLeaveSeconds;
+  }
+
+  // Pods that are let go end by themselves, and their logs stay; those that do not are removed.
+  void RemoveWhatStays() {
+    if (!seen_.placed || HasEnded(*seen_.placed)) return;
+    const std::int64_t ended = ParseTime(old_status_.value("completionTime", ""));
+    const std::int64_t left = ended + kLeaveSeconds - seen_.now_unix_ns / kSecondNs;
+    if (left <= 0) return Remove(*seen_.placed);
+    plan_.look_again_s = left;
   }
 
   static bool HasEnded(const json& batch) {
@@ -111,12 +119,13 @@ class JobReconciler {
   void AfterTheEnd() {
     if (seen_.run) plan_.run = RunStep::kDrop;
     if (parsed_.spec.cluster && seen_.network) Remove(*seen_.network);
+    RemoveWhatStays();
     if (!parsed_.spec.ttl_seconds_after_finished) return;
     const std::int64_t ended = ParseTime(old_status_.value("completionTime", ""));
     const auto ttl = static_cast<std::int64_t>(*parsed_.spec.ttl_seconds_after_finished);
     const std::int64_t left = ended + ttl - seen_.now_unix_ns / kSecondNs;
     plan_.remove_itself = left <= 0;
-    if (left > 0) plan_.look_again_s = left;
+    if (left > 0) plan_.look_again_s = std::min(left, plan_.look_again_s.value_or(left));
   }
 
   // Whether the job can be run as it is; settles sizes.
@@ -240,6 +249,7 @@ class JobReconciler {
       const std::string hopeless = HopelessReason(state);
       if (!hopeless.empty() && !seen_.run->assembled) {
         End({job::Phase::kFailed, hopeless, HopelessMessage(state)});
+        if (seen_.placed) Remove(*seen_.placed);
         return;
       }
       pods_.push_back(std::move(state));

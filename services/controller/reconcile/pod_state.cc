@@ -11,7 +11,16 @@ namespace {
 using base::StrCat;
 using nlohmann::json;
 
+constexpr std::size_t kLineBytesMax = 300;
 constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
+
+// A message may be the end of the container's log: its last line says why it ended.
+std::string LastLine(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  const std::size_t begin = text.rfind('\n');
+  if (begin != std::string::npos) text.erase(0, begin + 1);
+  return text.substr(0, kLineBytesMax);
+}
 
 std::string DescribeEnd(const json& terminated) {
   const std::string reason = terminated.value("reason", "");
@@ -22,7 +31,8 @@ std::string DescribeEnd(const json& terminated) {
                          ? StrCat("was killed by signal ", signal != 0 ? signal : code - 128)
                          : StrCat("ended with exit status ", code);
   if (!reason.empty() && reason != "Error" && reason != "Completed") text += " (" + reason + ")";
-  if (!message.empty()) text += ": " + message;
+  const std::string last = LastLine(message);
+  if (!last.empty()) text += ": " + last;
   return text;
 }
 
