@@ -17,6 +17,7 @@ using nlohmann::json;
 constexpr std::chrono::seconds kRequestTimeout(20);
 constexpr std::int64_t kTokenLifeNs = 30'000'000'000;
 constexpr std::size_t kIdleMax = 16;
+constexpr std::int64_t kIdleNs = 20'000'000'000;
 constexpr std::size_t kPageSize = 500;
 constexpr int kTries = 4;
 constexpr char kSecrets[] = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -117,6 +118,16 @@ std::string Client::Token() {
   return token_;
 }
 
+std::unique_ptr<httplib::Client> Client::TakeIdle() {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t now_ns = clock_.MonotonicNs();
+  std::erase_if(idle_, [&](const Idle& idle) { return now_ns - idle.since_ns > kIdleNs; });
+  if (idle_.empty()) return nullptr;
+  auto connection = std::move(idle_.back().connection);
+  idle_.pop_back();
+  return connection;
+}
+
 Answer<Client::Reply> Client::Send(const Request& request) {
   httplib::Request http;
   http.method = request.method;
@@ -129,26 +140,19 @@ Answer<Client::Reply> Client::Send(const Request& request) {
     const std::string token = Token();
     http.headers.erase("Authorization");
     if (!token.empty()) http.set_header("Authorization", "Bearer " + token);
-    std::unique_ptr<httplib::Client> connection;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        connection = std::move(idle_.back());
-        idle_.pop_back();
-      }
-    }
+    // The server closes what was idle for long: after a failure only new connections are tried.
+    std::unique_ptr<httplib::Client> connection = attempt == 0 ? TakeIdle() : nullptr;
     if (connection == nullptr) connection = Connect(kRequestTimeout);
     ++requests_;
     const auto result = connection->send(http);
     if (!result) {
-      // A kept connection may have been closed meanwhile: a new one each time.
       last = NoAnswer(server_.url, result.error());
       if (request.method == "POST" && result.error() == httplib::Error::Read) break;
       continue;
     }
     {
       const std::lock_guard lock(mutex_);
-      if (idle_.size() < kIdleMax) idle_.push_back(std::move(connection));
+      if (idle_.size() < kIdleMax) idle_.push_back({std::move(connection), clock_.MonotonicNs()});
     }
     if (result->status != 429 && result->status < 500) {
       return Reply{result->status, result->body};

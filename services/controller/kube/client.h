@@ -107,9 +107,15 @@ class Client {
  private:
   struct Request;
   struct Reply;
+  struct Idle {
+    std::unique_ptr<httplib::Client> connection;
+    std::int64_t since_ns = 0;
+  };
 
   Answer<Reply> Send(const Request& request);
   Answer<nlohmann::json> SendJson(const Request& request);
+  // A kept connection that was used lately; nothing when there is none.
+  std::unique_ptr<httplib::Client> TakeIdle();
   std::unique_ptr<httplib::Client> Connect(std::chrono::seconds read_timeout) const;
   std::string Token();
 
@@ -117,7 +123,7 @@ class Client {
   const base::RealClock& clock_;
   std::atomic<std::uint64_t> requests_ = 0;
   std::mutex mutex_;  // Guards what follows.
-  std::vector<std::unique_ptr<httplib::Client>> idle_;
+  std::vector<Idle> idle_;
   std::string token_;
   std::int64_t token_read_ns_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <fstream>
+#include <thread>
 
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/fake_server_test.h"
@@ -51,6 +52,22 @@ TEST_F(ClientTest, ReadsAllPagesOfAList) {
   EXPECT_EQ(list->items.size(), 2u);
   EXPECT_EQ(list->resource_version, "7");
   EXPECT_THAT(server.calls()[0].path, HasSubstr("labelSelector=a%3Db"));
+}
+
+TEST_F(ClientTest, AnswersAlthoughAllKeptConnectionsWereClosed) {
+  auto server = std::make_unique<FakeServer>([](const Call&) { return Json(json::object()); });
+  Client client({.url = server->url(), .ca_file = {}, .token_file = {}}, clock_);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { EXPECT_TRUE(client.Get(kJobs, {"n", "a"})); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // The server keeps them for 1 s.
+
+  for (int i = 0; i < 8; ++i) {
+    const auto answer = client.Create(kJobs, Object("b", ""));
+    EXPECT_TRUE(answer) << answer.error().message;
+  }
 }
 
 TEST_F(ClientTest, ReadsATokenAgainThatWasExchanged) {
