@@ -10,7 +10,7 @@ namespace eidolon::shim::gpu {
 unsigned char UnknownByte() noexcept;
 
 void NoteUnknownRead(std::size_t bytes) noexcept;
-// Sends what was noted since, as one record.
+// Sends what was noted since, one record for each read.
 void FlushUnknownReads() noexcept;
 
 }  // namespace eidolon::shim::gpu

@@ -3,6 +3,7 @@ job_test.py on emulated devices; prints one line a section. Values come out as t
 sections check shapes, addresses, times and accounting, not arithmetic."""
 
 import sys
+import threading
 
 import torch
 import torch.nn.functional as functional
@@ -143,3 +144,6 @@ def compiled_by_nvrtc():
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         print(f"{name}: {globals()[name]()}", flush=True)
+    # Autograd's thread drops its last Python object after backward() has returned; a program that ends at once
+    # ends that thread inside a destructor (C++ then aborts the process), with or without emulation.
+    threading.Event().wait(0.1)
