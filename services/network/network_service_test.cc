@@ -1,6 +1,7 @@
 #include "services/network/network_service.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -185,6 +186,14 @@ class NetworkServiceTest : public testing::Test {
     for (auto& agent : agents_) agent->AwaitJoined();
   }
 
+  // The cluster's thread sends notices before it counts.
+  void AwaitMetric(const std::string& what) {
+    for (int look = 0; look < 500 && page_.Text().find(what) == std::string::npos; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_THAT(page_.Text(), HasSubstr(what));
+  }
+
   runtime::MetricsPage page_;
   WoundClock clock_;
   NetworkService service_;
@@ -210,7 +219,7 @@ TEST_F(NetworkServiceTest, TwoAgentsCommitACollective) {
   }
   EXPECT_THAT(page_.Text(), HasSubstr("eidolon_network_collectives_total{algorithm="));
   EXPECT_THAT(page_.Text(), HasSubstr("eidolon_network_sessions 2"));
-  EXPECT_THAT(page_.Text(), HasSubstr("eidolon_network_link_bytes_total{tier=\"nic\"}"));
+  AwaitMetric("eidolon_network_link_bytes_total{tier=\"nic\"}");
 }
 
 TEST_F(NetworkServiceTest, ValuesComeBackExactly) {
