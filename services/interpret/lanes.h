@@ -9,16 +9,19 @@
 
 namespace eidolon::interpret {
 
-inline std::uint32_t ReadConstant(const LaunchState& launch, std::uint32_t bank,
-                                  std::uint32_t offset) {
+// Outside the bank the launch ends as a fault.
+inline std::uint32_t ReadConstant(LaunchState& launch, std::uint32_t bank, std::uint32_t offset) {
   std::span<const std::byte> bytes = launch.bank0;
   if (bank != 0) {
     const auto found = launch.program->banks.find(bank);
-    if (found == launch.program->banks.end()) return 0;
-    bytes = found->second;
+    bytes = found == launch.program->banks.end() ? std::span<const std::byte>() : found->second;
   }
   std::uint32_t value = 0;
-  if (offset + 4 <= bytes.size()) std::memcpy(&value, bytes.data() + offset, 4);
+  if (std::uint64_t{offset} + 4 > bytes.size()) {
+    launch.End(Stop::kFault, offset);
+  } else {
+    std::memcpy(&value, bytes.data() + offset, 4);
+  }
   return value;
 }
 

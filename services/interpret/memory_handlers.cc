@@ -233,12 +233,6 @@ void RunShfl(Warp& warp, const Step& step, std::uint32_t mask) {
   Put(warp, step.target, mask, out);
 }
 
-// Bank 0 as far as its layout is known: dimensions, windows, stack, parameters.
-bool IsConstantKnown(const Word& word, std::uint32_t offset) {
-  if (sass::ConstantBank(word) != 0) return true;
-  return offset < 0x18 || (offset >= 0x20 && offset <= 0x28) || offset == 0x208 || offset >= 0x210;
-}
-
 }  // namespace
 
 Handler FindMemoryHandler(Operation operation, const Word& word) {
@@ -265,13 +259,13 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
       const bool indexed = word.Bits(24, 8) != sass::kZeroRegister;
       const auto offset = static_cast<std::uint32_t>(word.Signed(38, 16));
       if (word.Bits(78, 2) != 0 || WidthOf(word).bytes > 8) return nullptr;
-      return indexed || IsConstantKnown(word, offset) ? RunLdc : nullptr;
+      return indexed || IsConstantKnown(sass::ConstantBank(word), offset) ? RunLdc : nullptr;
     }
     case Operation::kUldc: {
       const auto offset = static_cast<std::uint32_t>(word.Bits(38, 16));
       const bool indexed = (word.opcode() & 0x1ff) == 0x0bb;
       if (WidthOf(word).bytes > 8 || (!indexed && word.Bit(91))) return nullptr;
-      return indexed || IsConstantKnown(word, offset) ? RunUldc : nullptr;
+      return indexed || IsConstantKnown(sass::ConstantBank(word), offset) ? RunUldc : nullptr;
     }
     case Operation::kQspc:
       return word.Bits(73, 3) < 3 && word.Bits(16, 8) == sass::kZeroRegister ? RunQspc : nullptr;

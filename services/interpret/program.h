@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,15 +69,16 @@ struct Program {
   std::deque<Lanes> immediates;  // What fixed operands point to.
   unsigned registers = 0;        // A thread's; 0: as many as there can be.
   bool uses_local = false;
-  // Constant banks other than 0, by number.
+  // Constant banks other than 0, by number, and which ones the code reads.
   std::map<std::uint32_t, std::vector<std::byte>> banks;
+  std::set<std::uint32_t> banks_read;
   std::uint32_t parameter_base = 0x210;
   std::uint32_t local_bytes = 0;
   std::uint32_t static_shared_bytes = 0;
 };
 
-// Fills steps, immediates and what follows from the code. kUnsupported names the first instruction
-// that cannot be run; nothing has happened then.
+// Fills steps, immediates, banks_read and what follows from the code. kUnsupported names the first
+// instruction that cannot be run; nothing has happened then.
 base::Result<void> Translate(std::span<const std::byte> code, Program& program);
 
 }  // namespace eidolon::interpret

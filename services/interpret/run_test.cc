@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -110,6 +111,40 @@ TEST(RunTest, ComputesWhatTheKernelComputes) {
   EXPECT_EQ(memory.page(0).written[62], 0xffffffffu);
   EXPECT_EQ(memory.page(0).written[61], ~std::uint64_t{0});
   EXPECT_EQ(memory.page(0).written[63], 0u);
+}
+
+TEST(RunTest, AConstantOutsideItsBankIsAFault) {
+  Program program = LoadKernel("scale");
+  program.parameter_base = 0x100;  // So bank 0 ends before the place where the code looks.
+  BufferMemory memory(1);
+  Launch launch = ScaleLaunch({});
+  launch.parameters = {};
+
+  EXPECT_EQ(interpret::Run(program, launch, memory, {}).stop, Stop::kFault);
+}
+
+TEST(RunTest, AConstantOfTheDriversWithoutAMeaningIsRefused) {
+  const auto bytes = SampleCubin();
+  const auto sections = cubin::ParseProgram(bytes);
+  const auto text = sections->sections[*sections->FindSection(".text.scale")].content;
+  // Its ISETP compares with a uniform register: made one that compares with a constant.
+  const auto compare_with = [&text](std::uint64_t offset) {
+    std::vector<std::byte> code(text.begin(), text.end());
+    std::array<std::uint64_t, 2> word;
+    std::byte* const place = code.data() + 6 * sass::kWordBytes;
+    std::memcpy(word.data(), place, sizeof(word));
+    word[0] = (word[0] & 0xffff'f000) | 0xa0c | offset / 4 << 40;
+    word[1] &= ~(std::uint64_t{1} << (91 - 64));
+    std::memcpy(place, word.data(), sizeof(word));
+    return code;
+  };
+
+  Program program;
+  ASSERT_TRUE(Translate(compare_with(0x21c), program));
+  EXPECT_EQ(program.steps[6].b.kind, Operand::Kind::kConstant);
+  EXPECT_EQ(program.steps[6].b.offset, 0x21cu);
+  EXPECT_TRUE(program.banks_read.contains(0));
+  EXPECT_FALSE(Translate(compare_with(0x100), program));
 }
 
 TEST(RunTest, StopsBeforeItUsesAByteThatNobodyKnows) {

@@ -36,7 +36,8 @@ class OperandReader {
   OperandReader(const Word& word, const Form& form, Program& program)
       : word_(word), form_(form), program_(program) {}
 
-  void Read(Step& step) {
+  // False when an operand is a constant of the driver's whose value is not known.
+  bool Read(Step& step) {
     const std::string_view text = form_.text;
     for (std::size_t at = text.find('$'); at != std::string_view::npos;
          at = text.find('$', at + 1)) {
@@ -73,6 +74,7 @@ class OperandReader {
           break;
       }
     }
+    return known_;
   }
 
  private:
@@ -117,6 +119,8 @@ class OperandReader {
         operand.kind = Operand::Kind::kConstant;
         operand.bank = sass::ConstantBank(word_);
         operand.offset = sass::ConstantOffset(word_);
+        program_.banks_read.insert(operand.bank);
+        known_ = known_ && IsConstantKnown(operand.bank, operand.offset);
         break;
       case SlotKind::kUniform:
         operand.kind = Operand::Kind::kUniform;
@@ -142,6 +146,7 @@ class OperandReader {
   const Word& word_;
   const Form& form_;
   Program& program_;
+  bool known_ = true;
 };
 
 bool Jumps(Operation operation) {
@@ -166,8 +171,11 @@ base::Result<Step> TranslateOne(const Word& word, std::size_t index, std::size_t
   step.uniform = form->uniform;
   if (form->operation == Operation::kShfl) {
     step.target = static_cast<std::uint16_t>(TargetRow(word.Bits(16, 8)));
-  } else {
-    OperandReader(word, *form, program).Read(step);
+  } else if (!OperandReader(word, *form, program).Read(step)) {
+    return refuse();
+  }
+  if (form->operation == Operation::kLdc || form->operation == Operation::kUldc) {
+    program.banks_read.insert(sass::ConstantBank(word));
   }
   if (Jumps(form->operation)) {
     const std::int64_t target =
@@ -185,9 +193,15 @@ base::Result<Step> TranslateOne(const Word& word, std::size_t index, std::size_t
 
 }  // namespace
 
+bool IsConstantKnown(std::uint32_t bank, std::uint32_t offset) {
+  if (bank != 0) return true;
+  return offset < 0x18 || (offset >= 0x20 && offset <= 0x28) || offset == 0x208 || offset >= 0x210;
+}
+
 base::Result<void> Translate(std::span<const std::byte> code, Program& program) {
   const std::size_t count = code.size() / sass::kWordBytes;
   program.steps.clear();
+  program.banks_read.clear();
   program.steps.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     Word word;

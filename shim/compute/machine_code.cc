@@ -142,10 +142,11 @@ class Cache {
     }
     const auto done = interpret::Translate(image.program.sections[*text].content, program);
     if (!done) return done;
-    for (const interpret::Step& step : program.steps) {
-      const bool constant =
-          step.operation == sass::Operation::kLdc || step.operation == sass::Operation::kUldc;
-      const std::uint32_t bank = constant ? sass::ConstantBank(step.word) : 0;
+    for (const std::uint32_t bank : program.banks_read) {
+      if (bank != 0 && !program.banks.contains(bank)) {
+        return Fail(ErrorCode::kUnsupported,
+                    StrCat("reads constant bank ", bank, ", which its container does not hold"));
+      }
       if (bank == 3 || bank == 4) code.reads_variables = true;
     }
     return {};

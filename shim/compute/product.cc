@@ -1,5 +1,6 @@
 #include "shim/compute/product.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <complex>
@@ -81,10 +82,12 @@ void WriteNumber(Number number, Element type, unsigned char* bytes) {
     case Element::kComplexDouble:
       WriteAs(real, bytes);
       return WriteAs(number.imag(), bytes + 8);
-    case Element::kInt8:
-      return WriteAs(static_cast<std::int8_t>(real), bytes);
+    case Element::kInt8:  // Saturates.
+      return WriteAs(static_cast<std::int8_t>(std::clamp(std::nearbyint(real), -128.0, 127.0)),
+                     bytes);
     case Element::kInt32:  // Sums wrap around.
-      return WriteAs(static_cast<std::int32_t>(static_cast<std::int64_t>(real)), bytes);
+      return WriteAs(static_cast<std::int32_t>(static_cast<std::int64_t>(std::fmod(real, 0x1p32))),
+                     bytes);
     case Element::kNone:
       return;
   }
