@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "shim/compute/machine_code.h"
+#include "shim/gpu/sample.h"
 
 namespace eidolon::shim::compute {
 namespace {
@@ -27,17 +26,6 @@ constexpr Arena kArena{
       return std::nullopt;
     }};
 
-// The kernels of services/cubin/testdata/sample.ptx.
-const std::string& Image() {
-  static const std::string file = [] {
-    std::ifstream stream(
-        std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
-        std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  }();
-  return file;
-}
-
 struct ScaleParameters {
   std::uint64_t out;
   float factor;
@@ -48,7 +36,7 @@ class FootprintTest : public testing::Test {
  protected:
   // What a launch of scale(out, 2, count) with 128 threads a block changes.
   Footprint LearnScale(const ScaleParameters& parameters, bool whole) {
-    const MachineCode& code = FindMachineCode(Image().data(), "scale", store_);
+    const MachineCode& code = FindMachineCode(gpu::SampleFatBinary().data(), "scale", store_);
     const auto bytes = std::as_bytes(std::span(&parameters, 1));
     return LearnFootprint(
         *code.program,
@@ -123,7 +111,8 @@ TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
     std::uint64_t tail = 0;
   } parameters;
   const auto bytes = std::as_bytes(std::span(&parameters, 1));
-  const MachineCode& code = FindMachineCode(Image().data(), "_Z4bulkPN3foo3BarE", store_);
+  const MachineCode& code =
+      FindMachineCode(gpu::SampleFatBinary().data(), "_Z4bulkPN3foo3BarE", store_);
   const Footprint footprint =
       LearnFootprint(*code.program, {.grid = {1, 1, 1}, .block = {128, 1, 1}, .parameters = bytes},
                      LaunchPointers(bytes, kArena), true, store_);

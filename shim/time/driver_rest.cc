@@ -66,7 +66,7 @@ bool DriverRest::Lasts() const noexcept {
     if (!state) return false;
     if (!state->blocked || state->switches != switches_[i]) return false;
   }
-  return count_ > 0;
+  return count_ < kMaxDrivers;  // With more of them, not all are listed.
 }
 
 }  // namespace eidolon::shim::time
