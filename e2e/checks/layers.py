@@ -28,6 +28,8 @@ def read_layers(path):
         folder, colon, rest = line.partition(":")
         if not colon:
             sys.exit(f"{path}:{number}: expected 'folder: folders'")
+        if folder.strip() in allowed:
+            sys.exit(f"{path}:{number}: {folder.strip()} has a line already")
         allowed[folder.strip()] = set(rest.split())
     return allowed
 
