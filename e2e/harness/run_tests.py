@@ -3,8 +3,8 @@
     run_tests.py [--quick] [--only PART[,PART]] [--list]
 
 Parts run in order; one that fails does not stop the others unless they stand on it. Output of a part goes to
-build/test-logs/<part>.log and its end is printed when it fails. With --quick the parts that build the tests
-again (sanitizers, fuzzers) are skipped, and say so.
+build/test-logs/<part>.log; when it fails, what its failed tests printed is shown. With --quick the parts that
+build the tests again (sanitizers, fuzzers) are skipped, and say so.
 """
 import argparse
 import os
@@ -73,8 +73,22 @@ def counts_in(text):
 
 def names_of_failed(text):
     """The tests that ctest, or a runner of ours, names as failed."""
-    return (re.findall(r"^\s+\d+ - (\S+) \(", text, re.M)
+    of_ctest = re.findall(r"^\s+\d+ - (\S+) \((.*)\)", text, re.M)
+    return ([name for name, why in of_ctest if why not in ("Skipped", "Disabled")]
             or re.findall(r"^FAIL (\S+)", text, re.M))
+
+
+def words_of_failed(text):
+    """What ctest printed of each failed test, or else the end of the text."""
+    failed = re.compile(r"\s*\d+/\d+ Test +#\d+: .*\*\*\*(?!Skipped|Not Run \(Disabled)")
+    another = re.compile(r"\s*(\d+/\d+ Test +#|Start +\d+:)")
+    lines = text.splitlines()
+    kept = []
+    for at, line in enumerate(lines):
+        if failed.match(line):
+            end = next((i for i in range(at + 1, len(lines)) if another.match(lines[i])), len(lines))
+            kept += lines[at:min(end, at + 80)]
+    return kept[:300] or lines[-60:]
 
 
 def run(part, environment):
@@ -100,9 +114,9 @@ def run(part, environment):
     print(f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {time.monotonic() - started:7.0f} s",
           flush=True)
     if failed:
-        print(f"     {' '.join(map(str, part.command))}  (status {status}); the end of {log.relative_to(ROOT)}:")
+        print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
-        print("\n".join("     | " + line for line in text.splitlines()[-60:]), flush=True)
+        print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
     elif part.name in ("scenarios", "behaviour", "kube"):
         print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
     return passed, failed, 0
