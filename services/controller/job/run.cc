@@ -14,8 +14,6 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kConnectLimit = 60 * kSecond;
 // After its stream an agent's end follows at once; its exit tells more than the broken stream does.
 constexpr std::int64_t kDisconnectGrace = 2 * kSecond;
-constexpr std::int64_t kStopGrace = 15 * kSecond;
-constexpr std::int64_t kTerminateGrace = 5 * kSecond;
 
 struct ReasonRow {
   OutcomeReason outcome;
@@ -160,8 +158,8 @@ Order Run::Step(std::int64_t now_ns) {
   if (!IsEnding() || IsOver()) return Order::kNone;
   const std::int64_t ending = now_ns - *ending_ns_;
   Order due = Order::kStop;
-  if (ending > kStopGrace) due = Order::kTerminate;
-  if (ending > kStopGrace + kTerminateGrace) due = Order::kKill;
+  if (ending > kStopGraceSeconds * kSecond) due = Order::kTerminate;
+  if (ending > kEndGraceSeconds * kSecond) due = Order::kKill;
   if (due <= given_) return Order::kNone;
   given_ = due;
   return due;

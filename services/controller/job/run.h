@@ -52,6 +52,12 @@ struct RunOptions {
   std::uint64_t wall_seconds_max = 0;  // 0: no limit.
 };
 
+// How long agents have to follow an order before the next, sterner one is given; after both nothing
+// of them is left. Whatever else waits for agents to end derives its limits from these.
+inline constexpr std::int64_t kStopGraceSeconds = 15;
+inline constexpr std::int64_t kTerminateGraceSeconds = 5;
+inline constexpr std::int64_t kEndGraceSeconds = kStopGraceSeconds + kTerminateGraceSeconds;
+
 // What the owner has to tell all agents next, gentlest first.
 enum class Order {
   kNone,

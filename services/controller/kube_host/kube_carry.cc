@@ -24,7 +24,7 @@ KubeController::Done KubeController::Carry(const json& object, reconcile::Plan p
   const std::string uid = UidOf(object);
   StepRun(object, plan.exits);
   if (plan.run == reconcile::RunStep::kStart) {
-    if (Done started = StartRun(object, plan.attempt); !started) return started;
+    if (Done started = StartRun(object, std::move(plan)); !started) return started;
     queue_.Add(TextOf("job", key));
     return {};
   }

@@ -80,7 +80,7 @@ class KubeController final : public AgentDesk {
   Done Remove(const std::string& name_space, const reconcile::Deletion& deletion);
   Done WriteStatus(const nlohmann::json& object, const nlohmann::json& status);
   void Tell(const nlohmann::json& object, const reconcile::Transition& transition);
-  Done StartRun(const nlohmann::json& object, std::uint32_t attempt);
+  Done StartRun(const nlohmann::json& object, reconcile::Plan plan);
   void DropRun(const std::string& uid);
   // Feeds the run with what happened to pods, gives its orders.
   void StepRun(const nlohmann::json& object, const std::vector<reconcile::AgentExit>& exits);

@@ -312,6 +312,44 @@ TEST_F(KubeControllerTest, ADeletedJobLetsItsAgentsGo) {
   EXPECT_EQ(links_[1]->AwaitStop(), "the job is over");
 }
 
+TEST_F(KubeControllerTest, AClusterDeletedInMidRunFailsTheJob) {
+  Process process(cluster_);
+  PutCluster();
+  PutJob();
+  ASSERT_TRUE(StartNetwork());
+  ASSERT_TRUE(StartPods());
+  for (const auto& assignment : Attach(&process)) ASSERT_TRUE(assignment);
+
+  cluster_.Remove(kube::kSimulatedClusters, {"team", "pod"});
+
+  EXPECT_EQ(links_[0]->AwaitStop(), "the job is over");
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Failed"; })) << Status().dump(1);
+  EXPECT_EQ(ReasonOf("Failed"), "ClusterNotFound");
+}
+
+TEST_F(KubeControllerTest, AFailedRunKeepsItsPodsUntilTheyEnd) {
+  Process process(cluster_);
+  PutCluster();
+  PutJob();
+  ASSERT_TRUE(StartNetwork());
+  ASSERT_TRUE(StartPods());
+  const auto assignments = Attach(&process);
+  for (int server = 0; server < 2; ++server) {
+    ASSERT_TRUE(assignments[server]);
+    // Told and gone before anybody asked it to stop.
+    process.controller.OnOutcome(assignments[server]->agent,
+                                 {.reason = job::OutcomeReason::kCommandFailed, .message = "no"});
+    process.controller.Detach(assignments[server]->agent);
+  }
+  ASSERT_TRUE(Eventually([&] { return ReasonOf("Running") == "Stopping"; })) << Status().dump(1);
+
+  EndPods();
+
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Failed"; })) << Status().dump(1);
+  EXPECT_EQ(ReasonOf("Failed"), "CommandFailed");
+  EXPECT_TRUE(cluster_.Find(kube::kJobs, kJob)) << "with it, its pods and their logs are gone";
+}
+
 TEST_F(KubeControllerTest, JobsWaitForTheirTurn) {
   Process process(cluster_);
   PutCluster();

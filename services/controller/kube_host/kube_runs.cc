@@ -22,29 +22,20 @@ kube::Refusal Refused(const base::Error& error) {
 
 }  // namespace
 
-KubeController::Done KubeController::StartRun(const json& object, std::uint32_t attempt) {
+KubeController::Done KubeController::StartRun(const json& object, reconcile::Plan plan) {
   const kube::ObjectKey key = kube::KeyOf(object);
-  const job::ParsedJob parsed =
-      job::ParseJob(reconcile::DocumentOf(object), job::Mode::kKubernetes);
-  std::optional<job::ClusterSpec> cluster;
-  std::string network = reconcile::NetworkNameOf(std::string(job::kJobKind), key.name);
-  if (!parsed.spec.cluster) {
-    const auto found = clusters_.Find({key.name_space, parsed.spec.cluster_name});
-    if (found == nullptr) return {};
-    cluster = job::ParseCluster(reconcile::DocumentOf(*found)).spec;
-    network = reconcile::NetworkNameOf(std::string(job::kClusterKind), parsed.spec.cluster_name);
-  }
+  const std::string& cluster = plan.resolved.spec.cluster_name;
+  const std::string network =
+      cluster.empty() ? reconcile::NetworkNameOf(std::string(job::kJobKind), key.name)
+                      : reconcile::NetworkNameOf(std::string(job::kClusterKind), cluster);
   auto run = std::make_shared<KubeRun>();
-  job::Problems problems;
-  run->resolved = job::Resolve(
-      parsed.spec, cluster ? &*cluster : nullptr, [] { return std::vector<std::string>(); },
-      &problems);
+  run->resolved = std::move(plan.resolved);
   run->key = key;
   run->uid = UidOf(object);
-  run->attempt = attempt;
+  run->attempt = plan.attempt;
   run->simulators = SimulatorsOf(reconcile::NetworkAddress(network, key.name_space));
   run->network_job =
-      StrCat(key.name_space, "/", key.name, "/", attempt, "/", place::MakeToken(kTokenBytes));
+      StrCat(key.name_space, "/", key.name, "/", plan.attempt, "/", place::MakeToken(kTokenBytes));
   const auto peak_flops = run->simulators->FindPeakFlops(run->resolved.cluster.gpu);
   if (!peak_flops) return std::unexpected(Refused(peak_flops.error()));
   run->peak_flops = *peak_flops;
@@ -53,7 +44,7 @@ KubeController::Done KubeController::StartRun(const json& object, std::uint32_t 
                                    run->resolved.spec.environment);
   if (!registered) return std::unexpected(Refused(registered.error()));
   Log(Level::kInfo, "job_starting",
-      {{"namespace", key.name_space}, {"job", key.name}, {"attempt", StrCat(attempt)}});
+      {{"namespace", key.name_space}, {"job", key.name}, {"attempt", StrCat(plan.attempt)}});
   const std::lock_guard lock(mutex_);
   run->handle = next_handle_++;
   handles_[run->handle] = run;
@@ -96,7 +87,8 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
   }
   if (order == job::Order::kNone) return;
   queue_.Add(TextOf("job", kube::KeyOf(object)));
-  if (order == job::Order::kStop && !links.empty()) {
+  // An agent without a link has told its outcome and ends: to remove its pod would remove its log.
+  if (order == job::Order::kStop) {
     for (const auto& link : links) link->SendStop(why);
     return;
   }

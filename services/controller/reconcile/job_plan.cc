@@ -17,7 +17,10 @@ namespace reason = job::reason;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kServicesRetrySeconds = 2;
-constexpr std::int64_t kLeaveSeconds = 30;
+// Pods are left alone until no agent can be at work any more and the kubelet has had time to tell:
+// with a pod goes its log.
+constexpr std::int64_t kKubeletSeconds = 20;
+constexpr std::int64_t kLeaveSeconds = job::kEndGraceSeconds + kKubeletSeconds;
 
 bool IsBeingDeleted(const json& object) { return object["metadata"].contains("deletionTimestamp"); }
 
@@ -135,6 +138,10 @@ class JobReconciler {
     if (problems.empty() && !cluster) {
       if (!seen_.cluster) {
         Set(condition::kAccepted, true, reason::kValid, base::Join(parsed_.warnings, "; "));
+        if (seen_.run) {
+          EndWithoutCluster(*seen_.run);
+          return false;
+        }
         Set(condition::kScheduled, false, reason::kClusterNotFound,
             StrCat("waiting for SimulatedCluster '", parsed_.spec.cluster_name, "' in namespace '",
                    metadata().value("namespace", ""), "'"));
@@ -160,6 +167,20 @@ class JobReconciler {
     Set(condition::kAccepted, false, reason::kInvalidSpec, job::Describe(problems));
     End({job::Phase::kFailed, std::string(reason::kInvalidSpec), job::Describe(problems)});
     return false;
+  }
+
+  // The network service goes with its cluster: what was not measured by then never will be.
+  void EndWithoutCluster(const RunFacts& run) {
+    TakeParts(run);
+    if (run.verdict) return End(*run.verdict);
+    End({job::Phase::kFailed, std::string(reason::kClusterNotFound),
+         StrCat("SimulatedCluster '", parsed_.spec.cluster_name,
+                "' was deleted while the job ran on it")});
+  }
+
+  void TakeParts(const RunFacts& run) {
+    parts_ = run.parts;
+    parts_["attempt"] = run.attempt;
   }
 
   void Wait(std::string_view why, const std::string& message) {
@@ -209,12 +230,12 @@ class JobReconciler {
     }
     plan_.run = RunStep::kStart;
     plan_.attempt = attempts + 1;
+    plan_.resolved = std::move(resolved_);
   }
 
   void Follow() {
     const RunFacts& run = *seen_.run;
-    parts_ = run.parts;
-    parts_["attempt"] = run.attempt;
+    TakeParts(run);
     if (run.verdict) {
       End(*run.verdict);
       return;

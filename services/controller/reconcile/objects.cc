@@ -174,7 +174,8 @@ json PodSpec(const std::string& name, const job::ResolvedJob& resolved, const js
                {"subdomain", name},
                {"automountServiceAccountToken", false},
                {"enableServiceLinks", false},
-               {"terminationGracePeriodSeconds", 30},
+               // The kubelet's SIGKILL is the last of the orders.
+               {"terminationGracePeriodSeconds", job::kTerminateGraceSeconds},
                {"securityContext", security},
                {"volumes", Volumes(resolved.spec, pods)},
                {"initContainers", {InjectionContainer(settings)}},

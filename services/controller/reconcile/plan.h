@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
 
 namespace eidolon::controller::reconcile {
@@ -95,7 +96,9 @@ struct Plan {
   std::optional<nlohmann::json> status;  // The whole status; nothing: it is right.
   std::vector<Transition> events;
   RunStep run = RunStep::kNone;
-  std::uint32_t attempt = 0;  // Of a run to start.
+  // Of a run to start: which attempt, and what was accepted, so that nobody looks it up again.
+  std::uint32_t attempt = 0;
+  job::ResolvedJob resolved;
   std::vector<AgentExit> exits;
   bool remove_itself = false;                // Its time after the end is over.
   std::optional<std::int64_t> look_again_s;  // Even when nothing changes.
