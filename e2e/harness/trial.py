@@ -29,23 +29,24 @@ class World:
         self.server, self.count = None, 0
 
     def job(self, script, ranks=1, servers=1, gpu=None, command=None, measure=4, warmup=2, boundary="auto",
-            extra=""):
-        """The document of a job that runs `script` in every rank, by torchrun when there are several."""
+            extra="", cluster=None):
+        """The document of a job that runs `script` in every rank, by torchrun when there are several. `cluster` is
+        described whole, or else servers with as many H100 as ranks."""
         self.count += 1
         directory = self.folder / f"job{self.count}"
         directory.mkdir()
         (directory / "script.py").write_text(textwrap.dedent(script))
         several = ranks * servers > 1
         command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
-        gpu_line = f", gpu: {gpu}" if gpu else ""
+        if cluster is None:
+            server = {"preset": "dgx-h100", "gpusPerServer": ranks, **({"gpu": gpu} if gpu else {})}
+            cluster = {"servers": servers, "server": server}
         return textwrap.dedent(f"""\
             apiVersion: eidolon.dev/v1alpha1
             kind: SimulationJob
             metadata: {{name: job{self.count}}}
             spec:
-              cluster:
-                servers: {servers}
-                server: {{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}
+              cluster: {json.dumps(cluster)}
               servers: {servers}
               ranksPerServer: {ranks}
               command: {json.dumps(command)}

@@ -4,11 +4,16 @@
 #include <string>
 
 #include "eidolon/common/v1/common.pb.h"
+#include "eidolon/network/v1/network.pb.h"
 #include "services/controller/job/cluster.h"
 
 namespace eidolon::controller {
 
 // `name`: jobs with clusters of one name would share a fabric; each job has its own.
 void FillCluster(const job::ClusterSpec& spec, const std::string& name, common::v1::Cluster* out);
+
+// What only the network service needs to know: how the fabric is built, what happens to it, and who
+// else uses it.
+void FillFabric(const job::ClusterSpec& spec, network::v1::RegisterJobRequest* out);
 
 }  // namespace eidolon::controller

@@ -95,20 +95,7 @@ base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
   request.set_job(job);
   FillCluster(cluster, job, request.mutable_cluster());
   for (std::uint32_t server = 0; server < servers; ++server) request.add_placement(server);
-  request.set_spines(cluster.spines);
-  for (const job::LinkFault& fault : cluster.faults) {
-    network::v1::LinkFault& added = *request.add_faults();
-    added.set_at_seconds(fault.at_seconds);
-    added.set_link(fault.link);
-    added.set_capacity_factor(fault.capacity_factor);
-  }
-  for (const job::BackgroundTraffic& traffic : cluster.background) {
-    network::v1::BackgroundTraffic& added = *request.add_background();
-    added.set_from_server(traffic.from);
-    added.set_to_server(traffic.to);
-    added.set_rail(traffic.rail);
-    added.set_gigabits_per_second(traffic.gigabits_per_second);
-  }
+  FillFabric(cluster, &request);
   const std::map<std::string, std::string> sorted(environment.begin(), environment.end());
   for (const auto& [name, value] : sorted) {
     if (name.starts_with("NCCL_")) request.add_environment(base::StrCat(name, "=", value));

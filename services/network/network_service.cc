@@ -52,6 +52,7 @@ std::string FabricOf(const v1::RegisterJobRequest& request) {
   *fabric.mutable_faults() = request.faults();
   *fabric.mutable_background() = request.background();
   fabric.set_spines(request.spines());
+  *fabric.mutable_plan() = request.plan();
   return fabric.SerializeAsString();
 }
 

@@ -144,8 +144,40 @@ topology::Cluster FromProto(const eidolon::common::v1::Cluster& cluster) {
               cluster.fabric().oversubscription() == 0 ? 1 : cluster.fabric().oversubscription()};
 }
 
+namespace {
+
+// A number that is not said leaves the usual one.
+void Take(std::uint32_t said, std::uint32_t& value) {
+  if (said > 0) value = said;
+}
+
+void TakePlan(const v1::FabricPlan& plan, topology::Cluster& cluster) {
+  topology::FabricSpec& spec = cluster.plan;
+  Take(plan.servers_per_domain(), cluster.servers_per_domain);
+  Take(plan.host_bridges(), cluster.host_bridges);
+  cluster.in_network_reduction = plan.in_network_reduction();
+  cluster.slingshot = plan.slingshot();
+  Take(plan.cards_per_leaf(), spec.cards_per_leaf);
+  Take(plan.leaves_per_pod(), spec.leaves_per_pod);
+  Take(plan.servers_per_router(), spec.servers_per_router);
+  Take(plan.routers_per_group(), spec.routers_per_group);
+  spec.dimensions.assign(plan.dimensions().begin(), plan.dimensions().end());
+  spec.link_gigabits_per_second = plan.link_gigabits_per_second();
+  spec.switches.assign(plan.switches().begin(), plan.switches().end());
+  for (const v1::Cable& cable : plan.cables()) {
+    spec.cables.push_back(
+        {.a = cable.from(), .b = cable.to(), .gigabits_per_second = cable.gigabits_per_second()});
+  }
+  for (const v1::Plug& plug : plan.plugs()) {
+    spec.plugs.push_back({.server = plug.server(), .rail = plug.rail(), .at = plug.at()});
+  }
+}
+
+}  // namespace
+
 topology::Cluster FromProto(const v1::RegisterJobRequest& request) {
   topology::Cluster cluster = FromProto(request.cluster());
+  TakePlan(request.plan(), cluster);
   if (request.spines() > 0) {
     cluster.plan.routing = topology::Routing::kEcmp;
     cluster.plan.spines = request.spines();

@@ -26,6 +26,44 @@ TEST(TranslateTest, CarriesACluster) {
   EXPECT_EQ(cluster.oversubscription, 1);  // Not said.
 }
 
+TEST(TranslateTest, CarriesThePlanOfAFabric) {
+  v1::RegisterJobRequest request;
+  request.mutable_cluster()->mutable_fabric()->set_preset("graph");
+  v1::FabricPlan& plan = *request.mutable_plan();
+  plan.set_servers_per_domain(18);
+  plan.set_host_bridges(2);
+  plan.set_routers_per_group(16);
+  plan.add_dimensions(4);
+  plan.add_dimensions(2);
+  plan.set_link_gigabits_per_second(200);
+  plan.add_switches("left");
+  plan.add_switches("right");
+  v1::Cable& cable = *plan.add_cables();
+  cable.set_to(1);
+  cable.set_gigabits_per_second(400);
+  plan.add_plugs()->set_rail(3);
+  plan.set_slingshot(true);
+  request.set_spines(5);
+
+  const topology::Cluster cluster = FromProto(request);
+
+  EXPECT_EQ(cluster.servers_per_domain, 18u);
+  EXPECT_EQ(cluster.host_bridges, 2u);
+  EXPECT_EQ(cluster.plan.routers_per_group, 16u);
+  EXPECT_EQ(cluster.plan.servers_per_router, topology::FabricSpec{}.servers_per_router);
+  EXPECT_EQ(cluster.plan.dimensions, (std::vector<std::uint32_t>{4, 2}));
+  EXPECT_EQ(cluster.plan.link_gigabits_per_second, 200);
+  EXPECT_EQ(cluster.plan.switches, (std::vector<std::string>{"left", "right"}));
+  ASSERT_EQ(cluster.plan.cables.size(), 1u);
+  EXPECT_EQ(cluster.plan.cables[0],
+            (topology::FabricSpec::Cable{.a = 0, .b = 1, .gigabits_per_second = 400}));
+  ASSERT_EQ(cluster.plan.plugs.size(), 1u);
+  EXPECT_EQ(cluster.plan.plugs[0], (topology::FabricSpec::Plug{.server = 0, .rail = 3, .at = 0}));
+  EXPECT_TRUE(cluster.slingshot);
+  EXPECT_FALSE(cluster.in_network_reduction);
+  EXPECT_EQ(cluster.plan.routing, topology::Routing::kEcmp);
+}
+
 TEST(TranslateTest, TimesBeyondTheRangeMeanNever) {
   v1::Horizon message;
   message.set_lower_bound_picoseconds(std::numeric_limits<std::uint64_t>::max());

@@ -1,5 +1,9 @@
 #include "services/cli/net/collective_table.h"
 
+#include <fstream>
+#include <sstream>
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace eidolon::cli::net {
@@ -35,6 +39,27 @@ TEST(CollectiveTableTest, ARackOfOneNvlinkDomainIsOneNode) {
   ASSERT_TRUE(table.has_value()) << table.error().message;
   EXPECT_NE(table->find("72 ranks on 1 nodes"), std::string::npos);
   EXPECT_NE(table->find("nvls"), std::string::npos);
+}
+
+// Two servers' 8 cards of 48.9 GB/s each meet half of that above their leaves.
+TEST(CollectiveTableTest, ANarrowFabricMakesItLongerAndIsNamed) {
+  const auto rate = [](const std::string& oversubscription) {
+    const std::string path = testing::TempDir() + "/narrow.yaml";
+    std::ofstream(path) << "servers: 2\nserver: {preset: dgx-h100}\nfabric: {preset: leaf-spine, "
+                        << "cardsPerLeaf: 8, oversubscription: " << oversubscription << "}\n";
+    const auto table = CollectiveTable({.kind = "all_gather",
+                                        .topology = path,
+                                        .bytes_min = std::uint64_t{8} << 30,
+                                        .bytes_max = std::uint64_t{8} << 30});
+    EXPECT_EQ(table->find("too narrow") != std::string::npos, oversubscription != "1");
+    std::istringstream row(table->substr(table->find("    8589934592")));
+    double bytes, us, bandwidth;
+    row >> bytes >> us >> bandwidth;
+    return bandwidth;
+  };
+
+  EXPECT_NEAR(rate("1"), 360, 40);
+  EXPECT_NEAR(rate("4"), 8 * 48.9 / 4 * 16 / 15, 1);
 }
 
 TEST(CollectiveTableTest, SaysWhatIsWrong) {

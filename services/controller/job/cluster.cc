@@ -3,15 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
+#include "services/controller/job/fabric.h"
 #include "services/controller/job/preset.h"
 
 namespace eidolon::controller::job {
 namespace {
 
-constexpr std::int64_t kServersMax = 4096;
-constexpr std::int64_t kSpines = 8;
-constexpr double kFaultSecondsMax = 2e6;
 constexpr std::int64_t kGpusPerServerMax = 72;
+constexpr std::int64_t kDomainMax = 256;
 constexpr char kDriverVersion[] = "580.82";
 constexpr char kNcclVersion[] = "2.30.7";
 
@@ -42,6 +41,13 @@ void ReadServer(Fields* server, ClusterSpec* spec) {
     spec->nvlink_switched = nvlink->Bool("switch", spec->nvlink_switched);
     nvlink->Finish();
   }
+  spec->servers_per_domain = static_cast<std::uint32_t>(
+      server->Integer("serversPerDomain", {1, kDomainMax}, spec->servers_per_domain));
+  if (spec->servers_per_domain > 1 && !spec->nvlink_switched) {
+    server->Report("serversPerDomain", "needs switched NVLink: set nvlink.switch to true");
+  }
+  spec->host_bridges = static_cast<std::uint32_t>(
+      server->Integer("hostBridges", {1, spec->gpus_per_server}, spec->host_bridges));
   if (spec->nic_count == 0) {
     spec->nic_count = spec->gpus_per_server;
     spec->nic_gigabits_per_second = 400;
@@ -66,43 +72,6 @@ void ReadServer(Fields* server, ClusterSpec* spec) {
   server->Finish();
 }
 
-void ReadFabric(Fields* fabric, ClusterSpec* spec) {
-  spec->fabric_preset = fabric->Choice(
-      "preset", {"rail-optimised", "fat-tree", "leaf-spine", "none"}, spec->fabric_preset);
-  if (spec->fabric_preset == "none" && spec->servers > 1) {
-    fabric->Report("preset", base::StrCat("'none' connects nothing, but the cluster has ",
-                                          spec->servers, " servers"));
-  }
-  spec->oversubscription = fabric->Number("oversubscription", {1, 64}, 1.0);
-  const std::string routing = fabric->Choice("routing", {"adaptive", "ecmp"}, "adaptive");
-  const auto spines =
-      static_cast<std::uint32_t>(fabric->Integer("spines", {1, kServersMax}, kSpines));
-  if (routing == "ecmp") spec->spines = spines;
-  for (Fields& fault : fabric->ObjectList("faults")) {
-    spec->faults.push_back({.at_seconds = fault.Number("atSeconds", {0, kFaultSecondsMax}, 0),
-                            .link = fault.Text("link"),
-                            .capacity_factor = fault.Number("capacityFactor", {0, 1}, 1)});
-    for (const char* name : {"atSeconds", "link", "capacityFactor"}) {
-      if (!fault.Has(name)) fault.Report(name, "is required");
-    }
-    fault.Finish();
-  }
-  for (Fields& traffic : fabric->ObjectList("background")) {
-    const auto server = [&](const char* name) {
-      return static_cast<std::uint32_t>(traffic.Integer(name, {0, kServersMax - 1}, 0));
-    };
-    spec->background.push_back({.from = server("from"),
-                                .to = server("to"),
-                                .rail = server("rail"),
-                                .gigabits_per_second = traffic.Number("gbps", {0, 1e5, true}, 0)});
-    for (const char* name : {"from", "to", "gbps"}) {
-      if (!traffic.Has(name)) traffic.Report(name, "is required");
-    }
-    traffic.Finish();
-  }
-  fabric->Finish();
-}
-
 void ReadTiming(Fields* timing) {
   if (!timing->Text("profile").empty()) {
     timing->Report("profile",
@@ -123,13 +92,13 @@ ClusterSpec ReadClusterSpec(Fields* fields, std::uint32_t servers_default) {
   spec.gpus_per_server = 8;
   spec.servers =
       static_cast<std::uint32_t>(fields->Integer("servers", {1, kServersMax}, servers_default));
-  spec.fabric_preset = spec.servers > 1 ? "rail-optimised" : "none";
   if (auto server = fields->Object("server")) {
     ReadServer(&*server, &spec);
   } else if (!fields->Has("server")) {
     fields->Report("server", "is required: {preset: ...} or {gpu: ...}. Presets: " +
                                  base::Join(ServerPresetNames(), ", "));
   }
+  spec.fabric.kind = spec.servers > spec.servers_per_domain ? "rail-optimised" : "none";
   if (auto fabric = fields->Object("fabric")) ReadFabric(&*fabric, &spec);
   spec.driver_version = kDriverVersion;
   spec.nccl_version = kNcclVersion;
@@ -144,35 +113,21 @@ ClusterSpec ReadClusterSpec(Fields* fields, std::uint32_t servers_default) {
 }
 
 nlohmann::json ToJson(const ClusterSpec& spec) {
-  nlohmann::json fabric = {{"preset", spec.fabric_preset},
-                           {"oversubscription", spec.oversubscription}};
-  if (spec.spines > 0) {
-    fabric["routing"] = "ecmp";
-    fabric["spines"] = spec.spines;
-  }
-  for (const LinkFault& fault : spec.faults) {
-    fabric["faults"].push_back({{"atSeconds", fault.at_seconds},
-                                {"link", fault.link},
-                                {"capacityFactor", fault.capacity_factor}});
-  }
-  for (const BackgroundTraffic& traffic : spec.background) {
-    fabric["background"].push_back({{"from", traffic.from},
-                                    {"to", traffic.to},
-                                    {"rail", traffic.rail},
-                                    {"gbps", traffic.gigabits_per_second}});
-  }
+  nlohmann::json server = {
+      {"gpu", spec.gpu},
+      {"gpusPerServer", spec.gpus_per_server},
+      {"nvlink", {{"generation", spec.nvlink_generation}, {"switch", spec.nvlink_switched}}},
+      {"nics",
+       {{"count", spec.nic_count},
+        {"gbps", spec.nic_gigabits_per_second},
+        {"latencyMicroseconds", spec.nic_latency_microseconds}}},
+      {"cpu", {{"speedRatio", spec.cpu_speed_ratio}}}};
+  if (spec.servers_per_domain > 1) server["serversPerDomain"] = spec.servers_per_domain;
+  if (spec.host_bridges > 1) server["hostBridges"] = spec.host_bridges;
   return {
       {"servers", spec.servers},
-      {"server",
-       {{"gpu", spec.gpu},
-        {"gpusPerServer", spec.gpus_per_server},
-        {"nvlink", {{"generation", spec.nvlink_generation}, {"switch", spec.nvlink_switched}}},
-        {"nics",
-         {{"count", spec.nic_count},
-          {"gbps", spec.nic_gigabits_per_second},
-          {"latencyMicroseconds", spec.nic_latency_microseconds}}},
-        {"cpu", {{"speedRatio", spec.cpu_speed_ratio}}}}},
-      {"fabric", fabric},
+      {"server", server},
+      {"fabric", FabricToJson(spec)},
       {"software", {{"driver", spec.driver_version}, {"nccl", spec.nccl_version}}},
   };
 }

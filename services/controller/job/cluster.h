@@ -7,24 +7,9 @@
 #include <vector>
 
 #include "services/controller/job/fields.h"
+#include "services/network/topology/cluster.h"
 
 namespace eidolon::controller::job {
-
-// A link that gets slower, fails (0) or recovers (1).
-struct LinkFault {
-  double at_seconds = 0;
-  std::string link;
-  double capacity_factor = 1;
-  bool operator==(const LinkFault&) const = default;
-};
-
-// Traffic of others between the cards of two servers.
-struct BackgroundTraffic {
-  std::uint32_t from = 0, to = 0;
-  std::uint32_t rail = 0;
-  double gigabits_per_second = 0;
-  bool operator==(const BackgroundTraffic&) const = default;
-};
 
 struct ClusterSpec {
   std::uint32_t servers = 1;
@@ -36,11 +21,13 @@ struct ClusterSpec {
   double nic_gigabits_per_second = 0;
   double nic_latency_microseconds = 0;
   double cpu_speed_ratio = 1.0;
-  std::string fabric_preset;
-  double oversubscription = 1.0;
-  std::uint32_t spines = 0;  // Links of a leaf that static routing tells apart; 0: adaptive.
-  std::vector<LinkFault> faults;
-  std::vector<BackgroundTraffic> background;
+  std::uint32_t servers_per_domain = 1;  // Servers that share one NVLink domain (NVL72: 18).
+  std::uint32_t host_bridges = 1;        // PCIe only: root complexes the GPUs are spread over.
+  network::topology::FabricSpec fabric;
+  bool in_network_reduction = false;  // The switches can reduce (SHARP).
+  bool slingshot = false;             // Message costs of Slingshot with libfabric.
+  std::vector<network::topology::Fault> faults;
+  std::vector<network::topology::Background> background;
   std::string driver_version;
   std::string nccl_version;
 

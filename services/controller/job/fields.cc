@@ -166,6 +166,28 @@ std::vector<std::string> Fields::TextList(std::string_view name) {
   return texts;
 }
 
+std::vector<std::uint32_t> Fields::IntegerList(std::string_view name, IntegerRule rule) {
+  const json* value = Find(name);
+  if (value == nullptr) return {};
+  if (!value->is_array()) {
+    Report(name, "must be a list of whole numbers, not " + DescribeValue(*value));
+    return {};
+  }
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t i = 0; i < value->size(); ++i) {
+    const json& entry = (*value)[i];
+    const auto number = entry.is_number_integer() ? entry.get<std::int64_t>() : rule.min - 1;
+    if (number >= rule.min && number <= rule.max) {
+      numbers.push_back(static_cast<std::uint32_t>(number));
+      continue;
+    }
+    Add(problems_, StrCat(pointer_, PointerTo(name), "/", i),
+        StrCat("must be a whole number from ", rule.min, " to ", rule.max, ", not ",
+               DescribeValue(entry)));
+  }
+  return numbers;
+}
+
 std::optional<Fields> Fields::Object(std::string_view name) {
   const json* value = Find(name);
   if (value == nullptr) return std::nullopt;

@@ -44,6 +44,7 @@ class Fields {
   double Number(std::string_view name, NumberRule rule, double otherwise);
   bool Bool(std::string_view name, bool otherwise);
   std::vector<std::string> TextList(std::string_view name);
+  std::vector<std::uint32_t> IntegerList(std::string_view name, IntegerRule rule);
   // Reader of a nested object; nothing when it is absent or no object.
   std::optional<Fields> Object(std::string_view name);
   // Readers of a list of objects.
@@ -57,6 +58,8 @@ class Fields {
   void Finish();
 
   const std::string& pointer() const { return pointer_; }
+  // Of the whole document so far.
+  std::size_t ProblemCount() const { return problems_->size(); }
 
  private:
   const nlohmann::json& object_;

@@ -42,7 +42,7 @@ TEST(JobTest, FillsInDefaults) {
   EXPECT_FALSE(job.spec.fixed_host_model);
   EXPECT_EQ(job.spec.cluster->gpu, "H100-SXM5-80GB");
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 8u);
-  EXPECT_EQ(job.spec.cluster->fabric_preset, "rail-optimised");
+  EXPECT_EQ(job.spec.cluster->fabric.kind, "rail-optimised");
 }
 
 TEST(JobTest, ReadsEveryField) {
@@ -206,13 +206,14 @@ TEST(JobTest, ReadsWhatHappensToTheFabric) {
 
   ASSERT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
   const ClusterSpec& cluster = *job.spec.cluster;
-  EXPECT_EQ(cluster.spines, 4u);
+  EXPECT_EQ(cluster.fabric.routing, network::topology::Routing::kEcmp);
+  EXPECT_EQ(cluster.fabric.spines, 4u);
   ASSERT_EQ(cluster.faults.size(), 1u);
-  EXPECT_EQ(cluster.faults[0],
-            (LinkFault{.at_seconds = 1.5, .link = "leaf 3", .capacity_factor = 0.5}));
+  EXPECT_EQ(cluster.faults[0], (network::topology::Fault{
+                                   .at_seconds = 1.5, .link = "leaf 3", .capacity_factor = 0.5}));
   ASSERT_EQ(cluster.background.size(), 1u);
-  EXPECT_EQ(cluster.background[0],
-            (BackgroundTraffic{.from = 2, .to = 3, .rail = 1, .gigabits_per_second = 100}));
+  EXPECT_EQ(cluster.background[0], (network::topology::Background{
+                                       .from = 2, .to = 3, .rail = 1, .gigabits_per_second = 100}));
   EXPECT_EQ(ToJson(cluster)["fabric"]["faults"], document["spec"]["cluster"]["fabric"]["faults"]);
 }
 

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "services/base/text.h"
 #include "services/controller/job/job.h"
@@ -26,27 +29,34 @@ const json& Resolve(const json& document, const json& schema) {
   return Resolve(document, document.at(json::json_pointer(pointer)));
 }
 
-// A value that has every field a schema describes, but those that exclude each other.
-json SampleOf(const json& document, const json& unresolved) {
+// A value that has every field a schema describes, but those that exclude each other: of the fields
+// that belong to some kinds of networks those of `preset`.
+json SampleOf(const json& document, const json& unresolved, const std::string& preset) {
   const json& schema = Resolve(document, unresolved);
   if (schema.contains("example")) return schema["example"];
   if (schema.contains("default")) return schema["default"];
-  if (schema.contains("enum")) return schema["enum"][0];
+  if (schema.contains("enum")) {
+    const bool kind = std::ranges::find(schema["enum"], json(preset)) != schema["enum"].end();
+    return kind ? json(preset) : schema["enum"][0];
+  }
   const std::string type = schema.value("type", "");
   if (type == "object") {
     json object = json::object();
     if (!schema.contains("properties")) return object;
     for (const auto& [name, property] : schema["properties"].items()) {
       if (name == "clusterRef" || property.contains("x-kubernetes-only")) continue;
-      object[name] = SampleOf(document, property);
+      const json kinds = property.value("x-eidolon-presets", json::array({preset}));
+      if (std::ranges::find(kinds, json(preset)) == kinds.end()) continue;
+      object[name] = SampleOf(document, property, preset);
     }
     return object;
   }
   if (type == "array") {
     if (schema.value("maxItems", 1) == 0) return json::array();
-    return json::array({SampleOf(document, schema["items"])});
+    return json::array({SampleOf(document, schema["items"], preset)});
   }
-  if (type == "integer" || type == "number") return schema.value("minimum", 1);
+  if (type == "integer") return schema.value("minimum", 1);
+  if (type == "number") return schema.value("minimum", 1.0);
   if (type == "boolean") return true;
   if (schema.value("maxLength", 1) == 0) return "";
   return schema.contains("pattern") ? "/a" : "a";
@@ -59,10 +69,11 @@ job::Problems ProblemsOf(const json& document) {
   return job::ParseJob(document, job::Mode::kEmbedded).problems;
 }
 
-class OpenApiDocumentTest : public ::testing::TestWithParam<const char*> {
+// A kind of document, and the kind of network in it.
+class OpenApiDocumentTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
-  OpenApiDocumentTest() : schema_(api_["components"]["schemas"][GetParam()]) {
-    sample_ = SampleOf(api_, schema_);
+  OpenApiDocumentTest() : schema_(api_["components"]["schemas"][std::get<0>(GetParam())]) {
+    sample_ = SampleOf(api_, schema_, std::get<1>(GetParam()));
     sample_["metadata"].erase("generateName");
     sample_.erase("status");
   }
@@ -112,8 +123,14 @@ TEST_P(OpenApiDocumentTest, EveryAcceptedFieldIsDescribed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, OpenApiDocumentTest,
-                         ::testing::Values("SimulationJob", "SimulatedCluster"),
-                         [](const auto& row) { return std::string(row.param); });
+                         ::testing::Combine(::testing::Values("SimulationJob", "SimulatedCluster"),
+                                            ::testing::Values("fat-tree", "dragonfly", "torus",
+                                                              "graph")),
+                         [](const auto& row) {
+                           std::string network = std::get<1>(row.param);
+                           std::erase(network, '-');
+                           return std::get<0>(row.param) + ("_" + network);
+                         });
 
 void CheckAnswer(const json& api, const json& unresolved, const json& value,
                  const std::string& pointer) {

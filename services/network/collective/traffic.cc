@@ -1,6 +1,7 @@
 #include "services/network/collective/traffic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "services/base/check.h"
@@ -76,17 +77,33 @@ class Tally {
   std::vector<LinkUse> Uses() const {
     std::vector<LinkUse> uses;
     uses.reserve(bytes_.size());
+    const double slower = Slower();
     for (const auto& [link, bytes] : bytes_) {
-      const std::uint64_t capacity = topology_.Capacities()[link];
-      const double rate = bytes / seconds_;
-      const bool beyond = rate >= static_cast<double>(capacity);
-      uses.push_back(
-          {link, beyond ? capacity : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(rate))});
+      double rate = bytes / seconds_;
+      if (link >= topology_.first_fabric()) {
+        rate /= slower;
+      } else if (const auto capacity = static_cast<double>(topology_.Capacities()[link]);
+                 rate > capacity) {
+        rate = capacity;
+      }
+      uses.push_back({link, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(rate))});
     }
     return uses;
   }
 
  private:
+  // What was measured may be faster than the links of a server by our reckoning; then they send as
+  // fast as they can, and no more than that reaches the fabric.
+  double Slower() const {
+    double slower = 1;
+    for (const auto& [link, bytes] : bytes_) {
+      if (link >= topology_.first_fabric()) break;
+      const auto capacity = static_cast<double>(topology_.Capacities()[link]);
+      slower = std::max(slower, bytes / seconds_ / capacity);
+    }
+    return slower;
+  }
+
   const Topology& topology_;
   double seconds_;
   double wire_;
@@ -255,11 +272,23 @@ std::vector<LinkUse> TrafficBetween(const Topology& topology, Place from, Place 
   std::vector<LinkUse> uses;
   const Route route = topology.Between(from, to);
   for (LinkIndex link : route.Links()) {
-    uses.push_back({link, std::min(bytes_per_second, topology.Capacities()[link])});
+    if (link >= topology.first_fabric()) continue;
+    bytes_per_second = std::min(bytes_per_second, topology.Capacities()[link]);
   }
+  for (LinkIndex link : route.Links()) uses.push_back({link, bytes_per_second});
   std::sort(uses.begin(), uses.end(),
             [](const LinkUse& a, const LinkUse& b) { return a.link < b.link; });
   return uses;
+}
+
+base::Duration TimeOver(const Topology& topology, std::span<const LinkUse> uses,
+                        base::Duration transfer) {
+  double slowdown = 1;
+  for (const LinkUse& use : uses) {
+    const auto capacity = static_cast<double>(topology.Capacities()[use.link]);
+    slowdown = std::max(slowdown, static_cast<double>(use.bytes_per_second) / capacity);
+  }
+  return {static_cast<std::int64_t>(std::ceil(static_cast<double>(transfer.ps) * slowdown))};
 }
 
 }  // namespace eidolon::network::collective

@@ -19,14 +19,20 @@ struct Load {
 };
 
 // The links of one collective in link order, each with the bytes per second that pass over it while
-// the collective takes exactly cost.transfer. Never more than the link's capacity: alone, a
-// collective takes its table time.
+// the collective takes exactly cost.transfer. Never more than the capacity of a GPU's port, bridge
+// or card: costs are measured on servers with those. Links of the fabric can be too narrow
+// (oversubscription, queue pairs that meet, slow cables), and then it takes longer, even alone.
 std::vector<flow::LinkUse> TrafficOf(const topology::Topology& topology,
                                      std::span<const topology::Place> places, const Load& load,
                                      const Cost& cost);
 
-// The links of one transfer at `bytes_per_second`; none within one GPU.
+// The links of one transfer at `bytes_per_second`, or what the servers' links carry; none within
+// one GPU.
 std::vector<flow::LinkUse> TrafficBetween(const topology::Topology& topology, topology::Place from,
                                           topology::Place to, std::uint64_t bytes_per_second);
+
+// What bytes take alone that would take `transfer` if every link were wide enough for `uses`.
+base::Duration TimeOver(const topology::Topology& topology, std::span<const flow::LinkUse> uses,
+                        base::Duration transfer);
 
 }  // namespace eidolon::network::collective

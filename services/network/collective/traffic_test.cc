@@ -84,7 +84,7 @@ TEST(TrafficTest, AGatherLoadsTheRootsPort) {
   EXPECT_GT(rates.at("GPU 2 of server 0, down"), rates.at("GPU 1 of server 0, up") * 6.9);
 }
 
-TEST(TrafficTest, NothingExceedsALink) {
+TEST(TrafficTest, NothingExceedsALinkOfAServer) {
   const Topology topology = H100(40);
   const std::vector<std::vector<Place>> groups = {All(1), All(2), All(40), {{0, 0}, {1, 3}}};
   for (const auto& places : groups) {
@@ -94,11 +94,47 @@ TEST(TrafficTest, NothingExceedsALink) {
         const Cost cost = CostOf({.kind = load.kind, .bytes = bytes}, ShapeOf(topology, places));
         for (const flow::LinkUse& use : TrafficOf(topology, places, load, cost)) {
           ASSERT_GT(use.bytes_per_second, 0u);
+          if (use.link >= topology.first_fabric()) continue;
           ASSERT_LE(use.bytes_per_second, topology.Capacities()[use.link]);
         }
       }
     }
   }
+}
+
+// 32 servers a leaf, half of their cards' bandwidth above it: a ring that crosses leaves twice is
+// not slowed; of an exchange with everybody three quarters climb, and half would fit.
+TEST(TrafficTest, ANarrowFabricSlowsWhatFillsIt) {
+  const Topology topology = H100(128);
+  const auto slowdown = [&](Kind kind) {
+    const Load load{.kind = kind, .bytes = kGiB};
+    const Cost cost = CostOf({.kind = kind, .bytes = kGiB}, ShapeOf(topology, All(128)));
+    const auto uses = TrafficOf(topology, All(128), load, cost);
+    return TimeOver(topology, uses, cost.transfer).Seconds() / cost.transfer.Seconds();
+  };
+
+  EXPECT_EQ(slowdown(Kind::kAllGather), 1);
+  EXPECT_GT(slowdown(Kind::kAllToAll), 1);
+  EXPECT_LE(slowdown(Kind::kAllToAll), 2);
+}
+
+TEST(TrafficTest, ATransferOverANarrowLinkTakesTheLinksTime) {
+  const Topology topology =
+      *Topology::Make({.name = "c",
+                       .servers = 2,
+                       .gpus_per_server = 1,
+                       .gpu = "H100-SXM5-80GB",
+                       .nvlink_generation = 4,
+                       .nvlink_switched = true,
+                       .nics = 1,
+                       .nic_gigabits_per_second = 400,
+                       .fabric = "torus",
+                       .plan = {.dimensions = {2}, .link_gigabits_per_second = 80}});
+
+  const auto uses = TrafficBetween(topology, {0, 0}, {1, 0}, 40'000'000'000);
+
+  EXPECT_EQ(TimeOver(topology, uses, base::Duration::Milliseconds(1)),
+            base::Duration::Milliseconds(4));
 }
 
 TEST(TrafficTest, ATransferUsesItsRoute) {

@@ -21,6 +21,13 @@ std::uint64_t BytesOf(const Operation& operation) {
   return operation.transfers.empty() ? operation.bytes : std::max(sent, received);
 }
 
+collective::Load LoadOf(const Operation& operation, const collective::Shape& shape) {
+  return {.kind = operation.kind,
+          .bytes = operation.bytes,
+          .root = static_cast<std::uint32_t>(std::max(operation.root, 0)),
+          .pxn = shape.tuning.pxn};
+}
+
 }  // namespace
 
 Result<void> Job::Issue(std::uint32_t server, IssueCall call) {
@@ -123,10 +130,7 @@ void Job::StartCollective(Communicator& communicator, const CollectiveBook::Read
   const Operation& operation = ready.operation;
   const Cost cost =
       collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
-  const collective::Load load{.kind = operation.kind,
-                              .bytes = operation.bytes,
-                              .root = static_cast<std::uint32_t>(std::max(operation.root, 0)),
-                              .pxn = communicator.shape.tuning.pxn};
+  const collective::Load load = LoadOf(operation, communicator.shape);
   communicator.running[ready.sequence] = {cost, load};
   audience_.Start(
       {.key = {.job = number_, .communicator = communicator.id, .sequence = ready.sequence},
@@ -244,8 +248,12 @@ Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
   const auto size = static_cast<std::int32_t>(communicator.members.size());
   if (auto checked = Check(operation, size); !checked) return std::unexpected(checked.error());
   if (operation.kind != Kind::kPointToPoint) {
-    return collective::CostOf({.kind = operation.kind, .bytes = operation.bytes},
-                              communicator.shape);
+    Cost cost =
+        collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
+    const auto uses = collective::TrafficOf(topology_, communicator.places,
+                                            LoadOf(operation, communicator.shape), cost);
+    cost.transfer = collective::TimeOver(topology_, uses, cost.transfer);
+    return cost;
   }
   // Which rank asks is not said: the slowest kind of link that the communicator has counts.
   const collective::Span span = communicator.shape.nodes > 1 ? collective::Span::kBetweenServers

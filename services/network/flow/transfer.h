@@ -43,9 +43,9 @@ struct Transfer {
   TransferKey key;
   base::SimTime start;
   base::Duration latency;     // Passes before any link is used.
-  base::Duration alone;       // What the bytes then take with no other traffic.
+  base::Duration alone;       // What the bytes then take on links that are wide enough.
   std::uint32_t weight = 1;   // Channels: competitors share a link by weight.
-  std::vector<LinkUse> uses;  // No link twice; every use positive and within the capacity.
+  std::vector<LinkUse> uses;  // No link twice; every use positive.
 };
 
 }  // namespace eidolon::network::flow

@@ -1,0 +1,68 @@
+"""A job's network is the one its cluster describes, of whatever kind: what a collective costs in a job is what
+`eidolon net collective` prints for the same description. Run by behaviour.py."""
+import json
+import re
+import subprocess
+
+from trial import expect, expect_complete, test
+
+BYTES = 256 << 20
+TRAY = {"preset": "gb200-nvl72", "gpusPerServer": 1}
+NODE = {"preset": "dgx-h100", "gpusPerServer": 1, "nics": {"count": 1}}
+# Two servers each; the ways between them have nothing else in common.
+CLUSTERS = {
+    "rack of an NVL72": {"server": TRAY, "fabric": {"preset": "none"}},
+    "rails": {"server": NODE, "fabric": {"preset": "rail-optimised"}},
+    "torus with slow links": {"server": NODE, "fabric": {"preset": "torus", "dimensions": [2], "linkGbps": 200}},
+    "dragonfly with slow links": {"server": NODE, "fabric": {
+        "preset": "dragonfly", "serversPerRouter": 1, "routersPerGroup": 2, "linkGbps": 50}},
+    "two switches and a cable": {"server": NODE, "fabric": {
+        "preset": "graph", "switches": ["left", "right"],
+        "cables": [{"from": "left", "to": "right", "gbps": 25}],
+        "plugs": [{"server": 0, "at": "left"}, {"server": 1, "at": "right"}]}},
+}
+# The difference between many and few is what one more costs: launches hide behind their predecessors.
+SCRIPT = f"""
+    import os, torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    values = torch.zeros({BYTES} // 4, device="cuda")
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+    def took(count):
+        begin.record()
+        for _ in range(count): dist.all_reduce(values)
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end)
+
+    for step in range(4): print("all_reduce took", (-took(3) + took(9)) / 6, "ms")
+    dist.destroy_process_group()
+"""
+
+
+def in_the_table(world, cluster):
+    """Microseconds of the collective, as the command prints them."""
+    file = world.folder / "topology.yaml"
+    file.write_text(json.dumps({"servers": 2, **cluster}))
+    out = subprocess.run([world.build / "bin/eidolon", "net", "collective", "all_reduce", "--topology", file,
+                          "-b", str(BYTES), "-e", str(BYTES)], capture_output=True, text=True, timeout=60)
+    expect(out.returncode == 0, out.stderr)
+    row = next(line.split() for line in out.stdout.splitlines() if line.split()[:1] == [str(BYTES)])
+    return float(row[1])
+
+
+@test
+def jobs_run_on_every_kind_of_network(world):
+    took = {}
+    for name, cluster in CLUSTERS.items():
+        document = world.job(SCRIPT, servers=2, cluster={"servers": 2, **cluster})
+        job = world.server.run(document, seconds=300)
+        expect_complete(job)
+        said = re.search(r"all_reduce took ([\d.]+) ms", world.server.logs(job["metadata"]["name"]))
+        expect(said, "the script said nothing")
+        took[name] = float(said.group(1)) * 1000
+        table = in_the_table(world, cluster)
+        print(f"     {name:26} {took[name]:9.1f} us in the job, {table:9.1f} us in the table")
+        expect(abs(took[name] - table) < 10, f"{name}: {took[name]} us in the job, {table} us in the table")
+    expect(sorted(took, key=took.get) == list(CLUSTERS), f"the order of speeds is {took}")
