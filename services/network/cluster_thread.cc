@@ -2,7 +2,8 @@
 
 #include <chrono>
 #include <future>
-#include <optional>
+#include <limits>
+#include <utility>
 
 #include "services/base/log.h"
 #include "services/network/metrics.h"
@@ -13,6 +14,8 @@ namespace {
 // Sessions that are ahead by more wait: their agents see it as a slow stream.
 constexpr std::size_t kQueueMax = 1 << 16;
 constexpr std::chrono::milliseconds kDeadlockPoll(100);
+// So long a session's thread works for others.
+constexpr int kRoundsOfASession = 16;
 
 }  // namespace
 
@@ -28,7 +31,7 @@ ClusterThread::~ClusterThread() {
     const std::lock_guard lock(queue_mutex_);
     stopping_ = true;
   }
-  filled_.notify_one();
+  called_.notify_one();
   thread_.join();
 }
 
@@ -36,37 +39,61 @@ void ClusterThread::Put(Task task) {
   std::unique_lock lock(queue_mutex_);
   drained_.wait(lock, [this] { return queue_.size() < kQueueMax || stopping_; });
   queue_.push_back(std::move(task));
-  const bool first = queue_.size() == 1;
-  lock.unlock();
   metrics_.queue_messages().Increment();
-  if (first) filled_.notify_one();
+  if (running_) return;
+  running_ = true;
+  RunQueued(lock, kRoundsOfASession);
 }
 
-bool ClusterThread::Take(std::vector<Task>& tasks, bool stuck) {
-  std::unique_lock lock(queue_mutex_);
-  const auto awake = [this] { return !queue_.empty() || stopping_; };
-  if (stuck) {
-    filled_.wait_for(lock, kDeadlockPoll, awake);
-  } else {
-    filled_.wait(lock, awake);
-  }
-  tasks.swap(queue_);
-  const bool goes_on = !stopping_ || !tasks.empty();
-  lock.unlock();
-  drained_.notify_all();
-  metrics_.queue_messages().Decrement(static_cast<double>(tasks.size()));
-  return goes_on;
+void ClusterThread::RunQueued(std::unique_lock<std::mutex>& lock, int rounds) {
+  std::vector<Task> tasks;
+  do {
+    if (rounds-- == 0) {
+      handed_over_ = true;
+      called_.notify_one();
+      return;
+    }
+    tasks.swap(queue_);
+    lock.unlock();
+    drained_.notify_all();
+    metrics_.queue_messages().Decrement(static_cast<double>(tasks.size()));
+    RunTasks(tasks);
+    lock.lock();
+  } while (!queue_.empty());
+  running_ = false;
+  const bool stuck = stuck_since_ns_ != 0;
+  if (stuck != std::exchange(stuck_, stuck) || stopping_) called_.notify_one();
+}
+
+void ClusterThread::RunTasks(std::vector<Task>& tasks) {
+  for (Task& task : tasks) task();
+  tasks.clear();
+  simulation_.Progress();
+  WatchForDeadlock();
+  ReportMetrics();
 }
 
 void ClusterThread::Run() {
-  std::vector<Task> tasks;
-  while (Take(tasks, stuck_since_ns_ != 0)) {
-    for (Task& task : tasks) task();
-    tasks.clear();
-    simulation_.Progress();
-    WatchForDeadlock();
-    ReportMetrics();
+  std::unique_lock lock(queue_mutex_);
+  while (true) {
+    const bool polls = stuck_;
+    const auto called = [&] { return handed_over_ || (stopping_ && !running_) || stuck_ != polls; };
+    if (polls) {
+      called_.wait_for(lock, kDeadlockPoll, called);
+    } else {
+      called_.wait(lock, called);
+    }
+    if (!handed_over_) {
+      if (running_) continue;
+      if (stopping_) break;
+      if (!polls || !stuck_) continue;  // Only the way of waiting changes.
+    }
+    handed_over_ = false;
+    running_ = true;
+    RunQueued(lock, std::numeric_limits<int>::max());
   }
+  running_ = true;
+  lock.unlock();
   while (!outlets_.empty()) {
     End(outlets_.begin()->first,
         base::Fail(base::ErrorCode::kUnavailable, "the network service ends"));

@@ -1,5 +1,7 @@
-// The thread that owns the simulation of one cluster. Sessions put work on its queue; nothing else
-// touches the simulation.
+// Owns the simulation of one cluster and runs it on one thread at a time. A session's thread that
+// finds nobody running it does its own work at once, and what others queue meanwhile: an answer
+// waits for no other thread to wake up. A thread of its own takes over when that goes on for long,
+// and watches for deadlocks.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +22,7 @@ namespace eidolon::network {
 
 class Metrics;
 
-// Where one session's notices go. Called by the cluster's thread.
+// Where one session's notices go. Called by the thread that runs the simulation.
 class Outlet {
  public:
   virtual ~Outlet() = default;
@@ -55,11 +57,12 @@ class ClusterThread final : private Listener {
     std::shared_ptr<Outlet> outlet;
   };
   void Connect(Speaker speaker);
-  // Waits while the queue is full. Nothing happens when the session has ended.
+  // Waits while the queue is full. Nothing happens when the session has ended. May run the
+  // simulation, so the caller must hold nothing that an outlet needs.
   void Submit(Speaker speaker, Work work);
   void Disconnect(Speaker speaker);
 
-  // The simulation's answer, computed by its thread.
+  // The simulation's answer.
   base::Result<collective::Cost> Estimate(std::uint64_t job, std::uint64_t communicator,
                                           const communicator::Operation& operation);
 
@@ -71,10 +74,13 @@ class ClusterThread final : private Listener {
   void Ended(collective::Algorithm algorithm, collective::Protocol protocol) override;
 
   void Put(Task task);
+  // Runs what is queued, at most so many times over; then the simulation is given up, or handed
+  // over to the own thread. Requires: this thread runs the simulation, and `lock` holds the queue,
+  // as it does again in the end.
+  void RunQueued(std::unique_lock<std::mutex>& lock, int rounds);
+  void RunTasks(std::vector<Task>& tasks);
+  // The thread's own.
   void Run();
-  // Takes what is queued; waits for it, at most a moment while a deadlock may be under way. False
-  // when the thread shall end.
-  bool Take(std::vector<Task>& tasks, bool stuck);
   void End(const SessionKey& session, const base::Result<void>& reason);
   bool Speaks(const Speaker& speaker) const;
   void WatchForDeadlock();
@@ -83,7 +89,7 @@ class ClusterThread final : private Listener {
   Metrics& metrics_;
   const base::RealClock& clock_;
 
-  // Owned by the thread.
+  // Of the thread that runs the simulation.
   Simulation simulation_;
   std::map<SessionKey, std::shared_ptr<Outlet>> outlets_;
   Statistics reported_;
@@ -91,9 +97,12 @@ class ClusterThread final : private Listener {
   std::int64_t stuck_since_ns_ = 0;  // 0: not stuck.
 
   std::mutex queue_mutex_;
-  std::condition_variable filled_;
-  std::condition_variable drained_;
+  std::condition_variable called_;   // The thread has something to do.
+  std::condition_variable drained_;  // The queue is empty, or nobody runs the simulation.
   std::vector<Task> queue_;
+  bool running_ = false;      // Some thread runs the simulation...
+  bool handed_over_ = false;  // ...and it is to be the own one.
+  bool stuck_ = false;        // A deadlock may be under way.
   bool stopping_ = false;
 
   std::thread thread_;  // Last: it uses all of the above.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,15 +28,15 @@ void Must(bool good, const char* what) {
 
 using Stream = grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>;
 
-// One rank per server, joined in one communicator.
+// One server's session; all ranks are in one communicator.
 struct Agent {
   grpc::ClientContext context;
   std::unique_ptr<Stream> stream;
-  std::int32_t rank = 0;
+  std::int32_t first_rank = 0;
   std::uint64_t communicator = 0;
   std::uint64_t processed = 0;
 
-  void Call(std::uint64_t sequence, std::uint64_t ready) {
+  void Call(std::int32_t rank, std::uint64_t sequence, std::uint64_t ready) {
     v1::SessionRequest request;
     auto& issue = *request.mutable_issue();
     issue.set_communicator(communicator);
@@ -69,12 +70,12 @@ struct Agent {
   }
 };
 
-v1::RegisterJobRequest JobRequest() {
+v1::RegisterJobRequest JobRequest(std::uint32_t servers) {
   v1::RegisterJobRequest request;
   request.set_job("bench");
   auto& cluster = *request.mutable_cluster();
   cluster.set_name("c");
-  cluster.set_servers(2);
+  cluster.set_servers(servers);
   cluster.set_gpus_per_server(8);
   cluster.set_gpu("H100-SXM5-80GB");
   cluster.mutable_nvlink()->set_generation(4);
@@ -82,47 +83,82 @@ v1::RegisterJobRequest JobRequest() {
   cluster.mutable_nics()->set_count(8);
   cluster.mutable_nics()->set_gigabits_per_second(400);
   cluster.mutable_fabric()->set_preset("rail-optimised");
-  request.add_placement(0);
-  request.add_placement(1);
+  for (std::uint32_t server = 0; server < servers; ++server) request.add_placement(server);
   return request;
 }
 
-void CommitLatency(benchmark::State& state) {
-  runtime::MetricsPage page;
-  const base::SystemClock clock;
-  NetworkService service(page.registry(), clock);
-  auto server = runtime::GrpcServer::Start({}, {&service});
-  Must(server.has_value(), "starting the server");
-  const auto channel = grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials());
-  const auto stub = v1::NetworkService::NewStub(channel);
-  {
+// The service on loopback, and one session for each server of a registered job.
+class Conversation {
+ public:
+  Conversation(std::uint32_t servers, std::uint32_t ranks_per_server)
+      : service_(page_.registry(), clock_) {
+    auto server = runtime::GrpcServer::Start({}, {&service_});
+    Must(server.has_value(), "starting the server");
+    server_.emplace(std::move(*server));
+    stub_ = v1::NetworkService::NewStub(
+        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     v1::RegisterJobResponse response;
-    Must(stub->RegisterJob(&context, JobRequest(), &response).ok(), "registering");
+    Must(stub_->RegisterJob(&context, JobRequest(servers), &response).ok(), "registering");
+    agents_ = std::vector<Agent>(servers);
+    for (std::uint32_t at = 0; at < servers; ++at) Open(at, servers, ranks_per_server);
+    for (Agent& agent : agents_) {
+      for (std::uint32_t rank = 0; rank < ranks_per_server; ++rank) {
+        agent.communicator = agent.Read().joined().communicator();
+      }
+    }
   }
-  std::vector<Agent> agents(2);
-  for (std::uint32_t at : {0u, 1u}) {
-    Agent& agent = agents[at];
-    agent.rank = static_cast<std::int32_t>(at);
-    agent.stream = stub->Session(&agent.context);
+  ~Conversation() {
+    for (Agent& agent : agents_) {
+      agent.stream->WritesDone();
+      v1::SessionResponse response;
+      while (agent.stream->Read(&response)) {
+      }
+      agent.stream->Finish();
+    }
+  }
+
+  std::vector<Agent>& agents() { return agents_; }
+
+ private:
+  void Open(std::uint32_t at, std::uint32_t servers, std::uint32_t ranks_per_server) {
+    Agent& agent = agents_[at];
+    agent.first_rank = static_cast<std::int32_t>(at * ranks_per_server);
+    agent.stream = stub_->Session(&agent.context);
     v1::SessionRequest request;
     request.mutable_hello()->set_job("bench");
     request.mutable_hello()->set_server(at);
     agent.stream->Write(request);
-    auto& join = *request.mutable_join();
-    join.set_unique_id("id");
-    join.set_size(2);
-    join.set_rank(agent.rank);
-    join.mutable_member()->set_server(at);
-    agent.stream->Write(request);
+    for (std::uint32_t device = 0; device < ranks_per_server; ++device) {
+      auto& join = *request.mutable_join();
+      join.set_request(device);
+      join.set_unique_id("id");
+      join.set_size(static_cast<std::int32_t>(servers * ranks_per_server));
+      join.set_rank(agent.first_rank + static_cast<std::int32_t>(device));
+      join.mutable_member()->set_global_rank(join.rank());
+      join.mutable_member()->set_server(at);
+      join.mutable_member()->set_device(device);
+      agent.stream->Write(request);
+    }
   }
-  for (Agent& agent : agents) agent.communicator = agent.Read().joined().communicator();
 
+  runtime::MetricsPage page_;
+  const base::SystemClock clock_;
+  NetworkService service_;
+  std::optional<runtime::GrpcServer> server_;
+  std::unique_ptr<v1::NetworkService::Stub> stub_;
+  std::vector<Agent> agents_;
+};
+
+void CommitLatency(benchmark::State& state) {
+  Conversation conversation(2, 1);
+  std::vector<Agent>& agents = conversation.agents();
+  const base::SystemClock clock;
   std::uint64_t sequence = 0;
   std::uint64_t ready = std::uint64_t{1} << 40;
   std::vector<double> micros;
   for (auto _ : state) {
-    for (Agent& agent : agents) agent.Call(sequence, ready);
+    for (Agent& agent : agents) agent.Call(agent.first_rank, sequence, ready);
     agents[1].Promise();
     const std::int64_t before = clock.MonotonicNs();
     agents[0].Promise();
@@ -137,15 +173,33 @@ void CommitLatency(benchmark::State& state) {
   std::sort(micros.begin(), micros.end());
   state.counters["median_us"] = micros[micros.size() / 2];
   state.counters["p99_us"] = micros[micros.size() * 99 / 100];
-  for (Agent& agent : agents) {
-    agent.stream->WritesDone();
-    v1::SessionResponse response;
-    while (agent.stream->Read(&response)) {
-    }
-    agent.stream->Finish();
-  }
 }
 BENCHMARK(CommitLatency)->UseManualTime()->Iterations(3000);
+
+// Messages through the service, both directions, when every rank of so many servers with 8 each
+// calls one collective after another. One client thread plays all agents.
+void Messages(benchmark::State& state) {
+  constexpr std::uint32_t kRanks = 8;
+  const auto servers = static_cast<std::uint32_t>(state.range(0));
+  Conversation conversation(servers, kRanks);
+  std::uint64_t sequence = 0;
+  std::uint64_t ready = std::uint64_t{1} << 40;
+  for (auto _ : state) {
+    for (Agent& agent : conversation.agents()) {
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        agent.Call(agent.first_rank + static_cast<std::int32_t>(rank), sequence, ready);
+      }
+      agent.Promise();
+    }
+    for (Agent& agent : conversation.agents()) {
+      ready = agent.Read().committed().finish_picoseconds() + 1'000'000;
+    }
+    ++sequence;
+  }
+  // A call and a post for each rank, a promise and an answer for each server.
+  state.SetItemsProcessed(static_cast<std::int64_t>(sequence) * servers * 2 * (kRanks + 1));
+}
+BENCHMARK(Messages)->Arg(16)->Arg(128)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 class Silent final : public Listener {
  public:
