@@ -14,6 +14,9 @@ CLUSTERS = {
     "rack of an NVL72": {"server": TRAY, "fabric": {"preset": "none"}},
     "rails": {"server": NODE, "fabric": {"preset": "rail-optimised"}},
     "torus with slow links": {"server": NODE, "fabric": {"preset": "torus", "dimensions": [2], "linkGbps": 200}},
+    "servers without NVLink": {
+        "server": {"gpu": "RTX-4090", "gpusPerServer": 1, "nics": {"count": 1, "gbps": 100}},
+        "fabric": {"preset": "leaf-spine"}},
     "dragonfly with slow links": {"server": NODE, "fabric": {
         "preset": "dragonfly", "serversPerRouter": 1, "routersPerGroup": 2, "linkGbps": 50}},
     "two switches and a cable": {"server": NODE, "fabric": {

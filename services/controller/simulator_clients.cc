@@ -71,7 +71,7 @@ base::Result<std::vector<std::string>> SimulatorClients::ListGpus() {
   return std::vector<std::string>(response.names().begin(), response.names().end());
 }
 
-base::Result<double> SimulatorClients::FindPeakFlops(const std::string& gpu) {
+base::Result<timing::v1::Gpu> SimulatorClients::DescribeGpu(const std::string& gpu) {
   grpc::ClientContext context;
   Limit(&context);
   timing::v1::DescribeGpuRequest request;
@@ -80,7 +80,13 @@ base::Result<double> SimulatorClients::FindPeakFlops(const std::string& gpu) {
   const auto done = ToResult("timing", timing_address_,
                              stubs_->timing->DescribeGpu(&context, request, &response));
   if (!done) return std::unexpected(done.error());
-  const auto& rates = response.gpu().peak_flops();
+  return std::move(*response.mutable_gpu());
+}
+
+base::Result<double> SimulatorClients::FindPeakFlops(const std::string& gpu) {
+  const auto described = DescribeGpu(gpu);
+  if (!described) return std::unexpected(described.error());
+  const auto& rates = described->peak_flops();
   const auto bf16 = rates.find("bf16");
   return bf16 == rates.end() ? 0.0 : bf16->second;
 }
@@ -89,10 +95,13 @@ base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
                                                  const job::ClusterSpec& cluster,
                                                  std::uint32_t servers,
                                                  const job::Environment& environment) {
+  const auto gpu = DescribeGpu(cluster.gpu);
+  if (!gpu) return std::unexpected(gpu.error());
   grpc::ClientContext context;
   Limit(&context);
   network::v1::RegisterJobRequest request;
   request.set_job(job);
+  request.set_gpu_compute_major(gpu->compute_major());
   FillCluster(cluster, job, request.mutable_cluster());
   for (std::uint32_t server = 0; server < servers; ++server) request.add_placement(server);
   FillFabric(cluster, &request);

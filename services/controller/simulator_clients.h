@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "eidolon/timing/v1/timing.pb.h"
 #include "services/controller/simulators.h"
 
 namespace eidolon::controller {
@@ -27,6 +28,8 @@ class SimulatorClients final : public Simulators {
 
  private:
   struct Stubs;
+
+  base::Result<timing::v1::Gpu> DescribeGpu(const std::string& gpu);
 
   const std::string timing_address_;
   const std::string network_address_;

@@ -53,6 +53,7 @@ std::string FabricOf(const v1::RegisterJobRequest& request) {
   *fabric.mutable_background() = request.background();
   fabric.set_spines(request.spines());
   *fabric.mutable_plan() = request.plan();
+  fabric.set_gpu_compute_major(request.gpu_compute_major());
   return fabric.SerializeAsString();
 }
 

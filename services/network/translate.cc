@@ -177,6 +177,7 @@ void TakePlan(const v1::FabricPlan& plan, topology::Cluster& cluster) {
 
 topology::Cluster FromProto(const v1::RegisterJobRequest& request) {
   topology::Cluster cluster = FromProto(request.cluster());
+  cluster.gpu_compute_major = request.gpu_compute_major();
   TakePlan(request.plan(), cluster);
   if (request.spines() > 0) {
     cluster.plan.routing = topology::Routing::kEcmp;

@@ -43,6 +43,7 @@ TEST(TranslateTest, CarriesThePlanOfAFabric) {
   cable.set_gigabits_per_second(400);
   plan.add_plugs()->set_rail(3);
   plan.set_slingshot(true);
+  request.set_gpu_compute_major(8);
   request.set_spines(5);
 
   const topology::Cluster cluster = FromProto(request);
@@ -60,6 +61,7 @@ TEST(TranslateTest, CarriesThePlanOfAFabric) {
   ASSERT_EQ(cluster.plan.plugs.size(), 1u);
   EXPECT_EQ(cluster.plan.plugs[0], (topology::FabricSpec::Plug{.server = 0, .rail = 3, .at = 0}));
   EXPECT_TRUE(cluster.slingshot);
+  EXPECT_EQ(cluster.gpu_compute_major, 8u);
   EXPECT_FALSE(cluster.in_network_reduction);
   EXPECT_EQ(cluster.plan.routing, topology::Routing::kEcmp);
 }

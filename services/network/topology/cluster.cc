@@ -30,23 +30,18 @@ struct Named {
 };
 
 // Parts of GPU names. Longer parts come before the parts they contain.
-constexpr std::array<Named, 17> kNames = {{{"GB300", Generation::kBlackwell},
-                                           {"GB200", Generation::kBlackwell},
-                                           {"B300", Generation::kBlackwell},
-                                           {"B200", Generation::kBlackwell},
-                                           {"B100", Generation::kBlackwell},
-                                           {"GH200", Generation::kHopper},
-                                           {"H200", Generation::kHopper},
-                                           {"H100", Generation::kHopper},
-                                           {"H800", Generation::kHopper},
-                                           {"H20", Generation::kHopper},
-                                           {"A100", Generation::kAmpere},
-                                           {"A800", Generation::kAmpere},
-                                           {"A30", Generation::kAmpere},
-                                           {"A10", Generation::kAmpere},
-                                           {"L40", Generation::kAmpere},
-                                           {"L4", Generation::kAmpere},
-                                           {"V100", Generation::kVolta}}};
+constexpr std::array<Named, 21> kNames = {
+    {{"RTX-50", Generation::kBlackwell}, {"RTX-40", Generation::kAmpere},
+     {"RTX-30", Generation::kAmpere},    {"GB300", Generation::kBlackwell},
+     {"GB200", Generation::kBlackwell},  {"B300", Generation::kBlackwell},
+     {"B200", Generation::kBlackwell},   {"B100", Generation::kBlackwell},
+     {"GH200", Generation::kHopper},     {"H200", Generation::kHopper},
+     {"H100", Generation::kHopper},      {"H800", Generation::kHopper},
+     {"H20", Generation::kHopper},       {"A100", Generation::kAmpere},
+     {"A800", Generation::kAmpere},      {"A30", Generation::kAmpere},
+     {"A10", Generation::kAmpere},       {"L40", Generation::kAmpere},
+     {"L4", Generation::kAmpere},        {"V100", Generation::kVolta},
+     {"T4", Generation::kVolta}}};
 
 // NVLinks of a GPU and the rate NCCL counts for one of them, GB/s and direction: Volta 6 x 20,
 // Ampere 12 x 20, Hopper 18 x 20.6, Blackwell 18 x 40.1 (NCCL 2.30 src/graph/topo.h, rounded).
@@ -179,6 +174,13 @@ Result<void> CheckRanges(const Cluster& cluster) {
 
 }  // namespace
 
+// NCCL 2.30 src/graph/tuning.cc: below 8.0 Volta's constants, below 9.0 Ampere's, and so on.
+Generation GenerationOf(std::uint32_t compute_major) {
+  if (compute_major >= 10) return Generation::kBlackwell;
+  if (compute_major == 9) return Generation::kHopper;
+  return compute_major == 8 ? Generation::kAmpere : Generation::kVolta;
+}
+
 Result<Generation> GenerationOf(std::string_view gpu) {
   for (const Named& named : kNames) {
     if (gpu.find(named.part) != std::string_view::npos) return named.generation;
@@ -193,9 +195,13 @@ Result<Generation> GenerationOf(std::string_view gpu) {
 Result<Wiring> Examine(const Cluster& cluster) {
   if (auto checked = CheckRanges(cluster); !checked) return std::unexpected(checked.error());
   Wiring wiring{.cluster = cluster};
-  auto generation = GenerationOf(cluster.gpu);
-  if (!generation) return std::unexpected(generation.error());
-  wiring.generation = *generation;
+  if (cluster.gpu_compute_major > 0) {
+    wiring.generation = GenerationOf(cluster.gpu_compute_major);
+  } else {
+    const auto named = GenerationOf(cluster.gpu);
+    if (!named) return std::unexpected(named.error());
+    wiring.generation = *named;
+  }
   if (auto fabric = CheckFabric(cluster); !fabric) return std::unexpected(fabric.error());
   if (auto events = CheckEvents(cluster); !events) return std::unexpected(events.error());
   wiring.nvlink = cluster.nvlink_generation > 0;

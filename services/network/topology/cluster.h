@@ -38,6 +38,7 @@ struct Cluster {
   std::uint32_t servers = 1;
   std::uint32_t gpus_per_server = 8;
   std::string gpu;                      // "H100-SXM5-80GB".
+  std::uint32_t gpu_compute_major = 0;  // Its compute capability; 0: its name tells.
   std::uint32_t nvlink_generation = 0;  // 0: PCIe only; 2 Volta, 3 Ampere, 4 Hopper, 5 Blackwell.
   bool nvlink_switched = false;
   std::uint32_t nics = 0;  // Per server.
@@ -74,6 +75,9 @@ struct Wiring {
 
 // Refuses what makes no sense with a sentence that names the field and its value.
 base::Result<Wiring> Examine(const Cluster& cluster);
+
+// The generation that NCCL takes a GPU of this compute capability for.
+Generation GenerationOf(std::uint32_t compute_major);
 
 // The generation a GPU's name tells, or an error that lists the known ones.
 base::Result<Generation> GenerationOf(std::string_view gpu);

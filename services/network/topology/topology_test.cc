@@ -102,6 +102,23 @@ TEST(TopologyTest, GivesEachGpuItsRail) {
   EXPECT_EQ(sixteen->wiring().line_rate, 100'000'000'000u);
 }
 
+TEST(TopologyTest, KnowsAGpuByItsComputeCapabilityWhateverItsName) {
+  Cluster cluster = Dgx(1);
+  cluster.gpu = "MyGpu-64GB";
+  EXPECT_FALSE(Topology::Make(cluster).has_value());
+  for (const auto& [major, generation] :
+       {std::pair{7u, Generation::kVolta}, std::pair{8u, Generation::kAmpere},
+        std::pair{9u, Generation::kHopper}, std::pair{10u, Generation::kBlackwell},
+        std::pair{12u, Generation::kBlackwell}}) {
+    cluster.gpu_compute_major = major;
+
+    const auto topology = Topology::Make(cluster);
+
+    ASSERT_TRUE(topology.has_value()) << topology.error().message;
+    EXPECT_EQ(topology->wiring().generation, generation) << major;
+  }
+}
+
 TEST(TopologyTest, NamesTheFieldItRefuses) {
   struct Case {
     std::function<void(Cluster&)> spoil;
