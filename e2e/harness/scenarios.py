@@ -1,11 +1,14 @@
 """Runs the scenarios in e2e/scenarios and compares each with its golden result.
 
-    scenarios.py --build DIR --python DIR [--update] [NAME ...]
+    scenarios.py --build DIR --python DIR [--update] [--kernels] [NAME ...]
 
 A scenario is a folder with job.yaml (a SimulationJob; @DIRECTORY@ stands for a private copy of the folder),
 the user's unmodified script, and golden.json: what the fixed host model predicts, to the last digit.
 prepare.py, when present, makes small inputs (a tokenizer, a text) in that copy first. pending.txt, when
 present, says why a scenario does not pass yet; it is then skipped unless it is named.
+
+Every kernel, library call, copy and collective of a scenario must have an estimate, none may be free, and what
+is assumed must stay below a bound. --kernels lists them all.
 """
 import argparse
 import json
@@ -19,7 +22,8 @@ import time
 from server import ROOT, Server, verdict
 
 SCENARIOS = ROOT / "e2e" / "scenarios"
-ASSUMED_LIMIT = 0.05
+ASSUMED_LIMIT = 0.01
+SOURCES = ("measured", "interpolated", "modelled", "assumed")
 
 
 def result_of(job):
@@ -27,6 +31,21 @@ def result_of(job):
     prediction = job["status"]["prediction"]
     return {key: prediction.get(key) for key in
             ("iterationSeconds", "breakdown", "memory", "coverage", "unsupportedCalls", "unknownReads")}
+
+
+def silent_zeros(prediction):
+    """What ran without an estimate, or for nothing."""
+    kernels = prediction.get("kernels") or []
+    if not kernels:
+        yield "no kernel was reported"
+    if len(kernels) != prediction.get("kernelCount", 0):
+        yield f"only {len(kernels)} of {prediction.get('kernelCount')} kernels are listed"
+    for kernel in kernels:
+        words = f"{kernel['family'] or 'nameless family'}: {kernel['name'] or 'nameless kernel'}"
+        if not kernel["family"] or not kernel["name"] or kernel["source"] not in SOURCES:
+            yield f"without an estimate: {words} ({kernel['source']})"
+        if kernel["shortestPicoseconds"] <= 0:
+            yield f"free: {words}, {kernel['launches']} launches"
 
 
 def failures_of(name, job, golden):
@@ -39,6 +58,7 @@ def failures_of(name, job, golden):
         yield f"refused calls: {result['unsupportedCalls']}"
     if result["coverage"]["assumed"] > ASSUMED_LIMIT:
         yield f"assumed share {result['coverage']['assumed']:.3f} is above {ASSUMED_LIMIT}"
+    yield from silent_zeros(job["status"]["prediction"])
     if golden is None:
         yield "has no golden.json; run with --update"
     elif result != {key: golden.get(key) for key in result}:
@@ -76,6 +96,7 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--python", required=True)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--kernels", action="store_true", help="list what ran, its time, launches and source")
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
     names = a.names or sorted(p.parent.name for p in SCENARIOS.glob("*/job.yaml"))
@@ -99,6 +120,9 @@ def main():
                   f"{mean if mean is not None else '-'} s predicted", flush=True)
             for failure in failures:
                 print(f"     {failure}", flush=True)
+            for kernel in prediction.get("kernels", []) if a.kernels else []:
+                print(f"     {kernel['seconds'] * 1e6:12.1f} us {kernel['launches']:7} x {kernel['source']:12} "
+                      f"{kernel['family']}: {kernel['name'][:120]}", flush=True)
             if failures and job is not None:
                 print("     last lines: " + "\n       ".join(server.logs(job["metadata"]["name"]).splitlines()[-12:]))
             failed += bool(failures)

@@ -20,6 +20,8 @@ class AgentPredictionTest : public AgentFixture {};
 
 TEST_F(AgentPredictionTest, PredictsTheIterationsOfTwoRanks) {
   assignment_.set_ranks_per_server(2);
+  assignment_.mutable_iterations()->set_warmup(1);
+  assignment_.mutable_iterations()->set_measure(3);
   StartAndWaitForCommand();
   std::thread second([&] {
     FakeRank rank(directory_, {.rank = 1, .world_size = 2});
@@ -47,6 +49,10 @@ TEST_F(AgentPredictionTest, PredictsTheIterationsOfTwoRanks) {
     EXPECT_EQ(parts.exposed_communication_picoseconds(), 100 * kMicrosecond);
     EXPECT_GT(iteration.error_picoseconds(), 0u);
     EXPECT_EQ(iteration.coverage().assumed_picoseconds(), 0u);
+    std::uint64_t listed = 0;
+    for (const auto& kernel : iteration.coverage().kernels()) listed += kernel.picoseconds();
+    const bool is_first = iteration.index() == assignment_.iterations().warmup();
+    EXPECT_EQ(listed, is_first ? iteration.coverage().modelled_picoseconds() : 0u);
   }
 }
 

@@ -15,6 +15,7 @@ using base::StrCat;
 namespace {
 
 constexpr int kFinishMs = 5'000;
+constexpr std::size_t kKernelsMax = 1000;
 
 std::uint64_t Ps(base::Duration duration) { return static_cast<std::uint64_t>(duration.ps); }
 std::uint64_t Ps(base::SimTime time) { return static_cast<std::uint64_t>(time.ps); }
@@ -48,6 +49,37 @@ v1::OutcomeReason ReasonOf(Reason reason) {
       return v1::OUTCOME_REASON_PEER_LOST;
   }
   return v1::OUTCOME_REASON_UNSPECIFIED;
+}
+
+common::v1::EstimateSource SourceNumber(iteration::Source source) {
+  switch (source) {
+    case iteration::Source::kMeasured:
+      return common::v1::ESTIMATE_SOURCE_MEASURED;
+    case iteration::Source::kInterpolated:
+      return common::v1::ESTIMATE_SOURCE_INTERPOLATED;
+    case iteration::Source::kModelled:
+      return common::v1::ESTIMATE_SOURCE_MODELLED;
+    case iteration::Source::kAssumed:
+      return common::v1::ESTIMATE_SOURCE_ASSUMED;
+  }
+  return common::v1::ESTIMATE_SOURCE_UNSPECIFIED;
+}
+
+void AddKernels(const CostBook& costs, std::vector<iteration::BasisTime> times,
+                v1::Coverage* coverage) {
+  std::stable_sort(times.begin(), times.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  if (times.size() > kKernelsMax) times.resize(kKernelsMax);
+  for (const iteration::BasisTime& time : times) {
+    const iteration::Basis& basis = costs.bases()[time.basis];
+    v1::KernelTime* kernel = coverage->add_kernels();
+    kernel->set_name(PlainText(costs.name(basis.name)));
+    kernel->set_family(PlainText(costs.name(basis.family)));
+    kernel->set_source(SourceNumber(basis.source));
+    kernel->set_picoseconds(Ps(time.time));
+    kernel->set_launches(time.count);
+    kernel->set_shortest_picoseconds(Ps(time.shortest));
+  }
 }
 
 }  // namespace
@@ -106,6 +138,9 @@ void Agent::IterationEnded(Session& session, const iteration::Report& report) {
     v1::NamedAmount* named = coverage->add_assumed_kernels();
     named->set_name(PlainText(costs_->name(assumed.name)));
     named->set_amount(Ps(assumed.time));
+  }
+  if (report.index == job_->assignment.iterations().warmup()) {
+    AddKernels(*costs_, report.split.times, coverage);
   }
   controller_->Send(message);
 }

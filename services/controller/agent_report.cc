@@ -13,6 +13,33 @@ std::vector<job::NamedAmount> FromProto(
   return list;
 }
 
+std::string NameOf(common::v1::EstimateSource source) {
+  switch (source) {
+    case common::v1::ESTIMATE_SOURCE_MEASURED:
+      return "measured";
+    case common::v1::ESTIMATE_SOURCE_INTERPOLATED:
+      return "interpolated";
+    case common::v1::ESTIMATE_SOURCE_MODELLED:
+      return "modelled";
+    default:
+      return "assumed";
+  }
+}
+
+std::vector<job::KernelTime> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::KernelTime>& kernels) {
+  std::vector<job::KernelTime> list;
+  for (const v1::KernelTime& kernel : kernels) {
+    list.push_back({.name = kernel.name(),
+                    .family = kernel.family(),
+                    .source = NameOf(kernel.source()),
+                    .picoseconds = kernel.picoseconds(),
+                    .launches = kernel.launches(),
+                    .shortest_picoseconds = kernel.shortest_picoseconds()});
+  }
+  return list;
+}
+
 job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
   switch (reason) {
     case v1::OUTCOME_REASON_COMPLETED:
@@ -54,7 +81,8 @@ job::RankIteration FromProto(const v1::Iteration& in) {
                         parts.idle_picoseconds(), parts.host_picoseconds()},
           .coverage = {busy.measured_picoseconds(), busy.interpolated_picoseconds(),
                        busy.modelled_picoseconds(), busy.assumed_picoseconds()},
-          .assumed_kernels = FromProto(busy.assumed_kernels())};
+          .assumed_kernels = FromProto(busy.assumed_kernels()),
+          .kernels = FromProto(busy.kernels())};
 }
 
 job::ServerUsage FromProto(const v1::Usage& in) {

@@ -94,6 +94,20 @@ double ErrorOf(const Breakdown& breakdown, std::span<const Interval> intervals,
   return std::sqrt(squares);
 }
 
+std::vector<BasisTime> TimesOf(std::span<const Interval> intervals, std::size_t bases) {
+  std::vector<BasisTime> times(bases);
+  for (const Interval& interval : intervals) {
+    BasisTime& sum = times[interval.basis];
+    const Duration length = interval.end - interval.start;
+    sum.basis = interval.basis;
+    sum.shortest = sum.count == 0 ? length : std::min(sum.shortest, length);
+    sum.time += length;
+    ++sum.count;
+  }
+  std::erase_if(times, [](const BasisTime& sum) { return sum.count == 0; });
+  return times;
+}
+
 }  // namespace
 
 Split SplitWindow(const Window& window, std::span<const Interval> intervals,
@@ -101,11 +115,12 @@ Split SplitWindow(const Window& window, std::span<const Interval> intervals,
   CHECK(window.start <= window.end);
   Split split;
   split.breakdown = SweepWindow(window, intervals);
+  split.times = TimesOf(intervals, bases.size());
   std::map<std::uint32_t, Duration> assumed;
-  for (const Interval& interval : intervals) {
-    const Basis& basis = bases[interval.basis];
-    split.busy_by_source[static_cast<std::size_t>(basis.source)] += interval.end - interval.start;
-    if (basis.source == Source::kAssumed) assumed[basis.name] += interval.end - interval.start;
+  for (const BasisTime& sum : split.times) {
+    const Basis& basis = bases[sum.basis];
+    split.busy_by_source[static_cast<std::size_t>(basis.source)] += sum.time;
+    if (basis.source == Source::kAssumed) assumed[basis.name] += sum.time;
   }
   for (const auto& [name, time] : assumed) split.assumed.push_back({name, time});
   std::stable_sort(split.assumed.begin(), split.assumed.end(),

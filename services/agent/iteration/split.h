@@ -62,10 +62,20 @@ struct NamedTime {
   base::Duration time;
 };
 
+// All operations of one basis.
+struct BasisTime {
+  std::uint32_t basis = 0;
+  base::Duration time;
+  base::Duration shortest;
+  std::uint64_t count = 0;
+  bool operator==(const BasisTime&) const = default;
+};
+
 struct Split {
   Breakdown breakdown;
   std::array<base::Duration, kSources> busy_by_source;
   std::vector<NamedTime> assumed;  // Largest first, at most 20.
+  std::vector<BasisTime> times;    // Of every basis that occurs, by its number.
   base::Duration error;
 };
 

@@ -41,6 +41,19 @@ TEST(SplitTest, NamesEveryMomentOnce) {
       << "host: before 10 and after 70; idle: 50 to 60";
 }
 
+TEST(SplitTest, SumsTheOperationsOfEachBasis) {
+  const std::vector<Interval> intervals{Compute(10, 30), Communication(20, 50), Compute(60, 65),
+                                        Compute(70, 70, false, 2)};
+
+  const Split split = SplitWindow({.start = Us(0), .end = Us(80)}, intervals, kBases);
+
+  EXPECT_EQ(split.times, (std::vector<BasisTime>{
+                             {.basis = 0, .time = Long(25), .shortest = Long(5), .count = 2},
+                             {.basis = 1, .time = Long(30), .shortest = Long(30), .count = 1},
+                             {.basis = 2, .time = Long(0), .shortest = Long(0), .count = 1}}))
+      << "what takes no time is listed too";
+}
+
 TEST(SplitTest, CutsWhatReachesOutOfTheWindow) {
   const std::vector<Interval> intervals{Compute(0, 30), Communication(90, 200)};
 

@@ -176,8 +176,12 @@ std::string DisplayName(std::span<const std::byte> definition) {
   switch (KindOf(definition)) {
     case WorkKind::kKernel:
       return std::string(TailOf(WorkOf<wire::KernelWork>(definition)).name);
-    case WorkKind::kGemm:
-      return "gemm";
+    case WorkKind::kGemm: {
+      const auto& gemm = WorkOf<wire::GemmWork>(definition);
+      std::string name = base::StrCat("gemm ", gemm.m, "x", gemm.n, "x", gemm.k);
+      if (gemm.batch > 1) name += base::StrCat(" x", gemm.batch);
+      return name;
+    }
     case WorkKind::kDnnGraph:
       return "cudnn graph";
     case WorkKind::kCopy:

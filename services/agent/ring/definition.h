@@ -44,7 +44,7 @@ struct LibraryTail {
 };
 LibraryTail TailOf(const wire::LibraryWork& call);
 
-// What a report calls this work: the kernel's name, "gemm", "memcpy HtoD", ...
+// What a report calls this work: the kernel's name, "gemm 4096x512x128 x8", "memcpy HtoD", ...
 std::string DisplayName(std::span<const std::byte> definition);
 
 }  // namespace eidolon::agent::ring

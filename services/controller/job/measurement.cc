@@ -73,6 +73,19 @@ void Measurement::Add(const RankIteration& iteration) {
   for (const NamedAmount& kernel : iteration.assumed_kernels) {
     kept.assumed_kernels[kernel.name] += kernel.amount;
   }
+  AddKernels(iteration.kernels, &kept);
+}
+
+void Measurement::AddKernels(const std::vector<KernelTime>& kernels, Iteration* kept) {
+  for (const KernelTime& kernel : kernels) {
+    const auto [found, is_new] =
+        kept->kernels.emplace(std::array{kernel.name, kernel.family, kernel.source}, kernel);
+    if (is_new) continue;
+    KernelTime& sum = found->second;
+    sum.picoseconds += kernel.picoseconds;
+    sum.launches += kernel.launches;
+    sum.shortest_picoseconds = std::min(sum.shortest_picoseconds, kernel.shortest_picoseconds);
+  }
 }
 
 void Measurement::SetUsage(std::uint32_t server, ServerUsage usage) {
@@ -169,6 +182,10 @@ void Measurement::AddShares(const std::vector<const Iteration*>& measured,
                             Share(busy.modelled, busy_total), Share(busy.assumed, busy_total)};
   }
   prediction->assumed_kernels = LargestFirst(assumed);
+  for (const auto& [key, kernel] : measured.front()->kernels) prediction->kernels.push_back(kernel);
+  std::stable_sort(
+      prediction->kernels.begin(), prediction->kernels.end(),
+      [](const KernelTime& a, const KernelTime& b) { return a.picoseconds > b.picoseconds; });
 }
 
 void Measurement::AddUsage(Prediction* prediction) const {

@@ -7,6 +7,7 @@
 // Where iterations follow each other without a gap these times add up to the time of the job.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,6 +45,7 @@ struct RankIteration {
   Breakdown breakdown;
   Coverage coverage;
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds.
+  std::vector<KernelTime> kernels;           // Only of the first iteration after warm-up.
 };
 
 // What a server's ranks have used so far; a later report replaces the earlier one.
@@ -98,8 +100,11 @@ class Measurement {
     Breakdown breakdown;
     Coverage coverage;
     std::map<std::string, std::uint64_t> assumed_kernels;
+    // By name, family and source.
+    std::map<std::array<std::string, 3>, KernelTime> kernels;
   };
 
+  static void AddKernels(const std::vector<KernelTime>& kernels, Iteration* kept);
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddUsage(Prediction* prediction) const;

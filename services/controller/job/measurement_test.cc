@@ -71,6 +71,31 @@ TEST(MeasurementTest, SharesAddUpToOne) {
   EXPECT_DOUBLE_EQ(prediction.coverage->modelled + prediction.coverage->assumed, 1.0);
 }
 
+TEST(MeasurementTest, ListsKernelsOfTheFirstMeasuredIterationOverAllRanks) {
+  Measurement measurement(TwoRanks());
+  auto iterations = ThreeIterationsOfTwoRanks();
+  const KernelTime gemm{"gemm 1x2x3", "gemm", "modelled", 5 * kMs, 10, kMs};
+  const KernelTime fill{"fill", "fill", "modelled", kMs, 1, kMs};
+  iterations[2].kernels = {gemm, fill};
+  iterations[3].kernels = {{"gemm 1x2x3", "gemm", "modelled", 4 * kMs, 9, 100}};
+
+  for (const auto& iteration : iterations) measurement.Add(iteration);
+
+  const Prediction prediction = measurement.Predict();
+  EXPECT_THAT(
+      prediction.kernels,
+      testing::ElementsAre(KernelTime{"gemm 1x2x3", "gemm", "modelled", 9 * kMs, 19, 100}, fill));
+}
+
+TEST(MeasurementTest, CutsLongKernelNamesBetweenCharacters) {
+  Prediction prediction;
+  prediction.kernels = {{.name = std::string(255, 'k') + "\u00e9", .family = "a", .source = "b"}};
+
+  const nlohmann::json listed = ToJson(prediction)["kernels"];
+
+  EXPECT_EQ(listed[0]["name"], std::string(255, 'k'));
+}
+
 TEST(MeasurementTest, AnIterationCountsWhenEveryRankHasFinishedIt) {
   Measurement measurement(TwoRanks());
 

@@ -1,5 +1,6 @@
 #include "services/controller/job/prediction.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace eidolon::controller::job {
@@ -9,6 +10,8 @@ using nlohmann::json;
 
 constexpr std::size_t kListedRanksMax = 128;
 constexpr std::size_t kListedIterationsMax = 1000;
+constexpr std::size_t kListedKernelsMax = 256;
+constexpr std::size_t kKernelNameMax = 256;
 
 // How full the rank's device was; a refused request counts as if it had been granted.
 double Fullness(const RankMemory& rank) {
@@ -64,6 +67,29 @@ json KernelsToJson(const std::vector<NamedAmount>& kernels) {
   return list;
 }
 
+// The beginning of a UTF-8 text, cut between characters: mangled names reach thousands.
+std::string Beginning(const std::string& name) {
+  std::size_t end = std::min(name.size(), kKernelNameMax);
+  while (end > 0 && end < name.size() && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return name.substr(0, end);
+}
+
+json TimesToJson(const std::vector<KernelTime>& kernels) {
+  json list = json::array();
+  for (const KernelTime& kernel : kernels) {
+    if (list.size() == kListedKernelsMax) break;
+    list.push_back({{"name", Beginning(kernel.name)},
+                    {"family", kernel.family},
+                    {"source", kernel.source},
+                    {"seconds", static_cast<double>(kernel.picoseconds) * 1e-12},
+                    {"launches", kernel.launches},
+                    {"shortestPicoseconds", kernel.shortest_picoseconds}});
+  }
+  return list;
+}
+
 void AddTimes(const Prediction& prediction, json* out) {
   const IterationSeconds& seconds = *prediction.iteration_seconds;
   (*out)["iterationSeconds"] = {{"mean", seconds.mean},
@@ -109,6 +135,10 @@ json ToJson(const Prediction& prediction) {
   }
   if (!prediction.assumed_kernels.empty()) {
     out["assumedKernels"] = KernelsToJson(prediction.assumed_kernels);
+  }
+  if (!prediction.kernels.empty()) {
+    out["kernels"] = TimesToJson(prediction.kernels);
+    out["kernelCount"] = prediction.kernels.size();
   }
   if (!prediction.memory.empty()) out["memory"] = MemoryToJson(prediction);
   if (prediction.clamped_records > 0) out["clampedRecords"] = prediction.clamped_records;

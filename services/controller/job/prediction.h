@@ -17,6 +17,18 @@ struct NamedAmount {
   bool operator==(const NamedAmount&) const = default;
 };
 
+// All launches of one kernel (library call, copy, collective) in one iteration, summed over ranks.
+struct KernelTime {
+  std::string name;
+  std::string family;  // Of the model that answered.
+  std::string source;  // "measured", "interpolated", "modelled" or "assumed".
+  std::uint64_t picoseconds = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t shortest_picoseconds = 0;
+
+  bool operator==(const KernelTime&) const = default;
+};
+
 // Device memory of one rank at its high-water mark, by who booked it.
 struct RankMemory {
   std::int32_t rank = 0;
@@ -66,6 +78,7 @@ struct Prediction {
   std::optional<BreakdownShares> breakdown;
   std::optional<CoverageShares> coverage;
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds, largest first.
+  std::vector<KernelTime> kernels;           // Largest first; of one iteration.
   std::vector<RankMemory> memory;            // By rank.
   std::vector<NamedAmount> unsupported_calls;
   std::uint64_t unknown_reads = 0;

@@ -212,7 +212,8 @@ TEST_F(KubeControllerTest, AJobRunsToItsPrediction) {
                                                                 .error_ps = 0,
                                                                 .breakdown = {},
                                                                 .coverage = {},
-                                                                .assumed_kernels = {}});
+                                                                .assumed_kernels = {},
+                                                                .kernels = {}});
     }
   }
   for (int server = 0; server < 2; ++server) {

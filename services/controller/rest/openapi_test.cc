@@ -164,6 +164,7 @@ TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
   status.prediction->breakdown.emplace();
   status.prediction->coverage.emplace();
   status.prediction->assumed_kernels = {{"a", 1}};
+  status.prediction->kernels = {{.name = "a", .family = "b", .source = "modelled"}};
   status.prediction->memory = {{.rank = 0, .refused_bytes = 1}};
   status.prediction->unsupported_calls = {{"a", 1}};
   status.prediction->clamped_records = 1;
