@@ -1,6 +1,7 @@
 // Groups of routers that all know each other; every pair of groups shares its global links. A route
 // crosses at most one global link, and a local one on either side.
 #include "services/base/text.h"
+#include "services/network/topology/detour.h"
 #include "services/network/topology/fabrics.h"
 
 namespace eidolon::network::topology {
@@ -57,6 +58,25 @@ class Dragonfly final : public Fabric {
                   link / (routers_ * routers_));
   }
   bool Blocks() const override { return true; }
+  bool Reroutes() const override { return true; }
+  std::shared_ptr<const Fabric> Without(const std::vector<bool>& failed) const override {
+    std::vector<Wire> wires;
+    for (std::uint32_t group = 0; group < groups_; ++group) {
+      const std::uint32_t base = group * routers_;
+      for (std::uint32_t pair = 0; pair < routers_ * routers_; ++pair) {
+        const std::uint32_t from = pair / routers_;
+        const std::uint32_t to = pair % routers_;
+        if (from != to) wires.push_back({base + from, base + to, base * routers_ + pair});
+      }
+      for (std::uint32_t other = 0; other < groups_; ++other) {
+        if (other == group) continue;
+        wires.push_back({base + other % routers_, other * routers_ + group % routers_,
+                         first_global_ + group * groups_ + other});
+      }
+    }
+    return std::make_shared<Detour>(std::make_shared<Dragonfly>(*this), wires, groups_ * routers_,
+                                    servers_per_router_, failed);
+  }
   std::vector<Edge> Edges() const override {
     std::vector<Edge> edges;
     const auto router = [&](std::uint32_t group, std::uint32_t at) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text.h"
+#include "services/network/topology/detour.h"
 #include "services/network/topology/fabrics.h"
 
 namespace eidolon::network::topology {
@@ -49,6 +50,26 @@ class Torus final : public Fabric {
   }
   std::string_view TierOf(LinkIndex) const override { return "torus"; }
   bool Blocks() const override { return true; }
+  bool Reroutes() const override { return true; }
+  std::shared_ptr<const Fabric> Without(const std::vector<bool>& failed) const override {
+    std::vector<Wire> wires;
+    const auto axes = static_cast<std::uint32_t>(dimensions_.size());
+    const auto servers = static_cast<std::uint32_t>(capacities_.size()) / (2 * axes);
+    for (std::uint32_t server = 0; server < servers; ++server) {
+      std::uint32_t stride = 1;
+      for (std::uint32_t axis = 0; axis < axes; ++axis) {
+        const std::uint32_t length = dimensions_[axis];
+        const std::uint32_t here = server / stride % length;
+        const std::uint32_t line = server - here * stride;
+        for (const bool up : {true, false}) {
+          const std::uint32_t there = (here + (up ? 1 : length - 1)) % length;
+          wires.push_back({server, line + there * stride, LinkOf(server, axis, up)});
+        }
+        stride *= length;
+      }
+    }
+    return std::make_shared<Detour>(std::make_shared<Torus>(*this), wires, servers, 1, failed);
+  }
   std::vector<Edge> Edges() const override {
     std::vector<Edge> edges;
     const auto axes = static_cast<std::uint32_t>(dimensions_.size());
