@@ -111,7 +111,8 @@ if world > 1:
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for layer in model.layers:
         fully_shard(layer, mp_policy=policy)
-    fully_shard(model, mp_policy=policy)
+    # KempnerForge says so for the root too (distributed/parallel.py at 01b461a), where FSDP2's default keeps it whole.
+    fully_shard(model, mp_policy=policy, reshard_after_forward=True)
 step_model = torch.compile(model) if flags.compile else model
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
 

@@ -1,6 +1,10 @@
 """Llama-3.1 8B as TorchTitan trained it at the end of 2024 (commit 9dec370), in plain PyTorch: FSDP2 with
 fp32 parameters, bf16 compute and fp32 reduction, selective activation checkpointing by operation, foreach
-AdamW, foreach gradient clipping, a loss over fp32 logits. --compile compiles each block, as it did."""
+AdamW, foreach gradient clipping, a loss over fp32 logits. --compile compiles each block, as it did.
+
+Attention is FlashAttention 2: PyTorch's choice on an H100 from pull request 138522 (October 2024) until cuDNN 9.15
+(pytorch issue 142132 shows it for a nightly of December 2024). Today's would choose cuDNN, which is faster, and which
+the list of saved operations does not know, so that its outputs would be computed again instead of kept."""
 import argparse
 import functools
 import os
@@ -122,6 +126,7 @@ def save_every_second_product():
 
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 torch.cuda.set_device(device)
+torch.backends.cuda.enable_cudnn_sdp(False)
 dist.init_process_group("nccl")
 with torch.device("meta"):
     model = Llama()
