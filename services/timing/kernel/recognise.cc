@@ -146,6 +146,7 @@ constexpr Word kWords[] = {
     {"index", Family::kIndex, Typed},
     {"Index", Family::kIndex, Typed},
     {"scatter", Family::kIndex, Typed},
+    {"compute_cuda_kernel", Family::kIndex, Typed},  // repeat_interleave
     {"gather", Family::kIndex, Typed},
     {"lstm", Family::kRecurrent, Typed},
     {"gru", Family::kRecurrent, Typed},
