@@ -5,9 +5,11 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "services/base/check.h"
+#include "services/base/text.h"
 #include "shim/compute/machine_code.h"
 #include "shim/compute/page_bits.h"
 
@@ -76,16 +78,13 @@ struct Touched {
   struct Range {
     std::int64_t begin;
     std::int64_t end;
-    bool operator==(const Range&) const = default;
   };
   std::vector<Range> written;
-  bool read = false;
   bool read_before_write = false;
 
   Range Hull() const {
     return written.empty() ? Range{0, 0} : Range{written.front().begin, written.back().end};
   }
-  bool operator==(const Touched& other) const { return written == other.written; }
 };
 
 struct Observation {
@@ -127,7 +126,6 @@ Observation Observe(const interpret::Program& program, const interpret::Launch& 
     });
     if (touched == nullptr) return;
     for (std::size_t i = 0; i < page.read.size(); ++i) {
-      touched->read = touched->read || page.read[i] != 0;
       touched->read_before_write =
           touched->read_before_write || (page.read[i] & page.written[i]) != 0;
     }
@@ -158,6 +156,15 @@ std::vector<std::uint64_t> SampleBlocks(const interpret::Dims& grid) {
   return blocks;
 }
 
+// Others, spread over the grid.
+std::vector<std::uint64_t> CheckBlocks(const interpret::Dims& grid) {
+  constexpr std::uint64_t kCount = 12;
+  constexpr std::uint64_t kStride = 0x9e3779b97f4a7c15;  // Of the golden ratio: spreads evenly.
+  std::vector<std::uint64_t> blocks;
+  for (std::uint64_t i = 1; i <= kCount; ++i) blocks.push_back((i * kStride >> 16) % grid.volume());
+  return blocks;
+}
+
 bool WaitsForOthers(const interpret::Program& program) {
   return std::ranges::any_of(program.steps, [](const interpret::Step& step) {
     return step.operation == sass::Operation::kAtom ||
@@ -166,40 +173,194 @@ bool WaitsForOthers(const interpret::Program& program) {
   });
 }
 
-// What three observations say of one pointer; `third` may be unfinished.
-void Conclude(std::uint32_t pointer, std::span<const Observation, 3> seen, bool whole,
-              Footprint& result) {
-  const Touched& zeros = seen[0].touched[pointer];
-  const Touched& ones = seen[1].touched[pointer];
-  const Touched& bytes = seen[2].complete ? seen[2].touched[pointer] : zeros;
-  const bool same = zeros == ones && zeros == bytes;
-  const bool nested = AreNested(zeros.Hull(), ones.Hull()) &&
-                      AreNested(zeros.Hull(), bytes.Hull()) && AreNested(ones.Hull(), bytes.Hull());
-  if (!nested || (!seen[2].complete && !same)) {
-    result.buffers.push_back(pointer);
-    return;
-  }
-  if (same && zeros.written.empty()) {
-    // A block that was not looked at may do more with a pointer that no other block uses.
-    if (!whole && !zeros.read) result.buffers.push_back(pointer);
-    return;
-  }
-  const bool certain = same && whole && !zeros.read_before_write;
-  if (certain && zeros.written.size() <= kMostWrites) {
-    for (const Touched::Range& range : zeros.written) {
-      result.writes.push_back({pointer, range.begin, range.end, true});
-    }
-    return;
-  }
-  Touched::Range hull{0, 0};
-  for (const Touched* touched : {&zeros, &ones, &bytes}) {
-    const Touched::Range one = touched->Hull();
-    if (one.begin == one.end) continue;
-    if (hull.begin == hull.end) hull = one;
-    hull = {std::min(hull.begin, one.begin), std::max(hull.end, one.end)};
-  }
-  result.writes.push_back({pointer, hull.begin, hull.end, false});
+// A bit for a pointer in StoreSite::pointers.
+std::uint64_t BitOf(std::size_t pointer) {
+  return std::uint64_t{1} << std::min<std::size_t>(pointer, 63);
 }
+
+std::uint64_t WrittenPointers(const Stores& stores) {
+  std::uint64_t bits = 0;
+  for (const interpret::StoreSite& site : stores) bits |= site.pointers;
+  return bits;
+}
+
+// The most cautious answer for bounded stores.
+Footprint AllBuffers(const Learning& learning) {
+  Footprint result;
+  const std::uint64_t written = WrittenPointers(learning.stores);
+  for (std::uint32_t i = 0; i < learning.pointers.list.size(); ++i) {
+    if ((written & BitOf(i)) != 0) result.buffers.push_back(i);
+  }
+  if (WritesVariables(learning.stores)) {
+    result.variables.assign(learning.variables.begin(), learning.variables.end());
+  }
+  return result;
+}
+
+// Which stores happened while a program ran: its copy with handlers that take note.
+class Watch {
+ public:
+  Watch(const interpret::Program& program, const Stores& stores)
+      : program_(program), watched_(program), happened_(program.steps.size(), false) {
+    for (const interpret::StoreSite& site : stores) watched_.steps[site.step].run = Note;
+    current = this;
+  }
+  ~Watch() { current = nullptr; }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  const interpret::Program& program() const { return watched_; }
+  bool happened(std::uint32_t step) const { return happened_[step]; }
+
+ private:
+  static void Note(interpret::Warp& warp, const interpret::Step& step, std::uint32_t mask) {
+    const auto at = static_cast<std::size_t>(&step - current->watched_.steps.data());
+    current->happened_[at] = true;
+    current->program_.steps[at].run(warp, step, mask);
+  }
+
+  static inline thread_local Watch* current = nullptr;
+
+  const interpret::Program& program_;
+  interpret::Program watched_;
+  std::vector<bool> happened_;
+};
+
+class Learner {
+ public:
+  Learner(const Learning& learning, const value::Store& store)
+      : learning_(learning),
+        store_(store),
+        count_(learning.pointers.list.size()),
+        watch_(learning.program, learning.stores),
+        parameters_(learning.launch.parameters.begin(), learning.launch.parameters.end()) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const LaunchPointers::Pointer& pointer = learning.pointers.list[i];
+      const std::uint64_t made_up = WindowBase(i) | (pointer.address & kKeptLowBits);
+      std::memcpy(parameters_.data() + pointer.at, &made_up, 8);
+    }
+  }
+
+  // Nothing when the launch did not come to its end.
+  std::optional<Footprint> Learn() {
+    static constexpr std::array<std::uint64_t, 4> kPatterns = {0, 1, 0x0101010101010101,
+                                                               ~std::uint64_t{0}};
+    const bool by_values = std::ranges::any_of(
+        learning_.stores, [](const auto& site) { return site.moves || site.depends; });
+    // Made-up indices lead out of every window; the code says where such stores stay.
+    const bool moves = std::ranges::any_of(learning_.stores, &interpret::StoreSite::moves);
+    const std::vector<std::uint64_t> blocks = SampleBlocks(learning_.launch.grid);
+    for (std::size_t i = 0; i < (by_values ? kPatterns.size() : 1); ++i) {
+      Observation one = See(learning_.whole ? std::vector<std::uint64_t>() : blocks, kPatterns[i]);
+      if (one.strays && !moves) return Footprint{.everything = true};
+      if (one.complete) {
+        seen_.push_back(std::move(one));
+      } else if (i < 2) {
+        return std::nullopt;
+      }
+    }
+    std::optional<Observation> others;
+    if (!learning_.whole) {
+      others = See(CheckBlocks(learning_.launch.grid), 0);
+      if (!others->complete) return std::nullopt;
+    }
+    Footprint result;
+    AddVariables(by_values, result);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const bool as_the_code = Conclude(i, others ? &*others : nullptr, result);
+      if (!as_the_code && !moves) return Footprint{.everything = true};
+    }
+    return result;
+  }
+
+ private:
+  Observation See(const std::vector<std::uint64_t>& blocks, std::uint64_t pattern) {
+    interpret::Launch moved = learning_.launch;
+    moved.parameters = parameters_;
+    moved.blocks = blocks;
+    Observation result = Observe(watch_.program(), moved, count_, store_, pattern);
+    for (std::size_t i = 0; i < count_; ++i) {
+      // Relative to the pointer itself, not to its window's page.
+      const auto low = static_cast<std::int64_t>(learning_.pointers.list[i].address & kKeptLowBits);
+      for (Touched::Range& range : result.touched[i].written) {
+        range.begin -= low;
+        range.end -= low;
+      }
+    }
+    return result;
+  }
+
+  void AddVariables(bool by_values, Footprint& result) const {
+    if (!WritesVariables(learning_.stores)) return;
+    if (by_values || !learning_.whole) {
+      result.variables.assign(learning_.variables.begin(), learning_.variables.end());
+    } else {
+      result.variables = seen_.front().variables;
+    }
+  }
+
+  // Values move a store through this pointer, or decide one that did not happen here.
+  bool MayBeElsewhere(std::uint32_t pointer) const {
+    return std::ranges::any_of(learning_.stores, [&](const interpret::StoreSite& site) {
+      if ((site.pointers & BitOf(pointer)) == 0) return false;
+      return site.moves || (site.depends && !watch_.happened(site.step));
+    });
+  }
+
+  // Every store through this pointer happens, and where it does, whatever the values are.
+  bool IsFixed(std::uint32_t pointer) const {
+    return std::ranges::none_of(learning_.stores, [&](const interpret::StoreSite& site) {
+      return (site.pointers & BitOf(pointer)) != 0 && (site.moves || site.depends);
+    });
+  }
+
+  // False when a launch wrote where its code does not.
+  bool Conclude(std::uint32_t pointer, const Observation* others, Footprint& result) const {
+    Touched::Range hull{0, 0};
+    bool read_before_write = false;
+    bool nested = true;
+    for (const Observation& one : seen_) {
+      const Touched::Range range = one.touched[pointer].Hull();
+      read_before_write = read_before_write || one.touched[pointer].read_before_write;
+      nested = nested && AreNested(hull, range);
+      if (range.begin == range.end) continue;
+      hull = hull.begin == hull.end
+                 ? range
+                 : Touched::Range{std::min(hull.begin, range.begin), std::max(hull.end, range.end)};
+    }
+    const bool written = hull.begin != hull.end;
+    if ((WrittenPointers(learning_.stores) & BitOf(pointer)) == 0) return !written;
+    bool whole_buffer = !nested || MayBeElsewhere(pointer);
+    if (others != nullptr) {
+      const Touched::Range check = others->touched[pointer].Hull();
+      const bool inside =
+          check.begin == check.end || (hull.begin <= check.begin && check.end <= hull.end);
+      whole_buffer = whole_buffer || !inside || !written;
+    }
+    if (whole_buffer) {
+      result.buffers.push_back(pointer);
+      return true;
+    }
+    if (!written) return true;
+    const Touched& first = seen_.front().touched[pointer];
+    const bool certain = learning_.whole && IsFixed(pointer) && !read_before_write;
+    if (certain && first.written.size() <= kMostWrites) {
+      for (const Touched::Range& range : first.written) {
+        result.writes.push_back({pointer, range.begin, range.end, true});
+      }
+    } else {
+      result.writes.push_back({pointer, hull.begin, hull.end, false});
+    }
+    return true;
+  }
+
+  const Learning& learning_;
+  const value::Store& store_;
+  const std::size_t count_;
+  Watch watch_;
+  std::vector<std::byte> parameters_;
+  std::vector<Observation> seen_;  // Of all patterns that ran to their end.
+};
 
 }  // namespace
 
@@ -211,51 +372,43 @@ LaunchPointers::LaunchPointers(std::span<const std::byte> parameters, const Aren
   }
 }
 
-Footprint AllBuffers(const LaunchPointers& pointers) {
-  Footprint result;
-  for (std::uint32_t i = 0; i < pointers.list.size(); ++i) result.buffers.push_back(i);
-  return result;
+std::vector<std::uint32_t> LaunchPointers::Places() const {
+  std::vector<std::uint32_t> places;
+  for (const Pointer& pointer : list) places.push_back(pointer.at);
+  return places;
 }
 
-Footprint LearnFootprint(const interpret::Program& program, const interpret::Launch& launch,
-                         const LaunchPointers& pointers, bool whole, const value::Store& store) {
-  const std::size_t count = pointers.list.size();
-  if (count > kMostPointers || (!whole && (launch.cooperative || WaitsForOthers(program)))) {
-    return AllBuffers(pointers);
-  }
-  std::vector<std::byte> parameters(launch.parameters.begin(), launch.parameters.end());
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t made_up = WindowBase(i) | (pointers.list[i].address & kKeptLowBits);
-    std::memcpy(parameters.data() + pointers.list[i].at, &made_up, 8);
-  }
-  interpret::Launch moved = launch;
-  moved.parameters = parameters;
-  const std::vector<std::uint64_t> blocks = SampleBlocks(launch.grid);
-  if (!whole) moved.blocks = blocks;
+std::string Describe(const Footprint& footprint) {
+  if (footprint.everything) return "may write anywhere";
+  const auto certain = std::ranges::count_if(footprint.writes, &Footprint::Write::is_certain);
+  return base::StrCat("writes ", certain, " ranges, perhaps ",
+                      static_cast<std::ptrdiff_t>(footprint.writes.size()) - certain,
+                      ", anywhere in ", footprint.buffers.size(), " buffers");
+}
 
-  static constexpr std::array<std::uint64_t, 3> kPatterns = {0, 1, 0x0101010101010101};
-  std::array<Observation, 3> seen;
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    seen[i] = Observe(program, moved, count, store, kPatterns[i]);
-    if (i == 0 && seen[0].strays) return {.everything = true};
-    if (i < 2 && !seen[i].complete) return AllBuffers(pointers);
-    for (std::size_t j = 0; j < count; ++j) {
-      // Relative to the pointer itself, not to its window's page.
-      const auto low = static_cast<std::int64_t>(pointers.list[j].address & kKeptLowBits);
-      for (Touched::Range& range : seen[i].touched[j].written) {
-        range.begin -= low;
-        range.end -= low;
-      }
-    }
+bool WritesVariables(const Stores& stores) {
+  return std::ranges::any_of(stores, &interpret::StoreSite::no_pointer);
+}
+
+bool AreBounded(const Stores& stores) {
+  return std::ranges::none_of(stores, &interpret::StoreSite::escapes);
+}
+
+Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
+  if (!AreBounded(learning.stores)) return {.everything = true};
+  const std::size_t count = learning.pointers.list.size();
+  const bool large = !learning.whole;
+  if (count > kMostPointers ||
+      (large && (learning.launch.cooperative || WaitsForOthers(learning.program)))) {
+    return AllBuffers(learning);
   }
-  if (seen[1].strays) return {.everything = true};
-  if (seen[2].strays) return AllBuffers(pointers);
-  Footprint result;
-  for (const Observation& one : seen) {
-    result.variables.insert(result.variables.end(), one.variables.begin(), one.variables.end());
+  if (auto footprint = Learner(learning, store).Learn()) return *std::move(footprint);
+  Learning sampled = learning;
+  sampled.whole = false;
+  if (learning.whole && !learning.launch.cooperative && !WaitsForOthers(learning.program)) {
+    if (auto footprint = Learner(sampled, store).Learn()) return *std::move(footprint);
   }
-  for (std::uint32_t i = 0; i < count; ++i) Conclude(i, seen, whole, result);
-  return result;
+  return AllBuffers(learning);
 }
 
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
@@ -282,11 +435,15 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
   }
 }
 
-bool HasKnownNear(const LaunchPointers& pointers, const Arena& arena, const value::Store& store) {
-  return std::ranges::any_of(pointers.list, [&](const LaunchPointers::Pointer& pointer) {
-    const auto buffer = arena.find_buffer(pointer.address);
-    return !buffer || store.HasKnown(buffer->first, buffer->second);
-  });
+bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Arena& arena,
+                  const value::Store& store) {
+  const std::uint64_t written = WrittenPointers(stores);
+  for (std::size_t i = 0; i < pointers.list.size(); ++i) {
+    if ((written & BitOf(i)) == 0) continue;
+    const auto buffer = arena.find_buffer(pointers.list[i].address);
+    if (!buffer || store.HasKnown(buffer->first, buffer->second)) return true;
+  }
+  return false;
 }
 
 }  // namespace eidolon::shim::compute

@@ -1,21 +1,28 @@
-// Where a kernel writes when what it reads is not known, or when it is too large to be run: learned
-// once for all launches of one work by running it (or some of its blocks) on made-up values, with
-// every pointer in a window of its own.
+// Where a kernel writes when what it reads is not known, or when it is too large to be run.
 //
-// Three runs: all bytes zero, all words of eight bytes one, all bytes one. What they write is taken
-// for what any values make it write, unless the runs show that values move the writes, that
-// pointers come from memory, or that blocks wait for each other: then whole buffers, or everything,
-// counts as changed.
+// First its code is looked at (interpret/stores.h): which stores there are, which pointers of the
+// launch they go through, and whether values in memory move or decide them. An address that was
+// itself read from memory may be anywhere: then everything counts as changed. Where values move a
+// store, the whole buffer does.
+//
+// What is left depends on the launch alone, or on values only for whether it happens. It is learned
+// once for all launches of one work, by running the launch on made-up values with every pointer in
+// a window of its own: all bytes zero, all words of eight bytes one, all bytes one, all bits one.
+// A store that values decide counts as bounded by what it did there, and by its whole buffer when
+// it did not happen. Of a launch that is too large some blocks are run; others must lie between
+// what its corners write, or the whole buffer counts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "services/interpret/run.h"
+#include "services/interpret/stores.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::compute {
@@ -38,6 +45,8 @@ struct LaunchPointers {
   std::vector<Pointer> list;
 
   LaunchPointers(std::span<const std::byte> parameters, const Arena& arena);
+
+  std::vector<std::uint32_t> Places() const;  // In the parameter block.
 };
 
 // What a launch changes, for all launches that differ in pointers only.
@@ -55,20 +64,35 @@ struct Footprint {
   bool everything = false;              // Memory that no pointer leads to, too.
 };
 
-// The most cautious answer for a kernel that nobody can run.
-Footprint AllBuffers(const LaunchPointers& pointers);
+// For people who look for what became unknown.
+std::string Describe(const Footprint& footprint);
 
-// `whole`: the launch is small enough for all of its blocks to be run. `launch.parameters` hold the
-// pointers. `store`: the module's variables are read from there.
-Footprint LearnFootprint(const interpret::Program& program, const interpret::Launch& launch,
-                         const LaunchPointers& pointers, bool whole, const value::Store& store);
+using Stores = std::vector<interpret::StoreSite>;
+
+// True when every store goes through one of the launch's pointers or to a variable.
+bool AreBounded(const Stores& stores);
+
+// `stores`: of the program, with these pointers. `whole`: the launch is small enough for all of its
+// blocks to be run. `launch.parameters` hold the pointers. `store`: the module's variables are read
+// from there.
+struct Learning {
+  const interpret::Program& program;
+  const interpret::Launch& launch;
+  const LaunchPointers& pointers;
+  const Stores& stores;
+  std::span<const Arena::Range> variables;  // All of the module's.
+  bool whole = false;
+};
+Footprint LearnFootprint(const Learning& learning, const value::Store& store);
 
 // Marks in the store what a launch with these pointers changed.
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
            value::Store& store);
 
-// True when anything is known in a buffer that one of the pointers leads to: else there is nothing
-// to mark.
-bool HasKnownNear(const LaunchPointers& pointers, const Arena& arena, const value::Store& store);
+// True when anything is known where the stores, which are bounded, may go through pointers: else
+// there is nothing to mark there.
+bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Arena& arena,
+                  const value::Store& store);
+bool WritesVariables(const Stores& stores);
 
 }  // namespace eidolon::shim::compute

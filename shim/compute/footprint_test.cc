@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,18 @@ constexpr Arena kArena{
       return std::nullopt;
     }};
 
+constexpr std::array<Arena::Range, 1> kVariables = {{{kModuleBegin, kModuleBegin + 4096}}};
+
+// Kernels that write in ways of their own.
+const std::string& StoresCubin() {
+  static const std::string file = [] {
+    std::ifstream stream(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
+                         std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  }();
+  return file;
+}
+
 struct ScaleParameters {
   std::uint64_t out;
   float factor;
@@ -38,10 +53,32 @@ class FootprintTest : public testing::Test {
   Footprint LearnScale(const ScaleParameters& parameters, bool whole) {
     const MachineCode& code = FindMachineCode(gpu::SampleFatBinary().data(), "scale", store_);
     const auto bytes = std::as_bytes(std::span(&parameters, 1));
-    return LearnFootprint(
+    return Learn(
         *code.program,
         {.grid = {(parameters.count + 127) / 128, 1, 1}, .block = {128, 1, 1}, .parameters = bytes},
-        LaunchPointers(bytes, kArena), whole, store_);
+        whole);
+  }
+  Footprint Learn(const interpret::Program& program, const interpret::Launch& launch, bool whole) {
+    const LaunchPointers pointers(launch.parameters, kArena);
+    const Stores stores = interpret::FindStores(program, pointers.Places());
+    return LearnFootprint({.program = program,
+                           .launch = launch,
+                           .pointers = pointers,
+                           .stores = stores,
+                           .variables = kVariables,
+                           .whole = whole},
+                          store_);
+  }
+  // A launch of a kernel of stores.ptx with these pointers and one block of 32 threads.
+  Footprint LearnOf(const std::string& kernel, const std::vector<std::uint64_t>& pointers) {
+    const MachineCode& code = FindMachineCode(StoresCubin().data(), kernel, store_);
+    return Learn(
+        *code.program,
+        {.grid = {1, 1, 1}, .block = {32, 1, 1}, .parameters = std::as_bytes(std::span(pointers))},
+        true);
+  }
+  void ApplyTo(const Footprint& footprint, const std::vector<std::uint64_t>& pointers) {
+    Apply(footprint, LaunchPointers(std::as_bytes(std::span(pointers)), kArena), kArena, store_);
   }
   void ApplyScale(const Footprint& footprint, const ScaleParameters& parameters) {
     Apply(footprint, LaunchPointers(std::as_bytes(std::span(&parameters, 1)), kArena), kArena,
@@ -84,24 +121,60 @@ TEST_F(FootprintTest, ValuesThatAKernelUpdatesStayTheBestGuess) {
   EXPECT_EQ(byte, 7);
 }
 
-TEST_F(FootprintTest, AKernelThatNobodyCanRunChangesItsBuffersFromEndToEnd) {
-  const ScaleParameters parameters{kBuffer + 4096, 2, 4};
+TEST_F(FootprintTest, AStoreThatValuesMoveChangesItsBufferFromEndToEnd) {
+  const std::vector<std::uint64_t> pointers = {kBuffer + 4096, kOther};
   store_.Fill(kBuffer, 7, 1, 64);
   store_.Fill(kOther, 7, 1, 64);
-  const LaunchPointers pointers(std::as_bytes(std::span(&parameters, 1)), kArena);
-  ApplyScale(AllBuffers(pointers), parameters);
+  ApplyTo(LearnOf("scatter", pointers), pointers);
 
   EXPECT_FALSE(store_.HasKnown(kBuffer, kBuffer + kBufferBytes));
   EXPECT_TRUE(store_.IsKnown(kOther, 64));
 }
 
+TEST_F(FootprintTest, AStoreThatNoMadeUpValueBroughtAboutChangesItsBufferFromEndToEnd) {
+  const std::vector<std::uint64_t> pointers = {kBuffer, kBuffer + 4096, kOther};
+  store_.Fill(kBuffer + 8192, 7, 1, 64);
+  store_.Fill(kOther + 8192, 7, 1, 64);
+  ApplyTo(LearnOf("mark", pointers), pointers);
+
+  EXPECT_TRUE(store_.IsKnown(kBuffer + 8192, 64));
+  EXPECT_FALSE(store_.HasKnown(kOther, kOther + kBufferBytes));
+}
+
+TEST_F(FootprintTest, ValuesThatOnlyChooseTheWayToAResultDoNotBlurIt) {
+  const std::vector<std::uint64_t> pointers = {kBuffer, kBuffer + 4096, kOther};
+  store_.Fill(kOther, 7, 1, 512);
+  ApplyTo(LearnOf("divide", pointers), pointers);
+
+  EXPECT_FALSE(store_.HasKnown(kOther, kOther + 128));
+  EXPECT_TRUE(store_.IsKnown(kOther + 128, 384));
+}
+
 TEST_F(FootprintTest, WhatAFreedBufferHeldIsLookedForEverywhere) {
-  const ScaleParameters parameters{kBuffer + 2 * kBufferBytes, 2, 4};
+  const std::uint64_t freed = kBuffer + 2 * kBufferBytes;
   store_.Fill(kOther, 7, 1, 64);
-  const LaunchPointers pointers(std::as_bytes(std::span(&parameters, 1)), kArena);
-  ApplyScale(AllBuffers(pointers), parameters);
+  ApplyTo(LearnOf("scatter", {freed, kBuffer}), {freed, kBuffer});
 
   EXPECT_FALSE(store_.HasKnown(kOther, kOther + 64));
+}
+
+TEST_F(FootprintTest, ATableOfPointersThatNobodyKnowsMayLeadAnywhere) {
+  // Nothing is known near the only pointer of the launch.
+  const std::vector<std::uint64_t> pointers = {kBuffer};
+  store_.Fill(kOther, 7, 1, 64);
+  const Footprint footprint = LearnOf("through_table", pointers);
+  ApplyTo(footprint, pointers);
+
+  EXPECT_TRUE(footprint.everything);
+  EXPECT_FALSE(store_.HasKnown(kOther, kOther + 64));
+}
+
+TEST_F(FootprintTest, AVariableThatAKernelUpdatesIsUnknownThen) {
+  const std::vector<std::uint64_t> pointers = {kBuffer};
+  const Footprint footprint = LearnOf("count", pointers);
+
+  ASSERT_EQ(footprint.variables.size(), 1u);
+  EXPECT_EQ(footprint.variables.front().second - footprint.variables.front().first, 4u);
 }
 
 TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
@@ -114,19 +187,21 @@ TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
   const MachineCode& code =
       FindMachineCode(gpu::SampleFatBinary().data(), "_Z4bulkPN3foo3BarE", store_);
   const Footprint footprint =
-      LearnFootprint(*code.program, {.grid = {1, 1, 1}, .block = {128, 1, 1}, .parameters = bytes},
-                     LaunchPointers(bytes, kArena), true, store_);
+      Learn(*code.program, {.grid = {1, 1, 1}, .block = {128, 1, 1}, .parameters = bytes}, true);
 
   EXPECT_TRUE(footprint.everything);
 }
 
-TEST_F(FootprintTest, NothingIsLookedUpWhereNothingIsKnown) {
-  const ScaleParameters parameters{kBuffer, 2, 4};
-  const LaunchPointers pointers(std::as_bytes(std::span(&parameters, 1)), kArena);
-  EXPECT_FALSE(HasKnownNear(pointers, kArena, store_));
+TEST_F(FootprintTest, NothingIsLookedUpWhereNothingIsKnownOrWritten) {
+  const std::vector<std::uint64_t> addresses = {kBuffer, kOther};
+  const LaunchPointers pointers(std::as_bytes(std::span(addresses)), kArena);
+  const MachineCode& code = FindMachineCode(StoresCubin().data(), "scatter", store_);
+  const Stores stores = interpret::FindStores(*code.program, pointers.Places());
+  store_.Fill(kOther, 7, 1, 64);  // Only read.
+  EXPECT_FALSE(HasKnownNear(stores, pointers, kArena, store_));
 
   store_.Fill(kBuffer + kBufferBytes - 1, 7, 1, 1);
-  EXPECT_TRUE(HasKnownNear(pointers, kArena, store_));
+  EXPECT_TRUE(HasKnownNear(stores, pointers, kArena, store_));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/text.h"
 #include "services/ring/layout.h"
 #include "shim/compute/machine_code.h"
 #include "shim/compute/page_memory.h"
@@ -36,12 +38,11 @@ struct Experience {
 
 // What is known of all launches of one kernel.
 struct KernelExperience {
-  unsigned footprints = 0;  // Works whose footprint was learned.
   std::uint64_t threads_too_many =
       ~std::uint64_t{0};  // The fewest with which a launch went on for too long.
+  // By the places of pointers among its parameters; nothing when its code cannot be read.
+  std::map<std::vector<std::uint32_t>, std::optional<Stores>> stores;
 };
-// Scalars that change from step to step make new works; then learning ends.
-constexpr unsigned kMostFootprints = 8;
 
 // By the kernel's name, which stays where it is; under Pending's lock.
 KernelExperience& ExperienceOf(std::string_view kernel) {
@@ -138,15 +139,45 @@ class RecordedLaunch : public value::Deferred {
     }
   }
 
+  // The kernel's stores with these pointers; null when nobody can tell.
+  const Stores* FindStores(const LaunchPointers& pointers, value::Store& store) const {
+    // Pointers may have been put into its constants.
+    if (kernel_.variables_set && FindProgram(store) == nullptr) return nullptr;
+    KernelExperience& kernel = ExperienceOf(kernel_.name);
+    std::vector<std::uint32_t> places = pointers.Places();
+    const auto found = kernel.stores.find(places);
+    if (found != kernel.stores.end()) return found->second ? &*found->second : nullptr;
+    std::optional<Stores>& stores = kernel.stores[places];
+    if (const interpret::Program* program = FindProgram(store)) {
+      stores = interpret::FindStores(*program, places);
+    }
+    if (!stores || !AreBounded(*stores)) Trace(kernel_.name, "it may write anywhere");
+    return stores ? &*stores : nullptr;
+  }
+
   // Nobody knows what the kernel computes: what it may have written is unknown now.
   void Disturb(Experience& experience, value::Store& store) const {
     const LaunchPointers pointers(parameters_, arena_);
-    if (!HasKnownNear(pointers, arena_, store)) return;
+    const Stores* const stores = FindStores(pointers, store);
+    const MachineCode& code = FindMachineCode(kernel_.image, kernel_.name, store);
+    if (stores == nullptr || !AreBounded(*stores)) {
+      for (const auto& [begin, end] : code.variables) store.MakeStale(begin, end);
+      return store.MakeStale(0, kModuleBegin);
+    }
+    const bool writes_known =
+        WritesVariables(*stores) && std::ranges::any_of(code.variables, [&](const auto& range) {
+          return store.HasKnown(range.first, range.second);
+        });
+    if (!writes_known && !HasKnownNear(*stores, pointers, arena_, store)) return;
     if (!experience.footprint) {
-      const interpret::Program* program = FindProgram(store);
-      experience.footprint =
-          program == nullptr ? AllBuffers(pointers)
-                             : LearnFootprint(*program, Shape(), pointers, IsSmall(shape_), store);
+      experience.footprint = LearnFootprint({.program = *code.program,
+                                             .launch = Shape(),
+                                             .pointers = pointers,
+                                             .stores = *stores,
+                                             .variables = code.variables,
+                                             .whole = IsSmall(shape_)},
+                                            store);
+      Trace(kernel_.name, base::StrCat("not run: ", Describe(*experience.footprint)));
     }
     Apply(*experience.footprint, pointers, arena_, store);
   }

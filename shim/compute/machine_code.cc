@@ -35,6 +35,10 @@ struct Image {
   cubin::Program program;
 };
 
+bool IsVariable(const cubin::ProgramSection& section) {
+  return section.name.starts_with(".nv.global");
+}
+
 class Cache {
  public:
   const MachineCode& Find(const void* start, std::string_view name, value::Store& store) {
@@ -46,6 +50,12 @@ class Cache {
     if (!image) {
       code.refusal = image.error().message;
       return code;
+    }
+    for (std::uint32_t i = 0; i < (*image)->program.sections.size(); ++i) {
+      const cubin::ProgramSection& section = (*image)->program.sections[i];
+      if (!IsVariable(section)) continue;
+      const std::uint64_t address = AddressOf(**image, i);
+      code.variables.emplace_back(address, address + section.bytes);
     }
     if (auto done = Build(**image, name, code); !done) {
       code.program.reset();
@@ -109,7 +119,7 @@ class Cache {
   void SetVariables(const Image& image, value::Store& store) {
     for (std::uint32_t i = 0; i < image.program.sections.size(); ++i) {
       const cubin::ProgramSection& section = image.program.sections[i];
-      if (!section.name.starts_with(".nv.global")) continue;
+      if (!IsVariable(section)) continue;
       const std::uint64_t address = AddressOf(image, i);
       if (section.bytes > value::Store::kLargestKeptWrite) continue;
       if (section.content.empty()) {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "services/interpret/program.h"
 #include "shim/value/store.h"
@@ -21,6 +23,8 @@ struct MachineCode {
   std::unique_ptr<interpret::Program> program;  // Null when the kernel cannot be run.
   std::string refusal;                          // Then why.
   bool reads_variables = false;  // __constant__ or __device__ variables of its module.
+  // Where those that kernels can write lie; also when the kernel cannot be run.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> variables;
 };
 
 // The kernel `name` of the image (fat binary or cubin) at `image`, which stays readable. The first

@@ -174,6 +174,24 @@ TEST_F(NcclTest, APickledObjectTravelsWithItsPadding) {
   EXPECT_EQ(Communications()[1].ops[0].payload_bytes, 0u);
 }
 
+TEST_F(NcclTest, ThePaddingOfAnObjectStaysUnknown) {
+  agent_.AnswerWith([](const core::FakeAgent::Record& record) {
+    auto reply = core::FakeAgent::DefaultAnswer(record);
+    if (record.kind() == RecordKind::kCollectiveValues) {
+      reply.status = ring::ReplyStatus::kOk;
+      reply.payload.assign(16, std::byte{0});
+      const unsigned char object[] = {0x80, 4, 0x4b, 1, '.'};
+      std::memcpy(reply.payload.data(), object, sizeof(object));
+    }
+    return reply;
+  });
+
+  ASSERT_EQ(collective::Receive(Buffer(4), 16, ncclUint8, 3, comm_, stream()), ncclSuccess);
+
+  EXPECT_TRUE(IsKnown(Buffer(4), 5));
+  EXPECT_FALSE(IsKnown(reinterpret_cast<const char*>(Buffer(4)) + 5, 1));
+}
+
 TEST_F(NcclTest, ResultsOfUnknownInputsAreUnknown) {
   Know(Buffer(3), 64);
 

@@ -2,12 +2,14 @@
 
 #include <nccl.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "services/ring/layout.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
+#include "shim/value/object.h"
 #include "shim/value/pending.h"
 #include "shim/value/store.h"
 
@@ -32,20 +34,32 @@ bool IsComputable(const ring::CommunicationOp& op) {
   return !reduces || (op.reduction < ncclNumOps && op.data_type < ncclFloat8e4m3);
 }
 
-// A pickled object of bytes, as torch.distributed sends objects: the longest of all ranks decides
-// the size, and what lies behind a shorter one is padding that nobody ever wrote or reads.
-bool IsPaddedObject(const ring::CommunicationOp& op, std::uint64_t address, std::uint64_t bytes) {
-  constexpr std::uint64_t kLeast = 4;  // The shortest pickle.
+bool MayMoveObjects(const ring::CommunicationOp& op) {
   const bool is_byte = op.data_type == ncclInt8 || op.data_type == ncclUint8;
-  const bool moves =
-      op.kind == CommunicationKind::kAllGather || op.kind == CommunicationKind::kGather ||
-      op.kind == CommunicationKind::kScatter || op.kind == CommunicationKind::kBroadcast ||
-      op.kind == CommunicationKind::kSend;
+  return is_byte &&
+         (op.kind == CommunicationKind::kAllGather || op.kind == CommunicationKind::kGather ||
+          op.kind == CommunicationKind::kScatter || op.kind == CommunicationKind::kBroadcast ||
+          op.kind == CommunicationKind::kSend || op.kind == CommunicationKind::kReceive);
+}
+
+// How many bytes of a pickled object, with padding behind it, are known; 0 when it is none.
+std::uint64_t KnownOfPaddedObject(const ring::CommunicationOp& op, std::uint64_t address,
+                                  std::uint64_t bytes) {
   value::Store& store = value::ProcessStore();
-  if (!is_byte || !moves || bytes < kLeast || store.KnownRun(address) < kLeast) return false;
-  std::array<unsigned char, 2> head;
+  const std::uint64_t known = std::min(store.KnownRun(address), bytes);
+  if (!MayMoveObjects(op) || known < value::kShortestPickle) return 0;
+  std::array<std::byte, 2> head;
   store.Read(address, head.data(), head.size());
-  return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;  // PROTO and its version.
+  return value::StartsLikeAPickle(head) ? known : 0;
+}
+
+// Of each object in a result: gathered ones follow each other.
+std::size_t ObjectBytes(const Communicator& communicator, const Operation& operation) {
+  if (!MayMoveObjects(operation.op)) return 0;
+  const bool gathers = operation.op.kind == CommunicationKind::kAllGather ||
+                       operation.op.kind == CommunicationKind::kGather;
+  const auto members = static_cast<std::uint64_t>(communicator.size);
+  return gathers ? operation.output_bytes / members : operation.output_bytes;
 }
 
 // The input of the rank that has one decides alone what the others receive.
@@ -70,13 +84,13 @@ void AttachInput(Operation& operation, std::vector<std::byte>& payload) {
   if (!IsSmall(bytes) || !IsSmall(operation.op.bytes) || !IsComputable(operation.op)) return;
   if (payload.size() + bytes > kRecordPayloadBytes) return;
   value::Pending& values = value::ProcessPending();
-  if (!values.IsKnown(Address(operation.input), bytes) &&
-      !IsPaddedObject(operation.op, Address(operation.input), bytes)) {
-    return;
-  }
+  const std::uint64_t address = Address(operation.input);
+  const std::uint64_t known =
+      values.IsKnown(address, bytes) ? bytes : KnownOfPaddedObject(operation.op, address, bytes);
+  if (known == 0) return;
   const std::size_t offset = payload.size();
   payload.resize(offset + bytes);
-  value::ProcessStore().Read(Address(operation.input), payload.data() + offset, bytes);
+  value::ProcessStore().Read(address, payload.data() + offset, known);
   operation.op.payload_bytes = static_cast<std::uint32_t>(bytes);
 }
 
@@ -101,7 +115,8 @@ void NoteOutput(const Communicator& communicator, const Operation& operation) {
   const std::uint64_t sequence = op.kind == CommunicationKind::kReceive
                                      ? ring::ReceiveValues(op.peer, op.sequence)
                                      : op.sequence;
-  values.AwaitCollective(communicator.id, sequence, target, bytes);
+  values.AwaitCollective(communicator.id, sequence, target, bytes,
+                         ObjectBytes(communicator, operation));
 }
 
 }  // namespace eidolon::shim::nccl

@@ -8,6 +8,7 @@
 
 #include "services/ring/record.h"
 #include "shim/core/session.h"
+#include "shim/value/object.h"
 
 namespace eidolon::shim::value {
 namespace {
@@ -57,6 +58,12 @@ bool Pending::Perform(Operation& operation, bool wait) {
       if (fetched == Fetch::kNotYet) return false;
       if (fetched == Fetch::kReady) {
         store_.Write(operation.target, bytes.data(), bytes.size());
+        for (std::size_t at = 0; at < bytes.size() && operation.object_bytes != 0;
+             at += operation.object_bytes) {
+          const std::size_t size = std::min(operation.object_bytes, bytes.size() - at);
+          const std::size_t known = KnownOfObject(std::span(bytes).subspan(at, size));
+          store_.Forget(operation.target + at + known, size - known);
+        }
       } else {
         store_.Forget(operation.target, operation.size);
       }
@@ -144,14 +151,15 @@ void Pending::AddOrPerform(Operation operation) {
 }
 
 void Pending::AwaitCollective(std::uint64_t communicator, std::uint64_t sequence,
-                              std::uint64_t target, std::size_t size) {
+                              std::uint64_t target, std::size_t size, std::size_t object_bytes) {
   if (size == 0) return;
   const std::lock_guard guard(mutex_);
   queue_.push_back({.kind = Kind::kCollective,
                     .target = target,
                     .size = size,
                     .communicator = communicator,
-                    .sequence = sequence});
+                    .sequence = sequence,
+                    .object_bytes = object_bytes});
   waiting_.store(queue_.size(), std::memory_order_release);
 }
 

@@ -43,9 +43,11 @@ class Pending {
 
   Pending(Store& store, FetchFunction fetch);
 
-  // The result of collective `sequence` will be `size` bytes at `target`.
+  // The result of collective `sequence` will be `size` bytes at `target`. `object_bytes`: each so
+  // many of them may be a pickled object and zeros that stand for bytes nobody knows (object.h);
+  // 0: no objects.
   void AwaitCollective(std::uint64_t communicator, std::uint64_t sequence, std::uint64_t target,
-                       std::size_t size);
+                       std::size_t size, std::size_t object_bytes = 0);
 
   // The operations of Store, in program order with the above.
   void Write(std::uint64_t address, const void* bytes, std::size_t size);
@@ -106,6 +108,7 @@ class Pending {
     std::size_t element_bytes = 1;     // kFill.
     std::uint64_t communicator = 0;    // kCollective.
     std::uint64_t sequence = 0;        // kCollective.
+    std::size_t object_bytes = 0;      // kCollective.
     void* host = nullptr;              // kRead.
     ReadDone done = nullptr;           // kRead.
     std::vector<std::byte> bytes{};    // kWrite.

@@ -1,0 +1,53 @@
+// The control flow of a translated kernel: its basic blocks, who follows whom, and where ways that
+// parted meet again for sure.
+//
+// A call leads behind itself; what it calls hangs beside (FlowBlock::callee) and ends at the
+// kernel's end. Indirect branches lead to every address that the kernel's jump tables (constant
+// bank 2) hold, or everywhere: more ways than there are, never fewer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/interpret/program.h"
+
+namespace eidolon::interpret {
+
+inline constexpr std::uint32_t kNoBlock = ~std::uint32_t{0};
+
+struct FlowBlock {
+  std::uint32_t begin = 0;  // Steps [begin, end).
+  std::uint32_t end = 0;
+  std::vector<std::uint32_t> next;  // Blocks; flow.exit() for the kernel's end.
+  bool decides = false;             // More than one way on: the last step's operands choose.
+  bool joins = false;               // More than one way here.
+  std::uint32_t callee = kNoBlock;  // Its last step calls the function that starts there.
+  bool returns = false;             // Its last step returns to where its function was called.
+};
+
+class Flow {
+ public:
+  explicit Flow(const Program& program);
+
+  const std::vector<FlowBlock>& blocks() const { return blocks_; }
+  // The number that stands for the kernel's end.
+  std::uint32_t exit() const { return static_cast<std::uint32_t>(blocks_.size()); }
+  // The blocks of the function that starts at a block, and of those that it calls.
+  std::vector<std::uint32_t> BodyOf(std::uint32_t entry) const;
+  // The blocks that run, or run as often as they do, because of the way that a block took: those
+  // behind it and before all its ways have met, functions that they call included.
+  std::vector<std::uint32_t> DecidedBy(std::uint32_t block) const;
+  // Where all ways of a block have met: exit() when only there, or never.
+  std::uint32_t MeetingOf(std::uint32_t block) const;
+
+ private:
+  void Split(const Program& program);
+  void Connect(const Program& program);
+  void FindMeetings();
+
+  std::vector<FlowBlock> blocks_;
+  std::vector<std::uint32_t> block_of_;  // By step.
+  std::vector<std::uint32_t> meeting_;   // By block: the first that all ways lead through.
+};
+
+}  // namespace eidolon::interpret

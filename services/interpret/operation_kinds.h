@@ -1,0 +1,82 @@
+// What operations do, as far as it matters for following addresses through a kernel.
+#pragma once
+
+#include "services/interpret/program.h"
+
+namespace eidolon::interpret {
+
+inline bool WritesGlobal(sass::Operation operation) {
+  switch (operation) {
+    case sass::Operation::kStg:
+    case sass::Operation::kSt:
+    case sass::Operation::kAtom:
+    case sass::Operation::kAtomCas:
+    case sass::Operation::kAtomFloat:
+    case sass::Operation::kRed:
+    case sass::Operation::kRedFloat:
+      return true;
+    default:
+      return false;
+  }
+}
+
+inline bool Adds(sass::Operation operation) {
+  switch (operation) {
+    case sass::Operation::kIadd3:
+    case sass::Operation::kImad:
+    case sass::Operation::kImadWide:
+    case sass::Operation::kLea:
+    case sass::Operation::kViadd:
+    case sass::Operation::kUiadd3:
+    case sass::Operation::kUiadd3Wide:
+    case sass::Operation::kUlea:
+    case sass::Operation::kUimad:
+    case sass::Operation::kUimadWide:
+      return true;
+    default:
+      return false;
+  }
+}
+
+inline bool Moves(sass::Operation operation) {
+  switch (operation) {
+    case sass::Operation::kMov:
+    case sass::Operation::kUmov:
+    case sass::Operation::kSel:
+    case sass::Operation::kUsel:
+    case sass::Operation::kR2ur:
+    case sass::Operation::kShfl:
+      return true;
+    default:
+      return false;
+  }
+}
+
+inline bool Multiplies(sass::Operation operation) {
+  return operation == sass::Operation::kImad || operation == sass::Operation::kImadWide ||
+         operation == sass::Operation::kUimad || operation == sass::Operation::kUimadWide;
+}
+
+inline bool Shifts(const Step& step) {
+  const bool lea =
+      step.operation == sass::Operation::kLea || step.operation == sass::Operation::kUlea;
+  return lea && (step.word.Bits(75, 5) != 0 || step.word.Bit(80));
+}
+
+// Its result depends on which lanes take part.
+inline bool Crosses(sass::Operation operation) {
+  switch (operation) {
+    case sass::Operation::kVote:
+    case sass::Operation::kVoteu:
+    case sass::Operation::kShfl:
+    case sass::Operation::kRedux:
+    case sass::Operation::kElect:
+    case sass::Operation::kB2r:
+    case sass::Operation::kR2ur:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace eidolon::interpret

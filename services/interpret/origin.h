@@ -1,0 +1,54 @@
+// Where a register's content may come from, as far as it matters for where a kernel writes: from a
+// pointer among the launch's parameters, from memory, or from neither.
+#pragma once
+
+#include <cstdint>
+
+namespace eidolon::interpret {
+
+// A set of possibilities, one bit each.
+inline constexpr std::uint8_t kFromNeither = 1 << 0;
+inline constexpr std::uint8_t kFromPointer = 1 << 1;
+inline constexpr std::uint8_t kFromMemory = 1 << 2;
+inline constexpr std::uint8_t kFromBoth = 1 << 3;  // Sums of the two: a pointer and an index.
+
+struct Origin {
+  std::uint8_t ways = 0;
+  bool values = false;         // May be another one when memory holds other values.
+  std::uint64_t pointers = 0;  // Whose: a bit each; bit 63 for all from the 64th on.
+
+  bool operator==(const Origin&) const = default;
+};
+
+inline constexpr Origin kNeither{.ways = kFromNeither};
+inline constexpr Origin kLoaded{.ways = kFromMemory, .values = true};
+
+// One or the other.
+constexpr Origin Either(const Origin& a, const Origin& b) {
+  return {static_cast<std::uint8_t>(a.ways | b.ways), a.values || b.values,
+          a.pointers | b.pointers};
+}
+
+constexpr Origin Sum(const Origin& a, const Origin& b) {
+  Origin result = Either(a, b);
+  result.ways = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    for (unsigned j = 0; j < 4; ++j) {
+      if ((a.ways >> i & 1) != 0 && (b.ways >> j & 1) != 0) {
+        result.ways = static_cast<std::uint8_t>(result.ways | 1u << (i | j));
+      }
+    }
+  }
+  return result;
+}
+
+// A number made of it that is no pointer any more: a difference, a multiple.
+constexpr Origin Stripped(const Origin& a) {
+  Origin result = a;
+  result.ways = a.ways & (kFromNeither | kFromMemory);
+  if ((a.ways & kFromPointer) != 0) result.ways |= kFromNeither;
+  if ((a.ways & kFromBoth) != 0) result.ways |= kFromMemory;
+  return result;
+}
+
+}  // namespace eidolon::interpret

@@ -1,0 +1,100 @@
+#include "shim/compute/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shim/value/pending.h"
+
+namespace eidolon::shim::compute {
+namespace {
+
+constexpr std::uint64_t kBuffer = 0x6b0100000000;
+constexpr std::uint64_t kBufferBytes = 1 << 20;
+constexpr std::uint64_t kOther = kBuffer + (std::uint64_t{1} << 30);
+
+constexpr Arena kArena{
+    .holds = [](std::uint64_t a) { return a - kBuffer < (std::uint64_t{1} << 32); },
+    .find_buffer = [](std::uint64_t a) -> std::optional<Arena::Range> {
+      const std::uint64_t begin = a / kBufferBytes * kBufferBytes;
+      return Arena::Range(begin, begin + kBufferBytes);
+    }};
+
+// Kernels of services/cubin/testdata/stores.ptx.
+const std::string& StoresCubin() {
+  static const std::string file = [] {
+    std::ifstream stream(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
+                         std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  }();
+  return file;
+}
+
+class LaunchTest : public testing::Test {
+ protected:
+  LaunchTest() { value::ProcessStore().MakeStale(0, ~std::uint64_t{0}); }
+
+  // One block of 32 threads.
+  static void Launch(std::string_view kernel, const std::vector<std::uint64_t>& pointers) {
+    static std::uint32_t work = 0;
+    const auto bytes = std::as_bytes(std::span(pointers));
+    Record({.image = StoresCubin().data(), .name = kernel},
+           {.grid = {1, 1, 1}, .block = {32, 1, 1}}, ++work,
+           std::vector<std::byte>(bytes.begin(), bytes.end()), kArena);
+  }
+  static void Know(std::uint64_t address, std::size_t bytes) {
+    value::ProcessPending().Fill(address, 1, 1, bytes);
+  }
+  static bool IsKnown(std::uint64_t address, std::size_t bytes) {
+    return value::ProcessPending().IsKnown(address, bytes);
+  }
+};
+
+TEST_F(LaunchTest, WritesThroughATableThatNobodyKnowsMakeEverythingUnknown) {
+  Know(kOther, 64);  // Nothing is known near the table.
+  Launch("through_table", {kBuffer});
+
+  EXPECT_FALSE(IsKnown(kOther, 1));
+}
+
+TEST_F(LaunchTest, WritesThroughATableThatIsKnownChangeWhatItNames) {
+  std::vector<std::uint64_t> table(32);
+  for (std::uint64_t i = 0; i < table.size(); ++i) table[i] = kOther + 4 * i;
+  value::ProcessPending().Write(kBuffer, table.data(), 8 * table.size());
+  Know(kOther + 4096, 64);
+  Launch("through_table", {kBuffer});
+
+  EXPECT_TRUE(IsKnown(kOther + 4096, 64));
+  EXPECT_TRUE(IsKnown(kOther, 128));
+  std::uint32_t last = 0;
+  value::ProcessStore().Read(kOther + 124, &last, 4);
+  EXPECT_EQ(last, 31u);
+}
+
+TEST_F(LaunchTest, WhatAKernelOnlyReadsStaysKnown) {
+  Know(kOther, 64);
+  Launch("scatter", {kBuffer, kOther});  // Its indices end after the first eight.
+
+  EXPECT_TRUE(IsKnown(kOther, 64));
+}
+
+TEST_F(LaunchTest, AFlagThatUnknownValuesMayRaiseIsUnknown) {
+  Know(kOther, 4);
+  Launch("mark", {kBuffer, kBuffer + 4096, kOther});
+
+  EXPECT_FALSE(IsKnown(kOther, 4));
+}
+
+TEST_F(LaunchTest, AKernelWhoseCodeIsMissingMayWriteAnywhere) {
+  Know(kOther, 64);
+  Launch("absent", {kBuffer});
+
+  EXPECT_FALSE(IsKnown(kOther, 1));
+}
+
+}  // namespace
+}  // namespace eidolon::shim::compute
