@@ -69,6 +69,24 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index) {
   }
 }
 
+// What no GPU does, or what would cost too much memory here.
+bool IsPossible(const Program& program, const Launch& launch) {
+  constexpr std::uint64_t kMostBlockThreads = 1024;
+  constexpr std::uint64_t kMostShared = 256 << 10;
+  constexpr std::uint64_t kMostLocal = 64 << 10;  // A thread's.
+  constexpr std::size_t kMostParameters = 64 << 10;
+  const auto none = [](const Dims& dims) { return dims.x == 0 || dims.y == 0 || dims.z == 0; };
+  const Dims& block = launch.block;
+  const bool wide = block.x > kMostBlockThreads || block.y > kMostBlockThreads ||
+                    block.z > kMostBlockThreads || block.volume() > kMostBlockThreads;
+  // As CUDA bounds them; their product fits into 64 bits then.
+  const bool far = launch.grid.x > 0x7fffffff || launch.grid.y > 0xffff || launch.grid.z > 0xffff;
+  const std::uint64_t shared =
+      std::uint64_t{program.static_shared_bytes} + launch.dynamic_shared_bytes;
+  return !none(launch.grid) && !none(block) && !wide && !far && shared <= kMostShared &&
+         program.local_bytes <= kMostLocal && launch.parameters.size() <= kMostParameters;
+}
+
 // Runs the warp until it cannot go on or its turn is over. True when it did anything.
 bool RunWarp(Warp& warp) {
   LaunchState& state = *warp.launch;
@@ -152,6 +170,7 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
 
 Outcome Run(const Program& program, const Launch& launch, Memory& memory, const Limits& limits,
             Workspace& workspace) {
+  if (!IsPossible(program, launch)) return {.stop = Stop::kLimit};
   LaunchState state;
   state.program = &program;
   state.memory = &memory;

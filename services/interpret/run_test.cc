@@ -278,6 +278,24 @@ TEST(RunTest, RefusesUnknownInstructionsBeforeAnyRuns) {
 }
 
 // Any code ends, and touches nothing that it was not given.
+TEST(RunTest, ALaunchThatNoGpuDoesIsNotTried) {
+  const Program scale = LoadKernel("scale");
+  const ScaleParameters parameters;
+  const Launch sane = ScaleLaunch(parameters);
+  std::array<Launch, 4> absurd;
+  absurd.fill(sane);
+  absurd[0].block = {0x80000001, 2, 1};  // Its volume is two in 32 bits.
+  absurd[1].grid = {~0u, ~0u, ~0u};
+  absurd[2].dynamic_shared_bytes = ~0u;
+  absurd[3].grid.y = 0;
+  for (const Launch& launch : absurd) {
+    BufferMemory memory(1);
+    const Outcome outcome = interpret::Run(scale, launch, memory, {.warp_steps = 2000});
+    EXPECT_EQ(outcome.stop, Stop::kLimit);
+    EXPECT_EQ(outcome.lane_steps, 0u);
+  }
+}
+
 TEST(RunTest, SurvivesCodeThatMakesNoSense) {
   base::Random random(5);
   const Program scale = LoadKernel("scale");

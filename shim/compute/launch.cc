@@ -197,7 +197,15 @@ bool IsOn() noexcept {
 }
 
 bool IsSmall(const RecordedShape& shape) noexcept {
-  return shape.grid.volume() * shape.block.volume() <= kMostThreads;
+  // One by one: their product may be more than fits.
+  std::uint64_t threads = 1;
+  for (const interpret::Dims& dims : {shape.grid, shape.block}) {
+    for (const std::uint32_t size : {dims.x, dims.y, dims.z}) {
+      threads *= size;
+      if (threads > kMostThreads) return false;
+    }
+  }
+  return true;
 }
 
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,

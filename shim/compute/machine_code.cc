@@ -167,7 +167,7 @@ class Cache {
     std::vector<std::byte> bytes(content.begin(), content.end());
     for (const cubin::Relocation& relocation : image.program.relocations) {
       if (relocation.section != section || relocation.type != cubin::kRelocation64) continue;
-      if (relocation.offset + 8 > bytes.size()) continue;
+      if (bytes.size() < 8 || relocation.offset > bytes.size() - 8) continue;
       const cubin::ProgramSymbol& symbol = image.program.symbols[relocation.symbol];
       const std::uint64_t address = AddressOf(image, symbol.section) + symbol.value +
                                     static_cast<std::uint64_t>(relocation.addend);

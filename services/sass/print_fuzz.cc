@@ -1,0 +1,14 @@
+#include <cstring>
+
+#include "services/sass/form.h"
+#include "services/sass/print.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  using namespace eidolon::sass;
+  for (std::size_t at = 0; at + kWordBytes <= size; at += kWordBytes) {
+    Word word;
+    std::memcpy(&word, data + at, sizeof(word));
+    if (Print(word, at).empty()) __builtin_trap();
+  }
+  return 0;
+}
