@@ -123,6 +123,9 @@ void Agent::WatchDeaths() {
       if (!verdict_.has_rank_death()) rank_died_ns_ = now;
       verdict_.NoteRankDeath({.rank = options.rank, .pid = options.pid, .status = death.status});
     }
+    if (death.state == launch::LifeState::kVanished) {
+      verdict_.NoteRankGone({.rank = options.rank, .pid = options.pid, .status = {}});
+    }
     return true;
   });
 }

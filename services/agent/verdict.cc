@@ -1,5 +1,6 @@
 #include "services/agent/verdict.h"
 
+#include <csignal>
 #include <cstdio>
 #include <utility>
 
@@ -57,7 +58,18 @@ void Verdict::NoteErrorLine(const std::string& line) {
 }
 
 void Verdict::NoteRankDeath(const RankDeath& death) {
-  if (!death_.has_value()) death_ = death;
+  const bool was_ended = WasTerminated() && death.status.signal != SIGTERM;
+  if (!death_.has_value() || was_ended) death_ = death;
+}
+
+void Verdict::NoteRankGone(const RankDeath& death) {
+  // Also when both are seen in one look: one that is terminated has a launcher that lives on.
+  if (!gone_.has_value() && (!death_.has_value() || WasTerminated())) gone_ = death;
+}
+
+// A launcher that has lost a rank terminates the others.
+bool Verdict::WasTerminated() const {
+  return death_.has_value() && death_->status.signal == SIGTERM;
 }
 
 std::string Verdict::LastLines() const {
@@ -68,7 +80,11 @@ std::string Verdict::LastLines() const {
 
 std::string Verdict::Culprit(const std::optional<launch::ExitStatus>& command) const {
   if (death_.has_value()) {
-    return StrCat("rank ", death_->rank, " (pid ", death_->pid, ") died: ", death_->status.Text());
+    const std::string died =
+        StrCat("rank ", death_->rank, " (pid ", death_->pid, ") died: ", death_->status.Text());
+    if (!WasTerminated() || !gone_.has_value()) return died;
+    return StrCat("rank ", gone_->rank, " (pid ", gone_->pid,
+                  ") ended first, as only its launcher knows how; then ", died);
   }
   return command.has_value() ? StrCat("the command failed: ", command->Text())
                              : std::string("the command failed");

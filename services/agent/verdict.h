@@ -54,8 +54,10 @@ class Verdict {
   void NoteRefusal(const Refusal& refusal) { refusal_ = refusal; }
   void NoteRefusedCall(const std::string& name, bool strict);
   void NoteErrorLine(const std::string& line);
-  // The first death of a rank that did not end well.
+  // Of a rank that did not end well. The first counts, but one by SIGTERM only until another.
   void NoteRankDeath(const RankDeath& death);
+  // Of a rank whose parent collected it before anybody saw how it ended.
+  void NoteRankGone(const RankDeath& death);
   bool has_rank_death() const { return death_.has_value(); }
 
   // The command ended by itself, or a rank's death ends the job.
@@ -63,10 +65,12 @@ class Verdict {
 
  private:
   std::string LastLines() const;
+  bool WasTerminated() const;
   std::string Culprit(const std::optional<launch::ExitStatus>& command) const;
 
   std::optional<Refusal> refusal_;
   std::optional<RankDeath> death_;
+  std::optional<RankDeath> gone_;  // The first, when nothing was known of a death before.
   std::string refused_call_;
   bool strict_ = false;
   std::deque<std::string> error_lines_;

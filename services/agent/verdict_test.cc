@@ -56,6 +56,32 @@ TEST(VerdictTest, AKilledRankIsNamed) {
   EXPECT_EQ(ending.message, "rank 3 (pid 77) died: killed by signal 9 (SIGKILL)");
 }
 
+TEST(VerdictTest, ARankThatItsLauncherTerminatedIsNotTheCause) {
+  constexpr launch::ExitStatus kTerminated{.code = 143, .signal = 15};
+  Verdict verdict;
+  verdict.NoteRankDeath({.rank = 2, .pid = 76, .status = kTerminated});
+  verdict.NoteRankDeath({.rank = 3, .pid = 77, .status = kKilled});
+  verdict.NoteRankDeath({.rank = 4, .pid = 78, .status = kTerminated});
+
+  EXPECT_EQ(verdict.Judge(std::nullopt).message,
+            "rank 3 (pid 77) died: killed by signal 9 (SIGKILL)");
+}
+
+TEST(VerdictTest, ARankThatItsLauncherCollectedIsNamedBeforeThoseItTerminated) {
+  constexpr launch::ExitStatus kTerminated{.code = 143, .signal = 15};
+  Verdict verdict;
+  verdict.NoteRankDeath({.rank = 2, .pid = 76, .status = kTerminated});
+  verdict.NoteRankGone({.rank = 3, .pid = 77, .status = {}});
+  verdict.NoteRankGone({.rank = 1, .pid = 75, .status = {}});
+
+  const Ending ending = verdict.Judge(std::nullopt);
+
+  EXPECT_EQ(ending.reason, Reason::kRankLost);
+  EXPECT_EQ(ending.message,
+            "rank 3 (pid 77) ended first, as only its launcher knows how; then rank 2 (pid 76) "
+            "died: killed by signal 15 (SIGTERM)");
+}
+
 TEST(VerdictTest, OutOfMemoryIsAResultWithNumbers) {
   Verdict verdict;
   verdict.NoteRefusal({.rank = 2,

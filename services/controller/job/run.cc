@@ -15,6 +15,10 @@ constexpr std::int64_t kConnectLimit = 60 * kSecond;
 // After its stream an agent's end follows at once; its exit tells more than the broken stream does.
 constexpr std::int64_t kDisconnectGrace = 2 * kSecond;
 
+constexpr int kOutsideWeight = -1;
+constexpr int kAgentLostWeight = 5;
+constexpr int kPeerLostWeight = 9;
+
 struct ReasonRow {
   OutcomeReason outcome;
   int weight;
@@ -32,10 +36,8 @@ constexpr ReasonRow kReasons[] = {
     {OutcomeReason::kServiceLost, 6, reason::kServiceLost},
     {OutcomeReason::kCommandFailed, 7, reason::kCommandFailed},
     {OutcomeReason::kDeadlock, 8, reason::kDeadlock},
-    {OutcomeReason::kPeerLost, 9, reason::kRankLost},
+    {OutcomeReason::kPeerLost, kPeerLostWeight, reason::kRankLost},
 };
-constexpr int kOutsideWeight = -1;
-constexpr int kAgentLostWeight = 5;
 
 }  // namespace
 
@@ -59,7 +61,9 @@ void Run::Disconnected(std::uint32_t server, std::int64_t now_ns) {
 void Run::Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns) {
   Agent& agent = agents_[server];
   agent.exited = true;
-  if (!agent.outcome && !IsEnding()) {
+  // Another server may have missed its ranks before its end was seen here.
+  const bool was_missed = failure_ && failure_->weight == kPeerLostWeight;
+  if (!agent.outcome && (!IsEnding() || was_missed)) {
     AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
                 StrCat("the agent of server ", server, " ", how)},
                now_ns);

@@ -137,6 +137,29 @@ TEST_F(RunTest, AnAgentThatDiesTakesTheJobDown) {
   EXPECT_EQ(run_.Judge().message, "the agent of server 1 was killed by signal 9 (Killed)");
 }
 
+TEST_F(RunTest, NamesTheAgentThatDiedWhenAnotherServerMissedItFirst) {
+  Connect();
+
+  run_.SetOutcome(0, {.reason = OutcomeReason::kPeerLost, .message = "rank 2 has gone"}, kSecond);
+  run_.Disconnected(0, kSecond);
+  run_.Exited(0, "ended with status 1", kSecond);
+  run_.Disconnected(1, kSecond);
+  run_.Exited(1, "was killed by signal 9 (Killed)", 2 * kSecond);
+
+  EXPECT_EQ(run_.Judge().reason, "AgentLost");
+  EXPECT_EQ(run_.Judge().message, "the agent of server 1 was killed by signal 9 (Killed)");
+}
+
+TEST_F(RunTest, AnAgentThatDiesWhileItIsEndedIsNotTheCause) {
+  Connect();
+
+  run_.SetOutcome(0, {.reason = OutcomeReason::kCommandFailed, .message = "status 3"}, kSecond);
+  run_.Exited(0, "ended with status 0", kSecond);
+  run_.Exited(1, "was killed by signal 9 (Killed)", 2 * kSecond);
+
+  EXPECT_EQ(run_.Judge().reason, "CommandFailed");
+}
+
 TEST_F(RunTest, AnAgentThatNeverConnectsFailsTheJob) {
   run_.Connected(0);
 

@@ -31,7 +31,8 @@ std::string DescribeEnd(const json& terminated) {
                          ? StrCat("was killed by signal ", signal != 0 ? signal : code - 128)
                          : StrCat("ended with exit status ", code);
   if (!reason.empty() && reason != "Error" && reason != "Completed") text += " (" + reason + ")";
-  const std::string last = LastLine(message);
+  // What is killed says nothing of why; its last line would be a guess.
+  const std::string last = text.starts_with("was killed") ? "" : LastLine(message);
   if (!last.empty()) text += ": " + last;
   return text;
 }
