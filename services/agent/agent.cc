@@ -83,6 +83,7 @@ base::Result<void> Agent::SetUp() {
   timing_ =
       std::make_unique<TimingClient>(TimingClient::Options{.address = assignment.timing_address(),
                                                            .gpu = assignment.cluster().gpu(),
+                                                           .pass = assignment.pass(),
                                                            .patience = options_.timing_patience},
                                      &mailbox_);
   const auto gpu = timing_->Describe();
@@ -103,6 +104,7 @@ base::Result<void> Agent::SetUp() {
       NetworkClient::Options{
           .address = assignment.network_address(),
           .job = assignment.job(),
+          .pass = assignment.pass(),
           .server = assignment.server(),
           .on_message = [this](const auto& message) { OnNetworkMessage(message); },
           .on_end = [this](const base::Error& error) { ServiceLost(error); }},

@@ -24,6 +24,7 @@ class NetworkClient {
   struct Options {
     std::string address;
     std::string job;
+    std::string pass;  // Shown with each call.
     std::uint32_t server = 0;
     std::function<void(const network::v1::SessionResponse&)> on_message;
     std::function<void(const base::Error&)> on_end;  // Once, however the session ends.

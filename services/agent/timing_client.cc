@@ -12,6 +12,7 @@
 #include "services/agent/rpc_worker.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
+#include "services/runtime/pass.h"
 
 namespace eidolon::agent {
 
@@ -29,6 +30,7 @@ struct TimingClient::Link {
   std::unique_ptr<v1::TimingService::Stub> stub;
   std::string address;
   std::string gpu;
+  std::string pass;
   int attempts = 1;
   Mailbox* mailbox = nullptr;
   std::mutex mutex;  // Guards the two below.
@@ -43,6 +45,7 @@ struct TimingClient::Link {
     for (int attempt = 0; attempt < attempts; ++attempt) {
       if (attempt > 0) std::this_thread::sleep_for(kPause);
       grpc::ClientContext context;
+      runtime::ShowPass(pass, &context);
       {
         const std::lock_guard lock(mutex);
         if (cancelled) return base::Fail(base::ErrorCode::kUnavailable, "the agent is ending");
@@ -69,6 +72,7 @@ TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
       grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments));
   link_->address = options.address;
   link_->gpu = options.gpu;
+  link_->pass = options.pass;
   link_->attempts = std::max<int>(1, options.patience / kPause);
   link_->mailbox = mailbox;
 }

@@ -23,6 +23,7 @@ class TimingClient {
   struct Options {
     std::string address;
     std::string gpu;
+    std::string pass;  // Shown with each call.
     // How long a service that cannot be reached is waited for: it may be starting again.
     std::chrono::milliseconds patience{0};
   };

@@ -22,12 +22,16 @@ struct Embedded::Parts {
   std::unique_ptr<controller::ControllerHost> controller;
 
   Result<void> Start(EmbeddedOptions options) {
+    // Others on this machine reach loopback too.
+    options.controller.pass_issuer = runtime::PassIssuer::Generate();
+    auto gate = runtime::PassGate::Make(options.controller.pass_issuer->public_key(), clock);
+    if (!gate) return std::unexpected(gate.error());
     auto made = timing::TimingService::Create(
-        {.gpu_model_directory = options.gpu_models, .profile_file = options.profile},
+        {.gpu_model_directory = options.gpu_models, .profile_file = options.profile, .gate = *gate},
         page.registry(), clock);
     if (!made) return std::unexpected(made.error());
     timing = std::move(*made);
-    network = std::make_unique<network::NetworkService>(page.registry(), clock);
+    network = std::make_unique<network::NetworkService>(page.registry(), clock, std::move(*gate));
     auto server = runtime::GrpcServer::Start({}, {timing.get(), network.get()});
     if (!server) return std::unexpected(server.error());
     simulators.emplace(std::move(*server));

@@ -22,6 +22,7 @@ struct Assignment {
   std::string run_directory;
   std::string timing_address;
   std::string network_address;
+  std::string pass;  // For both.
   std::string master_address = "127.0.0.1";
   std::uint16_t master_port = 0;
 };

@@ -35,6 +35,7 @@ Result<Assignment> Controller::Attach(const std::string& token, std::shared_ptr<
                       .run_directory = active.parts().directory.server_path(server),
                       .timing_address = parts_.simulators.timing_address(),
                       .network_address = parts_.simulators.network_address(),
+                      .pass = parts_.simulators.MakePass(active.parts().network_job),
                       .master_port = active.parts().master_port};
   }
   return Fail(ErrorCode::kNotFound, "no job waits for an agent with this token");

@@ -18,8 +18,9 @@ using base::Result;
 
 // In the order of construction; destroyed in reverse.
 struct ControllerHost::Parts {
-  Parts(const ControllerHostOptions& options, prometheus::Registry* registry)
-      : simulators(options.timing_address, options.network_address),
+  Parts(const ControllerHostOptions& options, const base::RealClock& clock,
+        prometheus::Registry* registry)
+      : simulators(options.timing_address, options.network_address, options.pass_issuer, clock),
         metrics(registry),
         placement(options.agent.empty() ? ProgramDirectory() + "/eidolon-agent" : options.agent) {}
 
@@ -69,7 +70,7 @@ struct ControllerHost::Parts {
 Result<std::unique_ptr<ControllerHost>> ControllerHost::Start(
     const ControllerHostOptions& options, const base::RealClock& clock,
     prometheus::Registry* registry, std::function<std::string()> metrics_text) {
-  auto parts = std::make_unique<Parts>(options, registry);
+  auto parts = std::make_unique<Parts>(options, clock, registry);
   if (auto opened = parts->Open(options, clock, std::move(metrics_text)); !opened) {
     return std::unexpected(opened.error());
   }

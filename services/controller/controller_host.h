@@ -10,6 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/error.h"
+#include "services/runtime/pass.h"
 
 namespace prometheus {
 class Registry;
@@ -22,6 +23,8 @@ struct ControllerHostOptions {
   std::string grpc_address = "127.0.0.1:0";
   std::string timing_address;
   std::string network_address;
+  // Signs passes for both, when they ask for them.
+  std::optional<runtime::PassIssuer> pass_issuer;
   std::string data_directory;
   std::string run_root;  // Empty: the default.
   std::string agent;     // Path of eidolon-agent; empty: beside this program.

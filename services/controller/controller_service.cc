@@ -51,6 +51,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   FillCluster(resolved.cluster, assignment.job, out.mutable_cluster());
   out.set_timing_address(assignment.timing_address);
   out.set_network_address(assignment.network_address);
+  out.set_pass(assignment.pass);
   out.set_master_address(assignment.master_address);
   out.set_master_port(assignment.master_port);
   out.mutable_host_model()->set_fixed(spec.fixed_host_model);

@@ -18,13 +18,10 @@ namespace {
 constexpr int kTimeoutSeconds = 10;
 // A service that starts again is found soon; gRPC's own pauses grow to two minutes.
 constexpr int kReconnectMs = 200;
-
-// Every call ends: a service that hangs must not hang the controller.
-void Limit(grpc::ClientContext* context) {
-  gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
-                                       gpr_time_from_seconds(kTimeoutSeconds, GPR_TIMESPAN));
-  context->set_deadline(deadline);
-}
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kOwnPassSeconds = 300;
+// Longer than jobs last; the network service forgets a job when it is over.
+constexpr std::int64_t kJobPassSeconds = 30 * 24 * 3600;
 
 base::Result<void> ToResult(std::string_view service, const std::string& address,
                             const grpc::Status& status) {
@@ -41,9 +38,13 @@ struct SimulatorClients::Stubs {
 };
 
 SimulatorClients::SimulatorClients(const std::string& timing_address,
-                                   const std::string& network_address)
+                                   const std::string& network_address,
+                                   std::optional<runtime::PassIssuer> issuer,
+                                   const base::RealClock& clock)
     : timing_address_(timing_address),
       network_address_(network_address),
+      issuer_(std::move(issuer)),
+      clock_(clock),
       stubs_(std::make_unique<Stubs>()) {
   const auto connect = [](const std::string& address) {
     grpc::ChannelArguments arguments;
@@ -61,9 +62,25 @@ SimulatorClients::SimulatorClients(const std::string& timing_address,
 
 SimulatorClients::~SimulatorClients() = default;
 
+// A service that hangs must not hang the controller.
+void SimulatorClients::Prepare(grpc::ClientContext* context) const {
+  gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                       gpr_time_from_seconds(kTimeoutSeconds, GPR_TIMESPAN));
+  context->set_deadline(deadline);
+  if (!issuer_) return;
+  const std::int64_t expires = clock_.UnixNs() / kSecondNs + kOwnPassSeconds;
+  runtime::ShowPass(issuer_->Issue({.is_controller = true, .job = {}}, expires), context);
+}
+
+std::string SimulatorClients::MakePass(const std::string& job) {
+  if (!issuer_) return {};
+  return issuer_->Issue({.is_controller = false, .job = job},
+                        clock_.UnixNs() / kSecondNs + kJobPassSeconds);
+}
+
 base::Result<std::vector<std::string>> SimulatorClients::ListGpus() {
   grpc::ClientContext context;
-  Limit(&context);
+  Prepare(&context);
   timing::v1::ListGpusResponse response;
   const auto done =
       ToResult("timing", timing_address_, stubs_->timing->ListGpus(&context, {}, &response));
@@ -73,7 +90,7 @@ base::Result<std::vector<std::string>> SimulatorClients::ListGpus() {
 
 base::Result<timing::v1::Gpu> SimulatorClients::DescribeGpu(const std::string& gpu) {
   grpc::ClientContext context;
-  Limit(&context);
+  Prepare(&context);
   timing::v1::DescribeGpuRequest request;
   request.set_gpu(gpu);
   timing::v1::DescribeGpuResponse response;
@@ -98,7 +115,7 @@ base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
   const auto gpu = DescribeGpu(cluster.gpu);
   if (!gpu) return std::unexpected(gpu.error());
   grpc::ClientContext context;
-  Limit(&context);
+  Prepare(&context);
   network::v1::RegisterJobRequest request;
   request.set_job(job);
   request.set_gpu_compute_major(gpu->compute_major());
@@ -116,7 +133,7 @@ base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
 
 void SimulatorClients::RemoveJob(const std::string& job) {
   grpc::ClientContext context;
-  Limit(&context);
+  Prepare(&context);
   network::v1::RemoveJobRequest request;
   request.set_job(job);
   network::v1::RemoveJobResponse response;

@@ -2,19 +2,23 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "eidolon/timing/v1/timing.pb.h"
+#include "services/base/clock.h"
 #include "services/controller/simulators.h"
+#include "services/runtime/pass.h"
 
 namespace eidolon::controller {
 
 // Thread safe.
 class SimulatorClients final : public Simulators {
  public:
-  SimulatorClients(const std::string& timing_address, const std::string& network_address);
+  // `issuer`: of passes, when the services ask for them; else nothing. The clock outlives this.
+  SimulatorClients(const std::string& timing_address, const std::string& network_address,
+                   std::optional<runtime::PassIssuer> issuer, const base::RealClock& clock);
   ~SimulatorClients() override;
 
   base::Result<std::vector<std::string>> ListGpus() override;
@@ -23,6 +27,7 @@ class SimulatorClients final : public Simulators {
                                  std::uint32_t servers,
                                  const job::Environment& environment) override;
   void RemoveJob(const std::string& job) override;
+  std::string MakePass(const std::string& job) override;
   std::string timing_address() const override { return timing_address_; }
   std::string network_address() const override { return network_address_; }
 
@@ -30,9 +35,13 @@ class SimulatorClients final : public Simulators {
   struct Stubs;
 
   base::Result<timing::v1::Gpu> DescribeGpu(const std::string& gpu);
+  // Every call ends, and says who calls.
+  void Prepare(grpc::ClientContext* context) const;
 
   const std::string timing_address_;
   const std::string network_address_;
+  const std::optional<runtime::PassIssuer> issuer_;
+  const base::RealClock& clock_;
   std::unique_ptr<Stubs> stubs_;
 };
 

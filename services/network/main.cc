@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -19,12 +20,24 @@ int main(int argc, char** argv) {
   CLI::App app("Simulates the collectives of GPU clusters for Eidolon's agents.");
   app.add_option("--listen", address, "host:port to serve gRPC on")->capture_default_str();
   app.add_option("--metrics", metrics_address, "host:port of the Prometheus page; none when empty");
+  std::string pass_key;
+  app.add_option("--pass-key", pass_key,
+                 "public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);
 
   eidolon::runtime::SignalWaiter signals;
   eidolon::runtime::MetricsPage page;
   const eidolon::base::SystemClock clock;
-  eidolon::network::NetworkService service(page.registry(), clock);
+  eidolon::runtime::PassGate gate;
+  if (!pass_key.empty()) {
+    auto made = eidolon::runtime::PassGate::Make(pass_key, clock);
+    if (!made) {
+      std::fprintf(stderr, "eidolon-network: %s\n", made.error().message.c_str());
+      return 1;
+    }
+    gate = std::move(*made);
+  }
+  eidolon::network::NetworkService service(page.registry(), clock, std::move(gate));
   if (!metrics_address.empty()) {
     if (const auto port = page.Expose(metrics_address); !port) {
       std::fprintf(stderr, "eidolon-network: %s\n", port.error().message.c_str());

@@ -91,7 +91,7 @@ v1::RegisterJobRequest JobRequest(std::uint32_t servers) {
 class Conversation {
  public:
   Conversation(std::uint32_t servers, std::uint32_t ranks_per_server)
-      : service_(page_.registry(), clock_) {
+      : service_(page_.registry(), clock_, {}) {
     auto server = runtime::GrpcServer::Start({}, {&service_});
     Must(server.has_value(), "starting the server");
     server_.emplace(std::move(*server));

@@ -59,8 +59,9 @@ std::string FabricOf(const v1::RegisterJobRequest& request) {
 
 }  // namespace
 
-NetworkService::NetworkService(prometheus::Registry& registry, const base::RealClock& clock)
-    : metrics_(registry), clock_(clock) {}
+NetworkService::NetworkService(prometheus::Registry& registry, const base::RealClock& clock,
+                               runtime::PassGate gate)
+    : metrics_(registry), clock_(clock), gate_(std::move(gate)) {}
 
 NetworkService::~NetworkService() = default;
 
@@ -135,14 +136,26 @@ Result<JobPlace> NetworkService::FindJob(const std::string& name) {
   return found->second.place;
 }
 
-grpc::Status NetworkService::RegisterJob(grpc::ServerContext*,
+grpc::Status NetworkService::Admit(const grpc::ServerContextBase* context,
+                                   const std::string& job) const {
+  runtime::Caller caller;
+  if (auto admitted = gate_.Admit(context, &caller); !admitted.ok()) return admitted;
+  const bool allowed = job.empty() ? caller.is_controller : caller.MaySpeakFor(job);
+  // The same words whether the job exists or not.
+  return allowed ? grpc::Status::OK : NotTheirJob();
+}
+
+grpc::Status NetworkService::RegisterJob(grpc::ServerContext* context,
                                          const v1::RegisterJobRequest* request,
                                          v1::RegisterJobResponse*) {
+  if (auto admitted = Admit(context, ""); !admitted.ok()) return admitted;
   return StatusOf(Register(*request));
 }
 
-grpc::Status NetworkService::RemoveJob(grpc::ServerContext*, const v1::RemoveJobRequest* request,
+grpc::Status NetworkService::RemoveJob(grpc::ServerContext* context,
+                                       const v1::RemoveJobRequest* request,
                                        v1::RemoveJobResponse*) {
+  if (auto admitted = Admit(context, ""); !admitted.ok()) return admitted;
   JobPlace place;
   {
     const std::lock_guard lock(jobs_mutex_);
@@ -157,13 +170,18 @@ grpc::Status NetworkService::RemoveJob(grpc::ServerContext*, const v1::RemoveJob
 }
 
 grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* NetworkService::Session(
-    grpc::CallbackServerContext*) {
-  return SessionStream::Begin([this](const std::string& name) { return FindJob(name); });
+    grpc::CallbackServerContext* context) {
+  runtime::Caller caller;
+  const auto admitted = gate_.Admit(context, &caller);
+  if (!admitted.ok()) return SessionStream::Refuse(admitted);
+  return SessionStream::Begin(std::move(caller),
+                              [this](const std::string& name) { return FindJob(name); });
 }
 
-grpc::Status NetworkService::EstimateCollective(grpc::ServerContext*,
+grpc::Status NetworkService::EstimateCollective(grpc::ServerContext* context,
                                                 const v1::EstimateCollectiveRequest* request,
                                                 v1::EstimateCollectiveResponse* response) {
+  if (auto admitted = Admit(context, request->job()); !admitted.ok()) return admitted;
   const auto place = FindJob(request->job());
   if (!place) return runtime::ToStatus(place.error());
   const auto operation = FromProto(request->operation());

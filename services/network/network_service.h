@@ -12,6 +12,7 @@
 #include "services/base/error.h"
 #include "services/network/metrics.h"
 #include "services/network/session_stream.h"
+#include "services/runtime/pass.h"
 
 namespace prometheus {
 class Registry;
@@ -28,7 +29,10 @@ namespace eidolon::network {
 class NetworkService final
     : public v1::NetworkService::WithCallbackMethod_Session<v1::NetworkService::Service> {
  public:
-  NetworkService(prometheus::Registry& registry, const base::RealClock& clock);
+  // `gate`: whose calls are answered. Jobs come and go by the controller; a job's sessions and
+  // estimates are for those whose pass names it.
+  NetworkService(prometheus::Registry& registry, const base::RealClock& clock,
+                 runtime::PassGate gate);
   ~NetworkService() override;
 
   grpc::Status RegisterJob(grpc::ServerContext* context, const v1::RegisterJobRequest* request,
@@ -55,8 +59,12 @@ class NetworkService final
   std::shared_ptr<ClusterThread> Shared(const std::string& cluster,
                                         const std::vector<std::uint32_t>& placement) const;
 
+  // Whether the caller may speak for the job, or, without a job, is the controller.
+  grpc::Status Admit(const grpc::ServerContextBase* context, const std::string& job) const;
+
   Metrics metrics_;
   const base::RealClock& clock_;
+  const runtime::PassGate gate_;
   std::mutex jobs_mutex_;
   std::map<std::string, Registered> jobs_;
   std::uint64_t next_job_ = 1;

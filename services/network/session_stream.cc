@@ -14,14 +14,19 @@ constexpr std::size_t kWritesMax = 1 << 17;
 
 }  // namespace
 
-using base::ErrorCode;
-using base::Fail;
 using base::Result;
 
-SessionStream* SessionStream::Begin(FindJob find_job) {
-  std::shared_ptr<SessionStream> stream(new SessionStream(std::move(find_job)));
+SessionStream* SessionStream::Begin(runtime::Caller caller, FindJob find_job) {
+  std::shared_ptr<SessionStream> stream(new SessionStream(std::move(caller), std::move(find_job)));
   stream->self_ = stream;
   stream->StartRead(&stream->request_);
+  return stream.get();
+}
+
+SessionStream* SessionStream::Refuse(const grpc::Status& reason) {
+  std::shared_ptr<SessionStream> stream(new SessionStream({}, nullptr));
+  stream->self_ = stream;
+  stream->CloseWith(reason);
   return stream.get();
 }
 
@@ -39,9 +44,13 @@ void SessionStream::Send(const communicator::Notice& notice) {
 }
 
 void SessionStream::Close(const Result<void>& reason) {
+  CloseWith(reason ? grpc::Status::OK : runtime::ToStatus(reason.error()));
+}
+
+void SessionStream::CloseWith(const grpc::Status& status) {
   const std::lock_guard lock(writes_mutex_);
   if (finished_ || closing_) return;
-  closing_ = reason ? grpc::Status::OK : runtime::ToStatus(reason.error());
+  closing_ = status;
   if (writes_.empty()) FinishNow();
 }
 
@@ -72,9 +81,9 @@ void SessionStream::OnReadDone(bool ok) {
     Close({});
     return;
   }
-  if (const auto handled = Handle(); !handled) {
+  if (const auto handled = Handle(); !handled.ok()) {
     if (place_) place_->cluster->Disconnect(Speaker());
-    Close(handled);
+    CloseWith(handled);
     return;
   }
   request_.Clear();
@@ -92,24 +101,29 @@ ClusterThread::Speaker SessionStream::Speaker() {
   return {.job = place_->job, .server = server_, .outlet = self_};
 }
 
-Result<void> SessionStream::Greet(const v1::SessionRequest& request) {
+grpc::Status SessionStream::Greet(const v1::SessionRequest& request) {
   if (!request.has_hello()) {
-    return Fail(ErrorCode::kInvalidArgument, "a session's first message is Hello");
+    return {grpc::StatusCode::INVALID_ARGUMENT, "a session's first message is Hello"};
   }
+  if (!caller_.MaySpeakFor(request.hello().job())) return NotTheirJob();
   auto place = find_job_(request.hello().job());
-  if (!place) return std::unexpected(place.error());
+  if (!place) return runtime::ToStatus(place.error());
   place_ = std::move(*place);
   server_ = request.hello().server();
   place_->cluster->Connect(Speaker());
-  return {};
+  return grpc::Status::OK;
 }
 
-Result<void> SessionStream::Handle() {
+grpc::Status SessionStream::Handle() {
   if (!place_) return Greet(request_);
   auto work = WorkOf(request_, place_->job, server_);
-  if (!work) return std::unexpected(work.error());
+  if (!work) return runtime::ToStatus(work.error());
   place_->cluster->Submit(Speaker(), std::move(*work));
-  return {};
+  return grpc::Status::OK;
+}
+
+grpc::Status NotTheirJob() {
+  return {grpc::StatusCode::PERMISSION_DENIED, "the pass is another job's"};
 }
 
 }  // namespace eidolon::network

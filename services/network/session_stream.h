@@ -15,6 +15,7 @@
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/error.h"
 #include "services/network/cluster_thread.h"
+#include "services/runtime/pass.h"
 
 namespace eidolon::network {
 
@@ -32,8 +33,10 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
  public:
   using FindJob = std::function<base::Result<JobPlace>(const std::string&)>;
 
-  // The reactor of a new call; it keeps itself alive.
-  static SessionStream* Begin(FindJob find_job);
+  // The reactor of a new call; it keeps itself alive. The caller may join jobs it may speak for.
+  static SessionStream* Begin(runtime::Caller caller, FindJob find_job);
+  // The reactor of a call that ends at once.
+  static SessionStream* Refuse(const grpc::Status& reason);
 
   void Send(const communicator::Notice& notice) override;
   void Close(const base::Result<void>& reason) override;
@@ -43,14 +46,17 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   void OnDone() override;
 
  private:
-  explicit SessionStream(FindJob find_job) : find_job_(std::move(find_job)) {}
+  SessionStream(runtime::Caller caller, FindJob find_job)
+      : caller_(std::move(caller)), find_job_(std::move(find_job)) {}
 
-  // An error ends the call.
-  base::Result<void> Greet(const v1::SessionRequest& request);
-  base::Result<void> Handle();
+  // What is not OK ends the call.
+  grpc::Status Greet(const v1::SessionRequest& request);
+  grpc::Status Handle();
+  void CloseWith(const grpc::Status& status);
   ClusterThread::Speaker Speaker();
   void FinishNow();
 
+  const runtime::Caller caller_;
   FindJob find_job_;
   std::shared_ptr<SessionStream> self_;
 
@@ -64,5 +70,8 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   std::optional<grpc::Status> closing_;     // Finish with this after the last write.
   bool finished_ = false;
 };
+
+// Says no more about the job than that: the same words whether it exists or not.
+grpc::Status NotTheirJob();
 
 }  // namespace eidolon::network

@@ -1,7 +1,9 @@
 // eidolon-timing: the timing service as a process of its own.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <utility>
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
@@ -15,6 +17,7 @@ namespace {
 struct Flags {
   std::string listen = "127.0.0.1:7402";
   std::string metrics;
+  std::string pass_key_file;
   eidolon::timing::TimingOptions options;
 };
 
@@ -23,11 +26,19 @@ int Fail(const eidolon::base::Error& error) {
   return 1;
 }
 
-int Serve(const Flags& flags) {
+int Serve(Flags flags) {
   using eidolon::base::Level;
   eidolon::runtime::SignalWaiter signals;
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
+  if (!flags.pass_key_file.empty()) {
+    std::ifstream file(flags.pass_key_file);
+    std::string key;
+    file >> key;
+    auto gate = eidolon::runtime::PassGate::Make(key, clock);
+    if (!gate) return Fail(gate.error());
+    flags.options.gate = std::move(*gate);
+  }
   auto service = eidolon::timing::TimingService::Create(flags.options, page.registry(), clock);
   if (!service) return Fail(service.error());
   if (!flags.metrics.empty()) {
@@ -57,6 +68,8 @@ int main(int argc, char** argv) {
   app.add_option("--cache-entries", flags.options.cache_entries_max, "answers kept in memory")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32))
       ->capture_default_str();
+  app.add_option("--pass-key-file", flags.pass_key_file,
+                 "file with the public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);
-  return Serve(flags);
+  return Serve(std::move(flags));
 }

@@ -37,26 +37,33 @@ Result<std::unique_ptr<TimingService>> TimingService::Create(const TimingOptions
   if (!catalog) return std::unexpected(catalog.error());
   auto profiles = profile::ProfileCache::Open(options.profile_file);
   if (!profiles) return std::unexpected(profiles.error());
-  return std::unique_ptr<TimingService>(new TimingService(
-      std::move(*catalog), std::move(*profiles), options.cache_entries_max, registry, clock));
+  return std::unique_ptr<TimingService>(
+      new TimingService(std::move(*catalog), std::move(*profiles), options, registry, clock));
 }
 
 TimingService::TimingService(gpu_model::GpuCatalog catalog,
                              std::unique_ptr<profile::ProfileCache> profiles,
-                             std::size_t cache_entries_max, prometheus::Registry& registry,
+                             const TimingOptions& options, prometheus::Registry& registry,
                              const base::RealClock& clock)
-    : catalog_(std::move(catalog)),
+    : gate_(options.gate),
+      catalog_(std::move(catalog)),
       profiles_(std::move(profiles)),
       clock_(clock),
       estimator_(profiles_.get()),
-      answers_(cache_entries_max),
+      answers_(options.cache_entries_max),
       metrics_(registry) {
   metrics_.SetProfileRows(static_cast<double>(profiles_->row_count()));
 }
 
-grpc::Status TimingService::Estimate(grpc::ServerContext* /*context*/,
+grpc::Status TimingService::Admit(const grpc::ServerContext* context) const {
+  runtime::Caller caller;
+  return gate_.Admit(context, &caller);
+}
+
+grpc::Status TimingService::Estimate(grpc::ServerContext* context,
                                      const v1::EstimateRequest* request,
                                      v1::EstimateResponse* response) {
+  if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
   const std::int64_t begin = clock_.MonotonicNs();
   const auto gpu = catalog_.Find(request->gpu());
   if (!gpu) return {grpc::StatusCode::INVALID_ARGUMENT, gpu.error().message};
@@ -107,18 +114,20 @@ void TimingService::Report(const v1::WorkItem& item, const model::Estimate& esti
              {"duration_ps", StrCat(estimate.duration.ps)}});
 }
 
-grpc::Status TimingService::DescribeGpu(grpc::ServerContext* /*context*/,
+grpc::Status TimingService::DescribeGpu(grpc::ServerContext* context,
                                         const v1::DescribeGpuRequest* request,
                                         v1::DescribeGpuResponse* response) {
+  if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
   const auto gpu = catalog_.Find(request->gpu());
   if (!gpu) return {grpc::StatusCode::INVALID_ARGUMENT, gpu.error().message};
   ToMessage(**gpu, *response->mutable_gpu());
   return grpc::Status::OK;
 }
 
-grpc::Status TimingService::ListGpus(grpc::ServerContext* /*context*/,
+grpc::Status TimingService::ListGpus(grpc::ServerContext* context,
                                      const v1::ListGpusRequest* /*request*/,
                                      v1::ListGpusResponse* response) {
+  if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
   for (const std::string& name : catalog_.names()) response->add_names(name);
   return grpc::Status::OK;
 }

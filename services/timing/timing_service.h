@@ -11,6 +11,7 @@
 #include "eidolon/timing/v1/timing.grpc.pb.h"
 #include "services/base/clock.h"
 #include "services/base/error.h"
+#include "services/runtime/pass.h"
 #include "services/timing/answer_cache.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/metrics.h"
@@ -25,6 +26,8 @@ struct TimingOptions {
   // SQLite file of measured durations; empty: none is kept.
   std::string profile_file;
   std::size_t cache_entries_max = std::size_t{1} << 20;
+  // Whose calls are answered.
+  runtime::PassGate gate;
 };
 
 // Thread safe. The registry and the clock outlive it.
@@ -49,12 +52,16 @@ class TimingService final : public v1::TimingService::Service {
 
  private:
   TimingService(gpu_model::GpuCatalog catalog, std::unique_ptr<profile::ProfileCache> profiles,
-                std::size_t cache_entries_max, prometheus::Registry& registry,
+                const TimingOptions& options, prometheus::Registry& registry,
                 const base::RealClock& clock);
+
+  // Any pass of the controller will do: what a kernel lasts is no job's secret.
+  grpc::Status Admit(const grpc::ServerContext* context) const;
 
   // Writes one log line for each kernel name that no rule knows.
   void Report(const v1::WorkItem& item, const model::Estimate& estimate);
 
+  const runtime::PassGate gate_;
   const gpu_model::GpuCatalog catalog_;
   const std::unique_ptr<profile::ProfileCache> profiles_;
   const base::RealClock& clock_;

@@ -155,5 +155,38 @@ TEST_F(TimingServiceTest, AnImportedProfileWinsOverTheModel) {
   EXPECT_TRUE(service_->ExportProfile("H100-SXM5-80GB"));
 }
 
+TEST(TimingServicePassTest, AnswersOnlyWhoeverShowsAPassOfTheController) {
+  const base::SystemClock clock;
+  const auto issuer = runtime::PassIssuer::Generate();
+  runtime::MetricsPage page;
+  TimingOptions options;
+  options.gate = *runtime::PassGate::Make(issuer.public_key(), clock);
+  const auto service = *TimingService::Create(options, page.registry(), clock);
+  const auto server = *runtime::GrpcServer::Start({}, {service.get()});
+  const auto client = v1::TimingService::NewStub(
+      grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
+  const std::int64_t later = clock.UnixNs() / 1'000'000'000 + 3600;
+  const std::string good = issuer.Issue({.is_controller = false, .job = "team/a/1"}, later);
+  const std::string foreign =
+      runtime::PassIssuer::Generate().Issue({.is_controller = true, .job = {}}, later);
+
+  for (const std::string& pass : {std::string(), foreign, good}) {
+    const auto code = pass == good ? grpc::StatusCode::OK : grpc::StatusCode::UNAUTHENTICATED;
+    grpc::ClientContext contexts[3];
+    for (auto& context : contexts) runtime::ShowPass(pass, &context);
+    v1::EstimateRequest estimate;
+    estimate.set_gpu("H100-SXM5-80GB");
+    v1::EstimateResponse estimated;
+    v1::DescribeGpuRequest describe;
+    describe.set_gpu("H100-SXM5-80GB");
+    v1::DescribeGpuResponse described;
+    v1::ListGpusResponse listed;
+
+    EXPECT_EQ(client->Estimate(&contexts[0], estimate, &estimated).error_code(), code);
+    EXPECT_EQ(client->DescribeGpu(&contexts[1], describe, &described).error_code(), code);
+    EXPECT_EQ(client->ListGpus(&contexts[2], {}, &listed).error_code(), code);
+  }
+}
+
 }  // namespace
 }  // namespace eidolon::timing

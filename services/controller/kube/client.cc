@@ -20,7 +20,7 @@ constexpr std::size_t kIdleMax = 16;
 constexpr std::int64_t kIdleNs = 20'000'000'000;
 constexpr std::size_t kPageSize = 500;
 constexpr int kTries = 4;
-constexpr char kSecrets[] = "/var/run/secrets/kubernetes.io/serviceaccount";
+constexpr char kAccountFolder[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr char kManager[] = "fieldManager=eidolon-controller&force=true";
 
 std::string Escape(const std::string& text) {
@@ -83,8 +83,8 @@ base::Result<ApiServer> ApiServer::InCluster() {
   const std::string name = host;
   const bool six = name.find(':') != std::string::npos;
   return ApiServer{.url = StrCat("https://", six ? "[" + name + "]" : name, ":", port),
-                   .ca_file = StrCat(kSecrets, "/ca.crt"),
-                   .token_file = StrCat(kSecrets, "/token")};
+                   .ca_file = StrCat(kAccountFolder, "/ca.crt"),
+                   .token_file = StrCat(kAccountFolder, "/token")};
 }
 
 Client::Client(ApiServer server, const base::RealClock& clock)

@@ -7,9 +7,10 @@
 namespace eidolon::controller::kube {
 namespace {
 
-constexpr const Resource* kAll[] = {&kSimulationJobs, &kSimulatedClusters, &kJobs,   &kPods,
-                                    &kServices,       &kDeployments,       &kEvents, &kLeases,
-                                    &kTokenReviews,   &kAccessReviews};
+constexpr const Resource* kAll[] = {
+    &kSimulationJobs, &kSimulatedClusters, &kJobs,         &kPods,
+    &kServices,       &kDeployments,       &kEvents,       &kLeases,
+    &kSecrets,        &kNetworkPolicies,   &kTokenReviews, &kAccessReviews};
 
 }  // namespace
 

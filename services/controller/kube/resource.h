@@ -25,6 +25,9 @@ inline constexpr Resource kServices{"v1", "services", "Service"};
 inline constexpr Resource kDeployments{"apps/v1", "deployments", "Deployment"};
 inline constexpr Resource kEvents{"events.k8s.io/v1", "events", "Event"};
 inline constexpr Resource kLeases{"coordination.k8s.io/v1", "leases", "Lease"};
+inline constexpr Resource kSecrets{"v1", "secrets", "Secret"};
+inline constexpr Resource kNetworkPolicies{"networking.k8s.io/v1", "networkpolicies",
+                                           "NetworkPolicy"};
 inline constexpr Resource kTokenReviews{"authentication.k8s.io/v1", "tokenreviews", "TokenReview",
                                         false};
 inline constexpr Resource kAccessReviews{"authorization.k8s.io/v1", "subjectaccessreviews",

@@ -134,6 +134,11 @@ Reply FakeCluster::Patch(const Target& target, json change, bool apply) {
     return Refuse(404, "NotFound", "not found");
   }
   json object = found == all.end() ? json::object() : found->second;
+  const json metadata = change.value("metadata", json::object());
+  if (metadata.contains("resourceVersion") &&
+      metadata["resourceVersion"] != object["metadata"]["resourceVersion"]) {
+    return Refuse(409, "Conflict", "the object has been modified");
+  }
   if (target.subresource == "status") {
     object["status"] = change["status"];
   } else {

@@ -6,10 +6,14 @@
 #include <httplib.h>
 #include <prometheus/registry.h>
 
+#include <fstream>
+
 #include "services/controller/kube_host/fake_cluster_test.h"
 #include "services/controller/kube_host/kube_gate.h"
 #include "services/controller/kube_host/pod_logs.h"
+#include "services/controller/kube_host/probe.h"
 #include "services/controller/rest/rest_server.h"
+#include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
@@ -198,6 +202,27 @@ TEST(PodLogsTest, MergesByTimeAndHoldsBackWhatIsYoung) {
   ASSERT_EQ(late.entries.size(), 1u);
   EXPECT_EQ(late.entries[0].text, "e");
   EXPECT_EQ(MergeLogs(logs, late.next_offset, "").entries.size(), 0u);
+}
+
+TEST_F(KubeApiTest, AProbeTellsWhetherRestAnswersWhoMayAsk) {
+  const eidolon::testing::TemporaryDirectory folder;
+  const auto probe = [&](const std::string& token, const std::string& name_space) {
+    const std::string path = folder / "token";
+    std::ofstream(path) << token << "\n";
+    return Probe(
+        {.url = "http://" + server_->address(), .token_file = path, .name_space = name_space});
+  };
+
+  const auto good = probe("ann", "team");
+  const auto stranger = probe("nobody", "team");
+  const auto elsewhere = probe("ann", "secret");
+
+  EXPECT_TRUE(good) << good.error().message;
+  ASSERT_FALSE(stranger);
+  EXPECT_THAT(stranger.error().message, HasSubstr("answered 401"));
+  ASSERT_FALSE(elsewhere);
+  EXPECT_THAT(elsewhere.error().message, HasSubstr("answered 403"));
+  EXPECT_FALSE(Probe({.url = "http://127.0.0.1:1", .token_file = "/none", .name_space = "team"}));
 }
 
 }  // namespace

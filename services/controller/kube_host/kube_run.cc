@@ -53,6 +53,7 @@ Assignment KubeRun::MakeAssignment(std::uint32_t server) const {
                            .run_directory = reconcile::kRunFolder,
                            .timing_address = simulators->timing_address(),
                            .network_address = simulators->network_address(),
+                           .pass = simulators->MakePass(network_job),
                            .master_address = master_address,
                            .master_port = kMasterPort};
   job::JobSpec& spec = assignment.resolved.spec;

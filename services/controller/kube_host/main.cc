@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
+#include <string_view>
 
 #include "services/base/log.h"
 #include "services/controller/controller_service.h"
@@ -10,6 +12,8 @@
 #include "services/controller/kube_host/kube_api.h"
 #include "services/controller/kube_host/kube_controller.h"
 #include "services/controller/kube_host/kube_gate.h"
+#include "services/controller/kube_host/pass_key.h"
+#include "services/controller/kube_host/probe.h"
 #include "services/controller/rest/rest_server.h"
 #include "services/controller/simulator_clients.h"
 #include "services/runtime/grpc_server.h"
@@ -30,6 +34,8 @@ struct Flags {
   std::string timing;
   std::string pod_name = "eidolon-operator", pod_ip, name_space = "default";
   std::string memory_per_rank = "2Gi";
+  std::string pass_secret;
+  bool network_policies = false;
   kube::ApiServer server;
   controller::kube_host::KubeControllerOptions options;
 };
@@ -50,6 +56,15 @@ int Serve(Flags flags) {
   }
   kube::Client client(flags.server, clock);
   kube::Reviews reviews(&client, clock);
+  std::optional<eidolon::runtime::PassIssuer> issuer;
+  if (!flags.pass_secret.empty()) {
+    auto found =
+        controller::kube_host::FindOrMakePassKey(&client, {flags.name_space, flags.pass_secret});
+    if (!found) return Fail(found.error());
+    issuer = std::move(*found);
+    flags.options.settings.pass_key = issuer->public_key();
+  }
+  if (flags.network_policies) flags.options.settings.policy_namespace = flags.name_space;
   controller::Metrics metrics(&page.registry());
   if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
   controller::kube_host::KubeController desk(
@@ -57,9 +72,9 @@ int Serve(Flags flags) {
                       .client = client,
                       .reviews = reviews,
                       .metrics = metrics,
-                      .find_simulators = [&flags](const std::string& network) {
-                        return std::make_shared<controller::SimulatorClients>(flags.timing,
-                                                                              network);
+                      .find_simulators = [&](const std::string& network) {
+                        return std::make_shared<controller::SimulatorClients>(flags.timing, network,
+                                                                              issuer, clock);
                       }});
   controller::ControllerService service(&desk);
   auto server = eidolon::runtime::GrpcServer::Start({.address = flags.agents_listen}, {&service});
@@ -125,6 +140,11 @@ void AddOptions(CLI::App* app, Flags* flags) {
       ->capture_default_str();
   app->add_flag("--forbid-pod-templates{false}", settings.pod_templates_allowed,
                 "ignore spec.podTemplate of jobs");
+  app->add_option("--pass-secret", flags->pass_secret,
+                  "Secret of this namespace with the key of passes, made where it is empty; none: "
+                  "timing and network services answer everybody");
+  app->add_flag("--network-policies", flags->network_policies,
+                "let agents and this controller alone reach network services");
   app->add_option("--jobs", flags->options.jobs_max, "jobs that may have agents at a time")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
@@ -133,9 +153,24 @@ void AddOptions(CLI::App* app, Flags* flags) {
   app->add_option("--api-token", flags->server.token_file, "file with a token");
 }
 
+// "eidolon-operator probe": what `helm test` runs.
+int RunProbe(int argc, char** argv) {
+  CLI::App app("Asks a running controller whether it is ready and answers over REST");
+  controller::kube_host::ProbeOptions options;
+  app.add_option("--url", options.url, "of REST")->required();
+  app.add_option("--token-file", options.token_file, "for audience rest.eidolon.dev")->required();
+  app.add_option("--namespace", options.name_space, "whose jobs are listed")->required();
+  CLI11_PARSE(app, argc, argv);
+  const auto done = controller::kube_host::Probe(options);
+  if (!done) return Fail(done.error());
+  Log(Level::kInfo, "rest_answers", {{"url", options.url}});
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "probe") return RunProbe(argc - 1, argv + 1);
   CLI::App app("Eidolon's controller on Kubernetes");
   Flags flags;
   AddOptions(&app, &flags);

@@ -189,6 +189,29 @@ json PodSpec(const std::string& name, const job::ResolvedJob& resolved, const js
   return spec;
 }
 
+// Agents of the namespace and the controller reach gRPC; the page of metrics is for whoever
+// scrapes.
+json NetworkPolicy(json metadata, const json& selector, const Settings& settings) {
+  const json agents = {{"podSelector",
+                        {{"matchLabels",
+                          {{"app.kubernetes.io/component", "agent"},
+                           {"app.kubernetes.io/managed-by", "eidolon-controller"}}}}}};
+  const json controller = {
+      {"namespaceSelector",
+       {{"matchLabels", {{"kubernetes.io/metadata.name", settings.policy_namespace}}}}},
+      {"podSelector", {{"matchLabels", {{"app.kubernetes.io/component", "controller"}}}}}};
+  return {{"apiVersion", "networking.k8s.io/v1"},
+          {"kind", "NetworkPolicy"},
+          {"metadata", std::move(metadata)},
+          {"spec",
+           {{"podSelector", {{"matchLabels", selector}}},
+            {"policyTypes", {"Ingress"}},
+            {"ingress",
+             {{{"from", {agents, controller}},
+               {"ports", {{{"protocol", "TCP"}, {"port", kNetworkPort}}}}},
+              {{"ports", {{{"protocol", "TCP"}, {"port", kNetworkMetricsPort}}}}}}}}}};
+}
+
 }  // namespace
 
 std::vector<json> JobObjects(const json& simulation_job, const job::ResolvedJob& resolved,
@@ -252,6 +275,10 @@ std::vector<json> NetworkObjects(const json& owner, const Settings& settings) {
                     {"readinessProbe", probe},
                     {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
                     {"securityContext", RestrictedNobody()}};
+  if (!settings.pass_key.empty()) {
+    container["args"].push_back("--pass-key");
+    container["args"].push_back(settings.pass_key);
+  }
   json pod = {{"automountServiceAccountToken", false},
               {"enableServiceLinks", false},
               {"securityContext",
@@ -276,7 +303,11 @@ std::vector<json> NetworkObjects(const json& owner, const Settings& settings) {
         {"ports",
          {{{"name", "grpc"}, {"port", kNetworkPort}, {"targetPort", "grpc"}},
           {{"name", "metrics"}, {"port", kNetworkMetricsPort}, {"targetPort", "metrics"}}}}}}};
-  return {service, deployment};
+  std::vector<json> objects = {service, deployment};
+  if (!settings.policy_namespace.empty()) {
+    objects.push_back(NetworkPolicy(Metadata(name, owner, labels), selector, settings));
+  }
+  return objects;
 }
 
 }  // namespace eidolon::controller::reconcile

@@ -30,6 +30,10 @@ struct Settings {
   std::string pull_policy = "IfNotPresent";
   std::vector<std::string> pull_secrets;
   std::string agents_address;  // host:port of this controller, for agents.
+  std::string pass_key;        // Public key of the passes that network services ask for.
+  // Let agents and controller alone reach network services: the namespace of the controller's own
+  // pods; empty: make no such policies.
+  std::string policy_namespace;
   std::uint64_t cpu_millis_per_rank = 500;
   std::uint64_t memory_bytes_per_rank = std::uint64_t{2} << 30;
   bool pod_templates_allowed = true;
