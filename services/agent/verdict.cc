@@ -32,6 +32,22 @@ std::string ExceptionIn(std::string_view line) {
   return is_name && is_exception && !name.ends_with("ChildFailedError") ? std::string(line) : "";
 }
 
+// What a user can do about an environment that cannot run on emulated GPUs; empty: nothing is
+// known.
+std::string_view AdviceFor(std::string_view line) {
+  const auto says = [&](std::string_view words) { return line.find(words) != line.npos; };
+  // musl's loader about a preloaded library that needs glibc's.
+  if ((says("Error loading shared library") || says("Error relocating")) && says("eidolon")) {
+    return "its libraries are built on musl (Alpine), but the shim needs glibc 2.28 or newer: use "
+           "an "
+           "image based on Debian, Ubuntu or a relative of Red Hat";
+  }
+  if (says("Torch not compiled with CUDA enabled")) {
+    return "its torch is built without CUDA: install the wheel that is built for CUDA 13";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string BytesText(std::uint64_t bytes) {
@@ -53,6 +69,7 @@ void Verdict::NoteErrorLine(const std::string& line) {
   if (std::string exception = ExceptionIn(line); !exception.empty()) {
     exception_ = std::move(exception);
   }
+  if (advice_.empty()) advice_ = AdviceFor(line);
   error_lines_.push_back(line);
   if (error_lines_.size() > kErrorLines) error_lines_.pop_front();
 }
@@ -124,6 +141,7 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
   ending.reason = killed ? Reason::kRankLost : Reason::kCommandFailed;
   ending.message = Culprit(command);
   if (!exception_.empty() && !killed) ending.message += ": " + exception_;
+  if (!advice_.empty() && !killed) ending.message += "; " + advice_;
   if (!refused_call_.empty()) {
     ending.message += StrCat(" (it had called '", refused_call_, "', which is not supported)");
   }

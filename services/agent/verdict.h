@@ -74,6 +74,7 @@ class Verdict {
   std::string refused_call_;
   bool strict_ = false;
   std::deque<std::string> error_lines_;
+  std::string advice_;     // What can be done about the environment.
   std::string exception_;  // The last line that names a Python exception of the program.
 };
 

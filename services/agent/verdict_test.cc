@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr launch::ExitStatus kFailed{.code = 1, .signal = 0};
 constexpr launch::ExitStatus kKilled{.code = 137, .signal = 9};
@@ -80,6 +81,28 @@ TEST(VerdictTest, ARankThatItsLauncherCollectedIsNamedBeforeThoseItTerminated) {
   EXPECT_EQ(ending.message,
             "rank 3 (pid 77) ended first, as only its launcher knows how; then rank 2 (pid 76) "
             "died: killed by signal 15 (SIGTERM)");
+}
+
+TEST(VerdictTest, AnEnvironmentThatCannotWorkGetsAdvice) {
+  const struct {
+    const char* line;
+    const char* advice;
+  } rows[] = {
+      {"Error loading shared library ld-linux-x86-64.so.2: No such file or directory (needed by "
+       "/eidolon/injection/lib/libeidolon_shim.so)",
+       "based on Debian"},
+      {"Error relocating /eidolon/injection/lib/libeidolon_shim.so: __errno: symbol not found",
+       "based on Debian"},
+      {"[rank0]: AssertionError: Torch not compiled with CUDA enabled", "built for CUDA 13"},
+  };
+  for (const auto& row : rows) {
+    Verdict verdict;
+    verdict.NoteErrorLine(row.line);
+    EXPECT_THAT(verdict.Judge(kFailed).message, HasSubstr(row.advice)) << row.line;
+  }
+  Verdict other;
+  other.NoteErrorLine("Error loading shared library libfoo.so: No such file or directory");
+  EXPECT_THAT(other.Judge(kFailed).message, Not(HasSubstr("musl")));
 }
 
 TEST(VerdictTest, OutOfMemoryIsAResultWithNumbers) {
