@@ -61,8 +61,10 @@ void Run::Disconnected(std::uint32_t server, std::int64_t now_ns) {
 void Run::Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns) {
   Agent& agent = agents_[server];
   agent.exited = true;
-  // Another server may have missed its ranks before its end was seen here.
-  const bool was_missed = failure_ && failure_->weight == kPeerLostWeight;
+  // Another server may have missed its ranks before its end was seen here. One that ended by itself
+  // has told why, or is about to.
+  const bool was_missed =
+      failure_ && failure_->weight == kPeerLostWeight && !how.starts_with("ended with");
   if (!agent.outcome && (!IsEnding() || was_missed)) {
     AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
                 StrCat("the agent of server ", server, " ", how)},

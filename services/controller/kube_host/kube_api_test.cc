@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 
 #include <fstream>
+#include <thread>
 
 #include "services/controller/kube_host/fake_cluster_test.h"
 #include "services/controller/kube_host/kube_gate.h"
@@ -212,6 +213,10 @@ TEST_F(KubeApiTest, AProbeTellsWhetherRestAnswersWhoMayAsk) {
     return Probe(
         {.url = "http://" + server_->address(), .token_file = path, .name_space = name_space});
   };
+
+  for (int look = 0; look < 2000 && http_.Get("/readyz")->status != 200; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 
   const auto good = probe("ann", "team");
   const auto stranger = probe("nobody", "team");

@@ -184,6 +184,7 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
   const std::lock_guard lock(mutex_);
   const auto run = runs_.find(uid);
   if (run == runs_.end()) return seen;
+  if (run->second->placed && seen.placed) run->second->placement_seen = true;
   seen.run = run->second->Facts(parts_.clock.MonotonicNs());
   seen.pods_refused = run->second->pods_refused;
   return seen;

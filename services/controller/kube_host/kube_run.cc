@@ -29,6 +29,7 @@ reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
   reconcile::RunFacts facts;
   facts.attempt = attempt;
   facts.placed = placed;
+  facts.seen = placement_seen;
   facts.assembled = run.has_value();
   if (!run) return facts;
   facts.ending = run->IsEnding();

@@ -30,6 +30,7 @@ struct KubeRun {
   double peak_flops = 0;
 
   bool placed = false;
+  bool placement_seen = false;  // Since then, among the observed objects.
   std::string pods_refused;
   std::map<std::uint32_t, std::shared_ptr<AgentLink>> links;
   std::string master_address;   // Of server 0; empty: not known yet.

@@ -275,7 +275,9 @@ class JobReconciler {
       }
       pods_.push_back(std::move(state));
     }
-    const bool no_more = !seen_.placed || HasEnded(*seen_.placed) || IsBeingDeleted(*seen_.placed);
+    // What was just created may not have been observed yet.
+    const bool no_more =
+        seen_.placed ? HasEnded(*seen_.placed) || IsBeingDeleted(*seen_.placed) : seen_.run->seen;
     for (std::uint32_t server = 0; server < resolved_.servers && no_more; ++server) {
       if (!present[server]) plan_.exits.push_back({server, "lost its pod, which was deleted"});
     }

@@ -44,6 +44,7 @@ struct Settings {
 struct RunFacts {
   std::uint32_t attempt = 1;
   bool placed = false;     // Its Job was created.
+  bool seen = false;       // And was observed since.
   bool assembled = false;  // All agents are connected; the command runs.
   bool ending = false;
   std::string stop_reason;

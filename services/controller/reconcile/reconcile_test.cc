@@ -41,6 +41,7 @@ std::optional<json> Optional(const json& object, const char* field) {
 RunFacts ToFacts(const json& run) {
   RunFacts facts{.attempt = run.value("attempt", 1u),
                  .placed = run.value("placed", false),
+                 .seen = run.value("seen", false),
                  .assembled = run.value("assembled", false),
                  .ending = run.value("ending", false),
                  .stop_reason = run.value("stopReason", "")};
