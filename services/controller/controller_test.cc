@@ -7,6 +7,7 @@
 
 #include <prometheus/text_serializer.h>
 #include <chrono>
+#include <latch>
 
 #include "services/base/clock.h"
 #include "services/controller/controller_service.h"
@@ -239,7 +240,10 @@ TEST_F(ControllerTest, AnAgentThatIsKilledTakesTheJobDown) {
 }
 
 TEST_F(ControllerTest, AServerThatMissesAnothersRanksIsNotTheCause) {
-  const json job = RunWith([](FakeAgent& agent) {
+  // An agent that comes when the job is being ended already is not let in, and has nothing to tell.
+  std::latch connected(2);
+  const json job = RunWith([&connected](FakeAgent& agent) {
+    connected.arrive_and_wait();
     if (agent.server() == 1) {
       agent.AwaitStop();
       agent.End(v1::OUTCOME_REASON_COMMAND_FAILED, "exit status 1");
