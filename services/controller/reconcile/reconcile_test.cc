@@ -189,5 +189,34 @@ TEST(ReconcileClusterTest, RefusesAnUnknownGpuAndStartsNothing) {
   EXPECT_TRUE(plan.apply.empty());
 }
 
+TEST(ReconcileClusterTest, ItsNetworkServiceAsksForPassesAndIsWalledOff) {
+  const json cluster = {{"apiVersion", "eidolon.dev/v1alpha1"},
+                        {"kind", "SimulatedCluster"},
+                        {"metadata", {{"name", "h"}, {"namespace", "n"}, {"uid", "u"}}},
+                        {"spec", {{"servers", 2}, {"server", {{"preset", "dgx-h100"}}}}}};
+  Settings settings = TestSettings();
+  settings.pass_key = "c0ffee";
+  settings.policy_namespace = "eidolon-system";
+
+  const Plan plan = ReconcileCluster(
+      {.cluster = cluster, .network = std::nullopt, .gpus = std::nullopt, .now_unix_ns = kNowNs},
+      settings);
+
+  ASSERT_EQ(plan.apply.size(), 3u);
+  const json& args = plan.apply[1]["spec"]["template"]["spec"]["containers"][0]["args"];
+  EXPECT_EQ(args[args.size() - 2], "--pass-key");
+  EXPECT_EQ(args[args.size() - 1], "c0ffee");
+  const json& policy = plan.apply[2];
+  EXPECT_EQ(policy["kind"], "NetworkPolicy");
+  EXPECT_EQ(policy["spec"]["podSelector"]["matchLabels"],
+            plan.apply[1]["spec"]["selector"]["matchLabels"]);
+  const json& grpc = policy["spec"]["ingress"][0];
+  EXPECT_EQ(grpc["ports"][0]["port"], kNetworkPort);
+  ASSERT_EQ(grpc["from"].size(), 2u);
+  EXPECT_FALSE(grpc["from"][0].contains("namespaceSelector")) << "agents of its own namespace";
+  EXPECT_EQ(grpc["from"][1]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"],
+            "eidolon-system");
+}
+
 }  // namespace
 }  // namespace eidolon::controller::reconcile
