@@ -142,6 +142,16 @@ std::optional<Demand> Bookkeeping(const Launch& l) {
   return demand;
 }
 
+// A thread that reads one element and decides by it: PyTorch's asynchronous assertion.
+std::optional<Demand> SingleCheck(const Launch& l) {
+  Demand demand;
+  demand.family = Family::kMisc;
+  demand.evidence = Evidence::kGrid;
+  demand.bytes = l.threads() * 16;
+  demand.serial_steps = 1;
+  return demand;
+}
+
 // Kernels whose signature tells the types of their operands: every pointer is taken to hold as many
 // elements as the largest size parameter says.
 std::optional<Demand> Typed(const Launch& l) {

@@ -65,6 +65,7 @@ constexpr NamedRule kRules[] = {
     {"compute_num_of_partial_segments", Family::kEmbedding, Bookkeeping},
     {"krn_partial_segment_offset", Family::kEmbedding, Bookkeeping},
     {"krn_partials_per_segment", Family::kEmbedding, Bookkeeping},
+    {"_assert_async_cuda_kernel", Family::kMisc, SingleCheck},
     {"indexSelect*", Family::kIndex, IndexSelect},
     {"indexFunc*", Family::kIndex, IndexSelect},
     {"flash_fwd_splitkv_combine_kernel", Family::kAttentionForward, FlashPointwise},

@@ -249,6 +249,18 @@ TEST(RecogniseTest, NamesAreParsedOnce) {
   EXPECT_EQ(names.Get(kAddBf16), names.Get(kAddBf16));
 }
 
+TEST(RecogniseTest, AnAssertionReadsOneElement) {
+  constexpr char kName[] = "_ZN2at6native25_assert_async_cuda_kernelIbEEvPKT_NS0_3MsgE";
+  const auto launch = LaunchBuilder(kName).Grid(1).Block(1).Pointers(1).Build();
+
+  const Demand demand = Recognise(launch, ParseKernelName(kName));
+
+  EXPECT_EQ(demand.family, Family::kMisc);
+  EXPECT_EQ(demand.evidence, Evidence::kGrid);
+  EXPECT_EQ(demand.bytes, 16);
+  EXPECT_EQ(demand.serial_steps, 1);
+}
+
 TEST(RecogniseTest, KernelsBetweenThePassesOfASortAreCounted) {
   for (const char* name :
        {"_ZN14at_cuda_detail3cub6detail10radix_sort33DeviceRadixSortExclusiveSumKernelINS1_5radix10"
