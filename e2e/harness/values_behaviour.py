@@ -88,6 +88,41 @@ OBJECTS = """
     dist.destroy_process_group()
 """
 
+# Philox4x32-10 as Salmon et al. describe it, against what torch.manual_seed gives: element i of a small tensor
+# is made from the first numbers of subsequence i.
+RANDOM = """
+    import numpy
+    import torch
+    def philox(seed, count):
+        mask, half = numpy.uint64(0xffffffff), numpy.uint64(32)
+        zero = numpy.zeros(count, numpy.uint64)
+        counter = [zero, zero, numpy.arange(count, dtype=numpy.uint64), zero]
+        key = [numpy.uint64(seed & 0xffffffff), numpy.uint64(seed >> 32)]
+        for _ in range(10):
+            one = counter[0] * numpy.uint64(0xD2511F53)
+            two = counter[2] * numpy.uint64(0xCD9E8D57)
+            counter = [(two >> half) ^ counter[1] ^ key[0], two & mask, (one >> half) ^ counter[3] ^ key[1], one & mask]
+            key = [(key[0] + numpy.uint64(0x9E3779B9)) & mask, (key[1] + numpy.uint64(0xBB67AE85)) & mask]
+        return counter
+    count = 4000
+    for seed in (0, 1234, 2**40 + 7):
+        torch.cuda.nvtx.range_push("step")
+        first, second = philox(seed, count)[:2]
+        def drawn(function, **options):
+            torch.manual_seed(seed)
+            return function(**options, device="cuda").cpu().numpy()
+        step, half_step = numpy.float32(2**-32), numpy.float32(2**-33)
+        uniform = first.astype(numpy.float32) * step + half_step
+        uniform[uniform == 1] = 0
+        assert numpy.array_equal(drawn(torch.rand, size=(count,)), uniform), seed
+        whole = (first % numpy.uint64(1000)).astype(numpy.int64)
+        assert numpy.array_equal(drawn(torch.randint, low=0, high=1000, size=(count,)), whole), seed
+        radius = numpy.sqrt(-2 * numpy.log(first * 2.0**-32 + 2.0**-33))
+        normal = radius * numpy.sin((second * 2.0**-32 + 2.0**-33) * 2 * numpy.pi)
+        assert abs(drawn(torch.randn, size=(count,)) - normal).max() < 1e-5, seed
+        torch.cuda.nvtx.range_pop()
+"""
+
 # Large tensors, small known ones between them, and no decision that looks at values.
 STEPS = """
     import torch
@@ -111,6 +146,11 @@ STEPS = """
 def control_flow_sees_what_kernels_computed(world):
     job = world.run(CONTROL_FLOW, measure=1, warmup=0, extra=VALUES)
     expect_complete(job)
+
+
+@test
+def random_numbers_are_those_of_the_generator(world):
+    expect_complete(world.run(RANDOM, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
 
 
 @test
