@@ -216,18 +216,20 @@ KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
   return Carry(*job, reconcile::ReconcileJob(seen, options_.settings));
 }
 
-reconcile::Turn KubeController::TakeTurn(const json& job) {
-  const std::string own = UidOf(job);
-  std::vector<reconcile::QueuedJob> all;
-  const auto objects = jobs_.List([](const json& object) {
+std::vector<kube::ObjectPointer> KubeController::QueuedJobs() const {
+  return jobs_.List([](const json& object) {
     return !IsOver(object) && !object["metadata"].contains("deletionTimestamp") &&
            !object["spec"].value("suspend", false);
   });
+}
+
+std::map<std::string, reconcile::Turn> KubeController::TurnsOf(
+    const std::vector<kube::ObjectPointer>& jobs) {
   std::set<std::string> uids;
-  for (const auto& object : objects) uids.insert(UidOf(*object));
-  const std::lock_guard lock(mutex_);
+  for (const auto& object : jobs) uids.insert(UidOf(*object));
   std::erase_if(admitted_, [&](const std::string& uid) { return !uids.contains(uid); });
-  for (const auto& object : objects) {
+  std::vector<reconcile::QueuedJob> all;
+  for (const auto& object : jobs) {
     const std::string uid = UidOf(*object);
     const json status = object->value("status", json::object());
     const bool active = admitted_.contains(uid) || runs_.contains(uid) ||
@@ -237,23 +239,34 @@ reconcile::Turn KubeController::TakeTurn(const json& job) {
                    .created = (*object)["metadata"].value("creationTimestamp", ""),
                    .active = active});
   }
-  const auto turns = reconcile::ComputeTurns(all, options_.jobs_max);
+  return reconcile::ComputeTurns(all, options_.jobs_max);
+}
+
+reconcile::Turn KubeController::TakeTurn(const json& job) {
+  const std::string own = UidOf(job);
+  const auto jobs = QueuedJobs();
+  const std::lock_guard lock(mutex_);
+  const auto turns = TurnsOf(jobs);
   const auto found = turns.find(own);
   if (found == turns.end()) return {.granted = false};
   if (found->second.granted) admitted_.insert(own);
-  parts_.metrics.SetQueue(all.size() - found->second.running, found->second.running);
+  parts_.metrics.SetQueue(jobs.size() - found->second.running, found->second.running);
   return found->second;
 }
 
 void KubeController::LookAtWaiting() {
-  const auto waiting = jobs_.List([](const json& object) {
-    return object.value("status", json::object()).value("phase", "Pending") == "Pending";
-  });
-  std::size_t count = 0;
-  for (const auto& object : waiting) {
-    // Those far behind in the queue are looked at when they come nearer.
-    if (count++ >= 4 * options_.jobs_max) break;
-    Add("job", *object);
+  const auto jobs = QueuedJobs();
+  std::map<std::string, reconcile::Turn> turns;
+  {
+    const std::lock_guard lock(mutex_);
+    turns = TurnsOf(jobs);
+  }
+  // Those far behind in the queue are looked at when they come nearer.
+  const std::size_t near = 4 * options_.jobs_max;
+  for (const auto& object : jobs) {
+    if (object->value("status", json::object()).value("phase", "Pending") != "Pending") continue;
+    const reconcile::Turn& turn = turns.at(UidOf(*object));
+    if (turn.granted || turn.before < near) Add("job", *object);
   }
 }
 

@@ -85,7 +85,12 @@ class KubeController final : public AgentDesk {
   // Feeds the run with what happened to pods, gives its orders.
   void StepRun(const nlohmann::json& object, const std::vector<reconcile::AgentExit>& exits);
   // Turns of all jobs; those that have become free are looked at.
+  // Jobs that wait or run.
+  std::vector<kube::ObjectPointer> QueuedJobs() const;
+  // Their turns by uid. Requires: mutex_ is held.
+  std::map<std::string, reconcile::Turn> TurnsOf(const std::vector<kube::ObjectPointer>& jobs);
   reconcile::Turn TakeTurn(const nlohmann::json& job);
+  // At those whose turn it is, and those that come soon.
   void LookAtWaiting();
   std::optional<std::vector<std::string>> KnownGpus();
   std::shared_ptr<Simulators> SimulatorsOf(const std::string& network_address);

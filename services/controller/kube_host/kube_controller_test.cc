@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
+#include <chrono>
 #include <future>
+#include <thread>
 
 #include "services/base/text.h"
 #include "services/controller/kube_host/fake_cluster_test.h"
@@ -98,13 +100,13 @@ struct Process {
 
 class KubeControllerTest : public ::testing::Test {
  protected:
-  void PutCluster() {
-    cluster_.Put(kube::kSimulatedClusters, {"team", "pod"},
+  void PutCluster(const std::string& name_space = "team") {
+    cluster_.Put(kube::kSimulatedClusters, {name_space, "pod"},
                  {{"spec", {{"servers", 4}, {"server", {{"preset", "dgx-h100"}}}}}});
   }
 
-  void PutJob(const std::string& name = "train") {
-    cluster_.Put(kube::kSimulationJobs, {"team", name},
+  void PutJob(const std::string& name = "train", const std::string& name_space = "team") {
+    cluster_.Put(kube::kSimulationJobs, {name_space, name},
                  {{"spec",
                    {{"clusterRef", {{"name", "pod"}}},
                     {"servers", 2},
@@ -115,12 +117,10 @@ class KubeControllerTest : public ::testing::Test {
   }
 
   // As the deployment controller would, once the controller has made it.
-  bool StartNetwork() {
-    if (!Eventually([&] { return cluster_.Find(kube::kDeployments, {"team", "pod-network"}); })) {
-      return false;
-    }
-    cluster_.Put(kube::kDeployments, {"team", "pod-network"},
-                 {{"status", {{"availableReplicas", 1}}}});
+  bool StartNetwork(const std::string& name_space = "team") {
+    const kube::ObjectKey network{name_space, "pod-network"};
+    if (!Eventually([&] { return cluster_.Find(kube::kDeployments, network); })) return false;
+    cluster_.Put(kube::kDeployments, network, {{"status", {{"availableReplicas", 1}}}});
     return true;
   }
 
@@ -366,6 +366,29 @@ TEST_F(KubeControllerTest, JobsWaitForTheirTurn) {
     return queued == 1;
   }));
   EXPECT_EQ(cluster_.List(kube::kJobs).size(), 2u);
+}
+
+// Two run at a time; of those that wait only the next eight are looked at for their place.
+TEST_F(KubeControllerTest, ALongQueueOfOneNamespaceKeepsNobodyElseWaiting) {
+  Process process(cluster_);
+  PutCluster();
+  PutCluster("zeta");
+  for (int i = 10; i < 22; ++i) PutJob(StrCat("train-", i));
+  ASSERT_TRUE(StartNetwork());
+  ASSERT_TRUE(StartNetwork("zeta"));
+  ASSERT_TRUE(Eventually([&] { return cluster_.List(kube::kJobs).size() == 2; }));
+  PutJob("last", "zeta");
+  ASSERT_TRUE(Eventually([&] {
+    const auto last = cluster_.Find(kube::kSimulationJobs, {"zeta", "last"});
+    return last && last->dump().find("\"reason\":\"Queued\"") != std::string::npos;
+  }));
+
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // Nothing is on its way any more.
+  for (const json& running : cluster_.List(kube::kJobs)) {
+    cluster_.Remove(kube::kSimulationJobs, {"team", running["metadata"]["name"]});
+  }
+
+  EXPECT_TRUE(Eventually([&] { return cluster_.Find(kube::kJobs, {"zeta", "last"}); }));
 }
 
 }  // namespace
