@@ -10,88 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "services/interpret/float_math.h"
 #include "shim/compute/machine_code.h"
+#include "shim/compute/number.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
 namespace {
 
-using Number = std::complex<double>;
-
 // More multiply-adds than this are not done: some milliseconds.
 constexpr double kMostWork = 1 << 22;
 constexpr double kMostElements = 1 << 20;
-
-std::size_t BytesOf(Element type) {
-  static constexpr std::size_t kBytes[] = {0, 2, 2, 4, 8, 8, 16, 1, 4};
-  return kBytes[static_cast<std::size_t>(type)];
-}
-
-template <typename T>
-T ReadAs(const unsigned char* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(value));
-  return value;
-}
-
-Number ReadNumber(const unsigned char* bytes, Element type) {
-  switch (type) {
-    case Element::kHalf:
-      return static_cast<double>(interpret::HalfToFloat(ReadAs<std::uint16_t>(bytes)));
-    case Element::kBfloat:
-      return static_cast<double>(interpret::BfloatToFloat(ReadAs<std::uint16_t>(bytes)));
-    case Element::kFloat:
-      return static_cast<double>(ReadAs<float>(bytes));
-    case Element::kDouble:
-      return ReadAs<double>(bytes);
-    case Element::kComplexFloat:
-      return {static_cast<double>(ReadAs<float>(bytes)),
-              static_cast<double>(ReadAs<float>(bytes + 4))};
-    case Element::kComplexDouble:
-      return {ReadAs<double>(bytes), ReadAs<double>(bytes + 8)};
-    case Element::kInt8:
-      return static_cast<double>(ReadAs<std::int8_t>(bytes));
-    case Element::kInt32:
-      return static_cast<double>(ReadAs<std::int32_t>(bytes));
-    case Element::kNone:
-      break;
-  }
-  return {};
-}
-
-template <typename T>
-void WriteAs(T value, unsigned char* bytes) {
-  std::memcpy(bytes, &value, sizeof(value));
-}
-
-void WriteNumber(Number number, Element type, unsigned char* bytes) {
-  const double real = number.real();
-  switch (type) {
-    case Element::kHalf:
-      return WriteAs(interpret::DoubleToHalf(real), bytes);
-    case Element::kBfloat:
-      return WriteAs(interpret::DoubleToBfloat(real), bytes);
-    case Element::kFloat:
-      return WriteAs(static_cast<float>(real), bytes);
-    case Element::kDouble:
-      return WriteAs(real, bytes);
-    case Element::kComplexFloat:
-      WriteAs(static_cast<float>(real), bytes);
-      return WriteAs(static_cast<float>(number.imag()), bytes + 4);
-    case Element::kComplexDouble:
-      WriteAs(real, bytes);
-      return WriteAs(number.imag(), bytes + 8);
-    case Element::kInt8:  // Saturates.
-      return WriteAs(static_cast<std::int8_t>(std::clamp(std::nearbyint(real), -128.0, 127.0)),
-                     bytes);
-    case Element::kInt32:  // Sums wrap around.
-      return WriteAs(static_cast<std::int32_t>(static_cast<std::int64_t>(std::fmod(real, 0x1p32))),
-                     bytes);
-    case Element::kNone:
-      return;
-  }
-}
 
 // To a significand of 10 bits, to nearest, ties away from zero.
 double RoundToTf32(double value) {

@@ -5,19 +5,9 @@
 
 #include <cstdint>
 
-namespace eidolon::shim::compute {
+#include "shim/compute/number.h"
 
-enum class Element : std::uint8_t {
-  kNone,  // One that is not computed with.
-  kHalf,
-  kBfloat,
-  kFloat,
-  kDouble,
-  kComplexFloat,
-  kComplexDouble,
-  kInt8,
-  kInt32,
-};
+namespace eidolon::shim::compute {
 
 struct ProductMatrix {
   std::uint64_t address = 0;  // With `pointer_array`: of a table of pointers.

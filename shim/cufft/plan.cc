@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "services/base/sim_time.h"
 #include "shim/gpu/memory.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/element_type.h"
+#include "shim/library/product.h"
 
 namespace eidolon::shim::cufft {
 namespace {
@@ -83,7 +86,10 @@ cufftResult Describe(std::span<const long long> lengths, long long batch, cudaDa
   }
   if (Bytes(input, 1) == 0 || Bytes(output, 1) == 0) return CUFFT_INVALID_TYPE;
   if (!IsComplex(input) && !IsComplex(output)) return CUFFT_INVALID_TYPE;
-  *transform = {{lengths.begin(), lengths.end()}, batch, input, output};
+  *transform = {.lengths = {lengths.begin(), lengths.end()},
+                .batch = batch,
+                .input = input,
+                .output = output};
   return CUFFT_SUCCESS;
 }
 
@@ -103,6 +109,66 @@ cufftResult Describe(std::span<const long long> lengths, long long batch, cufftT
     if (types.type == type) return Describe(lengths, batch, types.input, types.output, transform);
   }
   return CUFFT_INVALID_TYPE;
+}
+
+namespace {
+
+compute::FourierSide SideOf(const Transform& transform, const void* address, cudaDataType type,
+                            const std::optional<Layout>& layout, long long width) {
+  compute::FourierSide side{.address = reinterpret_cast<std::uint64_t>(address),
+                            .type = library::ElementOf(static_cast<std::uint32_t>(type))};
+  const std::vector<long long>& sizes = layout ? layout->embed : transform.lengths;
+  std::copy(sizes.begin(), sizes.end(), side.embed.end() - std::ssize(sizes));
+  if (layout) {
+    side.stride = layout->stride;
+    side.distance = layout->distance;
+    return side;
+  }
+  side.embed[2] = width;
+  side.distance = side.embed[0] * side.embed[1] * side.embed[2];
+  return side;
+}
+
+}  // namespace
+
+compute::Fourier FourierOf(const Transform& transform, bool inverse, const void* in,
+                           const void* out) {
+  const bool from_real = !IsComplex(transform.input);
+  const bool to_real = !IsComplex(transform.output);
+  compute::Fourier fourier{
+      .batch = transform.batch, .inverse = inverse, .from_real = from_real, .to_real = to_real};
+  std::copy(transform.lengths.begin(), transform.lengths.end(),
+            fourier.lengths.end() - std::ssize(transform.lengths));
+  const long long full = transform.lengths.back();
+  const long long half = full / 2 + 1;
+  const long long real = in == out ? 2 * half : full;
+  const auto width = [&](bool this_real, bool other_real) {
+    return this_real ? real : other_real ? half : full;
+  };
+  fourier.input =
+      SideOf(transform, in, transform.input, transform.input_layout, width(from_real, to_real));
+  fourier.output =
+      SideOf(transform, out, transform.output, transform.output_layout, width(to_real, from_real));
+  return fourier;
+}
+
+cufftResult Embed(Layout input, Layout output, Transform* transform) {
+  for (const Layout* layout : {&input, &output}) {
+    if (layout->embed.size() != transform->lengths.size()) return CUFFT_INVALID_SIZE;
+    if (layout->stride < 1 || layout->distance < 0) return CUFFT_INVALID_VALUE;
+    base::Wide elements = static_cast<base::Wide>(layout->stride);
+    for (const long long length : layout->embed) {
+      if (length < 1) return CUFFT_INVALID_SIZE;
+      elements *= static_cast<std::uint64_t>(length);
+      if (elements > kElementsMax) return CUFFT_INVALID_SIZE;
+    }
+    elements +=
+        static_cast<base::Wide>(layout->distance) * static_cast<std::uint64_t>(transform->batch);
+    if (elements > kElementsMax) return CUFFT_INVALID_SIZE;
+  }
+  transform->input_layout = std::move(input);
+  transform->output_layout = std::move(output);
+  return CUFFT_SUCCESS;
 }
 
 struct Plans::Impl {

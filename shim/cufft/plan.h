@@ -7,10 +7,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "shim/compute/fourier.h"
+
 namespace eidolon::shim::cufft {
+
+// Where one side's points lie in memory: sizes of the array they are part of, by dimension,
+// elements from one point to the next, and from one transform to the next.
+struct Layout {
+  std::vector<long long> embed;
+  long long stride = 1;
+  long long distance = 0;
+};
 
 // The sizes of a batch of transforms, and the element types on both sides.
 struct Transform {
@@ -18,6 +29,9 @@ struct Transform {
   long long batch = 1;
   cudaDataType input = CUDA_C_32F;
   cudaDataType output = CUDA_C_32F;
+  // Both or none; without them points lie side by side.
+  std::optional<Layout> input_layout;
+  std::optional<Layout> output_layout;
   // Real transforms keep half of the last dimension on the complex side.
   std::uint64_t InputElements() const;
   std::uint64_t OutputElements() const;
@@ -57,6 +71,13 @@ class Plans {
   Plans();
   Impl& impl_;
 };
+
+// Puts both sides into larger arrays. CUFFT_INVALID_SIZE and CUFFT_INVALID_VALUE for what is none.
+cufftResult Embed(Layout input, Layout output, Transform* transform);
+
+// As work on values; a real transform in place has its real side padded to the complex one's rows.
+compute::Fourier FourierOf(const Transform& transform, bool inverse, const void* in,
+                           const void* out);
 
 // Fills `transform` from cuFFT's arguments. CUFFT_INVALID_SIZE and CUFFT_INVALID_TYPE as the real
 // library.

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "shim/compute/launch.h"
 #include "shim/cufft/plan.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/element_type.h"
@@ -19,10 +20,29 @@ std::vector<long long> Lengths(int rank, const Length* n) {
   return {n, n + rank};
 }
 
+// The arguments of the calls for many transforms that say where points lie. When one of the arrays
+// is null, the real library ignores the rest, and so do we.
+template <typename Length>
+struct Places {
+  const Length* in_embed = nullptr;
+  Length in_stride = 1, in_distance = 0;
+  const Length* out_embed = nullptr;
+  Length out_stride = 1, out_distance = 0;
+
+  cufftResult ApplyTo(Transform* transform) const {
+    if (in_embed == nullptr || out_embed == nullptr) return CUFFT_SUCCESS;
+    const int rank = static_cast<int>(transform->lengths.size());
+    return Embed({Lengths(rank, in_embed), in_stride, in_distance},
+                 {Lengths(rank, out_embed), out_stride, out_distance}, transform);
+  }
+};
+
+template <typename Length = int>
 cufftResult Make(cufftHandle handle, std::span<const long long> lengths, long long batch,
-                 cufftType type, std::size_t* work_bytes) {
+                 cufftType type, std::size_t* work_bytes, const Places<Length>& places = {}) {
   Transform transform;
-  const cufftResult known = Describe(lengths, batch, type, &transform);
+  cufftResult known = Describe(lengths, batch, type, &transform);
+  if (known == CUFFT_SUCCESS) known = places.ApplyTo(&transform);
   return known != CUFFT_SUCCESS ? known : Plans::Get().Make(handle, transform, work_bytes);
 }
 
@@ -43,11 +63,11 @@ cufftResult EstimateFor(cufftHandle handle, std::span<const long long> lengths, 
 }
 
 cufftResult CreateAndMake(cufftHandle* handle, std::span<const long long> lengths, long long batch,
-                          cufftType type) {
+                          cufftType type, const Places<int>& places = {}) {
   const cufftResult created = Plans::Get().Create(handle);
   if (created != CUFFT_SUCCESS) return created;
   std::size_t work_bytes = 0;
-  const cufftResult made = Make(*handle, lengths, batch, type, &work_bytes);
+  const cufftResult made = Make(*handle, lengths, batch, type, &work_bytes, places);
   if (made != CUFFT_SUCCESS) Plans::Get().Destroy(*handle);
   return made;
 }
@@ -58,7 +78,8 @@ struct Sides {
 };
 
 // Runs a plan whose types are `sides`, or any when null.
-cufftResult Run(cufftHandle handle, const Sides* sides, const void* in, void* out) {
+cufftResult Run(cufftHandle handle, const Sides* sides, const void* in, void* out,
+                int direction = CUFFT_FORWARD) {
   Plan plan;
   const cufftResult known = Plans::Get().Find(handle, &plan);
   if (known != CUFFT_SUCCESS || !plan.made) return CUFFT_INVALID_PLAN;
@@ -78,14 +99,20 @@ cufftResult Run(cufftHandle handle, const Sides* sides, const void* in, void* ou
                                     .numbers = {lengths[0], lengths[1], lengths[2], transform.batch,
                                                 transform.input, transform.output}});
   if (status != gpu::Status::kSuccess) return CUFFT_EXEC_FAILED;
-  library::NoteWritten(
-      plan.stream, out,
-      library::BytesOf(static_cast<std::uint32_t>(transform.output), transform.OutputElements()));
+  const compute::Fourier fourier = FourierOf(transform, direction == CUFFT_INVERSE, in, out);
+  if (compute::IsOn() && compute::IsSmall(fourier)) {
+    library::AfterWork(plan.stream, [fourier] { compute::Record(fourier); });
+  } else {
+    const std::uint64_t elements = compute::WrittenElements(fourier);
+    library::NoteWritten(plan.stream, out,
+                         library::BytesOf(static_cast<std::uint32_t>(transform.output), elements));
+  }
   return CUFFT_SUCCESS;
 }
 
-cufftResult Run(cufftHandle handle, Sides sides, const void* in, void* out) {
-  return Run(handle, &sides, in, out);
+cufftResult Run(cufftHandle handle, Sides sides, const void* in, void* out,
+                int direction = CUFFT_FORWARD) {
+  return Run(handle, &sides, in, out, direction);
 }
 
 bool IsDirection(int direction) { return direction == CUFFT_FORWARD || direction == CUFFT_INVERSE; }
@@ -151,20 +178,30 @@ cufftResult Make3d(cufftHandle handle, int nx, int ny, int nz, cufftType type,
                    std::size_t* work_bytes) {
   return Make(handle, std::array<long long, 3>{nx, ny, nz}, 1, type, work_bytes);
 }
-cufftResult MakeMany(cufftHandle handle, int rank, int* n, int*, int, int, int*, int, int,
+cufftResult MakeMany(cufftHandle handle, int rank, int* n, int* in_embed, int in_stride,
+                     int in_distance, int* out_embed, int out_stride, int out_distance,
                      cufftType type, int batch, std::size_t* work_bytes) {
-  return Make(handle, Lengths(rank, n), batch, type, work_bytes);
+  return Make<int>(handle, Lengths(rank, n), batch, type, work_bytes,
+                   {in_embed, in_stride, in_distance, out_embed, out_stride, out_distance});
 }
-cufftResult MakeMany64(cufftHandle handle, int rank, long long* n, long long*, long long, long long,
-                       long long*, long long, long long, cufftType type, long long batch,
-                       std::size_t* work_bytes) {
-  return Make(handle, Lengths(rank, n), batch, type, work_bytes);
+cufftResult MakeMany64(cufftHandle handle, int rank, long long* n, long long* in_embed,
+                       long long in_stride, long long in_distance, long long* out_embed,
+                       long long out_stride, long long out_distance, cufftType type,
+                       long long batch, std::size_t* work_bytes) {
+  return Make<long long>(handle, Lengths(rank, n), batch, type, work_bytes,
+                         {in_embed, in_stride, in_distance, out_embed, out_stride, out_distance});
 }
-cufftResult XtMakeMany(cufftHandle handle, int rank, long long* n, long long*, long long, long long,
-                       cudaDataType input, long long*, long long, long long, cudaDataType output,
-                       long long batch, std::size_t* work_bytes, cudaDataType) {
+cufftResult XtMakeMany(cufftHandle handle, int rank, long long* n, long long* in_embed,
+                       long long in_stride, long long in_distance, cudaDataType input,
+                       long long* out_embed, long long out_stride, long long out_distance,
+                       cudaDataType output, long long batch, std::size_t* work_bytes,
+                       cudaDataType) {
   Transform transform;
-  const cufftResult known = Describe(Lengths(rank, n), batch, input, output, &transform);
+  cufftResult known = Describe(Lengths(rank, n), batch, input, output, &transform);
+  if (known == CUFFT_SUCCESS) {
+    known = Places<long long>{in_embed, in_stride, in_distance, out_embed, out_stride, out_distance}
+                .ApplyTo(&transform);
+  }
   return known != CUFFT_SUCCESS ? known : Plans::Get().Make(handle, transform, work_bytes);
 }
 
@@ -177,9 +214,11 @@ cufftResult Plan2d(cufftHandle* handle, int nx, int ny, cufftType type) {
 cufftResult Plan3d(cufftHandle* handle, int nx, int ny, int nz, cufftType type) {
   return CreateAndMake(handle, std::array<long long, 3>{nx, ny, nz}, 1, type);
 }
-cufftResult PlanMany(cufftHandle* handle, int rank, int* n, int*, int, int, int*, int, int,
+cufftResult PlanMany(cufftHandle* handle, int rank, int* n, int* in_embed, int in_stride,
+                     int in_distance, int* out_embed, int out_stride, int out_distance,
                      cufftType type, int batch) {
-  return CreateAndMake(handle, Lengths(rank, n), batch, type);
+  return CreateAndMake(handle, Lengths(rank, n), batch, type,
+                       {in_embed, in_stride, in_distance, out_embed, out_stride, out_distance});
 }
 
 cufftResult Estimate1d(int nx, cufftType type, int batch, std::size_t* work_bytes) {
@@ -235,12 +274,12 @@ namespace execution {
 
 cufftResult ExecC2C(cufftHandle handle, cufftComplex* in, cufftComplex* out, int direction) {
   if (!IsDirection(direction)) return CUFFT_INVALID_VALUE;
-  return Run(handle, Sides{CUDA_C_32F, CUDA_C_32F}, in, out);
+  return Run(handle, Sides{CUDA_C_32F, CUDA_C_32F}, in, out, direction);
 }
 cufftResult ExecZ2Z(cufftHandle handle, cufftDoubleComplex* in, cufftDoubleComplex* out,
                     int direction) {
   if (!IsDirection(direction)) return CUFFT_INVALID_VALUE;
-  return Run(handle, Sides{CUDA_C_64F, CUDA_C_64F}, in, out);
+  return Run(handle, Sides{CUDA_C_64F, CUDA_C_64F}, in, out, direction);
 }
 cufftResult ExecR2C(cufftHandle handle, cufftReal* in, cufftComplex* out) {
   return Run(handle, Sides{CUDA_R_32F, CUDA_C_32F}, in, out);
@@ -256,7 +295,7 @@ cufftResult ExecZ2D(cufftHandle handle, cufftDoubleComplex* in, cufftDoubleReal*
 }
 cufftResult XtExec(cufftHandle handle, void* in, void* out, int direction) {
   if (!IsDirection(direction)) return CUFFT_INVALID_VALUE;
-  return Run(handle, nullptr, in, out);
+  return Run(handle, nullptr, in, out, direction);
 }
 
 }  // namespace execution

@@ -1,6 +1,6 @@
 // cuFFT's entry points around plans: making them by every spelling of the sizes, asking for their
-// work area, running them. Embedding strides are accepted: they do not change how much is
-// transformed.
+// work area, running them. Embedding strides do not change how much is transformed, but where it is
+// written.
 #pragma once
 
 #include <cufftXt.h>
@@ -29,20 +29,25 @@ cufftResult Make1d(cufftHandle handle, int nx, cufftType type, int batch, std::s
 cufftResult Make2d(cufftHandle handle, int nx, int ny, cufftType type, std::size_t* work_bytes);
 cufftResult Make3d(cufftHandle handle, int nx, int ny, int nz, cufftType type,
                    std::size_t* work_bytes);
-cufftResult MakeMany(cufftHandle handle, int rank, int* n, int*, int, int, int*, int, int,
+cufftResult MakeMany(cufftHandle handle, int rank, int* n, int* in_embed, int in_stride,
+                     int in_distance, int* out_embed, int out_stride, int out_distance,
                      cufftType type, int batch, std::size_t* work_bytes);
-cufftResult MakeMany64(cufftHandle handle, int rank, long long* n, long long*, long long, long long,
-                       long long*, long long, long long, cufftType type, long long batch,
-                       std::size_t* work_bytes);
-cufftResult XtMakeMany(cufftHandle handle, int rank, long long* n, long long*, long long, long long,
-                       cudaDataType input, long long*, long long, long long, cudaDataType output,
-                       long long batch, std::size_t* work_bytes, cudaDataType execution);
+cufftResult MakeMany64(cufftHandle handle, int rank, long long* n, long long* in_embed,
+                       long long in_stride, long long in_distance, long long* out_embed,
+                       long long out_stride, long long out_distance, cufftType type,
+                       long long batch, std::size_t* work_bytes);
+cufftResult XtMakeMany(cufftHandle handle, int rank, long long* n, long long* in_embed,
+                       long long in_stride, long long in_distance, cudaDataType input,
+                       long long* out_embed, long long out_stride, long long out_distance,
+                       cudaDataType output, long long batch, std::size_t* work_bytes,
+                       cudaDataType execution);
 
 // Create and make at once.
 cufftResult Plan1d(cufftHandle* handle, int nx, cufftType type, int batch);
 cufftResult Plan2d(cufftHandle* handle, int nx, int ny, cufftType type);
 cufftResult Plan3d(cufftHandle* handle, int nx, int ny, int nz, cufftType type);
-cufftResult PlanMany(cufftHandle* handle, int rank, int* n, int*, int, int, int*, int, int,
+cufftResult PlanMany(cufftHandle* handle, int rank, int* n, int* in_embed, int in_stride,
+                     int in_distance, int* out_embed, int out_stride, int out_distance,
                      cufftType type, int batch);
 
 // The work area a plan would need. The first argument of the GetSize calls is a plan, else none.

@@ -1,5 +1,7 @@
 #include "shim/cufft/transform.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "shim/cufft/plan.h"
@@ -50,6 +52,58 @@ TEST_F(TransformTest, RealTransformsKeepHalfOfTheSpectrum) {
   EXPECT_EQ(transform.InputElements(), 120u);
   EXPECT_EQ(transform.OutputElements(), 72u);
   EXPECT_EQ(transform.WorkBytes(), 72u * 8);
+}
+
+TEST_F(TransformTest, EmbeddingSaysWhereResultsLie) {
+  Transform transform;
+  ASSERT_EQ(Describe(std::array<long long, 1>{4}, 2, CUFFT_C2C, &transform), CUFFT_SUCCESS);
+  ASSERT_EQ(Embed({{8}, 2, 16}, {{8}, 3, 20}, &transform), CUFFT_SUCCESS);
+
+  const compute::Fourier fourier = FourierOf(transform, true, Memory<char>(), Memory<char>() + 1);
+
+  EXPECT_EQ(fourier.input.stride, 2);
+  EXPECT_EQ(fourier.input.distance, 16);
+  EXPECT_EQ(fourier.output.embed, (std::array<std::int64_t, 3>{1, 1, 8}));
+  EXPECT_EQ(compute::WrittenElements(fourier), 20u + 3 * 3 + 1);
+  EXPECT_TRUE(fourier.inverse);
+}
+
+TEST_F(TransformTest, ARealSideInPlaceIsPadded) {
+  Transform transform;
+  ASSERT_EQ(Describe(std::array<long long, 2>{3, 10}, 2, CUFFT_R2C, &transform), CUFFT_SUCCESS);
+
+  const compute::Fourier apart = FourierOf(transform, false, Memory<char>(), Memory<char>() + 1);
+  const compute::Fourier in_place = FourierOf(transform, false, Memory<char>(), Memory<char>());
+
+  EXPECT_EQ(apart.input.distance, 30);
+  EXPECT_EQ(in_place.input.embed, (std::array<std::int64_t, 3>{1, 3, 12}));
+  EXPECT_EQ(in_place.input.distance, 36);
+  EXPECT_EQ(in_place.output.distance, 18);
+  EXPECT_EQ(compute::WrittenElements(in_place), 36u);
+}
+
+TEST_F(TransformTest, TypesNobodyComputesWithKeepTheirExtent) {
+  Transform transform;
+  ASSERT_EQ(Describe(std::array<long long, 1>{16}, 1, CUDA_C_16F, CUDA_C_16F, &transform),
+            CUFFT_SUCCESS);
+
+  const compute::Fourier fourier = FourierOf(transform, false, Memory<char>(), Memory<char>());
+
+  EXPECT_EQ(compute::WrittenElements(fourier), 16u);
+  EXPECT_FALSE(compute::IsSmall(fourier));
+}
+
+TEST_F(TransformTest, AbsurdEmbeddingsAreRefused) {
+  Transform transform;
+  ASSERT_EQ(Describe(std::array<long long, 1>{4}, 2, CUFFT_C2C, &transform), CUFFT_SUCCESS);
+  const Layout good{{8}, 1, 8};
+
+  EXPECT_EQ(Embed({{8, 8}, 1, 8}, good, &transform), CUFFT_INVALID_SIZE);
+  EXPECT_EQ(Embed({{1LL << 60}, 1, 8}, good, &transform), CUFFT_INVALID_SIZE);
+  EXPECT_EQ(Embed(good, {{8}, 1, 1LL << 60}, &transform), CUFFT_INVALID_SIZE);
+  EXPECT_EQ(Embed(good, {{8}, 0, 8}, &transform), CUFFT_INVALID_VALUE);
+  EXPECT_EQ(Embed(good, {{8}, 1, -8}, &transform), CUFFT_INVALID_VALUE);
+  EXPECT_FALSE(transform.input_layout.has_value());
 }
 
 TEST_F(TransformTest, EveryWayOfAskingGivesTheSameWorkArea) {
