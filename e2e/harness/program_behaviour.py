@@ -146,8 +146,9 @@ SHELL_CASES = {
 }
 
 DRIVER = """
-    import json, subprocess, sys
+    import json, signal, subprocess, sys
     cases, out = sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # A shell's background jobs inherit that it is ignored.
     results = {}
     for name, command in json.load(open(cases)).items():
         try:

@@ -38,15 +38,15 @@ class World:
         (directory / "script.py").write_text(textwrap.dedent(script))
         several = ranks * servers > 1
         command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
-        if cluster is None:
-            server = {"preset": "dgx-h100", "gpusPerServer": ranks, **({"gpu": gpu} if gpu else {})}
-            cluster = {"servers": servers, "server": server}
+        gpu_line = f", gpu: {gpu}" if gpu else ""
+        server = f"{{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}"
+        cluster = json.dumps(cluster) if cluster else f"{{servers: {servers}, server: {server}}}"
         return textwrap.dedent(f"""\
             apiVersion: eidolon.dev/v1alpha1
             kind: SimulationJob
             metadata: {{name: job{self.count}}}
             spec:
-              cluster: {json.dumps(cluster)}
+              cluster: {cluster}
               servers: {servers}
               ranksPerServer: {ranks}
               command: {json.dumps(command)}
