@@ -136,7 +136,8 @@ class Harder:
         self.apply_light("undisturbed", spin=0)
         undisturbed = self.over_well("undisturbed", attempt=1)
         for name, kill, reasons in [
-                ("rank", self.kill_rank, {"RankLost": "rank 3"}),
+                # Its launcher may collect it and end before the agent looks; then the launcher's words count.
+                ("rank", self.kill_rank, {"RankLost": "rank 3", "CommandFailed": "rank 3 ended with status -9"}),
                 ("agent", self.kill_agent, {"AgentLost": "server 1"}),
                 ("pod", self.kill_pod, {"AgentLost": "server 1", "RankLost": "with server 1"}),
                 ("network", self.kill_network, {"ServiceLost": "network service"}),

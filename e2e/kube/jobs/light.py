@@ -76,14 +76,15 @@ def launch():
     for local in range(ranks):
         place = {"RANK": str(first + local), "LOCAL_RANK": str(local), "WORLD_SIZE": str(world)}
         child = subprocess.Popen([sys.executable, __file__], env={**os.environ, **place})
-        started[child.pid] = child
+        started[child.pid] = place["RANK"], child
     while started:
         number, status = os.wait()
-        if started.pop(number, None) is None or status == 0:
+        rank, _ = started.pop(number, (None, None))
+        if rank is None or status == 0:
             continue
-        for child in started.values():
+        for _, child in started.values():
             child.send_signal(signal.SIGTERM)
-        sys.exit(f"process {number} ended with status {os.waitstatus_to_exitcode(status)}")
+        sys.exit(f"rank {rank} ended with status {os.waitstatus_to_exitcode(status)}")
 
 
 if __name__ == "__main__":
