@@ -175,12 +175,9 @@ std::uint32_t Flow::MeetingOf(std::uint32_t block) const {
   return meeting_[block] == kNone ? exit() : meeting_[block];
 }
 
-std::vector<std::uint32_t> Flow::DecidedBy(std::uint32_t block) const {
+std::vector<std::uint32_t> Flow::Reach(std::vector<std::uint32_t> open,
+                                       std::vector<bool>& seen) const {
   std::vector<std::uint32_t> result;
-  std::vector<bool> seen(blocks_.size() + 1, false);
-  seen[exit()] = true;
-  if (meeting_[block] != kNone) seen[meeting_[block]] = true;
-  std::vector<std::uint32_t> open = blocks_[block].next;
   while (!open.empty()) {
     const std::uint32_t one = open.back();
     open.pop_back();
@@ -190,6 +187,14 @@ std::vector<std::uint32_t> Flow::DecidedBy(std::uint32_t block) const {
     open.insert(open.end(), blocks_[one].next.begin(), blocks_[one].next.end());
     if (blocks_[one].callee != kNoBlock) open.push_back(blocks_[one].callee);
   }
+  return result;
+}
+
+std::vector<std::uint32_t> Flow::DecidedBy(std::uint32_t block) const {
+  std::vector<bool> seen(blocks_.size() + 1, false);
+  seen[exit()] = true;
+  if (meeting_[block] != kNone) seen[meeting_[block]] = true;
+  std::vector<std::uint32_t> result = Reach(blocks_[block].next, seen);
   // The branch itself may be a call under a guard.
   if (blocks_[block].callee != kNoBlock) {
     for (const std::uint32_t one : BodyOf(blocks_[block].callee)) {
@@ -200,20 +205,9 @@ std::vector<std::uint32_t> Flow::DecidedBy(std::uint32_t block) const {
 }
 
 std::vector<std::uint32_t> Flow::BodyOf(std::uint32_t entry) const {
-  std::vector<std::uint32_t> result;
   std::vector<bool> seen(blocks_.size() + 1, false);
   seen[exit()] = true;
-  std::vector<std::uint32_t> open{entry};
-  while (!open.empty()) {
-    const std::uint32_t one = open.back();
-    open.pop_back();
-    if (seen[one]) continue;
-    seen[one] = true;
-    result.push_back(one);
-    open.insert(open.end(), blocks_[one].next.begin(), blocks_[one].next.end());
-    if (blocks_[one].callee != kNoBlock) open.push_back(blocks_[one].callee);
-  }
-  return result;
+  return Reach({entry}, seen);
 }
 
 }  // namespace eidolon::interpret

@@ -41,6 +41,8 @@ class Flow {
   std::uint32_t MeetingOf(std::uint32_t block) const;
 
  private:
+  // The blocks that ways from `open` lead to, calls included, but for those already seen.
+  std::vector<std::uint32_t> Reach(std::vector<std::uint32_t> open, std::vector<bool>& seen) const;
   void Split(const Program& program);
   void Connect(const Program& program);
   void FindMeetings();

@@ -4,8 +4,6 @@
 
 #include <array>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -30,16 +28,6 @@ constexpr Arena kArena{
     }};
 
 constexpr std::array<Arena::Range, 1> kVariables = {{{kModuleBegin, kModuleBegin + 4096}}};
-
-// Kernels that write in ways of their own.
-const std::string& StoresCubin() {
-  static const std::string file = [] {
-    std::ifstream stream(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
-                         std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  }();
-  return file;
-}
 
 struct ScaleParameters {
   std::uint64_t out;
@@ -71,7 +59,7 @@ class FootprintTest : public testing::Test {
   }
   // A launch of a kernel of stores.ptx with these pointers and one block of 32 threads.
   Footprint LearnOf(const std::string& kernel, const std::vector<std::uint64_t>& pointers) {
-    const MachineCode& code = FindMachineCode(StoresCubin().data(), kernel, store_);
+    const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), kernel, store_);
     return Learn(
         *code.program,
         {.grid = {1, 1, 1}, .block = {32, 1, 1}, .parameters = std::as_bytes(std::span(pointers))},
@@ -195,7 +183,7 @@ TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
 TEST_F(FootprintTest, NothingIsLookedUpWhereNothingIsKnownOrWritten) {
   const std::vector<std::uint64_t> addresses = {kBuffer, kOther};
   const LaunchPointers pointers(std::as_bytes(std::span(addresses)), kArena);
-  const MachineCode& code = FindMachineCode(StoresCubin().data(), "scatter", store_);
+  const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), "scatter", store_);
   const Stores stores = interpret::FindStores(*code.program, pointers.Places());
   store_.Fill(kOther, 7, 1, 64);  // Only read.
   EXPECT_FALSE(HasKnownNear(stores, pointers, kArena, store_));

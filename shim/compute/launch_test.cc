@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "shim/gpu/sample.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
@@ -24,16 +23,6 @@ constexpr Arena kArena{
       return Arena::Range(begin, begin + kBufferBytes);
     }};
 
-// Kernels of services/cubin/testdata/stores.ptx.
-const std::string& StoresCubin() {
-  static const std::string file = [] {
-    std::ifstream stream(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
-                         std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  }();
-  return file;
-}
-
 class LaunchTest : public testing::Test {
  protected:
   LaunchTest() { value::ProcessStore().MakeStale(0, ~std::uint64_t{0}); }
@@ -42,7 +31,7 @@ class LaunchTest : public testing::Test {
   static void Launch(std::string_view kernel, const std::vector<std::uint64_t>& pointers) {
     static std::uint32_t work = 0;
     const auto bytes = std::as_bytes(std::span(pointers));
-    Record({.image = StoresCubin().data(), .name = kernel},
+    Record({.image = gpu::StoresCubin().data(), .name = kernel},
            {.grid = {1, 1, 1}, .block = {32, 1, 1}}, ++work,
            std::vector<std::byte>(bytes.begin(), bytes.end()), kArena);
   }

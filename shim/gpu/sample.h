@@ -9,16 +9,24 @@
 
 namespace eidolon::shim::gpu {
 
+// A file of services/cubin/testdata.
+inline std::string ReadSample(const std::string& name) {
+  std::ifstream stream(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + name,
+                       std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+}
+
 // Kernels: scale(u64 out, f32 factor, u32 count), tile(40 bytes, u8, u64 out; 4 KiB shared, at most
 // 256 threads), nothing(), _Z4bulkPN3foo3BarE(4200 bytes, u64; exactly 128 threads). Variables:
 // counter (4 bytes), table (256), factors (16, constant).
 inline const std::string& SampleFatBinary() {
-  static const std::string file = [] {
-    std::ifstream stream(
-        std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
-        std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  }();
+  static const std::string file = ReadSample("zstandard.fatbin");
+  return file;
+}
+
+// Kernels that write in ways of their own: those of stores.ptx.
+inline const std::string& StoresCubin() {
+  static const std::string file = ReadSample("stores.cubin");
   return file;
 }
 
