@@ -1,6 +1,6 @@
 #!/bin/bash
 # Build what the test cluster needs into $KUBE_CACHE: the Kubernetes programs (one
-# multi-call program), helm, coredns, and the images. Needs Go, gcc, python3 and the
+# multi-call program), helm, coredns, prometheus, and the images. Needs Go, gcc, python3 and the
 # Debian packages of packages.txt. Does nothing for what is already there.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -33,6 +33,12 @@ fi
 if want=${COREDNS_VERSION#v}; ! have "$bin/coredns" -version; then
     say "building coredns $COREDNS_VERSION"
     (cd "$here/coredns" && go build -mod=readonly -trimpath -buildvcs=false -ldflags "-s -w" -o "$bin/coredns" .)
+fi
+if want="version $PROMETHEUS_VERSION"; ! have "$bin/prometheus" --version; then
+    say "building prometheus $PROMETHEUS_VERSION"    # Without its pages, and with discovery in Kubernetes only.
+    (cd "$here/prometheus" && go build -mod=readonly -trimpath -buildvcs=false -tags remove_all_sd,enable_kubernetes_sd \
+        -ldflags "-s -w -X github.com/prometheus/common/version.Version=$PROMETHEUS_VERSION" -o "$bin/prometheus" \
+        github.com/prometheus/prometheus/cmd/prometheus)
 fi
 mk() { python3 "$here/images/mkimage.py" "$@"; }
 if [ ! -e "$img/pause.tar" ]; then

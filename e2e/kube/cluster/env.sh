@@ -19,6 +19,7 @@ KUBE_VERSION=v1.36.3      # as in kubernetes/go.mod
 ETCD_VERSION=v3.6.14      # as in etcd/go.mod
 HELM_VERSION=v3.21.4
 COREDNS_VERSION=v1.14.7   # as in coredns/go.mod
+PROMETHEUS_VERSION=3.15.0 # v0.315.0 in prometheus/go.mod
 
 node_ip=$KUBE_NODE_NET.1
 bin=$KUBE_CACHE/bin
