@@ -1,6 +1,7 @@
 // Reading operands and writing results, 32 lanes at a time.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -19,8 +20,14 @@ inline std::uint32_t ReadConstant(LaunchState& launch, std::uint32_t bank, std::
   std::uint32_t value = 0;
   if (std::uint64_t{offset} + 4 > bytes.size()) {
     launch.End(Stop::kFault, offset);
-  } else {
-    std::memcpy(&value, bytes.data() + offset, 4);
+    return value;
+  }
+  std::memcpy(&value, bytes.data() + offset, 4);
+  if (bank == 0 && launch.words_read != nullptr && offset + 3 >= launch.parameter_base) {
+    // Of a misaligned one the two that it lies in.
+    const std::uint32_t first = std::max(offset, launch.parameter_base) - launch.parameter_base;
+    launch.words_read[first / 4] = 1;
+    launch.words_read[(offset + 3 - launch.parameter_base) / 4] = 1;
   }
   return value;
 }

@@ -139,14 +139,22 @@ void RunLdc(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t bank = sass::ConstantBank(word);
   Lanes low;
   Lanes high{};
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
+  const auto read = [&](unsigned lane) {
     const std::uint32_t at = index[lane] + offset;
     const std::uint32_t value = ReadConstant(*warp.launch, bank, at & ~3u) >> (8 * (at & 3));
     std::byte bytes[4];
     std::memcpy(bytes, &value, 4);
     low[lane] = Extended(bytes, width);
     if (width.bytes == 8) high[lane] = ReadConstant(*warp.launch, bank, at + 4);
+  };
+  if (index == warp.Row(kZeroRow)) {  // Mostly: all lanes read the same.
+    read(0);
+    low.fill(low[0]);
+    high.fill(high[0]);
+  } else {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      if ((mask >> lane & 1) != 0) read(lane);
+    }
   }
   Put(warp, step.target, mask, low);
   if (width.bytes == 8) Put(warp, NextRow(step.target), mask, high);

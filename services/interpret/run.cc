@@ -181,6 +181,11 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
       program.uses_local ? (program.local_bytes + kStackReserve + 15) / 16 * 16 : 16;
   state.steps_left = limits.warp_steps;
   SetBank0(state, program, launch);
+  state.parameter_base = program.parameter_base;
+  if (launch.words_read != nullptr) {
+    launch.words_read->assign((state.bank0.size() - program.parameter_base + 3) / 4, 0);
+    state.words_read = launch.words_read->data();
+  }
 
   const bool chosen = !launch.blocks.empty();
   const std::uint64_t count = chosen ? launch.blocks.size() : launch.grid.volume();

@@ -22,6 +22,8 @@ struct Launch {
   bool cooperative = false;  // Blocks may wait for each other.
   // Indices of the blocks to run, x first; empty: all of them. Requires: not cooperative.
   std::span<const std::uint64_t> blocks{};
+  // When given: 1 for each word of four bytes of the parameters that was read, 0 for the others.
+  std::vector<std::uint8_t>* words_read = nullptr;
 };
 
 struct Limits {

@@ -237,6 +237,25 @@ TEST(RunTest, AWarpMultipliesMatricesFromSharedMemory) {
   }
 }
 
+TEST(RunTest, TellsWhichParametersWereRead) {
+  const Program program = LoadKernel("tile");
+  BufferMemory memory(1);
+  std::array<std::uint64_t, 7> parameters{};
+  parameters[2] = parameters[6] = kBuffer;
+  std::vector<std::uint8_t> read;
+  const Launch launch{.grid = {1, 1, 1},
+                      .block = {32, 1, 1},
+                      .parameters = std::as_bytes(std::span(parameters)),
+                      .words_read = &read};
+
+  EXPECT_EQ(interpret::Run(program, launch, memory, {}).stop, Stop::kNone);
+
+  // 40 bytes with a pointer in the middle, a byte, a pointer.
+  const std::vector<std::uint8_t> expected = {0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1};
+  ASSERT_GE(read.size(), expected.size());
+  EXPECT_EQ(std::vector<std::uint8_t>(read.begin(), read.begin() + 14), expected);
+}
+
 TEST(RunTest, RunsOnlyTheBlocksThatWereChosen) {
   const Program program = LoadKernel("scale");
   BufferMemory memory(1);

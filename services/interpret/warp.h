@@ -40,6 +40,9 @@ struct LaunchState {
   Dims grid;
   Dims block;
   std::vector<std::byte> bank0;
+  std::uint32_t parameter_base = 0;  // In bank 0.
+  // One for each word from there to the bank's end: set when it is read; may be nullptr.
+  std::uint8_t* words_read = nullptr;
   std::uint32_t shared_bytes = 0;
   std::uint32_t stack_bytes = 0;
   std::uint64_t steps_left = 0;  // Warp instructions.

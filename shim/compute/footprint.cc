@@ -184,19 +184,6 @@ std::uint64_t WrittenPointers(const Stores& stores) {
   return bits;
 }
 
-// The most cautious answer for bounded stores.
-Footprint AllBuffers(const Learning& learning) {
-  Footprint result;
-  const std::uint64_t written = WrittenPointers(learning.stores);
-  for (std::uint32_t i = 0; i < learning.pointers.list.size(); ++i) {
-    if ((written & BitOf(i)) != 0) result.buffers.push_back(i);
-  }
-  if (WritesVariables(learning.stores)) {
-    result.variables.assign(learning.variables.begin(), learning.variables.end());
-  }
-  return result;
-}
-
 // Which stores happened while a program ran: its copy with handlers that take note.
 class Watch {
  public:
@@ -278,7 +265,13 @@ class Learner {
     interpret::Launch moved = learning_.launch;
     moved.parameters = parameters_;
     moved.blocks = blocks;
+    std::vector<std::uint8_t> read;
+    moved.words_read = &read;
     Observation result = Observe(watch_.program(), moved, count_, store_, pattern);
+    if (auto* const all = learning_.words_read) {
+      all->resize(std::max(all->size(), read.size()));
+      for (std::size_t i = 0; i < read.size(); ++i) (*all)[i] |= read[i];
+    }
     for (std::size_t i = 0; i < count_; ++i) {
       // Relative to the pointer itself, not to its window's page.
       const auto low = static_cast<std::int64_t>(learning_.pointers.list[i].address & kKeptLowBits);
@@ -372,6 +365,17 @@ LaunchPointers::LaunchPointers(std::span<const std::byte> parameters, const Aren
   }
 }
 
+LaunchPointers::LaunchPointers(std::span<const std::byte> parameters,
+                               std::span<const std::uint32_t> places) {
+  list.reserve(places.size());
+  for (const std::uint32_t at : places) {
+    CHECK(at + sizeof(std::uint64_t) <= parameters.size());
+    std::uint64_t word;
+    std::memcpy(&word, parameters.data() + at, sizeof(word));
+    list.push_back({at, word});
+  }
+}
+
 std::vector<std::uint32_t> LaunchPointers::Places() const {
   std::vector<std::uint32_t> places;
   for (const Pointer& pointer : list) places.push_back(pointer.at);
@@ -394,13 +398,26 @@ bool AreBounded(const Stores& stores) {
   return std::ranges::none_of(stores, &interpret::StoreSite::escapes);
 }
 
+Footprint CautiousFootprint(const Learning& learning) {
+  if (!AreBounded(learning.stores)) return {.everything = true};
+  Footprint result;
+  const std::uint64_t written = WrittenPointers(learning.stores);
+  for (std::uint32_t i = 0; i < learning.pointers.list.size(); ++i) {
+    if ((written & BitOf(i)) != 0) result.buffers.push_back(i);
+  }
+  if (WritesVariables(learning.stores)) {
+    result.variables.assign(learning.variables.begin(), learning.variables.end());
+  }
+  return result;
+}
+
 Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
   if (!AreBounded(learning.stores)) return {.everything = true};
   const std::size_t count = learning.pointers.list.size();
   const bool large = !learning.whole;
   if (count > kMostPointers ||
       (large && (learning.launch.cooperative || WaitsForOthers(learning.program)))) {
-    return AllBuffers(learning);
+    return CautiousFootprint(learning);
   }
   if (auto footprint = Learner(learning, store).Learn()) return *std::move(footprint);
   Learning sampled = learning;
@@ -408,19 +425,23 @@ Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
   if (learning.whole && !learning.launch.cooperative && !WaitsForOthers(learning.program)) {
     if (auto footprint = Learner(sampled, store).Learn()) return *std::move(footprint);
   }
-  return AllBuffers(learning);
+  return CautiousFootprint(learning);
 }
 
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
            value::Store& store) {
   if (footprint.everything) return store.MakeStale(0, kModuleBegin);
   for (const auto& [begin, end] : footprint.variables) store.MakeStale(begin, end);
+  std::optional<Arena::Range> last;  // Neighbours are often of one buffer.
   for (const std::uint32_t i : footprint.buffers) {
     CHECK(i < pointers.list.size());
-    const auto buffer = arena.find_buffer(pointers.list[i].address);
+    const std::uint64_t address = pointers.list[i].address;
+    if (last && last->first <= address && address < last->second) continue;
+    const auto buffer = arena.find_buffer(address);
     // Freed since, so nobody knows any more how long it was.
     if (!buffer) return store.MakeStale(0, kModuleBegin);
     store.MakeStale(buffer->first, buffer->second);
+    last = buffer;
   }
   for (const Footprint::Write& write : footprint.writes) {
     CHECK(write.pointer < pointers.list.size());
@@ -438,10 +459,13 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
 bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Arena& arena,
                   const value::Store& store) {
   const std::uint64_t written = WrittenPointers(stores);
+  std::optional<Arena::Range> last;
   for (std::size_t i = 0; i < pointers.list.size(); ++i) {
     if ((written & BitOf(i)) == 0) continue;
-    const auto buffer = arena.find_buffer(pointers.list[i].address);
-    if (!buffer || store.HasKnown(buffer->first, buffer->second)) return true;
+    const std::uint64_t address = pointers.list[i].address;
+    if (last && last->first <= address && address < last->second) continue;
+    last = arena.find_buffer(address);
+    if (!last || store.HasKnown(last->first, last->second)) return true;
   }
   return false;
 }

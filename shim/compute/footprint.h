@@ -45,6 +45,8 @@ struct LaunchPointers {
   std::vector<Pointer> list;
 
   LaunchPointers(std::span<const std::byte> parameters, const Arena& arena);
+  // The words at these places, in order.
+  LaunchPointers(std::span<const std::byte> parameters, std::span<const std::uint32_t> places);
 
   std::vector<std::uint32_t> Places() const;  // In the parameter block.
 };
@@ -82,8 +84,13 @@ struct Learning {
   const Stores& stores;
   std::span<const Arena::Range> variables;  // All of the module's.
   bool whole = false;
+  // When given: a mark for each word of the parameters that the answer depends on.
+  std::vector<std::uint8_t>* words_read = nullptr;
 };
 Footprint LearnFootprint(const Learning& learning, const value::Store& store);
+
+// The same without a look: everything that the stores may reach.
+Footprint CautiousFootprint(const Learning& learning);
 
 // Marks in the store what a launch with these pointers changed.
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "services/base/text.h"
 #include "services/ring/layout.h"
+#include "shim/compute/experience.h"
 #include "shim/compute/machine_code.h"
 #include "shim/compute/page_memory.h"
 #include "shim/compute/trace.h"
@@ -27,34 +26,6 @@ constexpr std::uint64_t kMostThreads = 1 << 19;
 constexpr interpret::Limits kLimits{.warp_steps = 3'000'000};
 // How far behind a pointer an address still counts as of its buffer.
 constexpr std::uint64_t kReach = std::uint64_t{1} << 32;
-
-// What is known of all launches of one work.
-struct Experience {
-  bool refused = false;  // Not to be run any more.
-  // Where an unknown value was met first: an offset behind a parameter that is a pointer.
-  std::optional<std::pair<std::uint32_t, std::uint64_t>> unknown;
-  std::optional<Footprint> footprint;
-};
-
-// What is known of all launches of one kernel.
-struct KernelExperience {
-  std::uint64_t threads_too_many =
-      ~std::uint64_t{0};  // The fewest with which a launch went on for too long.
-  // By the places of pointers among its parameters; nothing when its code cannot be read.
-  std::map<std::vector<std::uint32_t>, std::optional<Stores>> stores;
-};
-
-// By the kernel's name, which stays where it is; under Pending's lock.
-KernelExperience& ExperienceOf(std::string_view kernel) {
-  static auto* const experiences = new std::unordered_map<const char*, KernelExperience>;
-  return (*experiences)[kernel.data()];
-}
-
-// By work; under Pending's lock.
-std::unordered_map<std::uint64_t, Experience>& Experiences() {
-  static auto* const experiences = new std::unordered_map<std::uint64_t, Experience>;
-  return *experiences;
-}
 
 interpret::Workspace& TheWorkspace() {  // Under Pending's lock.
   static auto* const workspace = new interpret::Workspace;
@@ -72,31 +43,50 @@ class RecordedLaunch : public value::Deferred {
         arena_(arena) {}
 
   void Perform(value::Store& store) override {
-    Experience& experience = Experiences()[work_];
-    if (!IsSmall(shape_) || experience.refused || MeetsUnknown(experience, store) ||
-        Threads() >= ExperienceOf(kernel_.name).threads_too_many) {
+    WorkExperience& experience = ExperienceOf(work_);
+    if (experience.kernel == nullptr) Begin(experience, store);
+    if (!experience.small || experience.refused || MeetsUnknown(experience, store) ||
+        Threads() >= experience.kernel->threads_too_many) {
       return Disturb(experience, store);
     }
-    const interpret::Program* program = FindProgram(store);
+    const interpret::Program* program = FindProgram(*experience.kernel);
     if (program == nullptr) {
       experience.refused = true;
       return Disturb(experience, store);
     }
     PageMemory memory(store, arena_);
+    static auto* const read = new std::vector<std::uint8_t>;  // Under Pending's lock.
+    interpret::Launch launch = Shape();
+    launch.words_read = read;
     const interpret::Outcome outcome =
-        interpret::Run(*program, Shape(), memory, kLimits, TheWorkspace());
+        interpret::Run(*program, launch, memory, kLimits, TheWorkspace());
     Trace(kernel_.name, outcome);
     if (outcome.stop == Stop::kNone) return memory.Commit(store);
-    if (outcome.stop == Stop::kUnknownRead) RememberUnknown(experience, outcome.address);
+    if (outcome.stop == Stop::kUnknownRead) NoteUnknown(experience, outcome.address, *read);
     if (outcome.stop == Stop::kLimit) {
       experience.refused = true;
-      std::uint64_t& most = ExperienceOf(kernel_.name).threads_too_many;
+      std::uint64_t& most = experience.kernel->threads_too_many;
       most = std::min(most, Threads());
     }
     Disturb(experience, store);
   }
 
  private:
+  void Begin(WorkExperience& experience, value::Store& store) const {
+    experience.kernel = &ExperienceOf(kernel_.name);
+    if (experience.kernel->code == nullptr) {
+      experience.kernel->code = &FindMachineCode(kernel_.image, kernel_.name, store);
+    }
+    experience.small = IsSmall(shape_);
+    experience.places = LaunchPointers(parameters_, arena_).Places();
+    const interpret::Dims& grid = shape_.grid;
+    const interpret::Dims& block = shape_.block;
+    const ShapeKey key{
+        {grid.x, grid.y, grid.z, block.x, block.y, block.z, shape_.dynamic_shared_bytes},
+        experience.places};
+    experience.shape = &experience.kernel->shapes[key];
+  }
+
   interpret::Launch Shape() const {
     return {.grid = shape_.grid,
             .block = shape_.block,
@@ -108,8 +98,8 @@ class RecordedLaunch : public value::Deferred {
   std::uint64_t Threads() const { return shape_.grid.volume() * shape_.block.volume(); }
 
   // Null when the kernel cannot be run.
-  const interpret::Program* FindProgram(value::Store& store) const {
-    const MachineCode& code = FindMachineCode(kernel_.image, kernel_.name, store);
+  const interpret::Program* FindProgram(const KernelExperience& experience) const {
+    const MachineCode& code = *experience.code;
     if (code.program == nullptr) {
       Trace(kernel_.name, code.refusal);
     } else if (code.reads_variables && kernel_.variables_set) {
@@ -120,63 +110,76 @@ class RecordedLaunch : public value::Deferred {
     return nullptr;
   }
 
-  // True when the place where an earlier launch met an unknown value is unknown again.
-  bool MeetsUnknown(const Experience& experience, const value::Store& store) const {
-    if (!experience.unknown || experience.unknown->first + 8 > parameters_.size()) return false;
-    std::uint64_t pointer;
-    std::memcpy(&pointer, parameters_.data() + experience.unknown->first, 8);
-    return !store.IsKnown(pointer + experience.unknown->second, 1);
+  // True when a place where an earlier launch met an unknown value is unknown again.
+  bool MeetsUnknown(WorkExperience& experience, const value::Store& store) const {
+    const auto& unknown = experience.unknown;
+    if (unknown && !store.IsKnown(unknown->AddressIn(parameters_), 1)) return true;
+    if (const auto other = FindUnknown(*experience.shape, parameters_, store)) {
+      experience.unknown = other;
+      return true;
+    }
+    return false;
   }
 
   // The address as the distance from the closest pointer before it.
-  void RememberUnknown(Experience& experience, std::uint64_t address) const {
+  void NoteUnknown(WorkExperience& experience, std::uint64_t address,
+                   const std::vector<std::uint8_t>& read) const {
     experience.unknown.reset();
-    for (const LaunchPointers::Pointer& pointer : LaunchPointers(parameters_, arena_).list) {
+    for (const auto& pointer : LaunchPointers(parameters_, experience.places).list) {
       const std::uint64_t distance = address - pointer.address;
       if (distance >= kReach) continue;
-      if (experience.unknown && distance >= experience.unknown->second) continue;
-      experience.unknown.emplace(pointer.at, distance);
+      if (experience.unknown && distance >= experience.unknown->distance) continue;
+      experience.unknown = {.pointer = pointer.at, .distance = distance};
     }
+    if (!experience.unknown) return;
+    RememberUnknown(*experience.shape, Condition(parameters_, read, experience.places),
+                    *experience.unknown);
   }
 
   // The kernel's stores with these pointers; null when nobody can tell.
-  const Stores* FindStores(const LaunchPointers& pointers, value::Store& store) const {
+  const Stores* FindStores(WorkExperience& experience) const {
     // Pointers may have been put into its constants.
-    if (kernel_.variables_set && FindProgram(store) == nullptr) return nullptr;
-    KernelExperience& kernel = ExperienceOf(kernel_.name);
-    std::vector<std::uint32_t> places = pointers.Places();
-    const auto found = kernel.stores.find(places);
-    if (found != kernel.stores.end()) return found->second ? &*found->second : nullptr;
-    std::optional<Stores>& stores = kernel.stores[places];
-    if (const interpret::Program* program = FindProgram(store)) {
-      stores = interpret::FindStores(*program, places);
+    if (kernel_.variables_set && FindProgram(*experience.kernel) == nullptr) return nullptr;
+    if (experience.stores != nullptr) return experience.stores;
+    const auto [found, added] = experience.kernel->stores.try_emplace(experience.places);
+    std::optional<Stores>& stores = found->second;
+    if (added) {
+      if (const interpret::Program* program = FindProgram(*experience.kernel)) {
+        stores = interpret::FindStores(*program, experience.places);
+      }
+      if (!stores || !AreBounded(*stores)) Trace(kernel_.name, "it may write anywhere");
     }
-    if (!stores || !AreBounded(*stores)) Trace(kernel_.name, "it may write anywhere");
-    return stores ? &*stores : nullptr;
+    if (!stores) return nullptr;
+    experience.bounded = AreBounded(*stores);
+    return experience.stores = &*stores;
   }
 
   // Nobody knows what the kernel computes: what it may have written is unknown now.
-  void Disturb(Experience& experience, value::Store& store) const {
-    const LaunchPointers pointers(parameters_, arena_);
-    const Stores* const stores = FindStores(pointers, store);
-    const MachineCode& code = FindMachineCode(kernel_.image, kernel_.name, store);
-    if (stores == nullptr || !AreBounded(*stores)) {
+  void Disturb(WorkExperience& experience, value::Store& store) const {
+    const Stores* const stores = FindStores(experience);
+    const MachineCode& code = *experience.kernel->code;
+    if (stores == nullptr || !experience.bounded) {
       for (const auto& [begin, end] : code.variables) store.MakeStale(begin, end);
       return store.MakeStale(0, kModuleBegin);
     }
-    const bool writes_known =
-        WritesVariables(*stores) && std::ranges::any_of(code.variables, [&](const auto& range) {
-          return store.HasKnown(range.first, range.second);
-        });
-    if (!writes_known && !HasKnownNear(*stores, pointers, arena_, store)) return;
-    if (!experience.footprint) {
-      experience.footprint = LearnFootprint({.program = *code.program,
-                                             .launch = Shape(),
-                                             .pointers = pointers,
-                                             .stores = *stores,
-                                             .variables = code.variables,
-                                             .whole = IsSmall(shape_)},
-                                            store);
+    const LaunchPointers pointers(parameters_, experience.places);
+    if (experience.footprint == nullptr) {
+      const bool writes_known =
+          WritesVariables(*stores) && std::ranges::any_of(code.variables, [&](const auto& range) {
+            return store.HasKnown(range.first, range.second);
+          });
+      if (!writes_known && !HasKnownNear(*stores, pointers, arena_, store)) return;
+      experience.footprint = FindFootprint(*experience.shape, parameters_);
+    }
+    if (experience.footprint == nullptr) {
+      experience.footprint = AddFootprint(*experience.kernel, *experience.shape,
+                                          {.program = *code.program,
+                                           .launch = Shape(),
+                                           .pointers = pointers,
+                                           .stores = *stores,
+                                           .variables = code.variables,
+                                           .whole = experience.small},
+                                          store);
       Trace(kernel_.name, base::StrCat("not run: ", Describe(*experience.footprint)));
     }
     Apply(*experience.footprint, pointers, arena_, store);

@@ -1,0 +1,110 @@
+// What launches taught about later ones: which of their inputs nobody knew, and what they change.
+//
+// A lesson holds for launches of the same kernel and shape whose parameters agree in the words that
+// were read when it was learned. Blocks of parameters hold bytes that no instruction looks at,
+// stack garbage among them, and scalars that change from step to step.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shim/compute/footprint.h"
+#include "shim/compute/machine_code.h"
+
+namespace eidolon::shim::compute {
+
+// Words of a parameter block and what they must hold.
+class Condition {
+ public:
+  // `read`: a mark for each word of four bytes. Of pointers, whose places are given, only the
+  // lowest byte counts: kernels ask how they are aligned.
+  Condition(std::span<const std::byte> parameters, std::span<const std::uint8_t> read,
+            std::span<const std::uint32_t> places);
+
+  bool Holds(std::span<const std::byte> parameters) const;
+
+ private:
+  struct Word {
+    std::uint32_t at;  // Offset in the block.
+    std::uint32_t mask;
+    std::uint32_t value;
+  };
+  std::vector<Word> words_;
+};
+
+// A place that a launch found unknown: behind one of its pointers.
+struct UnknownInput {
+  std::uint32_t pointer = 0;  // Its place in the parameter block.
+  std::uint64_t distance = 0;
+
+  std::uint64_t AddressIn(std::span<const std::byte> parameters) const;
+  bool operator==(const UnknownInput&) const = default;
+};
+
+// Of launches of one kernel, shape and set of pointers.
+struct ShapeExperience {
+  std::vector<std::pair<Condition, UnknownInput>> unknown_inputs;
+  std::deque<std::pair<Condition, Footprint>> footprints;  // Stay where they are.
+};
+
+struct ShapeKey {
+  std::array<std::uint32_t, 7> dims{};  // Grid, block, dynamic shared memory.
+  std::vector<std::uint32_t> places;    // Of pointers.
+  auto operator<=>(const ShapeKey&) const = default;
+};
+
+// Of all launches of one kernel.
+struct KernelExperience {
+  const MachineCode* code = nullptr;  // Null until somebody asked.
+  // The fewest threads with which a launch went on for too long.
+  std::uint64_t threads_too_many = ~std::uint64_t{0};
+  // By the places of pointers among its parameters; nothing when its code cannot be read.
+  std::map<std::vector<std::uint32_t>, std::optional<Stores>> stores;
+  std::map<ShapeKey, ShapeExperience> shapes;
+  std::uint32_t footprints = 0;  // That were learned.
+};
+
+// Of one work: launches that differ in pointers only.
+struct WorkExperience {
+  bool small = false;    // Few threads.
+  bool refused = false;  // Not to be run any more.
+  bool bounded = false;  // Its stores are; once `stores` is set.
+  KernelExperience* kernel = nullptr;
+  ShapeExperience* shape = nullptr;
+  std::vector<std::uint32_t> places;     // Of pointers.
+  const Stores* stores = nullptr;        // Null: not sought yet, or not to be had.
+  const Footprint* footprint = nullptr;  // Null: not learned yet.
+  std::optional<UnknownInput> unknown;   // Where a value was missing last.
+};
+
+// Whoever calls holds the lock of value::Pending.
+KernelExperience& ExperienceOf(std::string_view kernel);  // The name stays where it is.
+// Empty the first time: kernel is null.
+WorkExperience& ExperienceOf(std::uint32_t work);
+
+// Where an unknown input of such a launch is unknown again, if anywhere.
+std::optional<UnknownInput> FindUnknown(const ShapeExperience& shape,
+                                        std::span<const std::byte> parameters,
+                                        const value::Store& store);
+void RememberUnknown(ShapeExperience& shape, Condition condition, const UnknownInput& input);
+
+// A footprint that was learned from such a launch; null when there is none.
+const Footprint* FindFootprint(const ShapeExperience& shape, std::span<const std::byte> parameters);
+// Learns one, or, when the kernel taught enough, takes all that it may write. `learning.words_read`
+// is not used.
+const Footprint* AddFootprint(KernelExperience& kernel, ShapeExperience& shape, Learning learning,
+                              const value::Store& store);
+
+// Footprints that are learned of one kernel: each takes milliseconds, and steps whose shapes or
+// scalars never come again would pay for one each time.
+inline constexpr std::uint32_t kMostFootprints = 128;
+
+}  // namespace eidolon::shim::compute
