@@ -256,6 +256,16 @@ TEST_F(LeaseTest, ARenewedLeaseIsNotTaken) {
   }
 }
 
+TEST_F(LeaseTest, GoesWithItsOwner) {
+  const json owner = {{"kind", "Deployment"}, {"name", "d"}, {"uid", "u"}};
+  Lease lease(
+      {.key = {"n", "leader"}, .identity = "a", .owner = owner}, &client_, clock_, [] {}, [] {});
+
+  EXPECT_TRUE(lease.TryOnce());
+
+  EXPECT_EQ(lease_["metadata"]["ownerReferences"], json::array({owner}));
+}
+
 TEST(MicroTimeTest, HasSixDecimals) {
   EXPECT_EQ(FormatMicroTime(1'000'000'123'456'789), "1970-01-12T13:46:40.123456Z");
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
@@ -16,6 +17,8 @@ namespace eidolon::controller::kube {
 struct LeaseOptions {
   ObjectKey key;
   std::string identity;  // Unique: the pod's name.
+  // An ownerReference, null for none: with that object goes the lease.
+  nlohmann::json owner = nullptr;
   std::int64_t duration_ns = 15'000'000'000;
   std::int64_t renew_deadline_ns = 10'000'000'000;
   std::int64_t retry_ns = 2'000'000'000;

@@ -35,6 +35,7 @@ struct Flags {
   std::string pod_name = "eidolon-operator", pod_ip, name_space = "default";
   std::string memory_per_rank = "2Gi";
   std::string pass_secret;
+  std::string deployment;
   bool network_policies = false;
   kube::ApiServer server;
   controller::kube_host::KubeControllerOptions options;
@@ -43,6 +44,25 @@ struct Flags {
 int Fail(const eidolon::base::Error& error) {
   Log(Level::kError, "operator_failed", {{"reason", error.message}});
   return 1;
+}
+
+// The lease goes with the controller's Deployment, so that no uninstall leaves it. Without an owner
+// it stays, which harms nobody.
+kube::LeaseOptions LeaseOf(const Flags& flags, kube::Client* client) {
+  kube::LeaseOptions options = {.key = {flags.name_space, "eidolon-operator"},
+                                .identity = flags.pod_name};
+  if (flags.deployment.empty()) return options;
+  const auto found = client->Get(kube::kDeployments, {flags.name_space, flags.deployment});
+  if (found) {
+    options.owner = {{"apiVersion", kube::kDeployments.api_version},
+                     {"kind", kube::kDeployments.kind},
+                     {"name", flags.deployment},
+                     {"uid", (*found)["metadata"].value("uid", "")}};
+  } else {
+    Log(Level::kWarning, "lease_without_owner",
+        {{"deployment", flags.deployment}, {"reason", found.error().message}});
+  }
+  return options;
 }
 
 int Serve(Flags flags) {
@@ -81,7 +101,7 @@ int Serve(Flags flags) {
   if (!server) return Fail(server.error());
   std::atomic<bool> lost = false;
   kube::Lease lease(
-      {.key = {flags.name_space, "eidolon-operator"}, .identity = flags.pod_name}, &client, clock,
+      LeaseOf(flags, &client), &client, clock,
       [&] {
         Log(Level::kInfo, "leading", {{"identity", flags.pod_name}});
         desk.Start();
@@ -143,6 +163,8 @@ void AddOptions(CLI::App* app, Flags* flags) {
   app->add_option("--pass-secret", flags->pass_secret,
                   "Secret of this namespace with the key of passes, made where it is empty; none: "
                   "timing and network services answer everybody");
+  app->add_option("--deployment", flags->deployment,
+                  "Deployment of this namespace that runs the controller: the lease goes with it");
   app->add_flag("--network-policies", flags->network_policies,
                 "let agents and this controller alone reach network services");
   app->add_option("--jobs", flags->options.jobs_max, "jobs that may have agents at a time")
