@@ -179,6 +179,7 @@ bool Agent::Turn() {
     quiescence_.NoteActivity(clock_->MonotonicNs());
   }
   SendHorizon();
+  network_->Flush();
   Housekeeping();
   return !letters.empty() || drained;
 }
@@ -219,6 +220,7 @@ void Agent::CleanUp() {
   doorkeeper_.reset();
   for (const auto& [number, session] : sessions_) session->Finish();
   mailbox_.Close();
+  if (network_ != nullptr) network_->Flush();
   network_.reset();
   timing_.reset();
 }

@@ -80,7 +80,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   // agent_network.cc: costs, estimates, horizon.
   CostBook& costs() override { return *costs_; }
   clock::Horizon& horizon() override { return horizon_; }
-  void SendToNetwork(const network::v1::SessionRequest& request) override;
+  void SendToNetwork(network::v1::SessionRequest request) override;
   std::optional<CollectiveEstimate> FindEstimate(std::uint64_t communicator,
                                                  const network::v1::Operation& op) override;
   base::SimTime ClampReady(base::SimTime ready) override;

@@ -76,7 +76,7 @@ std::optional<SessionHost::CollectiveEstimate> Agent::FindEstimate(std::uint64_t
   return std::nullopt;
 }
 
-void Agent::SendToNetwork(const v1::SessionRequest& request) { network_->Send(request); }
+void Agent::SendToNetwork(v1::SessionRequest request) { network_->Send(std::move(request)); }
 
 // What the network has settled cannot change any more. A rank that is late (an unmodelled side
 // channel) is moved to the settled time and counted.
@@ -129,6 +129,7 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
            .message = failed.reason()});
       break;
     }
+    case v1::SessionResponse::kBatch:  // The client takes it apart.
     case v1::SessionResponse::MESSAGE_NOT_SET:
       break;
   }
@@ -196,7 +197,7 @@ void Agent::SendHorizon() {
   horizon->set_processed(claim.processed);
   horizon->set_quiescent(claim.quiescent);
   horizon->set_wanted_picoseconds(static_cast<std::uint64_t>(claim.wanted.ps));
-  network_->Send(request);
+  network_->Send(std::move(request));
 }
 
 }  // namespace eidolon::agent

@@ -56,7 +56,8 @@ grpc::Status FakeNetwork::Session(grpc::ServerContext*, Stream* stream) {
   net::SessionRequest request;
   while (stream->Read(&request)) {
     const std::lock_guard lock(mutex_);
-    Handle(agent, request);
+    if (!request.has_batch()) Handle(agent, request);
+    for (const auto& part : request.batch().requests()) Handle(agent, part);
     Advance();
   }
   const std::lock_guard lock(mutex_);

@@ -16,13 +16,21 @@ namespace eidolon::agent {
 
 namespace v1 = network::v1;
 
+namespace {
+
+// Values travel in messages: more at once would hold much memory, and others up.
+constexpr int kBatchMax = 1024;
+
+}  // namespace
+
 struct NetworkClient::Link {
   Options options;
   Mailbox* mailbox = nullptr;
   std::unique_ptr<v1::NetworkService::Stub> stub;
   grpc::ClientContext session_context;
   std::unique_ptr<grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>> session;
-  std::mutex mutex;  // Guards the two below.
+  v1::SessionRequest waiting;  // A batch.
+  std::mutex mutex;            // Guards the two below.
   grpc::ClientContext* estimating = nullptr;
   bool cancelled = false;
   RpcWorker worker;
@@ -32,7 +40,10 @@ struct NetworkClient::Link {
     while (true) {
       auto message = std::make_shared<v1::SessionResponse>();
       if (!session->Read(message.get())) break;
-      mailbox->Post([this, message] { options.on_message(*message); });
+      mailbox->Post([this, message] {
+        if (!message->has_batch()) return options.on_message(*message);
+        for (const auto& part : message->batch().responses()) options.on_message(part);
+      });
     }
     const grpc::Status status = session->Finish();
     base::Error error{base::ErrorCode::kUnavailable, "it ended the session"};
@@ -74,7 +85,7 @@ NetworkClient::NetworkClient(Options options, Mailbox* mailbox) : link_(new Link
   v1::SessionRequest hello;
   hello.mutable_hello()->set_job(link.options.job);
   hello.mutable_hello()->set_server(link.options.server);
-  Send(hello);
+  link.session->Write(hello);
   link.reader = std::thread([&link] { link.Read(); });
 }
 
@@ -89,10 +100,17 @@ NetworkClient::~NetworkClient() {
   link_->reader.join();
 }
 
-void NetworkClient::Send(const v1::SessionRequest& request) {
+void NetworkClient::Send(v1::SessionRequest request) {
+  *link_->waiting.mutable_batch()->add_requests() = std::move(request);
+  if (link_->waiting.batch().requests_size() >= kBatchMax) Flush();
+}
+
+void NetworkClient::Flush() {
+  const int count = link_->waiting.batch().requests_size();
+  if (count == 0) return;
   // A broken stream is told by the reader; what is written after it has nobody to read it.
-  grpc::WriteOptions options;
-  link_->session->Write(request, options);
+  link_->session->Write(count == 1 ? link_->waiting.batch().requests(0) : link_->waiting);
+  link_->waiting.mutable_batch()->clear_requests();
 }
 
 void NetworkClient::Estimate(std::uint64_t communicator, const v1::Operation& operation,

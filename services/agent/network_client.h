@@ -18,7 +18,9 @@ class SessionResponse;
 
 namespace eidolon::agent {
 
-// Main loop only; messages and the end come as letters of the mailbox, which outlives the client.
+// One write for all that a turn of the main loop has to say: a message of its own costs the service
+// more than what it holds. Main loop only; messages and the end come as letters of the mailbox,
+// which outlives the client.
 class NetworkClient {
  public:
   struct Options {
@@ -32,7 +34,9 @@ class NetworkClient {
   NetworkClient(Options options, Mailbox* mailbox);
   ~NetworkClient();  // Cancels the session.
 
-  void Send(const network::v1::SessionRequest& request);
+  // Goes out with the next Flush, in order, or before it when much has come together.
+  void Send(network::v1::SessionRequest request);
+  void Flush();
 
   using Answer = std::function<void(base::Result<network::v1::EstimateCollectiveResponse>)>;
   void Estimate(std::uint64_t communicator, const network::v1::Operation& operation, Answer answer);

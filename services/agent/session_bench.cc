@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "eidolon/common/v1/common.pb.h"
+#include "eidolon/network/v1/network.pb.h"
 #include "services/agent/ring/fake_writer.h"
 #include "services/agent/session.h"
 #include "services/base/check.h"
@@ -14,7 +15,7 @@ class LoneHost final : public SessionHost {
  public:
   CostBook& costs() override { return costs_; }
   clock::Horizon& horizon() override { return horizon_; }
-  void SendToNetwork(const network::v1::SessionRequest&) override {}
+  void SendToNetwork(network::v1::SessionRequest) override {}
   std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
                                                  const network::v1::Operation&) override {
     return CollectiveEstimate{};

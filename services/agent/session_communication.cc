@@ -107,7 +107,7 @@ Session::Outcome Session::JoinCommunicator(const ring::RecordView& record) {
   communicators_[init.communicator] = {.rank = init.rank, .size = init.size};
   joins_[request] = {.slot = init.slot, .communicator = init.communicator, .is_split = false};
   host_->horizon().BeginNetworkWait(options_.number, init.slot);
-  host_->SendToNetwork(message);
+  host_->SendToNetwork(std::move(message));
   return Applied::kYes;
 }
 
@@ -127,7 +127,7 @@ Session::Outcome Session::SplitCommunicator(const ring::RecordView& record) {
   body->set_name(PlainText(split.name, sizeof(split.name)));
   joins_[request] = {.slot = split.slot, .communicator = split.communicator, .is_split = true};
   host_->horizon().BeginNetworkWait(options_.number, split.slot);
-  host_->SendToNetwork(message);
+  host_->SendToNetwork(std::move(message));
   return Applied::kYes;
 }
 
@@ -179,7 +179,7 @@ Session::Outcome Session::LeaveCommunicator(const ring::RecordView& record) {
   v1::SessionRequest message;
   message.mutable_leave()->set_communicator((*communicator)->service);
   message.mutable_leave()->set_rank((*communicator)->rank);
-  host_->SendToNetwork(message);
+  host_->SendToNetwork(std::move(message));
   // What it has issued still ends; the record goes when nothing is open.
   if ((*communicator)->open.empty()) communicators_.erase(leave.communicator);
   return Applied::kYes;
@@ -307,7 +307,7 @@ device::Collective Session::Issue(std::uint32_t id, Communicator* communicator,
   issue->set_has_payload(call->has_payload);
   if (call->has_payload) issue->set_payload(std::move(call->payload));
   *issue->mutable_operation() = call->operation;
-  host_->SendToNetwork(message);
+  host_->SendToNetwork(std::move(message));
 
   const std::uint64_t token = next_token_++;
   communicator->open[name] = token;

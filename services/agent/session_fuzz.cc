@@ -25,9 +25,7 @@ class FuzzHost final : public SessionHost {
  public:
   CostBook& costs() override { return costs_; }
   clock::Horizon& horizon() override { return horizon_; }
-  void SendToNetwork(const network::v1::SessionRequest& request) override {
-    requests_.push_back(request);
-  }
+  void SendToNetwork(network::v1::SessionRequest request) override { requests_.push_back(request); }
   std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
                                                  const network::v1::Operation& operation) override {
     if (operation.count() % 7 == 6) return std::nullopt;

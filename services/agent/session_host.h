@@ -25,7 +25,7 @@ class SessionHost {
   virtual ~SessionHost() = default;
   virtual CostBook& costs() = 0;
   virtual clock::Horizon& horizon() = 0;
-  virtual void SendToNetwork(const network::v1::SessionRequest& request) = 0;
+  virtual void SendToNetwork(network::v1::SessionRequest request) = 0;
   // The isolated duration; nothing while it is being asked for.
   struct CollectiveEstimate {
     base::Duration duration;

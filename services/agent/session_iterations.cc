@@ -50,7 +50,7 @@ void Session::CollectiveReady(std::uint64_t token, SimTime ready) {
   post->set_point_to_point(call.name.point_to_point);
   post->set_rank(communicator.rank);
   post->set_ready_picoseconds(static_cast<std::uint64_t>(host_->ClampReady(ready).ps));
-  host_->SendToNetwork(message);
+  host_->SendToNetwork(std::move(message));
 }
 
 void Session::WaitEnded(std::uint64_t ticket, SimTime time) {

@@ -21,9 +21,7 @@ class QuietHost final : public SessionHost {
  public:
   CostBook& costs() override { return costs_; }
   clock::Horizon& horizon() override { return horizon_; }
-  void SendToNetwork(const network::v1::SessionRequest& request) override {
-    sent.push_back(request);
-  }
+  void SendToNetwork(network::v1::SessionRequest request) override { sent.push_back(request); }
   std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
                                                  const network::v1::Operation&) override {
     return CollectiveEstimate{.duration = base::Duration::Microseconds(50), .channels = 8};

@@ -69,6 +69,7 @@ void ClusterThread::RunTasks(std::vector<Task>& tasks) {
   for (Task& task : tasks) task();
   tasks.clear();
   simulation_.Progress();
+  FlushOutlets();
   WatchForDeadlock();
   ReportMetrics();
 }
@@ -108,7 +109,9 @@ void ClusterThread::WatchForDeadlock() {
   }
   const std::int64_t now = clock_.MonotonicNs();
   if (stuck_since_ns_ == 0) stuck_since_ns_ = now;
-  if (now - stuck_since_ns_ >= kDeadlockNs) simulation_.ReportDeadlock();
+  if (now - stuck_since_ns_ < kDeadlockNs) return;
+  simulation_.ReportDeadlock();
+  FlushOutlets();
 }
 
 void ClusterThread::ReportMetrics() {
@@ -127,7 +130,14 @@ void ClusterThread::ReportMetrics() {
 void ClusterThread::Tell(std::uint64_t job, std::uint32_t server,
                          const communicator::Notice& notice) {
   const auto found = outlets_.find({job, server});
-  if (found != outlets_.end()) found->second->Send(notice);
+  if (found == outlets_.end()) return;
+  found->second->Send(notice);
+  if (told_.empty() || told_.back() != found->second) told_.push_back(found->second);
+}
+
+void ClusterThread::FlushOutlets() {
+  for (const auto& outlet : told_) outlet->Flush();
+  told_.clear();
 }
 
 void ClusterThread::Ended(collective::Algorithm algorithm, collective::Protocol protocol) {

@@ -27,6 +27,8 @@ class Outlet {
  public:
   virtual ~Outlet() = default;
   virtual void Send(const communicator::Notice& notice) = 0;
+  // All that can be sent now has been: lets it go.
+  virtual void Flush() = 0;
   // Ends the session after what was sent; ok, or what the agent did wrong.
   virtual void Close(const base::Result<void>& reason) = 0;
 };
@@ -79,6 +81,7 @@ class ClusterThread final : private Listener {
   // as it does again in the end.
   void RunQueued(std::unique_lock<std::mutex>& lock, int rounds);
   void RunTasks(std::vector<Task>& tasks);
+  void FlushOutlets();
   // The thread's own.
   void Run();
   void End(const SessionKey& session, const base::Result<void>& reason);
@@ -92,6 +95,7 @@ class ClusterThread final : private Listener {
   // Of the thread that runs the simulation.
   Simulation simulation_;
   std::map<SessionKey, std::shared_ptr<Outlet>> outlets_;
+  std::vector<std::shared_ptr<Outlet>> told_;  // Since the last flush; may repeat.
   Statistics reported_;
   double active_reported_ = 0;
   std::int64_t stuck_since_ns_ = 0;  // 0: not stuck.

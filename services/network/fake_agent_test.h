@@ -4,9 +4,11 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "eidolon/network/v1/network.grpc.pb.h"
 #include "services/runtime/pass.h"
@@ -28,7 +30,21 @@ class FakeAgent {
   }
   ~FakeAgent() { Leave(); }
 
-  void Write(const v1::SessionRequest& request) { stream_->Write(request); }
+  void Write(const v1::SessionRequest& request) {
+    if (gathers_) {
+      *gathered_.mutable_batch()->add_requests() = request;
+    } else {
+      stream_->Write(request);
+    }
+  }
+
+  // What is said from now on goes out in one message with Flush.
+  void Gather() { gathers_ = true; }
+  void Flush() {
+    stream_->Write(gathered_);
+    gathered_.Clear();
+    gathers_ = false;
+  }
 
   void Join(std::int32_t size) {
     v1::SessionRequest request;
@@ -85,11 +101,26 @@ class FakeAgent {
     Write(request);
   }
 
+  // The next message, those of a batch one by one.
   v1::SessionResponse Read() {
-    v1::SessionResponse response;
-    EXPECT_TRUE(stream_->Read(&response));
-    if (response.has_committed()) ++processed_;
-    return response;
+    while (unread_.responses().empty()) {
+      v1::SessionResponse response;
+      if (!stream_->Read(&response)) {
+        ADD_FAILURE() << "the session has ended";
+        return {};
+      }
+      if (response.has_batch()) {
+        ++batches_;
+        unread_ = std::move(*response.mutable_batch());
+        std::reverse(unread_.mutable_responses()->begin(), unread_.mutable_responses()->end());
+      } else {
+        *unread_.add_responses() = std::move(response);
+      }
+    }
+    v1::SessionResponse next = std::move(*unread_.mutable_responses(unread_.responses_size() - 1));
+    unread_.mutable_responses()->RemoveLast();
+    if (next.has_committed()) ++processed_;
+    return next;
   }
 
   // The end of the session, once everything was read.
@@ -108,11 +139,16 @@ class FakeAgent {
   }
 
   std::uint64_t communicator() const { return communicator_; }
+  int batches() const { return batches_; }  // Read.
 
  private:
   std::uint32_t server_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>> stream_;
+  bool gathers_ = false;
+  v1::SessionRequest gathered_;
+  v1::ResponseBatch unread_;  // The next one last.
+  int batches_ = 0;
   std::uint64_t communicator_ = 0;
   std::uint64_t processed_ = 0;
   bool finished_ = false;

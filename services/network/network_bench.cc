@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,45 +29,65 @@ void Must(bool good, const char* what) {
 
 using Stream = grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>;
 
-// One server's session; all ranks are in one communicator.
+// One server's session; what it says goes out with its promise, as an agent's turn does. Every
+// member of its communicators calls one collective after another.
 struct Agent {
   grpc::ClientContext context;
   std::unique_ptr<Stream> stream;
-  std::int32_t first_rank = 0;
-  std::uint64_t communicator = 0;
+  std::vector<std::uint64_t> communicators;
+  std::vector<std::int32_t> ranks;  // In them.
   std::uint64_t processed = 0;
 
-  void Call(std::int32_t rank, std::uint64_t sequence, std::uint64_t ready) {
-    v1::SessionRequest request;
-    auto& issue = *request.mutable_issue();
-    issue.set_communicator(communicator);
-    issue.set_sequence(sequence);
-    issue.set_rank(rank);
-    auto& operation = *issue.mutable_operation();
-    operation.set_kind(v1::COLLECTIVE_KIND_ALL_REDUCE);
-    operation.set_data_type(7);
-    operation.set_count(1 << 20);
-    operation.set_size_bytes(4 << 20);
-    stream->Write(request);
-    request.mutable_post()->set_communicator(communicator);
-    request.mutable_post()->set_sequence(sequence);
-    request.mutable_post()->set_rank(rank);
-    request.mutable_post()->set_ready_picoseconds(ready);
-    stream->Write(request);
+  // What is said in one turn, and what is read at once.
+  std::unique_ptr<google::protobuf::Arena> memory = std::make_unique<google::protobuf::Arena>();
+  v1::SessionRequest* turn = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&*memory);
+
+  void Call(std::uint64_t sequence, std::uint64_t ready) {
+    for (std::size_t gpu = 0; gpu < communicators.size(); ++gpu) {
+      auto& issue = *turn->mutable_batch()->add_requests()->mutable_issue();
+      issue.set_communicator(communicators[gpu]);
+      issue.set_sequence(sequence);
+      issue.set_rank(ranks[gpu]);
+      auto& operation = *issue.mutable_operation();
+      operation.set_kind(v1::COLLECTIVE_KIND_ALL_REDUCE);
+      operation.set_data_type(7);
+      operation.set_count(1 << 20);
+      operation.set_size_bytes(4 << 20);
+      auto& post = *turn->mutable_batch()->add_requests()->mutable_post();
+      post.set_communicator(communicators[gpu]);
+      post.set_sequence(sequence);
+      post.set_rank(ranks[gpu]);
+      post.set_ready_picoseconds(ready);
+    }
   }
 
   void Promise() {
-    v1::SessionRequest request;
-    request.mutable_horizon()->set_lower_bound_picoseconds(~std::uint64_t{0});
-    request.mutable_horizon()->set_processed(processed);
-    stream->Write(request);
+    auto& promise = *turn->mutable_batch()->add_requests()->mutable_horizon();
+    promise.set_lower_bound_picoseconds(~std::uint64_t{0});
+    promise.set_processed(processed);
+    stream->Write(*turn);
+    memory->Reset();
+    turn = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&*memory);
   }
 
-  v1::SessionResponse Read() {
-    v1::SessionResponse response;
-    Must(stream->Read(&response), "reading a session");
-    if (response.has_committed() || response.has_joined()) ++processed;
-    return response;
+  // Reads until so many messages have come; the finish of the last that is committed.
+  std::uint64_t Read(std::size_t messages) {
+    std::uint64_t finish = 0;
+    while (messages > 0) {
+      google::protobuf::Arena arena;
+      auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
+      Must(stream->Read(&response), "reading a session");
+      const int parts = response.has_batch() ? response.batch().responses_size() : 1;
+      for (int at = 0; at < parts; ++at, --messages, ++processed) {
+        const v1::SessionResponse& part =
+            response.has_batch() ? response.batch().responses(at) : response;
+        if (part.has_joined())
+          communicators[part.joined().request()] = part.joined().communicator();
+        Must(part.has_joined() || part.has_committed(), "a join or a commit");
+        finish = part.committed().finish_picoseconds();
+      }
+    }
+    return finish;
   }
 };
 
@@ -87,11 +108,18 @@ v1::RegisterJobRequest JobRequest(std::uint32_t servers) {
   return request;
 }
 
+// What a GPU is a member of.
+struct Groups {
+  // One GPU of each of so many servers that follow each other; 0: all GPUs of all servers.
+  std::uint32_t ring = 0;
+  std::uint32_t each = 1;  // So many communicators of the same members.
+};
+
 // The service on loopback, and one session for each server of a registered job.
 class Conversation {
  public:
-  Conversation(std::uint32_t servers, std::uint32_t ranks_per_server)
-      : service_(page_.registry(), clock_, {}) {
+  Conversation(std::uint32_t servers, std::uint32_t ranks_per_server, Groups groups = {})
+      : groups_(groups), service_(page_.registry(), clock_, {}) {
     auto server = runtime::GrpcServer::Start({}, {&service_});
     Must(server.has_value(), "starting the server");
     server_.emplace(std::move(*server));
@@ -102,11 +130,7 @@ class Conversation {
     Must(stub_->RegisterJob(&context, JobRequest(servers), &response).ok(), "registering");
     agents_ = std::vector<Agent>(servers);
     for (std::uint32_t at = 0; at < servers; ++at) Open(at, servers, ranks_per_server);
-    for (Agent& agent : agents_) {
-      for (std::uint32_t rank = 0; rank < ranks_per_server; ++rank) {
-        agent.communicator = agent.Read().joined().communicator();
-      }
-    }
+    for (Agent& agent : agents_) agent.Read(std::size_t{ranks_per_server} * groups_.each);
   }
   ~Conversation() {
     for (Agent& agent : agents_) {
@@ -123,25 +147,33 @@ class Conversation {
  private:
   void Open(std::uint32_t at, std::uint32_t servers, std::uint32_t ranks_per_server) {
     Agent& agent = agents_[at];
-    agent.first_rank = static_cast<std::int32_t>(at * ranks_per_server);
     agent.stream = stub_->Session(&agent.context);
-    v1::SessionRequest request;
-    request.mutable_hello()->set_job("bench");
-    request.mutable_hello()->set_server(at);
-    agent.stream->Write(request);
-    for (std::uint32_t device = 0; device < ranks_per_server; ++device) {
-      auto& join = *request.mutable_join();
-      join.set_request(device);
-      join.set_unique_id("id");
-      join.set_size(static_cast<std::int32_t>(servers * ranks_per_server));
-      join.set_rank(agent.first_rank + static_cast<std::int32_t>(device));
-      join.mutable_member()->set_global_rank(join.rank());
+    v1::SessionRequest hello;
+    hello.mutable_hello()->set_job("bench");
+    hello.mutable_hello()->set_server(at);
+    agent.stream->Write(hello);
+    const std::uint32_t ring = groups_.ring;
+    const std::uint32_t count = ranks_per_server * groups_.each;
+    agent.communicators.resize(count);
+    for (std::uint32_t number = 0; number < count; ++number) {
+      const std::uint32_t device = number / groups_.each;
+      const std::uint32_t rank = ring > 0 ? at % ring : at * ranks_per_server + device;
+      agent.ranks.push_back(static_cast<std::int32_t>(rank));
+      auto& join = *agent.turn->mutable_batch()->add_requests()->mutable_join();
+      join.set_request(number);
+      join.set_unique_id(
+          std::to_string(ring > 0 ? at / ring * count + number : number % groups_.each));
+      join.set_size(static_cast<std::int32_t>(ring > 0 ? ring : servers * ranks_per_server));
+      join.set_rank(agent.ranks.back());
+      join.mutable_member()->set_global_rank(
+          static_cast<std::int32_t>(at * ranks_per_server + device));
       join.mutable_member()->set_server(at);
       join.mutable_member()->set_device(device);
-      agent.stream->Write(request);
     }
+    agent.Promise();
   }
 
+  const Groups groups_;
   runtime::MetricsPage page_;
   const base::SystemClock clock_;
   NetworkService service_;
@@ -158,16 +190,16 @@ void CommitLatency(benchmark::State& state) {
   std::uint64_t ready = std::uint64_t{1} << 40;
   std::vector<double> micros;
   for (auto _ : state) {
-    for (Agent& agent : agents) agent.Call(agent.first_rank, sequence, ready);
+    for (Agent& agent : agents) agent.Call(sequence, ready);
     agents[1].Promise();
     const std::int64_t before = clock.MonotonicNs();
     agents[0].Promise();
-    const v1::SessionResponse response = agents[0].Read();
+    const std::uint64_t finish = agents[0].Read(1);
     const auto ns = static_cast<double>(clock.MonotonicNs() - before);
     state.SetIterationTime(ns * 1e-9);
     micros.push_back(ns * 1e-3);
-    agents[1].Read();
-    ready = response.committed().finish_picoseconds() + 1'000'000;
+    agents[1].Read(1);
+    ready = finish + 1'000'000;
     ++sequence;
   }
   std::sort(micros.begin(), micros.end());
@@ -176,8 +208,45 @@ void CommitLatency(benchmark::State& state) {
 }
 BENCHMARK(CommitLatency)->UseManualTime()->Iterations(3000);
 
+// Rings of 32 GPUs, so many for each card and group of 32 servers, that all reduce once a round,
+// through the service: several are what a server says in one turn when its host runs ahead. One
+// client thread plays all agents. An event is the arrival or the end of a ring's flow from a card
+// to the next, as in the benchmark of the flow engine: two for each GPU, ring and round; that is
+// also the number of calls and posts.
+void RailRings(benchmark::State& state) {
+  constexpr std::uint32_t kGpus = 8;
+  const auto servers = static_cast<std::uint32_t>(state.range(0));
+  const auto rings = static_cast<std::uint32_t>(state.range(1));
+  Conversation conversation(servers, kGpus, {.ring = 32, .each = rings});
+  std::uint64_t sequence = 0;
+  std::uint64_t ready = std::uint64_t{1} << 40;
+  const std::clock_t before = std::clock();
+  for (auto _ : state) {
+    for (Agent& agent : conversation.agents()) {
+      agent.Call(sequence, ready);
+      agent.Promise();
+    }
+    for (Agent& agent : conversation.agents()) ready = agent.Read(kGpus * rings) + 1'000'000;
+    ++sequence;
+  }
+  const double processor =
+      static_cast<double>(std::clock() - before) / static_cast<double>(CLOCKS_PER_SEC);
+  const auto events = static_cast<double>(sequence * servers * kGpus * rings * 2);
+  state.SetItemsProcessed(static_cast<std::int64_t>(events));
+  // Of both ends together.
+  state.counters["processor_ns_per_event"] = processor * 1e9 / events;
+}
+BENCHMARK(RailRings)
+    ->Args({64, 1})
+    ->Args({1024, 1})
+    ->Args({1024, 8})
+    ->Args({12288, 1})
+    ->Args({12288, 8})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
 // Messages through the service, both directions, when every rank of so many servers with 8 each
-// calls one collective after another. One client thread plays all agents.
+// calls one collective of all ranks after another. One client thread plays all agents.
 void Messages(benchmark::State& state) {
   constexpr std::uint32_t kRanks = 8;
   const auto servers = static_cast<std::uint32_t>(state.range(0));
@@ -186,14 +255,10 @@ void Messages(benchmark::State& state) {
   std::uint64_t ready = std::uint64_t{1} << 40;
   for (auto _ : state) {
     for (Agent& agent : conversation.agents()) {
-      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-        agent.Call(agent.first_rank + static_cast<std::int32_t>(rank), sequence, ready);
-      }
+      agent.Call(sequence, ready);
       agent.Promise();
     }
-    for (Agent& agent : conversation.agents()) {
-      ready = agent.Read().committed().finish_picoseconds() + 1'000'000;
-    }
+    for (Agent& agent : conversation.agents()) ready = agent.Read(1) + 1'000'000;
     ++sequence;
   }
   // A call and a post for each rank, a promise and an answer for each server.

@@ -36,6 +36,27 @@ TEST_F(NetworkServiceTest, ValuesComeBackExactly) {
   }
 }
 
+TEST_F(NetworkServiceTest, ABatchIsDoneInOrderAndAnsweredInOne) {
+  Start();
+
+  // Whichever comes last makes all three values known at once.
+  for (auto& agent : agents_) {
+    agent->Gather();
+    for (std::uint64_t sequence : {0u, 1u, 2u}) agent->Issue(sequence, 1, "\x11");
+    agent->Flush();
+  }
+
+  for (auto& agent : agents_) {
+    for (std::uint64_t sequence : {0u, 1u, 2u}) {
+      const v1::SessionResponse response = agent->Read();
+      ASSERT_TRUE(response.has_values()) << response.ShortDebugString();
+      EXPECT_EQ(response.values().sequence(), sequence);
+      EXPECT_EQ(response.values().payload(), "\x22");
+    }
+    EXPECT_EQ(agent->batches(), 1);
+  }
+}
+
 TEST_F(NetworkServiceTest, DisagreeingRanksAreNamed) {
   Start();
   agents_[0]->Issue(0, 1 << 20);

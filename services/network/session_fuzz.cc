@@ -44,8 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     data += 2 + length;
     size -= 2 + length;
     if (!parsed || !connected[server]) continue;
-    auto work = network::WorkOf(request, 1, server);
-    if (!work || !(*work)(simulation)) {
+    if (!network::Do(request, 1, server, simulation)) {
       simulation.Disconnect(1, server);
       connected[server] = false;
     }

@@ -10,16 +10,23 @@ namespace eidolon::network {
 namespace {
 
 // An agent that does not read so many messages is not coming back.
-constexpr std::size_t kWritesMax = 1 << 17;
+constexpr int kWaitingMax = 1 << 17;
 
 }  // namespace
 
 using base::Result;
 
+const google::protobuf::ArenaOptions SessionStream::kLetterMemory = [] {
+  google::protobuf::ArenaOptions options;
+  options.start_block_size = 1 << 10;
+  options.max_block_size = 1 << 15;
+  return options;
+}();
+
 SessionStream* SessionStream::Begin(runtime::Caller caller, FindJob find_job) {
   std::shared_ptr<SessionStream> stream(new SessionStream(std::move(caller), std::move(find_job)));
   stream->self_ = stream;
-  stream->StartRead(&stream->request_);
+  stream->Read();
   return stream.get();
 }
 
@@ -30,17 +37,39 @@ SessionStream* SessionStream::Refuse(const grpc::Status& reason) {
   return stream.get();
 }
 
+void SessionStream::Read() {
+  read_ = std::make_unique<Letter<v1::SessionRequest>>();
+  StartRead(read_->message);
+}
+
 void SessionStream::Send(const communicator::Notice& notice) {
-  v1::SessionResponse response = ToProto(notice);
   const std::lock_guard lock(writes_mutex_);
   if (finished_ || closing_) return;
-  if (writes_.size() >= kWritesMax) {
+  if (!waiting_) waiting_ = std::make_unique<Letter<v1::SessionResponse>>();
+  v1::ResponseBatch& batch = *waiting_->message->mutable_batch();
+  if (batch.responses_size() >= kWaitingMax) {
+    waiting_.reset();
     closing_ = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
                             "the agent does not read its session's messages");
     return;
   }
-  writes_.push_back(std::move(response));
-  if (writes_.size() == 1) StartWrite(&writes_.front());
+  ToProto(notice, *batch.add_responses());
+}
+
+void SessionStream::Flush() {
+  const std::lock_guard lock(writes_mutex_);
+  if (!writing_ && !finished_) WriteNext();
+}
+
+// Requires: writes_mutex_ is held, nothing is being written, and the call is not finished.
+void SessionStream::WriteNext() {
+  if (!waiting_) {
+    if (closing_) FinishNow();
+    return;
+  }
+  writing_ = std::move(waiting_);
+  const v1::SessionResponse& all = *writing_->message;
+  StartWrite(all.batch().responses_size() == 1 ? &all.batch().responses(0) : &all);
 }
 
 void SessionStream::Close(const Result<void>& reason) {
@@ -51,7 +80,7 @@ void SessionStream::CloseWith(const grpc::Status& status) {
   const std::lock_guard lock(writes_mutex_);
   if (finished_ || closing_) return;
   closing_ = status;
-  if (writes_.empty()) FinishNow();
+  if (!writing_) WriteNext();
 }
 
 // Requires: writes_mutex_ is held.
@@ -62,16 +91,9 @@ void SessionStream::FinishNow() {
 
 void SessionStream::OnWriteDone(bool ok) {
   const std::lock_guard lock(writes_mutex_);
-  if (ok) {
-    writes_.pop_front();
-  } else {
-    writes_.clear();  // The peer is gone; the reads notice it too.
-  }
-  if (!writes_.empty()) {
-    StartWrite(&writes_.front());
-  } else if (closing_ && !finished_) {
-    FinishNow();
-  }
+  writing_.reset();
+  if (!ok) waiting_.reset();  // The peer is gone; the reads notice it too.
+  if (!finished_) WriteNext();
 }
 
 void SessionStream::OnReadDone(bool ok) {
@@ -86,8 +108,7 @@ void SessionStream::OnReadDone(bool ok) {
     CloseWith(handled);
     return;
   }
-  request_.Clear();
-  StartRead(&request_);
+  Read();
 }
 
 void SessionStream::OnDone() {
@@ -115,10 +136,11 @@ grpc::Status SessionStream::Greet(const v1::SessionRequest& request) {
 }
 
 grpc::Status SessionStream::Handle() {
-  if (!place_) return Greet(request_);
-  auto work = WorkOf(request_, place_->job, server_);
-  if (!work) return runtime::ToStatus(work.error());
-  place_->cluster->Submit(Speaker(), std::move(*work));
+  if (!place_) return Greet(*read_->message);
+  place_->cluster->Submit(Speaker(), [letter = std::move(read_), job = place_->job,
+                                      server = server_](Simulation& simulation) {
+    return Do(*letter->message, job, server, simulation);
+  });
   return grpc::Status::OK;
 }
 

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
+#include <google/protobuf/arena.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "eidolon/network/v1/network.pb.h"
@@ -39,6 +39,7 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   static SessionStream* Refuse(const grpc::Status& reason);
 
   void Send(const communicator::Notice& notice) override;
+  void Flush() override;
   void Close(const base::Result<void>& reason) override;
 
   void OnReadDone(bool ok) override;
@@ -52,6 +53,8 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   // What is not OK ends the call.
   grpc::Status Greet(const v1::SessionRequest& request);
   grpc::Status Handle();
+  void Read();
+  void WriteNext();
   void CloseWith(const grpc::Status& status);
   ClusterThread::Speaker Speaker();
   void FinishNow();
@@ -60,14 +63,23 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   FindJob find_job_;
   std::shared_ptr<SessionStream> self_;
 
+  // A message and the memory of all its parts, which a batch has many of.
+  template <typename Message>
+  struct Letter {
+    google::protobuf::Arena arena{kLetterMemory};
+    Message* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
+  };
+  static const google::protobuf::ArenaOptions kLetterMemory;
+
   // Of the read reactions.
-  v1::SessionRequest request_;
+  std::unique_ptr<Letter<v1::SessionRequest>> read_;
   std::optional<JobPlace> place_;
   std::uint32_t server_ = 0;
 
   std::mutex writes_mutex_;
-  std::deque<v1::SessionResponse> writes_;  // The first is being written.
-  std::optional<grpc::Status> closing_;     // Finish with this after the last write.
+  std::unique_ptr<Letter<v1::SessionResponse>> waiting_;  // A batch, or nothing yet.
+  std::unique_ptr<Letter<v1::SessionResponse>> writing_;  // gRPC's until it is written.
+  std::optional<grpc::Status> closing_;                   // Finish with this after the last write.
   bool finished_ = false;
 };
 

@@ -9,67 +9,71 @@ namespace eidolon::network {
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
-using Work = ClusterThread::Work;
 
 namespace {
 
-Result<Work> JoinWork(const v1::Join& join, std::uint64_t job, std::uint32_t server) {
+Result<void> DoJoin(const v1::Join& join, std::uint64_t job, std::uint32_t server,
+                    Simulation& simulation) {
   auto arrival = FromProto(join);
   if (!arrival) return std::unexpected(arrival.error());
-  return [=, id = join.unique_id(), size = join.size(),
-          arrival = std::move(*arrival)](Simulation& simulation) mutable {
-    return simulation.Join(job, server, id, size, std::move(arrival));
-  };
+  return simulation.Join(job, server, join.unique_id(), join.size(), std::move(*arrival));
 }
 
-Result<Work> SplitWork(const v1::Split& split, std::uint64_t job, std::uint32_t server) {
+Result<void> DoSplit(const v1::Split& split, std::uint64_t job, std::uint32_t server,
+                     Simulation& simulation) {
   auto arrival = FromProto(split);
   if (!arrival) return std::unexpected(arrival.error());
-  return
-      [=, parent = split.parent(), arrival = std::move(*arrival)](Simulation& simulation) mutable {
-        return simulation.Split(job, server, parent, std::move(arrival));
-      };
+  return simulation.Split(job, server, split.parent(), std::move(*arrival));
 }
 
-Result<Work> PostWork(const v1::Post& post, std::uint64_t job, std::uint32_t server) {
+Result<void> DoIssue(v1::Issue& issue, std::uint64_t job, std::uint32_t server,
+                     Simulation& simulation) {
+  auto call = FromProto(issue);
+  if (!call) return std::unexpected(call.error());
+  return simulation.Issue(job, server, std::move(*call));
+}
+
+Result<void> DoPost(const v1::Post& post, std::uint64_t job, std::uint32_t server,
+                    Simulation& simulation) {
   const auto call = FromProto(post);
   if (!call) return std::unexpected(call.error());
-  return [=, call = *call](Simulation& simulation) { return simulation.Post(job, server, call); };
+  return simulation.Post(job, server, *call);
 }
 
-Result<Work> IssueWork(v1::Issue issue, std::uint64_t job, std::uint32_t server) {
-  auto call = FromProto(std::move(issue));
-  if (!call) return std::unexpected(call.error());
-  return [=, call = std::move(*call)](Simulation& simulation) mutable {
-    return simulation.Issue(job, server, std::move(call));
-  };
-}
-
-}  // namespace
-
-Result<Work> WorkOf(v1::SessionRequest& request, std::uint64_t job, std::uint32_t server) {
+Result<void> DoOne(v1::SessionRequest& request, std::uint64_t job, std::uint32_t server,
+                   Simulation& simulation) {
   switch (request.message_case()) {
     case v1::SessionRequest::kJoin:
-      return JoinWork(request.join(), job, server);
+      return DoJoin(request.join(), job, server, simulation);
     case v1::SessionRequest::kSplit:
-      return SplitWork(request.split(), job, server);
+      return DoSplit(request.split(), job, server, simulation);
     case v1::SessionRequest::kIssue:
-      return IssueWork(std::move(*request.mutable_issue()), job, server);
+      return DoIssue(*request.mutable_issue(), job, server, simulation);
     case v1::SessionRequest::kPost:
-      return PostWork(request.post(), job, server);
+      return DoPost(request.post(), job, server, simulation);
     case v1::SessionRequest::kHorizon:
-      return [=, promise = FromProto(request.horizon())](Simulation& simulation) {
-        return simulation.Keep(job, server, promise);
-      };
+      return simulation.Keep(job, server, FromProto(request.horizon()));
     case v1::SessionRequest::kLeave:
-      return [=, id = request.leave().communicator(), rank = request.leave().rank()](
-                 Simulation& simulation) { return simulation.Leave(job, server, id, rank); };
+      return simulation.Leave(job, server, request.leave().communicator(), request.leave().rank());
     case v1::SessionRequest::kHello:
       return Fail(ErrorCode::kInvalidArgument, "a session says Hello once");
+    case v1::SessionRequest::kBatch:
+      return Fail(ErrorCode::kInvalidArgument, "a batch within a batch");
     case v1::SessionRequest::MESSAGE_NOT_SET:
       break;
   }
   return Fail(ErrorCode::kInvalidArgument, "a session message without content");
+}
+
+}  // namespace
+
+Result<void> Do(v1::SessionRequest& request, std::uint64_t job, std::uint32_t server,
+                Simulation& simulation) {
+  if (!request.has_batch()) return DoOne(request, job, server, simulation);
+  for (v1::SessionRequest& part : *request.mutable_batch()->mutable_requests()) {
+    if (const auto done = DoOne(part, job, server, simulation); !done) return done;
+  }
+  return {};
 }
 
 }  // namespace eidolon::network

@@ -5,13 +5,14 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/error.h"
-#include "services/network/cluster_thread.h"
+#include "services/network/simulation.h"
 
 namespace eidolon::network {
 
-// Requires: the message is not a Hello that begins a session. Takes what is large out of the
-// message. An error, now or of the work, ends the session.
-base::Result<ClusterThread::Work> WorkOf(v1::SessionRequest& request, std::uint64_t job,
-                                         std::uint32_t server);
+// Does what the message of this server's session asks, a batch in order up to the first error.
+// Takes what is large out of the message. An error is the agent's and ends the session. Requires:
+// the session is connected.
+base::Result<void> Do(v1::SessionRequest& request, std::uint64_t job, std::uint32_t server,
+                      Simulation& simulation);
 
 }  // namespace eidolon::network

@@ -33,25 +33,75 @@ topology::Topology TwoServers() {
                                     .oversubscription = 2});
 }
 
+// A job of two connected servers.
+struct Job {
+  Silent listener;
+  Simulation simulation{TwoServers(), listener};
+
+  Job() {
+    simulation.AddJob(1, {0, 1});
+    for (std::uint32_t server : {0u, 1u}) {
+      EXPECT_TRUE(simulation.Connect(1, server).has_value());
+    }
+  }
+  base::Result<void> Do(v1::SessionRequest request, std::uint32_t server = 0) {
+    return network::Do(request, 1, server, simulation);
+  }
+};
+
+v1::SessionRequest JoinOf(std::uint32_t server) {
+  v1::SessionRequest request;
+  auto& join = *request.mutable_join();
+  join.set_unique_id("id");
+  join.set_size(2);
+  join.set_rank(static_cast<std::int32_t>(server));
+  join.mutable_member()->set_server(server);
+  return request;
+}
+
 TEST(SessionWorkTest, RefusesWhatIsNoRequest) {
-  v1::SessionRequest empty;
-  EXPECT_FALSE(WorkOf(empty, 1, 0).has_value());
+  Job job;
+  EXPECT_EQ(job.Do({}).error().message, "a session message without content");
   v1::SessionRequest hello;
   hello.mutable_hello()->set_job("again");
-  EXPECT_EQ(WorkOf(hello, 1, 0).error().message, "a session says Hello once");
+  EXPECT_EQ(job.Do(hello).error().message, "a session says Hello once");
   v1::SessionRequest issue;
   issue.mutable_issue()->mutable_operation()->set_kind(static_cast<v1::CollectiveKind>(77));
-  EXPECT_EQ(WorkOf(issue, 1, 0).error().message, "operation of unknown kind 77");
+  EXPECT_EQ(job.Do(issue).error().message, "operation of unknown kind 77");
   issue.mutable_issue()->mutable_operation()->set_kind(v1::COLLECTIVE_KIND_ALL_REDUCE);
   issue.mutable_issue()->mutable_operation()->set_size_bytes(std::uint64_t{1} << 60);
-  EXPECT_FALSE(WorkOf(issue, 1, 0).has_value());
+  EXPECT_EQ(job.Do(issue).error().message, "an operation of 1152921504606846976 bytes");
   v1::SessionRequest post;
   post.mutable_post()->set_ready_picoseconds(~std::uint64_t{0});
-  EXPECT_EQ(WorkOf(post, 1, 0).error().message,
+  EXPECT_EQ(job.Do(post).error().message,
             "ready time 18446744073709551615 ps is beyond virtual time");
   v1::SessionRequest join;
   join.mutable_join()->mutable_member()->set_multiplicity(8);
-  EXPECT_EQ(WorkOf(join, 1, 0).error().code, base::ErrorCode::kUnsupported);
+  EXPECT_EQ(job.Do(join).error().code, base::ErrorCode::kUnsupported);
+}
+
+TEST(SessionWorkTest, DoesABatchInOrderUpToTheFirstError) {
+  Job job;
+  ASSERT_TRUE(job.Do(JoinOf(1), 1).has_value());
+  v1::SessionRequest batch;
+  *batch.mutable_batch()->add_requests() = JoinOf(0);
+  batch.mutable_batch()->add_requests();
+  auto& late = *batch.mutable_batch()->add_requests()->mutable_horizon();
+  late.set_processed(77);
+
+  const auto done = job.Do(batch);
+
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().message, "a session message without content");
+  EXPECT_EQ(job.listener.told, 2) << "the join before it counts";
+}
+
+TEST(SessionWorkTest, RefusesABatchWithinABatch) {
+  Job job;
+  v1::SessionRequest batch;
+  batch.mutable_batch()->add_requests()->mutable_batch();
+
+  EXPECT_EQ(job.Do(batch).error().message, "a batch within a batch");
 }
 
 // A request with small random numbers, so that calls often meet.
@@ -138,8 +188,7 @@ TEST(SessionWorkTest, SurvivesNonsense) {
       const auto server = static_cast<std::uint32_t>(random.Below(2));
       if (!connected[server]) continue;
       v1::SessionRequest request = RandomRequest(random, server, communicators[random.Below(3)]);
-      auto work = WorkOf(request, 1, server);
-      const bool fine = work && (*work)(simulation).has_value();
+      const bool fine = Do(request, 1, server, simulation).has_value();
       // An agent's error ends its session; most are let off so that the test goes deep.
       if (!fine && random.Below(20) == 0) {
         simulation.Disconnect(1, server);

@@ -66,12 +66,6 @@ void Fill(const communicator::JoinedNotice& notice, v1::Joined& joined) {
   joined.set_rank(notice.rank);
   joined.set_size(notice.size);
   joined.set_finish_picoseconds(Picoseconds(notice.finish));
-  for (const communicator::Member& member : notice.members) {
-    auto& added = *joined.add_members();
-    added.set_global_rank(member.global_rank);
-    added.set_server(member.server);
-    added.set_device(member.device);
-  }
   for (std::int32_t rank : notice.parent_ranks) joined.add_parent_ranks(rank);
   joined.set_channels(notice.channels);
   joined.set_buffer_bytes(notice.buffer_bytes);
@@ -251,7 +245,7 @@ base::Result<communicator::Arrival> FromProto(const v1::Split& split) {
                                .name = split.name()};
 }
 
-base::Result<communicator::IssueCall> FromProto(v1::Issue issue) {
+base::Result<communicator::IssueCall> FromProto(v1::Issue& issue) {
   auto operation = FromProto(issue.operation());
   if (!operation) return std::unexpected(operation.error());
   communicator::IssueCall call{.communicator = issue.communicator(),
@@ -280,10 +274,8 @@ horizon::Promise FromProto(const v1::Horizon& horizon) {
   return promise;
 }
 
-v1::SessionResponse ToProto(const communicator::Notice& notice) {
-  v1::SessionResponse response;
+void ToProto(const communicator::Notice& notice, v1::SessionResponse& response) {
   std::visit(Writer{response}, notice);
-  return response;
 }
 
 v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost) {

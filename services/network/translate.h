@@ -19,11 +19,13 @@ base::Result<communicator::Operation> FromProto(const v1::Operation& operation);
 // A join's unique id and size stay in the message.
 base::Result<communicator::Arrival> FromProto(const v1::Join& join);
 base::Result<communicator::Arrival> FromProto(const v1::Split& split);
-base::Result<communicator::IssueCall> FromProto(v1::Issue issue);
+// Takes the payload out of the message.
+base::Result<communicator::IssueCall> FromProto(v1::Issue& issue);
 base::Result<communicator::PostCall> FromProto(const v1::Post& post);
 horizon::Promise FromProto(const v1::Horizon& horizon);
 
-v1::SessionResponse ToProto(const communicator::Notice& notice);
+// Into an empty response.
+void ToProto(const communicator::Notice& notice, v1::SessionResponse& response);
 v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost);
 
 }  // namespace eidolon::network

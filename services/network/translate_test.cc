@@ -84,22 +84,28 @@ TEST(TranslateTest, AbsentPayloadDiffersFromAnEmptyOne) {
   EXPECT_EQ(FromProto(message)->payload, "");
 }
 
+v1::SessionResponse Written(const communicator::Notice& notice) {
+  v1::SessionResponse response;
+  ToProto(notice, response);
+  return response;
+}
+
 TEST(TranslateTest, WritesEveryNotice) {
   using namespace communicator;  // NOLINT: the names under test.
   const v1::SessionResponse joined =
-      ToProto(JoinedNotice{.request = 4, .communicator = 9, .members = {{.global_rank = 3}}});
+      Written(JoinedNotice{.request = 4, .communicator = 9, .parent_ranks = {3}});
   EXPECT_EQ(joined.joined().request(), 4u);
-  EXPECT_EQ(joined.joined().members(0).global_rank(), 3);
+  EXPECT_EQ(joined.joined().parent_ranks(0), 3);
   const v1::SessionResponse committed =
-      ToProto(CommittedNotice{.finish = {77}, .algorithm = collective::Algorithm::kNvlsTree});
+      Written(CommittedNotice{.finish = {77}, .algorithm = collective::Algorithm::kNvlsTree});
   EXPECT_EQ(committed.committed().finish_picoseconds(), 77u);
   EXPECT_EQ(committed.committed().algorithm(), "nvls_tree");
   EXPECT_EQ(committed.committed().source(), eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
-  EXPECT_TRUE(ToProto(ValuesNotice{.known = true}).values().known());
-  EXPECT_TRUE(ToProto(SafeThroughNotice{.released = true}).safe_through().released());
-  EXPECT_EQ(ToProto(DeadlockNotice{.report = "r"}).deadlock().report(), "r");
-  EXPECT_EQ(ToProto(FailedNotice{.request = 5}).failed().request(), 5u);
-  EXPECT_TRUE(ToProto(FailedNotice{.server_gone = true}).failed().server_gone());
+  EXPECT_TRUE(Written(ValuesNotice{.known = true}).values().known());
+  EXPECT_TRUE(Written(SafeThroughNotice{.released = true}).safe_through().released());
+  EXPECT_EQ(Written(DeadlockNotice{.report = "r"}).deadlock().report(), "r");
+  EXPECT_EQ(Written(FailedNotice{.request = 5}).failed().request(), 5u);
+  EXPECT_TRUE(Written(FailedNotice{.server_gone = true}).failed().server_gone());
 }
 
 }  // namespace

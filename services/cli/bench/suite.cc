@@ -21,6 +21,7 @@ constexpr double kNsPerMs = 1e6;
 
 // The goals of the project. Resident memory counts in units of 2^20 bytes.
 constexpr Goal kLaunchNs = {150, Better::kLower};
+constexpr Goal kRingEvents = {kMega, Better::kHigher};
 constexpr Goal kRecordsPerSecond = {2 * kMega, Better::kHigher};
 constexpr Goal kTorchLaunches = {60e3, Better::kHigher};
 constexpr Goal kResidentMb = {290, Better::kLower};
@@ -146,10 +147,14 @@ void MeasureServices(const SuiteOptions& options, const ProgramRunner& run,
                   "over gRPC on loopback"});
   all->push_back({"timing.miss", "timing service: a GEMM never seen before", "ns", kNoGoal,
                   timing.RealNs("EstimatorMiss"), ""});
-  const Benchmarks network(options, run, "network_bench", "CommitLatency");
+  const Benchmarks network(options, run, "network_bench", "CommitLatency|RailRings/1024/8/");
   const std::string commit = "CommitLatency/iterations:3000/manual_time";
   all->push_back({"network.commit", "network service: from the last promise to the commit, median",
                   "us", kNoGoal, network.Counter(commit, "median_us"), "over gRPC on loopback"});
+  all->push_back({"network.rings", "network service: flow events a second, rings of 8,192 GPUs",
+                  "/s", kRingEvents,
+                  network.Counter("RailRings/1024/8/real_time", "items_per_second"),
+                  "64 rings a server and turn, over gRPC; one core of client"});
 }
 
 // `library` is the user's libtorch_cuda.so.

@@ -42,14 +42,9 @@ Job::Job(std::uint64_t number, const topology::Topology& topology,
       topology_(topology),
       placement_(std::move(placement)),
       audience_(audience),
-      tuning_(tuning) {
+      tuning_(tuning),
+      communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
-}
-
-std::set<std::uint32_t> Job::Communicator::Servers() const {
-  std::set<std::uint32_t> servers;
-  for (const Member& member : members) servers.insert(member.server);
-  return servers;
 }
 
 std::string Job::Communicator::Title() const { return NameOf(id, name, members.size()); }
@@ -147,6 +142,10 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals) {
     made.gone.push_back(disconnected_.contains(arrival.member.server));
     if (made.gone.back()) ++made.gone_count;
   }
+  for (const Member& member : made.members) made.servers.push_back(member.server);
+  std::sort(made.servers.begin(), made.servers.end());
+  made.servers.erase(std::unique(made.servers.begin(), made.servers.end()), made.servers.end());
+  for (std::uint32_t server : made.servers) communicators_of_[server].insert(id);
   made.shape = collective::ShapeOf(topology_, made.places);
   made.shape.tuning = tuning_;
   made.collectives = CollectiveBook(static_cast<std::int32_t>(arrivals.size()));
@@ -159,7 +158,6 @@ void Job::Announce(const Communicator& communicator, const std::vector<Arrival>&
   JoinedNotice notice{.communicator = communicator.id,
                       .size = static_cast<std::int32_t>(arrivals.size()),
                       .finish = finish,
-                      .members = communicator.members,
                       .channels = collective::BlocksOf(communicator.shape),
                       .buffer_bytes = collective::BufferBytes(communicator.shape)};
   if (split) {
@@ -227,7 +225,7 @@ void Job::Fail(Communicator& communicator, const std::string& reason) {
   audience_.Cancel(number_, communicator.id);
   for (const auto& [which, gathering] : communicator.splits) FailGathering(gathering, reason);
   communicator.splits.clear();
-  for (std::uint32_t server : communicator.Servers()) {
+  for (std::uint32_t server : communicator.servers) {
     Tell(server, FailedNotice{.communicator = communicator.id, .reason = reason});
   }
 }
@@ -257,7 +255,7 @@ Result<void> Job::Leave(std::uint32_t server, std::uint64_t id, std::int32_t ran
   auto found = Find(server, id, rank);
   if (!found) return std::unexpected(found.error());
   Depart(**found, rank, "left");
-  EraseAbandoned();
+  EraseIfAbandoned(id);
   return {};
 }
 
@@ -275,29 +273,32 @@ void Job::Disconnect(std::uint32_t server) {
     }
     at = present ? joins_.erase(at) : std::next(at);
   }
-  for (auto& [id, communicator] : communicators_) {
+  const std::set<std::uint64_t> concerned = communicators_of_[server];
+  for (std::uint64_t id : concerned) {
+    Communicator& communicator = communicators_.at(id);
     for (std::size_t rank = 0; rank < communicator.members.size(); ++rank) {
       if (communicator.members[rank].server != server) continue;
       Depart(communicator, static_cast<std::int32_t>(rank),
              StrCat("has gone with server ", server));
     }
+    EraseIfAbandoned(id);
   }
-  EraseAbandoned();
 }
 
-void Job::EraseAbandoned() {
-  for (auto at = communicators_.begin(); at != communicators_.end();) {
-    const Communicator& communicator = at->second;
-    // Members that left still hear of what they had started.
-    const bool silent = communicator.running.empty() && communicator.transfers.Idle();
-    const bool unheard =
-        std::all_of(communicator.members.begin(), communicator.members.end(),
-                    [this](const Member& member) { return disconnected_.contains(member.server); });
-    const bool abandoned =
-        communicator.gone_count == communicator.members.size() && (silent || unheard);
-    if (abandoned && !silent) audience_.Cancel(number_, at->first);
-    at = abandoned ? communicators_.erase(at) : std::next(at);
-  }
+void Job::EraseIfAbandoned(std::uint64_t id) {
+  const auto found = communicators_.find(id);
+  if (found == communicators_.end()) return;
+  const Communicator& communicator = found->second;
+  if (communicator.gone_count < communicator.members.size()) return;
+  // Members that left still hear of what they had started.
+  const bool silent = communicator.running.empty() && communicator.transfers.Idle();
+  const bool unheard =
+      std::all_of(communicator.servers.begin(), communicator.servers.end(),
+                  [this](std::uint32_t server) { return disconnected_.contains(server); });
+  if (!silent && !unheard) return;
+  if (!silent) audience_.Cancel(number_, id);
+  for (std::uint32_t server : communicator.servers) communicators_of_[server].erase(id);
+  communicators_.erase(found);
 }
 
 std::optional<std::int32_t> Job::GoneAndNeeded(const Communicator& communicator) {

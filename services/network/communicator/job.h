@@ -97,6 +97,7 @@ class Job {
     std::uint64_t id = 0;
     std::string name;
     std::vector<Member> members;
+    std::vector<std::uint32_t> servers;  // Of the members, each once, in order.
     std::vector<topology::Place> places;
     collective::Shape shape;
     CollectiveBook collectives{0};
@@ -112,7 +113,6 @@ class Job {
     };
     std::map<std::uint64_t, Running> running;
 
-    std::set<std::uint32_t> Servers() const;
     std::string Title() const;
   };
 
@@ -131,8 +131,8 @@ class Job {
   void Fail(Communicator& communicator, const std::string& reason);
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
-  // Forgets communicators that nobody can call or hear of any more.
-  void EraseAbandoned();
+  // Forgets a communicator that nobody can call or hear of any more.
+  void EraseIfAbandoned(std::uint64_t id);
   // A gone member that the communicator's calls wait for.
   static std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator);
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
@@ -151,6 +151,7 @@ class Job {
   collective::Tuning tuning_;
   std::map<std::string, Gathering> joins_;  // By unique id.
   std::map<std::uint64_t, Communicator> communicators_;
+  std::vector<std::set<std::uint64_t>> communicators_of_;  // By server: with a member there.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ordinals_;  // By device.
   std::set<std::uint32_t> disconnected_;
 };

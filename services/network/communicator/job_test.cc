@@ -95,7 +95,7 @@ TEST_F(JobTest, MembersJoinAtTheLastArrivalPlusStartUp) {
   EXPECT_EQ(joined[0].communicator, id);
   EXPECT_EQ(joined[0].rank, 1);
   EXPECT_EQ(joined[0].finish, SimTime{11} + base::Duration::Milliseconds(102));
-  EXPECT_EQ(joined[0].members.size(), 2u);
+  EXPECT_EQ(joined[0].size, 2);
   EXPECT_GT(joined[0].buffer_bytes, 0u);
 }
 

@@ -202,7 +202,7 @@ void Job::Finished(const flow::Finish& finish) {
   } else {
     CommitCollective(communicator, finish);
   }
-  if (communicator.gone_count == communicator.members.size()) EraseAbandoned();
+  if (communicator.gone_count == communicator.members.size()) EraseIfAbandoned(communicator.id);
 }
 
 void Job::CommitCollective(Communicator& communicator, const flow::Finish& finish) {
@@ -210,7 +210,7 @@ void Job::CommitCollective(Communicator& communicator, const flow::Finish& finis
   CHECK(!running.empty());
   const Cost& cost = running.mapped().cost;
   audience_.Ended(cost.algorithm, cost.protocol);
-  for (std::uint32_t server : communicator.Servers()) {
+  for (std::uint32_t server : communicator.servers) {
     Tell(server, CommittedNotice{.communicator = communicator.id,
                                  .sequence = finish.key.sequence,
                                  .rank = -1,

@@ -18,7 +18,6 @@ struct JoinedNotice {
   std::int32_t rank = 0;
   std::int32_t size = 0;
   base::SimTime finish;
-  std::vector<Member> members;
   std::vector<std::int32_t> parent_ranks;  // Split only.
   std::uint32_t channels = 0;
   std::uint64_t buffer_bytes = 0;

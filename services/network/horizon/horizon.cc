@@ -1,6 +1,7 @@
 #include "services/network/horizon/horizon.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/base/text.h"
@@ -14,15 +15,45 @@ SimTime Horizon::Session::Bound() const {
   return std::min(promise.lower_bound, pending.front().time);
 }
 
-void Horizon::Expect(SessionId session, SimTime start) {
-  Session fresh;
-  fresh.promise.lower_bound = start;
-  CHECK(sessions_.emplace(session, fresh).second);
+void Horizon::Settle(Session& session) {
+  const bool awake =
+      !session.connected || !session.promise.quiescent || session.promise.processed != session.sent;
+  if (awake != session.awake) awake ? ++awake_ : --awake_;
+  session.awake = awake;
+  bounds_.Set(session.place, session.Bound());
 }
 
-void Horizon::Connect(SessionId session) { sessions_.at(session).connected = true; }
+void Horizon::Want(SessionId id, Session& session, std::optional<SimTime> wanted) {
+  std::optional<SimTime>& before = session.promise.wanted;
+  if (before == wanted) return;
+  if (before) wants_.erase({*before, id});
+  if (wanted) wants_.emplace(*wanted, id);
+  before = wanted;
+}
 
-void Horizon::Disconnect(SessionId session) { sessions_.erase(session); }
+void Horizon::Expect(SessionId id, SimTime start) {
+  Session fresh;
+  fresh.promise.lower_bound = start;
+  fresh.place = bounds_.Add(start);
+  CHECK(sessions_.emplace(id, std::move(fresh)).second);
+  ++awake_;
+}
+
+void Horizon::Connect(SessionId id) {
+  Session& session = sessions_.at(id);
+  session.connected = true;
+  Settle(session);
+}
+
+void Horizon::Disconnect(SessionId id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session& session = found->second;
+  Want(id, session, std::nullopt);
+  bounds_.Remove(session.place);
+  if (session.awake) --awake_;
+  sessions_.erase(found);
+}
 
 base::Result<void> Horizon::Keep(SessionId id, const Promise& promise) {
   Session& session = sessions_.at(id);
@@ -31,10 +62,12 @@ base::Result<void> Horizon::Keep(SessionId id, const Promise& promise) {
                       base::StrCat("horizon claims ", promise.processed,
                                    " processed messages, but only ", session.sent, " were sent"));
   }
+  Want(id, session, promise.wanted);
   session.promise = promise;
   while (!session.pending.empty() && session.pending.front().number <= promise.processed) {
     session.pending.pop_front();
   }
+  Settle(session);
   return {};
 }
 
@@ -45,21 +78,7 @@ void Horizon::Sent(SessionId id, SimTime effect) {
     session.pending.pop_back();
   }
   session.pending.push_back({session.sent, effect});
-}
-
-SimTime Horizon::Safe() const {
-  SimTime safe = SimTime::Max();
-  for (const auto& [id, session] : sessions_) safe = std::min(safe, session.Bound());
-  return std::max(safe, floor_);
-}
-
-bool Horizon::AllQuiescent() const {
-  if (sessions_.empty()) return false;
-  return std::all_of(sessions_.begin(), sessions_.end(), [](const auto& entry) {
-    const Session& session = entry.second;
-    return session.connected && session.promise.quiescent &&
-           session.promise.processed == session.sent;
-  });
+  Settle(session);
 }
 
 void Horizon::Release(SimTime time) {
@@ -68,25 +87,26 @@ void Horizon::Release(SimTime time) {
 }
 
 void Horizon::EndQuiescence() {
-  for (auto& [id, session] : sessions_) session.promise.quiescent = false;
+  for (auto& [id, session] : sessions_) {
+    session.promise.quiescent = false;
+    Settle(session);
+  }
 }
 
 std::optional<SimTime> Horizon::EarliestWanted() const {
-  std::optional<SimTime> earliest;
-  for (const auto& [id, session] : sessions_) {
-    const auto& wanted = session.promise.wanted;
-    if (wanted && (!earliest || *wanted < *earliest)) earliest = wanted;
-  }
-  return earliest;
+  if (wants_.empty()) return std::nullopt;
+  return wants_.begin()->first;
 }
 
 std::vector<Horizon::Wait> Horizon::TakeWanted(SimTime time) {
   std::vector<Wait> taken;
-  for (auto& [id, session] : sessions_) {
-    if (!session.promise.wanted || *session.promise.wanted > time) continue;
-    taken.push_back({id, *session.promise.wanted});
-    session.promise.wanted.reset();
+  while (!wants_.empty() && wants_.begin()->first <= time) {
+    const auto [wanted, id] = *wants_.begin();
+    taken.push_back({id, wanted});
+    Want(id, sessions_.at(id), std::nullopt);
   }
+  std::sort(taken.begin(), taken.end(),
+            [](const Wait& a, const Wait& b) { return a.session < b.session; });
   return taken;
 }
 

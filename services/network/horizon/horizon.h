@@ -7,14 +7,19 @@
 //     horizon = 50
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
+#include "services/network/horizon/bound_tree.h"
 
 namespace eidolon::network::horizon {
 
@@ -29,6 +34,7 @@ struct Promise {
   std::optional<base::SimTime> wanted;  // It waits for word that everything up to here is known.
 };
 
+// A message costs the logarithm of the number of sessions, a question about all of them nothing.
 // Not thread safe. Call order: Expect, Connect, Keep and Sent in any order, Disconnect.
 class Horizon {
  public:
@@ -48,10 +54,10 @@ class Horizon {
   void Sent(SessionId session, base::SimTime effect);
 
   // SimTime::Max() without sessions, or when all wait for the network.
-  base::SimTime Safe() const;
+  base::SimTime Safe() const { return std::max(bounds_.Least(), floor_); }
 
   // Every session is connected, quiescent, and has processed all that was sent to it.
-  bool AllQuiescent() const;
+  bool AllQuiescent() const { return !sessions_.empty() && awake_ == 0; }
   // Moves the horizon to `time` although ranks are behind: they continue there at the earliest.
   // Requires: AllQuiescent().
   void Release(base::SimTime time);
@@ -83,10 +89,20 @@ class Horizon {
     // Effects of unprocessed messages that no later unprocessed one undercuts: times ascend.
     std::deque<Effect> pending;
 
+    BoundTree::Place place = 0;
+    bool awake = true;  // Not connected, not quiescent, or behind with its messages.
+
     base::SimTime Bound() const;
   };
 
+  // After any change of the session.
+  void Settle(Session& session);
+  void Want(SessionId id, Session& session, std::optional<base::SimTime> wanted);
+
   std::map<SessionId, Session> sessions_;
+  BoundTree bounds_;
+  std::size_t awake_ = 0;                                // Sessions that are.
+  std::set<std::pair<base::SimTime, SessionId>> wants_;  // The promises' wanted times.
   base::SimTime floor_;
 };
 
