@@ -38,8 +38,8 @@ void RunLop3(Warp& warp, const Step& step, std::uint32_t mask) {
       break;
   }
   if (step.word.Bits(81, 3) != sass::kTruePredicate) {
-    std::uint32_t any = 0;
-    for (unsigned i = 0; i < kLanes; ++i) any |= std::uint32_t{out[i] != 0} << i;
+    const std::uint32_t any = Compare(
+        out.data(), out.data(), [](std::uint32_t value, std::uint32_t) { return value != 0; });
     const std::uint32_t other = ReadPredicate(warp, step.word, 87);
     PutPredicate(warp, step.word, 81, mask, step.word.Bit(80) ? any & other : any | other);
   }

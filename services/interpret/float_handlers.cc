@@ -29,9 +29,14 @@ void Finish(Warp& warp, const Step& step, std::uint32_t mask, Lanes& out) {
   const bool flush = step.word.Bit(kFlushBit);
   const bool saturate = step.word.Bit(kSaturateBit);
   for (unsigned i = 0; i < kLanes; ++i) {
-    if (std::isnan(AsFloat(out[i]))) out[i] = kNan;
-    if (flush) out[i] = Flushed(out[i]);
-    if (saturate) out[i] = AsBits(Saturated(AsFloat(out[i])));
+    const bool is_nan = static_cast<std::int32_t>(out[i] & 0x7fffffffu) > 0x7f800000;
+    out[i] = is_nan ? kNan : out[i];
+  }
+  if (flush) {
+    for (unsigned i = 0; i < kLanes; ++i) out[i] = Flushed(out[i]);
+  }
+  if (saturate) {
+    for (unsigned i = 0; i < kLanes; ++i) out[i] = AsBits(Saturated(AsFloat(out[i])));
   }
   Put(warp, step.target, mask, out);
 }
@@ -63,10 +68,14 @@ void RunFmul(Warp& warp, const Step& step, std::uint32_t mask) {
   const float scale = kScales[step.word.Bits(84, 3)];
   const std::uint32_t* a = Single(warp, step.a, x, flush);
   const std::uint32_t* b = Single(warp, step.b, y, flush);
-  for (unsigned i = 0; i < kLanes; ++i) {
-    const float left = AsFloat(a[i]) * scale;
-    out[i] = AsBits(rounding == Rounding::kNearest ? left * AsFloat(b[i])
-                                                   : Multiply(left, AsFloat(b[i]), rounding));
+  if (rounding == Rounding::kNearest) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[i] = AsBits(AsFloat(a[i]) * scale * AsFloat(b[i]));
+    }
+  } else {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[i] = AsBits(Multiply(AsFloat(a[i]) * scale, AsFloat(b[i]), rounding));
+    }
   }
   Finish(warp, step, mask, out);
 }
@@ -117,7 +126,7 @@ void RunFsel(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t* a = Single(warp, step.a, x, flush);
   const std::uint32_t* b = Single(warp, step.b, y, flush);
   const std::uint32_t chosen = ReadPredicate(warp, step.word, 87);
-  for (unsigned i = 0; i < kLanes; ++i) out[i] = (chosen >> i & 1) != 0 ? a[i] : b[i];
+  Select(chosen, a, b, out.data());
   Put(warp, step.target, mask, out);
 }
 
@@ -141,10 +150,18 @@ std::uint32_t CompareSingles(Warp& warp, const Step& step) {
   Lanes y;
   const bool flush = step.word.Bit(kFlushBit);
   const std::uint64_t code = step.word.Bits(76, 4);
-  return Compare(Single(warp, step.a, x, flush), Single(warp, step.b, y, flush),
-                 [code](std::uint32_t a, std::uint32_t b) {
-                   return CompareFloat(code, AsFloat(a), AsFloat(b));
-                 });
+  const std::uint32_t* const a = Single(warp, step.a, x, flush);
+  const std::uint32_t* const b = Single(warp, step.b, y, flush);
+  const auto holds = [&](auto&& relation) {
+    return Compare(a, b, [&](std::uint32_t one, std::uint32_t other) {
+      return relation(AsFloat(one), AsFloat(other));
+    });
+  };
+  const std::uint32_t less = holds([](float one, float other) { return one < other; });
+  const std::uint32_t equal = holds([](float one, float other) { return one == other; });
+  const std::uint32_t greater = holds([](float one, float other) { return one > other; });
+  return ((code & 1) != 0 ? less : 0) | ((code & 2) != 0 ? equal : 0) |
+         ((code & 4) != 0 ? greater : 0) | ((code & 8) != 0 ? ~(less | equal | greater) : 0);
 }
 
 void RunFsetp(Warp& warp, const Step& step, std::uint32_t mask) {

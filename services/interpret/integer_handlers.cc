@@ -25,6 +25,11 @@ Summand Prepare(Warp& warp, const Operand& operand, Lanes& buffer, bool extends)
           operand.negative && !extends ? 1u : 0u};
 }
 
+// False when the predicate that the instruction names at this bit is the one nobody reads.
+bool TakesPredicate(const Word& word, unsigned at) {
+  return word.Bits(at, 3) != sass::kTruePredicate;
+}
+
 void RunIadd3(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes x;
   Lanes y;
@@ -37,6 +42,13 @@ void RunIadd3(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint64_t plus = a.plus + b.plus + c.plus;
   const std::uint32_t in0 = extends ? ReadPredicate(warp, step.word, 87) : 0;
   const std::uint32_t in1 = extends ? ReadPredicate(warp, step.word, 77) : 0;
+  if ((in0 | in1) == 0 && !TakesPredicate(step.word, 81) && !TakesPredicate(step.word, 84)) {
+    const auto low_plus = static_cast<std::uint32_t>(plus);
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[i] = (a.lanes[i] ^ a.flip) + (b.lanes[i] ^ b.flip) + (c.lanes[i] ^ c.flip) + low_plus;
+    }
+    return Put(warp, step.target, mask, out);
+  }
   std::uint32_t carry0 = 0;
   std::uint32_t carry1 = 0;
   for (unsigned i = 0; i < kLanes; ++i) {
@@ -91,6 +103,18 @@ void RunImadWide(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t* high = Plain(warp, step.c, u, 1);
   const bool sign_fills = step.c.kind == Operand::Kind::kFixed && !is_unsigned;
   std::array<std::uint64_t, kLanes> out;
+  const bool plain = !sign_fills && !step.c.negative && in == 0;
+  if (plain && !TakesPredicate(step.word, 81) && step.operation == Operation::kImadWide) {
+    for (unsigned i = 0; i < kLanes; ++i) out[i] = std::uint64_t{a[i]} * b[i];
+    for (unsigned i = 0; i < kLanes && !is_unsigned; ++i) {
+      // What a negative factor adds beyond the signed product.
+      const std::uint32_t upper = (static_cast<std::int32_t>(a[i]) < 0 ? b[i] : 0) +
+                                  (static_cast<std::int32_t>(b[i]) < 0 ? a[i] : 0);
+      out[i] -= std::uint64_t{upper} << 32;
+    }
+    for (unsigned i = 0; i < kLanes; ++i) out[i] += std::uint64_t{high[i]} << 32 | low[i];
+    return PutPair(warp, step.target, mask, out);
+  }
   std::uint32_t carry = 0;
   for (unsigned i = 0; i < kLanes; ++i) {
     const std::uint64_t product =
@@ -159,10 +183,11 @@ void RunIabs(Warp& warp, const Step& step, std::uint32_t mask) {
 
 std::uint32_t CompareIntegers(std::uint64_t code, const std::uint32_t* a, const std::uint32_t* b,
                               bool is_unsigned, std::uint32_t* equal) {
-  const std::uint32_t flip = is_unsigned ? 0 : 0x80000000u;  // Orders signed numbers as unsigned.
+  const std::uint32_t flip = is_unsigned ? 0x80000000u : 0;  // Orders unsigned numbers as signed.
   *equal = Compare(a, b, [](std::uint32_t x, std::uint32_t y) { return x == y; });
-  const std::uint32_t less =
-      Compare(a, b, [flip](std::uint32_t x, std::uint32_t y) { return (x ^ flip) < (y ^ flip); });
+  const std::uint32_t less = Compare(a, b, [flip](std::uint32_t x, std::uint32_t y) {
+    return static_cast<std::int32_t>(x ^ flip) < static_cast<std::int32_t>(y ^ flip);
+  });
   std::uint32_t result = 0;
   if ((code & 1) != 0) result |= less;
   if ((code & 2) != 0) result |= *equal;
@@ -265,7 +290,7 @@ void RunSel(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes out;
   const std::uint32_t* a = Plain(warp, step.a, x);
   const std::uint32_t* b = Plain(warp, step.b, y);
-  for (unsigned i = 0; i < kLanes; ++i) out[i] = (chosen >> i & 1) != 0 ? a[i] : b[i];
+  Select(chosen, a, b, out.data());
   Put(warp, step.target, mask, out);
 }
 

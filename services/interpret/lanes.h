@@ -1,6 +1,10 @@
 // Reading operands and writing results, 32 lanes at a time.
 #pragma once
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -71,13 +75,44 @@ inline const std::uint32_t* Signed(Warp& warp, const Operand& operand, Lanes& bu
   return buffer.data();
 }
 
+// The bit of each lane in a mask: comparing with these runs on vectors, shifting by a lane's number
+// does not.
+inline constexpr Lanes kLaneBits = [] {
+  Lanes bits;
+  for (unsigned i = 0; i < kLanes; ++i) bits[i] = 1u << i;
+  return bits;
+}();
+
+// One value or the other, by the lane's bit.
+inline void Select(std::uint32_t mask, const std::uint32_t* yes, const std::uint32_t* no,
+                   std::uint32_t* out) {
+  for (unsigned i = 0; i < kLanes; ++i) {
+    const std::uint32_t chosen = (mask & kLaneBits[i]) != 0 ? ~0u : 0u;
+    out[i] = (yes[i] & chosen) | (no[i] & ~chosen);
+  }
+}
+
+// The highest bit of each lane.
+inline std::uint32_t CollectSigns(const Lanes& lanes) {
+  std::uint32_t bits = 0;
+#if defined(__SSE2__)
+  for (unsigned i = 0; i < kLanes; i += 4) {
+    const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lanes.data() + i));
+    bits |= static_cast<std::uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(four))) << i;
+  }
+#else
+  for (unsigned i = 0; i < kLanes; ++i) bits |= lanes[i] >> 31 << i;
+#endif
+  return bits;
+}
+
 inline void Put(Warp& warp, unsigned row, std::uint32_t mask, const Lanes& values) {
   std::uint32_t* to = warp.Row(row);
   if (mask == 0xffffffffu) {
     std::memcpy(to, values.data(), sizeof(Lanes));
     return;
   }
-  for (unsigned i = 0; i < kLanes; ++i) to[i] = (mask >> i & 1) != 0 ? values[i] : to[i];
+  Select(mask, values.data(), to, to);
 }
 
 inline unsigned NextRow(unsigned row) { return row < kFirstRow ? row : row + 1; }
@@ -138,9 +173,9 @@ void MapPlain(Warp& warp, const Step& step, std::uint32_t mask, Function&& funct
 // One bit a lane from a comparison.
 template <typename Function>
 std::uint32_t Compare(const std::uint32_t* a, const std::uint32_t* b, Function&& function) {
-  std::uint32_t result = 0;
-  for (unsigned i = 0; i < kLanes; ++i) result |= std::uint32_t{function(a[i], b[i])} << i;
-  return result;
+  Lanes flags;
+  for (unsigned i = 0; i < kLanes; ++i) flags[i] = function(a[i], b[i]) ? ~0u : 0u;
+  return CollectSigns(flags);
 }
 
 // How compare instructions combine their outcome with a predicate: and, or, xor.

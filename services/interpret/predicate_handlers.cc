@@ -142,7 +142,14 @@ bool IsSpecialKnown(std::uint64_t number) {
 void RunS2r(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint64_t number = step.word.Bits(72, 8);
   Lanes out;
-  for (unsigned i = 0; i < kLanes; ++i) out[i] = SpecialValue(warp, number, i);
+  const Dims& dims = warp.launch->block;
+  if (number == 33 && dims.y == 1 && dims.z == 1) {
+    for (unsigned i = 0; i < kLanes; ++i) out[i] = warp.first_thread + i;
+  } else if (number >= 37 && number <= 47) {
+    out.fill(SpecialValue(warp, number, 0));
+  } else {
+    for (unsigned i = 0; i < kLanes; ++i) out[i] = SpecialValue(warp, number, i);
+  }
   Put(warp, step.target, mask, out);
   if (step.operation == Operation::kCs2r && step.word.Bit(80)) {
     out.fill(0);

@@ -1,7 +1,6 @@
 #include "services/interpret/run.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -87,6 +86,13 @@ bool IsPossible(const Program& program, const Launch& launch) {
          program.local_bytes <= kMostLocal && launch.parameters.size() <= kMostParameters;
 }
 
+// In line: for machines that may lack the instruction std::popcount takes a call.
+std::uint32_t CountBits(std::uint32_t bits) {
+  bits -= bits >> 1 & 0x55555555u;
+  bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+  return ((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
 // Runs the warp until it cannot go on or its turn is over. True when it did anything.
 bool RunWarp(Warp& warp) {
   LaunchState& state = *warp.launch;
@@ -106,7 +112,7 @@ bool RunWarp(Warp& warp) {
       const std::uint32_t guard =
           step.uniform ? warp.uniform_predicate[step.guard] : warp.predicate[step.guard];
       const std::uint32_t mask = group->lanes & (step.guard_negated ? ~guard : guard);
-      lane_steps += static_cast<std::uint64_t>(std::popcount(mask));
+      lane_steps += CountBits(mask);
       ++done;
       if (mask == 0) {
         ++group->at;
