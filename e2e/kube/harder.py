@@ -172,20 +172,20 @@ class Harder:
                f"{job}: attempt {status['attempt']}, {status['conditions']}")
         return status
 
-    def start_training(self, job):
+    def start_training(self, job, **changes):
         """A job that lasts, until its four ranks meet in collectives: virtual time goes by the network service."""
-        self.apply_light(job, spin=400_000)
+        self.apply_light(job, spin=400_000, **changes)
         wait(f"{job} trains", 120, lambda: get("simjob", job).get("status", {}).get("progress", {}).get(
             "virtualSeconds", 0) > 0.05)
         expect(condition(job, "Running")[:2] == ("True", "Started"), f"{job} was over too soon")
 
-    def apply_light(self, name, spin):
+    def apply_light(self, name, spin, **changes):
         """A job of the usual size whose ranks need no framework; it lasts as long as their loops turn."""
         document = self.document(name)
-        document["spec"].update(
-            image="e2e.local/debian:12", command=["python3", "light.py"], iterations={"warmup": 3, "measure": 900},
-            env=[{"name": "STEPS", "value": "1000000"}, {"name": "SPIN", "value": str(spin)}],
-            podTemplate={"securityContext": {"runAsUser": 1000}})
+        document["spec"].update({
+            "image": "e2e.local/debian:12", "command": ["python3", "light.py"], "iterations": {"warmup": 3, "measure": 900},
+            "env": [{"name": "STEPS", "value": "1000000"}, {"name": "SPIN", "value": str(spin)}],
+            "podTemplate": {"securityContext": {"runAsUser": 1000}}, **changes})
         kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(document))
 
     @staticmethod

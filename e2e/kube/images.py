@@ -7,6 +7,8 @@ services: controller, timing and network service with the libraries they need an
 injection: shim and agent. The agent has its own loader and libraries, so that it runs in any image.
 torch: a user's image for tests: Debian, Python and the stock torch wheel of e2e/environment; no agent, no shim. It is
 large and does not depend on the tree: made once for each content of that environment.
+foreign: users' images that are not like ours: an older Debian, a newer one without any shell, a program built on musl.
+cpu-torch: Debian's own torch, which is built without CUDA; 1 GB, so only made when asked for.
 """
 import argparse
 import hashlib
@@ -14,6 +16,8 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKE = ROOT / "e2e/kube/cluster/images/mkimage.py"
@@ -90,6 +94,50 @@ def torch(base, out):
     print(f"{name}: {target}")
 
 
+SHELLS = {"sh", "bash", "dash", "rbash"}
+# Needs no header and no start file of musl: its loader is its library, and is ready before this begins.
+MUSL_PROGRAM = """
+int puts(const char*);
+void exit(int);
+void _start(void) { puts("no GPU was asked"); exit(0); }
+"""
+
+
+def without_shells(source, target):
+    with tarfile.open(source) as given, tarfile.open(target, "w") as kept:
+        for member in given:
+            if pathlib.PurePath(member.name).name not in SHELLS or member.isdir():
+                kept.addfile(member, given.extractfile(member) if member.isreg() else None)
+
+
+def foreign(base, out):
+    """From the root file systems beside `base`, which cluster/build.sh unpacked."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        make(out / "older.tar", "e2e.local/older:test", ["--layer", str(base.parent / "older.tar"), "--user", NOBODY])
+        without_shells(base.parent / "newer.tar", work / "newer.tar")
+        make(out / "newer.tar", "e2e.local/newer:test", ["--layer", str(work / "newer.tar"), "--user", NOBODY])
+        with tarfile.open(base.parent / "musl.tar") as system:
+            (work / "libc.so").write_bytes(system.extractfile("./lib/x86_64-linux-musl/libc.so").read())
+        subprocess.run(["gcc", "-nostdlib", "-nostartfiles", "-no-pie", "-fno-stack-protector", "-x", "c", "-", "-x", "none",
+                        f"-L{work}", "-lc", "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1", "-o", str(work / "program")],
+                       check=True, input=MUSL_PROGRAM, text=True)
+        make(out / "musl.tar", "e2e.local/musl:test", ["--layer", str(base.parent / "musl.tar"), "--user", NOBODY,
+                                                       "--file", f"{work / 'program'}=/program"])
+
+
+def cpu_torch(base, out):
+    system = base.parent / "cpu-torch.tar"
+    if not system.exists():
+        subprocess.run(["mmdebstrap", "--quiet", "--variant=extract", "--include=python3-torch,python3", "bookworm",
+                        str(system)], check=True)
+    # Its alternatives of linear algebra are links that only its set-up would make.
+    libraries = "/usr/lib/x86_64-linux-gnu"
+    make(out / "cpu-torch.tar", "e2e.local/cpu-torch:test",
+         ["--layer", str(system), "--user", NOBODY, "--plain", "--env",
+          f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack"])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
@@ -105,6 +153,10 @@ def main():
         injection(a.build, a.out, a.tag)
     if "torch" in a.images:
         torch(a.base, a.out)
+    if "foreign" in a.images:
+        foreign(a.base, a.out)
+    if "cpu-torch" in a.images:
+        cpu_torch(a.base, a.out)
 
 
 if __name__ == "__main__":

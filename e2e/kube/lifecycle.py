@@ -83,7 +83,7 @@ class Lifecycle:
     @staticmethod
     def of_the_team():
         """What the steps made there themselves."""
-        return {"configmap/train-code", "serviceaccount/alice", "rolebinding/alice"}
+        return {"configmap/train-code", *(f"{kind}/{name}" for kind in ("serviceaccount", "rolebinding") for name in ("alice", "carol"))}
 
     @staticmethod
     def uninstall():

@@ -42,7 +42,9 @@ std::string_view AdviceFor(std::string_view line) {
            "an "
            "image based on Debian, Ubuntu or a relative of Red Hat";
   }
-  if (says("Torch not compiled with CUDA enabled")) {
+  // Of tensors, of torch.cuda.set_device, of init_process_group.
+  if (says("Torch not compiled with CUDA enabled") || says("has no attribute '_cuda_") ||
+      says("Distributed package doesn't have NCCL built in")) {
     return "its torch is built without CUDA: install the wheel that is built for CUDA 13";
   }
   return "";

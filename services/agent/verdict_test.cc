@@ -94,6 +94,8 @@ TEST(VerdictTest, AnEnvironmentThatCannotWorkGetsAdvice) {
       {"Error relocating /eidolon/injection/lib/libeidolon_shim.so: __errno: symbol not found",
        "based on Debian"},
       {"[rank0]: AssertionError: Torch not compiled with CUDA enabled", "built for CUDA 13"},
+      {"AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'", "built for CUDA 13"},
+      {"RuntimeError: Distributed package doesn't have NCCL built in", "built for CUDA 13"},
   };
   for (const auto& row : rows) {
     Verdict verdict;

@@ -74,4 +74,14 @@ if [ ! -e "$img/debian.tar" ]; then
     mkdir -p "$KUBE_CACHE/base"
     mv "$img/rootfs.tar" "$KUBE_CACHE/base/debian.tar"    # For images that stand on it.
 fi
+# Other people's systems, unpacked and not set up: an older and a newer Debian with Python, and the loader of musl.
+unpack() { # NAME RELEASE PACKAGES
+    [ -e "$KUBE_CACHE/base/$1.tar" ] && return
+    say "unpacking $1"
+    mmdebstrap --quiet --variant=extract --include="$3" --dpkgopt='path-exclude=/usr/share/doc/*' "$2" "$KUBE_CACHE/base/$1.part.tar"
+    mv "$KUBE_CACHE/base/$1.part.tar" "$KUBE_CACHE/base/$1.tar"
+}
+unpack older bullseye python3-minimal,libpython3-stdlib,libc6
+unpack newer trixie base-files,python3-minimal,libpython3-stdlib,libc6
+unpack musl bookworm musl
 say "ready: $(du -sh "$KUBE_CACHE" | cut -f1) in $KUBE_CACHE"
