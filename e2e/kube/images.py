@@ -151,10 +151,10 @@ def main():
         services(a.build, a.out, a.tag)
     if "injection" in a.images:
         injection(a.build, a.out, a.tag)
-    if "torch" in a.images:
-        torch(a.base, a.out)
     if "foreign" in a.images:
         foreign(a.base, a.out)
+    if "torch" in a.images:
+        torch(a.base, a.out)
     if "cpu-torch" in a.images:
         cpu_torch(a.base, a.out)
 
