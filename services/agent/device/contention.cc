@@ -9,14 +9,14 @@ namespace eidolon::agent::device {
 using base::Duration;
 using base::SimTime;
 
-int Contention::AddLane() {
+int Contention::AddLane(Delay delay) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!lanes_[i].in_use) {
-      lanes_[i] = Lane{.in_use = true};
+      lanes_[i] = Lane{.in_use = true, .delay = delay};
       return static_cast<int>(i);
     }
   }
-  lanes_.push_back({.in_use = true});
+  lanes_.push_back({.in_use = true, .delay = delay});
   return static_cast<int>(lanes_.size()) - 1;
 }
 
@@ -39,13 +39,68 @@ Duration Contention::Place(const Request& request) {
     for (; first != windows.end(); ++first) overlapping_.push_back(&*first);
   }
   const SimTime end = overlapping_.empty() ? request.start + request.alone : FindEnd(request);
-  Remember(request, end);
+  Remember(request, end, false);
   return end - request.start;
 }
 
-void Contention::Hold(const Request& request) {
-  if (request.resource == Resource::kNone || request.lane < 0) return;
-  Remember(request, request.start + request.alone);
+std::span<const Contention::Delayed> Contention::Hold(const Request& request) {
+  delayed_.clear();
+  if (request.resource == Resource::kNone || request.lane < 0) return delayed_;
+  const Window held{request.start, request.start + request.alone, request.share, true};
+  Remember(request, held.end, true);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    auto& windows = lanes_[i].windows[static_cast<std::size_t>(request.resource)];
+    if (static_cast<int>(i) == request.lane || lanes_[i].delay == Delay::kNever) continue;
+    if (!lanes_[i].in_use || windows.empty() || windows.back().end <= held.start) continue;
+    const SimTime end = windows.back().end;
+    const Duration by = Push(windows, held);
+    if (by.ps > 0) delayed_.push_back({.lane = static_cast<int>(i), .end = end, .by = by});
+  }
+  return delayed_;
+}
+
+// What runs beside the collective gets what it leaves; what comes behind that in the lane moves by
+// as much, less what the lane had to wait for anyway.
+Duration Contention::Push(std::deque<Window>& windows, const Window& collective) const {
+  const auto first =
+      std::partition_point(windows.begin(), windows.end(),
+                           [&](const Window& window) { return window.end <= collective.start; });
+  Duration moved;
+  SimTime before = SimTime{} - gap_;  // End of the previous window, as it was.
+  for (auto at = first; at != windows.end(); ++at) {
+    const Window was = *at;
+    const Duration idle = at == first ? Duration{} : was.start - before - gap_;
+    moved = std::max(Duration{}, moved - std::max(Duration{}, idle));
+    before = was.end;
+    at->start = was.start + moved;
+    at->end = was.end + moved;
+    if (was.held) {  // Its start is told already: nothing moves it.
+      *at = was;
+      moved = {};
+      if (at == first) continue;
+      Window& last = *std::prev(at);
+      last.end = std::min(last.end, was.start);
+      last.start = std::min(last.start, last.end);
+      continue;
+    }
+    const SimTime from = std::max(at->start, collective.start);
+    if (from >= collective.end || from >= at->end) continue;
+    const std::uint32_t wanted = std::clamp<std::uint32_t>(was.share, 1, kWholeShare);
+    const std::uint32_t left = kWholeShare - std::min(collective.share, kWholeShare);
+    if (left >= wanted) continue;
+    // At left / wanted of its speed until it or the collective ends.
+    const auto lost = wanted - left;
+    const Duration beside = collective.end - from;
+    auto slower = static_cast<std::int64_t>(static_cast<base::Wide>(beside.ps) * lost / wanted);
+    if (left > 0) {
+      const auto whole =
+          static_cast<std::int64_t>(static_cast<base::Wide>((at->end - from).ps) * lost / left);
+      slower = std::min(slower, whole);
+    }
+    at->end = at->end + Duration{slower};
+    moved = moved + Duration{slower};
+  }
+  return windows.back().end - before;
 }
 
 // Walks from boundary to boundary of the windows; between two the rate is constant.
@@ -81,7 +136,7 @@ SimTime Contention::FindEnd(const Request& request) const {
   return now;
 }
 
-void Contention::Remember(const Request& request, SimTime end) {
+void Contention::Remember(const Request& request, SimTime end, bool held) {
   Lane& lane = lanes_[static_cast<std::size_t>(request.lane)];
   auto& windows = lane.windows[static_cast<std::size_t>(request.resource)];
   while (!windows.empty() && windows.front().end <= request.issued) windows.pop_front();
@@ -90,11 +145,11 @@ void Contention::Remember(const Request& request, SimTime end) {
   CHECK(windows.empty() || windows.back().end <= request.start);
   // Adjoining windows of one share are one: a busy stream then costs a single entry.
   if (!windows.empty() && windows.back().end == request.start &&
-      windows.back().share == request.share) {
+      windows.back().share == request.share && windows.back().held == held) {
     windows.back().end = end;
     return;
   }
-  windows.push_back({request.start, end, request.share});
+  windows.push_back({request.start, end, request.share, held});
 }
 
 }  // namespace eidolon::agent::device

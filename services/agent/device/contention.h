@@ -10,14 +10,18 @@
 //
 // Rules
 //   * Multiprocessors: leftover policy. Work issued earlier keeps its share; work issued later that
-//     overlaps it progresses at (what is left) / (what it could use). A collective holds channels /
-//     multiprocessors.
+//     overlaps it progresses at (what is left) / (what it could use).
+//   * A collective holds channels / multiprocessors from its start on, also beside work that was
+//     issued before it: blocks of that work end all the time, and the collective's take their place
+//     (its stream mostly has the higher priority). What was placed keeps its times, which others
+//     may have seen; the delay falls on what its stream does next.
 //   * Copy engines: one copy a direction at a time, in program order.
 // Not modelled: shared memory bandwidth and caches, stream priorities.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "services/base/sim_time.h"
@@ -41,7 +45,12 @@ inline constexpr std::uint32_t kWholeShare = 1024;
 // graph).
 class Contention {
  public:
-  int AddLane();
+  // `gap`: from the end of an operation to the start of the next in its stream.
+  explicit Contention(base::Duration gap = {}) : gap_(gap) {}
+
+  // Work of a lane that can be delayed moves when a collective comes beside it.
+  enum class Delay : std::uint8_t { kPossible, kNever };
+  int AddLane(Delay delay = Delay::kPossible);
   void RemoveLane(int lane);
 
   struct Request {
@@ -56,17 +65,26 @@ class Contention {
   // is not before the end of the lane's previous request.
   base::Duration Place(const Request& request);
 
-  // Occupies a share for a fixed span, whatever else runs: collectives.
-  void Hold(const Request& request);
+  // Work of a lane that ends later than was said.
+  struct Delayed {
+    int lane = 0;
+    base::SimTime end;  // As was said, of the lane's last work.
+    base::Duration by;
+  };
+  // Occupies a share for a fixed span, whatever else runs: collectives. The answer, one entry for
+  // each lane that is delayed, lives until the next call.
+  std::span<const Delayed> Hold(const Request& request);
 
  private:
   struct Window {
     base::SimTime start;
     base::SimTime end;
     std::uint32_t share;
+    bool held;  // By a collective, which nothing delays.
   };
   struct Lane {
     bool in_use = false;
+    Delay delay = Delay::kPossible;
     std::deque<Window> windows[kSharedResources];  // In time order, never overlapping.
   };
 
@@ -74,9 +92,13 @@ class Contention {
   static constexpr std::size_t kWindowLimit = 4096;
 
   base::SimTime FindEnd(const Request& request) const;
-  void Remember(const Request& request, base::SimTime end);
+  void Remember(const Request& request, base::SimTime end, bool held);
+  // How much later the lane's last work ends beside the collective; its windows move.
+  base::Duration Push(std::deque<Window>& windows, const Window& collective) const;
 
+  base::Duration gap_;
   std::vector<Lane> lanes_;
+  std::vector<Delayed> delayed_;            // Answer of Hold.
   std::vector<const Window*> overlapping_;  // Scratch of Place.
 };
 

@@ -21,11 +21,15 @@ class ContentionTest : public ::testing::Test {
                               .start = Us(start_us),
                               .alone = UsLong(us)});
   }
-  void Hold(int lane, std::int64_t start_us, std::int64_t us, std::uint32_t share) {
-    contention_.Hold({.lane = lane, .share = share, .start = Us(start_us), .alone = UsLong(us)});
+  // By how much the other lane is delayed.
+  Duration Hold(int lane, std::int64_t start_us, std::int64_t us, std::uint32_t share) {
+    const auto delayed = contention_.Hold(
+        {.lane = lane, .share = share, .start = Us(start_us), .alone = UsLong(us)});
+    EXPECT_LE(delayed.size(), 1u);
+    return delayed.empty() ? Duration{} : delayed.front().by;
   }
 
-  Contention contention_;
+  Contention contention_{UsLong(1)};
   const int first_ = contention_.AddLane();
   const int second_ = contention_.AddLane();
 };
@@ -46,6 +50,48 @@ TEST_F(ContentionTest, ASmallKernelFitsBesideACollective) {
   Hold(first_, 0, 10, 256);
 
   EXPECT_EQ(Place(second_, 0, 20, 768), UsLong(20));
+}
+
+TEST_F(ContentionTest, ACollectiveDelaysAKernelThatWasIssuedBeforeIt) {
+  Place(first_, 0, 20, 1024);
+
+  // From 10 on at three quarters of the speed; 10 us of work take 13.3, of which 8 pass so.
+  EXPECT_EQ(Hold(second_, 10, 8, 256), UsLong(2));
+  EXPECT_EQ(Place(second_, 18, 4, 1024), UsLong(8)) << "the kernel now ends at 22";
+}
+
+TEST_F(ContentionTest, AKernelThatEndsFirstLosesOnlyWhatIsLeftOfIt) {
+  Place(first_, 0, 20, 1024);
+
+  EXPECT_EQ(Hold(second_, 14, 100, 512), UsLong(6)) << "6 us at half the speed";
+}
+
+TEST_F(ContentionTest, ADelayMovesTheKernelsBehindAndIsLostInAWait) {
+  Place(first_, 0, 10, 1024);
+  Place(first_, 11, 10, 1024);  // Behind it after the gap.
+  Place(first_, 25, 10, 1024);  // 3 us later than it could.
+
+  // 4 us lost by the first; the second begins at 15; what the third could start after is 25 + 1.
+  EXPECT_EQ(Hold(second_, 2, 8, 512), UsLong(1));
+}
+
+TEST_F(ContentionTest, CollectivesDoNotDelayEachOther) {
+  Hold(first_, 0, 20, 256);
+
+  EXPECT_EQ(Hold(second_, 10, 8, 256), Duration{});
+}
+
+TEST_F(ContentionTest, ACollectiveBehindAKernelKeepsItsStart) {
+  Place(first_, 0, 10, 1024);
+  Hold(first_, 11, 10, 256);
+
+  EXPECT_EQ(Hold(second_, 2, 8, 512), Duration{}) << "its start has been told";
+}
+
+TEST_F(ContentionTest, ASmallKernelThatWasThereFirstLosesNothing) {
+  Place(first_, 0, 20, 512);
+
+  EXPECT_EQ(Hold(second_, 10, 8, 256), Duration{});
 }
 
 TEST_F(ContentionTest, TheLaterKernelGetsWhatTheEarlierLeaves) {

@@ -29,6 +29,7 @@ Engine::Engine(std::vector<Traits> devices, Sink* sink) : sink_(sink) {
     CHECK(devices[i].multiprocessors > 0);
     Device& device = devices_.emplace_back();
     device.traits = devices[i];
+    device.contention = Contention(device.traits.launch_gap);
     const auto index = static_cast<std::uint16_t>(i);
     streams_.Insert(StreamKey(index, 0), {.id = 0,
                                           .device = index,
@@ -237,11 +238,12 @@ Engine::Signal Engine::AddCollective(const Place& place, const Signal& after,
   const auto share =
       std::min<std::uint64_t>(kWholeShare, std::uint64_t{collective.channels} * kWholeShare /
                                                device.traits.multiprocessors);
-  device.contention.Hold({.lane = place.lane,
-                          .share = static_cast<std::uint32_t>(share),
-                          .start = local,
-                          .alone = collective.estimate,
-                          .issued = place.host_clock});
+  const auto delayed = device.contention.Hold({.lane = place.lane,
+                                               .share = static_cast<std::uint32_t>(share),
+                                               .start = local,
+                                               .alone = collective.estimate,
+                                               .issued = place.host_clock});
+  for (const Contention::Delayed& lane : delayed) Delay(place.device, lane);
   ++open_;
   const ResolvedOp op{.sequence = next_sequence_++,
                       .stream = place.stream,
@@ -264,6 +266,29 @@ Engine::Signal Engine::AddCollective(const Place& place, const Signal& after,
     Settle(node, FindOpen(node));
   }
   return end;
+}
+
+void Engine::Delay(std::uint16_t device, const Contention::Delayed& delayed) {
+  const auto apply = [&](Stream& stream) {
+    if (stream.lane != delayed.lane) return;
+    Signal& tail = stream.tail;
+    // What the stream waits for besides this work may hide the delay.
+    const Duration hidden = std::max(Duration{}, tail.local - delayed.end);
+    const Duration by = delayed.by - hidden;
+    if (by.ps <= 0) return;
+    tail.at = tail.at + by;
+    tail.local = tail.local + by;
+    if (tail.node == 0) return;
+    Open late{.inputs = 1, .is_join = true, .gap = by};
+    late.op.device = device;
+    late.op.stream = stream.id;
+    late.op.ready = tail.at;
+    const std::uint64_t node = NewOpen(late);
+    AddEdge(tail.node, {.kind = EdgeKind::kInput, .target = node});
+    tail.node = node;
+  };
+  apply(*streams_.Find(StreamKey(device, 0)));
+  for (const std::uint32_t id : devices_[device].streams) apply(*streams_.Find(id));
 }
 
 base::Result<Engine::Completion> Engine::StreamEnd(std::uint16_t device, std::uint32_t stream,

@@ -157,6 +157,8 @@ class Engine {
   // Operations: each returns the signal of its end.
   Signal AddWork(const Place& place, const Signal& after, const Work& work, OpKind kind);
   Signal AddCollective(const Place& place, const Signal& after, const Collective& collective);
+  // Work of a stream ends later than was said: so does what the stream does next.
+  void Delay(std::uint16_t device, const Contention::Delayed& delayed);
   Signal AddGraphNode(const Place& place, const GraphNode& node, const Signal& after,
                       std::span<const Collective>* collectives);
   void SetEvent(std::uint32_t event, const Signal& signal);

@@ -85,6 +85,33 @@ TEST_F(EngineTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {
   EXPECT_EQ(ready_.at(2), Us(31));
 }
 
+TEST_F(EngineTest, ACollectiveDelaysTheStreamWhoseWorkItComesBeside) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(200, kWholeShare)).has_value());  // 3 to 203.
+  Collective collective = AllReduce(7);
+  collective.channels = 25;
+  ASSERT_TRUE(engine_.Issue(At(10, 0), collective).has_value());  // 13 to 113, a quarter of it.
+  ASSERT_TRUE(engine_.Launch(At(11, 1), Kernel(5)).has_value());
+
+  EXPECT_EQ(ops_.at(0).finish, Us(203)) << "what was said stays";
+  EXPECT_EQ(ops_.at(2).start, Us(229)) << "25 us later and the gap";
+}
+
+TEST_F(EngineTest, TheDelayOfOpenWorkComesWithItsEnd) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.Issue(At(0, 1), AllReduce(6, 8)).has_value());  // 3 to 103, by itself.
+  ASSERT_TRUE(engine_.Launch(At(1, 1), Kernel(200, kWholeShare)).has_value());  // 104 to 304.
+  Collective collective = AllReduce(7);
+  collective.channels = 25;
+  ASSERT_TRUE(engine_.Issue(At(150, 0), collective).has_value());  // 153 to 253.
+  ASSERT_TRUE(engine_.Launch(At(151, 1), Kernel(5)).has_value());
+
+  ASSERT_TRUE(engine_.ResolveCollective(6, Us(1003), Us(1103)));
+
+  EXPECT_EQ(ops_.at(1).finish, Us(1304));
+  EXPECT_EQ(ops_.at(3).start, Us(1330));
+}
+
 TEST_F(EngineTest, AStreamThatWaitsForAnEventFollowsTheRecordedWork) {
   ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
   ASSERT_TRUE(engine_.CreateStream(0, 2, true).has_value());

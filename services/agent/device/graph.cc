@@ -63,7 +63,7 @@ base::Result<void> Engine::DefineGraph(std::uint16_t device, std::uint32_t graph
   made.lanes = AssignBranches(nodes, &branches);
   const auto lanes = std::min(static_cast<std::size_t>(branches), kLaneLimit);
   for (std::size_t i = 0; i < lanes; ++i) {
-    made.owned_lanes.push_back(devices_[device].contention.AddLane());
+    made.owned_lanes.push_back(devices_[device].contention.AddLane(Contention::Delay::kNever));
   }
   for (int& lane : made.lanes) {
     const auto branch = static_cast<std::size_t>(lane);

@@ -105,7 +105,7 @@ class Trial : public Sink {
         const auto us = static_cast<std::int64_t>(1 + program_.Below(20));
         Expect(engine_.Launch(call, {.duration = Duration::Microseconds(us),
                                      .resource = static_cast<Resource>(program_.Below(3)),
-                                     .share = 300}));
+                                     .share = program_.Below(2) == 0 ? 300u : 1000u}));
       }
     }
   }
