@@ -284,7 +284,7 @@ class Harder:
 
     def long_job(self, name):
         document = self.document(name)
-        document["spec"]["iterations"] = {"warmup": 3, "measure": 900}
+        document["spec"]["iterations"] = {"warmup": 3, "measure": 900, "tokens": 256}
         document["spec"]["env"] = [{"name": "STEPS", "value": "1000"}]
         return json.dumps(document)
 

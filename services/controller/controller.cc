@@ -124,6 +124,7 @@ void Controller::StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions)
   job::JobStatus status = StatusOf(*entry);
   entry->active->FillIn(&status, now_ns);
   parts_.metrics.SetPrediction(entry->name_space, entry->name, *status.prediction);
+  parts_.metrics.SetProgress(entry->name_space, entry->name, *status.progress, *status.simulation);
   const bool save = now_ns - entry->saved_ns >= kSaveIntervalNs;
   table_.Publish(entry, status, save ? JobTable::Save::kProcess : JobTable::Save::kNo);
   changed_.notify_all();
@@ -158,6 +159,7 @@ void Controller::Finish(JobEntry* entry, std::int64_t now_ns, Actions* actions) 
   }
   table_.Publish(entry, status, JobTable::Save::kPower);
   parts_.metrics.SetPrediction(entry->name_space, entry->name, *status.prediction);
+  parts_.metrics.SetProgress(entry->name_space, entry->name, *status.progress, *status.simulation);
   parts_.metrics.CountFinishedJob(std::string(job::Name(verdict.phase)), verdict.reason);
   parts_.metrics.AddCost(*status.simulation, status.progress->virtual_seconds);
   Log(Level::kInfo, "job_over",

@@ -116,6 +116,9 @@ TEST_F(ControllerTest, RunsAJobToItsPrediction) {
   EXPECT_EQ(placement_.started(), 2u);
   EXPECT_THAT(MetricsText(), HasSubstr("eidolon_predicted_iteration_seconds{"));
   EXPECT_THAT(MetricsText(), HasSubstr("reason=\"IterationsMeasured\""));
+  EXPECT_THAT(MetricsText(), HasSubstr("eidolon_job_progress_ratio{namespace=\"default\","
+                                       "simulation_job=\"job\"} 1"));
+  EXPECT_THAT(MetricsText(), HasSubstr("eidolon_job_slowdown_ratio{"));
 }
 
 TEST_F(ControllerTest, GivesAgentsAllTheyNeed) {

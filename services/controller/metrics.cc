@@ -58,7 +58,11 @@ Metrics::Metrics(Registry* registry)
       breakdown_(MakeGauges(registry, "eidolon_predicted_iteration_share_ratio",
                             "Shares of an iteration")),
       coverage_(MakeGauges(registry, "eidolon_prediction_coverage_ratio",
-                           "Shares of GPU-busy time by source of the estimate")) {}
+                           "Shares of GPU-busy time by source of the estimate")),
+      progress_(MakeGauges(registry, "eidolon_job_progress_ratio",
+                           "Iterations finished by every rank, of those that are wanted")),
+      slowdown_(MakeGauges(registry, "eidolon_job_slowdown_ratio",
+                           "Real time of the simulation over the simulated time")) {}
 
 void Metrics::CountFinishedJob(const std::string& result, const std::string& reason) {
   finished_.Add({{"result", result}, {"reason", reason}}).Increment();
@@ -119,6 +123,13 @@ void Metrics::SetPrediction(const std::string& name_space, const std::string& jo
     Set(key, coverage_, prediction.coverage->modelled, {{"source", "modelled"}});
     Set(key, coverage_, prediction.coverage->assumed, {{"source", "assumed"}});
   }
+}
+
+void Metrics::SetProgress(const std::string& name_space, const std::string& job,
+                          const job::Progress& progress, const job::SimulationCost& cost) {
+  const JobKey key(name_space, job);
+  Set(key, progress_, progress.percent / 100);
+  if (cost.slowdown) Set(key, slowdown_, *cost.slowdown);
 }
 
 void Metrics::ForgetJob(const std::string& name_space, const std::string& job) {

@@ -39,6 +39,9 @@ class Metrics {
   void AddCost(const job::SimulationCost& cost, double virtual_seconds);
   void SetPrediction(const std::string& name_space, const std::string& job,
                      const job::Prediction& prediction);
+  // How far a job is, and how much longer its simulation takes than what it predicts.
+  void SetProgress(const std::string& name_space, const std::string& job,
+                   const job::Progress& progress, const job::SimulationCost& cost);
   void ForgetJob(const std::string& name_space, const std::string& job);
 
  private:
@@ -64,6 +67,8 @@ class Metrics {
   Gauges& memory_;
   Gauges& breakdown_;
   Gauges& coverage_;
+  Gauges& progress_;
+  Gauges& slowdown_;
   // What ForgetJob removes.
   std::map<JobKey, std::map<prometheus::Gauge*, Gauges*>> series_;
 };

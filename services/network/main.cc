@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
-  auto server = eidolon::runtime::GrpcServer::Start({.address = address}, {&service});
+  auto server = eidolon::runtime::GrpcServer::Start(
+      {.address = address, .registry = &page.registry()}, {&service});
   if (!server) {
     std::fprintf(stderr, "eidolon-network: %s\n", server.error().message.c_str());
     return 1;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/runtime/call_counter.h"
 
 namespace eidolon::runtime {
 
@@ -37,6 +38,9 @@ base::Result<GrpcServer> GrpcServer::Start(const Options& options,
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  if (options.registry != nullptr) {
+    builder.experimental().SetInterceptorCreators(CountCalls(options.registry));
+  }
   for (grpc::Service* service : services) builder.RegisterService(service);
 
   GrpcServer result;

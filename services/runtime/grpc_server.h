@@ -14,6 +14,9 @@ namespace grpc {
 class Server;
 class Service;
 }  // namespace grpc
+namespace prometheus {
+class Registry;
+}  // namespace prometheus
 
 namespace eidolon::runtime {
 
@@ -25,6 +28,8 @@ class GrpcServer {
     std::string address = "127.0.0.1:0";
     // Largest message received; streams of log lines and payload batches stay far below.
     int max_message_bytes = 64 << 20;
+    // Where calls are counted (call_counter.h); null: nowhere. Outlives the server.
+    prometheus::Registry* registry = nullptr;
   };
 
   // Starts serving. The standard health service answers for the empty name and for every service.

@@ -1,6 +1,7 @@
 #include "services/runtime/grpc_server.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/method_handler.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 
 #include "services/runtime/grpc_status.h"
+#include "services/runtime/metrics_page.h"
 
 namespace eidolon::runtime {
 namespace {
@@ -36,6 +38,31 @@ TEST(GrpcServerTest, TakesAFreePortAndAcceptsConnections) {
   EXPECT_GT(server->port(), 0);
   EXPECT_TRUE(channel->WaitForConnected(
       gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_seconds(60, GPR_TIMESPAN))));
+}
+
+TEST(GrpcServerTest, CountsCallsByMethodAndStatus) {
+  MetricsPage page;
+  RefusingService service;
+  auto server = GrpcServer::Start({.registry = &page.registry()}, {&service});
+  ASSERT_TRUE(server.has_value()) << server.error().message;
+  auto channel = grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials());
+  grpc::GenericStub stub(channel);
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  grpc::ByteBuffer request, reply;
+  grpc::Status status;
+
+  auto call = stub.PrepareUnaryCall(&context, "/eidolon.test.Refusing/Call", request, &queue);
+  call->StartCall();
+  call->Finish(&reply, &status, nullptr);
+  void* tag = nullptr;
+  bool well = false;
+  ASSERT_TRUE(queue.Next(&tag, &well));
+  server->Shutdown();
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(page.Text(), HasSubstr("eidolon_grpc_requests_total{code=\"UNIMPLEMENTED\",method="
+                                     "\"eidolon.test.Refusing/Call\"} 1"));
 }
 
 TEST(GrpcServerTest, NamesAnAddressInUse) {

@@ -44,7 +44,8 @@ int Serve(Flags flags) {
   if (!flags.metrics.empty()) {
     if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
   }
-  auto server = eidolon::runtime::GrpcServer::Start({.address = flags.listen}, {service->get()});
+  auto server = eidolon::runtime::GrpcServer::Start(
+      {.address = flags.listen, .registry = &page.registry()}, {service->get()});
   if (!server) return Fail(server.error());
   eidolon::base::Log(Level::kInfo, "timing_started", {{"address", server->address()}});
   signals.Wait();

@@ -58,6 +58,11 @@ KubeController::Done KubeController::Carry(const json& object, reconcile::Plan p
       if (condition["type"] == status["phase"]) why = condition["reason"].get<std::string>();
     }
     parts_.metrics.CountFinishedJob(status["phase"], why);
+    const json none = json::object();
+    parts_.metrics.AddCost(
+        {.wall_seconds = status.value("simulation", none).value("wallSeconds", 0.0),
+         .slowdown = std::nullopt},
+        status.value("progress", none).value("virtualSeconds", 0.0));
     LookAtWaiting();
   }
   if (plan.remove_itself) {

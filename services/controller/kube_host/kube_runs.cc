@@ -84,6 +84,8 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
     why = run.run->stop_reason();
     for (const auto& [server, link] : run.links) links.push_back(link);
     parts_.metrics.SetPrediction(run.key.name_space, run.key.name, run.run->Predict());
+    parts_.metrics.SetProgress(run.key.name_space, run.key.name, run.run->progress(now_ns),
+                               run.run->cost(now_ns));
   }
   if (order == job::Order::kNone) return;
   queue_.Add(TextOf("job", kube::KeyOf(object)));

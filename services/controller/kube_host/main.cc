@@ -69,11 +69,6 @@ int Serve(Flags flags) {
   eidolon::runtime::SignalWaiter signals;
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
-  if (flags.server.url.empty()) {
-    auto found = kube::ApiServer::InCluster();
-    if (!found) return Fail(found.error());
-    flags.server = std::move(*found);
-  }
   kube::Client client(flags.server, clock);
   kube::Reviews reviews(&client, clock);
   std::optional<eidolon::runtime::PassIssuer> issuer;
@@ -97,7 +92,8 @@ int Serve(Flags flags) {
                                                                               issuer, clock);
                       }});
   controller::ControllerService service(&desk);
-  auto server = eidolon::runtime::GrpcServer::Start({.address = flags.agents_listen}, {&service});
+  auto server = eidolon::runtime::GrpcServer::Start(
+      {.address = flags.agents_listen, .registry = &page.registry()}, {&service});
   if (!server) return Fail(server.error());
   std::atomic<bool> lost = false;
   kube::Lease lease(
@@ -207,5 +203,10 @@ int main(int argc, char** argv) {
   const bool six = flags.pod_ip.find(':') != std::string::npos;
   settings.agents_address = (six ? "[" + flags.pod_ip + "]" : flags.pod_ip) +
                             flags.agents_listen.substr(flags.agents_listen.rfind(':'));
+  if (flags.server.url.empty()) {
+    auto found = kube::ApiServer::InCluster();
+    if (!found) return Fail(found.error());
+    flags.server = std::move(*found);
+  }
   return Serve(std::move(flags));
 }
