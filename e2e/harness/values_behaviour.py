@@ -123,6 +123,133 @@ RANDOM = """
         torch.cuda.nvtx.range_pop()
 """
 
+# A random model of two layers writes the tokens that it writes on the CPU: greedily, and by beams.
+GENERATE = """
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=96, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+                                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
+                                         bos_token_id=1, eos_token_id=2, pad_token_id=0)).eval()
+    prompt = torch.tensor([[1, 17, 33, 5], [0, 1, 64, 9]])
+    mask = (prompt != 0).long()
+    written = []
+    for device in ("cpu", "cuda"):
+        model.to(device)
+        for options in ({}, {"num_beams": 3}):
+            torch.cuda.nvtx.range_push("step")
+            tokens = model.generate(prompt.to(device), attention_mask=mask.to(device), max_new_tokens=8,
+                                    do_sample=False, **options)
+            torch.cuda.nvtx.range_pop()
+            written.append(tokens.tolist())
+    assert written[:2] == written[2:], written
+    assert len(set(written[0][0])) > 4, written
+"""
+
+# Pictures of 28 x 28, one hidden layer, dropout by masks that both devices get.
+PICTURES = """
+    import torch
+    torch.manual_seed(0)
+    pictures, labels = torch.rand(256, 784), torch.randint(0, 10, (256,))
+    masks = (torch.rand(16, 32, 64) > 0.1).float()
+    curves = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(torch.nn.Linear(784, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10)).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 8, 0.5)
+        curve = []
+        for step in range(16):
+            torch.cuda.nvtx.range_push("step")
+            rows = slice(step % 8 * 32, step % 8 * 32 + 32)
+            hidden = model[1](model[0](pictures[rows].to(device))) * masks[step].to(device)
+            loss = torch.nn.functional.cross_entropy(model[2](hidden), labels[rows].to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            curve.append(loss.item())
+            torch.cuda.nvtx.range_pop()
+        with torch.no_grad():
+            curve.append(float((model(pictures.to(device)).argmax(1) == labels.to(device)).sum()))
+        curves.append(curve)
+    cpu, ours = curves
+    for one, other in zip(cpu[:-1], ours[:-1]):
+        assert abs(one - other) < 1e-4 * one, curves
+    assert abs(cpu[-1] - ours[-1]) <= 1 and ours[15] < ours[0], curves
+"""
+
+# Two ranks, an expert each: tokens travel to the experts that a router chose, and back.
+EXPERTS = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    def tokens_of(rank):
+        return torch.randn(24, 8, generator=torch.Generator().manual_seed(rank))
+    router = torch.randn(8, 2, generator=torch.Generator().manual_seed(7))
+    weights = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(8))
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        tokens = tokens_of(rank).cuda()
+        gate, expert = (tokens @ router.cuda()).softmax(1).max(1)
+        order = expert.argsort(stable=True)
+        sent = torch.bincount(expert, minlength=2)
+        received = torch.empty_like(sent)
+        dist.all_to_all_single(received, sent)
+        counts = sent.tolist(), received.tolist()
+        here = torch.empty(sum(counts[1]), 8, device="cuda")
+        dist.all_to_all_single(here, tokens[order], counts[1], counts[0])
+        here = here @ weights[rank].cuda()
+        back = torch.empty(24, 8, device="cuda")
+        dist.all_to_all_single(back, here, counts[0], counts[1])
+        result = torch.zeros_like(back).index_copy_(0, order, back) * gate[:, None]
+
+        chosen = [(tokens_of(r) @ router).argmax(1) for r in range(2)]
+        assert counts[0] == chosen[rank].bincount(minlength=2).tolist(), counts
+        assert counts[1] == [int((c == rank).sum()) for c in chosen], counts
+        assert 0 < counts[0][0] < 24, counts
+        gate = (tokens_of(rank) @ router).softmax(1).max(1).values
+        wanted = torch.stack([t @ weights[e] for t, e in zip(tokens_of(rank), chosen[rank])]) * gate[:, None]
+        torch.testing.assert_close(result.cpu(), wanted, rtol=1e-4, atol=1e-5)
+        torch.cuda.nvtx.range_pop()
+    dist.destroy_process_group()
+"""
+
+# Triton's kernels are compiled for the emulated GPU and run like others.
+COMPILED = """
+    import torch
+    @torch.compile
+    def compiled(x, y):
+        return torch.nn.functional.gelu(x * y + 1).softmax(-1), x.mean(0), x.amax(1), (x > 0).sum()
+    x, y = torch.randn(24, 40), torch.randn(40)
+    wanted = torch.nn.functional.gelu(x * y + 1).softmax(-1), x.mean(0), x.amax(1), (x > 0).sum()
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        for ours, cpu in zip(compiled(x.cuda(), y.cuda()), wanted):
+            torch.testing.assert_close(ours.cpu(), cpu, rtol=1e-4, atol=1e-6)
+        torch.cuda.nvtx.range_pop()
+"""
+
+# Dropout keeps as many as it says, scales them, gives the same for a seed, and goes back through its mask.
+DROPOUT = """
+    import torch
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        kept = []
+        for seed in (5, 5, 6):
+            torch.manual_seed(seed)
+            x = torch.ones(4000, device="cuda", requires_grad=True)
+            y = torch.nn.functional.dropout(x, 0.25)
+            y.sum().backward()
+            assert torch.equal(x.grad, y), "forward and backward differ"
+            assert set(y.unique().cpu().tolist()) == {0.0, torch.tensor(1 / 0.75).item()}, y.unique()
+            kept.append((y != 0).cpu())
+        assert torch.equal(kept[0], kept[1]) and not torch.equal(kept[0], kept[2])
+        assert 0.71 < kept[0].float().mean() < 0.79, kept[0].float().mean()
+        torch.cuda.nvtx.range_pop()
+"""
+
 # Large tensors, small known ones between them, and no decision that looks at values.
 STEPS = """
     import torch
@@ -171,3 +298,28 @@ def computed_values_leave_predicted_time_alone(world):
         one, other = (outcome[0].get(key) for outcome in outcomes)
         expect(one == other, f"{key} is {json.dumps(one)[:300]} or {json.dumps(other)[:300]}")
     expect(outcomes[0][1] and outcomes[0][1] == outcomes[1][1], "event logs differ")
+
+
+@test
+def a_tiny_model_writes_the_tokens_of_the_cpu(world):
+    expect_complete(world.run(GENERATE, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+
+
+@test
+def training_on_small_pictures_follows_the_loss_of_the_cpu(world):
+    expect_complete(world.run(PICTURES, measure=16, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+
+
+@test
+def tokens_travel_to_the_experts_that_a_router_chose(world):
+    expect_complete(world.run(EXPERTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+
+
+@test
+def compiled_functions_compute_what_they_say(world):
+    expect_complete(world.run(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+
+
+@test
+def dropout_keeps_what_its_seed_says(world):
+    expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))

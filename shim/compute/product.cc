@@ -17,8 +17,8 @@
 namespace eidolon::shim::compute {
 namespace {
 
-// More multiply-adds than this are not done: some milliseconds.
-constexpr double kMostWork = 1 << 22;
+// More multiply-adds than this are not done: some hundredths of a second.
+constexpr double kMostWork = 1 << 24;
 constexpr double kMostElements = 1 << 20;
 
 // To a significand of 10 bits, to nearest, ties away from zero.
