@@ -216,8 +216,11 @@ EXPERTS = """
     dist.destroy_process_group()
 """
 
-# Triton's kernels are compiled for the emulated GPU and run like others.
+# Triton's kernels are compiled for the emulated GPU and run like others, those that only the autotuner tries too.
 COMPILED = """
+    import os, tempfile
+    caches = tempfile.TemporaryDirectory()
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = caches.name
     import torch
     @torch.compile
     def compiled(x, y):

@@ -142,6 +142,33 @@ void RunLdsm(Warp& warp, const Step& step, std::uint32_t mask) {
   }
 }
 
+// The other way round: a lane names the row that it keeps, and brings two elements of each matrix.
+void RunStsm(Warp& warp, const Step& step, std::uint32_t) {
+  const Word& word = step.word;
+  const unsigned count = 1u << word.Bits(72, 2);
+  const bool transposed = word.Bits(78, 2) == 1;
+  const NearAddress address(warp, word, 64, false);
+  const unsigned source = SourceRow(word.Bits(32, 8));
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uint32_t* const values = warp.Row(source == kZeroRow ? kZeroRow : source + i);
+    std::array<std::array<std::uint16_t, 8>, 8> rows;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const unsigned first = 2 * (lane % 4);
+      const unsigned other = lane / 4;
+      const auto low = static_cast<std::uint16_t>(values[lane]);
+      const auto high = static_cast<std::uint16_t>(values[lane] >> 16);
+      (transposed ? rows[first][other] : rows[other][first]) = low;
+      (transposed ? rows[first + 1][other] : rows[other][first + 1]) = high;
+    }
+    for (unsigned row = 0; row < 8; ++row) {
+      const unsigned lane = 8 * i + row;
+      std::byte* const to = Reach(warp, lane, {Space::kShared, address[lane]}, 16, false, true);
+      if (to == nullptr) return;
+      std::memcpy(to, rows[row].data(), 16);
+    }
+  }
+}
+
 }  // namespace
 
 Handler FindMatrixHandler(Operation operation, const Word& word) {
@@ -150,6 +177,8 @@ Handler FindMatrixHandler(Operation operation, const Word& word) {
       return IsKnownProduct(word) ? RunHmma : nullptr;
     case Operation::kLdsm:
       return word.Bits(78, 2) < 2 && word.Bits(72, 2) < 3 ? RunLdsm : nullptr;
+    case Operation::kStsm:
+      return word.Bits(78, 2) < 2 && word.Bits(72, 2) < 3 ? RunStsm : nullptr;
     default:
       return nullptr;
   }

@@ -237,6 +237,27 @@ TEST(RunTest, AWarpMultipliesMatricesFromSharedMemory) {
   }
 }
 
+TEST(RunTest, AWarpPutsItsMatricesIntoSharedMemory) {
+  const Program program = LoadKernel("keep", ReadCubin("matrix_store.cubin"));
+  BufferMemory memory(1);
+  const std::uint64_t out = kBuffer;
+
+  const Outcome outcome = interpret::Run(
+      program,
+      {.grid = {1, 1, 1}, .block = {32, 1, 1}, .parameters = std::as_bytes(std::span(&out, 1))},
+      memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  for (int i = 0; i < 256; ++i) EXPECT_EQ(memory.At<std::uint16_t>(i), i) << i;
+  for (int i = 0; i < 128; ++i) {
+    const int row = i / 8 % 8;
+    const int column = i % 8;
+    EXPECT_EQ(memory.At<std::uint16_t>(256 + i), i / 64 * 64 + 8 * column + row) << i;
+  }
+  // What the last sixteen lanes had put behind them.
+  EXPECT_EQ(memory.At<std::uint32_t>(128 + 64), 16u);
+}
+
 TEST(RunTest, TellsWhichParametersWereRead) {
   const Program program = LoadKernel("tile");
   BufferMemory memory(1);
