@@ -51,20 +51,39 @@ class Cache {
       code.refusal = image.error().message;
       return code;
     }
-    for (std::uint32_t i = 0; i < (*image)->program.sections.size(); ++i) {
-      const cubin::ProgramSection& section = (*image)->program.sections[i];
-      if (!IsVariable(section)) continue;
-      const std::uint64_t address = AddressOf(**image, i);
-      code.variables.emplace_back(address, address + section.bytes);
+    Describe(**image, name, code);
+    return code;
+  }
+
+  // Of a cubin that is not kept.
+  base::Result<MachineCode> Read(cubin::Bytes cubin, std::string_view name, value::Store& store) {
+    const std::lock_guard guard(mutex_);
+    Image image;
+    image.start = cubin.data();
+    image.unpacked.assign(cubin.begin(), cubin.end());
+    if (auto opened = Open(image, store); !opened) {
+      return std::unexpected(std::move(opened.error()));
     }
-    if (auto done = Build(**image, name, code); !done) {
-      code.program.reset();
-      code.refusal = done.error().message;
-    }
+    MachineCode code;
+    Describe(image, name, code);
     return code;
   }
 
  private:
+  void Describe(const Image& image, std::string_view name, MachineCode& code) {
+    for (std::uint32_t i = 0; i < image.program.sections.size(); ++i) {
+      const cubin::ProgramSection& section = image.program.sections[i];
+      if (!IsVariable(section)) continue;
+      const std::uint64_t address = AddressOf(image, i);
+      // A file may claim more than there is.
+      code.variables.emplace_back(address, address + std::min(section.bytes, kModuleEnd - address));
+    }
+    if (auto done = Build(image, name, code); !done) {
+      code.program.reset();
+      code.refusal = done.error().message;
+    }
+  }
+
   base::Result<Image*> Load(const void* start, value::Store& store) {
     for (const auto& image : images_) {
       if (image->start == start) return image.get();
@@ -89,19 +108,27 @@ class Cache {
       if (!unpacked) return std::unexpected(std::move(unpacked.error()));
       image->unpacked = std::move(*unpacked);
     }
-    auto code = cubin::ParseCubin(image->unpacked);
+    if (auto opened = Open(*image, store); !opened) {
+      return std::unexpected(std::move(opened.error()));
+    }
+    images_.push_front(std::move(image));
+    if (images_.size() > kMostImages) images_.pop_back();
+    return images_.front().get();
+  }
+
+  // Reads what was unpacked; sets the image's variables the first time.
+  base::Result<void> Open(Image& image, value::Store& store) {
+    auto code = cubin::ParseCubin(image.unpacked);
     if (!code) return std::unexpected(std::move(code.error()));
     if (code->target.architecture != kArchitecture.number()) {
       return Fail(ErrorCode::kUnsupported, StrCat("code for ", Name(code->target)));
     }
-    auto program = cubin::ParseProgram(image->unpacked);
+    auto program = cubin::ParseProgram(image.unpacked);
     if (!program) return std::unexpected(std::move(program.error()));
-    image->code = std::move(*code);
-    image->program = std::move(*program);
-    if (started_.insert(start).second) SetVariables(*image, store);
-    images_.push_front(std::move(image));
-    if (images_.size() > kMostImages) images_.pop_back();
-    return images_.front().get();
+    image.code = std::move(*code);
+    image.program = std::move(*program);
+    if (started_.insert(image.start).second) SetVariables(image, store);
+    return {};
   }
 
   std::uint64_t AddressOf(const Image& image, std::uint32_t section) {
@@ -185,6 +212,11 @@ class Cache {
 };
 
 }  // namespace
+
+base::Result<MachineCode> ReadMachineCode(std::span<const std::byte> cubin, std::string_view name,
+                                          value::Store& store) {
+  return Cache().Read(cubin, name, store);
+}
 
 const MachineCode& FindMachineCode(const void* image, std::string_view name, value::Store& store) {
   // Never destroyed: threads may outlive main.

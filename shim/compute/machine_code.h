@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "services/base/error.h"
 #include "services/interpret/program.h"
 #include "shim/value/store.h"
 
@@ -31,5 +33,9 @@ struct MachineCode {
 // call for an image puts the initial values of its variables into the store. Thread safe; answers
 // stay valid.
 const MachineCode& FindMachineCode(const void* image, std::string_view name, value::Store& store);
+
+// The same for a cubin at hand, which may be anything; nothing is kept.
+base::Result<MachineCode> ReadMachineCode(std::span<const std::byte> cubin, std::string_view name,
+                                          value::Store& store);
 
 }  // namespace eidolon::shim::compute
