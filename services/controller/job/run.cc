@@ -105,8 +105,22 @@ void Run::NoteErrorLine(const std::string& line) {
   if (word.ends_with("Error") || word.ends_with("Exception")) error_line_ = line;
 }
 
+// An agent that we stop tells our own reason; later orders have none.
+bool Run::WasEndedByOthers(const AgentOutcome& outcome) const {
+  const bool may_be_cause = !failure_ || failure_->weight == kPeerLostWeight;
+  return may_be_cause && given_ < Order::kTerminate && outcome.message != stop_reason_;
+}
+
 void Run::SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns) {
   agents_[server].outcome = outcome;
+  if (outcome.reason == OutcomeReason::kStopped && WasEndedByOthers(outcome)) {
+    AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
+                StrCat("the agent of server ", server,
+                       " was asked to end by somebody else: its pod was deleted, or its machine "
+                       "goes down")},
+               now_ns);
+    return;
+  }
   const auto row = std::find_if(std::begin(kReasons), std::end(kReasons),
                                 [&](const ReasonRow& r) { return r.outcome == outcome.reason; });
   if (row == std::end(kReasons)) return;

@@ -22,7 +22,7 @@ namespace eidolon::controller::job {
 // How an agent says its share ended.
 enum class OutcomeReason {
   kCompleted,  // The command ended with status 0.
-  kStopped,    // Ended by us.
+  kStopped,    // Asked to end, for the reason that its message tells.
   kCommandFailed,
   kOutOfMemory,
   kDeadlock,
@@ -116,6 +116,7 @@ class Run {
 
   void AddFailure(Failure failure, std::int64_t now_ns);
   void End(const std::string& why, std::int64_t now_ns);
+  bool WasEndedByOthers(const AgentOutcome& outcome) const;
   void CheckTimes(std::int64_t now_ns);
   std::string Prefix(std::uint32_t server) const;
   Verdict JudgeMeasurement();

@@ -150,6 +150,31 @@ TEST_F(RunTest, NamesTheAgentThatDiedWhenAnotherServerMissedItFirst) {
   EXPECT_EQ(run_.Judge().message, "the agent of server 1 was killed by signal 9 (Killed)");
 }
 
+TEST_F(RunTest, NamesTheAgentThatSomebodyElseEnded) {
+  Connect();
+
+  run_.SetOutcome(0, {.reason = OutcomeReason::kPeerLost, .message = "rank 2 has left"}, kSecond);
+  run_.Step(kSecond);
+  run_.SetOutcome(1, {.reason = OutcomeReason::kStopped, .message = "asked to end"}, kSecond);
+  run_.Exited(0, "ended with status 1", kSecond);
+  run_.Exited(1, "lost its pod, which was deleted", 2 * kSecond);
+
+  EXPECT_EQ(run_.Judge().reason, "AgentLost");
+  EXPECT_TRUE(run_.Judge().message.starts_with("the agent of server 1 was asked to end"));
+}
+
+TEST_F(RunTest, AnAgentThatWeEndBecauseItMissedAnotherIsNotTheCause) {
+  Connect();
+
+  run_.SetOutcome(0, {.reason = OutcomeReason::kPeerLost, .message = "rank 2 has left"}, kSecond);
+  run_.Step(kSecond);
+  run_.SetOutcome(1, {.reason = OutcomeReason::kStopped, .message = run_.stop_reason()}, kSecond);
+  run_.Exited(0, "ended with status 1", kSecond);
+  run_.Exited(1, "ended with status 0", kSecond);
+
+  EXPECT_EQ(run_.Judge().reason, "RankLost");
+}
+
 TEST_F(RunTest, AnAgentThatDiesWhileItIsEndedIsNotTheCause) {
   Connect();
 
