@@ -1,0 +1,104 @@
+#include "services/timing/measure/worker_process.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/base/text.h"
+
+namespace eidolon::timing::measure {
+
+using base::ErrorCode;
+using base::Result;
+using base::StrCat;
+
+namespace {
+
+constexpr std::int64_t kLookMs = 50;  // How often a starting process is looked at.
+constexpr int kNoProgram = 127;
+
+// Requires: arguments end with a null pointer. Only calls what is safe between fork and exec.
+pid_t Spawn(char* const* arguments) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execvp(arguments[0], arguments);
+  _exit(kNoProgram);
+}
+
+// Nothing while it runs; else how it ended. Leaves it to be collected.
+std::string EndOf(pid_t pid) {
+  siginfo_t information{};
+  if (waitid(P_PID, static_cast<id_t>(pid), &information, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      information.si_pid == 0) {
+    return "";
+  }
+  if (information.si_code == CLD_EXITED) return StrCat("exit status ", information.si_status);
+  return StrCat("signal ", information.si_status);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Options& options) {
+  auto listener = Listener::At(options.socket);
+  if (!listener) return std::unexpected(listener.error());
+  std::vector<std::string> words = options.command;
+  words.insert(words.end(), {"--channel", options.socket});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t pid = Spawn(arguments.data());
+  if (pid < 0) {
+    return base::Fail(ErrorCode::kInternal, StrCat("starting a process: ", std::strerror(errno)));
+  }
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess(pid));
+  const base::SystemClock clock;
+  const std::int64_t deadline_ns = clock.MonotonicNs() + options.start_limit_ms * 1'000'000;
+  while (!worker->channel_.is_open()) {
+    auto channel = listener->Accept(kLookMs);
+    if (channel) {
+      worker->channel_ = std::move(*channel);
+      break;
+    }
+    if (channel.error().code != ErrorCode::kResourceExhausted) {
+      return std::unexpected(channel.error());
+    }
+    if (const std::string end = EndOf(pid); !end.empty()) {
+      return base::Fail(ErrorCode::kUnavailable, StrCat("'", words.front(), "' ended with ", end));
+    }
+    if (clock.MonotonicNs() >= deadline_ns) {
+      return base::Fail(ErrorCode::kResourceExhausted,
+                        StrCat("'", words.front(), "' did not connect in time"));
+    }
+  }
+  const std::int64_t left_ms = (deadline_ns - clock.MonotonicNs()) / 1'000'000;
+  auto hello = worker->channel_.Receive(std::max<std::int64_t>(left_ms, 1));
+  if (!hello) return base::Wrap(StrCat("the hello of '", words.front(), "'"), hello.error());
+  worker->hello_ = std::move(*hello);
+  return worker;
+}
+
+WorkerProcess::~WorkerProcess() {
+  kill(-pid_, SIGKILL);
+  kill(pid_, SIGKILL);  // Before it had a group of its own.
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Result<std::string> WorkerProcess::Exchange(std::string_view message, std::int64_t limit_ms) {
+  if (auto sent = channel_.Send(message); !sent) return std::unexpected(sent.error());
+  return channel_.Receive(limit_ms);
+}
+
+}  // namespace eidolon::timing::measure

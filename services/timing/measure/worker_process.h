@@ -1,0 +1,46 @@
+// The worker as a child process: started, spoken to, killed. What it does to itself (a kernel that
+// faults, a hang, a lost GPU) stays in it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/timing/measure/channel.h"
+
+namespace eidolon::timing::measure {
+
+// Owns the process: the destructor kills it with its process group and collects it. One thread at a
+// time; that thread must live as long as the process (the child dies with it).
+class WorkerProcess {
+ public:
+  struct Options {
+    // Program and arguments; "--channel <socket>" is appended.
+    std::vector<std::string> command;
+    std::string socket;               // Path for the channel; free.
+    std::int64_t start_limit_ms = 0;  // Until the first message.
+  };
+  static base::Result<std::unique_ptr<WorkerProcess>> Start(const Options& options);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // The first message it sent.
+  const std::string& hello() const { return hello_; }
+  // Sends a message and waits for the answer. kUnavailable: the process is gone;
+  // kResourceExhausted: no answer in time. The process is of no use after either.
+  base::Result<std::string> Exchange(std::string_view message, std::int64_t limit_ms);
+
+ private:
+  explicit WorkerProcess(pid_t pid) : pid_(pid) {}
+  const pid_t pid_;
+  Channel channel_;
+  std::string hello_;
+};
+
+}  // namespace eidolon::timing::measure
