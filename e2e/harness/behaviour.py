@@ -381,6 +381,7 @@ def main():
     # They register their tests when they are imported; after this file's own.
     import fabric_behaviour  # noqa: F401
     import failure_behaviour  # noqa: F401
+    import measuring_behaviour  # noqa: F401
     import program_behaviour  # noqa: F401
     import values_behaviour  # noqa: F401
     parser = argparse.ArgumentParser()

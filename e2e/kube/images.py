@@ -49,7 +49,7 @@ def file_arguments(files):
 
 def services(build, out, tag):
     files = {}
-    for program in ("eidolon-operator", "eidolon-timing", "eidolon-network"):
+    for program in ("eidolon-operator", "eidolon-timing", "eidolon-timing-worker", "eidolon-network"):
         path = build / "bin" / program
         files[f"/eidolon/bin/{program}"] = path
         for name, source in libraries_of(path).items():

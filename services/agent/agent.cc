@@ -13,6 +13,7 @@
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/ring/replay.h"
 
 namespace eidolon::agent {
 
@@ -80,17 +81,24 @@ base::Result<void> Agent::SetUp() {
     job_->log_pattern.emplace(std::move(*pattern));
   }
 
+  const std::string module_folder = StrCat(assignment.run_directory(), "/modules");
   timing_ =
       std::make_unique<TimingClient>(TimingClient::Options{.address = assignment.timing_address(),
                                                            .gpu = assignment.cluster().gpu(),
                                                            .pass = assignment.pass(),
-                                                           .patience = options_.timing_patience},
+                                                           .patience = options_.timing_patience,
+                                                           .module_folder = module_folder},
                                      &mailbox_);
   const auto gpu = timing_->Describe();
   if (!gpu) return std::unexpected(gpu.error());
   auto content = SegmentContentOf(assignment, *gpu);
   if (!content) return std::unexpected(content.error());
   job_->content = std::move(*content);
+  if (timing_->measures()) {
+    std::error_code ignored;  // Without the folder nothing is measured, and the service says so.
+    std::filesystem::create_directory(module_folder, ignored);
+    job_->content.unknown_reads |= ::eidolon::ring::kReplayKernels;
+  }
   job_->traits = TraitsOf(*gpu, job_->content.devices.size());
   costs_ = std::make_unique<CostBook>(gpu->multiprocessors());
   CHECK(costs_->InternBasis(iteration::Source::kMeasured, 0, "none", 0) == kNoBasis);

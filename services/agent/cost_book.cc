@@ -82,7 +82,8 @@ device::Work CostBook::WorkShape(std::span<const std::byte> definition) const {
   return work;
 }
 
-std::uint32_t CostBook::Intern(std::span<const std::byte> definition) {
+std::uint32_t CostBook::Intern(std::span<const std::byte> definition,
+                               std::span<const std::byte> replay) {
   const base::Digest digest = base::Hash128(definition.data(), definition.size());
   const auto [found, is_new] =
       by_digest_.emplace(digest, static_cast<std::uint32_t>(entries_.size()));
@@ -99,7 +100,12 @@ std::uint32_t CostBook::Intern(std::span<const std::byte> definition) {
   entries_.push_back(entry);
   auto item = std::make_shared<timing::v1::WorkItem>();
   FillWorkItem(definition, item.get());
-  questions_.push_back({.entry = number, .item = std::move(item)});
+  std::shared_ptr<timing::v1::Replay> again;
+  if (!replay.empty() && item->has_kernel()) {
+    again = std::make_shared<timing::v1::Replay>();
+    if (!FillReplay(replay, again.get())) again.reset();
+  }
+  questions_.push_back({.entry = number, .item = std::move(item), .replay = std::move(again)});
   return number;
 }
 

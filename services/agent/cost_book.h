@@ -20,8 +20,9 @@ namespace eidolon::common::v1 {
 class Estimate;
 }
 namespace eidolon::timing::v1 {
+class Replay;
 class WorkItem;
-}
+}  // namespace eidolon::timing::v1
 
 namespace eidolon::agent {
 
@@ -42,7 +43,9 @@ class CostBook {
 
   // The entry of a definition, made and queued for a question when it is new. Requires:
   // ring::CheckDefinition passed; 8-byte aligned.
-  std::uint32_t Intern(std::span<const std::byte> definition);
+  // `replay` is what followed it, read only for new kernels; wrong bytes are left out.
+  std::uint32_t Intern(std::span<const std::byte> definition,
+                       std::span<const std::byte> replay = {});
   const CostEntry& entry(std::uint32_t number) const { return entries_[number]; }
   std::size_t size() const { return entries_.size(); }
 
@@ -50,6 +53,7 @@ class CostBook {
   struct Question {
     std::uint32_t entry = 0;
     std::shared_ptr<timing::v1::WorkItem> item;
+    std::shared_ptr<timing::v1::Replay> replay;  // Null without one.
   };
   std::vector<Question> TakeQuestions(std::size_t limit);
   bool HasQuestions() const { return !questions_.empty(); }

@@ -171,8 +171,10 @@ Session::Outcome Session::ApplyDefinition(const ring::RecordView& record) {
 void Session::DefineWork(const ring::RecordView& record) {
   const auto& define = record.As<wire::DefineWork>();
   if (works_.Find(define.work) != nullptr) return;  // The scout was here.
-  const auto definition = record.TailAfter<wire::DefineWork>().first(define.definition_bytes);
-  works_.Insert(define.work, host_->costs().Intern(definition));
+  const auto tail = record.TailAfter<wire::DefineWork>();
+  const std::size_t padded = (std::size_t{define.definition_bytes} + 7) & ~std::size_t{7};
+  const auto replay = tail.subspan(std::min(padded, tail.size()));
+  works_.Insert(define.work, host_->costs().Intern(tail.first(define.definition_bytes), replay));
 }
 
 // Looks ahead of a stalled record for definitions to ask about. Damage is left to the main reader.

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
 #include "eidolon/timing/v1/timing.grpc.pb.h"
 #include "services/agent/rpc_worker.h"
+#include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
 #include "services/runtime/pass.h"
@@ -31,6 +34,7 @@ struct TimingClient::Link {
   std::string address;
   std::string gpu;
   std::string pass;
+  std::string module_folder;
   int attempts = 1;
   Mailbox* mailbox = nullptr;
   std::mutex mutex;  // Guards the two below.
@@ -59,6 +63,40 @@ struct TimingClient::Link {
     }
     return base::Wrap(base::StrCat("the timing service at ", address), runtime::FromStatus(status));
   }
+
+  base::Result<void> Estimate(const v1::EstimateRequest& request, v1::EstimateResponse* response) {
+    return Try(
+        [&](grpc::ClientContext* context) { return stub->Estimate(context, request, response); });
+  }
+
+  // What cannot be read or sent is answered by the model: the service says so.
+  void UploadModules(const v1::EstimateResponse& response) {
+    for (const std::string& hash : response.wanted_modules()) {
+      v1::UploadModuleRequest request;
+      request.set_module_hash(hash);
+      request.set_code(ReadModule(hash));
+      if (request.code().empty()) continue;
+      const auto sent = Try([&](grpc::ClientContext* context) {
+        v1::UploadModuleResponse ignored;
+        return stub->UploadModule(context, request, &ignored);
+      });
+      if (!sent) {
+        base::Log(base::Level::kWarning, "module_not_sent", {{"reason", sent.error().message}});
+      }
+    }
+  }
+
+  // As services/ring/replay.h describes it; empty when it is not there.
+  std::string ReadModule(const std::string& hash) const {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string path = module_folder + "/";
+    for (const char c : hash) {
+      const auto byte = static_cast<unsigned char>(c);
+      path += {kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+    std::ifstream file(path + ".code", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 };
 
 TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
@@ -73,6 +111,7 @@ TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
   link_->address = options.address;
   link_->gpu = options.gpu;
   link_->pass = options.pass;
+  link_->module_folder = options.module_folder;
   link_->attempts = std::max<int>(1, options.patience / kPause);
   link_->mailbox = mailbox;
 }
@@ -94,6 +133,7 @@ base::Result<v1::Gpu> TimingClient::Describe() {
     return link_->stub->DescribeGpu(context, request, &response);
   });
   if (!done) return std::unexpected(done.error());
+  measures_ = response.measures();
   return std::move(*response.mutable_gpu());
 }
 
@@ -101,15 +141,23 @@ void TimingClient::Ask(std::vector<CostBook::Question> questions, Answer answer)
   auto request = std::make_shared<v1::EstimateRequest>();
   request->set_gpu(link_->gpu);
   for (CostBook::Question& question : questions) {
+    if (question.replay != nullptr) {
+      question.replay->set_item(static_cast<std::uint32_t>(request->items_size()));
+      request->add_replays()->Swap(question.replay.get());
+    }
     request->add_items()->Swap(question.item.get());
   }
   // The worker's thread ends before the link does, so a plain pointer is enough.
   Link* link = link_.get();
   link->worker.Add([link, request, answer = std::move(answer)] {
     v1::EstimateResponse response;
-    const auto done = link->Try([&](grpc::ClientContext* context) {
-      return link->stub->Estimate(context, *request, &response);
-    });
+    auto done = link->Estimate(*request, &response);
+    if (done && response.wanted_modules_size() > 0) {
+      link->UploadModules(response);
+      request->set_modules_sent(true);
+      response.Clear();
+      done = link->Estimate(*request, &response);
+    }
     using Estimates = std::vector<common::v1::Estimate>;
     base::Result<Estimates> result;
     if (!done) {

@@ -26,12 +26,15 @@ class TimingClient {
     std::string pass;  // Shown with each call.
     // How long a service that cannot be reached is waited for: it may be starting again.
     std::chrono::milliseconds patience{0};
+    std::string module_folder;  // Where ranks save the code of modules, when it is wanted.
   };
   TimingClient(const Options& options, Mailbox* mailbox);
   ~TimingClient();  // Cancels what is open.
 
   // Facts of the GPU model. Blocks.
   base::Result<timing::v1::Gpu> Describe();
+  // Whether the service measures, and wants replays; known once Describe has succeeded.
+  bool measures() const { return measures_; }
 
   using Answer = std::function<void(base::Result<std::vector<common::v1::Estimate>>)>;
   // One estimate a question, in order.
@@ -40,6 +43,7 @@ class TimingClient {
  private:
   struct Link;
   std::shared_ptr<Link> link_;
+  bool measures_ = false;
 };
 
 }  // namespace eidolon::agent

@@ -6,6 +6,7 @@
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/agent/ring/definition.h"
 #include "services/base/check.h"
+#include "services/ring/replay.h"
 
 namespace eidolon::agent {
 
@@ -127,6 +128,27 @@ void FillLibrary(const wire::LibraryWork& work, v1::LibraryCall* call) {
 }
 
 }  // namespace
+
+bool FillReplay(std::span<const std::byte> context, v1::Replay* replay) {
+  wire::ReplayContext head;
+  if (context.size() < sizeof(head)) return false;
+  std::memcpy(&head, context.data(), sizeof(head));
+  const std::uint64_t padded = (std::uint64_t{head.parameter_bytes} + 7) & ~std::uint64_t{7};
+  const std::uint64_t needed =
+      sizeof(head) + padded + std::uint64_t{head.range_count} * sizeof(wire::ReplayRange);
+  if (head.magic != wire::kReplayMagic || needed > context.size()) return false;
+  const std::byte* at = context.data() + sizeof(head);
+  replay->set_parameters(at, head.parameter_bytes);
+  at += padded;
+  for (std::uint32_t i = 0; i < head.range_count; ++i, at += sizeof(wire::ReplayRange)) {
+    wire::ReplayRange from;
+    std::memcpy(&from, at, sizeof(from));
+    v1::Range* to = replay->add_allocations();
+    to->set_begin(from.begin);
+    to->set_size_bytes(from.bytes);
+  }
+  return true;
+}
 
 void FillWorkItem(std::span<const std::byte> definition, v1::WorkItem* item) {
   switch (ring::KindOf(definition)) {

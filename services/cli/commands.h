@@ -28,6 +28,8 @@ using Action = std::function<int()>;
 void AddProfileCommands(CLI::App* app, Action* action);
 void AddUpCommand(CLI::App* app, Action* action);
 void AddRunCommand(CLI::App* app, Action* action);
+// Below `profile`, whose own commands are AddProfileCommands'.
+void AddProfileRunCommand(CLI::App* profile, Action* action);
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);

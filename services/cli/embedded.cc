@@ -26,9 +26,12 @@ struct Embedded::Parts {
     options.controller.pass_issuer = runtime::PassIssuer::Generate();
     auto gate = runtime::PassGate::Make(options.controller.pass_issuer->public_key(), clock);
     if (!gate) return std::unexpected(gate.error());
-    auto made = timing::TimingService::Create(
-        {.gpu_model_directory = options.gpu_models, .profile_file = options.profile, .gate = *gate},
-        page.registry(), clock);
+    auto made =
+        timing::TimingService::Create({.gpu_model_directory = options.gpu_models,
+                                       .profile_file = options.profile,
+                                       .gpu = {.worker = timing::WorkerCommand(options.own_gpu)},
+                                       .gate = *gate},
+                                      page.registry(), clock);
     if (!made) return std::unexpected(made.error());
     timing = std::move(*made);
     network = std::make_unique<network::NetworkService>(page.registry(), clock, std::move(*gate));
@@ -56,6 +59,8 @@ Embedded::Embedded(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Embedded::~Embedded() { Stop(); }
 
 const std::string& Embedded::address() const { return parts_->controller->address(); }
+
+bool Embedded::owns_gpu() const { return parts_->timing->owns_gpu(); }
 
 void Embedded::Stop() {
   parts_->controller->Stop();

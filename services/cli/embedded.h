@@ -6,6 +6,7 @@
 
 #include "services/base/error.h"
 #include "services/controller/controller_host.h"
+#include "services/timing/gpu_flags.h"
 
 namespace eidolon::cli {
 
@@ -14,6 +15,7 @@ struct EmbeddedOptions {
   controller::ControllerHostOptions controller;
   std::string gpu_models;  // Folder with the user's GPU model files.
   std::string profile;     // SQLite file of measured durations.
+  timing::GpuFlags own_gpu;
 };
 
 // Owns all services. The destructor interrupts what runs.
@@ -24,6 +26,8 @@ class Embedded {
 
   // "host:port" of REST.
   const std::string& address() const;
+  // Whether work is measured on a GPU here.
+  bool owns_gpu() const;
   // Interrupts running jobs and waits for their agents; ends streams.
   void Stop();
 

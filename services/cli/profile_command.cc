@@ -179,6 +179,7 @@ void AddProfileCommands(CLI::App* app, Action* action) {
   profile->require_subcommand(1);
   AddFit(profile, flags, action);
   AddExchange(profile, flags, action);
+  AddProfileRunCommand(profile, action);
 }
 
 }  // namespace eidolon::cli

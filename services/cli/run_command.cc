@@ -16,6 +16,7 @@
 #include "services/cli/terminal.h"
 #include "services/controller/job/document.h"
 #include "services/runtime/signal_waiter.h"
+#include "services/timing/profile/profile_cache.h"
 
 namespace eidolon::cli {
 namespace {
@@ -30,6 +31,7 @@ struct Flags {
   RunFlags run;
   EmbeddedOptions embedded;
   std::string output = "report";
+  bool must_measure = false;  // Without a GPU there is nothing to do.
 };
 
 // A folder for the jobs of one `run`, removed at the end; or the one the user names.
@@ -79,7 +81,8 @@ void PrintResult(const json& job, const std::string& output, Terminal* terminal)
   terminal->Print("\n" + FormatReport(job));
 }
 
-int RunOnce(Flags flags) {
+int RunOnce(const Flags& wanted) {
+  Flags flags = wanted;
   runtime::SignalWaiter signals;
   base::SetLogLevel(base::Level::kWarning);
   const auto document = MakeRunDocument(flags.run, fs::current_path().string());
@@ -89,6 +92,10 @@ int RunOnce(Flags flags) {
   flags.embedded.controller.rest_address = "127.0.0.1:0";
   auto embedded = Embedded::Start(flags.embedded);
   if (!embedded) return PrintFailure(embedded.error());
+  if (flags.must_measure && !(*embedded)->owns_gpu()) {
+    return PrintFailure({base::ErrorCode::kUnavailable,
+                         "there is no GPU to measure on; the warning above says why"});
+  }
   const Client client((*embedded)->address());
   const auto created = client.SendForJson({.method = "POST",
                                            .path = JobPath("default"),
@@ -103,6 +110,24 @@ int RunOnce(Flags flags) {
   if (!job) return PrintFailure(job.error());
   PrintResult(*job, flags.output, &terminal);
   return PhaseOf(*job) == "Complete" ? 0 : 1;
+}
+
+// Runs the job with a GPU that measures its work, and tells what the profile has gained.
+int Record(const Flags& flags) {
+  const auto rows = [&]() -> Result<std::uint64_t> {
+    const auto cache = timing::profile::ProfileCache::Open(flags.embedded.profile);
+    if (!cache) return std::unexpected(cache.error());
+    return (*cache)->row_count();
+  };
+  const auto before = rows();
+  if (!before) return PrintFailure(before.error());
+  const int status = RunOnce(flags);
+  const auto after = rows();
+  if (!after) return PrintFailure(after.error());
+  std::fprintf(stderr, "eidolon: %s has %llu measured durations, %llu of them new\n",
+               flags.embedded.profile.c_str(), static_cast<unsigned long long>(*after),
+               static_cast<unsigned long long>(*after - *before));
+  return status;
 }
 
 void AddFlags(CLI::App* run, Flags* flags) {
@@ -132,6 +157,7 @@ void AddFlags(CLI::App* run, Flags* flags) {
       ->envname("EIDOLON_GPU_MODELS");
   run->add_option("--profile", flags->embedded.profile, "SQLite file of measured durations")
       ->envname("EIDOLON_PROFILE");
+  timing::AddGpuFlags(run, &flags->embedded.own_gpu);
   run->add_option("-o,--output", flags->output, "report, json or yaml")
       ->check(CLI::IsMember({"report", "json", "yaml"}))
       ->capture_default_str();
@@ -146,6 +172,18 @@ void AddRunCommand(CLI::App* app, Action* action) {
   AddFlags(run, flags.get());
   run->positionals_at_end();
   run->callback([flags, action] { *action = [flags] { return RunOnce(*flags); }; });
+}
+
+void AddProfileRunCommand(CLI::App* profile, Action* action) {
+  auto flags = std::make_shared<Flags>();
+  flags->embedded.own_gpu.gpu = "0";
+  flags->must_measure = true;
+  CLI::App* run = profile->add_subcommand(
+      "run", "measure all work of one command on a GPU of this machine, into --profile");
+  AddFlags(run, flags.get());
+  run->get_option("--profile")->required();
+  run->positionals_at_end();
+  run->callback([flags, action] { *action = [flags] { return Record(*flags); }; });
 }
 
 }  // namespace eidolon::cli

@@ -45,7 +45,28 @@ void WriteAll(int file, Bytes bytes, bool& good) {
   }
 }
 
+base::Result<FatEntry> ChooseEntry(const FoundImage& image, Capability device) {
+  FatEntry entry;
+  entry.payload = image.bytes;
+  entry.unpacked_bytes = image.bytes.size();
+  entry.is_ptx = image.kind == ImageKind::kPtx;
+  if (image.kind != ImageKind::kFatBinary) return entry;
+  const auto binary = FatBinary::Parse(image.bytes);
+  if (!binary) return std::unexpected(binary.error());
+  const FatEntry* chosen = binary->Choose(device);
+  if (chosen != nullptr) return *chosen;
+  return Fail(ErrorCode::kNotFound, StrCat("no code in the fat binary runs on compute capability ",
+                                           device.major, ".", device.minor));
+}
+
 }  // namespace
+
+base::Result<std::vector<std::byte>> CodeFor(const FoundImage& image, Capability device) {
+  const auto entry = ChooseEntry(image, device);
+  if (!entry) return std::unexpected(entry.error());
+  if (entry->compression != Compression::kNone) return Unpack(*entry);
+  return std::vector<std::byte>(entry->payload.begin(), entry->payload.end());
+}
 
 base::Result<FoundImage> FindImage(const void* start) {
   std::uint32_t magic;
@@ -122,20 +143,6 @@ void IndexCache::Store(base::Digest key, Bytes block) const {
   WriteAll(file, block, good);
   good = close(file) == 0 && good;
   if (!good || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
-}
-
-base::Result<FatEntry> IndexCache::ChooseEntry(const FoundImage& image, Capability device) {
-  FatEntry entry;
-  entry.payload = image.bytes;
-  entry.unpacked_bytes = image.bytes.size();
-  entry.is_ptx = image.kind == ImageKind::kPtx;
-  if (image.kind != ImageKind::kFatBinary) return entry;
-  const auto binary = FatBinary::Parse(image.bytes);
-  if (!binary) return std::unexpected(binary.error());
-  const FatEntry* chosen = binary->Choose(device);
-  if (chosen != nullptr) return *chosen;
-  return Fail(ErrorCode::kNotFound, StrCat("no code in the fat binary runs on compute capability ",
-                                           device.major, ".", device.minor));
 }
 
 base::Result<std::unique_ptr<LoadedIndex>> IndexCache::Load(const FoundImage& image,

@@ -24,6 +24,9 @@ struct FoundImage {
 };
 base::Result<FoundImage> FindImage(const void* start);
 
+// The code that `device` would load from the image, unpacked: what Header::content is the hash of.
+base::Result<std::vector<std::byte>> CodeFor(const FoundImage& image, Capability device);
+
 // An index and the memory it lives in: built here or mapped from the cache.
 class LoadedIndex {
  public:
@@ -56,7 +59,6 @@ class IndexCache {
   base::Result<std::unique_ptr<LoadedIndex>> Load(const FoundImage& image, Capability device) const;
 
  private:
-  static base::Result<FatEntry> ChooseEntry(const FoundImage& image, Capability device);
   std::string PathFor(base::Digest key) const;
   std::unique_ptr<LoadedIndex> Find(base::Digest key) const;
   void Store(base::Digest key, Bytes block) const;

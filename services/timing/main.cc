@@ -10,6 +10,7 @@
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
+#include "services/timing/gpu_flags.h"
 #include "services/timing/timing_service.h"
 
 namespace {
@@ -19,6 +20,7 @@ struct Flags {
   std::string metrics;
   std::string pass_key_file;
   eidolon::timing::TimingOptions options;
+  eidolon::timing::GpuFlags gpu;
 };
 
 int Fail(const eidolon::base::Error& error) {
@@ -39,6 +41,7 @@ int Serve(Flags flags) {
     if (!gate) return Fail(gate.error());
     flags.options.gate = std::move(*gate);
   }
+  flags.options.gpu.worker = eidolon::timing::WorkerCommand(flags.gpu);
   auto service = eidolon::timing::TimingService::Create(flags.options, page.registry(), clock);
   if (!service) return Fail(service.error());
   if (!flags.metrics.empty()) {
@@ -69,6 +72,7 @@ int main(int argc, char** argv) {
   app.add_option("--cache-entries", flags.options.cache_entries_max, "answers kept in memory")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32))
       ->capture_default_str();
+  eidolon::timing::AddGpuFlags(&app, &flags.gpu);
   app.add_option("--pass-key-file", flags.pass_key_file,
                  "file with the public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);

@@ -37,6 +37,17 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
                          .Name("eidolon_timing_profile_rows")
                          .Help("Measured durations in the profile cache.")
                          .Register(registry)
+                         .Add({})),
+      replay_seconds_(&prometheus::BuildHistogram()
+                           .Name("eidolon_timing_replay_seconds")
+                           .Help("Time to replay one work item on the GPU.")
+                           .Register(registry)
+                           .Add({}, prometheus::Histogram::BucketBoundaries{1e-2, 3e-2, 0.1, 0.3, 1,
+                                                                            3, 10, 60})),
+      replay_queue_(&prometheus::BuildGauge()
+                         .Name("eidolon_timing_replay_queue_items")
+                         .Help("Work items that wait for the GPU.")
+                         .Register(registry)
                          .Add({})) {
   auto& items = prometheus::BuildCounter()
                     .Name("eidolon_timing_items_total")
@@ -45,6 +56,14 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
   for (std::size_t i = 0; i < by_source_.size(); ++i) {
     by_source_[i] =
         &items.Add({{"source", std::string(model::Name(static_cast<model::Source>(i)))}});
+  }
+  auto& replays = prometheus::BuildCounter()
+                      .Name("eidolon_timing_replays_total")
+                      .Help("Replays of work items on the GPU, by how they ended.")
+                      .Register(registry);
+  constexpr const char* kOutcomes[] = {"measured", "refused", "fault", "hang", "lost"};
+  for (std::size_t i = 0; i < replays_.size(); ++i) {
+    replays_[i] = &replays.Add({{"outcome", kOutcomes[i]}});
   }
 }
 
@@ -58,6 +77,13 @@ void TimingMetrics::Count(const Batch& batch) {
 }
 
 void TimingMetrics::SetCacheEntries(double entries) { cache_entries_->Set(entries); }
+
+void TimingMetrics::CountReplay(ReplayOutcome outcome, double seconds) {
+  replays_[static_cast<std::size_t>(outcome)]->Increment();
+  replay_seconds_->Observe(seconds);
+}
+
+void TimingMetrics::SetReplayQueue(double items) { replay_queue_->Set(items); }
 
 void TimingMetrics::SetProfileRows(double rows) { profile_rows_->Set(rows); }
 

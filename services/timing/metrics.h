@@ -13,6 +13,9 @@ class Registry;
 
 namespace eidolon::timing {
 
+// How a replay on the GPU ended; only the first gives a duration.
+enum class ReplayOutcome { kMeasured, kRefused, kFault, kHang, kLost };
+
 // Thread safe. The registry outlives it.
 class TimingMetrics {
  public:
@@ -28,6 +31,8 @@ class TimingMetrics {
   void Count(const Batch& batch);
   void SetCacheEntries(double entries);
   void SetProfileRows(double rows);
+  void CountReplay(ReplayOutcome outcome, double seconds);
+  void SetReplayQueue(double items);
 
  private:
   prometheus::Counter* hits_;
@@ -36,6 +41,9 @@ class TimingMetrics {
   prometheus::Histogram* batch_seconds_;
   prometheus::Gauge* cache_entries_;
   prometheus::Gauge* profile_rows_;
+  std::array<prometheus::Counter*, 5> replays_{};  // In the order of ReplayOutcome.
+  prometheus::Histogram* replay_seconds_;
+  prometheus::Gauge* replay_queue_;
 };
 
 }  // namespace eidolon::timing

@@ -1,11 +1,16 @@
 #include "services/timing/timing_service.h"
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
+#include "services/timing/kernel/work_key.h"
 #include "services/timing/work_messages.h"
 
 namespace eidolon::timing {
@@ -18,6 +23,8 @@ using base::StrCat;
 constexpr int kBatchMax = 100'000;
 constexpr std::size_t kReportedNamesMax = 1000;
 constexpr std::size_t kLoggedNameMax = 300;
+constexpr std::size_t kHashBytes = 16;
+constexpr auto kCancelPoll = std::chrono::milliseconds(100);
 
 // Identity of a question: the GPU and the bytes of the message, which are canonical because all
 // fields are written in order by one version of one library.
@@ -26,6 +33,31 @@ base::Digest QuestionKey(const std::string& gpu, const v1::WorkItem& item, std::
   scratch.push_back('\0');
   item.AppendToString(&scratch);
   return base::Hash128(scratch.data(), scratch.size());
+}
+
+std::string NameOf(const v1::WorkItem& item) {
+  switch (item.work_case()) {
+    case v1::WorkItem::kKernel:
+      return item.kernel().name();
+    case v1::WorkItem::kLibrary:
+      return item.library().name();
+    case v1::WorkItem::kGemm:
+      return StrCat("gemm ", item.gemm().m(), "x", item.gemm().n(), "x", item.gemm().k());
+    case v1::WorkItem::kCopy:
+      return StrCat("copy ", v1::CopyKind_Name(item.copy().kind()));
+    default:
+      return "dnn_graph";
+  }
+}
+
+// ISO 8601, in UTC.
+std::string DateOf(std::int64_t unix_ns) {
+  const std::time_t seconds = unix_ns / 1'000'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 }  // namespace
@@ -53,12 +85,29 @@ TimingService::TimingService(gpu_model::GpuCatalog catalog,
       answers_(options.cache_entries_max),
       metrics_(registry) {
   metrics_.SetProfileRows(static_cast<double>(profiles_->row_count()));
+  if (options.gpu.worker.empty()) return;
+  auto backend = GpuBackend::Start(options.gpu, metrics_, clock);
+  if (backend) {
+    backend_ = std::move(*backend);
+  } else {
+    base::Log(base::Level::kWarning, "gpu_absent",
+              {{"reason", backend.error().message}, {"instead", "the models answer"}});
+  }
 }
 
 grpc::Status TimingService::Admit(const grpc::ServerContext* context) const {
   runtime::Caller caller;
   return gate_.Admit(context, &caller);
 }
+
+struct TimingService::Question {
+  base::Digest cache_key;
+  std::optional<model::Estimate> answer;
+  std::optional<kernel::WorkItem> work;  // Without an answer.
+  const v1::Replay* replay = nullptr;
+  base::Digest work_key;
+  GpuBackend::Answer measurement;
+};
 
 grpc::Status TimingService::Estimate(grpc::ServerContext* context,
                                      const v1::EstimateRequest* request,
@@ -72,27 +121,19 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
             StrCat("a batch of ", request->items_size(), " items is larger than ", kBatchMax)};
   }
   TimingMetrics::Batch batch;
-  std::string scratch;
+  std::vector<Question> questions;
+  if (auto read = Read(*request, **gpu, questions, batch); !read.ok()) return read;
+  if (Measures(**gpu)) {
+    if (WantsModules(*request, questions, *response)) return grpc::Status::OK;
+    auto measured = MeasureAll(context, *request, **gpu, questions);
+    if (!measured.ok()) return measured;
+  }
   response->mutable_estimates()->Reserve(request->items_size());
   for (int i = 0; i < request->items_size(); ++i) {
-    const v1::WorkItem& item = request->items(i);
-    const base::Digest key = QuestionKey(request->gpu(), item, scratch);
-    std::optional<model::Estimate> answer = answers_.Find(key);
-    if (answer) {
-      ++batch.hits;
-    } else {
-      const auto work = FromMessage(item);
-      if (!work) {
-        return {grpc::StatusCode::INVALID_ARGUMENT,
-                StrCat("items[", i, "]: ", work.error().message)};
-      }
-      ++batch.misses;
-      answer = estimator_.Of(**gpu, *work);
-      answers_.Add(key, *answer);
-      Report(item, *answer);
-    }
-    ++batch.by_source[static_cast<std::size_t>(answer->source)];
-    ToMessage(*answer, *response->add_estimates());
+    Question& question = questions[static_cast<std::size_t>(i)];
+    if (!question.answer) Answer(request->items(i), **gpu, *question.work, question);
+    ++batch.by_source[static_cast<std::size_t>(question.answer->source)];
+    ToMessage(*question.answer, *response->add_estimates());
   }
   batch.seconds = static_cast<double>(clock_.MonotonicNs() - begin) * 1e-9;
   metrics_.Count(batch);
@@ -100,11 +141,151 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
+void TimingService::Answer(const v1::WorkItem& item, const gpu_model::GpuModel& gpu,
+                           const kernel::WorkItem& work, Question& question) {
+  question.answer = estimator_.Of(gpu, work);
+  answers_.Add(question.cache_key, *question.answer);
+  Report(item, *question.answer);
+}
+
+grpc::Status TimingService::Read(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
+                                 std::vector<Question>& questions, TimingMetrics::Batch& batch) {
+  const bool measures = Measures(gpu);
+  std::string scratch;
+  questions.resize(static_cast<std::size_t>(request.items_size()));
+  for (int i = 0; i < request.items_size(); ++i) {
+    Question& question = questions[static_cast<std::size_t>(i)];
+    question.cache_key = QuestionKey(request.gpu(), request.items(i), scratch);
+    question.answer = answers_.Find(question.cache_key);
+    if (question.answer) {
+      ++batch.hits;
+      continue;
+    }
+    auto work = FromMessage(request.items(i));
+    if (!work) {
+      return {grpc::StatusCode::INVALID_ARGUMENT, StrCat("items[", i, "]: ", work.error().message)};
+    }
+    ++batch.misses;
+    if (!measures) {
+      Answer(request.items(i), gpu, *work, question);
+      continue;
+    }
+    question.work = std::move(*work);
+    question.work_key = kernel::WorkKey(*question.work);
+  }
+  if (!measures) return grpc::Status::OK;
+  for (const v1::Replay& replay : request.replays()) {
+    if (replay.item() < questions.size()) questions[replay.item()].replay = &replay;
+  }
+  return grpc::Status::OK;
+}
+
+bool TimingService::WantsModules(const v1::EstimateRequest& request,
+                                 const std::vector<Question>& questions,
+                                 v1::EstimateResponse& response) const {
+  if (request.modules_sent()) return false;
+  std::set<std::string> wanted;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    const Question& question = questions[i];
+    if (question.answer || question.replay == nullptr) continue;
+    if (profiles_->Find(request.gpu(), question.work_key)) continue;
+    const std::string& hash = request.items(static_cast<int>(i)).kernel().module_hash();
+    if (hash.size() == kHashBytes && !backend_->modules().Has(hash)) wanted.insert(hash);
+  }
+  for (const std::string& hash : wanted) response.add_wanted_modules(hash);
+  return !wanted.empty();
+}
+
+grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
+                                       const v1::EstimateRequest& request,
+                                       const gpu_model::GpuModel& gpu,
+                                       std::vector<Question>& questions) {
+  std::map<base::Digest, GpuBackend::Answer> asked;  // A batch may hold equal work.
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    Question& question = questions[i];
+    if (question.answer || profiles_->Find(gpu.name, question.work_key)) continue;
+    if (const auto known = asked.find(question.work_key); known != asked.end()) {
+      question.measurement = known->second;
+      continue;
+    }
+    const v1::WorkItem& item = request.items(static_cast<int>(i));
+    v1::ReplayRequest replay;
+    if (item.has_kernel()) {
+      const std::string& hash = item.kernel().module_hash();
+      if (question.replay == nullptr) {
+        ReportUnmeasured(item, "its parameters and memory are not known");
+        continue;
+      }
+      if (hash.size() != kHashBytes || !backend_->modules().Has(hash)) {
+        ReportUnmeasured(item, "the code of its module is not known");
+        continue;
+      }
+      *replay.mutable_replay() = *question.replay;
+      replay.set_module_file(backend_->modules().FileOf(hash));
+    } else if (!item.has_gemm() && !item.has_copy()) {
+      ReportUnmeasured(item, "calls of this library are not replayed");
+      continue;
+    }
+    *replay.mutable_item() = item;
+    // An agent asks first for what blocks its ranks.
+    question.measurement = backend_->Ask(question.work_key, i, std::move(replay));
+    asked.emplace(question.work_key, question.measurement);
+  }
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    Question& question = questions[i];
+    if (!question.measurement.valid()) continue;
+    while (question.measurement.wait_for(kCancelPoll) != std::future_status::ready) {
+      if (context->IsCancelled()) return {grpc::StatusCode::CANCELLED, "nobody waits any more"};
+    }
+    const GpuBackend::Outcome& outcome = question.measurement.get();
+    if (outcome.measured) {
+      Keep(gpu, *question.work, *outcome.measured);
+    } else {
+      ReportUnmeasured(request.items(static_cast<int>(i)), outcome.refusal);
+    }
+  }
+  return grpc::Status::OK;
+}
+
+void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
+                         const v1::ReplayResult& result) {
+  // Between an event and the work behind it lies the gap that the device engine adds by itself.
+  const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
+  const bool is_copy = std::holds_alternative<kernel::Copy>(work);
+  const base::Duration shortest = is_copy ? base::Duration{1} : gpu.kernel_floor;
+  const base::Duration median = std::max(between - gpu.launch_gap, shortest);
+  const v1::WorkerHello& owned = backend_->gpu();
+  profile::Profile profile;
+  profile.gpu = gpu.name;
+  profile.driver = owned.driver_version();
+  profile.cuda = owned.cuda_version();
+  profile.libraries = owned.libraries();
+  profile.clocks = owned.clocks();
+  profile.date = DateOf(clock_.UnixNs());
+  profile.tool = "eidolon replay 1";
+  profile.rows.push_back({.key = kernel::WorkKey(work),
+                          .class_key = kernel::ClassKey(work),
+                          .size = estimator_.SizeOf(work),
+                          .median = median,
+                          .spread = result.spread(),
+                          .repetitions = result.repetitions()});
+  if (auto kept = profiles_->Add(profile); !kept) {
+    base::Log(base::Level::kWarning, "measurement_not_kept", {{"reason", kept.error().message}});
+  }
+  metrics_.SetProfileRows(static_cast<double>(profiles_->row_count()));
+}
+
+void TimingService::ReportUnmeasured(const v1::WorkItem& item, const std::string& reason) {
+  std::string name = NameOf(item);
+  const std::lock_guard lock(reported_mutex_);
+  if (unmeasured_.size() >= kReportedNamesMax || !unmeasured_.insert(name).second) return;
+  name.resize(std::min(name.size(), kLoggedNameMax));
+  base::Log(base::Level::kWarning, "not_measured", {{"name", name}, {"reason", reason}});
+}
+
 void TimingService::Report(const v1::WorkItem& item, const model::Estimate& estimate) {
   if (estimate.source != model::Source::kAssumed) return;
-  std::string name = item.has_kernel()    ? item.kernel().name()
-                     : item.has_library() ? item.library().name()
-                                          : std::string("dnn_graph");
+  std::string name = NameOf(item);
   const std::lock_guard lock(reported_mutex_);
   if (reported_.size() >= kReportedNamesMax || !reported_.insert(name).second) return;
   name.resize(std::min(name.size(), kLoggedNameMax));
@@ -121,6 +302,20 @@ grpc::Status TimingService::DescribeGpu(grpc::ServerContext* context,
   const auto gpu = catalog_.Find(request->gpu());
   if (!gpu) return {grpc::StatusCode::INVALID_ARGUMENT, gpu.error().message};
   ToMessage(**gpu, *response->mutable_gpu());
+  response->set_measures(Measures(**gpu));
+  return grpc::Status::OK;
+}
+
+grpc::Status TimingService::UploadModule(grpc::ServerContext* context,
+                                         const v1::UploadModuleRequest* request,
+                                         v1::UploadModuleResponse* /*response*/) {
+  if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
+  if (backend_ == nullptr) {
+    return {grpc::StatusCode::FAILED_PRECONDITION, "this service does not measure"};
+  }
+  if (auto added = backend_->modules().Add(request->module_hash(), request->code()); !added) {
+    return runtime::ToStatus(added.error());
+  }
   return grpc::Status::OK;
 }
 

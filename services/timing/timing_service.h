@@ -7,12 +7,14 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "eidolon/timing/v1/timing.grpc.pb.h"
 #include "services/base/clock.h"
 #include "services/base/error.h"
 #include "services/runtime/pass.h"
 #include "services/timing/answer_cache.h"
+#include "services/timing/gpu_backend.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/metrics.h"
 #include "services/timing/model/estimator.h"
@@ -26,6 +28,8 @@ struct TimingOptions {
   // SQLite file of measured durations; empty: none is kept.
   std::string profile_file;
   std::size_t cache_entries_max = std::size_t{1} << 20;
+  // Measuring on a GPU of this machine. Without a driver or a GPU the models answer.
+  GpuBackendOptions gpu;
   // Whose calls are answered.
   runtime::PassGate gate;
 };
@@ -44,6 +48,14 @@ class TimingService final : public v1::TimingService::Service {
                            v1::DescribeGpuResponse* response) override;
   grpc::Status ListGpus(grpc::ServerContext* context, const v1::ListGpusRequest* request,
                         v1::ListGpusResponse* response) override;
+  grpc::Status UploadModule(grpc::ServerContext* context, const v1::UploadModuleRequest* request,
+                            v1::UploadModuleResponse* response) override;
+
+  bool owns_gpu() const { return backend_ != nullptr; }
+  // Whether work of this GPU model is measured here.
+  bool Measures(const gpu_model::GpuModel& gpu) const {
+    return backend_ != nullptr && backend_->Owns(gpu);
+  }
 
   // Adds measured durations, in the form of profile/profile.h.
   base::Result<void> ImportProfile(std::string_view json_lines);
@@ -58,6 +70,22 @@ class TimingService final : public v1::TimingService::Service {
   // Any pass of the controller will do: what a kernel lasts is no job's secret.
   grpc::Status Admit(const grpc::ServerContext* context) const;
 
+  // One batch of questions while it is answered.
+  struct Question;
+  grpc::Status Read(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
+                    std::vector<Question>& questions, TimingMetrics::Batch& batch);
+  void Answer(const v1::WorkItem& item, const gpu_model::GpuModel& gpu,
+              const kernel::WorkItem& work, Question& question);
+  // Measures what has no measurement; refusals are answered by the model afterwards. True when
+  // modules must come first: the response names them.
+  bool WantsModules(const v1::EstimateRequest& request, const std::vector<Question>& questions,
+                    v1::EstimateResponse& response) const;
+  grpc::Status MeasureAll(const grpc::ServerContext* context, const v1::EstimateRequest& request,
+                          const gpu_model::GpuModel& gpu, std::vector<Question>& questions);
+  void Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
+            const v1::ReplayResult& result);
+  void ReportUnmeasured(const v1::WorkItem& item, const std::string& reason);
+
   // Writes one log line for each kernel name that no rule knows.
   void Report(const v1::WorkItem& item, const model::Estimate& estimate);
 
@@ -70,6 +98,8 @@ class TimingService final : public v1::TimingService::Service {
   TimingMetrics metrics_;
   std::mutex reported_mutex_;
   std::set<std::string> reported_;
+  std::set<std::string> unmeasured_;     // Likewise guarded.
+  std::unique_ptr<GpuBackend> backend_;  // Null: nothing is measured.
 };
 
 }  // namespace eidolon::timing

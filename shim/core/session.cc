@@ -11,6 +11,7 @@
 #include "services/base/hash.h"
 #include "services/base/text.h"
 #include "shim/core/connection.h"
+#include "shim/core/intern_work.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/reply_slots.h"
 #include "shim/core/ring_writer.h"
@@ -175,18 +176,29 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
 int Session::ThreadsAsking() noexcept { return asking.load(std::memory_order_relaxed); }
 
 std::uint32_t Session::InternWork(std::span<const std::byte> definition) noexcept {
+  return core::InternWork(definition, {});
+}
+
+std::uint32_t InternWork(std::span<const std::byte> definition,
+                         std::span<const std::byte> context) noexcept {
   if (definition.size() + sizeof(ring::DefineWork) > ring::kMaxRecordBytes) return 0;
   State& state = GetState();
   const std::uint64_t hash = base::Hash64(definition.data(), definition.size());
   const std::lock_guard guard(state.works_lock);
   if (const std::uint32_t known = state.works.Find(hash, definition)) return known;
-  const std::uint32_t id = NewId();
+  const std::uint32_t id = TheSession()->NewId();
   state.works.Insert(hash, definition, id);
   ring::DefineWork record{};
   record.header.kind = ring::RecordKind::kDefineWork;
   record.work = id;
   record.definition_bytes = static_cast<std::uint32_t>(definition.size());
-  state.writer.Append(&record.header, sizeof(record), {&definition, 1});
+  constexpr std::byte kPadding[8] = {};
+  const std::size_t padding = -definition.size() % 8;
+  const std::span<const std::byte> tail[] = {definition, {kPadding, padding}, context};
+  const bool fits =
+      sizeof(record) + definition.size() + padding + context.size() <= ring::kMaxRecordBytes;
+  state.writer.Append(&record.header, sizeof(record),
+                      std::span(tail).first(fits && !context.empty() ? 3 : 1));
   return id;
 }
 

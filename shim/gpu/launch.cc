@@ -7,6 +7,7 @@
 
 #include "services/base/hash.h"
 #include "services/ring/record.h"
+#include "shim/core/intern_work.h"
 #include "shim/core/session.h"
 #include "shim/gpu/arena.h"
 #include "shim/gpu/capture.h"
@@ -15,6 +16,7 @@
 #include "shim/gpu/launch_cache.h"
 #include "shim/gpu/launch_values.h"
 #include "shim/gpu/occupancy.h"
+#include "shim/gpu/replay_context.h"
 #include "shim/gpu/stream.h"
 #include "shim/value/pending.h"
 
@@ -74,14 +76,14 @@ bool Gather(const Kernel& kernel, const LaunchParameters& from, ParameterBlock& 
   return true;
 }
 
-// Blanks every word that points into emulated device memory, telling `note` its address.
+// Blanks every word that points into emulated device memory, telling `note` its place and address.
 template <typename Note>
 void BlankPointers(ParameterBlock& block, Note&& note) {
   for (std::size_t at = 0; at < block.size; at += 8) {
     std::uint64_t word;
     std::memcpy(&word, block.bytes + at, 8);
     if (!HoldsDeviceAddress(word)) continue;
-    note(word);
+    note(at, word);
     word = ring::kPointerTag | (word & 0xff);
     std::memcpy(block.bytes + at, &word, 8);
   }
@@ -158,7 +160,8 @@ std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
 
 // Builds and interns the definition (ring/work.h): header, name, slots, bytes.
 std::uint32_t Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
-                     std::uint32_t blocks, const ParameterBlock& block) {
+                     std::uint32_t blocks, const ParameterBlock& block,
+                     std::span<const PointerWord> pointers) {
   const base::Digest content = kernel.library->index().header().content;
   const std::size_t slot_bytes = kernel.parameters.size() * sizeof(ring::ParameterSlot);
   const std::uint32_t parameter_bytes = kernel.row->parameter_bytes;
@@ -192,18 +195,22 @@ std::uint32_t Define(core::Session& session, const Kernel& kernel, const LaunchS
   put(kernel.name.data(), kernel.name.size());
   put(kernel.parameters.data(), slot_bytes);
   put(block.bytes, parameter_bytes);
-  return session.InternWork(definition);
+  if (!WantsReplays(session)) return session.InternWork(definition);
+  SaveModule(*kernel.library);
+  return core::InternWork(definition,
+                          MakeReplayContext({block.bytes, block.size}, parameter_bytes, pointers));
 }
 
 KernelWorkResult FindOrDefine(core::Session& session, const Kernel& kernel,
-                              const LaunchShape& shape, const ParameterBlock& block, int device) {
+                              const LaunchShape& shape, const ParameterBlock& block, int device,
+                              std::span<const PointerWord> pointers) {
   const std::uint64_t hash = HashOf(kernel, shape, device, block);
   if (const std::uint32_t known = FindLaunch(hash)) return {Status::kSuccess, known};
   const ring::DeviceProperties& properties = PropertiesOf(device);
   const std::uint32_t blocks = BlocksFor(kernel, shape, properties);
   const Status status = CheckSlowly(kernel, shape, properties, blocks);
   if (status != Status::kSuccess) return {status, 0};
-  const std::uint32_t work = Define(session, kernel, shape, blocks, block);
+  const std::uint32_t work = Define(session, kernel, shape, blocks, block, pointers);
   if (work == 0) return {Status::kOutOfMemory, 0};
   KeepLaunch(hash, work);
   return {Status::kSuccess, work};
@@ -231,8 +238,12 @@ KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
     }
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return {Status::kInvalidValue, 0};
-    BlankPointers(block, [&](std::uint64_t address) { pointers->push_back(address); });
-    return FindOrDefine(*session, kernel, shape, block, device);
+    std::vector<PointerWord> words;
+    BlankPointers(block, [&](std::size_t at, std::uint64_t address) {
+      pointers->push_back(address);
+      words.push_back({at, address});
+    });
+    return FindOrDefine(*session, kernel, shape, block, device, words);
   } catch (...) {
     return {Status::kOutOfMemory, 0};
   }
@@ -257,10 +268,14 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     const bool recorded = MustRecord();
     std::vector<std::byte> kept;
     if (recorded) kept.assign(block.bytes, block.bytes + block.size);
-    BlankPointers(block, [&](std::uint64_t address) {
+    const bool replays = WantsReplays(*session);
+    std::vector<PointerWord> pointers;
+    BlankPointers(block, [&](std::size_t at, std::uint64_t address) {
       if (!recorded) values.NoteKernelPointer(address);
+      if (replays) pointers.push_back({at, address});
     });
-    const KernelWorkResult found = FindOrDefine(*session, kernel, shape, block, stream->device);
+    const KernelWorkResult found =
+        FindOrDefine(*session, kernel, shape, block, stream->device, pointers);
     if (found.status != Status::kSuccess) return found.status;
     if (recorded) RecordLaunch(kernel, shape, found.work, std::move(kept));
     ring::LaunchRecord record{};

@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
+#include "services/base/hash.h"
 #include "services/ring/record.h"
+#include "services/ring/replay.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/memory.h"
@@ -56,6 +61,53 @@ class LaunchTest : public testing::Test {
   Kernel* tile_ = nullptr;
   std::uint64_t memory_ = 0;
 };
+
+// What follows a definition, if anything does.
+std::vector<std::byte> ContextAfter(const FakeAgent::Record& record) {
+  const auto& define = record.As<ring::DefineWork>();
+  const std::size_t end = (sizeof(define) + define.definition_bytes + 7) / 8 * 8;
+  return {record.bytes.begin() + static_cast<std::ptrdiff_t>(end), record.bytes.end()};
+}
+
+TEST_F(LaunchTest, BringsWhatAReplayNeedsOnlyWhenItIsWanted) {
+  const std::string modules = agent_.run_directory() + "/modules";
+  std::filesystem::create_directory(modules);
+  ASSERT_EQ(LaunchScale(memory_ + 8, 3.0F, 2001), Status::kSuccess);
+  agent_.header().unknown_reads |= ring::kReplayKernels;
+  ASSERT_EQ(LaunchScale(memory_ + 8, 3.0F, 2002), Status::kSuccess);
+  ASSERT_EQ(LaunchScale(memory_ + 8, 3.0F, 2002), Status::kSuccess);
+  agent_.header().unknown_reads &= ~ring::kReplayKernels;
+
+  const auto defined = agent_.RecordsOf(RecordKind::kDefineWork);
+
+  ASSERT_EQ(defined.size(), 2u);
+  EXPECT_TRUE(ContextAfter(defined[0]).empty());
+  const auto bytes = ContextAfter(defined[1]);
+  struct {
+    ring::ReplayContext head;
+    std::uint64_t out;
+    float factor;
+    std::uint32_t count;
+    ring::ReplayRange range;
+  } context;
+  ASSERT_EQ(bytes.size(), sizeof(context));
+  std::memcpy(&context, bytes.data(), sizeof(context));
+  EXPECT_EQ(context.head.magic, ring::kReplayMagic);
+  EXPECT_EQ(context.head.parameter_bytes, 16u);
+  ASSERT_EQ(context.head.range_count, 1u);
+  EXPECT_EQ(context.out, memory_ + 8);
+  EXPECT_EQ(context.count, 2002u);
+  EXPECT_EQ(context.range.begin, memory_);
+  EXPECT_EQ(context.range.bytes, 4096u);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(modules)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string code(std::istreambuf_iterator<char>(file), {});
+    EXPECT_EQ(base::Hash128(code.data(), code.size()), library_->index().header().content);
+    ++files;
+  }
+  EXPECT_EQ(files, 1);
+}
 
 TEST_F(LaunchTest, DescribesTheKernelOnceAndBlanksPointers) {
   ASSERT_EQ(LaunchScale(memory_ + 8, 2.0F, 1001), Status::kSuccess);

@@ -103,6 +103,10 @@ Result<void> Channel::Send(std::string_view message) {
   return {};
 }
 
+Result<void> Channel::Wait(std::int64_t limit_ms) {
+  return WaitReadable(descriptor_, DeadlineAfter(limit_ms));
+}
+
 Result<std::string> Channel::Receive(std::int64_t limit_ms) {
   const std::int64_t deadline = DeadlineAfter(limit_ms);
   unsigned char head[4];

@@ -24,6 +24,9 @@ namespace {
 constexpr std::int64_t kLookMs = 50;  // How often a starting process is looked at.
 constexpr int kNoProgram = 127;
 
+std::int64_t Now() { return base::SystemClock().MonotonicNs(); }
+std::int64_t After(std::int64_t limit_ms) { return Now() + limit_ms * 1'000'000; }
+
 // Requires: arguments end with a null pointer. Only calls what is safe between fork and exec.
 pid_t Spawn(char* const* arguments) {
   const pid_t child = fork();
@@ -62,31 +65,36 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Options& optio
   if (pid < 0) {
     return base::Fail(ErrorCode::kInternal, StrCat("starting a process: ", std::strerror(errno)));
   }
-  std::unique_ptr<WorkerProcess> worker(new WorkerProcess(pid));
-  const base::SystemClock clock;
-  const std::int64_t deadline_ns = clock.MonotonicNs() + options.start_limit_ms * 1'000'000;
-  while (!worker->channel_.is_open()) {
-    auto channel = listener->Accept(kLookMs);
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess(pid, options.abandoned));
+  const std::int64_t deadline_ns = After(options.start_limit_ms);
+  if (auto connected = worker->Connect(*listener, words.front(), deadline_ns); !connected) {
+    return std::unexpected(connected.error());
+  }
+  auto hello = worker->Receive(deadline_ns);
+  if (!hello) return base::Wrap(StrCat("the hello of '", words.front(), "'"), hello.error());
+  worker->hello_ = std::move(*hello);
+  return worker;
+}
+
+Result<void> WorkerProcess::Connect(Listener& listener, const std::string& program,
+                                    std::int64_t deadline_ns) {
+  while (true) {
+    auto channel = listener.Accept(kLookMs);
     if (channel) {
-      worker->channel_ = std::move(*channel);
-      break;
+      channel_ = std::move(*channel);
+      return {};
     }
     if (channel.error().code != ErrorCode::kResourceExhausted) {
       return std::unexpected(channel.error());
     }
-    if (const std::string end = EndOf(pid); !end.empty()) {
-      return base::Fail(ErrorCode::kUnavailable, StrCat("'", words.front(), "' ended with ", end));
+    if (const std::string end = EndOf(pid_); !end.empty()) {
+      return base::Fail(ErrorCode::kUnavailable, StrCat("'", program, "' ended with ", end));
     }
-    if (clock.MonotonicNs() >= deadline_ns) {
+    if (IsAbandoned() || Now() >= deadline_ns) {
       return base::Fail(ErrorCode::kResourceExhausted,
-                        StrCat("'", words.front(), "' did not connect in time"));
+                        StrCat("'", program, "' did not connect in time"));
     }
   }
-  const std::int64_t left_ms = (deadline_ns - clock.MonotonicNs()) / 1'000'000;
-  auto hello = worker->channel_.Receive(std::max<std::int64_t>(left_ms, 1));
-  if (!hello) return base::Wrap(StrCat("the hello of '", words.front(), "'"), hello.error());
-  worker->hello_ = std::move(*hello);
-  return worker;
 }
 
 WorkerProcess::~WorkerProcess() {
@@ -98,7 +106,19 @@ WorkerProcess::~WorkerProcess() {
 
 Result<std::string> WorkerProcess::Exchange(std::string_view message, std::int64_t limit_ms) {
   if (auto sent = channel_.Send(message); !sent) return std::unexpected(sent.error());
-  return channel_.Receive(limit_ms);
+  return Receive(After(limit_ms));
+}
+
+Result<std::string> WorkerProcess::Receive(std::int64_t deadline_ns) {
+  while (true) {
+    const auto ready = channel_.Wait(kLookMs);
+    if (ready) break;
+    if (ready.error().code != ErrorCode::kResourceExhausted || Now() >= deadline_ns) {
+      return std::unexpected(ready.error());
+    }
+    if (IsAbandoned()) return base::Fail(ErrorCode::kUnavailable, "nobody waits any more");
+  }
+  return channel_.Receive(std::max<std::int64_t>((deadline_ns - Now()) / 1'000'000, 1));
 }
 
 }  // namespace eidolon::timing::measure

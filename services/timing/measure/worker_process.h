@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +25,9 @@ class WorkerProcess {
     std::vector<std::string> command;
     std::string socket;               // Path for the channel; free.
     std::int64_t start_limit_ms = 0;  // Until the first message.
+    // Once it is true nothing is waited for any more: kUnavailable. Outlives the process; may be
+    // null.
+    const std::atomic<bool>* abandoned = nullptr;
   };
   static base::Result<std::unique_ptr<WorkerProcess>> Start(const Options& options);
   ~WorkerProcess();
@@ -37,8 +41,14 @@ class WorkerProcess {
   base::Result<std::string> Exchange(std::string_view message, std::int64_t limit_ms);
 
  private:
-  explicit WorkerProcess(pid_t pid) : pid_(pid) {}
+  WorkerProcess(pid_t pid, const std::atomic<bool>* abandoned) : pid_(pid), abandoned_(abandoned) {}
+  base::Result<void> Connect(Listener& listener, const std::string& program,
+                             std::int64_t deadline_ns);
+  base::Result<std::string> Receive(std::int64_t deadline_ns);
+  bool IsAbandoned() const { return abandoned_ != nullptr && abandoned_->load(); }
+
   const pid_t pid_;
+  const std::atomic<bool>* const abandoned_;
   Channel channel_;
   std::string hello_;
 };

@@ -74,6 +74,7 @@ Result<std::string> PlaceParameters(const kernel::KernelLaunch& launch, const Ke
     std::memcpy(&blanked, launch.parameters.data() + at, 8);
     if (!IsBlanked(blanked)) continue;
     std::memcpy(&address, placed.data() + at, 8);
+    if (address == blanked) continue;  // What no call initialised may hold a tag of an older block.
     // Freed memory, or an end: what the kernel does with it is not known.
     if (!Holds(memory.allocations, address)) {
       return base::Fail(ErrorCode::kUnsupported,

@@ -1,0 +1,63 @@
+"""Measuring on a GPU, where the GPU is emulated too: the worker runs in a job of its own, with our own libcuda. Run
+by behaviour.py."""
+import json
+import subprocess
+
+from server import Server
+from trial import expect, expect_complete, test
+
+# Element-wise work, a product, a fill and a copy. All bytes of their parameters are set: empty functors and unused
+# entries of tensor lists leave some to chance, and chance has another key in every process.
+STEPS = """
+    import torch
+    a = torch.ones(4096, 1024, device="cuda")
+    b = torch.ones(1024, 2048, device="cuda")
+    for step in range(10):
+        torch.cuda.nvtx.range_push("step")
+        c = a * 2
+        d = (c * a) @ b
+        e = (d * d).clone()
+        e.fill_(1)
+        torch.cuda.synchronize()
+        torch.cuda.nvtx.range_pop()
+"""
+
+
+def worker_of(world):
+    return " ".join(str(word) for word in (
+        world.build / "bin/eidolon", "run", "--gpu", "H100-SXM5-80GB", "--host-model", "fixed", "--",
+        world.build / "bin/eidolon-timing-worker"))
+
+
+def predicted(world, arguments):
+    with Server(world.build, world.python, arguments=arguments) as server:
+        job = server.run(world.job(STEPS, boundary="{nvtx: step}"), seconds=300)
+        expect_complete(job)
+        return job["status"]["prediction"], (server.data / "up.log").read_text()
+
+
+@test
+def a_job_measured_on_a_gpu_is_predicted_the_same_from_its_profile(world):
+    profile = world.folder / "measured.sqlite"
+    measured, log = predicted(world, ["--profile", profile, "--own-gpu", "0", "--own-gpu-worker", worker_of(world)])
+    expect("gpu_owned" in log, log)
+    expect(measured["coverage"]["measured"] > 0.99, f"{measured['coverage']}\n{log}")
+    again, log = predicted(world, ["--profile", profile])
+    expect("gpu_owned" not in log, log)
+    for key in ("iterationSeconds", "breakdown", "coverage"):
+        expect(again[key] == measured[key], f"{key}: {json.dumps(measured[key])} or {json.dumps(again[key])}")
+    # The GPU is emulated: work lasts what the models say, but for the events' resolution.
+    modelled, _ = predicted(world, [])
+    expect(modelled["coverage"]["measured"] == 0, f"{modelled['coverage']}")
+    one, other = (p["iterationSeconds"]["mean"] for p in (measured, modelled))
+    expect(abs(one / other - 1) < 0.001, f"measured {one}, modelled {other}")
+
+
+@test
+def profile_run_needs_a_gpu_and_says_so(world):
+    profile = world.folder / "none.sqlite"
+    done = subprocess.run(
+        [world.build / "bin/eidolon", "profile", "run", "--profile", profile, "--own-gpu-driver", "libnowhere.so.1",
+         "--", "true"], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 1, f"{done}")
+    expect("no CUDA driver: libnowhere.so.1" in done.stderr and "no GPU to measure on" in done.stderr, done.stderr)

@@ -1,0 +1,29 @@
+// What a kernel needs to run again on a real GPU, beside its definition. Only when the job's timing
+// service measures; the definitions themselves, and so their identities, stay the same.
+#pragma once
+
+#include <cstdint>
+
+namespace eidolon::ring {
+
+// In SegmentHeader::unknown_reads, like kComputeValues: kernels are measured. Definitions come with
+// their ReplayContext, and ranks save the code of modules in the run directory, as
+// modules/<32 hexadecimal digits: the 16 bytes of KernelWork::module_hash>.code.
+inline constexpr std::uint32_t kReplayKernels = 0x200;
+
+// Follows a kernel's definition, padded to 8, in its DefineWork record, which is longer then. Tail:
+// the parameter bytes with their pointers, padded to 8, then ReplayRange[range_count].
+struct ReplayContext {
+  std::uint64_t magic;            // kReplayMagic.
+  std::uint32_t parameter_bytes;  // As in the definition.
+  std::uint32_t range_count;
+};
+inline constexpr std::uint64_t kReplayMagic = 0x79616c7065526465u;
+
+// Emulated memory that the parameters point into.
+struct ReplayRange {
+  std::uint64_t begin;
+  std::uint64_t bytes;
+};
+
+}  // namespace eidolon::ring

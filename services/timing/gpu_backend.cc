@@ -1,0 +1,238 @@
+#include "services/timing/gpu_backend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "services/base/log.h"
+#include "services/base/text.h"
+
+namespace eidolon::timing {
+
+using base::ErrorCode;
+using base::Result;
+using base::StrCat;
+
+namespace {
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+
+GpuBackend::Outcome Refusal(std::string reason) { return {std::nullopt, std::move(reason)}; }
+
+}  // namespace
+
+GpuBackend::GpuBackend(const GpuBackendOptions& options, TimingMetrics& metrics,
+                       const base::RealClock& clock)
+    : options_(options), metrics_(metrics), clock_(clock) {}
+
+Result<std::unique_ptr<GpuBackend>> GpuBackend::Start(const GpuBackendOptions& options,
+                                                      TimingMetrics& metrics,
+                                                      const base::RealClock& clock) {
+  std::unique_ptr<GpuBackend> backend(new GpuBackend(options, metrics, clock));
+  if (auto made = backend->MakeFolder(); !made) return std::unexpected(made.error());
+  // The thread starts the worker, because the worker dies with the thread that did.
+  std::promise<Result<v1::WorkerHello>> started;
+  auto hello = started.get_future();
+  backend->thread_ = std::thread([raw = backend.get(), promise = std::move(started)]() mutable {
+    raw->Work(std::move(promise));
+  });
+  const auto heard = hello.get();
+  if (!heard) return std::unexpected(heard.error());
+  return backend;
+}
+
+Result<void> GpuBackend::MakeFolder() {
+  std::error_code failed;
+  folder_ = (std::filesystem::temp_directory_path(failed) / "eidolon-timing-XXXXXX").string();
+  if (mkdtemp(folder_.data()) == nullptr) {
+    const std::string wanted = std::exchange(folder_, "");
+    return base::Fail(ErrorCode::kUnavailable, StrCat("cannot make the folder '", wanted, "'"));
+  }
+  const std::string code = folder_ + "/modules";
+  std::filesystem::create_directory(code, failed);
+  modules_ = std::make_unique<measure::ModuleStore>(code, options_.module_bytes_max);
+  return {};
+}
+
+GpuBackend::~GpuBackend() {
+  abandoned_.store(true);
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+bool GpuBackend::Owns(const gpu_model::GpuModel& model) const {
+  return hello_.gpu_name() == model.product_name && hello_.compute_major() == model.compute_major &&
+         hello_.compute_minor() == model.compute_minor &&
+         hello_.multiprocessors() == model.multiprocessors;
+}
+
+GpuBackend::Answer GpuBackend::Ask(base::Digest key, std::uint64_t priority,
+                                   v1::ReplayRequest request) {
+  const std::lock_guard lock(queue_mutex_);
+  const auto known = entries_.find(key);
+  if (known != entries_.end()) {
+    Entry& entry = known->second;
+    // Somebody waits for it more urgently now.
+    if (priority < entry.order.first && waiting_.erase({entry.order, key}) > 0) {
+      entry.order.first = priority;
+      waiting_.insert({entry.order, key});
+    }
+    return entry.answer;
+  }
+  std::promise<Outcome> promise;
+  Answer answer = promise.get_future().share();
+  if (stopped_ || entries_.size() >= options_.queue_max) {
+    promise.set_value(Refusal(stopped_ ? "the service is ending" : "the queue is full"));
+    return answer;
+  }
+  const auto order = std::pair(priority, arrivals_++);
+  entries_.emplace(key, Entry{order, std::move(request), std::move(promise), answer});
+  waiting_.insert({order, key});
+  metrics_.SetReplayQueue(static_cast<double>(waiting_.size()));
+  changed_.notify_one();
+  return answer;
+}
+
+void GpuBackend::Work(std::promise<Result<v1::WorkerHello>> started) {
+  auto hello = StartWorker();
+  const bool good = hello.has_value();
+  if (good) hello_ = *hello;
+  started.set_value(std::move(hello));
+  while (good) {
+    base::Digest key;
+    v1::ReplayRequest request;
+    {
+      std::unique_lock lock(queue_mutex_);
+      changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
+      if (stopped_) break;
+      key = waiting_.begin()->second;
+      waiting_.erase(waiting_.begin());
+      metrics_.SetReplayQueue(static_cast<double>(waiting_.size()));
+      request.Swap(&entries_.at(key).request);
+    }
+    Finish(key,
+           EnsureWorker() ? Measure(std::move(request)) : Refusal("the worker cannot be started"));
+  }
+  worker_.reset();
+  const std::lock_guard lock(queue_mutex_);
+  stopped_ = true;
+  for (auto& [key, entry] : entries_) entry.promise.set_value(Refusal("the service is ending"));
+  entries_.clear();
+  waiting_.clear();
+}
+
+void GpuBackend::Finish(base::Digest key, Outcome outcome) {
+  const std::lock_guard lock(queue_mutex_);
+  const auto entry = entries_.find(key);
+  entry->second.promise.set_value(std::move(outcome));
+  entries_.erase(entry);
+}
+
+Result<v1::WorkerHello> GpuBackend::StartWorker() {
+  auto worker = measure::WorkerProcess::Start({.command = options_.worker,
+                                               .socket = folder_ + "/worker",
+                                               .start_limit_ms = options_.start_limit_ms,
+                                               .abandoned = &abandoned_});
+  if (!worker) return std::unexpected(worker.error());
+  v1::WorkerHello hello;
+  if (!hello.ParseFromString((*worker)->hello())) {
+    return base::Fail(ErrorCode::kCorrupt, "the worker's hello makes no sense");
+  }
+  if (!hello.problem().empty()) return base::Fail(ErrorCode::kUnavailable, hello.problem());
+  worker_ = std::move(*worker);
+  base::Log(
+      base::Level::kInfo, "gpu_owned",
+      {{"gpu", hello.gpu_name()}, {"uuid", hello.gpu_uuid()}, {"libraries", hello.libraries()}});
+  return hello;
+}
+
+// A worker that fails again and again is started ever more rarely. While it cannot be started at
+// all, nothing waits for it.
+bool GpuBackend::EnsureWorker() {
+  if (worker_ != nullptr) return true;
+  const std::int64_t wait_ns = next_start_ns_ - clock_.MonotonicNs();
+  if (wait_ns > 0) {
+    std::unique_lock lock(queue_mutex_);
+    changed_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [&] { return stopped_; });
+    if (stopped_) return false;
+  }
+  const auto hello = StartWorker();
+  if (!hello) {
+    Retreat(hello.error().message);
+    Discard(hello.error().message);
+    return false;
+  }
+  if (hello->gpu_uuid() != hello_.gpu_uuid() || hello->gpu_name() != hello_.gpu_name()) {
+    worker_.reset();
+    Retreat(StrCat("the GPU is now '", hello->gpu_name(), "'"));
+    return false;
+  }
+  return true;
+}
+
+// The worker is gone; the next start is later.
+void GpuBackend::Retreat(const std::string& reason) {
+  worker_.reset();
+  backoff_ms_ = std::clamp(2 * backoff_ms_, options_.backoff_ms_min, options_.backoff_ms_max);
+  next_start_ns_ = clock_.MonotonicNs() + backoff_ms_ * kNsPerMs;
+  base::Log(base::Level::kWarning, "gpu_worker_ended",
+            {{"reason", reason}, {"next_start_ms", StrCat(backoff_ms_)}});
+}
+
+// Everything that waits is answered without a measurement.
+void GpuBackend::Discard(const std::string& reason) {
+  const std::lock_guard lock(queue_mutex_);
+  for (const auto& [order, key] : waiting_) {
+    const auto entry = entries_.find(key);
+    entry->second.promise.set_value(Refusal(StrCat("the worker cannot be started: ", reason)));
+    entries_.erase(entry);
+    metrics_.CountReplay(ReplayOutcome::kLost, 0);
+  }
+  waiting_.clear();
+  metrics_.SetReplayQueue(0);
+}
+
+GpuBackend::Outcome GpuBackend::Measure(v1::ReplayRequest request) {
+  request.set_number(++number_);
+  const std::string message = request.SerializeAsString();
+  if (message.size() > measure::kFrameBytesMax) {
+    metrics_.CountReplay(ReplayOutcome::kRefused, 0);
+    return Refusal(StrCat("a request of ", message.size(), " bytes"));
+  }
+  const std::int64_t begin = clock_.MonotonicNs();
+  const auto answer = worker_->Exchange(message, options_.item_limit_ms);
+  const double seconds = static_cast<double>(clock_.MonotonicNs() - begin) * 1e-9;
+  v1::ReplayResult result;
+  if (!answer) {
+    const bool hang = answer.error().code == ErrorCode::kResourceExhausted;
+    metrics_.CountReplay(hang ? ReplayOutcome::kHang : ReplayOutcome::kFault, seconds);
+    Retreat(answer.error().message);
+    return Refusal(hang ? StrCat("no result within ", options_.item_limit_ms, " ms")
+                        : std::string("the worker ended while measuring it"));
+  }
+  if (!result.ParseFromString(*answer) || result.number() != number_) {
+    metrics_.CountReplay(ReplayOutcome::kFault, seconds);
+    Retreat("its answer makes no sense");
+    return Refusal("the worker's answer makes no sense");
+  }
+  if (result.lost()) {
+    metrics_.CountReplay(ReplayOutcome::kFault, seconds);
+    Retreat(result.refusal());
+    return Refusal(result.refusal());
+  }
+  backoff_ms_ = 0;
+  if (!result.refusal().empty() || result.median_picoseconds() == 0) {
+    metrics_.CountReplay(ReplayOutcome::kRefused, seconds);
+    return Refusal(result.refusal().empty() ? "a time of nothing" : result.refusal());
+  }
+  metrics_.CountReplay(ReplayOutcome::kMeasured, seconds);
+  return {std::move(result), ""};
+}
+
+}  // namespace eidolon::timing

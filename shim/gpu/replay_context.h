@@ -1,0 +1,33 @@
+// What a kernel needs to run again on a real GPU: its parameters with their pointers, the
+// allocations that these point into, and the code of its module. Only made when the job's timing
+// service measures (ring::kReplayKernels), and only for definitions that are new.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shim/core/session.h"
+#include "shim/gpu/module.h"
+
+namespace eidolon::shim::gpu {
+
+bool WantsReplays(const core::Session& session) noexcept;
+
+// A word of a parameter block that was blanked.
+struct PointerWord {
+  std::size_t offset = 0;
+  std::uint64_t address = 0;
+};
+
+// The bytes of a ring::ReplayContext with its tail. `blanked`: the parameter block, of whole words.
+// Requires: the pointers lie in it.
+std::vector<std::byte> MakeReplayContext(std::span<const std::byte> blanked,
+                                         std::uint32_t parameter_bytes,
+                                         std::span<const PointerWord> pointers);
+
+// Puts the library's code into the run directory, once for each content.
+void SaveModule(const Library& library);
+
+}  // namespace eidolon::shim::gpu
