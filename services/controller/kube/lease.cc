@@ -68,7 +68,9 @@ bool Lease::TryOnce() {
     spec["acquireTime"] = now;
     spec["leaseTransitions"] = spec.value("leaseTransitions", 0) + 1;
   }
-  if (!options_.owner.is_null()) lease["metadata"]["ownerReferences"] = {options_.owner};
+  if (!options_.owner.is_null()) {
+    lease["metadata"]["ownerReferences"] = json::array({options_.owner});
+  }
   spec["holderIdentity"] = options_.identity;
   spec["leaseDurationSeconds"] = options_.duration_ns / 1'000'000'000;
   spec["renewTime"] = now;
