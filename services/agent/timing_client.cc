@@ -12,6 +12,7 @@
 
 #include "eidolon/timing/v1/timing.grpc.pb.h"
 #include "services/agent/rpc_worker.h"
+#include "services/base/hex.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
@@ -88,13 +89,8 @@ struct TimingClient::Link {
 
   // As services/ring/replay.h describes it; empty when it is not there.
   std::string ReadModule(const std::string& hash) const {
-    constexpr char kDigits[] = "0123456789abcdef";
-    std::string path = module_folder + "/";
-    for (const char c : hash) {
-      const auto byte = static_cast<unsigned char>(c);
-      path += {kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-    std::ifstream file(path + ".code", std::ios::binary);
+    std::ifstream file(base::StrCat(module_folder, "/", base::Hex(hash), ".code"),
+                       std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 };

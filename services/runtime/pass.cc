@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/base/hex.h"
 #include "services/base/text.h"
 
 namespace eidolon::runtime {
@@ -24,16 +25,6 @@ constexpr std::size_t kPassBytesMax = 8192;
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Digest = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
-
-std::string ToHex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return text;
-}
 
 std::optional<std::string> FromHex(std::string_view text) {
   if (text.size() % 2 != 0) return std::nullopt;
@@ -67,7 +58,7 @@ std::string PublicHexOf(EVP_PKEY* key) {
   std::size_t size = bytes.size();
   CHECK(EVP_PKEY_get_raw_public_key(key, reinterpret_cast<unsigned char*>(bytes.data()), &size) ==
         1);
-  return ToHex(bytes);
+  return base::Hex(bytes);
 }
 
 bool IsSigned(std::string_view payload, std::string_view signature, EVP_PKEY* key) {
@@ -96,7 +87,7 @@ PassIssuer PassIssuer::Generate() {
   std::size_t size = bytes.size();
   CHECK(EVP_PKEY_get_raw_private_key(key.get(), reinterpret_cast<unsigned char*>(bytes.data()),
                                      &size) == 1);
-  return {ToHex(bytes), PublicHexOf(key.get())};
+  return {base::Hex(bytes), PublicHexOf(key.get())};
 }
 
 base::Result<PassIssuer> PassIssuer::FromPrivateKey(std::string_view private_key) {
@@ -122,7 +113,7 @@ std::string PassIssuer::Issue(const Caller& caller, std::int64_t expires_unix_s)
   CHECK(EVP_DigestSignInit(digest.get(), nullptr, nullptr, nullptr, key.get()) == 1);
   CHECK(EVP_DigestSign(digest.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
                        Bytes(payload), payload.size()) == 1);
-  return base::StrCat(ToHex(payload), ".", ToHex(signature));
+  return base::StrCat(base::Hex(payload), ".", base::Hex(signature));
 }
 
 std::optional<Caller> CheckPass(std::string_view pass, std::string_view public_key,

@@ -116,8 +116,12 @@ void GpuBackend::Work(std::promise<Result<v1::WorkerHello>> started) {
       metrics_.SetReplayQueue(static_cast<double>(waiting_.size()));
       request.Swap(&entries_.at(key).request);
     }
-    Finish(key,
-           EnsureWorker() ? Measure(std::move(request)) : Refusal("the worker cannot be started"));
+    if (EnsureWorker()) {
+      Finish(key, Measure(std::move(request)));
+    } else {
+      metrics_.CountReplay(ReplayOutcome::kLost, 0);
+      Finish(key, Refusal("the worker cannot be started"));
+    }
   }
   worker_.reset();
   const std::lock_guard lock(queue_mutex_);

@@ -14,13 +14,13 @@
 #include "services/base/hash.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/timing/kernel/parameters.h"
 #include "services/timing/timing_service.h"
 
 namespace eidolon::timing {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kWorker = EIDOLON_BINARY_DIR "/bin/eidolon-timing-worker";
 constexpr const char* kDriver = EIDOLON_BINARY_DIR "/tests/libeidolon_fake_cuda.so";
@@ -76,7 +76,7 @@ class GpuBackendTest : public testing::Test {
     kernel.mutable_grid()->set_x(blocks);
     kernel.mutable_block()->set_x(128);
     const std::uint64_t words[] = {kBegin + 0x200, stray ? kBegin + 0x40000000 : 7};
-    const std::uint64_t blanked[] = {0xe1d0000000000000u, words[1]};
+    const std::uint64_t blanked[] = {kernel::kPointerTag, words[1]};
     replay.set_parameters(words, sizeof(words));
     kernel.set_parameter_block(blanked, sizeof(blanked));
     v1::Range& range = *replay.add_allocations();
@@ -224,7 +224,8 @@ TEST_F(GpuBackendTest, AGpuThatDoesNotComeBackLeavesTheRestToTheModels) {
 
   EXPECT_EQ(SourcesOf(Ask(request)), "M-----");
 
-  EXPECT_THAT(page_->Text(), Not(HasSubstr("outcome=\"lost\"} 0")));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_replays_total{outcome=\"fault\"} 1"));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_replays_total{outcome=\"lost\"} 4"));
 }
 
 TEST_F(GpuBackendTest, AMachineWithoutADriverHasModels) {

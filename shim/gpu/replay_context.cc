@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "services/base/hash.h"
+#include "services/base/hex.h"
 #include "services/cubin/image.h"
 #include "services/ring/replay.h"
 #include "shim/gpu/arena.h"
@@ -40,16 +40,10 @@ void AddRanges(std::uint64_t address, std::vector<ring::ReplayRange>& ranges) {
 std::string FileOf(base::Digest content) {
   const char* folder = std::getenv("EIDOLON_RUN_DIR");
   if (folder == nullptr) return "";
-  unsigned char bytes[16];
+  char bytes[16];
   std::memcpy(bytes, &content.high, 8);
   std::memcpy(bytes + 8, &content.low, 8);
-  std::string path = std::string(folder) + "/modules/";
-  for (const unsigned char byte : bytes) {
-    char digits[3];
-    std::snprintf(digits, sizeof(digits), "%02x", byte);
-    path += digits;
-  }
-  return path + ".code";
+  return std::string(folder) + "/modules/" + base::Hex({bytes, sizeof(bytes)}) + ".code";
 }
 
 // By renaming, so that the agent never reads half of it. Without the file nothing is measured.

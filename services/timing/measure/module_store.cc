@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "services/base/hash.h"
+#include "services/base/hex.h"
 #include "services/base/text.h"
 
 namespace eidolon::timing::measure {
@@ -31,14 +32,7 @@ bool ModuleStore::Has(const std::string& hash) const {
 }
 
 std::string ModuleStore::FileOf(const std::string& hash) const {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string name;
-  for (const char c : hash) {
-    const auto byte = static_cast<unsigned char>(c);
-    name.push_back(kDigits[byte >> 4]);
-    name.push_back(kDigits[byte & 15]);
-  }
-  return StrCat(folder_, "/", name, ".code");
+  return StrCat(folder_, "/", base::Hex(hash), ".code");
 }
 
 Result<void> ModuleStore::Add(const std::string& hash, std::string_view code) {

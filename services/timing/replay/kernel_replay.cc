@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/timing/kernel/parameters.h"
 
 namespace eidolon::timing::replay {
 
@@ -16,13 +17,8 @@ using base::StrCat;
 
 namespace {
 
-// services/ring/work.h: what a blanked pointer carries.
-constexpr std::uint64_t kPointerTag = 0xe1d0000000000000u;
-constexpr std::uint64_t kLowByte = 0xff;
 constexpr std::uint32_t kPortableCluster = 8;
 constexpr std::uint32_t kDefaultShared = 48 << 10;
-
-bool IsBlanked(std::uint64_t word) { return (word & ~kLowByte) == kPointerTag; }
 
 bool Holds(const std::vector<MemoryRange>& ranges, std::uint64_t address) {
   return std::any_of(ranges.begin(), ranges.end(),
@@ -68,13 +64,14 @@ Result<std::string> PlaceParameters(const kernel::KernelLaunch& launch, const Ke
                       StrCat("parameters of ", memory.parameters.size(), " bytes for a block of ",
                              launch.parameters.size()));
   }
+  const kernel::Parameters blanked(launch);
   std::string placed = memory.parameters;
   for (std::size_t at = 0; at + 8 <= placed.size(); at += 8) {
-    std::uint64_t blanked = 0, address = 0;
-    std::memcpy(&blanked, launch.parameters.data() + at, 8);
-    if (!IsBlanked(blanked)) continue;
+    if (!blanked.IsPointer(at)) continue;
+    std::uint64_t address = 0;
     std::memcpy(&address, placed.data() + at, 8);
-    if (address == blanked) continue;  // What no call initialised may hold a tag of an older block.
+    if (address == blanked.At<std::uint64_t>(at))
+      continue;  // What no call initialised may hold a tag of an older block.
     // Freed memory, or an end: what the kernel does with it is not known.
     if (!Holds(memory.allocations, address)) {
       return base::Fail(ErrorCode::kUnsupported,

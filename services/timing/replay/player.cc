@@ -3,6 +3,7 @@
 #include <fstream>
 #include <utility>
 
+#include "services/base/hex.h"
 #include "services/base/text.h"
 
 namespace eidolon::timing::replay {
@@ -17,15 +18,9 @@ namespace {
 constexpr std::uint64_t kGranularity = 2 << 20;
 
 std::string UuidText(const CUuuid& uuid) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text.push_back('-');
-    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
+  std::string text = base::Hex({uuid.bytes, sizeof(uuid.bytes)});
+  for (const std::size_t at : {20u, 16u, 12u, 8u}) text.insert(at, "-");
+  return "GPU-" + text;
 }
 
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  Wed ...": the first word of digits.

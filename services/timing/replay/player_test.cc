@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "services/timing/kernel/parameters.h"
+
 namespace eidolon::timing::replay {
 namespace {
 
@@ -44,7 +46,7 @@ class PlayerTest : public testing::Test {
   // A parameter that points `offset` bytes into emulated memory.
   void AddPointer(std::uint64_t offset) {
     const std::uint64_t address = kBegin + offset;
-    const std::uint64_t blanked = 0xe1d0000000000000u | (address & 0xff);
+    const std::uint64_t blanked = kernel::kPointerTag | (address & 0xff);
     memory_.parameters.append(reinterpret_cast<const char*>(&address), 8);
     launch_.parameters.append(reinterpret_cast<const char*>(&blanked), 8);
   }
