@@ -295,7 +295,8 @@ def computed_values_leave_predicted_time_alone(world):
         job = world.run(STEPS, measure=3, boundary="{nvtx: step}", extra=extra)
         expect_complete(job)
         prediction = dict(job["status"]["prediction"])
-        prediction.pop("unknownReads", None)
+        for name in ("unknownReads", "unknownReadSources"):
+            prediction.pop(name, None)
         outcomes.append((prediction, world.event_logs(job)))
     for key in outcomes[0][0]:
         one, other = (outcome[0].get(key) for outcome in outcomes)
@@ -326,3 +327,41 @@ def compiled_functions_compute_what_they_say(world):
 @test
 def dropout_keeps_what_its_seed_says(world):
     expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+
+
+# Values that are too large to be computed are read in three ways; each read has a writer and a line.
+NAMED_READS = """
+    import torch
+    x = torch.zeros(4096, 4096, device="cuda")
+    weight = torch.zeros(4096, 4096, device="cuda")
+    for step in range(6):
+        torch.cuda.nvtx.range_push("step")
+        norm = x.norm()
+        product = x @ weight
+        value = norm.item()  # the norm
+        row = product[7, :3].tolist()  # the product
+        assert value == GIVEN and row == [GIVEN] * 3, (value, row)
+        x.uniform_()
+        never = torch.empty(1 << 20, device="cuda").cpu()  # never written
+        torch.cuda.nvtx.range_pop()
+"""
+
+
+def line_of(script, comment):
+    numbered = enumerate(script.split("\n"), 1)
+    return next(f"script.py:{number}" for number, line in numbered if line.endswith("# " + comment))
+
+
+@test
+def unknown_reads_are_named_with_their_writer_and_python_line(world):
+    script = NAMED_READS.replace("GIVEN", "0")
+    for extra, writers in (("", ("", "cublas.gemm")), (VALUES, ("reduce_kernel", "cublas.gemm"))):
+        final = world.run(script, boundary="{nvtx: step}", extra=extra)
+        expect_complete(final)
+        prediction = final["status"]["prediction"]
+        sources = prediction["unknownReadSources"]
+        for writer, comment in zip(writers, ("the norm", "the product")):
+            found = [s for s in sources if s.get("line", "").endswith("/" + line_of(script, comment))]
+            expect(found and all(writer in s["writer"] and s["given"] == "zero" for s in found), (comment, sources))
+            expect(sum(s["reads"] for s in found) >= 4 and all(s["bytes"] >= 4 * s["reads"] for s in found), sources)
+        expect(sum(s["reads"] for s in sources) == prediction["unknownReads"], prediction)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/agent/agent.h"
+#include "services/agent/unknown_read_sum.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent {
@@ -173,10 +174,10 @@ void Agent::SendUsage() {
   v1::AgentReport message;
   v1::Usage* usage = message.mutable_usage();
   std::map<std::string, std::uint64_t> refused;
-  std::uint64_t unknown_reads = 0;
+  UnknownReadSum unknown;
   for (const auto& [number, session] : sessions_) {
     const SessionUsage& used = session->reported_usage();
-    unknown_reads += used.unknown_reads;
+    unknown.Add(used);
     for (const auto& [name, count] : used.refused_calls) refused[name] += count;
     for (const auto& [index, memory] : used.memory.devices()) {
       // A launcher holds a context at most; a program that only allocates counts, also before it
@@ -200,7 +201,7 @@ void Agent::SendUsage() {
     call->set_name(PlainText(name));
     call->set_amount(count);
   }
-  usage->set_unknown_reads(unknown_reads);
+  unknown.Fill(usage);
   usage->set_clamped_records(clamped_);
   controller_->Send(message);
 }

@@ -233,6 +233,14 @@ Session::Outcome Session::Launch(const ring::RecordView& record) {
   return Applied::kYes;
 }
 
+void Session::NoteUnknownRead(const wire::MarkRecord& mark) {
+  ++usage_.unknown_reads;
+  const auto source = usage_.unknown_sources.find(mark.reserved);
+  if (source == usage_.unknown_sources.end()) return;
+  ++source->second.reads;
+  source->second.bytes += mark.id;
+}
+
 Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
   switch (record.header().kind) {
     case RecordKind::kMemory:
@@ -254,8 +262,16 @@ Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
       break;
     }
     case RecordKind::kUnknownRead:
-      ++usage_.unknown_reads;
+      NoteUnknownRead(record.As<wire::MarkRecord>());
       break;
+    case RecordKind::kUnknownSource: {
+      const auto& mark = record.As<wire::MarkRecord>();
+      if (usage_.unknown_sources.size() >= ::eidolon::ring::kMostUnknownSources) break;
+      usage_.unknown_sources[mark.id] = {
+          .source = ::eidolon::ring::SplitUnknownSource(ring::NameAfter(mark)),
+          .declaration = mark.reserved};
+      break;
+    }
     default:
       CHECK(false);
   }

@@ -105,6 +105,7 @@ class Session final : private device::Sink {
   Outcome Apply(const ring::RecordView& record);
   Outcome ApplyDefinition(const ring::RecordView& record);
   Outcome ApplyWork(const ring::RecordView& record);
+  void NoteUnknownRead(const ::eidolon::ring::MarkRecord& mark);
   Outcome ApplyNote(const ring::RecordView& record);
   Outcome Launch(const ring::RecordView& record);
   void StartDriving();

@@ -12,6 +12,7 @@
 #include "services/agent/memory_book.h"
 #include "services/base/sim_time.h"
 #include "services/ring/record.h"
+#include "services/ring/unknown_source.h"
 
 namespace eidolon::agent {
 
@@ -22,11 +23,20 @@ struct IterationRule {
   std::uint32_t wanted = 0;  // Iterations, warm-up included; 0: as many as there are.
 };
 
+// Host reads of unknown bytes of one origin.
+struct UnknownReads {
+  ::eidolon::ring::UnknownSource source;
+  std::uint32_t declaration = 0;  // Of the job, that gave the value; 0: none.
+  std::uint64_t reads = 0;
+  std::uint64_t bytes = 0;
+};
+
 // What a process has used, as far as its records were applied.
 struct SessionUsage {
   MemoryBook memory;
   std::map<std::string, std::uint64_t> refused_calls;
   std::uint64_t unknown_reads = 0;
+  std::map<std::uint64_t, UnknownReads> unknown_sources;  // By the process's numbers.
 };
 
 // Who a session is.

@@ -157,6 +157,34 @@ std::string FormatMemory(const json& prediction) {
   return ranks.size() > 1 ? text + Line("  by rank", each) : text;
 }
 
+// At most so many bytes of a UTF-8 text, cut between characters.
+std::string Beginning(const std::string& text, std::size_t bytes) {
+  std::size_t end = std::min(text.size(), bytes);
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return text.substr(0, end);
+}
+
+// What the host read of what nobody computed.
+std::string FormatUnknownSources(const json& prediction) {
+  constexpr std::size_t kShown = 5;
+  constexpr std::size_t kNameMax = 90;
+  std::string text;
+  std::size_t shown = 0;
+  for (const json& source : At(prediction, {"unknownReadSources"})) {
+    if (++shown > kShown) continue;
+    std::string writer = TextAt(source, {"writer"});
+    if (writer.size() > kNameMax) writer = Beginning(writer, kNameMax) + "...";
+    const std::string line = TextAt(source, {"line"});
+    text +=
+        Line("", StrCat(FormatCount(NumberAt(source, {"reads"})), " x ", TextAt(source, {"given"}),
+                        line.empty() ? "" : " at " + line, ": ", writer));
+  }
+  if (shown > kShown) text += Line("", StrCat("and ", shown - kShown, " more"));
+  return text;
+}
+
 std::string FormatSureness(const json& prediction) {
   std::string text;
   const json& coverage = At(prediction, {"coverage"});
@@ -181,6 +209,7 @@ std::string FormatSureness(const json& prediction) {
   const double reads = NumberAt(prediction, {"unknownReads"});
   if (measured || reads > 0) {
     text += Line("unknown reads", FormatCount(reads));
+    text += FormatUnknownSources(prediction);
   }
   return text;
 }

@@ -38,7 +38,11 @@ json CompleteJob() {
                              {"rank": 1, "peakBytes": 1, "peakReservedBytes": 66571993088}]},
         "coverage": {"measured": 0.0, "interpolated": 0.71, "modelled": 0.288, "assumed": 0.002},
         "unsupportedCalls": [{"name": "cufftExecC2C", "count": 3}],
-        "unknownReads": 6},
+        "unknownReads": 6,
+        "unknownReadSources": [
+          {"writer": "at::native::reduce_kernel<512, 1>", "pointer": 1, "line": "train.py:40",
+           "given": "zero", "reads": 5, "bytes": 20},
+          {"writer": "cublas.nrm2", "pointer": 0, "given": "zero", "reads": 1, "bytes": 4}]},
       "simulation": {"wallSeconds": 83, "slowdown": 4.19}}})");
 }
 
@@ -58,6 +62,8 @@ TEST(ReportTest, TellsEverythingOfACompleteJob) {
   coverage         measured 0.0 %   interpolated 71.0 %   modelled 28.8 %   assumed 0.2 %
   refused calls    cufftExecC2C x3
   unknown reads    6
+                   5 x zero at train.py:40: at::native::reduce_kernel<512, 1>
+                   1 x zero: cublas.nrm2
   simulation       83.00 s wall for 19.80 s virtual: slow-down 4.19
 )");
 }

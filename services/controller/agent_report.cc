@@ -86,10 +86,22 @@ job::RankIteration FromProto(const v1::Iteration& in) {
 }
 
 job::ServerUsage FromProto(const v1::Usage& in) {
-  job::ServerUsage usage = {.memory = {},
-                            .refused_calls = FromProto(in.refused_calls()),
-                            .unknown_reads = in.unknown_reads(),
-                            .clamped_records = in.clamped_records()};
+  job::ServerUsage usage = {
+      .memory = {},
+      .refused_calls = FromProto(in.refused_calls()),
+      .unknown_reads = in.unknown_reads(),
+      .unknown_read_sources = {},
+      .used_declarations = {in.used_declarations().begin(), in.used_declarations().end()},
+      .clamped_records = in.clamped_records()};
+  for (const v1::UnknownReadSource& source : in.unknown_read_sources()) {
+    usage.unknown_read_sources.push_back({.writer = source.writer(),
+                                          .pointer = source.pointer(),
+                                          .line = source.line(),
+                                          .given = source.given(),
+                                          .declaration = source.declaration(),
+                                          .reads = source.reads(),
+                                          .bytes = source.bytes()});
+  }
   for (const v1::RankMemory& rank : in.memory()) {
     usage.memory.push_back({.rank = rank.rank(),
                             .device = rank.device(),

@@ -41,12 +41,15 @@ enum class RecordKind : std::uint16_t {
                          // (`observer` set: kNotReady instead of waiting); payload: the result's
                          // bytes, none when nobody knows them. Costs no virtual time.
   // Notes.
-  kMemory,       // MemoryRecord: the allocation book changed.
-  kOutOfMemory,  // MemoryRecord: a request of `bytes` was refused.
-  kRangePush,    // MarkRecord + name (NVTX).
-  kRangePop,     // MarkRecord.
-  kRefusedCall,  // MarkRecord + symbol name. Once per name and process; id: 1.
-  kUnknownRead,  // MarkRecord; id: bytes the host read that no kernel computed.
+  kMemory,         // MemoryRecord: the allocation book changed.
+  kOutOfMemory,    // MemoryRecord: a request of `bytes` was refused.
+  kRangePush,      // MarkRecord + name (NVTX).
+  kRangePop,       // MarkRecord.
+  kRefusedCall,    // MarkRecord + symbol name. Once per name and process; id: 1.
+  kUnknownRead,    // MarkRecord; id: bytes the host read that no kernel computed; reserved: their
+                   // kUnknownSource's number, 0 for none.
+  kUnknownSource,  // MarkRecord + text (unknown_source.h); id: its number, from 1; reserved: the
+                   // number of the job's declaration that gave the value, 0 for none.
   kCount,
 };
 

@@ -456,6 +456,19 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
   }
 }
 
+void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, value::Author author,
+                value::Store& store) {
+  const std::uint64_t written = stores == nullptr ? ~std::uint64_t{0} : WrittenPointers(*stores);
+  value::Origin origin{.author = author, .call = store.authors().NextCall(author)};
+  // Backwards: of two equal pointers the first one counts, as the other may be an unused word.
+  for (auto i = static_cast<std::uint32_t>(pointers.list.size()); i-- > 0;) {
+    if ((written & BitOf(i)) == 0) continue;
+    origin.pointer = i;
+    origin.begin = pointers.list[i].address;
+    store.authors().Note(origin);
+  }
+}
+
 bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Arena& arena,
                   const value::Store& store) {
   const std::uint64_t written = WrittenPointers(stores);

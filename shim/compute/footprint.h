@@ -102,4 +102,9 @@ bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Ar
                   const value::Store& store);
 bool WritesVariables(const Stores& stores);
 
+// The author is who wrote behind the pointers that the stores go through; all pointers, when nobody
+// can tell (null).
+void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, value::Author author,
+                value::Store& store);
+
 }  // namespace eidolon::shim::compute

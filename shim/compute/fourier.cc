@@ -170,9 +170,10 @@ class DeferredFourier : public value::Deferred {
   }
 
   void Forget(std::int64_t batch, value::Store& store) const {
+    static const value::Author author = value::InternAuthor("cufft.transform");
     const std::size_t size = BytesOf(f_.output.type);
     ForEachPoint(f_.output, f_.OutputWidth(), batch,
-                 [&](std::uint64_t address, std::size_t) { store.Forget(address, size); });
+                 [&](std::uint64_t address, std::size_t) { store.Forget(address, size, author); });
   }
 
   const Fourier f_;

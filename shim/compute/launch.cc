@@ -76,6 +76,7 @@ class RecordedLaunch : public value::Deferred {
     experience.kernel = &ExperienceOf(kernel_.name);
     if (experience.kernel->code == nullptr) {
       experience.kernel->code = &FindMachineCode(kernel_.image, kernel_.name, store);
+      experience.kernel->author = value::InternAuthor(kernel_.name);
     }
     experience.small = IsSmall(shape_);
     experience.places = LaunchPointers(parameters_, arena_).Places();
@@ -157,12 +158,18 @@ class RecordedLaunch : public value::Deferred {
   // Nobody knows what the kernel computes: what it may have written is unknown now.
   void Disturb(WorkExperience& experience, value::Store& store) const {
     const Stores* const stores = FindStores(experience);
+    const LaunchPointers pointers(parameters_, experience.places);
+    MarkWritten(experience, stores, pointers, store);
+    NoteAuthor(experience.bounded ? stores : nullptr, pointers, experience.kernel->author, store);
+  }
+
+  void MarkWritten(WorkExperience& experience, const Stores* stores, const LaunchPointers& pointers,
+                   value::Store& store) const {
     const MachineCode& code = *experience.kernel->code;
     if (stores == nullptr || !experience.bounded) {
       for (const auto& [begin, end] : code.variables) store.MakeStale(begin, end);
       return store.MakeStale(0, kModuleBegin);
     }
-    const LaunchPointers pointers(parameters_, experience.places);
     if (experience.footprint == nullptr) {
       const bool writes_known =
           WritesVariables(*stores) && std::ranges::any_of(code.variables, [&](const auto& range) {

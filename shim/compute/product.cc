@@ -44,6 +44,11 @@ struct Placed {
   }
 };
 
+value::Author ProductAuthor() {
+  static const value::Author author = value::InternAuthor("cublas.gemm");
+  return author;
+}
+
 class DeferredProduct : public value::Deferred {
  public:
   explicit DeferredProduct(const Product& product) : p_(product) {}
@@ -55,7 +60,7 @@ class DeferredProduct : public value::Deferred {
       if (!d) return store.MakeStale(0, kModuleBegin);
       complete = complete && PerformOne(i, *d, store);
       // Rows between the columns stay what they are, as far as somebody knows them.
-      if (!complete) store.Forget(d->address, d->Bytes());
+      if (!complete) store.Forget(d->address, d->Bytes(), ProductAuthor());
     }
   }
 

@@ -19,11 +19,11 @@ void Store(void* address, T value) {
 }
 
 // What the host sees of a result that nobody computed.
-void StoreUnknown(const Result& result) {
+void StoreUnknown(const Routine& routine, const Result& result) {
   const core::Session* session = core::Session::Get();
   const bool one = session != nullptr && (session->header().unknown_reads & 0xff) == 1;
   std::memset(result.address, 0, library::BytesOf(result.type, 1));
-  gpu::NoteUnknownRead(library::BytesOf(result.type, 1));
+  gpu::NoteUnknownResult(routine.name, library::BytesOf(result.type, 1));
   if (!one) return;
   switch (result.type) {
     case CUDA_R_32F:
@@ -170,7 +170,7 @@ cublasStatus_t RunWithResult(cublasHandle_t handle, const Routine& routine, cons
     return CUBLAS_STATUS_SUCCESS;
   }
   const gpu::Status waited = gpu::SynchronizeStream(context->stream);
-  StoreUnknown(result);
+  StoreUnknown(routine, result);
   return ToCublas(waited);
 }
 

@@ -133,6 +133,7 @@ cudnnStatus_t FillDescriptors(const Attribute& attribute, std::int64_t requested
 }
 
 void ForgetOutputs(const Plan& plan, const Node& pack, cudaStream_t stream) {
+  library::NameWriter("cudnn.graph");
   const Attribute* uids = pack.Find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   for (const Plan::Output& output : plan.outputs) {
     for (std::int64_t i = 0; i < uids->count(); ++i) {

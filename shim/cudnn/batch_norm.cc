@@ -47,6 +47,7 @@ cudnnStatus_t Run(cudnnHandle_t handle, const Problem& problem) {
   work.Add(operation);
   const gpu::Status status = gpu::Submit(context->stream, work.Bytes(0));
   if (status != gpu::Status::kSuccess) return ToCudnn(status);
+  library::NameWriter("cudnn.batch_norm");
   for (const Buffer& buffer : problem.outputs) {
     if (buffer.address == nullptr) continue;
     library::NoteWritten(context->stream, buffer.address, ExtentOf(ShapeOf(*buffer.shape)));

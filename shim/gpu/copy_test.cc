@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "services/ring/unknown_source.h"
 #include "services/ring/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context.h"
@@ -104,6 +105,29 @@ TEST_F(CopyTest, UnknownBytesAreReportedOnce) {
   const auto records = agent_.RecordsOf(RecordKind::kUnknownRead);
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].As<ring::MarkRecord>().id, 1000u);
+}
+
+TEST_F(CopyTest, ReadsOfUnknownBytesNameWhoWroteThem) {
+  const value::Author author = value::InternAuthor("the_kernel_of_this_test");
+  value::ProcessStore().authors().Note(
+      {.author = author, .pointer = 1, .begin = address_ + (1 << 20)});
+  float value = 1;
+  for (int i = 0; i < 3; ++i) {
+    Copy(&value, At(address_ + (1 << 20)), sizeof(value), CopyMode::kBlocking, nullptr);
+  }
+
+  const auto sources = agent_.RecordsOf(RecordKind::kUnknownSource);
+  ASSERT_EQ(sources.size(), 1u);
+  const auto source = sources[0].As<ring::MarkRecord>();
+  const ring::UnknownSource said = ring::SplitUnknownSource(
+      {reinterpret_cast<const char*>(sources[0].bytes.data()) + sizeof(source), source.name_bytes});
+  EXPECT_EQ(said.writer, "the_kernel_of_this_test");
+  EXPECT_EQ(said.pointer, 1u);
+  EXPECT_EQ(said.given, "zero");
+  EXPECT_EQ(said.line, "");
+  const auto reads = agent_.RecordsOf(RecordKind::kUnknownRead);
+  ASSERT_EQ(reads.size(), 3u);
+  for (const auto& read : reads) EXPECT_EQ(read.As<ring::MarkRecord>().reserved, source.id);
 }
 
 TEST_F(CopyTest, PitchedCopiesMoveOnlyTheRows) {

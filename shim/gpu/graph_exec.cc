@@ -13,7 +13,6 @@
 #include "shim/gpu/event.h"
 #include "shim/gpu/launch_values.h"
 #include "shim/gpu/stream.h"
-#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -127,13 +126,13 @@ void Forget(core::Session& session, std::uint32_t ring_graph) {
 
 // What the launch does on the host: known values move, host functions follow.
 Status Replay(const GraphExec& exec, Stream& stream) {
-  value::Pending& values = value::ProcessPending();
   for (const GraphNode* node : exec.order) {
     const auto* kernel = std::get_if<KernelNode>(&node->content);
     if (kernel != nullptr && MustRecord()) {
       RecordLaunch(*kernel->kernel, kernel->shape, node->id, kernel->parameters);
-    } else {
-      for (const std::uint64_t pointer : node->kernel_pointers) values.NoteKernelPointer(pointer);
+    } else if (kernel != nullptr) {
+      LaunchNote note(*kernel->kernel);
+      for (const std::uint64_t pointer : node->kernel_pointers) note.Add(pointer);
     }
     if (node->on_replay) node->on_replay();
     const auto* host = std::get_if<HostNode>(&node->content);

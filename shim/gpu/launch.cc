@@ -18,7 +18,6 @@
 #include "shim/gpu/occupancy.h"
 #include "shim/gpu/replay_context.h"
 #include "shim/gpu/stream.h"
-#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -264,14 +263,14 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
   try {
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
-    value::Pending& values = value::ProcessPending();
     const bool recorded = MustRecord();
     std::vector<std::byte> kept;
     if (recorded) kept.assign(block.bytes, block.bytes + block.size);
     const bool replays = WantsReplays(*session);
     std::vector<PointerWord> pointers;
+    LaunchNote note(kernel);
     BlankPointers(block, [&](std::size_t at, std::uint64_t address) {
-      if (!recorded) values.NoteKernelPointer(address);
+      if (!recorded) note.Add(address);
       if (replays) pointers.push_back({at, address});
     });
     const KernelWorkResult found =

@@ -6,6 +6,7 @@
 #include "shim/compute/launch.h"
 #include "shim/gpu/arena.h"
 #include "shim/gpu/virtual_memory.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -32,6 +33,19 @@ constexpr compute::Arena kArena{.holds = HoldsDeviceAddress, .find_buffer = Find
 }  // namespace
 
 bool MustRecord() noexcept { return compute::IsOn(); }
+
+void LaunchNote::Add(std::uint64_t pointer) {
+  value::ProcessPending().NoteKernelPointer(pointer);
+  if (count_ != 0 && kernel_.writes_first_only) return;
+  value::AuthorBook& authors = value::ProcessStore().authors();
+  if (count_ == 0) {
+    origin_.author = kernel_.author;
+    origin_.call = authors.NextCall(kernel_.author);
+  }
+  origin_.pointer = count_++;
+  origin_.begin = pointer;
+  authors.Note(origin_);
+}
 
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
                   std::vector<std::byte> parameters) {

@@ -15,6 +15,19 @@ namespace eidolon::shim::gpu {
 // True when launches must be recorded.
 bool MustRecord() noexcept;
 
+// Otherwise: the launch may have written wherever its pointers lead. Not thread safe.
+class LaunchNote {
+ public:
+  explicit LaunchNote(const Kernel& kernel) : kernel_(kernel) {}
+  // The launch's next pointer.
+  void Add(std::uint64_t pointer);
+
+ private:
+  const Kernel& kernel_;
+  value::Origin origin_;
+  std::uint32_t count_ = 0;
+};
+
 // Requires: MustRecord. `parameters` as the device reads them, pointers included.
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
                   std::vector<std::byte> parameters);

@@ -132,6 +132,9 @@ Kernel* Library::MakeKernel(const cubin::FunctionRow& row) {
     }
   }
   kernel->seed = base::Hash64(kernel->name.data(), kernel->name.size(), index.header().content.low);
+  kernel->author = value::InternAuthor(kernel->name);
+  kernel->writes_first_only = kernel->name.find("elementwise_kernel") != std::string::npos &&
+                              kernel->name.find("multi_outputs") == std::string::npos;
   kernel->dynamic_shared_max = device.shared_bytes_per_block -
                                std::min(device.shared_bytes_per_block, row.static_shared_bytes);
   kernel->magic = Kernel::kMagic;

@@ -20,6 +20,7 @@
 
 #include "services/cubin/index.h"
 #include "shim/gpu/status.h"
+#include "shim/value/author.h"
 
 namespace eidolon::cubin {
 class LoadedIndex;
@@ -40,6 +41,8 @@ struct Kernel {
   std::uint32_t registers = 0;
   std::uint32_t block_threads_max = 0;
   std::uint64_t seed = 0;  // Of the hash of its launches: differs from every other kernel's.
+  value::Author author = value::kNobody;  // Of what it writes.
+  bool writes_first_only = false;         // Of its pointers: surely one of PyTorch's iterators.
   // Settable attributes. dynamic_shared_max is what a launch may ask for.
   std::atomic<std::uint32_t> dynamic_shared_max{0};
   std::atomic<std::int32_t> carveout{-1};

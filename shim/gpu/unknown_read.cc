@@ -1,17 +1,86 @@
 #include "shim/gpu/unknown_read.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "services/ring/record.h"
+#include "services/ring/unknown_source.h"
 #include "shim/compute/trace.h"
 #include "shim/core/session.h"
+#include "shim/gpu/python_line.h"
 
 namespace eidolon::shim::gpu {
 namespace {
 
-constinit std::atomic<std::uint64_t> unknown_bytes{0};
-constinit std::atomic<std::uint64_t> unknown_reads{0};
+// What reads are told apart by.
+struct SourceKey {
+  value::Author author = value::kNobody;
+  std::uint32_t pointer = 0;
+  std::size_t bytes = 0;
+  std::uint32_t declaration = 0;
+
+  auto operator<=>(const SourceKey&) const = default;
+};
+
+// A record that waits to be sent: behind locks that must not wait for a full ring.
+struct Note {
+  ring::MarkRecord record{};
+  std::string text;
+};
+
+struct Notes {
+  std::mutex mutex;  // Guards the rest.
+  std::map<SourceKey, std::uint32_t> sources;
+  std::vector<Note> waiting;
+};
+
+Notes& TheNotes() {
+  // Never destroyed: threads may outlive main.
+  static auto* const notes = new Notes;
+  return *notes;
+}
+
+constinit std::atomic<bool> has_waiting{false};
+
+// The source's number, which is defined when it is new; 0: there are too many.
+std::uint32_t FindSource(Notes& notes, const SourceKey& key, std::string_view given) {
+  const auto found = notes.sources.find(key);
+  if (found != notes.sources.end()) return found->second;
+  if (notes.sources.size() == ring::kMostUnknownSources) return 0;
+  const auto number = static_cast<std::uint32_t>(notes.sources.size() + 1);
+  notes.sources.emplace(key, number);
+  Note note;
+  note.record.header.kind = ring::RecordKind::kUnknownSource;
+  note.record.id = number;
+  note.record.reserved = key.declaration;
+  note.text = ring::JoinUnknownSource({.writer = value::TitleOf(key.author),
+                                       .pointer = key.pointer,
+                                       .line = PythonLine(),
+                                       .given = std::string(given)});
+  notes.waiting.push_back(std::move(note));
+  return number;
+}
+
+void NoteRead(const SourceKey& key, std::size_t unknown_bytes, std::string_view given) {
+  Notes& notes = TheNotes();
+  const std::lock_guard guard(notes.mutex);
+  Note note;
+  note.record.header.kind = ring::RecordKind::kUnknownRead;
+  note.record.reserved = FindSource(notes, key, given);
+  note.record.id = unknown_bytes;
+  notes.waiting.push_back(std::move(note));
+  has_waiting.store(true, std::memory_order_release);
+  compute::TraceUnknownRead(unknown_bytes);
+}
+
+std::string_view PolicyWord() { return UnknownByte() == 0 ? "zero" : "one"; }
 
 }  // namespace
 
@@ -21,26 +90,39 @@ unsigned char UnknownByte() noexcept {
                             : static_cast<unsigned char>(session->header().unknown_reads & 0xff);
 }
 
-void NoteUnknownRead(std::size_t bytes) noexcept {
+void NoteHostRead(const value::HostRead& read, value::Store& store) noexcept {
+  if (read.unknown_bytes == 0) return;
+  try {
+    const value::Origin origin = store.authors().Find(read.address);
+    NoteRead({.author = origin.author, .pointer = origin.pointer, .bytes = read.size},
+             read.unknown_bytes, PolicyWord());
+  } catch (...) {  // No memory: the read is not counted.
+  }
+}
+
+void NoteUnknownResult(std::string_view writer, std::size_t bytes) noexcept {
   if (bytes == 0) return;
-  unknown_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  unknown_reads.fetch_add(1, std::memory_order_release);
-  compute::TraceUnknownRead(bytes);
+  try {
+    NoteRead({.author = value::InternAuthor(writer), .bytes = bytes}, bytes, PolicyWord());
+  } catch (...) {
+  }
 }
 
 void FlushUnknownReads() noexcept {
-  if (unknown_reads.load(std::memory_order_relaxed) == 0) return;
-  const std::uint64_t reads = unknown_reads.exchange(0, std::memory_order_acquire);
-  std::uint64_t bytes = unknown_bytes.exchange(0, std::memory_order_relaxed);
+  if (!has_waiting.load(std::memory_order_acquire)) return;
   core::Session* session = core::Session::Existing();
+  Notes& notes = TheNotes();
+  std::vector<Note> waiting;
+  {
+    const std::lock_guard guard(notes.mutex);
+    waiting.swap(notes.waiting);
+    has_waiting.store(false, std::memory_order_relaxed);
+  }
   if (session == nullptr) return;
-  // One record for each: how many reads end in one flush depends on when results arrive.
-  for (std::uint64_t left = reads; left > 0; --left) {
-    ring::MarkRecord record{};
-    record.header.kind = ring::RecordKind::kUnknownRead;
-    record.id = bytes / left;
-    bytes -= record.id;
-    core::Append(*session, record);
+  for (Note& note : waiting) {
+    note.record.name_bytes = static_cast<std::uint32_t>(note.text.size());
+    const std::span<const std::byte> text = std::as_bytes(std::span(note.text));
+    session->Append(&note.record.header, sizeof(note.record), {&text, 1});
   }
 }
 

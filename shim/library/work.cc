@@ -1,5 +1,6 @@
 #include "shim/library/work.h"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -13,7 +14,29 @@
 
 namespace eidolon::shim::library {
 
+namespace {
+
+// Names are literals; one that is cut still tells the library.
+struct WriterName {
+  char bytes[48];
+  std::uint8_t size;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local WriterName writer{};
+
+value::Author Writer() {
+  if (writer.size == 0) return value::kByLibrary;
+  return value::InternAuthor({writer.bytes, writer.size});
+}
+
+}  // namespace
+
+void NameWriter(std::string_view name) noexcept {
+  writer.size = static_cast<std::uint8_t>(std::min(name.size(), sizeof(writer.bytes)));
+  std::memcpy(writer.bytes, name.data(), writer.size);
+}
+
 gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept {
+  NameWriter(call.name);
   ring::LibraryWork work{};
   const std::size_t number_bytes = call.numbers.size() * sizeof(std::int64_t);
   const std::size_t bytes = sizeof(work) + call.name.size() + number_bytes;
@@ -33,6 +56,7 @@ gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept {
 }
 
 gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept {
+  NameWriter("cublas.gemm");
   work.header = {ring::WorkKind::kGemm, sizeof(work)};
   work.reserved = 0;
   return gpu::Submit(stream, std::as_bytes(std::span(&work, 1)));
@@ -49,8 +73,9 @@ void NoteWritten(gpu::StreamHandle stream, const void* address, std::uint64_t by
   if (address == nullptr || bytes == 0) return;
   compute::TraceLibrary(bytes);
   const auto begin = reinterpret_cast<std::uint64_t>(address);
-  if (!gpu::IsCapturing(stream)) return value::ProcessPending().Forget(begin, bytes);
-  AfterWork(stream, [=] { value::ProcessPending().Forget(begin, bytes); });
+  const value::Author author = Writer();
+  if (!gpu::IsCapturing(stream)) return value::ProcessPending().Forget(begin, bytes, author);
+  AfterWork(stream, [=] { value::ProcessPending().Forget(begin, bytes, author); });
 }
 
 void NoteWrittenAnywhere(gpu::StreamHandle stream) noexcept {

@@ -31,6 +31,9 @@ gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept;
 // graph that the stream is captured into.
 void AfterWork(gpu::StreamHandle stream, std::function<void()> effect) noexcept;
 
+// The thread's call has this name, wherever it writes unknown values. Both forms of Submit do it.
+void NameWriter(std::string_view name) noexcept;
+
 // That work writes unknown values to this device memory. Null is left out.
 void NoteWritten(gpu::StreamHandle stream, const void* address, std::uint64_t bytes) noexcept;
 // It writes to places that nobody knows.

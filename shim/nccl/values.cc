@@ -109,7 +109,7 @@ void NoteOutput(const Communicator& communicator, const Operation& operation) {
   const bool small = IsSmall(bytes) && IsSmall(op.bytes) && IsComputable(op);
   const bool may_be_known = op.payload_bytes > 0 || OutputDependsOnOthersOnly(communicator, op);
   if (!small || !may_be_known) {
-    values.Forget(target, bytes);
+    values.Forget(target, bytes, value::kByCollective);
     return;
   }
   const std::uint64_t sequence = op.kind == CommunicationKind::kReceive

@@ -65,7 +65,7 @@ bool Pending::Perform(Operation& operation, bool wait) {
           store_.Forget(operation.target + at + known, size - known);
         }
       } else {
-        store_.Forget(operation.target, operation.size);
+        store_.Forget(operation.target, operation.size, kByCollective);
       }
       return true;
     }
@@ -79,7 +79,7 @@ bool Pending::Perform(Operation& operation, bool wait) {
       store_.Copy(operation.target, operation.source, operation.size);
       return true;
     case Kind::kForget:
-      store_.Forget(operation.target, operation.size);
+      store_.Forget(operation.target, operation.size, static_cast<Author>(operation.pattern));
       return true;
     case Kind::kStale:
       store_.NoteKernelPointer(operation.target);
@@ -90,7 +90,13 @@ bool Pending::Perform(Operation& operation, bool wait) {
     case Kind::kRead: {
       const std::size_t unknown = store_.Read(operation.target, operation.host, operation.size,
                                               static_cast<unsigned char>(operation.pattern));
-      if (operation.done != nullptr) operation.done(unknown);
+      if (operation.done != nullptr) {
+        operation.done({.address = operation.target,
+                        .host = static_cast<unsigned char*>(operation.host),
+                        .size = operation.size,
+                        .unknown_bytes = unknown},
+                       store_);
+      }
       return true;
     }
     case Kind::kDeferred:
@@ -165,7 +171,7 @@ void Pending::AwaitCollective(std::uint64_t communicator, std::uint64_t sequence
 
 void Pending::Write(std::uint64_t address, const void* bytes, std::size_t size) {
   if (waiting() == 0) return store_.Write(address, bytes, size);
-  if (size > Store::kLargestKeptWrite) return Forget(address, size);
+  if (size > Store::kLargestKeptWrite) return Forget(address, size, kByHost);
   const auto* first = static_cast<const std::byte*>(bytes);
   AddOrPerform({.kind = Kind::kWrite,
                 .target = address,
@@ -188,9 +194,9 @@ void Pending::Copy(std::uint64_t target, std::uint64_t source, std::size_t size)
   AddOrPerform({.kind = Kind::kCopy, .target = target, .source = source, .size = size});
 }
 
-void Pending::Forget(std::uint64_t address, std::size_t size) {
-  if (waiting() == 0) return store_.Forget(address, size);
-  AddOrPerform({.kind = Kind::kForget, .target = address, .size = size});
+void Pending::Forget(std::uint64_t address, std::size_t size, Author author) {
+  if (waiting() == 0) return store_.Forget(address, size, author);
+  AddOrPerform({.kind = Kind::kForget, .target = address, .size = size, .pattern = author});
 }
 
 void Pending::NoteKernelPointerBehind(std::uint64_t address) {

@@ -34,6 +34,14 @@ class Deferred {
   virtual void Perform(Store& store) = 0;
 };
 
+// The program read emulated memory. `done` may correct what `host` holds.
+struct HostRead {
+  std::uint64_t address = 0;
+  unsigned char* host = nullptr;
+  std::size_t size = 0;
+  std::size_t unknown_bytes = 0;
+};
+
 // Thread safe.
 class Pending {
  public:
@@ -54,7 +62,7 @@ class Pending {
   void Fill(std::uint64_t address, std::uint64_t pattern, std::size_t element_bytes,
             std::size_t size);
   void Copy(std::uint64_t target, std::uint64_t source, std::size_t size);
-  void Forget(std::uint64_t address, std::size_t size);
+  void Forget(std::uint64_t address, std::size_t size, Author author = kNobody);
   void NoteKernelPointer(std::uint64_t address) {
     if (waiting_.load(std::memory_order_acquire) == 0) {
       store_.NoteKernelPointer(address);
@@ -71,8 +79,8 @@ class Pending {
   bool has_deferred() const { return deferred_.load(std::memory_order_acquire) != 0; }
 
   // Reads into host memory, now or (when the range waits for a result) at a later Drain: the
-  // program may not look before a host wait. `done` gets the number of bytes that were not known.
-  using ReadDone = void (*)(std::size_t unknown_bytes);
+  // program may not look before a host wait. `done` is called when the bytes are in place.
+  using ReadDone = void (*)(const HostRead& read, Store& store);
   void Read(std::uint64_t address, void* host, std::size_t size, unsigned char unknown_byte,
             ReadDone done);
 
@@ -104,7 +112,7 @@ class Pending {
     std::uint64_t target = 0;  // Written range; for kRead and kStale the range looked at.
     std::uint64_t source = 0;  // kCopy.
     std::size_t size = 0;
-    std::uint64_t pattern = 0;         // kFill; kRead: the unknown byte.
+    std::uint64_t pattern = 0;         // kFill; kRead: the unknown byte; kForget: the author.
     std::size_t element_bytes = 1;     // kFill.
     std::uint64_t communicator = 0;    // kCollective.
     std::uint64_t sequence = 0;        // kCollective.

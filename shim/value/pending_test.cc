@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kBase = 0x200000000000;
 
 std::size_t last_unknown = 0;
-void KeepUnknown(std::size_t bytes) { last_unknown = bytes; }
+void KeepUnknown(const HostRead& read, Store&) { last_unknown = read.unknown_bytes; }
 
 class PendingTest : public ::testing::Test {
  protected:

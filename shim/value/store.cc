@@ -118,6 +118,7 @@ void Store::Write(std::uint64_t address, const void* bytes, std::size_t size) {
   const std::lock_guard guard(mutex_);
   if (size > kLargestKeptWrite) {
     ForgetLocked(address, size);
+    authors_.Note({.author = kByHost, .begin = address});
   } else {
     WriteLocked(address, static_cast<const unsigned char*>(bytes), size);
   }
@@ -126,7 +127,7 @@ void Store::Write(std::uint64_t address, const void* bytes, std::size_t size) {
 void Store::Fill(std::uint64_t address, std::uint64_t pattern, std::size_t element_bytes,
                  std::size_t size) {
   if (size == 0) return;
-  if (size > kLargestKeptWrite) return Forget(address, size);
+  if (size > kLargestKeptWrite) return Forget(address, size, kByHost);
   const std::vector<unsigned char> bytes = Repeat(pattern, element_bytes, size);
   const std::lock_guard guard(mutex_);
   WriteLocked(address, bytes.data(), size);
@@ -135,6 +136,7 @@ void Store::Fill(std::uint64_t address, std::uint64_t pattern, std::size_t eleme
 void Store::Copy(std::uint64_t target, std::uint64_t source, std::size_t size) {
   if (size == 0 || target == source) return;
   const std::lock_guard guard(mutex_);
+  authors_.Follow(target, source);
   if (size > kLargestKeptWrite) return ForgetLocked(target, size);
   struct Part {
     std::uint64_t offset;
@@ -177,10 +179,11 @@ bool Store::IsKnown(std::uint64_t address, std::size_t size) const {
   return known_.Contains(address, address + size);
 }
 
-void Store::Forget(std::uint64_t address, std::size_t size) {
+void Store::Forget(std::uint64_t address, std::size_t size, Author author) {
   if (size == 0) return;
   const std::lock_guard guard(mutex_);
   ForgetLocked(address, size);
+  authors_.Note({.author = author, .begin = address});
 }
 
 void Store::MakeStale(std::uint64_t address) {

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "shim/value/author.h"
 #include "shim/value/range_set.h"
 
 namespace eidolon::shim::value {
@@ -50,7 +51,7 @@ class Store {
   // True when every byte is known and no kernel may have written over it since.
   bool IsKnown(std::uint64_t address, std::size_t size) const;
   // The range now holds something nobody knows.
-  void Forget(std::uint64_t address, std::size_t size);
+  void Forget(std::uint64_t address, std::size_t size, Author author = kNobody);
 
   // A kernel got this pointer and may write there: the contiguous known bytes from it on become
   // stale. Cheap when nothing is kept near it: one load.
@@ -78,6 +79,10 @@ class Store {
 
   std::size_t kept_bytes() const;
 
+  // Who made bytes unknown.
+  AuthorBook& authors() { return authors_; }
+  const AuthorBook& authors() const { return authors_; }
+
  private:
   static constexpr std::size_t kFilterBits = 1 << 18;
   struct Page;
@@ -100,6 +105,7 @@ class Store {
   RangeSet known_;                   // Of those, what no kernel may have changed.
   std::deque<std::uint64_t> order_;  // Page numbers, oldest first; may name pages that are gone.
   std::array<std::atomic<std::uint64_t>, kFilterBits / 64> filter_{};  // Pages that may be kept.
+  AuthorBook authors_;
 };
 
 // The process's store.

@@ -88,6 +88,7 @@ Shape ShapeOf(RecordKind kind) {
     case RecordKind::kRefusedCall:
       return {"refused call", sizeof(wire::MarkRecord), false};
     case RecordKind::kUnknownRead:
+    case RecordKind::kUnknownSource:
       return {"unknown read", sizeof(wire::MarkRecord), false};
     case RecordKind::kCount:
       break;
@@ -215,6 +216,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     case RecordKind::kRangePop:
     case RecordKind::kRefusedCall:
     case RecordKind::kUnknownRead:
+    case RecordKind::kUnknownSource:
       return CheckTail(record, sizeof(wire::MarkRecord) +
                                    std::uint64_t{As<wire::MarkRecord>(record).name_bytes});
     case RecordKind::kMemory:

@@ -1,6 +1,9 @@
 #include "services/controller/job/measurement.h"
 
 #include <algorithm>
+#include <functional>
+#include <tuple>
+#include <utility>
 
 namespace eidolon::controller::job {
 namespace {
@@ -188,12 +191,32 @@ void Measurement::AddShares(const std::vector<const Iteration*>& measured,
       [](const KernelTime& a, const KernelTime& b) { return a.picoseconds > b.picoseconds; });
 }
 
+void Measurement::AddUnknownReads(Prediction* prediction) const {
+  using Key = std::tuple<std::string, std::uint32_t, std::string, std::string, std::uint32_t>;
+  std::map<Key, UnknownReadSource> sources;
+  for (const auto& [server, usage] : usage_) {
+    prediction->unknown_reads += usage.unknown_reads;
+    for (const UnknownReadSource& source : usage.unknown_read_sources) {
+      const Key key{source.writer, source.pointer, source.line, source.given, source.declaration};
+      const auto [kept, added] = sources.emplace(key, source);
+      if (added) continue;
+      kept->second.reads += source.reads;
+      kept->second.bytes += source.bytes;
+    }
+  }
+  for (auto& [key, source] : sources) {
+    prediction->unknown_read_sources.push_back(std::move(source));
+  }
+  std::ranges::stable_sort(prediction->unknown_read_sources, std::greater(),
+                           &UnknownReadSource::reads);
+}
+
 void Measurement::AddUsage(Prediction* prediction) const {
+  AddUnknownReads(prediction);
   std::map<std::string, std::uint64_t> refused;
   for (const auto& [server, usage] : usage_) {
     prediction->memory.insert(prediction->memory.end(), usage.memory.begin(), usage.memory.end());
     for (const NamedAmount& call : usage.refused_calls) refused[call.name] += call.amount;
-    prediction->unknown_reads += usage.unknown_reads;
     prediction->clamped_records += usage.clamped_records;
   }
   std::sort(prediction->memory.begin(), prediction->memory.end(),

@@ -53,6 +53,8 @@ struct ServerUsage {
   std::vector<RankMemory> memory;
   std::vector<NamedAmount> refused_calls;
   std::uint64_t unknown_reads = 0;
+  std::vector<UnknownReadSource> unknown_read_sources;
+  std::vector<std::uint32_t> used_declarations;
   std::uint64_t clamped_records = 0;
 };
 
@@ -107,6 +109,7 @@ class Measurement {
   static void AddKernels(const std::vector<KernelTime>& kernels, Iteration* kept);
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  void AddUnknownReads(Prediction* prediction) const;
   void AddUsage(Prediction* prediction) const;
   std::vector<const Iteration*> Measured() const;
 

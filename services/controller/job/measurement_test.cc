@@ -143,17 +143,25 @@ TEST(MeasurementTest, ReportsThroughputOnlyWhenItCanBeKnown) {
 
 TEST(MeasurementTest, NamesTheWorstRankAndAddsUpUsageOfServers) {
   Measurement measurement(TwoRanks());
-  measurement.SetUsage(1, {.memory = {{.rank = 1,
-                                       .peak_bytes = 70,
-                                       .capacity_bytes = 80,
-                                       .allocations_bytes = 60,
-                                       .nccl_bytes = 6,
-                                       .context_bytes = 4}},
-                           .refused_calls = {{"cufftExecC2C", 2}},
-                           .unknown_reads = 3});
-  measurement.SetUsage(0, {.memory = {{.rank = 0, .peak_bytes = 50, .capacity_bytes = 80}},
-                           .refused_calls = {{"cufftExecC2C", 1}},
-                           .unknown_reads = 4});
+  measurement.SetUsage(
+      1,
+      {.memory = {{.rank = 1,
+                   .peak_bytes = 70,
+                   .capacity_bytes = 80,
+                   .allocations_bytes = 60,
+                   .nccl_bytes = 6,
+                   .context_bytes = 4}},
+       .refused_calls = {{"cufftExecC2C", 2}},
+       .unknown_reads = 3,
+       .unknown_read_sources = {
+           {.writer = "norm", .line = "train.py:40", .given = "zero", .reads = 3, .bytes = 12}}});
+  measurement.SetUsage(
+      0, {.memory = {{.rank = 0, .peak_bytes = 50, .capacity_bytes = 80}},
+          .refused_calls = {{"cufftExecC2C", 1}},
+          .unknown_reads = 4,
+          .unknown_read_sources = {
+              {.writer = "norm", .line = "train.py:40", .given = "zero", .reads = 2, .bytes = 8},
+              {.writer = "sum", .reads = 2}}});
 
   const nlohmann::json prediction = ToJson(measurement.Predict());
 
@@ -165,6 +173,10 @@ TEST(MeasurementTest, NamesTheWorstRankAndAddsUpUsageOfServers) {
   EXPECT_EQ(prediction["unsupportedCalls"],
             nlohmann::json::parse(R"([{"name": "cufftExecC2C", "count": 3}])"));
   EXPECT_EQ(prediction["unknownReads"], 7);
+  ASSERT_EQ(prediction["unknownReadSources"].size(), 2u);
+  EXPECT_EQ(prediction["unknownReadSources"][0], nlohmann::json::parse(R"({
+      "writer": "norm", "pointer": 0, "line": "train.py:40", "given": "zero", "reads": 5,
+      "bytes": 20})"));
 }
 
 }  // namespace

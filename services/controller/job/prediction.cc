@@ -11,6 +11,7 @@ using nlohmann::json;
 constexpr std::size_t kListedRanksMax = 128;
 constexpr std::size_t kListedIterationsMax = 1000;
 constexpr std::size_t kListedKernelsMax = 256;
+constexpr std::size_t kListedSourcesMax = 64;
 constexpr std::size_t kKernelNameMax = 256;
 
 // How full the rank's device was; a refused request counts as if it had been granted.
@@ -58,15 +59,6 @@ json CallsToJson(const std::vector<NamedAmount>& calls) {
   return list;
 }
 
-json KernelsToJson(const std::vector<NamedAmount>& kernels) {
-  json list = json::array();
-  for (const NamedAmount& kernel : kernels) {
-    list.push_back(
-        {{"name", kernel.name}, {"seconds", static_cast<double>(kernel.amount) * 1e-12}});
-  }
-  return list;
-}
-
 // The beginning of a UTF-8 text, cut between characters: mangled names reach thousands.
 std::string Beginning(const std::string& name) {
   std::size_t end = std::min(name.size(), kKernelNameMax);
@@ -74,6 +66,31 @@ std::string Beginning(const std::string& name) {
     --end;
   }
   return name.substr(0, end);
+}
+
+json SourcesToJson(const std::vector<UnknownReadSource>& sources) {
+  json list = json::array();
+  for (const UnknownReadSource& source : sources) {
+    if (list.size() == kListedSourcesMax) break;
+    json entry = {{"writer", Beginning(source.writer)},
+                  {"pointer", source.pointer},
+                  {"given", source.given},
+                  {"reads", source.reads},
+                  {"bytes", source.bytes}};
+    if (!source.line.empty()) entry["line"] = source.line;
+    if (source.declaration > 0) entry["declaration"] = source.declaration;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json KernelsToJson(const std::vector<NamedAmount>& kernels) {
+  json list = json::array();
+  for (const NamedAmount& kernel : kernels) {
+    list.push_back(
+        {{"name", kernel.name}, {"seconds", static_cast<double>(kernel.amount) * 1e-12}});
+  }
+  return list;
 }
 
 json TimesToJson(const std::vector<KernelTime>& kernels) {
@@ -116,6 +133,9 @@ json ToJson(const Prediction& prediction) {
   json out = {{"measuredIterations", prediction.measured_iterations},
               {"unsupportedCalls", CallsToJson(prediction.unsupported_calls)},
               {"unknownReads", prediction.unknown_reads}};
+  if (!prediction.unknown_read_sources.empty()) {
+    out["unknownReadSources"] = SourcesToJson(prediction.unknown_read_sources);
+  }
   if (prediction.iteration_seconds) AddTimes(prediction, &out);
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
   if (prediction.model_flops_utilization) {

@@ -29,6 +29,19 @@ struct KernelTime {
   bool operator==(const KernelTime&) const = default;
 };
 
+// Host reads of unknown bytes that one writer made, at one place.
+struct UnknownReadSource {
+  std::string writer;             // A kernel's readable name, or what else made the bytes unknown.
+  std::uint32_t pointer = 0;      // Which of the kernel's pointers leads to them.
+  std::string line;               // "train.py:40"; empty: not known.
+  std::string given;              // What the host read instead.
+  std::uint32_t declaration = 0;  // Number of the job's declared value, from 1; 0: none.
+  std::uint64_t reads = 0;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const UnknownReadSource&) const = default;
+};
+
 // Device memory of one rank at its high-water mark, by who booked it.
 struct RankMemory {
   std::int32_t rank = 0;
@@ -82,6 +95,7 @@ struct Prediction {
   std::vector<RankMemory> memory;            // By rank.
   std::vector<NamedAmount> unsupported_calls;
   std::uint64_t unknown_reads = 0;
+  std::vector<UnknownReadSource> unknown_read_sources;  // Most reads first.
   std::uint64_t clamped_records = 0;
 };
 

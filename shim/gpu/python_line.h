@@ -1,0 +1,26 @@
+// Where the calling thread's Python program is: the file and line of its innermost frame outside of
+// PyTorch itself.
+//
+// PyTorch gives the interpreter's lock away before it copies, and taking it here could deadlock, so
+// the frames are read as fault handlers read them: by the interpreter's own function for signal
+// handlers, which takes no lock, allocates nothing and changes no object. The thread's frames stay
+// where they are while it is in this call. An interpreter that does not export the function, or a
+// thread that runs no Python, gives no line.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace eidolon::shim::gpu {
+
+inline constexpr std::size_t kLineBytesMax = 160;
+
+// "folder/train.py:40", the end of a path that is too long; empty: not to be had. Some ten
+// microseconds. Thread safe.
+std::string PythonLine() noexcept;
+
+// Of the interpreter's own text: "  File "/a/b.py", line 12 in step" and more such lines, innermost
+// first.
+std::string LineOf(std::string_view stack);
+
+}  // namespace eidolon::shim::gpu

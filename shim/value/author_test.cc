@@ -1,0 +1,71 @@
+#include "shim/value/author.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace eidolon::shim::value {
+namespace {
+
+constexpr std::uint64_t kBase = 0x200000000000;
+
+TEST(AuthorTest, KernelsHaveReadableNames) {
+  EXPECT_EQ(ReadableName("_ZN2at6native13reduce_kernelILi512ELi1EfEEvT1_"),
+            "at::native::reduce_kernel<512, 1, float>");
+  EXPECT_EQ(ReadableName("_ZN2at6native46_GLOBAL__N__c6fb32e9_9_Reduce_cu_41c7bf40_49426kernelEPf"),
+            "at::native::kernel");
+  EXPECT_EQ(ReadableName("_ZN2at38_INTERNAL_1f2e_9_Reduce_cu_41c7bf40_1k6kernelIfEEvPT_"),
+            "at::kernel<float>");
+  EXPECT_EQ(ReadableName("_ZN12_GLOBAL__N_16kernelEPf"), "kernel");
+  EXPECT_EQ(ReadableName("triton_poi_fused_add_0"), "triton_poi_fused_add_0");
+  EXPECT_EQ(ReadableName("_Znonsense"), "_Znonsense");
+  EXPECT_EQ(ReadableName("a\nb"), "a b");
+}
+
+TEST(AuthorTest, NamesKeepTheirNumbers) {
+  const Author one = InternAuthor("author_test_one");
+  const Author other = InternAuthor("author_test_other");
+
+  EXPECT_NE(one, other);
+  EXPECT_EQ(InternAuthor("author_test_one"), one);
+  EXPECT_EQ(TitleOf(other), "author_test_other");
+  EXPECT_EQ(TitleOf(kByCollective), "a collective of unknown bytes");
+}
+
+TEST(AuthorTest, TheLastWriterOfAPointerIsFound) {
+  const auto book = std::make_unique<AuthorBook>();
+  book->Note({.author = 10, .pointer = 1, .call = 0, .begin = kBase});
+  book->Note({.author = 11, .pointer = 2, .call = 7, .begin = kBase});
+
+  EXPECT_EQ(book->Find(kBase), (Origin{11, 2, 7, kBase}));
+  EXPECT_EQ(book->Find(kBase + (1 << 30)).author, kNobody);
+}
+
+TEST(AuthorTest, APartOfATensorIsByWhoWroteTheTensor) {
+  const auto book = std::make_unique<AuthorBook>();
+  book->Note({.author = 10, .begin = kBase});
+  book->Note({.author = 11, .begin = kBase + 8192});
+
+  EXPECT_EQ(book->Find(kBase + 8188).begin, kBase);
+  EXPECT_EQ(book->Find(kBase + 8196).author, 11);
+}
+
+TEST(AuthorTest, ACopyIsByWhoWroteItsSource) {
+  const auto book = std::make_unique<AuthorBook>();
+  book->Note({.author = 10, .pointer = 2, .begin = kBase});
+  book->Follow(kBase + 4096, kBase);
+
+  EXPECT_EQ(book->Find(kBase + 4096), (Origin{10, 2, 0, kBase + 4096}));
+}
+
+TEST(AuthorTest, CallsOfAnAuthorAreCounted) {
+  const auto book = std::make_unique<AuthorBook>();
+
+  EXPECT_EQ(book->NextCall(10), 0u);
+  EXPECT_EQ(book->NextCall(10), 1u);
+  EXPECT_EQ(book->NextCall(11), 0u);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::value
