@@ -33,6 +33,7 @@ using Stream = grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>
 // member of its communicators calls one collective after another.
 struct Agent {
   grpc::ClientContext context;
+  std::unique_ptr<v1::NetworkService::Stub> stub;  // Nothing: that of all.
   std::unique_ptr<Stream> stream;
   std::vector<std::uint64_t> communicators;
   std::vector<std::int32_t> ranks;  // In them.
@@ -123,8 +124,7 @@ class Conversation {
     auto server = runtime::GrpcServer::Start({}, {&service_});
     Must(server.has_value(), "starting the server");
     server_.emplace(std::move(*server));
-    stub_ = v1::NetworkService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+    stub_ = Stub();
     grpc::ClientContext context;
     v1::RegisterJobResponse response;
     Must(stub_->RegisterJob(&context, JobRequest(servers), &response).ok(), "registering");
@@ -145,9 +145,18 @@ class Conversation {
   std::vector<Agent>& agents() { return agents_; }
 
  private:
+  // Over a connection of its own.
+  std::unique_ptr<v1::NetworkService::Stub> Stub() const {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return v1::NetworkService::NewStub(grpc::CreateCustomChannel(
+        server_->address(), grpc::InsecureChannelCredentials(), arguments));
+  }
+
   void Open(std::uint32_t at, std::uint32_t servers, std::uint32_t ranks_per_server) {
     Agent& agent = agents_[at];
-    agent.stream = stub_->Session(&agent.context);
+    if (groups_.ring == 0) agent.stub = Stub();
+    agent.stream = (agent.stub ? agent.stub : stub_)->Session(&agent.context);
     v1::SessionRequest hello;
     hello.mutable_hello()->set_job("bench");
     hello.mutable_hello()->set_server(at);

@@ -34,6 +34,7 @@ FlowEngine::FlowEngine(std::span<const std::uint64_t> capacities) : groups_(capa
   for (std::size_t at = 0; at < capacities.size(); ++at) {
     CHECK(capacities[at] < kBytesPerSecondMax);
     links_[at].capacity = capacities[at] << kRateBits;
+    links_[at].built = links_[at].capacity;
   }
 }
 
@@ -44,6 +45,7 @@ FlowEngine::Slot FlowEngine::TakeSlot() {
     return slot;
   }
   flows_.emplace_back();
+  levels_.push_back(0);
   return static_cast<Slot>(flows_.size() - 1);
 }
 
@@ -113,8 +115,10 @@ void FlowEngine::Stop(Slot slot) {
 
 void FlowEngine::SetCapacity(std::uint32_t at, std::uint64_t bytes_per_second) {
   CHECK(at < links_.size() && bytes_per_second < kBytesPerSecondMax);
+  const std::uint64_t before = links_[at].capacity;
   links_[at].capacity = bytes_per_second << kRateBits;
   dirty_ = true;
+  Refeed(at, before);
   Mark(at);
 }
 
@@ -131,7 +135,7 @@ void FlowEngine::Loosen(Slot slot) {
   if (flow.loose) return;
   if (flow.bound == kNone) {
     const auto end = static_cast<std::int64_t>(flow.goal);
-    flow.goal = static_cast<Wide>(end - now_.ps) * flow.level;
+    flow.goal = static_cast<Wide>(end - now_.ps) * levels_[slot];
   } else {
     Group& group = groups_[LinkOf(flow)];
     Catch(group);
@@ -215,7 +219,7 @@ void FlowEngine::Place(Slot slot) {
   Flow& flow = flows_[slot];
   flow.loose = false;
   if (flow.bound == kNone) {
-    const SimTime end = now_ + Wait(flow.goal, flow.level, now_);
+    const SimTime end = now_ + Wait(flow.goal, levels_[slot], now_);
     flow.goal = static_cast<Wide>(end.ps);
     QueuePut(EndOf(slot), end);
     return;
@@ -254,6 +258,7 @@ void FlowEngine::Seat(Slot slot) {
   std::uint64_t least = flow.cap;
   std::uint32_t where = kNone;
   for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
+    if (!Awake(flow, hop)) continue;
     const Entry& entry = entries_[flow.first + hop];
     const Link& link = links_[entry.link];
     const std::uint64_t left = link.capacity > link.foreign ? link.capacity - link.foreign : 0;
@@ -330,7 +335,7 @@ void FlowEngine::AdvanceTo(SimTime time, std::vector<Slot>& finished) {
 std::uint64_t FlowEngine::RateOf(Slot slot) {
   CHECK(flows_[slot].live);
   Settle();
-  return flows_[slot].level * flows_[slot].weight;
+  return levels_[slot] * flows_[slot].weight;
 }
 
 Work FlowEngine::LeftOf(Slot slot) {
@@ -338,7 +343,7 @@ Work FlowEngine::LeftOf(Slot slot) {
   Settle();
   const Flow& flow = flows_[slot];
   if (flow.bound == kNone) {
-    return (flow.goal - static_cast<Wide>(now_.ps)) * flow.level * flow.weight;
+    return (flow.goal - static_cast<Wide>(now_.ps)) * levels_[slot] * flow.weight;
   }
   Group& group = groups_[LinkOf(flow)];
   Catch(group);
@@ -349,8 +354,7 @@ std::uint64_t FlowEngine::LoadOf(std::uint32_t at) {
   Settle();
   std::uint64_t load = 0;
   for (const Member& member : links_[at].members) {
-    const Flow& flow = flows_[member.flow];
-    load += Usage(flow.level, flow.weight, entries_[member.entry].share);
+    load += Usage(levels_[member.flow], flows_[member.flow].weight, entries_[member.entry].share);
   }
   return load;
 }
@@ -365,18 +369,20 @@ bool FlowEngine::Certified(double tolerance) {
   for (std::uint32_t at = 0; at < links_.size(); ++at) {
     loads[at] = LoadOf(at);
     for (const Member& member : links_[at].members) {
-      fastest[at] = std::max(fastest[at], flows_[member.flow].level);
+      fastest[at] = std::max(fastest[at], levels_[member.flow]);
     }
     if (loads[at] > links_[at].capacity + about(links_[at].capacity)) return false;
   }
-  for (const Flow& flow : flows_) {
+  for (Slot slot = 0; slot < flows_.size(); ++slot) {
+    const Flow& flow = flows_[slot];
     if (!flow.live) continue;
-    bool held = flow.level + about(flow.level) >= flow.cap;
+    const std::uint64_t level = levels_[slot];
+    bool held = level + about(level) >= flow.cap;
     for (std::uint32_t hop = 0; hop < flow.hops && !held; ++hop) {
       const std::uint32_t at = entries_[flow.first + hop].link;
       const std::uint64_t capacity = links_[at].capacity;
       const bool full = loads[at] + about(capacity) + links_[at].members.size() * 2 >= capacity;
-      held = full && fastest[at] <= flow.level + about(flow.level);
+      held = full && fastest[at] <= level + about(level);
     }
     if (!held) return false;
   }
@@ -384,7 +390,8 @@ bool FlowEngine::Certified(double tolerance) {
 }
 
 std::size_t FlowEngine::BytesUsed() const {
-  std::size_t bytes = flows_.capacity() * sizeof(Flow) + entries_.capacity() * sizeof(Entry) +
+  std::size_t bytes = flows_.capacity() * sizeof(Flow) + levels_.capacity() * sizeof(levels_[0]) +
+                      entries_.capacity() * sizeof(Entry) +
                       groups_.capacity() * sizeof(Group) + links_.capacity() * sizeof(Link) +
                       queue_.capacity() * sizeof(End);
   for (const Link& link : links_) bytes += link.members.capacity() * sizeof(Member);

@@ -8,9 +8,13 @@
 // because a link's level depends on slower links alone:
 //
 //     level(l) = (capacity(l) - what flows bound elsewhere take) / weight of the flows bound to l
+//
+// Links that cannot bind, because narrower ones on the ways of all their flows let no more through,
+// are left out: in a tree that is not oversubscribed these are all but the cards' own.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -55,6 +59,9 @@ class FlowEngine : private FlowRecords {
   // Load in rate units.
   std::uint64_t LoadOf(std::uint32_t link);
   std::uint64_t CapacityOf(std::uint32_t link) const { return links_[link].capacity; }
+
+  // True while narrower links keep this one from binding, so that it is left out.
+  bool Asleep(std::uint32_t link) const { return links_[link].asleep; }
 
   // Solves everything anew; for tests and for measuring.
   void SolveAnew();
@@ -116,8 +123,8 @@ class FlowEngine : private FlowRecords {
   void Enqueue(std::uint32_t link);
   void Touch(std::uint32_t link);
   void Swap(Link& link, std::uint32_t a, std::uint32_t b);
-  void BindMember(std::uint32_t link, const Entry& member, const Flow& flow);
-  void UnbindMember(std::uint32_t link, const Entry& member, const Flow& flow);
+  void BindMember(std::uint32_t link, const Entry& member, Slot slot);
+  void UnbindMember(std::uint32_t link, const Entry& member, Slot slot);
   void Rebind(Slot slot, std::uint32_t hop);
   void Attach(Slot slot);
   void Detach(Slot slot);
@@ -128,6 +135,28 @@ class FlowEngine : private FlowRecords {
   void Process(std::uint32_t at);
   bool Propagate();
 
+  // pruning.cc: links that cannot bind.
+  static bool Awake(const Flow& flow, std::uint32_t hop) {
+    return hop >= kMasked || (flow.awake >> hop & 1) != 0;
+  }
+  // Calls `visit` with each hop whose link is awake, but for `except`.
+  template <typename Visit>
+  static void ForAwake(const Flow& flow, std::uint32_t except, const Visit& visit) {
+    std::uint32_t mask = flow.awake;
+    if (except < kMasked) mask &= ~(1u << except);
+    for (; mask != 0; mask &= mask - 1) visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
+    for (std::uint32_t hop = kMasked; hop < flow.hops; ++hop) {
+      if (hop != except) visit(hop);
+    }
+  }
+  Feed* FeedOf(std::uint32_t feeder, std::uint32_t link);
+  std::uint32_t FeederOf(const Flow& flow, std::uint32_t hop);
+  void CountIn(Slot slot, std::uint32_t hop);
+  void CountOut(Slot slot, std::uint32_t hop);
+  void FindOthers(Slot slot);
+  void WakeIfShort(std::uint32_t link);
+  void Refeed(std::uint32_t link, std::uint64_t before);
+
   // full_solve.cc.
   void FullSolve();
   void Freeze(Slot slot, std::uint32_t hop, std::uint64_t level);
@@ -136,6 +165,7 @@ class FlowEngine : private FlowRecords {
   base::SimTime now_;
   std::vector<Link> links_;
   std::vector<Flow> flows_;
+  std::vector<std::uint64_t> levels_;  // Rates per weight, by slot.
   std::vector<Entry> entries_;
   std::vector<Slot> free_slots_;
   std::vector<std::vector<std::uint32_t>> free_entries_;  // By count, of small counts.

@@ -1,6 +1,7 @@
 // What FlowEngine keeps of each flow and link, in flat arrays that name each other by number.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -27,8 +28,18 @@ struct FlowRecords {
   struct Member {
     std::uint32_t entry = 0;
     Slot flow = 0;
+    // The flow's only other link that is awake, if the flow is plain: weight 1, no cap, whole
+    // shares. kNone: see its entries.
+    std::uint32_t other = kNone;
   };
-  struct Link {
+  // A wider link, and how many of its members a link limits there. Never reassigned, so that a
+  // flow is counted out as it was counted in.
+  struct Feed {
+    std::uint32_t link = kNone;
+    std::uint32_t members = 0;
+  };
+  // What changes of levels look at comes first, in one line of the cache.
+  struct alignas(64) Link {
     std::uint64_t capacity = 0;
     std::uint64_t foreign = 0;  // Taken by flows bound elsewhere.
     std::uint64_t weight = 0;   // Of flows bound here: sum of weight x share.
@@ -39,6 +50,13 @@ struct FlowRecords {
     bool queued = false;
     bool touched = false;
     bool fresh = false;  // A new flow is bound here that may be held lower elsewhere.
+    // Cannot bind: narrower links before or behind it let no more through than it can carry. Then
+    // it keeps nothing but its members.
+    bool asleep = true;
+    std::uint32_t unfed = 0;  // Members without such a narrower link.
+    std::uint64_t fed = 0;    // Capacity of the others' narrower links together.
+    std::uint64_t built = 0;  // Its first capacity, by which links are called narrower.
+    std::array<Feed, 2> feeds;
     std::vector<Member> members;
   };
   struct Entry {
@@ -50,8 +68,7 @@ struct FlowRecords {
     // While bound to a link: the progress of the link's group at which it ends. At its cap: the
     // picosecond at which it ends. While loose: what is left, per weight.
     Work goal = 0;
-    std::uint64_t level = 0;  // Rate per weight.
-    std::uint64_t cap = 0;    // Per weight.
+    std::uint64_t cap = 0;  // Per weight.
     std::uint32_t first = 0;  // Of its entries.
     std::uint32_t hops = 0;
     std::uint32_t weight = 1;
@@ -60,7 +77,9 @@ struct FlowRecords {
     std::uint32_t place = kNone;
     bool live = false;
     bool loose = false;
+    std::uint16_t awake = 0;  // Of its first kMasked hops, those whose link is not asleep.
   };
+  static constexpr std::uint32_t kMasked = 16;
   // The next end of a link's group, or of a flow at its cap.
   struct End {
     base::SimTime at;

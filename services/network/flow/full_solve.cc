@@ -27,8 +27,9 @@ void FlowEngine::Freeze(Slot slot, std::uint32_t hop, std::uint64_t level) {
     flow.bound = hop;
     ++counters_.moves;
   }
-  flow.level = level;
+  levels_[slot] = level;
   for (std::uint32_t at = 0; at < flow.hops; ++at) {
+    if (!Awake(flow, at)) continue;
     const Entry& entry = entries_[flow.first + at];
     const std::uint64_t used = Usage(level, flow.weight, entry.share);
     std::uint64_t& residual = residual_[entry.link];
@@ -51,6 +52,7 @@ void FlowEngine::FullSolve() {
     if (!flow.live) continue;
     if (flow.cap < kRateMax || flow.hops == 0) candidates_.emplace_back(flow.cap, slot);
     for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
+      if (!Awake(flow, hop)) continue;
       const Entry& entry = entries_[flow.first + hop];
       rising_[entry.link] += std::uint64_t{flow.weight} * entry.share;
     }
@@ -103,9 +105,11 @@ void FlowEngine::AdoptLevels() {
     link.bound = 0;
     link.fractional = 0;
   }
-  for (const Flow& flow : flows_) {
+  for (Slot slot = 0; slot < flows_.size(); ++slot) {
+    const Flow& flow = flows_[slot];
     if (!flow.live) continue;
     for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
+      if (!Awake(flow, hop)) continue;
       const Entry& entry = entries_[flow.first + hop];
       Link& link = links_[entry.link];
       if (hop == flow.bound) {
@@ -114,8 +118,8 @@ void FlowEngine::AdoptLevels() {
         Swap(link, entry.position, link.bound);
         ++link.bound;
       } else {
-        link.foreign += Usage(flow.level, flow.weight, entry.share);
-        link.peak = std::max(link.peak, flow.level);
+        link.foreign += Usage(levels_[slot], flow.weight, entry.share);
+        link.peak = std::max(link.peak, levels_[slot]);
       }
     }
   }

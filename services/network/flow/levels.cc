@@ -22,14 +22,13 @@ std::uint64_t FlowEngine::LimitElsewhere(const Flow& flow, std::uint32_t hop,
                                          std::uint32_t& where) const {
   std::uint64_t least = flow.cap;
   where = kNone;
-  for (std::uint32_t at = 0; at < flow.hops; ++at) {
-    if (at == hop) continue;
+  ForAwake(flow, hop, [&](std::uint32_t at) {
     const std::uint64_t level = links_[entries_[flow.first + at].link].level;
     if (level < least) {
       least = level;
       where = at;
     }
-  }
+  });
   return least;
 }
 
@@ -64,19 +63,21 @@ void FlowEngine::Swap(Link& link, std::uint32_t a, std::uint32_t b) {
 }
 
 // A foreign member becomes a bound one. The flow's level stays what it was.
-void FlowEngine::BindMember(std::uint32_t at, const Entry& member, const Flow& flow) {
+void FlowEngine::BindMember(std::uint32_t at, const Entry& member, Slot slot) {
   Link& link = links_[at];
-  link.foreign -= Usage(flow.level, flow.weight, member.share);
+  const Flow& flow = flows_[slot];
+  link.foreign -= Usage(levels_[slot], flow.weight, member.share);
   link.weight += std::uint64_t{flow.weight} * member.share;
   if (member.share != Hop::kWhole) ++link.fractional;
   Swap(link, member.position, link.bound);
   ++link.bound;
 }
 
-void FlowEngine::UnbindMember(std::uint32_t at, const Entry& member, const Flow& flow) {
+void FlowEngine::UnbindMember(std::uint32_t at, const Entry& member, Slot slot) {
   Link& link = links_[at];
-  link.foreign += Usage(flow.level, flow.weight, member.share);
-  link.peak = std::max(link.peak, flow.level);
+  const Flow& flow = flows_[slot];
+  link.foreign += Usage(levels_[slot], flow.weight, member.share);
+  link.peak = std::max(link.peak, levels_[slot]);
   link.weight -= std::uint64_t{flow.weight} * member.share;
   if (member.share != Hop::kWhole) --link.fractional;
   --link.bound;
@@ -95,27 +96,30 @@ void FlowEngine::Rebind(Slot slot, std::uint32_t hop) {
   Loosen(slot);
   if (flow.bound != kNone) {
     const Entry& entry = entries_[flow.first + flow.bound];
-    UnbindMember(entry.link, entry, flow);
+    UnbindMember(entry.link, entry, slot);
     Mark(entry.link);
   }
   flow.bound = hop;
   if (hop != kNone) {
     const Entry& entry = entries_[flow.first + hop];
-    BindMember(entry.link, entry, flow);
+    BindMember(entry.link, entry, slot);
   }
 }
 
 // A new flow joins its links as one that takes nothing yet; they find its share.
 void FlowEngine::Attach(Slot slot) {
   Flow& flow = flows_[slot];
-  flow.level = 0;
+  levels_[slot] = 0;
   flow.bound = kNone;
+  flow.awake = 0;
   for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
     const std::uint32_t entry = flow.first + hop;
     Link& link = links_[entries_[entry].link];
     entries_[entry].position = static_cast<std::uint32_t>(link.members.size());
     link.members.push_back({entry, slot});
+    CountIn(slot, hop);
   }
+  FindOthers(slot);
 }
 
 void FlowEngine::Detach(Slot slot) {
@@ -124,10 +128,13 @@ void FlowEngine::Detach(Slot slot) {
     const std::uint32_t entry = flow.first + hop;
     const std::uint32_t at = entries_[entry].link;
     Link& link = links_[at];
-    if (flow.bound == hop) UnbindMember(at, entries_[entry], flow);
-    link.foreign -= Usage(flow.level, flow.weight, entries_[entry].share);
+    if (flow.bound == hop) UnbindMember(at, entries_[entry], slot);
+    if (Awake(flow, hop)) {
+      link.foreign -= Usage(levels_[slot], flow.weight, entries_[entry].share);
+    }
     Swap(link, entries_[entry].position, static_cast<std::uint32_t>(link.members.size() - 1));
     link.members.pop_back();
+    CountOut(slot, hop);
     Mark(at);
   }
   flow.bound = kNone;
@@ -136,13 +143,12 @@ void FlowEngine::Detach(Slot slot) {
 // The flow's rate changes, and with it what its other links have left.
 void FlowEngine::SetFlowLevel(Slot slot, std::uint64_t level) {
   Flow& flow = flows_[slot];
-  if (flow.level == level) return;
-  const std::uint64_t old = flow.level;
+  if (levels_[slot] == level) return;
+  const std::uint64_t old = levels_[slot];
   const std::uint64_t whole = (level - old) * flow.weight;  // Modulo 2^64, as `foreign` counts.
-  flow.level = level;
+  levels_[slot] = level;
   const Entry* const entries = entries_.data() + flow.first;
-  for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
-    if (hop == flow.bound) continue;
+  ForAwake(flow, flow.bound, [&](std::uint32_t hop) {
     const Entry& entry = entries[hop];
     Link& link = links_[entry.link];
     link.foreign += entry.share == Hop::kWhole ? whole
@@ -150,7 +156,7 @@ void FlowEngine::SetFlowLevel(Slot slot, std::uint64_t level) {
                                                      Usage(old, flow.weight, entry.share);
     link.peak = std::max(link.peak, level);
     Mark(entry.link);
-  }
+  });
 }
 
 void FlowEngine::SetLevel(std::uint32_t at, std::uint64_t level) {
@@ -159,8 +165,19 @@ void FlowEngine::SetLevel(std::uint32_t at, std::uint64_t level) {
     Touch(at);
     link.level = level;
   }
-  for (std::uint32_t member = 0; member < link.bound; ++member) {
-    SetFlowLevel(link.members[member].flow, level);
+  for (std::uint32_t at_member = 0; at_member < link.bound; ++at_member) {
+    const Member& member = link.members[at_member];
+    if (member.other == kNone) {
+      SetFlowLevel(member.flow, level);
+      continue;
+    }
+    std::uint64_t& now = levels_[member.flow];
+    if (now == level) continue;
+    Link& other = links_[member.other];
+    other.foreign += level - now;
+    other.peak = std::max(other.peak, level);
+    now = level;
+    Mark(member.other);
   }
 }
 
@@ -168,12 +185,20 @@ void FlowEngine::SetLevel(std::uint32_t at, std::uint64_t level) {
 void FlowEngine::Steal(std::uint32_t at) {
   Link& link = links_[at];
   stealable_.clear();
+  // Whom it takes leaves the others more than they had, so that who fits now fits then.
+  const std::uint64_t fits_all = link.bound == 0 ? 0 : LevelIf(link);
+  std::uint64_t peak = 0;
   for (std::size_t member = link.bound; member < link.members.size(); ++member) {
     const Member& foreign = link.members[member];
-    stealable_.push_back({flows_[foreign.flow].level, foreign});
+    const std::uint64_t level = levels_[foreign.flow];
+    if (level > fits_all) {
+      stealable_.push_back({level, foreign});
+    } else {
+      peak = std::max(peak, level);
+    }
   }
   std::make_heap(stealable_.begin(), stealable_.end());
-  link.peak = 0;
+  link.peak = peak;
   while (!stealable_.empty()) {
     const auto [level, member] = stealable_.front();
     const bool fits =
@@ -193,7 +218,14 @@ bool FlowEngine::LetGo(std::uint32_t at, std::uint64_t level) {
   Link& link = links_[at];
   bool any = false;
   for (std::uint32_t member = 0; member < link.bound;) {
-    const auto [entry, slot] = link.members[member];
+    const auto [entry, slot, other] = link.members[member];
+    if (other != kNone) {
+      const std::uint64_t limit = std::min(links_[other].level, kRateMax);
+      if (limit + Slack(limit) >= level) {
+        ++member;
+        continue;
+      }
+    }
     std::uint32_t where = kNone;
     const std::uint64_t limit = LimitElsewhere(flows_[slot], entry - flows_[slot].first, where);
     if (limit + Slack(limit) >= level) {
