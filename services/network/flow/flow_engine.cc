@@ -391,9 +391,8 @@ bool FlowEngine::Certified(double tolerance) {
 
 std::size_t FlowEngine::BytesUsed() const {
   std::size_t bytes = flows_.capacity() * sizeof(Flow) + levels_.capacity() * sizeof(levels_[0]) +
-                      entries_.capacity() * sizeof(Entry) +
-                      groups_.capacity() * sizeof(Group) + links_.capacity() * sizeof(Link) +
-                      queue_.capacity() * sizeof(End);
+                      entries_.capacity() * sizeof(Entry) + groups_.capacity() * sizeof(Group) +
+                      links_.capacity() * sizeof(Link) + queue_.capacity() * sizeof(End);
   for (const Link& link : links_) bytes += link.members.capacity() * sizeof(Member);
   for (const Group& group : groups_) bytes += group.heap.capacity() * sizeof(Slot);
   return bytes;

@@ -68,7 +68,7 @@ struct FlowRecords {
     // While bound to a link: the progress of the link's group at which it ends. At its cap: the
     // picosecond at which it ends. While loose: what is left, per weight.
     Work goal = 0;
-    std::uint64_t cap = 0;  // Per weight.
+    std::uint64_t cap = 0;    // Per weight.
     std::uint32_t first = 0;  // Of its entries.
     std::uint32_t hops = 0;
     std::uint32_t weight = 1;

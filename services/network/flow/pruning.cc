@@ -1,7 +1,7 @@
-// Links that FlowEngine need not look at, because they cannot bind. The narrowest neighbour of a link
-// on a flow's way limits what the flow brings there; where those of all its members have no more
-// capacity together than the link, and each keeps to its own, the link never fills. "Narrower" is
-// meant of the capacities at the beginning, so that no two links vouch for each other.
+// Links that FlowEngine need not look at, because they cannot bind. The narrowest neighbour of a
+// link on a flow's way limits what the flow brings there; where those of all its members have no
+// more capacity together than the link, and each keeps to its own, the link never fills. "Narrower"
+// is meant of the capacities at the beginning, so that no two links vouch for each other.
 #include <algorithm>
 
 #include "services/network/flow/flow_engine.h"
