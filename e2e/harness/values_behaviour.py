@@ -234,6 +234,32 @@ COMPILED = """
         torch.cuda.nvtx.range_pop()
 """
 
+# What is compiled for the emulated GPU: PyTorch's own kernels (whose shapes CUB chooses by GPU), NVRTC's, Triton's.
+COMPILED_FOR_GPU = """
+    import os, tempfile
+    caches = tempfile.TemporaryDirectory()
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = caches.name
+    import torch
+    assert torch.cuda.get_device_capability() == CAPABILITY, torch.cuda.get_device_capability()
+    mine = torch.cuda.jiterator._create_jit_fn(
+        "template <typename T> T mine(T a, T b, T alpha) { return alpha * a + sqrt(b * b + 1); }", alpha=2.0)
+    def compiled(x, y):
+        return torch.nn.functional.gelu(x * y + 1).softmax(-1), x.mean(0), x.amax(1), (x > 0).sum()
+    x, y, a, b = torch.randn(24, 40), torch.randn(40), torch.randn(5000), torch.randn(5000)
+    c = torch.randint(-9, 9, (6000,)).float()
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        for function in (lambda c: c.nonzero(), lambda c: c[c > 0], lambda c: c.unique(), lambda c: c.argsort(stable=True),
+                         lambda c: c.sort().values, lambda c: c.topk(5).values, lambda c: c.long().clamp(0).bincount(),
+                         lambda c: c.cumsum(0), lambda c: c.view(60, 100).argmax(1), lambda c: (c.half() * 2).amax(),
+                         lambda c: torch.zeros(20, device=c.device).index_add(0, c.long().abs(), c)):
+            assert torch.equal(function(c.cuda()).cpu(), function(c))
+        torch.testing.assert_close(mine(a.cuda(), b.cuda()).cpu(), 2 * a + (b * b + 1).sqrt(), rtol=1e-4, atol=1e-5)
+        for ours, cpu in zip(torch.compile(compiled)(x.cuda(), y.cuda()), compiled(x, y)):
+            torch.testing.assert_close(ours.cpu(), cpu, rtol=1e-4, atol=1e-6)
+        torch.cuda.nvtx.range_pop()
+"""
+
 # Dropout keeps as many as it says, scales them, gives the same for a seed, and goes back through its mask.
 DROPOUT = """
     import torch
@@ -324,6 +350,13 @@ def compiled_functions_compute_what_they_say(world):
     expect_complete(world.run(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
 
 
+def compiled_for_gpu(world, gpu, capability):
+    script = COMPILED_FOR_GPU.replace("CAPABILITY", str(capability))
+    job = world.run(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES)
+    expect_complete(job)
+    expect(not job["status"]["prediction"].get("unknownReads"), "values were not known")
+
+
 @test
 def dropout_keeps_what_its_seed_says(world):
     expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
@@ -365,3 +398,8 @@ def unknown_reads_are_named_with_their_writer_and_python_line(world):
             expect(found and all(writer in s["writer"] and s["given"] == "zero" for s in found), (comment, sources))
             expect(sum(s["reads"] for s in found) >= 4 and all(s["bytes"] >= 4 * s["reads"] for s in found), sources)
         expect(sum(s["reads"] for s in sources) == prediction["unknownReads"], prediction)
+
+
+@test
+def kernels_for_an_a100_compute_what_the_cpu_does(world):
+    compiled_for_gpu(world, "A100-SXM4-80GB", (8, 0))

@@ -1,5 +1,6 @@
 #include <bit>
 
+#include "services/interpret/canonical.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
 #include "services/interpret/schedule.h"
@@ -21,10 +22,22 @@ void RunBra(Warp& warp, const Step& step, std::uint32_t mask) {
   Branch(warp, Chosen(warp, step, mask), step.jump);
 }
 
+// The lanes that a branch for diverged or converged ones is about.
+std::uint32_t NamedLanes(const Warp& warp, const Step& step) {
+  const auto uniform = step.word.Bits(24, 6);
+  if (uniform == sass::kZeroUniform) return warp.live;
+  return step.word.Bit(30) ? ~warp.uniform[uniform] : warp.uniform[uniform];
+}
+
 // Leads diverged lanes to code that brings them together. Here they wait for each other instead.
 void RunBraDiverged(Warp& warp, const Step& step, std::uint32_t) {
-  const auto uniform = step.word.Bits(24, 6);
-  Synchronize(warp, uniform == sass::kZeroUniform ? warp.live : warp.uniform[uniform]);
+  Synchronize(warp, NamedLanes(warp, step));
+}
+
+// Leads lanes that are together past code that brings them together.
+void RunBraConverged(Warp& warp, const Step& step, std::uint32_t mask) {
+  const bool together = (NamedLanes(warp, step) & warp.live & ~warp.group().lanes) == 0;
+  Branch(warp, together ? Chosen(warp, step, mask) : 0, step.jump);
 }
 
 // Lanes go where their registers say; one group for each address.
@@ -58,7 +71,8 @@ void BranchEach(Warp& warp, std::uint32_t lanes, TargetOf&& target_of) {
 
 std::int64_t BehindOf(const Warp& warp, const Step& step) {
   const auto index = static_cast<std::int64_t>(&step - warp.launch->program->steps.data());
-  return (index + 1) * static_cast<std::int64_t>(sass::kWordBytes) + sass::BranchOffset(step.word);
+  return (index + 1) * static_cast<std::int64_t>(sass::kWordBytes) +
+         sass::BranchOffset(step.word, kCanonical);
 }
 
 void RunIndirect(Warp& warp, const Step& step, std::uint32_t mask) {
@@ -138,7 +152,9 @@ void RunBmovFromRegister(Warp& warp, const Step& step, std::uint32_t mask) {
 }
 
 void RunWarpsync(Warp& warp, const Step& step, std::uint32_t mask) {
-  if (sass::FormOf(step.word) == 4) return Synchronize(warp, warp.live);
+  if (sass::FormOf(step.word) == 4) {
+    return Synchronize(warp, static_cast<std::uint32_t>(step.word.Bits(32, 32)));
+  }
   const auto lane = static_cast<unsigned>(std::countr_zero(mask));
   Synchronize(warp, warp.Row(SourceRow(step.word.Bits(24, 8)))[lane]);
 }
@@ -173,7 +189,7 @@ void RunTrap(Warp& warp, const Step& step, std::uint32_t) {
 Handler FindControlHandler(Operation operation, const Word& word) {
   switch (operation) {
     case Operation::kBra:
-      if (word.Bits(32, 2) >= 2) return word.Bits(32, 2) == 2 ? RunBraDiverged : nullptr;
+      if (word.Bits(32, 2) >= 2) return word.Bits(32, 2) == 2 ? RunBraDiverged : RunBraConverged;
       return word.Bit(84) ? nullptr : RunBra;
     case Operation::kBrx:
       return RunIndirect;

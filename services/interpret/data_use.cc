@@ -197,7 +197,7 @@ void ReadShuffle(const Word& word, DataUse& use) {
 
 DataUse UseOf(const Step& step) {
   DataUse use;
-  const sass::Form* form = sass::FindForm(step.word);
+  const sass::Form* form = step.form;
   if (step.operation == Operation::kShfl) {
     ReadShuffle(step.word, use);
   } else if (form != nullptr) {

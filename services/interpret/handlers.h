@@ -6,9 +6,6 @@
 
 namespace eidolon::interpret {
 
-// Whether it is known what lies there: in bank 0 the dimensions, windows, stack and parameters.
-bool IsConstantKnown(std::uint32_t bank, std::uint32_t offset);
-
 Handler FindFloatHandler(sass::Operation operation, const sass::Word& word);
 Handler FindHalfHandler(sass::Operation operation, const sass::Word& word);
 Handler FindConvertHandler(sass::Operation operation, const sass::Word& word);

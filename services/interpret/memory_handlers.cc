@@ -263,17 +263,11 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
       return sized ? RunNearStore : nullptr;
     case Operation::kLdgsts:
       return sized && word.Bit(76) && word.Bit(72) ? RunLdgsts : nullptr;
-    case Operation::kLdc: {
-      const bool indexed = word.Bits(24, 8) != sass::kZeroRegister;
-      const auto offset = static_cast<std::uint32_t>(word.Signed(38, 16));
-      if (word.Bits(78, 2) != 0 || WidthOf(word).bytes > 8) return nullptr;
-      return indexed || IsConstantKnown(sass::ConstantBank(word), offset) ? RunLdc : nullptr;
-    }
+    case Operation::kLdc:
+      return word.Bits(78, 2) == 0 && WidthOf(word).bytes <= 8 ? RunLdc : nullptr;
     case Operation::kUldc: {
-      const auto offset = static_cast<std::uint32_t>(word.Bits(38, 16));
       const bool indexed = (word.opcode() & 0x1ff) == 0x0bb;
-      if (WidthOf(word).bytes > 8 || (!indexed && word.Bit(91))) return nullptr;
-      return indexed || IsConstantKnown(sass::ConstantBank(word), offset) ? RunUldc : nullptr;
+      return WidthOf(word).bytes <= 8 && (indexed || !word.Bit(91)) ? RunUldc : nullptr;
     }
     case Operation::kQspc:
       return word.Bits(73, 3) < 3 && word.Bits(16, 8) == sass::kZeroRegister ? RunQspc : nullptr;

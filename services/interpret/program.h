@@ -52,7 +52,8 @@ struct Operand {
 
 struct Step {
   Handler run = nullptr;
-  sass::Word word;
+  sass::Word word;  // As 9.0 encodes it (canonical.h).
+  const sass::Form* form = nullptr;
   sass::Operation operation{};
   std::uint8_t guard = sass::kTruePredicate;
   bool guard_negated = false;
@@ -65,6 +66,7 @@ struct Step {
 
 struct Program {
   std::string name;
+  sass::Dialect dialect = sass::Dialect::k90;
   std::vector<Step> steps;
   std::deque<Lanes> immediates;  // What fixed operands point to.
   unsigned registers = 0;        // A thread's; 0: as many as there can be.
@@ -77,8 +79,8 @@ struct Program {
   std::uint32_t static_shared_bytes = 0;
 };
 
-// Fills steps, immediates, banks_read and what follows from the code. kUnsupported names the first
-// instruction that cannot be run; nothing has happened then.
+// Fills steps, immediates, banks_read and what follows from the code, which is in the program's
+// dialect. kUnsupported names the first instruction that cannot be run; nothing has happened then.
 base::Result<void> Translate(std::span<const std::byte> code, Program& program);
 
 }  // namespace eidolon::interpret

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "services/interpret/layout.h"
 #include "services/interpret/schedule.h"
 
 namespace eidolon::interpret {
@@ -19,14 +20,17 @@ constexpr std::uint32_t kTurn = 2048;
 constexpr std::uint32_t kStackReserve = 1024;
 
 void SetBank0(LaunchState& state, const Program& program, const Launch& launch) {
-  state.bank0.assign(program.parameter_base + launch.parameters.size() + 16, std::byte{});
+  const Layout layout = LayoutOf(program.dialect);
+  const std::size_t bytes = program.parameter_base + launch.parameters.size() + 16;
+  state.bank0.assign(std::max<std::size_t>(bytes, layout.parameters), std::byte{});
   const auto put = [&](std::size_t at, const void* from, std::size_t size) {
     std::memcpy(state.bank0.data() + at, from, size);
   };
-  put(0x0, &launch.block, 12);
-  put(0xc, &launch.grid, 12);
-  put(0x20, &kLocalWindow, 8);
-  put(0x28, &state.stack_bytes, 4);
+  put(layout.block, &launch.block, 12);
+  put(layout.grid, &launch.grid, 12);
+  if (layout.shared_window != kNoPlace) put(layout.shared_window, &kSharedWindow, 8);
+  put(layout.local_window, &kLocalWindow, 8);
+  put(layout.stack, &state.stack_bytes, 4);
   if (!launch.parameters.empty()) {
     put(program.parameter_base, launch.parameters.data(), launch.parameters.size());
   }
@@ -41,7 +45,7 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index) {
   const std::uint32_t warps = (threads + kLanes - 1) / kLanes;
   block.warps.resize(warps);
   block.rows.resize(std::max<std::size_t>(block.rows.size(), warps * kRows * kLanes));
-  block.shared.assign(kFirstShared + state.shared_bytes, std::byte{});
+  block.shared.assign(state.first_shared + state.shared_bytes, std::byte{});
   // What the compiler gave out; others are read by no compiler's code.
   const unsigned registers = state.program->registers;
   const std::size_t cleared =
@@ -182,6 +186,7 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   state.memory = &memory;
   state.grid = launch.grid;
   state.block = launch.block;
+  state.first_shared = LayoutOf(program.dialect).first_shared;
   state.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
   state.stack_bytes =
       program.uses_local ? (program.local_bytes + kStackReserve + 15) / 16 * 16 : 16;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "services/interpret/layout.h"
 #include "services/interpret/run.h"
 #include "services/interpret/stores.h"
 
@@ -48,7 +49,7 @@ struct Head {
   std::uint32_t static_shared_bytes;
   std::uint32_t local_bytes;
   std::uint16_t registers;
-  std::uint8_t cooperative;
+  std::uint8_t cooperative;  // Its bits from the second on: the dialect.
   std::uint8_t banks;
 };
 
@@ -60,6 +61,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   std::memcpy(&head, data, sizeof(head));
   const auto code = std::as_bytes(std::span(data + sizeof(head), size - sizeof(head)));
   Program program;
+  program.dialect =
+      static_cast<eidolon::sass::Dialect>((head.cooperative >> 1) % eidolon::sass::kDialects);
+  program.parameter_base = LayoutOf(program.dialect).parameters;
   program.registers = head.registers;
   program.static_shared_bytes = head.static_shared_bytes;
   program.local_bytes = head.local_bytes;

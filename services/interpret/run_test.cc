@@ -52,18 +52,19 @@ class BufferMemory : public Memory {
 };
 
 // The kernels of services/cubin/testdata/sample.ptx, as ptxas compiled them.
-std::vector<std::byte> SampleCubin() {
+std::vector<std::byte> SampleCubin(cubin::Capability device = {9, 0}) {
   std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
                      std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   const auto binary = cubin::FatBinary::Parse(std::as_bytes(std::span(bytes)));
-  return *cubin::Unpack(*binary->Choose({9, 0}));
+  return *cubin::Unpack(*binary->Choose(device));
 }
 
 Program LoadKernel(const std::string& name, const std::vector<std::byte>& bytes = SampleCubin()) {
   const auto code = cubin::ParseCubin(bytes);
   const auto sections = cubin::ParseProgram(bytes);
   Program program;
+  program.dialect = *sass::DialectOf(code->target.architecture);
   for (const cubin::Function& function : code->functions) {
     if (function.name != name) continue;
     program.parameter_base = function.parameter_base;
@@ -95,8 +96,14 @@ Launch ScaleLaunch(const ScaleParameters& parameters) {
           .parameters = std::as_bytes(std::span(&parameters, 1))};
 }
 
-TEST(RunTest, ComputesWhatTheKernelComputes) {
-  const Program program = LoadKernel("scale");
+constexpr cubin::Capability kDevices[] = {{9, 0}, {8, 0}};
+
+class RunOnTest : public testing::TestWithParam<cubin::Capability> {};
+INSTANTIATE_TEST_SUITE_P(Devices, RunOnTest, testing::ValuesIn(kDevices),
+                         [](const auto& test) { return std::to_string(test.param.number()); });
+
+TEST_P(RunOnTest, ComputesWhatTheKernelComputes) {
+  const Program program = LoadKernel("scale", SampleCubin(GetParam()));
   BufferMemory memory(1);
   for (int i = 0; i < 1024; ++i) memory.At<float>(i) = static_cast<float>(i);
   const ScaleParameters parameters;
@@ -189,8 +196,8 @@ TEST(RunTest, EndsAtItsLimit) {
             Stop::kLimit);
 }
 
-TEST(RunTest, ThreadsMeetAtABarrierAndExchangeThroughSharedMemory) {
-  const Program program = LoadKernel("tile");
+TEST_P(RunOnTest, ThreadsMeetAtABarrierAndExchangeThroughSharedMemory) {
+  const Program program = LoadKernel("tile", SampleCubin(GetParam()));
   BufferMemory memory(1);
   struct {
     std::uint64_t pack[5] = {0, 0, kBuffer + 8, 0, 0};
@@ -209,8 +216,10 @@ TEST(RunTest, ThreadsMeetAtABarrierAndExchangeThroughSharedMemory) {
   EXPECT_EQ(memory.At<std::uint32_t>(2), 77u);
 }
 
-TEST(RunTest, AWarpMultipliesMatricesFromSharedMemory) {
-  const std::vector<std::byte> cubin = ReadCubin("matrix.cubin");
+TEST_P(RunOnTest, AWarpMultipliesMatricesFromSharedMemory) {
+  const std::string name =
+      GetParam().number() == 90 ? "matrix" : "matrix_" + std::to_string(GetParam().number());
+  const std::vector<std::byte> cubin = ReadCubin(name + ".cubin");
   const Program program = LoadKernel("product", cubin);
   BufferMemory memory(1);
   // Small whole numbers: exact in half precision, and sums too.
@@ -258,8 +267,8 @@ TEST(RunTest, AWarpPutsItsMatricesIntoSharedMemory) {
   EXPECT_EQ(memory.At<std::uint32_t>(128 + 64), 16u);
 }
 
-TEST(RunTest, TellsWhichParametersWereRead) {
-  const Program program = LoadKernel("tile");
+TEST_P(RunOnTest, TellsWhichParametersWereRead) {
+  const Program program = LoadKernel("tile", SampleCubin(GetParam()));
   BufferMemory memory(1);
   std::array<std::uint64_t, 7> parameters{};
   parameters[2] = parameters[6] = kBuffer;
@@ -336,19 +345,23 @@ TEST(RunTest, ALaunchThatNoGpuDoesIsNotTried) {
   }
 }
 
-TEST(RunTest, SurvivesCodeThatMakesNoSense) {
+TEST_P(RunOnTest, SurvivesCodeThatMakesNoSense) {
   base::Random random(5);
-  const Program scale = LoadKernel("scale");
+  const auto bytes = SampleCubin(GetParam());
+  const Program scale = LoadKernel("scale", bytes);
+  const auto sections = cubin::ParseProgram(bytes);
+  const auto text = sections->sections[*sections->FindSection(".text.scale")].content;
   std::size_t ran = 0;
   for (int round = 0; round < 3000; ++round) {
-    std::vector<sass::Word> words;
-    for (const Step& step : scale.steps) words.push_back(step.word);
+    std::vector<sass::Word> words(text.size() / sizeof(sass::Word));
+    std::memcpy(words.data(), text.data(), words.size() * sizeof(sass::Word));
     for (int flips = 0; flips < 4; ++flips) {
       sass::Word& word = words[random.Below(std::min<std::size_t>(words.size(), 24))];
       const std::uint64_t bit = random.Below(105);
       (bit < 64 ? word.low : word.high) ^= std::uint64_t{1} << (bit % 64);
     }
     Program program;
+    program.dialect = scale.dialect;
     program.parameter_base = scale.parameter_base;
     if (!Translate(std::as_bytes(std::span(words)), program)) continue;
     BufferMemory memory(1);

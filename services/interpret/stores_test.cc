@@ -14,14 +14,15 @@ namespace eidolon::interpret {
 namespace {
 
 // A kernel of services/cubin/testdata/stores.ptx.
-Program LoadKernel(const std::string& name) {
-  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
+Program LoadKernel(const std::string& name, const std::string& cubin) {
+  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + cubin,
                      std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const auto bytes = std::as_bytes(std::span(text));
   const auto code = cubin::ParseCubin(bytes);
   const auto sections = cubin::ParseProgram(bytes);
   Program program;
+  program.dialect = *sass::DialectOf(code->target.architecture);
   for (const cubin::Function& function : code->functions) {
     if (function.name == name) program.parameter_base = function.parameter_base;
   }
@@ -31,23 +32,30 @@ Program LoadKernel(const std::string& name) {
   return program;
 }
 
-// The only store of a kernel with `count` parameters, all of them pointers.
-StoreSite OnlyStore(const std::string& name, unsigned count) {
-  std::vector<std::uint32_t> pointers;
-  for (unsigned i = 0; i < count; ++i) pointers.push_back(8 * i);
-  const std::vector<StoreSite> sites = FindStores(LoadKernel(name), pointers);
-  EXPECT_EQ(sites.size(), 1u) << name;
-  return sites.empty() ? StoreSite{} : sites.front();
-}
+// By the compiled file.
+class StoresTest : public testing::TestWithParam<const char*> {
+ protected:
+  static Program Load(const std::string& name) { return LoadKernel(name, GetParam()); }
 
-TEST(StoresTest, AnAddressThatWasReadFromMemoryMayBeAnywhere) {
+  // The only store of a kernel with `count` parameters, all of them pointers.
+  static StoreSite OnlyStore(const std::string& name, unsigned count) {
+    std::vector<std::uint32_t> pointers;
+    for (unsigned i = 0; i < count; ++i) pointers.push_back(8 * i);
+    const std::vector<StoreSite> sites = FindStores(Load(name), pointers);
+    EXPECT_EQ(sites.size(), 1u) << name;
+    return sites.empty() ? StoreSite{} : sites.front();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, StoresTest, testing::Values("stores.cubin", "stores_80.cubin"));
+
+TEST_P(StoresTest, AnAddressThatWasReadFromMemoryMayBeAnywhere) {
   const StoreSite site = OnlyStore("through_table", 1);
 
   EXPECT_TRUE(site.escapes);
   EXPECT_TRUE(site.moves);
 }
 
-TEST(StoresTest, AnIndexFromMemoryStaysWithItsPointer) {
+TEST_P(StoresTest, AnIndexFromMemoryStaysWithItsPointer) {
   const StoreSite site = OnlyStore("scatter", 2);
 
   EXPECT_FALSE(site.escapes);
@@ -55,17 +63,17 @@ TEST(StoresTest, AnIndexFromMemoryStaysWithItsPointer) {
   EXPECT_EQ(site.pointers, 1u);
 }
 
-TEST(StoresTest, AParameterThatIsNoPointerMakesNoAddress) {
+TEST_P(StoresTest, AParameterThatIsNoPointerMakesNoAddress) {
   const std::vector<std::uint32_t> only_index = {8};
-  const std::vector<StoreSite> sites = FindStores(LoadKernel("scatter"), only_index);
+  const std::vector<StoreSite> sites = FindStores(Load("scatter"), only_index);
 
   ASSERT_EQ(sites.size(), 1u);
   EXPECT_TRUE(sites.front().escapes);
 }
 
-TEST(StoresTest, AGuardThatValuesDecideIsToldFromOneThatTheyDoNot) {
+TEST_P(StoresTest, AGuardThatValuesDecideIsToldFromOneThatTheyDoNot) {
   const std::vector<std::uint32_t> pointers = {0, 8, 16};
-  const std::vector<StoreSite> sites = FindStores(LoadKernel("mark"), pointers);
+  const std::vector<StoreSite> sites = FindStores(Load("mark"), pointers);
 
   ASSERT_EQ(sites.size(), 2u);
   const bool first_is_out = sites[0].pointers == 2;
@@ -78,14 +86,14 @@ TEST(StoresTest, AGuardThatValuesDecideIsToldFromOneThatTheyDoNot) {
   EXPECT_FALSE(flag.moves || flag.escapes);
 }
 
-TEST(StoresTest, WaysThatMeetAgainDecideNothingBehindThem) {
+TEST_P(StoresTest, WaysThatMeetAgainDecideNothingBehindThem) {
   const StoreSite site = OnlyStore("divide", 3);
 
   EXPECT_EQ(site.pointers, 4u);
   EXPECT_FALSE(site.depends || site.moves || site.escapes || site.no_pointer);
 }
 
-TEST(StoresTest, AVariableOfTheModuleComesFromNoPointer) {
+TEST_P(StoresTest, AVariableOfTheModuleComesFromNoPointer) {
   const StoreSite site = OnlyStore("count", 1);
 
   EXPECT_TRUE(site.no_pointer);
@@ -93,8 +101,8 @@ TEST(StoresTest, AVariableOfTheModuleComesFromNoPointer) {
   EXPECT_EQ(site.pointers, 0u);
 }
 
-TEST(StoresTest, AnAddressThatALoopMovesAsOftenAsValuesSayMovesWithThem) {
-  for (const StoreSite& site : FindStores(LoadKernel("rounds"), std::vector<std::uint32_t>{0, 8})) {
+TEST_P(StoresTest, AnAddressThatALoopMovesAsOftenAsValuesSayMovesWithThem) {
+  for (const StoreSite& site : FindStores(Load("rounds"), std::vector<std::uint32_t>{0, 8})) {
     EXPECT_TRUE(site.moves);
     EXPECT_FALSE(site.escapes);
     EXPECT_EQ(site.pointers, 2u);

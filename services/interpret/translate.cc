@@ -3,7 +3,9 @@
 #include <string_view>
 
 #include "services/base/text.h"
+#include "services/interpret/canonical.h"
 #include "services/interpret/handlers.h"
+#include "services/interpret/layout.h"
 #include "services/interpret/program.h"
 #include "services/sass/print.h"
 
@@ -28,6 +30,10 @@ Handler FindHandler(Operation operation, const Word& word, bool* control) {
   }
   *control = true;
   return FindControlHandler(operation, word);
+}
+
+bool IsConstantKnown(const Program& program, std::uint32_t bank, std::uint32_t offset) {
+  return bank != 0 || IsKnown(LayoutOf(program.dialect), offset);
 }
 
 // Reads a form's text for the operands it has and how their signs are kept.
@@ -120,7 +126,7 @@ class OperandReader {
         operand.bank = sass::ConstantBank(word_);
         operand.offset = sass::ConstantOffset(word_);
         program_.banks_read.insert(operand.bank);
-        known_ = known_ && IsConstantKnown(operand.bank, operand.offset);
+        known_ = known_ && IsConstantKnown(program_, operand.bank, operand.offset);
         break;
       case SlotKind::kUniform:
         operand.kind = Operand::Kind::kUniform;
@@ -149,20 +155,37 @@ class OperandReader {
   bool known_ = true;
 };
 
+// False for a load of a constant of the driver's whose value is not known.
+bool LoadsKnown(const Program& program, Operation operation, const Word& word) {
+  const std::uint32_t bank = sass::ConstantBank(word);
+  if (operation == Operation::kLdc) {
+    return word.Bits(24, 8) != sass::kZeroRegister ||
+           IsConstantKnown(program, bank, static_cast<std::uint32_t>(word.Signed(38, 16)));
+  }
+  const bool indexed = (word.opcode() & 0x1ff) == 0x0bb;
+  return operation != Operation::kUldc || indexed ||
+         IsConstantKnown(program, bank, static_cast<std::uint32_t>(word.Bits(38, 16)));
+}
+
 bool Jumps(Operation operation) {
   return operation == Operation::kBra || operation == Operation::kCall;
 }
 
-base::Result<Step> TranslateOne(const Word& word, std::size_t index, std::size_t count,
+base::Result<Step> TranslateOne(const Word& original, std::size_t index, std::size_t count,
                                 Program& program) {
-  const Form* form = sass::FindForm(word);
   const std::uint64_t address = index * sass::kWordBytes;
   const auto refuse = [&] {
-    return Fail(ErrorCode::kUnsupported, StrCat(sass::Print(word, address), " at ", address));
+    return Fail(ErrorCode::kUnsupported,
+                StrCat(sass::Print(original, address, program.dialect), " at ", address));
   };
-  if (form == nullptr) return refuse();
+  const auto canonical = Canonical(original, program.dialect);
+  if (!canonical) return refuse();
+  const Word& word = *canonical;
+  const Form* form = sass::FindForm(word, kCanonical);
+  if (form == nullptr || !LoadsKnown(program, form->operation, word)) return refuse();
   Step step;
   step.word = word;
+  step.form = form;
   step.operation = form->operation;
   step.run = FindHandler(form->operation, word, &step.control);
   if (step.run == nullptr) return refuse();
@@ -178,8 +201,8 @@ base::Result<Step> TranslateOne(const Word& word, std::size_t index, std::size_t
     program.banks_read.insert(sass::ConstantBank(word));
   }
   if (Jumps(form->operation)) {
-    const std::int64_t target =
-        static_cast<std::int64_t>(address + sass::kWordBytes) + sass::BranchOffset(word);
+    const std::int64_t target = static_cast<std::int64_t>(address + sass::kWordBytes) +
+                                sass::BranchOffset(word, kCanonical);
     const auto to = static_cast<std::uint64_t>(target);
     if (target < 0 || to % sass::kWordBytes != 0 || to / sass::kWordBytes >= count) return refuse();
     step.jump = static_cast<std::uint32_t>(to / sass::kWordBytes);
@@ -192,11 +215,6 @@ base::Result<Step> TranslateOne(const Word& word, std::size_t index, std::size_t
 }
 
 }  // namespace
-
-bool IsConstantKnown(std::uint32_t bank, std::uint32_t offset) {
-  if (bank != 0) return true;
-  return offset < 0x18 || (offset >= 0x20 && offset <= 0x28) || offset == 0x208 || offset >= 0x210;
-}
 
 base::Result<void> Translate(std::span<const std::byte> code, Program& program) {
   const std::size_t count = code.size() / sass::kWordBytes;

@@ -43,6 +43,7 @@ struct LaunchState {
   std::uint32_t parameter_base = 0;  // In bank 0.
   // One for each word from there to the bank's end: set when it is read; may be nullptr.
   std::uint8_t* words_read = nullptr;
+  std::uint32_t first_shared = 0;  // Of the addresses that a block may use.
   std::uint32_t shared_bytes = 0;
   std::uint32_t stack_bytes = 0;
   std::uint64_t steps_left = 0;  // Warp instructions.
@@ -133,7 +134,5 @@ struct Block {
 // Where generic addresses of shared and local memory begin; the lower half is the address there.
 inline constexpr std::uint64_t kSharedWindow = 0x7e01000000000000u;
 inline constexpr std::uint64_t kLocalWindow = 0x7e02000000000000u;
-// Shared addresses begin behind what the system keeps for itself.
-inline constexpr std::uint32_t kFirstShared = 0x400;
 
 }  // namespace eidolon::interpret

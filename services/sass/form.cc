@@ -9,18 +9,27 @@ namespace eidolon::sass {
 namespace {
 
 constexpr std::size_t kOpcodes = 4096;
+using Index = std::array<const Form*, kOpcodes>;
 
-std::array<const Form*, kOpcodes> MakeIndex() {
-  std::array<const Form*, kOpcodes> index{};
-  for (const std::span<const Form> forms :
-       {FloatForms(), IntegerForms(), UniformForms(), MemoryForms(), ControlForms()}) {
-    for (const Form& form : forms) {
-      for (std::size_t i = 0; i < 8; ++i) {
-        if ((form.forms >> i & 1) != 0) index[form.base | i << 9] = &form;
-      }
+void Put(std::span<const Form> forms, Index& index) {
+  for (const Form& form : forms) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      if ((form.forms >> i & 1) == 0) continue;
+      index[form.base | i << 9] = form.operation == Operation::kNone ? nullptr : &form;
     }
   }
-  return index;
+}
+
+std::array<Index, kDialects> MakeIndices() {
+  Index common{};
+  for (const std::span<const Form> forms :
+       {FloatForms(), IntegerForms(), UniformForms(), MemoryForms(), ControlForms()}) {
+    Put(forms, common);
+  }
+  std::array<Index, kDialects> indices{};
+  indices.fill(common);
+  Put(Forms80(), indices[static_cast<std::size_t>(Dialect::k80)]);
+  return indices;
 }
 
 // Fields that select something which no row describes.
@@ -39,9 +48,9 @@ bool IsDescribed(const Word& word, Operation operation) {
 
 }  // namespace
 
-const Form* FindForm(const Word& word) {
-  static const std::array<const Form*, kOpcodes> index = MakeIndex();
-  const Form* form = index[word.opcode()];
+const Form* FindForm(const Word& word, Dialect dialect) {
+  static const std::array<Index, kDialects> indices = MakeIndices();
+  const Form* form = indices[static_cast<std::size_t>(dialect)][word.opcode()];
   return form != nullptr && IsDescribed(word, form->operation) ? form : nullptr;
 }
 

@@ -1,5 +1,6 @@
 // What an instruction word means: its operation and a description of its fields that is enough to
-// print it as the vendor's disassembler does. The rows were derived by asking that disassembler.
+// print it as the vendor's disassembler does. The rows were derived by asking that disassembler:
+// those of 9.0, and those in which other dialects differ from it.
 //
 // Operands of arithmetic sit in three slots. Bits 9 to 11 of the opcode, the form, say what the
 // slots hold; base is the opcode without them:
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "services/sass/dialect.h"
 #include "services/sass/operation.h"
 #include "services/sass/word.h"
 
@@ -31,7 +33,7 @@ struct Form {
 };
 
 // nullptr for a word whose operation is not known.
-const Form* FindForm(const Word& word);
+const Form* FindForm(const Word& word, Dialect dialect);
 
 // What slot B, C, or the one at bit 32 (whichever that is) holds.
 enum class SlotKind : std::uint8_t { kRegister, kImmediate, kConstant, kUniform };

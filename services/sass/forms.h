@@ -21,4 +21,7 @@ std::span<const Form> UniformForms();
 std::span<const Form> MemoryForms();
 std::span<const Form> ControlForms();
 
+// Rows that take the place of those above, for one dialect.
+std::span<const Form> Forms80();
+
 }  // namespace eidolon::sass

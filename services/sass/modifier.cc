@@ -56,6 +56,7 @@ constexpr V kHalfResult[] = {"", ".BF"};
 constexpr V kHalfAnd[] = {"", ".H_AND"};
 constexpr V kPackSaturate[] = {"", ".SATFINITE"};
 constexpr V kPackFormat[] = {".F16", ".BF16", ".TF32", ".TF32", ".E4M3", ".E4M3", ".E5M2", ".E5M2"};
+constexpr V kHalfPack[] = {"", ".BF16"};
 constexpr V kPackTarget[] = {".PACK_AB", ".MERGE_C"};
 constexpr V kPackRounding[] = {"", ".INVALID1", ".INVALID2", ".RZ"};
 constexpr V kMatrixShape[] = {".1688", ".16816", ".1684", ".INVALID3"};
@@ -93,6 +94,8 @@ constexpr V kAtomicOperation[] = {".ADD",       ".MIN",       ".MAX",       ".IN
                                   ".INVALID12", ".INVALID13", ".INVALID14", ".INVALID15"};
 constexpr V kAtomicType[] = {"",     ".S32",      ".64",       ".S64",
                              ".128", ".INVALID5", ".INVALID6", ".INVALID7"};
+constexpr V kAtomicType80[] = {"",          ".S32", ".64",     ".F32.FTZ.RN",
+                               ".F16x2.RN", ".S64", ".F64.RN", ".INVALID7"};
 constexpr V kAtomicFloat[] = {".F16x2.RN",  ".F16x4.RN",   ".F16x8.RN",     ".BF16x2.RN",
                               ".BF16x4.RN", ".BF16x8.RN",  ".INVALID6",     ".INVALID7",
                               ".INVALID8",  ".F32.FTZ.RN", ".F32x2.FTZ.RN", ".F32x4.FTZ.RN",
@@ -168,6 +171,7 @@ constexpr Named kLists[] = {
     {"hand", kHalfAnd},
     {"satfinite", kPackSaturate},
     {"pack", kPackFormat},
+    {"hbf16", kHalfPack},
     {"packto", kPackTarget},
     {"packrnd", kPackRounding},
     {"mshape", kMatrixShape},
@@ -182,6 +186,7 @@ constexpr Named kLists[] = {
     {"store", kStoreOrder},
     {"atom", kAtomicOperation},
     {"atype", kAtomicType},
+    {"atype80", kAtomicType80},
     {"afloat", kAtomicFloat},
     {"afop", kAtomicFloatOperation},
     {"cas", kExchange},

@@ -6,6 +6,7 @@
 namespace eidolon::sass {
 
 enum class Operation : std::uint8_t {
+  kNone,  // A dialect does not have it.
   // Floating point.
   kFadd,
   kFmul,
@@ -51,6 +52,7 @@ enum class Operation : std::uint8_t {
   kBmsk,
   kVimnmx,
   kVimnmx3,
+  kImnmx,
   kViaddmnmx,
   kViadd,
   kSel,

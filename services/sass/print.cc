@@ -91,8 +91,8 @@ std::string Predicate(std::uint64_t number, bool uniform) {
 // Interprets one form's text.
 class Printer {
  public:
-  Printer(const Word& word, const Form& form, std::uint64_t address)
-      : word_(word), form_(form), address_(address) {}
+  Printer(const Word& word, const Form& form, std::uint64_t address, Dialect dialect)
+      : word_(word), form_(form), address_(address), dialect_(dialect) {}
 
   std::string Run() {
     Copy(form_.text, 0);
@@ -205,7 +205,7 @@ class Printer {
         return at + 1;
       case 'g':
       case 's':
-        out_ += MemoryAddress(word_, kind == 'g', text[at]);
+        out_ += MemoryAddress(word_, kind == 'g', text[at], dialect_);
         return at + 1;
       case 'c':
         return Constant(text, at);
@@ -216,10 +216,10 @@ class Printer {
         out_ += LoadPredicate(word_);
         return at;
       case 't':
-        out_ += Target(static_cast<std::int64_t>(address_ + kWordBytes) + BranchOffset(word_));
+        out_ += Target(static_cast<std::int64_t>(address_ + kWordBytes) + Offset());
         return at;
       case 'o':
-        out_ += SignedHex(BranchOffset(word_));
+        out_ += SignedHex(Offset());
         return at;
       case 'b':
         out_ += Target(static_cast<std::int64_t>(address_ + kWordBytes) + word_.Signed(32, 32));
@@ -371,11 +371,14 @@ class Printer {
     return at;
   }
 
+  std::int64_t Offset() const { return BranchOffset(word_, dialect_); }
+
   static std::string Target(std::int64_t address) { return SignedHex(address); }
 
   const Word& word_;
   const Form& form_;
   std::uint64_t address_;
+  Dialect dialect_;
   std::string out_;
 };
 
@@ -387,11 +390,11 @@ std::string Guard(const Word& word, bool uniform) {
 
 }  // namespace
 
-std::string Print(const Word& word, std::uint64_t address) {
-  const Form* form = FindForm(word);
+std::string Print(const Word& word, std::uint64_t address, Dialect dialect) {
+  const Form* form = FindForm(word, dialect);
   if (form == nullptr) return "unknown " + Hex(word.opcode());
-  std::string text =
-      form->text.empty() ? PrintSpecial(word, *form, address) : Printer(word, *form, address).Run();
+  std::string text = form->text.empty() ? PrintSpecial(word, *form, address, dialect)
+                                        : Printer(word, *form, address, dialect).Run();
   if (form->operation == Operation::kImad) NameMultiplyAdd(word, text);
   return Guard(word, form->uniform) + text;
 }

@@ -30,6 +30,6 @@ namespace eidolon::sass {
 
 // `address`: of the word in its section; branch targets depend on it. Unknown words print as
 // "unknown" with their opcode.
-std::string Print(const Word& word, std::uint64_t address);
+std::string Print(const Word& word, std::uint64_t address, Dialect dialect);
 
 }  // namespace eidolon::sass

@@ -8,7 +8,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   for (std::size_t at = 0; at + kWordBytes <= size; at += kWordBytes) {
     Word word;
     std::memcpy(&word, data + at, sizeof(word));
-    if (Print(word, at).empty()) __builtin_trap();
+    for (std::size_t i = 0; i < kDialects; ++i) {
+      if (Print(word, at, static_cast<Dialect>(i)).empty()) __builtin_trap();
+    }
   }
   return 0;
 }

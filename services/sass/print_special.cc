@@ -41,8 +41,8 @@ std::string Mode(std::string_view list, std::uint64_t number) {
   return std::string(FindModifiers(list)[number]);
 }
 
-std::string Target(const Word& word, std::uint64_t address) {
-  return SignedHex(static_cast<std::int64_t>(address + kWordBytes) + BranchOffset(word));
+std::string Target(const Word& word, std::uint64_t address, Dialect dialect) {
+  return SignedHex(static_cast<std::int64_t>(address + kWordBytes) + BranchOffset(word, dialect));
 }
 
 std::string Shuffle(const Word& word) {
@@ -76,29 +76,35 @@ std::string Barrier(const Word& word) {
   return text;
 }
 
-std::string Branch(const Word& word, std::uint64_t address) {
+std::string Branch(const Word& word, std::uint64_t address, Dialect dialect) {
   std::string text = "BRA" + Mode("bra", word.Bits(32, 2));
   if (word.Bit(84)) text += ".ANY";
   text += " ";
   if (word.Bits(87, 4) != kTruePredicate) text += Predicate(word, 87) + ", ";
-  if (word.Bits(32, 2) >= 2) text += Uniform(word, 24) + ", ";
-  return text + Target(word, address);
+  if (word.Bits(32, 2) >= 2) text += (word.Bit(30) ? "~" : "") + Uniform(word, 24) + ", ";
+  return text + Target(word, address, dialect);
 }
 
-std::string WarpSync(const Word& word, std::uint64_t address) {
+std::string WarpSync(const Word& word, std::uint64_t address, Dialect dialect) {
+  if (dialect == Dialect::k80) {
+    if (FormOf(word) == 4) return "WARPSYNC " + Hex(word.Bits(32, 32));
+    return std::string("WARPSYNC") + (word.Bit(86) ? ".EXCLUSIVE " : " ") + Register(word, 32);
+  }
   if (FormOf(word) == 4) return "WARPSYNC.ALL";
   static constexpr std::string_view kModes[] = {"", ".EXCLUSIVE", ".COLLECTIVE", ".INVALID3"};
   std::string text = "WARPSYNC" + std::string(kModes[word.Bits(85, 2)]) + " ";
   if (word.Bits(87, 4) != kTruePredicate) text += Predicate(word, 87) + ", ";
   text += Register(word, 24);
-  if (word.Bits(85, 2) == 2) text += ", " + Target(word, address);
+  if (word.Bits(85, 2) == 2) text += ", " + Target(word, address, dialect);
   return text;
 }
 
 std::string Dependency(const Word& word) {
   std::string text = "DEPBAR";
   if (word.Bit(47)) {
-    return text + ".LE SB" + std::to_string(word.Bits(44, 3)) + ", " + Hex(word.Bits(38, 6));
+    text += ".LE SB" + std::to_string(word.Bits(44, 3)) + ", " + Hex(word.Bits(38, 6));
+    if (word.Bits(32, 6) == 0) return text;
+    text += ',';
   }
   text += " {";
   bool first = true;
@@ -110,10 +116,15 @@ std::string Dependency(const Word& word) {
   return text + "}";
 }
 
+// The register that a global access takes the memory's properties from; 8.x does not print it.
+std::string Descriptor(const std::string& uniform, Dialect dialect) {
+  return dialect == Dialect::k80 ? "" : "desc[" + uniform + "]";
+}
+
 std::string Sum(const std::string& a, const std::string& b) { return a.empty() ? b : a + "+" + b; }
 
 // LDGSTS: shared target with offset at 44, global source with offset at 32.
-std::string CopyAddresses(const Word& word) {
+std::string CopyAddresses(const Word& word, Dialect dialect) {
   std::string shared = word.Bits(16, 8) == kZeroRegister ? "" : Register(word, 16);
   if (const std::int64_t offset = word.Signed(44, 20); offset != 0) {
     shared = Sum(shared, SignedHex(offset));
@@ -121,7 +132,7 @@ std::string CopyAddresses(const Word& word) {
   std::string global = Register(word, 24) + (word.Bit(72) && word.Bit(91) ? ".64" : "");
   std::string front;
   if (word.Bit(91) && word.Bit(76)) {
-    front = "desc[" + Uniform(word, 64) + "]";
+    front = Descriptor(Uniform(word, 64), dialect);
   } else if (word.Bit(91)) {
     global = Sum(global, Uniform(word, 64));
   }
@@ -133,16 +144,17 @@ std::string CopyAddresses(const Word& word) {
 
 }  // namespace
 
-std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t address) {
+std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t address,
+                         Dialect dialect) {
   switch (form.operation) {
     case Operation::kShfl:
       return Shuffle(word);
     case Operation::kBar:
       return Barrier(word);
     case Operation::kBra:
-      return Branch(word, address);
+      return Branch(word, address, dialect);
     case Operation::kWarpsync:
-      return WarpSync(word, address);
+      return WarpSync(word, address, dialect);
     case Operation::kDepbar:
       return Dependency(word);
     default:  // NANOSLEEP.
@@ -151,8 +163,8 @@ std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t addre
   }
 }
 
-std::string MemoryAddress(const Word& word, bool global, char role) {
-  if (role == 'B') return CopyAddresses(word);
+std::string MemoryAddress(const Word& word, bool global, char role, Dialect dialect) {
+  if (role == 'B') return CopyAddresses(word, dialect);
   std::string base = word.Bits(24, 8) == kZeroRegister ? "" : Register(word, 24);
   std::string front;
   const bool uniform = role != 'N' && word.Bit(91);
@@ -162,7 +174,7 @@ std::string MemoryAddress(const Word& word, bool global, char role) {
     const bool descriptor = role == 'A' ? word.Bit(71) : word.Bit(76);
     if (uniform && word.Bit(72) && !base.empty()) base += ".64";
     if (uniform && descriptor) {
-      front = "desc[" + uniform_name + "]";
+      front = Descriptor(uniform_name, dialect);
     } else if (uniform) {
       base = Sum(base, uniform_name);
     }

@@ -9,10 +9,11 @@
 namespace eidolon::sass {
 
 // SHFL, BRA, WARPSYNC, BAR, NANOSLEEP, DEPBAR. Requires: the form has no text.
-std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t address);
+std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t address,
+                         Dialect dialect);
 
 // An address operand; `role` as behind $g and $s in print.h.
-std::string MemoryAddress(const Word& word, bool global, char role);
+std::string MemoryAddress(const Word& word, bool global, char role, Dialect dialect);
 
 // IMAD prints as what it is used for: a move, a shift, an addition.
 void NameMultiplyAdd(const Word& word, std::string& text);

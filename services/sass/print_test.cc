@@ -13,10 +13,10 @@
 namespace eidolon::sass {
 namespace {
 
-// testdata/words.txt: "address low high text", one of each kind of instruction that the kernels of
-// PyTorch 2.15 hold, with the text of NVIDIA's disassembler (nvdisasm 13.1).
-TEST(PrintTest, AgreesWithTheVendorsDisassembler) {
-  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/sass/testdata/words.txt");
+// A file of testdata: "address low high text", one of each kind of instruction that the kernels of
+// PyTorch 2.15 hold, with the text of NVIDIA's disassembler (nvdisasm 13.1). Returns how many.
+std::size_t CompareWords(const std::string& name, Dialect dialect) {
+  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/sass/testdata/" + name);
   std::string line;
   std::size_t words = 0;
   while (std::getline(file, line)) {
@@ -27,15 +27,20 @@ TEST(PrintTest, AgreesWithTheVendorsDisassembler) {
     word.high = std::strtoull(at, &at, 16);
     const std::string_view expected = at + 1;
 
-    EXPECT_EQ(Print(word, address), expected) << line;
+    EXPECT_EQ(Print(word, address, dialect), expected) << line;
     ++words;
   }
-  EXPECT_GT(words, 700u);
+  return words;
+}
+
+TEST(PrintTest, AgreesWithTheVendorsDisassembler) {
+  EXPECT_GT(CompareWords("words.txt", Dialect::k90), 700u);
+  EXPECT_GT(CompareWords("words_80.txt", Dialect::k80), 300u);
 }
 
 TEST(PrintTest, NamesTheOpcodeOfWhatItDoesNotKnow) {
-  EXPECT_EQ(Print({0x9f0, 0}, 0), "unknown 0x9f0");
-  EXPECT_EQ(FindForm({0x9f0, 0}), nullptr);
+  EXPECT_EQ(Print({0x9f0, 0}, 0, Dialect::k90), "unknown 0x9f0");
+  EXPECT_EQ(FindForm({0x9f0, 0}, Dialect::k90), nullptr);
 }
 
 TEST(PrintTest, PrintsEveryWordWithoutHarm) {
@@ -43,7 +48,8 @@ TEST(PrintTest, PrintsEveryWordWithoutHarm) {
   std::size_t known = 0;
   for (int i = 0; i < 200'000; ++i) {
     const Word word{random.Next(), random.Next()};
-    known += Print(word, 0).starts_with("unknown") ? 0 : 1;
+    const auto dialect = static_cast<Dialect>(random.Below(kDialects));
+    known += Print(word, 0, dialect).starts_with("unknown") ? 0 : 1;
   }
   EXPECT_GT(known, 1000u);
 }

@@ -1,9 +1,11 @@
-// One machine instruction of compute capability 9.0: 128 bits. Bits 0 to 11 say the operation and
+// One machine instruction: 128 bits. Bits 0 to 11 say the operation and
 // where its operands come from, 12 to 15 the guarding predicate, 105 and up how it is scheduled,
 // which does not change what it computes.
 #pragma once
 
 #include <cstdint>
+
+#include "services/sass/dialect.h"
 
 namespace eidolon::sass {
 
@@ -29,6 +31,14 @@ struct Word {
     const std::uint64_t sign = std::uint64_t{1} << (width - 1);
     return static_cast<std::int64_t>((Bits(at, width) ^ sign) - sign);
   }
+  // Requires: as for Bits.
+  constexpr void Set(unsigned at, unsigned width, std::uint64_t value) {
+    for (unsigned i = 0; i < width; ++i) {
+      std::uint64_t& half = at + i < 64 ? low : high;
+      const std::uint64_t bit = std::uint64_t{1} << ((at + i) % 64);
+      half = (value >> i & 1) != 0 ? half | bit : half & ~bit;
+    }
+  }
   constexpr std::uint32_t opcode() const { return static_cast<std::uint32_t>(low & 0xfff); }
 };
 
@@ -38,7 +48,8 @@ inline constexpr std::uint32_t kZeroUniform = 63;
 inline constexpr std::uint32_t kTruePredicate = 7;
 
 // Bytes that a branch adds to the address behind itself.
-constexpr std::int64_t BranchOffset(const Word& word) {
+constexpr std::int64_t BranchOffset(const Word& word, Dialect dialect) {
+  if (dialect == Dialect::k80) return word.Signed(34, 48) * 4;
   return word.Signed(34, 48) * 1024 + static_cast<std::int64_t>(word.Bits(16, 8)) * 4;
 }
 

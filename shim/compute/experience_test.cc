@@ -37,7 +37,8 @@ std::span<const std::byte> BytesOf(const TileParameters& parameters) {
 class ExperienceTest : public testing::Test {
  protected:
   const Footprint* Add(const TileParameters& parameters) {
-    const MachineCode& code = FindMachineCode(gpu::SampleFatBinary().data(), "tile", store_);
+    const MachineCode& code =
+        FindMachineCode(gpu::SampleFatBinary().data(), "tile", {9, 0}, store_);
     const LaunchPointers pointers(BytesOf(parameters), kArena);
     const Stores stores = interpret::FindStores(*code.program, pointers.Places());
     const interpret::Launch launch{

@@ -39,7 +39,8 @@ class FootprintTest : public testing::Test {
  protected:
   // What a launch of scale(out, 2, count) with 128 threads a block changes.
   Footprint LearnScale(const ScaleParameters& parameters, bool whole) {
-    const MachineCode& code = FindMachineCode(gpu::SampleFatBinary().data(), "scale", store_);
+    const MachineCode& code =
+        FindMachineCode(gpu::SampleFatBinary().data(), "scale", {9, 0}, store_);
     const auto bytes = std::as_bytes(std::span(&parameters, 1));
     return Learn(
         *code.program,
@@ -59,7 +60,7 @@ class FootprintTest : public testing::Test {
   }
   // A launch of a kernel of stores.ptx with these pointers and one block of 32 threads.
   Footprint LearnOf(const std::string& kernel, const std::vector<std::uint64_t>& pointers) {
-    const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), kernel, store_);
+    const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), kernel, {9, 0}, store_);
     return Learn(
         *code.program,
         {.grid = {1, 1, 1}, .block = {32, 1, 1}, .parameters = std::as_bytes(std::span(pointers))},
@@ -173,7 +174,7 @@ TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
   } parameters;
   const auto bytes = std::as_bytes(std::span(&parameters, 1));
   const MachineCode& code =
-      FindMachineCode(gpu::SampleFatBinary().data(), "_Z4bulkPN3foo3BarE", store_);
+      FindMachineCode(gpu::SampleFatBinary().data(), "_Z4bulkPN3foo3BarE", {9, 0}, store_);
   const Footprint footprint =
       Learn(*code.program, {.grid = {1, 1, 1}, .block = {128, 1, 1}, .parameters = bytes}, true);
 
@@ -183,7 +184,7 @@ TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
 TEST_F(FootprintTest, NothingIsLookedUpWhereNothingIsKnownOrWritten) {
   const std::vector<std::uint64_t> addresses = {kBuffer, kOther};
   const LaunchPointers pointers(std::as_bytes(std::span(addresses)), kArena);
-  const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), "scatter", store_);
+  const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), "scatter", {9, 0}, store_);
   const Stores stores = interpret::FindStores(*code.program, pointers.Places());
   store_.Fill(kOther, 7, 1, 64);  // Only read.
   EXPECT_FALSE(HasKnownNear(stores, pointers, kArena, store_));

@@ -75,7 +75,8 @@ class RecordedLaunch : public value::Deferred {
   void Begin(WorkExperience& experience, value::Store& store) const {
     experience.kernel = &ExperienceOf(kernel_.name);
     if (experience.kernel->code == nullptr) {
-      experience.kernel->code = &FindMachineCode(kernel_.image, kernel_.name, store);
+      experience.kernel->code =
+          &FindMachineCode(kernel_.image, kernel_.name, kernel_.device, store);
       experience.kernel->author = value::InternAuthor(kernel_.name);
     }
     experience.small = IsSmall(shape_);

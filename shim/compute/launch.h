@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/cubin/target.h"
 #include "services/interpret/run.h"
 #include "shim/compute/footprint.h"
 
@@ -18,6 +19,7 @@ namespace eidolon::shim::compute {
 struct RecordedKernel {
   const void* image = nullptr;  // Fat binary or cubin; stays readable.
   std::string_view name;        // Lives as long.
+  cubin::Capability device;     // Whose code it is.
   bool variables_set = false;   // The program looked at variables of the kernel's module.
 };
 

@@ -22,7 +22,6 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
-constexpr cubin::Capability kArchitecture{9, 0};
 constexpr std::uint64_t kSectionGap =
     4096;  // Behind each section, and what sections are aligned to.
 // Unpacked images that are kept: kernels of one container are used together.
@@ -41,12 +40,13 @@ bool IsVariable(const cubin::ProgramSection& section) {
 
 class Cache {
  public:
-  const MachineCode& Find(const void* start, std::string_view name, value::Store& store) {
+  const MachineCode& Find(const void* start, std::string_view name, cubin::Capability device,
+                          value::Store& store) {
     const std::lock_guard guard(mutex_);
     const std::pair key(start, std::string(name));
     if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;
     MachineCode& code = kernels_[key];
-    auto image = Load(start, store);
+    auto image = Load(start, device, store);
     if (!image) {
       code.refusal = image.error().message;
       return code;
@@ -84,7 +84,7 @@ class Cache {
     }
   }
 
-  base::Result<Image*> Load(const void* start, value::Store& store) {
+  base::Result<Image*> Load(const void* start, cubin::Capability device, value::Store& store) {
     for (const auto& image : images_) {
       if (image->start == start) return image.get();
     }
@@ -100,9 +100,10 @@ class Cache {
     } else {
       const auto binary = cubin::FatBinary::Parse(found->bytes);
       if (!binary) return std::unexpected(binary.error());
-      const cubin::FatEntry* entry = binary->Choose(kArchitecture);
+      const cubin::FatEntry* entry = binary->Choose(device);
       if (entry == nullptr || entry->is_ptx) {
-        return Fail(ErrorCode::kUnsupported, "no machine code for 9.0 in its fat binary");
+        return Fail(ErrorCode::kUnsupported, StrCat("no machine code for ", device.major, ".",
+                                                    device.minor, " in its fat binary"));
       }
       auto unpacked = cubin::Unpack(*entry);
       if (!unpacked) return std::unexpected(std::move(unpacked.error()));
@@ -120,7 +121,7 @@ class Cache {
   base::Result<void> Open(Image& image, value::Store& store) {
     auto code = cubin::ParseCubin(image.unpacked);
     if (!code) return std::unexpected(std::move(code.error()));
-    if (code->target.architecture != kArchitecture.number()) {
+    if (!sass::DialectOf(code->target.architecture)) {
       return Fail(ErrorCode::kUnsupported, StrCat("code for ", Name(code->target)));
     }
     auto program = cubin::ParseProgram(image.unpacked);
@@ -161,11 +162,13 @@ class Cache {
     const auto function = std::ranges::find(image.code.functions, name, &cubin::Function::name);
     const auto text = image.program.FindSection(StrCat(".text.", name));
     if (function == image.code.functions.end() || !text) {
-      return Fail(ErrorCode::kNotFound, "not in its container's code for 9.0");
+      return Fail(ErrorCode::kNotFound,
+                  StrCat("not in its container's code for ", Name(image.code.target)));
     }
     code.program = std::make_unique<interpret::Program>();
     interpret::Program& program = *code.program;
     program.name = name;
+    program.dialect = *sass::DialectOf(image.code.target.architecture);
     program.parameter_base = function->parameter_base;
     program.local_bytes = function->local_bytes;
     program.registers = function->registers;
@@ -218,10 +221,11 @@ base::Result<MachineCode> ReadMachineCode(std::span<const std::byte> cubin, std:
   return Cache().Read(cubin, name, store);
 }
 
-const MachineCode& FindMachineCode(const void* image, std::string_view name, value::Store& store) {
+const MachineCode& FindMachineCode(const void* image, std::string_view name,
+                                   cubin::Capability device, value::Store& store) {
   // Never destroyed: threads may outlive main.
   static Cache* const cache = new Cache;
-  return cache->Find(image, name, store);
+  return cache->Find(image, name, device, store);
 }
 
 }  // namespace eidolon::shim::compute

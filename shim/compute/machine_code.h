@@ -1,6 +1,7 @@
 // The machine code of a program's kernels, translated for the interpreter when first needed.
-// Fat binaries hold code for several GPUs; the one for 9.0 computes the same values as any other,
-// so only that one is read.
+// Fat binaries hold code for several GPUs. That of the emulated one is read: programs launch it as
+// it expects (CUB chooses threads and items of a kernel by the architecture that it was compiled
+// for).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/cubin/target.h"
 #include "services/interpret/program.h"
 #include "shim/value/store.h"
 
@@ -29,10 +31,12 @@ struct MachineCode {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> variables;
 };
 
-// The kernel `name` of the image (fat binary or cubin) at `image`, which stays readable. The first
+// The kernel `name` of the image (fat binary or cubin) at `image`, which stays readable, for a
+// process whose GPUs are of one capability. The first
 // call for an image puts the initial values of its variables into the store. Thread safe; answers
 // stay valid.
-const MachineCode& FindMachineCode(const void* image, std::string_view name, value::Store& store);
+const MachineCode& FindMachineCode(const void* image, std::string_view name,
+                                   cubin::Capability device, value::Store& store);
 
 // The same for a cubin at hand, which may be anything; nothing is kept.
 base::Result<MachineCode> ReadMachineCode(std::span<const std::byte> cubin, std::string_view name,

@@ -134,7 +134,10 @@ void FakeAgent::Impl::FillSegment() {
   std::strncpy(header.driver_name, "580.82.07", sizeof(header.driver_name) - 1);
   header.nccl_channels = 16;
   for (int i = 0; i < options.device_count; ++i) {
-    ring::DevicesOf(segment)[i] = DefaultDevice(i);
+    ring::DeviceProperties& device = ring::DevicesOf(segment)[i];
+    device = DefaultDevice(i);
+    device.compute_major = options.compute_major;
+    device.compute_minor = options.compute_minor;
     ring::DevicesOf(segment)[i].memory_bytes = options.memory_bytes;
   }
 }

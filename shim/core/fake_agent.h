@@ -52,6 +52,8 @@ class FakeAgent {
     bool keep_records = true;
     bool strict = false;
     bool compute_values = false;  // Small kernels are run for their results.
+    std::uint32_t compute_major = 9;
+    std::uint32_t compute_minor = 0;
   };
 
   static FakeAgent& Start(const Options& options);

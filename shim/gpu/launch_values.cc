@@ -5,6 +5,7 @@
 
 #include "shim/compute/launch.h"
 #include "shim/gpu/arena.h"
+#include "shim/gpu/device.h"
 #include "shim/gpu/virtual_memory.h"
 #include "shim/value/pending.h"
 
@@ -26,6 +27,12 @@ std::optional<compute::Arena::Range> FindBuffer(std::uint64_t address) {
   if (!extent) extent = FindExtent(address);
   if (!extent) return std::nullopt;
   return compute::Arena::Range(extent->begin, extent->begin + extent->bytes);
+}
+
+// The emulated GPUs of a process are all alike.
+cubin::Capability TheCapability() {
+  const ring::DeviceProperties& properties = PropertiesOf(0);
+  return {properties.compute_major, properties.compute_minor};
 }
 
 constexpr compute::Arena kArena{.holds = HoldsDeviceAddress, .find_buffer = FindBuffer};
@@ -51,6 +58,7 @@ void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t 
                   std::vector<std::byte> parameters) {
   compute::Record({.image = kernel.library->image(),
                    .name = kernel.name,
+                   .device = TheCapability(),
                    .variables_set = kernel.library->has_used_variables()},
                   ToRecorded(shape), work, std::move(parameters), kArena);
 }

@@ -2,9 +2,10 @@
 // stands almost still and nothing is predicted. For probes of the shim: what a program asks for,
 // and what was refused.
 //
-//   eidolon_lone_agent [--values] LIBRARY_FOLDER COMMAND...
+//   eidolon_lone_agent [--values] [--capability 9.0] LIBRARY_FOLDER COMMAND...
 //
-// --values: small kernels are run for their results.
+// --values: small kernels are run for their results. --capability: the devices' compute capability;
+// nothing else about them changes.
 // Ends as the program does. On stderr: records by kind, and each refused call.
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -90,16 +91,26 @@ void Report(FakeAgent& agent) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool values = argc > 1 && std::string_view(argv[1]) == "--values";
-  if (values) {
-    ++argv;
-    --argc;
+  FakeAgent::Options options;
+  bool good = true;
+  while (good && argc > 1 && argv[1][0] == '-') {
+    const std::string_view option = argv[1];
+    options.compute_values = options.compute_values || option == "--values";
+    const bool capability = option == "--capability" && argc > 2;
+    if (capability) {
+      good = std::sscanf(argv[2], "%u.%u", &options.compute_major, &options.compute_minor) == 2;
+    }
+    good = good && (capability || option == "--values");
+    argv += capability ? 2 : 1;
+    argc -= capability ? 2 : 1;
   }
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: eidolon_lone_agent [--values] LIBRARY_FOLDER COMMAND...\n");
+  if (!good || argc < 3) {
+    std::fprintf(stderr,
+                 "usage: eidolon_lone_agent [--values] [--capability 9.0] LIBRARY_FOLDER "
+                 "COMMAND...\n");
     return kUsageExit;
   }
-  FakeAgent& agent = FakeAgent::Start({.compute_values = values});
+  FakeAgent& agent = FakeAgent::Start(options);
   const std::jthread job_clock(KeepJobClock, std::ref(agent));
   const int code = Run(fs::absolute(argv[1]), argv + 2);
   Report(agent);

@@ -20,6 +20,7 @@ using base::StrCat;
 struct CheckFlags {
   std::string python = "python3";
   std::string script;
+  std::string capability = "9.0";
   std::vector<std::string> rest;
 };
 
@@ -38,7 +39,13 @@ std::string TorchLibrary() {
   return path;
 }
 
-int RunExplain(ExplainOptions options) {
+int RunExplain(ExplainOptions options, const std::string& device) {
+  char end = 0;
+  if (std::sscanf(device.c_str(), "%2u.%1u%c", &options.device.major, &options.device.minor,
+                  &end) != 2) {
+    std::fputs("eidolon: --capability is a compute capability such as 8.0\n", stderr);
+    return 1;
+  }
   if (options.file.empty()) options.file = TorchLibrary();
   if (options.file.empty()) {
     std::fputs("eidolon: python3 has no torch; name a file with --file\n", stderr);
@@ -56,8 +63,9 @@ int RunExplain(ExplainOptions options) {
 // The check is a program of stock PyTorch, run under the shim with nobody else there.
 int RunCheck(const std::string& programs, const CheckFlags& flags) {
   const std::string agent = programs + "/../probes/eidolon_lone_agent";
-  std::vector<std::string> words = {agent,        "--values", programs + "/../lib",
-                                    flags.python, "-B",       flags.script};
+  std::vector<std::string> words = {
+      agent,        "--values", "--capability", flags.capability, programs + "/../lib",
+      flags.python, "-B",       flags.script};
   words.insert(words.end(), flags.rest.begin(), flags.rest.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -81,7 +89,12 @@ void AddCommands(CLI::App* app, const char* programs, std::function<int()>* acti
   one->add_option("--file", explain->file,
                   "library, fat binary or cubin; default: libtorch_cuda.so of python3's torch");
   one->add_flag("!--no-code", explain->code, "without the disassembly");
-  one->callback([explain, action] { *action = [explain] { return RunExplain(*explain); }; });
+  auto device = std::make_shared<std::string>("9.0");
+  one->add_option("--capability", *device, "of the GPU whose code is taken from a library")
+      ->capture_default_str();
+  one->callback([explain, device, action] {
+    *action = [explain, device] { return RunExplain(*explain, *device); };
+  });
 
   auto check = std::make_shared<CheckFlags>();
   check->script = EIDOLON_SOURCE_DIR "/e2e/values/check.py";
@@ -89,6 +102,8 @@ void AddCommands(CLI::App* app, const char* programs, std::function<int()>* acti
       "check", "compare PyTorch's operators with the CPU, sample by sample; minutes to an hour");
   all->add_option("--python", check->python, "a Python with stock torch")->capture_default_str();
   all->add_option("--script", check->script, "the program that compares")->capture_default_str();
+  all->add_option("--capability", check->capability, "compute capability of the emulated GPU")
+      ->capture_default_str();
   all->add_option("options", check->rest, "its options, behind --: -- --dtypes float32 --ops add");
   all->callback([check, directory = std::string(programs), action] {
     *action = [check, directory] { return RunCheck(directory, *check); };

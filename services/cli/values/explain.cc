@@ -22,7 +22,6 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
-constexpr cubin::Capability kArchitecture{9, 0};
 constexpr std::size_t kMostNames = 20;
 
 struct Found {
@@ -36,27 +35,28 @@ std::string Hexadecimal(std::uint64_t number) {
   return text;
 }
 
-std::string Disassembly(std::span<const std::byte> code) {
+std::string Disassembly(std::span<const std::byte> code, sass::Dialect dialect) {
   std::string text;
   for (std::size_t at = 0; at + sass::kWordBytes <= code.size(); at += sass::kWordBytes) {
     sass::Word word;
     std::memcpy(&word, code.data() + at, sizeof(word));
     char address[16];
     std::snprintf(address, sizeof(address), "%06zx  ", at);
-    text += StrCat(address, sass::Print(word, at), "\n");
+    text += StrCat(address, sass::Print(word, at, dialect), "\n");
   }
   return text;
 }
 
 std::string Report(const cubin::Function& function, std::span<const std::byte> code,
-                   bool with_code) {
+                   cubin::Target target, bool with_code) {
   interpret::Program program;
+  program.dialect = *sass::DialectOf(target.architecture);
   const auto translated = interpret::Translate(code, program);
   std::string text =
-      StrCat("kernel         ", function.name, "\n", "instructions   ",
-             code.size() / sass::kWordBytes, "\n", "registers      ", function.registers, "\n",
-             "shared memory  ", function.static_shared_bytes, " bytes\n", "local memory   ",
-             function.local_bytes, " bytes a thread\n");
+      StrCat("kernel         ", function.name, "\n", "code for       ", Name(target), "\n",
+             "instructions   ", code.size() / sass::kWordBytes, "\n", "registers      ",
+             function.registers, "\n", "shared memory  ", function.static_shared_bytes, " bytes\n",
+             "local memory   ", function.local_bytes, " bytes a thread\n");
   for (std::size_t i = 0; i < function.parameters.size(); ++i) {
     const cubin::Parameter& parameter = function.parameters[i];
     text += StrCat("parameter ", i, "    ", parameter.bytes, " bytes at ",
@@ -64,13 +64,13 @@ std::string Report(const cubin::Function& function, std::span<const std::byte> c
   }
   text += translated ? "can be run     yes\n"
                      : StrCat("can be run     no: ", translated.error().message, "\n");
-  if (with_code) text += "\n" + Disassembly(code);
+  if (with_code) text += "\n" + Disassembly(code, program.dialect);
   return text;
 }
 
 void Search(std::span<const std::byte> cubin_bytes, const ExplainOptions& options, Found& found) {
   const auto code = cubin::ParseCubin(cubin_bytes);
-  if (!code || code->target.architecture != kArchitecture.number()) return;
+  if (!code || !sass::DialectOf(code->target.architecture)) return;
   const auto program = cubin::ParseProgram(cubin_bytes);
   if (!program) return;
   for (const cubin::Function& function : code->functions) {
@@ -78,7 +78,7 @@ void Search(std::span<const std::byte> cubin_bytes, const ExplainOptions& option
     const auto text = program->FindSection(StrCat(".text.", function.name));
     if (!text) continue;
     if (found.report.empty()) {
-      found.report = Report(function, program->sections[*text].content, options.code);
+      found.report = Report(function, program->sections[*text].content, code->target, options.code);
     } else {
       found.others.emplace_back(function.name);
     }
@@ -103,7 +103,7 @@ void SearchContainers(std::span<const std::byte> file, const ExplainOptions& opt
       at += sizeof(magic);
       continue;
     }
-    const cubin::FatEntry* entry = binary->Choose(kArchitecture);
+    const cubin::FatEntry* entry = binary->Choose(options.device);
     if (entry != nullptr && !entry->is_ptx) {
       if (const auto unpacked = cubin::Unpack(*entry)) Search(*unpacked, options, found);
     }
@@ -124,8 +124,9 @@ base::Result<std::string> Explain(const ExplainOptions& options) {
   Search(bytes, options, found);
   SearchContainers(bytes, options, found);
   if (found.report.empty()) {
-    return Fail(ErrorCode::kNotFound, StrCat("no kernel for 9.0 with '", options.pattern,
-                                             "' in its name in '", options.file, "'"));
+    return Fail(ErrorCode::kNotFound,
+                StrCat("no kernel for ", options.device.major, ".", options.device.minor, " with '",
+                       options.pattern, "' in its name in '", options.file, "'"));
   }
   if (!found.others.empty()) {
     found.report += StrCat("\n", found.others.size(), " more kernels have '", options.pattern,
