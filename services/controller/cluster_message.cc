@@ -28,6 +28,7 @@ void FillPlan(const job::ClusterSpec& spec, network::v1::FabricPlan* out) {
   out->set_host_bridges(spec.host_bridges);
   out->set_cards_per_leaf(plan.cards_per_leaf);
   out->set_leaves_per_pod(plan.leaves_per_pod);
+  if (plan.routing == network::topology::Routing::kAdaptive) out->set_merged_spines(plan.spines);
   out->set_servers_per_router(plan.servers_per_router);
   out->set_routers_per_group(plan.routers_per_group);
   out->mutable_dimensions()->Add(plan.dimensions.begin(), plan.dimensions.end());

@@ -161,14 +161,16 @@ TEST_F(NetworkServiceTest, RefusesAnNcclVariableThatNcclWouldRefuse) {
   EXPECT_THAT(Register(request).error_message(), HasSubstr("NCCL_ALGO='Rign': 'Rign' is unknown"));
 }
 
-TEST_F(NetworkServiceTest, LinksFailOnlyWhereRoutingKnowsAnother) {
+TEST_F(NetworkServiceTest, LinksOfTheFabricFailAndThoseOfServersDoNot) {
   v1::RegisterJobRequest request = JobRequest();
   request.mutable_cluster()->set_servers(64);
   v1::LinkFault& fault = *request.add_faults();
   fault.set_at_seconds(1);
-  fault.set_link("leaf 0, up");
+  fault.set_link("NIC 0 of server 3");
   EXPECT_THAT(Register(request).error_message(), HasSubstr("there is no way round it"));
-  request.set_spines(4);
+  request.mutable_plan()->set_merged_spines(4);
+  fault.set_link("leaf 0, up to spine 4");
+  EXPECT_THAT(Register(request).error_message(), HasSubstr("no link is called"));
   fault.set_link("leaf 0, up to spine 3");
   EXPECT_EQ(Register(request).error_message(), "");
 }

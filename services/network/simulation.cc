@@ -43,6 +43,14 @@ void ToJobTime(Notice& notice, SimTime epoch) {
   }
 }
 
+// The first of many names.
+std::string Shortened(std::vector<std::string> names) {
+  constexpr std::size_t kNamesMax = 8;
+  const std::size_t more = names.size() > kNamesMax ? names.size() - kNamesMax : 0;
+  names.resize(names.size() - more);
+  return base::Join(names, "; ") + (more > 0 ? StrCat("; ", more, " more") : std::string());
+}
+
 }  // namespace
 
 Simulation::Simulation(topology::Topology topology, Listener& listener)
@@ -317,7 +325,8 @@ void Simulation::ReportDeadlock() {
     if (entry.deadlock_reported) continue;
     std::vector<std::string> waits = entry.job.Waits();
     if (const std::size_t still = transfers_.Active(); still > 0) {
-      waits.push_back(StrCat(still, " transfers stand still: a link on their way has failed"));
+      waits.push_back(StrCat(still, " transfers stand still: a link on their way has failed (",
+                             Shortened(topology_.FailedLinks()), ")"));
     }
     if (waits.empty()) continue;
     entry.deadlock_reported = true;

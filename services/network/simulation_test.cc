@@ -369,7 +369,49 @@ TEST(SimulationFaultsTest, WhatIsCutOffWaitsForTheLinkOrIsReported) {
   EXPECT_EQ(SecondsOf(cluster, recorder), -1);
   const auto deadlock = recorder.All<DeadlockNotice>(0);
   ASSERT_EQ(deadlock.size(), 1u);
-  EXPECT_THAT(deadlock[0].report, testing::HasSubstr("1 transfers stand still"));
+  EXPECT_THAT(deadlock[0].report,
+              testing::HasSubstr("1 transfers stand still: a link on their way has failed (leaf 0, "
+                                 "up to spine 0; leaf 0, down to spine 0; "));
+}
+
+// With adaptive routing, which makes one link of a leaf's four; together they carry one card.
+double MergedSecondsWith(const std::vector<topology::Fault>& faults, Recorder& recorder) {
+  topology::Cluster cluster = Spines(2);
+  cluster.plan.routing = topology::Routing::kAdaptive;
+  cluster.oversubscription = 4;
+  cluster.faults = faults;
+  return SecondsOf(cluster, recorder);
+}
+
+TEST(SimulationFaultsTest, OneOfMergedLinksIsLostCapacityAndTheLastAnOutage) {
+  const auto seconds = [](const std::vector<topology::Fault>& faults) {
+    Recorder recorder;
+    return MergedSecondsWith(faults, recorder);
+  };
+  const double free = seconds({});
+  std::vector<topology::Fault> three;
+  for (const char* spine : {"0", "1", "2"}) {
+    three.push_back({0, std::string("leaf 0 to spine ") + spine, 0});
+  }
+  const double quarter = seconds(three);
+  EXPECT_EQ(seconds({three[0]}), seconds({{0, "leaf 0", 0.75}}));
+  EXPECT_EQ(quarter, seconds({{0, "leaf 0", 0.25}}));
+  EXPECT_GT(quarter, 3 * free);
+
+  // Half of the work at a quarter of the speed, nothing until second 3, and the rest at a quarter.
+  std::vector<topology::Fault> all = three;
+  all.push_back({1 + quarter / 2, "leaf 0 to spine 3", 0});
+  std::vector<topology::Fault> back = all;
+  back.push_back({3, "leaf 0 to spine 0", 1});
+  ASSERT_LT(quarter, 2);
+  EXPECT_NEAR(seconds(back), 2 + quarter / 2, 0.02 * quarter);
+
+  Recorder recorder;
+  EXPECT_EQ(MergedSecondsWith(all, recorder), -1);
+  const auto deadlock = recorder.All<DeadlockNotice>(0);
+  ASSERT_EQ(deadlock.size(), 1u);
+  EXPECT_THAT(deadlock[0].report,
+              testing::HasSubstr("a link on their way has failed (leaf 0, up; leaf 0, down)"));
 }
 
 TEST(SimulationFaultsTest, BackgroundTrafficTakesItsShare) {

@@ -153,6 +153,7 @@ void TakePlan(const v1::FabricPlan& plan, topology::Cluster& cluster) {
   cluster.slingshot = plan.slingshot();
   Take(plan.cards_per_leaf(), spec.cards_per_leaf);
   Take(plan.leaves_per_pod(), spec.leaves_per_pod);
+  Take(plan.merged_spines(), spec.spines);
   Take(plan.servers_per_router(), spec.servers_per_router);
   Take(plan.routers_per_group(), spec.routers_per_group);
   spec.dimensions.assign(plan.dimensions().begin(), plan.dimensions().end());

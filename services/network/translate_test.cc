@@ -66,6 +66,16 @@ TEST(TranslateTest, CarriesThePlanOfAFabric) {
   EXPECT_EQ(cluster.plan.routing, topology::Routing::kEcmp);
 }
 
+TEST(TranslateTest, AdaptiveRoutingKnowsHowManyLinksItMerges) {
+  v1::RegisterJobRequest request;
+  request.mutable_plan()->set_merged_spines(6);
+
+  const topology::Cluster cluster = FromProto(request);
+
+  EXPECT_EQ(cluster.plan.routing, topology::Routing::kAdaptive);
+  EXPECT_EQ(cluster.plan.spines, 6u);
+}
+
 TEST(TranslateTest, TimesBeyondTheRangeMeanNever) {
   v1::Horizon message;
   message.set_lower_bound_picoseconds(std::numeric_limits<std::uint64_t>::max());

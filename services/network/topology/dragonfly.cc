@@ -58,7 +58,6 @@ class Dragonfly final : public Fabric {
                   link / (routers_ * routers_));
   }
   bool Blocks() const override { return true; }
-  bool Reroutes() const override { return true; }
   std::shared_ptr<const Fabric> Without(const std::vector<bool>& failed) const override {
     std::vector<Wire> wires;
     for (std::uint32_t group = 0; group < groups_; ++group) {

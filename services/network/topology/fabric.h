@@ -39,7 +39,7 @@ struct FabricSpec {
   Routing routing = Routing::kAdaptive;
   std::uint32_t cards_per_leaf = 32;  // Rail-optimised, fat tree, leaf-spine.
   std::uint32_t leaves_per_pod = 32;  // Fat tree.
-  std::uint32_t spines = 8;           // Parallel links above a leaf that ECMP chooses from.
+  std::uint32_t spines = 8;           // Parallel links above a leaf.
   // Dragonfly.
   std::uint32_t servers_per_router = 4;
   std::uint32_t routers_per_group = 8;
@@ -90,6 +90,10 @@ class Fabric {
                       Route& route) const = 0;
   // "leaf 3, up".
   virtual std::string LinkName(LinkIndex link) const = 0;
+  // Of how many parallel links a link is the sum; they are equal.
+  virtual std::uint32_t PartsOf(LinkIndex) const { return 1; }
+  // One of them: "leaf 3, up to spine 2". Requires: the link has parts.
+  virtual std::string PartName(LinkIndex, std::uint32_t) const { return {}; }
   // A word for links of one sort, for metrics and drawings: "leaf", "spine", "global".
   virtual std::string_view TierOf(LinkIndex link) const = 0;
   // The network as a picture: who is connected to whom, each pair once. Servers are called
@@ -101,8 +105,6 @@ class Fabric {
   virtual std::vector<Edge> Edges() const = 0;
   // True when parallel links are told apart, so that several queue pairs are worth asking for.
   virtual bool Splits() const { return false; }
-  // True when traffic can take another way round a failed link.
-  virtual bool Reroutes() const { return Splits(); }
   // The same links with routes round those that `failed` marks; nothing when the ways are not
   // looked up, but follow from the queue pair. Ways that lead nowhere stay as they were.
   virtual std::shared_ptr<const Fabric> Without(const std::vector<bool>&) const { return nullptr; }

@@ -14,6 +14,7 @@ FabricResult MakeFatTree(const FabricSpec& spec, const FabricSize& size) {
                   .servers_per_leaf = std::max(1u, spec.cards_per_leaf / size.rails),
                   .leaves_per_pod = spec.leaves_per_pod,
                   .parallel = spec.routing == Routing::kEcmp ? spec.spines : 1,
+                  .spines = spec.spines,
                   .oversubscription = spec.oversubscription});
 }
 

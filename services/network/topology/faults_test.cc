@@ -59,6 +59,67 @@ TEST(FaultsTest, ANameWithoutItsDirectionMeansBoth) {
   EXPECT_EQ(Topology::Make(Spines({{0, "leaf 0", 0.5}}))->changes().size(), 8u);
 }
 
+// Each change as "NAME at SECOND: PERCENT".
+std::vector<std::string> ChangesOf(const Topology& topology) {
+  std::vector<std::string> changes;
+  for (const LinkChange& change : topology.changes()) {
+    changes.push_back(topology.LinkName(change.link) + " at " +
+                      std::to_string(change.at.ps / 1'000'000'000'000) + ": " +
+                      std::to_string(change.capacity * 100 / topology.Capacities()[change.link]));
+  }
+  return changes;
+}
+
+TEST(FaultsTest, OneOfMergedLinksTakesItsShareOfTheCapacity) {
+  const auto topology = Topology::Make(Spines({{1, "leaf 0, up to spine 2", 0},
+                                               {2, "leaf 0 to spine 1", 0.5},
+                                               {3, "leaf 0, up to spine 2", 1},
+                                               {4, "leaf 0, up", 1}},
+                                              Routing::kAdaptive));
+  ASSERT_TRUE(topology.has_value()) << topology.error().message;
+
+  EXPECT_THAT(ChangesOf(*topology),
+              ElementsAre("leaf 0, up at 1: 75", "leaf 0, up at 2: 62", "leaf 0, down at 2: 87",
+                          "leaf 0, up at 3: 87", "leaf 0, up at 4: 100"));
+}
+
+TEST(FaultsTest, MergedLinksFailWithTheLastOfThem) {
+  std::vector<Fault> faults;
+  for (const char* spine : {"3", "1", "0", "2"}) {
+    faults.push_back({static_cast<double>(faults.size()), std::string("leaf 1 to spine ") + spine});
+    faults.back().capacity_factor = 0;
+  }
+  auto topology = *Topology::Make(Spines(faults, Routing::kAdaptive));
+
+  EXPECT_THAT(ChangesOf(topology),
+              ElementsAre("leaf 1, up at 0: 75", "leaf 1, down at 0: 75", "leaf 1, up at 1: 50",
+                          "leaf 1, down at 1: 50", "leaf 1, up at 2: 25", "leaf 1, down at 2: 25",
+                          "leaf 1, up at 3: 0", "leaf 1, down at 3: 0"));
+  EXPECT_TRUE(topology.FailedLinks().empty());
+  const auto before = Way(topology, 3);
+  EXPECT_TRUE(topology.SetFailed(topology.changes().back().link, true));
+  EXPECT_THAT(topology.FailedLinks(), ElementsAre("leaf 1, down"));
+  EXPECT_EQ(Way(topology, 3), before);
+}
+
+TEST(FaultsTest, APodsLinksToTheCoreFailOneByOne) {
+  for (const Routing routing : {Routing::kAdaptive, Routing::kEcmp}) {
+    Cluster cluster = Spines({{1, "pod 1 to core 3", 0}}, routing);
+    cluster.fabric = "fat-tree";
+    cluster.plan.leaves_per_pod = 2;
+    const auto topology = Topology::Make(cluster);
+    ASSERT_TRUE(topology.has_value()) << topology.error().message;
+
+    EXPECT_THAT(ChangesOf(*topology), ElementsAre("pod 1, up at 1: 75", "pod 1, down at 1: 75"));
+  }
+}
+
+TEST(FaultsTest, ACableWithStaticRoutingFailsInBothDirections) {
+  const auto topology = Topology::Make(Spines({{1, "leaf 0 to spine 2", 0}}));
+
+  EXPECT_THAT(NamesOf(*topology), ElementsAre("leaf 0, up to spine 2", "leaf 0, down to spine 2"));
+}
+
 TEST(FaultsTest, StaticRoutesLeaveAFailedLinkAndComeBack) {
   auto topology = *Topology::Make(Spines({{1, "leaf 0, up to spine 2", 0}}));
   const LinkIndex failed = topology.changes()[0].link;
@@ -122,7 +183,8 @@ TEST(FaultsTest, SaysWhatIsWrong) {
       {Spines({{-1, "leaf 0", 0.5}}), "atSeconds is -1"},
       {Spines({{1, "leaf 0", 2}}), "capacityFactor is 2"},
       {Spines({{1, "NIC 0 of server 0", 0}}), "there is no way round it"},
-      {Spines({{1, "leaf 0", 0}}, Routing::kAdaptive), "there is no way round it"},
+      {Spines({{1, "leaf 0 to spine 4", 0}}, Routing::kAdaptive),
+       "no link is called 'leaf 0 to spine 4'"},
       {background(0, 9, 0, 100), "from server 0 to server 9"},
       {background(1, 1, 0, 100), "from server 1 to server 1"},
       {background(0, 1, 7, 100), "on rail 7"},

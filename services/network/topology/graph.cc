@@ -95,7 +95,6 @@ class Graph final : public Fabric {
     }
   }
 
-  bool Reroutes() const override { return true; }
   std::shared_ptr<const Fabric> Without(const std::vector<bool>& failed) const override {
     auto rest = std::make_shared<Graph>(*this);
     for (std::vector<Neighbour>& neighbours : rest->neighbours_) {

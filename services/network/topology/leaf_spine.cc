@@ -14,6 +14,7 @@ FabricResult MakeLeafSpine(const FabricSpec& spec, const FabricSize& size) {
                   .servers_per_leaf = std::max(1u, spec.cards_per_leaf / size.rails),
                   .leaves_per_pod = 0,
                   .parallel = spec.routing == Routing::kEcmp ? spec.spines : 1,
+                  .spines = spec.spines,
                   .oversubscription = spec.oversubscription});
 }
 

@@ -12,6 +12,7 @@ FabricResult MakeRailOptimised(const FabricSpec& spec, const FabricSize& size) {
                   .servers_per_leaf = spec.cards_per_leaf,
                   .leaves_per_pod = 0,
                   .parallel = spec.routing == Routing::kEcmp ? spec.spines : 1,
+                  .spines = spec.spines,
                   .oversubscription = spec.oversubscription});
 }
 

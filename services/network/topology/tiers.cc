@@ -55,6 +55,14 @@ std::string Tiers::LinkName(LinkIndex link) const {
   return StrCat("leaf ", at / plan_.parallel, direction, " to spine ", at % plan_.parallel);
 }
 
+std::uint32_t Tiers::PartsOf(LinkIndex link) const {
+  return link < first_pod_ && plan_.parallel > 1 ? 1 : plan_.spines;
+}
+
+std::string Tiers::PartName(LinkIndex link, std::uint32_t part) const {
+  return StrCat(LinkName(link), link < first_pod_ ? " to spine " : " to core ", part);
+}
+
 std::vector<Fabric::Edge> Tiers::Edges() const {
   std::vector<Edge> edges;
   for (std::uint32_t server = 0; server < plan_.size.servers; ++server) {

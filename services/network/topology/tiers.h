@@ -14,13 +14,16 @@ class Tiers final : public Fabric {
     bool by_rail = false;  // A leaf takes one rail, else all cards of a server.
     std::uint32_t servers_per_leaf = 1;
     std::uint32_t leaves_per_pod = 0;  // 0: no pods.
-    std::uint32_t parallel = 1;        // Links of a leaf that routing tells apart.
+    std::uint32_t parallel = 1;        // Links of a leaf that routing tells apart: all or none.
+    std::uint32_t spines = 1;          // Links of a leaf.
     double oversubscription = 1;
   };
   explicit Tiers(const Plan& plan);
 
   void Append(Port from, Port to, std::uint32_t pair, LinkIndex first, Route& route) const override;
   std::string LinkName(LinkIndex link) const override;
+  std::uint32_t PartsOf(LinkIndex link) const override;
+  std::string PartName(LinkIndex link, std::uint32_t part) const override;
   std::string_view TierOf(LinkIndex link) const override;
   std::vector<Edge> Edges() const override;
   bool Splits() const override { return plan_.parallel > 1; }

@@ -62,6 +62,8 @@ class Topology {
   std::span<const LinkChange> changes() const { return changes_; }
   // Routes go round failed links where the fabric knows another way. True when that changed any.
   bool SetFailed(LinkIndex link, bool failed);
+  // Names of the links that have failed now.
+  std::vector<std::string> FailedLinks() const;
   const Fabric& fabric() const { return *fabric_; }
   LinkIndex first_fabric() const { return first_fabric_; }
   // The NVLink domain of a server; servers of one domain reach each other without cards.

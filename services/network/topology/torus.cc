@@ -50,7 +50,6 @@ class Torus final : public Fabric {
   }
   std::string_view TierOf(LinkIndex) const override { return "torus"; }
   bool Blocks() const override { return true; }
-  bool Reroutes() const override { return true; }
   std::shared_ptr<const Fabric> Without(const std::vector<bool>& failed) const override {
     std::vector<Wire> wires;
     const auto axes = static_cast<std::uint32_t>(dimensions_.size());
