@@ -154,17 +154,17 @@ void ReadEvents(Fields* fabric, ClusterSpec* spec) {
   }
 }
 
-// Builds the network once, so that a plan that makes no sense is refused with the document and not
-// when a job begins.
+// A plan that makes no sense is refused with the document and not when a job begins. Documents are
+// read at every request that names them, so no network is built for it.
 void CheckPlan(Fields* fabric, const ClusterSpec& spec) {
   if (spec.servers <= spec.servers_per_domain) return;
-  const auto made = network::topology::MakeFabric(
+  const auto checked = network::topology::CheckFabric(
       spec.fabric, {.servers = spec.servers,
                     .rails = std::min(spec.nic_count, spec.gpus_per_server),
                     .rail_rate = std::uint64_t{1} << 30});
-  if (made) return;
+  if (checked) return;
   // "fabric.dimensions hold 8 servers, ...": the first word is the place.
-  std::string_view text = made.error().message;
+  std::string_view text = checked.error().message;
   constexpr std::string_view kPrefix = "fabric.";
   std::string field = "preset";
   if (text.starts_with(kPrefix)) {

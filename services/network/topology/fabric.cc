@@ -32,6 +32,16 @@ class NoFabric final : public Fabric {
 
 }  // namespace
 
+base::Result<void> CheckFabric(const FabricSpec& spec, const FabricSize& size) {
+  if (spec.kind == "graph" && size.servers > 1 && size.rails > 0) {
+    if (auto checked = CheckGraph(spec, size); !checked) return std::unexpected(checked.error());
+    return {};
+  }
+  // The other kinds' ways follow from positions: there is nothing to look for.
+  if (auto made = MakeFabric(spec, size); !made) return std::unexpected(made.error());
+  return {};
+}
+
 FabricResult MakeFabric(const FabricSpec& spec, const FabricSize& size) {
   const bool needless = size.servers <= 1 || size.rails == 0;
   if (spec.kind == "none" || spec.kind.empty()) return std::make_shared<NoFabric>();

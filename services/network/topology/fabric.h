@@ -119,6 +119,9 @@ class Fabric {
 base::Result<std::shared_ptr<const Fabric>> MakeFabric(const FabricSpec& spec,
                                                        const FabricSize& size);
 
+// Fails as MakeFabric does; in a time that grows with the description alone.
+base::Result<void> CheckFabric(const FabricSpec& spec, const FabricSize& size);
+
 // The kinds that MakeFabric knows.
 std::vector<std::string> FabricKinds();
 

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/network/topology/fabrics.h"
+
 namespace eidolon::network::topology {
 namespace {
 
@@ -124,6 +126,39 @@ TEST(FabricTest, EveryWayIsConnectedInEveryKind) {
   }
 }
 
+// Switches in a row, or leaves that meet in the first.
+FabricSpec ManySwitches(std::uint32_t count, bool row) {
+  FabricSpec spec{.kind = "graph"};
+  for (std::uint32_t at = 0; at < count; ++at) {
+    spec.switches.push_back("s" + std::to_string(at));
+    if (at > 0) spec.cables.push_back({row ? at - 1 : 0, at, 400});
+    spec.plugs.push_back({at, 0, at});
+  }
+  return spec;
+}
+
+TEST(FabricTest, AGraphOfThousandsOfSwitchesIsCheckedInOneWalk) {
+  const FabricSpec star = ManySwitches(4096, false);
+  const auto walks = CheckGraph(star, {.servers = 4096, .rails = 1, .rail_rate = kRate});
+
+  ASSERT_TRUE(walks.has_value()) << walks.error().message;
+  EXPECT_EQ(*walks, 1u);
+}
+
+TEST(FabricTest, WhereCardsMayBeTooFarApartEachIsAsked) {
+  const auto check = [](std::uint32_t count) {
+    return CheckGraph(ManySwitches(count, true),
+                      {.servers = count, .rails = 1, .rail_rate = kRate});
+  };
+
+  EXPECT_EQ(check(23).value(), 1u);
+  // From the end of the row 30 cables do not tell that others are no farther apart; from the ninth
+  // switch 22 do.
+  EXPECT_EQ(check(31).value(), 9u);
+  ASSERT_FALSE(check(46).has_value());
+  EXPECT_THAT(check(46).error().message, HasSubstr("has 45 cables; at most 44 are simulated"));
+}
+
 TEST(FabricTest, SaysWhatIsWrong) {
   FabricSpec missing_plug = Graph();
   missing_plug.plugs.pop_back();
@@ -150,10 +185,14 @@ TEST(FabricTest, SaysWhatIsWrong) {
       {far_plug, "card 0 of server 7 does not exist"},
   };
   for (const auto& [spec, complaint] : cases) {
-    const auto fabric = MakeFabric(spec, {.servers = 2, .rails = 1, .rail_rate = kRate});
+    const FabricSize size{.servers = 2, .rails = 1, .rail_rate = kRate};
+    const auto fabric = MakeFabric(spec, size);
+    const auto checked = CheckFabric(spec, size);
 
     ASSERT_FALSE(fabric.has_value()) << complaint;
     EXPECT_THAT(fabric.error().message, HasSubstr(complaint));
+    ASSERT_FALSE(checked.has_value()) << complaint;
+    EXPECT_EQ(checked.error().message, fabric.error().message);
   }
 }
 

@@ -20,5 +20,8 @@ FabricResult MakeDragonfly(const FabricSpec& spec, const FabricSize& size);
 FabricResult MakeTorus(const FabricSpec& spec, const FabricSize& size);
 // Switches and cables as listed; shortest ways, equal ones by hash.
 FabricResult MakeGraph(const FabricSpec& spec, const FabricSize& size);
+// Fails as MakeGraph does, but looks for no ways: in walks over the whole graph, whose number it
+// answers, one unless cards are very far apart.
+base::Result<std::uint32_t> CheckGraph(const FabricSpec& spec, const FabricSize& size);
 
 }  // namespace eidolon::network::topology

@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "services/base/text.h"
 #include "services/network/topology/fabrics.h"
@@ -19,6 +20,7 @@ using base::StrCat;
 
 constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kSwitchesMax = 4096;
+constexpr std::uint32_t kCablesMax = Route::kLinksMax - 4;  // Of a way.
 
 std::unexpected<base::Error> Invalid(std::string message) {
   return Fail(ErrorCode::kInvalidArgument, std::move(message));
@@ -47,30 +49,33 @@ class Graph final : public Fabric {
     }
   }
 
-  // Distances to the switches that cards are plugged into; fails when cards cannot reach others.
-  Result<void> Connect() {
+  // Fails when cards cannot reach others, or only over too many cables. How often it had to walk
+  // over the whole graph for that.
+  Result<std::uint32_t> Examine() const {
+    std::set<std::uint32_t> targets;
     for (std::size_t at = 0; at < plugged_.size(); ++at) {
       if (plugged_[at] == kFar) {
         return Invalid(StrCat("fabric.plugs: card ", at % rails_, " of server ", at / rails_,
                               " is plugged in nowhere"));
       }
-      if (!distances_.contains(plugged_[at])) distances_[plugged_[at]] = DistancesTo(plugged_[at]);
+      targets.insert(plugged_[at]);
     }
-    for (const auto& [target, distances] : distances_) {
-      for (std::size_t at = 0; at < plugged_.size(); ++at) {
-        const std::uint32_t distance = distances[plugged_[at]];
-        if (distance == kFar) {
-          return Invalid(StrCat("fabric: no way leads from switch ", names_[plugged_[at]], " to ",
-                                names_[target]));
-        }
-        if (distance + 4 > Route::kLinksMax) {
-          return Invalid(StrCat("fabric: the way from switch ", names_[plugged_[at]], " to ",
-                                names_[target], " has ", distance, " cables; at most ",
-                                Route::kLinksMax - 4, " are simulated"));
-        }
-      }
+    std::uint32_t walks = 0;
+    for (std::uint32_t target : targets) {
+      ++walks;
+      const auto longest = LongestTo(target);
+      if (!longest) return std::unexpected(longest.error());
+      // Two others are no farther from each other than over this one.
+      if (2 * *longest <= kCablesMax) break;
     }
-    return {};
+    return walks;
+  }
+
+  // Distances to the switches that cards are plugged into. Requires: Examine found nothing.
+  void Connect() {
+    for (std::uint32_t at : plugged_) {
+      if (!distances_.contains(at)) distances_[at] = DistancesTo(at);
+    }
   }
 
   void Append(Port from, Port to, std::uint32_t pair, LinkIndex first,
@@ -142,6 +147,26 @@ class Graph final : public Fabric {
     LinkIndex link = 0;
   };
 
+  // Cables on the longest way from a card to a switch.
+  Result<std::uint32_t> LongestTo(std::uint32_t target) const {
+    const std::vector<std::uint32_t> distances = DistancesTo(target);
+    std::uint32_t longest = 0;
+    for (std::uint32_t at : plugged_) {
+      const std::uint32_t distance = distances[at];
+      if (distance == kFar) {
+        return Invalid(
+            StrCat("fabric: no way leads from switch ", names_[at], " to ", names_[target]));
+      }
+      if (distance > kCablesMax) {
+        return Invalid(StrCat("fabric: the way from switch ", names_[at], " to ", names_[target],
+                              " has ", distance, " cables; at most ", kCablesMax,
+                              " are simulated"));
+      }
+      longest = std::max(longest, distance);
+    }
+    return longest;
+  }
+
   std::vector<std::uint32_t> DistancesTo(std::uint32_t target) const {
     std::vector<std::uint32_t> distances(names_.size(), kFar);
     std::deque<std::uint32_t> reached{target};
@@ -202,10 +227,16 @@ Result<void> Check(const FabricSpec& spec, const FabricSize& size) {
 
 }  // namespace
 
+Result<std::uint32_t> CheckGraph(const FabricSpec& spec, const FabricSize& size) {
+  if (auto checked = Check(spec, size); !checked) return std::unexpected(checked.error());
+  return Graph(spec, size).Examine();
+}
+
 FabricResult MakeGraph(const FabricSpec& spec, const FabricSize& size) {
   if (auto checked = Check(spec, size); !checked) return std::unexpected(checked.error());
   auto graph = std::make_shared<Graph>(spec, size);
-  if (auto connected = graph->Connect(); !connected) return std::unexpected(connected.error());
+  if (auto examined = graph->Examine(); !examined) return std::unexpected(examined.error());
+  graph->Connect();
   return graph;
 }
 
