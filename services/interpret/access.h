@@ -77,20 +77,19 @@ inline std::byte* Reach(Warp& warp, unsigned lane, Place place, unsigned size, b
 }
 
 // The address operand of a global access, by lane. `uniform_at`: where the uniform register's
-// number is; `descriptor`: that register holds no address.
+// number is.
 struct GlobalAddress {
   const std::uint32_t* low;
   const std::uint32_t* high;
   std::uint64_t base;
 
-  GlobalAddress(Warp& warp, const sass::Word& word, unsigned uniform_at, bool descriptor)
-      : low(nullptr), high(nullptr), base(static_cast<std::uint64_t>(word.Signed(40, 24))) {
-    const unsigned row = SourceRow(word.Bits(24, 8));
-    const bool narrow = !word.Bit(72) || (word.Bit(91) && !descriptor && word.Bit(90));
+  GlobalAddress(Warp& warp, const Step& step, unsigned uniform_at)
+      : low(nullptr), high(nullptr), base(static_cast<std::uint64_t>(step.offset)) {
+    const unsigned row = SourceRow(step.word.Bits(24, 8));
     low = warp.Row(row);
-    high = narrow ? warp.Row(kZeroRow) : warp.Row(row == kZeroRow ? row : row + 1);
-    const auto uniform = word.Bits(uniform_at, 6);
-    if (word.Bit(91) && !descriptor && uniform != sass::kZeroUniform) {
+    high = step.narrow ? warp.Row(kZeroRow) : warp.Row(row == kZeroRow ? row : row + 1);
+    const std::uint32_t uniform = UniformIn(step, uniform_at);
+    if (step.word.Bit(91) && !step.descriptor && uniform != sass::kZeroUniform) {
       base += warp.uniform[uniform] | std::uint64_t{warp.uniform[uniform + 1]} << 32;
     }
   }
@@ -105,12 +104,13 @@ struct NearAddress {
   std::uint32_t base;
   unsigned shift;
 
-  NearAddress(Warp& warp, const sass::Word& word, unsigned uniform_at, bool scaled)
-      : low(warp.Row(SourceRow(word.Bits(24, 8)))),
-        base(static_cast<std::uint32_t>(word.Signed(40, 24))),
+  NearAddress(Warp& warp, const Step& step, unsigned uniform_at, bool scaled)
+      : low(warp.Row(SourceRow(step.word.Bits(24, 8)))),
+        base(static_cast<std::uint32_t>(step.word.Signed(40, 24))),
         shift(0) {
+    const sass::Word& word = step.word;
     if (scaled && word.Bits(78, 2) != 0) shift = static_cast<unsigned>(word.Bits(78, 2)) + 1;
-    const auto uniform = word.Bits(uniform_at, 6);
+    const std::uint32_t uniform = UniformIn(step, uniform_at);
     if (word.Bit(91) && uniform != sass::kZeroUniform) base += warp.uniform[uniform];
   }
   std::uint32_t operator[](unsigned lane) const { return (low[lane] << shift) + base; }

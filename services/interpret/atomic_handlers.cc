@@ -97,13 +97,12 @@ bool IsNear(Operation operation) {
 // Calls body with the function that gives each lane's place.
 template <typename Body>
 void WithPlaces(Warp& warp, const Step& step, Body&& body) {
-  const Word& word = step.word;
   if (IsNear(step.operation)) {
-    const NearAddress address(warp, word, 64, step.operation != Operation::kAtomsCas);
+    const NearAddress address(warp, step, 64, step.operation != Operation::kAtomsCas);
     body([&](unsigned lane) { return Place{Space::kShared, address[lane]}; });
     return;
   }
-  const GlobalAddress address(warp, word, 64, word.Bit(71));
+  const GlobalAddress address(warp, step, 64);
   body([&](unsigned lane) { return PlaceOfGeneric(address[lane]); });
 }
 

@@ -82,20 +82,46 @@ std::optional<Word> From80(Word word, Operation operation) {
   }
 }
 
+// WARPSYNC.ALL; 8.x names the lanes.
+Word WithAllLanes(Word word, Operation operation) {
+  if (operation == Operation::kWarpsync && sass::FormOf(word) == 4) word.Set(32, 32, 0xffffffff);
+  return word;
+}
+
+std::optional<Word> From100(Word word, Operation operation) {
+  switch (operation) {
+    case Operation::kVimnmx:  // No predicates as results.
+      if (word.Bits(81, 6) != 0x3f) return std::nullopt;
+      return word;
+    case Operation::kCredux: {  // As REDUX, of whole numbers.
+      if (word.Bits(74, 1) != 0 || word.Bits(77, 2) != 0) return std::nullopt;
+      constexpr std::uint64_t kMinimum = 4;
+      constexpr std::uint64_t kMaximum = 5;
+      word.Set(78, 3, word.Bit(79) ? kMinimum : kMaximum);
+      word.Set(0, kBaseBits, 0x1c4);
+      return word;
+    }
+    case Operation::kLdgsts: {  // The size has two bits; its addresses are always wide.
+      constexpr std::uint64_t kFourBytes = 4;
+      const std::uint64_t size = word.Bits(74, 2);
+      if (size == 3) return std::nullopt;
+      word.Set(72, 1, 1);
+      word.Set(73, 3, kFourBytes + size);
+      return word;
+    }
+    default:
+      return WithAllLanes(word, operation);
+  }
+}
+
 }  // namespace
 
 std::optional<Word> Canonical(const Word& word, Dialect dialect) {
   const sass::Form* form = sass::FindForm(word, dialect);
   if (form == nullptr) return std::nullopt;
-  switch (dialect) {
-    case Dialect::k80:
-      return From80(word, form->operation);
-    default:
-      if (form->operation != Operation::kWarpsync || sass::FormOf(word) != 4) return word;
-      Word all = word;  // The other dialect names the lanes.
-      all.Set(32, 32, 0xffffffff);
-      return all;
-  }
+  if (dialect == Dialect::k80) return From80(word, form->operation);
+  if (dialect == Dialect::k100) return From100(word, form->operation);
+  return WithAllLanes(word, form->operation);
 }
 
 }  // namespace eidolon::interpret

@@ -28,7 +28,7 @@ TEST_P(CanonicalTest, DoesTheSameInTheTermsOf90) {
   const auto word = Canonical(test.word, test.dialect);
 
   ASSERT_TRUE(word);
-  EXPECT_EQ(sass::Print(*word, 0x100, kCanonical), test.after);
+  EXPECT_EQ(sass::Print(*word, 0x100, CanonicalDialect(test.dialect)), test.after);
 }
 
 constexpr Case kCases[] = {
@@ -74,6 +74,11 @@ constexpr Case kCases[] = {
      {0x00000000000403c2, 0x004ea400000e0000},
      "@P0 R2UR UR4, R0",
      "@P0 R2UR UR4, R0"},
+    {"Reduction",
+     Dialect::k100,
+     {0x00000000040672cc, 0x000fe40000008200},
+     "CREDUX.MIN.S32 UR6, R4",
+     "REDUX.MIN.S32 UR6, R4"},
     {"Nothing",
      Dialect::k90,
      {0x0000001000000947, 0x000ff60003800000},

@@ -1,6 +1,5 @@
 #include <bit>
 
-#include "services/interpret/canonical.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
 #include "services/interpret/schedule.h"
@@ -22,9 +21,14 @@ void RunBra(Warp& warp, const Step& step, std::uint32_t mask) {
   Branch(warp, Chosen(warp, step, mask), step.jump);
 }
 
+// Where a uniform predicate holds.
+void RunBraUniform(Warp& warp, const Step& step, std::uint32_t mask) {
+  Branch(warp, Chosen(warp, step, mask) & ReadUniformPredicate(warp, step.word, 24), step.jump);
+}
+
 // The lanes that a branch for diverged or converged ones is about.
 std::uint32_t NamedLanes(const Warp& warp, const Step& step) {
-  const auto uniform = step.word.Bits(24, 6);
+  const std::uint32_t uniform = UniformIn(step, 24);
   if (uniform == sass::kZeroUniform) return warp.live;
   return step.word.Bit(30) ? ~warp.uniform[uniform] : warp.uniform[uniform];
 }
@@ -72,7 +76,7 @@ void BranchEach(Warp& warp, std::uint32_t lanes, TargetOf&& target_of) {
 std::int64_t BehindOf(const Warp& warp, const Step& step) {
   const auto index = static_cast<std::int64_t>(&step - warp.launch->program->steps.data());
   return (index + 1) * static_cast<std::int64_t>(sass::kWordBytes) +
-         sass::BranchOffset(step.word, kCanonical);
+         sass::BranchOffset(step.word, step.dialect);
 }
 
 void RunIndirect(Warp& warp, const Step& step, std::uint32_t mask) {
@@ -85,7 +89,7 @@ void RunIndirect(Warp& warp, const Step& step, std::uint32_t mask) {
 
 void RunBrxu(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::int64_t target =
-      BehindOf(warp, step) + static_cast<std::int32_t>(warp.uniform[step.word.Bits(24, 6)]);
+      BehindOf(warp, step) + static_cast<std::int32_t>(warp.uniform[UniformIn(step, 24)]);
   BranchEach(warp, Chosen(warp, step, mask), [&](unsigned) { return target; });
 }
 
@@ -189,6 +193,7 @@ void RunTrap(Warp& warp, const Step& step, std::uint32_t) {
 Handler FindControlHandler(Operation operation, const Word& word) {
   switch (operation) {
     case Operation::kBra:
+      if (sass::FormOf(word) == 2) return word.Bit(84) ? nullptr : RunBraUniform;
       if (word.Bits(32, 2) >= 2) return word.Bits(32, 2) == 2 ? RunBraDiverged : RunBraConverged;
       return word.Bit(84) ? nullptr : RunBra;
     case Operation::kBrx:

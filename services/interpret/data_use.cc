@@ -65,6 +65,7 @@ unsigned WordsOf(const Step& step) {
       return word.Bit(80) ? 2 : 1;
     case Operation::kHmma:
       return word.Bit(76) ? 4 : 2;
+    case Operation::kLdgWide:
     case Operation::kLdsm:
       return 4;
     default:
@@ -110,15 +111,15 @@ class FormReader {
                     .place = PlaceOfRegister(word.Bits(NumberIn(rest), 8))});
       case 'U':
         if (NumberIn(rest) == 16) {
-          use_.target = PlaceOfUniform(word.Bits(16, 6));
+          use_.target = PlaceOfUniform(UniformIn(step_, 16));
           return;
         }
         return Add({.kind = DataSource::Kind::kPlace,
                     .slot = 'a',
-                    .place = PlaceOfUniform(word.Bits(NumberIn(rest), 6))});
+                    .place = PlaceOfUniform(UniformIn(step_, NumberIn(rest)))});
       case 'd':
-        use_.target =
-            form_.uniform ? PlaceOfUniform(word.Bits(16, 6)) : PlaceOfRegister(word.Bits(16, 8));
+        use_.target = form_.uniform ? PlaceOfUniform(UniformIn(step_, 16))
+                                    : PlaceOfRegister(word.Bits(16, 8));
         return;
       case 'N':
         use_.predicates_read |= PredicateBit(word, NumberIn(rest), form_.uniform);
@@ -140,7 +141,7 @@ class FormReader {
   }
 
   std::uint16_t Own(unsigned at) const {
-    return form_.uniform ? PlaceOfUniform(step_.word.Bits(at, 6))
+    return form_.uniform ? PlaceOfUniform(UniformIn(step_, at))
                          : PlaceOfRegister(step_.word.Bits(at, 8));
   }
 
@@ -165,7 +166,7 @@ class FormReader {
         break;
       case SlotKind::kUniform:
         source.kind = DataSource::Kind::kPlace;
-        source.place = PlaceOfUniform(word.Bits(32, 6));
+        source.place = PlaceOfUniform(UniformIn(step_, 32));
         break;
       case SlotKind::kRegister:
         source.kind = DataSource::Kind::kPlace;
@@ -214,7 +215,16 @@ DataUse UseOf(const Step& step) {
     case Operation::kVote:
       if (form == nullptr || step.word.Bits(16, 8) == sass::kZeroRegister) use.target = kNowhere;
       break;
+    case Operation::kLdgWide:
+      use.second_target = PlaceOfRegister(step.word.Bits(64, 8));
+      use.source_count = 0;
+      break;
+    case Operation::kUp2ur:
+      use.predicates_read = kAllPredicates << 8;
+      break;
     case Operation::kBra:  // Their texts are special.
+      if (sass::FormOf(step.word) == 2) use.predicates_read |= PredicateBit(step.word, 24, true);
+      [[fallthrough]];
     case Operation::kWarpsync:
     case Operation::kBar:
       use.predicates_read |= PredicateBit(step.word, 87, false);

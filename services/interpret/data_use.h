@@ -11,7 +11,7 @@ namespace eidolon::interpret {
 
 // Registers and uniform registers in one numbering.
 inline constexpr std::uint16_t kUniformPlace = 256;
-inline constexpr std::uint16_t kPlaces = 256 + 64;
+inline constexpr std::uint16_t kPlaces = 256 + 256;
 inline constexpr std::uint16_t kNowhere = 0xffff;
 
 constexpr std::uint16_t PlaceOfRegister(std::uint64_t number) {
@@ -36,7 +36,8 @@ struct DataUse {
   std::array<DataSource, 4> sources;
   unsigned source_count = 0;
   std::uint16_t target = kNowhere;
-  unsigned words = 1;  // Of the target.
+  unsigned words = 1;                      // Of the target.
+  std::uint16_t second_target = kNowhere;  // As many words.
   // A bit for each predicate; uniform ones from bit 8 on. The one that is always true is left out.
   std::uint16_t predicates_read = 0;
   std::uint16_t predicates_written = 0;

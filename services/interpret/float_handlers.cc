@@ -145,6 +145,25 @@ void RunFmnmx(Warp& warp, const Step& step, std::uint32_t mask) {
   Put(warp, step.target, mask, out);
 }
 
+void RunFmnmx3(Warp& warp, const Step& step, std::uint32_t mask) {
+  Lanes x;
+  Lanes y;
+  Lanes z;
+  Lanes out;
+  const bool flush = step.word.Bit(kFlushBit);
+  const bool keep_nan = step.word.Bit(81);
+  const std::uint32_t* a = Single(warp, step.a, x, flush);
+  const std::uint32_t* b = Single(warp, step.b, y, flush);
+  const std::uint32_t* c = Single(warp, step.c, z, flush);
+  const std::uint32_t smaller = ReadPredicate(warp, step.word, 87);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    const bool less = (smaller >> i & 1) != 0;
+    const float two = Extreme(AsFloat(a[i]), AsFloat(b[i]), less, keep_nan);
+    out[i] = AsBits(Extreme(two, AsFloat(c[i]), less, keep_nan));
+  }
+  Put(warp, step.target, mask, out);
+}
+
 std::uint32_t CompareSingles(Warp& warp, const Step& step) {
   Lanes x;
   Lanes y;
@@ -331,6 +350,8 @@ Handler FindFloatHandler(Operation operation, const Word& word) {
       return RunFsel;
     case Operation::kFmnmx:
       return word.Bit(82) ? nullptr : RunFmnmx;
+    case Operation::kFmnmx3:
+      return RunFmnmx3;
     case Operation::kFset:
       return RunFset;
     case Operation::kFsetp:

@@ -37,6 +37,7 @@ bool MayPass(const Step& step) {
   const bool always = step.guard == sass::kTruePredicate && !step.guard_negated;
   const bool second = step.operation != Operation::kBpt && step.operation != Operation::kBrxu &&
                       step.word.Bits(87, 4) != sass::kTruePredicate;
+  if (step.operation == Operation::kBra && sass::FormOf(step.word) == 2) return true;
   // Branches for diverged lanes only wait for the others here.
   const bool waits = step.operation == Operation::kBra && step.word.Bits(32, 2) >= 2;
   return !always || second || waits || step.operation == Operation::kBrxu;

@@ -32,6 +32,15 @@ constexpr Layout LayoutOf(sass::Dialect dialect) {
             .descriptor = 0x118,
             .parameters = 0x160};
   }
+  if (dialect == sass::Dialect::k100) {
+    return {.block = 0x360,
+            .grid = 0x370,
+            .local_window = 0x2f8,
+            .stack = 0x37c,
+            .descriptor = 0x358,
+            .parameters = 0x380,
+            .first_shared = 0x400};
+  }
   return {.block = 0x0,
           .grid = 0xc,
           .local_window = 0x20,

@@ -119,7 +119,7 @@ void RunLdsm(Warp& warp, const Step& step, std::uint32_t mask) {
   const Word& word = step.word;
   const unsigned count = 1u << word.Bits(72, 2);
   const bool transposed = word.Bits(78, 2) == 1;
-  const NearAddress address(warp, word, 32, false);
+  const NearAddress address(warp, step, 32, false);
   std::array<Lanes, 4> out;
   for (unsigned i = 0; i < count; ++i) {
     std::array<std::array<std::uint16_t, 8>, 8> rows;
@@ -147,7 +147,7 @@ void RunStsm(Warp& warp, const Step& step, std::uint32_t) {
   const Word& word = step.word;
   const unsigned count = 1u << word.Bits(72, 2);
   const bool transposed = word.Bits(78, 2) == 1;
-  const NearAddress address(warp, word, 64, false);
+  const NearAddress address(warp, step, 64, false);
   const unsigned source = SourceRow(word.Bits(32, 8));
   for (unsigned i = 0; i < count; ++i) {
     const std::uint32_t* const values = warp.Row(source == kZeroRow ? kZeroRow : source + i);

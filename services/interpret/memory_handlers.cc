@@ -72,35 +72,67 @@ void StoreLanes(Warp& warp, const Step& step, std::uint32_t mask, PlaceFor&& pla
 }
 
 void RunLdg(Warp& warp, const Step& step, std::uint32_t mask) {
-  const GlobalAddress address(warp, step.word, 32, step.word.Bit(76));
+  const GlobalAddress address(warp, step, 32);
   LoadLanes(warp, step, mask, [&](unsigned lane) { return Place{Space::kGlobal, address[lane]}; });
 }
 
 void RunLd(Warp& warp, const Step& step, std::uint32_t mask) {
-  const GlobalAddress address(warp, step.word, 32, step.word.Bit(76));
+  const GlobalAddress address(warp, step, 32);
   LoadLanes(warp, step, mask, [&](unsigned lane) { return PlaceOfGeneric(address[lane]); });
 }
 
+// 32 bytes: four words to, or from, each of two ranges of registers.
+void RunLdgWide(Warp& warp, const Step& step, std::uint32_t mask) {
+  const GlobalAddress address(warp, step, 32);
+  std::array<Lanes, 8> out;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const std::byte* from = Reach(warp, lane, {Space::kGlobal, address[lane]}, 32, true, false);
+    if (from == nullptr) return;
+    for (unsigned word = 0; word < 8; ++word) std::memcpy(&out[word][lane], from + 4 * word, 4);
+  }
+  const unsigned second = TargetRow(step.word.Bits(64, 8));
+  for (unsigned word = 0; word < 4; ++word) {
+    Put(warp, step.target == kLostRow ? kLostRow : step.target + word, mask, out[word]);
+    Put(warp, second == kLostRow ? kLostRow : second + word, mask, out[word + 4]);
+  }
+}
+
+void RunStgWide(Warp& warp, const Step& step, std::uint32_t mask) {
+  const GlobalAddress address(warp, step, 64);
+  const std::array<unsigned, 2> rows = {SourceRow(step.word.Bits(32, 8)),
+                                        SourceRow(step.word.Bits(16, 8))};
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    std::byte* to = Reach(warp, lane, {Space::kGlobal, address[lane]}, 32, false, true);
+    if (to == nullptr) return;
+    for (unsigned word = 0; word < 8; ++word) {
+      const unsigned row = rows[word / 4];
+      std::memcpy(to + 4 * word, &warp.Row(row == kZeroRow ? row : row + word % 4)[lane], 4);
+    }
+  }
+}
+
 void RunStg(Warp& warp, const Step& step, std::uint32_t mask) {
-  const GlobalAddress address(warp, step.word, 64, step.word.Bit(76));
+  const GlobalAddress address(warp, step, 64);
   StoreLanes(warp, step, mask, [&](unsigned lane) { return Place{Space::kGlobal, address[lane]}; });
 }
 
 void RunSt(Warp& warp, const Step& step, std::uint32_t mask) {
-  const GlobalAddress address(warp, step.word, 64, step.word.Bit(76));
+  const GlobalAddress address(warp, step, 64);
   StoreLanes(warp, step, mask, [&](unsigned lane) { return PlaceOfGeneric(address[lane]); });
 }
 
 void RunNearLoad(Warp& warp, const Step& step, std::uint32_t mask) {
   const bool shared = step.operation == Operation::kLds;
-  const NearAddress address(warp, step.word, 32, shared);
+  const NearAddress address(warp, step, 32, shared);
   const Space space = shared ? Space::kShared : Space::kLocal;
   LoadLanes(warp, step, mask, [&](unsigned lane) { return Place{space, address[lane]}; });
 }
 
 void RunNearStore(Warp& warp, const Step& step, std::uint32_t mask) {
   const bool shared = step.operation == Operation::kSts;
-  const NearAddress address(warp, step.word, 64, shared);
+  const NearAddress address(warp, step, 64, shared);
   const Space space = shared ? Space::kShared : Space::kLocal;
   StoreLanes(warp, step, mask, [&](unsigned lane) { return Place{space, address[lane]}; });
 }
@@ -163,19 +195,19 @@ void RunLdc(Warp& warp, const Step& step, std::uint32_t mask) {
 void RunUldc(Warp& warp, const Step& step, std::uint32_t) {
   const Word& word = step.word;
   const Width width = WidthOf(word);
-  auto at = static_cast<std::uint32_t>(word.Bits(38, 16));
-  if ((word.opcode() & 0x1ff) == 0x0bb) {
-    const auto index = word.Bits(24, 6);
-    if (index != sass::kZeroUniform) at += warp.uniform[index];
-    at &= 0xffff;
-  }
+  const sass::UniformLoad place = sass::UniformLoadOf(word, step.dialect);
+  std::uint32_t at = place.offset;
+  if (place.index != sass::kZeroUniform) at += warp.uniform[place.index];
+  at &= 0xffff;
   const std::uint32_t bank = sass::ConstantBank(word);
   const std::uint32_t value = ReadConstant(*warp.launch, bank, at & ~3u) >> (8 * (at & 3));
   std::byte bytes[4];
   std::memcpy(bytes, &value, 4);
   if (step.target >= sass::kZeroUniform) return;
   warp.uniform[step.target] = Extended(bytes, width);
-  if (width.bytes == 8) warp.uniform[step.target + 1] = ReadConstant(*warp.launch, bank, at + 4);
+  for (std::uint32_t i = 1; 4 * i < width.bytes && step.target + i < sass::kZeroUniform; ++i) {
+    warp.uniform[step.target + i] = ReadConstant(*warp.launch, bank, at + 4 * i);
+  }
 }
 
 // True when a generic address lies in the space that the instruction names.
@@ -251,6 +283,10 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
       return sized ? RunLdg : nullptr;
     case Operation::kLd:
       return sized && word.Bits(64, 4) == 0 ? RunLd : nullptr;
+    case Operation::kLdgWide:
+      return RunLdgWide;
+    case Operation::kStgWide:
+      return RunStgWide;
     case Operation::kStg:
       return sized ? RunStg : nullptr;
     case Operation::kSt:
@@ -265,10 +301,8 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
       return sized && word.Bit(76) && word.Bit(72) ? RunLdgsts : nullptr;
     case Operation::kLdc:
       return word.Bits(78, 2) == 0 && WidthOf(word).bytes <= 8 ? RunLdc : nullptr;
-    case Operation::kUldc: {
-      const bool indexed = (word.opcode() & 0x1ff) == 0x0bb;
-      return WidthOf(word).bytes <= 8 && (indexed || !word.Bit(91)) ? RunUldc : nullptr;
-    }
+    case Operation::kUldc:
+      return sized && !word.Bit(80) ? RunUldc : nullptr;
     case Operation::kQspc:
       return word.Bits(73, 3) < 3 && word.Bits(16, 8) == sass::kZeroRegister ? RunQspc : nullptr;
     case Operation::kShfl:

@@ -8,6 +8,7 @@ namespace eidolon::interpret {
 inline bool WritesGlobal(sass::Operation operation) {
   switch (operation) {
     case sass::Operation::kStg:
+    case sass::Operation::kStgWide:
     case sass::Operation::kSt:
     case sass::Operation::kAtom:
     case sass::Operation::kAtomCas:

@@ -71,7 +71,7 @@ void RunVote(Warp& warp, const Step& step, std::uint32_t mask) {
 void RunVoteu(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t votes = ReadPredicate(warp, step.word, 87) & mask;
   PutUniformPredicate(warp, step.word, 81, Decides(step.word.Bits(72, 2), votes, mask));
-  const auto target = step.word.Bits(16, 6);
+  const std::uint32_t target = UniformIn(step, 16);
   if (target != sass::kZeroUniform) warp.uniform[target] = votes;
 }
 
@@ -163,7 +163,7 @@ void RunS2ur(Warp& warp, const Step& step, std::uint32_t) {
 
 void RunR2ur(Warp& warp, const Step& step, std::uint32_t mask) {
   const unsigned lane = static_cast<unsigned>(std::countr_zero(mask));
-  const auto target = step.word.Bits(16, 6);
+  const std::uint32_t target = UniformIn(step, 16);
   if (target != sass::kZeroUniform) {
     warp.uniform[target] = warp.Row(SourceRow(step.word.Bits(24, 8)))[lane];
   }
@@ -209,7 +209,7 @@ std::uint32_t Reduced(std::uint64_t how, bool is_signed, const std::uint32_t* va
 }
 
 void RunRedux(Warp& warp, const Step& step, std::uint32_t mask) {
-  const auto target = step.word.Bits(16, 6);
+  const std::uint32_t target = UniformIn(step, 16);
   if (target == sass::kZeroUniform) return;
   warp.uniform[target] = Reduced(step.word.Bits(78, 3), step.word.Bit(73),
                                  warp.Row(SourceRow(step.word.Bits(24, 8))), mask);

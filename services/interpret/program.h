@@ -52,7 +52,8 @@ struct Operand {
 
 struct Step {
   Handler run = nullptr;
-  sass::Word word;  // As 9.0 encodes it (canonical.h).
+  sass::Word word;  // As CanonicalDialect encodes it (canonical.h).
+  sass::Dialect dialect = sass::Dialect::k90;
   const sass::Form* form = nullptr;
   sass::Operation operation{};
   std::uint8_t guard = sass::kTruePredicate;
@@ -61,8 +62,17 @@ struct Step {
   bool control = false;  // May change the program counter; also runs for empty masks' sake.
   std::uint16_t target = kLostRow;
   Operand a, b, c;
-  std::uint32_t jump = 0;  // Index of the step a branch leads to.
+  // Of accesses to global memory.
+  std::int64_t offset = 0;
+  bool descriptor = false;  // sass::HasDescriptor.
+  bool narrow = false;      // sass::IsNarrow.
+  std::uint32_t jump = 0;   // Index of the step a branch leads to.
 };
+
+// The uniform register in a field.
+inline std::uint32_t UniformIn(const Step& step, unsigned at) {
+  return sass::UniformAt(step.word, at, step.dialect);
+}
 
 struct Program {
   std::string name;

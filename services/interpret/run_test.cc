@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -96,7 +97,7 @@ Launch ScaleLaunch(const ScaleParameters& parameters) {
           .parameters = std::as_bytes(std::span(&parameters, 1))};
 }
 
-constexpr cubin::Capability kDevices[] = {{9, 0}, {8, 0}};
+constexpr cubin::Capability kDevices[] = {{9, 0}, {8, 0}, {10, 0}};
 
 class RunOnTest : public testing::TestWithParam<cubin::Capability> {};
 INSTANTIATE_TEST_SUITE_P(Devices, RunOnTest, testing::ValuesIn(kDevices),
@@ -244,6 +245,104 @@ TEST_P(RunOnTest, AWarpMultipliesMatricesFromSharedMemory) {
           << row << ", " << column;
     }
   }
+}
+
+Program LoadForDevice(const std::string& kernel, cubin::Capability device) {
+  return LoadKernel(kernel, ReadCubin("devices_" + std::to_string(device.number()) + ".cubin"));
+}
+
+TEST_P(RunOnTest, GenericAddressesLeadToSharedAndLocalMemory) {
+  Program program = LoadForDevice("windows", GetParam());
+  program.local_bytes = 64;
+  BufferMemory memory(1);
+  const struct {
+    std::uint64_t out = kBuffer;
+    std::uint32_t index = 11;
+  } parameters;
+
+  const Outcome outcome =
+      interpret::Run(program, {.parameters = std::as_bytes(std::span(&parameters, 1))}, memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  EXPECT_EQ(memory.At<std::uint32_t>(0), 11u);
+  EXPECT_EQ(memory.At<std::uint32_t>(1), 12u);
+  EXPECT_EQ(memory.At<std::uint32_t>(2), 1u);
+  EXPECT_EQ(memory.At<std::uint32_t>(3), 1u);
+}
+
+TEST_P(RunOnTest, AtomicsUpdateCellsAndGiveWhatTheyHeld) {
+  const Program program = LoadForDevice("atomics", GetParam());
+  BufferMemory memory(1);
+  memory.At<float>(0) = 1.5F;
+  memory.At<std::int32_t>(1) = 5;
+  memory.At<std::int32_t>(2) = 6;
+  memory.At<std::int32_t>(3) = -2;
+  memory.At<std::int64_t>(2) = -9;
+  memory.At<double>(3) = 0.25;
+  memory.At<float>(8) = 4;
+  memory.At<std::int32_t>(9) = -5;
+  memory.At<double>(5) = 10;
+  memory.At<std::int64_t>(6) = 8;
+  const std::uint64_t parameters[] = {kBuffer, kBuffer + 256};
+
+  const Outcome outcome =
+      interpret::Run(program, {.parameters = std::as_bytes(std::span(parameters))}, memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  EXPECT_EQ(memory.At<float>(0), 3.5F);
+  EXPECT_EQ(memory.At<std::int32_t>(1), 9);
+  EXPECT_EQ(memory.At<std::int32_t>(2), 5);
+  EXPECT_EQ(memory.At<std::int32_t>(3), -3);
+  EXPECT_EQ(memory.At<std::int64_t>(2), -7);
+  EXPECT_EQ(memory.At<double>(3), 3.25);
+  EXPECT_EQ(memory.At<float>(8), 6.0F);
+  EXPECT_EQ(memory.At<std::int32_t>(9), 5);
+  EXPECT_EQ(memory.At<double>(5), 13.0);
+  EXPECT_EQ(memory.At<std::int64_t>(6), 1);
+  EXPECT_EQ(memory.At<float>(64), 1.5F);
+  EXPECT_EQ(memory.At<std::int32_t>(65), 5);
+  EXPECT_EQ(memory.At<std::int32_t>(66), 6);
+  EXPECT_EQ(memory.At<std::int32_t>(67), -2);
+  EXPECT_EQ(memory.At<std::int64_t>(34), -9);
+  EXPECT_EQ(memory.At<double>(35), 0.25);
+}
+
+TEST_P(RunOnTest, AWarpVotesAndReduces) {
+  const Program program = LoadForDevice("agree", GetParam());
+  BufferMemory memory(1);
+  const struct {
+    std::uint64_t out = kBuffer;
+    std::int32_t count = 20;
+  } parameters;
+
+  const Outcome outcome = interpret::Run(
+      program, {.block = {32, 1, 1}, .parameters = std::as_bytes(std::span(&parameters, 1))},
+      memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  std::int32_t sum = 0;
+  for (int i = 0; i < 32; ++i) {
+    const std::int32_t bounded = std::clamp((i - 9) * (i - 9), 7, 50);
+    sum += bounded;
+    EXPECT_EQ(memory.At<std::int32_t>(2 + i), bounded) << i;
+  }
+  EXPECT_EQ(memory.At<std::uint32_t>(0), 20u);
+  EXPECT_EQ(memory.At<std::int32_t>(1), sum);
+}
+
+TEST(RunTest, ThirtyTwoBytesTravelAtOnce) {
+  const Program program = LoadKernel("turn", ReadCubin("wide_100.cubin"));
+  BufferMemory memory(1);
+  for (int i = 0; i < 8; ++i) memory.At<float>(8 + i) = static_cast<float>(i + 1);
+  const std::uint64_t parameters[] = {kBuffer, kBuffer + 256};
+
+  const Outcome outcome =
+      interpret::Run(program, {.parameters = std::as_bytes(std::span(parameters))}, memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(memory.At<float>(80 + i), static_cast<float>(8 - i)) << i;
+  EXPECT_EQ(memory.At<float>(87), 3.0F);  // The least of (the most of 1, 2 and 3), 4 and 5.
+  EXPECT_EQ(memory.page(0).written[5], 0xffffffffu);
 }
 
 TEST(RunTest, AWarpPutsItsMatricesIntoSharedMemory) {

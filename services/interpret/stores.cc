@@ -156,6 +156,9 @@ class Follower {
       for (unsigned i = 0; use.target != kNowhere && i < use.words; ++i) {
         if (use.target + i < kPlaces) result.set(use.target + i);
       }
+      for (unsigned i = 0; use.second_target != kNowhere && i < use.words; ++i) {
+        if (use.second_target + i < kPlaces) result.set(use.second_target + i);
+      }
       result |= Places(use.predicates_written) << kPlaces;
     }
     return result;
@@ -280,10 +283,10 @@ class Follower {
     return result;
   }
 
-  Origin NearAddress(const OriginState& state, const Word& word, unsigned uniform_at) const {
-    Origin result = Place(state, PlaceOfRegister(word.Bits(24, 8)));
-    if (word.Bit(91)) {
-      result = Either(result, Place(state, PlaceOfUniform(word.Bits(uniform_at, 6))));
+  Origin NearAddress(const OriginState& state, const Step& step, unsigned uniform_at) const {
+    Origin result = Place(state, PlaceOfRegister(step.word.Bits(24, 8)));
+    if (step.word.Bit(91)) {
+      result = Either(result, Place(state, PlaceOfUniform(UniformIn(step, uniform_at))));
     }
     return result;
   }
@@ -294,6 +297,7 @@ class Follower {
     Origin result;
     switch (step.operation) {
       case Operation::kLdg:
+      case Operation::kLdgWide:
       case Operation::kAtom:
       case Operation::kAtomCas:
       case Operation::kAtomFloat:
@@ -318,15 +322,15 @@ class Follower {
       }
       case Operation::kUldc: {
         const std::uint32_t bank = sass::ConstantBank(code);
-        const bool indexed = (code.opcode() & 0x1ff) == 0x0bb;
-        const std::uint16_t index = indexed ? PlaceOfUniform(code.Bits(24, 6)) : kNowhere;
+        const sass::UniformLoad place = sass::UniformLoadOf(code, step.dialect);
+        const std::uint16_t index = PlaceOfUniform(place.index);
         if (index != kNowhere) return AnyConstant(bank, Place(state, index).values);
-        return Constant(bank, static_cast<std::uint32_t>(code.Bits(38, 16)) + 4 * word);
+        return Constant(bank, place.offset + 4 * word);
       }
       default:
         return std::nullopt;
     }
-    result.values = result.values || NearAddress(state, code, 32).values;
+    result.values = result.values || NearAddress(state, step, 32).values;
     return result;
   }
 
@@ -356,7 +360,7 @@ class Follower {
       default:
         return;
     }
-    value.values = value.values || values || NearAddress(state, step.word, 64).values;
+    value.values = value.values || values || NearAddress(state, step, 64).values;
     if (step.operation != Operation::kStl) Store(shared_, value);
     if (step.operation == Operation::kStl || step.operation == Operation::kSt) {
       Store(local_, value);
@@ -387,6 +391,9 @@ class Follower {
     for (unsigned i = 0; i < count && use.target + i < kPlaces; ++i) {
       state.Write(use.target + i, words[i], by_guard);
     }
+    for (unsigned i = 0; use.second_target != kNowhere && i < use.words; ++i) {
+      if (use.second_target + i < kPlaces) state.Write(use.second_target + i, kLoaded, by_guard);
+    }
     // R2P writes some of them.
     const bool some = step.operation == Operation::kR2p;
     tainted = tainted || (some && state.AreDecided(use.predicates_written));
@@ -397,15 +404,12 @@ class Follower {
     const Step& step = program_.steps[at];
     state.guard = GuardOfStep(step);
     const Word& word = step.word;
-    const bool atomic = step.operation != Operation::kStg && step.operation != Operation::kSt;
-    const bool descriptor = word.Bit(atomic ? 71 : 76);
-    const bool based = word.Bit(91) && !descriptor;
-    const bool narrow = !word.Bit(72) || (based && word.Bit(90));
+    const bool based = word.Bit(91) && !step.descriptor;
     const std::uint16_t place = PlaceOfRegister(word.Bits(24, 8));
     Origin low = Place(state, place);
-    Origin high = narrow ? kNeither : Place(state, place, 1);
+    Origin high = step.narrow ? kNeither : Place(state, place, 1);
     if (based) {
-      const std::uint16_t base = PlaceOfUniform(word.Bits(64, 6));
+      const std::uint16_t base = PlaceOfUniform(UniformIn(step, 64));
       low = Sum(low, Place(state, base));
       high = Sum(high, Place(state, base, 1));
     }

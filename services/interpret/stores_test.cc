@@ -46,7 +46,8 @@ class StoresTest : public testing::TestWithParam<const char*> {
     return sites.empty() ? StoreSite{} : sites.front();
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, StoresTest, testing::Values("stores.cubin", "stores_80.cubin"));
+INSTANTIATE_TEST_SUITE_P(Devices, StoresTest,
+                         testing::Values("stores.cubin", "stores_80.cubin", "stores_100.cubin"));
 
 TEST_P(StoresTest, AnAddressThatWasReadFromMemoryMayBeAnywhere) {
   const StoreSite site = OnlyStore("through_table", 1);

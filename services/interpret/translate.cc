@@ -40,7 +40,7 @@ bool IsConstantKnown(const Program& program, std::uint32_t bank, std::uint32_t o
 class OperandReader {
  public:
   OperandReader(const Word& word, const Form& form, Program& program)
-      : word_(word), form_(form), program_(program) {}
+      : word_(word), form_(form), program_(program), dialect_(CanonicalDialect(program.dialect)) {}
 
   // False when an operand is a constant of the driver's whose value is not known.
   bool Read(Step& step) {
@@ -89,7 +89,7 @@ class OperandReader {
   }
 
   unsigned UniformTarget() const {
-    const auto number = static_cast<unsigned>(word_.Bits(16, 6));
+    const unsigned number = UniformAt(word_, 16, dialect_);
     return number == sass::kZeroUniform ? sass::kZeroUniform + 1 : number;
   }
 
@@ -97,7 +97,7 @@ class OperandReader {
     Operand operand;
     if (form_.uniform) {
       operand.kind = Operand::Kind::kUniform;
-      operand.uniform = static_cast<std::uint16_t>(word_.Bits(at, 6));
+      operand.uniform = static_cast<std::uint16_t>(UniformAt(word_, at, dialect_));
     } else {
       operand.row = static_cast<std::uint16_t>(SourceRow(word_.Bits(at, 8)));
     }
@@ -130,7 +130,7 @@ class OperandReader {
         break;
       case SlotKind::kUniform:
         operand.kind = Operand::Kind::kUniform;
-        operand.uniform = static_cast<std::uint16_t>(word_.Bits(32, 6));
+        operand.uniform = static_cast<std::uint16_t>(UniformAt(word_, 32, dialect_));
         break;
       case SlotKind::kRegister:
         operand = Register(place.at);
@@ -152,6 +152,7 @@ class OperandReader {
   const Word& word_;
   const Form& form_;
   Program& program_;
+  sass::Dialect dialect_;
   bool known_ = true;
 };
 
@@ -162,9 +163,9 @@ bool LoadsKnown(const Program& program, Operation operation, const Word& word) {
     return word.Bits(24, 8) != sass::kZeroRegister ||
            IsConstantKnown(program, bank, static_cast<std::uint32_t>(word.Signed(38, 16)));
   }
-  const bool indexed = (word.opcode() & 0x1ff) == 0x0bb;
-  return operation != Operation::kUldc || indexed ||
-         IsConstantKnown(program, bank, static_cast<std::uint32_t>(word.Bits(38, 16)));
+  const sass::UniformLoad place = sass::UniformLoadOf(word, CanonicalDialect(program.dialect));
+  return operation != Operation::kUldc || place.index != sass::kZeroUniform ||
+         IsConstantKnown(program, bank, place.offset);
 }
 
 bool Jumps(Operation operation) {
@@ -181,10 +182,12 @@ base::Result<Step> TranslateOne(const Word& original, std::size_t index, std::si
   const auto canonical = Canonical(original, program.dialect);
   if (!canonical) return refuse();
   const Word& word = *canonical;
-  const Form* form = sass::FindForm(word, kCanonical);
+  const sass::Dialect dialect = CanonicalDialect(program.dialect);
+  const Form* form = sass::FindForm(word, dialect);
   if (form == nullptr || !LoadsKnown(program, form->operation, word)) return refuse();
   Step step;
   step.word = word;
+  step.dialect = dialect;
   step.form = form;
   step.operation = form->operation;
   step.run = FindHandler(form->operation, word, &step.control);
@@ -192,6 +195,9 @@ base::Result<Step> TranslateOne(const Word& original, std::size_t index, std::si
   step.guard = static_cast<std::uint8_t>(word.Bits(12, 3));
   step.guard_negated = word.Bit(15);
   step.uniform = form->uniform;
+  step.offset = sass::OffsetOf(word, form->operation, dialect);
+  step.descriptor = sass::HasDescriptor(word, form->operation, dialect);
+  step.narrow = sass::IsNarrow(word, form->operation, dialect);
   if (form->operation == Operation::kShfl) {
     step.target = static_cast<std::uint16_t>(TargetRow(word.Bits(16, 8)));
   } else if (!OperandReader(word, *form, program).Read(step)) {
@@ -201,8 +207,8 @@ base::Result<Step> TranslateOne(const Word& original, std::size_t index, std::si
     program.banks_read.insert(sass::ConstantBank(word));
   }
   if (Jumps(form->operation)) {
-    const std::int64_t target = static_cast<std::int64_t>(address + sass::kWordBytes) +
-                                sass::BranchOffset(word, kCanonical);
+    const std::int64_t target =
+        static_cast<std::int64_t>(address + sass::kWordBytes) + sass::BranchOffset(word, dialect);
     const auto to = static_cast<std::uint64_t>(target);
     if (target < 0 || to % sass::kWordBytes != 0 || to / sass::kWordBytes >= count) return refuse();
     step.jump = static_cast<std::uint32_t>(to / sass::kWordBytes);

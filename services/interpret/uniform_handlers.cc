@@ -158,6 +158,15 @@ void RunUpopc(Warp& warp, const Step& step, std::uint32_t) {
   Set(warp, step, static_cast<std::uint32_t>(std::popcount(Scalar(warp, step.b) ^ flip)));
 }
 
+// Uniform predicates to the bits of a byte of a register.
+void RunUp2ur(Warp& warp, const Step& step, std::uint32_t) {
+  const auto shift = static_cast<unsigned>(step.word.Bits(76, 2)) * 8;
+  const auto wanted = static_cast<std::uint32_t>(step.word.Bits(32, 32)) & 0x7f;
+  std::uint32_t bits = 0;
+  for (unsigned p = 0; p < 7; ++p) bits |= (warp.uniform_predicate[p] & 1) << p;
+  Set(warp, step, (Scalar(warp, step.a) & ~(wanted << shift)) | (bits & wanted) << shift);
+}
+
 }  // namespace
 
 Handler FindUniformHandler(Operation operation, const Word& word) {
@@ -189,6 +198,8 @@ Handler FindUniformHandler(Operation operation, const Word& word) {
       return RunUflo;
     case Operation::kUpopc:
       return RunUpopc;
+    case Operation::kUp2ur:
+      return RunUp2ur;
     default:
       return nullptr;
   }

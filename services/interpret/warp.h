@@ -96,7 +96,7 @@ struct Warp {
   std::uint32_t* rows = nullptr;
   std::array<std::uint32_t, 9> predicate{};          // 7: always true; 8: nobody reads it.
   std::array<std::uint32_t, 9> uniform_predicate{};  // All lanes alike.
-  std::array<std::uint32_t, 66> uniform{};           // 63: zero; 64: nobody reads it.
+  std::array<std::uint32_t, 260> uniform{};          // 255: zero; 256: nobody reads it.
   std::array<Lanes, kBarriers> convergence{};        // Who takes part, as each lane sees it.
   std::uint32_t first_thread = 0;
   std::uint32_t live = 0;

@@ -22,6 +22,9 @@ constexpr std::optional<Dialect> DialectOf(std::uint32_t architecture) {
       return Dialect::k80;
     case 90:
       return Dialect::k90;
+    case 100:
+    case 103:
+      return Dialect::k100;
     default:
       return std::nullopt;
   }

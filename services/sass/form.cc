@@ -29,6 +29,7 @@ std::array<Index, kDialects> MakeIndices() {
   std::array<Index, kDialects> indices{};
   indices.fill(common);
   Put(Forms80(), indices[static_cast<std::size_t>(Dialect::k80)]);
+  Put(Forms100(), indices[static_cast<std::size_t>(Dialect::k100)]);
   return indices;
 }
 
@@ -39,6 +40,14 @@ bool IsDescribed(const Word& word, Operation operation) {
       return !word.Bit(73);
     case Operation::kF2fp:  // Formats narrower than 16 bits.
       return word.Bits(86, 2) == 0 && word.Bits(81, 5) == 0;
+    case Operation::kBra:
+      return FormOf(word) != 2 || (word.Bits(85, 2) == 0 && word.Bits(32, 2) == 1);
+    case Operation::kLdgWide:  // All eight words, and one way of keeping them in the cache.
+      return word.Bits(57, 7) == 0x7f && word.Bit(72) && word.Bits(81, 2) == 1 &&
+             word.Bits(87, 4) == 0 && word.Bit(75);
+    case Operation::kStgWide:
+      return word.Bits(59, 5) == 0x1f && word.Bits(88, 3) == 7 && word.Bits(81, 2) == 1 &&
+             word.Bit(75);
     case Operation::kLepc:  // Far targets.
       return word.Bits(32, 50) == 0;
     default:
@@ -52,6 +61,56 @@ const Form* FindForm(const Word& word, Dialect dialect) {
   static const std::array<Index, kDialects> indices = MakeIndices();
   const Form* form = indices[static_cast<std::size_t>(dialect)][word.opcode()];
   return form != nullptr && IsDescribed(word, form->operation) ? form : nullptr;
+}
+
+bool HasDescriptor(const Word& word, Operation operation, Dialect dialect) {
+  const bool newer = dialect == Dialect::k100;
+  switch (operation) {
+    case Operation::kAtom:
+      return word.Bit(newer ? 76 : 71);
+    case Operation::kAtomFloat:
+      return word.Bit(newer ? 90 : 71);
+    case Operation::kRed:
+    case Operation::kRedFloat:
+      return word.Bit(newer ? 81 : 71);
+    default:
+      return word.Bit(76);
+  }
+}
+
+bool IsNarrow(const Word& word, Operation operation, Dialect dialect) {
+  switch (operation) {
+    case Operation::kLdgWide:
+    case Operation::kStgWide:
+      return false;
+    case Operation::kLdg:
+    case Operation::kLd:
+    case Operation::kStg:
+    case Operation::kSt: {
+      const bool based = word.Bit(91) && !HasDescriptor(word, operation, dialect);
+      return !word.Bit(72) || (based && word.Bit(90));
+    }
+    default:
+      return !word.Bit(72);
+  }
+}
+
+UniformLoad UniformLoadOf(const Word& word, Dialect dialect) {
+  constexpr std::uint32_t kBase = 0x1ff;
+  constexpr std::uint32_t kIndexed = 0x0bb;
+  if (dialect == Dialect::k100) {
+    return {UniformAt(word, 24, dialect), static_cast<std::uint32_t>(word.Signed(37, 17))};
+  }
+  const bool indexed = (word.opcode() & kBase) == kIndexed;
+  return {indexed ? UniformAt(word, 24, dialect) : kZeroUniform,
+          static_cast<std::uint32_t>(word.Bits(38, 16))};
+}
+
+std::int64_t OffsetOf(const Word& word, Operation operation, Dialect dialect) {
+  if (operation == Operation::kLdgWide) return word.Signed(40, 17) * 32;
+  if (operation == Operation::kStgWide) return word.Signed(40, 19) * 32;
+  const bool atomic = operation == Operation::kAtom || operation == Operation::kAtomFloat;
+  return word.Signed(40, atomic && dialect == Dialect::k100 ? 23 : 24);
 }
 
 SlotPlace PlaceOf(const Word& word, Slot slot) {

@@ -35,6 +35,23 @@ struct Form {
 // nullptr for a word whose operation is not known.
 const Form* FindForm(const Word& word, Dialect dialect);
 
+// True when the uniform register of a global access describes memory instead of being a part of the
+// address.
+bool HasDescriptor(const Word& word, Operation operation, Dialect dialect);
+
+// What a load, store or atomic adds to its address.
+std::int64_t OffsetOf(const Word& word, Operation operation, Dialect dialect);
+
+// True when a global address takes one register instead of two.
+bool IsNarrow(const Word& word, Operation operation, Dialect dialect);
+
+// The place that ULDC or LDCU loads from: an offset behind what the index register holds.
+struct UniformLoad {
+  std::uint32_t index = kZeroUniform;
+  std::uint32_t offset = 0;
+};
+UniformLoad UniformLoadOf(const Word& word, Dialect dialect);
+
 // What slot B, C, or the one at bit 32 (whichever that is) holds.
 enum class SlotKind : std::uint8_t { kRegister, kImmediate, kConstant, kUniform };
 enum class Slot : std::uint8_t { kB, kC, kAt32 };

@@ -23,5 +23,6 @@ std::span<const Form> ControlForms();
 
 // Rows that take the place of those above, for one dialect.
 std::span<const Form> Forms80();
+std::span<const Form> Forms100();
 
 }  // namespace eidolon::sass

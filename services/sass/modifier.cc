@@ -67,6 +67,8 @@ constexpr V kExtendedAddress[] = {"", ".E"};
 constexpr V kEviction[] = {".EF", "", ".EL", ".LU", ".EU", ".NA", ".INVALID6", ".INVALID7"};
 constexpr V kPrefetch[] = {"", ".LTC64B", ".LTC128B", ".LTC256B"};
 constexpr V kSize[] = {".U8", ".S8", ".U16", ".S16", "", ".64", ".128", ".INVALID7"};
+constexpr V kCopySize[] = {"", ".64", ".128", ".INVALID3"};
+constexpr V kConverge[] = {"", ".RELIABLE", ".RECONVERGENT", ".INVALID3"};
 constexpr V kLoadOrder[] = {
     "",          ".CONSTANT.PRIVATE", ".CONSTANT.CTA",        ".CONSTANT.CTA.PRIVATE",
     ".CONSTANT", ".STRONG.SM",        ".STRONG.GPU.PRIVATE",  ".STRONG.GPU",
@@ -106,6 +108,7 @@ constexpr V kExchange[] = {".CAS", ".CAST", ".CAS", ".CAST.SPIN"};
 constexpr V kSpace[] = {".G", ".L", ".S", ".D"};
 constexpr V kShuffle[] = {".IDX", ".UP", ".DOWN", ".BFLY"};
 constexpr V kVote[] = {".ALL", ".ANY", ".EQ", ".INVALID3"};
+constexpr V kReduceType[] = {"", ".S32", ".F32", ".INVALID3"};
 constexpr V kReduce[] = {"", ".OR", ".XOR", ".SUM", ".MIN", ".MAX", ".INVALID6", ".INVALID7"};
 constexpr V kMatrixLayout[] = {".M88", ".MT88", ".M832", ".INVALID3"};
 constexpr V kMatrixCount[] = {"", ".2", ".4", ".INVALID3"};
@@ -182,6 +185,8 @@ constexpr Named kLists[] = {
     {"evict", kEviction},
     {"ltc", kPrefetch},
     {"size", kSize},
+    {"copysize", kCopySize},
+    {"converge", kConverge},
     {"load", kLoadOrder},
     {"store", kStoreOrder},
     {"atom", kAtomicOperation},
@@ -194,6 +199,7 @@ constexpr Named kLists[] = {
     {"shfl", kShuffle},
     {"vote", kVote},
     {"reduce", kReduce},
+    {"cred", kReduceType},
     {"mlayout", kMatrixLayout},
     {"mcount", kMatrixCount},
     {"order", kFenceOrder},
@@ -217,23 +223,41 @@ struct Special {
 };
 
 constexpr Special kSpecials[] = {
-    {0, "SR_LANEID"},         {1, "SR_CLOCK"},
-    {2, "SR_VIRTCFG"},        {3, "SR_VIRTID"},
-    {32, "SR_TID"},           {33, "SR_TID.X"},
-    {34, "SR_TID.Y"},         {35, "SR_TID.Z"},
-    {37, "SR_CTAID.X"},       {38, "SR_CTAID.Y"},
-    {39, "SR_CTAID.Z"},       {40, "SR_NTID"},
-    {46, "SR_LWINHI"},        {47, "SR_SWINHI"},
-    {48, "SR_SWINLO"},        {49, "SR_SWINSZ"},
-    {50, "SR_SMEMSZ"},        {52, "SR_LWINLO"},
-    {53, "SR_LWINSZ"},        {56, "SR_EQMASK"},
-    {57, "SR_LTMASK"},        {58, "SR_LEMASK"},
-    {59, "SR_GTMASK"},        {60, "SR_GEMASK"},
-    {67, "SR_VIRTUALSMID"},   {80, "SR_CLOCKLO"},
-    {81, "SR_CLOCKHI"},       {82, "SR_GLOBALTIMERLO"},
-    {83, "SR_GLOBALTIMERHI"}, {135, "SR_WARPGROUPID"},
-    {136, "SR_CgaCtaId"},     {137, "SR_GpcLocalCgaId"},
-    {139, "SR_CTARegPoolSz"}, {255, "SRZ"},
+    {0, "SR_LANEID"},
+    {1, "SR_CLOCK"},
+    {2, "SR_VIRTCFG"},
+    {3, "SR_VIRTID"},
+    {32, "SR_TID"},
+    {33, "SR_TID.X"},
+    {34, "SR_TID.Y"},
+    {35, "SR_TID.Z"},
+    {37, "SR_CTAID.X"},
+    {38, "SR_CTAID.Y"},
+    {39, "SR_CTAID.Z"},
+    {40, "SR_NTID"},
+    {46, "SR_LWINHI"},
+    {47, "SR_SWINHI"},
+    {48, "SR_SWINLO"},
+    {49, "SR_SWINSZ"},
+    {50, "SR_SMEMSZ"},
+    {52, "SR_LWINLO"},
+    {53, "SR_LWINSZ"},
+    {56, "SR_EQMASK"},
+    {57, "SR_LTMASK"},
+    {58, "SR_LEMASK"},
+    {59, "SR_GTMASK"},
+    {60, "SR_GEMASK"},
+    {67, "SR_VIRTUALSMID"},
+    {80, "SR_CLOCKLO"},
+    {81, "SR_CLOCKHI"},
+    {82, "SR_GLOBALTIMERLO"},
+    {83, "SR_GLOBALTIMERHI"},
+    {135, "SR_WARPGROUPID"},
+    {136, "SR_CgaCtaId"},
+    {137, "SR_GpcLocalCgaId"},
+    {138, "SR_CgaSize"},
+    {139, "SR_CTARegPoolSz"},
+    {255, "SRZ"},
 };
 
 }  // namespace

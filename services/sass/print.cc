@@ -162,7 +162,7 @@ class Printer {
     } else if (text[at] == 'r') {
       holds = word_.Bits(Number(text, ++at), 8) != kZeroRegister;
     } else if (text[at] == 'u') {
-      holds = word_.Bits(Number(text, ++at), 6) != kZeroUniform;
+      holds = UniformAt(word_, Number(text, ++at), dialect_) != kZeroUniform;
     } else {
       holds = word_.Bit(Number(text, at));
     }
@@ -205,7 +205,7 @@ class Printer {
         return at + 1;
       case 'g':
       case 's':
-        out_ += MemoryAddress(word_, kind == 'g', text[at], dialect_);
+        out_ += MemoryAddress(word_, form_, kind == 'g', text[at], dialect_);
         return at + 1;
       case 'c':
         return Constant(text, at);
@@ -240,7 +240,7 @@ class Printer {
         out_ += Register(word_.Bits(bit, 8));
         break;
       case 'U':
-        out_ += Uniform(word_.Bits(bit, 6));
+        out_ += UniformIn(bit);
         break;
       case 'P':
         out_ += Predicate(word_.Bits(bit, 3), form_.uniform);
@@ -277,8 +277,10 @@ class Printer {
     return at;
   }
 
+  std::string UniformIn(unsigned at) const { return Uniform(UniformAt(word_, at, dialect_)); }
+
   std::string Own(unsigned at) const {
-    return form_.uniform ? Uniform(word_.Bits(at, 6)) : Register(word_.Bits(at, 8));
+    return form_.uniform ? UniformIn(at) : Register(word_.Bits(at, 8));
   }
 
   static std::string Floating(std::string text, bool negative, bool absolute) {
@@ -329,11 +331,11 @@ class Printer {
     }
     std::string text;
     if (place.kind == SlotKind::kUniform) {
-      text = Uniform(word_.Bits(32, 6));
+      text = UniformIn(32);
     } else if (place.kind == SlotKind::kConstant) {
       text = "c[" + Hex(ConstantBank(word_)) + "][" + Hex(ConstantOffset(word_)) + "]";
     } else {
-      text = form_.uniform ? Uniform(word_.Bits(place.at, 6)) : Register(word_.Bits(place.at, 8));
+      text = form_.uniform ? UniformIn(place.at) : Register(word_.Bits(place.at, 8));
     }
     const bool first = place.at == 32;
     if (type == 'f' || type == 'd') {
@@ -355,13 +357,18 @@ class Printer {
       if (word_.Bits(24, 8) != kZeroRegister) index = Register(word_.Bits(24, 8));
     } else if (at < text.size() && text[at] == 'U') {
       ++at;
-      index = Uniform(word_.Bits(24, 6));
+      index = UniformIn(24);
+    } else if (at < text.size() && text[at] == 'W') {
+      ++at;
+      offset = word_.Signed(37, 17);
+      if (UniformAt(word_, 24, dialect_) != kZeroUniform) index = UniformIn(24);
     } else {
       offset = static_cast<std::int64_t>(word_.Bits(38, 16));
     }
     out_ += "c[" + Hex(ConstantBank(word_)) + "][";
-    if (index.empty() && offset == 0 && at != 0 && text[at - 1] == 'R') {
-      out_ += "RZ";
+    const char way = text[at - 1];
+    if (index.empty() && offset == 0 && (way == 'R' || way == 'W')) {
+      out_ += way == 'R' ? "RZ" : "URZ";
     } else if (index.empty()) {
       out_ += SignedHex(offset);
     } else {

@@ -25,8 +25,8 @@ std::string Register(const Word& word, unsigned at) {
   return number == kZeroRegister ? "RZ" : "R" + std::to_string(number);
 }
 
-std::string Uniform(const Word& word, unsigned at) {
-  const std::uint64_t number = word.Bits(at, 6);
+std::string Uniform(const Word& word, unsigned at, Dialect dialect) {
+  const std::uint32_t number = UniformAt(word, at, dialect);
   return number == kZeroUniform ? "URZ" : "UR" + std::to_string(number);
 }
 
@@ -78,10 +78,16 @@ std::string Barrier(const Word& word) {
 
 std::string Branch(const Word& word, std::uint64_t address, Dialect dialect) {
   std::string text = "BRA" + Mode("bra", word.Bits(32, 2));
+  const bool by_uniform = FormOf(word) == 2;  // A uniform predicate.
   if (word.Bit(84)) text += ".ANY";
   text += " ";
   if (word.Bits(87, 4) != kTruePredicate) text += Predicate(word, 87) + ", ";
-  if (word.Bits(32, 2) >= 2) text += (word.Bit(30) ? "~" : "") + Uniform(word, 24) + ", ";
+  if (by_uniform) {
+    const std::uint64_t number = word.Bits(24, 3);
+    text += std::string(word.Bit(27) ? "!" : "") + "UP";
+    text += (number == kTruePredicate ? "T" : std::to_string(number)) + ", ";
+  }
+  if (word.Bits(32, 2) >= 2) text += (word.Bit(30) ? "~" : "") + Uniform(word, 24, dialect) + ", ";
   return text + Target(word, address, dialect);
 }
 
@@ -129,12 +135,13 @@ std::string CopyAddresses(const Word& word, Dialect dialect) {
   if (const std::int64_t offset = word.Signed(44, 20); offset != 0) {
     shared = Sum(shared, SignedHex(offset));
   }
-  std::string global = Register(word, 24) + (word.Bit(72) && word.Bit(91) ? ".64" : "");
+  const bool wide = word.Bit(72) || dialect == Dialect::k100;
+  std::string global = Register(word, 24) + (wide && word.Bit(91) ? ".64" : "");
   std::string front;
   if (word.Bit(91) && word.Bit(76)) {
-    front = Descriptor(Uniform(word, 64), dialect);
+    front = Descriptor(Uniform(word, 64, dialect), dialect);
   } else if (word.Bit(91)) {
-    global = Sum(global, Uniform(word, 64));
+    global = Sum(global, Uniform(word, 64, dialect));
   }
   if (const std::int64_t offset = word.Signed(32, 12); offset != 0) {
     global = Sum(global, SignedHex(offset));
@@ -163,16 +170,18 @@ std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t addre
   }
 }
 
-std::string MemoryAddress(const Word& word, bool global, char role, Dialect dialect) {
+std::string MemoryAddress(const Word& word, const Form& form, bool global, char role,
+                          Dialect dialect) {
   if (role == 'B') return CopyAddresses(word, dialect);
   std::string base = word.Bits(24, 8) == kZeroRegister ? "" : Register(word, 24);
   std::string front;
   const bool uniform = role != 'N' && word.Bit(91);
   const bool loads = role == 'L' || role == 'M';
-  const std::string uniform_name = Uniform(word, loads ? 32 : 64);
+  const std::string uniform_name = Uniform(word, loads ? 32 : 64, dialect);
   if (global) {
-    const bool descriptor = role == 'A' ? word.Bit(71) : word.Bit(76);
-    if (uniform && word.Bit(72) && !base.empty()) base += ".64";
+    const bool descriptor = HasDescriptor(word, form.operation, dialect);
+    const bool wide = word.Bit(72) || form.operation == Operation::kStgWide;
+    if (uniform && wide && !base.empty()) base += ".64";
     if (uniform && descriptor) {
       front = Descriptor(uniform_name, dialect);
     } else if (uniform) {
@@ -184,7 +193,7 @@ std::string MemoryAddress(const Word& word, bool global, char role, Dialect dial
     if (scaled && !base.empty()) base += kScale[word.Bits(78, 2)];
     if (uniform) base = Sum(base, uniform_name);
   }
-  const std::int64_t offset = word.Signed(40, 24);
+  const std::int64_t offset = OffsetOf(word, form.operation, dialect);
   if (offset != 0) base = Sum(base, SignedHex(offset));
   return front + "[" + (base.empty() ? "RZ" : base) + "]";
 }

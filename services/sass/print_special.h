@@ -13,7 +13,8 @@ std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t addre
                          Dialect dialect);
 
 // An address operand; `role` as behind $g and $s in print.h.
-std::string MemoryAddress(const Word& word, bool global, char role, Dialect dialect);
+std::string MemoryAddress(const Word& word, const Form& form, bool global, char role,
+                          Dialect dialect);
 
 // IMAD prints as what it is used for: a move, a shift, an addition.
 void NameMultiplyAdd(const Word& word, std::string& text);

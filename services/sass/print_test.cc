@@ -36,6 +36,7 @@ std::size_t CompareWords(const std::string& name, Dialect dialect) {
 TEST(PrintTest, AgreesWithTheVendorsDisassembler) {
   EXPECT_GT(CompareWords("words.txt", Dialect::k90), 700u);
   EXPECT_GT(CompareWords("words_80.txt", Dialect::k80), 300u);
+  EXPECT_GT(CompareWords("words_100.txt", Dialect::k100), 300u);
 }
 
 TEST(PrintTest, NamesTheOpcodeOfWhatItDoesNotKnow) {

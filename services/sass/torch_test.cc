@@ -174,5 +174,9 @@ TEST(SassTorchTest, EveryKnownInstructionFor80PrintsAsTheVendorPrintsIt) {
   CompareWithTheVendor({8, 0}, "SM80");
 }
 
+TEST(SassTorchTest, EveryKnownInstructionFor100PrintsAsTheVendorPrintsIt) {
+  CompareWithTheVendor({10, 0}, "SM100");
+}
+
 }  // namespace
 }  // namespace eidolon::sass

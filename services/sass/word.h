@@ -44,8 +44,16 @@ struct Word {
 
 // Numbers that stand for "always zero" and "always true".
 inline constexpr std::uint32_t kZeroRegister = 255;
-inline constexpr std::uint32_t kZeroUniform = 63;
+inline constexpr std::uint32_t kZeroUniform = 255;
 inline constexpr std::uint32_t kTruePredicate = 7;
+
+// The uniform register that the field at `at` names: 6 bits, 8 in 10.x.
+constexpr std::uint32_t UniformAt(const Word& word, unsigned at, Dialect dialect) {
+  constexpr std::uint32_t kZeroOfNarrow = 63;
+  if (dialect == Dialect::k100) return static_cast<std::uint32_t>(word.Bits(at, 8));
+  const auto number = static_cast<std::uint32_t>(word.Bits(at, 6));
+  return number == kZeroOfNarrow ? kZeroUniform : number;
+}
 
 // Bytes that a branch adds to the address behind itself.
 constexpr std::int64_t BranchOffset(const Word& word, Dialect dialect) {
