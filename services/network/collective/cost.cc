@@ -18,9 +18,12 @@ constexpr double kSecondsMax = 4e6;
 Duration Seconds(double seconds) { return Duration::FromSeconds(std::min(seconds, kSecondsMax)); }
 Duration Microseconds(double us) { return Seconds(us * 1e-6); }
 
-// Multiprocessors that NVLS keeps busy (NVLS_NCHANNELS_SM90, _SM100).
+// Multiprocessors that NVLS keeps busy: NVLS_NCHANNELS_SM90, _SM100 within the limits on blocks
+// (src/transport/nvls.cc). NCCL's table does not count with them, and no log tells how much slower
+// fewer are.
 std::uint32_t NvlsBlocks(const Shape& shape) {
-  return shape.generation == Generation::kBlackwell ? 32 : 16;
+  const std::uint32_t usual = shape.generation == Generation::kBlackwell ? 32 : 16;
+  return std::max(std::min(usual, shape.tuning.channels_max), shape.tuning.channels_min);
 }
 
 // NCCL drops channels until each thread has enough to do.

@@ -53,6 +53,19 @@ TEST(CostTest, ChoosesAndTimesLikeNcclsTable) {
   }
 }
 
+TEST(CostTest, LimitsOnBlocksHoldForNvlsToo) {
+  const Call call{.kind = Kind::kAllReduce, .bytes = kGiB};
+  Shape few = H100(1, 8);
+  few.tuning.channels_max = 4;
+  Shape many = H100(1, 8);
+  many.tuning.channels_min = 24;
+
+  EXPECT_EQ(CostOf(call, H100(1, 8)).algorithm, Algorithm::kNvls);
+  EXPECT_EQ(CostOf(call, H100(1, 8)).channels, 16u);
+  EXPECT_EQ(CostOf(call, few).channels, 4u);
+  EXPECT_EQ(CostOf(call, many).channels, 24u);
+}
+
 TEST(CostTest, ReachesThePublishedBusBandwidths) {
   const auto bus = [](const Shape& shape) {
     const double us = Us(CostOf({.kind = Kind::kAllReduce, .bytes = 8 * kGiB}, shape));

@@ -113,7 +113,8 @@ constexpr std::string_view kUnmodelled[] = {"NCCL_CROSS_NIC",         "NCCL_IB_A
                                             "NCCL_IB_DISABLE",        "NCCL_IB_HCA",
                                             "NCCL_LL128_NTHREADS",    "NCCL_NCHANNELS_PER_NET_PEER",
                                             "NCCL_NET_GDR_LEVEL",     "NCCL_NTHREADS",
-                                            "NCCL_NVB_DISABLE",       "NCCL_P2P_DISABLE",
+                                            "NCCL_NVB_DISABLE",       "NCCL_NVLS_CHUNKSIZE",
+                                            "NCCL_NVLS_NCHANNELS",    "NCCL_P2P_DISABLE",
                                             "NCCL_P2P_LEVEL",         "NCCL_SHM_DISABLE",
                                             "NCCL_THREAD_THRESHOLDS", "NCCL_TOPO_FILE",
                                             "NCCL_TUNER_PLUGIN"};
