@@ -277,13 +277,16 @@ BENCHMARK(Messages)->Arg(16)->Arg(128)->UseRealTime()->Unit(benchmark::kMillisec
 
 class Silent final : public Listener {
  public:
-  void Tell(std::uint64_t, std::uint32_t, const communicator::Notice& notice) override {
+  void Tell(std::uint64_t, std::uint32_t server, const communicator::Notice& notice) override {
+    if (server >= told.size()) told.resize(server + 1);
+    ++told[server];
     if (const auto* joined = std::get_if<communicator::JoinedNotice>(&notice)) {
       communicator = joined->communicator;
     }
   }
   void Ended(collective::Algorithm, collective::Protocol) override {}
   std::uint64_t communicator = 0;
+  std::vector<std::uint64_t> told;  // Notices, by server.
 };
 
 // Collectives a second of one communicator over `servers` servers with 8 ranks each, without
@@ -353,6 +356,105 @@ void Collectives(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(sequence));
 }
 BENCHMARK(Collectives)->Arg(2)->Arg(32)->Arg(128);
+
+constexpr std::int32_t kExchangeRanks = 64;
+
+// Every rank, 8 of each server, posts a group of one send to and one receive from every other.
+void PostExchange(Simulation& simulation, std::uint64_t communicator, std::uint64_t sequence) {
+  for (std::int32_t rank = 0; rank < kExchangeRanks; ++rank) {
+    const auto server = static_cast<std::uint32_t>(rank / 8);
+    communicator::Operation operation{.kind = collective::Kind::kPointToPoint};
+    for (std::int32_t peer = 0; peer < kExchangeRanks; ++peer) {
+      if (peer == rank) continue;
+      const auto bytes = [](std::int32_t from, std::int32_t to) {
+        return std::uint64_t{1'000'000} +
+               static_cast<std::uint64_t>(from * 7919 + to * 104729) % 1'000'000;
+      };
+      operation.transfers.push_back(
+          {.send = true, .peer = peer, .bytes = bytes(rank, peer), .sequence = sequence});
+      operation.transfers.push_back(
+          {.send = false, .peer = peer, .bytes = bytes(peer, rank), .sequence = sequence});
+    }
+    Must(simulation
+             .Issue(1, server,
+                    {.communicator = communicator,
+                     .sequence = sequence,
+                     .rank = rank,
+                     .operation = std::move(operation)})
+             .has_value(),
+         "issuing");
+    Must(simulation
+             .Post(1, server,
+                   {.communicator = communicator,
+                    .sequence = sequence,
+                    .rank = rank,
+                    .point_to_point = true,
+                    .ready = {static_cast<std::int64_t>(sequence + 1) * 1'000'000'000'000}})
+             .has_value(),
+         "posting");
+  }
+}
+
+// What speculation could hide at most: the ranks of eight servers each send to and receive from all
+// others of theirs in one group, sizes staggered, so that 4,032 transfers crowd the fabric. One
+// rank keeps all others waiting; `engine_ms` is what is left to do when it is heard, in `turns` of
+// which each wants the promises of those that the turn before told; `calls_ms` is what taking the
+// calls cost the service, without sockets.
+void Exchange(benchmark::State& state) {
+  constexpr std::int32_t kRanks = kExchangeRanks;
+  Silent listener;
+  topology::Cluster cluster{.name = "c",
+                            .servers = 8,
+                            .gpus_per_server = 8,
+                            .gpu = "H100",
+                            .nvlink_generation = 4,
+                            .nvlink_switched = true,
+                            .nics = 8,
+                            .nic_gigabits_per_second = 400,
+                            .fabric = "rail-optimised"};
+  Simulation simulation(*topology::Topology::Make(cluster), listener);
+  simulation.AddJob(1, {0, 1, 2, 3, 4, 5, 6, 7});
+  for (std::uint32_t server = 0; server < 8; ++server) {
+    Must(simulation.Connect(1, server).has_value(), "connecting");
+  }
+  for (std::int32_t rank = 0; rank < kRanks; ++rank) {
+    const auto server = static_cast<std::uint32_t>(rank / 8);
+    const communicator::Member member{
+        .global_rank = rank, .server = server, .device = static_cast<std::uint32_t>(rank % 8)};
+    Must(simulation.Join(1, server, "id", kRanks, {.member = member, .rank = rank}).has_value(),
+         "joining");
+  }
+  const base::SystemClock clock;
+  std::int64_t calls_ns = 0;
+  std::int64_t engine_ns = 0;
+  std::uint64_t turns = 0;
+  std::uint64_t sequence = 0;
+  for (auto _ : state) {
+    const std::int64_t begin = clock.MonotonicNs();
+    PostExchange(simulation, listener.communicator, sequence);
+    const std::int64_t heard = clock.MonotonicNs();
+    // Who hears of its end may act then, so that those who end later wait for its next promise.
+    for (bool ended = false; !ended; ended = simulation.active_transfers() == 0) {
+      for (std::uint32_t server = 0; server < 8; ++server) {
+        Must(simulation
+                 .Keep(1, server,
+                       {.lower_bound = base::SimTime::Max(), .processed = listener.told[server]})
+                 .has_value(),
+             "promising");
+      }
+      simulation.Progress();
+      ++turns;
+    }
+    calls_ns += heard - begin;
+    engine_ns += clock.MonotonicNs() - heard;
+    ++sequence;
+  }
+  const auto rounds = static_cast<double>(sequence);
+  state.counters["turns"] = static_cast<double>(turns) / rounds;
+  state.counters["engine_ms"] = static_cast<double>(engine_ns) / rounds * 1e-6;
+  state.counters["calls_ms"] = static_cast<double>(calls_ns) / rounds * 1e-6;
+}
+BENCHMARK(Exchange)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace eidolon::network
