@@ -71,6 +71,11 @@ Result<std::vector<timing::fit::Accuracy>> Check(const ProfileFlags& flags) {
   const auto families = timing::fit::NeusightFamilies(*catalog, *csv);
   if (!families) return std::unexpected(families.error());
   append(*families);
+  const auto long_csv = ReadText(flags.tables + "/long_runs.csv");
+  if (!long_csv) return std::unexpected(long_csv.error());
+  const auto long_runs = timing::fit::LongRuns(*catalog, *long_csv);
+  if (!long_runs) return std::unexpected(long_runs.error());
+  append(*long_runs);
   return rows;
 }
 
@@ -140,7 +145,7 @@ void AddFit(CLI::App* profile, const std::shared_ptr<ProfileFlags>& flags, Actio
   CLI::App* fit = profile->add_subcommand(
       "fit", "fit the matrix-product model; --check prints every model's errors instead");
   fit->add_flag("--check", flags->check, "print fit and test errors beside their targets");
-  fit->add_option("--tables", flags->tables, "folder with neusight_fp32.csv")
+  fit->add_option("--tables", flags->tables, "folder with neusight_fp32.csv and long_runs.csv")
       ->capture_default_str();
   fit->add_option("--steps", flags->steps, "steps of the search for scales")
       ->check(CLI::Range(1, 100'000))

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
+#include <numeric>
 #include <sstream>
 
 namespace eidolon::timing::fit {
@@ -13,8 +16,8 @@ const gpu_model::GpuCatalog& Catalog() {
   return catalog;
 }
 
-std::string NeusightCsv() {
-  std::ifstream in(EIDOLON_SOURCE_DIR "/services/timing/fit/data/neusight_fp32.csv");
+std::string Data(const std::string& name) {
+  std::ifstream in(EIDOLON_SOURCE_DIR "/services/timing/fit/data/" + name);
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
@@ -55,10 +58,44 @@ TEST(AccuracyTest, AttentionAtALengthFollowsFromTheOthers) {
 }
 
 TEST(AccuracyTest, NeusightsElementwiseKernelsFollowFromBytes) {
-  const auto rows = *NeusightFamilies(Catalog(), NeusightCsv());
+  const auto rows = *NeusightFamilies(Catalog(), Data("neusight_fp32.csv"));
 
   for (const char* name : {"FP32 add", "FP32 relu", "FP32 ln", "FP32 softmax", "FP32 linear"}) {
     EXPECT_TRUE(Row(rows, name).holds()) << name;
+  }
+}
+
+TEST(AccuracyTest, WhatAGpuHoldsForSecondsFollowsFromTheOthers) {
+  const auto rows = *LongRuns(Catalog(), Data("long_runs.csv"));
+
+  ASSERT_EQ(rows.size(), 8u);
+  for (const Accuracy& row : rows) {
+    if (!row.tested.ends_with("large products")) continue;
+    EXPECT_GE(row.test_rows, 3u) << row.what;
+    EXPECT_LE(row.mean, 0.05) << row.what;
+  }
+}
+
+TEST(AccuracyTest, ModelFilesHoldTheSteadyShareOfTheLongRuns) {
+  std::map<bool, std::vector<double>> shares;  // By Blackwell or not.
+  std::istringstream lines(Data("long_runs.csv"));
+  for (std::string line; std::getline(lines, line);) {
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream cells(line);
+    std::string name, type;
+    double m = 0, n = 0, k = 0, tflops = 0;
+    if (!(cells >> name >> type >> m >> n >> k >> tflops) || std::min({m, n, k}) < 6144) continue;
+    const gpu_model::GpuModel& gpu = **Catalog().Find(name);
+    shares[gpu.compute_major >= 10].push_back(tflops * 1e12 / gpu.sustained_flops.at(type));
+  }
+
+  ASSERT_EQ(shares[false].size(), 11u);
+  ASSERT_EQ(shares[true].size(), 4u);
+  for (const char* name : {"A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB", "GB200"}) {
+    const gpu_model::GpuModel& gpu = **Catalog().Find(name);
+    const auto& own = shares[gpu.compute_major >= 10];
+    const double mean = std::accumulate(own.begin(), own.end(), 0.0) / double(own.size());
+    EXPECT_NEAR(gpu.steady_product_share, mean, 0.005) << name;
   }
 }
 
@@ -67,6 +104,12 @@ TEST(AccuracyTest, RefusesATableOfAnotherShape) {
 
   ASSERT_FALSE(rows.has_value());
   EXPECT_NE(rows.error().message.find("8 cells"), std::string::npos);
+  const auto runs = LongRuns(Catalog(), "gpu,type\nH100,fp8\n");
+  ASSERT_FALSE(runs.has_value());
+  EXPECT_NE(runs.error().message.find("6 cells"), std::string::npos);
+  const auto unknown = LongRuns(Catalog(), "gpu,type,m,n,k,tflops\nH101,fp8,1,1,1,1\n");
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_NE(unknown.error().message.find("H101"), std::string::npos);
 }
 
 }  // namespace

@@ -153,6 +153,7 @@ const std::vector<Field>& Fields() {
       Time("launch_gap", &G::launch_gap),
       Time("launch_latency", &G::launch_latency),
       Time("kernel_floor", &G::kernel_floor),
+      Number("steady_product_share", D::kCount, &G::steady_product_share, 0.1),
       Rates("peak_flops", &G::peak_flops),
       Rates("sustained_flops", &G::sustained_flops),
   };
@@ -205,9 +206,11 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
                         StrCat(file, ": peak_flops: type '", type, "' is missing"));
     }
   }
-  if (model.attained_memory_share > 1) {
-    return base::Fail(ErrorCode::kInvalidArgument,
-                      StrCat(file, ": attained_memory_share: above 1"));
+  for (const auto& [key, share] : {std::pair{"attained_memory_share", model.attained_memory_share},
+                                   std::pair{"steady_product_share", model.steady_product_share}}) {
+    if (share > 1) {
+      return base::Fail(ErrorCode::kInvalidArgument, StrCat(file, ": ", key, ": above 1"));
+    }
   }
   return model;
 }

@@ -76,6 +76,8 @@ TEST(GpuModelTest, RefusesBadValues) {
       {"  bf16: 989.4", "  bf17: 989.4", "unknown type 'bf17'"},
       {"name: H100", "boost_clock: 1 GHz\nname: H100", "stands twice"},
       {"attained_memory_share: 0.90", "attained_memory_share: 1.5", "above 1"},
+      {"steady_product_share: 0.94", "steady_product_share: 1.1", "steady_product_share: above 1"},
+      {"steady_product_share: 0.94", "", "'steady_product_share' is missing"},
       {"name: H100", "name: {H100", "h100.yaml:"},
   };
   for (const Row& row : rows) {

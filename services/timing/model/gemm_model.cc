@@ -19,6 +19,9 @@ double TableError(const std::string& type) {
   return 0.2;
 }
 
+// As far beyond a table's last size a product still counts as interpolated.
+constexpr double kReach = 2;
+
 // Below the table a product still costs whole tiles, so that little of the time goes away; of the
 // narrower side of the output more does, down to 64, the more the product is bound by arithmetic
 // (`bound` is that share). The exponents keep the time growing in every size.
@@ -178,15 +181,19 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape
   const double ratio = whole / anchor;
   const double small = SmallShare(shape, 2 * padded.batch * padded.m * padded.n * padded.k /
                                              (rate * reference.efficiency * whole));
-  // The tables are short bursts; a training step does not exceed the sustained rate.
-  const double bound = 2 * shape.batch * shape.m * shape.n * shape.k / rate;
+  // The tables are short bursts; what runs for seconds does not exceed the steady rate.
+  const double bound =
+      2 * shape.batch * shape.m * shape.n * shape.k / SteadyProductRate(gpu, shape.type);
   const double bytes = shape.batch * ((shape.m * shape.k + shape.n * shape.k) * shape.input_bytes +
                                       shape.m * shape.n * shape.output_bytes);
   const double traffic = gpu.kernel_floor.Seconds() + MemorySeconds(gpu, bytes, 1);
-  prediction.seconds = std::max({table * ratio * small, bound, traffic});
-  const bool inside = shape.m >= GemmSurface::kSizeMin && shape.n >= GemmSurface::kSizeMin &&
-                      shape.k >= GemmSurface::kSizeMin && table_type == shape.type;
-  prediction.source = exact && inside ? Source::kInterpolated : Source::kModelled;
+  const double burst = std::max(table * ratio * small, traffic);
+  prediction.seconds = std::max(burst, bound);
+  bool inside = table_type == shape.type && shape.batch <= kReach * GemmSurface::kBatchMax;
+  for (const double size : {shape.m, shape.n, shape.k}) {
+    inside = inside && size >= GemmSurface::kSizeMin && size <= kReach * GemmSurface::kSizeMax;
+  }
+  prediction.source = exact && inside && burst >= bound ? Source::kInterpolated : Source::kModelled;
   if (!inside) prediction.relative_error *= 2;
   if (!exact) prediction.relative_error += 0.1;
   return prediction;

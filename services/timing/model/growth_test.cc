@@ -160,9 +160,9 @@ TEST(GrowthTest, AnItemLastsTheSameInEveryProcess) {
   kernel::Gemm odd = large;
   odd.m = 1031, odd.n = 517, odd.k = 2053;
   const std::vector<Pinned> all = {
-      {"H100-SXM5-80GB", large, 2'421'831'779},
-      {"B200-SXM-180GB", large, 1'262'057'270},
-      {"A100-SXM4-80GB", large, 7'094'931'226},
+      {"H100-SXM5-80GB", large, 2'576'416'786},
+      {"B200-SXM-180GB", large, 1'378'327'614},
+      {"A100-SXM4-80GB", large, 7'547'799'177},
       {"H100-SXM5-80GB", odd, 9'446'006},
       {"B200-SXM-180GB", odd, 8'231'978},
       {"H100-SXM5-80GB", kernel::Copy{kernel::CopyKind::kHostToDevice, 12'345'678, 0, true},
