@@ -6,18 +6,24 @@ import subprocess
 from server import Server
 from trial import expect, expect_complete, test
 
-# Element-wise work, a product, a fill and a copy. All bytes of their parameters are set: empty functors and unused
-# entries of tensor lists leave some to chance, and chance has another key in every process.
+# A training step: products, element-wise kernels over strided tensors, reductions, concatenation, lists of tensors.
+# Much of what such kernels get as parameters is left to chance, and is not the same in another process.
 STEPS = """
     import torch
-    a = torch.ones(4096, 1024, device="cuda")
-    b = torch.ones(1024, 2048, device="cuda")
-    for step in range(10):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(256, 1024, bias=False), torch.nn.GELU(), torch.nn.LayerNorm(1024), torch.nn.Dropout(0.1),
+        torch.nn.Linear(1024, 256, bias=False)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    x = torch.randn(128, 256, device="cuda")
+    for step in range(6):
         torch.cuda.nvtx.range_push("step")
-        c = a * 2
-        d = (c * a) @ b
-        e = (d * d).clone()
-        e.fill_(1)
+        y = torch.cat([model(x), x.t().contiguous().t() * 2], dim=1)
+        loss = (y.transpose(0, 1) * torch.ones(512, 1, device="cuda")).square().mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
         torch.cuda.synchronize()
         torch.cuda.nvtx.range_pop()
 """

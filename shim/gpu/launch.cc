@@ -13,6 +13,7 @@
 #include "shim/gpu/capture.h"
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/device.h"
+#include "shim/gpu/idle_parameters.h"
 #include "shim/gpu/launch_cache.h"
 #include "shim/gpu/launch_values.h"
 #include "shim/gpu/occupancy.h"
@@ -237,6 +238,7 @@ KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
     }
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return {Status::kInvalidValue, 0};
+    IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
     std::vector<PointerWord> words;
     BlankPointers(block, [&](std::size_t at, std::uint64_t address) {
       pointers->push_back(address);
@@ -265,6 +267,7 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     const bool recorded = MustRecord();
     std::vector<std::byte> kept;
+    IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
     if (recorded) kept.assign(block.bytes, block.bytes + block.size);
     const bool replays = WantsReplays(*session);
     std::vector<PointerWord> pointers;

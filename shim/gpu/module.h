@@ -30,6 +30,8 @@ namespace eidolon::shim::gpu {
 
 class Library;
 
+class IdleParameters;
+
 struct Kernel {
   static constexpr std::uint32_t kMagic = 0x454b524e;
 
@@ -50,6 +52,7 @@ struct Kernel {
   std::atomic<bool> non_portable_cluster{false};
   std::atomic<std::int32_t> required_cluster[3] = {0, 0, 0};
   std::atomic<std::int32_t> cluster_policy{0};
+  mutable std::atomic<const IdleParameters*> idle{nullptr};  // IdleParametersOf(); never freed.
 };
 
 struct Variable {

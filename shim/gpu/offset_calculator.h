@@ -1,0 +1,47 @@
+// PyTorch's OffsetCalculator, which turns a number into places in tensors of up to 25 dimensions
+// and leaves those that the tensors do not have to chance: {int dims; {divisor, m1, shift}
+// sizes[25]; uint32 strides[25][operands]}, aten/src/ATen/cuda/detail/OffsetCalculator.cuh.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace eidolon::shim::gpu {
+
+// One calculator at a place of a parameter block.
+struct OffsetCalculator {
+  static constexpr std::size_t kDimensions = 25;
+  static constexpr std::size_t kStrides = 4 + 12 * kDimensions;  // Where they begin.
+
+  std::uint32_t offset = 0;
+  std::uint32_t operands = 0;
+  std::uint32_t padding = 0;  // Bytes behind it that nothing stands in.
+
+  static constexpr std::size_t Bytes(std::size_t operands) {
+    return kStrides + 4 * kDimensions * operands;
+  }
+  // True when the dimensions that are there divide as dividers do: it is a calculator.
+  bool Fits(const std::byte* block) const;
+  // Zeroes the padding and the dimensions that are not there. Requires: Fits().
+  void ClearUnused(std::byte* block) const;
+};
+
+// How a kernel gets its calculators.
+enum class CalculatorUse : std::uint8_t {
+  kNone,
+  kParameters,  // Parameters of their own.
+  kLambda,      // At the front of what an element-wise lambda captures, pointers behind it.
+  kIndex,       // At the front of what an indexing lambda captures.
+  kReduction,   // Inside of a ReduceOp: one for the input, one for the output.
+};
+CalculatorUse CalculatorUseOf(std::string_view name);
+
+// The calculators in the parameter at `offset` of a block, in which they are whole; none when what
+// is there does not look like them.
+std::vector<OffsetCalculator> FindCalculators(CalculatorUse use, const std::byte* block,
+                                              std::uint32_t offset, std::uint32_t bytes);
+
+}  // namespace eidolon::shim::gpu
