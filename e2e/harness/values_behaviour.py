@@ -366,44 +366,6 @@ def dropout_keeps_what_its_seed_says(world):
     expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
 
 
-# Values that are too large to be computed are read in three ways; each read has a writer and a line.
-NAMED_READS = """
-    import torch
-    x = torch.zeros(4096, 4096, device="cuda")
-    weight = torch.zeros(4096, 4096, device="cuda")
-    for step in range(6):
-        torch.cuda.nvtx.range_push("step")
-        norm = x.norm()
-        product = x @ weight
-        value = norm.item()  # the norm
-        row = product[7, :3].tolist()  # the product
-        assert value == GIVEN and row == [GIVEN] * 3, (value, row)
-        x.uniform_()
-        never = torch.empty(1 << 20, device="cuda").cpu()  # never written
-        torch.cuda.nvtx.range_pop()
-"""
-
-
-def line_of(script, comment):
-    numbered = enumerate(script.split("\n"), 1)
-    return next(f"script.py:{number}" for number, line in numbered if line.endswith("# " + comment))
-
-
-@test
-def unknown_reads_are_named_with_their_writer_and_python_line(world):
-    script = NAMED_READS.replace("GIVEN", "0")
-    for extra, writers in (("", ("", "cublas.gemm")), (VALUES, ("reduce_kernel", "cublas.gemm"))):
-        final = world.run(script, boundary="{nvtx: step}", extra=extra)
-        expect_complete(final)
-        prediction = final["status"]["prediction"]
-        sources = prediction["unknownReadSources"]
-        for writer, comment in zip(writers, ("the norm", "the product")):
-            found = [s for s in sources if s.get("line", "").endswith("/" + line_of(script, comment))]
-            expect(found and all(writer in s["writer"] and s["given"] == "zero" for s in found), (comment, sources))
-            expect(sum(s["reads"] for s in found) >= 4 and all(s["bytes"] >= 4 * s["reads"] for s in found), sources)
-        expect(sum(s["reads"] for s in sources) == prediction["unknownReads"], prediction)
-
-
 @test
 def kernels_for_an_a100_compute_what_the_cpu_does(world):
     compiled_for_gpu(world, "A100-SXM4-80GB", (8, 0))

@@ -8,6 +8,7 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "eidolon/timing/v1/timing.pb.h"
+#include "services/agent/declared_values.h"
 #include "services/agent/device_properties.h"
 #include "services/agent/launch/environment.h"
 #include "services/base/check.h"
@@ -93,6 +94,9 @@ base::Result<void> Agent::SetUp() {
   if (!gpu) return std::unexpected(gpu.error());
   auto content = SegmentContentOf(assignment, *gpu);
   if (!content) return std::unexpected(content.error());
+  if (auto written = WriteDeclarations(assignment); !written) {
+    return std::unexpected(written.error());
+  }
   job_->content = std::move(*content);
   if (timing_->measures()) {
     std::error_code ignored;  // Without the folder nothing is measured, and the service says so.

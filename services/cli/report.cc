@@ -172,7 +172,9 @@ std::string FormatUnknownSources(const json& prediction) {
   constexpr std::size_t kNameMax = 90;
   std::string text;
   std::size_t shown = 0;
+  bool undeclared = false;
   for (const json& source : At(prediction, {"unknownReadSources"})) {
+    undeclared = undeclared || CountAt(source, {"declaration"}) == 0;
     if (++shown > kShown) continue;
     std::string writer = TextAt(source, {"writer"});
     if (writer.size() > kNameMax) writer = Beginning(writer, kNameMax) + "...";
@@ -182,6 +184,9 @@ std::string FormatUnknownSources(const json& prediction) {
                         line.empty() ? "" : " at " + line, ": ", writer));
   }
   if (shown > kShown) text += Line("", StrCat("and ", shown - kShown, " more"));
+  if (undeclared) {
+    text += Line("", "say what they read: values: {declared: [{line: FILE.py:N, value: 1}]}");
+  }
   return text;
 }
 
@@ -210,6 +215,9 @@ std::string FormatSureness(const json& prediction) {
   if (measured || reads > 0) {
     text += Line("unknown reads", FormatCount(reads));
     text += FormatUnknownSources(prediction);
+    for (const json& unused : At(prediction, {"unusedDeclarations"})) {
+      if (unused.is_string()) text += Line("", "never read: " + unused.get<std::string>());
+    }
   }
   return text;
 }

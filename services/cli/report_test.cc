@@ -42,8 +42,13 @@ json CompleteJob() {
         "unknownReadSources": [
           {"writer": "at::native::reduce_kernel<512, 1>", "pointer": 1, "line": "train.py:40",
            "given": "zero", "reads": 5, "bytes": 20},
-          {"writer": "cublas.nrm2", "pointer": 0, "given": "zero", "reads": 1, "bytes": 4}]},
-      "simulation": {"wallSeconds": 83, "slowdown": 4.19}}})");
+          {"writer": "cublas.nrm2", "pointer": 0, "given": "zero", "reads": 1, "bytes": 4}],
+        "unusedDeclarations": ["values.declared[0] (kernel norm\u0029"]},
+      "simulation": {
+  "wallSeconds" : 83, "slowdown" : 4.19
+}
+}
+})");
 }
 
 TEST(ReportTest, TellsEverythingOfACompleteJob) {
@@ -64,6 +69,8 @@ TEST(ReportTest, TellsEverythingOfACompleteJob) {
   unknown reads    6
                    5 x zero at train.py:40: at::native::reduce_kernel<512, 1>
                    1 x zero: cublas.nrm2
+                   say what they read: values: {declared: [{line: FILE.py:N, value: 1}]}
+                   never read: values.declared[0] (kernel norm)
   simulation       83.00 s wall for 19.80 s virtual: slow-down 4.19
 )");
 }

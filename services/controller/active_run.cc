@@ -23,7 +23,8 @@ job::RunOptions OptionsOf(const ActiveRunParts& parts) {
                           .measure = rule.measure,
                           .tokens = rule.tokens,
                           .parameters = rule.parameters,
-                          .peak_flops_per_gpu = parts.peak_flops},
+                          .peak_flops_per_gpu = parts.peak_flops,
+                          .declarations = job::TitlesOf(resolved.spec.values)},
           .wall_seconds_max = resolved.spec.wall_seconds_max};
 }
 

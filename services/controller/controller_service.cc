@@ -36,6 +36,28 @@ class StreamLink final : public AgentLink {
   Stream* stream_;
 };
 
+void FillDeclarations(const job::ValuesSpec& values, v1::Assignment* assignment) {
+  for (const job::DeclaredValue& in : values.declared) {
+    v1::DeclaredValue& out = *assignment->add_declared_values();
+    out.set_number(static_cast<std::uint32_t>(assignment->declared_values_size()));
+    out.set_kernel(in.kernel);
+    out.set_line(in.line);
+    out.set_pointer(in.pointer.value_or(0));
+    out.set_any_pointer(!in.pointer);
+    out.set_type(in.type);
+    out.set_value(in.value);
+    if (!in.routing) continue;
+    v1::ExpertRouting& routing = *out.mutable_routing();
+    routing.set_gives_counts(in.routing->gives_counts);
+    routing.set_experts(in.routing->experts);
+    routing.set_tokens(in.routing->tokens);
+    routing.set_top_k(in.routing->top_k);
+    routing.set_seed(in.routing->seed);
+    routing.set_zipf_exponent(in.routing->zipf_exponent);
+    routing.set_file(in.routing->file);
+  }
+}
+
 v1::ControllerCommand ToCommand(const Assignment& assignment) {
   v1::ControllerCommand command;
   v1::Assignment& out = *command.mutable_assignment();
@@ -61,8 +83,9 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.mutable_iterations()->set_log_pattern(spec.iterations.log);
   // As the shim reads it (services/ring/layout.h).
   constexpr std::uint32_t kComputeValues = 0x100;
-  out.set_unknown_reads(static_cast<std::uint32_t>(spec.unknown_reads) |
-                        (spec.compute_values ? kComputeValues : 0));
+  out.set_unknown_reads(static_cast<std::uint32_t>(spec.values.unknown_reads) |
+                        (spec.values.compute ? kComputeValues : 0));
+  FillDeclarations(spec.values, &out);
   out.set_strict(spec.strict);
   out.set_run_directory(assignment.run_directory);
   out.set_write_event_log(spec.event_log);

@@ -64,7 +64,7 @@ struct ShapeKey {
 // Of all launches of one kernel.
 struct KernelExperience {
   const MachineCode* code = nullptr;  // Null until somebody asked.
-  value::Author author = value::kNobody;
+  Writer writer;                      // Who its results are by.
   // The fewest threads with which a launch went on for too long.
   std::uint64_t threads_too_many = ~std::uint64_t{0};
   // By the places of pointers among its parameters; nothing when its code cannot be read.

@@ -456,16 +456,21 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
   }
 }
 
-void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, value::Author author,
+void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, const Writer& writer,
                 value::Store& store) {
   const std::uint64_t written = stores == nullptr ? ~std::uint64_t{0} : WrittenPointers(*stores);
-  value::Origin origin{.author = author, .call = store.authors().NextCall(author)};
+  value::AuthorBook& authors = store.authors();
+  value::Origin origin{.author = writer.author, .call = authors.NextCall(writer.author)};
+  const auto size = static_cast<std::uint32_t>(pointers.list.size());
+  for (std::uint32_t i = 0; i < size; ++i) origin.pointer += (written & BitOf(i)) != 0 ? 1 : 0;
   // Backwards: of two equal pointers the first one counts, as the other may be an unused word.
-  for (auto i = static_cast<std::uint32_t>(pointers.list.size()); i-- > 0;) {
+  for (std::uint32_t i = size; i-- > 0;) {
     if ((written & BitOf(i)) == 0) continue;
-    origin.pointer = i;
+    --origin.pointer;
     origin.begin = pointers.list[i].address;
-    store.authors().Note(origin);
+    const value::Origin before = writer.only_sorts ? authors.Find(origin.begin) : value::Origin{};
+    const bool stays = before.author != value::kNobody && before.begin == origin.begin;
+    if (!stays) authors.Note(origin);
   }
 }
 

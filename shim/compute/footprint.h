@@ -102,9 +102,13 @@ bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Ar
                   const value::Store& store);
 bool WritesVariables(const Stores& stores);
 
-// The author is who wrote behind the pointers that the stores go through; all pointers, when nobody
-// can tell (null).
-void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, value::Author author,
+struct Writer {
+  value::Author author = value::kNobody;
+  bool only_sorts = false;  // What is there stays by whoever wrote it, in another order.
+};
+// Notes who wrote behind the pointers that the stores go through, which count from 0; all pointers,
+// when nobody can tell (null).
+void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, const Writer& writer,
                 value::Store& store);
 
 }  // namespace eidolon::shim::compute

@@ -15,6 +15,7 @@
 #include "shim/compute/page_memory.h"
 #include "shim/compute/trace.h"
 #include "shim/core/session.h"
+#include "shim/value/declared.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
@@ -24,6 +25,8 @@ using interpret::Stop;
 
 constexpr std::uint64_t kMostThreads = 1 << 19;
 constexpr interpret::Limits kLimits{.warp_steps = 3'000'000};
+// Declared vectors that one launch may read.
+constexpr int kMostProvided = 8;
 // How far behind a pointer an address still counts as of its buffer.
 constexpr std::uint64_t kReach = std::uint64_t{1} << 32;
 
@@ -54,14 +57,17 @@ class RecordedLaunch : public value::Deferred {
       experience.refused = true;
       return Disturb(experience, store);
     }
-    PageMemory memory(store, arena_);
     static auto* const read = new std::vector<std::uint8_t>;  // Under Pending's lock.
     interpret::Launch launch = Shape();
     launch.words_read = read;
-    const interpret::Outcome outcome =
-        interpret::Run(*program, launch, memory, kLimits, TheWorkspace());
-    Trace(kernel_.name, outcome);
-    if (outcome.stop == Stop::kNone) return memory.Commit(store);
+    interpret::Outcome outcome;
+    for (int provided = 0; provided <= kMostProvided; ++provided) {
+      PageMemory memory(store, arena_);
+      outcome = interpret::Run(*program, launch, memory, kLimits, TheWorkspace());
+      Trace(kernel_.name, outcome);
+      if (outcome.stop == Stop::kNone) return memory.Commit(store);
+      if (outcome.stop != Stop::kUnknownRead || !Provide(store, outcome.address)) break;
+    }
     if (outcome.stop == Stop::kUnknownRead) NoteUnknown(experience, outcome.address, *read);
     if (outcome.stop == Stop::kLimit) {
       experience.refused = true;
@@ -77,7 +83,9 @@ class RecordedLaunch : public value::Deferred {
     if (experience.kernel->code == nullptr) {
       experience.kernel->code =
           &FindMachineCode(kernel_.image, kernel_.name, kernel_.device, store);
-      experience.kernel->author = value::InternAuthor(kernel_.name);
+      // PyTorch's topk sorts what it chose, in place.
+      experience.kernel->writer = {value::InternAuthor(kernel_.name),
+                                   kernel_.name.find("SortKVInPlace") != std::string_view::npos};
     }
     experience.small = IsSmall(shape_);
     experience.places = LaunchPointers(parameters_, arena_).Places();
@@ -113,14 +121,23 @@ class RecordedLaunch : public value::Deferred {
   }
 
   // True when a place where an earlier launch met an unknown value is unknown again.
-  bool MeetsUnknown(WorkExperience& experience, const value::Store& store) const {
+  bool MeetsUnknown(WorkExperience& experience, value::Store& store) const {
     const auto& unknown = experience.unknown;
-    if (unknown && !store.IsKnown(unknown->AddressIn(parameters_), 1)) return true;
-    if (const auto other = FindUnknown(*experience.shape, parameters_, store)) {
+    if (unknown && IsUnknown(store, unknown->AddressIn(parameters_))) return true;
+    while (const auto other = FindUnknown(*experience.shape, parameters_, store)) {
       experience.unknown = other;
-      return true;
+      if (IsUnknown(store, other->AddressIn(parameters_))) return true;
     }
     return false;
+  }
+
+  static bool IsUnknown(value::Store& store, std::uint64_t address) {
+    return !store.IsKnown(address, 1) && !Provide(store, address);
+  }
+
+  // Puts a declared value there; false: nothing is declared.
+  static bool Provide(value::Store& store, std::uint64_t address) {
+    return value::ProcessDeclared().Provide(store, address) && store.IsKnown(address, 1);
   }
 
   // The address as the distance from the closest pointer before it.
@@ -161,7 +178,7 @@ class RecordedLaunch : public value::Deferred {
     const Stores* const stores = FindStores(experience);
     const LaunchPointers pointers(parameters_, experience.places);
     MarkWritten(experience, stores, pointers, store);
-    NoteAuthor(experience.bounded ? stores : nullptr, pointers, experience.kernel->author, store);
+    NoteAuthor(experience.bounded ? stores : nullptr, pointers, experience.kernel->writer, store);
   }
 
   void MarkWritten(WorkExperience& experience, const Stores* stores, const LaunchPointers& pointers,

@@ -43,9 +43,13 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Written() const
 }
 
 void PageMemory::Commit(value::Store& store) const {
+  std::uint64_t last_end = 0;
   for (const auto& [begin, end] : Written()) {
     const Page& page = *pages_.at(begin / kPageBytes);
     store.Write(begin, page.bytes.data() + begin % kPageBytes, end - begin);
+    const bool continues = begin == last_end && begin % kPageBytes == 0;
+    if (!continues) store.authors().Note({.author = value::kByOthers, .begin = begin});
+    last_end = end;
   }
 }
 

@@ -82,6 +82,15 @@ KernelHandles& Handles() {
   return *handles;
 }
 
+// PyTorch's element-wise kernels that write one tensor, whose pointer comes first.
+bool IsIterator(std::string_view mangled) {
+  for (const char* name : {"29vectorized_elementwise_kernel", "27unrolled_elementwise_kernel",
+                           "18elementwise_kernel"}) {
+    if (mangled.find(name) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Library::Library(const void* image, std::vector<std::byte> copy)
@@ -133,8 +142,7 @@ Kernel* Library::MakeKernel(const cubin::FunctionRow& row) {
   }
   kernel->seed = base::Hash64(kernel->name.data(), kernel->name.size(), index.header().content.low);
   kernel->author = value::InternAuthor(kernel->name);
-  kernel->writes_first_only = kernel->name.find("elementwise_kernel") != std::string::npos &&
-                              kernel->name.find("multi_outputs") == std::string::npos;
+  kernel->writes_first_only = IsIterator(kernel->name);
   kernel->dynamic_shared_max = device.shared_bytes_per_block -
                                std::min(device.shared_bytes_per_block, row.static_shared_bytes);
   kernel->magic = Kernel::kMagic;

@@ -15,6 +15,7 @@
 #include "shim/compute/trace.h"
 #include "shim/core/session.h"
 #include "shim/gpu/python_line.h"
+#include "shim/value/declared.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -49,8 +50,14 @@ Notes& TheNotes() {
 
 constinit std::atomic<bool> has_waiting{false};
 
+// How a source came about.
+struct Reader {
+  std::string_view given;
+  std::string line;  // Empty: sought when the source is new.
+};
+
 // The source's number, which is defined when it is new; 0: there are too many.
-std::uint32_t FindSource(Notes& notes, const SourceKey& key, std::string_view given) {
+std::uint32_t FindSource(Notes& notes, const SourceKey& key, const Reader& reader) {
   const auto found = notes.sources.find(key);
   if (found != notes.sources.end()) return found->second;
   if (notes.sources.size() == ring::kMostUnknownSources) return 0;
@@ -62,22 +69,38 @@ std::uint32_t FindSource(Notes& notes, const SourceKey& key, std::string_view gi
   note.record.reserved = key.declaration;
   note.text = ring::JoinUnknownSource({.writer = value::TitleOf(key.author),
                                        .pointer = key.pointer,
-                                       .line = PythonLine(),
-                                       .given = std::string(given)});
+                                       .line = reader.line.empty() ? PythonLine() : reader.line,
+                                       .given = std::string(reader.given)});
   notes.waiting.push_back(std::move(note));
   return number;
 }
 
-void NoteRead(const SourceKey& key, std::size_t unknown_bytes, std::string_view given) {
+void NoteRead(const SourceKey& key, std::size_t unknown_bytes, const Reader& reader) {
   Notes& notes = TheNotes();
   const std::lock_guard guard(notes.mutex);
   Note note;
   note.record.header.kind = ring::RecordKind::kUnknownRead;
-  note.record.reserved = FindSource(notes, key, given);
+  note.record.reserved = FindSource(notes, key, reader);
   note.record.id = unknown_bytes;
   notes.waiting.push_back(std::move(note));
   has_waiting.store(true, std::memory_order_release);
   compute::TraceUnknownRead(unknown_bytes);
+}
+
+// Routings that were put into memory: sources without reads.
+void NoteUses() {
+  const std::vector<value::Declared::Use> uses = value::ProcessDeclared().TakeUses();
+  if (uses.empty()) return;
+  Notes& notes = TheNotes();
+  const std::lock_guard guard(notes.mutex);
+  for (const value::Declared::Use& use : uses) {
+    const std::string given = value::Describe(*use.declaration);
+    FindSource(
+        notes,
+        {.author = use.author, .pointer = use.pointer, .declaration = use.declaration->number},
+        {.given = given, .line = {}});
+  }
+  has_waiting.store(true, std::memory_order_release);
 }
 
 std::string_view PolicyWord() { return UnknownByte() == 0 ? "zero" : "one"; }
@@ -93,9 +116,26 @@ unsigned char UnknownByte() noexcept {
 void NoteHostRead(const value::HostRead& read, value::Store& store) noexcept {
   if (read.unknown_bytes == 0) return;
   try {
+    value::Declared& declared = value::ProcessDeclared();
+    std::size_t unknown_bytes = read.unknown_bytes;
+    if (declared.Provide(store, read.address)) {
+      unknown_bytes = store.Read(read.address, read.host, read.size, UnknownByte());
+      if (unknown_bytes == 0) return NoteUses();
+    }
     const value::Origin origin = store.authors().Find(read.address);
-    NoteRead({.author = origin.author, .pointer = origin.pointer, .bytes = read.size},
-             read.unknown_bytes, PolicyWord());
+    SourceKey key{.author = origin.author, .pointer = origin.pointer, .bytes = read.size};
+    Reader reader{.given = PolicyWord(), .line = {}};
+    if (declared.needs_lines()) reader.line = PythonLine();
+    const ring::Declaration* const value = declared.FindValue(origin, reader.line);
+    std::string given;
+    if (value != nullptr && value::FillUnknown(*value, store, read.address, read.host, read.size)) {
+      // What the host was told stays so, also for kernels that are run.
+      store.Write(read.address, read.host, read.size);
+      given = value::Describe(*value);
+      reader.given = given;
+      key.declaration = value->number;
+    }
+    NoteRead(key, unknown_bytes, reader);
   } catch (...) {  // No memory: the read is not counted.
   }
 }
@@ -103,12 +143,19 @@ void NoteHostRead(const value::HostRead& read, value::Store& store) noexcept {
 void NoteUnknownResult(std::string_view writer, std::size_t bytes) noexcept {
   if (bytes == 0) return;
   try {
-    NoteRead({.author = value::InternAuthor(writer), .bytes = bytes}, bytes, PolicyWord());
+    NoteRead({.author = value::InternAuthor(writer), .bytes = bytes}, bytes,
+             {.given = PolicyWord(), .line = {}});
   } catch (...) {
   }
 }
 
 void FlushUnknownReads() noexcept {
+  if (value::HasDeclaredUses()) {
+    try {
+      NoteUses();
+    } catch (...) {
+    }
+  }
   if (!has_waiting.load(std::memory_order_acquire)) return;
   core::Session* session = core::Session::Existing();
   Notes& notes = TheNotes();

@@ -9,6 +9,7 @@
 #include "services/ring/layout.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
+#include "shim/value/declared.h"
 #include "shim/value/object.h"
 #include "shim/value/pending.h"
 #include "shim/value/store.h"
@@ -85,8 +86,10 @@ void AttachInput(Operation& operation, std::vector<std::byte>& payload) {
   if (payload.size() + bytes > kRecordPayloadBytes) return;
   value::Pending& values = value::ProcessPending();
   const std::uint64_t address = Address(operation.input);
-  const std::uint64_t known =
-      values.IsKnown(address, bytes) ? bytes : KnownOfPaddedObject(operation.op, address, bytes);
+  const bool is_known = values.IsKnown(address, bytes) ||
+                        (value::ProcessDeclared().Provide(value::ProcessStore(), address) &&
+                         values.IsKnown(address, bytes));
+  const std::uint64_t known = is_known ? bytes : KnownOfPaddedObject(operation.op, address, bytes);
   if (known == 0) return;
   const std::size_t offset = payload.size();
   payload.resize(offset + bytes);

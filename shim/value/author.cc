@@ -21,7 +21,8 @@ struct Names {
   std::mutex mutex;  // Guards the rest.
   std::deque<std::string> names{"memory that nothing was seen to write",
                                 "a copy or fill of more than 1 MiB",
-                                "a collective of unknown bytes", "a library's call", "others"};
+                                "a collective of unknown bytes", "a library's call",
+                                "something that may have overwritten known bytes"};
   std::unordered_map<std::string_view, Author> numbers;
 };
 

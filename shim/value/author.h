@@ -22,7 +22,7 @@ inline constexpr Author kNobody = 0;        // Nobody was seen to write there.
 inline constexpr Author kByHost = 1;        // A copy or fill too large to be kept.
 inline constexpr Author kByCollective = 2;  // Of large, or of unknown, inputs.
 inline constexpr Author kByLibrary = 3;     // A math library's call that has no name of its own.
-inline constexpr Author kByOthers = 4;      // More names than there are numbers.
+inline constexpr Author kByOthers = 4;      // Known bytes were there, or all numbers are taken.
 
 // Thread safe. A kernel's name is given mangled.
 Author InternAuthor(std::string_view name);

@@ -23,6 +23,12 @@ bool Overlap(std::uint64_t a, std::size_t a_size, std::uint64_t b, std::size_t b
   return a < b + b_size && b < a + a_size;
 }
 
+// Whoever wrote there before is not whom to name when the bytes become unknown. Before the write,
+// which names its own author where it is too large to be kept.
+void NoteKnown(Store& store, std::uint64_t address) {
+  store.authors().Note({.author = kByOthers, .begin = address});
+}
+
 Fetch FetchFromAgent(std::uint64_t communicator, std::uint64_t sequence, bool wait,
                      std::vector<std::byte>* bytes) {
   core::Session* session = core::Session::Existing();
@@ -57,6 +63,7 @@ bool Pending::Perform(Operation& operation, bool wait) {
       const Fetch fetched = fetch_(operation.communicator, operation.sequence, wait, &bytes);
       if (fetched == Fetch::kNotYet) return false;
       if (fetched == Fetch::kReady) {
+        NoteKnown(store_, operation.target);
         store_.Write(operation.target, bytes.data(), bytes.size());
         for (std::size_t at = 0; at < bytes.size() && operation.object_bytes != 0;
              at += operation.object_bytes) {
@@ -70,6 +77,7 @@ bool Pending::Perform(Operation& operation, bool wait) {
       return true;
     }
     case Kind::kWrite:
+      NoteKnown(store_, operation.target);
       store_.Write(operation.target, operation.bytes.data(), operation.size);
       return true;
     case Kind::kFill:
@@ -170,7 +178,10 @@ void Pending::AwaitCollective(std::uint64_t communicator, std::uint64_t sequence
 }
 
 void Pending::Write(std::uint64_t address, const void* bytes, std::size_t size) {
-  if (waiting() == 0) return store_.Write(address, bytes, size);
+  if (waiting() == 0) {
+    NoteKnown(store_, address);
+    return store_.Write(address, bytes, size);
+  }
   if (size > Store::kLargestKeptWrite) return Forget(address, size, kByHost);
   const auto* first = static_cast<const std::byte*>(bytes);
   AddOrPerform({.kind = Kind::kWrite,

@@ -238,17 +238,7 @@ class SpecReader {
           host_model->Choice("kind", {"measured", "fixed"}, "measured") == "fixed";
       host_model->Finish();
     }
-    if (auto values = fields_.Object("values")) {
-      const std::string unknown = values->Choice("unknownReads", {"zero", "one"}, "zero");
-      spec().unknown_reads = unknown == "one" ? UnknownReads::kOne : UnknownReads::kZero;
-      spec().compute_values = values->Bool("compute", false);
-      if (auto routing = values->Object("expertRouting")) {
-        routing->Choice("distribution", {"uniform"}, "uniform");
-        routing->Finish();
-        Warn("values.expertRouting has no effect yet: unknown values follow values.unknownReads");
-      }
-      values->Finish();
-    }
+    if (auto values = fields_.Object("values")) spec().values = ReadValues(&*values);
     spec().strict = fields_.Bool("strict", false);
   }
 

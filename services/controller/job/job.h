@@ -12,6 +12,7 @@
 #include "services/controller/job/cluster.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/problem.h"
+#include "services/controller/job/values.h"
 
 namespace eidolon::controller::job {
 
@@ -26,8 +27,6 @@ struct IterationRule {
   std::uint64_t tokens = 0;   // Per iteration, of the whole job; 0: not told.
   std::uint64_t parameters = 0;  // Of the model; 0: not told.
 };
-
-enum class UnknownReads : std::uint8_t { kZero = 0, kOne = 1 };
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
@@ -45,8 +44,7 @@ struct JobSpec {
   std::string managed_by;         // Kubernetes; who runs the job, empty: we.
   IterationRule iterations;
   bool fixed_host_model = false;
-  UnknownReads unknown_reads = UnknownReads::kZero;
-  bool compute_values = false;                // Small kernels are run for their results.
+  ValuesSpec values;
   bool strict = false;                        // The first refused call ends the job.
   std::uint64_t wall_seconds_max = 0;         // 0: no limit.
   std::uint64_t memory_per_server_bytes = 0;  // 0: no limit.

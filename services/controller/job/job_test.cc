@@ -83,7 +83,7 @@ spec:
   EXPECT_EQ(spec.iterations.log, R"(step\s+(\d+))");
   EXPECT_EQ(spec.iterations.tokens, 131072u);
   EXPECT_TRUE(spec.fixed_host_model && spec.strict && spec.suspend && spec.event_log);
-  EXPECT_EQ(spec.unknown_reads, UnknownReads::kOne);
+  EXPECT_EQ(spec.values.unknown_reads, UnknownReads::kOne);
   EXPECT_EQ(spec.wall_seconds_max, 3600u);
   EXPECT_EQ(spec.ttl_seconds_after_finished, 86400u);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -206,6 +207,13 @@ void Measurement::AddUnknownReads(Prediction* prediction) const {
   }
   for (auto& [key, source] : sources) {
     prediction->unknown_read_sources.push_back(std::move(source));
+  }
+  std::set<std::uint32_t> used;
+  for (const auto& [server, usage] : usage_) {
+    used.insert(usage.used_declarations.begin(), usage.used_declarations.end());
+  }
+  for (std::uint32_t i = 0; i < options_.declarations.size() && !usage_.empty(); ++i) {
+    if (!used.contains(i + 1)) prediction->unused_declarations.push_back(options_.declarations[i]);
   }
   std::ranges::stable_sort(prediction->unknown_read_sources, std::greater(),
                            &UnknownReadSource::reads);

@@ -136,6 +136,9 @@ json ToJson(const Prediction& prediction) {
   if (!prediction.unknown_read_sources.empty()) {
     out["unknownReadSources"] = SourcesToJson(prediction.unknown_read_sources);
   }
+  if (!prediction.unused_declarations.empty()) {
+    out["unusedDeclarations"] = prediction.unused_declarations;
+  }
   if (prediction.iteration_seconds) AddTimes(prediction, &out);
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
   if (prediction.model_flops_utilization) {

@@ -96,6 +96,7 @@ struct Prediction {
   std::vector<NamedAmount> unsupported_calls;
   std::uint64_t unknown_reads = 0;
   std::vector<UnknownReadSource> unknown_read_sources;  // Most reads first.
+  std::vector<std::string> unused_declarations;         // Of the job, that nothing read.
   std::uint64_t clamped_records = 0;
 };
 

@@ -18,7 +18,8 @@ void KubeRun::Assemble(std::int64_t now_ns, const std::string& now) {
                                               .measure = rule.measure,
                                               .tokens = rule.tokens,
                                               .parameters = rule.parameters,
-                                              .peak_flops_per_gpu = peak_flops},
+                                              .peak_flops_per_gpu = peak_flops,
+                                              .declarations = job::TitlesOf(resolved.spec.values)},
                               .wall_seconds_max = resolved.spec.wall_seconds_max},
               now_ns);
   start_time = now;

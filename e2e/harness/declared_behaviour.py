@@ -1,0 +1,149 @@
+"""What a job reads of values that nobody computes: who is named for it, and what the job declares instead.
+Run by behaviour.py."""
+import json
+
+from trial import expect, expect_complete, test
+
+VALUES = "values: {compute: true}\n"
+
+# Values that are too large to be computed are read in three ways; each read has a writer and a line.
+NAMED_READS = """
+    import torch
+    x = torch.zeros(4096, 4096, device="cuda")
+    weight = torch.zeros(4096, 4096, device="cuda")
+    for step in range(6):
+        torch.cuda.nvtx.range_push("step")
+        norm = x.norm()
+        product = x @ weight
+        value = norm.item()  # the norm
+        row = product[7, :3].tolist()  # the product
+        assert value == GIVEN and row == [GIVEN] * 3, (value, row)
+        x.uniform_()
+        never = torch.empty(1 << 20, device="cuda").cpu()  # never written
+        torch.cuda.nvtx.range_pop()
+"""
+
+
+def line_of(script, comment):
+    numbered = enumerate(script.split("\n"), 1)
+    return next(f"script.py:{number}" for number, line in numbered if line.endswith("# " + comment))
+
+
+@test
+def unknown_reads_are_named_with_their_writer_and_python_line(world):
+    script = NAMED_READS.replace("GIVEN", "0")
+    for extra, writers in (("", ("", "cublas.gemm")), (VALUES, ("reduce_kernel", "cublas.gemm"))):
+        final = world.run(script, boundary="{nvtx: step}", extra=extra)
+        expect_complete(final)
+        prediction = final["status"]["prediction"]
+        sources = prediction["unknownReadSources"]
+        for writer, comment in zip(writers, ("the norm", "the product")):
+            found = [s for s in sources if s.get("line", "").endswith("/" + line_of(script, comment))]
+            expect(found and all(writer in s["writer"] and s["given"] == "zero" for s in found), (comment, sources))
+            expect(sum(s["reads"] for s in found) >= 4 and all(s["bytes"] >= 4 * s["reads"] for s in found), sources)
+        expect(sum(s["reads"] for s in sources) == prediction["unknownReads"], prediction)
+
+
+@test
+def declared_values_are_what_the_host_reads(world):
+    script = NAMED_READS.replace("GIVEN", "2.5")
+    declared = [{"line": line_of(script, "the norm"), "value": 2.5}, {"kernel": "cublas.gem?", "value": 2.5},
+                {"kernel": "a kernel that nobody launches", "value": 1}]
+    for compute in (False, True):
+        extra = f"values: {json.dumps({'compute': compute, 'declared': declared})}\n"
+        final = world.run(script, boundary="{nvtx: step}", extra=extra)
+        expect_complete(final)
+        prediction = final["status"]["prediction"]
+        given = {s["declaration"]: s["given"] for s in prediction["unknownReadSources"] if "declaration" in s}
+        expect(given == {1: "float32 2.5", 2: "float32 2.5"}, prediction["unknownReadSources"])
+        unused = prediction["unusedDeclarations"]
+        expect(len(unused) == 1 and unused[0].startswith("values.declared[2]"), unused)
+
+
+# Experts on two ranks, tokens and router too large to be computed: the split sizes come from the declaration.
+ROUTED = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    tokens, hidden, experts, top_k = 2048, 2048, 8, 2
+    router = torch.empty(hidden, experts, device="cuda")
+    weights = torch.empty(experts // 2, hidden, hidden, device="cuda")
+    for step in range(4):
+        torch.cuda.nvtx.range_push("step")
+        x = torch.empty(tokens, hidden, device="cuda")
+        gate, chosen = (x @ router).softmax(-1).topk(top_k, dim=-1)
+        flat = chosen.flatten()
+        order = flat.argsort(stable=True)
+        if COMPUTE:
+            sent = torch.bincount(flat, minlength=experts)
+        else:
+            sent = torch.zeros(experts, dtype=torch.int64, device="cuda").scatter_add_(0, flat, torch.ones_like(flat))
+        received = torch.empty_like(sent)
+        dist.all_to_all_single(received, sent)
+        if COMPUTE:
+            assert torch.equal(flat[order].cpu(), flat.cpu().sort().values)
+            assert (chosen[:, 0] != chosen[:, 1]).all()
+            splits = [counts.view(2, -1).sum(1).tolist() for counts in (sent, received)]
+            here_of = received.view(2, -1).sum(0).tolist()
+        else:
+            lists = sent.tolist(), received.tolist()
+            splits = [[sum(counts[:4]), sum(counts[4:])] for counts in lists]
+            here_of = [lists[1][e] + lists[1][e + 4] for e in range(4)]
+        assert sum(splits[0]) == tokens * top_k, splits
+        gathered = [torch.empty_like(sent) for _ in range(2)]
+        dist.all_gather(gathered, sent)
+        counts = [g.tolist() for g in gathered]
+        assert received.tolist() == [c for g in counts for c in g[4 * rank:4 * rank + 4]], (received, counts)
+        if step == 3:  # In one piece: the ranks share a pipe.
+            os.write(1, f"counts {json.dumps(counts[rank])}\\n".encode())
+        here = torch.empty(sum(splits[1]), hidden, device="cuda")
+        dist.all_to_all_single(here, x[order // top_k], splits[1], splits[0])
+        done = torch.cat([part @ weight for part, weight in zip(here.split(here_of), weights)])
+        back = torch.empty(tokens * top_k, hidden, device="cuda")
+        dist.all_to_all_single(back, done, splits[0], splits[1])
+        torch.cuda.nvtx.range_pop()
+    dist.destroy_process_group()
+""".replace("import os,", "import json, os,")
+
+
+def routed(world, values):
+    """The counts of both ranks at the last step, in order, and the prediction."""
+    script = ROUTED.replace("COMPUTE", str(values.get("compute", False)))
+    job = world.run(script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}",
+                    extra=f"values: {json.dumps(values)}\n")
+    expect_complete(job)
+    prediction = job["status"]["prediction"]
+    expect("unusedDeclarations" not in prediction, prediction)
+    lines = [line.split("counts ", 1)[1] for line in world.server.logs(job["metadata"]["name"]).split("\n") if "counts [" in line]
+    return sorted(json.loads(line) for line in lines), prediction
+
+
+@test
+def declared_routing_gives_token_counts_that_fit_on_all_ranks(world):
+    routing = {"experts": 8, "tokens": 2048, "topK": 2, "distribution": "zipf", "exponent": 1.2, "seed": 5}
+    counts, first = routed(world, {"compute": True, "expertRouting": routing})
+    expect(len(counts) == 2 and counts[0] != counts[1], counts)
+    expect(all(sum(c) == 4096 and max(c) > 4 * min(c) > 0 and max(c) <= 2048 for c in counts), counts)
+    again, second = routed(world, {"compute": True, "expertRouting": routing})
+    expect(again == counts, (counts, again))
+    expect(first["iterationPicoseconds"] == second["iterationPicoseconds"], (first, second))
+
+
+@test
+def declared_token_counts_need_no_computed_values(world):
+    table = world.folder / "counts.csv"
+    table.write_text("# shares of the eight experts\n40,20,10,10,10,5,4,1\n")
+    counts, prediction = routed(world, {"expertRouting": {
+        "gives": "counts", "kernel": "scatter_gather", "experts": 8, "tokens": 2048, "topK": 2, "file": str(table)}})
+    expect(len(counts) == 2 and all(sum(c) == 4096 for c in counts), counts)
+    expect(all(abs(c[0] - 1638) <= 8 and abs(c[7] - 41) <= 8 for c in counts), counts)
+    expect(any("token counts of 8 experts" in s["given"] for s in prediction["unknownReadSources"]), prediction)
+
+
+@test
+def a_routing_whose_table_is_missing_fails_with_its_name(world):
+    job = world.run("print('never')", extra="""\
+        values: {compute: true, expertRouting: {experts: 8, tokens: 16, topK: 2, file: absent.csv}}
+        """)
+    expect("absent.csv" in json.dumps(job["status"]["conditions"]), job["status"])
