@@ -56,9 +56,8 @@ class Reader {
     if (step.operation == Operation::kLdc) {
       Load(step, step.word.Signed(38, 16), step.word.Bits(24, 8) != sass::kZeroRegister);
     } else if (step.operation == Operation::kUldc) {
-      constexpr std::uint32_t kIndexed = 0x0bb;
-      Load(step, static_cast<std::int64_t>(step.word.Bits(38, 16)),
-           (step.word.opcode() & 0x1ff) == kIndexed);
+      const sass::UniformLoad place = sass::UniformLoadOf(step.word, step.dialect);
+      Load(step, place.offset, place.index != sass::kZeroUniform);
     }
     const std::uint32_t bytes = TakesWord(step.operation) ? 4 : 8;
     for (const Operand* operand : {&step.a, &step.b, &step.c}) {

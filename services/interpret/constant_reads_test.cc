@@ -94,5 +94,17 @@ TEST(ConstantReadsTest, AnIndexIsTold) {
   EXPECT_EQ(reads[0].bytes, 2u);
 }
 
+// LDCU.64 UR4, c[0x0][0x388] of 10.0, whose fields lie elsewhere than those of 9.0's ULDC.
+TEST(ConstantReadsTest, UniformLoadsAreReadAsTheirDialectHasThem) {
+  Program program;
+  program.dialect = sass::Dialect::k100;
+  program.parameter_base = 0x380;
+  const std::uint64_t word[2] = {0x00007100ff0477ac, 0x000eae0008000a00};
+  const auto done = Translate(std::as_bytes(std::span(word)), program);
+  ASSERT_TRUE(done) << done.error().message;
+
+  EXPECT_THAT(ParameterReads(program), testing::ElementsAre(ParameterRead{8, 8, false}));
+}
+
 }  // namespace
 }  // namespace eidolon::interpret
