@@ -53,8 +53,8 @@ struct FlowRecords {
     // Cannot bind: narrower links before or behind it let no more through than it can carry. Then
     // it keeps nothing but its members.
     bool asleep = true;
-    std::uint32_t unfed = 0;  // Members without such a narrower link.
-    std::uint64_t fed = 0;    // Capacity of the others' narrower links together.
+    bool unfed = false;       // A flow came for which no narrower link vouches.
+    std::uint64_t fed = 0;    // While asleep: capacity of its members' narrower links together.
     std::uint64_t built = 0;  // Its first capacity, by which links are called narrower.
     std::array<Feed, 2> feeds;
     std::vector<Member> members;

@@ -33,36 +33,36 @@ std::uint32_t FlowEngine::FeederOf(const Flow& flow, std::uint32_t hop) {
   return feeder;
 }
 
-// A new member. Requires: it is the last one.
+// A new member. Requires: it is the last one. Links that are awake count nothing.
 void FlowEngine::CountIn(Slot slot, std::uint32_t hop) {
   Flow& flow = flows_[slot];
   const std::uint32_t at = entries_[flow.first + hop].link;
   Link& link = links_[at];
+  if (!link.asleep) {
+    if (hop < kMasked) flow.awake |= static_cast<std::uint16_t>(1u << hop);
+    return;
+  }
   const std::uint32_t feeder = FeederOf(flow, hop);
   if (feeder == kNone) {
-    ++link.unfed;
+    link.unfed = true;
   } else if (FeedOf(feeder, at)->members++ == 0) {
     link.fed += links_[feeder].capacity;
   }
-  if (link.asleep) {
-    WakeIfShort(at);
-  } else if (hop < kMasked) {
-    flow.awake |= static_cast<std::uint16_t>(1u << hop);
-  }
+  WakeIfShort(at);
 }
 
-// A link that nobody uses any more sleeps; others stay awake, so that none goes to and fro.
+// A link that nobody uses any more sleeps again, so that none goes to and fro; unless nothing
+// vouched for a flow of its own, since the next will be like it.
 void FlowEngine::CountOut(Slot slot, std::uint32_t hop) {
   const Flow& flow = flows_[slot];
   const std::uint32_t at = entries_[flow.first + hop].link;
   Link& link = links_[at];
-  const std::uint32_t feeder = FeederOf(flow, hop);
-  if (feeder == kNone) {
-    --link.unfed;
-  } else if (--FeedOf(feeder, at)->members == 0) {
-    link.fed -= links_[feeder].capacity;
+  if (!link.asleep) {
+    link.asleep = link.members.empty() && !link.unfed;
+    return;
   }
-  if (link.members.empty()) link.asleep = true;
+  const std::uint32_t feeder = FeederOf(flow, hop);
+  if (--FeedOf(feeder, at)->members == 0) link.fed -= links_[feeder].capacity;
 }
 
 // After a change of which of the flow's links are awake.
@@ -85,13 +85,16 @@ void FlowEngine::FindOthers(Slot slot) {
 
 void FlowEngine::WakeIfShort(std::uint32_t at) {
   Link& link = links_[at];
-  if (!link.asleep || (link.unfed == 0 && link.fed <= link.capacity)) return;
+  if (!link.asleep || (!link.unfed && link.fed <= link.capacity)) return;
   link.asleep = false;
+  link.fed = 0;
   link.foreign = 0;
   link.peak = 0;
   for (const Member& member : link.members) {
     Flow& flow = flows_[member.flow];
     const std::uint32_t hop = member.entry - flow.first;
+    const std::uint32_t feeder = FeederOf(flow, hop);
+    if (feeder != kNone) FeedOf(feeder, at)->members = 0;
     if (hop < kMasked) flow.awake |= static_cast<std::uint16_t>(1u << hop);
     link.foreign += Usage(levels_[member.flow], flow.weight, entries_[member.entry].share);
     link.peak = std::max(link.peak, levels_[member.flow]);

@@ -100,11 +100,11 @@ TEST(PruningTest, ALinkWakesWhenItShrinksOrItsCardsGrow) {
 }
 
 TEST(PruningTest, ALinkThatNobodyUsesSleepsAgain) {
-  const Tree tree{.leaf_rate = kGigabyte};
+  const Tree tree{.leaf_rate = 3 * kGigabyte / 2};
   FlowEngine engine(tree.Capacities());
   const Slot a = Start(engine, tree.Way(0, 4));
   const Slot b = Start(engine, tree.Way(1, 5));
-  EXPECT_NEAR(Gigabytes(engine.RateOf(a)), 0.5, 1e-9);
+  EXPECT_NEAR(Gigabytes(engine.RateOf(a)), 0.75, 1e-9);
 
   engine.Stop(a);
   EXPECT_NEAR(Gigabytes(engine.RateOf(b)), 1, 1e-9);
