@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "shim/gpu/arena.h"
+#include "shim/gpu/sample.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -36,7 +36,7 @@ TEST(IdleParametersTest, PointersAreKept) {
   const std::vector<ParameterRead> none;
   const IdleParameters idle("kernel", std::vector<cubin::Parameter>{{0, 24}}, &none);
   std::vector<std::byte> block(24, std::byte{0x77});
-  const std::uint64_t pointer = kArenaBegin + 512;
+  const std::uint64_t pointer = DeviceAddress(512);
   std::memcpy(block.data() + 8, &pointer, 8);
 
   idle.Clear(block.data(), {1, 1, 1});

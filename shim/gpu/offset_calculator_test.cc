@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "shim/gpu/arena.h"
+#include "shim/gpu/sample.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -71,7 +71,7 @@ TEST(OffsetCalculatorTest, ALambdasUnusedDimensionsAreCleared) {
   Block block = Chance(8 + kBytes);
   const std::uint32_t sizes[] = {7, 4096};
   PutCalculator(block, 8, sizes);
-  for (std::size_t i = 0; i < 3; ++i) Put(block, 8 + 608 + 8 * i, kArenaBegin + 256 * i);
+  for (std::size_t i = 0; i < 3; ++i) Put(block, 8 + 608 + 8 * i, DeviceAddress(256 * i));
   const Block before = block;
 
   Clear(CalculatorUse::kLambda, block, 8, kBytes);
@@ -89,8 +89,8 @@ TEST(OffsetCalculatorTest, PointersLeftAmongTheStridesMakeNoOperands) {
   Block block = Chance(8 + kBytes);
   const std::uint32_t sizes[] = {7, 4096};
   PutCalculator(block, 8, sizes);
-  for (std::size_t i = 0; i < 3; ++i) Put(block, 8 + 608 + 8 * i, kArenaBegin + 256 * i);
-  for (std::size_t i = 0; i < 4; ++i) Put(block, 8 + 704 + 8 * i, kArenaBegin + 256 * i);
+  for (std::size_t i = 0; i < 3; ++i) Put(block, 8 + 608 + 8 * i, DeviceAddress(256 * i));
+  for (std::size_t i = 0; i < 4; ++i) Put(block, 8 + 704 + 8 * i, DeviceAddress(256 * i));
 
   const auto found = FindCalculators(CalculatorUse::kLambda, block.data(), 8, kBytes);
 
@@ -102,7 +102,7 @@ TEST(OffsetCalculatorTest, AnIndexingLambdaHasThreeOperandsAndTwoPointers) {
   Block block = Chance(1248);
   const std::uint32_t sizes[] = {512};
   PutCalculator(block, 8, sizes);
-  for (std::size_t i = 0; i < 2; ++i) Put(block, 616 + 8 * i, kArenaBegin + 256 * i);
+  for (std::size_t i = 0; i < 2; ++i) Put(block, 616 + 8 * i, DeviceAddress(256 * i));
 
   Clear(CalculatorUse::kIndex, block, 8, 1240);
 

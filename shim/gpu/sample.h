@@ -7,6 +7,8 @@
 #include <iterator>
 #include <string>
 
+#include "shim/gpu/arena.h"
+
 namespace eidolon::shim::gpu {
 
 // A file of services/cubin/testdata.
@@ -37,5 +39,13 @@ struct SampleWrapper {
   const void* data = SampleFatBinary().data();
   const void* linked = nullptr;
 };
+
+// An address of the first device that memory was handed out at, as far as anybody can tell.
+inline std::uint64_t DeviceAddress(std::uint64_t offset) {
+  std::uint64_t used = arena_used[0].load();
+  while (used <= offset && !arena_used[0].compare_exchange_weak(used, offset + 1)) {
+  }
+  return kArenaBegin + offset;
+}
 
 }  // namespace eidolon::shim::gpu
