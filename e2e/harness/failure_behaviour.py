@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from server import SplitServer
-from trial import expect, expect_complete, expect_failed, test
+from trial import expect, expect_complete, expect_failed, prediction_of, test
 
 # services/ring/layout.h
 WRITE_POSITION, READ_POSITION = 4096, 4096 + 64
@@ -166,7 +166,7 @@ def a_timing_service_that_comes_back_loses_nothing(world):
                 server.start_service("timing")
             job = server.wait(name, 60)
             expect_complete(job)
-            predictions.append(job["status"]["prediction"])
+            predictions.append(prediction_of(job))
         expect(predictions[0] == predictions[1], f"the answers differ: {predictions}")
 
 
