@@ -139,6 +139,10 @@ void RunExchange(Warp& warp, const Step& step, std::uint32_t mask) {
       return same ? ReadRegister(warp, 64, step.word, lane, pair) : old;
     });
     if (!tells || warp.launch->stop != Stop::kNone) return;
+    if (step.operation == Operation::kAtomsCas && sass::FormOf(step.word) == 2) {  // In 10.x.
+      PutPredicate(warp, step.word, 81, mask, done);
+      return;
+    }
     Lanes out;
     for (unsigned i = 0; i < kLanes; ++i) out[i] = done >> i & 1;
     Put(warp, step.target, mask, out);

@@ -307,6 +307,19 @@ TEST_P(RunOnTest, AtomicsUpdateCellsAndGiveWhatTheyHeld) {
   EXPECT_EQ(memory.At<double>(35), 0.25);
 }
 
+TEST_P(RunOnTest, ThreadsAddToOneCellOfSharedMemory) {
+  const std::string file = "shared_add_" + std::to_string(GetParam().number()) + ".cubin";
+  const Program program = LoadKernel("total", ReadCubin(file));
+  BufferMemory memory(1);
+  const std::uint64_t out = kBuffer;
+
+  const Outcome outcome = interpret::Run(
+      program, {.block = {64, 1, 1}, .parameters = std::as_bytes(std::span(&out, 1))}, memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  EXPECT_EQ(memory.At<float>(0), 63.0F * 64 / 2);
+}
+
 TEST_P(RunOnTest, AWarpVotesAndReduces) {
   const Program program = LoadForDevice("agree", GetParam());
   BufferMemory memory(1);

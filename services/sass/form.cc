@@ -33,8 +33,28 @@ std::array<Index, kDialects> MakeIndices() {
   return indices;
 }
 
+// Fields of 10.x that select something which no row describes.
+bool IsDescribedFor100(const Word& word, Operation operation) {
+  switch (operation) {
+    case Operation::kIdp:  // Products of pairs.
+      return word.Bits(75, 2) == 0;
+    case Operation::kI2fp:  // Other roundings.
+      return word.Bits(78, 2) == 0;
+    case Operation::kR2ur:  // Filling.
+      return !word.Bit(86);
+    case Operation::kLd:  // Addresses of one register, whose fields lie elsewhere.
+    case Operation::kSt:
+      return word.Bit(91);
+    case Operation::kQspc:  // Uniform parts of addresses.
+      return !word.Bit(91);
+    default:
+      return true;
+  }
+}
+
 // Fields that select something which no row describes.
-bool IsDescribed(const Word& word, Operation operation) {
+bool IsDescribed(const Word& word, Operation operation, Dialect dialect) {
+  if (dialect == Dialect::k100 && !IsDescribedFor100(word, operation)) return false;
   switch (operation) {
     case Operation::kHmma:  // Sparse operands.
       return !word.Bit(73);
@@ -60,7 +80,7 @@ bool IsDescribed(const Word& word, Operation operation) {
 const Form* FindForm(const Word& word, Dialect dialect) {
   static const std::array<Index, kDialects> indices = MakeIndices();
   const Form* form = indices[static_cast<std::size_t>(dialect)][word.opcode()];
-  return form != nullptr && IsDescribed(word, form->operation) ? form : nullptr;
+  return form != nullptr && IsDescribed(word, form->operation, dialect) ? form : nullptr;
 }
 
 bool HasDescriptor(const Word& word, Operation operation, Dialect dialect) {

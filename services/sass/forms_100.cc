@@ -26,6 +26,8 @@ constexpr Form kForms[] = {
     {0x17f, 1 << 4, kStgWide, false, "STG.E{evict:84}.ENL2.256{store:77} $gS, $R32, $R16"},
     {0x1ae, kAnyForm, kLdgsts, false,
      "LDGSTS.E{bypass:81}{evict:84}{ltc:72}{copysize:74}{load:77}?82(.ZFILL) $gB?p87(, $N87)"},
+    {0x18d, 1 << 2, kAtomsCas, false, "ATOMS{cas:87}{atype:73} $P81, $sN, $R32, $R64"},
+    {0x002, kFormsB, kMov, false, "MOV?88(.SPILL) $d, $Bn"},
     {0x0b9, kAnyForm, kNone, false, ""},
     {0x0bb, kAnyForm, kNone, false, ""},
 };
