@@ -60,6 +60,7 @@ std::optional<Word> From80(Word word, Operation operation) {
       return word;
     case Operation::kBra:
     case Operation::kBrx:
+    case Operation::kBrxu:
     case Operation::kCall:
     case Operation::kRet:
       return CanonicalBranch(word);
@@ -74,6 +75,9 @@ std::optional<Word> From80(Word word, Operation operation) {
       return CanonicalAtomic(word, false);
     case Operation::kAtom:
       return CanonicalAtomic(word, true);
+    case Operation::kLdgsts:  // The bit prefetches; addresses are always wide.
+      word.Set(72, 1, 1);
+      return word;
     case Operation::kLepc:
       word.Set(0, 12, 0x94e);
       return word;

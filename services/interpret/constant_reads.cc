@@ -57,7 +57,7 @@ class Reader {
       Load(step, step.word.Signed(38, 16), step.word.Bits(24, 8) != sass::kZeroRegister);
     } else if (step.operation == Operation::kUldc) {
       const sass::UniformLoad place = sass::UniformLoadOf(step.word, step.dialect);
-      Load(step, place.offset, place.index != sass::kZeroUniform);
+      Load(step, static_cast<std::int32_t>(place.offset), place.index != sass::kZeroUniform);
     }
     const std::uint32_t bytes = TakesWord(step.operation) ? 4 : 8;
     for (const Operand* operand : {&step.a, &step.b, &step.c}) {

@@ -52,8 +52,15 @@ bool IsDescribedFor100(const Word& word, Operation operation) {
   }
 }
 
+// The same of 8.x.
+bool IsDescribedFor80(const Word& word, Operation operation) {
+  // Other amounts of prefetching, and addresses of one register.
+  return operation != Operation::kLdgsts || word.Bits(70, 2) == 1;
+}
+
 // Fields that select something which no row describes.
 bool IsDescribed(const Word& word, Operation operation, Dialect dialect) {
+  if (dialect == Dialect::k80 && !IsDescribedFor80(word, operation)) return false;
   if (dialect == Dialect::k100 && !IsDescribedFor100(word, operation)) return false;
   switch (operation) {
     case Operation::kHmma:  // Sparse operands.

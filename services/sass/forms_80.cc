@@ -35,7 +35,8 @@ constexpr Form kForms[] = {
     {0x044, kAnyForm, kNone, false, ""},
     {0x11b, kAnyForm, kNone, false, ""},
     {0x1ab, 1 << 2, kNone, false, ""},
-    {0x158, kAnyForm, kNone, false, ""},
+    {0x1ae, kAnyForm, kLdgsts, false,
+     "LDGSTS.E{bypass:81}{evict:84}?72(.LTC128B){size:73}{load:77}?82(.ZFILL) $gB?p87(, $N87)"},
 };
 
 }  // namespace

@@ -135,7 +135,7 @@ std::string CopyAddresses(const Word& word, Dialect dialect) {
   if (const std::int64_t offset = word.Signed(44, 20); offset != 0) {
     shared = Sum(shared, SignedHex(offset));
   }
-  const bool wide = word.Bit(72) || dialect == Dialect::k100;
+  const bool wide = word.Bit(72) || dialect != Dialect::k90;
   std::string global = Register(word, 24) + (wide && word.Bit(91) ? ".64" : "");
   std::string front;
   if (word.Bit(91) && word.Bit(76)) {
