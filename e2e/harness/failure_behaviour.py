@@ -25,10 +25,13 @@ ENDLESS_LAUNCHES = """
 
 
 def descendants(pid):
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield int(child)
-            yield from descendants(int(child))
+    """Processes below `pid`; threads and processes that end meanwhile are passed over."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in list(pathlib.Path(f"/proc/{pid}/task").iterdir()):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for child in (task / "children").read_text().split():
+                    yield int(child)
+                    yield from descendants(int(child))
 
 
 def find_segment(server, seconds=60):

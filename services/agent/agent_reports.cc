@@ -15,7 +15,8 @@ using base::StrCat;
 
 namespace {
 
-constexpr int kFinishMs = 5'000;
+// For a controller that has a long queue of reports: what was not read when the agent ends is lost.
+constexpr int kFinishMs = 60'000;
 constexpr std::size_t kKernelsMax = 1000;
 
 std::uint64_t Ps(base::Duration duration) { return static_cast<std::uint64_t>(duration.ps); }

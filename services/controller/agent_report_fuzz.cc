@@ -54,7 +54,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     run.progress(now_ns);
     run.cost(now_ns);
   }
-  for (const std::uint32_t server : {0u, 1u}) run.Exited(server, "exited", now_ns);
+  for (const std::uint32_t server : {0u, 1u}) {
+    run.Exited(server, "exited", now_ns);
+    run.Disconnected(server, now_ns);
+  }
   CHECK(run.IsOver());
   CHECK(!run.Judge().reason.empty());
   return 0;

@@ -78,6 +78,7 @@ void Measurement::Add(const RankIteration& iteration) {
     kept.assumed_kernels[kernel.name] += kernel.amount;
   }
   AddKernels(iteration.kernels, &kept);
+  CountFinished();
 }
 
 void Measurement::AddKernels(const std::vector<KernelTime>& kernels, Iteration* kept) {
@@ -96,18 +97,19 @@ void Measurement::SetUsage(std::uint32_t server, ServerUsage usage) {
   usage_[server] = std::move(usage);
 }
 
-std::uint32_t Measurement::finished() const {
-  std::uint32_t count = 0;
-  for (const auto& [index, iteration] : iterations_) {
-    if (index != count || iteration.ranks.size() < options_.ranks) break;
-    ++count;
+void Measurement::CountFinished() {
+  for (auto next = iterations_.find(finished_);
+       next != iterations_.end() && next->first == finished_ &&
+       next->second.ranks.size() >= options_.ranks;
+       ++next) {
+    ++finished_;
   }
-  return count;
 }
 
 void Measurement::Close() {
   if (ranks_seen_.empty()) return;
   options_.ranks = std::min(options_.ranks, static_cast<std::uint32_t>(ranks_seen_.size()));
+  CountFinished();
 }
 
 std::vector<const Measurement::Iteration*> Measurement::Measured() const {

@@ -79,7 +79,7 @@ class Measurement {
   void SetUsage(std::uint32_t server, ServerUsage usage);
 
   // Leading iterations that every rank has finished, warm-up included.
-  std::uint32_t finished() const;
+  std::uint32_t finished() const { return finished_; }
   std::uint32_t wanted() const { return options_.warmup + options_.measure; }
   // Every wanted iteration was finished by every rank: the command may be ended.
   bool IsEnough() const { return finished() >= wanted(); }
@@ -107,6 +107,7 @@ class Measurement {
     std::map<std::array<std::string, 3>, KernelTime> kernels;
   };
 
+  void CountFinished();
   static void AddKernels(const std::vector<KernelTime>& kernels, Iteration* kept);
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
@@ -116,6 +117,7 @@ class Measurement {
 
   MeasurementOptions options_;
   std::map<std::uint32_t, Iteration> iterations_;
+  std::uint32_t finished_ = 0;  // So many lead iterations_, all ranks in each.
   std::set<std::int32_t> ranks_seen_;
   std::map<std::uint32_t, ServerUsage> usage_;
 };

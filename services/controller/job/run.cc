@@ -12,7 +12,8 @@ using base::StrCat;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kConnectLimit = 60 * kSecond;
-// After its stream an agent's end follows at once; its exit tells more than the broken stream does.
+// An agent's stream and its process end together, and either may be seen first: the exit tells more
+// than a broken stream does, and what it said last may still be on its way after the exit.
 constexpr std::int64_t kDisconnectGrace = 2 * kSecond;
 
 constexpr int kOutsideWeight = -1;
@@ -54,13 +55,21 @@ std::string Run::Prefix(std::uint32_t server) const {
 void Run::Connected(std::uint32_t server) { agents_[server].connected = true; }
 
 void Run::Disconnected(std::uint32_t server, std::int64_t now_ns) {
-  agents_[server].connected = false;
-  if (!agents_[server].outcome) agents_[server].disconnected_ns = now_ns;
+  Agent& agent = agents_[server];
+  agent.connected = false;
+  if (!agent.outcome) agent.disconnected_ns = now_ns;
+  if (agent.exit && !agent.gone) Leave(server, agent.exit->how, now_ns);
 }
 
 void Run::Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns) {
   Agent& agent = agents_[server];
-  agent.exited = true;
+  if (agent.gone || !agent.connected || agent.outcome) return Leave(server, how, now_ns);
+  if (!agent.exit) agent.exit = Exit{how, now_ns};
+}
+
+void Run::Leave(std::uint32_t server, const std::string& how, std::int64_t now_ns) {
+  Agent& agent = agents_[server];
+  agent.gone = true;
   // Another server may have missed its ranks before its end was seen here. One that ended by itself
   // has told why, or is about to.
   const bool was_missed =
@@ -113,6 +122,7 @@ bool Run::WasEndedByOthers(const AgentOutcome& outcome) const {
 
 void Run::SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns) {
   agents_[server].outcome = outcome;
+  if (agents_[server].exit) Leave(server, agents_[server].exit->how, now_ns);
   if (outcome.reason == OutcomeReason::kStopped && WasEndedByOthers(outcome)) {
     AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
                 StrCat("the agent of server ", server,
@@ -153,7 +163,7 @@ void Run::End(const std::string& why, std::int64_t now_ns) {
 void Run::CheckTimes(std::int64_t now_ns) {
   for (std::uint32_t server = 0; server < agents_.size(); ++server) {
     const Agent& agent = agents_[server];
-    if (agent.exited || agent.outcome) continue;
+    if (agent.gone || agent.outcome) continue;
     if (agent.disconnected_ns && now_ns - *agent.disconnected_ns > kDisconnectGrace) {
       AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
                   StrCat("the agent of server ", server, " closed its connection")},
@@ -173,7 +183,16 @@ void Run::CheckTimes(std::int64_t now_ns) {
   }
 }
 
+void Run::CheckExits(std::int64_t now_ns) {
+  for (std::uint32_t server = 0; server < agents_.size(); ++server) {
+    const Agent& agent = agents_[server];
+    if (agent.gone || !agent.exit || now_ns - agent.exit->at_ns <= kDisconnectGrace) continue;
+    Leave(server, agent.exit->how, now_ns);
+  }
+}
+
 Order Run::Step(std::int64_t now_ns) {
+  CheckExits(now_ns);
   if (!IsEnding()) CheckTimes(now_ns);
   if (!IsEnding() || IsOver()) return Order::kNone;
   const std::int64_t ending = now_ns - *ending_ns_;
@@ -192,8 +211,7 @@ bool Run::IsRunning() const {
 }
 
 bool Run::IsOver() const {
-  return std::all_of(agents_.begin(), agents_.end(),
-                     [](const Agent& agent) { return agent.exited; });
+  return std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.gone; });
 }
 
 Verdict Run::Judge() {

@@ -74,7 +74,8 @@ class Run {
   void Connected(std::uint32_t server);
   // The stream ended; without an outcome before it, the agent is as good as lost.
   void Disconnected(std::uint32_t server, std::int64_t now_ns);
-  // `how`: "was killed by signal 9 (Killed)"; further sentences may follow.
+  // `how`: "was killed by signal 9 (Killed)"; further sentences may follow. While the stream is
+  // open, the agent's last messages are waited for.
   void Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns);
   void Add(const RankIteration& iteration, std::int64_t now_ns);
   void SetProgress(std::uint32_t server, std::uint64_t virtual_ps, std::uint64_t launches);
@@ -100,9 +101,14 @@ class Run {
   SimulationCost cost(std::int64_t now_ns) const;
 
  private:
+  struct Exit {
+    std::string how;
+    std::int64_t at_ns = 0;
+  };
   struct Agent {
     bool connected = false;
-    bool exited = false;
+    std::optional<Exit> exit;  // Of one whose stream was still open then.
+    bool gone = false;         // Has exited, and nothing more is to come from it.
     std::optional<std::int64_t> disconnected_ns;
     std::optional<AgentOutcome> outcome;
     std::uint64_t virtual_ps = 0;
@@ -117,7 +123,9 @@ class Run {
   void AddFailure(Failure failure, std::int64_t now_ns);
   void End(const std::string& why, std::int64_t now_ns);
   bool WasEndedByOthers(const AgentOutcome& outcome) const;
+  void Leave(std::uint32_t server, const std::string& how, std::int64_t now_ns);
   void CheckTimes(std::int64_t now_ns);
+  void CheckExits(std::int64_t now_ns);
   std::string Prefix(std::uint32_t server) const;
   Verdict JudgeMeasurement();
 

@@ -32,9 +32,13 @@ class RunTest : public ::testing::Test {
       }
     }
   }
+  void Exit(std::uint32_t server, const std::string& how, std::int64_t now_ns = kSecond) {
+    run_.Disconnected(server, now_ns);
+    run_.Exited(server, how, now_ns);
+  }
   void ExitBoth(std::int64_t now_ns = 2 * kSecond) {
-    run_.Exited(0, "ended with status 0", now_ns);
-    run_.Exited(1, "ended with status 0", now_ns);
+    Exit(0, "ended with status 0", now_ns);
+    Exit(1, "ended with status 0", now_ns);
   }
   void End(std::uint32_t server, OutcomeReason reason, const std::string& message = "") {
     run_.SetOutcome(server, {reason, message, 0}, kSecond);
@@ -132,7 +136,7 @@ TEST_F(RunTest, AnAgentThatDiesTakesTheJobDown) {
   run_.Exited(1, "was killed by signal 9 (Killed)", kSecond);
 
   EXPECT_EQ(run_.Step(kSecond), Order::kStop);
-  run_.Exited(0, "ended with status 0", kSecond);
+  Exit(0, "ended with status 0");
   EXPECT_EQ(run_.Judge().reason, "AgentLost");
   EXPECT_EQ(run_.Judge().message, "the agent of server 1 was killed by signal 9 (Killed)");
 }
@@ -180,9 +184,60 @@ TEST_F(RunTest, AnAgentThatDiesWhileItIsEndedIsNotTheCause) {
 
   run_.SetOutcome(0, {.reason = OutcomeReason::kCommandFailed, .message = "status 3"}, kSecond);
   run_.Exited(0, "ended with status 0", kSecond);
-  run_.Exited(1, "was killed by signal 9 (Killed)", 2 * kSecond);
+  Exit(1, "was killed by signal 9 (Killed)", 2 * kSecond);
 
   EXPECT_EQ(run_.Judge().reason, "CommandFailed");
+}
+
+TEST_F(RunTest, WhatAnAgentToldBeforeItsExitCountsWhenItArrivesAfterIt) {
+  Connect();
+
+  run_.Exited(0, "ended with status 0", kSecond);
+  EXPECT_EQ(run_.Step(kSecond), Order::kNone);
+  EXPECT_FALSE(run_.IsOver());
+  run_.SetOutcome(0, {.reason = OutcomeReason::kRingDamaged, .message = "damaged"}, kSecond);
+
+  EXPECT_EQ(run_.Step(kSecond), Order::kStop);
+  Exit(1, "ended with status 0");
+  EXPECT_TRUE(run_.IsOver());
+  EXPECT_EQ(run_.Judge().reason, "RingDamaged");
+}
+
+TEST_F(RunTest, IterationsCountThatArriveAfterTheExit) {
+  Connect();
+
+  run_.Exited(0, "ended with status 0", kSecond);
+  run_.Exited(1, "ended with status 0", kSecond);
+  Iterate(3);
+  End(0, OutcomeReason::kCompleted);
+  End(1, OutcomeReason::kCompleted);
+
+  ASSERT_TRUE(run_.IsOver());
+  EXPECT_EQ(run_.Judge().reason, "IterationsMeasured");
+}
+
+TEST_F(RunTest, AnAgentWhoseStreamEndsSilentlyAfterItsExitIsLost) {
+  Connect();
+
+  run_.Exited(1, "was killed by signal 9 (Killed)", kSecond);
+  EXPECT_EQ(run_.Step(kSecond), Order::kNone);
+  run_.Disconnected(1, kSecond + 1);
+
+  EXPECT_EQ(run_.Step(kSecond + 1), Order::kStop);
+  Exit(0, "ended with status 0");
+  EXPECT_EQ(run_.Judge().message, "the agent of server 1 was killed by signal 9 (Killed)");
+}
+
+TEST_F(RunTest, AStreamThatStaysOpenAfterTheExitIsNotWaitedForLong) {
+  Connect();
+
+  run_.Exited(1, "lost its node", kSecond);
+  EXPECT_EQ(run_.Step(3 * kSecond), Order::kNone);
+
+  EXPECT_EQ(run_.Step(3 * kSecond + 1), Order::kStop);
+  Exit(0, "ended with status 0", 4 * kSecond);
+  EXPECT_TRUE(run_.IsOver());
+  EXPECT_EQ(run_.Judge().message, "the agent of server 1 lost its node");
 }
 
 TEST_F(RunTest, AnAgentThatNeverConnectsFailsTheJob) {
