@@ -12,7 +12,7 @@ STEPS = """
     import torch
     torch.manual_seed(0)
     model = torch.nn.Sequential(
-        torch.nn.Linear(256, 1024, bias=False), torch.nn.GELU(), torch.nn.LayerNorm(1024), torch.nn.Dropout(0.1),
+        torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.LayerNorm(1024), torch.nn.Dropout(0.1),
         torch.nn.Linear(1024, 256, bias=False)).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     x = torch.randn(128, 256, device="cuda")

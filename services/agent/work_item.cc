@@ -65,6 +65,7 @@ void FillGemm(const wire::GemmWork& work, v1::Gemm* gemm) {
   gemm->set_beta_zero(work.beta_zero != 0);
   gemm->set_scale_mode(work.scale_mode);
   gemm->set_pointer_array(work.pointer_array != 0);
+  gemm->set_fast_accumulation(work.fast_accumulation != 0);
 }
 
 void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {

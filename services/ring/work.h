@@ -73,6 +73,9 @@ enum class Epilogue : std::uint32_t {
   kBgradA,
   kBgradB,
   kOther,
+  kReluAux,
+  kReluAuxBias,
+  kDReluBgrad,
 };
 
 // D = alpha op(A) op(B) + beta C, column major as in BLAS: op(A) is m x k, op(B) is k x n.
@@ -88,7 +91,7 @@ struct GemmWork {
   std::uint32_t beta_zero;      // 1: C is not read.
   std::uint32_t scale_mode;     // FP8 and MX scaling: 0 none, else 1 + cublasLtMatmulMatrixScale_t.
   std::uint32_t pointer_array;  // Batched by an array of pointers.
-  std::uint32_t reserved;
+  std::uint32_t fast_accumulation;  // FP8: adds up with fewer bits.
 };
 
 inline constexpr int kMaxDnnDims = 8;

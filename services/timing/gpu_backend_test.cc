@@ -161,6 +161,22 @@ TEST_F(GpuBackendTest, AKernelIsMeasuredOnceItsModuleIsThereAndThenForEver) {
   EXPECT_EQ(SourcesOf(Ask(request)), "M");
 }
 
+TEST_F(GpuBackendTest, AMeasurementShorterThanTheModelsFloorStaysWhatItIs) {
+  setenv("EIDOLON_FAKE_LAUNCH_MS", "0.0021", 1);  // The launch gap of 1 us included.
+  Start();
+  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::OK);
+  v1::EstimateRequest request;
+  AddKernel(request, 64);
+
+  const auto response = Ask(request);
+
+  unsetenv("EIDOLON_FAKE_LAUNCH_MS");
+  ASSERT_EQ(response.estimates_size(), 1);
+  EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MEASURED);
+  // The model's shortest kernel lasts 2 us. Events count in single precision milliseconds.
+  EXPECT_NEAR(static_cast<double>(response.estimates(0).duration_picoseconds()), 1'100'000, 1'000);
+}
+
 TEST_F(GpuBackendTest, EqualWorkIsMeasuredOnceAndWithoutItsCodeNotAtAll) {
   Start();
   v1::EstimateRequest request;

@@ -249,11 +249,11 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
 
 void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
                          const v1::ReplayResult& result) {
-  // Between an event and the work behind it lies the gap that the device engine adds by itself.
+  // Between an event and the work behind it lies the gap that the device engine adds by itself, so
+  // that both together last what was measured. What the model holds for the shortest kernel is
+  // nothing to a measurement.
   const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
-  const bool is_copy = std::holds_alternative<kernel::Copy>(work);
-  const base::Duration shortest = is_copy ? base::Duration{1} : gpu.kernel_floor;
-  const base::Duration median = std::max(between - gpu.launch_gap, shortest);
+  const base::Duration median = std::max(between - gpu.launch_gap, base::Duration{1});
   const v1::WorkerHello& owned = backend_->gpu();
   profile::Profile profile;
   profile.gpu = gpu.name;

@@ -76,6 +76,7 @@ kernel::Gemm ToGemm(const v1::Gemm& m) {
   gemm.beta_zero = m.beta_zero();
   gemm.scale_mode = m.scale_mode();
   gemm.pointer_array = m.pointer_array();
+  gemm.fast_accumulation = m.fast_accumulation();
   return gemm;
 }
 

@@ -84,6 +84,12 @@ ring::Epilogue EpilogueOf(std::uint32_t epilogue) {
       return ring::Epilogue::kGeluAux;
     case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
       return ring::Epilogue::kGeluAuxBias;
+    case CUBLASLT_EPILOGUE_RELU_AUX:
+      return ring::Epilogue::kReluAux;
+    case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
+      return ring::Epilogue::kReluAuxBias;
+    case CUBLASLT_EPILOGUE_DRELU_BGRAD:
+      return ring::Epilogue::kDReluBgrad;
     case CUBLASLT_EPILOGUE_DRELU:
       return ring::Epilogue::kDRelu;
     case CUBLASLT_EPILOGUE_DGELU:
@@ -331,6 +337,7 @@ std::expected<ring::GemmWork, cublasStatus_t> Describe(const MatmulDesc& desc, c
   work.transpose_b = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   work.epilogue = EpilogueOf(desc.epilogue);
   work.scale_mode = ScaleModeOf(desc);
+  work.fast_accumulation = IsFloat8(work.type_a) && desc.fast_accumulation != 0 ? 1 : 0;
   work.pointer_array = l.d->batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY ? 1 : 0;
   return work;
 }

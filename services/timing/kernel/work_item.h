@@ -57,6 +57,7 @@ struct Gemm {
   bool beta_zero = true;
   std::uint32_t scale_mode = 0;
   bool pointer_array = false;
+  bool fast_accumulation = false;
 };
 
 struct DnnTensor {

@@ -46,6 +46,7 @@ void Write(const Gemm& g, bool sized, Writer& w) {
   const auto alignment = [](std::uint64_t ld) { return ld == 0 ? 0u : ld & -ld & 15u; };
   w.Add(alignment(g.lda)).Add(alignment(g.ldb)).Add(alignment(g.ldc)).Add(alignment(g.ldd));
   if (sized) w.Add(g.m);
+  if (g.fast_accumulation) w.Add(g.fast_accumulation);  // Older profiles know only the others.
 }
 
 void Write(const DnnGraph& g, bool sized, Writer& w) {

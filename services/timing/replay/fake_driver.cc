@@ -4,8 +4,9 @@
 //   EIDOLON_FAKE_DRIVER="CALL:N:FAULT[,...]"  at the N-th call of CALL (1: the first), FAULT is
 //       an error number, "hang", "die" (the process ends) or "move" (another address is given)
 //
-// A launch lasts 3 ms, a memset of 1 MiB 1 us; between two events lie 0.25 ms more. A launch whose
-// parameters point outside of mapped memory faults, and every later call with it.
+// A launch lasts 3 ms (EIDOLON_FAKE_LAUNCH_MS), a memset of 1 MiB 1 us; between two events lie 0.25
+// ms more. A launch whose parameters point outside of mapped memory faults, and every later call
+// with it.
 #include <cuda.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{8} << 30;
 constexpr std::uint64_t kGranule = 2 << 20;
-constexpr double kLaunchMs = 3, kMemsetMsPerMib = 1e-3, kEventMs = 0.25;
+constexpr double kMemsetMsPerMib = 1e-3, kEventMs = 0.25;
 constexpr std::uint64_t kPointersBegin = 0x600000000000, kPointersEnd = 0x800000000000;
 
 struct State {
@@ -33,6 +34,11 @@ struct State {
   double now_ms = 0;
   std::map<CUevent, double> events;
 };
+
+double LaunchMs() {
+  const char* text = std::getenv("EIDOLON_FAKE_LAUNCH_MS");
+  return text == nullptr ? 3 : std::atof(text);
+}
 
 State& All() {
   static auto* const state = new State;
@@ -226,15 +232,15 @@ EIDOLON_FAKE cuMemsetD8Async(CUdeviceptr pointer, unsigned char, std::size_t byt
   return CUDA_SUCCESS;
 }
 EIDOLON_FAKE cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void*, std::size_t bytes, CUstream) {
-  All().now_ms += kLaunchMs;
+  All().now_ms += LaunchMs();
   return IsMemory(to, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 EIDOLON_FAKE cuMemcpyDtoHAsync_v2(void*, CUdeviceptr from, std::size_t bytes, CUstream) {
-  All().now_ms += kLaunchMs;
+  All().now_ms += LaunchMs();
   return IsMemory(from, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 EIDOLON_FAKE cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
-  All().now_ms += kLaunchMs;
+  All().now_ms += LaunchMs();
   const bool good = IsMemory(to, bytes) && IsMemory(from, bytes);
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -265,7 +271,7 @@ EIDOLON_FAKE cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void** 
     const bool points = word >= kPointersBegin && word < kPointersEnd;
     if (points && !IsMemory(word, 1)) All().faulted = true;
   }
-  All().now_ms += kLaunchMs;
+  All().now_ms += LaunchMs();
   return CUDA_SUCCESS;
 }
 EIDOLON_FAKE cuStreamCreate(CUstream* stream, unsigned) {

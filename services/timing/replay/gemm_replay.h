@@ -13,6 +13,7 @@
 #include "services/base/error.h"
 #include "services/timing/kernel/work_item.h"
 #include "services/timing/replay/driver.h"
+#include "services/timing/replay/operand.h"
 
 namespace eidolon::timing::replay {
 
@@ -49,30 +50,24 @@ class Cublas {
   CUdeviceptr workspace_ = 0;
 };
 
-// A product that is ready to be repeated, with matrices of small random numbers of its own: zeros
-// would draw less power, and so run at another clock, than a training step's.
+// A product that is ready to be repeated, with matrices of its own.
 class GemmCall {
  public:
   // Refuses what the call of a plain batched product cannot say: epilogues, scaled types, complex
   // numbers, arrays of pointers.
   static base::Result<std::unique_ptr<GemmCall>> Prepare(Cublas& cublas, const kernel::Gemm& gemm,
                                                          CUstream stream);
-  ~GemmCall();
-  GemmCall(const GemmCall&) = delete;
-  GemmCall& operator=(const GemmCall&) = delete;
 
   base::Result<void> Enqueue(CUstream stream);
 
  private:
   GemmCall(Cublas& cublas, const kernel::Gemm& gemm) : cublas_(cublas), gemm_(gemm) {}
-  base::Result<void> Fill(CUdeviceptr matrix, std::uint64_t bytes, std::uint32_t type,
-                          CUstream stream);
 
   Cublas& cublas_;
   const kernel::Gemm gemm_;
-  std::array<CUdeviceptr, 3> matrices_{};  // A, B, C.
-  std::array<long long, 3> strides_{};     // Elements.
-  alignas(8) std::array<unsigned char, 8> alpha_{}, beta_{};
+  std::array<Operand, 3> matrices_;     // A, B, C.
+  std::array<long long, 3> strides_{};  // Elements.
+  Scalar alpha_, beta_;
 };
 
 }  // namespace eidolon::timing::replay

@@ -63,10 +63,15 @@ Result<void> Player::Start(const PlayerOptions& options) {
   watch_ = std::move(*watch);
   mirror_ = std::make_unique<Mirror>(driver, *device, kGranularity);
   modules_ = std::make_unique<Modules>(driver);
-  auto cublas = Cublas::Open(driver, options.libraries);
-  gpu_.libraries = cublas ? (*cublas)->version() : cublas.error().message;
-  if (cublas) cublas_ = std::move(*cublas);
+  OpenLibraries(options.libraries);
   return {};
+}
+
+void Player::OpenLibraries(const std::string& folder) {
+  cublas_ = Cublas::Open(*driver_, folder);
+  cublas_lt_ = CublasLt::Open(*driver_, folder, gpu_.compute_major);
+  gpu_.libraries = StrCat(cublas_ ? (*cublas_)->version() : cublas_.error().message, ", ",
+                          cublas_lt_ ? (*cublas_lt_)->version() : cublas_lt_.error().message);
 }
 
 Result<CUdevice> Player::FindDevice(const std::string& wanted) const {
@@ -141,26 +146,35 @@ Result<Played> Player::PlayKernel(const kernel::KernelLaunch& launch, const Kern
   if (!parameters) return std::unexpected(parameters.error());
   const auto call = KernelCall::Prepare(*driver_, *module, launch, std::move(*parameters));
   if (!call) return std::unexpected(call.error());
-  const auto reading = watch_->Measure([&](CUstream stream) { return (*call)->Enqueue(stream); });
+  auto played = Time(**call);
+  if (played) played->moved = mirror_->moved();
+  return played;
+}
+
+template <typename Call>
+Result<Played> Player::Time(Call& call) {
+  const auto reading = watch_->Measure([&](CUstream stream) { return call.Enqueue(stream); });
   if (!reading) return std::unexpected(reading.error());
-  return Played{*reading, mirror_->moved()};
+  return Played{*reading, false};
 }
 
 Result<Played> Player::PlayGemm(const kernel::Gemm& gemm) {
-  if (cublas_ == nullptr) return base::Fail(ErrorCode::kUnsupported, gpu_.libraries);
-  const auto call = GemmCall::Prepare(*cublas_, gemm, watch_->stream());
+  if (NeedsLt(gemm)) {
+    if (!cublas_lt_) return base::Fail(ErrorCode::kUnsupported, cublas_lt_.error().message);
+    const auto call = LtCall::Prepare(**cublas_lt_, gemm, watch_->stream());
+    if (!call) return std::unexpected(call.error());
+    return Time(**call);
+  }
+  if (!cublas_) return base::Fail(ErrorCode::kUnsupported, cublas_.error().message);
+  const auto call = GemmCall::Prepare(**cublas_, gemm, watch_->stream());
   if (!call) return std::unexpected(call.error());
-  const auto reading = watch_->Measure([&](CUstream stream) { return (*call)->Enqueue(stream); });
-  if (!reading) return std::unexpected(reading.error());
-  return Played{*reading, false};
+  return Time(**call);
 }
 
 Result<Played> Player::PlayCopy(const kernel::Copy& copy) {
   const auto call = CopyCall::Prepare(*driver_, copy);
   if (!call) return std::unexpected(call.error());
-  const auto reading = watch_->Measure([&](CUstream stream) { return (*call)->Enqueue(stream); });
-  if (!reading) return std::unexpected(reading.error());
-  return Played{*reading, false};
+  return Time(**call);
 }
 
 }  // namespace eidolon::timing::replay

@@ -11,6 +11,7 @@
 #include "services/timing/replay/driver.h"
 #include "services/timing/replay/gemm_replay.h"
 #include "services/timing/replay/kernel_replay.h"
+#include "services/timing/replay/lt_replay.h"
 #include "services/timing/replay/mirror.h"
 #include "services/timing/replay/stopwatch.h"
 
@@ -19,7 +20,7 @@ namespace eidolon::timing::replay {
 struct PlayerOptions {
   std::string driver = "libcuda.so.1";
   std::string gpu = "0";   // Its index, or its UUID: "GPU-...".
-  std::string libraries;   // Folder of libcublas; empty: where the loader looks.
+  std::string libraries;   // Folder of the math libraries; empty: where the loader looks.
   bool cold_cache = true;  // Work finds nothing of its own in the L2 cache.
 };
 
@@ -29,7 +30,7 @@ struct GpuFacts {
   std::string cuda;    // As the driver counts: "13.2".
   std::string driver;  // Of the kernel module, "580.82.07"; empty when the system does not tell.
   std::string clocks;
-  std::string libraries;  // "cublas 13.4.1", or why there are none.
+  std::string libraries;  // "cublas 13.4.1, cublasLt 13.4.1", or why there are none.
   std::uint32_t compute_major = 0;
   std::uint32_t compute_minor = 0;
   std::uint32_t multiprocessors = 0;
@@ -63,13 +64,17 @@ class Player {
   base::Result<Played> PlayKernel(const kernel::KernelLaunch& launch, const KernelMemory& memory);
   base::Result<Played> PlayGemm(const kernel::Gemm& gemm);
   base::Result<Played> PlayCopy(const kernel::Copy& copy);
+  void OpenLibraries(const std::string& folder);
+  template <typename Call>
+  base::Result<Played> Time(Call& call);
 
   const std::unique_ptr<Driver> driver_;
   GpuFacts gpu_;
   std::unique_ptr<Modules> modules_;
   std::unique_ptr<Mirror> mirror_;
   std::unique_ptr<Stopwatch> watch_;
-  std::unique_ptr<Cublas> cublas_;  // Null without the library.
+  base::Result<std::unique_ptr<Cublas>> cublas_;  // Or why there is none.
+  base::Result<std::unique_ptr<CublasLt>> cublas_lt_;
 };
 
 }  // namespace eidolon::timing::replay
