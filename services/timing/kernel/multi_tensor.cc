@@ -147,7 +147,7 @@ std::optional<double> TorchElements(const Launch& l, std::string_view metadata) 
 
 // multi_tensor_apply_kernel(int chunk, volatile int* noop, TensorListMetadata<n>, functor, ...) of
 // apex: {void* addresses[n][max]; int sizes[max]; uint8 block_to_tensor[320]; int
-// block_to_chunk[320]}.
+// block_to_chunk[320]}. Transformer Engine's chunk and sizes are 64 bits wide.
 std::optional<double> ApexElements(const Launch& l) {
   const auto chunk = l.Size(0);
   const auto slot = l.parameters.Slot(2);
@@ -158,9 +158,9 @@ std::optional<double> ApexElements(const Launch& l) {
   layout.tensors = kTensors[depth - 1];
   layout.blocks = 320;
   layout.tensor_index_bytes = 1;
-  layout.numel_bytes = 4;
+  layout.numel_bytes = l.name.parameters[0] == "long" ? 8 : 4;
   layout.numel = slot->offset + 8 * depth * layout.tensors;
-  layout.block_to_tensor = layout.numel + 4 * layout.tensors;
+  layout.block_to_tensor = layout.numel + layout.numel_bytes * layout.tensors;
   layout.block_to_chunk = (layout.block_to_tensor + layout.blocks + 3) / 4 * 4;
   return Elements(l, layout, *chunk);
 }

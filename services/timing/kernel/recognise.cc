@@ -81,6 +81,23 @@ constexpr NamedRule kRules[] = {
     {"triton_tem_*", Family::kTriton, TritonInductor},
     {"triton_flex_attention*", Family::kTriton, TritonInductor},
     {"triton_for_*", Family::kTriton, TritonInductor},
+    {"ln_fwd_*", Family::kNormalization, EngineNorm},
+    {"ln_bwd_*", Family::kNormalization, EngineNorm},
+    {"rmsnorm_fwd_*", Family::kNormalization, EngineNorm},
+    {"rmsnorm_bwd_*", Family::kNormalization, EngineNorm},
+    {"unary_kernel", Family::kElementwise, EngineUnary},
+    {"unary_grad_kernel", Family::kElementwise, EngineUnary},
+    {"gated_act_kernel", Family::kElementwise, EngineGated},
+    {"dgated_act_kernel", Family::kElementwise, EngineGated},
+    {"cast_transpose_fusion_kernel*", Family::kCast, EngineCastTransposeBias},
+    {"cast_transpose_optimized_kernel", Family::kCast, EngineCastTranspose},
+    {"cast_transpose_general_kernel", Family::kCast, EngineCastTranspose},
+    {"transpose_optimized_kernel", Family::kCopy, EngineTranspose},
+    {"transpose_general_kernel", Family::kCopy, EngineTranspose},
+    {"reduce_dbias_kernel", Family::kReduction, EngineBiasGradient},
+    {"extract_seed_and_offset", Family::kMisc, EngineBookkeeping},
+    {"kernel_bulk", Family::kMisc, EngineBookkeeping},
+    {"set_float_kernel", Family::kMisc, EngineBookkeeping},
 };
 
 struct Word {
@@ -91,6 +108,7 @@ struct Word {
 
 // Families of the remaining kernels by a word in the name, the first that occurs.
 constexpr Word kWords[] = {
+    {"multi_tensor_l2norm::cleanup", Family::kReduction, EngineBookkeeping},
     {"cub::detail::radix_sort", Family::kSort, Sort},
     {"cub::detail::scan", Family::kScan, Sort},
     {"cub::", Family::kSort, Sort},

@@ -83,6 +83,15 @@ std::optional<Demand> CutlassGemm(const Launch& l);
 
 std::optional<Demand> TritonInductor(const Launch& l);
 
+std::optional<Demand> EngineNorm(const Launch& l);
+std::optional<Demand> EngineUnary(const Launch& l);
+std::optional<Demand> EngineGated(const Launch& l);
+std::optional<Demand> EngineCastTranspose(const Launch& l);
+std::optional<Demand> EngineCastTransposeBias(const Launch& l);
+std::optional<Demand> EngineTranspose(const Launch& l);
+std::optional<Demand> EngineBiasGradient(const Launch& l);
+std::optional<Demand> EngineBookkeeping(const Launch& l);
+
 // Any kernel at all: bytes from pointers, sizes and threads.
 Demand Generic(const Launch& l);
 
