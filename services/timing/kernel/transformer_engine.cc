@@ -19,27 +19,38 @@ Demand Passes(Family family, double elements, double bytes, double flops_each) {
   return demand;
 }
 
-// Types of Kernel_traits<weight, input, output, compute, index, ...>; those of the finalising
-// kernels start with the row's length.
-struct NormTypes {
+// What Kernel_traits<weight, input, output, compute, index, columns, ...> says; in those of the
+// finalising kernels the columns stand first.
+struct NormTraits {
   double weight = 2;
   double input = 2;
   double output = 2;
   double compute = 4;
+  double columns = 0;  // 0: any number, which the parameters have.
 };
 
-NormTypes TypesOf(const Launch& l) {
-  for (const char* word : {"Kernel_traits", "Kernel_traits_finalize"}) {
-    auto arguments = SplitTopLevel(TemplateArguments(l.name.full, word));
-    if (arguments.size() < 5) continue;
-    if (!ElementBytes(arguments[0])) arguments.erase(arguments.begin());
-    const NormTypes otherwise;
-    return {.weight = ElementBytes(arguments[0]).value_or(otherwise.weight),
-            .input = ElementBytes(arguments[1]).value_or(otherwise.input),
-            .output = ElementBytes(arguments[2]).value_or(otherwise.output),
-            .compute = ElementBytes(arguments[3]).value_or(otherwise.compute)};
+// The number in "1024u"; 0 for other texts.
+double Number(std::string_view text) {
+  double number = 0;
+  for (const char c : text.substr(0, 7)) {
+    if (c < '0' || c > '9') break;
+    number = number * 10 + (c - '0');
   }
-  return {};
+  return number;
+}
+
+NormTraits TraitsOf(const Launch& l) {
+  const bool finalizes = l.name.Has("finalize");
+  auto arguments = SplitTopLevel(
+      TemplateArguments(l.name.full, finalizes ? "Kernel_traits_finalize" : "Kernel_traits"));
+  if (arguments.size() < 6) return {};
+  if (finalizes) std::rotate(arguments.begin(), arguments.begin() + 1, arguments.begin() + 6);
+  const NormTraits otherwise;
+  return {.weight = ElementBytes(arguments[0]).value_or(otherwise.weight),
+          .input = ElementBytes(arguments[1]).value_or(otherwise.input),
+          .output = ElementBytes(arguments[2]).value_or(otherwise.output),
+          .compute = ElementBytes(arguments[3]).value_or(otherwise.compute),
+          .columns = Number(arguments[5])};
 }
 
 // Elements of two size parameters; nothing unless both are there.
@@ -59,10 +70,12 @@ std::optional<Demand> EngineNorm(const Launch& l) {
   const auto word = [&](std::size_t i) {
     return static_cast<double>(l.parameters.At<std::int32_t>(4 * i).value_or(0));
   };
-  const double groups = word(0), rows = word(2), columns = word(3);
+  const NormTraits types = TraitsOf(l);
+  const double groups = word(0), rows = word(2);
+  // Kernels that are tuned for one width are launched without it.
+  const double columns = word(3) == 0 ? types.columns : word(3);
   constexpr double kColumnsMax = 1 << 20;
-  if (groups < 1 || rows < 1 || columns < 1 || columns > kColumnsMax) return std::nullopt;
-  const NormTypes types = TypesOf(l);
+  if (groups < 1 || columns < 1 || columns > kColumnsMax) return std::nullopt;
   const double weights = l.name.base.starts_with("ln_") ? 2 : 1;  // Gamma and beta, or gamma.
   const double partial = groups * columns * weights * types.compute;
   if (l.name.Has("finalize")) {
@@ -72,6 +85,7 @@ std::optional<Demand> EngineNorm(const Launch& l) {
     demand.efficiency = 0.6;
     return demand;
   }
+  if (rows < 1) return std::nullopt;
   const double elements = rows * columns;
   const bool backward = l.name.Has("_bwd_");
   const double operands =

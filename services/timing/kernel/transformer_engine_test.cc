@@ -75,8 +75,22 @@ TEST(TransformerEngineTest, BackwardNormsLeavePartialSumsThatTheFinalizingKernel
   EXPECT_EQ(finalize.family, Family::kNormalization);
 }
 
+// As the library launches them: the columns are those of the kernel, and the kernel that adds up
+// partial sums is not told the rows.
+TEST(TransformerEngineTest, TunedNormsHaveTheirColumnsInTheirName) {
+  const Demand forward = DemandOf(Norm(kForward, 528, 16384, 0));
+  const Demand backward = DemandOf(Norm(kBackward, 264, 16384, 0));
+  const Demand finalize = DemandOf(Norm(kFinalize, 264, 0, 0));
+
+  const double partial = 264.0 * 1024 * 8;
+  EXPECT_EQ(forward.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(forward.bytes, 16384.0 * 1024 * 3 + 16384 * 8 + 1024 * 4);
+  EXPECT_DOUBLE_EQ(backward.bytes, 16384.0 * 1024 * 6 + 16384 * 8 + 1024 * 4 + partial);
+  EXPECT_DOUBLE_EQ(finalize.bytes, partial + 1024 * 4);
+}
+
 TEST(TransformerEngineTest, NormsWithoutSizesAreAssumed) {
-  EXPECT_EQ(DemandOf(Norm(kForward, 528, 16384, 0)).evidence, Evidence::kGuess);
+  EXPECT_EQ(DemandOf(Norm(kForward, 528, 0, 0)).evidence, Evidence::kGuess);
   EXPECT_EQ(DemandOf(Norm(kForward, 0, 1, 1)).evidence, Evidence::kGuess);
   EXPECT_EQ(DemandOf(Norm(kForward, 1, -5, 4096)).evidence, Evidence::kGuess);
 }
