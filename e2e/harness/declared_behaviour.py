@@ -4,7 +4,7 @@ import json
 
 from trial import expect, expect_complete, test
 
-VALUES = "values: {compute: true}\n"
+NO_VALUES = "values: {compute: false}\n"
 
 # Values that are too large to be computed are read in three ways; each read has a writer and a line.
 NAMED_READS = """
@@ -32,7 +32,7 @@ def line_of(script, comment):
 @test
 def unknown_reads_are_named_with_their_writer_and_python_line(world):
     script = NAMED_READS.replace("GIVEN", "0")
-    for extra, writers in (("", ("", "cublas.gemm")), (VALUES, ("reduce_kernel", "cublas.gemm"))):
+    for extra, writers in ((NO_VALUES, ("", "cublas.gemm")), ("", ("reduce_kernel", "cublas.gemm"))):
         final = world.run(script, boundary="{nvtx: step}", extra=extra)
         expect_complete(final)
         prediction = final["status"]["prediction"]
@@ -109,7 +109,7 @@ ROUTED = """
 
 def routed(world, values):
     """The counts of both ranks at the last step, in order, and the prediction."""
-    script = ROUTED.replace("COMPUTE", str(values.get("compute", False)))
+    script = ROUTED.replace("COMPUTE", str(values.get("compute", True)))
     job = world.run(script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}",
                     extra=f"values: {json.dumps(values)}\n")
     expect_complete(job)
@@ -122,10 +122,10 @@ def routed(world, values):
 @test
 def declared_routing_gives_token_counts_that_fit_on_all_ranks(world):
     routing = {"experts": 8, "tokens": 2048, "topK": 2, "distribution": "zipf", "exponent": 1.2, "seed": 5}
-    counts, first = routed(world, {"compute": True, "expertRouting": routing})
+    counts, first = routed(world, {"expertRouting": routing})
     expect(len(counts) == 2 and counts[0] != counts[1], counts)
     expect(all(sum(c) == 4096 and max(c) > 4 * min(c) > 0 and max(c) <= 2048 for c in counts), counts)
-    again, second = routed(world, {"compute": True, "expertRouting": routing})
+    again, second = routed(world, {"expertRouting": routing})
     expect(again == counts, (counts, again))
     expect(first["iterationPicoseconds"] == second["iterationPicoseconds"], (first, second))
 
@@ -134,7 +134,7 @@ def declared_routing_gives_token_counts_that_fit_on_all_ranks(world):
 def declared_token_counts_need_no_computed_values(world):
     table = world.folder / "counts.csv"
     table.write_text("# shares of the eight experts\n40,20,10,10,10,5,4,1\n")
-    counts, prediction = routed(world, {"expertRouting": {
+    counts, prediction = routed(world, {"compute": False, "expertRouting": {
         "gives": "counts", "kernel": "scatter_gather", "experts": 8, "tokens": 2048, "topK": 2, "file": str(table)}})
     expect(len(counts) == 2 and all(sum(c) == 4096 for c in counts), counts)
     expect(all(abs(c[0] - 1638) <= 8 and abs(c[7] - 41) <= 8 for c in counts), counts)
@@ -144,6 +144,6 @@ def declared_token_counts_need_no_computed_values(world):
 @test
 def a_routing_whose_table_is_missing_fails_with_its_name(world):
     job = world.run("print('never')", extra="""\
-        values: {compute: true, expertRouting: {experts: 8, tokens: 16, topK: 2, file: absent.csv}}
+        values: {expertRouting: {experts: 8, tokens: 16, topK: 2, file: absent.csv}}
         """)
     expect("absent.csv" in json.dumps(job["status"]["conditions"]), job["status"])

@@ -1,10 +1,10 @@
-"""What a job reads from its emulated GPUs when small kernels are run for their values: `values: {compute: true}`.
+"""What a job reads from its emulated GPUs when small kernels are run for their values, which is the default.
 Run by behaviour.py."""
 import json
 
 from trial import expect, expect_complete, test
 
-VALUES = "values: {compute: true}\n"
+NO_VALUES = "values: {compute: false}\n"
 
 # Control flow that looks at small tensors, compared with the CPU's in the same process.
 CONTROL_FLOW = """
@@ -304,24 +304,24 @@ STEPS = """
 
 @test
 def control_flow_sees_what_kernels_computed(world):
-    job = world.run(CONTROL_FLOW, measure=1, warmup=0, extra=VALUES)
+    job = world.run(CONTROL_FLOW, measure=1, warmup=0)
     expect_complete(job)
 
 
 @test
 def random_numbers_are_those_of_the_generator(world):
-    expect_complete(world.run(RANDOM, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+    expect_complete(world.run(RANDOM, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
 @test
 def objects_and_token_counts_travel_between_ranks(world):
-    expect_complete(world.run(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+    expect_complete(world.run(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
 @test
 def computed_values_leave_predicted_time_alone(world):
     outcomes = []
-    for extra in ("", VALUES):
+    for extra in (NO_VALUES, ""):
         job = world.run(STEPS, measure=3, boundary="{nvtx: step}", extra=extra)
         expect_complete(job)
         prediction = dict(job["status"]["prediction"])
@@ -336,34 +336,34 @@ def computed_values_leave_predicted_time_alone(world):
 
 @test
 def a_tiny_model_writes_the_tokens_of_the_cpu(world):
-    expect_complete(world.run(GENERATE, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+    expect_complete(world.run(GENERATE, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
 @test
 def training_on_small_pictures_follows_the_loss_of_the_cpu(world):
-    expect_complete(world.run(PICTURES, measure=16, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+    expect_complete(world.run(PICTURES, measure=16, warmup=0, boundary="{nvtx: step}"))
 
 
 @test
 def tokens_travel_to_the_experts_that_a_router_chose(world):
-    expect_complete(world.run(EXPERTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+    expect_complete(world.run(EXPERTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
 @test
 def compiled_functions_compute_what_they_say(world):
-    expect_complete(world.run(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+    expect_complete(world.run(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
 def compiled_for_gpu(world, gpu, capability):
     script = COMPILED_FOR_GPU.replace("CAPABILITY", str(capability))
-    job = world.run(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES)
+    job = world.run(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
     expect_complete(job)
     expect(not job["status"]["prediction"].get("unknownReads"), "values were not known")
 
 
 @test
 def dropout_keeps_what_its_seed_says(world):
-    expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}", extra=VALUES))
+    expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
 @test

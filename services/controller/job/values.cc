@@ -105,7 +105,8 @@ DeclaredValue ReadRouting(Fields* fields, bool compute) {
   }
   if (!routing.gives_counts && !compute) {
     fields->Report("gives",
-                   "indices needs values.compute: true, as kernels count them; or declare counts");
+                   "indices needs computed values, as kernels count them: leave out compute: false, or "
+                   "declare counts");
   }
   if (declared.kernel.empty() && routing.gives_counts) {
     fields->Report("kernel", "is required with gives: counts: who writes the counts");
@@ -124,7 +125,7 @@ ValuesSpec ReadValues(Fields* values) {
   ValuesSpec spec;
   const std::string unknown = values->Choice("unknownReads", {"zero", "one"}, "zero");
   spec.unknown_reads = unknown == "one" ? UnknownReads::kOne : UnknownReads::kZero;
-  spec.compute = values->Bool("compute", false);
+  spec.compute = values->Bool("compute", true);
   for (Fields& entry : values->ObjectList("declared")) {
     spec.declared.push_back(ReadDeclared(&entry));
   }

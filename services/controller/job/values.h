@@ -34,7 +34,7 @@ struct DeclaredValue {
 
 struct ValuesSpec {
   UnknownReads unknown_reads = UnknownReads::kZero;
-  bool compute = false;                 // Small kernels are run for their results.
+  bool compute = true;                  // Small kernels are run for their results.
   std::vector<DeclaredValue> declared;  // Their numbers count from 1.
 };
 

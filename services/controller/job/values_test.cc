@@ -32,7 +32,7 @@ TEST(ValuesTest, NothingIsDeclaredByDefault) {
 
   EXPECT_THAT(read.problems, IsEmpty());
   EXPECT_EQ(read.spec.unknown_reads, UnknownReads::kZero);
-  EXPECT_FALSE(read.spec.compute);
+  EXPECT_TRUE(read.spec.compute);
   EXPECT_THAT(read.spec.declared, IsEmpty());
 }
 
@@ -55,7 +55,7 @@ TEST(ValuesTest, DeclarationsAreReadInOrder) {
 }
 
 TEST(ValuesTest, ARoutingIsOfTorchsTopKUnlessItNamesAKernel) {
-  const Read read = ReadText(R"({"compute": true, "expertRouting":
+  const Read read = ReadText(R"({"expertRouting":
       {"experts": 64, "tokens": 4096, "topK": 2, "distribution": "zipf", "seed": 3}})");
 
   ASSERT_THAT(read.problems, IsEmpty());
@@ -92,20 +92,20 @@ TEST(ValuesTest, WhatIsWrongIsNamedAtItsPlace) {
        "/spec/values/declared/0/pointer", "from 0 to 14"},
       {R"({"declared": [{"value": 1, "kernel": "a", "valu": 2}]})", "/spec/values/declared/0/valu",
        "unknown field"},
-      {R"({"compute": true, "expertRouting": {"experts": 8, "tokens": 4}})",
+      {R"({"expertRouting": {"experts": 8, "tokens": 4}})",
        "/spec/values/expertRouting/topK", "is required"},
-      {R"({"compute": true, "expertRouting": {"experts": 2, "tokens": 4, "topK": 3}})",
+      {R"({"expertRouting": {"experts": 2, "tokens": 4, "topK": 3}})",
        "/spec/values/expertRouting/topK", "more than there are experts"},
-      {R"({"compute": true, "expertRouting": {"experts": 8, "tokens": 4194304, "topK": 2}})",
+      {R"({"expertRouting": {"experts": 8, "tokens": 4194304, "topK": 2}})",
        "/spec/values/expertRouting/tokens", "at most 4194304"},
-      {R"({"expertRouting": {"experts": 8, "tokens": 4, "topK": 2}})",
-       "/spec/values/expertRouting/gives", "needs values.compute: true"},
+      {R"({"compute": false, "expertRouting": {"experts": 8, "tokens": 4, "topK": 2}})",
+       "/spec/values/expertRouting/gives", "leave out compute: false"},
       {R"({"expertRouting": {"experts": 8, "tokens": 4, "topK": 2, "gives": "counts"}})",
        "/spec/values/expertRouting/kernel", "is required with gives: counts"},
-      {R"({"compute": true, "expertRouting": {"experts": 8, "tokens": 4, "topK": 2,
+      {R"({"expertRouting": {"experts": 8, "tokens": 4, "topK": 2,
           "exponent": 2}})",
        "/spec/values/expertRouting/exponent", "zipf only"},
-      {R"({"compute": true, "expertRouting": {"experts": 8, "tokens": 4, "topK": 2,
+      {R"({"expertRouting": {"experts": 8, "tokens": 4, "topK": 2,
           "file": "a.csv", "distribution": "zipf"}})",
        "/spec/values/expertRouting/file", "together with distribution"}};
   for (const Wrong& wrong : all) {
