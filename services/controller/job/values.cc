@@ -104,9 +104,10 @@ DeclaredValue ReadRouting(Fields* fields, bool compute) {
     fields->Report("tokens", StrCat("times topK must be at most ", kRoutedElementsMax));
   }
   if (!routing.gives_counts && !compute) {
-    fields->Report("gives",
-                   "indices needs computed values, as kernels count them: leave out compute: false, or "
-                   "declare counts");
+    fields->Report(
+        "gives",
+        "indices needs computed values, as kernels count them: leave out compute: false, or "
+        "declare counts");
   }
   if (declared.kernel.empty() && routing.gives_counts) {
     fields->Report("kernel", "is required with gives: counts: who writes the counts");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/pointwise_operations.h"
 #include "services/timing/kernel/rules.h"
 
 namespace eidolon::timing::kernel {
@@ -96,21 +97,12 @@ Family PointwiseFamily(std::string_view functor, const Widths& widths) {
   return widths.size() == 2 && widths[0] != widths[1] ? Family::kCast : Family::kCopy;
 }
 
-// Operations per element: a guess that only matters for transcendental functions on slow cores.
-double FlopsPerElement(std::string_view functor) {
-  for (const char* word : {"gelu", "Gelu", "GELU", "tanh", "pow_", "exp", "sigmoid", "silu", "log",
-                           "sin", "cos", "erf"}) {
-    if (functor.find(word) != std::string_view::npos) return 40;
-  }
-  return 5;
-}
-
 Demand Pointwise(std::string_view functor, double elements, double bytes, const Widths& widths) {
   Demand demand;
   demand.family = PointwiseFamily(functor, widths);
   demand.evidence = Evidence::kParameters;
   demand.bytes = bytes;
-  demand.flops = elements * FlopsPerElement(functor);
+  demand.flops = elements * OperationsPerElement(functor);
   return demand;
 }
 
