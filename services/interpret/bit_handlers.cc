@@ -4,6 +4,7 @@
 #include "services/interpret/bit_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
+#include "services/interpret/widest.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -116,11 +117,11 @@ void RunBrev(Warp& warp, const Step& step, std::uint32_t mask) {
 Handler FindBitHandler(Operation operation, const Word& word) {
   switch (operation) {
     case Operation::kLop3:
-      return RunLop3;
+      return Widest<RunLop3>();
     case Operation::kPrmt:
-      return word.Bits(72, 3) < 7 ? RunPrmt : nullptr;
+      return word.Bits(72, 3) < 7 ? Widest<RunPrmt>() : nullptr;
     case Operation::kShf:
-      return RunShf;
+      return Widest<RunShf>();
     case Operation::kSgxt:
       return RunSgxt;
     case Operation::kBmsk:

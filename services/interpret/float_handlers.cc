@@ -4,6 +4,7 @@
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
+#include "services/interpret/widest.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -80,24 +81,6 @@ void RunFmul(Warp& warp, const Step& step, std::uint32_t mask) {
   Finish(warp, step, mask, out);
 }
 
-[[gnu::target("avx2,fma")]] void FuseQuickly(const std::uint32_t* a, const std::uint32_t* b,
-                                             const std::uint32_t* c, std::uint32_t* out) {
-  for (unsigned i = 0; i < kLanes; ++i) {
-    const float value = __builtin_fmaf(std::bit_cast<float>(a[i]), std::bit_cast<float>(b[i]),
-                                       std::bit_cast<float>(c[i]));
-    out[i] = std::bit_cast<std::uint32_t>(value);
-  }
-}
-
-void Fuse(const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
-          std::uint32_t* out) {
-  static const bool quick = __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
-  if (quick) return FuseQuickly(a, b, c, out);
-  for (unsigned i = 0; i < kLanes; ++i) {
-    out[i] = AsBits(std::fma(AsFloat(a[i]), AsFloat(b[i]), AsFloat(c[i])));
-  }
-}
-
 void RunFfma(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes x;
   Lanes y;
@@ -109,7 +92,10 @@ void RunFfma(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t* b = Single(warp, step.b, y, flush);
   const std::uint32_t* c = Single(warp, step.c, z, flush);
   if (rounding == Rounding::kNearest) {
-    Fuse(a, b, c, out.data());
+    // One instruction where the handler is compiled for it (widest.h).
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[i] = AsBits(std::fma(AsFloat(a[i]), AsFloat(b[i]), AsFloat(c[i])));
+    }
   } else {
     for (unsigned i = 0; i < kLanes; ++i) {
       out[i] = AsBits(MultiplyAdd(AsFloat(a[i]), AsFloat(b[i]), AsFloat(c[i]), rounding));
@@ -341,13 +327,13 @@ void RunDsetp(Warp& warp, const Step& step, std::uint32_t mask) {
 Handler FindFloatHandler(Operation operation, const Word& word) {
   switch (operation) {
     case Operation::kFadd:
-      return RunFadd;
+      return Widest<RunFadd>();
     case Operation::kFmul:
-      return word.Bit(76) ? nullptr : RunFmul;
+      return word.Bit(76) ? nullptr : Widest<RunFmul>();
     case Operation::kFfma:
-      return word.Bit(76) ? nullptr : RunFfma;
+      return word.Bit(76) ? nullptr : Widest<RunFfma>();
     case Operation::kFsel:
-      return RunFsel;
+      return Widest<RunFsel>();
     case Operation::kFmnmx:
       return word.Bit(82) ? nullptr : RunFmnmx;
     case Operation::kFmnmx3:
@@ -355,7 +341,7 @@ Handler FindFloatHandler(Operation operation, const Word& word) {
     case Operation::kFset:
       return RunFset;
     case Operation::kFsetp:
-      return RunFsetp;
+      return Widest<RunFsetp>();
     case Operation::kFchk:
       return RunFchk;
     case Operation::kMufu:
@@ -363,7 +349,7 @@ Handler FindFloatHandler(Operation operation, const Word& word) {
     case Operation::kDadd:
     case Operation::kDmul:
     case Operation::kDfma:
-      return RunDouble;
+      return Widest<RunDouble>();
     case Operation::kDsetp:
       return RunDsetp;
     default:

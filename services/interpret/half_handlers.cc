@@ -4,6 +4,7 @@
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
+#include "services/interpret/widest.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -166,7 +167,7 @@ Handler FindHalfHandler(Operation operation, const Word&) {
     case Operation::kHmul2:
     case Operation::kHfma2:
     case Operation::kHfma2Mma:
-      return RunHalf;
+      return Widest<RunHalf>();
     case Operation::kHset2:
       return RunHset2;
     case Operation::kHsetp2:

@@ -3,6 +3,7 @@
 
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
+#include "services/interpret/widest.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -181,17 +182,23 @@ void RunIabs(Warp& warp, const Step& step, std::uint32_t mask) {
   });
 }
 
+std::uint32_t FindEqual(const std::uint32_t* a, const std::uint32_t* b) {
+  return Compare(a, b, [](std::uint32_t x, std::uint32_t y) { return x == y; });
+}
+
 std::uint32_t CompareIntegers(std::uint64_t code, const std::uint32_t* a, const std::uint32_t* b,
-                              bool is_unsigned, std::uint32_t* equal) {
+                              bool is_unsigned) {
   const std::uint32_t flip = is_unsigned ? 0x80000000u : 0;  // Orders unsigned numbers as signed.
-  *equal = Compare(a, b, [](std::uint32_t x, std::uint32_t y) { return x == y; });
   const std::uint32_t less = Compare(a, b, [flip](std::uint32_t x, std::uint32_t y) {
     return static_cast<std::int32_t>(x ^ flip) < static_cast<std::int32_t>(y ^ flip);
   });
+  if ((code & 7) == 6) return ~less;
+  if ((code & 7) == 1) return less;
+  const std::uint32_t equal = FindEqual(a, b);
   std::uint32_t result = 0;
   if ((code & 1) != 0) result |= less;
-  if ((code & 2) != 0) result |= *equal;
-  if ((code & 4) != 0) result |= ~(less | *equal);
+  if ((code & 2) != 0) result |= equal;
+  if ((code & 4) != 0) result |= ~(less | equal);
   return result;
 }
 
@@ -199,11 +206,12 @@ void RunIsetp(Warp& warp, const Step& step, std::uint32_t mask) {
   const Word& word = step.word;
   Lanes x;
   Lanes y;
-  std::uint32_t equal = 0;
-  std::uint32_t result = CompareIntegers(word.Bits(76, 3), Plain(warp, step.a, x),
-                                         Plain(warp, step.b, y), !word.Bit(73), &equal);
+  const std::uint32_t* const a = Plain(warp, step.a, x);
+  const std::uint32_t* const b = Plain(warp, step.b, y);
+  std::uint32_t result = CompareIntegers(word.Bits(76, 3), a, b, !word.Bit(73));
   // With extension the lower words decide between equal upper ones.
   if (word.Bit(72)) {
+    const std::uint32_t equal = FindEqual(a, b);
     const std::uint32_t lower = ReadPredicate(warp, word, 68);
     result = (equal & lower) | (~equal & result);
   }
@@ -299,31 +307,31 @@ void RunSel(Warp& warp, const Step& step, std::uint32_t mask) {
 Handler FindIntegerHandler(Operation operation, const Word& word) {
   switch (operation) {
     case Operation::kIadd3:
-      return RunIadd3;
+      return Widest<RunIadd3>();
     case Operation::kViadd:
-      return word.Bit(73) ? nullptr : RunViadd;
+      return word.Bit(73) ? nullptr : Widest<RunViadd>();
     case Operation::kImad:
-      return RunImad;
+      return Widest<RunImad>();
     case Operation::kImadWide:
     case Operation::kImadHi:
-      return RunImadWide;
+      return Widest<RunImadWide>();
     case Operation::kLea:
-      return RunLea;
+      return Widest<RunLea>();
     case Operation::kIabs:
       return RunIabs;
     case Operation::kIsetp:
-      return RunIsetp;
+      return Widest<RunIsetp>();
     case Operation::kVimnmx:
     case Operation::kVimnmx3:
-      return RunMinMax;
+      return Widest<RunMinMax>();
     case Operation::kViaddmnmx:
-      return word.Bits(72, 2) < 2 ? RunMinMax : nullptr;
+      return word.Bits(72, 2) < 2 ? Widest<RunMinMax>() : nullptr;
     case Operation::kIdp:
       return word.Bit(76) || word.Bit(75) ? nullptr : RunIdp;
     case Operation::kMov:
-      return word.Bits(72, 4) == 15 || sass::FormOf(word) != 1 ? RunMov : nullptr;
+      return word.Bits(72, 4) == 15 || sass::FormOf(word) != 1 ? Widest<RunMov>() : nullptr;
     case Operation::kSel:
-      return RunSel;
+      return Widest<RunSel>();
     default:
       return nullptr;
   }

@@ -3,6 +3,7 @@
 
 #include "services/interpret/access.h"
 #include "services/interpret/handlers.h"
+#include "services/interpret/widest.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -169,6 +170,14 @@ void RunLdc(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t* index = warp.Row(SourceRow(word.Bits(24, 8)));
   const auto offset = static_cast<std::uint32_t>(word.Signed(38, 16));
   const std::uint32_t bank = sass::ConstantBank(word);
+  if (index == warp.Row(kZeroRow) && width.bytes >= 4 && offset % 4 == 0) {  // Mostly.
+    Lanes same;
+    for (unsigned i = 0; i < width.bytes / 4; ++i) {
+      same.fill(ReadConstant(*warp.launch, bank, offset + 4 * i));
+      Put(warp, step.target == kLostRow ? kLostRow : step.target + i, mask, same);
+    }
+    return;
+  }
   Lanes low;
   Lanes high{};
   const auto read = [&](unsigned lane) {
@@ -280,7 +289,7 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
   switch (operation) {
     case Operation::kLdg:  // No second predicates.
       if (word.Bits(64, 4) != 0 || word.Bits(81, 3) != sass::kTruePredicate) return nullptr;
-      return sized ? RunLdg : nullptr;
+      return sized ? Widest<RunLdg>() : nullptr;
     case Operation::kLd:
       return sized && word.Bits(64, 4) == 0 ? RunLd : nullptr;
     case Operation::kLdgWide:
@@ -288,7 +297,7 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
     case Operation::kStgWide:
       return RunStgWide;
     case Operation::kStg:
-      return sized ? RunStg : nullptr;
+      return sized ? Widest<RunStg>() : nullptr;
     case Operation::kSt:
       return sized ? RunSt : nullptr;
     case Operation::kLds:
@@ -300,7 +309,7 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
     case Operation::kLdgsts:
       return sized && word.Bit(76) && word.Bit(72) ? RunLdgsts : nullptr;
     case Operation::kLdc:
-      return word.Bits(78, 2) == 0 && WidthOf(word).bytes <= 8 ? RunLdc : nullptr;
+      return word.Bits(78, 2) == 0 && WidthOf(word).bytes <= 8 ? Widest<RunLdc>() : nullptr;
     case Operation::kUldc:
       return sized && !word.Bit(80) ? RunUldc : nullptr;
     case Operation::kQspc:

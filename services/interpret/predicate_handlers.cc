@@ -5,6 +5,7 @@
 #include "services/interpret/bit_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
+#include "services/interpret/widest.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -231,7 +232,7 @@ Handler FindPredicateHandler(Operation operation, const Word& word) {
       return word.Bits(72, 2) < 3 ? RunVoteu : nullptr;
     case Operation::kS2r:
     case Operation::kCs2r:
-      return IsSpecialKnown(word.Bits(72, 8)) ? RunS2r : nullptr;
+      return IsSpecialKnown(word.Bits(72, 8)) ? Widest<RunS2r>() : nullptr;
     case Operation::kS2ur:
       return IsSpecialKnown(word.Bits(72, 8)) ? RunS2ur : nullptr;
     case Operation::kR2ur:

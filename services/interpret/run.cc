@@ -55,10 +55,7 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index) {
   block.live_threads = threads;
   for (std::uint32_t i = 0; i < warps; ++i) {
     Warp& warp = block.warps[i];
-    std::vector<Group> groups = std::move(warp.groups);
-    groups.clear();
-    warp = {};
-    warp.groups = std::move(groups);
+    warp.Clear();
     warp.block = &block;
     warp.launch = &state;
     warp.rows = block.rows.data() + i * kRows * kLanes;
@@ -116,7 +113,7 @@ bool RunWarp(Warp& warp) {
       const std::uint32_t guard =
           step.uniform ? warp.uniform_predicate[step.guard] : warp.predicate[step.guard];
       const std::uint32_t mask = group->lanes & (step.guard_negated ? ~guard : guard);
-      lane_steps += CountBits(mask);
+      lane_steps += mask == ~0u ? kLanes : mask == 0 ? 0 : CountBits(mask);
       ++done;
       if (mask == 0) {
         ++group->at;

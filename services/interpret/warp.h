@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -107,6 +108,25 @@ struct Warp {
 
   std::vector<Group> groups;
   std::uint32_t current = 0;  // Index in groups.
+
+  // As a new one; what it has allocated stays. Member by member: a copy of a new one costs more
+  // than a small kernel's instructions.
+  void Clear() {
+    block = nullptr;
+    launch = nullptr;
+    rows = nullptr;
+    predicate.fill(0);
+    uniform_predicate.fill(0);
+    uniform.fill(0);
+    std::memset(convergence.data(), 0, sizeof(convergence));
+    first_thread = 0;
+    live = 0;
+    barrier_votes = 0;
+    barrier_flag = false;
+    barrier_wants_all = false;
+    groups.clear();
+    current = 0;
+  }
 
   std::uint32_t* Row(unsigned row) { return rows + row * kLanes; }
   Group& group() { return groups[current]; }
