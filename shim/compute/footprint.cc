@@ -361,7 +361,7 @@ LaunchPointers::LaunchPointers(std::span<const std::byte> parameters, const Aren
   for (std::uint32_t at = 0; at + 8 <= parameters.size(); at += 8) {
     std::uint64_t word;
     std::memcpy(&word, parameters.data() + at, 8);
-    if (arena.holds(word)) list.push_back({at, word});
+    if (word >= arena.begin && arena.holds(word)) list.push_back({at, word});
   }
 }
 

@@ -30,6 +30,8 @@ namespace eidolon::shim::compute {
 // Emulated memory as this folder sees it.
 struct Arena {
   using Range = std::pair<std::uint64_t, std::uint64_t>;  // [begin, end)
+  // No address in it is lower: most words of a parameter block are small numbers.
+  std::uint64_t begin = 0;
   // True when an address may lie in it.
   bool (*holds)(std::uint64_t address) = nullptr;
   // The live allocation around an address, mapped neighbours included.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,13 +39,23 @@ interpret::Workspace& TheWorkspace() {  // Under Pending's lock.
 
 class RecordedLaunch : public value::Deferred {
  public:
-  RecordedLaunch(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-                 std::vector<std::byte> parameters, const Arena& arena)
-      : kernel_(kernel),
-        shape_(shape),
-        work_(work),
-        parameters_(std::move(parameters)),
-        arena_(arena) {}
+  // One allocation: the parameters follow the object.
+  static std::unique_ptr<RecordedLaunch> Make(std::span<const std::byte> parameters) {
+    void* const memory = ::operator new(sizeof(RecordedLaunch) + parameters.size());
+    auto* const behind = static_cast<std::byte*>(memory) + sizeof(RecordedLaunch);
+    std::ranges::copy(parameters, behind);
+    return std::unique_ptr<RecordedLaunch>(::new (memory)
+                                               RecordedLaunch({behind, parameters.size()}));
+  }
+  static void operator delete(void* memory) { ::operator delete(memory); }
+
+  void Set(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
+           const Arena& arena) {
+    kernel_ = kernel;
+    shape_ = shape;
+    work_ = work;
+    arena_ = &arena;
+  }
 
   void Perform(value::Store& store) override {
     WorkExperience& experience = ExperienceOf(work_);
@@ -58,11 +70,12 @@ class RecordedLaunch : public value::Deferred {
       return Disturb(experience, store);
     }
     static auto* const read = new std::vector<std::uint8_t>;  // Under Pending's lock.
+    static auto* const stock = new PageStock;                 // The same.
     interpret::Launch launch = Shape();
     launch.words_read = read;
     interpret::Outcome outcome;
     for (int provided = 0; provided <= kMostProvided; ++provided) {
-      PageMemory memory(store, arena_);
+      PageMemory memory(store, *arena_, *stock);
       outcome = interpret::Run(*program, launch, memory, kLimits, TheWorkspace());
       Trace(kernel_.name, outcome);
       if (outcome.stop == Stop::kNone) return memory.Commit(store);
@@ -78,6 +91,8 @@ class RecordedLaunch : public value::Deferred {
   }
 
  private:
+  explicit RecordedLaunch(std::span<const std::byte> parameters) : parameters_(parameters) {}
+
   void Begin(WorkExperience& experience, value::Store& store) const {
     experience.kernel = &ExperienceOf(kernel_.name);
     if (experience.kernel->code == nullptr) {
@@ -88,7 +103,7 @@ class RecordedLaunch : public value::Deferred {
                                    kernel_.name.find("SortKVInPlace") != std::string_view::npos};
     }
     experience.small = IsSmall(shape_);
-    experience.places = LaunchPointers(parameters_, arena_).Places();
+    experience.places = LaunchPointers(parameters_, *arena_).Places();
     const interpret::Dims& grid = shape_.grid;
     const interpret::Dims& block = shape_.block;
     const ShapeKey key{
@@ -193,7 +208,7 @@ class RecordedLaunch : public value::Deferred {
           WritesVariables(*stores) && std::ranges::any_of(code.variables, [&](const auto& range) {
             return store.HasKnown(range.first, range.second);
           });
-      if (!writes_known && !HasKnownNear(*stores, pointers, arena_, store)) return;
+      if (!writes_known && !HasKnownNear(*stores, pointers, *arena_, store)) return;
       experience.footprint = FindFootprint(*experience.shape, parameters_);
     }
     if (experience.footprint == nullptr) {
@@ -207,14 +222,14 @@ class RecordedLaunch : public value::Deferred {
                                           store);
       Trace(kernel_.name, base::StrCat("not run: ", Describe(*experience.footprint)));
     }
-    Apply(*experience.footprint, pointers, arena_, store);
+    Apply(*experience.footprint, pointers, *arena_, store);
   }
 
-  const RecordedKernel kernel_;
-  const RecordedShape shape_;
-  const std::uint32_t work_;
-  const std::vector<std::byte> parameters_;
-  const Arena& arena_;
+  const std::span<const std::byte> parameters_;
+  RecordedKernel kernel_;
+  RecordedShape shape_;
+  std::uint32_t work_ = 0;
+  const Arena* arena_ = nullptr;
 };
 
 }  // namespace
@@ -236,10 +251,14 @@ bool IsSmall(const RecordedShape& shape) noexcept {
   return true;
 }
 
+std::unique_ptr<value::Deferred> KeepParameters(std::span<const std::byte> parameters) {
+  return RecordedLaunch::Make(parameters);
+}
+
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-            std::vector<std::byte> parameters, const Arena& arena) {
-  value::ProcessPending().Defer(
-      std::make_unique<RecordedLaunch>(kernel, shape, work, std::move(parameters), arena));
+            std::unique_ptr<value::Deferred> kept, const Arena& arena) {
+  static_cast<RecordedLaunch&>(*kept).Set(kernel, shape, work, arena);
+  value::ProcessPending().Defer(std::move(kept));
 }
 
 }  // namespace eidolon::shim::compute

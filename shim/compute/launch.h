@@ -7,12 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "services/cubin/target.h"
 #include "services/interpret/run.h"
 #include "shim/compute/footprint.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
 
@@ -36,9 +38,13 @@ bool IsOn() noexcept;
 // Worth running: few threads. Decided before anything is known about the kernel.
 bool IsSmall(const RecordedShape& shape) noexcept;
 
+// A launch's parameters as the device reads them, pointers included, in the memory that the
+// recorded launch will have: they are copied once.
+std::unique_ptr<value::Deferred> KeepParameters(std::span<const std::byte> parameters);
+
 // Puts the launch into the order of value operations. `work`: the same for launches that differ in
-// pointers only. `parameters`: as the device reads them, pointers included.
+// pointers only. Requires: `kept` is from KeepParameters.
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-            std::vector<std::byte> parameters, const Arena& arena);
+            std::unique_ptr<value::Deferred> kept, const Arena& arena);
 
 }  // namespace eidolon::shim::compute

@@ -32,8 +32,7 @@ class LaunchTest : public testing::Test {
     static std::uint32_t work = 0;
     const auto bytes = std::as_bytes(std::span(pointers));
     Record({.image = gpu::StoresCubin().data(), .name = kernel},
-           {.grid = {1, 1, 1}, .block = {32, 1, 1}}, ++work,
-           std::vector<std::byte>(bytes.begin(), bytes.end()), kArena);
+           {.grid = {1, 1, 1}, .block = {32, 1, 1}}, ++work, KeepParameters(bytes), kArena);
   }
   static void Know(std::uint64_t address, std::size_t bytes) {
     value::ProcessPending().Fill(address, 1, 1, bytes);

@@ -13,10 +13,28 @@
 
 namespace eidolon::shim::compute {
 
-// Copies pages out of the store when they are first touched. Not thread safe.
+// Pages to be used again: a small launch takes less time than the allocator. Belongs to one thread
+// at a time.
+class PageStock {
+ public:
+  // Whatever the page holds.
+  std::unique_ptr<interpret::Page> Take();
+  // Keeps some, and frees the others.
+  void Give(std::unique_ptr<interpret::Page> page);
+
+ private:
+  std::vector<std::unique_ptr<interpret::Page>> pages_;
+};
+
+// Copies pages out of the store when they are first touched. Not thread safe. Outlived by the three
+// it is given.
 class PageMemory : public interpret::Memory {
  public:
-  PageMemory(const value::Store& store, const Arena& arena) : store_(store), arena_(arena) {}
+  PageMemory(const value::Store& store, const Arena& arena, PageStock& stock)
+      : store_(store), arena_(arena), stock_(stock) {}
+  ~PageMemory() override;
+  PageMemory(const PageMemory&) = delete;
+  PageMemory& operator=(const PageMemory&) = delete;
 
   interpret::Page* FindPage(std::uint64_t number) override;
 
@@ -26,9 +44,19 @@ class PageMemory : public interpret::Memory {
   void Commit(value::Store& store) const;
 
  private:
+  struct Entry {
+    std::uint64_t number = 0;
+    std::unique_ptr<interpret::Page> page;
+  };
+
+  interpret::Page* FindTouched(std::uint64_t number) const;
+
   const value::Store& store_;
   const Arena& arena_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<interpret::Page>> pages_;
+  PageStock& stock_;
+  std::vector<Entry> pages_;  // As they were touched.
+  // Where they are in `pages_`; empty while these are so few that looking at each is quicker.
+  std::unordered_map<std::uint64_t, std::size_t> index_;
 };
 
 }  // namespace eidolon::shim::compute

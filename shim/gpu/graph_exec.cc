@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "shim/compute/launch.h"
 #include "shim/core/session.h"
 #include "shim/gpu/callback.h"
 #include "shim/gpu/capture_hooks.h"
@@ -129,7 +130,8 @@ Status Replay(const GraphExec& exec, Stream& stream) {
   for (const GraphNode* node : exec.order) {
     const auto* kernel = std::get_if<KernelNode>(&node->content);
     if (kernel != nullptr && MustRecord()) {
-      RecordLaunch(*kernel->kernel, kernel->shape, node->id, kernel->parameters);
+      RecordLaunch(*kernel->kernel, kernel->shape, node->id,
+                   compute::KeepParameters(kernel->parameters));
     } else if (kernel != nullptr) {
       LaunchNote note(*kernel->kernel);
       for (const std::uint64_t pointer : node->kernel_pointers) note.Add(pointer);

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "services/base/hash.h"
 #include "services/ring/record.h"
+#include "shim/compute/launch.h"
 #include "shim/core/intern_work.h"
 #include "shim/core/session.h"
 #include "shim/gpu/arena.h"
@@ -266,9 +268,9 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     const bool recorded = MustRecord();
-    std::vector<std::byte> kept;
+    std::unique_ptr<value::Deferred> kept;
     IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
-    if (recorded) kept.assign(block.bytes, block.bytes + block.size);
+    if (recorded) kept = compute::KeepParameters({block.bytes, block.size});
     const bool replays = WantsReplays(*session);
     std::vector<PointerWord> pointers;
     LaunchNote note(kernel);

@@ -35,7 +35,8 @@ cubin::Capability TheCapability() {
   return {properties.compute_major, properties.compute_minor};
 }
 
-constexpr compute::Arena kArena{.holds = HoldsDeviceAddress, .find_buffer = FindBuffer};
+constexpr compute::Arena kArena{
+    .begin = kArenaBegin, .holds = HoldsDeviceAddress, .find_buffer = FindBuffer};
 
 }  // namespace
 
@@ -55,12 +56,12 @@ void LaunchNote::Add(std::uint64_t pointer) {
 }
 
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
-                  std::vector<std::byte> parameters) {
+                  std::unique_ptr<value::Deferred> kept) {
   compute::Record({.image = kernel.library->image(),
                    .name = kernel.name,
                    .device = TheCapability(),
                    .variables_set = kernel.library->has_used_variables()},
-                  ToRecorded(shape), work, std::move(parameters), kArena);
+                  ToRecorded(shape), work, std::move(kept), kArena);
 }
 
 }  // namespace eidolon::shim::gpu

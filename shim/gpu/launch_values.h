@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <vector>
+#include <memory>
 
 #include "shim/gpu/launch.h"
 #include "shim/gpu/module.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 
@@ -28,8 +28,8 @@ class LaunchNote {
   std::uint32_t count_ = 0;
 };
 
-// Requires: MustRecord. `parameters` as the device reads them, pointers included.
+// Requires: MustRecord; `kept` is from compute::KeepParameters.
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
-                  std::vector<std::byte> parameters);
+                  std::unique_ptr<value::Deferred> kept);
 
 }  // namespace eidolon::shim::gpu

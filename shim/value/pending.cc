@@ -114,6 +114,15 @@ bool Pending::Perform(Operation& operation, bool wait) {
   return true;
 }
 
+void Pending::Replace(std::vector<Operation> left) {
+  if (left.empty()) {
+    queue_.clear();
+  } else {
+    queue_ = std::move(left);
+  }
+  Recount();
+}
+
 void Pending::Recount() {
   std::size_t deferred = 0;
   std::size_t reads = 0;
@@ -245,14 +254,13 @@ void Pending::DrainQueue() {
 }
 
 void Pending::DrainLocked() {
-  std::deque<Operation> left;
+  std::vector<Operation> left;
   for (Operation& operation : queue_) {
     const bool blocked = std::ranges::any_of(
         left, [&](const Operation& earlier) { return Touch(earlier, operation); });
     if (blocked || !Perform(operation, false)) left.push_back(std::move(operation));
   }
-  queue_ = std::move(left);
-  Recount();
+  Replace(std::move(left));
 }
 
 void Pending::DrainRange(std::uint64_t address, std::size_t size) {
@@ -267,7 +275,7 @@ void Pending::DrainRange(std::uint64_t address, std::size_t size) {
       needed[i] = needed[later] && Touch(queue_[i], queue_[later]);
     }
   }
-  std::deque<Operation> left;
+  std::vector<Operation> left;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     if (needed[i]) {
       Perform(queue_[i], true);
@@ -275,8 +283,7 @@ void Pending::DrainRange(std::uint64_t address, std::size_t size) {
       left.push_back(std::move(queue_[i]));
     }
   }
-  queue_ = std::move(left);
-  Recount();
+  Replace(std::move(left));
 }
 
 Pending& ProcessPending() {

@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -131,11 +130,13 @@ class Pending {
   void NoteKernelPointerBehind(std::uint64_t address);
   void DrainLocked();
   void Recount();
+  // Takes over what could not be performed.
+  void Replace(std::vector<Operation> left);
 
   Store& store_;
   const FetchFunction fetch_;
-  std::mutex mutex_;  // Guards the queue; held while results are fetched.
-  std::deque<Operation> queue_;
+  std::mutex mutex_;                      // Guards the queue; held while results are fetched.
+  std::vector<Operation> queue_;          // Keeps its memory: thousands of launches come and go.
   std::atomic<std::size_t> waiting_{0};   // queue_.size(), for the fast path.
   std::atomic<std::size_t> deferred_{0};  // Of those, deferred work.
   std::atomic<std::size_t> reads_{0};     // And reads.

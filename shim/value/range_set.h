@@ -17,6 +17,7 @@ class RangeSet {
     auto next = ranges_.upper_bound(begin);
     if (next != ranges_.begin()) {
       const auto before = std::prev(next);
+      if (before->second >= end) return;
       if (before->second >= begin) {
         begin = before->first;
         end = std::max(end, before->second);

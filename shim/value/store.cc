@@ -213,13 +213,9 @@ void Store::ReadPage(std::uint64_t number, std::byte* bytes, PageBits& known) co
   });
   known_.ForEach(begin, begin + kPageBytes, [&](std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t at = from - begin; at < to - begin;) {
-      if (at % 64 == 0 && to - begin - at >= 64) {
-        known[at / 64] = ~std::uint64_t{0};
-        at += 64;
-      } else {
-        known[at / 64] |= std::uint64_t{1} << (at % 64);
-        ++at;
-      }
+      const std::uint64_t bits = std::min(64 - at % 64, to - begin - at);
+      known[at / 64] |= ~std::uint64_t{0} >> (64 - bits) << (at % 64);
+      at += bits;
     }
   });
 }
