@@ -149,6 +149,8 @@ void AddFlags(CLI::App* run, Flags* flags) {
   run->add_option("--parameters", f.parameters, "parameters of the model");
   run->add_option("--nvtx", f.boundary_nvtx, "an iteration is this NVTX range");
   run->add_option("--log-pattern", f.boundary_log, "an iteration ends with a line like this");
+  run->add_option("--values", f.values, "on: small kernels are run for their results; off")
+      ->check(CLI::IsMember({"on", "off"}));
   run->add_flag("--strict", f.strict, "stop at the first call that is not supported");
   run->add_flag("--event-log", f.event_log, "keep every operation's times (with --data-dir)");
   run->add_option("--data-dir", flags->embedded.controller.data_directory, "keep the job here");

@@ -94,6 +94,7 @@ Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_d
                {"hostModel", {{"kind", flags.host_model}}}};
   if (flags.servers > 0) spec["servers"] = flags.servers;
   if (flags.ranks_per_server > 0) spec["ranksPerServer"] = flags.ranks_per_server;
+  if (!flags.values.empty()) spec["values"]["compute"] = flags.values == "on";
   if (flags.strict) spec["strict"] = true;
   if (flags.event_log) spec["outputs"]["eventLog"] = true;
   return json{{"apiVersion", controller::job::kApiVersion},

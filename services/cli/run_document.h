@@ -27,6 +27,7 @@ struct RunFlags {
   std::string boundary_log;
   bool strict = false;
   bool event_log = false;
+  std::string values;  // "on": small kernels are run for their results; "off"; empty: as jobs do.
   std::vector<std::string> command;
 };
 

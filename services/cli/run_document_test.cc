@@ -42,6 +42,7 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
                           .boundary_nvtx = "step",
                           .strict = true,
                           .event_log = true,
+                          .values = "on",
                           .command = {"torchrun", "train.py"}};
 
   const auto document = MakeRunDocument(flags, "/work");
@@ -54,6 +55,7 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
   EXPECT_EQ(job.spec.ranks_per_server, 4u);
   EXPECT_EQ(job.spec.iterations.nvtx, "step");
   EXPECT_EQ(job.spec.iterations.parameters, 20u);
+  EXPECT_TRUE(job.spec.values.compute);
   EXPECT_TRUE(job.spec.fixed_host_model && job.spec.strict && job.spec.event_log);
 }
 

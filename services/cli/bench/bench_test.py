@@ -14,6 +14,9 @@ from pathlib import Path
 # Counted, not timed, and without what the kernel chooses: the same on every machine.
 COUNTED = ("torch.residentOfStock", "memory.growth")
 
+# One run's cost over another's: where there is next to none, other work on the machine may make it negative.
+COMPARED = ("values.lazyAdd", "values.eagerAdd", "values.largeStep")
+
 
 class BenchTest(unittest.TestCase):
     eidolon = None
@@ -21,15 +24,17 @@ class BenchTest(unittest.TestCase):
 
     def bench(self, *arguments):
         return subprocess.run([self.eidolon, "bench", "--quick", *arguments], capture_output=True, text=True,
-                              check=False, timeout=240)
+                              check=False, timeout=500)
 
     def test_every_figure_is_measured(self):
         result = self.bench("--python", self.python, "-o", "json")
         self.assertEqual(result.returncode, 0, result.stderr)
         figures = {figure["key"]: figure for figure in json.loads(result.stdout)["figures"]}
-        self.assertGreaterEqual(len(figures), 14)
+        self.assertGreaterEqual(len(figures), 18)
         for key, figure in figures.items():
-            self.assertGreaterEqual(figure.get("value", -1), 0, f"{key}: {figure}")
+            self.assertIn("value", figure, f"{key}: {figure}")
+            if key not in COMPARED:
+                self.assertGreaterEqual(figure["value"], 0, f"{key}: {figure}")
             print(f"{key}: {figure['value']:.6g} {figure['unit']}", flush=True)
         for key in COUNTED:
             self.assertTrue(figures[key]["met"], figures[key])

@@ -18,6 +18,8 @@ namespace {
 constexpr double kMega = 1e6;
 constexpr double kKibi = 1024;
 constexpr double kNsPerMs = 1e6;
+constexpr double kMicro = 1e-6;
+constexpr double kMilli = 1e-3;
 
 // The goals of the project. Resident memory counts in units of 2^20 bytes.
 constexpr Goal kLaunchNs = {150, Better::kLower};
@@ -26,6 +28,10 @@ constexpr Goal kRecordsPerSecond = {2 * kMega, Better::kHigher};
 constexpr Goal kTorchLaunches = {60e3, Better::kHigher};
 constexpr Goal kResidentMb = {290, Better::kLower};
 constexpr Goal kResidentPercent = {60, Better::kLower};
+constexpr Goal kLazyAddUs = {0.3, Better::kLower};
+constexpr Goal kEagerAddUs = {3, Better::kLower};
+constexpr Goal kThreadInstructions = {1e9, Better::kHigher};
+constexpr Goal kLargeStepPercent = {3, Better::kLower};
 constexpr Goal kGrowthKib = {1024, Better::kLower};  // Of 64 GiB: pages of books, none of data.
 
 constexpr std::nullopt_t kNoGoal = std::nullopt;
@@ -175,6 +181,37 @@ void MeasureIndexing(const SuiteOptions& options, const ProgramRunner& run,
   all->push_back(std::move(later));
 }
 
+// What running small kernels for their values costs. `library` is the user's libtorch_cuda.so.
+void MeasureValues(const SuiteOptions& options, const ProgramRunner& run,
+                   const Result<std::string>& library, std::vector<Figure>* all) {
+  const Report report(library.has_value()
+                          ? run({.command = {options.python, "-c", std::string(ValuesProgram()),
+                                             "drive", options.command, options.quick ? "3" : "15"},
+                                 .environment = {}})
+                          : Result<std::string>(std::unexpected(library.error())));
+  const auto plain = report.Number("plain_add_seconds", kMicro);
+  const auto read = report.Number("read_add_seconds", kMicro);
+  const auto step = report.Number("step_seconds", kMilli);
+  all->push_back({"values.lazyAdd",
+                  "values computed: x.add_(1) on 10 elements, over a plain launch", "us",
+                  kLazyAddUs, report.Number("lazy_add_seconds", kMicro),
+                  plain ? StrCat("a launch with values off: ", FormatValue(*plain), " us") : ""});
+  all->push_back({"values.eagerAdd", "values computed: the same, when the kernels are run", "us",
+                  kEagerAddUs, report.Number("eager_add_seconds", kMicro),
+                  read ? StrCat(FormatValue(*read), " us when each result is copied out") : ""});
+  Result<double> instructions = report.Number("none");
+  if (library.has_value()) {
+    const Benchmarks kernels(options, run, "compute_benchmark", "Interpret",
+                             {{"EIDOLON_BENCH_LIBRARY", *library}});
+    instructions = kernels.Counter("Interpret", "items_per_second");
+  }
+  all->push_back({"values.instructions", "values computed: thread instructions a second and core",
+                  "/s", kThreadInstructions, instructions, "torch's gelu, 65,536 elements"});
+  all->push_back({"values.largeStep", "values computed: a training step of large tensors, over off",
+                  "%", kLargeStepPercent, report.Number("step_percent"),
+                  step ? StrCat(FormatValue(*step), " ms with values off") : ""});
+}
+
 // The user's torch, first as it is, then on an emulated GPU.
 void MeasureTorch(const SuiteOptions& options, const ProgramRunner& run, std::vector<Figure>* all) {
   const std::string program(TorchProgram());
@@ -184,18 +221,19 @@ void MeasureTorch(const SuiteOptions& options, const ProgramRunner& run, std::ve
   // Without torch the emulated run would only say the same again.
   const Report emulated(
       version.has_value()
-          ? run({.command = {options.command, "run", "--gpu", "H100-SXM5-80GB", "--nvtx", "bench",
-                             "--warmup", "0", "--measure", "1", "--", options.python, "-c", program,
-                             options.quick ? "20" : "200"},
+          ? run({.command = {options.command, "run", "--gpu", "H100-SXM5-80GB", "--values", "off",
+                             "--nvtx", "bench", "--warmup", "0", "--measure", "1", "--",
+                             options.python, "-c", program, options.quick ? "20" : "200"},
                  .environment = {}})
           : Result<std::string>(std::unexpected(version.error())));
   const std::string torch = version.has_value() ? "torch " + *version : "";
   const auto operations = emulated.Number("step_operations");
-  all->push_back({"torch.launches", "stock torch, eager training step: launches a second and core",
-                  "/s", kTorchLaunches, emulated.Number("step_launches_per_second"),
+  all->push_back({"torch.launches",
+                  "stock torch, small training step, values off: launches a second", "/s",
+                  kTorchLaunches, emulated.Number("step_launches_per_second"),
                   operations ? StrCat(torch, ", ", *operations, " launches a step") : ""});
-  all->push_back({"torch.add", "stock torch, x.add_(1): launches a second and core", "/s",
-                  kTorchLaunches, emulated.Number("add_launches_per_second"), ""});
+  all->push_back({"torch.add", "stock torch, x.add_(1), values off: launches a second and core",
+                  "/s", kTorchLaunches, emulated.Number("add_launches_per_second"), ""});
   const auto resident = emulated.Number("resident_bytes", kKibi * kKibi);
   const auto plain = stock.Number("stock_resident_bytes", kKibi * kKibi);
   all->push_back({"torch.resident", "resident after import torch and a first GPU call", "MB",
@@ -210,6 +248,7 @@ void MeasureTorch(const SuiteOptions& options, const ProgramRunner& run, std::ve
                   kGrowthKib, emulated.Number("growth_of_64_gib_bytes", kKibi),
                   "allocated and set to zero"});
   MeasureIndexing(options, run, library, all);
+  MeasureValues(options, run, library, all);
 }
 
 }  // namespace

@@ -19,10 +19,12 @@ struct SuiteOptions {
 };
 
 // Every figure, in the order of the table; those that could not be measured say why. Takes about
-// half a minute (quick: some seconds) and both cores.
+// a minute (quick: half of it) and both cores.
 std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner& run);
 
 // The program that measures torch (torch_program.py).
 std::string_view TorchProgram();
+// The program that compares torch with computed values and without (values_program.py).
+std::string_view ValuesProgram();
 
 }  // namespace eidolon::cli::bench

@@ -38,6 +38,16 @@ base::Result<std::string> Answer(const Program& program) {
     return Document(Entry("IndexLibrary/FirstProcess/manual_time", 6e8, "") + "," +
                     Entry("IndexLibrary/LaterProcess/manual_time", 2e7, ""));
   }
+  if (has("compute_benchmark")) {
+    EXPECT_EQ(program.environment[0].second, "/site/torch/lib/libtorch_cuda.so");
+    return Document(Entry("Interpret", 1e6, R"(, "items_per_second": 1500000000)"));
+  }
+  if (name == "python" && program.command[3] == "drive") {
+    EXPECT_EQ(program.command[4], "/b/bin/eidolon");
+    return "eidolon-bench plain_add_seconds 2e-06\neidolon-bench lazy_add_seconds 2.5e-07\n"
+           "eidolon-bench eager_add_seconds 4.5e-06\neidolon-bench read_add_seconds 8e-06\n"
+           "eidolon-bench step_seconds 0.006\neidolon-bench step_percent 1.5\n";
+  }
   if (name == "python" && program.command.back() == "stock") {
     return "eidolon-bench stock_resident_bytes 552599552\n"
            "eidolon-bench library /site/torch/lib/libtorch_cuda.so\n"
@@ -84,6 +94,18 @@ TEST_F(SuiteTest, SetsFiguresBesideGoals) {
   EXPECT_EQ(*Of("shim.laterIndex").value, 20);
 }
 
+TEST_F(SuiteTest, SetsTheCostOfValuesBesideItsGoals) {
+  Measure(Answer);
+  EXPECT_DOUBLE_EQ(*Of("values.lazyAdd").value, 0.25);
+  EXPECT_EQ(Judge(Of("values.lazyAdd")), Verdict::kMet);
+  EXPECT_DOUBLE_EQ(*Of("values.eagerAdd").value, 4.5);
+  EXPECT_EQ(Judge(Of("values.eagerAdd")), Verdict::kMissed);
+  EXPECT_EQ(Of("values.eagerAdd").note, "8 us when each result is copied out");
+  EXPECT_EQ(Judge(Of("values.instructions")), Verdict::kMet);
+  EXPECT_DOUBLE_EQ(*Of("values.largeStep").value, 1.5);
+  EXPECT_EQ(Of("values.largeStep").note, "6 ms with values off");
+}
+
 TEST_F(SuiteTest, ABenchmarkThatIsNotThereIsNamed) {
   Measure(Answer);
   EXPECT_EQ(Judge(Of("network.commit")), Verdict::kNotMeasured);
@@ -97,13 +119,15 @@ TEST_F(SuiteTest, WithoutTorchOnlyItsFiguresAreMissing) {
                       "python ended with 1: ModuleNotFoundError: No module named 'torch'");
   });
   EXPECT_EQ(Judge(Of("shim.launch")), Verdict::kMet);
-  for (const char* key : {"torch.launches", "torch.resident", "memory.growth", "shim.firstIndex"}) {
+  for (const char* key : {"torch.launches", "torch.resident", "memory.growth", "shim.firstIndex",
+                          "values.lazyAdd", "values.instructions", "values.largeStep"}) {
     EXPECT_EQ(Judge(Of(key)), Verdict::kNotMeasured) << key;
     EXPECT_THAT(Of(key).value.error().message, HasSubstr("No module named 'torch'"));
   }
 }
 
-TEST_F(SuiteTest, TheTorchProgramIsBuiltIn) {
+TEST_F(SuiteTest, TheProgramsAreBuiltIn) {
+  EXPECT_THAT(std::string(ValuesProgram()), HasSubstr("eidolon-bench"));
   EXPECT_THAT(std::string(TorchProgram()), HasSubstr("eidolon-bench"));
 }
 
