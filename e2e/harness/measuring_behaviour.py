@@ -6,11 +6,17 @@ import subprocess
 from server import Server
 from trial import expect, expect_complete, test
 
-# A training step: products, element-wise kernels over strided tensors, reductions, concatenation, lists of tensors.
+# A training step: products with and without a bias, convolutions, copies (of pageable memory, by rows), element-wise
+# over strided tensors, reductions, concatenation, lists of tensors.
 # Much of what such kernels get as parameters is left to chance, and is not the same in another process.
 STEPS = """
-    import torch
+    import ctypes, torch
     torch.manual_seed(0)
+    cudart = ctypes.CDLL("libcudart.so.13")
+    rows, image = torch.empty(64, 512, dtype=torch.uint8, device="cuda"), torch.randn(4, 8, 32, 32)
+    def at(row): return ctypes.c_void_p(rows[row].data_ptr()), ctypes.c_size_t(512)
+    convolutions = torch.nn.Sequential(
+        torch.nn.Conv2d(8, 16, 3, bias=False), torch.nn.Conv2d(16, 8, 3, bias=False)).cuda()
     model = torch.nn.Sequential(
         torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.LayerNorm(1024), torch.nn.Dropout(0.1),
         torch.nn.Linear(1024, 256, bias=False)).cuda()
@@ -20,7 +26,11 @@ STEPS = """
         torch.cuda.nvtx.range_push("step")
         y = torch.cat([model(x), x.t().contiguous().t() * 2], dim=1)
         loss = (y.transpose(0, 1) * torch.ones(512, 1, device="cuda")).square().mean()
+        loss = loss + convolutions(image.cuda()).mean()
         loss.backward()
+        size = ctypes.c_size_t(256), ctypes.c_size_t(16)
+        assert cudart.cudaMemset2DAsync(*at(0), 0, *size, None) == 0
+        assert cudart.cudaMemcpy2DAsync(*at(0), *at(32), *size, 3, None) == 0
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

@@ -87,6 +87,9 @@ void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {
     to->mutable_outputs()->Add(from.outputs, from.outputs + from.output_count);
     const auto rank = from.convolution_rank;
     to->mutable_pads()->Add(from.pads, from.pads + rank);
+    if (!std::equal(from.pads, from.pads + rank, from.post_pads)) {
+      to->mutable_post_pads()->Add(from.post_pads, from.post_pads + rank);
+    }
     to->mutable_strides()->Add(from.conv_strides, from.conv_strides + rank);
     to->mutable_dilations()->Add(from.dilations, from.dilations + rank);
   }

@@ -16,8 +16,11 @@ using base::StrCat;
 namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::size_t kBatchBytesMax = measure::kFrameBytesMax / 2;
 
-GpuBackend::Outcome Refusal(std::string reason) { return {std::nullopt, std::move(reason)}; }
+GpuBackend::Outcome Refusal(std::string text, Unmeasured reason = Unmeasured::kFailed) {
+  return {std::nullopt, std::move(text), reason};
+}
 
 }  // namespace
 
@@ -88,7 +91,8 @@ GpuBackend::Answer GpuBackend::Ask(base::Digest key, std::uint64_t priority,
   std::promise<Outcome> promise;
   Answer answer = promise.get_future().share();
   if (stopped_ || entries_.size() >= options_.queue_max) {
-    promise.set_value(Refusal(stopped_ ? "the service is ending" : "the queue is full"));
+    promise.set_value(stopped_ ? Refusal("the service is ending", Unmeasured::kEnding)
+                               : Refusal("the queue is full", Unmeasured::kQueueFull));
     return answer;
   }
   const auto order = std::pair(priority, arrivals_++);
@@ -104,21 +108,13 @@ void GpuBackend::Work(std::promise<Result<v1::WorkerHello>> started) {
   const bool good = hello.has_value();
   if (good) hello_ = *hello;
   started.set_value(std::move(hello));
-  while (good) {
-    base::Digest key;
-    v1::ReplayRequest request;
-    {
-      std::unique_lock lock(queue_mutex_);
-      changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
-      if (stopped_) break;
-      key = waiting_.begin()->second;
-      waiting_.erase(waiting_.begin());
-      metrics_.SetReplayQueue(static_cast<double>(waiting_.size()));
-      request.Swap(&entries_.at(key).request);
-    }
+  Batch batch;
+  while (good && Take(batch)) {
     if (EnsureWorker()) {
-      Finish(key, Measure(std::move(request)));
-    } else {
+      Measure(std::move(batch));
+      continue;
+    }
+    for (const auto& [key, entry] : batch) {
       metrics_.CountReplay(ReplayOutcome::kLost, 0);
       Finish(key, Refusal("the worker cannot be started"));
     }
@@ -126,9 +122,40 @@ void GpuBackend::Work(std::promise<Result<v1::WorkerHello>> started) {
   worker_.reset();
   const std::lock_guard lock(queue_mutex_);
   stopped_ = true;
-  for (auto& [key, entry] : entries_) entry.promise.set_value(Refusal("the service is ending"));
+  for (auto& [key, entry] : entries_) {
+    entry.promise.set_value(Refusal("the service is ending", Unmeasured::kEnding));
+  }
   entries_.clear();
   waiting_.clear();
+}
+
+// The most urgent items, in their order; false when the service ends.
+bool GpuBackend::Take(Batch& batch) {
+  batch.clear();
+  std::unique_lock lock(queue_mutex_);
+  changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
+  if (stopped_) return false;
+  std::size_t bytes = 0;
+  while (!waiting_.empty() && batch.size() < options_.batch_max) {
+    const base::Digest key = waiting_.begin()->second;
+    Entry& entry = entries_.at(key);
+    bytes += entry.request.ByteSizeLong();
+    if (!batch.empty() && (entry.alone || bytes > kBatchBytesMax)) break;
+    waiting_.erase(waiting_.begin());
+    batch.emplace_back(key, &entry);
+    if (entry.alone) break;
+  }
+  metrics_.SetReplayQueue(static_cast<double>(waiting_.size()));
+  return true;
+}
+
+void GpuBackend::GiveBack(Batch::const_iterator begin, Batch::const_iterator end) {
+  const std::lock_guard lock(queue_mutex_);
+  for (auto at = begin; at != end; ++at) {
+    at->second->alone = true;
+    waiting_.insert({at->second->order, at->first});
+  }
+  metrics_.SetReplayQueue(static_cast<double>(waiting_.size()));
 }
 
 void GpuBackend::Finish(base::Digest key, Outcome outcome) {
@@ -202,17 +229,37 @@ void GpuBackend::Discard(const std::string& reason) {
   metrics_.SetReplayQueue(0);
 }
 
-GpuBackend::Outcome GpuBackend::Measure(v1::ReplayRequest request) {
-  request.set_number(++number_);
-  const std::string message = request.SerializeAsString();
-  if (message.size() > measure::kFrameBytesMax) {
-    metrics_.CountReplay(ReplayOutcome::kRefused, 0);
-    return Refusal(StrCat("a request of ", message.size(), " bytes"));
+void GpuBackend::Measure(Batch batch) {
+  v1::ReplayBatch message;
+  for (const auto& [key, entry] : batch) {
+    entry->request.set_number(++number_);
+    *message.add_requests() = entry->request;
   }
+  const std::string bytes = message.SerializeAsString();
+  if (bytes.size() > measure::kFrameBytesMax) {  // Then it is one item: Take sees to that.
+    for (const auto& [key, entry] : batch) {
+      metrics_.CountReplay(ReplayOutcome::kRefused, 0);
+      Finish(key, Refusal(StrCat("a request of ", bytes.size(), " bytes")));
+    }
+    return;
+  }
+  // A worker that is gone already shows when its first answer does not come.
+  static_cast<void>(worker_->Send(bytes));
+  for (auto at = batch.cbegin(); at != batch.cend(); ++at) {
+    bool ended = false;
+    Outcome outcome = Await(at->second->request.number(), ended);
+    if (ended) GiveBack(at + 1, batch.cend());
+    Finish(at->first, std::move(outcome));
+    if (ended) return;
+  }
+}
+
+GpuBackend::Outcome GpuBackend::Await(std::uint64_t number, bool& ended) {
   const std::int64_t begin = clock_.MonotonicNs();
-  const auto answer = worker_->Exchange(message, options_.item_limit_ms);
+  const auto answer = worker_->Receive(options_.item_limit_ms);
   const double seconds = static_cast<double>(clock_.MonotonicNs() - begin) * 1e-9;
   v1::ReplayResult result;
+  ended = true;
   if (!answer) {
     const bool hang = answer.error().code == ErrorCode::kResourceExhausted;
     metrics_.CountReplay(hang ? ReplayOutcome::kHang : ReplayOutcome::kFault, seconds);
@@ -220,7 +267,7 @@ GpuBackend::Outcome GpuBackend::Measure(v1::ReplayRequest request) {
     return Refusal(hang ? StrCat("no result within ", options_.item_limit_ms, " ms")
                         : std::string("the worker ended while measuring it"));
   }
-  if (!result.ParseFromString(*answer) || result.number() != number_) {
+  if (!result.ParseFromString(*answer) || result.number() != number) {
     metrics_.CountReplay(ReplayOutcome::kFault, seconds);
     Retreat("its answer makes no sense");
     return Refusal("the worker's answer makes no sense");
@@ -230,13 +277,15 @@ GpuBackend::Outcome GpuBackend::Measure(v1::ReplayRequest request) {
     Retreat(result.refusal());
     return Refusal(result.refusal());
   }
+  ended = false;
   backoff_ms_ = 0;
   if (!result.refusal().empty() || result.median_picoseconds() == 0) {
     metrics_.CountReplay(ReplayOutcome::kRefused, seconds);
-    return Refusal(result.refusal().empty() ? "a time of nothing" : result.refusal());
+    return Refusal(result.refusal().empty() ? "a time of nothing" : result.refusal(),
+                   result.unsupported() ? Unmeasured::kUnsupported : Unmeasured::kFailed);
   }
   metrics_.CountReplay(ReplayOutcome::kMeasured, seconds);
-  return {std::move(result), ""};
+  return {std::move(result), "", Unmeasured::kFailed};
 }
 
 }  // namespace eidolon::timing

@@ -2,8 +2,11 @@
 // process. The worker may fault, hang or lose its GPU; then the item is answered by the model and
 // the worker is started again.
 //
-//   Ask --> queue by priority --> thread --channel--> eidolon-timing-worker --> GPU
+//   Ask --> queue by priority --> thread --batches--> eidolon-timing-worker --> GPU
 //             equal keys share one entry; each is answered: measured, or why not
+//
+// A worker that ends within a batch has answered the items before the one that ended it; those
+// behind it are tried again, each alone.
 #pragma once
 
 #include <atomic>
@@ -39,6 +42,8 @@ struct GpuBackendOptions {
   std::int64_t backoff_ms_min = 200;      // Between two starts, doubled with each failure.
   std::int64_t backoff_ms_max = 5'000;
   std::size_t queue_max = 200'000;
+  // More urgent work waits for this many items at most.
+  std::size_t batch_max = 8;
   std::uint64_t module_bytes_max = std::uint64_t{16} << 30;
 };
 
@@ -49,6 +54,7 @@ class GpuBackend {
   struct Outcome {
     std::optional<v1::ReplayResult> measured;
     std::string refusal;
+    Unmeasured reason = Unmeasured::kFailed;
   };
   using Answer = std::shared_future<Outcome>;
 
@@ -78,7 +84,10 @@ class GpuBackend {
     v1::ReplayRequest request;
     std::promise<Outcome> promise;
     Answer answer;
+    bool alone = false;  // It was behind an item that ended the worker.
   };
+  // Entries whose items are with the worker; nobody else touches them.
+  using Batch = std::vector<std::pair<base::Digest, Entry*>>;
 
   GpuBackend(const GpuBackendOptions& options, TimingMetrics& metrics,
              const base::RealClock& clock);
@@ -86,7 +95,11 @@ class GpuBackend {
   base::Result<v1::WorkerHello> StartWorker();
   void Work(std::promise<base::Result<v1::WorkerHello>> started);
   bool EnsureWorker();
-  Outcome Measure(v1::ReplayRequest request);
+  bool Take(Batch& batch);
+  void Measure(Batch batch);
+  // The outcome of the item that the worker has now; `ended` when it was the worker's last.
+  Outcome Await(std::uint64_t number, bool& ended);
+  void GiveBack(Batch::const_iterator begin, Batch::const_iterator end);
   void Discard(const std::string& reason);
   void Finish(base::Digest key, Outcome outcome);
   void Retreat(const std::string& reason);

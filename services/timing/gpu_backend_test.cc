@@ -210,6 +210,48 @@ TEST_F(GpuBackendTest, AKernelThatFaultsIsAnsweredByTheModelAndTheNextIsMeasured
   EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_replays_total{outcome=\"fault\"} 1"));
 }
 
+TEST_F(GpuBackendTest, ItemsBehindOneThatFaultsAreTriedAgain) {
+  options_.gpu.batch_max = 4;
+  Start();
+  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::OK);
+  v1::EstimateRequest request;
+  for (std::uint32_t blocks = 64; blocks < 76; ++blocks) {
+    AddKernel(request, blocks, /*stray=*/blocks % 3 == 2);
+  }
+
+  EXPECT_EQ(SourcesOf(Ask(request)), "M-MM-MM-MM-M");
+
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_replays_total{outcome=\"fault\"} 4"));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_replays_total{outcome=\"measured\"} 8"));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_unmeasured_total{reason=\"failed\"} 4"));
+}
+
+TEST_F(GpuBackendTest, WhatIsNotMeasuredIsCountedByReason) {
+  options_.gpu.queue_max = 0;
+  Start();
+  v1::EstimateRequest request;
+  AddKernel(request, 64);  // Its code is not there.
+  request.add_items()->mutable_library()->set_name("cufftExecC2C");
+  v1::Copy& copy = *request.add_items()->mutable_copy();
+  copy.set_kind(v1::COPY_KIND_PEER);
+  copy.set_size_bytes(1 << 20);
+  copy.set_row_bytes(1 << 20);
+
+  EXPECT_EQ(SourcesOf(Ask(request)), "---");
+
+  EXPECT_THAT(page_->Text(),
+              HasSubstr("eidolon_timing_unmeasured_total{reason=\"code_unknown\"} 1"));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_unmeasured_total{reason=\"queue_full\"} 1"));
+  EXPECT_THAT(page_->Text(),
+              HasSubstr("eidolon_timing_unmeasured_total{reason=\"unsupported\"} 1"));
+  options_.gpu.queue_max = 10;
+  options_.profile_file = folder_ + "/second";
+  Start();
+  EXPECT_EQ(SourcesOf(Ask(request)), "---");
+  EXPECT_THAT(page_->Text(),
+              HasSubstr("eidolon_timing_unmeasured_total{reason=\"unsupported\"} 2"));
+}
+
 TEST_F(GpuBackendTest, AWorkerThatDiesHangsOrLosesItsGpuCostsOneItem) {
   // A worker's graphs: one when it starts, then two for each item.
   for (const char* fault : {"die", "719", "hang"}) {

@@ -65,6 +65,15 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
   for (std::size_t i = 0; i < replays_.size(); ++i) {
     replays_[i] = &replays.Add({{"outcome", kOutcomes[i]}});
   }
+  auto& unmeasured = prometheus::BuildCounter()
+                         .Name("eidolon_timing_unmeasured_total")
+                         .Help("Work items that the model answers instead of the GPU, by reason.")
+                         .Register(registry);
+  constexpr const char* kReasons[] = {"queue_full",   "ending",      "memory_unknown",
+                                      "code_unknown", "unsupported", "failed"};
+  for (std::size_t i = 0; i < unmeasured_.size(); ++i) {
+    unmeasured_[i] = &unmeasured.Add({{"reason", kReasons[i]}});
+  }
 }
 
 void TimingMetrics::Count(const Batch& batch) {
@@ -81,6 +90,10 @@ void TimingMetrics::SetCacheEntries(double entries) { cache_entries_->Set(entrie
 void TimingMetrics::CountReplay(ReplayOutcome outcome, double seconds) {
   replays_[static_cast<std::size_t>(outcome)]->Increment();
   replay_seconds_->Observe(seconds);
+}
+
+void TimingMetrics::CountUnmeasured(Unmeasured reason) {
+  unmeasured_[static_cast<std::size_t>(reason)]->Increment();
 }
 
 void TimingMetrics::SetReplayQueue(double items) { replay_queue_->Set(items); }

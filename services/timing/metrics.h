@@ -16,6 +16,16 @@ namespace eidolon::timing {
 // How a replay on the GPU ended; only the first gives a duration.
 enum class ReplayOutcome { kMeasured, kRefused, kFault, kHang, kLost };
 
+// Why an item that was to be measured is answered by the model.
+enum class Unmeasured {
+  kQueueFull,
+  kEnding,         // The service stops.
+  kMemoryUnknown,  // Nobody told a kernel's parameters and allocations.
+  kCodeUnknown,    // Nobody uploaded its module.
+  kUnsupported,    // Replays do not know such calls, or not what they need to know of this one.
+  kFailed,         // It faulted, hung, did not fit, or there was no worker.
+};
+
 // Thread safe. The registry outlives it.
 class TimingMetrics {
  public:
@@ -33,6 +43,7 @@ class TimingMetrics {
   void SetProfileRows(double rows);
   void CountReplay(ReplayOutcome outcome, double seconds);
   void SetReplayQueue(double items);
+  void CountUnmeasured(Unmeasured reason);
 
  private:
   prometheus::Counter* hits_;
@@ -44,6 +55,7 @@ class TimingMetrics {
   std::array<prometheus::Counter*, 5> replays_{};  // In the order of ReplayOutcome.
   prometheus::Histogram* replay_seconds_;
   prometheus::Gauge* replay_queue_;
+  std::array<prometheus::Counter*, 6> unmeasured_{};  // In the order of Unmeasured.
 };
 
 }  // namespace eidolon::timing

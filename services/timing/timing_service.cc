@@ -213,17 +213,18 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
     if (item.has_kernel()) {
       const std::string& hash = item.kernel().module_hash();
       if (question.replay == nullptr) {
-        ReportUnmeasured(item, "its parameters and memory are not known");
+        ReportUnmeasured(item, Unmeasured::kMemoryUnknown,
+                         "its parameters and memory are not known");
         continue;
       }
       if (hash.size() != kHashBytes || !backend_->modules().Has(hash)) {
-        ReportUnmeasured(item, "the code of its module is not known");
+        ReportUnmeasured(item, Unmeasured::kCodeUnknown, "the code of its module is not known");
         continue;
       }
       *replay.mutable_replay() = *question.replay;
       replay.set_module_file(backend_->modules().FileOf(hash));
-    } else if (!item.has_gemm() && !item.has_copy()) {
-      ReportUnmeasured(item, "calls of this library are not replayed");
+    } else if (item.has_library()) {
+      ReportUnmeasured(item, Unmeasured::kUnsupported, "calls of this library are not replayed");
       continue;
     }
     *replay.mutable_item() = item;
@@ -241,7 +242,7 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
     if (outcome.measured) {
       Keep(gpu, *question.work, *outcome.measured);
     } else {
-      ReportUnmeasured(request.items(static_cast<int>(i)), outcome.refusal);
+      ReportUnmeasured(request.items(static_cast<int>(i)), outcome.reason, outcome.refusal);
     }
   }
   return grpc::Status::OK;
@@ -275,7 +276,9 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
   metrics_.SetProfileRows(static_cast<double>(profiles_->row_count()));
 }
 
-void TimingService::ReportUnmeasured(const v1::WorkItem& item, const std::string& reason) {
+void TimingService::ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind,
+                                     const std::string& reason) {
+  metrics_.CountUnmeasured(kind);
   std::string name = NameOf(item);
   const std::lock_guard lock(reported_mutex_);
   if (unmeasured_.size() >= kReportedNamesMax || !unmeasured_.insert(name).second) return;

@@ -84,7 +84,7 @@ class TimingService final : public v1::TimingService::Service {
                           const gpu_model::GpuModel& gpu, std::vector<Question>& questions);
   void Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
             const v1::ReplayResult& result);
-  void ReportUnmeasured(const v1::WorkItem& item, const std::string& reason);
+  void ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind, const std::string& reason);
 
   // Writes one log line for each kernel name that no rule knows.
   void Report(const v1::WorkItem& item, const model::Estimate& estimate);

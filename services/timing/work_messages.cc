@@ -98,7 +98,7 @@ Result<kernel::WorkItem> ToGraph(const v1::DnnGraph& message) {
   for (const v1::DnnOperation& op : message.operations()) {
     graph.operations.push_back({op.kind(), op.mode(), op.phase(), ToVector(op.inputs()),
                                 ToVector(op.outputs()), ToVector(op.pads()), ToVector(op.strides()),
-                                ToVector(op.dilations())});
+                                ToVector(op.dilations()), ToVector(op.post_pads())});
   }
   return graph;
 }

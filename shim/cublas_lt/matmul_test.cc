@@ -142,6 +142,10 @@ TEST_F(MatmulTest, EightBitFloatsNameTheirScaling) {
   SetDesc(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(Buffer(4)));
   ASSERT_EQ(Multiply(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(LastGemm().scale_mode, 1u);
+  EXPECT_EQ(LastGemm().fast_accumulation, 0u);
+  SetDesc(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+  ASSERT_EQ(Multiply(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(LastGemm().fast_accumulation, 1u);
 
   // Before Blackwell only a transposed A and a plain B multiply in eight bits.
   SetDesc(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_N});

@@ -77,6 +77,7 @@ struct DnnOperation {
   std::vector<std::int64_t> pads;
   std::vector<std::int64_t> strides;
   std::vector<std::int64_t> dilations;
+  std::vector<std::int64_t> post_pads;  // Empty: as `pads`.
 };
 
 struct DnnGraph {

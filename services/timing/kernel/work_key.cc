@@ -59,6 +59,8 @@ void Write(const DnnGraph& g, bool sized, Writer& w) {
   for (const DnnOperation& o : g.operations) {
     w.Add(o.kind).Add(o.mode).Add(o.phase).Add(o.inputs).Add(o.outputs);
     w.Add(o.pads).Add(o.strides).Add(o.dilations);
+    // Marked, so that it is not taken for the next operation.
+    if (!o.post_pads.empty()) w.Add(~std::uint64_t{0}).Add(o.post_pads);
   }
 }
 

@@ -37,6 +37,18 @@ TEST(WorkKeyTest, OnlyTheAlignmentOfALeadingDimensionCounts) {
   EXPECT_NE(WorkKey(a), WorkKey(b));
 }
 
+TEST(WorkKeyTest, WhatOlderProfilesDoNotKnowChangesTheKeyOnlyWhereItIsSet) {
+  Gemm fast{.m = 8, .n = 8, .k = 8};
+  fast.fast_accumulation = true;
+  EXPECT_NE(WorkKey(fast), WorkKey(Gemm{.m = 8, .n = 8, .k = 8}));
+  DnnGraph graph;
+  graph.operations.resize(1);
+  graph.operations[0].pads = {1};
+  const auto symmetric = WorkKey(graph);
+  graph.operations[0].post_pads = {2};
+  EXPECT_NE(WorkKey(graph), symmetric);
+}
+
 // Profiles are stored under these keys: a change needs a new kSchema.
 TEST(WorkKeyTest, StaysTheSameAcrossVersions) {
   const Gemm gemm{.m = 1, .n = 2, .k = 3, .batch = 4, .type_a = 14};

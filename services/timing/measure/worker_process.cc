@@ -70,7 +70,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Options& optio
   if (auto connected = worker->Connect(*listener, words.front(), deadline_ns); !connected) {
     return std::unexpected(connected.error());
   }
-  auto hello = worker->Receive(deadline_ns);
+  auto hello = worker->ReceiveUntil(deadline_ns);
   if (!hello) return base::Wrap(StrCat("the hello of '", words.front(), "'"), hello.error());
   worker->hello_ = std::move(*hello);
   return worker;
@@ -104,12 +104,11 @@ WorkerProcess::~WorkerProcess() {
   }
 }
 
-Result<std::string> WorkerProcess::Exchange(std::string_view message, std::int64_t limit_ms) {
-  if (auto sent = channel_.Send(message); !sent) return std::unexpected(sent.error());
-  return Receive(After(limit_ms));
+Result<std::string> WorkerProcess::Receive(std::int64_t limit_ms) {
+  return ReceiveUntil(After(limit_ms));
 }
 
-Result<std::string> WorkerProcess::Receive(std::int64_t deadline_ns) {
+Result<std::string> WorkerProcess::ReceiveUntil(std::int64_t deadline_ns) {
   while (true) {
     const auto ready = channel_.Wait(kLookMs);
     if (ready) break;

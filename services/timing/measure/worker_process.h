@@ -36,15 +36,16 @@ class WorkerProcess {
 
   // The first message it sent.
   const std::string& hello() const { return hello_; }
-  // Sends a message and waits for the answer. kUnavailable: the process is gone;
-  // kResourceExhausted: no answer in time. The process is of no use after either.
-  base::Result<std::string> Exchange(std::string_view message, std::int64_t limit_ms);
+  // kUnavailable: the process is gone; kResourceExhausted: no message in time. The process is of no
+  // use after either.
+  base::Result<void> Send(std::string_view message) { return channel_.Send(message); }
+  base::Result<std::string> Receive(std::int64_t limit_ms);
 
  private:
   WorkerProcess(pid_t pid, const std::atomic<bool>* abandoned) : pid_(pid), abandoned_(abandoned) {}
   base::Result<void> Connect(Listener& listener, const std::string& program,
                              std::int64_t deadline_ns);
-  base::Result<std::string> Receive(std::int64_t deadline_ns);
+  base::Result<std::string> ReceiveUntil(std::int64_t deadline_ns);
   bool IsAbandoned() const { return abandoned_ != nullptr && abandoned_->load(); }
 
   const pid_t pid_;

@@ -1,6 +1,8 @@
 #include "services/timing/replay/copy_replay.h"
 
-#include "services/base/text.h"
+#include <algorithm>
+
+#include "services/base/sim_time.h"
 
 namespace eidolon::timing::replay {
 
@@ -10,8 +12,12 @@ using kernel::CopyKind;
 
 namespace {
 
-// Page-locked memory is taken from everybody on the machine.
-constexpr std::uint64_t kHostBytesMax = std::uint64_t{4} << 30;
+// Between rows, so that they are not one: the identity does not tell how far they lie apart.
+constexpr std::uint64_t kRowGapMax = 512;
+// Host memory is taken from everybody on the machine.
+constexpr std::uint64_t kHostBytesMax = std::uint64_t{2} << 30;
+// Up to this size a copy from pageable memory comes back at once.
+constexpr std::uint64_t kStagedBytes = 64 << 10;
 
 bool IsWithHost(CopyKind kind) {
   return kind == CopyKind::kHostToDevice || kind == CopyKind::kDeviceToHost;
@@ -27,10 +33,11 @@ const char* RefusalOf(const kernel::Copy& copy) {
       break;
   }
   if (copy.bytes == 0) return "a copy of nothing is not replayed";
-  if (copy.row_bytes != copy.bytes) return "copies by rows are not replayed";
-  if (IsWithHost(copy.kind) && !copy.pinned) return "copies of pageable memory are not replayed";
+  if (copy.row_bytes == 0 || copy.row_bytes > copy.bytes || copy.bytes % copy.row_bytes != 0) {
+    return "a copy by rows that do not add up is not replayed";
+  }
   if (IsWithHost(copy.kind) && copy.bytes > kHostBytesMax) {
-    return "a copy with the host of more than 4 GiB is not replayed";
+    return "a copy with the host of more than 2 GiB is not replayed";
   }
   return nullptr;
 }
@@ -43,17 +50,31 @@ Result<std::unique_ptr<CopyCall>> CopyCall::Prepare(const Driver& driver,
     return base::Fail(ErrorCode::kUnsupported, refusal);
   }
   std::unique_ptr<CopyCall> call(new CopyCall(driver, copy));
-  CUresult result = driver.cuMemAlloc_v2(&call->to_, copy.bytes);
-  if (result == CUDA_SUCCESS && copy.kind == CopyKind::kDeviceToDevice) {
-    result = driver.cuMemAlloc_v2(&call->from_, copy.bytes);
-  }
-  if (result == CUDA_SUCCESS && IsWithHost(copy.kind)) {
-    result = driver.cuMemHostAlloc(&call->host_, copy.bytes, 0);
-  }
-  if (result != CUDA_SUCCESS) {
-    return std::unexpected(driver.Check(result, "allocating memory").error());
-  }
+  call->rows_ = copy.bytes / copy.row_bytes;
+  call->pitch_ =
+      call->rows_ == 1 ? copy.row_bytes : copy.row_bytes + std::min(copy.row_bytes, kRowGapMax);
+  if (auto made = call->Allocate(); !made) return std::unexpected(made.error());
   return call;
+}
+
+Result<void> CopyCall::Allocate() {
+  base::Wide bytes = base::Wide{pitch_} * rows_;
+  if (bytes > (base::Wide{1} << 46)) {
+    return base::Fail(ErrorCode::kResourceExhausted, "a copy is larger than any memory");
+  }
+  const auto size = static_cast<std::uint64_t>(bytes);
+  CUresult result = driver_.cuMemAlloc_v2(&to_, size);
+  if (result == CUDA_SUCCESS && copy_.kind == CopyKind::kDeviceToDevice) {
+    result = driver_.cuMemAlloc_v2(&from_, size);
+  }
+  if (result == CUDA_SUCCESS && IsWithHost(copy_.kind)) {
+    if (copy_.pinned) {
+      result = driver_.cuMemHostAlloc(&host_, size, 0);
+    } else {
+      pageable_.assign(size, 0x5a);  // Its pages are there.
+    }
+  }
+  return driver_.Check(result, "allocating memory");
 }
 
 CopyCall::~CopyCall() {
@@ -62,23 +83,47 @@ CopyCall::~CopyCall() {
   if (host_ != nullptr) driver_.cuMemFreeHost(host_);
 }
 
+bool CopyCall::waits() const {
+  return pageable() && (copy_.kind == CopyKind::kDeviceToHost || copy_.bytes > kStagedBytes);
+}
+
 Result<void> CopyCall::Enqueue(CUstream stream) {
-  CUresult result = CUDA_SUCCESS;
+  return driver_.Check(rows_ == 1 ? EnqueueFlat(stream) : EnqueueRows(stream), "copying");
+}
+
+CUresult CopyCall::EnqueueFlat(CUstream stream) {
+  void* host = copy_.pinned ? host_ : pageable_.data();
   switch (copy_.kind) {
     case CopyKind::kHostToDevice:
-      result = driver_.cuMemcpyHtoDAsync_v2(to_, host_, copy_.bytes, stream);
-      break;
+      return driver_.cuMemcpyHtoDAsync_v2(to_, host, copy_.bytes, stream);
     case CopyKind::kDeviceToHost:
-      result = driver_.cuMemcpyDtoHAsync_v2(host_, to_, copy_.bytes, stream);
-      break;
+      return driver_.cuMemcpyDtoHAsync_v2(host, to_, copy_.bytes, stream);
     case CopyKind::kDeviceToDevice:
-      result = driver_.cuMemcpyDtoDAsync_v2(to_, from_, copy_.bytes, stream);
-      break;
+      return driver_.cuMemcpyDtoDAsync_v2(to_, from_, copy_.bytes, stream);
     default:
-      result = driver_.cuMemsetD8Async(to_, 0, copy_.bytes, stream);
-      break;
+      return driver_.cuMemsetD8Async(to_, 0, copy_.bytes, stream);
   }
-  return driver_.Check(result, "copying");
+}
+
+CUresult CopyCall::EnqueueRows(CUstream stream) {
+  if (copy_.kind == CopyKind::kMemset) {
+    return driver_.cuMemsetD2D8Async(to_, pitch_, 0, copy_.row_bytes, rows_, stream);
+  }
+  const bool from_host = copy_.kind == CopyKind::kHostToDevice;
+  const bool to_host = copy_.kind == CopyKind::kDeviceToHost;
+  void* host = copy_.pinned ? host_ : pageable_.data();
+  CUDA_MEMCPY2D call{};
+  call.srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  call.srcHost = from_host ? host : nullptr;
+  call.srcDevice = to_host ? to_ : from_;
+  call.srcPitch = pitch_;
+  call.dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  call.dstHost = to_host ? host : nullptr;
+  call.dstDevice = to_;
+  call.dstPitch = pitch_;
+  call.WidthInBytes = copy_.row_bytes;
+  call.Height = rows_;
+  return driver_.cuMemcpy2DAsync_v2(&call, stream);
 }
 
 }  // namespace eidolon::timing::replay

@@ -40,6 +40,8 @@ namespace eidolon::timing::replay {
   ROW(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2)               \
   ROW(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2)               \
   ROW(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2)               \
+  ROW(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2)                   \
+  ROW(cuMemsetD2D8Async, cuMemsetD2D8Async)                     \
   ROW(cuModuleLoadData, cuModuleLoadData)                       \
   ROW(cuModuleUnload, cuModuleUnload)                           \
   ROW(cuModuleGetFunction, cuModuleGetFunction)                 \

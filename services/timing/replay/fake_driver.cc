@@ -5,8 +5,8 @@
 //       an error number, "hang", "die" (the process ends) or "move" (another address is given)
 //
 // A launch lasts 3 ms (EIDOLON_FAKE_LAUNCH_MS), a memset of 1 MiB 1 us; between two events lie 0.25
-// ms more. A launch whose parameters point outside of mapped memory faults, and every later call
-// with it.
+// ms more. What the host does after waiting comes 0.5 ms late. A launch whose parameters point
+// outside of mapped memory faults, and every later call with it.
 #include <cuda.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ namespace {
 
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{8} << 30;
 constexpr std::uint64_t kGranule = 2 << 20;
-constexpr double kMemsetMsPerMib = 1e-3, kEventMs = 0.25;
+constexpr double kMemsetMsPerMib = 1e-3, kEventMs = 0.25, kLateMs = 0.5;
+constexpr std::uint64_t kStagedBytes = 64 << 10;
 constexpr std::uint64_t kPointersBegin = 0x600000000000, kPointersEnd = 0x800000000000;
 
 struct State {
@@ -33,6 +35,7 @@ struct State {
   bool context = false, capturing = false, faulted = false;
   double now_ms = 0;
   std::map<CUevent, double> events;
+  std::set<const void*> pinned;
 };
 
 double LaunchMs() {
@@ -166,9 +169,11 @@ EIDOLON_FAKE cuMemFree_v2(CUdeviceptr pointer) {
 EIDOLON_FAKE cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   EIDOLON_ENTER("cuMemHostAlloc");
   *pointer = std::malloc(bytes);
+  All().pinned.insert(*pointer);
   return CUDA_SUCCESS;
 }
 EIDOLON_FAKE cuMemFreeHost(void* pointer) {
+  All().pinned.erase(pointer);
   std::free(pointer);
   return CUDA_SUCCESS;
 }
@@ -231,18 +236,59 @@ EIDOLON_FAKE cuMemsetD8Async(CUdeviceptr pointer, unsigned char, std::size_t byt
   All().now_ms += kMemsetMsPerMib * static_cast<double>(bytes >> 20);
   return CUDA_SUCCESS;
 }
-EIDOLON_FAKE cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void*, std::size_t bytes, CUstream) {
-  All().now_ms += LaunchMs();
+// A copy from or to `host`, which the call waits for when that is pageable and `waits`.
+CUresult MoveWithHost(const void* host, bool waits) {
+  const bool pageable = !All().pinned.contains(host);
+  if (pageable && All().capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  All().now_ms += LaunchMs() + (pageable && waits ? kLateMs : 0);
+  return CUDA_SUCCESS;
+}
+
+EIDOLON_FAKE cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+  EIDOLON_ENTER("cuMemcpyHtoDAsync_v2");
+  if (const CUresult moved = MoveWithHost(from, bytes > kStagedBytes); moved != CUDA_SUCCESS) {
+    return moved;
+  }
   return IsMemory(to, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-EIDOLON_FAKE cuMemcpyDtoHAsync_v2(void*, CUdeviceptr from, std::size_t bytes, CUstream) {
-  All().now_ms += LaunchMs();
+EIDOLON_FAKE cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  EIDOLON_ENTER("cuMemcpyDtoHAsync_v2");
+  if (const CUresult moved = MoveWithHost(to, true); moved != CUDA_SUCCESS) return moved;
   return IsMemory(from, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 EIDOLON_FAKE cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
   All().now_ms += LaunchMs();
   const bool good = IsMemory(to, bytes) && IsMemory(from, bytes);
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+EIDOLON_FAKE cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream) {
+  EIDOLON_ENTER("cuMemcpy2DAsync_v2");
+  const bool to_host = copy->dstMemoryType == CU_MEMORYTYPE_HOST;
+  if (to_host || copy->srcMemoryType == CU_MEMORYTYPE_HOST) {
+    const bool waits = to_host || copy->WidthInBytes * copy->Height > kStagedBytes;
+    const CUresult moved = MoveWithHost(to_host ? copy->dstHost : copy->srcHost, waits);
+    if (moved != CUDA_SUCCESS) return moved;
+  } else {
+    All().now_ms += LaunchMs();
+  }
+  const auto holds = [&](CUmemorytype type, CUdeviceptr device, const void* host,
+                         std::size_t pitch) {
+    if (pitch < copy->WidthInBytes) return false;
+    const std::size_t bytes = pitch * (copy->Height - 1) + copy->WidthInBytes;
+    return type == CU_MEMORYTYPE_HOST ? host != nullptr : IsMemory(device, bytes);
+  };
+  const bool good = holds(copy->srcMemoryType, copy->srcDevice, copy->srcHost, copy->srcPitch) &&
+                    holds(copy->dstMemoryType, copy->dstDevice, copy->dstHost, copy->dstPitch);
+  return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+EIDOLON_FAKE cuMemsetD2D8Async(CUdeviceptr pointer, std::size_t pitch, unsigned char,
+                               std::size_t width, std::size_t height, CUstream) {
+  EIDOLON_ENTER("cuMemsetD2D8Async");
+  if (pitch < width || !IsMemory(pointer, pitch * (height - 1) + width)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  All().now_ms += kMemsetMsPerMib * static_cast<double>((width * height) >> 20);
+  return CUDA_SUCCESS;
 }
 EIDOLON_FAKE cuModuleLoadData(CUmodule* module, const void* code) {
   EIDOLON_ENTER("cuModuleLoadData");
@@ -280,7 +326,9 @@ EIDOLON_FAKE cuStreamCreate(CUstream* stream, unsigned) {
 }
 EIDOLON_FAKE cuStreamSynchronize(CUstream) {
   EIDOLON_ENTER("cuStreamSynchronize");
-  return All().capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+  if (All().capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  All().now_ms += kLateMs;
+  return CUDA_SUCCESS;
 }
 EIDOLON_FAKE cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) {
   EIDOLON_ENTER("cuStreamBeginCapture_v2");

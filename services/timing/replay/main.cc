@@ -59,6 +59,7 @@ timing::v1::ReplayResult ResultOf(std::uint64_t number,
   if (!played) {
     result.set_refusal(played.error().message);
     result.set_lost(played.error().code == base::ErrorCode::kUnavailable);
+    result.set_unsupported(played.error().code == base::ErrorCode::kUnsupported);
     return result;
   }
   result.set_median_picoseconds(played->reading.median_ps);
@@ -73,11 +74,13 @@ int Serve(Channel& channel, Player& player) {
   while (true) {
     const auto message = channel.Receive(-1);
     if (!message) return 0;
-    timing::v1::ReplayRequest request;
-    if (!request.ParseFromString(*message)) return 2;
-    const auto result = ResultOf(request.number(), Play(player, request));
-    if (!channel.Send(result.SerializeAsString())) return 0;
-    if (result.lost()) return 3;
+    timing::v1::ReplayBatch batch;
+    if (!batch.ParseFromString(*message)) return 2;
+    for (const timing::v1::ReplayRequest& request : batch.requests()) {
+      const auto result = ResultOf(request.number(), Play(player, request));
+      if (!channel.Send(result.SerializeAsString())) return 0;
+      if (result.lost()) return 3;
+    }
   }
 }
 

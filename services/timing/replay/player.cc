@@ -57,8 +57,8 @@ Result<void> Player::Start(const PlayerOptions& options) {
   if (result != CUDA_SUCCESS) return driver.Check(result, "making a context");
   if (auto read = ReadFacts(*device); !read) return read;
   const int l2 = Attribute(*device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  const std::uint64_t flush = options.cold_cache && l2 > 0 ? 2 * static_cast<std::uint64_t>(l2) : 0;
-  auto watch = Stopwatch::Create(driver, flush);
+  const std::uint64_t flush = l2 > 0 ? 2 * static_cast<std::uint64_t>(l2) : 0;
+  auto watch = Stopwatch::Create(driver, flush, options.cold_cache);
   if (!watch) return std::unexpected(watch.error());
   watch_ = std::move(*watch);
   mirror_ = std::make_unique<Mirror>(driver, *device, kGranularity);
@@ -70,8 +70,10 @@ Result<void> Player::Start(const PlayerOptions& options) {
 void Player::OpenLibraries(const std::string& folder) {
   cublas_ = Cublas::Open(*driver_, folder);
   cublas_lt_ = CublasLt::Open(*driver_, folder, gpu_.compute_major);
+  cudnn_ = Cudnn::Open(*driver_, folder);
   gpu_.libraries = StrCat(cublas_ ? (*cublas_)->version() : cublas_.error().message, ", ",
-                          cublas_lt_ ? (*cublas_lt_)->version() : cublas_lt_.error().message);
+                          cublas_lt_ ? (*cublas_lt_)->version() : cublas_lt_.error().message, ", ",
+                          cudnn_ ? (*cudnn_)->version() : cudnn_.error().message);
 }
 
 Result<CUdevice> Player::FindDevice(const std::string& wanted) const {
@@ -133,6 +135,7 @@ Result<Played> Player::Play(const kernel::WorkItem& item, const KernelMemory& me
   }
   if (const auto* gemm = std::get_if<kernel::Gemm>(&item)) return PlayGemm(*gemm);
   if (const auto* copy = std::get_if<kernel::Copy>(&item)) return PlayCopy(*copy);
+  if (const auto* graph = std::get_if<kernel::DnnGraph>(&item)) return PlayGraph(*graph);
   return base::Fail(ErrorCode::kUnsupported, "calls of this library are not replayed");
 }
 
@@ -171,10 +174,21 @@ Result<Played> Player::PlayGemm(const kernel::Gemm& gemm) {
   return Time(**call);
 }
 
+Result<Played> Player::PlayGraph(const kernel::DnnGraph& graph) {
+  if (!cudnn_) return base::Fail(ErrorCode::kUnsupported, cudnn_.error().message);
+  const auto call = ConvolutionCall::Prepare(**cudnn_, graph, watch_->stream());
+  if (!call) return std::unexpected(call.error());
+  return Time(**call);
+}
+
 Result<Played> Player::PlayCopy(const kernel::Copy& copy) {
   const auto call = CopyCall::Prepare(*driver_, copy);
   if (!call) return std::unexpected(call.error());
-  return Time(**call);
+  if (!(*call)->pageable()) return Time(**call);
+  const auto reading = watch_->MeasureEagerly(
+      [&](CUstream stream) { return (*call)->Enqueue(stream); }, (*call)->waits());
+  if (!reading) return std::unexpected(reading.error());
+  return Played{*reading, false};
 }
 
 }  // namespace eidolon::timing::replay

@@ -7,6 +7,7 @@
 
 #include "services/base/error.h"
 #include "services/timing/kernel/work_item.h"
+#include "services/timing/replay/convolution_replay.h"
 #include "services/timing/replay/copy_replay.h"
 #include "services/timing/replay/driver.h"
 #include "services/timing/replay/gemm_replay.h"
@@ -30,7 +31,7 @@ struct GpuFacts {
   std::string cuda;    // As the driver counts: "13.2".
   std::string driver;  // Of the kernel module, "580.82.07"; empty when the system does not tell.
   std::string clocks;
-  std::string libraries;  // "cublas 13.4.1, cublasLt 13.4.1", or why there are none.
+  std::string libraries;  // "cublas 13.4.1, cudnn 9.20.1", or why there are none.
   std::uint32_t compute_major = 0;
   std::uint32_t compute_minor = 0;
   std::uint32_t multiprocessors = 0;
@@ -63,6 +64,7 @@ class Player {
   int Attribute(CUdevice device, CUdevice_attribute attribute) const;
   base::Result<Played> PlayKernel(const kernel::KernelLaunch& launch, const KernelMemory& memory);
   base::Result<Played> PlayGemm(const kernel::Gemm& gemm);
+  base::Result<Played> PlayGraph(const kernel::DnnGraph& graph);
   base::Result<Played> PlayCopy(const kernel::Copy& copy);
   void OpenLibraries(const std::string& folder);
   template <typename Call>
@@ -75,6 +77,7 @@ class Player {
   std::unique_ptr<Stopwatch> watch_;
   base::Result<std::unique_ptr<Cublas>> cublas_;  // Or why there is none.
   base::Result<std::unique_ptr<CublasLt>> cublas_lt_;
+  base::Result<std::unique_ptr<Cudnn>> cudnn_;
 };
 
 }  // namespace eidolon::timing::replay

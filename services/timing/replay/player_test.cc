@@ -149,12 +149,30 @@ TEST_F(PlayerTest, RefusesWhatItCannotReplayAndGoesOn) {
   launch_.name = "kernel";
   launch_.parameters += "12345678";
   EXPECT_THAT(refusal(launch_), HasSubstr("parameters of 8 bytes for a block of 16"));
-  EXPECT_THAT(refusal(kernel::DnnGraph{}), HasSubstr("not replayed"));
+  EXPECT_THAT(refusal(kernel::LibraryCall{}), HasSubstr("not replayed"));
+  EXPECT_THAT(refusal(kernel::DnnGraph{}), HasSubstr("no cuDNN"));
   EXPECT_THAT(refusal(kernel::Gemm{}), HasSubstr("no cuBLAS"));
   EXPECT_THAT(refusal(kernel::Copy{.kind = kernel::CopyKind::kPeer, .bytes = 8, .row_bytes = 8}),
               HasSubstr("not replayed"));
   launch_.parameters.resize(8);
   EXPECT_EQ(refusal(launch_), "played");
+}
+
+TEST_F(PlayerTest, RefusesCopiesThatMakeNoSense) {
+  const auto player = Open();
+  ASSERT_TRUE(player);
+  using kernel::CopyKind;
+  const auto refusal = [&](const kernel::Copy& copy) {
+    const auto played = (*player)->Play(copy, memory_);
+    return played ? std::string("played") : played.error().message;
+  };
+  const auto kind = CopyKind::kHostToDevice;
+  EXPECT_THAT(refusal({.kind = kind, .bytes = 0, .row_bytes = 0}), HasSubstr("of nothing"));
+  EXPECT_THAT(refusal({.kind = kind, .bytes = 10, .row_bytes = 0}), HasSubstr("do not add up"));
+  EXPECT_THAT(refusal({.kind = kind, .bytes = 10, .row_bytes = 4}), HasSubstr("do not add up"));
+  EXPECT_THAT(refusal({.kind = kind, .bytes = 3ull << 30, .row_bytes = 1}), HasSubstr("2 GiB"));
+  EXPECT_THAT(refusal({.kind = CopyKind::kMemset, .bytes = ~0ull, .row_bytes = ~0ull}),
+              HasSubstr("larger than any memory"));
 }
 
 TEST_F(PlayerTest, MeasuresCopiesAndMemsets) {
@@ -163,11 +181,34 @@ TEST_F(PlayerTest, MeasuresCopiesAndMemsets) {
   using kernel::CopyKind;
   for (const CopyKind kind : {CopyKind::kMemset, CopyKind::kDeviceToDevice, CopyKind::kHostToDevice,
                               CopyKind::kDeviceToHost}) {
-    const kernel::Copy copy{.kind = kind, .bytes = 64 << 20, .row_bytes = 64 << 20, .pinned = true};
-    const auto played = (*player)->Play(copy, memory_);
-    ASSERT_TRUE(played) << played.error().message;
-    const std::uint64_t expected = kind == CopyKind::kMemset ? 64'000'000u : 3'000'000'000u;
-    EXPECT_NEAR(static_cast<double>(played->reading.median_ps), static_cast<double>(expected), 1e5);
+    for (const std::uint64_t rows : {1, 1024}) {
+      for (const bool pinned : {true, false}) {
+        const kernel::Copy copy{
+            .kind = kind, .bytes = 64 << 20, .row_bytes = (64 << 20) / rows, .pinned = pinned};
+        const auto played = (*player)->Play(copy, memory_);
+        ASSERT_TRUE(played) << played.error().message;
+        const double expected = kind == CopyKind::kMemset ? 64e6 : 3e9;
+        EXPECT_NEAR(static_cast<double>(played->reading.median_ps), expected, 1e5) << rows;
+      }
+    }
+  }
+}
+
+TEST_F(PlayerTest, OnlyPageableCopiesThatTheHostWaitsForComeLate) {
+  using kernel::CopyKind;
+  for (const bool cold_cache : {true, false}) {
+    const auto player = Player::Open({.driver = kDriver, .cold_cache = cold_cache});
+    ASSERT_TRUE(player);
+    for (const CopyKind kind : {CopyKind::kHostToDevice, CopyKind::kDeviceToHost}) {
+      for (const std::uint64_t bytes : {64 << 10, 66 << 10}) {
+        for (const std::uint64_t rows : {1, 64}) {
+          const auto played = (*player)->Play(
+              kernel::Copy{.kind = kind, .bytes = bytes, .row_bytes = bytes / rows}, memory_);
+          ASSERT_TRUE(played) << played.error().message;
+          EXPECT_NEAR(static_cast<double>(played->reading.median_ps), 3e9, 1e5) << bytes;
+        }
+      }
+    }
   }
 }
 
@@ -186,7 +227,7 @@ TEST_F(PlayerTest, AFaultingKernelIsALostContext) {
   AddPointer(0x200);
   memory_.allocations = {{kBegin, 0x400}};
   for (const char* script :
-       {"cuStreamSynchronize:2:700", "cuGraphLaunch:2:719", "cuStreamSynchronize:4:719"}) {
+       {"cuStreamSynchronize:29:700", "cuGraphLaunch:2:719", "cuStreamSynchronize:31:719"}) {
     ExpectInChild(script, [&] {
       const auto player = Open(script);
       const auto played = player ? (*player)->Play(launch_, memory_) : base::Result<Played>{};
@@ -203,7 +244,7 @@ TEST_F(PlayerTest, EveryCallThatFailsIsAnErrorAndNoneIsASilentTime) {
        {"cuMemAddressReserve:1:2", "cuMemCreate:1:2", "cuMemMap:1:2", "cuMemSetAccess:1:2",
         "cuMemGetInfo_v2:1:2", "cuModuleLoadData:1:2", "cuModuleGetFunction:1:2",
         "cuLaunchKernelEx:1:2", "cuLaunchKernelEx:4:2", "cuStreamBeginCapture_v2:2:2",
-        "cuStreamEndCapture:2:2", "cuEventElapsedTime_v2:12:2"}) {
+        "cuStreamEndCapture:2:2", "cuEventElapsedTime_v2:30:2"}) {
     ExpectInChild(script, [&] {
       const auto player = Open(script);
       return player && !(*player)->Play(launch_, memory_);

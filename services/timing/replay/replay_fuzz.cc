@@ -1,5 +1,6 @@
 // Any bytes as a request to the worker: refused, or placed on the mirror with every pointer inside
-// of mapped memory. The driver is the tests' own.
+// of mapped memory; calls of libraries and copies: refused, or played with operands that hold what
+// they say. The driver and the libraries are the tests' own.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "eidolon/timing/v1/replay.pb.h"
 #include "services/base/check.h"
 #include "services/timing/replay/kernel_replay.h"
+#include "services/timing/replay/player.h"
 #include "services/timing/work_messages.h"
 
 namespace {
@@ -27,6 +29,23 @@ const replay::Driver& TheDriver() {
   return *driver;
 }
 
+// Everything but kernels, which need a module's code.
+void Play(const timing::kernel::WorkItem& item) {
+  static const auto player = [] {
+    auto opened = replay::Player::Open(
+        {.driver = EIDOLON_FAKE_DRIVER_LIBRARY, .libraries = EIDOLON_FAKE_LIBRARIES});
+    CHECK(opened.has_value());
+    return std::move(*opened);
+  }();
+  const auto* copy = std::get_if<timing::kernel::Copy>(&item);
+  if (copy != nullptr && copy->bytes > (8 << 20) &&
+      copy->kind != timing::kernel::CopyKind::kMemset) {
+    return;  // Of the host's memory, which is real.
+  }
+  const auto played = player->Play(item, {});
+  CHECK(played ? played->reading.median_ps > 0 : !played.error().message.empty());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -35,7 +54,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto item = timing::FromMessage(request.item());
   if (!item) return 0;
   const auto* launch = std::get_if<timing::kernel::KernelLaunch>(&*item);
-  if (launch == nullptr) return 0;
+  if (launch == nullptr) {
+    Play(*item);
+    return 0;
+  }
   replay::KernelMemory memory{request.replay().parameters(), {}, request.module_file()};
   for (const timing::v1::Range& range : request.replay().allocations()) {
     memory.allocations.push_back({range.begin(), range.size_bytes()});

@@ -29,6 +29,13 @@ double Quantile(const std::vector<float>& sorted, double share) {
   return sorted[below] * (1 - part) + sorted[above] * part;
 }
 
+// Of an overhead, which is not less than nothing.
+Result<float> MedianOf(Result<std::vector<float>> times_ms) {
+  if (!times_ms) return std::unexpected(times_ms.error());
+  std::sort(times_ms->begin(), times_ms->end());
+  return static_cast<float>(std::max(Quantile(*times_ms, 0.5), 0.0));
+}
+
 }  // namespace
 
 Result<Reading> Summarise(std::vector<float> times_ms, float overhead_ms) {
@@ -47,8 +54,8 @@ Result<Reading> Summarise(std::vector<float> times_ms, float overhead_ms) {
 }
 
 Result<std::unique_ptr<Stopwatch>> Stopwatch::Create(const Driver& driver,
-                                                     std::uint64_t flush_bytes) {
-  std::unique_ptr<Stopwatch> watch(new Stopwatch(driver));
+                                                     std::uint64_t flush_bytes, bool cold_cache) {
+  std::unique_ptr<Stopwatch> watch(new Stopwatch(driver, cold_cache));
   if (auto started = watch->Start(flush_bytes); !started) {
     return std::unexpected(started.error());
   }
@@ -71,10 +78,19 @@ Result<void> Stopwatch::Start(std::uint64_t flush_bytes) {
       events->push_back(event);
     }
   }
-  auto nothing = Repeat([](CUstream) { return Result<void>(); }, kRepetitionsMin);
-  if (!nothing) return std::unexpected(nothing.error());
-  std::sort(nothing->begin(), nothing->end());
-  overhead_ms_ = static_cast<float>(std::max(Quantile(*nothing, 0.5), 0.0));
+  const Enqueue nothing = [](CUstream) { return Result<void>(); };
+  const Enqueue wait = [this](CUstream stream) {
+    return driver_.Check(driver_.cuStreamSynchronize(stream), "waiting");
+  };
+  const auto graph = MedianOf(Repeat(nothing, kRepetitionsMin));
+  if (!graph) return std::unexpected(graph.error());
+  const auto eager = MedianOf(RepeatEagerly(nothing, kRepetitionsMin));
+  if (!eager) return std::unexpected(eager.error());
+  const auto waiting = MedianOf(RepeatEagerly(wait, kRepetitionsMin));
+  if (!waiting) return std::unexpected(waiting.error());
+  overhead_ms_ = *graph;
+  eager_overhead_ms_ = *eager;
+  waiting_overhead_ms_ = *waiting;
   return {};
 }
 
@@ -85,21 +101,41 @@ Stopwatch::~Stopwatch() {
   if (flush_ != 0) driver_.cuMemFree_v2(flush_);
 }
 
-Result<Reading> Stopwatch::Measure(const Enqueue& enqueue) {
+namespace {
+
+// How many repetitions there is time for after the first ones.
+int RepetitionsAfter(const std::vector<float>& probes) {
+  const double each = std::max<double>(*std::min_element(probes.begin(), probes.end()), 1e-3);
+  return std::clamp(static_cast<int>(std::min(kBudgetMs / each, 1e6)), kRepetitionsMin,
+                    kRepetitionsMax);
+}
+
+}  // namespace
+
+Result<void> Stopwatch::WarmUp(const Enqueue& enqueue) {
   for (int i = 0; i < kWarmUps; ++i) {
-    if (auto done = enqueue(stream_); !done) return std::unexpected(done.error());
+    if (auto done = enqueue(stream_); !done) return done;
   }
   // A fault shows here, before anything is captured.
-  const CUresult warm = driver_.cuStreamSynchronize(stream_);
-  if (warm != CUDA_SUCCESS) return std::unexpected(driver_.Check(warm, "running it").error());
+  return driver_.Check(driver_.cuStreamSynchronize(stream_), "running it");
+}
+
+Result<Reading> Stopwatch::Measure(const Enqueue& enqueue) {
+  if (auto warm = WarmUp(enqueue); !warm) return std::unexpected(warm.error());
   const auto probes = Repeat(enqueue, kProbes);
   if (!probes) return std::unexpected(probes.error());
-  const double each = std::max<double>(*std::min_element(probes->begin(), probes->end()), 1e-3);
-  const int repetitions = std::clamp(static_cast<int>(std::min(kBudgetMs / each, 1e6)),
-                                     kRepetitionsMin, kRepetitionsMax);
-  auto times = Repeat(enqueue, repetitions);
+  auto times = Repeat(enqueue, RepetitionsAfter(*probes));
   if (!times) return std::unexpected(times.error());
   return Summarise(std::move(*times), overhead_ms_);
+}
+
+Result<Reading> Stopwatch::MeasureEagerly(const Enqueue& enqueue, bool waits) {
+  if (auto warm = WarmUp(enqueue); !warm) return std::unexpected(warm.error());
+  const auto probes = RepeatEagerly(enqueue, kProbes);
+  if (!probes) return std::unexpected(probes.error());
+  auto times = RepeatEagerly(enqueue, RepetitionsAfter(*probes));
+  if (!times) return std::unexpected(times.error());
+  return Summarise(std::move(*times), waits ? waiting_overhead_ms_ : eager_overhead_ms_);
 }
 
 Result<std::vector<float>> Stopwatch::Repeat(const Enqueue& enqueue, int repetitions) {
@@ -121,10 +157,23 @@ Result<std::vector<float>> Stopwatch::Repeat(const Enqueue& enqueue, int repetit
   const auto run = RunGraph(graph);
   driver_.cuGraphDestroy(graph);
   if (!run) return std::unexpected(run.error());
+  return ReadTimes(repetitions);
+}
+
+Result<std::vector<float>> Stopwatch::RepeatEagerly(const Enqueue& enqueue, int repetitions) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(repetitions); ++i) {
+    auto done = EnqueueOnce(enqueue, i, Mode::kEager);
+    if (done) done = driver_.Check(driver_.cuStreamSynchronize(stream_), "running it");
+    if (!done) return std::unexpected(done.error());
+  }
+  return ReadTimes(repetitions);
+}
+
+Result<std::vector<float>> Stopwatch::ReadTimes(int repetitions) {
   std::vector<float> times;
   for (std::size_t i = 0; i < static_cast<std::size_t>(repetitions); ++i) {
     float time = 0;
-    result = driver_.cuEventElapsedTime_v2(&time, begins_[i], ends_[i]);
+    const CUresult result = driver_.cuEventElapsedTime_v2(&time, begins_[i], ends_[i]);
     if (result != CUDA_SUCCESS) {
       return std::unexpected(driver_.Check(result, "reading a time").error());
     }
@@ -134,21 +183,27 @@ Result<std::vector<float>> Stopwatch::Repeat(const Enqueue& enqueue, int repetit
 }
 
 Result<void> Stopwatch::Capture(const Enqueue& enqueue, int repetitions) {
-  const auto record = [&](CUevent event) {
-    return driver_.Check(driver_.cuEventRecordWithFlags(event, stream_, CU_EVENT_RECORD_EXTERNAL),
-                         "recording an event");
-  };
   for (std::size_t i = 0; i < static_cast<std::size_t>(repetitions); ++i) {
-    if (flush_ != 0) {
-      const CUresult flushed =
-          driver_.cuMemsetD8Async(flush_, static_cast<unsigned char>(i), flush_bytes_, stream_);
-      if (flushed != CUDA_SUCCESS) return driver_.Check(flushed, "flushing the cache");
-    }
-    if (auto done = record(begins_[i]); !done) return done;
-    if (auto done = enqueue(stream_); !done) return done;
-    if (auto done = record(ends_[i]); !done) return done;
+    if (auto done = EnqueueOnce(enqueue, i, Mode::kGraph); !done) return done;
   }
   return {};
+}
+
+Result<void> Stopwatch::EnqueueOnce(const Enqueue& enqueue, std::size_t number, Mode mode) {
+  const unsigned record_flags =
+      mode == Mode::kGraph ? CU_EVENT_RECORD_EXTERNAL : CU_EVENT_RECORD_DEFAULT;
+  const auto record = [&](CUevent event) {
+    return driver_.Check(driver_.cuEventRecordWithFlags(event, stream_, record_flags),
+                         "recording an event");
+  };
+  if (flush_ != 0 && (cold_cache_ || mode == Mode::kEager)) {
+    const CUresult flushed =
+        driver_.cuMemsetD8Async(flush_, static_cast<unsigned char>(number), flush_bytes_, stream_);
+    if (flushed != CUDA_SUCCESS) return driver_.Check(flushed, "flushing the cache");
+  }
+  if (auto done = record(begins_[number]); !done) return done;
+  if (auto done = enqueue(stream_); !done) return done;
+  return record(ends_[number]);
 }
 
 Result<void> Stopwatch::RunGraph(CUgraph graph) {
