@@ -9,6 +9,10 @@
 
 namespace eidolon::interpret {
 
+// Of this machine, as far as there are handlers for them: 512, 256 or 0. EIDOLON_VECTOR_BITS in the
+// environment says the most.
+unsigned VectorBits();
+
 #if defined(__x86_64__)
 
 // The attributes have the whole handler, with all that it calls, compiled for the instructions.
@@ -26,13 +30,8 @@ template <Handler kHandler>
 
 template <Handler kHandler>
 Handler Widest() {
-  static const bool has_256 =
-      __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-  static const bool has_512 = has_256 && __builtin_cpu_supports("avx512f") != 0 &&
-                              __builtin_cpu_supports("avx512bw") != 0 &&
-                              __builtin_cpu_supports("avx512dq") != 0 &&
-                              __builtin_cpu_supports("avx512vl") != 0;
-  return has_512 ? RunOn512<kHandler> : has_256 ? RunOn256<kHandler> : kHandler;
+  const unsigned bits = VectorBits();
+  return bits == 512 ? RunOn512<kHandler> : bits == 256 ? RunOn256<kHandler> : kHandler;
 }
 
 #else

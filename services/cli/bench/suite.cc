@@ -199,8 +199,10 @@ void MeasureValues(const SuiteOptions& options, const ProgramRunner& run,
   all->push_back({"values.eagerAdd", "values computed: the same, when the kernels are run", "us",
                   kEagerAddUs, report.Number("eager_add_seconds", kMicro),
                   read ? StrCat(FormatValue(*read), " us when each result is copied out") : ""});
-  Result<double> instructions = report.Number("none");
-  if (library.has_value()) {
+  Result<double> instructions = 0.0;
+  if (!library.has_value()) {
+    instructions = std::unexpected(library.error());
+  } else {
     const Benchmarks kernels(options, run, "compute_benchmark", "Interpret",
                              {{"EIDOLON_BENCH_LIBRARY", *library}});
     instructions = kernels.Counter("Interpret", "items_per_second");

@@ -70,7 +70,7 @@ class ConvolutionCall {
   base::Result<void> Enqueue(CUstream stream);
 
  private:
-  // `descriptor`, `first` and so on are the operation's attributes.
+  // The names of one kind of operation's attributes.
   struct Form;
   static const Form* FormOf(std::uint32_t kind);
 
