@@ -132,8 +132,8 @@ Accuracy Products(const std::string& name, const std::vector<Row>& rows,
   return row;
 }
 
-// The bytes of the rules in kernel/rows.cc and kernel/pointwise.cc for these kernels. Operations decide
-// powers only.
+// The bytes of the rules in kernel/rows.cc and kernel/pointwise.cc for these kernels. Operations
+// decide powers only.
 kernel::Demand DemandOf(const std::string& op, const Row& r) {
   kernel::Demand demand;
   const bool binary = op == "add" || op == "mul" || op == "div" || op == "pow";
