@@ -44,6 +44,31 @@ def unknown_reads_are_named_with_their_writer_and_python_line(world):
         expect(sum(s["reads"] for s in sources) == prediction["unknownReads"], prediction)
 
 
+# What the host wrote is not read again once a kernel of unknown effect may have changed it.
+CHANGED_READS = """
+    import torch
+    never = torch.empty(1 << 20, dtype=torch.uint8, device="cuda")
+    for step in range(6):
+        torch.cuda.nvtx.range_push("step")
+        x = torch.full((1000,), 7, dtype=torch.uint8).cuda()
+        assert x[3].item() == 7
+        x.add_(never[:1000])
+        assert x.tolist() == [GIVEN] * 1000, x
+        torch.cuda.nvtx.range_pop()
+"""
+
+
+@test
+def bytes_that_a_kernel_may_have_changed_read_as_the_policy_says(world):
+    for compute, policy in ((False, "zero"), (True, "one")):
+        extra = f"values: {json.dumps({'compute': compute, 'unknownReads': policy})}\n"
+        script = CHANGED_READS.replace("GIVEN", {"zero": "0", "one": "1"}[policy])
+        final = world.run(script, boundary="{nvtx: step}", extra=extra)
+        expect_complete(final)
+        sources = final["status"]["prediction"]["unknownReadSources"]
+        expect(sources and all(s["given"] == policy for s in sources), sources)
+
+
 @test
 def declared_values_are_what_the_host_reads(world):
     script = NAMED_READS.replace("GIVEN", "2.5")

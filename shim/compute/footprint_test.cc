@@ -100,14 +100,15 @@ TEST_F(FootprintTest, ALargeLaunchChangesAllBetweenItsFirstBlocksAndItsLast) {
   EXPECT_TRUE(store_.IsKnown(kBuffer + 4 * count, 64));
 }
 
-TEST_F(FootprintTest, ValuesThatAKernelUpdatesStayTheBestGuess) {
+TEST_F(FootprintTest, ValuesThatAKernelUpdatesReadAsThePolicySays) {
   const ScaleParameters parameters{kBuffer, 2, 4};
-  store_.Fill(kBuffer, 7, 1, 16);
+  store_.Fill(kBuffer, 7, 1, 17);
   ApplyScale(LearnScale(parameters, true), parameters);
-  unsigned char byte = 0;
+  unsigned char bytes[2] = {};
 
-  EXPECT_EQ(store_.Read(kBuffer + 15, &byte, 1), 1u);
-  EXPECT_EQ(byte, 7);
+  EXPECT_EQ(store_.Read(kBuffer + 15, bytes, 2, 1), 1u);
+  EXPECT_EQ(bytes[0], 1);
+  EXPECT_EQ(bytes[1], 7);
 }
 
 TEST_F(FootprintTest, AStoreThatValuesMoveChangesItsBufferFromEndToEnd) {

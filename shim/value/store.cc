@@ -165,11 +165,10 @@ std::size_t Store::Read(std::uint64_t address, void* bytes, std::size_t size,
   std::size_t unknown = size;
   std::memset(out, unknown_byte, size);
   const std::lock_guard guard(mutex_);
-  kept_.ForEach(address, address + size, [&](std::uint64_t begin, std::uint64_t end) {
+  known_.ForEach(address, address + size, [&](std::uint64_t begin, std::uint64_t end) {
     ReadLocked(begin, out + (begin - address), end - begin);
+    unknown -= end - begin;
   });
-  known_.ForEach(address, address + size,
-                 [&](std::uint64_t begin, std::uint64_t end) { unknown -= end - begin; });
   return unknown;
 }
 

@@ -3,8 +3,10 @@
 // bytes here; kernels do not run, so what they write stays what it was. Large writes are not kept
 // (they would cost real RAM): their range becomes unknown and reads as the job's policy (zeros).
 //
-// A byte is known (some host operation put it there), stale (known once, but a kernel got a pointer
-// to it since: the last value is still the best guess), or unknown.
+// A byte is known (some host operation or executed kernel put it there), stale (known once, but a
+// kernel got a pointer to it since), or unknown. The host reads the policy for stale bytes, too:
+// what they were is no better a guess, and the report says what was given. That they were kept
+// still tells how far the buffer behind a pointer reaches.
 //
 // Order: program order of the calling process, except that results of collectives arrive later.
 // While one is outstanding, operations queue behind it (value/pending.h) and every host wait drains
@@ -44,8 +46,8 @@ class Store {
             std::size_t size);
   // Copies device to device, known-ness included.
   void Copy(std::uint64_t target, std::uint64_t source, std::size_t size);
-  // Fills `bytes` with known and stale values, and `unknown_byte` elsewhere; returns how many bytes
-  // were not known.
+  // Fills `bytes` with known values, and `unknown_byte` elsewhere; returns how many bytes were not
+  // known.
   std::size_t Read(std::uint64_t address, void* bytes, std::size_t size,
                    unsigned char unknown_byte = 0) const;
   // True when every byte is known and no kernel may have written over it since.
@@ -58,7 +60,7 @@ class Store {
   void NoteKernelPointer(std::uint64_t address) {
     if (MayHold(address)) MakeStale(address);
   }
-  // Of unknown effect: values in the range stay as the best guess, and nobody knows them.
+  // Of unknown effect: nobody knows what the range holds.
   void MakeStale(std::uint64_t begin, std::uint64_t end);
   // True when some byte of [begin, end) is known.
   bool HasKnown(std::uint64_t begin, std::uint64_t end) const;

@@ -69,6 +69,7 @@ TEST(StoreTest, CopiesAtOddOffsetsKeepEachByte) {
   std::vector<unsigned char> back(bytes.size());
   EXPECT_EQ(store.Read(kBase + 100'033, back.data(), back.size()), 500u + 1000u);
   std::fill(bytes.begin() + 4000, bytes.begin() + 4500, 0);
+  std::fill(bytes.begin() + 8000, bytes.end(), 0);
   EXPECT_EQ(back, bytes);
   EXPECT_FALSE(store.IsKnown(kBase + 100'033 + 8000, 1));
   EXPECT_TRUE(store.IsKnown(kBase + 100'033 + 4500, 3500));
@@ -108,8 +109,18 @@ TEST(StoreTest, AKernelPointerMakesItsBufferStaleAndLeavesOthersKnown) {
   store.NoteKernelPointer(kBase);
 
   EXPECT_FALSE(store.IsKnown(kBase, 6));
-  EXPECT_EQ(ReadText(store, kBase, 6), "buffer");
+  EXPECT_EQ(ReadText(store, kBase, 6), "......");
   EXPECT_TRUE(store.IsKnown(kBase + 512, 5));
+}
+
+TEST(StoreTest, StaleBytesReadAsThePolicySaysUntilTheyAreWrittenAgain) {
+  Store store;
+  store.Write(kBase, "buffer", 6);
+  store.MakeStale(kBase + 1, kBase + 5);
+  EXPECT_EQ(ReadText(store, kBase, 6), "b....r");
+
+  store.Write(kBase + 2, "UF", 2);
+  EXPECT_EQ(ReadText(store, kBase, 6), "b.UF.r");
 }
 
 TEST(StoreTest, LargeWritesAreNotKept) {
