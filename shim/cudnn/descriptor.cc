@@ -5,6 +5,7 @@
 
 #include "shim/core/session.h"
 #include "shim/cudnn/handle.h"
+#include "shim/cudnn/spatial_transformer.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/work.h"
 
@@ -297,5 +298,16 @@ cudnnStatus_t Restore(cudnnDropoutDescriptor_t handle, cudnnHandle_t context, fl
 }
 
 }  // namespace dropout
+
+namespace spatial_transformer {
+
+cudnnStatus_t Create(cudnnSpatialTransformerDescriptor_t* descriptor) {
+  return Give<SpatialTransformerDescriptor>(descriptor);
+}
+cudnnStatus_t Destroy(cudnnSpatialTransformerDescriptor_t descriptor) {
+  return Take<SpatialTransformerDescriptor>(descriptor);
+}
+
+}  // namespace spatial_transformer
 
 }  // namespace eidolon::shim::cudnn

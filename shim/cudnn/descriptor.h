@@ -44,6 +44,11 @@ struct DropoutDescriptor : library::Opaque<DropoutDescriptor> {
   void* states = nullptr;
   unsigned long long seed = 0;
 };
+struct SpatialTransformerDescriptor : library::Opaque<SpatialTransformerDescriptor> {
+  static constexpr std::uint64_t kMagic = 0x43754e4e73706131u;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  std::vector<int> dims;
+};
 
 // As the graph interface describes them. Strides of filters follow their format.
 Tensor ShapeOf(const TensorDescriptor& descriptor);

@@ -7,3 +7,4 @@
 #include "shim/cudnn/convolution.h"
 #include "shim/cudnn/descriptor.h"
 #include "shim/cudnn/handle.h"
+#include "shim/cudnn/spatial_transformer.h"
