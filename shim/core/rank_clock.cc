@@ -7,6 +7,7 @@
 #include "shim/core/server_page.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
+#include "shim/core/tick_rate.h"
 
 namespace eidolon::shim::core {
 namespace {
@@ -61,14 +62,7 @@ void RaiseToFloor() {
 }
 
 void CalibrateTicks() {
-  const std::int64_t begin_ns = MonotonicNs();
-  const std::uint64_t begin = ReadTicks();
-  std::int64_t now_ns;
-  do {
-    now_ns = MonotonicNs();
-  } while (now_ns - begin_ns < kCalibrationNs);
-  const std::uint64_t ticks = ReadTicks() - begin;
-  ps_per_tick = static_cast<double>(now_ns - begin_ns) * 1000.0 / static_cast<double>(ticks);
+  ps_per_tick = MeasurePsPerTick(kCalibrationNs, MonotonicNs, ReadTicks);
   short_gap_ticks = static_cast<std::uint64_t>(kShortGapNs * 1000 / ps_per_tick);
 }
 
