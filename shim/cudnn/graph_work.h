@@ -33,6 +33,7 @@ class GraphWork {
   static void AddOutput(ring::DnnOperation& operation, std::int64_t number);
 
   bool empty() const { return operations_.empty(); }
+  std::span<const ring::DnnTensor> tensors() const { return tensors_; }
   std::span<const ring::DnnOperation> operations() const { return operations_; }
   std::vector<std::byte> Bytes(std::uint32_t engine) const;
 

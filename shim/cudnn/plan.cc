@@ -6,6 +6,7 @@
 
 #include "shim/cudnn/graph_work.h"
 #include "shim/cudnn/handle.h"
+#include "shim/cudnn/workspace.h"
 #include "shim/library/element_type.h"
 
 namespace eidolon::shim::cudnn {
@@ -238,25 +239,6 @@ class Builder {
   bool too_large_ = false;
 };
 
-// Split reductions of filter gradients in narrow types add up in single precision first.
-std::int64_t WorkspaceOf(const Node& graph) {
-  double bytes = 0;
-  const Attribute* ops = graph.Find(CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  for (const auto& op : ops->nodes) {
-    const Node* filter = op->FindNode(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW);
-    if (filter == nullptr) continue;
-    const Tensor tensor = TensorOf(*filter);
-    if (library::BitsOf(tensor.type) >= 32) continue;
-    double elements = 1;
-    for (const std::int64_t dim : tensor.dims) {
-      elements *= static_cast<double>(std::max<std::int64_t>(dim, 1));
-    }
-    bytes += elements * sizeof(float);
-  }
-  constexpr double kWorkspaceMax = 1e15;  // No device has that much; sizes below are exact.
-  return static_cast<std::int64_t>(std::min(bytes, kWorkspaceMax));
-}
-
 }  // namespace
 
 std::shared_ptr<const Plan> MakePlan(const Node& graph, std::int64_t engine,
@@ -281,7 +263,7 @@ std::shared_ptr<const Plan> MakePlan(const Node& graph, std::int64_t engine,
     return nullptr;
   }
   plan->definition = builder.work().Bytes(static_cast<std::uint32_t>(engine));
-  plan->workspace_bytes = WorkspaceOf(graph);
+  plan->workspace_bytes = WorkspaceOf(builder.work().tensors(), builder.work().operations());
   *status = CUDNN_STATUS_SUCCESS;
   return plan;
 }

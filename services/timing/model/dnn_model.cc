@@ -134,6 +134,39 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   return demand;
 }
 
+// The backward pass that a program asked to be deterministic: instead of adding the queries'
+// gradients up in single precision, it keeps the score gradients and multiplies them in a kernel of
+// its own (cudnn-frontend, scaled_dot_product_flash_attention.h: the dP workspace).
+bool KeepsScoreGradients(const DnnGraph& graph) {
+  std::size_t products = 0;
+  for (const DnnOperation& op : graph.operations) {
+    if (op.kind != kMatmul) continue;
+    const DnnTensor* out = Output(graph, op);
+    if (out == nullptr) return false;
+    if (!out->is_virtual && kernel::CudaTypeName(out->type) == "fp32") return false;
+    ++products;
+  }
+  return products >= 5;
+}
+
+// Four of the five products with the score gradients on their way out, then the fifth with them on
+// their way in. Masked tiles are neither written nor read.
+Prediction PredictInTwoKernels(const gpu_model::GpuModel& gpu, kernel::Demand demand) {
+  double scores = 2 * demand.batch_heads * demand.query_length * demand.key_length;
+  if (demand.causal) scores /= 2;
+  const double row_bytes =
+      2 * demand.batch_heads * demand.head_size * (demand.query_length + demand.key_length);
+  kernel::Demand last = demand;
+  demand.flops *= 0.8;
+  demand.bytes += scores;
+  last.flops *= 0.2;
+  last.bytes = scores + row_bytes;
+  Prediction sum = PredictAttention(gpu, demand, AttentionLibrary::kCudnn);
+  sum.seconds += PredictAttention(gpu, last, AttentionLibrary::kCudnn).seconds;
+  sum.relative_error += 0.1;
+  return sum;
+}
+
 // The tensors of a convolution by role, whatever order the operation lists them in.
 struct Convolution {
   const DnnTensor* image = nullptr;     // [N, C, ...]
@@ -236,6 +269,9 @@ DnnPrediction Memory(const gpu_model::GpuModel& gpu, const DnnGraph& graph, Fami
 
 DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
   if (const auto attention = Attention(graph)) {
+    if (attention->family == Family::kAttentionBackward && KeepsScoreGradients(graph)) {
+      return {PredictInTwoKernels(gpu, *attention), attention->family};
+    }
     return {PredictAttention(gpu, *attention, AttentionLibrary::kCudnn), attention->family};
   }
   for (const DnnOperation& op : graph.operations) {
