@@ -98,6 +98,30 @@ constexpr NamedRule kRules[] = {
     {"extract_seed_and_offset", Family::kMisc, EngineBookkeeping},
     {"kernel_bulk", Family::kMisc, EngineBookkeeping},
     {"set_float_kernel", Family::kMisc, EngineBookkeeping},
+    {"fused_rope_forward_kernel", Family::kElementwise, EngineRope},
+    {"fused_rope_backward_kernel", Family::kElementwise, EngineRope},
+    {"fused_qkv_rope_*", Family::kElementwise, EngineRopeTogether},
+    {"fused_topk_*", Family::kSort, EngineRouter},
+    {"amax_kernel", Family::kReduction, EngineAmax},
+    {"zero_amax_kernel", Family::kMisc, EngineBookkeeping},
+    {"ZeroAmaxKernel", Family::kMisc, EngineBookkeeping},
+    {"compute_scale_from_amax_kernel", Family::kMisc, EngineBookkeeping},
+    {"compute_nvfp4_per_tensor_scale_kernel", Family::kMisc, EngineBookkeeping},
+    {"update_tensor_scale_inv_kernel", Family::kMisc, EngineBookkeeping},
+    {"quantize_mxfp8_kernel", Family::kCast, EngineQuantizeMxfp8},
+    {"quantize_mxfp8_kernel_cast_only", Family::kCast, EngineCastMxfp8},
+    {"quantize_gated_mxfp8_kernel", Family::kCast, EngineQuantizeGated},
+    {"cast_fp8_gated_kernel", Family::kCast, EngineQuantizeGated},
+    {"cast_fp8_1D_kernel", Family::kCast, EngineCastFp8},
+    {"cast_fp8_2D_kernel", Family::kCast, EngineCastFp8},
+    {"block_scaled_cast_transpose_kernel*", Family::kCast, EngineBlockScaledSquare},
+    {"block_scaled_1d_cast_transpose_kernel", Family::kCast, EngineBlockScaledVector},
+    {"quantize_transpose_nvfp4_*", Family::kCast, EngineQuantizeNvfp4},
+    {"HadamardAmaxTmaKernel", Family::kReduction, EngineHadamard},
+    {"dequantize_mxfp8_kernel", Family::kCast, EngineDequantize},
+    {"dequantize_fp4_kernel", Family::kCast, EngineDequantize},
+    {"swizzle_row_scaling*", Family::kCopy, EngineSwizzle},
+    {"swizzle_col_scaling*", Family::kCopy, EngineSwizzle},
 };
 
 struct Word {
@@ -108,6 +132,7 @@ struct Word {
 
 // Families of the remaining kernels by a word in the name, the first that occurs.
 constexpr Word kWords[] = {
+    {"rht_gemm_device", Family::kCast, EngineHadamard},
     {"multi_tensor_l2norm::cleanup", Family::kReduction, EngineBookkeeping},
     {"cub::detail::radix_sort", Family::kSort, Sort},
     {"cub::detail::scan", Family::kScan, Sort},

@@ -91,6 +91,21 @@ std::optional<Demand> EngineCastTransposeBias(const Launch& l);
 std::optional<Demand> EngineTranspose(const Launch& l);
 std::optional<Demand> EngineBiasGradient(const Launch& l);
 std::optional<Demand> EngineBookkeeping(const Launch& l);
+std::optional<Demand> EngineRope(const Launch& l);
+std::optional<Demand> EngineRopeTogether(const Launch& l);
+std::optional<Demand> EngineRouter(const Launch& l);
+
+std::optional<Demand> EngineAmax(const Launch& l);
+std::optional<Demand> EngineQuantizeMxfp8(const Launch& l);
+std::optional<Demand> EngineCastMxfp8(const Launch& l);
+std::optional<Demand> EngineQuantizeGated(const Launch& l);
+std::optional<Demand> EngineCastFp8(const Launch& l);
+std::optional<Demand> EngineBlockScaledSquare(const Launch& l);
+std::optional<Demand> EngineBlockScaledVector(const Launch& l);
+std::optional<Demand> EngineQuantizeNvfp4(const Launch& l);
+std::optional<Demand> EngineHadamard(const Launch& l);
+std::optional<Demand> EngineDequantize(const Launch& l);
+std::optional<Demand> EngineSwizzle(const Launch& l);
 
 // Any kernel at all: bytes from pointers, sizes and threads.
 Demand Generic(const Launch& l);

@@ -1,5 +1,5 @@
-// Every kernel of the stock PyTorch library has a family: testdata/torch_kernels.csv lists them by
-// function. EIDOLON_UPDATE_GOLDEN=1 rewrites the list.
+// Which kernels of the stock PyTorch library and of Transformer Engine have a family: testdata
+// lists them by function. EIDOLON_UPDATE_GOLDEN=1 rewrites the lists.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace eidolon::timing::kernel {
 namespace {
 
-constexpr char kList[] = EIDOLON_SOURCE_DIR "/services/timing/kernel/testdata/torch_kernels.csv";
+constexpr char kFolder[] = EIDOLON_SOURCE_DIR "/services/timing/kernel/testdata/";
 
 std::set<std::string> KernelsOf(const char* path) {
   const cubin::MappedLibrary library(path);
@@ -35,7 +35,7 @@ std::set<std::string> KernelsOf(const char* path) {
 }
 
 // Functions by family and name without template arguments, and how many kernels each has.
-std::string ListOf(const std::set<std::string>& kernels) {
+std::string ListOf(std::string_view library, const std::set<std::string>& kernels) {
   std::map<std::pair<std::string, std::string>, int> functions;
   int unknown = 0;
   for (const std::string& kernel : kernels) {
@@ -50,22 +50,32 @@ std::string ListOf(const std::set<std::string>& kernels) {
   char share[32];
   std::snprintf(share, sizeof(share), "%.3f", 100 * known / static_cast<double>(kernels.size()));
   std::string list =
-      base::StrCat("# libtorch_cuda of torch 2.15 for compute capability 9.0: ", kernels.size(),
-                   " kernels, ", share, " % with a family\nfamily,function,kernels\n");
+      base::StrCat("# ", library, " for compute capability 9.0: ", kernels.size(), " kernels, ",
+                   share, " % with a family\nfamily,function,kernels\n");
   for (const auto& [function, count] : functions) {
     list += base::StrCat(function.first, ",", function.second, ",", count, "\n");
   }
   return list;
 }
 
-TEST(RecogniseTorchTest, TheListOfTheStockLibrarysKernelsIsUpToDate) {
-  const std::string list = ListOf(KernelsOf(EIDOLON_TORCH_LIBRARY));
-  if (std::getenv("EIDOLON_UPDATE_GOLDEN") != nullptr) std::ofstream(kList) << list;
-
+// The checked-in list of that name is `list`.
+void ExpectUpToDate(const std::string& name, const std::string& list) {
+  if (std::getenv("EIDOLON_UPDATE_GOLDEN") != nullptr) std::ofstream(kFolder + name) << list;
   std::ostringstream checked_in;
-  checked_in << std::ifstream(kList).rdbuf();
-
+  checked_in << std::ifstream(kFolder + name).rdbuf();
   EXPECT_EQ(list, checked_in.str()) << "EIDOLON_UPDATE_GOLDEN=1 writes it";
+}
+
+TEST(RecogniseTorchTest, TheListOfTheStockLibrarysKernelsIsUpToDate) {
+  ExpectUpToDate("torch_kernels.csv",
+                 ListOf("libtorch_cuda of torch 2.15", KernelsOf(EIDOLON_TORCH_LIBRARY)));
+}
+
+TEST(RecogniseTorchTest, TheListOfTransformerEnginesKernelsIsUpToDate) {
+  const char* path = std::getenv("EIDOLON_TRANSFORMER_ENGINE_LIBRARY");
+  if (path == nullptr) GTEST_SKIP() << "EIDOLON_TRANSFORMER_ENGINE_LIBRARY names no library";
+  ExpectUpToDate("transformer_engine_kernels.csv",
+                 ListOf("libtransformer_engine of 2.20.2", KernelsOf(path)));
 }
 
 }  // namespace

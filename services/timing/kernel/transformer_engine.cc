@@ -2,6 +2,8 @@
 // by NVRTC. Layouts: common/normalization/kernel_params.h, common/util/vectorized_pointwise.h and
 // common/cast/transpose of its headers, which come with its source distribution.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/row_efficiency.h"
@@ -169,6 +171,49 @@ std::optional<Demand> EngineBiasGradient(const Launch& l) {
       Passes(Family::kReduction, *elements,
              *elements * l.ElementBytesOf(1, 4) + *l.Size(2) * l.ElementBytesOf(0, 2), 1);
   demand.efficiency = 0.6;
+  return demand;
+}
+
+// fused_rope_{forward,backward}_kernel(in, cu_seqlens, freqs, start_positions, out, interleaved,
+// cp_size, cp_rank, s, h, d, ...): a block for each position and sequence turns h heads of d.
+std::optional<Demand> EngineRope(const Launch& l) {
+  constexpr std::size_t kHeads = 9;
+  const auto row = Product(l, kHeads);
+  if (!row) return std::nullopt;
+  const double elements = *row * static_cast<double>(l.launch.grid.Count());
+  Demand demand = Passes(Family::kElementwise, elements,
+                         2 * elements * l.ElementBytesOf(0, 2) +
+                             4 * static_cast<double>(l.launch.grid.x) * *l.Size(kHeads + 1),
+                         6);
+  return demand;
+}
+
+// fused_qkv_rope_{forward,backward}_kernel(..., s, b, h, d, d2, q's, k's and v's width): the widths
+// are those of one group of heads, of which there are h.
+std::optional<Demand> EngineRopeTogether(const Launch& l) {
+  const std::size_t count = l.name.parameters.size();
+  constexpr std::size_t kSizes = 8;
+  if (count < kSizes) return std::nullopt;
+  const auto places = Product(l, count - 8);
+  const auto heads = l.Size(count - 6);
+  if (!places || !heads) return std::nullopt;
+  double width = 0;
+  for (std::size_t i = count - 3; i < count; ++i) width += l.Size(i).value_or(0);
+  const double elements = *places * *heads * width;
+  return Passes(Family::kElementwise, elements, 2 * elements * l.ElementBytesOf(0, 2), 6);
+}
+
+// fused_topk_with_score_function_{forward,backward}_kernel(logits, tokens, experts, ...) and its
+// relatives: scores of every token and expert come in, a map and probabilities go out.
+std::optional<Demand> EngineRouter(const Launch& l) {
+  const std::vector<std::string>& types = l.name.parameters;
+  const auto first = std::ranges::find(types, "int");
+  if (first == types.end()) return std::nullopt;
+  const auto elements = Product(l, static_cast<std::size_t>(first - types.begin()));
+  if (!elements) return std::nullopt;
+  const double width = l.ElementBytesOf(0, 4);
+  Demand demand = Passes(Family::kSort, *elements, *elements * (3 * width + 1), 20);
+  demand.efficiency = 0.5;
   return demand;
 }
 

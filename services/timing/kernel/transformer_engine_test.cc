@@ -204,5 +204,56 @@ TEST(TransformerEngineTest, TensorListsHaveSizesOfSixtyFourBits) {
   EXPECT_DOUBLE_EQ(demand.bytes, 100'010.0 * 2 * 9);
 }
 
+TEST(TransformerEngineTest, RotaryEmbeddingsTurnTheHeadsOfEachPlace) {
+  // 2048 places of 4 sequences, 16 heads of 128.
+  LaunchBuilder rope(
+      "_ZN18transformer_engine25fused_rope_forward_kernelI13__nv_bfloat16EEvPKT_PKiPKfS6_PS2_"
+      "biiiiiiiiiiiiii");
+  rope.Grid(2048, 4).Block(32, 4).Pointers(1).Pointers(1).Pointers(1).Pointers(1).Pointers(1);
+  rope.Add<std::uint8_t>(0);
+  for (const std::int32_t size :
+       {1, 0, 2048, 16, 128, 128, 8192, 2048, 128, 1, 8192, 2048, 128, 1}) {
+    rope.Add<std::int32_t>(size);
+  }
+  const Demand demand = DemandOf(rope.Build());
+
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 2048.0 * 4 * 16 * 128 * 4 + 4 * 2048 * 128);
+}
+
+TEST(TransformerEngineTest, RotaryEmbeddingsOfQueriesKeysAndValuesTogether) {
+  // 2048 places of 4 sequences, 4 groups of 4 x 128 queries, 128 keys and 128 values.
+  LaunchBuilder rope(
+      "_ZN18transformer_engine29fused_qkv_rope_forward_kernelI13__nv_bfloat16EEvPKT_PKfS6_PKiPS2_"
+      "S9_S9_15NVTE_QKV_Formatbiiiiiiiiii");
+  rope.Grid(2048, 4).Block(32, 4);
+  for (int i = 0; i < 7; ++i) rope.Pointers(1);
+  rope.Add<std::int32_t>(0).Add<std::uint8_t>(0);
+  for (const std::int32_t size : {1, 0, 2048, 4, 4, 128, 128, 512, 128, 128}) {
+    rope.Add<std::int32_t>(size);
+  }
+  const Demand demand = DemandOf(rope.Build());
+
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 2048.0 * 4 * 4 * (512 + 128 + 128) * 4);
+}
+
+TEST(TransformerEngineTest, RoutersReadAScoreForEachTokenAndExpert) {
+  const Demand demand = DemandOf(
+      LaunchBuilder("_ZN18transformer_engine12fused_router45fused_topk_with_score_function_forward_"
+                    "kernelIffL20NVTERoutingMapFormat0ELNS0_12TopkFuncTypeE1ELi0EiLNS0_6QBModeE0EE"
+                    "EvPKT_iiibiifPKT0_PS5_PhPfPT4_iSD_PiPKfi")
+          .Grid(1024)
+          .Block(128)
+          .Pointers(1)
+          .Add<std::int32_t>(4096)
+          .Add<std::int32_t>(128)
+          .Add<std::int32_t>(8)
+          .Build());
+
+  EXPECT_EQ(demand.family, Family::kSort);
+  EXPECT_DOUBLE_EQ(demand.bytes, 4096.0 * 128 * 13);
+}
+
 }  // namespace
 }  // namespace eidolon::timing::kernel
