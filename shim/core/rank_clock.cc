@@ -94,7 +94,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks) {
     clock.waited = false;
   }
   const std::uint64_t work = TakeOwnWork(clock, ticks);
-  clock.own_ps += static_cast<std::uint64_t>(static_cast<double>(work) * source.speed_ratio);
+  clock.own_ps += static_cast<std::uint64_t>(static_cast<double>(work) / source.speed_ratio);
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
 }

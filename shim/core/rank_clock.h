@@ -1,7 +1,7 @@
 // The rank clock: virtual time of this process. Grows only; published in Cursors::clock_ps.
 //
 // Two host models (architecture.md section 3). fixed: each exported call adds its class's cost,
-// whatever thread makes it. measured: a thread adds its own CPU time since its last call, times
+// whatever thread makes it. measured: a thread adds its own CPU time since its last call, over
 // speed_ratio, minus time spent in the shim; a thread that waited since then first takes max(own,
 // process). Only drivers (thread_role.h) move the clock.
 #pragma once
@@ -40,7 +40,7 @@ struct ClockSource {
   ring::ServerPage* page = nullptr;
   ring::HostModel model = ring::HostModel::kFixed;
   ring::HostCosts costs{};
-  double speed_ratio = 1.0;
+  double speed_ratio = 1.0;  // Speed of the target's processor over this machine's; above zero.
   std::uint64_t start_ps = 0;
 };
 void StartClock(const ClockSource& source) noexcept;
