@@ -172,6 +172,7 @@ std::optional<Demand> EngineHadamard(const Launch& l) {
   if (!elements) return std::nullopt;
   const double ways = l.name.Has("row_col_rht") ? 2 : 1;
   Demand demand = Quantized(*elements, 2, writes ? ways * kFp4 : 0, 32);
+  if (!writes) demand.family = Family::kReduction;
   demand.unit = Unit::kTensorCore;
   demand.type = "bf16";
   return demand;
