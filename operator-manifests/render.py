@@ -27,6 +27,7 @@ VARIANTS = {
     "policies": ["networkPolicy.enabled=true", "networkPolicy.prometheusNamespaceLabels.team=monitoring"],
     "persistent": ["timing.persistence.enabled=true"],
     "gpu": ["timing.gpu=true"],
+    "libraries": ["timing.gpu=true", "timing.libraries.image=torch:13"],
     "dashboards": ["grafana.dashboards.enabled=true"],
     "one": ["controller.replicas=1", "image.pullSecrets={regcred}", "crds.keep=false"],
 }
@@ -104,12 +105,13 @@ def breaches(documents):
             yield f"{name} may run as root"
         if "-controller" not in document["metadata"]["name"] and pod.get("automountServiceAccountToken") is not False:
             yield f"{name} mounts a token that it does not need"
-        for container in pod["containers"]:
+        for container in pod["containers"] + pod.get("initContainers", []):
             security = container["securityContext"]
             if not (security["readOnlyRootFilesystem"] and security["capabilities"] == {"drop": ["ALL"]}
                     and security["allowPrivilegeEscalation"] is False and security["runAsGroup"]):
                 yield f"{name} has loose security settings"
-            if "requests" not in container["resources"] or "readinessProbe" not in container:
+            starts = container in pod.get("initContainers", [])
+            if "requests" not in container["resources"] or not (starts or "readinessProbe" in container):
                 yield f"{name} lacks requests or a readiness probe"
         selector = document["spec"]["selector"]["matchLabels"]
         if "app.kubernetes.io/version" in selector or not selector.items() <= \
@@ -129,7 +131,10 @@ def expectations(name, documents):
             for rule in document["rules"]),
         "policies": kinds["NetworkPolicy"] == 2 and "--network-policies" in text,
         "persistent": "volumeClaimTemplates" in text,
-        "gpu": "nvidia.com/gpu: 1" in text and "--own-gpu=0" in text and "memory: 2Gi" in text,
+        "gpu": "nvidia.com/gpu: 1" in text and "--own-gpu=0" in text and "memory: 2Gi" in text
+        and "initContainers" not in text,
+        "libraries": all(word in text for word in (
+            "image: torch:13", "libcudnn*.so.9", "/nvidia/*/lib", "--own-gpu-libraries=/libraries", "name: libraries")),
         "dashboards": kinds["ConfigMap"] == 2 and "grafana_dashboard" in text,
         "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 3 and "resource-policy" not in text,
     }
