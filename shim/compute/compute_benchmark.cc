@@ -28,7 +28,8 @@ constexpr Arena kArena{.holds = [](std::uint64_t a) { return a - kBuffer < (2 <<
                        .find_buffer = [](std::uint64_t a) -> std::optional<Arena::Range> {
                          const std::uint64_t begin = a & ~std::uint64_t{(1 << 20) - 1};
                          return Arena::Range(begin, begin + (1 << 20));
-                       }};
+                       },
+                       .version = [] { return std::uint64_t{1}; }};
 
 // x.add_(number) and gelu(x), of contiguous float32.
 constexpr std::string_view kAdd =
@@ -90,12 +91,14 @@ void AddToTenElements(benchmark::State& state) {
   constexpr std::array<float, 2> kOne = {1, 1};  // What is added, and times what.
   constexpr int kLaunches = 1000;
   const auto parameters = Parameters(10, kOne, kBuffer, kBuffer);
+  const std::array<PointerWord, 2> pointers = {{{16, kBuffer}, {24, kBuffer}}};
   const RecordedKernel kernel{.image = image, .name = kAdd, .device = kDevice};
   const RecordedShape shape{.grid = {1, 1, 1}, .block = {128, 1, 1}};
   for (auto _ : state) {
     value::ProcessPending().Fill(kBuffer, 0, 4, 40);
     for (int i = 0; i < kLaunches; ++i)
-      Record(kernel, shape, 1, KeepParameters(parameters), kArena);
+      Record(kernel, shape, 1, {.block = parameters, .pointers = pointers, .block_stays = true},
+             kArena);
     if (ValueAt(kBuffer + 36) != kLaunches) return state.SkipWithError("the sum is wrong");
   }
   state.SetItemsProcessed(state.iterations() * kLaunches);

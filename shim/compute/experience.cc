@@ -1,7 +1,9 @@
 #include "shim/compute/experience.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 #include <unordered_map>
 
 namespace eidolon::shim::compute {
@@ -12,6 +14,7 @@ constexpr std::size_t kMostOfShape = 32;       // Footprints.
 
 std::uint32_t WordAt(std::span<const std::byte> parameters, std::size_t at) {
   std::uint32_t word = 0;
+  if (at >= parameters.size()) return word;
   std::memcpy(&word, parameters.data() + at, std::min<std::size_t>(4, parameters.size() - at));
   return word;
 }
@@ -34,16 +37,14 @@ Condition::Condition(std::span<const std::byte> parameters, std::span<const std:
 
 bool Condition::Holds(std::span<const std::byte> parameters) const {
   return std::ranges::all_of(words_, [&](const Word& word) {
-    return word.at < parameters.size() && (WordAt(parameters, word.at) & word.mask) == word.value;
+    return (WordAt(parameters, word.at) & word.mask) == word.value;
   });
 }
 
-std::uint64_t UnknownInput::AddressIn(std::span<const std::byte> parameters) const {
-  std::uint64_t address = 0;
-  if (pointer + sizeof(address) <= parameters.size()) {
-    std::memcpy(&address, parameters.data() + pointer, sizeof(address));
-  }
-  return address + distance;
+std::uint64_t UnknownInput::AddressIn(const LaunchPointers& pointers) const {
+  const auto found = std::ranges::lower_bound(pointers.list, pointer, {}, &PointerWord::at);
+  const bool is_there = found != pointers.list.end() && found->at == pointer;
+  return is_there ? found->address + distance : 0;
 }
 
 KernelExperience& ExperienceOf(std::string_view kernel) {
@@ -52,15 +53,22 @@ KernelExperience& ExperienceOf(std::string_view kernel) {
 }
 
 WorkExperience& ExperienceOf(std::uint32_t work) {
-  static auto* const experiences = new std::unordered_map<std::uint32_t, WorkExperience>;
-  return (*experiences)[work];
+  // In pieces that stay where they are: most works of a step follow each other.
+  constexpr std::uint32_t kPiece = 64;
+  using Piece = std::array<WorkExperience, kPiece>;
+  static auto* const pieces = new std::vector<std::unique_ptr<Piece>>;
+  const std::size_t number = work / kPiece;
+  if (number >= pieces->size()) pieces->resize(number + 1);
+  std::unique_ptr<Piece>& piece = (*pieces)[number];
+  if (piece == nullptr) piece = std::make_unique<Piece>();
+  return (*piece)[work % kPiece];
 }
 
 std::optional<UnknownInput> FindUnknown(const ShapeExperience& shape,
                                         std::span<const std::byte> parameters,
-                                        const value::Store& store) {
+                                        const LaunchPointers& pointers, const value::Store& store) {
   for (const auto& [condition, input] : shape.unknown_inputs) {
-    if (!store.IsKnown(input.AddressIn(parameters), 1) && condition.Holds(parameters)) return input;
+    if (!store.IsKnown(input.AddressIn(pointers), 1) && condition.Holds(parameters)) return input;
   }
   return std::nullopt;
 }

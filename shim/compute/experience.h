@@ -29,6 +29,7 @@ class Condition {
   Condition(std::span<const std::byte> parameters, std::span<const std::uint8_t> read,
             std::span<const std::uint32_t> places);
 
+  // What lies behind the block is zero.
   bool Holds(std::span<const std::byte> parameters) const;
 
  private:
@@ -45,12 +46,18 @@ struct UnknownInput {
   std::uint32_t pointer = 0;  // Its place in the parameter block.
   std::uint64_t distance = 0;
 
-  std::uint64_t AddressIn(std::span<const std::byte> parameters) const;
+  // Behind a launch's pointer; 0 when it has none there.
+  std::uint64_t AddressIn(const LaunchPointers& pointers) const;
   bool operator==(const UnknownInput&) const = default;
 };
 
 // Of launches of one kernel, shape and set of pointers.
 struct ShapeExperience {
+  std::size_t pointers = 0;            // How many.
+  const Stores* stores = nullptr;      // Null: not sought yet, or not to be had.
+  bool bounded = false;                // They are; once there are any.
+  bool writes_variables = false;       // They do, of the kernel's module.
+  std::vector<std::uint32_t> written;  // Pointers that the stores may go through, by number.
   std::vector<std::pair<Condition, UnknownInput>> unknown_inputs;
   std::deque<std::pair<Condition, Footprint>> footprints;  // Stay where they are.
 };
@@ -77,11 +84,8 @@ struct KernelExperience {
 struct WorkExperience {
   bool small = false;    // Few threads.
   bool refused = false;  // Not to be run any more.
-  bool bounded = false;  // Its stores are; once `stores` is set.
   KernelExperience* kernel = nullptr;
   ShapeExperience* shape = nullptr;
-  std::vector<std::uint32_t> places;     // Of pointers.
-  const Stores* stores = nullptr;        // Null: not sought yet, or not to be had.
   const Footprint* footprint = nullptr;  // Null: not learned yet.
   std::optional<UnknownInput> unknown;   // Where a value was missing last.
 };
@@ -91,10 +95,11 @@ KernelExperience& ExperienceOf(std::string_view kernel);  // The name stays wher
 // Empty the first time: kernel is null.
 WorkExperience& ExperienceOf(std::uint32_t work);
 
-// Where an unknown input of such a launch is unknown again, if anywhere.
+// Where an unknown input of such a launch is unknown again, if anywhere. Pointers among
+// `parameters` may be blanked, here and below: conditions look at their lowest bytes only.
 std::optional<UnknownInput> FindUnknown(const ShapeExperience& shape,
                                         std::span<const std::byte> parameters,
-                                        const value::Store& store);
+                                        const LaunchPointers& pointers, const value::Store& store);
 void RememberUnknown(ShapeExperience& shape, Condition condition, const UnknownInput& input);
 
 // A footprint that was learned from such a launch; null when there is none.

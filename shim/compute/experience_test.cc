@@ -55,6 +55,10 @@ class ExperienceTest : public testing::Test {
   const Footprint* Find(const TileParameters& parameters) const {
     return FindFootprint(shape_, BytesOf(parameters));
   }
+  std::optional<UnknownInput> Unknown(const TileParameters& parameters) const {
+    const auto bytes = BytesOf(parameters);
+    return FindUnknown(shape_, bytes, LaunchPointers(bytes, kArena), store_);
+  }
 
   value::Store store_;
   KernelExperience kernel_;
@@ -98,11 +102,11 @@ TEST_F(ExperienceTest, AnUnknownInputIsFoundAgainBehindOtherPointers) {
   RememberUnknown(shape_, Condition(BytesOf(parameters), read, places), input);
   const TileParameters other{.before = {7, 8}, .first = kBuffer + 8192};
 
-  EXPECT_EQ(FindUnknown(shape_, BytesOf(other), store_), input);
-  EXPECT_EQ(FindUnknown(shape_, BytesOf({.flag = 6}), store_), std::nullopt);
+  EXPECT_EQ(Unknown(other), input);
+  EXPECT_EQ(Unknown({.flag = 6}), std::nullopt);
   store_.Fill(kBuffer + 8192, 0, 1, 128);
-  EXPECT_EQ(FindUnknown(shape_, BytesOf(other), store_), std::nullopt);
-  EXPECT_EQ(FindUnknown(shape_, BytesOf(parameters), store_), input);
+  EXPECT_EQ(Unknown(other), std::nullopt);
+  EXPECT_EQ(Unknown(parameters), input);
 }
 
 TEST(ConditionTest, ReadsNoFurtherThanTheBlock) {

@@ -222,7 +222,7 @@ class Learner {
         watch_(learning.program, learning.stores),
         parameters_(learning.launch.parameters.begin(), learning.launch.parameters.end()) {
     for (std::size_t i = 0; i < count_; ++i) {
-      const LaunchPointers::Pointer& pointer = learning.pointers.list[i];
+      const PointerWord& pointer = learning.pointers.list[i];
       const std::uint64_t made_up = WindowBase(i) | (pointer.address & kKeptLowBits);
       std::memcpy(parameters_.data() + pointer.at, &made_up, 8);
     }
@@ -361,24 +361,14 @@ LaunchPointers::LaunchPointers(std::span<const std::byte> parameters, const Aren
   for (std::uint32_t at = 0; at + 8 <= parameters.size(); at += 8) {
     std::uint64_t word;
     std::memcpy(&word, parameters.data() + at, 8);
-    if (word >= arena.begin && arena.holds(word)) list.push_back({at, word});
+    if (word >= arena.begin && arena.holds(word)) owned_.push_back({at, word});
   }
-}
-
-LaunchPointers::LaunchPointers(std::span<const std::byte> parameters,
-                               std::span<const std::uint32_t> places) {
-  list.reserve(places.size());
-  for (const std::uint32_t at : places) {
-    CHECK(at + sizeof(std::uint64_t) <= parameters.size());
-    std::uint64_t word;
-    std::memcpy(&word, parameters.data() + at, sizeof(word));
-    list.push_back({at, word});
-  }
+  list = owned_;
 }
 
 std::vector<std::uint32_t> LaunchPointers::Places() const {
   std::vector<std::uint32_t> places;
-  for (const Pointer& pointer : list) places.push_back(pointer.at);
+  for (const PointerWord& pointer : list) places.push_back(pointer.at);
   return places;
 }
 
@@ -456,36 +446,51 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
   }
 }
 
-void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, const Writer& writer,
-                value::Store& store) {
-  const std::uint64_t written = stores == nullptr ? ~std::uint64_t{0} : WrittenPointers(*stores);
+void NoteAuthor(const std::vector<std::uint32_t>* written, const LaunchPointers& pointers,
+                const Writer& writer, value::Store& store) {
   value::AuthorBook& authors = store.authors();
   value::Origin origin{.author = writer.author, .call = authors.NextCall(writer.author)};
-  const auto size = static_cast<std::uint32_t>(pointers.list.size());
-  for (std::uint32_t i = 0; i < size; ++i) origin.pointer += (written & BitOf(i)) != 0 ? 1 : 0;
+  const std::size_t count = written == nullptr ? pointers.list.size() : written->size();
   // Backwards: of two equal pointers the first one counts, as the other may be an unused word.
-  for (std::uint32_t i = size; i-- > 0;) {
-    if ((written & BitOf(i)) == 0) continue;
-    --origin.pointer;
-    origin.begin = pointers.list[i].address;
+  for (std::size_t i = count; i-- > 0;) {
+    origin.pointer = static_cast<std::uint32_t>(i);
+    origin.begin = pointers.list[written == nullptr ? i : (*written)[i]].address;
     const value::Origin before = writer.only_sorts ? authors.Find(origin.begin) : value::Origin{};
     const bool stays = before.author != value::kNobody && before.begin == origin.begin;
     if (!stays) authors.Note(origin);
   }
 }
 
-bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Arena& arena,
-                  const value::Store& store) {
-  const std::uint64_t written = WrittenPointers(stores);
-  std::optional<Arena::Range> last;
-  for (std::size_t i = 0; i < pointers.list.size(); ++i) {
-    if ((written & BitOf(i)) == 0) continue;
-    const std::uint64_t address = pointers.list[i].address;
-    if (last && last->first <= address && address < last->second) continue;
-    last = arena.find_buffer(address);
-    if (!last || store.HasKnown(last->first, last->second)) return true;
+std::vector<std::uint32_t> WrittenPointers(const Stores& stores, std::size_t count) {
+  const std::uint64_t bits = WrittenPointers(stores);
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if ((bits & BitOf(i)) != 0) numbers.push_back(i);
   }
-  return false;
+  return numbers;
+}
+
+bool BarrenBuffers::IsBarren(std::uint64_t address, const Arena& arena, const value::Store& store) {
+  Entry& entry = entries_[(address >> kPieceBits) % kPieces];
+  const std::uint64_t arena_version = arena.version();
+  const std::uint64_t known_version = store.known_version();
+  if (entry.arena_version != arena_version || address - entry.begin >= entry.size) {
+    const auto buffer = arena.find_buffer(address);
+    if (!buffer) return false;
+    entry = {buffer->first, buffer->second - buffer->first, arena_version, 0};
+  }
+  if (entry.known_version == known_version) return true;
+  if (store.HasKnown(entry.begin, entry.begin + entry.size)) return false;
+  entry.known_version = known_version;
+  return true;
+}
+
+bool HasKnownNear(std::span<const std::uint32_t> written, const LaunchPointers& pointers,
+                  const Arena& arena, const value::Store& store, BarrenBuffers& barren) {
+  return std::ranges::any_of(written, [&](std::uint32_t i) {
+    CHECK(i < pointers.list.size());
+    return !barren.IsBarren(pointers.list[i].address, arena, store);
+  });
 }
 
 }  // namespace eidolon::shim::compute

@@ -13,6 +13,7 @@
 // what its corners write, or the whole buffer counts.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,21 +37,32 @@ struct Arena {
   bool (*holds)(std::uint64_t address) = nullptr;
   // The live allocation around an address, mapped neighbours included.
   std::optional<Range> (*find_buffer)(std::uint64_t address) = nullptr;
+  // Another number whenever what find_buffer answers may have changed.
+  std::uint64_t (*version)() = nullptr;
 };
 
-// A launch as data: its words that may be pointers are found by their values.
-struct LaunchPointers {
-  struct Pointer {
-    std::uint32_t at;  // Offset in the parameter block.
-    std::uint64_t address;
-  };
-  std::vector<Pointer> list;
+// A word of a parameter block that points into emulated memory.
+struct PointerWord {
+  std::uint32_t at;  // Offset in the block.
+  std::uint64_t address;
+};
 
+// A launch as data: its words that may be pointers, in order.
+struct LaunchPointers {
+  // Finds them by their values.
   LaunchPointers(std::span<const std::byte> parameters, const Arena& arena);
-  // The words at these places, in order.
-  LaunchPointers(std::span<const std::byte> parameters, std::span<const std::uint32_t> places);
+  // Looks at those that somebody found and keeps.
+  explicit LaunchPointers(std::span<const PointerWord> found) : list(found) {}
+  LaunchPointers(const LaunchPointers&) = delete;
+  LaunchPointers& operator=(const LaunchPointers&) = delete;
 
   std::vector<std::uint32_t> Places() const;  // In the parameter block.
+
+ private:
+  std::vector<PointerWord> owned_;
+
+ public:
+  std::span<const PointerWord> list;
 };
 
 // What a launch changes, for all launches that differ in pointers only.
@@ -98,19 +110,41 @@ Footprint CautiousFootprint(const Learning& learning);
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
            value::Store& store);
 
-// True when anything is known where the stores, which are bounded, may go through pointers: else
-// there is nothing to mark there.
-bool HasKnownNear(const Stores& stores, const LaunchPointers& pointers, const Arena& arena,
-                  const value::Store& store);
+// Which of so many pointers the stores may go through.
+std::vector<std::uint32_t> WrittenPointers(const Stores& stores, std::size_t count);
 bool WritesVariables(const Stores& stores);
+
+// Buffers in which nothing was known, so that the many launches on a large tensor need not ask for
+// each of its pointers. Not thread safe.
+class BarrenBuffers {
+ public:
+  // True when nothing is known in the buffer that the address lies in.
+  bool IsBarren(std::uint64_t address, const Arena& arena, const value::Store& store);
+
+ private:
+  struct Entry {
+    std::uint64_t begin = 0;
+    std::uint64_t size = 0;
+    std::uint64_t arena_version = 0;  // When these were its bounds,
+    std::uint64_t known_version = 0;  // and nothing was known in it.
+  };
+  static constexpr unsigned kPieceBits = 21;  // Large allocations begin at multiples of 2 MiB.
+  static constexpr std::size_t kPieces = 512;
+
+  std::array<Entry, kPieces> entries_{};
+};
+
+// True when anything is known in buffers that the pointers of these numbers lead to: else there is
+// nothing to mark there.
+bool HasKnownNear(std::span<const std::uint32_t> written, const LaunchPointers& pointers,
+                  const Arena& arena, const value::Store& store, BarrenBuffers& barren);
 
 struct Writer {
   value::Author author = value::kNobody;
   bool only_sorts = false;  // What is there stays by whoever wrote it, in another order.
 };
-// Notes who wrote behind the pointers that the stores go through, which count from 0; all pointers,
-// when nobody can tell (null).
-void NoteAuthor(const Stores* stores, const LaunchPointers& pointers, const Writer& writer,
-                value::Store& store);
+// Notes who wrote behind the pointers of these numbers; behind all, when nobody can tell (null).
+void NoteAuthor(const std::vector<std::uint32_t>* written, const LaunchPointers& pointers,
+                const Writer& writer, value::Store& store);
 
 }  // namespace eidolon::shim::compute

@@ -25,7 +25,8 @@ constexpr Arena kArena{
         if (a - begin < kBufferBytes) return Arena::Range(begin, begin + kBufferBytes);
       }
       return std::nullopt;
-    }};
+    },
+    .version = [] { return std::uint64_t{1}; }};
 
 constexpr std::array<Arena::Range, 1> kVariables = {{{kModuleBegin, kModuleBegin + 4096}}};
 
@@ -187,11 +188,43 @@ TEST_F(FootprintTest, NothingIsLookedUpWhereNothingIsKnownOrWritten) {
   const LaunchPointers pointers(std::as_bytes(std::span(addresses)), kArena);
   const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), "scatter", {9, 0}, store_);
   const Stores stores = interpret::FindStores(*code.program, pointers.Places());
+  const std::vector<std::uint32_t> written = WrittenPointers(stores, 2);
+  BarrenBuffers barren;
   store_.Fill(kOther, 7, 1, 64);  // Only read.
-  EXPECT_FALSE(HasKnownNear(stores, pointers, kArena, store_));
+  EXPECT_FALSE(HasKnownNear(written, pointers, kArena, store_, barren));
+  EXPECT_FALSE(HasKnownNear(written, pointers, kArena, store_, barren));
 
   store_.Fill(kBuffer + kBufferBytes - 1, 7, 1, 1);
-  EXPECT_TRUE(HasKnownNear(stores, pointers, kArena, store_));
+  EXPECT_TRUE(HasKnownNear(written, pointers, kArena, store_, barren));
+}
+
+TEST(BarrenBuffersTest, ABufferIsAskedForAgainWhenMemoryOrWhatIsKnownChanged) {
+  static std::uint64_t version = 1;
+  static std::uint64_t size = 4096;
+  static int asked = 0;
+  constexpr Arena arena{.find_buffer = [](std::uint64_t) -> std::optional<Arena::Range> {
+                          ++asked;
+                          return Arena::Range(kBuffer, kBuffer + size);
+                        },
+                        .version = [] { return version; }};
+  value::Store store;
+  BarrenBuffers barren;
+  EXPECT_TRUE(barren.IsBarren(kBuffer + 8, arena, store));
+  EXPECT_TRUE(barren.IsBarren(kBuffer + 16, arena, store));
+  EXPECT_EQ(asked, 1);
+
+  // Behind the buffer, which then grows.
+  store.Fill(kBuffer + 4096, 7, 1, 1);
+  EXPECT_TRUE(barren.IsBarren(kBuffer + 8, arena, store));
+  size = 8192;
+  ++version;
+  EXPECT_FALSE(barren.IsBarren(kBuffer + 8, arena, store));
+  store.MakeStale(kBuffer, kBuffer + size);
+  EXPECT_TRUE(barren.IsBarren(kBuffer + 8, arena, store));
+
+  store.Fill(kBuffer, 7, 1, 1);
+  EXPECT_FALSE(barren.IsBarren(kBuffer + 8, arena, store));
+  EXPECT_EQ(asked, 2);
 }
 
 }  // namespace

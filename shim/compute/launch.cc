@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/check.h"
 #include "services/base/text.h"
 #include "services/ring/layout.h"
 #include "shim/compute/experience.h"
 #include "shim/compute/machine_code.h"
 #include "shim/compute/page_memory.h"
+#include "shim/compute/piece_pool.h"
 #include "shim/compute/trace.h"
 #include "shim/core/session.h"
 #include "shim/value/declared.h"
@@ -37,25 +39,35 @@ interpret::Workspace& TheWorkspace() {  // Under Pending's lock.
   return *workspace;
 }
 
+PiecePool& ThePieces() {
+  static auto* const pool = new PiecePool;
+  return *pool;
+}
+
 class RecordedLaunch : public value::Deferred {
  public:
-  // One allocation: the parameters follow the object.
-  static std::unique_ptr<RecordedLaunch> Make(std::span<const std::byte> parameters) {
-    void* const memory = ::operator new(sizeof(RecordedLaunch) + parameters.size());
+  // One piece of memory: the pointers follow the object, then the block when it is copied.
+  static std::unique_ptr<RecordedLaunch> Make(const RecordedKernel& kernel,
+                                              const RecordedShape& shape, std::uint32_t work,
+                                              const RecordedParameters& parameters,
+                                              const Arena& arena) {
+    const auto& [block, pointers, block_stays] = parameters;
+    const std::size_t copied = block_stays ? 0 : block.size();
+    void* const memory = ThePieces().Take(sizeof(RecordedLaunch) + pointers.size_bytes() + copied);
     auto* const behind = static_cast<std::byte*>(memory) + sizeof(RecordedLaunch);
-    std::ranges::copy(parameters, behind);
+    auto* const words = reinterpret_cast<PointerWord*>(behind);
+    std::ranges::uninitialized_copy(pointers, std::span(words, pointers.size()));
+    RecordedParameters kept = parameters;
+    kept.pointers = {words, pointers.size()};
+    if (!block_stays) {
+      std::byte* const bytes = behind + pointers.size_bytes();
+      std::ranges::copy(block, bytes);
+      kept.block = {bytes, block.size()};
+    }
     return std::unique_ptr<RecordedLaunch>(::new (memory)
-                                               RecordedLaunch({behind, parameters.size()}));
+                                               RecordedLaunch(kernel, shape, work, kept, arena));
   }
-  static void operator delete(void* memory) { ::operator delete(memory); }
-
-  void Set(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-           const Arena& arena) {
-    kernel_ = kernel;
-    shape_ = shape;
-    work_ = work;
-    arena_ = &arena;
-  }
+  static void operator delete(void* memory) { ThePieces().Give(memory); }
 
   void Perform(value::Store& store) override {
     WorkExperience& experience = ExperienceOf(work_);
@@ -71,11 +83,11 @@ class RecordedLaunch : public value::Deferred {
     }
     static auto* const read = new std::vector<std::uint8_t>;  // Under Pending's lock.
     static auto* const stock = new PageStock;                 // The same.
-    interpret::Launch launch = Shape();
+    interpret::Launch launch = WholeLaunch();
     launch.words_read = read;
     interpret::Outcome outcome;
     for (int provided = 0; provided <= kMostProvided; ++provided) {
-      PageMemory memory(store, *arena_, *stock);
+      PageMemory memory(store, arena_, *stock);
       outcome = interpret::Run(*program, launch, memory, kLimits, TheWorkspace());
       Trace(kernel_.name, outcome);
       if (outcome.stop == Stop::kNone) return memory.Commit(store);
@@ -91,7 +103,14 @@ class RecordedLaunch : public value::Deferred {
   }
 
  private:
-  explicit RecordedLaunch(std::span<const std::byte> parameters) : parameters_(parameters) {}
+  RecordedLaunch(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
+                 const RecordedParameters& parameters, const Arena& arena)
+      : kernel_(kernel),
+        shape_(shape),
+        work_(work),
+        block_(parameters.block),
+        pointers_(parameters.pointers),
+        arena_(arena) {}
 
   void Begin(WorkExperience& experience, value::Store& store) const {
     experience.kernel = &ExperienceOf(kernel_.name);
@@ -103,20 +122,29 @@ class RecordedLaunch : public value::Deferred {
                                    kernel_.name.find("SortKVInPlace") != std::string_view::npos};
     }
     experience.small = IsSmall(shape_);
-    experience.places = LaunchPointers(parameters_, *arena_).Places();
     const interpret::Dims& grid = shape_.grid;
     const interpret::Dims& block = shape_.block;
-    const ShapeKey key{
-        {grid.x, grid.y, grid.z, block.x, block.y, block.z, shape_.dynamic_shared_bytes},
-        experience.places};
-    experience.shape = &experience.kernel->shapes[key];
+    static auto* const key = new ShapeKey;  // Under Pending's lock.
+    key->dims = {grid.x, grid.y, grid.z, block.x, block.y, block.z, shape_.dynamic_shared_bytes};
+    key->places.clear();
+    for (const PointerWord& pointer : pointers_.list) key->places.push_back(pointer.at);
+    experience.shape = &experience.kernel->shapes[*key];
+    experience.shape->pointers = pointers_.list.size();
   }
 
-  interpret::Launch Shape() const {
+  // With all parameters, which stay where they are until the next call.
+  interpret::Launch WholeLaunch() const {
+    static auto* const parameters = new std::vector<std::byte>;  // Under Pending's lock.
+    parameters->assign((block_.size() + 7) / 8 * 8, std::byte{});
+    std::ranges::copy(block_, parameters->begin());
+    for (const PointerWord& pointer : pointers_.list) {
+      CHECK(pointer.at + sizeof(pointer.address) <= parameters->size());
+      std::memcpy(parameters->data() + pointer.at, &pointer.address, sizeof(pointer.address));
+    }
     return {.grid = shape_.grid,
             .block = shape_.block,
             .dynamic_shared_bytes = shape_.dynamic_shared_bytes,
-            .parameters = parameters_,
+            .parameters = *parameters,
             .cooperative = shape_.cooperative};
   }
 
@@ -138,10 +166,10 @@ class RecordedLaunch : public value::Deferred {
   // True when a place where an earlier launch met an unknown value is unknown again.
   bool MeetsUnknown(WorkExperience& experience, value::Store& store) const {
     const auto& unknown = experience.unknown;
-    if (unknown && IsUnknown(store, unknown->AddressIn(parameters_))) return true;
-    while (const auto other = FindUnknown(*experience.shape, parameters_, store)) {
+    if (unknown && IsUnknown(store, unknown->AddressIn(pointers_))) return true;
+    while (const auto other = FindUnknown(*experience.shape, block_, pointers_, store)) {
       experience.unknown = other;
-      if (IsUnknown(store, other->AddressIn(parameters_))) return true;
+      if (IsUnknown(store, other->AddressIn(pointers_))) return true;
     }
     return false;
   }
@@ -159,14 +187,14 @@ class RecordedLaunch : public value::Deferred {
   void NoteUnknown(WorkExperience& experience, std::uint64_t address,
                    const std::vector<std::uint8_t>& read) const {
     experience.unknown.reset();
-    for (const auto& pointer : LaunchPointers(parameters_, experience.places).list) {
+    for (const PointerWord& pointer : pointers_.list) {
       const std::uint64_t distance = address - pointer.address;
       if (distance >= kReach) continue;
       if (experience.unknown && distance >= experience.unknown->distance) continue;
       experience.unknown = {.pointer = pointer.at, .distance = distance};
     }
     if (!experience.unknown) return;
-    RememberUnknown(*experience.shape, Condition(parameters_, read, experience.places),
+    RememberUnknown(*experience.shape, Condition(block_, read, pointers_.Places()),
                     *experience.unknown);
   }
 
@@ -174,62 +202,76 @@ class RecordedLaunch : public value::Deferred {
   const Stores* FindStores(WorkExperience& experience) const {
     // Pointers may have been put into its constants.
     if (kernel_.variables_set && FindProgram(*experience.kernel) == nullptr) return nullptr;
-    if (experience.stores != nullptr) return experience.stores;
-    const auto [found, added] = experience.kernel->stores.try_emplace(experience.places);
+    ShapeExperience& shape = *experience.shape;
+    if (shape.stores != nullptr) return shape.stores;
+    const std::vector<std::uint32_t> places = pointers_.Places();
+    const auto [found, added] = experience.kernel->stores.try_emplace(places);
     std::optional<Stores>& stores = found->second;
     if (added) {
       if (const interpret::Program* program = FindProgram(*experience.kernel)) {
-        stores = interpret::FindStores(*program, experience.places);
+        stores = interpret::FindStores(*program, places);
       }
       if (!stores || !AreBounded(*stores)) Trace(kernel_.name, "it may write anywhere");
     }
     if (!stores) return nullptr;
-    experience.bounded = AreBounded(*stores);
-    return experience.stores = &*stores;
+    shape.bounded = AreBounded(*stores);
+    shape.writes_variables = WritesVariables(*stores);
+    shape.written = WrittenPointers(*stores, places.size());
+    return shape.stores = &*stores;
   }
 
   // Nobody knows what the kernel computes: what it may have written is unknown now.
   void Disturb(WorkExperience& experience, value::Store& store) const {
+    const ShapeExperience& shape = *experience.shape;
     const Stores* const stores = FindStores(experience);
-    const LaunchPointers pointers(parameters_, experience.places);
-    MarkWritten(experience, stores, pointers, store);
-    NoteAuthor(experience.bounded ? stores : nullptr, pointers, experience.kernel->writer, store);
+    // Other pointers than the work had: a word looked like one that was blanked.
+    const bool known_shape = shape.pointers == pointers_.list.size();
+    if (stores == nullptr || !shape.bounded || !known_shape) {
+      for (const auto& [begin, end] : experience.kernel->code->variables) {
+        store.MakeStale(begin, end);
+      }
+      store.MakeStale(0, kModuleBegin);
+      return NoteAuthor(nullptr, pointers_, experience.kernel->writer, store);
+    }
+    MarkWritten(experience, *stores, store);
+    NoteAuthor(&shape.written, pointers_, experience.kernel->writer, store);
   }
 
-  void MarkWritten(WorkExperience& experience, const Stores* stores, const LaunchPointers& pointers,
-                   value::Store& store) const {
+  // Requires: the stores are bounded.
+  void MarkWritten(WorkExperience& experience, const Stores& stores, value::Store& store) const {
     const MachineCode& code = *experience.kernel->code;
-    if (stores == nullptr || !experience.bounded) {
-      for (const auto& [begin, end] : code.variables) store.MakeStale(begin, end);
-      return store.MakeStale(0, kModuleBegin);
-    }
     if (experience.footprint == nullptr) {
-      const bool writes_known =
-          WritesVariables(*stores) && std::ranges::any_of(code.variables, [&](const auto& range) {
-            return store.HasKnown(range.first, range.second);
-          });
-      if (!writes_known && !HasKnownNear(*stores, pointers, *arena_, store)) return;
-      experience.footprint = FindFootprint(*experience.shape, parameters_);
+      const bool writes_known = experience.shape->writes_variables &&
+                                std::ranges::any_of(code.variables, [&](const auto& range) {
+                                  return store.HasKnown(range.first, range.second);
+                                });
+      static auto* const barren = new BarrenBuffers;  // Under Pending's lock.
+      if (!writes_known &&
+          !HasKnownNear(experience.shape->written, pointers_, arena_, store, *barren)) {
+        return;
+      }
+      experience.footprint = FindFootprint(*experience.shape, block_);
     }
     if (experience.footprint == nullptr) {
       experience.footprint = AddFootprint(*experience.kernel, *experience.shape,
                                           {.program = *code.program,
-                                           .launch = Shape(),
-                                           .pointers = pointers,
-                                           .stores = *stores,
+                                           .launch = WholeLaunch(),
+                                           .pointers = pointers_,
+                                           .stores = stores,
                                            .variables = code.variables,
                                            .whole = experience.small},
                                           store);
       Trace(kernel_.name, base::StrCat("not run: ", Describe(*experience.footprint)));
     }
-    Apply(*experience.footprint, pointers, *arena_, store);
+    Apply(*experience.footprint, pointers_, arena_, store);
   }
 
-  const std::span<const std::byte> parameters_;
-  RecordedKernel kernel_;
-  RecordedShape shape_;
-  std::uint32_t work_ = 0;
-  const Arena* arena_ = nullptr;
+  const RecordedKernel kernel_;
+  const RecordedShape shape_;
+  const std::uint32_t work_;
+  const std::span<const std::byte> block_;
+  const LaunchPointers pointers_;
+  const Arena& arena_;
 };
 
 }  // namespace
@@ -251,14 +293,9 @@ bool IsSmall(const RecordedShape& shape) noexcept {
   return true;
 }
 
-std::unique_ptr<value::Deferred> KeepParameters(std::span<const std::byte> parameters) {
-  return RecordedLaunch::Make(parameters);
-}
-
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-            std::unique_ptr<value::Deferred> kept, const Arena& arena) {
-  static_cast<RecordedLaunch&>(*kept).Set(kernel, shape, work, arena);
-  value::ProcessPending().Defer(std::move(kept));
+            const RecordedParameters& parameters, const Arena& arena) {
+  value::ProcessPending().Defer(RecordedLaunch::Make(kernel, shape, work, parameters, arena));
 }
 
 }  // namespace eidolon::shim::compute

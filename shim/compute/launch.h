@@ -7,14 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 
 #include "services/cubin/target.h"
 #include "services/interpret/run.h"
 #include "shim/compute/footprint.h"
-#include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
 
@@ -38,13 +36,16 @@ bool IsOn() noexcept;
 // Worth running: few threads. Decided before anything is known about the kernel.
 bool IsSmall(const RecordedShape& shape) noexcept;
 
-// A launch's parameters as the device reads them, pointers included, in the memory that the
-// recorded launch will have: they are copied once.
-std::unique_ptr<value::Deferred> KeepParameters(std::span<const std::byte> parameters);
+struct RecordedParameters {
+  // As the device reads them, but for what follows; zeros that fill the last word may be missing.
+  std::span<const std::byte> block;
+  std::span<const PointerWord> pointers;  // Into emulated memory, in order.
+  bool block_stays = false;               // Readable for good: it is not copied.
+};
 
 // Puts the launch into the order of value operations. `work`: the same for launches that differ in
-// pointers only. Requires: `kept` is from KeepParameters.
+// pointers only. Pointers may be blanked in the block, but for their lowest bytes.
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
-            std::unique_ptr<value::Deferred> kept, const Arena& arena);
+            const RecordedParameters& parameters, const Arena& arena);
 
 }  // namespace eidolon::shim::compute

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "services/ring/work.h"
 #include "shim/gpu/sample.h"
 #include "shim/value/pending.h"
 
@@ -21,7 +23,8 @@ constexpr Arena kArena{
     .find_buffer = [](std::uint64_t a) -> std::optional<Arena::Range> {
       const std::uint64_t begin = a / kBufferBytes * kBufferBytes;
       return Arena::Range(begin, begin + kBufferBytes);
-    }};
+    },
+    .version = [] { return std::uint64_t{1}; }};
 
 class LaunchTest : public testing::Test {
  protected:
@@ -32,7 +35,8 @@ class LaunchTest : public testing::Test {
     static std::uint32_t work = 0;
     const auto bytes = std::as_bytes(std::span(pointers));
     Record({.image = gpu::StoresCubin().data(), .name = kernel},
-           {.grid = {1, 1, 1}, .block = {32, 1, 1}}, ++work, KeepParameters(bytes), kArena);
+           {.grid = {1, 1, 1}, .block = {32, 1, 1}}, ++work,
+           {.block = bytes, .pointers = LaunchPointers(bytes, kArena).list}, kArena);
   }
   static void Know(std::uint64_t address, std::size_t bytes) {
     value::ProcessPending().Fill(address, 1, 1, bytes);
@@ -61,6 +65,21 @@ TEST_F(LaunchTest, WritesThroughATableThatIsKnownChangeWhatItNames) {
   std::uint32_t last = 0;
   value::ProcessStore().Read(kOther + 124, &last, 4);
   EXPECT_EQ(last, 31u);
+}
+
+TEST_F(LaunchTest, PointersThatAreBlankedInTheBlockAreThoseOfTheList) {
+  static constexpr std::array<std::uint64_t, 1> kBlanked = {ring::kPointerTag};
+  const std::array<std::uint64_t, 2> table = {kOther, 0};
+  value::ProcessPending().Write(kBuffer, table.data(), 8);
+  const std::array<PointerWord, 1> pointers = {{{0, kBuffer}}};
+  // One thread: it reads one entry.
+  Record({.image = gpu::StoresCubin().data(), .name = "through_table"},
+         {.grid = {1, 1, 1}, .block = {1, 1, 1}}, 1000,
+         {.block = std::as_bytes(std::span(kBlanked)), .pointers = pointers, .block_stays = true},
+         kArena);
+
+  EXPECT_TRUE(IsKnown(kOther, 4));
+  EXPECT_FALSE(IsKnown(kOther + 4, 1));
 }
 
 TEST_F(LaunchTest, WhatAKernelOnlyReadsStaysKnown) {

@@ -7,9 +7,15 @@
 
 namespace eidolon::shim::core {
 
+// A definition as it is kept, for as long as the process lives.
+struct InternedWork {
+  std::uint32_t id = 0;                   // 0: none.
+  const std::byte* definition = nullptr;  // As many bytes as were given.
+};
+
 // As Session::InternWork, of the one session. `context` goes with a new definition; it is left out
 // when both are too large for a record. Requires: there is a session.
-std::uint32_t InternWork(std::span<const std::byte> definition,
-                         std::span<const std::byte> context) noexcept;
+InternedWork InternWork(std::span<const std::byte> definition,
+                        std::span<const std::byte> context) noexcept;
 
 }  // namespace eidolon::shim::core

@@ -176,18 +176,18 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
 int Session::ThreadsAsking() noexcept { return asking.load(std::memory_order_relaxed); }
 
 std::uint32_t Session::InternWork(std::span<const std::byte> definition) noexcept {
-  return core::InternWork(definition, {});
+  return core::InternWork(definition, {}).id;
 }
 
-std::uint32_t InternWork(std::span<const std::byte> definition,
-                         std::span<const std::byte> context) noexcept {
-  if (definition.size() + sizeof(ring::DefineWork) > ring::kMaxRecordBytes) return 0;
+InternedWork InternWork(std::span<const std::byte> definition,
+                        std::span<const std::byte> context) noexcept {
+  if (definition.size() + sizeof(ring::DefineWork) > ring::kMaxRecordBytes) return {};
   State& state = GetState();
   const std::uint64_t hash = base::Hash64(definition.data(), definition.size());
   const std::lock_guard guard(state.works_lock);
-  if (const std::uint32_t known = state.works.Find(hash, definition)) return known;
+  if (const InternedWork known = state.works.Find(hash, definition); known.id != 0) return known;
   const std::uint32_t id = TheSession()->NewId();
-  state.works.Insert(hash, definition, id);
+  const InternedWork kept = state.works.Insert(hash, definition, id);
   ring::DefineWork record{};
   record.header.kind = ring::RecordKind::kDefineWork;
   record.work = id;
@@ -199,7 +199,7 @@ std::uint32_t InternWork(std::span<const std::byte> definition,
       sizeof(record) + definition.size() + padding + context.size() <= ring::kMaxRecordBytes;
   state.writer.Append(&record.header, sizeof(record),
                       std::span(tail).first(fits && !context.empty() ? 3 : 1));
-  return id;
+  return kept;
 }
 
 std::uint32_t Session::NewId() noexcept {

@@ -12,27 +12,28 @@ constexpr std::size_t kBlockBytes = 256 << 10;
 
 WorkTable::WorkTable() : entries_(kFirstEntries) {}
 
-std::uint32_t WorkTable::Find(std::uint64_t hash,
-                              std::span<const std::byte> definition) const noexcept {
+InternedWork WorkTable::Find(std::uint64_t hash,
+                             std::span<const std::byte> definition) const noexcept {
   const std::size_t mask = entries_.size() - 1;
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     const Entry& entry = entries_[at];
-    if (entry.id == 0) return 0;
+    if (entry.id == 0) return {};
     if (entry.hash == hash && entry.size == definition.size() &&
         std::memcmp(entry.bytes, definition.data(), definition.size()) == 0) {
-      return entry.id;
+      return {entry.id, entry.bytes};
     }
   }
 }
 
-void WorkTable::Insert(std::uint64_t hash, std::span<const std::byte> definition,
-                       std::uint32_t id) {
+InternedWork WorkTable::Insert(std::uint64_t hash, std::span<const std::byte> definition,
+                               std::uint32_t id) {
   if ((count_ + 1) * 2 > entries_.size()) Grow();
   const std::size_t mask = entries_.size() - 1;
   std::size_t at = hash & mask;
   while (entries_[at].id != 0) at = (at + 1) & mask;
   entries_[at] = {hash, Keep(definition), static_cast<std::uint32_t>(definition.size()), id};
   ++count_;
+  return {id, entries_[at].bytes};
 }
 
 const std::byte* WorkTable::Keep(std::span<const std::byte> bytes) {

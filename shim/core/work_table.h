@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "shim/core/intern_work.h"
+
 namespace eidolon::shim::core {
 
 // Not thread safe: its owner locks.
@@ -16,11 +18,10 @@ class WorkTable {
  public:
   WorkTable();
 
-  // The identifier of equal bytes inserted before, or 0. Requires: hash == base::Hash64 of the
-  // bytes.
-  std::uint32_t Find(std::uint64_t hash, std::span<const std::byte> definition) const noexcept;
-  // Requires: Find(...) == 0; id != 0.
-  void Insert(std::uint64_t hash, std::span<const std::byte> definition, std::uint32_t id);
+  // Equal bytes that were inserted before, or none. Requires: hash == base::Hash64 of the bytes.
+  InternedWork Find(std::uint64_t hash, std::span<const std::byte> definition) const noexcept;
+  // Requires: Find(...) found none; id != 0.
+  InternedWork Insert(std::uint64_t hash, std::span<const std::byte> definition, std::uint32_t id);
 
   std::size_t size() const noexcept { return count_; }
 

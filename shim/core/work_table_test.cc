@@ -22,10 +22,10 @@ TEST(WorkTableTest, FindsEachOfManyDefinitions) {
   }
 
   for (std::uint64_t i = 0; i < 5000; ++i) {
-    EXPECT_EQ(table.Find(base::Hash64(&i, sizeof(i)), BytesOf(i)), i + 1);
+    EXPECT_EQ(table.Find(base::Hash64(&i, sizeof(i)), BytesOf(i)).id, i + 1);
   }
   const std::uint64_t absent = 5000;
-  EXPECT_EQ(table.Find(base::Hash64(&absent, sizeof(absent)), BytesOf(absent)), 0u);
+  EXPECT_EQ(table.Find(base::Hash64(&absent, sizeof(absent)), BytesOf(absent)).id, 0u);
 }
 
 TEST(WorkTableTest, EqualHashesOfDifferentBytesAreKeptApart) {
@@ -34,10 +34,10 @@ TEST(WorkTableTest, EqualHashesOfDifferentBytesAreKeptApart) {
   const std::uint64_t two = 2;
   table.Insert(99, BytesOf(one), 7);
 
-  EXPECT_EQ(table.Find(99, BytesOf(two)), 0u);
+  EXPECT_EQ(table.Find(99, BytesOf(two)).id, 0u);
   table.Insert(99, BytesOf(two), 8);
-  EXPECT_EQ(table.Find(99, BytesOf(one)), 7u);
-  EXPECT_EQ(table.Find(99, BytesOf(two)), 8u);
+  EXPECT_EQ(table.Find(99, BytesOf(one)).id, 7u);
+  EXPECT_EQ(table.Find(99, BytesOf(two)).id, 8u);
 }
 
 TEST(WorkTableTest, KeepsDefinitionsLargerThanABlock) {
@@ -45,7 +45,7 @@ TEST(WorkTableTest, KeepsDefinitionsLargerThanABlock) {
   const std::vector<std::byte> large(500'000, std::byte{3});
   table.Insert(1, large, 5);
 
-  EXPECT_EQ(table.Find(1, large), 5u);
+  EXPECT_EQ(table.Find(1, large).id, 5u);
 }
 
 }  // namespace

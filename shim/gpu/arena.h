@@ -39,6 +39,10 @@ inline bool HoldsDeviceAddress(std::uint64_t word) noexcept {
                          std::memory_order_relaxed);
 }
 
+// Another number whenever the answers of FindExtent and FindReservation may have changed.
+inline std::atomic<std::uint64_t> arena_version{1};
+inline void NoteArenaChange() noexcept { arena_version.fetch_add(1, std::memory_order_acq_rel); }
+
 // The device whose reservation holds the address, or -1.
 int DeviceOfAddress(std::uint64_t address) noexcept;
 

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "shim/compute/launch.h"
 #include "shim/core/session.h"
 #include "shim/gpu/callback.h"
 #include "shim/gpu/capture_hooks.h"
@@ -131,7 +130,7 @@ Status Replay(const GraphExec& exec, Stream& stream) {
     const auto* kernel = std::get_if<KernelNode>(&node->content);
     if (kernel != nullptr && MustRecord()) {
       RecordLaunch(*kernel->kernel, kernel->shape, node->id,
-                   compute::KeepParameters(kernel->parameters));
+                   std::span<const std::byte>(kernel->parameters));
     } else if (kernel != nullptr) {
       LaunchNote note(*kernel->kernel);
       for (const std::uint64_t pointer : node->kernel_pointers) note.Add(pointer);

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "services/base/hash.h"
 #include "services/ring/record.h"
-#include "shim/compute/launch.h"
+#include "shim/compute/footprint.h"
 #include "shim/core/intern_work.h"
 #include "shim/core/session.h"
 #include "shim/gpu/arena.h"
@@ -78,10 +78,32 @@ bool Gather(const Kernel& kernel, const LaunchParameters& from, ParameterBlock& 
   return true;
 }
 
+// Few as a rule; no allocation then.
+class FoundPointers {
+ public:
+  void Add(const compute::PointerWord& word) {
+    if (count_ < few_.size()) {
+      few_[count_] = word;
+    } else {
+      if (count_ == few_.size()) many_.assign(few_.begin(), few_.end());
+      many_.push_back(word);
+    }
+    ++count_;
+  }
+  std::span<const compute::PointerWord> list() const {
+    return {count_ <= few_.size() ? few_.data() : many_.data(), count_};
+  }
+
+ private:
+  std::array<compute::PointerWord, 256> few_;  // Set up to `count_`.
+  std::vector<compute::PointerWord> many_;
+  std::size_t count_ = 0;
+};
+
 // Blanks every word that points into emulated device memory, telling `note` its place and address.
 template <typename Note>
 void BlankPointers(ParameterBlock& block, Note&& note) {
-  for (std::size_t at = 0; at < block.size; at += 8) {
+  for (std::uint32_t at = 0; at < block.size; at += 8) {
     std::uint64_t word;
     std::memcpy(&word, block.bytes + at, 8);
     if (!HoldsDeviceAddress(word)) continue;
@@ -161,9 +183,9 @@ std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
 }
 
 // Builds and interns the definition (ring/work.h): header, name, slots, bytes.
-std::uint32_t Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
-                     std::uint32_t blocks, const ParameterBlock& block,
-                     std::span<const PointerWord> pointers) {
+KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
+                   std::uint32_t blocks, const ParameterBlock& block,
+                   std::span<const compute::PointerWord> pointers) {
   const base::Digest content = kernel.library->index().header().content;
   const std::size_t slot_bytes = kernel.parameters.size() * sizeof(ring::ParameterSlot);
   const std::uint32_t parameter_bytes = kernel.row->parameter_bytes;
@@ -197,25 +219,31 @@ std::uint32_t Define(core::Session& session, const Kernel& kernel, const LaunchS
   put(kernel.name.data(), kernel.name.size());
   put(kernel.parameters.data(), slot_bytes);
   put(block.bytes, parameter_bytes);
-  if (!WantsReplays(session)) return session.InternWork(definition);
-  SaveModule(*kernel.library);
-  return core::InternWork(definition,
-                          MakeReplayContext({block.bytes, block.size}, parameter_bytes, pointers));
+  std::vector<std::byte> context;
+  if (WantsReplays(session)) {
+    SaveModule(*kernel.library);
+    context = MakeReplayContext({block.bytes, block.size}, parameter_bytes, pointers);
+  }
+  const core::InternedWork kept = core::InternWork(definition, context);
+  if (kept.id == 0) return {};
+  return {kept.id, kept.definition + (bytes - parameter_bytes)};
 }
 
 KernelWorkResult FindOrDefine(core::Session& session, const Kernel& kernel,
                               const LaunchShape& shape, const ParameterBlock& block, int device,
-                              std::span<const PointerWord> pointers) {
+                              std::span<const compute::PointerWord> pointers) {
   const std::uint64_t hash = HashOf(kernel, shape, device, block);
-  if (const std::uint32_t known = FindLaunch(hash)) return {Status::kSuccess, known};
+  if (const KnownLaunch known = FindLaunch(hash); known.work != 0) {
+    return {Status::kSuccess, known.work, known.parameters};
+  }
   const ring::DeviceProperties& properties = PropertiesOf(device);
   const std::uint32_t blocks = BlocksFor(kernel, shape, properties);
   const Status status = CheckSlowly(kernel, shape, properties, blocks);
   if (status != Status::kSuccess) return {status, 0};
-  const std::uint32_t work = Define(session, kernel, shape, blocks, block, pointers);
-  if (work == 0) return {Status::kOutOfMemory, 0};
-  KeepLaunch(hash, work);
-  return {Status::kSuccess, work};
+  const KnownLaunch made = Define(session, kernel, shape, blocks, block, pointers);
+  if (made.work == 0) return {Status::kOutOfMemory, 0};
+  KeepLaunch(hash, made);
+  return {Status::kSuccess, made.work, made.parameters};
 }
 
 }  // namespace
@@ -241,12 +269,12 @@ KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return {Status::kInvalidValue, 0};
     IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
-    std::vector<PointerWord> words;
-    BlankPointers(block, [&](std::size_t at, std::uint64_t address) {
+    FoundPointers words;
+    BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
       pointers->push_back(address);
-      words.push_back({at, address});
+      words.Add({at, address});
     });
-    return FindOrDefine(*session, kernel, shape, block, device, words);
+    return FindOrDefine(*session, kernel, shape, block, device, words.list());
   } catch (...) {
     return {Status::kOutOfMemory, 0};
   }
@@ -268,20 +296,23 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     const bool recorded = MustRecord();
-    std::unique_ptr<value::Deferred> kept;
     IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
-    if (recorded) kept = compute::KeepParameters({block.bytes, block.size});
-    const bool replays = WantsReplays(*session);
-    std::vector<PointerWord> pointers;
+    const bool kept = recorded || WantsReplays(*session);
+    FoundPointers pointers;
     LaunchNote note(kernel);
-    BlankPointers(block, [&](std::size_t at, std::uint64_t address) {
+    BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
       if (!recorded) note.Add(address);
-      if (replays) pointers.push_back({at, address});
+      if (kept) pointers.Add({at, address});
     });
     const KernelWorkResult found =
-        FindOrDefine(*session, kernel, shape, block, stream->device, pointers);
+        FindOrDefine(*session, kernel, shape, block, stream->device, pointers.list());
     if (found.status != Status::kSuccess) return found.status;
-    if (recorded) RecordLaunch(kernel, shape, found.work, std::move(kept));
+    if (recorded) {
+      RecordLaunch(kernel, shape, found.work,
+                   {.block = {found.parameters, kernel.row->parameter_bytes},
+                    .pointers = pointers.list(),
+                    .block_stays = true});
+    }
     ring::LaunchRecord record{};
     record.header.kind = ring::RecordKind::kLaunch;
     record.header.device = RingDevice(stream->device);

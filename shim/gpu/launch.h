@@ -39,6 +39,7 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
 struct KernelWorkResult {
   Status status = Status::kSuccess;
   std::uint32_t work = 0;
+  const std::byte* parameters = nullptr;  // Of its definition, for good: pointers are blanked.
 };
 KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
                               const LaunchParameters& parameters, int device,

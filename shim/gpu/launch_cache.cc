@@ -13,7 +13,7 @@ namespace {
 
 struct Slot {
   std::uint64_t hash = 0;
-  std::uint32_t work = 0;  // 0: empty.
+  KnownLaunch launch;
 };
 
 // A training step of a large model has a few thousand distinct launches.
@@ -36,35 +36,35 @@ ProcessTable* Process() {
   return table;
 }
 
-void KeepInThread(std::uint64_t hash, std::uint32_t work) noexcept {
+void KeepInThread(std::uint64_t hash, const KnownLaunch& launch) noexcept {
   if (thread_table == nullptr) thread_table.reset(new (std::nothrow) ThreadTable);
-  if (thread_table != nullptr) thread_table->slots[hash % kThreadSlots] = {hash, work};
+  if (thread_table != nullptr) thread_table->slots[hash % kThreadSlots] = {hash, launch};
 }
 
 }  // namespace
 
-std::uint32_t FindLaunch(std::uint64_t hash) noexcept {
+KnownLaunch FindLaunch(std::uint64_t hash) noexcept {
   if (thread_table != nullptr) {
     const Slot& slot = thread_table->slots[hash % kThreadSlots];
-    if (slot.hash == hash && slot.work != 0) return slot.work;
+    if (slot.hash == hash && slot.launch.work != 0) return slot.launch;
   }
   ProcessTable* process = Process();
-  if (process == nullptr) return 0;
-  std::uint32_t work = 0;
+  if (process == nullptr) return {};
+  KnownLaunch launch;
   {
     const std::lock_guard guard(process->lock);
     const Slot& slot = process->slots[hash % kProcessSlots];
-    if (slot.hash == hash) work = slot.work;
+    if (slot.hash == hash) launch = slot.launch;
   }
-  if (work != 0) KeepInThread(hash, work);
-  return work;
+  if (launch.work != 0) KeepInThread(hash, launch);
+  return launch;
 }
 
-void KeepLaunch(std::uint64_t hash, std::uint32_t work) noexcept {
-  KeepInThread(hash, work);
+void KeepLaunch(std::uint64_t hash, const KnownLaunch& launch) noexcept {
+  KeepInThread(hash, launch);
   if (ProcessTable* process = Process()) {
     const std::lock_guard guard(process->lock);
-    process->slots[hash % kProcessSlots] = {hash, work};
+    process->slots[hash % kProcessSlots] = {hash, launch};
   }
 }
 

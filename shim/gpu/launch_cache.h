@@ -4,13 +4,19 @@
 // to be equal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace eidolon::shim::gpu {
 
-// The work kept for the hash, or 0.
-std::uint32_t FindLaunch(std::uint64_t hash) noexcept;
+struct KnownLaunch {
+  std::uint32_t work = 0;                 // 0: none.
+  const std::byte* parameters = nullptr;  // Of its definition: pointers are blanked.
+};
 
-void KeepLaunch(std::uint64_t hash, std::uint32_t work) noexcept;
+// What was kept for the hash.
+KnownLaunch FindLaunch(std::uint64_t hash) noexcept;
+
+void KeepLaunch(std::uint64_t hash, const KnownLaunch& launch) noexcept;
 
 }  // namespace eidolon::shim::gpu

@@ -1,9 +1,7 @@
 #include "shim/gpu/launch_values.h"
 
 #include <optional>
-#include <utility>
 
-#include "shim/compute/launch.h"
 #include "shim/gpu/arena.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/virtual_memory.h"
@@ -36,7 +34,9 @@ cubin::Capability TheCapability() {
 }
 
 constexpr compute::Arena kArena{
-    .begin = kArenaBegin, .holds = HoldsDeviceAddress, .find_buffer = FindBuffer};
+    .begin = kArenaBegin, .holds = HoldsDeviceAddress, .find_buffer = FindBuffer, .version = [] {
+      return arena_version.load(std::memory_order_acquire);
+    }};
 
 }  // namespace
 
@@ -56,12 +56,18 @@ void LaunchNote::Add(std::uint64_t pointer) {
 }
 
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
-                  std::unique_ptr<value::Deferred> kept) {
+                  const compute::RecordedParameters& parameters) {
   compute::Record({.image = kernel.library->image(),
                    .name = kernel.name,
                    .device = TheCapability(),
                    .variables_set = kernel.library->has_used_variables()},
-                  ToRecorded(shape), work, std::move(kept), kArena);
+                  ToRecorded(shape), work, parameters, kArena);
+}
+
+void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+                  std::span<const std::byte> parameters) {
+  const compute::LaunchPointers pointers(parameters, kArena);
+  RecordLaunch(kernel, shape, work, {.block = parameters, .pointers = pointers.list});
 }
 
 }  // namespace eidolon::shim::gpu

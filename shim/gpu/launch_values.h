@@ -4,8 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 
+#include "shim/compute/launch.h"
 #include "shim/gpu/launch.h"
 #include "shim/gpu/module.h"
 #include "shim/value/pending.h"
@@ -28,8 +29,11 @@ class LaunchNote {
   std::uint32_t count_ = 0;
 };
 
-// Requires: MustRecord; `kept` is from compute::KeepParameters.
+// Requires: MustRecord.
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
-                  std::unique_ptr<value::Deferred> kept);
+                  const compute::RecordedParameters& parameters);
+// The same with parameters as the device reads them, which are copied.
+void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+                  std::span<const std::byte> parameters);
 
 }  // namespace eidolon::shim::gpu

@@ -224,6 +224,7 @@ Status Allocate(int device, std::uint64_t bytes, std::uint64_t* address,
   }
   ++all.next_buffer_id;
   all.allocations[*address] = allocation;
+  NoteArenaChange();
   return Status::kSuccess;
 }
 
@@ -235,6 +236,7 @@ Status Free(std::uint64_t address) noexcept {
   if (found == all.allocations.end() || found->second.taken == 0) return Status::kInvalidValue;
   const Allocation allocation = found->second;
   all.allocations.erase(found);
+  NoteArenaChange();
   if (allocation.shared) {
     FreeShared(all, address, allocation);
   } else {
@@ -300,13 +302,16 @@ void AddExtent(const Extent& extent) noexcept {
   const std::lock_guard guard(all.mutex);
   all.allocations[extent.begin] = {
       .bytes = extent.bytes, .device = extent.device, .buffer_id = all.next_buffer_id++};
+  NoteArenaChange();
 }
 
 void RemoveExtent(std::uint64_t begin) noexcept {
   Memory& all = TheMemory();
   const std::lock_guard guard(all.mutex);
   const auto found = all.allocations.find(begin);
-  if (found != all.allocations.end() && found->second.taken == 0) all.allocations.erase(found);
+  if (found == all.allocations.end() || found->second.taken != 0) return;
+  all.allocations.erase(found);
+  NoteArenaChange();
 }
 
 std::optional<Extent> FindExtent(std::uint64_t address) noexcept {

@@ -69,11 +69,11 @@ bool WantsReplays(const core::Session& session) noexcept {
 
 std::vector<std::byte> MakeReplayContext(std::span<const std::byte> blanked,
                                          std::uint32_t parameter_bytes,
-                                         std::span<const PointerWord> pointers) {
+                                         std::span<const compute::PointerWord> pointers) {
   std::vector<std::byte> parameters(blanked.begin(), blanked.end());
   std::vector<ring::ReplayRange> ranges;
-  for (const PointerWord& word : pointers) {
-    std::memcpy(parameters.data() + word.offset, &word.address, sizeof(word.address));
+  for (const compute::PointerWord& word : pointers) {
+    std::memcpy(parameters.data() + word.at, &word.address, sizeof(word.address));
     AddRanges(word.address, ranges);
   }
   const ring::ReplayContext context{ring::kReplayMagic, parameter_bytes,

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "shim/compute/footprint.h"
 #include "shim/core/session.h"
 #include "shim/gpu/module.h"
 
@@ -15,17 +16,11 @@ namespace eidolon::shim::gpu {
 
 bool WantsReplays(const core::Session& session) noexcept;
 
-// A word of a parameter block that was blanked.
-struct PointerWord {
-  std::size_t offset = 0;
-  std::uint64_t address = 0;
-};
-
 // The bytes of a ring::ReplayContext with its tail. `blanked`: the parameter block, of whole words.
 // Requires: the pointers lie in it.
 std::vector<std::byte> MakeReplayContext(std::span<const std::byte> blanked,
                                          std::uint32_t parameter_bytes,
-                                         std::span<const PointerWord> pointers);
+                                         std::span<const compute::PointerWord> pointers);
 
 // Puts the library's code into the run directory, once for each content.
 void SaveModule(const Library& library);

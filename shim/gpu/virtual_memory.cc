@@ -102,6 +102,7 @@ Status ReserveAddress(std::uint64_t bytes, std::uint64_t alignment, std::uint64_
   VirtualMemory& book = Book();
   const std::lock_guard guard(book.mutex);
   book.reservations[*address] = bytes;
+  NoteArenaChange();
   return Status::kSuccess;
 }
 
@@ -112,6 +113,7 @@ Status FreeAddress(std::uint64_t address, std::uint64_t bytes) noexcept {
   if (found == book.reservations.end() || found->second != bytes) return Status::kInvalidValue;
   if (AnyMapping(book, address, bytes)) return Status::kInvalidValue;
   book.reservations.erase(found);
+  NoteArenaChange();
   return ReleaseRange(address, bytes);
 }
 

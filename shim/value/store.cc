@@ -85,6 +85,7 @@ void Store::WriteLocked(std::uint64_t address, const unsigned char* bytes, std::
               });
   kept_.Add(address, address + size);
   known_.Add(address, address + size);
+  known_version_.fetch_add(1, std::memory_order_release);
   EvictOldest();
 }
 

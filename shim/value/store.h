@@ -62,6 +62,8 @@ class Store {
   }
   // Of unknown effect: nobody knows what the range holds.
   void MakeStale(std::uint64_t begin, std::uint64_t end);
+  // Another number whenever bytes that were not known may have become so.
+  std::uint64_t known_version() const { return known_version_.load(std::memory_order_acquire); }
   // True when some byte of [begin, end) is known.
   bool HasKnown(std::uint64_t begin, std::uint64_t end) const;
   // False when surely no byte of the address's page is kept.
@@ -103,8 +105,9 @@ class Store {
 
   mutable std::mutex mutex_;  // Guards everything below but the filter.
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
-  RangeSet kept_;                    // Bytes that have a value.
-  RangeSet known_;                   // Of those, what no kernel may have changed.
+  RangeSet kept_;   // Bytes that have a value.
+  RangeSet known_;  // Of those, what no kernel may have changed.
+  std::atomic<std::uint64_t> known_version_{1};
   std::deque<std::uint64_t> order_;  // Page numbers, oldest first; may name pages that are gone.
   std::array<std::atomic<std::uint64_t>, kFilterBits / 64> filter_{};  // Pages that may be kept.
   AuthorBook authors_;
