@@ -1,7 +1,7 @@
 """A GPT of 7 billion parameters with Megatron-Core on Transformer Engine's layers, tensor parallel 4 and data parallel 2,
 as Megatron-LM's functional test gpt3_7b_tp4_pp1_memory_speed trains it (d98e8a64dd): its trainer's step in short, with
 mock tokens. What that trainer does around the model is done here too: the batch goes through rank 0 of each tensor
-group, attention mask included; losses are looked at for NaN; norms and zeros are counted."""
+group, attention mask included; losses and buckets of gradients are looked at for NaN; norms and zeros are counted."""
 import argparse
 import os
 
@@ -52,7 +52,7 @@ model = DistributedDataParallel(
     config=config, module=Float16Module(config, gpt),
     ddp_config=DistributedDataParallelConfig(
         grad_reduce_in_fp32=True, overlap_grad_reduce=True, overlap_param_gather=True, use_distributed_optimizer=True,
-        bucket_size=40_000_000))
+        check_for_nan_in_grad=True, bucket_size=40_000_000))
 optimizer = get_megatron_optimizer(
     OptimizerConfig(optimizer="adam", lr=1.5e-4, min_lr=1e-5, weight_decay=0.01, bf16=True,
                     params_dtype=torch.bfloat16, use_distributed_optimizer=True, overlap_param_gather=True,
@@ -67,10 +67,24 @@ SHAPES = {"tokens": (shape, torch.int64), "labels": (shape, torch.int64), "loss_
           "position_ids": (shape, torch.int64)}
 
 
+def documents():
+    """Mock documents as Megatron-Core's MockGPTLowLevelDataset has them: 1, 2, 3, ... up to a random length, an end."""
+    random = torch.Generator().manual_seed(0)
+    end = flags.words - 513
+    while True:
+        length = int(torch.randint(1, 4096, (), generator=random))
+        yield torch.cat([torch.arange(1, length), torch.tensor([end])])
+
+
 def samples():
     """What the data loader has ready in pinned memory, on the first rank of each tensor group."""
+    parts, missing, source = [], flags.batch * (flags.length + 1), documents()
+    while missing > 0:
+        parts.append(next(source)[:missing])
+        missing -= len(parts[-1])
+    text = torch.cat(parts).view(flags.batch, flags.length + 1)
     sample = {
-        "tokens": torch.randint(flags.words - 512, shape), "labels": torch.randint(flags.words - 512, shape),
+        "tokens": text[:, :-1], "labels": text[:, 1:],
         "loss_mask": torch.ones(shape),
         "attention_mask": (torch.ones(flags.length, flags.length).tril() < 0.5).expand(SHAPES["attention_mask"][0]),
         "position_ids": torch.arange(flags.length).expand(shape)}
