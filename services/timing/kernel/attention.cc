@@ -72,7 +72,7 @@ bool Tiles(std::int64_t size, std::uint32_t blocks, int block) {
 }
 
 // Flash_fwd_params: ... int b, seqlen_q, seqlen_k, seqlen_knew, d, ... with b = grid.y; `h`, the
-// number of heads, is grid.z.
+// number of heads, is grid.z. A kernel for one head size does not read d, which then stands as 0.
 std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_keys) {
   const auto& grid = l.launch.grid;
   for (std::size_t at = 96; at + 20 <= std::min<std::size_t>(l.parameters.size(), 512); at += 4) {
@@ -80,13 +80,14 @@ std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_k
       return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
     };
     if (word(0) != static_cast<std::int32_t>(grid.y) || word(2) <= 0) continue;
-    if (word(4) <= 0 || word(4) > traits.head_size) continue;
+    const bool unread = word(4) == 0 && word(3) == 0;
+    if (!unread && (word(4) <= 0 || word(4) > traits.head_size)) continue;
     const bool fits = by_keys ? Tiles(word(2), grid.x, traits.block_keys) && word(1) > 0
                               : Tiles(word(1), grid.x, traits.block_queries);
     if (!fits) continue;
     return Shape{static_cast<double>(grid.y), static_cast<double>(grid.z),
                  static_cast<double>(word(1)), static_cast<double>(word(2)),
-                 static_cast<double>(word(4))};
+                 static_cast<double>(unread ? traits.head_size : word(4))};
   }
   return std::nullopt;
 }

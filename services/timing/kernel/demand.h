@@ -59,6 +59,8 @@ struct Demand {
   double flops = 0;
   Unit unit = Unit::kCudaCore;
   std::string_view type = "fp32";  // Rate of the GPU model that bounds `flops`.
+  double address_operations = 0;   // Integer operations for addresses and conversions of types.
+  double sectors = 0;              // Pieces of 32 bytes that lanes far apart ask for one by one.
   double serial_steps = 0;         // Dependent memory round trips of the longest thread.
   double efficiency = 1;           // Share of the attainable bandwidth this access pattern reaches.
   // Attention only; lengths and head size, 0 otherwise.

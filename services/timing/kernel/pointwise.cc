@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,28 +139,70 @@ double Sum(const Widths& widths) {
 
 constexpr std::size_t kDimsMax = 25;  // MAX_DIMS of OffsetCalculator.cuh.
 
+// Integer operations an element for offsets in several dimensions, and for types that are only
+// known at run time, beside offsets and without. Published kernels on H100 (torch's profiler, 10 of
+// them; e2e/validation/operators.csv) do 327 to 380, 234 and 321 G elements/s.
+constexpr double kOffsetOperations = 47;
+constexpr double kOffsetOperationsOfOneDimension = 37;  // Without the second division.
+constexpr double kOffsetCastOperations = 71;
+constexpr double kCastOperations = 52;
+
 // OffsetCalculator<NARGS, unsigned>: int dims; {divisor, magic, shift}[25]; unsigned
-// strides[25][NARGS], in bytes. Bytes that each operand really spans: broadcast dimensions count
-// once.
-std::optional<double> StridedBytes(const Launch& l, std::size_t at, const Widths& widths) {
+// strides[25][NARGS], in bytes.
+struct Axis {
+  std::uint32_t size;
+  std::uint32_t stride;
+};
+using Axes = std::vector<Axis>;
+
+// Of each operand; empty when the layout is another one.
+std::vector<Axes> AxesOf(const Launch& l, std::size_t at, std::size_t operands) {
   const auto dims = l.parameters.At<std::int32_t>(at);
-  if (!dims || *dims < 1 || *dims > static_cast<std::int32_t>(kDimsMax)) return std::nullopt;
+  if (!dims || *dims < 1 || *dims > static_cast<std::int32_t>(kDimsMax)) return {};
   const std::size_t strides = at + 4 + 12 * kDimsMax;
-  double bytes = 0;
-  for (std::size_t arg = 0; arg < widths.size(); ++arg) {
-    double span = widths[arg];
-    bool contiguous = true;
+  std::vector<Axes> all(operands);
+  for (std::size_t arg = 0; arg < operands; ++arg) {
     for (std::size_t d = 0; d < static_cast<std::size_t>(*dims); ++d) {
       const auto size = l.parameters.At<std::uint32_t>(at + 4 + 12 * d);
-      const auto stride = l.parameters.At<std::uint32_t>(strides + 4 * (d * widths.size() + arg));
-      if (!size || !stride || *size == 0) return std::nullopt;
-      if (*stride != 0) span *= *size;
-      if (d == 0) contiguous = *stride == 0 || *stride <= widths[arg];
+      const auto stride = l.parameters.At<std::uint32_t>(strides + 4 * (d * operands + arg));
+      if (!size || !stride || *size == 0) return {};
+      all[arg].push_back({*size, *stride});
     }
-    // A warp that walks across rows fetches 32-byte sectors; caches give about half of them back.
-    bytes += contiguous ? span : span * 2;
   }
-  return bytes;
+  return all;
+}
+
+// How many pieces of 32 bytes the 32 elements of a warp lie in.
+double SectorsOfWarp(const Axes& axes) {
+  constexpr std::uint64_t kSectorBytes = 32;
+  std::set<std::uint64_t> sectors;
+  for (std::uint64_t lane = 0; lane < 32; ++lane) {
+    std::uint64_t rest = lane;
+    std::uint64_t offset = 0;
+    for (const Axis& axis : axes) {
+      offset += rest % axis.size * axis.stride;
+      rest /= axis.size;
+    }
+    sectors.insert(offset / kSectorBytes);
+  }
+  return static_cast<double>(sectors.size());
+}
+
+// Bytes that each operand really spans, broadcast dimensions once, and the sectors of those whose
+// lanes stand apart.
+void CountStrided(const std::vector<Axes>& operands, const Widths& widths, double elements,
+                  Demand& demand) {
+  if (operands.empty()) return;
+  demand.bytes = 0;
+  for (std::size_t arg = 0; arg < widths.size(); ++arg) {
+    double span = widths[arg];
+    for (const Axis& axis : operands[arg]) span *= axis.stride != 0 ? axis.size : 1;
+    const Axis& inner = operands[arg].front();
+    // A warp that walks across rows fetches 32-byte sectors; caches give about half of them back.
+    demand.bytes += inner.stride <= widths[arg] ? span : span * 2;
+    const double sectors = SectorsOfWarp(operands[arg]);
+    if (sectors > 2 * std::max(widths[arg], 1.0)) demand.sectors += elements * sectors / 32;
+  }
 }
 
 }  // namespace
@@ -197,7 +240,9 @@ std::optional<Demand> Unrolled(const Launch& l) {
   Widths widths = FunctorWidths(functor, ArrayLength(l.Template(1)));
   ReadCastSizes(l, 6, 1, widths.data());
   if (widths.size() > 1) ReadCastSizes(l, 5, widths.size() - 1, widths.data() + 1);
-  return Pointwise(functor, *elements, *elements * Sum(widths), widths);
+  Demand demand = Pointwise(functor, *elements, *elements * Sum(widths), widths);
+  if (l.name.Has("WithCast")) demand.address_operations = *elements * kCastOperations;
+  return demand;
 }
 
 namespace {
@@ -283,8 +328,13 @@ std::optional<Demand> Strided(const Launch& l) {
     const std::size_t behind_data = closure->offset + ClosureData(operands) + 8 * operands;
     ReadDynamicTypes(l, behind_data, functor, widths);
   }
-  const auto bytes = StridedBytes(l, closure->offset, widths);
-  Demand demand = Pointwise(functor, *elements, bytes.value_or(*elements * Sum(widths)), widths);
+  Demand demand = Pointwise(functor, *elements, *elements * Sum(widths), widths);
+  const std::vector<Axes> axes = AxesOf(l, closure->offset, widths.size());
+  CountStrided(axes, widths, *elements, demand);
+  const bool one_dimension = !axes.empty() && axes[0].size() == 1;
+  demand.address_operations = *elements * (casts           ? kOffsetCastOperations
+                                           : one_dimension ? kOffsetOperationsOfOneDimension
+                                                           : kOffsetOperations);
   demand.efficiency = 0.85;
   return demand;
 }

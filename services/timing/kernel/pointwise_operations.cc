@@ -14,6 +14,9 @@ bool IsShortPower(std::string_view functor) {
 
 double OperationsPerElement(std::string_view functor) {
   if (functor.find("pow_") != functor.npos) return IsShortPower(functor) ? 5 : kPowerOperations;
+  if (functor.find("Gelu") != functor.npos && functor.find("(c10::") != functor.npos) {
+    return kNarrowGeluOperations;
+  }
   for (const char* word :
        {"gelu", "Gelu", "GELU", "tanh", "exp", "sigmoid", "silu", "log", "sin", "cos", "erf"}) {
     if (functor.find(word) != functor.npos) return 40;

@@ -10,6 +10,9 @@ namespace eidolon::timing::kernel {
 // (`eidolon values explain`; exp 11, tanh 17, sigmoid and SiLU 22, GELU 25). On an A100 of 40 GB
 // such a power is as fast as 107 operations at the FP32 rate of products (NeuSight's powu).
 inline constexpr double kPowerOperations = 107;
+// Of GELU on 16-bit types, both approximations: published kernels on H100 do 603 and 633 G
+// elements/s (e2e/validation/operators.csv).
+inline constexpr double kNarrowGeluOperations = 80;
 
 // Operations at the GPU's FP32 rate per element. Matters only for powers, and for transcendental
 // functions where memory is fast beside the cores.

@@ -59,6 +59,35 @@ TEST(RecogniseTest, ReadsStridesOfStridedKernels) {
   EXPECT_DOUBLE_EQ(demand.bytes, 1024.0 * 512 * 2 + 1024 * 2);
 }
 
+// A copy of 1024 x 512 elements of 16 bits whose input has these strides, in bytes.
+Demand StridedCopy(std::uint32_t inner, std::uint32_t outer) {
+  StructBytes closure(304 + 25 * 2 * 4 + 16);
+  closure.Set<std::int32_t>(0, 2).Set<std::uint32_t>(4, 1024).Set<std::uint32_t>(16, 512);
+  closure.Set<std::uint32_t>(304, 2).Set<std::uint32_t>(308, inner);
+  closure.Set<std::uint32_t>(312, 2048).Set<std::uint32_t>(316, outer);
+  closure.Set<std::uint64_t>(504, kPointerTag).Set<std::uint64_t>(512, kPointerTag);
+  return DemandOf(LaunchBuilder(kStridedCopy)
+                      .Grid(1024)
+                      .Block(128)
+                      .Add<std::int32_t>(1024 * 512)
+                      .AddBytes(closure.bytes(), 8)
+                      .Build());
+}
+
+TEST(RecogniseTest, LanesThatStandApartAskForASectorEach) {
+  constexpr double kElements = 1024 * 512;
+  EXPECT_EQ(StridedCopy(2, 2048).sectors, 0);
+  EXPECT_EQ(StridedCopy(0, 2).sectors, 0);
+  EXPECT_EQ(StridedCopy(1024, 2).sectors, kElements);
+  EXPECT_EQ(StridedCopy(16, 2).sectors, kElements / 2);  // Two neighbours share one.
+}
+
+TEST(RecogniseTest, OffsetsInSeveralDimensionsCostOperations) {
+  constexpr double kElements = 1024 * 512;
+  EXPECT_EQ(StridedCopy(2, 4096).address_operations, 47 * kElements);
+  EXPECT_EQ(StridedCopy(1024, 2).address_operations, 47 * kElements);
+}
+
 // mul of a float tensor by a double scalar, as the wheel launches it.
 constexpr char kCastingMul[] =
     "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_15gpu_kernel_implINS0_13BinaryFunctorIfffNS0_"
@@ -149,6 +178,19 @@ TEST(RecogniseTest, ReadsFlashAttentionSizes) {
   EXPECT_EQ(demand.batch_heads, 32);
   EXPECT_EQ(demand.query_length, 4000);
   EXPECT_EQ(demand.key_length, 4096);
+  EXPECT_EQ(demand.head_size, 128);
+}
+
+// A kernel for one head size never reads it, so that a launch's identity holds a zero in its place.
+TEST(RecogniseTest, ReadsFlashAttentionSizesWithoutTheHeadSize) {
+  StructBytes params(400);
+  params.Set<std::int32_t>(176, 2).Set<std::int32_t>(180, 4000).Set<std::int32_t>(184, 512);
+  const Demand demand = DemandOf(
+      LaunchBuilder(kFlash).Grid(32, 2, 16).Block(128).AddBytes(params.bytes(), 8).Build());
+
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_EQ(demand.query_length, 4000);
+  EXPECT_EQ(demand.key_length, 512);
   EXPECT_EQ(demand.head_size, 128);
 }
 

@@ -21,6 +21,12 @@ constexpr double kThreadsToFill = 256;
 // A dependent access to device memory: latencies of 0.5 to 0.8 us are published for A100 and H100.
 constexpr double kMemoryLatencySeconds = 0.6e-6;
 
+// Of a multiprocessor and clock: lanes for integers (CUDA C Programming Guide, throughput of native
+// arithmetic instructions, 8.x and 9.0), and sectors that scattered lanes get (120 G/s on H100:
+// published transposing kernels, e2e/validation/operators.csv).
+constexpr double kIntegerLanes = 64;
+constexpr double kSectorsPerClock = 0.46;
+
 // Gathered rows shorter than this waste the rest of a DRAM burst.
 constexpr double kBurstBytes = 64;
 
@@ -74,19 +80,25 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   const double rate = Rate(gpu, demand.type);
   double memory = MemorySeconds(gpu, bytes, efficiency);
   double compute = demand.flops / rate;
+  const double sms = gpu.multiprocessors;
+  const double clocks = sms * static_cast<double>(gpu.boost_clock_hz);
+  double address =
+      std::max(demand.address_operations / kIntegerLanes, demand.sectors / kSectorsPerClock) /
+      clocks;
   if (parallelism.blocks > 0) {
     // Too few blocks: the time of one of them, on a multiprocessor of its own.
-    const double sms = gpu.multiprocessors;
     const double threads = parallelism.threads / parallelism.blocks;
     const double single = static_cast<double>(gpu.memory_bytes_per_second) *
                           gpu.attained_memory_share * efficiency * kSingleShare / sms *
                           std::min(1.0, threads / kThreadsToFill);
     memory = std::max(memory, BlockShare(bytes, parallelism.blocks) / single);
     compute = std::max(compute, BlockShare(demand.flops, parallelism.blocks) * sms / rate);
+    address = std::max(address, BlockShare(address, parallelism.blocks) * sms);
   }
   // The floor holds one round trip to memory, which small transfers hide behind.
   const double floor = gpu.kernel_floor.Seconds();
-  const double work = std::max(memory, compute) + demand.serial_steps * kMemoryLatencySeconds;
+  const double work =
+      std::max({memory, compute, address}) + demand.serial_steps * kMemoryLatencySeconds;
   return std::max(floor, floor - kMemoryLatencySeconds + work);
 }
 
