@@ -33,9 +33,19 @@ def bmm(batch, m, n, k, second_transposed):
     return lambda: torch.bmm(a, b)
 
 
-def conv3d(channels, depth, side):
-    picture, weight, bias = full(1, channels, depth, side, side), full(channels, channels, 3, 3, 3), full(channels)
+def conv3d(channels, depth, side, out=None):
+    picture, weight = full(1, channels, depth, side, side), full(out or channels, channels, 3, 3, 3)
+    bias = full(out or channels)
     return lambda: F.conv3d(picture, weight, bias)
+
+
+def conv2d(batch, channels, side, out, window, **how):
+    picture, weight, bias = full(batch, channels, side, side), full(out, channels, window, window), full(out)
+    return lambda: F.conv2d(picture, weight, bias, **how)
+
+
+def cat(dim, *parts):
+    return lambda: torch.cat(parts, dim)
 
 
 def binary(function, a, b):
@@ -130,6 +140,28 @@ OPERATORS = {
     "timesformer gelu bf16": lambda: (lambda x: lambda: F.gelu(x))(full(1, 25089, 3072)),
     "timesformer heads last bf16": lambda: copied(
         full(8, 12, 64, 3137), strided((8, 12, 64, 3137), (7227648, 64, 1, 2304))),
+    "wan mul bf16 of an fp32 row": lambda: binary(torch.mul, full(*matrix), full(1, 1, WIDTH, dtype=fp32)),
+    "wan div bf16 of a broadcast picture": lambda: binary(
+        torch.div, full(1, 96, 4, 256, 256), full(1, 1, 4, 256, 256).expand(1, 96, 4, 256, 256)),
+    "wan mul bf16 of channels": lambda: binary(torch.mul, full(1, 96, 4, 256, 256), full(96, 1, 1, 1)),
+    "wan copy of part of a smaller picture": lambda: copied(
+        strided((1, 192, 6, 128, 128), (19468800, 101400, 16900, 130, 1)), full(1, 192, 6, 128, 128)),
+    "wan copy fp32 to bf16 of a transposed matrix": lambda: copied(columns(bf16), columns(fp32)),
+    "wan cat of pictures": lambda: cat(
+        2, strided((1, 96, 2, 256, 256), (12582912, 131072, 65536, 256, 1)), full(1, 96, 4, 256, 256)),
+    "wan conv2d 192 to 96": lambda: conv2d(4, 192, 256, 96, 3, padding=1),
+    "wan conv2d 384 to 192": lambda: conv2d(4, 384, 128, 192, 3, padding=1),
+    "wan conv3d 384 of a small picture": lambda: conv3d(384, 3, 34),
+    "wan conv3d 96 to 3": lambda: conv3d(96, 6, 258, out=3),
+    "timesformer heads first bf16": lambda: copied(
+        full(8, 12, 3137, 64), strided((8, 12, 3137, 64), (7227648, 64, 2304, 1))),
+    "timesformer heads first of frames bf16": lambda: copied(
+        full(3136, 12, 8, 64), strided((3136, 12, 8, 64), (18432, 64, 2304, 1))),
+    "timesformer bmm 8x64x8": lambda: bmm(37632, 8, 64, 8, False),
+    "timesformer addmm 25088x2304x768": lambda: addmm(25088, 2304, 768),
+    "timesformer addmm 25088x768x768": lambda: addmm(25088, 768, 768),
+    "timesformer conv2d of patches": lambda: conv2d(128, 3, 224, 768, 16, stride=16),
+    "timesformer cat of a token": lambda: cat(1, full(8, 1, 768), strided((8, 3136, 768), (768, 6144, 1))),
 }
 
 REPEATS = 20

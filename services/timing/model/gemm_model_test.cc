@@ -112,5 +112,13 @@ TEST(GemmModelTest, RowsAtOddElementsAreSlow) {
   EXPECT_LT(GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), gemm).seconds, odd.seconds / 2);
 }
 
+TEST(GemmModelTest, ManySmallProductsTakeSmallBlocks) {
+  // 108 us on H100 (published).
+  kernel::Gemm gemm{.m = 64, .n = 8, .k = 8, .batch = 37632};
+  gemm.type_a = gemm.type_b = gemm.type_c = gemm.type_d = 14;
+  gemm.compute_type = 68;
+  EXPECT_NEAR(GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), gemm).seconds, 108e-6, 10e-6);
+}
+
 }  // namespace
 }  // namespace eidolon::timing::model
