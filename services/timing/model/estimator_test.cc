@@ -217,6 +217,26 @@ TEST(EstimatorTest, ConvolutionGraphs) {
   }
 }
 
+TEST(EstimatorTest, ConvolutionsOfChannelsFirstRewriteTheirTensors) {
+  // 192 to 96 channels over 4 x 256 x 256, windows of 3 x 3: 93, 50 and 3 us of layout changes in
+  // 468 us (published, without the bias).
+  const auto seconds = [](bool channels_last) {
+    kernel::DnnGraph graph;
+    graph.tensors = {Tensor(1, {4, 192, 256, 256}), Tensor(2, {96, 192, 3, 3}),
+                     Tensor(3, {4, 96, 256, 256})};
+    for (kernel::DnnTensor& tensor : graph.tensors) {
+      const std::int64_t channels = tensor.dims[1], height = tensor.dims[2], width = tensor.dims[3];
+      tensor.strides =
+          channels_last
+              ? std::vector<std::int64_t>{channels * height * width, 1, width * channels, channels}
+              : std::vector<std::int64_t>{channels * height * width, height * width, width, 1};
+    }
+    graph.operations = {{.kind = 10, .inputs = {1, 2}, .outputs = {3}}};
+    return Estimator(nullptr).Of(H100(), graph).duration.Seconds();
+  };
+  EXPECT_NEAR(seconds(false) - seconds(true), 147e-6, 15e-6);
+}
+
 TEST(EstimatorTest, CopiesMoveAtTheLinksRate) {
   Estimator estimator(nullptr);
   const kernel::Copy up{kernel::CopyKind::kHostToDevice, 1u << 30, 1u << 30, true};
