@@ -471,7 +471,7 @@ std::vector<std::uint32_t> WrittenPointers(const Stores& stores, std::size_t cou
 }
 
 bool BarrenBuffers::IsBarren(std::uint64_t address, const Arena& arena, const value::Store& store) {
-  Entry& entry = entries_[(address >> kPieceBits) % kPieces];
+  Entry& entry = entries_[Slot(address)];
   const std::uint64_t arena_version = arena.version();
   const std::uint64_t known_version = store.known_version();
   if (entry.arena_version != arena_version || address - entry.begin >= entry.size) {

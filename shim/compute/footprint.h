@@ -128,10 +128,14 @@ class BarrenBuffers {
     std::uint64_t arena_version = 0;  // When these were its bounds,
     std::uint64_t known_version = 0;  // and nothing was known in it.
   };
-  static constexpr unsigned kPieceBits = 21;  // Large allocations begin at multiples of 2 MiB.
-  static constexpr std::size_t kPieces = 512;
+  static constexpr unsigned kIndexBits = 12;  // A step of a large model has some hundred buffers.
 
-  std::array<Entry, kPieces> entries_{};
+  // Large allocations begin at multiples of 2 MiB, often at distances of a power of two.
+  static std::size_t Slot(std::uint64_t address) {
+    return ((address >> 21) * 0x9e3779b97f4a7c15u) >> (64 - kIndexBits);
+  }
+
+  std::array<Entry, std::size_t{1} << kIndexBits> entries_{};
 };
 
 // True when anything is known in buffers that the pointers of these numbers lead to: else there is

@@ -237,33 +237,37 @@ class RecordedLaunch : public value::Deferred {
     NoteAuthor(&shape.written, pointers_, experience.kernel->writer, store);
   }
 
+  // False when nothing is known where the stores, which are bounded, may go.
+  bool MayChangeKnown(const WorkExperience& experience, const value::Store& store) const {
+    static auto* const barren = new BarrenBuffers;  // Under Pending's lock.
+    const ShapeExperience& shape = *experience.shape;
+    const auto has_known = [&](const auto& range) {
+      return store.HasKnown(range.first, range.second);
+    };
+    return HasKnownNear(shape.written, pointers_, arena_, store, *barren) ||
+           (shape.writes_variables &&
+            std::ranges::any_of(experience.kernel->code->variables, has_known));
+  }
+
   // Requires: the stores are bounded.
   void MarkWritten(WorkExperience& experience, const Stores& stores, value::Store& store) const {
     const MachineCode& code = *experience.kernel->code;
-    if (experience.footprint == nullptr) {
-      const bool writes_known = experience.shape->writes_variables &&
-                                std::ranges::any_of(code.variables, [&](const auto& range) {
-                                  return store.HasKnown(range.first, range.second);
-                                });
-      static auto* const barren = new BarrenBuffers;  // Under Pending's lock.
-      if (!writes_known &&
-          !HasKnownNear(experience.shape->written, pointers_, arena_, store, *barren)) {
-        return;
-      }
-      experience.footprint = FindFootprint(*experience.shape, block_);
+    const Footprint*& footprint = experience.footprint;
+    const bool anywhere = footprint != nullptr && footprint->everything;
+    if (!anywhere && !MayChangeKnown(experience, store)) return;
+    if (footprint == nullptr) footprint = FindFootprint(*experience.shape, block_);
+    if (footprint == nullptr) {
+      footprint = AddFootprint(*experience.kernel, *experience.shape,
+                               {.program = *code.program,
+                                .launch = WholeLaunch(),
+                                .pointers = pointers_,
+                                .stores = stores,
+                                .variables = code.variables,
+                                .whole = experience.small},
+                               store);
+      Trace(kernel_.name, base::StrCat("not run: ", Describe(*footprint)));
     }
-    if (experience.footprint == nullptr) {
-      experience.footprint = AddFootprint(*experience.kernel, *experience.shape,
-                                          {.program = *code.program,
-                                           .launch = WholeLaunch(),
-                                           .pointers = pointers_,
-                                           .stores = stores,
-                                           .variables = code.variables,
-                                           .whole = experience.small},
-                                          store);
-      Trace(kernel_.name, base::StrCat("not run: ", Describe(*experience.footprint)));
-    }
-    Apply(*experience.footprint, pointers_, arena_, store);
+    Apply(*footprint, pointers_, arena_, store);
   }
 
   const RecordedKernel kernel_;

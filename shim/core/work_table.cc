@@ -39,7 +39,7 @@ InternedWork WorkTable::Insert(std::uint64_t hash, std::span<const std::byte> de
 const std::byte* WorkTable::Keep(std::span<const std::byte> bytes) {
   if (bytes.size() > block_left_) {
     const std::size_t size = std::max(kBlockBytes, bytes.size());
-    blocks_.push_back(std::make_unique<std::byte[]>(size));
+    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
     block_next_ = blocks_.back().get();
     block_left_ = size;
   }
