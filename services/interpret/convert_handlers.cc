@@ -189,9 +189,18 @@ void RunI2fp(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes out;
   const std::uint32_t* a = Plain(warp, step.b, x);
   const bool has_sign = step.word.Bit(74);
-  for (unsigned i = 0; i < kLanes; ++i) {
-    out[i] = AsBits(has_sign ? static_cast<float>(static_cast<std::int32_t>(a[i]))
-                             : static_cast<float>(a[i]));
+  const auto rounding = static_cast<Rounding>(step.word.Bits(78, 2));
+  if (rounding == Rounding::kNearest) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[i] = AsBits(has_sign ? static_cast<float>(static_cast<std::int32_t>(a[i]))
+                               : static_cast<float>(a[i]));
+    }
+  } else {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[i] = AsBits(Narrow(has_sign ? static_cast<double>(static_cast<std::int32_t>(a[i]))
+                                      : static_cast<double>(a[i]),
+                             rounding));
+    }
   }
   Put(warp, step.target, mask, out);
 }

@@ -48,6 +48,9 @@ unsigned WordsOf(const Step& step) {
     case Operation::kAtomFloat:
     case Operation::kAtoms:
     case Operation::kAtomsCas:
+    case Operation::kFadd2:
+    case Operation::kFmul2:
+    case Operation::kFfma2:
     case Operation::kDadd:
     case Operation::kDmul:
     case Operation::kDfma:

@@ -26,7 +26,8 @@ const std::uint32_t* Single(Warp& warp, const Operand& operand, Lanes& buffer, b
   return buffer.data();
 }
 
-void Finish(Warp& warp, const Step& step, std::uint32_t mask, Lanes& out) {
+// One NaN, flushed and saturated as the instruction says.
+void Settle(const Step& step, Lanes& out) {
   const bool flush = step.word.Bit(kFlushBit);
   const bool saturate = step.word.Bit(kSaturateBit);
   for (unsigned i = 0; i < kLanes; ++i) {
@@ -39,6 +40,10 @@ void Finish(Warp& warp, const Step& step, std::uint32_t mask, Lanes& out) {
   if (saturate) {
     for (unsigned i = 0; i < kLanes; ++i) out[i] = AsBits(Saturated(AsFloat(out[i])));
   }
+}
+
+void Finish(Warp& warp, const Step& step, std::uint32_t mask, Lanes& out) {
+  Settle(step, out);
   Put(warp, step.target, mask, out);
 }
 
@@ -102,6 +107,69 @@ void RunFfma(Warp& warp, const Step& step, std::uint32_t mask) {
     }
   }
   Finish(warp, step, mask, out);
+}
+
+// Which words of an operand the halves of packed arithmetic take: as they lie, the other way round,
+// or the first for both.
+enum class Pair : std::uint64_t { kStraight, kCrossed, kSame };
+
+constexpr unsigned kFirstPairBits = 81;
+constexpr unsigned kLastPairBits = 84;  // Of the addend.
+constexpr unsigned kFactorPairBits = 87;
+
+const std::uint32_t* Half(Warp& warp, const Operand& operand, Pair pair, unsigned half,
+                          Lanes& buffer, bool flush) {
+  const unsigned word = pair == Pair::kSame ? 0 : pair == Pair::kCrossed ? 1 - half : half;
+  const std::uint32_t* lanes = Signed(warp, operand, buffer, word);
+  if (!flush) return lanes;
+  for (unsigned i = 0; i < kLanes; ++i) buffer[i] = Flushed(lanes[i]);
+  return buffer.data();
+}
+
+float Packed(Operation operation, float a, float b, float c, Rounding rounding) {
+  const bool nearest = rounding == Rounding::kNearest;
+  switch (operation) {
+    case Operation::kFadd2:
+      return nearest ? a + b : Add(a, b, rounding);
+    case Operation::kFmul2:
+      return nearest ? a * b : Multiply(a, b, rounding);
+    default:
+      return nearest ? std::fma(a, b, c) : MultiplyAdd(a, b, c, rounding);
+  }
+}
+
+// Two of FADD, FMUL, FFMA, side by side in pairs of registers.
+void RunPacked(Warp& warp, const Step& step, std::uint32_t mask) {
+  const bool flush = step.word.Bit(kFlushBit);
+  const Rounding rounding = RoundingOf(step.word);
+  const auto pair = [&](unsigned at) { return static_cast<Pair>(step.word.Bits(at, 2)); };
+  const bool adds = step.operation == Operation::kFadd2;
+  std::array<Lanes, 2> out;
+  for (unsigned half = 0; half < 2; ++half) {
+    Lanes x;
+    Lanes y;
+    Lanes z;
+    const std::uint32_t* a = Half(warp, step.a, pair(kFirstPairBits), half, x, flush);
+    const std::uint32_t* b =
+        Half(warp, step.b, pair(adds ? kLastPairBits : kFactorPairBits), half, y, flush);
+    const std::uint32_t* c = Half(warp, step.c, pair(kLastPairBits), half, z, flush);
+    for (unsigned i = 0; i < kLanes; ++i) {
+      out[half][i] =
+          AsBits(Packed(step.operation, AsFloat(a[i]), AsFloat(b[i]), AsFloat(c[i]), rounding));
+    }
+    Settle(step, out[half]);
+  }
+  Put(warp, step.target, mask, out[0]);
+  Put(warp, NextRow(step.target), mask, out[1]);
+}
+
+// What an immediate is for both halves is known only where the instruction says so.
+bool IsPackedKnown(Operation operation, const Word& word) {
+  const std::uint32_t form = sass::FormOf(word);
+  if (form == 1) return true;
+  const bool factor = operation != Operation::kFadd2 && form == 4;
+  return word.Bits(factor ? kFactorPairBits : kLastPairBits, 2) ==
+         static_cast<std::uint64_t>(Pair::kSame);
 }
 
 void RunFsel(Warp& warp, const Step& step, std::uint32_t mask) {
@@ -332,6 +400,10 @@ Handler FindFloatHandler(Operation operation, const Word& word) {
       return word.Bit(76) ? nullptr : Widest<RunFmul>();
     case Operation::kFfma:
       return word.Bit(76) ? nullptr : Widest<RunFfma>();
+    case Operation::kFadd2:
+    case Operation::kFmul2:
+    case Operation::kFfma2:
+      return IsPackedKnown(operation, word) ? Widest<RunPacked>() : nullptr;
     case Operation::kFsel:
       return Widest<RunFsel>();
     case Operation::kFmnmx:

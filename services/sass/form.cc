@@ -33,13 +33,28 @@ std::array<Index, kDialects> MakeIndices() {
   return indices;
 }
 
+// Packed single precision whose operands are all pairs, pairs the other way round, or one number
+// for both halves. What ".NP" stands for is not known, nor what the fields of saturation and FMZ
+// do.
+bool IsPackedDescribed(const Word& word, Operation operation) {
+  const auto is_known = [&](unsigned at) { return word.Bits(at, 2) != 3; };
+  if (word.Bits(76, 2) != 0 || !is_known(81) || word.Bit(83)) return false;
+  const bool first = operation == Operation::kFadd2 || (is_known(87) && !word.Bit(89));
+  const bool second = operation == Operation::kFmul2 || (is_known(84) && !word.Bit(86));
+  return first && second;
+}
+
 // Fields of 10.x that select something which no row describes.
 bool IsDescribedFor100(const Word& word, Operation operation) {
   switch (operation) {
     case Operation::kIdp:  // Products of pairs.
       return word.Bits(75, 2) == 0;
-    case Operation::kI2fp:  // Other roundings.
-      return word.Bits(78, 2) == 0;
+    case Operation::kI2fp:  // Other roundings than to nearest and to zero.
+      return word.Bits(78, 2) == 0 || word.Bits(78, 2) == 3;
+    case Operation::kFadd2:
+    case Operation::kFmul2:
+    case Operation::kFfma2:
+      return IsPackedDescribed(word, operation);
     case Operation::kR2ur:  // Filling.
       return !word.Bit(86);
     case Operation::kLd:  // Addresses of one register, whose fields lie elsewhere.

@@ -126,6 +126,7 @@ constexpr V kClear[] = {"", ".CLEAR"};
 constexpr V kSpread[] = {".EXCLUSIVE", ""};
 constexpr V kShiftAmount[] = {"", ".SH"};
 constexpr V kBypass[] = {".BYPASS", ""};
+constexpr V kPair[] = {".F32x2.HI_LO", ".F32x2.LO_HI", ".F32"};
 constexpr V kPackedAdd[] = {"", ".16x2"};
 
 struct Named {
@@ -139,6 +140,7 @@ constexpr Named kLists[] = {
     {"sat", kSat},
     {"relu", kRelu},
     {"rnd", kRounding},
+    {"pair", kPair},
     {"irnd", kRoundInteger},
     {"nan", kNan},
     {"xorsign", kXorSign},
