@@ -5,6 +5,7 @@
 
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/agent/ring/definition.h"
+#include "services/agent/ring/dnn_nodes.h"
 #include "services/base/check.h"
 #include "services/ring/replay.h"
 
@@ -92,6 +93,19 @@ void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {
     }
     to->mutable_strides()->Add(from.conv_strides, from.conv_strides + rank);
     to->mutable_dilations()->Add(from.dilations, from.dilations + rank);
+  }
+  const auto nodes = ring::ReadDnnNodes(tail.nodes);
+  CHECK(nodes.has_value());
+  for (const ring::DnnNodeView& from : *nodes) {
+    v1::DnnNode* to = graph->add_nodes();
+    to->set_type(from.type);
+    for (const ring::DnnAttributeView& attribute : from.attributes) {
+      v1::DnnAttribute* entry = to->add_attributes();
+      entry->set_name(attribute.name);
+      entry->set_type(attribute.type);
+      entry->set_elements(attribute.elements.data(), attribute.elements.size());
+      entry->mutable_nodes()->Add(attribute.references.begin(), attribute.references.end());
+    }
   }
 }
 

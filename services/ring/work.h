@@ -120,14 +120,33 @@ struct DnnOperation {
   std::int64_t outputs[8];
 };
 
-// Tail: DnnTensor[tensor_count], DnnOperation[operation_count], in the order the program gave.
+// Tail: DnnTensor[tensor_count], DnnOperation[operation_count], in the order the program gave; then
+// node_bytes of nodes.
 struct DnnGraphWork {
   WorkHeader header;
   std::uint32_t tensor_count;
   std::uint32_t operation_count;
   std::uint32_t engine;  // Global engine index chosen by the program.
-  std::uint32_t reserved;
+  std::uint32_t node_bytes;
 };
+
+// The program's own descriptors, from which the graph can be made again: those that a node refers
+// to come before it, the operation graph is the last. A node is a DnnNode and its attributes; an
+// attribute is a DnnAttribute, element_bytes of plain elements, and reference_count indices of
+// nodes (uint32). Nothing is aligned. Tensors' identifiers are the work's own.
+struct DnnNode {
+  std::uint32_t type;  // cudnnBackendDescriptorType_t.
+  std::uint32_t attribute_count;
+};
+struct DnnAttribute {
+  std::uint32_t name;  // cudnnBackendAttributeName_t, or kDnnValue.
+  std::uint32_t type;  // cudnnBackendAttributeType_t.
+  std::uint32_t element_bytes;
+  std::uint32_t reference_count;
+};
+// What a program gives at execution for a tensor of one whole number that is passed by value, such
+// as a mask's bound.
+inline constexpr std::uint32_t kDnnValue = 0xffffffff;
 
 enum class CopyKind : std::uint32_t {
   kHostToDevice,

@@ -16,6 +16,8 @@ constexpr std::size_t kNameBytesMax = 64 * 1024;
 constexpr std::size_t kParameterBytesMax = 64 * 1024;
 constexpr int kTensorsMax = 1024;
 constexpr int kDimsMax = 16;
+constexpr int kNodesMax = 8192;
+constexpr std::size_t kGraphBytesMax = 4 << 20;
 
 kernel::Dim3 ToDim3(const v1::Dim3& message) {
   return {std::max(message.x(), 1u), std::max(message.y(), 1u), std::max(message.z(), 1u)};
@@ -80,6 +82,30 @@ kernel::Gemm ToGemm(const v1::Gemm& m) {
   return gemm;
 }
 
+Result<void> ReadNodes(const v1::DnnGraph& message, kernel::DnnGraph& graph) {
+  if (message.nodes_size() > kNodesMax || message.ByteSizeLong() > kGraphBytesMax) {
+    return base::Fail(ErrorCode::kInvalidArgument, StrCat("dnn_graph: more than ", kNodesMax,
+                                                          " nodes or ", kGraphBytesMax, " bytes"));
+  }
+  for (const v1::DnnNode& from : message.nodes()) {
+    kernel::DnnNode node{from.type(), {}};
+    for (const v1::DnnAttribute& attribute : from.attributes()) {
+      for (const std::uint32_t index : attribute.nodes()) {
+        if (index < graph.nodes.size()) continue;
+        return base::Fail(ErrorCode::kInvalidArgument,
+                          StrCat("dnn_graph: node ", graph.nodes.size(), " refers to node ", index,
+                                 ", which does not come before it"));
+      }
+      node.attributes.push_back({attribute.name(),
+                                 attribute.type(),
+                                 attribute.elements(),
+                                 {attribute.nodes().begin(), attribute.nodes().end()}});
+    }
+    graph.nodes.push_back(std::move(node));
+  }
+  return {};
+}
+
 Result<kernel::WorkItem> ToGraph(const v1::DnnGraph& message) {
   if (message.tensors_size() > kTensorsMax || message.operations_size() > kTensorsMax) {
     return base::Fail(ErrorCode::kInvalidArgument,
@@ -100,6 +126,7 @@ Result<kernel::WorkItem> ToGraph(const v1::DnnGraph& message) {
                                 ToVector(op.outputs()), ToVector(op.pads()), ToVector(op.strides()),
                                 ToVector(op.dilations()), ToVector(op.post_pads())});
   }
+  if (auto read = ReadNodes(message, graph); !read) return std::unexpected(read.error());
   return graph;
 }
 

@@ -132,18 +132,33 @@ cudnnStatus_t FillDescriptors(const Attribute& attribute, std::int64_t requested
   return CUDNN_STATUS_SUCCESS;
 }
 
+// What the pack holds for a tensor; nullptr when it does not name it.
+void* PointerOf(const Node& pack, std::int64_t uid) {
+  const Attribute* uids = pack.Find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(uids->count()); ++i) {
+    if (pack.Get<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i, 0) == uid) {
+      return pack.Get<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, i, nullptr);
+    }
+  }
+  return nullptr;
+}
+
+// The definition with what the program passes by value now.
+std::vector<std::byte> DefinitionOf(const Plan& plan, const Node& pack) {
+  std::vector<std::byte> definition = plan.definition;
+  for (const ValueSlot& slot : plan.values) {
+    if (const void* value = PointerOf(pack, slot.uid)) {
+      std::memcpy(definition.data() + slot.offset, value, sizeof(std::int32_t));
+    }
+  }
+  return definition;
+}
+
 void ForgetOutputs(const Plan& plan, const Node& pack, cudaStream_t stream) {
   library::NameWriter("cudnn.graph");
-  const Attribute* uids = pack.Find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   for (const Plan::Output& output : plan.outputs) {
-    for (std::int64_t i = 0; i < uids->count(); ++i) {
-      const auto index = static_cast<std::size_t>(i);
-      if (pack.Get<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, index, 0) != output.uid) {
-        continue;
-      }
-      library::NoteWritten(stream,
-                           pack.Get<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, index, nullptr),
-                           output.bytes);
+    if (void* written = PointerOf(pack, output.uid)) {
+      library::NoteWritten(stream, written, output.bytes);
     }
   }
 }
@@ -260,7 +275,9 @@ cudnnStatus_t Execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_handle
   if (pack->Find(CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES) != nullptr) {
     return Fail(CUDNN_STATUS_NOT_SUPPORTED, "shapes cannot be overridden at execution");
   }
-  const gpu::Status status = gpu::Submit(context->stream, plan->plan->definition);
+  const gpu::Status status = plan->plan->values.empty()
+                                 ? gpu::Submit(context->stream, plan->plan->definition)
+                                 : gpu::Submit(context->stream, DefinitionOf(*plan->plan, *pack));
   if (status == gpu::Status::kSuccess) ForgetOutputs(*plan->plan, *pack, context->stream);
   return ToCudnn(status);
 }

@@ -45,7 +45,7 @@ cudnnStatus_t Run(cudnnHandle_t handle, const Problem& problem) {
     GraphWork::AddOutput(operation, work.Add(++uid, ShapeOf(*buffer.shape)));
   }
   work.Add(operation);
-  const gpu::Status status = gpu::Submit(context->stream, work.Bytes(0));
+  const gpu::Status status = gpu::Submit(context->stream, work.Bytes(0, {}));
   if (status != gpu::Status::kSuccess) return ToCudnn(status);
   library::NameWriter("cudnn.batch_norm");
   for (const Buffer& buffer : problem.outputs) {

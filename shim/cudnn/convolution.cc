@@ -43,7 +43,7 @@ void AddConvolution(const Problem& problem, GraphWork& work) {
 
 cudnnStatus_t Submit(const Context& context, const GraphWork& work, void* result,
                      std::uint64_t result_bytes) {
-  const gpu::Status status = gpu::Submit(context.stream, work.Bytes(0));
+  const gpu::Status status = gpu::Submit(context.stream, work.Bytes(0, {}));
   library::NameWriter("cudnn.convolution");
   if (status == gpu::Status::kSuccess) library::NoteWritten(context.stream, result, result_bytes);
   return ToCudnn(status);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <vector>
 
@@ -21,7 +22,26 @@ struct Graph {
   ring::DnnGraphWork header;
   std::vector<ring::DnnTensor> tensors;
   std::vector<ring::DnnOperation> operations;
+  std::vector<std::byte> nodes;
 };
+
+// Types of the descriptors that a graph brings, in their order.
+std::vector<std::uint32_t> NodeTypes(const Graph& graph) {
+  std::vector<std::uint32_t> types;
+  for (const std::byte *at = graph.nodes.data(), *end = at + graph.nodes.size(); at < end;) {
+    ring::DnnNode node;
+    std::memcpy(&node, at, sizeof(node));
+    at += sizeof(node);
+    for (std::uint32_t i = 0; i < node.attribute_count; ++i) {
+      ring::DnnAttribute attribute;
+      std::memcpy(&attribute, at, sizeof(attribute));
+      at += sizeof(attribute) + attribute.element_bytes +
+            sizeof(std::uint32_t) * attribute.reference_count;
+    }
+    types.push_back(node.type);
+  }
+  return types;
+}
 
 class CudnnTest : public ::testing::Test {
  protected:
@@ -51,16 +71,19 @@ class CudnnTest : public ::testing::Test {
   }
   void Finish(Handle descriptor) { EXPECT_EQ(backend::Finalize(descriptor), CUDNN_STATUS_SUCCESS); }
   Handle Tensor(std::int64_t uid, std::vector<std::int64_t> dims) {
+    Handle tensor = Make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    Describe(tensor, uid, dims, CUDNN_DATA_BFLOAT16);
+    Finish(tensor);
+    return tensor;
+  }
+  void Describe(Handle tensor, std::int64_t uid, const std::vector<std::int64_t>& dims,
+                std::int32_t type) {
     std::vector<std::int64_t> strides(dims.size(), 1);
     for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
-    Handle tensor = Make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    Set<std::int32_t>(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
-                      {CUDNN_DATA_BFLOAT16});
+    Set<std::int32_t>(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, {type});
     Set(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, dims);
     Set(tensor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides);
     Set<std::int64_t>(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, {uid});
-    Finish(tensor);
-    return tensor;
   }
   // A 3 x 3 convolution with padding 1, as the graph interface describes it.
   Handle ConvolutionGraph() {
@@ -77,6 +100,31 @@ class CudnnTest : public ::testing::Test {
     Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, Tensor('x', {8, 64, 56, 56}));
     Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, Tensor('w', {128, 64, 3, 3}));
     Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, Tensor('y', {8, 128, 56, 56}));
+    Finish(op);
+    return GraphOf(op);
+  }
+  // Its queries, keys, values and output are tensors 1 to 4, and the bound of its mask, which is
+  // passed by value, is 5; all are `first` more.
+  Handle AttentionGraph(std::int64_t first) {
+    Handle bound = Make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    Describe(bound, first + 5, {1, 1, 1, 1}, CUDNN_DATA_INT32);
+    Set<char>(bound, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, {1});
+    Finish(bound);
+    Handle mask = Make(CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR);
+    Link(mask, CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_XDESC,
+         Tensor(first + 20, {4, 16, 512, 512}));
+    Link(mask, CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_LEFT_BOUND_DESC, bound);
+    Link(mask, CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_YDESC,
+         Tensor(first + 21, {4, 16, 512, 512}));
+    Finish(mask);
+    Handle op = Make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+    Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, Tensor(first + 1, {4, 16, 512, 64}));
+    Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, Tensor(first + 2, {4, 16, 512, 64}));
+    Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, Tensor(first + 3, {4, 16, 512, 64}));
+    Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, Tensor(first + 4, {4, 16, 512, 64}));
+    Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH, GraphOf(mask));
+    Set<std::int64_t>(op, CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH_INPUT_UID, CUDNN_TYPE_INT64,
+                      {first + 20});
     Finish(op);
     return GraphOf(op);
   }
@@ -108,9 +156,13 @@ class CudnnTest : public ::testing::Test {
     return plan;
   }
   cudnnStatus_t Execute(Handle plan, std::vector<std::int64_t> uids) {
-    Handle pack = Make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     std::vector<void*> pointers;
     for (std::size_t i = 0; i < uids.size(); ++i) pointers.push_back(Buffer(static_cast<int>(i)));
+    return ExecuteOn(plan, std::move(uids), std::move(pointers));
+  }
+  cudnnStatus_t ExecuteOn(Handle plan, std::vector<std::int64_t> uids,
+                          std::vector<void*> pointers) {
+    Handle pack = Make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     Set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, uids);
     Set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers);
     Finish(pack);
@@ -120,13 +172,15 @@ class CudnnTest : public ::testing::Test {
     const auto works = library::LaunchedWork(agent_);
     EXPECT_FALSE(works.empty());
     if (works.empty()) return {};
-    Graph graph{library::As<ring::DnnGraphWork>(works.back()), {}, {}};
+    Graph graph{library::As<ring::DnnGraphWork>(works.back()), {}, {}, {}};
     graph.tensors.resize(graph.header.tensor_count);
     graph.operations.resize(graph.header.operation_count);
     const std::byte* at = works.back().data() + sizeof(graph.header);
     std::memcpy(graph.tensors.data(), at, graph.tensors.size() * sizeof(ring::DnnTensor));
     at += graph.tensors.size() * sizeof(ring::DnnTensor);
     std::memcpy(graph.operations.data(), at, graph.operations.size() * sizeof(ring::DnnOperation));
+    at += graph.operations.size() * sizeof(ring::DnnOperation);
+    graph.nodes.assign(at, at + graph.header.node_bytes);
     return graph;
   }
   static void* Buffer(int i) { return reinterpret_cast<void*>(0x6b0100000000 + i * 0x10000000ll); }
@@ -175,25 +229,52 @@ TEST_F(CudnnTest, APlanOutlivesTheDescriptorsItWasMadeOf) {
 }
 
 TEST_F(CudnnTest, AttentionKeepsItsTensorsAndMasks) {
-  Handle mask = Make(CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR);
-  Link(mask, CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_XDESC, Tensor(20, {4, 16, 512, 512}));
-  Link(mask, CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_YDESC, Tensor(21, {4, 16, 512, 512}));
-  Finish(mask);
-  Handle op = Make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
-  Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, Tensor(1, {4, 16, 512, 64}));
-  Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, Tensor(2, {4, 16, 512, 64}));
-  Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, Tensor(3, {4, 16, 512, 64}));
-  Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, Tensor(4, {4, 16, 512, 64}));
-  Link(op, CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH, GraphOf(mask));
-  Finish(op);
-
-  ASSERT_EQ(Execute(PlanOf(GraphOf(op)), {1, 2, 3, 4}), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(Execute(PlanOf(AttentionGraph(0)), {1, 2, 3, 4}), CUDNN_STATUS_SUCCESS);
 
   const Graph graph = LastGraph();
   ASSERT_EQ(graph.operations.size(), 2u);
   EXPECT_EQ(graph.operations[0].kind, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
   EXPECT_EQ(graph.operations[0].input_count, 3u);
   EXPECT_EQ(graph.operations[1].kind, CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR);
+}
+
+TEST_F(CudnnTest, AGraphBringsItsDescriptorsButForAConvolutionAlone) {
+  ASSERT_EQ(Execute(PlanOf(ConvolutionGraph()), {'x', 'w', 'y'}), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(LastGraph().header.node_bytes, 0u);
+
+  ASSERT_EQ(Execute(PlanOf(AttentionGraph(0)), {1, 2, 3, 4}), CUDNN_STATUS_SUCCESS);
+
+  // What a descriptor refers to comes before it: seven tensors, a mask in its graph, attention in
+  // its.
+  const auto types = NodeTypes(LastGraph());
+  EXPECT_EQ(std::ranges::count(types, CUDNN_BACKEND_TENSOR_DESCRIPTOR), 7);
+  ASSERT_EQ(types.size(), 11u);
+  EXPECT_EQ(types.back(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  EXPECT_EQ(types[9], CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+}
+
+TEST_F(CudnnTest, EqualGraphsOfOtherIdentifiersAreOneWork) {
+  ASSERT_EQ(Execute(PlanOf(AttentionGraph(0)), {1, 2, 3, 4}), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(Execute(PlanOf(AttentionGraph(100)), {101, 102, 103, 104}), CUDNN_STATUS_SUCCESS);
+
+  const auto launches = agent_.RecordsOf(ring::RecordKind::kLaunch);
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0].As<ring::LaunchRecord>().work, launches[1].As<ring::LaunchRecord>().work);
+}
+
+TEST_F(CudnnTest, WholeNumbersThatArePassedByValueTellWorkApart) {
+  Handle plan = PlanOf(AttentionGraph(0));
+  for (std::int32_t bound : {-128, -64, -128}) {
+    ASSERT_EQ(
+        ExecuteOn(plan, {1, 2, 3, 4, 5}, {Buffer(0), Buffer(1), Buffer(2), Buffer(3), &bound}),
+        CUDNN_STATUS_SUCCESS);
+  }
+
+  const auto launches = agent_.RecordsOf(ring::RecordKind::kLaunch);
+  ASSERT_EQ(launches.size(), 3u);
+  const auto work = [&](std::size_t i) { return launches[i].As<ring::LaunchRecord>().work; };
+  EXPECT_NE(work(0), work(1));
+  EXPECT_EQ(work(0), work(2));
 }
 
 TEST_F(CudnnTest, WhatAGraphWritesIsForgotten) {

@@ -36,6 +36,11 @@ std::int64_t GraphWork::Add(std::int64_t uid, const Tensor& tensor) {
   return entry.uid;
 }
 
+std::int64_t GraphWork::NumberOf(std::int64_t uid) const {
+  const auto found = numbers_.find(uid);
+  return found == numbers_.end() ? 0 : found->second;
+}
+
 void GraphWork::AddInput(ring::DnnOperation& operation, std::int64_t number) {
   if (operation.input_count < std::size(operation.inputs)) {
     operation.inputs[operation.input_count++] = number;
@@ -48,20 +53,24 @@ void GraphWork::AddOutput(ring::DnnOperation& operation, std::int64_t number) {
   }
 }
 
-std::vector<std::byte> GraphWork::Bytes(std::uint32_t engine) const {
+std::vector<std::byte> GraphWork::Bytes(std::uint32_t engine, std::string_view nodes) const {
   const std::size_t tensor_bytes = tensors_.size() * sizeof(ring::DnnTensor);
   const std::size_t operation_bytes = operations_.size() * sizeof(ring::DnnOperation);
   ring::DnnGraphWork work{};
-  const std::size_t bytes = sizeof(work) + tensor_bytes + operation_bytes;
+  const std::size_t bytes = sizeof(work) + tensor_bytes + operation_bytes + nodes.size();
   work.header = {ring::WorkKind::kDnnGraph, static_cast<std::uint32_t>(bytes)};
   work.tensor_count = static_cast<std::uint32_t>(tensors_.size());
   work.operation_count = static_cast<std::uint32_t>(operations_.size());
   work.engine = engine;
+  work.node_bytes = static_cast<std::uint32_t>(nodes.size());
   std::vector<std::byte> result(bytes);
   std::memcpy(result.data(), &work, sizeof(work));
   if (tensor_bytes > 0) std::memcpy(result.data() + sizeof(work), tensors_.data(), tensor_bytes);
   if (operation_bytes > 0) {
     std::memcpy(result.data() + sizeof(work) + tensor_bytes, operations_.data(), operation_bytes);
+  }
+  if (!nodes.empty()) {
+    std::memcpy(result.data() + bytes - nodes.size(), nodes.data(), nodes.size());
   }
   return result;
 }

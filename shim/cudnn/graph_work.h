@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "services/ring/work.h"
@@ -27,6 +28,8 @@ class GraphWork {
  public:
   // The work's number of a tensor; the first call with an identifier decides its shape.
   std::int64_t Add(std::int64_t uid, const Tensor& tensor);
+  // That number; 0 for an identifier that was never added.
+  std::int64_t NumberOf(std::int64_t uid) const;
   void Add(const ring::DnnOperation& operation) { operations_.push_back(operation); }
 
   static void AddInput(ring::DnnOperation& operation, std::int64_t number);
@@ -35,7 +38,8 @@ class GraphWork {
   bool empty() const { return operations_.empty(); }
   std::span<const ring::DnnTensor> tensors() const { return tensors_; }
   std::span<const ring::DnnOperation> operations() const { return operations_; }
-  std::vector<std::byte> Bytes(std::uint32_t engine) const;
+  // `nodes`: descriptors to make the graph again from (GraphNodes), or nothing.
+  std::vector<std::byte> Bytes(std::uint32_t engine, std::string_view nodes) const;
 
  private:
   std::map<std::int64_t, std::int64_t> numbers_;  // By the program's identifier.

@@ -239,6 +239,22 @@ class Builder {
   bool too_large_ = false;
 };
 
+// A convolution alone is told by its operation; of all else the descriptors go along.
+void Define(const Node& graph, const GraphWork& work, std::uint32_t engine, Plan& plan) {
+  GraphNodes nodes(work);
+  const bool is_told = work.operations().size() == 1 && work.operations()[0].convolution_rank > 0;
+  if (is_told || !nodes.Add(graph)) {
+    plan.definition = work.Bytes(engine, {});
+    return;
+  }
+  plan.definition = work.Bytes(engine, nodes.bytes());
+  const std::size_t begin = plan.definition.size() - nodes.bytes().size();
+  for (ValueSlot slot : nodes.values()) {
+    slot.offset += begin;
+    plan.values.push_back(slot);
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> MakePlan(const Node& graph, std::int64_t engine,
@@ -262,7 +278,7 @@ std::shared_ptr<const Plan> MakePlan(const Node& graph, std::int64_t engine,
     *status = Fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "a tensor's data type is unknown");
     return nullptr;
   }
-  plan->definition = builder.work().Bytes(static_cast<std::uint32_t>(engine));
+  Define(graph, builder.work(), static_cast<std::uint32_t>(engine), *plan);
   plan->workspace_bytes = WorkspaceOf(builder.work().tensors(), builder.work().operations());
   *status = CUDNN_STATUS_SUCCESS;
   return plan;

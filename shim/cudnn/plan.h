@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "shim/cudnn/graph_nodes.h"
 #include "shim/cudnn/node.h"
 
 namespace eidolon::shim::cudnn {
@@ -18,6 +19,7 @@ struct Plan {
     std::uint64_t bytes;
   };
   std::vector<std::byte> definition;
+  std::vector<ValueSlot> values;  // Places in the definition that execution fills.
   std::vector<Output> outputs;
   std::int64_t workspace_bytes = 0;
 };

@@ -48,7 +48,7 @@ cudnnStatus_t Submit(const Context& context, cudnnBackendDescriptorType_t kind,
   for (const Tensor& tensor : inputs) GraphWork::AddInput(operation, work.Add(++uid, tensor));
   for (const Tensor& tensor : outputs) GraphWork::AddOutput(operation, work.Add(++uid, tensor));
   work.Add(operation);
-  const gpu::Status status = gpu::Submit(context.stream, work.Bytes(0));
+  const gpu::Status status = gpu::Submit(context.stream, work.Bytes(0, {}));
   library::NameWriter("cudnn.spatial_sampler");
   return ToCudnn(status);
 }

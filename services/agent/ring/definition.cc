@@ -1,5 +1,6 @@
 #include "services/agent/ring/definition.h"
 
+#include "services/agent/ring/dnn_nodes.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::ring {
@@ -57,7 +58,7 @@ std::uint64_t TailBytes(std::span<const std::byte> definition) {
     case WorkKind::kDnnGraph: {
       const auto& graph = WorkOf<wire::DnnGraphWork>(definition);
       return std::uint64_t{graph.tensor_count} * sizeof(wire::DnnTensor) +
-             std::uint64_t{graph.operation_count} * sizeof(wire::DnnOperation);
+             std::uint64_t{graph.operation_count} * sizeof(wire::DnnOperation) + graph.node_bytes;
     }
     case WorkKind::kLibrary: {
       const auto& call = WorkOf<wire::LibraryWork>(definition);
@@ -91,6 +92,9 @@ Result<void> CheckDnnGraph(const wire::DnnGraphWork& graph) {
                             operation.output_count, " outputs and convolution rank ",
                             operation.convolution_rank));
     }
+  }
+  if (const auto nodes = ReadDnnNodes(tail.nodes); !nodes) {
+    return Damaged(WorkKind::kDnnGraph, nodes.error().message);
   }
   return {};
 }
@@ -160,7 +164,9 @@ DnnGraphTail TailOf(const wire::DnnGraphWork& graph) {
   const auto* operations =
       reinterpret_cast<const wire::DnnOperation*>(tensors + graph.tensor_count);
   return {.tensors = {tensors, graph.tensor_count},
-          .operations = {operations, graph.operation_count}};
+          .operations = {operations, graph.operation_count},
+          .nodes = {reinterpret_cast<const std::byte*>(operations + graph.operation_count),
+                    graph.node_bytes}};
 }
 
 LibraryTail TailOf(const wire::LibraryWork& call) {

@@ -35,6 +35,7 @@ KernelTail TailOf(const wire::KernelWork& kernel);
 struct DnnGraphTail {
   std::span<const wire::DnnTensor> tensors;
   std::span<const wire::DnnOperation> operations;
+  std::span<const std::byte> nodes;  // ReadDnnNodes reads them, and never fails.
 };
 DnnGraphTail TailOf(const wire::DnnGraphWork& graph);
 

@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include "services/agent/ring/dnn_nodes.h"
 
 namespace eidolon::agent::ring {
 namespace {
@@ -65,6 +69,56 @@ TEST(DefinitionTest, NamesACuDnnTensorOfTooManyDimensions) {
   work.tensor.rank = 9;
 
   EXPECT_THAT(Complaint(Words(work), sizeof(work)), HasSubstr("tensor 0 has 9 dimensions"));
+}
+
+// A tensor and the graph that refers to it; `reference` is that of the graph.
+std::string DnnNodes(std::uint32_t reference) {
+  std::string bytes;
+  const auto append = [&](const auto& value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  append(wire::DnnNode{.type = 4, .attribute_count = 1});
+  append(wire::DnnAttribute{.name = 906, .type = 3, .element_bytes = 8, .reference_count = 0});
+  append(std::int64_t{1});
+  append(wire::DnnNode{.type = 15, .attribute_count = 1});
+  append(wire::DnnAttribute{.name = 801, .type = 15, .element_bytes = 0, .reference_count = 1});
+  append(reference);
+  return bytes;
+}
+std::vector<std::uint64_t> DnnWork(const std::string& nodes) {
+  wire::DnnGraphWork graph{};
+  graph.header = {wire::WorkKind::kDnnGraph,
+                  static_cast<std::uint32_t>(sizeof(graph) + nodes.size())};
+  graph.node_bytes = static_cast<std::uint32_t>(nodes.size());
+  return Words(graph, nodes);
+}
+
+TEST(DefinitionTest, ReadsTheDescriptorsOfACuDnnGraph) {
+  const std::string nodes = DnnNodes(0);
+  const auto words = DnnWork(nodes);
+  EXPECT_EQ(Complaint(words, sizeof(wire::DnnGraphWork) + nodes.size()), "no complaint");
+
+  const auto read =
+      ReadDnnNodes(TailOf(WorkOf<wire::DnnGraphWork>(std::as_bytes(std::span(words)))).nodes);
+
+  ASSERT_TRUE(read.has_value());
+  ASSERT_EQ(read->size(), 2u);
+  EXPECT_EQ((*read)[0].attributes.at(0).elements.size(), 8u);
+  EXPECT_EQ((*read)[1].type, 15u);
+  EXPECT_THAT((*read)[1].attributes.at(0).references, ::testing::ElementsAre(0u));
+}
+
+TEST(DefinitionTest, NamesADamagedDescriptorOfACuDnnGraph) {
+  const auto complaint = [](const std::string& nodes) {
+    return Complaint(DnnWork(nodes), sizeof(wire::DnnGraphWork) + nodes.size());
+  };
+  EXPECT_THAT(complaint(DnnNodes(1)), HasSubstr("node 1 ends early or refers to one"));
+  const std::string whole = DnnNodes(0);
+  const std::size_t first = sizeof(wire::DnnNode) + sizeof(wire::DnnAttribute) + 8;
+  for (std::size_t bytes = 1; bytes < whole.size(); ++bytes) {
+    if (bytes == first) continue;  // The tensor alone is whole.
+    EXPECT_THAT(complaint(whole.substr(0, bytes)), HasSubstr("ends early")) << bytes;
+  }
 }
 
 TEST(DefinitionTest, NamesAnUnknownCopy) {

@@ -80,9 +80,27 @@ struct DnnOperation {
   std::vector<std::int64_t> post_pads;  // Empty: as `pads`.
 };
 
+// An attribute of a cuDNN backend descriptor.
+struct DnnAttribute {
+  std::uint32_t name = 0;  // cudnnBackendAttributeName_t, or kDnnValue.
+  std::uint32_t type = 0;  // cudnnBackendAttributeType_t.
+  std::string elements;
+  std::vector<std::uint32_t> nodes;  // Indices into DnnGraph::nodes, where it holds descriptors.
+};
+// What the program gives at execution for a tensor that is passed by value.
+inline constexpr std::uint32_t kDnnValue = 0xffffffff;
+
+struct DnnNode {
+  std::uint32_t type = 0;  // cuDNN backend descriptor type.
+  std::vector<DnnAttribute> attributes;
+};
+
 struct DnnGraph {
   std::vector<DnnTensor> tensors;
   std::vector<DnnOperation> operations;
+  // What making the graph again needs, except for a convolution alone; the operation graph is the
+  // last. Those that a node refers to come before it.
+  std::vector<DnnNode> nodes;
 };
 
 enum class CopyKind {

@@ -49,6 +49,25 @@ void Write(const Gemm& g, bool sized, Writer& w) {
   if (g.fast_accumulation) w.Add(g.fast_accumulation);  // Older profiles know only the others.
 }
 
+// CUDNN_ATTR_TENSOR_DATA_TYPE and its neighbours, cudnn_graph_v9.h.
+constexpr std::uint32_t kTensorAttributeFirst = 900;
+constexpr std::uint32_t kTensorAttributeLast = 999;
+
+// Nothing for a graph without them: older profiles know only those.
+void Write(const std::vector<DnnNode>& nodes, bool sized, Writer& w) {
+  for (const DnnNode& node : nodes) {
+    w.Add(node.type).Add(node.attributes.size());
+    for (const DnnAttribute& attribute : node.attributes) {
+      const bool of_tensor =
+          attribute.name >= kTensorAttributeFirst && attribute.name <= kTensorAttributeLast;
+      if (of_tensor && !sized) continue;
+      w.Add(attribute.name).Add(attribute.type).Add(attribute.elements);
+      w.Add(attribute.nodes.size());
+      for (const std::uint32_t index : attribute.nodes) w.Add(index);
+    }
+  }
+}
+
 void Write(const DnnGraph& g, bool sized, Writer& w) {
   w.Add(g.tensors.size());
   for (const DnnTensor& t : g.tensors) {
@@ -62,6 +81,7 @@ void Write(const DnnGraph& g, bool sized, Writer& w) {
     // Marked, so that it is not taken for the next operation.
     if (!o.post_pads.empty()) w.Add(~std::uint64_t{0}).Add(o.post_pads);
   }
+  Write(g.nodes, sized, w);
 }
 
 void Write(const Copy& c, bool sized, Writer& w) {

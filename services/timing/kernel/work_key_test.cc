@@ -49,6 +49,21 @@ TEST(WorkKeyTest, WhatOlderProfilesDoNotKnowChangesTheKeyOnlyWhereItIsSet) {
   EXPECT_NE(WorkKey(graph), symmetric);
 }
 
+TEST(WorkKeyTest, TheDescriptorsOfAGraphTellItFromOthersOfTheSameTensors) {
+  const auto with = [](std::uint32_t attribute, const std::string& value) {
+    DnnGraph graph;
+    graph.nodes.push_back({41, {{attribute, 5, value, {}}}});
+    return graph;
+  };
+  constexpr std::uint32_t kProbability = 2818, kStrides = 903;
+  EXPECT_NE(WorkKey(DnnGraph{}), WorkKey(with(kProbability, "a")));
+  EXPECT_NE(WorkKey(with(kProbability, "a")), WorkKey(with(kProbability, "b")));
+  // Of one class are graphs that differ in sizes, not those that mask another share.
+  EXPECT_NE(WorkKey(with(kStrides, "a")), WorkKey(with(kStrides, "b")));
+  EXPECT_EQ(ClassKey(with(kStrides, "a")), ClassKey(with(kStrides, "b")));
+  EXPECT_NE(ClassKey(with(kDnnValue, "a")), ClassKey(with(kDnnValue, "b")));
+}
+
 // Profiles are stored under these keys: a change needs a new kSchema.
 TEST(WorkKeyTest, StaysTheSameAcrossVersions) {
   const Gemm gemm{.m = 1, .n = 2, .k = 3, .batch = 4, .type_a = 14};

@@ -1,7 +1,5 @@
 #include "services/timing/replay/convolution_replay.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <climits>
 #include <utility>
@@ -13,20 +11,10 @@ namespace eidolon::timing::replay {
 using base::ErrorCode;
 using base::Result;
 using base::StrCat;
-using base::Wide;
 
 namespace {
 
-constexpr const char* kLibrary = "libcudnn.so.9";
-constexpr std::int64_t kEnginesMax = 16;
 constexpr std::int64_t kAlignment = 16;  // Bytes, as PyTorch's allocator and views mostly have.
-
-Result<void> CheckDnn(cudnnStatus_t status, const char* doing) {
-  if (status == CUDNN_STATUS_SUCCESS) return {};
-  const bool failed = status / 1000 * 1000 == CUDNN_STATUS_EXECUTION_FAILED;
-  return base::Fail(failed ? ErrorCode::kUnavailable : ErrorCode::kInternal,
-                    StrCat(doing, ": cuDNN status ", static_cast<int>(status)));
-}
 
 // The library's number of a cudaDataType_t; -1 for types that are not replayed.
 int DnnTypeOf(std::uint32_t type) {
@@ -94,16 +82,6 @@ std::string RefusalOf(const kernel::DnnGraph& graph) {
   return "";
 }
 
-// Elements from the first to the last.
-Wide ExtentOf(const kernel::DnnTensor& tensor) {
-  Wide last = 0;
-  for (std::size_t i = 0; i < tensor.dims.size(); ++i) {
-    last += Wide{static_cast<std::uint64_t>(tensor.dims[i] - 1)} *
-            static_cast<std::uint64_t>(tensor.strides[i]);
-  }
-  return last + 1;
-}
-
 }  // namespace
 
 struct ConvolutionCall::Form {
@@ -140,37 +118,6 @@ const ConvolutionCall::Form* ConvolutionCall::FormOf(std::uint32_t kind) {
   return found == std::end(kForms) ? nullptr : found;
 }
 
-Result<std::unique_ptr<Cudnn>> Cudnn::Open(const Driver& driver, const std::string& folder) {
-  const std::string path = folder.empty() ? kLibrary : StrCat(folder, "/", kLibrary);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    return base::Fail(ErrorCode::kNotFound,
-                      StrCat("no cuDNN: ", reason == nullptr ? path.c_str() : reason));
-  }
-  std::unique_ptr<Cudnn> cudnn(new Cudnn(driver));
-#define EIDOLON_FIND_CALL(name)                                                        \
-  cudnn->name = reinterpret_cast<decltype(cudnn->name)>(dlsym(library, #name));        \
-  if (cudnn->name == nullptr) {                                                        \
-    return base::Fail(ErrorCode::kUnsupported, StrCat("'", path, "' is not cuDNN 9")); \
-  }
-  EIDOLON_CUDNN_CALLS(EIDOLON_FIND_CALL)
-#undef EIDOLON_FIND_CALL
-  if (auto made = CheckDnn(cudnn->cudnnCreate(&cudnn->handle_), "creating a handle"); !made) {
-    return std::unexpected(made.error());
-  }
-  return cudnn;
-}
-
-Cudnn::~Cudnn() {
-  if (handle_ != nullptr) cudnnDestroy(handle_);
-}
-
-std::string Cudnn::version() const {
-  const std::size_t version = cudnnGetVersion();
-  return StrCat("cudnn ", version / 10000, ".", version / 100 % 100, ".", version % 100);
-}
-
 Result<std::unique_ptr<ConvolutionCall>> ConvolutionCall::Prepare(Cudnn& cudnn,
                                                                   const kernel::DnnGraph& graph,
                                                                   CUstream stream) {
@@ -192,64 +139,46 @@ Result<std::unique_ptr<ConvolutionCall>> ConvolutionCall::Prepare(Cudnn& cudnn,
       return std::unexpected(added.error());
     }
   }
-  if (auto done = call->Describe(operation, is_double); !done) {
-    return std::unexpected(done.error());
+  if (auto described = call->Describe(operation, is_double); !described) {
+    return std::unexpected(described.error());
   }
-  if (auto done = call->Choose(stream); !done) return std::unexpected(done.error());
+  const cudnnBackendHeurMode_t heuristics[] = {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK};
+  auto done = call->plan_.Choose(call->graph_, heuristics, "this convolution", stream);
+  if (done) {
+    std::array<void*, 3> pointers{};
+    for (std::size_t i = 0; i < pointers.size(); ++i) pointers[i] = call->operands_[i].pointer();
+    done = call->plan_.Bind(call->uids_, pointers);
+  }
+  if (!done) return std::unexpected(done.error());
   return call;
 }
 
-Result<DnnDescriptor> ConvolutionCall::Make(cudnnBackendDescriptorType_t type) {
-  cudnnBackendDescriptor_t raw = nullptr;
-  const auto made =
-      CheckDnn(cudnn_.cudnnBackendCreateDescriptor(type, &raw), "creating a descriptor");
-  if (!made) return std::unexpected(made.error());
-  return DnnDescriptor(raw, [destroy = cudnn_.cudnnBackendDestroyDescriptor](void* descriptor) {
-    destroy(descriptor);
-  });
-}
-
-Result<void> ConvolutionCall::Finish(const DnnDescriptor& descriptor, const char* doing) {
-  return CheckDnn(cudnn_.cudnnBackendFinalize(descriptor.get()), doing);
-}
-
-Result<void> ConvolutionCall::Set(const DnnDescriptor& descriptor, cudnnBackendAttributeName_t name,
-                                  cudnnBackendAttributeType_t type, std::int64_t count,
-                                  const void* values) {
-  return CheckDnn(cudnn_.cudnnBackendSetAttribute(descriptor.get(), name, type, count, values),
-                  "describing the convolution");
-}
-
-Result<void> ConvolutionCall::Refer(const DnnDescriptor& descriptor,
-                                    cudnnBackendAttributeName_t name, const DnnDescriptor& to) {
-  cudnnBackendDescriptor_t raw = to.get();
-  return Set(descriptor, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
-}
-
 Result<void> ConvolutionCall::AddTensor(const kernel::DnnTensor& tensor, CUstream stream) {
-  auto made = Make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  auto made = cudnn_.Make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   if (!made) return std::unexpected(made.error());
   const DnnDescriptor& descriptor = *made;
   const auto type = static_cast<cudnnDataType_t>(DnnTypeOf(tensor.type));
   const auto rank = static_cast<std::int64_t>(tensor.dims.size());
-  auto done = Set(descriptor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+  auto done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
   if (done) {
-    done =
-        Set(descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, tensor.dims.data());
+    done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank,
+                      tensor.dims.data());
+  }
+  if (done) {
+    done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank,
+                      tensor.strides.data());
+  }
+  if (done) {
+    done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &tensor.uid);
   }
   if (done) {
     done =
-        Set(descriptor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, tensor.strides.data());
+        cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &kAlignment);
   }
-  if (done) {
-    done = Set(descriptor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &tensor.uid);
-  }
-  if (done) {
-    done = Set(descriptor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &kAlignment);
-  }
-  if (done) done = Finish(descriptor, "describing a tensor");
+  if (done) done = cudnn_.Finish(descriptor, "describing a tensor");
   if (!done) return done;
-  auto operand = Operand::Make(cudnn_.driver(), tensor.type, ExtentOf(tensor), stream);
+  auto operand =
+      Operand::Make(cudnn_.driver(), tensor.type, DnnExtentOf(tensor.dims, tensor.strides), stream);
   if (!operand) return std::unexpected(operand.error());
   tensors_[tensor_count_] = std::move(*made);
   operands_[tensor_count_] = std::move(*operand);
@@ -258,7 +187,7 @@ Result<void> ConvolutionCall::AddTensor(const kernel::DnnTensor& tensor, CUstrea
 }
 
 Result<void> ConvolutionCall::Describe(const kernel::DnnOperation& operation, bool is_double) {
-  auto made = Make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  auto made = cudnn_.Make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   if (!made) return std::unexpected(made.error());
   convolution_ = std::move(*made);
   const auto rank = static_cast<std::int64_t>(operation.pads.size());
@@ -281,22 +210,22 @@ Result<void> ConvolutionCall::Describe(const kernel::DnnOperation& operation, bo
       {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, rank, operation.dilations.data()},
   };
   for (const auto& setting : settings) {
-    auto done = Set(convolution_, setting.name, setting.type, setting.count, setting.values);
+    auto done = cudnn_.Set(convolution_, setting.name, setting.type, setting.count, setting.values);
     if (!done) return done;
   }
-  auto done = Finish(convolution_, "describing the convolution");
+  auto done = cudnn_.Finish(convolution_, "describing the convolution");
   return done ? DescribeFilter(operation, is_double) : done;
 }
 
 Result<void> ConvolutionCall::DescribeFilter(const kernel::DnnOperation& operation,
                                              bool is_double) {
   const Form& form = *FormOf(operation.kind);
-  auto made = Make(form.kind);
+  auto made = cudnn_.Make(form.kind);
   if (!made) return std::unexpected(made.error());
   operation_ = std::move(*made);
-  auto done = Refer(operation_, form.descriptor, convolution_);
+  auto done = cudnn_.Refer(operation_, form.descriptor, convolution_);
   for (std::size_t i = 0; done && i < tensors_.size(); ++i) {
-    done = Refer(operation_, form.tensors[i], tensors_[i]);
+    done = cudnn_.Refer(operation_, form.tensors[i], tensors_[i]);
   }
   const float alpha = 1, beta = 0;
   const double wide_alpha = 1, wide_beta = 0;
@@ -304,108 +233,17 @@ Result<void> ConvolutionCall::DescribeFilter(const kernel::DnnOperation& operati
   const auto pick = [&](const float& narrow, const double& wide) {
     return is_double ? static_cast<const void*>(&wide) : &narrow;
   };
-  if (done) done = Set(operation_, form.alpha, type, 1, pick(alpha, wide_alpha));
-  if (done) done = Set(operation_, form.beta, type, 1, pick(beta, wide_beta));
-  if (done) done = Finish(operation_, "describing the convolution");
+  if (done) done = cudnn_.Set(operation_, form.alpha, type, 1, pick(alpha, wide_alpha));
+  if (done) done = cudnn_.Set(operation_, form.beta, type, 1, pick(beta, wide_beta));
+  if (done) done = cudnn_.Finish(operation_, "describing the convolution");
   if (!done) return done;
-  made = Make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  made = cudnn_.Make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   if (!made) return std::unexpected(made.error());
   graph_ = std::move(*made);
   const cudnnHandle_t handle = cudnn_.handle();
-  done = Set(graph_, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
-  if (done) done = Refer(graph_, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation_);
-  return done ? Finish(graph_, "making the graph") : done;
-}
-
-Result<void> ConvolutionCall::Choose(CUstream stream) {
-  auto chosen = ChooseBy(CUDNN_HEUR_MODE_INSTANT, stream);
-  if (!chosen && chosen.error().code == ErrorCode::kNotFound) {
-    chosen = ChooseBy(CUDNN_HEUR_MODE_FALLBACK, stream);
-  }
-  if (!chosen && chosen.error().code == ErrorCode::kNotFound) {
-    return base::Fail(ErrorCode::kUnsupported, "cuDNN has no engine for this convolution");
-  }
-  return chosen ? Bind() : chosen;
-}
-
-Result<void> ConvolutionCall::ChooseBy(cudnnBackendHeurMode_t mode, CUstream stream) {
-  auto heuristic = Make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  if (!heuristic) return std::unexpected(heuristic.error());
-  auto done = Refer(*heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_);
-  if (done) done = Set(*heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  if (!done) return done;
-  const auto none = base::Fail(ErrorCode::kNotFound, "no engine");
-  if (!Finish(*heuristic, "asking the heuristic")) return none;
-  std::vector<DnnDescriptor> configurations;
-  std::vector<cudnnBackendDescriptor_t> raw;
-  for (std::int64_t i = 0; i < kEnginesMax; ++i) {
-    auto made = Make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    if (!made) return std::unexpected(made.error());
-    configurations.push_back(std::move(*made));
-    raw.push_back(configurations.back().get());
-  }
-  std::int64_t count = 0;
-  done = CheckDnn(cudnn_.cudnnBackendGetAttribute(heuristic->get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, kEnginesMax,
-                                                  &count, raw.data()),
-                  "asking the heuristic");
-  if (!done) return none;
-  for (std::int64_t i = 0; i < std::min(count, kEnginesMax); ++i) {
-    DnnDescriptor& configuration = configurations[static_cast<std::size_t>(i)];
-    if (!PlanFor(configuration, stream)) continue;
-    configuration_ = std::move(configuration);
-    return {};
-  }
-  return none;
-}
-
-Result<void> ConvolutionCall::PlanFor(const DnnDescriptor& configuration, CUstream stream) {
-  auto made = Make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  if (!made) return std::unexpected(made.error());
-  const cudnnHandle_t handle = cudnn_.handle();
-  auto done = Set(*made, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
-  if (done) done = Refer(*made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-  if (done) done = Finish(*made, "making a plan");
-  std::int64_t bytes = 0, count = 0;
-  if (done) {
-    done = CheckDnn(
-        cudnn_.cudnnBackendGetAttribute(made->get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                        CUDNN_TYPE_INT64, 1, &count, &bytes),
-        "asking for the workspace's size");
-  }
-  if (!done) return done;
-  if (bytes < 0) return base::Fail(ErrorCode::kInternal, "a workspace of less than nothing");
-  auto workspace =
-      Operand::Make(cudnn_.driver(), CUDA_R_8U, static_cast<std::uint64_t>(bytes), stream);
-  if (!workspace) return std::unexpected(workspace.error());
-  workspace_ = std::move(*workspace);
-  plan_ = std::move(*made);
-  return {};
-}
-
-Result<void> ConvolutionCall::Bind() {
-  auto made = Make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  if (!made) return std::unexpected(made.error());
-  pack_ = std::move(*made);
-  std::array<void*, 3> pointers{};
-  for (std::size_t i = 0; i < pointers.size(); ++i) pointers[i] = operands_[i].pointer();
-  void* workspace = workspace_.pointer();
-  auto done = Set(pack_, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, uids_.data());
-  if (done) {
-    done =
-        Set(pack_, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, pointers.data());
-  }
-  if (done) {
-    done = Set(pack_, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-  }
-  return done ? Finish(pack_, "binding tensors") : done;
-}
-
-Result<void> ConvolutionCall::Enqueue(CUstream stream) {
-  auto done = CheckDnn(cudnn_.cudnnSetStream(cudnn_.handle(), stream), "choosing the stream");
-  if (!done) return done;
-  return CheckDnn(cudnn_.cudnnBackendExecute(cudnn_.handle(), plan_.get(), pack_.get()),
-                  "running the convolution");
+  done = cudnn_.Set(graph_, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  if (done) done = cudnn_.Refer(graph_, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation_);
+  return done ? cudnn_.Finish(graph_, "making the graph") : done;
 }
 
 }  // namespace eidolon::timing::replay

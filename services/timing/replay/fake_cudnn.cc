@@ -1,14 +1,18 @@
-// A cuDNN for tests of replay: backend descriptors keep what they are told, and a convolution runs
-// when its tensors, plan and memory fit together. Its memory and time are the fake driver's.
+// A cuDNN for tests of replay: backend descriptors keep what they are told, and a graph runs when
+// its tensors, plan and memory fit together. Its memory and time are the fake driver's.
 //
 //   EIDOLON_FAKE_DNN="CALL:STATUS"   CALL (heuristic, plan, execute) answers STATUS; "first" as
 //       status of plan: only the first engine's plan fails
+//   EIDOLON_FAKE_DNN="value:NUMBER"   a graph runs only when the whole numbers that it gets by
+//   value
+//       are NUMBER
 #include <cuda.h>
 #include <cudnn.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +23,9 @@ namespace {
 struct Descriptor {
   cudnnBackendDescriptorType_t type;
   std::map<int, std::string> values;
+  std::map<int, cudnnBackendAttributeType_t> types;
   std::int64_t engine = -1;
+  bool finished = false;
 };
 
 std::string Script(const std::string& call) {
@@ -49,15 +55,37 @@ template <typename T>
 std::vector<T> Values(const Descriptor& of, cudnnBackendAttributeName_t name) {
   const auto found = of.values.find(name);
   std::vector<T> values(found == of.values.end() ? 0 : found->second.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), found->second.data(), found->second.size());
+  if (!values.empty()) {
+    std::memcpy(values.data(), found->second.data(), values.size() * sizeof(T));
+  }
   return values;
 }
 const Descriptor* Child(const Descriptor& of, cudnnBackendAttributeName_t name) {
+  const auto type = of.types.find(name);
+  if (type == of.types.end() || type->second != CUDNN_TYPE_BACKEND_DESCRIPTOR) return nullptr;
   const auto found = Values<Descriptor*>(of, name);
   return found.empty() ? nullptr : found.front();
 }
 
-// The operation's tensors: x, w and y, whichever is written.
+std::vector<Descriptor*> Children(const Descriptor& of) {
+  std::vector<Descriptor*> children;
+  for (const auto& [name, type] : of.types) {
+    if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR) continue;
+    const auto some = Values<Descriptor*>(of, static_cast<cudnnBackendAttributeName_t>(name));
+    children.insert(children.end(), some.begin(), some.end());
+  }
+  return children;
+}
+
+// All tensors that a descriptor leads to.
+void Collect(const Descriptor& of, std::set<const Descriptor*>& seen,
+             std::vector<const Descriptor*>& tensors) {
+  if (!seen.insert(&of).second) return;
+  if (of.type == CUDNN_BACKEND_TENSOR_DESCRIPTOR) tensors.push_back(&of);
+  for (const Descriptor* child : Children(of)) Collect(*child, seen, tensors);
+}
+
+// A convolution's tensors: x, w and y, whichever is written.
 std::vector<const Descriptor*> TensorsOf(const Descriptor& operation) {
   switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
@@ -98,15 +126,50 @@ bool Fits(const Descriptor& operation) {
   const auto post = Values<std::int64_t>(*convolution, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
   const auto step = Values<std::int64_t>(*convolution, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
   const auto spread = Values<std::int64_t>(*convolution, CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  const std::size_t rank = pre.size();
+  for (const auto& sizes : dims) {
+    if (sizes.size() != rank + 2) return false;
+  }
+  if (post.size() != rank || step.size() != rank || spread.size() != rank) return false;
   const auto& x = dims[0];
   const auto& w = dims[1];
   const auto& y = dims[2];
   if (x[0] != y[0] || w[0] != y[1] || x[1] % w[1] != 0) return false;
   for (std::size_t i = 0; i < pre.size(); ++i) {
     const std::int64_t room = x[i + 2] + pre[i] + post[i] - spread[i] * (w[i + 2] - 1) - 1;
-    if (room < 0 || room / step[i] + 1 != y[i + 2]) return false;
+    if (room < 0 || step[i] <= 0 || room / step[i] + 1 != y[i + 2]) return false;
   }
   return true;
+}
+
+std::vector<std::int64_t> DimsOf(const Descriptor& operation, cudnnBackendAttributeName_t name) {
+  const Descriptor* tensor = Child(operation, name);
+  if (tensor == nullptr) return {};
+  return Values<std::int64_t>(*tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
+}
+
+// What descriptors need when they are finished; those not listed take anything.
+bool IsGood(const Descriptor& of) {
+  switch (of.type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      return Fits(of);
+    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR: {
+      const auto x = DimsOf(of, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC);
+      return !x.empty() && x == DimsOf(of, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC) &&
+             Child(of, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC) != nullptr;
+    }
+    case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR: {
+      const auto q = DimsOf(of, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC);
+      return q.size() == 4 && q == DimsOf(of, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC);
+    }
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+      return of.values.contains(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) &&
+             Child(of, CUDNN_ATTR_OPERATIONGRAPH_OPS) != nullptr;
+    default:
+      return true;
+  }
 }
 
 std::uint64_t BytesOf(const Descriptor& tensor) {
@@ -121,22 +184,37 @@ std::uint64_t BytesOf(const Descriptor& tensor) {
 
 constexpr std::int64_t kWorkspaceBytes = 1 << 20;
 
+bool IsSet(const Descriptor& tensor, cudnnBackendAttributeName_t name) {
+  const auto flags = Values<unsigned char>(tensor, name);
+  return !flags.empty() && flags.front() != 0;
+}
+
+// Whether the pointer leads to what the tensor needs, on the GPU or by value.
+bool IsMemory(const Descriptor& tensor, CUdeviceptr pointer) {
+  if (!IsSet(tensor, CUDNN_ATTR_TENSOR_IS_BY_VALUE)) {
+    return cuMemsetD8Async(pointer, 0, BytesOf(tensor), nullptr) == CUDA_SUCCESS;
+  }
+  const auto type = Values<cudnnDataType_t>(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE).front();
+  if (type == CUDNN_DATA_FLOAT) return *reinterpret_cast<const float*>(pointer) == 1.0f;
+  const std::string wanted = Script("value");
+  return wanted.empty() || *reinterpret_cast<const int*>(pointer) == std::atoi(wanted.c_str());
+}
+
 bool Runs(const Descriptor& plan, const Descriptor& pack) {
   const Descriptor* configuration = Child(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-  const Descriptor* operation = reinterpret_cast<const Descriptor*>(
-      Values<std::int64_t>(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE).front());
   const auto uids = Values<std::int64_t>(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = Values<CUdeviceptr>(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   const auto workspace = Values<CUdeviceptr>(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-  const auto is_memory = [](CUdeviceptr begin, std::uint64_t bytes) {
-    return cuMemsetD8Async(begin, 0, bytes, nullptr) == CUDA_SUCCESS;
-  };
-  if (!is_memory(workspace.at(0), kWorkspaceBytes)) return false;
-  for (const Descriptor* tensor : TensorsOf(*operation)) {
+  if (cuMemsetD8Async(workspace.at(0), 0, kWorkspaceBytes, nullptr) != CUDA_SUCCESS) return false;
+  std::set<const Descriptor*> seen;
+  std::vector<const Descriptor*> tensors;
+  Collect(*Child(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE), seen, tensors);
+  for (const Descriptor* tensor : tensors) {
+    if (IsSet(*tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL)) continue;
     const std::int64_t uid = Values<std::int64_t>(*tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID).front();
     bool found = false;
     for (std::size_t i = 0; i < uids.size(); ++i) {
-      found = found || (uids[i] == uid && is_memory(pointers.at(i), BytesOf(*tensor)));
+      found = found || (uids[i] == uid && IsMemory(*tensor, pointers.at(i)));
     }
     if (!found) return false;
   }
@@ -154,7 +232,7 @@ extern "C" __attribute__((visibility("default"))) std::size_t cudnnGetVersion() 
 EIDOLON_FAKE cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
 EIDOLON_FAKE cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
                                           cudnnBackendDescriptor_t* descriptor) {
-  *descriptor = new Descriptor{type, {}};
+  *descriptor = new Descriptor{.type = type};
   return CUDNN_STATUS_SUCCESS;
 }
 EIDOLON_FAKE cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
@@ -165,13 +243,14 @@ EIDOLON_FAKE cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                       cudnnBackendAttributeName_t name,
                                       cudnnBackendAttributeType_t type, std::int64_t count,
                                       const void* values) {
-  Of(descriptor)
-      .values[name]
-      .assign(static_cast<const char*>(values), WidthOf(type) * static_cast<std::size_t>(count));
+  Descriptor& of = Of(descriptor);
+  of.types[name] = type;
+  of.values[name].assign(static_cast<const char*>(values),
+                         WidthOf(type) * static_cast<std::size_t>(count));
   return CUDNN_STATUS_SUCCESS;
 }
 EIDOLON_FAKE cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
-  const Descriptor& of = Of(descriptor);
+  Descriptor& of = Of(descriptor);
   if (of.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) {
     const int status = std::atoi(Script("heuristic").c_str());
     if (status != 0) return static_cast<cudnnStatus_t>(status);
@@ -184,10 +263,11 @@ EIDOLON_FAKE cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
       return static_cast<cudnnStatus_t>(status);
     }
   }
-  const bool operation = of.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
-                         of.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
-                         of.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
-  return !operation || Fits(of) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  for (const Descriptor* child : Children(of)) {
+    if (!child->finished && child->engine < 0) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+  }
+  of.finished = IsGood(of);
+  return of.finished ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 EIDOLON_FAKE cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
                                       cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t,
@@ -200,13 +280,13 @@ EIDOLON_FAKE cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
   }
   if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS) return CUDNN_STATUS_BAD_PARAM;
   const Descriptor* graph = Child(of, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-  const Descriptor* operation = Child(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
   *count = 2;
   for (std::int64_t i = 0; i < *count; ++i) {
     Descriptor& configuration = Of(static_cast<cudnnBackendDescriptor_t*>(values)[i]);
     configuration.engine = i;
-    configuration.values[CUDNN_ATTR_ENGINECFG_ENGINE].assign(
-        reinterpret_cast<const char*>(&operation), sizeof(operation));
+    configuration.types[CUDNN_ATTR_ENGINECFG_ENGINE] = CUDNN_TYPE_BACKEND_DESCRIPTOR;
+    configuration.values[CUDNN_ATTR_ENGINECFG_ENGINE].assign(reinterpret_cast<const char*>(&graph),
+                                                             sizeof(graph));
   }
   return CUDNN_STATUS_SUCCESS;
 }

@@ -123,6 +123,13 @@ std::uint32_t ScaleTypeOf(std::uint32_t compute_type) {
   }
 }
 
+Scalar OneOf(std::uint32_t type) {
+  Scalar scalar;
+  const Layout* layout = FindLayout(type);
+  if (layout != nullptr) std::memcpy(scalar.bytes.data(), &layout->one, layout->bits / 8);
+  return scalar;
+}
+
 Result<Scalar> ScalarOf(std::uint32_t compute_type, bool one) {
   switch (compute_type) {
     case CUBLAS_COMPUTE_16F:
@@ -141,10 +148,7 @@ Result<Scalar> ScalarOf(std::uint32_t compute_type, bool one) {
       return base::Fail(ErrorCode::kUnsupported,
                         StrCat("compute type ", compute_type, " is not replayed"));
   }
-  Scalar scalar;
-  const Layout* layout = FindLayout(ScaleTypeOf(compute_type));
-  if (one) std::memcpy(scalar.bytes.data(), &layout->one, layout->bits / 8);
-  return scalar;
+  return one ? OneOf(ScaleTypeOf(compute_type)) : Scalar{};
 }
 
 }  // namespace eidolon::timing::replay

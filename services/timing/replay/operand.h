@@ -57,6 +57,8 @@ struct Scalar {
   alignas(8) std::array<unsigned char, 8> bytes{};
   const void* data() const { return bytes.data(); }
 };
+// 1 as a cudaDataType_t of whole bytes; 0 for types that operands do not have.
+Scalar OneOf(std::uint32_t type);
 // 1 or 0 in the type that a cublasComputeType_t scales with.
 base::Result<Scalar> ScalarOf(std::uint32_t compute_type, bool one);
 // That type, a cudaDataType_t. Requires: ScalarOf knows the compute type.

@@ -71,9 +71,17 @@ void Player::OpenLibraries(const std::string& folder) {
   cublas_ = Cublas::Open(*driver_, folder);
   cublas_lt_ = CublasLt::Open(*driver_, folder, gpu_.compute_major);
   cudnn_ = Cudnn::Open(*driver_, folder);
-  gpu_.libraries = StrCat(cublas_ ? (*cublas_)->version() : cublas_.error().message, ", ",
-                          cublas_lt_ ? (*cublas_lt_)->version() : cublas_lt_.error().message, ", ",
-                          cudnn_ ? (*cudnn_)->version() : cudnn_.error().message);
+  Note("cublas", cublas_);
+  Note("cublas_lt", cublas_lt_);
+  Note("cudnn", cudnn_);
+}
+
+template <typename Library>
+void Player::Note(const char* name, const Result<std::unique_ptr<Library>>& library) {
+  const std::string problem = library ? "" : library.error().message;
+  if (!gpu_.libraries.empty()) gpu_.libraries += ", ";
+  gpu_.libraries += library ? (*library)->version() : problem;
+  gpu_.math_libraries.push_back({name, problem});
 }
 
 Result<CUdevice> Player::FindDevice(const std::string& wanted) const {
@@ -176,6 +184,11 @@ Result<Played> Player::PlayGemm(const kernel::Gemm& gemm) {
 
 Result<Played> Player::PlayGraph(const kernel::DnnGraph& graph) {
   if (!cudnn_) return base::Fail(ErrorCode::kUnsupported, cudnn_.error().message);
+  if (!graph.nodes.empty()) {
+    const auto call = GraphCall::Prepare(**cudnn_, graph, watch_->stream());
+    if (!call) return std::unexpected(call.error());
+    return Time(**call);
+  }
   const auto call = ConvolutionCall::Prepare(**cudnn_, graph, watch_->stream());
   if (!call) return std::unexpected(call.error());
   return Time(**call);

@@ -4,13 +4,16 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "services/base/error.h"
 #include "services/timing/kernel/work_item.h"
 #include "services/timing/replay/convolution_replay.h"
 #include "services/timing/replay/copy_replay.h"
+#include "services/timing/replay/cudnn.h"
 #include "services/timing/replay/driver.h"
 #include "services/timing/replay/gemm_replay.h"
+#include "services/timing/replay/graph_replay.h"
 #include "services/timing/replay/kernel_replay.h"
 #include "services/timing/replay/lt_replay.h"
 #include "services/timing/replay/mirror.h"
@@ -25,6 +28,11 @@ struct PlayerOptions {
   bool cold_cache = true;  // Work finds nothing of its own in the L2 cache.
 };
 
+struct MathLibrary {
+  std::string name;     // "cudnn".
+  std::string problem;  // Why it cannot be used; empty when it can.
+};
+
 struct GpuFacts {
   std::string name;
   std::string uuid;
@@ -32,6 +40,7 @@ struct GpuFacts {
   std::string driver;  // Of the kernel module, "580.82.07"; empty when the system does not tell.
   std::string clocks;
   std::string libraries;  // "cublas 13.4.1, cudnn 9.20.1", or why there are none.
+  std::vector<MathLibrary> math_libraries;
   std::uint32_t compute_major = 0;
   std::uint32_t compute_minor = 0;
   std::uint32_t multiprocessors = 0;
@@ -67,6 +76,8 @@ class Player {
   base::Result<Played> PlayGraph(const kernel::DnnGraph& graph);
   base::Result<Played> PlayCopy(const kernel::Copy& copy);
   void OpenLibraries(const std::string& folder);
+  template <typename Library>
+  void Note(const char* name, const base::Result<std::unique_ptr<Library>>& library);
   template <typename Call>
   base::Result<Played> Time(Call& call);
 
