@@ -180,6 +180,12 @@ Result<v1::WorkerHello> GpuBackend::StartWorker() {
   base::Log(
       base::Level::kInfo, "gpu_owned",
       {{"gpu", hello.gpu_name()}, {"uuid", hello.gpu_uuid()}, {"libraries", hello.libraries()}});
+  for (const v1::WorkerLibrary& library : hello.math_libraries()) {
+    metrics_.SetGpuLibrary(library.name(), library.problem().empty());
+    if (library.problem().empty()) continue;
+    base::Log(base::Level::kWarning, "gpu_library_missing",
+              {{"library", library.name()}, {"reason", library.problem()}});
+  }
   return hello;
 }
 

@@ -177,6 +177,36 @@ TEST_F(GpuBackendTest, AMeasurementShorterThanTheModelsFloorStaysWhatItIs) {
   EXPECT_NEAR(static_cast<double>(response.estimates(0).duration_picoseconds()), 1'100'000, 1'000);
 }
 
+TEST_F(GpuBackendTest, AMeasurementShorterThanTheLaunchGapIsToldOfTheGpusFile) {
+  setenv("EIDOLON_FAKE_LAUNCH_MS", "0.0005", 1);  // The launch gap alone is 1 us.
+  Start();
+  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::OK);
+  v1::EstimateRequest request;
+  AddKernel(request, 64);
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_below_gap_total 0"));
+
+  const auto response = Ask(request);
+
+  unsetenv("EIDOLON_FAKE_LAUNCH_MS");
+  ASSERT_EQ(response.estimates_size(), 1);
+  EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MEASURED);
+  EXPECT_EQ(response.estimates(0).duration_picoseconds(), 1u);  // Behind the gap nothing is left.
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_below_gap_total 1"));
+}
+
+TEST_F(GpuBackendTest, TellsWhichLibrariesItsWorkerFound) {
+  Start();
+  for (const char* library : {"cublas", "cublas_lt", "cudnn"}) {
+    EXPECT_THAT(page_->Text(), HasSubstr(std::string("eidolon_timing_gpu_library{library=\"") +
+                                         library + "\"} 0"));
+  }
+  options_.gpu.worker.back() = EIDOLON_BINARY_DIR "/tests/fake_libraries";
+  Start();
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_gpu_library{library=\"cublas\"} 0"));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_gpu_library{library=\"cublas_lt\"} 1"));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_gpu_library{library=\"cudnn\"} 1"));
+}
+
 TEST_F(GpuBackendTest, EqualWorkIsMeasuredOnceAndWithoutItsCodeNotAtAll) {
   Start();
   v1::EstimateRequest request;

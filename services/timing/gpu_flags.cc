@@ -14,7 +14,8 @@ void AddGpuFlags(CLI::App* app, GpuFlags* flags) {
                   "measure on this GPU of the machine (index or UUID) what no profile knows")
       ->envname("EIDOLON_OWN_GPU");
   app->add_option("--own-gpu-driver", flags->driver, "its driver; default: libcuda.so.1");
-  app->add_option("--own-gpu-libraries", flags->libraries, "folder of libcublas.so.13")
+  app->add_option("--own-gpu-libraries", flags->libraries,
+                  "folder of libcublas.so.13, libcublasLt.so.13 and libcudnn.so.9")
       ->envname("EIDOLON_OWN_GPU_LIBRARIES");
   app->add_option("--own-gpu-worker", flags->worker,
                   "the measuring program; default: eidolon-timing-worker beside this one");

@@ -48,7 +48,18 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
                          .Name("eidolon_timing_replay_queue_items")
                          .Help("Work items that wait for the GPU.")
                          .Register(registry)
-                         .Add({})) {
+                         .Add({})),
+      libraries_(&prometheus::BuildGauge()
+                      .Name("eidolon_timing_gpu_library")
+                      .Help("1 when calls of this math library can be measured, 0 when they are "
+                            "modelled although there is a GPU.")
+                      .Register(registry)),
+      below_gap_(&prometheus::BuildCounter()
+                      .Name("eidolon_timing_below_gap_total")
+                      .Help("Measurements shorter than the launch gap of the GPU's file, which is "
+                            "then too long for this GPU.")
+                      .Register(registry)
+                      .Add({})) {
   auto& items = prometheus::BuildCounter()
                     .Name("eidolon_timing_items_total")
                     .Help("Work items answered, by source of the estimate.")
@@ -99,5 +110,11 @@ void TimingMetrics::CountUnmeasured(Unmeasured reason) {
 void TimingMetrics::SetReplayQueue(double items) { replay_queue_->Set(items); }
 
 void TimingMetrics::SetProfileRows(double rows) { profile_rows_->Set(rows); }
+
+void TimingMetrics::SetGpuLibrary(const std::string& name, bool usable) {
+  libraries_->Add({{"library", name}}).Set(usable ? 1 : 0);
+}
+
+void TimingMetrics::CountBelowGap() { below_gap_->Increment(); }
 
 }  // namespace eidolon::timing

@@ -3,12 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace prometheus {
 class Counter;
 class Gauge;
 class Histogram;
 class Registry;
+template <typename T>
+class Family;
 }  // namespace prometheus
 
 namespace eidolon::timing {
@@ -44,6 +47,9 @@ class TimingMetrics {
   void CountReplay(ReplayOutcome outcome, double seconds);
   void SetReplayQueue(double items);
   void CountUnmeasured(Unmeasured reason);
+  // Whether calls of a math library can be measured.
+  void SetGpuLibrary(const std::string& name, bool usable);
+  void CountBelowGap();
 
  private:
   prometheus::Counter* hits_;
@@ -56,6 +62,8 @@ class TimingMetrics {
   prometheus::Histogram* replay_seconds_;
   prometheus::Gauge* replay_queue_;
   std::array<prometheus::Counter*, 6> unmeasured_{};  // In the order of Unmeasured.
+  prometheus::Family<prometheus::Gauge>* libraries_;
+  prometheus::Counter* below_gap_;
 };
 
 }  // namespace eidolon::timing

@@ -255,6 +255,7 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
   // nothing to a measurement.
   const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
   const base::Duration median = std::max(between - gpu.launch_gap, base::Duration{1});
+  if (between <= gpu.launch_gap) ReportBelowGap(gpu, between);
   const v1::WorkerHello& owned = backend_->gpu();
   profile::Profile profile;
   profile.gpu = gpu.name;
@@ -274,6 +275,17 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
     base::Log(base::Level::kWarning, "measurement_not_kept", {{"reason", kept.error().message}});
   }
   metrics_.SetProfileRows(static_cast<double>(profiles_->row_count()));
+}
+
+// No kernel of a real GPU is that short (kernel_floor): the gap of the GPU's file is then too long.
+void TimingService::ReportBelowGap(const gpu_model::GpuModel& gpu, base::Duration between) {
+  metrics_.CountBelowGap();
+  const std::lock_guard lock(reported_mutex_);
+  if (!unmeasured_.insert("launch_gap of " + gpu.name).second) return;
+  base::Log(base::Level::kWarning, "launch_gap_too_long",
+            {{"gpu", gpu.name},
+             {"measured_ps", StrCat(between.ps)},
+             {"launch_gap_ps", StrCat(gpu.launch_gap.ps)}});
 }
 
 void TimingService::ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind,

@@ -84,6 +84,7 @@ class TimingService final : public v1::TimingService::Service {
                           const gpu_model::GpuModel& gpu, std::vector<Question>& questions);
   void Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
             const v1::ReplayResult& result);
+  void ReportBelowGap(const gpu_model::GpuModel& gpu, base::Duration between);
   void ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind, const std::string& reason);
 
   // Writes one log line for each kernel name that no rule knows.

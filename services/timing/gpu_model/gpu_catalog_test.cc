@@ -44,6 +44,9 @@ TEST_F(GpuCatalogTest, EveryBuiltInModelIsValidAndNamedAsItsFile) {
     EXPECT_TRUE(std::filesystem::exists(std::string(EIDOLON_SOURCE_DIR) +
                                         "/services/timing/gpu_model/models/" + name + ".yaml"))
         << name;
+    // Or short measurements would vanish in the gap that the device engine adds to them.
+    const gpu_model::GpuModel& gpu = **catalog->Find(name);
+    EXPECT_GT(gpu.kernel_floor, gpu.launch_gap) << name;
   }
 }
 

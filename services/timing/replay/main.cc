@@ -36,6 +36,11 @@ timing::v1::WorkerHello HelloOf(const base::Result<std::unique_ptr<Player>>& pla
   hello.set_memory_bytes(gpu.memory_bytes);
   hello.set_clocks(gpu.clocks);
   hello.set_libraries(gpu.libraries);
+  for (const timing::replay::MathLibrary& library : gpu.math_libraries) {
+    timing::v1::WorkerLibrary& entry = *hello.add_math_libraries();
+    entry.set_name(library.name);
+    entry.set_problem(library.problem);
+  }
   return hello;
 }
 
@@ -94,7 +99,7 @@ int main(int argc, char** argv) {
   app.add_option("--channel", path, "socket of the service")->required();
   app.add_option("--gpu", options.gpu, "index or UUID of the GPU")->capture_default_str();
   app.add_option("--driver", options.driver, "CUDA driver library")->capture_default_str();
-  app.add_option("--libraries", options.libraries, "folder of libcublas");
+  app.add_option("--libraries", options.libraries, "folder of libcublas, libcublasLt and libcudnn");
   app.add_flag("--warm-cache", warm, "do not flush the L2 cache between repetitions");
   CLI11_PARSE(app, argc, argv);
   options.cold_cache = !warm;
