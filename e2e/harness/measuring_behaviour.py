@@ -6,8 +6,8 @@ import subprocess
 from server import Server
 from trial import expect, expect_complete, test
 
-# A training step: products with and without a bias, convolutions, copies (of pageable memory, by rows), element-wise
-# over strided tensors, reductions, concatenation, lists of tensors.
+# A training step: products with and without a bias, convolutions, attention by cuDNN, copies (of pageable memory, by
+# rows), element-wise over strided tensors, reductions, concatenation, lists of tensors.
 # Much of what such kernels get as parameters is left to chance, and is not the same in another process.
 STEPS = """
     import ctypes, torch
@@ -22,11 +22,16 @@ STEPS = """
         torch.nn.Linear(1024, 256, bias=False)).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     x = torch.randn(128, 256, device="cuda")
+    heads = torch.randn(2, 4, 128, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    cudnn = torch.nn.attention.SDPBackend.CUDNN_ATTENTION
     for step in range(6):
         torch.cuda.nvtx.range_push("step")
         y = torch.cat([model(x), x.t().contiguous().t() * 2], dim=1)
         loss = (y.transpose(0, 1) * torch.ones(512, 1, device="cuda")).square().mean()
         loss = loss + convolutions(image.cuda()).mean()
+        with torch.nn.attention.sdpa_kernel(cudnn):
+            attended = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
+        loss = loss + attended.mean()
         loss.backward()
         size = ctypes.c_size_t(256), ctypes.c_size_t(16)
         assert cudart.cudaMemset2DAsync(*at(0), 0, *size, None) == 0
