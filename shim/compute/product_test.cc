@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "shim/compute/numbers_test.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
@@ -14,18 +15,10 @@ constexpr std::uint64_t kB = kA + 4096;
 constexpr std::uint64_t kC = kA + 8192;
 constexpr std::uint64_t kBias = kA + 12288;
 
-class ProductTest : public testing::Test {
+class ProductTest : public NumbersTest {
  protected:
   ProductTest() { value::ProcessPending().Forget(kA, 16384); }
 
-  static void Put(std::uint64_t address, const std::vector<float>& numbers) {
-    value::ProcessPending().Write(address, numbers.data(), numbers.size() * sizeof(float));
-  }
-  static std::vector<float> Get(std::uint64_t address, std::size_t count) {
-    std::vector<float> numbers(count);
-    value::ProcessPending().Read(address, numbers.data(), count * sizeof(float), 0, nullptr);
-    return numbers;
-  }
   static ProductMatrix Matrix(std::uint64_t address, std::int64_t leading) {
     return {.address = address, .type = Element::kFloat, .leading = leading};
   }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shim/compute/numbers_test.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
@@ -17,18 +18,10 @@ constexpr std::uint64_t kOutput = kGrid + 65536;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-class SamplingTest : public testing::Test {
+class SamplingTest : public NumbersTest {
  protected:
   SamplingTest() { value::ProcessPending().Forget(kInput, 3 * 65536); }
 
-  static void Put(std::uint64_t address, const std::vector<float>& numbers) {
-    value::ProcessPending().Write(address, numbers.data(), numbers.size() * sizeof(float));
-  }
-  static std::vector<float> Get(std::uint64_t address, std::size_t count) {
-    std::vector<float> numbers(count);
-    value::ProcessPending().Read(address, numbers.data(), count * sizeof(float), 0, nullptr);
-    return numbers;
-  }
   // Two channels of 2 rows and 3 columns, at `count` points.
   static Sampling At(std::int64_t count) {
     return {.type = Element::kFloat,

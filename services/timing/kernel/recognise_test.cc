@@ -88,6 +88,41 @@ TEST(RecogniseTest, OffsetsInSeveralDimensionsCostOperations) {
   EXPECT_EQ(StridedCopy(1024, 2).address_operations, 47 * kElements);
 }
 
+TEST(RecogniseTest, GeluOfSixteenBitsCostsMoreThanOfThirtyTwo) {
+  const auto flops = [](const std::string& type) {
+    return DemandOf(LaunchBuilder("_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_"
+                                  "18GeluCUDAKernelImplERNS_18TensorIteratorBaseENS0_8GeluTypeEENKU"
+                                  "lvE0_clEvENKUlvE2_clEvEUl" +
+                                  type + "E_St5arrayIPcLm2EEEEviT0_T1_")
+                        .Grid(1024)
+                        .Block(128)
+                        .Add<std::int32_t>(1 << 20)
+                        .Build())
+        .flops;
+  };
+  EXPECT_EQ(flops("N3c108BFloat16E"), 80.0 * (1 << 20));
+  EXPECT_EQ(flops("f"), 40.0 * (1 << 20));
+}
+
+TEST(RecogniseTest, PlainSoftmaxOfRowsAtOddAddressesReachesLess) {
+  const auto efficiency = [](const std::string& base, std::int32_t width) {
+    return DemandOf(LaunchBuilder("_ZN2at6native12_GLOBAL__N_1" + base +
+                                  "ILi8EN3c108BFloat16EfS4_NS1_22SoftMaxForwardEpilogueEEEvPT2_PKT0"
+                                  "_i")
+                        .Grid(4096)
+                        .Block(1024)
+                        .Pointers(1)
+                        .Pointers(1)
+                        .Add<std::int32_t>(width)
+                        .Build())
+        .efficiency;
+  };
+  EXPECT_DOUBLE_EQ(efficiency("19cunn_SoftMaxForward", 5185),
+                   0.3 * efficiency("19cunn_SoftMaxForward", 5184));
+  EXPECT_DOUBLE_EQ(efficiency("22cunn_SoftMaxForwardReg", 5185),
+                   efficiency("22cunn_SoftMaxForwardReg", 5184));
+}
+
 // mul of a float tensor by a double scalar, as the wheel launches it.
 constexpr char kCastingMul[] =
     "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_15gpu_kernel_implINS0_13BinaryFunctorIfffNS0_"

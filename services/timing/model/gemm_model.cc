@@ -157,6 +157,17 @@ const GemmModel::Reference* GemmModel::Find(const gpu_model::GpuModel& gpu, cons
   return &formula->second;
 }
 
+namespace {
+
+// Each operand moved once.
+double TrafficSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape& shape) {
+  const double bytes = shape.batch * ((shape.m * shape.k + shape.n * shape.k) * shape.input_bytes +
+                                      shape.m * shape.n * shape.output_bytes);
+  return gpu.kernel_floor.Seconds() + MemorySeconds(gpu, bytes, 1);
+}
+
+}  // namespace
+
 Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const {
   std::string table_type = shape.type;
   if (table_type == "fp16") table_type = "bf16";
@@ -184,9 +195,7 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape
   // The tables are short bursts; what runs for seconds does not exceed the steady rate.
   const double bound =
       2 * shape.batch * shape.m * shape.n * shape.k / SteadyProductRate(gpu, shape.type);
-  const double bytes = shape.batch * ((shape.m * shape.k + shape.n * shape.k) * shape.input_bytes +
-                                      shape.m * shape.n * shape.output_bytes);
-  const double traffic = gpu.kernel_floor.Seconds() + MemorySeconds(gpu, bytes, 1);
+  const double traffic = TrafficSeconds(gpu, shape);
   const double burst = std::max(table * ratio * small, traffic);
   prediction.seconds = std::max(burst, bound);
   bool inside = table_type == shape.type && shape.batch <= kReach * GemmSurface::kBatchMax;
@@ -206,12 +215,12 @@ namespace {
 // (e2e/validation/operators.csv).
 constexpr double kOddRowsFlopsPerClock = 243;
 
-// Many small products, a block of 16 x 16 elements each: 37632 of 8 x 64 x 8 take 108 us on H100
-// (published, e2e/validation/operators.csv), 0.72 ns a block and 32 of its sum. Only for short
-// sums: long ones of few blocks wait for their own steps. The fill of the pipeline keeps single
-// products to the table.
+// Products with longer sums are not small ones: few blocks wait for their own steps.
 constexpr double kShortSum = 64;
 
+// Many small products, a block of 16 x 16 elements each: 37632 of 8 x 64 x 8 take 108 us on H100
+// (published, e2e/validation/operators.csv), 0.72 ns a block and 32 of its sum. The fill of the
+// pipeline leaves single products to the table.
 double SmallBlocksSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape& shape) {
   constexpr double kBlock = 16;
   constexpr double kSum = 32;
@@ -240,10 +249,7 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
   shape.input_bytes = (kernel::CudaTypeBytes(gemm.type_a) + kernel::CudaTypeBytes(gemm.type_b)) / 2;
   shape.output_bytes = kernel::CudaTypeBytes(gemm.type_d);
   Prediction prediction = Predict(gpu, shape);
-  const double bytes = shape.batch * ((shape.m + shape.n) * shape.k * shape.input_bytes +
-                                      shape.m * shape.n * shape.output_bytes);
-  const double small = std::max(SmallBlocksSeconds(gpu, shape),
-                                gpu.kernel_floor.Seconds() + MemorySeconds(gpu, bytes, 1));
+  const double small = std::max(SmallBlocksSeconds(gpu, shape), TrafficSeconds(gpu, shape));
   if (shape.k <= kShortSum && small < prediction.seconds) {
     prediction.seconds = small;
     prediction.source = Source::kModelled;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "services/base/text.h"
+#include "services/timing/replay/vendor_library.h"
 
 namespace eidolon::timing::replay {
 
@@ -25,13 +26,9 @@ Result<void> Cudnn::Check(cudnnStatus_t status, const char* doing) {
 }
 
 Result<std::unique_ptr<Cudnn>> Cudnn::Open(const Driver& driver, const std::string& folder) {
-  const std::string path = folder.empty() ? kLibrary : StrCat(folder, "/", kLibrary);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    return base::Fail(ErrorCode::kNotFound,
-                      StrCat("no cuDNN: ", reason == nullptr ? path.c_str() : reason));
-  }
+  const auto loaded = LoadVendorLibrary(folder, kLibrary, "cuDNN");
+  if (!loaded) return std::unexpected(loaded.error());
+  const auto& [library, path] = *loaded;
   std::unique_ptr<Cudnn> cudnn(new Cudnn(driver));
 #define EIDOLON_FIND_CALL(name)                                                        \
   cudnn->name = reinterpret_cast<decltype(cudnn->name)>(dlsym(library, #name));        \

@@ -7,6 +7,7 @@
 
 #include "services/base/sim_time.h"
 #include "services/base/text.h"
+#include "services/timing/replay/vendor_library.h"
 
 namespace eidolon::timing::replay {
 
@@ -60,13 +61,9 @@ Result<void> CheckBlas(cublasStatus_t status, const char* doing) {
 }  // namespace
 
 Result<std::unique_ptr<Cublas>> Cublas::Open(const Driver& driver, const std::string& folder) {
-  const std::string path = folder.empty() ? kLibrary : StrCat(folder, "/", kLibrary);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    return base::Fail(ErrorCode::kNotFound,
-                      StrCat("no cuBLAS: ", reason == nullptr ? path.c_str() : reason));
-  }
+  const auto loaded = LoadVendorLibrary(folder, kLibrary, "cuBLAS");
+  if (!loaded) return std::unexpected(loaded.error());
+  const auto& [library, path] = *loaded;
   std::unique_ptr<Cublas> cublas(new Cublas(driver));
   bool complete = true;
   const auto find = [&](auto& function, const char* name) {

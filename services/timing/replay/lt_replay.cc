@@ -8,6 +8,7 @@
 
 #include "services/base/sim_time.h"
 #include "services/base/text.h"
+#include "services/timing/replay/vendor_library.h"
 
 namespace eidolon::timing::replay {
 
@@ -97,13 +98,9 @@ Result<void> CheckLt(cublasStatus_t status, const char* doing) {
 
 Result<std::unique_ptr<CublasLt>> CublasLt::Open(const Driver& driver, const std::string& folder,
                                                  std::uint32_t compute_major) {
-  const std::string path = folder.empty() ? kLibrary : StrCat(folder, "/", kLibrary);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    return base::Fail(ErrorCode::kNotFound,
-                      StrCat("no cuBLASLt: ", reason == nullptr ? path.c_str() : reason));
-  }
+  const auto loaded = LoadVendorLibrary(folder, kLibrary, "cuBLASLt");
+  if (!loaded) return std::unexpected(loaded.error());
+  const auto& [library, path] = *loaded;
   std::unique_ptr<CublasLt> lt(new CublasLt(driver));
 #define EIDOLON_FIND_CALL(member, function)                                                \
   lt->lt_.member = reinterpret_cast<decltype(lt->lt_.member)>(dlsym(library, #function));  \
