@@ -34,6 +34,7 @@ inline std::uint64_t MaskOf(std::uint64_t offset, unsigned size) {
 inline std::byte* Reach(Warp& warp, unsigned lane, Place place, unsigned size, bool reads,
                         bool writes) {
   LaunchState& launch = *warp.launch;
+  warp.touched_memory = true;
   if (place.address % size != 0) {
     launch.End(Stop::kFault, place.address);
     return nullptr;
@@ -68,11 +69,11 @@ inline std::byte* Reach(Warp& warp, unsigned lane, Place place, unsigned size, b
     }
     return block.shared.data() + place.address;
   }
-  if (place.address + size > launch.stack_bytes) {
+  if (place.address + size > launch.local_bytes) {
     launch.End(Stop::kFault, place.address);
     return nullptr;
   }
-  return block.local.data() + std::uint64_t{warp.first_thread + lane} * launch.stack_bytes +
+  return block.local.data() + std::uint64_t{warp.first_thread + lane} * launch.local_bytes +
          place.address;
 }
 

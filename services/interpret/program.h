@@ -81,6 +81,9 @@ struct Program {
   std::deque<Lanes> immediates;  // What fixed operands point to.
   unsigned registers = 0;        // A thread's; 0: as many as there can be.
   bool uses_local = false;
+  // False when warps may learn of each other by other ways than memory: barriers, the clock.
+  bool warps_are_apart = true;
+  unsigned convergence_barriers = 0;  // The code names those below this number.
   // Constant banks other than 0, by number, and which ones the code reads.
   std::map<std::uint32_t, std::vector<std::byte>> banks;
   std::set<std::uint32_t> banks_read;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "services/interpret/layout.h"
@@ -18,6 +19,8 @@ constexpr std::size_t kRows = kFirstRow + 256 + 8;
 constexpr std::uint32_t kTurn = 2048;
 // What functions that a kernel calls may need beyond its own frame.
 constexpr std::uint32_t kStackReserve = 1024;
+
+std::uint64_t WarpsOf(const Dims& block) { return (block.volume() + kLanes - 1) / kLanes; }
 
 void SetBank0(LaunchState& state, const Program& program, const Launch& launch) {
   const Layout layout = LayoutOf(program.dialect);
@@ -36,26 +39,33 @@ void SetBank0(LaunchState& state, const Program& program, const Launch& launch) 
   }
 }
 
-void StartBlock(Block& block, LaunchState& state, std::uint64_t index) {
+// `idle`: a bit for each warp that shall not run.
+void StartBlock(Block& block, LaunchState& state, std::uint64_t index, std::uint64_t idle) {
   block.launch = &state;
   block.index = {static_cast<std::uint32_t>(index % state.grid.x),
                  static_cast<std::uint32_t>(index / state.grid.x % state.grid.y),
                  static_cast<std::uint32_t>(index / (std::uint64_t{state.grid.x} * state.grid.y))};
   const auto threads = static_cast<std::uint32_t>(state.block.volume());
-  const std::uint32_t warps = (threads + kLanes - 1) / kLanes;
+  const auto warps = static_cast<std::uint32_t>(WarpsOf(state.block));
   block.warps.resize(warps);
   block.rows.resize(std::max<std::size_t>(block.rows.size(), warps * kRows * kLanes));
-  block.shared.assign(state.first_shared + state.shared_bytes, std::byte{});
+  block.shared.resize(state.first_shared + state.shared_bytes);
+  if (state.shared_bytes != 0) std::ranges::fill(block.shared, std::byte{});
   // What the compiler gave out; others are read by no compiler's code.
   const unsigned registers = state.program->registers;
   const std::size_t cleared =
       registers == 0 ? kRows : std::min<std::size_t>(kFirstRow + registers, kRows);
-  block.local.assign(std::size_t{state.stack_bytes} * warps * kLanes, std::byte{});
+  block.local.assign(std::size_t{state.local_bytes} * warps * kLanes, std::byte{});
   block.barriers = {};
-  block.live_threads = threads;
+  block.live_threads = 0;
   for (std::uint32_t i = 0; i < warps; ++i) {
     Warp& warp = block.warps[i];
-    warp.Clear();
+    if (i < IdleWarps::kMostWarps && (idle >> i & 1) != 0) {
+      warp.live = 0;
+      warp.groups.clear();
+      continue;
+    }
+    warp.Clear(state.program->convergence_barriers);
     warp.block = &block;
     warp.launch = &state;
     warp.rows = block.rows.data() + i * kRows * kLanes;
@@ -65,6 +75,7 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index) {
     warp.first_thread = i * kLanes;
     const std::uint32_t lanes = std::min(kLanes, threads - i * kLanes);
     warp.live = lanes == kLanes ? ~0u : (1u << lanes) - 1;
+    block.live_threads += lanes;
     warp.groups.push_back({.lanes = warp.live, .at = 0});
   }
 }
@@ -157,6 +168,70 @@ void RunBlocks(std::span<const std::unique_ptr<Block>> blocks, LaunchState& stat
   }
 }
 
+// Finds out which warps of a launch are idle: those that end in their first turn without having
+// touched memory.
+class Learner {
+ public:
+  Learner(LaunchState& state, std::size_t words)
+      : state_(state), all_words_(state.words_read), words_(words), idle_words_(words) {}
+
+  // The first turns of the block's warps, the first of which has this number.
+  void Begin(Block& block, std::uint64_t first_warp) {
+    for (std::size_t i = 0; i < block.warps.size() && state_.stop == Stop::kNone; ++i) {
+      Warp& warp = block.warps[i];
+      const std::uint64_t steps = state_.steps_left;
+      const std::uint64_t lane_steps = state_.lane_steps;
+      std::ranges::fill(words_, std::uint8_t{0});
+      state_.words_read = words_.data();
+      RunWarp(warp);
+      state_.words_read = all_words_;
+      if (all_words_ != nullptr) Unite(words_, all_words_);
+      if (warp.live != 0 || warp.touched_memory || state_.stop != Stop::kNone) continue;
+      Unite(words_, idle_words_.data());
+      lesson_.warps |= std::uint64_t{1} << (first_warp + i);
+      lesson_.warp_steps += steps - state_.steps_left;
+      lesson_.lane_steps += state_.lane_steps - lane_steps;
+    }
+  }
+
+  // Of a launch with these parameters.
+  IdleLesson Lesson(std::span<const std::byte> parameters) && {
+    for (std::uint32_t i = 0; i < idle_words_.size(); ++i) {
+      if (idle_words_[i] != 0) lesson_.words.push_back({i, ParameterWord(parameters, i)});
+    }
+    lesson_.parameter_bytes = parameters.size();
+    return std::move(lesson_);
+  }
+
+ private:
+  static void Unite(const std::vector<std::uint8_t>& from, std::uint8_t* to) {
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] |= from[i];
+  }
+
+  LaunchState& state_;
+  std::uint8_t* const all_words_;
+  std::vector<std::uint8_t> words_;  // Read by one warp.
+  std::vector<std::uint8_t> idle_words_;
+  IdleLesson lesson_;
+};
+
+// As if the idle warps had run.
+void Account(const IdleLesson& lesson, LaunchState& state) {
+  state.lane_steps += lesson.lane_steps;
+  if (lesson.warp_steps > state.steps_left) state.End(Stop::kLimit);
+  state.steps_left -= std::min(state.steps_left, lesson.warp_steps);
+  for (const IdleLesson::Word& word : lesson.words) {
+    if (state.words_read != nullptr) state.words_read[word.number] = 1;
+  }
+}
+
+// True when warps of the launch may be known to be idle.
+bool MayBeIdle(const Program& program, const Launch& launch) {
+  return launch.idle != nullptr && program.warps_are_apart && !launch.cooperative &&
+         launch.blocks.empty() && launch.grid.volume() <= IdleWarps::kMostWarps &&
+         launch.grid.volume() * WarpsOf(launch.block) <= IdleWarps::kMostWarps;
+}
+
 }  // namespace
 
 Workspace::Workspace() = default;
@@ -187,11 +262,13 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   state.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
   state.stack_bytes =
       program.uses_local ? (program.local_bytes + kStackReserve + 15) / 16 * 16 : 16;
+  state.local_bytes = program.uses_local ? state.stack_bytes : 0;
   state.steps_left = limits.warp_steps;
   SetBank0(state, program, launch);
   state.parameter_base = program.parameter_base;
+  const std::size_t words = (state.bank0.size() - program.parameter_base + 3) / 4;
   if (launch.words_read != nullptr) {
-    launch.words_read->assign((state.bank0.size() - program.parameter_base + 3) / 4, 0);
+    launch.words_read->assign(words, 0);
     state.words_read = launch.words_read->data();
   }
 
@@ -202,11 +279,27 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   if (launch.cooperative && count > kMostTogether) return {.stop = Stop::kLimit};
   const std::uint64_t together = launch.cooperative ? count : 1;
   const auto blocks = workspace.Take(together);
+  const IdleLesson* idle = nullptr;
+  std::optional<Learner> learner;
+  if (MayBeIdle(program, launch)) {
+    idle = launch.idle->Find(launch.parameters);
+    if (idle != nullptr) {
+      Account(*idle, state);
+    } else if (launch.idle->is_worth_learning()) {
+      learner.emplace(state, words);
+    }
+  }
+  const std::uint64_t warps = WarpsOf(launch.block);
   for (std::uint64_t first = 0; first < count && state.stop == Stop::kNone; first += together) {
     for (std::uint64_t i = 0; i < together; ++i) {
-      StartBlock(*blocks[i], state, chosen ? launch.blocks[first + i] : first + i);
+      StartBlock(*blocks[i], state, chosen ? launch.blocks[first + i] : first + i,
+                 idle == nullptr ? 0 : idle->warps >> (first * warps));
     }
+    if (learner) learner->Begin(*blocks.front(), first * warps);
     RunBlocks(blocks, state);
+  }
+  if (learner && state.stop == Stop::kNone) {
+    launch.idle->Add(std::move(*learner).Lesson(launch.parameters));
   }
   return {state.stop, state.stop_address, state.lane_steps};
 }

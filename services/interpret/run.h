@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/interpret/idle_warps.h"
 #include "services/interpret/memory.h"
 #include "services/interpret/program.h"
 #include "services/interpret/warp.h"
@@ -24,6 +25,8 @@ struct Launch {
   std::span<const std::uint64_t> blocks{};
   // When given: 1 for each word of four bytes of the parameters that was read, 0 for the others.
   std::vector<std::uint8_t>* words_read = nullptr;
+  // When given: warps that were idle in such a launch do not run. The outcome is the same.
+  IdleWarps* idle = nullptr;
 };
 
 struct Limits {

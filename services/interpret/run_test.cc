@@ -7,8 +7,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,65 +15,10 @@
 #include "services/cubin/fat_binary.h"
 #include "services/cubin/program.h"
 #include "services/interpret/float_math.h"
+#include "services/interpret/samples_test.h"
 
 namespace eidolon::interpret {
 namespace {
-
-constexpr std::uint64_t kBuffer = 0x6b0100000000;
-
-// One buffer of memory, all of it known.
-class BufferMemory : public Memory {
- public:
-  explicit BufferMemory(std::size_t pages) {
-    for (std::size_t i = 0; i < pages; ++i) {
-      auto page = std::make_unique<Page>();
-      *page = {};
-      page->known.fill(~std::uint64_t{0});
-      pages_[kBuffer / kPageBytes + i] = std::move(page);
-    }
-  }
-
-  Page* FindPage(std::uint64_t number) override {
-    const auto found = pages_.find(number);
-    return found == pages_.end() ? nullptr : found->second.get();
-  }
-
-  template <typename T>
-  T& At(std::size_t index) {
-    const std::size_t offset = index * sizeof(T);
-    auto& page = *pages_.at(kBuffer / kPageBytes + offset / kPageBytes);
-    return *reinterpret_cast<T*>(page.bytes.data() + offset % kPageBytes);
-  }
-  Page& page(std::size_t i) { return *pages_.at(kBuffer / kPageBytes + i); }
-
- private:
-  std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
-};
-
-// The kernels of services/cubin/testdata/sample.ptx, as ptxas compiled them.
-std::vector<std::byte> SampleCubin(cubin::Capability device = {9, 0}) {
-  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
-                     std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(file), {});
-  const auto binary = cubin::FatBinary::Parse(std::as_bytes(std::span(bytes)));
-  return *cubin::Unpack(*binary->Choose(device));
-}
-
-Program LoadKernel(const std::string& name, const std::vector<std::byte>& bytes = SampleCubin()) {
-  const auto code = cubin::ParseCubin(bytes);
-  const auto sections = cubin::ParseProgram(bytes);
-  Program program;
-  program.dialect = *sass::DialectOf(code->target.architecture);
-  for (const cubin::Function& function : code->functions) {
-    if (function.name != name) continue;
-    program.parameter_base = function.parameter_base;
-    program.static_shared_bytes = function.static_shared_bytes;
-  }
-  const auto text = sections->sections[*sections->FindSection(".text." + name)];
-  const auto done = Translate(text.content, program);
-  EXPECT_TRUE(done) << done.error().message;
-  return program;
-}
 
 std::vector<std::byte> ReadCubin(const std::string& name) {
   std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + name,
@@ -83,18 +26,6 @@ std::vector<std::byte> ReadCubin(const std::string& name) {
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   const auto view = std::as_bytes(std::span(bytes));
   return {view.begin(), view.end()};
-}
-
-struct ScaleParameters {
-  std::uint64_t out = kBuffer;
-  float factor = 3;
-  std::uint32_t count = 1000;
-};
-
-Launch ScaleLaunch(const ScaleParameters& parameters) {
-  return {.grid = {8, 1, 1},
-          .block = {128, 1, 1},
-          .parameters = std::as_bytes(std::span(&parameters, 1))};
 }
 
 constexpr cubin::Capability kDevices[] = {{9, 0}, {8, 0}, {10, 0}};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -168,6 +169,39 @@ bool LoadsKnown(const Program& program, Operation operation, const Word& word) {
          IsConstantKnown(program, bank, place.offset);
 }
 
+bool ReadsClock(Operation operation, const Word& word) {
+  constexpr std::uint64_t kClock = 80;
+  const bool reads_special = operation == Operation::kS2r || operation == Operation::kCs2r ||
+                             operation == Operation::kS2ur;
+  return reads_special && word.Bits(72, 8) == kClock;
+}
+
+// What the program's warps need, by one instruction.
+void NoteNeeds(Operation operation, const Word& word, Program& program) {
+  if (operation == Operation::kBar || ReadsClock(operation, word)) program.warps_are_apart = false;
+  switch (operation) {
+    case Operation::kLdl:
+    case Operation::kStl:
+    case Operation::kLd:
+    case Operation::kSt:
+      program.uses_local = true;
+      break;
+    case Operation::kBssy:
+    case Operation::kBsync:
+    case Operation::kBreak:
+    case Operation::kBmovToRegister:
+    case Operation::kBmovFromRegister: {
+      // Whichever of the two fields holds the number.
+      const std::uint64_t most = std::max(word.Bits(16, 4), word.Bits(24, 4));
+      program.convergence_barriers =
+          std::max(program.convergence_barriers, static_cast<unsigned>(most) + 1);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
 bool Jumps(Operation operation) {
   return operation == Operation::kBra || operation == Operation::kCall;
 }
@@ -213,10 +247,7 @@ base::Result<Step> TranslateOne(const Word& original, std::size_t index, std::si
     if (target < 0 || to % sass::kWordBytes != 0 || to / sass::kWordBytes >= count) return refuse();
     step.jump = static_cast<std::uint32_t>(to / sass::kWordBytes);
   }
-  if (form->operation == Operation::kLdl || form->operation == Operation::kStl ||
-      form->operation == Operation::kLd || form->operation == Operation::kSt) {
-    program.uses_local = true;
-  }
+  NoteNeeds(form->operation, word, program);
   return step;
 }
 
@@ -226,6 +257,9 @@ base::Result<void> Translate(std::span<const std::byte> code, Program& program) 
   const std::size_t count = code.size() / sass::kWordBytes;
   program.steps.clear();
   program.banks_read.clear();
+  program.uses_local = false;
+  program.warps_are_apart = true;
+  program.convergence_barriers = 0;
   program.steps.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     Word word;

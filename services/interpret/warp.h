@@ -47,8 +47,9 @@ struct LaunchState {
   std::uint32_t first_shared = 0;  // Of the addresses that a block may use.
   std::uint32_t shared_bytes = 0;
   std::uint32_t stack_bytes = 0;
-  std::uint64_t steps_left = 0;  // Warp instructions.
-  std::uint64_t lane_steps = 0;  // Thread instructions so far.
+  std::uint32_t local_bytes = 0;  // Of those, what a thread may touch.
+  std::uint64_t steps_left = 0;   // Warp instructions.
+  std::uint64_t lane_steps = 0;   // Thread instructions so far.
   Stop stop = Stop::kNone;
   std::uint64_t stop_address = 0;
 
@@ -105,25 +106,27 @@ struct Warp {
   std::uint32_t barrier_votes = 0;
   bool barrier_flag = false;
   bool barrier_wants_all = false;  // The flag is "all" instead of "any".
+  bool touched_memory = false;     // Other than constants.
 
   std::vector<Group> groups;
   std::uint32_t current = 0;  // Index in groups.
 
-  // As a new one; what it has allocated stays. Member by member: a copy of a new one costs more
-  // than a small kernel's instructions.
-  void Clear() {
+  // As a new one, but for convergence barriers that nobody names; what it has allocated stays.
+  // Member by member: a copy of a new one costs more than a small kernel's instructions.
+  void Clear(unsigned convergence_barriers) {
     block = nullptr;
     launch = nullptr;
     rows = nullptr;
     predicate.fill(0);
     uniform_predicate.fill(0);
     Zero(uniform.data(), sizeof(uniform));
-    Zero(convergence.data(), sizeof(convergence));
+    Zero(convergence.data(), convergence_barriers * sizeof(Lanes));
     first_thread = 0;
     live = 0;
     barrier_votes = 0;
     barrier_flag = false;
     barrier_wants_all = false;
+    touched_memory = false;
     groups.clear();
     current = 0;
   }
@@ -154,7 +157,7 @@ struct Block {
   std::vector<Warp> warps;
   std::vector<std::uint32_t> rows;
   std::vector<std::byte> shared;
-  std::vector<std::byte> local;  // stack_bytes for each thread.
+  std::vector<std::byte> local;  // local_bytes for each thread.
   std::array<BlockBarrier, kBarriers> barriers{};
   std::uint32_t live_threads = 0;
 };

@@ -59,6 +59,7 @@ struct ShapeExperience {
   bool writes_variables = false;       // They do, of the kernel's module.
   std::vector<std::uint32_t> written;  // Pointers that the stores may go through, by number.
   std::vector<std::pair<Condition, UnknownInput>> unknown_inputs;
+  interpret::IdleWarps idle;
   std::deque<std::pair<Condition, Footprint>> footprints;  // Stay where they are.
 };
 

@@ -85,6 +85,7 @@ class RecordedLaunch : public value::Deferred {
     static auto* const stock = new PageStock;                 // The same.
     interpret::Launch launch = WholeLaunch();
     launch.words_read = read;
+    launch.idle = &experience.shape->idle;
     interpret::Outcome outcome;
     for (int provided = 0; provided <= kMostProvided; ++provided) {
       PageMemory memory(store, arena_, *stock);
