@@ -11,6 +11,7 @@
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
 #include "services/timing/kernel/work_key.h"
+#include "services/timing/model/measurements.h"
 #include "services/timing/work_messages.h"
 
 namespace eidolon::timing {
@@ -254,7 +255,7 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
   // that both together last what was measured. What the model holds for the shortest kernel is
   // nothing to a measurement.
   const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
-  const base::Duration median = std::max(between - gpu.launch_gap, base::Duration{1});
+  const base::Duration median = std::max(between - gpu.launch_gap, model::kWithinLaunchGap);
   if (between <= gpu.launch_gap) ReportBelowGap(gpu, between);
   const v1::WorkerHello& owned = backend_->gpu();
   profile::Profile profile;

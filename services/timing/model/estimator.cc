@@ -79,7 +79,7 @@ std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double
   const Neighbour& high = *above;
   const Neighbour& low = *(above - 1);
   if (low.size <= 0 || high.size > 2 * size || size > 2 * low.size) return std::nullopt;
-  if (low.median.ps <= 0 || high.median.ps <= 0) return std::nullopt;
+  if (std::min(low.median, high.median) <= kWithinLaunchGap) return std::nullopt;
   const double share = std::log(size / low.size) / std::log(high.size / low.size);
   const double log_low = std::log(low.median.Seconds());
   const double log_high = std::log(std::max(high.median, low.median).Seconds());

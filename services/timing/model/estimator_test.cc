@@ -67,6 +67,17 @@ TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
   EXPECT_EQ(measured.duration, base::Duration::Nanoseconds(99));
 }
 
+TEST(EstimatorTest, InterpolatesNothingFromAMeasurementWithinTheLaunchGap) {
+  FakeMeasurements measurements;
+  Estimator estimator(&measurements);
+  const kernel::Copy copy{kernel::CopyKind::kHostToDevice, 1000, 1000, true};
+  measurements.points = {{800, kWithinLaunchGap}, {1250, base::Duration::Nanoseconds(125)}};
+  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kModelled);
+
+  measurements.exact[kernel::WorkKey(copy)] = kWithinLaunchGap;
+  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kMeasured);
+}
+
 TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
   FakeMeasurements measurements;
   Estimator estimator(&measurements);

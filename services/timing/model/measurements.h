@@ -11,6 +11,10 @@
 
 namespace eidolon::timing::model {
 
+// Kept of a measurement that the launch gap swallows. It answers for that work alone: its
+// logarithm says nothing about works of other sizes.
+inline constexpr base::Duration kWithinLaunchGap{1};
+
 struct Measurement {
   base::Duration median;
   double spread = 0;  // Relative.
