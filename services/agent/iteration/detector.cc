@@ -61,6 +61,7 @@ void Detector::Feed(const Launch& launch) {
     if (in_gap_) CloseGap();
     open_ = {.update = launch.identity};
     update_since_boundary_ = true;
+    behind_update_ = {.sequence = launch.mark.sequence + 1, .host_clock = launch.mark.host_clock};
   } else if (seen_update_ == Update::kNo) {
     if (repetition_ != 0) {
       FollowRepetition(launch);
@@ -136,7 +137,11 @@ void Detector::Finish(const Mark& mark) {
     update_since_boundary_ = true;
   }
   if (!update_since_boundary_) return;
-  boundaries_.push_back(in_gap_ && !gap_emitted_ ? open_.mark : mark);
+  if (!in_gap_) {
+    boundaries_.push_back(behind_update_);
+  } else {
+    boundaries_.push_back(gap_emitted_ ? mark : open_.mark);
+  }
 }
 
 std::vector<Mark> Detector::TakeBoundaries() {

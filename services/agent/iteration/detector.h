@@ -15,6 +15,9 @@
 //   * Several optimizers that take turns (a GAN) make one iteration: the updates before the long
 //   gaps are
 //     searched for the shortest period, up to 8.
+//   * The last iteration ends behind its last update: what a program does before it exits (leaving
+//   its process group, waiting for helpers) is no part of a step.
+//
 // This does not ask for equal sequences, so warm-up, logging every n-th step and changing data do
 // no harm.
 //
@@ -91,6 +94,7 @@ class Detector {
   std::uint64_t before_first_update_ = 0;
   std::uint64_t longest_ = 0;  // Longest closed gap; fixed once confirmed.
   Gap open_;
+  Mark behind_update_;        // The last one.
   std::vector<Gap> gaps_;     // Closed, until confirmed.
   std::uint32_t period_ = 1;  // Long gaps an iteration.
   std::uint64_t emitted_gaps_ = 0;

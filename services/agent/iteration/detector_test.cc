@@ -148,6 +148,24 @@ TEST_F(DetectorTest, ASingleStepIsOneIteration) {
   EXPECT_THAT(Finish(), ElementsAre(next_));
 }
 
+TEST_F(DetectorTest, WhatAProgramDoesBeforeItExitsIsInNoIteration) {
+  for (int i = 0; i < 3; ++i) {
+    Launches(10, 40);
+    const base::SimTime now = base::SimTime{} + base::Duration::Microseconds(i + 1);
+    detector_.Feed({.identity = 900,
+                    .update = Update::kYes,
+                    .mark = {.sequence = next_++, .host_clock = now}});
+  }
+
+  detector_.Finish(
+      {.sequence = next_ + 7, .host_clock = base::SimTime{} + base::Duration::Milliseconds(4000)});
+
+  const std::vector<Mark> ends = detector_.TakeBoundaries();
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_EQ(ends.back().sequence, next_);
+  EXPECT_EQ(ends.back().host_clock, base::SimTime{} + base::Duration::Microseconds(3));
+}
+
 TEST_F(DetectorTest, FindsTheRepetitionOfAProgramWithoutUpdates) {
   Launches(1000, 40);
   std::vector<std::uint64_t> begins;
