@@ -61,9 +61,10 @@ std::vector<std::uint32_t> TableTargets(const Program& program) {
 
 }  // namespace
 
-Flow::Flow(const Program& program) {
+Flow::Flow(const Program& program, std::span<const Decision> decisions) {
   Split(program);
   Connect(program);
+  for (const Decision& decision : decisions) Decide(program, decision);
   FindMeetings();
 }
 
@@ -114,6 +115,16 @@ void Flow::Connect(const Program& program) {
       block.next.push_back(exit());
     }
   }
+}
+
+void Flow::Decide(const Program& program, const Decision& decision) {
+  FlowBlock& block = blocks_[block_of_[decision.step]];
+  const Step& step = program.steps[decision.step];
+  const bool leaves = step.operation == Operation::kExit;
+  const std::uint32_t behind = block.end < program.steps.size() ? block_of_[block.end] : exit();
+  const std::uint32_t target = leaves ? exit() : block_of_[step.jump];
+  block.next = {decision.taken ? target : behind};
+  block.decides = false;
 }
 
 // Immediate postdominators (Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm).
@@ -209,6 +220,13 @@ std::vector<std::uint32_t> Flow::BodyOf(std::uint32_t entry) const {
   std::vector<bool> seen(blocks_.size() + 1, false);
   seen[exit()] = true;
   return Reach({entry}, seen);
+}
+
+bool Flow::IsInLoop(std::uint32_t block) const {
+  std::vector<bool> seen(blocks_.size() + 1, false);
+  seen[exit()] = true;
+  const std::vector<std::uint32_t> behind = Reach(blocks_[block].next, seen);
+  return std::ranges::find(behind, block) != behind.end();
 }
 
 }  // namespace eidolon::interpret

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "services/interpret/program.h"
@@ -25,9 +26,17 @@ struct FlowBlock {
   bool returns = false;             // Its last step returns to where its function was called.
 };
 
+// Which way a branch, or an exit under a guard, goes in every thread of a launch.
+struct Decision {
+  std::uint32_t step = 0;
+  bool taken = false;
+  bool operator==(const Decision&) const = default;
+};
+
 class Flow {
  public:
-  explicit Flow(const Program& program);
+  // Without the ways that the decided branches do not take.
+  explicit Flow(const Program& program, std::span<const Decision> decisions = {});
 
   const std::vector<FlowBlock>& blocks() const { return blocks_; }
   // The number that stands for the kernel's end.
@@ -37,6 +46,8 @@ class Flow {
   // The blocks that run, or run as often as they do, because of the way that a block took: those
   // behind it and before all its ways have met, functions that they call included.
   std::vector<std::uint32_t> DecidedBy(std::uint32_t block) const;
+  // A way leads from it back to it.
+  bool IsInLoop(std::uint32_t block) const;
   // Where all ways of a block have met: exit() when only there, or never.
   std::uint32_t MeetingOf(std::uint32_t block) const;
 
@@ -45,6 +56,7 @@ class Flow {
   std::vector<std::uint32_t> Reach(std::vector<std::uint32_t> open, std::vector<bool>& seen) const;
   void Split(const Program& program);
   void Connect(const Program& program);
+  void Decide(const Program& program, const Decision& decision);
   void FindMeetings();
 
   std::vector<FlowBlock> blocks_;

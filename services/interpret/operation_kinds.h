@@ -80,4 +80,30 @@ inline bool Crosses(sass::Operation operation) {
   }
 }
 
+// A branch or an exit that its predicates alone decide: branches for diverged lanes look at who is
+// there.
+inline bool IsPlainWay(const Step& step) {
+  if (step.operation == sass::Operation::kExit) {
+    return step.word.Bits(87, 4) == sass::kTruePredicate;
+  }
+  return step.operation == sass::Operation::kBra &&
+         (sass::FormOf(step.word) == 2 || step.word.Bits(32, 2) < 2);
+}
+
+// Its result may be another one in another thread, warp or block though its operands are the same.
+inline bool TellsThreadsApart(sass::Operation operation) {
+  switch (operation) {
+    case sass::Operation::kS2r:
+    case sass::Operation::kS2ur:
+    case sass::Operation::kCs2r:
+    case sass::Operation::kAtoms:
+    case sass::Operation::kAtomsCas:
+    case sass::Operation::kAtomsPopcInc:
+    case sass::Operation::kBmovToRegister:
+      return true;
+    default:
+      return operation != sass::Operation::kR2ur && Crosses(operation);
+  }
+}
+
 }  // namespace eidolon::interpret

@@ -27,10 +27,17 @@ struct Call {
   std::vector<std::uint32_t> ends;  // Its blocks that return, in order.
 };
 
+// What counts as a value that differs.
+enum class Varying : std::uint8_t {
+  kMemory,   // What memory holds.
+  kThreads,  // That, and whatever tells threads apart.
+};
+
 class Follower {
  public:
-  Follower(const Program& program, std::span<const std::uint32_t> pointers)
-      : program_(program), pointers_(pointers), flow_(program) {
+  Follower(const Program& program, std::span<const std::uint32_t> pointers,
+           std::span<const Decision> decisions, Varying varying)
+      : program_(program), pointers_(pointers), flow_(program, decisions), varying_(varying) {
     for (const Step& step : program.steps) uses_.push_back(UseOf(step));
     states_.resize(flow_.blocks().size());
     decided_.resize(flow_.blocks().size(), false);
@@ -49,14 +56,9 @@ class Follower {
     }
   }
 
-  std::vector<StoreSite> Run() {
+  std::vector<StoreSite> Sites() {
     if (program_.steps.empty()) return {};
-    states_[0].Start();
-    do {
-      changed_ = false;
-      Settle();
-      MarkDecided();
-    } while (changed_);
+    Follow();
     std::vector<StoreSite> sites;
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
       if (!states_[i].reached) continue;
@@ -69,7 +71,34 @@ class Follower {
     return sites;
   }
 
+  std::vector<std::uint32_t> SteadyBranches() {
+    if (program_.steps.empty()) return {};
+    Follow();
+    std::vector<bool> called(flow_.blocks().size(), false);
+    for (const auto& [caller, call] : calls_) {
+      for (const std::uint32_t one : flow_.BodyOf(flow_.blocks()[caller].callee))
+        called[one] = true;
+    }
+    std::vector<std::uint32_t> steady;
+    for (std::uint32_t i = 0; i < states_.size(); ++i) {
+      const FlowBlock& block = flow_.blocks()[i];
+      if (!states_[i].reached || !block.decides || called[i]) continue;
+      if (!IsPlainWay(program_.steps[block.end - 1]) || flow_.IsInLoop(i) || IsDecided(i)) continue;
+      steady.push_back(block.end - 1);
+    }
+    return steady;
+  }
+
  private:
+  void Follow() {
+    states_[0].Start();
+    do {
+      changed_ = false;
+      Settle();
+      MarkDecided();
+    } while (changed_);
+  }
+
   void Settle() {
     // In the code's order, which is nearly that of running.
     std::set<std::uint32_t> open;
@@ -118,18 +147,7 @@ class Follower {
   void MarkDecided() {
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
       const FlowBlock& block = flow_.blocks()[i];
-      if (!states_[i].reached || !block.decides) continue;
-      OriginState state = Start(i);
-      for (std::uint32_t at = block.begin; at + 1 < block.end; ++at) Apply(at, state);
-      const Step& last = program_.steps[block.end - 1];
-      const DataUse& use = uses_[block.end - 1];
-      bool values = state.AreDecided(use.predicates_read | GuardOf(last));
-      for (unsigned s = 0; s < use.source_count; ++s) {
-        const bool indirect =
-            last.operation == Operation::kBrx || last.operation == Operation::kBrxu;
-        values = values || (indirect && Of(use.sources[s], state, 0).values);
-      }
-      if (!values) continue;
+      if (!states_[i].reached || !block.decides || !IsDecided(i)) continue;
       const std::vector<std::uint32_t> between = flow_.DecidedBy(i);
       Places written;
       for (const std::uint32_t one : between) {
@@ -140,6 +158,21 @@ class Follower {
       for (const std::uint32_t one : between) Choose(one, written);
       if (flow_.MeetingOf(i) != flow_.exit()) Choose(flow_.MeetingOf(i), written);
     }
+  }
+
+  // Values decide which way this block, which has several, leads on.
+  bool IsDecided(std::uint32_t number) {
+    const FlowBlock& block = flow_.blocks()[number];
+    OriginState state = Start(number);
+    for (std::uint32_t at = block.begin; at + 1 < block.end; ++at) Apply(at, state);
+    const Step& last = program_.steps[block.end - 1];
+    const DataUse& use = uses_[block.end - 1];
+    bool values = state.AreDecided(use.predicates_read | GuardOf(last));
+    for (unsigned s = 0; s < use.source_count; ++s) {
+      const bool indirect = last.operation == Operation::kBrx || last.operation == Operation::kBrxu;
+      values = values || (indirect && Of(use.sources[s], state, 0).values);
+    }
+    return values;
   }
 
   // Where ways meet that values choose from, what was written on them is one thing or another.
@@ -372,7 +405,8 @@ class Follower {
     const DataUse& use = uses_[at];
     state.guard = GuardOfStep(step);
     const std::uint16_t guard = GuardOf(step);
-    const bool crosses = decided_now_ && Crosses(step.operation);
+    const bool crosses = (decided_now_ && Crosses(step.operation)) ||
+                         (varying_ == Varying::kThreads && TellsThreadsApart(step.operation));
     const bool by_guard = state.AreDecided(guard);
     Keep(step, state, decided_now_ || by_guard);
     Origin words[4];
@@ -425,6 +459,7 @@ class Follower {
   const Program& program_;
   const std::span<const std::uint32_t> pointers_;
   const Flow flow_;
+  const Varying varying_;
   std::vector<DataUse> uses_;
   std::uint64_t all_pointers_ = 0;
   std::vector<OriginState> states_;      // By block, before it.
@@ -439,8 +474,13 @@ class Follower {
 
 }  // namespace
 
-std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers) {
-  return Follower(program, pointers).Run();
+std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers,
+                                  std::span<const Decision> decisions) {
+  return Follower(program, pointers, decisions, Varying::kMemory).Sites();
+}
+
+std::vector<std::uint32_t> FindSteadyBranches(const Program& program) {
+  return Follower(program, {}, {}, Varying::kThreads).SteadyBranches();
 }
 
 }  // namespace eidolon::interpret

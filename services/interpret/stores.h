@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "services/interpret/flow.h"
 #include "services/interpret/program.h"
 
 namespace eidolon::interpret {
@@ -25,7 +26,12 @@ struct StoreSite {
 };
 
 // Every instruction that may run and writes. `pointers`: offsets of the parameters that are
-// pointers. Requires: a translated program.
-std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers);
+// pointers. `decisions`: ways of branches that are known. Requires: a translated program.
+std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers,
+                                  std::span<const Decision> decisions = {});
+
+// Branches and exits under a guard that go the same way in all threads of a launch: each runs at
+// most once in a thread, and neither memory nor the thread's place decides it. Steps, ascending.
+std::vector<std::uint32_t> FindSteadyBranches(const Program& program);
 
 }  // namespace eidolon::interpret

@@ -11,7 +11,9 @@
 #include "services/base/check.h"
 #include "services/base/text.h"
 #include "shim/compute/machine_code.h"
+#include "shim/compute/made_up_memory.h"
 #include "shim/compute/page_bits.h"
+#include "shim/compute/reachable_stores.h"
 
 namespace eidolon::shim::compute {
 namespace {
@@ -20,58 +22,9 @@ using interpret::kPageBytes;
 using interpret::Page;
 using interpret::Stop;
 
-// Windows of made-up addresses, one for each pointer; the pointer is in the middle of its own.
-constexpr unsigned kWindowBits = 36;
 constexpr std::size_t kMostPointers = 1000;
-constexpr std::uint64_t kMiddle = std::uint64_t{1} << (kWindowBits - 1);
-constexpr std::uint64_t kKeptLowBits = kPageBytes - 1;  // Kernels ask how pointers are aligned.
-constexpr std::size_t kMostPages = 8192;
 constexpr std::size_t kMostWrites = 64;
 constexpr interpret::Limits kLimits{.warp_steps = 100'000};
-
-std::uint64_t WindowBase(std::size_t pointer) {
-  return ((std::uint64_t{pointer} + 1) << kWindowBits) + kMiddle;
-}
-
-// Memory that holds made-up values wherever a kernel looks.
-class MadeUpMemory : public interpret::Memory {
- public:
-  // `pattern`: eight bytes that repeat.
-  MadeUpMemory(const value::Store& store, std::uint64_t pattern)
-      : store_(store), pattern_(pattern) {}
-
-  Page* FindPage(std::uint64_t number) override {
-    std::unique_ptr<Page>& page = pages_[number];
-    if (page != nullptr) return page.get();
-    if (pages_.size() > kMostPages) return nullptr;
-    page = std::make_unique_for_overwrite<Page>();
-    const std::uint64_t address = number * kPageBytes;
-    if (address >= kModuleBegin && address < kModuleEnd) {
-      store_.ReadPage(number, page->bytes.data(), page->known);
-    } else {
-      for (std::size_t i = 0; i < kPageBytes; i += 8) {
-        std::memcpy(page->bytes.data() + i, &pattern_, 8);
-      }
-    }
-    page->known.fill(~std::uint64_t{0});
-    page->read = {};
-    page->written = {};
-    return page.get();
-  }
-
-  // Calls body(page address, page) in order of addresses.
-  template <typename Body>
-  void ForEachPage(Body&& body) const {
-    for (const auto& [number, page] : pages_) {
-      if (page != nullptr) body(number * kPageBytes, *page);
-    }
-  }
-
- private:
-  const value::Store& store_;
-  const std::uint64_t pattern_;
-  std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
-};
 
 // What one run did behind one pointer.
 struct Touched {
@@ -165,11 +118,12 @@ std::vector<std::uint64_t> CheckBlocks(const interpret::Dims& grid) {
   return blocks;
 }
 
-bool WaitsForOthers(const interpret::Program& program) {
-  return std::ranges::any_of(program.steps, [](const interpret::Step& step) {
-    return step.operation == sass::Operation::kAtom ||
-           step.operation == sass::Operation::kAtomCas ||
-           step.operation == sass::Operation::kAtomFloat;
+// One of the stores answers with what was there.
+bool AsksWhatWasThere(const Learning& learning) {
+  return std::ranges::any_of(learning.stores, [&](const interpret::StoreSite& site) {
+    const sass::Operation operation = learning.program.steps[site.step].operation;
+    return operation == sass::Operation::kAtom || operation == sass::Operation::kAtomCas ||
+           operation == sass::Operation::kAtomFloat;
   });
 }
 
@@ -220,25 +174,25 @@ class Learner {
         store_(store),
         count_(learning.pointers.list.size()),
         watch_(learning.program, learning.stores),
-        parameters_(learning.launch.parameters.begin(), learning.launch.parameters.end()) {
-    for (std::size_t i = 0; i < count_; ++i) {
-      const PointerWord& pointer = learning.pointers.list[i];
-      const std::uint64_t made_up = WindowBase(i) | (pointer.address & kKeptLowBits);
-      std::memcpy(parameters_.data() + pointer.at, &made_up, 8);
-    }
-  }
+        parameters_(MadeUpParameters(learning)) {}
 
   // Nothing when the launch did not come to its end.
   std::optional<Footprint> Learn() {
-    static constexpr std::array<std::uint64_t, 4> kPatterns = {0, 1, 0x0101010101010101,
-                                                               ~std::uint64_t{0}};
+    std::vector<std::uint64_t> patterns = {0, 1, 0x0101010101010101, ~std::uint64_t{0}};
+    if (AsksWhatWasThere(learning_)) {
+      // What the last of a row of blocks to come finds in their counter.
+      const interpret::Dims& grid = learning_.launch.grid;
+      for (const std::uint32_t blocks : {grid.x, grid.y}) {
+        patterns.push_back(std::uint64_t{blocks - 1} << 32 | (blocks - 1));
+      }
+    }
     const bool by_values = std::ranges::any_of(
         learning_.stores, [](const auto& site) { return site.moves || site.depends; });
     // Made-up indices lead out of every window; the code says where such stores stay.
     const bool moves = std::ranges::any_of(learning_.stores, &interpret::StoreSite::moves);
     const std::vector<std::uint64_t> blocks = SampleBlocks(learning_.launch.grid);
-    for (std::size_t i = 0; i < (by_values ? kPatterns.size() : 1); ++i) {
-      Observation one = See(learning_.whole ? std::vector<std::uint64_t>() : blocks, kPatterns[i]);
+    for (std::size_t i = 0; i < (by_values ? patterns.size() : 1); ++i) {
+      Observation one = See(learning_.whole ? std::vector<std::uint64_t>() : blocks, patterns[i]);
       if (one.strays && !moves) return Footprint{.everything = true};
       if (one.complete) {
         seen_.push_back(std::move(one));
@@ -268,10 +222,7 @@ class Learner {
     std::vector<std::uint8_t> read;
     moved.words_read = &read;
     Observation result = Observe(watch_.program(), moved, count_, store_, pattern);
-    if (auto* const all = learning_.words_read) {
-      all->resize(std::max(all->size(), read.size()));
-      for (std::size_t i = 0; i < read.size(); ++i) (*all)[i] |= read[i];
-    }
+    NoteWordsRead(learning_, read);
     for (std::size_t i = 0; i < count_; ++i) {
       // Relative to the pointer itself, not to its window's page.
       const auto low = static_cast<std::int64_t>(learning_.pointers.list[i].address & kKeptLowBits);
@@ -401,21 +352,37 @@ Footprint CautiousFootprint(const Learning& learning) {
   return result;
 }
 
-Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
-  if (!AreBounded(learning.stores)) return {.everything = true};
-  const std::size_t count = learning.pointers.list.size();
-  const bool large = !learning.whole;
-  if (count > kMostPointers ||
-      (large && (learning.launch.cooperative || WaitsForOthers(learning.program)))) {
-    return CautiousFootprint(learning);
-  }
+namespace {
+
+Footprint LearnWays(const Learning& learning, const value::Store& store) {
+  const bool may_sample = !learning.launch.cooperative;
+  if (!learning.whole && !may_sample) return CautiousFootprint(learning);
   if (auto footprint = Learner(learning, store).Learn()) return *std::move(footprint);
   Learning sampled = learning;
   sampled.whole = false;
-  if (learning.whole && !learning.launch.cooperative && !WaitsForOthers(learning.program)) {
+  if (learning.whole && may_sample) {
     if (auto footprint = Learner(sampled, store).Learn()) return *std::move(footprint);
   }
   return CautiousFootprint(learning);
+}
+
+}  // namespace
+
+Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
+  if (!AreBounded(learning.stores)) return {.everything = true};
+  if (learning.pointers.list.size() > kMostPointers) return CautiousFootprint(learning);
+  const bool by_values = std::ranges::any_of(
+      learning.stores, [](const auto& site) { return site.moves || site.depends; });
+  if (!by_values) return LearnWays(learning, store);
+  const Stores reachable = ReachableStores(learning, store);
+  const Learning reached{.program = learning.program,
+                         .launch = learning.launch,
+                         .pointers = learning.pointers,
+                         .stores = reachable,
+                         .variables = learning.variables,
+                         .whole = learning.whole,
+                         .words_read = learning.words_read};
+  return LearnWays(reached, store);
 }
 
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,

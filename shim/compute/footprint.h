@@ -7,7 +7,8 @@
 //
 // What is left depends on the launch alone, or on values only for whether it happens. It is learned
 // once for all launches of one work, by running the launch on made-up values with every pointer in
-// a window of its own: all bytes zero, all words of eight bytes one, all bytes one, all bits one.
+// a window of its own: all bytes zero, all words of eight bytes one, all bytes one, all bits one,
+// and, for kernels whose blocks count each other, all words what the last block of a row finds.
 // A store that values decide counts as bounded by what it did there, and by its whole buffer when
 // it did not happen. Of a launch that is too large some blocks are run; others must lie between
 // what its corners write, or the whole buffer counts.

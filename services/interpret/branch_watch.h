@@ -1,0 +1,40 @@
+// Which way some branches of a kernel go while it runs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/interpret/flow.h"
+#include "services/interpret/program.h"
+
+namespace eidolon::interpret {
+
+// A copy of a program whose handlers take note. Of one thread, one at a time; the program outlives
+// it.
+class BranchWatch {
+ public:
+  // `branches`: steps as FindSteadyBranches gives them.
+  BranchWatch(const Program& program, std::span<const std::uint32_t> branches);
+  ~BranchWatch();
+  BranchWatch(const BranchWatch&) = delete;
+  BranchWatch& operator=(const BranchWatch&) = delete;
+
+  // To be run instead of the program; runs alike.
+  const Program& program() const { return watched_; }
+  // Of the branches that ran, as far as they always went one way.
+  std::vector<Decision> decisions() const;
+
+ private:
+  struct Ways {
+    bool taken = false;
+    bool passed = false;
+  };
+  static void Note(Warp& warp, const Step& step, std::uint32_t mask);
+
+  const Program& program_;
+  Program watched_;
+  std::vector<Ways> ways_;  // By step.
+};
+
+}  // namespace eidolon::interpret

@@ -1,0 +1,62 @@
+#include "shim/compute/reachable_stores.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "services/interpret/branch_watch.h"
+#include "services/interpret/run.h"
+#include "shim/compute/made_up_memory.h"
+
+namespace eidolon::shim::compute {
+namespace {
+
+constexpr interpret::Limits kLimits{.warp_steps = 20'000};
+
+// First, middle and last: near its edges a grid may have nothing to do.
+std::vector<std::uint64_t> SomeBlocks(const interpret::Dims& grid) {
+  const std::uint64_t count = grid.volume();
+  std::vector<std::uint64_t> blocks = {0, count / 2, count - 1};
+  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+  return blocks;
+}
+
+}  // namespace
+
+std::vector<std::byte> MadeUpParameters(const Learning& learning) {
+  const std::span<const std::byte> parameters = learning.launch.parameters;
+  std::vector<std::byte> result(parameters.begin(), parameters.end());
+  for (std::size_t i = 0; i < learning.pointers.list.size(); ++i) {
+    const PointerWord& pointer = learning.pointers.list[i];
+    const std::uint64_t made_up = WindowBase(i) | (pointer.address & kKeptLowBits);
+    std::memcpy(result.data() + pointer.at, &made_up, sizeof(made_up));
+  }
+  return result;
+}
+
+void NoteWordsRead(const Learning& learning, const std::vector<std::uint8_t>& read) {
+  std::vector<std::uint8_t>* const all = learning.words_read;
+  if (all == nullptr) return;
+  all->resize(std::max(all->size(), read.size()));
+  for (std::size_t i = 0; i < read.size(); ++i) (*all)[i] |= read[i];
+}
+
+Stores ReachableStores(const Learning& learning, const value::Store& store) {
+  const std::vector<std::uint32_t> steady = interpret::FindSteadyBranches(learning.program);
+  if (steady.empty() || learning.launch.grid.volume() == 0) return learning.stores;
+  interpret::BranchWatch watch(learning.program, steady);
+  const std::vector<std::byte> parameters = MadeUpParameters(learning);
+  std::vector<std::uint8_t> read;
+  interpret::Launch launch = learning.launch;
+  launch.parameters = parameters;
+  launch.blocks = SomeBlocks(learning.launch.grid);
+  launch.words_read = &read;
+  MadeUpMemory memory(store, 0);
+  // What it saw holds even when it comes to no end.
+  interpret::Run(watch.program(), launch, memory, kLimits);
+  NoteWordsRead(learning, read);
+  const std::vector<interpret::Decision> decisions = watch.decisions();
+  if (decisions.empty()) return learning.stores;
+  return interpret::FindStores(learning.program, learning.pointers.Places(), decisions);
+}
+
+}  // namespace eidolon::shim::compute

@@ -1,0 +1,24 @@
+// Which stores of a kernel a launch can come to. Many kernels hold code for other launches of
+// theirs: PyTorch's reductions hold the one in which several blocks work on a result and wait for
+// each other. A branch that the launch's parameters alone decide goes the same way in every thread,
+// so a few blocks tell which, and what lies behind the other way is left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "shim/compute/footprint.h"
+
+namespace eidolon::shim::compute {
+
+// The launch's parameters with each pointer in a window of its own (made_up_memory.h).
+std::vector<std::byte> MadeUpParameters(const Learning& learning);
+
+// Adds to the words that the lesson depends on.
+void NoteWordsRead(const Learning& learning, const std::vector<std::uint8_t>& read);
+
+// Those of `learning.stores` that such a launch can come to, seen anew: less may depend on values.
+Stores ReachableStores(const Learning& learning, const value::Store& store);
+
+}  // namespace eidolon::shim::compute
