@@ -22,6 +22,12 @@ CONTROL_FLOW = """
         same(function)
     assert str(y[:3]) == str(x[:3]).replace(")", ", device='cuda:0')")
 
+    # Sums of large tensors beside them, whose kernel holds code for blocks that wait for each other.
+    labels = torch.arange(800, device="cuda")
+    for shape in ((4096, 512), (4, 201, 1024)):
+        norms = torch.empty(shape, device="cuda").pow(2).mean(-1, keepdim=True)
+        assert int((labels != 7).sum()) == 799 and labels[labels >= 0].shape == (800,), norms.shape
+
     # An infinity in a gradient: the step is left out and the scale is halved.
     weight = torch.nn.Parameter(torch.ones(4, device="cuda"))
     optimizer = torch.optim.SGD([weight], lr=0.5)
@@ -70,6 +76,15 @@ OBJECTS = """
         word = [["from", 0] if rank == 0 else None]
         dist.broadcast_object_list(word, src=0)
         assert word == [["from", 0]], word
+
+        # What describes a checkpoint is larger: half a megabyte from each, more from one.
+        def layers(count):
+            return {f"layer.{i}.weight": list(range(i, i + 30)) for i in range(count)}
+        dist.all_gather_object(parts, layers(4000 + rank))
+        assert [len(part) for part in parts] == [4000, 4001] and parts[1] == layers(4001)
+        word = [layers(20000) if rank == 0 else None]
+        dist.broadcast_object_list(word, src=0)
+        assert word == [layers(20000)]
 
         # Experts get as many tokens as really chose them.
         torch.manual_seed(rank)

@@ -285,7 +285,7 @@ device::Collective Session::Issue(std::uint32_t id, Communicator* communicator,
   for (std::size_t i = 0; i < call->ops.size(); ++i) {
     const wire::CommunicationOp& op = call->ops[i];
     const bool is_send = op.kind == wire::CommunicationKind::kSend;
-    const bool is_small = op.bytes <= wire::kPayloadBytes;
+    const bool is_small = op.bytes <= wire::ValueBytesMax(op);
     if (!call->point_to_point) {
       if (is_small) communicator->places[op.sequence] = {.call = name};
       continue;

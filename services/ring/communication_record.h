@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "services/ring/layout.h"
 #include "services/ring/record_header.h"
 
 namespace eidolon::ring {
@@ -33,6 +34,16 @@ struct CommunicationOp {
   std::uint32_t payload_bytes;  // This rank's input when it is small and known, else 0.
   std::uint32_t in_place;
 };
+
+// Operations whose large buffer is at most this long carry values, when they are known. Programs
+// send each other pickled objects as bytes, a checkpoint's description among them.
+constexpr std::uint64_t ValueBytesMax(const CommunicationOp& op) {
+  const bool reduces = op.kind == CommunicationKind::kAllReduce ||
+                       op.kind == CommunicationKind::kReduceScatter ||
+                       op.kind == CommunicationKind::kReduce;
+  const bool is_byte = op.data_type <= 1;  // ncclInt8, ncclUint8.
+  return is_byte && !reduces ? kPayloadBytes : 64 << 10;
+}
 
 // id2 of kCollectiveValues for the bytes of a receive: sends and receives are numbered by pair and
 // direction (CommunicationOp::sequence), so the peer is named too.

@@ -21,8 +21,8 @@
 //     64 KiB    +-----------------------------+
 //               | ReplySlot[256]              |  one per blocked thread; futex words
 //     128 KiB   +-----------------------------+
-//               | payload area, 256 x 64 KiB  |  reply bytes of slot i (small collectives)
-//     16.125 MiB+-----------------------------+
+//               | payload area, 256 x 4 MiB   |  reply bytes of slot i (small collectives)
+//     1 GiB     +-----------------------------+
 //               | ring, kRingBytes            |  records, see record.h
 //               +-----------------------------+
 //
@@ -53,10 +53,10 @@ namespace eidolon::ring {
 
 inline constexpr int kMaxDevices = 16;
 inline constexpr int kReplySlots = 256;
-// Largest payload of a small collective, per rank.
-inline constexpr std::size_t kPayloadBytes = 64 << 10;
+// Largest payload of an answer. The slots' memory is used as far as answers reach.
+inline constexpr std::size_t kPayloadBytes = 4 << 20;
 inline constexpr std::size_t kRingBytes = 16 << 20;
-inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
+inline constexpr std::size_t kMaxRecordBytes = kPayloadBytes + (1 << 20);
 
 inline constexpr std::size_t kCursorsOffset = 4096;
 inline constexpr std::size_t kDevicesOffset = 8192;

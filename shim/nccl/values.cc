@@ -20,11 +20,13 @@ namespace {
 using ring::CommunicationKind;
 
 // All of a record's payload, so that a record of many small operations stays within its limit.
-constexpr std::size_t kRecordPayloadBytes = 512 << 10;
+constexpr std::size_t kRecordPayloadBytes = ring::kPayloadBytes;
 
 std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
-bool IsSmall(std::uint64_t bytes) { return bytes > 0 && bytes <= ring::kPayloadBytes; }
+bool IsSmall(const ring::CommunicationOp& op, std::uint64_t bytes) {
+  return bytes > 0 && bytes <= ring::ValueBytesMax(op);
+}
 
 // Results of custom reductions (scaled sums) are not computed, and rounding of narrow floats is
 // NCCL's own.
@@ -82,7 +84,8 @@ void AttachInput(Operation& operation, std::vector<std::byte>& payload) {
   operation.op.payload_bytes = 0;
   const std::uint64_t bytes = operation.input_bytes;
   // The large buffer bounds every rank's answer too, which travels through a slot of the same size.
-  if (!IsSmall(bytes) || !IsSmall(operation.op.bytes) || !IsComputable(operation.op)) return;
+  const ring::CommunicationOp& op = operation.op;
+  if (!IsSmall(op, bytes) || !IsSmall(op, op.bytes) || !IsComputable(op)) return;
   if (payload.size() + bytes > kRecordPayloadBytes) return;
   value::Pending& values = value::ProcessPending();
   const std::uint64_t address = Address(operation.input);
@@ -109,7 +112,7 @@ void NoteOutput(const Communicator& communicator, const Operation& operation) {
     }
     return;
   }
-  const bool small = IsSmall(bytes) && IsSmall(op.bytes) && IsComputable(op);
+  const bool small = IsSmall(op, bytes) && IsSmall(op, op.bytes) && IsComputable(op);
   const bool may_be_known = op.payload_bytes > 0 || OutputDependsOnOthersOnly(communicator, op);
   if (!small || !may_be_known) {
     values.Forget(target, bytes, value::kByCollective);

@@ -191,7 +191,7 @@ void Pending::Write(std::uint64_t address, const void* bytes, std::size_t size) 
     NoteKnown(store_, address);
     return store_.Write(address, bytes, size);
   }
-  if (size > Store::kLargestKeptWrite) return Forget(address, size, kByHost);
+  if (!Store::IsKept(bytes, size)) return Forget(address, size, kByHost);
   const auto* first = static_cast<const std::byte*>(bytes);
   AddOrPerform({.kind = Kind::kWrite,
                 .target = address,

@@ -1,9 +1,12 @@
 #include "shim/value/store.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <vector>
+
+#include "shim/value/object.h"
 
 namespace eidolon::shim::value {
 
@@ -114,10 +117,16 @@ void Store::ReadLocked(std::uint64_t address, unsigned char* bytes, std::size_t 
               });
 }
 
+bool Store::IsKept(const void* bytes, std::size_t size) {
+  if (size <= kLargestKeptWrite) return true;
+  return size <= kLargestKeptObject &&
+         StartsLikeAPickle({static_cast<const std::byte*>(bytes), kShortestPickle});
+}
+
 void Store::Write(std::uint64_t address, const void* bytes, std::size_t size) {
   if (size == 0) return;
   const std::lock_guard guard(mutex_);
-  if (size > kLargestKeptWrite) {
+  if (!IsKept(bytes, size)) {
     ForgetLocked(address, size);
     authors_.Note({.author = kByHost, .begin = address});
   } else {
@@ -138,7 +147,11 @@ void Store::Copy(std::uint64_t target, std::uint64_t source, std::size_t size) {
   if (size == 0 || target == source) return;
   const std::lock_guard guard(mutex_);
   authors_.Follow(target, source);
-  if (size > kLargestKeptWrite) return ForgetLocked(target, size);
+  if (size > kLargestKeptWrite) {
+    std::array<unsigned char, kShortestPickle> head{};
+    if (known_.Contains(source, source + head.size())) ReadLocked(source, head.data(), head.size());
+    if (!IsKept(head.data(), size)) return ForgetLocked(target, size);
+  }
   struct Part {
     std::uint64_t offset;
     std::vector<unsigned char> bytes;

@@ -22,6 +22,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "services/ring/layout.h"
 #include "shim/value/author.h"
 #include "shim/value/range_set.h"
 
@@ -30,8 +31,10 @@ namespace eidolon::shim::value {
 // Thread safe. Addresses are emulated device addresses; ranges need not be allocated.
 class Store {
  public:
-  // Writes of more bytes than this are not kept.
+  // Writes of more bytes than this are not kept, but for pickled objects that a collective carries.
   static constexpr std::size_t kLargestKeptWrite = 1 << 20;
+  static constexpr std::size_t kLargestKeptObject = ring::kPayloadBytes;
+  static bool IsKept(const void* bytes, std::size_t size);
   // When more bytes than this are kept in all, the oldest pages become unknown.
   static constexpr std::size_t kCapacityBytes = 256 << 20;
 

@@ -133,6 +133,20 @@ TEST(StoreTest, LargeWritesAreNotKept) {
   EXPECT_EQ(store.kept_bytes(), 0u);
 }
 
+TEST(StoreTest, LargeObjectsAreKeptAndCopied) {
+  Store store;
+  std::vector<unsigned char> object(Store::kLargestKeptWrite + 7, 'y');
+  object[0] = 0x80;
+  object[1] = 4;
+  store.Write(kBase, object.data(), object.size());
+  store.Copy(kBase + (1 << 30), kBase, object.size());
+  EXPECT_TRUE(store.IsKnown(kBase + (1 << 30), object.size()));
+
+  object.resize(Store::kLargestKeptObject + 1, 'y');
+  store.Write(kBase, object.data(), object.size());
+  EXPECT_FALSE(store.IsKnown(kBase, 4));
+}
+
 TEST(StoreTest, ForgettingAHugeRangeIsCheapAndSparesItsNeighbours) {
   Store store;
   store.Write(kBase - 2, "abcd", 4);

@@ -14,8 +14,8 @@ namespace eidolon::network::communicator {
 
 using collective::Kind;
 
-// Operations whose buffers are at most this large per rank carry values.
-inline constexpr std::uint64_t kPayloadBytesMax = 64 << 10;
+// A send or a broadcast of bytes, which may be a pickled object, carries values up to this size.
+inline constexpr std::uint64_t kPayloadBytesMax = 4 << 20;
 
 // A send or receive within a group.
 struct TransferCall {
@@ -35,6 +35,10 @@ struct Operation {
   std::uint64_t bytes = 0;              // Of the large buffer.
   std::vector<TransferCall> transfers;  // Point to point.
 };
+
+// Operations whose buffers are at most this large per rank carry values: of bytes more than of
+// numbers, and more than what is reduced.
+std::uint64_t ValueBytesMax(const Operation& operation);
 
 // Refuses ranks and numbers outside of their ranges, naming them.
 base::Result<void> Check(const Operation& operation, std::int32_t size);

@@ -65,7 +65,7 @@ Results Parts(const Payload& buffer, std::size_t ranks) {
 bool CarriesValues(const Operation& operation, std::size_t ranks) {
   const bool whole = operation.kind == Kind::kAllReduce || operation.kind == Kind::kBroadcast ||
                      operation.kind == Kind::kReduce;
-  return operation.bytes <= kPayloadBytesMax * (whole ? 1 : ranks);
+  return operation.bytes <= ValueBytesMax(operation) * (whole ? 1 : ranks);
 }
 
 std::vector<Payload> ResultsOf(const Operation& operation, std::span<const Payload> inputs) {

@@ -44,12 +44,25 @@ TEST(PayloadTest, BuffersThatDoNotFitAreUnknown) {
 }
 
 TEST(PayloadTest, SmallMeansSmallPerRank) {
-  const Operation gather{.kind = Kind::kAllGather, .bytes = 4 * kPayloadBytesMax};
-  const Operation reduce{.kind = Kind::kAllReduce, .bytes = 4 * kPayloadBytesMax};
+  constexpr std::uint32_t kFloat32 = 7;
+  constexpr std::uint64_t bytes = 4 * (64 << 10);
+  const Operation gather{.kind = Kind::kAllGather, .data_type = kFloat32, .bytes = bytes};
+  const Operation reduce{.kind = Kind::kAllReduce, .data_type = kFloat32, .bytes = bytes};
 
   EXPECT_TRUE(CarriesValues(gather, 4));
   EXPECT_FALSE(CarriesValues(gather, 2));
   EXPECT_FALSE(CarriesValues(reduce, 4));
+}
+
+TEST(PayloadTest, BytesMayBeALargeObject) {
+  constexpr std::uint32_t kUint8 = 1;
+  const Operation object{.kind = Kind::kBroadcast, .data_type = kUint8, .bytes = 3 << 20};
+  const Operation more{.kind = Kind::kBroadcast, .data_type = kUint8, .bytes = 5 << 20};
+  const Operation numbers{.kind = Kind::kBroadcast, .data_type = 7, .bytes = 3 << 20};
+
+  EXPECT_TRUE(CarriesValues(object, 4));
+  EXPECT_FALSE(CarriesValues(more, 4));
+  EXPECT_FALSE(CarriesValues(numbers, 4));
 }
 
 }  // namespace
