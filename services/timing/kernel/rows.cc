@@ -22,24 +22,35 @@ Demand Rows(Family family, double bytes, double elements, Evidence evidence) {
   return demand;
 }
 
-// Sizes of a GenericPackedTensorAccessor {T* data; index sizes[N]; index strides[N]}.
-std::optional<double> AccessorElements(const Launch& l, std::size_t slot) {
+// GenericPackedTensorAccessor {T* data; index sizes[N]; index strides[N]}. Numbers that the
+// kernel's code does not read are zero; a size is then the quotient of two strides.
+struct Accessor {
+  std::size_t dims = 0;
+  double elements = 0;  // 0: not known.
+};
+
+std::optional<Accessor> AccessorOf(const Launch& l, std::size_t slot) {
   const auto where = l.parameters.Slot(slot);
   if (!where || slot >= l.name.parameters.size()) return std::nullopt;
   const std::string& type = l.name.parameters[slot];
+  if (type.find("PackedTensorAccessor") == std::string::npos) return std::nullopt;
   const std::size_t index_bytes = type.ends_with("long>") ? 8 : 4;
   if (where->bytes < 8 + 2 * index_bytes) return std::nullopt;
-  const std::size_t dims = (where->bytes - 8) / index_bytes / 2;
-  double elements = 1;
-  for (std::size_t d = 0; d < dims && d < 8; ++d) {
-    const std::size_t at = where->offset + 8 + index_bytes * d;
-    const auto size = index_bytes == 8 ? l.parameters.At<std::int64_t>(at)
-                                       : l.parameters.At<std::int32_t>(at).transform(
-                                             [](std::int32_t v) { return std::int64_t{v}; });
-    if (!size || *size <= 0) return std::nullopt;
-    elements *= static_cast<double>(*size);
+  const std::size_t dims = std::min<std::size_t>((where->bytes - 8) / index_bytes / 2, 8);
+  const auto number = [&](std::size_t i) -> double {
+    const std::size_t at = where->offset + 8 + index_bytes * i;
+    return index_bytes == 8 ? static_cast<double>(l.parameters.At<std::int64_t>(at).value_or(0))
+                            : l.parameters.At<std::int32_t>(at).value_or(0);
+  };
+  Accessor accessor{dims, 1};
+  for (std::size_t d = 0; d < dims; ++d) {
+    double size = number(d);
+    const double outer = d > 0 ? number(dims + d - 1) : 0;
+    const double inner = number(dims + d);
+    if (size <= 0 && outer > 0 && inner > 0) size = outer / inner;
+    accessor.elements *= std::max(size, 0.0);
   }
-  return elements;
+  return accessor;
 }
 
 }  // namespace
@@ -63,8 +74,10 @@ std::optional<Demand> Reduce(const Launch& l) {
     const double elements = static_cast<double>(word(1)) * word(2);
     Demand demand = Rows(Family::kReduction, elements * input + word(2) * output, elements,
                          Evidence::kParameters);
-    // Blocks that share an output meet through memory and a semaphore.
-    demand.serial_steps = word(5) > 1 ? 4 : 1;
+    // The threads of a block meet in shared memory, which lasts as long as three round trips to
+    // memory (published: 141 elements 3.7 us, 8944 in one block 4.1; e2e/validation/operators.csv);
+    // blocks that share an output meet through memory and a semaphore.
+    demand.serial_steps = word(5) > 1 ? 7 : 4;
     demand.efficiency = word(9) != 0 ? 0.85 : 0.8;
     return demand;
   }
@@ -125,6 +138,14 @@ std::optional<Demand> SoftmaxSpatial(const Launch& l) {
   return demand;
 }
 
+// Published layer norms on H100 (e2e/validation/operators.csv): 25089 short rows last 59.7 us, 0.29
+// us a row and multiprocessor, whatever their bytes: threads of a row merge their means and
+// variances, one after the other. A single row lasts 4.0 us: a thread's next piece waits for its
+// last, in both passes.
+constexpr double kMergeOperations = 37e3;
+constexpr double kPieceElements = 4;
+constexpr double kStepsOfPiece = 2;
+
 // vectorized_layer_norm_kernel(int N, eps, X, ...), layer_norm_grad_input_kernel*(dY, X, mean,
 // rstd, gamma, dX, int N): grid.x rows of N.
 std::optional<Demand> NormRows(const Launch& l) {
@@ -136,6 +157,13 @@ std::optional<Demand> NormRows(const Launch& l) {
   Demand demand = Rows(Family::kNormalization, elements * element * (backward ? 3 : 2), elements,
                        Evidence::kParameters);
   demand.efficiency = LayerNormEfficiency(*width * element);
+  if (!backward) {
+    const double threads = static_cast<double>(l.launch.block.Count());
+    // RMS norms add squares up, which takes no merging.
+    const bool squares = l.Template(2) == "true";
+    demand.address_operations = squares ? 0 : kMergeOperations * l.launch.grid.x;
+    demand.serial_steps = kStepsOfPiece * std::ceil(*width / (threads * kPieceElements));
+  }
   return demand;
 }
 
@@ -171,22 +199,28 @@ std::optional<Demand> NormMoments(const Launch& l) {
   return Rows(Family::kNormalization, elements * element * operands, elements, Evidence::kGrid);
 }
 
-// batch_norm_*_kernel(accessor input, ...): every full-size accessor is read or written once.
+// batch_norm_*_kernel(accessor input, ...): every accessor of a whole tensor is read or written
+// once.
 std::optional<Demand> BatchNorm(const Launch& l) {
-  double bytes = 0;
+  // Published instance norm of 7168 planes on H100: 2.35 of 3.35 TB/s
+  // (e2e/validation/operators.csv).
+  constexpr double kEfficiency = 0.78;
   double elements = 0;
   for (std::size_t i = 0; i < l.name.parameters.size(); ++i) {
-    const auto count = AccessorElements(l, i);
-    if (!count) continue;
+    if (const auto accessor = AccessorOf(l, i)) elements = std::max(elements, accessor->elements);
+  }
+  if (elements == 0) return std::nullopt;
+  double bytes = 0;
+  for (std::size_t i = 0; i < l.name.parameters.size(); ++i) {
+    const auto accessor = AccessorOf(l, i);
+    if (!accessor) continue;
     const auto arguments =
         SplitTopLevel(TemplateArguments(l.name.parameters[i], "GenericPackedTensorAccessor"));
     const double width = arguments.size() > 2 ? ElementBytes(arguments[2]).value_or(4) : 4;
-    bytes += *count * width;
-    elements = std::max(elements, *count);
+    bytes += width * (accessor->dims > 2 ? elements : accessor->elements);
   }
-  if (elements == 0) return std::nullopt;
   Demand demand = Rows(Family::kNormalization, bytes, elements, Evidence::kParameters);
-  demand.efficiency = 0.7;
+  demand.efficiency = kEfficiency;
   return demand;
 }
 
@@ -248,6 +282,75 @@ std::optional<Demand> PoolChannelsLast(const Launch& l) {
   const double pooled = sizes[4] * sizes[5];
   return Rows(Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),
               planes * pooled * 9, Evidence::kParameters);
+}
+
+namespace {
+
+// Integer operations for a place of a window: a bound on both sides and an address. Published on
+// H100 (e2e/validation/operators.csv): max pooling of 4 by 4 in 10.7 ms, depthwise convolution of 3
+// by 3 in 2.54, 0.80 and 0.94 T places/s.
+constexpr double kPoolOperations = 21;
+constexpr double kDepthwiseOperations = 17.7;
+
+Demand Windows(Family family, double bytes, double places, double operations) {
+  Demand demand = Rows(family, bytes, places / 10, Evidence::kParameters);
+  demand.address_operations = places * operations;
+  return demand;
+}
+
+}  // namespace
+
+// max_pool_forward_nchw(nthreads, in, C, H, W, pooled H, pooled W, kernel H, kernel W, ..., out,
+// indices) and avg_pool2d_out_cuda_frame(nthreads, in, C, H, W, pooled H, pooled W, kernel H,
+// kernel W, ..., out, ...): a thread an output.
+std::optional<Demand> PoolChannelsFirst(const Launch& l) {
+  const auto outputs = l.Size(0);
+  double sizes[6];  // H, W, pooled H, pooled W, kernel H, kernel W.
+  for (std::size_t i = 0; i < 6; ++i) {
+    const auto size = l.Size(3 + i);
+    if (!size) return std::nullopt;
+    sizes[i] = *size;
+  }
+  if (!outputs) return std::nullopt;
+  const double element = l.ElementBytesOf(1, 4);
+  const bool maximum = l.name.Has("max_pool");
+  const double written = element + (maximum ? 8 : 0);
+  const double planes = *outputs / (sizes[2] * sizes[3]);
+  return Windows(Family::kPooling, planes * sizes[0] * sizes[1] * element + *outputs * written,
+                 *outputs * sizes[4] * sizes[5], maximum ? kPoolOperations : 0);
+}
+
+// conv_depthwise2d_forward_kernel<window, T, index>(in, out, weight, bias, bool, outputs, C,
+// multiplier, W, H, output W, output H, kernel W, kernel H, ...); a window of 0 is any.
+std::optional<Demand> DepthwiseForward(const Launch& l) {
+  constexpr std::size_t kOutputs = 5, kWidth = 8, kKernel = 12;
+  const auto outputs = l.Size(kOutputs);
+  double sizes[4];  // W, H, output W, output H.
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto size = l.Size(kWidth + i);
+    if (!size) return std::nullopt;
+    sizes[i] = *size;
+  }
+  const std::string_view window = l.Template(0);
+  double places = window == "5" ? 25 : window == "3" ? 9 : window == "1" ? 1 : 0;
+  if (places == 0) places = l.Size(kKernel).value_or(0) * l.Size(kKernel + 1).value_or(0);
+  if (!outputs || places == 0) return std::nullopt;
+  const double element = ElementBytes(l.Template(1)).value_or(4);
+  const double inputs = *outputs / (sizes[2] * sizes[3]) * sizes[0] * sizes[1];
+  return Windows(Family::kConvolution, (inputs + *outputs) * element, *outputs * places,
+                 kDepthwiseOperations);
+}
+
+// tensor_kernel_scan_innermost_dim(T* out, const T* in, unsigned rows, unsigned width, ...): a few
+// rows a block, step by step along them.
+std::optional<Demand> ScanRows(const Launch& l) {
+  const auto rows = l.Size(2);
+  const auto width = l.Size(3);
+  if (!rows || !width) return std::nullopt;
+  Demand demand = Rows(Family::kScan, *rows * *width * 2 * l.ElementBytesOf(0, 4), *rows * *width,
+                       Evidence::kParameters);
+  demand.efficiency = 0.5;
+  return demand;
 }
 
 }  // namespace eidolon::timing::kernel

@@ -59,6 +59,9 @@ std::optional<Demand> BatchNorm(const Launch& l);
 std::optional<Demand> BatchNormChannelsLast(const Launch& l);
 std::optional<Demand> NllLoss(const Launch& l);
 std::optional<Demand> PoolChannelsLast(const Launch& l);
+std::optional<Demand> PoolChannelsFirst(const Launch& l);
+std::optional<Demand> DepthwiseForward(const Launch& l);
+std::optional<Demand> ScanRows(const Launch& l);
 
 std::optional<Demand> MultiTensor(const Launch& l);
 std::optional<Demand> LpNormCleanup(const Launch& l);

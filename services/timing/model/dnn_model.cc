@@ -8,6 +8,8 @@
 
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/model/attention_model.h"
+#include "services/timing/model/convolution_model.h"
+#include "services/timing/model/dnn_tensors.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
 
@@ -21,9 +23,6 @@ using kernel::Family;
 
 // CUDNN_BACKEND_OPERATION_*_DESCRIPTOR and CUDNN_POINTWISE_* numbers, cudnn_graph_v9.h.
 enum Kind : std::uint32_t {
-  kConvolutionForward = 10,
-  kConvolutionBackwardFilter = 11,
-  kConvolutionBackwardData = 12,
   kPointwise = 13,
   kMatmul = 19,
   kReduction = 22,
@@ -38,47 +37,6 @@ enum Kind : std::uint32_t {
 };
 constexpr std::uint32_t kPointwiseExp = 13;
 constexpr std::uint32_t kPointwiseGenIndex = 501;
-
-// Convolutions reach this share of a product of the same shape (cuDNN on A100 and H100, published
-// ResNet traces); the filter gradient reduces over pixels and reaches less.
-constexpr double kConvolutionShare = 0.7;
-constexpr double kFilterGradientShare = 0.55;
-
-double Elements(const DnnTensor& tensor) {
-  double count = tensor.dims.empty() ? 0 : 1;
-  for (const std::int64_t dim : tensor.dims)
-    count *= static_cast<double>(std::max<std::int64_t>(dim, 0));
-  return count;
-}
-
-double Dim(const DnnTensor& tensor, std::size_t index) {
-  return index < tensor.dims.size()
-             ? static_cast<double>(std::max<std::int64_t>(tensor.dims[index], 1))
-             : 1;
-}
-
-const DnnTensor* Find(const DnnGraph& graph, std::int64_t uid) {
-  for (const DnnTensor& tensor : graph.tensors) {
-    if (tensor.uid == uid) return &tensor;
-  }
-  return nullptr;
-}
-
-const DnnTensor* Input(const DnnGraph& graph, const DnnOperation& op, std::size_t index) {
-  return index < op.inputs.size() ? Find(graph, op.inputs[index]) : nullptr;
-}
-
-const DnnTensor* Output(const DnnGraph& graph, const DnnOperation& op) {
-  return op.outputs.empty() ? nullptr : Find(graph, op.outputs[0]);
-}
-
-double MemoryBytes(const DnnGraph& graph) {
-  double bytes = 0;
-  for (const DnnTensor& tensor : graph.tensors) {
-    if (!tensor.is_virtual) bytes += Elements(tensor) * kernel::CudaTypeBytes(tensor.type);
-  }
-  return bytes;
-}
 
 std::size_t Count(const DnnGraph& graph, std::uint32_t kind) {
   return static_cast<std::size_t>(
@@ -165,91 +123,6 @@ Prediction PredictInTwoKernels(const gpu_model::GpuModel& gpu, kernel::Demand de
   sum.seconds += PredictAttention(gpu, last, AttentionLibrary::kCudnn).seconds;
   sum.relative_error += 0.1;
   return sum;
-}
-
-// The tensors of a convolution by role, whatever order the operation lists them in.
-struct Convolution {
-  const DnnTensor* image = nullptr;     // [N, C, ...]
-  const DnnTensor* filter = nullptr;    // [K, C / groups, ...]
-  const DnnTensor* response = nullptr;  // [N, K, ...]
-};
-
-std::optional<Convolution> Roles(const DnnGraph& graph, const DnnOperation& op) {
-  const DnnTensor* a = Input(graph, op, 0);
-  const DnnTensor* b = Input(graph, op, 1);
-  const DnnTensor* out = Output(graph, op);
-  if (a == nullptr || b == nullptr || out == nullptr) return std::nullopt;
-  if (op.kind == kConvolutionForward) return Convolution{a, b, out};
-  // Data first, filter second; the other order only where this one makes no sense.
-  if (op.kind == kConvolutionBackwardData) {
-    const bool usual = Dim(*a, 0) == Dim(*out, 0) && Dim(*a, 1) == Dim(*b, 0);
-    return usual ? Convolution{out, b, a} : Convolution{out, a, b};
-  }
-  return Dim(*b, 1) == Dim(*out, 0) ? Convolution{a, out, b} : Convolution{b, out, a};
-}
-
-// Channels are not what lies next to each other in memory: [N, C, ...] as PyTorch makes it.
-bool IsChannelsFirst(const DnnTensor& tensor) {
-  return tensor.strides.size() == tensor.dims.size() && tensor.dims.size() > 2 &&
-         tensor.dims[1] > 1 && tensor.strides[1] != 1;
-}
-
-// cuDNN's tensor-core kernels want channels last: tensors that are not go through kernels that
-// rewrite them, 1.85 to 2.15 of 3.35 TB/s on H100 (published, e2e/validation/operators.csv).
-double LayoutSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles) {
-  constexpr double kRewriteEfficiency = 0.66;
-  double seconds = 0;
-  for (const DnnTensor* tensor : {roles.image, roles.filter, roles.response}) {
-    const double element = kernel::CudaTypeBytes(tensor->type);
-    if (element > 2 || !IsChannelsFirst(*tensor)) continue;
-    seconds += gpu.kernel_floor.Seconds() +
-               MemorySeconds(gpu, 2 * Elements(*tensor) * element, kRewriteEfficiency);
-  }
-  return seconds;
-}
-
-std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
-                                             const DnnOperation& op) {
-  const auto roles = Roles(graph, op);
-  if (!roles) return std::nullopt;
-  const double filters = Dim(*roles->filter, 0);
-  const double per_pixel = Elements(*roles->filter) / filters;
-  const double pixels = Elements(*roles->response) / Dim(*roles->response, 1);
-  const double groups = std::max(1.0, std::round(Dim(*roles->image, 1) / Dim(*roles->filter, 1)));
-  const double total = pixels * filters * per_pixel;
-  if (!(total > 0)) return std::nullopt;
-  GemmModel::Shape shape;
-  shape.batch = groups;
-  if (op.kind == kConvolutionBackwardFilter) {
-    shape.m = filters / groups;
-    shape.n = per_pixel;
-    shape.k = pixels;
-  } else if (op.kind == kConvolutionForward) {
-    shape.m = pixels;
-    shape.n = filters / groups;
-    shape.k = per_pixel;
-  } else {
-    shape.m = Elements(*roles->image) / Dim(*roles->image, 1);
-    shape.n = Dim(*roles->filter, 1);
-    shape.k = std::max(1.0, total / groups / (shape.m * shape.n));
-  }
-  shape.type = std::string(kernel::CudaTypeName(roles->filter->type));
-  if (shape.type == "fp32") shape.type = "tf32";  // cuDNN's default in PyTorch.
-  // The product is implicit: overlapping windows are read from memory once, not once a window.
-  const double element = kernel::CudaTypeBytes(roles->filter->type);
-  const DnnTensor& written = *Output(graph, op);
-  const double read = Elements(*roles->image) + Elements(*roles->filter) +
-                      Elements(*roles->response) - Elements(written);
-  shape.input_bytes = element * read / (groups * (shape.m + shape.n) * shape.k);
-  shape.output_bytes = element;
-  Prediction prediction = GemmModel::Get().Predict(gpu, shape);
-  const double share =
-      op.kind == kConvolutionBackwardFilter ? kFilterGradientShare : kConvolutionShare;
-  const double memory = gpu.kernel_floor.Seconds() + MemorySeconds(gpu, MemoryBytes(graph), 0.85);
-  prediction.seconds = std::max(prediction.seconds / share, memory) + LayoutSeconds(gpu, *roles);
-  prediction.source = Source::kModelled;
-  prediction.relative_error = 0.3;
-  return prediction;
 }
 
 std::optional<Prediction> PredictProducts(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {

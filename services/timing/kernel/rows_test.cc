@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "services/timing/kernel/launch_test.h"
+#include "services/timing/kernel/recognise.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+Demand DemandOf(const KernelLaunch& launch) {
+  return Recognise(launch, ParseKernelName(launch.name));
+}
+
+Demand LayerNorm(std::uint32_t rows, std::int32_t width, const char* squares = "false") {
+  const std::string name =
+      std::string("void at::native::vectorized_layer_norm_kernel<c10::BFloat16, float, ") +
+      squares +
+      ">(int, float, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*, float*, "
+      "float*, c10::BFloat16*)";
+  return DemandOf(LaunchBuilder(name)
+                      .Grid(rows)
+                      .Block(32, 4)
+                      .Add<std::int32_t>(width)
+                      .Add(1e-5f)
+                      .Pointer()
+                      .Pointer()
+                      .Pointer()
+                      .Pointer()
+                      .Pointer()
+                      .Pointer()
+                      .Build());
+}
+
+TEST(RowsTest, ARowOfALayerNormCostsTheSameMergeWhateverItsWidth) {
+  const Demand narrow = LayerNorm(100, 512);
+  const Demand wide = LayerNorm(100, 1024);
+
+  EXPECT_DOUBLE_EQ(wide.bytes, 2 * narrow.bytes);
+  EXPECT_GT(narrow.address_operations, 0);
+  EXPECT_DOUBLE_EQ(wide.address_operations, narrow.address_operations);
+}
+
+TEST(RowsTest, AnRmsNormHasNothingToMerge) {
+  EXPECT_DOUBLE_EQ(LayerNorm(100, 512, "true").address_operations, 0);
+  EXPECT_DOUBLE_EQ(LayerNorm(100, 512, "true").serial_steps, 2);
+}
+
+TEST(RowsTest, AThreadOfALayerNormWaitsForEveryPieceOfItsRowTwice) {
+  EXPECT_DOUBLE_EQ(LayerNorm(1, 512).serial_steps, 2);
+  EXPECT_DOUBLE_EQ(LayerNorm(1, 5120).serial_steps, 20);
+  EXPECT_DOUBLE_EQ(LayerNorm(1000, 512).serial_steps, 2);
+}
+
+constexpr char kAccessor[] =
+    "torch::headeronly::detail::GenericPackedTensorAccessor<torch::headeronly::detail::"
+    "TensorAccessor<c10::ArrayRef<long>, float const, 2ul, torch::headeronly::RestrictPtrTraits, "
+    "int>, at::detail::IndexBoundsCheck<3ul, int>, float const, 3ul, "
+    "torch::headeronly::RestrictPtrTraits, int>";
+
+std::string AccessorBytes(const std::array<std::int32_t, 3>& sizes,
+                          const std::array<std::int32_t, 3>& strides) {
+  StructBytes bytes(32);
+  bytes.Set(0, kPointerTag);
+  for (std::size_t d = 0; d < 3; ++d) {
+    bytes.Set(8 + 4 * d, sizes[d]);
+    bytes.Set(20 + 4 * d, strides[d]);
+  }
+  return bytes.bytes();
+}
+
+TEST(RowsTest, ASizeThatBatchNormDoesNotReadComesFromStrides) {
+  const std::string name =
+      std::string(
+          "void at::native::batch_norm_collect_statistics_kernel<at::native::Var, float, "
+          "float, float, int>(") +
+      kAccessor + ", float)";
+
+  const Demand demand = DemandOf(LaunchBuilder(name)
+                                     .Grid(64)
+                                     .Block(512)
+                                     .AddBytes(AccessorBytes({8, 0, 1000}, {64000, 1000, 1}), 8)
+                                     .Add(1e-5f)
+                                     .Build());
+
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 8.0 * 64 * 1000 * 4);
+}
+
+TEST(RowsTest, AnOutputWhoseSizesNobodyReadsIsAsLargeAsTheInput) {
+  const std::string name =
+      std::string(
+          "void at::native::batch_norm_transform_input_kernel<float, float, float, true, "
+          "int>(") +
+      kAccessor + ", " + kAccessor + ", float)";
+
+  const Demand demand = DemandOf(LaunchBuilder(name)
+                                     .Grid(64)
+                                     .Block(512)
+                                     .AddBytes(AccessorBytes({8, 64, 1000}, {64000, 1000, 1}), 8)
+                                     .AddBytes(AccessorBytes({0, 0, 0}, {64000, 1000, 1}), 8)
+                                     .Add(1e-5f)
+                                     .Build());
+
+  EXPECT_DOUBLE_EQ(demand.bytes, 2 * 8.0 * 64 * 1000 * 4);
+}
+
+// 2 planes of 100 x 100, windows of 4 by 4, 97 x 97 outputs each.
+LaunchBuilder Pool(const char* name) {
+  constexpr std::int32_t kOutputs = 2 * 97 * 97;
+  LaunchBuilder builder{name};
+  builder.Grid(100).Block(256).Add(kOutputs).Pointer();
+  for (const std::int64_t size : {2, 100, 100}) builder.Add(size);
+  for (const std::int32_t size : {97, 97, 4, 4, 1, 1, 0, 0}) builder.Add(size);
+  return builder;
+}
+
+TEST(RowsTest, MaxPoolingWritesIndicesAndVisitsEveryPlaceOfAWindow) {
+  const Demand demand =
+      DemandOf(Pool("_ZN2at6native52_GLOBAL__N__3235d1b4_19_DilatedMaxPool2d_cu_6258b57421max_pool_"
+                    "forward_nchwIfiEEvT0_PKT_llliiiiiiiiiiPS4_Pl")
+                   .Add<std::int32_t>(1)
+                   .Add<std::int32_t>(1)
+                   .Pointer()
+                   .Pointer()
+                   .Build());
+
+  EXPECT_EQ(demand.family, Family::kPooling);
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 2 * 100 * 100 * 4.0 + 2 * 97 * 97 * 12.0);
+  EXPECT_DOUBLE_EQ(demand.address_operations, 2 * 97 * 97 * 16 * 21.0);
+}
+
+TEST(RowsTest, AveragePoolingWritesNoIndices) {
+  const Demand demand = DemandOf(
+      Pool("_ZN2at6native49_GLOBAL__N__528a9ea4_16_AveragePool2d_cu_fb80407625avg_pool2d_out_"
+           "cuda_frameIffEEviPKT_lllliiiiiiiPS3_ibb")
+          .Pointer()
+          .Build());
+
+  EXPECT_DOUBLE_EQ(demand.bytes, 2 * 100 * 100 * 4.0 + 2 * 97 * 97 * 4.0);
+}
+
+TEST(RowsTest, DepthwiseConvolutionKnowsItsWindowFromItsNameOrItsParameters) {
+  const auto places = [](const char* window, std::int32_t side) {
+    const std::string name = std::string("void at::native::conv_depthwise2d_forward_kernel<") +
+                             window + ", float, int>(A, A, A, A, bool, int, int, int, int, int, " +
+                             "int, int, int, int, int, int, int, int, int, int)";
+    LaunchBuilder builder(name);
+    builder.Grid(100).Block(256);
+    for (int i = 0; i < 4; ++i) builder.AddBytes(std::string(40, '\0'), 8);
+    builder.Add(std::int8_t{0});
+    for (const std::int32_t number : {8 * 30 * 30, 8, 1, 32, 32, 30, 30, side, side, 1, 1}) {
+      builder.Add(number);
+    }
+    return DemandOf(builder.Build()).address_operations / (8 * 30 * 30 * 17.7);
+  };
+
+  EXPECT_DOUBLE_EQ(places("3", 0), 9);
+  EXPECT_DOUBLE_EQ(places("0", 7), 49);
+}
+
+TEST(RowsTest, AScanReadsAndWritesItsRowsOnce) {
+  const Demand demand =
+      DemandOf(LaunchBuilder("_ZN2at6native32tensor_kernel_scan_innermost_dimIfSt4plusIfEEEvPT_"
+                             "PKS4_jjjS4_T0_")
+                   .Grid(1000)
+                   .Block(16, 32)
+                   .Pointer()
+                   .Pointer()
+                   .Add<std::uint32_t>(32768)
+                   .Add<std::uint32_t>(4096)
+                   .Add<std::uint32_t>(4)
+                   .Add(0.0f)
+                   .Build());
+
+  EXPECT_EQ(demand.family, Family::kScan);
+  EXPECT_DOUBLE_EQ(demand.bytes, 32768.0 * 4096 * 8);
+}
+
+}  // namespace
+}  // namespace eidolon::timing::kernel

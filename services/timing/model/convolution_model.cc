@@ -1,0 +1,204 @@
+#include "services/timing/model/convolution_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "services/timing/kernel/element_type.h"
+#include "services/timing/model/dnn_tensors.h"
+#include "services/timing/model/gemm_model.h"
+#include "services/timing/model/memory_model.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+using kernel::DnnGraph;
+using kernel::DnnOperation;
+using kernel::DnnTensor;
+
+// Gradients and grouped convolutions reach this share of a product of the same shape (cuDNN on A100
+// and H100, published ResNet traces); the filter gradient reduces over pixels and reaches less.
+constexpr double kConvolutionShare = 0.7;
+constexpr double kFilterGradientShare = 0.55;
+
+// The tensors of a convolution by role, whatever order the operation lists them in.
+struct Convolution {
+  const DnnTensor* image = nullptr;     // [N, C, ...]
+  const DnnTensor* filter = nullptr;    // [K, C / groups, ...]
+  const DnnTensor* response = nullptr;  // [N, K, ...]
+
+  double channels() const { return Dim(*filter, 1); }
+  double filters() const { return Dim(*filter, 0); }
+  double window() const { return Elements(*filter) / (filters() * channels()); }
+  double pixels() const { return Elements(*response) / Dim(*response, 1); }
+  double groups() const { return std::max(1.0, std::round(Dim(*image, 1) / channels())); }
+  double element() const { return kernel::CudaTypeBytes(filter->type); }
+  std::string type() const {
+    const std::string name(kernel::CudaTypeName(filter->type));
+    return name == "fp32" ? "tf32" : name;  // cuDNN's default in PyTorch.
+  }
+};
+
+std::optional<Convolution> Roles(const DnnGraph& graph, const DnnOperation& op) {
+  const DnnTensor* a = Input(graph, op, 0);
+  const DnnTensor* b = Input(graph, op, 1);
+  const DnnTensor* out = Output(graph, op);
+  if (a == nullptr || b == nullptr || out == nullptr) return std::nullopt;
+  if (op.kind == kConvolutionForward) return Convolution{a, b, out};
+  // Data first, filter second; the other order only where this one makes no sense.
+  if (op.kind == kConvolutionBackwardData) {
+    const bool usual = Dim(*a, 0) == Dim(*out, 0) && Dim(*a, 1) == Dim(*b, 0);
+    return usual ? Convolution{out, b, a} : Convolution{out, a, b};
+  }
+  return Dim(*b, 1) == Dim(*out, 0) ? Convolution{a, out, b} : Convolution{b, out, a};
+}
+
+double RoundUp(double size, double step) { return std::ceil(size / step) * step; }
+
+// Channels are not what lies next to each other in memory: [N, C, ...] as PyTorch makes it.
+bool IsChannelsFirst(const DnnTensor& tensor) {
+  return tensor.strides.size() == tensor.dims.size() && tensor.dims.size() > 2 &&
+         tensor.dims[1] > 1 && tensor.strides[1] != 1;
+}
+
+// The tensor-core kernels move 16 bytes of channels at a time.
+double PaddedChannels(double channels, double element) {
+  constexpr double kVectorBytes = 16;
+  return RoundUp(channels, kVectorBytes / element);
+}
+
+// cuDNN's tensor-core kernels want channels last: 16-bit tensors that are not go through kernels
+// that rewrite them, 1.85 to 2.15 of 3.35 TB/s on H100, in squares of 32 channels by 32 places.
+// Fewer of either leave lanes idle: 3 channels, padded to 8, take two thirds of the time of 32,
+// filters of 9 places as long as of 32 (published, e2e/validation/operators.csv).
+double LayoutSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles) {
+  constexpr double kRewriteEfficiency = 0.66;
+  constexpr double kSquare = 32;
+  constexpr double kIdleChannel = 0.69;
+  double seconds = 0;
+  for (const DnnTensor* tensor : {roles.image, roles.filter, roles.response}) {
+    const double element = kernel::CudaTypeBytes(tensor->type);
+    if (element > 2 || !IsChannelsFirst(*tensor)) continue;
+    const double channels = Dim(*tensor, 1);
+    const double moved = channels < kSquare ? 2 * kSquare - kIdleChannel * (kSquare - channels)
+                                            : channels + PaddedChannels(channels, element);
+    const double places = Elements(*tensor) / (Dim(*tensor, 0) * channels);
+    const double bytes = Dim(*tensor, 0) * std::max(places, kSquare) * moved * element;
+    seconds += gpu.kernel_floor.Seconds() + MemorySeconds(gpu, bytes, kRewriteEfficiency);
+  }
+  return seconds;
+}
+
+bool All(const std::vector<std::int64_t>& sizes, std::int64_t wanted) {
+  return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t s) { return s == wanted; });
+}
+
+// One place of the image for one of the response: cuDNN multiplies them as they lie (published
+// traces: a CUTLASS product, no change of layout).
+bool IsProductOfPoints(const DnnOperation& op, const Convolution& roles) {
+  return roles.window() == 1 && roles.groups() == 1 && All(op.strides, 1) && All(op.pads, 0) &&
+         All(op.post_pads, 0) && op.kind != kConvolutionBackwardFilter;
+}
+
+// The forward product by tiles. Constants: the fitted convolutions of e2e/validation/operators.csv
+// (H100), less their layout changes and 6 us that lie outside the product.
+struct Tiles {
+  double flops = 0;  // With what pads sums and tiles.
+  double share = 0;  // Of the sustained rate.
+};
+
+Tiles ForwardTiles(const gpu_model::GpuModel& gpu, const Convolution& roles) {
+  // A window's place takes whole pieces of 64 bytes of channels.
+  constexpr double kPieceBytes = 64;
+  constexpr double kNarrowTile = 64, kWideTile = 128;
+  // 2-D kernels of sm_80 or with tiles of 64 by 128: 329 to 353 of 794 TFLOP/s.
+  constexpr double kShare = 0.43;
+  // 3-D kernels of sm_90: 323 TFLOP/s with tiles of 128 by 64, which is as fast as the L2 gives,
+  // 580 where two waves of twice the size are full; in between the time must not fall.
+  constexpr double kNarrowShare = 0.41, kWideShare = 0.73, kWideWaves = 1.45;
+  const double element = roles.element();
+  const bool aligned = roles.channels() == PaddedChannels(roles.channels(), element);
+  // Unaligned channels go to a kernel with tiles of 256 by 64 (published); so do few filters.
+  const bool small = !aligned || (element <= 2 && roles.filters() <= kNarrowTile);
+  const bool native =
+      gpu.compute_major >= 9 && roles.filter->dims.size() > 4 && element <= 2 && aligned;
+  const double tile_pixels = aligned ? 128 : 256;
+  const double rows = std::ceil(roles.pixels() / tile_pixels);
+  const double n = RoundUp(roles.filters(), small ? kNarrowTile : kWideTile);
+  const double blocks = rows * n / kNarrowTile;
+  const double busy = blocks / gpu.multiprocessors;
+  Tiles tiles;
+  tiles.flops = 2 * rows * tile_pixels * n * roles.window() *
+                RoundUp(roles.channels(), kPieceBytes / element);
+  if (native) {
+    const double waves = rows * n / kWideTile / gpu.multiprocessors;
+    const double filled = kNarrowShare * std::max(1.0, waves / kWideWaves);
+    tiles.share = std::min({filled, kWideShare, busy});
+  } else {
+    const double share = gpu.compute_major < 9 ? kConvolutionShare : kShare;
+    tiles.share = share * std::min(1.0, busy);
+  }
+  return tiles;
+}
+
+// Reads overlapping windows once, not once a window.
+double OnceSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
+  return gpu.kernel_floor.Seconds() + MemorySeconds(gpu, MemoryBytes(graph), 0.85);
+}
+
+// Gradients, and products of groups: a share of the product of their shape.
+double ShareSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph, const DnnOperation& op,
+                    const Convolution& roles) {
+  const double per_pixel = roles.window() * roles.channels();
+  const double total = roles.pixels() * roles.filters() * per_pixel;
+  GemmModel::Shape shape;
+  shape.batch = roles.groups();
+  if (op.kind == kConvolutionBackwardFilter) {
+    shape.m = roles.filters() / roles.groups();
+    shape.n = per_pixel;
+    shape.k = roles.pixels();
+  } else if (op.kind == kConvolutionForward) {
+    shape.m = roles.pixels();
+    shape.n = roles.filters() / roles.groups();
+    shape.k = per_pixel;
+  } else {
+    shape.m = Elements(*roles.image) / Dim(*roles.image, 1);
+    shape.n = roles.channels();
+    shape.k = std::max(1.0, total / roles.groups() / (shape.m * shape.n));
+  }
+  shape.type = roles.type();
+  const DnnTensor& written = *Output(graph, op);
+  const double read = Elements(*roles.image) + Elements(*roles.filter) + Elements(*roles.response) -
+                      Elements(written);
+  shape.input_bytes = roles.element() * read / (roles.groups() * (shape.m + shape.n) * shape.k);
+  shape.output_bytes = roles.element();
+  const double share =
+      op.kind == kConvolutionBackwardFilter ? kFilterGradientShare : kConvolutionShare;
+  return GemmModel::Get().Predict(gpu, shape).seconds / share;
+}
+
+}  // namespace
+
+std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
+                                             const DnnOperation& op) {
+  const auto roles = Roles(graph, op);
+  if (!roles || !(Elements(*roles->filter) > 0) || !(Elements(*roles->response) > 0)) {
+    return std::nullopt;
+  }
+  Prediction prediction;
+  prediction.relative_error = 0.3;
+  double product = 0;
+  if (op.kind == kConvolutionForward && roles->groups() == 1) {
+    constexpr double kOutsideSeconds = 6e-6;
+    const Tiles tiles = ForwardTiles(gpu, *roles);
+    product = kOutsideSeconds + tiles.flops / (tiles.share * Rate(gpu, roles->type()));
+  } else {
+    product = ShareSeconds(gpu, graph, op, *roles);
+  }
+  prediction.seconds = std::max(product, OnceSeconds(gpu, graph));
+  if (!IsProductOfPoints(op, *roles)) prediction.seconds += LayoutSeconds(gpu, *roles);
+  return prediction;
+}
+
+}  // namespace eidolon::timing::model

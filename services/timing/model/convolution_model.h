@@ -1,0 +1,18 @@
+// Time of a convolution or one of its gradients as cuDNN runs it: an implicit matrix product, and
+// the kernels that change layouts around it.
+#pragma once
+
+#include <optional>
+
+#include "services/timing/gpu_model/gpu_model.h"
+#include "services/timing/kernel/work_item.h"
+#include "services/timing/model/estimate.h"
+
+namespace eidolon::timing::model {
+
+// Nothing when the operation's tensors do not fit together.
+std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu,
+                                             const kernel::DnnGraph& graph,
+                                             const kernel::DnnOperation& op);
+
+}  // namespace eidolon::timing::model

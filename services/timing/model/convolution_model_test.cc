@@ -1,0 +1,150 @@
+#include "services/timing/model/convolution_model.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "services/base/random.h"
+#include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/model/dnn_tensors.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+constexpr std::uint32_t kBf16 = 14;  // cudaDataType_t.
+constexpr std::uint32_t kFp32 = 0;
+
+const gpu_model::GpuModel& Gpu(const std::string& name) {
+  static const auto catalog = *gpu_model::GpuCatalog::Load("");
+  return **catalog.Find(name);
+}
+
+// [N, C, ...] one after the other, or with the channels innermost.
+kernel::DnnTensor Tensor(std::int64_t uid, const Sizes& dims, bool channels_last,
+                         std::uint32_t type) {
+  kernel::DnnTensor tensor{uid, dims, Sizes(dims.size()), type, false};
+  std::int64_t stride = channels_last ? dims[1] : 1;
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    if (channels_last && d == 1) continue;
+    tensor.strides[d] = stride;
+    stride *= dims[d];
+  }
+  if (channels_last) tensor.strides[1] = 1;
+  return tensor;
+}
+
+struct Case {
+  Sizes image;
+  std::int64_t filters = 0;
+  Sizes window;
+  std::int64_t step = 1;
+  bool channels_last = false;
+  std::uint32_t type = kBf16;
+};
+
+double Microseconds(const Case& c, const std::string& gpu = "H100-SXM5-80GB") {
+  Sizes filter = {c.filters, c.image[1]};
+  Sizes response = {c.image[0], c.filters};
+  for (std::size_t d = 0; d < c.window.size(); ++d) {
+    filter.push_back(c.window[d]);
+    response.push_back((c.image[d + 2] - c.window[d]) / c.step + 1);
+  }
+  kernel::DnnGraph graph;
+  graph.tensors = {Tensor(1, c.image, c.channels_last, c.type),
+                   Tensor(2, filter, c.channels_last, c.type),
+                   Tensor(3, response, c.channels_last, c.type)};
+  graph.operations = {{.kind = kConvolutionForward,
+                       .inputs = {1, 2},
+                       .outputs = {3},
+                       .pads = Sizes(c.window.size(), 0),
+                       .strides = Sizes(c.window.size(), c.step),
+                       .dilations = Sizes(c.window.size(), 1)}};
+  const auto found = PredictConvolution(Gpu(gpu), graph, graph.operations[0]);
+  return found ? found->seconds * 1e6 : 0;
+}
+
+TEST(ConvolutionModelTest, PadsThreeChannelsOfEveryPlaceToAWholePiece) {
+  const double three = Microseconds({{1, 3, 1008, 1008}, 1024, {14, 14}, 14, true});
+  const double whole = Microseconds({{1, 32, 1008, 1008}, 1024, {14, 14}, 14, true});
+
+  // cuDNN's product alone took 196.6 us (TraceLens, OWLv2).
+  EXPECT_NEAR(three, 196.6, 25);
+  EXPECT_NEAR(three, whole, 0.2 * whole);
+}
+
+TEST(ConvolutionModelTest, ChangesLayoutsOnlyWhereChannelsComeFirst) {
+  const Case first{{1, 192, 256, 256}, 96, {3, 3}, 1};
+  Case last = first;
+  last.channels_last = true;
+
+  // 25.6, 3.3 and 10.8 us around a product of 86 (TraceLens, Wan).
+  EXPECT_NEAR(Microseconds(first) - Microseconds(last), 39.7, 10);
+}
+
+TEST(ConvolutionModelTest, ChangesTheLayoutOfAFilterOfFewPlacesSlowly) {
+  const Case three{{1, 384, 3, 32, 32}, 768, {3, 1, 1}};
+  Case last = three;
+  last.channels_last = true;
+
+  // The filter alone took 15.8 us, a hundredth of the picture's rate (TraceLens, Wan).
+  EXPECT_GT(Microseconds(three) - Microseconds(last), 15);
+}
+
+TEST(ConvolutionModelTest, MultipliesPointsAsTheyLie) {
+  const Case first{{1, 384, 32, 32}, 1152, {1, 1}};
+  Case last = first;
+  last.channels_last = true;
+
+  EXPECT_DOUBLE_EQ(Microseconds(first), Microseconds(last));
+  EXPECT_LT(Microseconds(first), 12);
+}
+
+// Every size alone; channels by whole vectors, because cuDNN has slower kernels for others.
+TEST(ConvolutionModelTest, TakesLongerWithMoreOfAnySize) {
+  base::Random random(11);
+  for (const std::string gpu : {"H100-SXM5-80GB", "A100-SXM4-80GB", "B200-SXM-180GB"}) {
+    for (int round = 0; round < 4000; ++round) {
+      Case less{{1, 1, 16, 16}, 1, {3, 3}};
+      less.type = random.Below(2) == 0 ? kBf16 : kFp32;
+      less.channels_last = random.Below(2) == 0;
+      const auto size = [&](unsigned bits) {
+        return static_cast<std::int64_t>(1 + random.Below(std::uint64_t{1} << random.Below(bits)));
+      };
+      less.image[0] = size(7);
+      less.image[1] = size(10);
+      less.filters = size(10);
+      if (random.Below(2) == 0) {
+        less.image.push_back(16);
+        less.window.push_back(3);
+      }
+      Case more = less;
+      constexpr std::int64_t kVector = 8;
+      switch (random.Below(4)) {
+        case 0:
+          more.image[0] += size(7);
+          break;
+        case 1:
+          more.image[1] += kVector * size(6);
+          break;
+        case 2:
+          more.image[2] += size(7);
+          break;
+        default:
+          more.filters += size(7);
+      }
+
+      EXPECT_GE(Microseconds(more, gpu) * (1 + 1e-9), Microseconds(less, gpu))
+          << gpu << " batch " << less.image[0] << ", channels " << less.image[1] << ", filters "
+          << less.filters << " to batch " << more.image[0] << ", channels " << more.image[1]
+          << ", filters " << more.filters << ", height " << more.image[2] << ", dims "
+          << less.image.size() << (less.channels_last ? ", channels last" : "")
+          << (less.type == kBf16 ? ", bf16" : ", fp32");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace eidolon::timing::model

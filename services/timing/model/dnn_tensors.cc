@@ -1,0 +1,49 @@
+#include "services/timing/model/dnn_tensors.h"
+
+#include <algorithm>
+
+#include "services/timing/kernel/element_type.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+const kernel::DnnTensor* Find(const kernel::DnnGraph& graph, std::int64_t uid) {
+  for (const kernel::DnnTensor& tensor : graph.tensors) {
+    if (tensor.uid == uid) return &tensor;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+double Elements(const kernel::DnnTensor& tensor) {
+  double count = tensor.dims.empty() ? 0 : 1;
+  for (const std::int64_t dim : tensor.dims)
+    count *= static_cast<double>(std::max<std::int64_t>(dim, 0));
+  return count;
+}
+
+double Dim(const kernel::DnnTensor& tensor, std::size_t index) {
+  return index < tensor.dims.size()
+             ? static_cast<double>(std::max<std::int64_t>(tensor.dims[index], 1))
+             : 1;
+}
+
+const kernel::DnnTensor* Input(const kernel::DnnGraph& graph, const kernel::DnnOperation& op,
+                               std::size_t index) {
+  return index < op.inputs.size() ? Find(graph, op.inputs[index]) : nullptr;
+}
+
+const kernel::DnnTensor* Output(const kernel::DnnGraph& graph, const kernel::DnnOperation& op) {
+  return op.outputs.empty() ? nullptr : Find(graph, op.outputs[0]);
+}
+
+double MemoryBytes(const kernel::DnnGraph& graph) {
+  double bytes = 0;
+  for (const kernel::DnnTensor& tensor : graph.tensors) {
+    if (!tensor.is_virtual) bytes += Elements(tensor) * kernel::CudaTypeBytes(tensor.type);
+  }
+  return bytes;
+}
+
+}  // namespace eidolon::timing::model

@@ -1,0 +1,28 @@
+// Reading a cuDNN graph: its tensors by identifier, and their sizes. Internal to this folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "services/timing/kernel/work_item.h"
+
+namespace eidolon::timing::model {
+
+// CUDNN_BACKEND_OPERATION_*_DESCRIPTOR numbers, cudnn_graph_v9.h.
+inline constexpr std::uint32_t kConvolutionForward = 10;
+inline constexpr std::uint32_t kConvolutionBackwardFilter = 11;
+inline constexpr std::uint32_t kConvolutionBackwardData = 12;
+
+double Elements(const kernel::DnnTensor& tensor);
+// A size of at least 1, also where the tensor has fewer dimensions.
+double Dim(const kernel::DnnTensor& tensor, std::size_t index);
+
+// Null when the operation has fewer, or names a tensor that the graph does not hold.
+const kernel::DnnTensor* Input(const kernel::DnnGraph& graph, const kernel::DnnOperation& op,
+                               std::size_t index);
+const kernel::DnnTensor* Output(const kernel::DnnGraph& graph, const kernel::DnnOperation& op);
+
+// Of all tensors in device memory, each once.
+double MemoryBytes(const kernel::DnnGraph& graph);
+
+}  // namespace eidolon::timing::model
