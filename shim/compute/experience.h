@@ -81,7 +81,7 @@ struct KernelExperience {
   std::uint32_t footprints = 0;  // That were learned.
 };
 
-// Of one work: launches that differ in pointers only.
+// Of one work: launches that differ in pointers and numbers only (launch.h).
 struct WorkExperience {
   bool small = false;    // Few threads.
   bool refused = false;  // Not to be run any more.

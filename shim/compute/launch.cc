@@ -46,24 +46,20 @@ PiecePool& ThePieces() {
 
 class RecordedLaunch : public value::Deferred {
  public:
-  // One piece of memory: the pointers follow the object, then the block when it is copied.
+  // One piece of memory: pointers and numbers follow the object, then the block when it is copied.
   static std::unique_ptr<RecordedLaunch> Make(const RecordedKernel& kernel,
                                               const RecordedShape& shape, std::uint32_t work,
                                               const RecordedParameters& parameters,
                                               const Arena& arena) {
-    const auto& [block, pointers, block_stays] = parameters;
+    const auto& [block, pointers, numbers, block_stays] = parameters;
     const std::size_t copied = block_stays ? 0 : block.size();
-    void* const memory = ThePieces().Take(sizeof(RecordedLaunch) + pointers.size_bytes() + copied);
-    auto* const behind = static_cast<std::byte*>(memory) + sizeof(RecordedLaunch);
-    auto* const words = reinterpret_cast<PointerWord*>(behind);
-    std::ranges::uninitialized_copy(pointers, std::span(words, pointers.size()));
+    void* const memory = ThePieces().Take(sizeof(RecordedLaunch) + pointers.size_bytes() +
+                                          numbers.size_bytes() + copied);
+    auto* behind = static_cast<std::byte*>(memory) + sizeof(RecordedLaunch);
     RecordedParameters kept = parameters;
-    kept.pointers = {words, pointers.size()};
-    if (!block_stays) {
-      std::byte* const bytes = behind + pointers.size_bytes();
-      std::ranges::copy(block, bytes);
-      kept.block = {bytes, block.size()};
-    }
+    kept.pointers = Put(pointers, behind);
+    kept.numbers = Put(numbers, behind);
+    if (!block_stays) kept.block = Put(block, behind);
     return std::unique_ptr<RecordedLaunch>(::new (memory)
                                                RecordedLaunch(kernel, shape, work, kept, arena));
   }
@@ -111,6 +107,7 @@ class RecordedLaunch : public value::Deferred {
         work_(work),
         block_(parameters.block),
         pointers_(parameters.pointers),
+        numbers_(parameters.numbers),
         arena_(arena) {}
 
   void Begin(WorkExperience& experience, value::Store& store) const {
@@ -133,6 +130,15 @@ class RecordedLaunch : public value::Deferred {
     experience.shape->pointers = pointers_.list.size();
   }
 
+  // Copies items to a place in new memory, which moves behind them.
+  template <typename Item>
+  static std::span<const Item> Put(std::span<const Item> items, std::byte*& place) {
+    const std::span to(reinterpret_cast<Item*>(place), items.size());
+    std::ranges::uninitialized_copy(items, to);
+    place += items.size_bytes();
+    return to;
+  }
+
   // With all parameters, which stay where they are until the next call.
   interpret::Launch WholeLaunch() const {
     static auto* const parameters = new std::vector<std::byte>;  // Under Pending's lock.
@@ -141,6 +147,10 @@ class RecordedLaunch : public value::Deferred {
     for (const PointerWord& pointer : pointers_.list) {
       CHECK(pointer.at + sizeof(pointer.address) <= parameters->size());
       std::memcpy(parameters->data() + pointer.at, &pointer.address, sizeof(pointer.address));
+    }
+    for (const NumberWord& number : numbers_) {
+      CHECK(number.at + sizeof(number.value) <= parameters->size());
+      std::memcpy(parameters->data() + number.at, &number.value, sizeof(number.value));
     }
     return {.grid = shape_.grid,
             .block = shape_.block,
@@ -276,6 +286,7 @@ class RecordedLaunch : public value::Deferred {
   const std::uint32_t work_;
   const std::span<const std::byte> block_;
   const LaunchPointers pointers_;
+  const std::span<const NumberWord> numbers_;
   const Arena& arena_;
 };
 

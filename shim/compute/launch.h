@@ -36,15 +36,22 @@ bool IsOn() noexcept;
 // Worth running: few threads. Decided before anything is known about the kernel.
 bool IsSmall(const RecordedShape& shape) noexcept;
 
+// A word of a parameter block that is a number to compute with.
+struct NumberWord {
+  std::uint32_t at;  // Offset in the block.
+  std::uint32_t value;
+};
+
 struct RecordedParameters {
   // As the device reads them, but for what follows; zeros that fill the last word may be missing.
   std::span<const std::byte> block;
   std::span<const PointerWord> pointers;  // Into emulated memory, in order.
+  std::span<const NumberWord> numbers{};  // Taken out of the block.
   bool block_stays = false;               // Readable for good: it is not copied.
 };
 
 // Puts the launch into the order of value operations. `work`: the same for launches that differ in
-// pointers only. Pointers may be blanked in the block, but for their lowest bytes.
+// pointers and numbers only. Pointers may be blanked in the block, but for their lowest bytes.
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
             const RecordedParameters& parameters, const Arena& arena);
 

@@ -82,6 +82,20 @@ TEST_F(LaunchTest, PointersThatAreBlankedInTheBlockAreThoseOfTheList) {
   EXPECT_FALSE(IsKnown(kOther + 4, 1));
 }
 
+TEST_F(LaunchTest, NumbersThatWereTakenOutOfTheBlockAreThoseOfTheList) {
+  static constexpr std::array<std::uint64_t, 1> kNothing = {0};
+  const std::array<std::uint64_t, 2> table = {kOther, 0};
+  value::ProcessPending().Write(kBuffer, table.data(), 8);
+  const std::array<NumberWord, 2> halves = {
+      {{0, static_cast<std::uint32_t>(kBuffer)}, {4, static_cast<std::uint32_t>(kBuffer >> 32)}}};
+  Record({.image = gpu::StoresCubin().data(), .name = "through_table"},
+         {.grid = {1, 1, 1}, .block = {1, 1, 1}}, 1001,
+         {.block = std::as_bytes(std::span(kNothing)), .numbers = halves, .block_stays = true},
+         kArena);
+
+  EXPECT_TRUE(IsKnown(kOther, 4));
+}
+
 TEST_F(LaunchTest, WhatAKernelOnlyReadsStaysKnown) {
   Know(kOther, 64);
   Launch("scatter", {kBuffer, kOther});  // Its indices end after the first eight.

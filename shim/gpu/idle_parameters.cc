@@ -60,6 +60,25 @@ void ClearRange(std::byte* block, std::uint32_t begin, std::uint32_t end) {
   }
 }
 
+// Of PyTorch's kernels over lists of tensors, which are told how much there is to do by the lists'
+// tables alone (timing/kernel/multi_tensor.cc): what else is a number is one to compute with.
+// Requires: the lists are the first parameter.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOf(
+    std::string_view name, const TensorLists& lists, std::span<const cubin::Parameter> parameters) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;
+  if (name.find("multi_tensor_apply_kernel") == std::string_view::npos) return numbers;
+  const std::uint32_t first = parameters.front().offset;
+  const auto [begin, end] = lists.Scalars();
+  numbers.emplace_back(first + begin, first + end);
+  const cubin::Parameter& last = parameters.back();
+  numbers.emplace_back(first + parameters.front().bytes, (last.offset + last.bytes + 7) / 8 * 8);
+  return numbers;
+}
+
+bool IsBlankedPointer(std::uint64_t word) {
+  return (word & ~std::uint64_t{0xff}) == ring::kPointerTag;
+}
+
 }  // namespace
 
 IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Parameter> parameters,
@@ -74,6 +93,7 @@ IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Par
     }
     if (const auto lists = FindTensorLists(name, parameter.bytes)) {
       lists_.emplace(parameter.offset, *lists);
+      if (i == 0) numbers_ = NumbersOf(name, *lists, parameters);
     } else if (const auto inputs = FindConcatenatedInputs(name, parameter.bytes)) {
       inputs_.emplace(parameter.offset, *inputs);
       // The shape of the output.
@@ -105,6 +125,22 @@ void IdleParameters::Clear(std::byte* block, const ring::Dim3& grid) const {
   if (lists_) lists_->second.ClearUnused(block + lists_->first, grid);
   if (inputs_) inputs_->second.ClearUnused(block + inputs_->first, grid);
   if (output_shape_) inputs_->second.ClearShape(block + *output_shape_);
+}
+
+void IdleParameters::TakeNumbers(std::byte* block, FoundWords<compute::NumberWord>& found) const {
+  constexpr std::uint32_t kWord = 4;
+  for (const auto& [begin, end] : numbers_) {
+    for (std::uint32_t at = begin; at + 2 * kWord <= end; at += 2 * kWord) {
+      std::uint64_t both;
+      std::memcpy(&both, block + at, sizeof(both));
+      if (both == 0 || IsBlankedPointer(both)) continue;
+      const auto low = static_cast<std::uint32_t>(both);
+      const auto high = static_cast<std::uint32_t>(both >> 32);
+      if (low != 0) found.Add({at, low});
+      if (high != 0) found.Add({at + kWord, high});
+      std::memset(block + at, 0, sizeof(both));
+    }
+  }
 }
 
 const IdleParameters& IdleParametersOf(const Kernel& kernel) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "shim/gpu/sample.h"
@@ -44,6 +46,51 @@ TEST(IdleParametersTest, PointersAreKept) {
   std::vector<std::byte> expected(24);
   std::memcpy(expected.data() + 8, &pointer, 8);
   EXPECT_EQ(block, expected);
+}
+
+TEST(IdleParametersTest, NumbersOfKernelsOverListsAreTakenOut) {
+  // PointwiseOpScalarListFunctor: scalars of one for each of 336 tensors, then a functor and what
+  // the launch is given besides.
+  constexpr std::uint32_t kLists = 25536;
+  constexpr std::uint32_t kScalars = (3 * 8 + 8) * 336;
+  const std::string name =
+      "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_"
+      "28TensorListScalarListMetadataIfLi3EEE";
+  const std::vector<cubin::Parameter> parameters = {
+      {0, kLists}, {kLists, 1}, {kLists + 4, 4}, {kLists + 8, 8}};
+  const IdleParameters idle(name, parameters, nullptr);
+  std::vector<std::byte> block(kLists + 16);
+  const auto put = [&](std::size_t at, auto value) {
+    std::memcpy(block.data() + at, &value, sizeof(value));
+  };
+  put(kScalars - 8, std::uint64_t{1000});  // How long the last tensor is.
+  put(kLists + 8, ring::kPointerTag | 0x40);
+  const std::vector<std::byte> rest = block;
+  put(kScalars + 4, 0x3f800000u);
+  put(kScalars + 8, 0x40000000u);
+  put(kLists + 4, 0x3f000000u);
+
+  FoundWords<compute::NumberWord> found;
+  idle.TakeNumbers(block.data(), found);
+
+  EXPECT_EQ(block, rest);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> words;
+  for (const auto& [at, value] : found.list()) words.emplace_back(at, value);
+  EXPECT_THAT(words, ElementsAre(Pair(kScalars + 4, 0x3f800000u), Pair(kScalars + 8, 0x40000000u),
+                                 Pair(kLists + 4, 0x3f000000u)));
+}
+
+TEST(IdleParametersTest, NumbersOfOtherKernelsStay) {
+  const IdleParameters idle("scale", std::vector<cubin::Parameter>{{0, 8}, {8, 4}, {12, 4}},
+                            nullptr);
+  std::vector<std::byte> block(16, std::byte{0x77});
+  const std::vector<std::byte> before = block;
+
+  FoundWords<compute::NumberWord> found;
+  idle.TakeNumbers(block.data(), found);
+
+  EXPECT_EQ(block, before);
+  EXPECT_TRUE(found.list().empty());
 }
 
 TEST(IdleParametersTest, AnIndexReachesWholeArraysButNoSmallStructures) {

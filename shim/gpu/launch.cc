@@ -8,13 +8,14 @@
 
 #include "services/base/hash.h"
 #include "services/ring/record.h"
-#include "shim/compute/footprint.h"
+#include "shim/compute/launch.h"
 #include "shim/core/intern_work.h"
 #include "shim/core/session.h"
 #include "shim/gpu/arena.h"
 #include "shim/gpu/capture.h"
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/device.h"
+#include "shim/gpu/found_words.h"
 #include "shim/gpu/idle_parameters.h"
 #include "shim/gpu/launch_cache.h"
 #include "shim/gpu/launch_values.h"
@@ -78,26 +79,10 @@ bool Gather(const Kernel& kernel, const LaunchParameters& from, ParameterBlock& 
   return true;
 }
 
-// Few as a rule; no allocation then.
-class FoundPointers {
- public:
-  void Add(const compute::PointerWord& word) {
-    if (count_ < few_.size()) {
-      few_[count_] = word;
-    } else {
-      if (count_ == few_.size()) many_.assign(few_.begin(), few_.end());
-      many_.push_back(word);
-    }
-    ++count_;
-  }
-  std::span<const compute::PointerWord> list() const {
-    return {count_ <= few_.size() ? few_.data() : many_.data(), count_};
-  }
-
- private:
-  std::array<compute::PointerWord, 256> few_;  // Set up to `count_`.
-  std::vector<compute::PointerWord> many_;
-  std::size_t count_ = 0;
+// What was taken out of a block.
+struct FoundInBlock {
+  FoundWords<compute::PointerWord> pointers;
+  FoundWords<compute::NumberWord> numbers;
 };
 
 // Blanks every word that points into emulated device memory, telling `note` its place and address.
@@ -184,8 +169,7 @@ std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
 
 // Builds and interns the definition (ring/work.h): header, name, slots, bytes.
 KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
-                   std::uint32_t blocks, const ParameterBlock& block,
-                   std::span<const compute::PointerWord> pointers) {
+                   std::uint32_t blocks, const ParameterBlock& block, const FoundInBlock& found) {
   const base::Digest content = kernel.library->index().header().content;
   const std::size_t slot_bytes = kernel.parameters.size() * sizeof(ring::ParameterSlot);
   const std::uint32_t parameter_bytes = kernel.row->parameter_bytes;
@@ -222,7 +206,8 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
   std::vector<std::byte> context;
   if (WantsReplays(session)) {
     SaveModule(*kernel.library);
-    context = MakeReplayContext({block.bytes, block.size}, parameter_bytes, pointers);
+    context = MakeReplayContext({block.bytes, block.size}, parameter_bytes, found.pointers.list(),
+                                found.numbers.list());
   }
   const core::InternedWork kept = core::InternWork(definition, context);
   if (kept.id == 0) return {};
@@ -231,7 +216,7 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
 
 KernelWorkResult FindOrDefine(core::Session& session, const Kernel& kernel,
                               const LaunchShape& shape, const ParameterBlock& block, int device,
-                              std::span<const compute::PointerWord> pointers) {
+                              const FoundInBlock& found) {
   const std::uint64_t hash = HashOf(kernel, shape, device, block);
   if (const KnownLaunch known = FindLaunch(hash); known.work != 0) {
     return {Status::kSuccess, known.work, known.parameters};
@@ -240,7 +225,7 @@ KernelWorkResult FindOrDefine(core::Session& session, const Kernel& kernel,
   const std::uint32_t blocks = BlocksFor(kernel, shape, properties);
   const Status status = CheckSlowly(kernel, shape, properties, blocks);
   if (status != Status::kSuccess) return {status, 0};
-  const KnownLaunch made = Define(session, kernel, shape, blocks, block, pointers);
+  const KnownLaunch made = Define(session, kernel, shape, blocks, block, found);
   if (made.work == 0) return {Status::kOutOfMemory, 0};
   KeepLaunch(hash, made);
   return {Status::kSuccess, made.work, made.parameters};
@@ -269,12 +254,12 @@ KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return {Status::kInvalidValue, 0};
     IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
-    FoundPointers words;
+    FoundInBlock words;  // Numbers stay: what is captured is replayed with the same ones.
     BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
       pointers->push_back(address);
-      words.Add({at, address});
+      words.pointers.Add({at, address});
     });
-    return FindOrDefine(*session, kernel, shape, block, device, words.list());
+    return FindOrDefine(*session, kernel, shape, block, device, words);
   } catch (...) {
     return {Status::kOutOfMemory, 0};
   }
@@ -296,21 +281,24 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     const bool recorded = MustRecord();
-    IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
+    const IdleParameters& idle = IdleParametersOf(kernel);
+    idle.Clear(block.bytes, shape.grid);
     const bool kept = recorded || WantsReplays(*session);
-    FoundPointers pointers;
+    FoundInBlock words;
     LaunchNote note(kernel);
     BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
       if (!recorded) note.Add(address);
-      if (kept) pointers.Add({at, address});
+      if (kept) words.pointers.Add({at, address});
     });
+    idle.TakeNumbers(block.bytes, words.numbers);
     const KernelWorkResult found =
-        FindOrDefine(*session, kernel, shape, block, stream->device, pointers.list());
+        FindOrDefine(*session, kernel, shape, block, stream->device, words);
     if (found.status != Status::kSuccess) return found.status;
     if (recorded) {
       RecordLaunch(kernel, shape, found.work,
                    {.block = {found.parameters, kernel.row->parameter_bytes},
-                    .pointers = pointers.list(),
+                    .pointers = words.pointers.list(),
+                    .numbers = words.numbers.list(),
                     .block_stays = true});
     }
     ring::LaunchRecord record{};

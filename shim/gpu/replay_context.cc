@@ -69,12 +69,16 @@ bool WantsReplays(const core::Session& session) noexcept {
 
 std::vector<std::byte> MakeReplayContext(std::span<const std::byte> blanked,
                                          std::uint32_t parameter_bytes,
-                                         std::span<const compute::PointerWord> pointers) {
+                                         std::span<const compute::PointerWord> pointers,
+                                         std::span<const compute::NumberWord> numbers) {
   std::vector<std::byte> parameters(blanked.begin(), blanked.end());
   std::vector<ring::ReplayRange> ranges;
   for (const compute::PointerWord& word : pointers) {
     std::memcpy(parameters.data() + word.at, &word.address, sizeof(word.address));
     AddRanges(word.address, ranges);
+  }
+  for (const compute::NumberWord& word : numbers) {
+    std::memcpy(parameters.data() + word.at, &word.value, sizeof(word.value));
   }
   const ring::ReplayContext context{ring::kReplayMagic, parameter_bytes,
                                     static_cast<std::uint32_t>(ranges.size())};

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "shim/compute/footprint.h"
+#include "shim/compute/launch.h"
 #include "shim/core/session.h"
 #include "shim/gpu/module.h"
 
@@ -17,10 +17,11 @@ namespace eidolon::shim::gpu {
 bool WantsReplays(const core::Session& session) noexcept;
 
 // The bytes of a ring::ReplayContext with its tail. `blanked`: the parameter block, of whole words.
-// Requires: the pointers lie in it.
+// Requires: pointers and numbers lie in it.
 std::vector<std::byte> MakeReplayContext(std::span<const std::byte> blanked,
                                          std::uint32_t parameter_bytes,
-                                         std::span<const compute::PointerWord> pointers);
+                                         std::span<const compute::PointerWord> pointers,
+                                         std::span<const compute::NumberWord> numbers);
 
 // Puts the library's code into the run directory, once for each content.
 void SaveModule(const Library& library);

@@ -52,6 +52,11 @@ std::size_t TensorLists::BytesOfTables() const {
   return (kPointer * depth + kCount + extra) * tensors + (kTensorIndex + kChunkIndex) * kBlocks;
 }
 
+std::pair<std::size_t, std::size_t> TensorLists::Scalars() const {
+  const std::size_t begin = (kPointer * depth + kCount) * tensors;
+  return {begin, begin + (has_scalars ? extra * tensors : 0)};
+}
+
 void TensorLists::ClearUnused(std::byte* bytes, const ring::Dim3& grid) const {
   std::byte* const counts = bytes + kPointer * depth * tensors;
   std::byte* const extras = counts + kCount * tensors;
@@ -114,6 +119,7 @@ std::optional<TensorLists> FindTensorLists(std::string_view name, std::size_t by
     lists.padding = bytes - lists.BytesOfTables() - kFirstTensor;
     return lists;
   }
+  lists.has_scalars = true;
   // The scalar's type is one of a few sizes, and lists with them are shorter.
   struct Scalars {
     std::size_t extra;

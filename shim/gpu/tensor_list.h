@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "services/ring/work.h"
 
@@ -20,13 +21,16 @@ struct TensorLists {
   std::size_t depth = 0;
   std::size_t tensors = 0;
   std::size_t extra = 0;
-  std::size_t padding = 0;  // Bytes at the very end.
+  bool has_scalars = false;  // That is what `extra` holds.
+  std::size_t padding = 0;   // Bytes at the very end.
 
   // Zeroes what no block of the grid reads; nothing when the tables make no sense. `bytes` starts
   // at the structure, which is there whole.
   void ClearUnused(std::byte* bytes, const ring::Dim3& grid) const;
 
   std::size_t BytesOfTables() const;
+  // Where the scalars lie: begin and end, equal without any.
+  std::pair<std::size_t, std::size_t> Scalars() const;
 };
 
 // Inputs of a concatenation, one for each grid.y: address[inputs], offset, size and count
