@@ -13,7 +13,7 @@ from trial import expect, expect_complete, expect_failed, prediction_of, test
 
 # services/ring/layout.h
 WRITE_POSITION, READ_POSITION = 4096, 4096 + 64
-RING, RING_BYTES = (128 << 10) + 256 * (64 << 10), 16 << 20
+RING, RING_BYTES = (128 << 10) + 256 * (4 << 20), 16 << 20
 
 ENDLESS_LAUNCHES = """
     import torch

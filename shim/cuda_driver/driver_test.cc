@@ -149,6 +149,16 @@ TEST_F(DriverTest, NamesOfErrorsAreTheDriversOwn) {
   EXPECT_EQ(start::GetErrorName(static_cast<CUresult>(12), &text), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(DriverTest, TablesThatTheCompilerDoesWithoutAreNoRefusal) {
+  CUuuid asked = {{'\xda', '\x91', '\x51', '\xd3', '\x3a', '\xe6', '\xcc', '\x41', '\xa5', '\xc0',
+                   '\x4f', '\x26', '\xd5', '\x33', '\xe3', '\x28'}};
+  const void* table = &asked;
+  EXPECT_EQ(start::GetExportTable(&table, &asked), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(table, nullptr);
+  asked.bytes[0] = 0;
+  EXPECT_EQ(start::GetExportTable(&table, &asked), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 TEST_F(DriverTest, ExportedRowsReachTheHandlers) {
   int version = 0;
   EXPECT_EQ(cuDriverGetVersion(&version), CUDA_SUCCESS);

@@ -1,5 +1,9 @@
 #include "shim/cuda_driver/start.h"
 
+#include <array>
+#include <cstring>
+
+#include "shim/core/enter.h"
 #include "shim/core/session.h"
 #include "shim/cuda_driver/result.h"
 #include "shim/gpu/error_text.h"
@@ -8,6 +12,10 @@ namespace eidolon::shim::cuda_driver::start {
 namespace {
 
 using gpu::Status;
+
+// NVRTC asks for it before it compiles anything, and goes on without.
+constexpr std::array<unsigned char, 16> kAskedByCompiler = {
+    0xda, 0x91, 0x51, 0xd3, 0x3a, 0xe6, 0xcc, 0x41, 0xa5, 0xc0, 0x4f, 0x26, 0xd5, 0x33, 0xe3, 0x28};
 
 }  // namespace
 
@@ -35,6 +43,15 @@ CUresult GetErrorString(CUresult error, const char** text) noexcept {
   const bool known = found != nullptr && found->driver_name != nullptr;
   *text = known ? found->text : nullptr;
   return ToResult(known ? Status::kSuccess : Status::kInvalidValue);
+}
+
+CUresult GetExportTable(const void** table, const CUuuid* id) noexcept {
+  if (table == nullptr || id == nullptr) return ToResult(Status::kInvalidValue);
+  *table = nullptr;
+  if (std::memcmp(id->bytes, kAskedByCompiler.data(), kAskedByCompiler.size()) == 0) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  return core::Rejected("cuGetExportTable", CUDA_ERROR_NOT_SUPPORTED);
 }
 
 }  // namespace eidolon::shim::cuda_driver::start
