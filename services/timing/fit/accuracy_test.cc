@@ -38,19 +38,21 @@ TEST(AccuracyTest, HalfOfTheGemmTableForetellsTheOther) {
   for (const Accuracy& row : rows) {
     EXPECT_GT(row.fit_rows, 150u) << row.what;
     EXPECT_GT(row.test_rows, 150u) << row.what;
-    // The two that miss are pinned where they stand: docs/timing_accuracy.md.
-    double limit = row.target;
-    if (row.what == "GEMM fp8, H100-SXM5-80GB") limit = 0.08;
-    if (row.what == "GEMM bf16, B200-SXM-180GB") limit = 0.0255;
-    EXPECT_LE(row.mean, limit) << row.what;
+    EXPECT_LE(row.mean, row.target) << row.what;
+    // The one that misses is pinned where it stands: docs/timing_accuracy.md.
+    if (row.what == "GEMM bf16, B200-SXM-180GB") {
+      EXPECT_LE(row.p95, 0.09);
+    } else {
+      EXPECT_TRUE(row.holds()) << row.what;
+    }
   }
-  EXPECT_TRUE(Row(rows, "GEMM bf16, H100-SXM5-80GB").holds());
 }
 
 TEST(AccuracyTest, OneGpusProductsForetellTheNext) {
   const auto rows = GemmAcrossGpus(Catalog());
 
-  EXPECT_LE(Row(rows, "GEMM bf16, B200 from H100").mean, 0.15);
+  ASSERT_EQ(rows.size(), 3u);
+  for (const Accuracy& row : rows) EXPECT_TRUE(row.holds()) << row.what;
 }
 
 TEST(AccuracyTest, AttentionAtALengthFollowsFromTheOthers) {

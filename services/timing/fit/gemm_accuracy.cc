@@ -78,23 +78,23 @@ std::vector<Accuracy> GemmHalves(int steps) {
 std::vector<Accuracy> GemmAcrossGpus(const gpu_model::GpuCatalog& catalog) {
   const auto b200 = catalog.Find("B200-SXM-180GB");
   CHECK(b200.has_value());
-  // Under another name and with Hopper's number, so that only the H100 tables are known.
-  gpu_model::GpuModel stranger = **b200;
-  stranger.name = "B200 without its own table";
-  stranger.compute_major = 9;
+  // The table holds short bursts, which power does not bound.
+  gpu_model::GpuModel burst = **b200;
+  burst.steady_product_share = 1;
   std::vector<Accuracy> rows;
   for (const GemmTable& table : GemmModel::Get().Tables()) {
     if (table.gpu != "B200-SXM-180GB") continue;
     Errors test;
     for (const GemmSample& s : table.samples) {
-      const auto prediction = GemmModel::Get().Predict(
-          stranger, GemmModel::Shape{.batch = s.batch,
-                                     .m = s.m,
-                                     .n = s.n,
-                                     .k = s.k,
-                                     .type = table.type,
-                                     .input_bytes = table.hardware.input_bytes,
-                                     .output_bytes = table.hardware.output_bytes});
+      const auto prediction = GemmModel::Get().PredictFrom(
+          "H100-SXM5-80GB", burst,
+          GemmModel::Shape{.batch = s.batch,
+                           .m = s.m,
+                           .n = s.n,
+                           .k = s.k,
+                           .type = table.type,
+                           .input_bytes = table.hardware.input_bytes,
+                           .output_bytes = table.hardware.output_bytes});
       test.Add(prediction.seconds, s.seconds);
     }
     Accuracy row = {.what = StrCat("GEMM ", table.type, ", B200 from H100"),
@@ -111,16 +111,27 @@ std::string GemmScales(int steps) {
   std::string text =
       "# Written by `eidolon profile fit`: the scales of the Gaussian processes over "
       "gemm_table.csv,\n"
-      "# in thousandths; lengths in octaves of batch, m, n, k and batch x m x n, signal and noise "
+      "# in thousandths; rough ones (1) and smooth ones (0), whose mean counts; lengths in octaves "
       "of\n"
-      "# the logarithm of time.\n"
-      "gpu,type,multiprocessors,batch,m,n,k,tiles,signal,noise\n";
-  const auto thousandths = [](double value) { return std::to_string(std::llround(value * 1000)); };
+      "# batch, m, n, k, batch x m x n and min(m, n), signal and noise of the logarithm of time. "
+      "dip:\n"
+      "# the share that a larger product may take less than a smaller one which takes less than\n"
+      "# grows_from (nanoseconds).\n"
+      "gpu,type,multiprocessors,rough,batch,m,n,k,tiles,narrow,signal,noise,loose_noise,dip,"
+      "grows_from\n";
+  const auto thousandths = [](double value) {
+    return "," + std::to_string(std::llround(value * 1000));
+  };
   for (const GemmTable& table : GemmModel::Get().Tables()) {
     const auto scales = model::FitGemmScales(table.hardware, table.samples, steps);
-    text += StrCat(table.gpu, ",", table.type, ",", std::llround(table.hardware.multiprocessors));
-    for (const double length : scales.length) text += "," + thousandths(length);
-    text += StrCat(",", thousandths(scales.signal), ",", thousandths(scales.noise), "\n");
+    for (const model::GaussianScales& process : scales.processes) {
+      text += StrCat(table.gpu, ",", table.type, ",", std::llround(table.hardware.multiprocessors));
+      text += process.rough ? ",1" : ",0";
+      for (const double length : process.length) text += thousandths(length);
+      text += thousandths(process.signal) + thousandths(process.noise);
+      text += thousandths(process.loose_noise) + thousandths(scales.growth.dip);
+      text += StrCat(",", std::llround(scales.growth.grows_from * 1e9), "\n");
+    }
   }
   return text;
 }

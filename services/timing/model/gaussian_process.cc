@@ -6,39 +6,52 @@
 #include <utility>
 
 #include "services/base/check.h"
-#include "services/base/random.h"
 
 namespace eidolon::timing::model {
 namespace {
 
-// Lower triangular, by rows.
-class Triangle {
- public:
-  explicit Triangle(std::size_t size) : cells_(size * (size + 1) / 2) {}
-  double* Row(std::size_t row) { return cells_.data() + row * (row + 1) / 2; }
-  const double* Row(std::size_t row) const { return cells_.data() + row * (row + 1) / 2; }
+std::size_t RowStart(std::size_t row) { return row * (row + 1) / 2; }
 
- private:
-  std::vector<double> cells_;
-};
-
-double Covariance(const GaussianScales& scales, const GaussianProcess::Point& a,
-                  const GaussianProcess::Point& b) {
+double Square(const GaussianScales& scales, const GaussianPoint& a, const GaussianPoint& b) {
   double square = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double step = (a[i] - b[i]) / scales.length[i];
     square += step * step;
   }
-  const double q = std::sqrt(5 * square);
-  return scales.signal * scales.signal * (1 + q + q * q / 3) * std::exp(-q);
+  return square;
+}
+
+// Of the kernel at a distance in lengths, without the signal; and less its derivative by the
+// distance, over the distance.
+struct Matern {
+  double value;
+  double fall;
+};
+
+Matern MaternAt(const GaussianScales& scales, double distance) {
+  if (scales.rough) {
+    const double value = std::exp(-distance);
+    return {value, distance > 0 ? value / distance : 0};
+  }
+  const double q = std::sqrt(3.0) * distance;
+  return {(1 + q) * std::exp(-q), 3 * std::exp(-q)};
+}
+
+double Covariance(const GaussianScales& scales, const GaussianPoint& a, const GaussianPoint& b) {
+  return scales.signal * scales.signal * MaternAt(scales, std::sqrt(Square(scales, a, b))).value;
+}
+
+double Noise(const GaussianScales& scales, const GaussianData& data, std::size_t at) {
+  const double loose = data.looseness.empty() ? 0 : data.looseness[at] * scales.loose_noise;
+  return scales.noise * scales.noise + loose * loose;
 }
 
 // Cholesky factor in place; false when the matrix is not positive definite.
-bool Factor(Triangle& matrix, std::size_t size) {
+bool Factor(std::vector<double>& cells, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) {
-    double* row = matrix.Row(i);
+    double* row = &cells[RowStart(i)];
     for (std::size_t j = 0; j <= i; ++j) {
-      const double* other = matrix.Row(j);
+      const double* other = &cells[RowStart(j)];
       double sum = row[j];
       for (std::size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
       if (j < i) {
@@ -53,81 +66,183 @@ bool Factor(Triangle& matrix, std::size_t size) {
   return true;
 }
 
-double Uniform(base::Random& random) {
-  return static_cast<double>(random.Below(1u << 30)) / (1u << 30);
+// The inverse of the matrix whose factor this is, lower triangle by rows.
+std::vector<double> Inverse(const std::vector<double>& factor, std::size_t size) {
+  std::vector<double> half(factor.size());  // Inverse of the factor.
+  for (std::size_t i = 0; i < size; ++i) {
+    const double* row = &factor[RowStart(i)];
+    double* out = &half[RowStart(i)];
+    out[i] = 1;
+    for (std::size_t k = 0; k < i; ++k) {
+      const double* above = &half[RowStart(k)];
+      for (std::size_t j = 0; j <= k; ++j) out[j] -= row[k] * above[j];
+    }
+    for (std::size_t j = 0; j <= i; ++j) out[j] /= row[i];
+  }
+  std::vector<double> whole(factor.size());
+  for (std::size_t k = 0; k < size; ++k) {
+    const double* row = &half[RowStart(k)];
+    for (std::size_t i = 0; i <= k; ++i) {
+      double* out = &whole[RowStart(i)];
+      for (std::size_t j = 0; j <= i; ++j) out[j] += row[i] * row[j];
+    }
+  }
+  return whole;
 }
 
 }  // namespace
 
-std::optional<GaussianProcess> GaussianProcess::Fit(std::vector<Point> points,
-                                                    const std::vector<double>& values,
+std::optional<GaussianProcess> GaussianProcess::Fit(GaussianData data,
                                                     const GaussianScales& scales) {
-  const std::size_t size = points.size();
-  CHECK(size > 0 && values.size() == size);
-  Triangle factor(size);
+  const std::size_t size = data.points.size();
+  CHECK(size > 0 && data.values.size() == size);
+  CHECK(data.looseness.empty() || data.looseness.size() == size);
+  std::vector<double> factor(RowStart(size));
   for (std::size_t i = 0; i < size; ++i) {
-    CHECK(points[i].size() == scales.length.size());
-    double* row = factor.Row(i);
-    for (std::size_t j = 0; j < i; ++j) row[j] = Covariance(scales, points[i], points[j]);
-    row[i] = scales.signal * scales.signal + scales.noise * scales.noise;
+    CHECK(data.points[i].size() == scales.length.size());
+    double* row = &factor[RowStart(i)];
+    for (std::size_t j = 0; j < i; ++j) row[j] = Covariance(scales, data.points[i], data.points[j]);
+    row[i] = scales.signal * scales.signal + Noise(scales, data, i);
   }
   if (!Factor(factor, size)) return std::nullopt;
   GaussianProcess process;
-  for (const double value : values) process.mean_ += value / static_cast<double>(size);
+  for (const double value : data.values) process.mean_ += value / static_cast<double>(size);
   std::vector<double> solution(size);
   double likelihood = -0.5 * static_cast<double>(size) * std::log(2 * std::numbers::pi);
   for (std::size_t i = 0; i < size; ++i) {
-    const double* row = factor.Row(i);
-    double sum = values[i] - process.mean_;
+    const double* row = &factor[RowStart(i)];
+    double sum = data.values[i] - process.mean_;
     for (std::size_t k = 0; k < i; ++k) sum -= row[k] * solution[k];
     solution[i] = sum / row[i];
     likelihood -= 0.5 * solution[i] * solution[i] + std::log(row[i]);
   }
   for (std::size_t i = size; i-- > 0;) {
-    solution[i] /= factor.Row(i)[i];
-    const double* row = factor.Row(i);
+    const double* row = &factor[RowStart(i)];
+    solution[i] /= row[i];
     for (std::size_t k = 0; k < i; ++k) solution[k] -= row[k] * solution[i];
   }
   process.scales_ = scales;
-  process.points_ = std::move(points);
+  process.data_ = std::move(data);
+  process.factor_ = std::move(factor);
   process.weights_ = std::move(solution);
   process.log_likelihood_ = likelihood;
   return process;
 }
 
-double GaussianProcess::Predict(const Point& point) const {
+double GaussianProcess::Predict(const GaussianPoint& point) const {
   double value = mean_;
-  for (std::size_t i = 0; i < points_.size(); ++i) {
-    value += weights_[i] * Covariance(scales_, point, points_[i]);
+  for (std::size_t i = 0; i < data_.points.size(); ++i) {
+    value += weights_[i] * Covariance(scales_, point, data_.points[i]);
   }
   return value;
 }
 
-GaussianScales FitScales(const std::vector<GaussianProcess::Point>& points,
-                         const std::vector<double>& values, GaussianScales start, int steps) {
-  base::Random random(20261121);
-  const auto likelihood = [&](const GaussianScales& scales) {
-    const auto process = GaussianProcess::Fit(points, values, scales);
-    return process ? process->log_likelihood() : -1e300;
-  };
-  GaussianScales best = std::move(start);
-  double best_likelihood = likelihood(best);
-  double width = 0.8;
-  for (int step = 0; step < steps; ++step) {
-    GaussianScales next = best;
-    const auto move = [&](double value, double low, double high) {
-      if (random.Below(2) == 0) return value;
-      return std::clamp(value * std::exp(width * (2 * Uniform(random) - 1)), low, high);
-    };
-    for (double& length : next.length) length = move(length, 0.3, 200);
-    next.signal = move(next.signal, 0.01, 3);
-    next.noise = move(next.noise, 0.005, 0.5);
-    const double found = likelihood(next);
-    if (found > best_likelihood) {
-      best = std::move(next);
-      best_likelihood = found;
+// Half the trace of (weights weights' - inverse) times each derivative of the covariance.
+void GaussianProcess::Differentiate() {
+  const std::size_t size = data_.points.size();
+  const std::size_t lengths = scales_.length.size();
+  const std::vector<double> inverse = Inverse(factor_, size);
+  const double power = scales_.signal * scales_.signal;
+  gradient_.assign(lengths + 3, 0);
+  left_out_.assign(size, 0);
+  for (std::size_t i = 0; i < size; ++i) {
+    const double* row = &inverse[RowStart(i)];
+    for (std::size_t j = 0; j < i; ++j) {
+      const double pull = weights_[i] * weights_[j] - row[j];
+      const Matern kernel =
+          MaternAt(scales_, std::sqrt(Square(scales_, data_.points[i], data_.points[j])));
+      for (std::size_t axis = 0; axis < lengths; ++axis) {
+        const double step = (data_.points[i][axis] - data_.points[j][axis]) / scales_.length[axis];
+        gradient_[axis] += pull * power * kernel.fall * step * step;
+      }
+      gradient_[lengths] += pull * 2 * power * kernel.value;
     }
-    if (step % (steps / 4 + 1) == steps / 4) width *= 0.6;
+    const double own = weights_[i] * weights_[i] - row[i];
+    const double noise = scales_.noise * scales_.noise;
+    gradient_[lengths] += own * power;
+    gradient_[lengths + 1] += own * noise;
+    gradient_[lengths + 2] += own * (Noise(scales_, data_, i) - noise);
+    left_out_[i] = -weights_[i] / row[i];
+  }
+}
+
+namespace {
+
+struct Limits {
+  double low;
+  double high;
+};
+constexpr Limits kLength = {0.3, 200};
+constexpr Limits kSignal = {0.01, 3};
+constexpr Limits kNoise = {0.005, 0.5};
+constexpr Limits kLooseNoise = {0.001, 0.5};
+
+// One of the scales: where it is, what was thought of it, how far it moves and where it pointed
+// last.
+struct Moving {
+  double* value;
+  double width;
+  Limits limits;
+  double middle = *value;
+  double step = 0.3;  // Of the logarithm.
+  double last = 0;
+
+  // In widths from the middle.
+  double Away() const { return std::log(*value / middle) / width; }
+
+  void Move(double slope) {
+    constexpr double kFaster = 1.2;
+    constexpr double kSlower = 0.5;
+    constexpr double kStepMax = 1;
+    slope -= Away() / width;
+    if (slope * last > 0) step = std::min(step * kFaster, kStepMax);
+    if (slope * last < 0) {
+      step *= kSlower;
+      slope = 0;
+    }
+    last = slope;
+    if (slope == 0) return;
+    *value = std::clamp(*value * std::exp(slope > 0 ? step : -step), limits.low, limits.high);
+  }
+};
+
+}  // namespace
+
+GaussianScales FitScales(const GaussianData& data, const GaussianPrior& prior, int steps) {
+  constexpr double kStill = 2e-3;  // Scales are written with three digits.
+  GaussianScales now = prior.middle;
+  std::vector<Moving> all;
+  for (std::size_t i = 0; i < now.length.size(); ++i) {
+    all.push_back({&now.length[i], prior.width.length[i], kLength});
+  }
+  all.push_back({&now.signal, prior.width.signal, kSignal});
+  all.push_back({&now.noise, prior.width.noise, kNoise});
+  if (now.loose_noise > 0) {
+    all.push_back({&now.loose_noise, prior.width.loose_noise, kLooseNoise});
+  }
+  GaussianScales best = now;
+  double best_likelihood = -1e300;
+  for (int step = 0; step < steps; ++step) {
+    auto process = GaussianProcess::Fit(data, now);
+    if (!process) {  // Too little noise for so long a length: back, and no further this way.
+      now = best;
+      now.noise = std::min(now.noise * 1.5, kNoise.high);
+      for (Moving& moving : all) moving.step *= 0.5;
+      continue;
+    }
+    double likelihood = process->log_likelihood();
+    for (const Moving& moving : all) likelihood -= 0.5 * moving.Away() * moving.Away();
+    if (likelihood > best_likelihood) {
+      best_likelihood = likelihood;
+      best = now;
+    }
+    process->Differentiate();
+    double widest = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].Move(process->gradient()[i]);
+      widest = std::max(widest, all[i].step);
+    }
+    if (widest < kStill) break;
   }
   return best;
 }

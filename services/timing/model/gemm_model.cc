@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <tuple>
 
 #include "services/base/check.h"
 #include "services/timing/kernel/element_type.h"
@@ -19,20 +21,31 @@ double TableError(const std::string& type) {
   return 0.2;
 }
 
+// The type whose table stands in for `type`.
+std::string TableType(const std::string& type) {
+  if (type == "fp16") return "bf16";
+  return type == "fp4" || type == "int8" ? "fp8" : type;
+}
+
 // As far beyond a table's last size a product still counts as interpolated.
 constexpr double kReach = 2;
 
-// Below the table a product still costs whole tiles, so that little of the time goes away; of the
-// narrower side of the output more does, down to 64, the more the product is bound by arithmetic
-// (`bound` is that share). The exponents keep the time growing in every size.
-double SmallShare(const GemmModel::Shape& shape, double bound) {
+double ShareOfTable(double size) { return std::min(size / GemmSurface::kSizeMin, 1.0); }
+
+// Below the table a product still costs whole tiles, so that little of the time goes away.
+double WholeTilesShare(const GemmModel::Shape& shape) {
   constexpr double kExponent = 0.1;
+  return std::pow(ShareOfTable(shape.m) * ShareOfTable(shape.n) * ShareOfTable(shape.k), kExponent);
+}
+
+// Of the narrower side of the output more goes away, down to 64, the more the product is bound by
+// arithmetic (`bound` is that share). The exponents keep the time growing in every size.
+double SmallShare(const GemmModel::Shape& shape, double bound) {
   constexpr double kBoundExponent = 0.6;
   constexpr double kTile = 64;
-  const auto share = [](double size) { return std::min(size / GemmSurface::kSizeMin, 1.0); };
-  const double narrow = std::max(share(std::min(shape.m, shape.n)), kTile / GemmSurface::kSizeMin);
-  return std::pow(share(shape.m) * share(shape.n) * share(shape.k), kExponent) *
-         std::pow(narrow, kBoundExponent * std::min(bound, 1.0));
+  const double narrow =
+      std::max(ShareOfTable(std::min(shape.m, shape.n)), kTile / GemmSurface::kSizeMin);
+  return WholeTilesShare(shape) * std::pow(narrow, kBoundExponent * std::min(bound, 1.0));
 }
 
 }  // namespace
@@ -47,7 +60,7 @@ std::string GemmType(const kernel::Gemm& gemm) {
   return std::string(kernel::CudaTypeName(gemm.type_a));
 }
 
-GemmModel::GemmModel() {
+GemmModel::GemmModel() : waves_(PublishedWaveConstants()) {
   for (const CsvRow& row : CsvRows(GemmSmoothCsv(), 7)) {
     Reference& reference = references_[{std::string(row[0]), std::string(row[1])}];
     reference.fixed = CsvNumber(row[2]) * 1e-12;
@@ -61,7 +74,7 @@ GemmModel::GemmModel() {
 }
 
 void GemmModel::ReadScales() {
-  for (const CsvRow& row : CsvRows(GemmScalesCsv(), 10)) {
+  for (const CsvRow& row : CsvRows(GemmScalesCsv(), 15)) {
     const auto found = references_.find({std::string(row[0]), std::string(row[1])});
     CHECK(found != references_.end());
     Reference& reference = found->second;
@@ -70,11 +83,13 @@ void GemmModel::ReadScales() {
                           .rate = reference.rate,
                           .input_bytes = row[1] == "bf16" ? 2.0 : (row[1] == "fp8" ? 1.0 : 4.0),
                           .output_bytes = row[1] == "tf32" ? 4.0 : 2.0};
-    for (std::size_t i = 3; i < 8; ++i) {
-      reference.scales.length.push_back(CsvNumber(row[i]) * 1e-3);
-    }
-    reference.scales.signal = CsvNumber(row[8]) * 1e-3;
-    reference.scales.noise = CsvNumber(row[9]) * 1e-3;
+    GaussianScales process = {.rough = row[3] == "1"};
+    for (std::size_t i = 4; i < 10; ++i) process.length.push_back(CsvNumber(row[i]) * 1e-3);
+    process.signal = CsvNumber(row[10]) * 1e-3;
+    process.noise = CsvNumber(row[11]) * 1e-3;
+    process.loose_noise = CsvNumber(row[12]) * 1e-3;
+    reference.scales.processes.push_back(process);
+    reference.scales.growth = {CsvNumber(row[13]) * 1e-3, CsvNumber(row[14]) * 1e-9};
   }
 }
 
@@ -107,6 +122,12 @@ std::vector<GemmTable> GemmModel::Tables() const {
   return tables;
 }
 
+Growth GemmModel::GrowthOf(const gpu_model::GpuModel& gpu, const std::string& type) const {
+  const auto own = references_.find({gpu.name, TableType(type)});
+  if (own == references_.end() || own->second.samples.empty()) return {};
+  return own->second.Surface().growth();
+}
+
 const GemmModel& GemmModel::Get() {
   static const GemmModel model;
   return model;
@@ -128,33 +149,92 @@ double GemmModel::Smooth(const Reference& reference, const Shape& s, double band
          larger * std::sqrt(std::sqrt(1 + square * square));
 }
 
-double GemmModel::Interpolate(const Reference& reference, const Shape& shape, Shape& clamped) {
+GemmSample GemmModel::Clamped(const Shape& shape) {
   const auto inside = [](double v) {
     return std::clamp(v, GemmSurface::kSizeMin, GemmSurface::kSizeMax);
   };
-  clamped = shape;
-  clamped.batch = std::clamp(shape.batch, 1.0, GemmSurface::kBatchMax);
-  clamped.m = inside(shape.m);
-  clamped.n = inside(shape.n);
-  clamped.k = inside(shape.k);
-  return reference.Surface().Seconds(
-      {.batch = clamped.batch, .m = clamped.m, .n = clamped.n, .k = clamped.k});
+  return {.batch = std::clamp(shape.batch, 1.0, GemmSurface::kBatchMax),
+          .m = inside(shape.m),
+          .n = inside(shape.n),
+          .k = inside(shape.k)};
 }
 
-const GemmModel::Reference* GemmModel::Find(const gpu_model::GpuModel& gpu, const std::string& type,
-                                            bool& exact) const {
-  exact = true;
-  if (const auto own = references_.find({gpu.name, type}); own != references_.end()) {
-    return &own->second;
-  }
-  exact = false;
-  const char* nearest = gpu.compute_major >= 10 ? "B200-SXM-180GB" : "H100-SXM5-80GB";
-  if (const auto found = references_.find({nearest, type}); found != references_.end()) {
-    return &found->second;
+namespace {
+
+constexpr const char* kHopper = "H100-SXM5-80GB";
+constexpr const char* kBlackwell = "B200-SXM-180GB";
+
+std::uint32_t MajorOf(const std::string& table_gpu) { return table_gpu == kBlackwell ? 10 : 9; }
+
+}  // namespace
+
+GemmModel::Basis GemmModel::FindFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
+                                     const std::string& type) const {
+  const auto found = references_.find({table_gpu, type});
+  if (found != references_.end()) {
+    return {&found->second, gpu.name == table_gpu, gpu.compute_major == MajorOf(table_gpu)};
   }
   const auto formula = references_.find({"", "fp32"});
   CHECK(formula != references_.end());
-  return &formula->second;
+  return {&formula->second, false, false};
+}
+
+GemmModel::Basis GemmModel::Find(const gpu_model::GpuModel& gpu, const std::string& type) const {
+  if (references_.contains({gpu.name, type})) return FindFrom(gpu.name, gpu, type);
+  return FindFrom(gpu.compute_major >= 10 ? kBlackwell : kHopper, gpu, type);
+}
+
+const GemmGrid& GemmModel::CarriedTo(const gpu_model::GpuModel& gpu, const Reference& reference,
+                                     const std::string& type) const {
+  GemmHardware hardware = reference.hardware;
+  hardware.multiprocessors = gpu.multiprocessors;
+  hardware.bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
+  hardware.rate = Rate(gpu, type);
+  const CarriedKey key = {hardware.multiprocessors, hardware.bandwidth, hardware.rate, &reference};
+  const std::lock_guard lock(carried_mutex_);
+  const auto found = carried_.find(key);
+  if (found != carried_.end()) return found->second;
+  return carried_
+      .emplace(key, CarriedGrid(waves_, hardware, reference.Surface(), reference.hardware))
+      .first->second;
+}
+
+// What is measured beyond the waves on one architecture says nothing of another, for which the
+// library has other kernels (docs/timing_accuracy.md).
+double GemmModel::WavesAlone(const gpu_model::GpuModel& gpu, const Shape& s) const {
+  const GemmHardware hardware = {.multiprocessors = static_cast<double>(gpu.multiprocessors),
+                                 .bandwidth = static_cast<double>(gpu.memory_bytes_per_second),
+                                 .rate = Rate(gpu, s.type),
+                                 .input_bytes = s.input_bytes,
+                                 .output_bytes = s.output_bytes};
+  return WaveSeconds(waves_, hardware, {.batch = s.batch, .m = s.m, .n = s.n, .k = s.k}) *
+         WholeTilesShare(s);
+}
+
+double GemmModel::TableSeconds(const Basis& basis, const gpu_model::GpuModel& gpu,
+                               const Shape& shape) const {
+  const Reference& reference = *basis.reference;
+  const double bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
+  const double rate = Rate(gpu, shape.type);
+  Shape padded = shape;
+  for (double* size : {&padded.m, &padded.n, &padded.k})
+    *size = std::max(*size, GemmSurface::kSizeMin);
+  const GemmSample at = Clamped(padded);
+  Shape clamped = padded;
+  std::tie(clamped.batch, clamped.m, clamped.n, clamped.k) = std::tie(at.batch, at.m, at.n, at.k);
+  const bool covered = clamped.batch == padded.batch && clamped.m == padded.m &&
+                       clamped.n == padded.n && clamped.k == padded.k;
+  const double whole = Smooth(reference, padded, bandwidth, rate);
+  const double small = SmallShare(shape, 2 * padded.batch * padded.m * padded.n * padded.k /
+                                             (rate * reference.efficiency * whole));
+  if (!basis.exact) {
+    const double edge = Smooth(reference, clamped, bandwidth, rate);
+    return CarriedTo(gpu, reference, shape.type).Seconds(at) * whole / edge * small;
+  }
+  const GemmSurface& surface = reference.Surface();
+  const double table = covered ? surface.Seconds(at) : surface.GrowingSeconds(at);
+  const double edge = Smooth(reference, clamped, reference.bandwidth, reference.rate);
+  return table * whole / edge * small;
 }
 
 namespace {
@@ -169,42 +249,43 @@ double TrafficSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape& sh
 }  // namespace
 
 Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const {
-  std::string table_type = shape.type;
-  if (table_type == "fp16") table_type = "bf16";
-  if (table_type == "fp4" || table_type == "int8") table_type = "fp8";
-  bool exact = false;
-  const Reference& reference = *Find(gpu, table_type, exact);
-  const double bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
-  const double rate = Rate(gpu, shape.type);
+  return PredictWith(Find(gpu, TableType(shape.type)), gpu, shape);
+}
+
+Prediction GemmModel::PredictFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
+                                  const Shape& shape) const {
+  Basis basis = FindFrom(table_gpu, gpu, TableType(shape.type));
+  basis.exact = false;
+  return PredictWith(basis, gpu, shape);
+}
+
+Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel& gpu,
+                                  const Shape& shape) const {
+  const Reference& reference = *basis.reference;
+  const std::string table_type = TableType(shape.type);
   Prediction prediction;
   prediction.relative_error = TableError(table_type);
   if (reference.samples.empty()) {
-    prediction.seconds = Smooth(reference, shape, bandwidth, rate);
+    prediction.seconds = Smooth(reference, shape, static_cast<double>(gpu.memory_bytes_per_second),
+                                Rate(gpu, shape.type));
     return prediction;
   }
-  Shape padded = shape;
-  for (double* size : {&padded.m, &padded.n, &padded.k})
-    *size = std::max(*size, GemmSurface::kSizeMin);
-  Shape clamped;
-  const double table = Interpolate(reference, padded, clamped);
-  const double anchor = Smooth(reference, clamped, reference.bandwidth, reference.rate);
-  const double whole = Smooth(reference, padded, bandwidth, rate);
-  const double ratio = whole / anchor;
-  const double small = SmallShare(shape, 2 * padded.batch * padded.m * padded.n * padded.k /
-                                             (rate * reference.efficiency * whole));
   // The tables are short bursts; what runs for seconds does not exceed the steady rate.
   const double bound =
       2 * shape.batch * shape.m * shape.n * shape.k / SteadyProductRate(gpu, shape.type);
   const double traffic = TrafficSeconds(gpu, shape);
-  const double burst = std::max(table * ratio * small, traffic);
+  const double seconds =
+      basis.exact || basis.same_kernels ? TableSeconds(basis, gpu, shape) : WavesAlone(gpu, shape);
+  const double burst = std::max(seconds, traffic);
   prediction.seconds = std::max(burst, bound);
   bool inside = table_type == shape.type && shape.batch <= kReach * GemmSurface::kBatchMax;
   for (const double size : {shape.m, shape.n, shape.k}) {
     inside = inside && size >= GemmSurface::kSizeMin && size <= kReach * GemmSurface::kSizeMax;
   }
-  prediction.source = exact && inside && burst >= bound ? Source::kInterpolated : Source::kModelled;
+  prediction.source =
+      basis.exact && inside && burst >= bound ? Source::kInterpolated : Source::kModelled;
   if (!inside) prediction.relative_error *= 2;
-  if (!exact) prediction.relative_error += 0.1;
+  if (!basis.exact) prediction.relative_error += 0.1;
   return prediction;
 }
 

@@ -1,17 +1,21 @@
 // Time of a matrix product from the published tables: a surface fitted to them inside, a smooth
-// formula's ratio outside and for other GPUs. Increasing in every size.
+// formula's ratio outside and for other GPUs. Increasing in every size, but for small products of a
+// GPU and type whose own table does not.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "services/timing/gpu_model/gpu_model.h"
 #include "services/timing/kernel/work_item.h"
 #include "services/timing/model/estimate.h"
 #include "services/timing/model/gemm_surface.h"
+#include "services/timing/model/gemm_waves.h"
 
 namespace eidolon::timing::model {
 
@@ -23,7 +27,7 @@ struct GemmTable {
   std::vector<GemmSample> samples;
 };
 
-// Immutable but for surfaces made on first use; safe from any thread.
+// Immutable but for surfaces and grids made on first use; safe from any thread.
 class GemmModel {
  public:
   // The one made from the embedded tables.
@@ -44,6 +48,14 @@ class GemmModel {
   };
   Prediction Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const;
 
+  // As if of all published tables only those of `table_gpu` were known.
+  Prediction PredictFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
+                         const Shape& shape) const;
+
+  // How far Predict's time may fall where a size grows, for this very GPU inside its table; all
+  // other times grow but for a hundredth or two past the table's edge.
+  Growth GrowthOf(const gpu_model::GpuModel& gpu, const std::string& type) const;
+
   std::vector<GemmTable> Tables() const;
 
  private:
@@ -58,22 +70,43 @@ class GemmModel {
     // Of the GPU and type whose table there is; without samples the formula alone counts.
     GemmHardware hardware;
     std::vector<GemmSample> samples;
-    GaussianScales scales;
+    GemmScales scales;
     mutable std::once_flag surface_once;
     mutable std::unique_ptr<const GemmSurface> surface;  // Made on first use.
 
     const GemmSurface& Surface() const;
   };
 
+  // One table's GPU and type, or only a formula, and whether that is the very GPU asked for.
+  struct Basis {
+    const Reference* reference;
+    bool exact;
+    bool same_kernels;  // Libraries choose the same kernels for both.
+  };
+
   static double Smooth(const Reference& reference, const Shape& shape, double bandwidth,
                        double rate);
-  static double Interpolate(const Reference& reference, const Shape& shape, Shape& clamped);
+  static GemmSample Clamped(const Shape& shape);
   void ReadScales();
   void ReadTable();
-  const Reference* Find(const gpu_model::GpuModel& gpu, const std::string& type, bool& exact) const;
+  Basis Find(const gpu_model::GpuModel& gpu, const std::string& type) const;
+  Basis FindFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
+                 const std::string& type) const;
+  Prediction PredictWith(const Basis& basis, const gpu_model::GpuModel& gpu,
+                         const Shape& shape) const;
+  // Seconds of a burst, from the table of this very GPU, of one of its kind, or from waves alone.
+  double TableSeconds(const Basis& basis, const gpu_model::GpuModel& gpu, const Shape& shape) const;
+  double WavesAlone(const gpu_model::GpuModel& gpu, const Shape& shape) const;
+  const GemmGrid& CarriedTo(const gpu_model::GpuModel& gpu, const Reference& reference,
+                            const std::string& type) const;
 
   // By GPU model name and type; formulas without a table have the name "".
   std::map<std::pair<std::string, std::string>, Reference> references_;
+  WaveConstants waves_;
+  // Grids of GPUs of a table's kind, made on first use: by multiprocessors, bandwidth, rate, table.
+  using CarriedKey = std::tuple<double, double, double, const Reference*>;
+  mutable std::mutex carried_mutex_;
+  mutable std::map<CarriedKey, const GemmGrid> carried_;
 };
 
 // The type by which a product's rate is known, from its inputs and compute type: "bf16", "tf32"...

@@ -63,9 +63,11 @@ TEST(GemmModelTest, AVectorProductIsBoundByMemory) {
   EXPECT_LT(p.seconds, 3 * 2.0 * 16384 * 16384 / 3.35e12);
 }
 
-TEST(GemmModelTest, GrowsInEverySize) {
+// Where a GPU's own table falls with a size (FP8 on H100), the prediction may, by as much and for
+// as short products; everything else grows.
+TEST(GemmModelTest, GrowsInEverySizeAsFarAsTheTableDoes) {
   base::Random random(20261121);
-  const char* gpus[] = {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB"};
+  const char* gpus[] = {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "H200-SXM-141GB"};
   const char* types[] = {"bf16", "tf32", "fp8", "fp32"};
   for (int i = 0; i < 20'000; ++i) {
     GemmModel::Shape shape;
@@ -75,16 +77,57 @@ TEST(GemmModelTest, GrowsInEverySize) {
     for (int d = 1; d < 4; ++d) {
       *sizes[d] = static_cast<double>((1 + random.Below(16)) << random.Below(12));
     }
-    const auto& gpu = Gpu(gpus[random.Below(3)]);
+    const auto& gpu = Gpu(gpus[random.Below(4)]);
+    const Growth growth = GemmModel::Get().GrowthOf(gpu, shape.type);
     const double before = GemmModel::Get().Predict(gpu, shape).seconds;
     const std::uint64_t grown = random.Below(4);
     *sizes[grown] *= 1 + static_cast<double>(1 + random.Below(100)) / 50;
     const double after = GemmModel::Get().Predict(gpu, shape).seconds;
+    const double dip = before > growth.grows_from ? 0 : growth.dip;
     // Past the table's edge a ratio of smooth formulas stands in, which may dip by a little.
-    ASSERT_GE(after, before * 0.98)
+    ASSERT_GE(after, before * (1 - dip) * 0.98)
         << i << " axis " << grown << " b " << shape.batch << " m " << shape.m << " n " << shape.n
-        << " k " << shape.k << " " << shape.type;
+        << " k " << shape.k << " " << shape.type << " " << gpu.name;
   }
+}
+
+TEST(GemmModelTest, OnlyShortProductsOfFp8OnH100MayDip) {
+  for (const char* name :
+       {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "H200-SXM-141GB"}) {
+    for (const char* type : {"bf16", "fp16", "tf32", "fp8", "fp32"}) {
+      const Growth growth = GemmModel::Get().GrowthOf(Gpu(name), type);
+      const bool allowed = std::string(name) == "H100-SXM5-80GB" && std::string(type) == "fp8";
+      EXPECT_EQ(growth.dip > 0, allowed) << name << " " << type;
+      EXPECT_LT(growth.dip, 0.5);
+      EXPECT_LT(growth.grows_from, 40e-6);
+    }
+  }
+}
+
+TEST(GemmModelTest, KnowsTheSlowKernelsOfItsTable) {
+  // 1 x 2048 x 256 x 256 in FP8 on H100: 8.8 us; twice of each but k: 6.2 to 6.6.
+  const auto seconds = [](double batch, double m, double n) {
+    return GemmModel::Get()
+        .Predict(Gpu("H100-SXM5-80GB"),
+                 GemmModel::Shape{
+                     .batch = batch, .m = m, .n = n, .k = 256, .type = "fp8", .input_bytes = 1})
+        .seconds;
+  };
+
+  EXPECT_NEAR(seconds(1, 2048, 256), 8.8e-6, 0.6e-6);
+  EXPECT_LT(seconds(1, 2048, 1024), 7.2e-6);
+}
+
+TEST(GemmModelTest, AnotherArchitectureFollowsFromWavesAlone) {
+  gpu_model::GpuModel unknown = Gpu("B200-SXM-180GB");
+  unknown.steady_product_share = 1;
+  const GemmModel::Shape shape = {.batch = 1, .m = 4096, .n = 4096, .k = 4096};
+  const auto own = GemmModel::Get().Predict(unknown, shape);
+  const auto foretold = GemmModel::Get().PredictFrom("H100-SXM5-80GB", unknown, shape);
+
+  EXPECT_EQ(own.source, Source::kInterpolated);
+  EXPECT_EQ(foretold.source, Source::kModelled);
+  EXPECT_NEAR(foretold.seconds, own.seconds, 0.15 * own.seconds);
 }
 
 TEST(GemmModelTest, ComputeTypeDecidesTheRate) {

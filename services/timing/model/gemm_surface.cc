@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "services/base/check.h"
+#include "services/base/random.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -25,20 +26,23 @@ constexpr double kFixedSeconds = 4e-6;
 constexpr double kStepSeconds = 0.4e-9;
 constexpr double kAttained = 0.9;
 
-double Log2(double value) { return std::log2(value); }
-
 // Sizes on logarithmic axes. Batch, m and n also enter as their product, the number of tiles: what
-// products of one such number have in common is that they fill the GPU alike.
-GaussianProcess::Point PointOf(const GemmSample& s) {
-  return {Log2(s.batch), Log2(s.m), Log2(s.n), Log2(s.k), Log2(s.batch * s.m * s.n)};
+// products of one such number have in common is that they fill the GPU alike; and the narrower side
+// of the output, which decides how well tiles fit.
+GaussianPoint PointOf(const GemmSample& s) {
+  return {std::log2(s.batch),
+          std::log2(s.m),
+          std::log2(s.n),
+          std::log2(s.k),
+          std::log2(s.batch * s.m * s.n),
+          std::log2(std::min(s.m, s.n))};
 }
 
-struct Samples {
-  std::vector<GaussianProcess::Point> points;
-  std::vector<double> values;
-};
+// Start of the kernel and latency along k.
+double IdleSeconds(const GemmSample& s) { return kFixedSeconds + s.k * kStepSeconds; }
 
-Samples Prepare(const GemmHardware& hardware, const std::vector<GemmSample>& samples) {
+// Those of one shape averaged, by logarithms.
+std::vector<GemmSample> Averaged(const std::vector<GemmSample>& samples) {
   std::map<std::tuple<double, double, double, double>, std::pair<double, int>> shapes;
   for (const GemmSample& s : samples) {
     CHECK(s.seconds > 0);
@@ -46,52 +50,23 @@ Samples Prepare(const GemmHardware& hardware, const std::vector<GemmSample>& sam
     sum += std::log(s.seconds);
     ++count;
   }
-  Samples result;
+  std::vector<GemmSample> result;
   for (const auto& [shape, mean] : shapes) {
     const auto& [batch, m, n, k] = shape;
-    const GemmSample sample = {.batch = batch, .m = m, .n = n, .k = k};
-    result.points.push_back(PointOf(sample));
-    result.values.push_back(mean.first / mean.second - std::log(TileSeconds(hardware, sample)));
+    result.push_back({batch, m, n, k, std::exp(mean.first / mean.second)});
   }
   return result;
 }
 
-// Place on an axis of steps: the cell below and the share of the one above.
-struct Place {
-  std::size_t below = 0;
-  double share = 0;
-};
-
-Place Locate(double steps, std::size_t cells) {
-  const double last = static_cast<double>(cells - 1);
-  const double at = std::clamp(steps, 0.0, last);
-  const double below = std::min(std::floor(at), last - 1);
-  return {static_cast<std::size_t>(below), at - below};
-}
-
-// Makes `count` values at `stride` grow by giving each run of violators its mean.
-void PoolLine(double* line, std::size_t count, std::size_t stride) {
-  struct Run {
-    double sum;
-    std::size_t size;
-  };
-  std::vector<Run> runs;
-  for (std::size_t i = 0; i < count; ++i) {
-    Run run = {line[i * stride], 1};
-    while (!runs.empty() && runs.back().sum * static_cast<double>(run.size) >
-                                run.sum * static_cast<double>(runs.back().size)) {
-      run.sum += runs.back().sum;
-      run.size += runs.back().size;
-      runs.pop_back();
-    }
-    runs.push_back(run);
+GaussianData DataOf(const GemmHardware& hardware, const std::vector<GemmSample>& averaged) {
+  GaussianData data;
+  for (const GemmSample& s : averaged) {
+    const double formula = TileSeconds(hardware, s);
+    data.points.push_back(PointOf(s));
+    data.values.push_back(std::log(s.seconds / formula));
+    data.looseness.push_back(std::pow(IdleSeconds(s) / formula, 4));
   }
-  std::size_t i = 0;
-  for (const Run& run : runs) {
-    for (std::size_t j = 0; j < run.size; ++j, ++i) {
-      line[i * stride] = run.sum / static_cast<double>(run.size);
-    }
-  }
+  return data;
 }
 
 }  // namespace
@@ -108,95 +83,101 @@ double TileSeconds(const GemmHardware& h, const GemmSample& s) {
   const double bytes = s.batch * ((s.m + s.n) * s.k * h.input_bytes + s.m * s.n * h.output_bytes);
   const double memory = bytes / (h.bandwidth * kAttained);
   const double rounded = std::sqrt(std::sqrt(std::pow(best, 4) + std::pow(memory, 4)));
-  return kFixedSeconds + s.k * kStepSeconds + rounded;
+  return IdleSeconds(s) + rounded;
 }
 
 GemmSurface::GemmSurface(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
-                         const GaussianScales& scales) {
-  Samples prepared = Prepare(hardware, samples);
-  const auto process = GaussianProcess::Fit(std::move(prepared.points), prepared.values, scales);
-  CHECK(process.has_value());
-  log_seconds_.resize(kBatches * kSizes * kSizes * kSizes);
-  const auto size = [](std::size_t i) { return kSizeMin * std::exp2(static_cast<double>(i)); };
-  for (std::size_t b = 0; b < kBatches; ++b) {
-    for (std::size_t m = 0; m < kSizes; ++m) {
-      for (std::size_t n = 0; n < kSizes; ++n) {
-        for (std::size_t k = 0; k < kSizes; ++k) {
-          const GemmSample s = {.batch = std::exp2(b), .m = size(m), .n = size(n), .k = size(k)};
-          log_seconds_[Cell(b, m, n, k)] =
-              process->Predict(PointOf(s)) + std::log(TileSeconds(hardware, s));
-        }
-      }
+                         const GemmScales& scales)
+    : growth_(scales.growth) {
+  const GaussianData data = DataOf(hardware, Averaged(samples));
+  for (const GaussianScales& one : scales.processes) {
+    const auto process = GaussianProcess::Fit(data, one);
+    CHECK(process.has_value());
+    for (std::size_t cell = 0; cell < GemmGrid::kCells; ++cell) {
+      surface_[cell] += process->Predict(PointOf(GemmGrid::ShapeOf(cell))) /
+                        static_cast<double>(scales.processes.size());
     }
   }
-  MakeMonotone();
+  for (std::size_t cell = 0; cell < GemmGrid::kCells; ++cell) {
+    surface_[cell] += std::log(TileSeconds(hardware, GemmGrid::ShapeOf(cell)));
+  }
+  growing_ = surface_.Growing();
+  if (growth_.dip == 0) {
+    surface_ = growing_;
+    return;
+  }
+  surface_ = surface_.Dipping(growing_, growth_);
+  growing_.KeepAbove(surface_, growth_.dip);
+  growth_.grows_from = surface_.DifferentUpTo(growing_);
 }
 
-// The nearest values, by squares of logarithms, that grow along every axis: Dykstra's alternating
-// projections (Boyle and Dykstra 1986), each of which pools the violators of a line.
-void GemmSurface::MakeMonotone() {
-  constexpr int kRounds = 200;
-  // Twice a size costs this share more at least, so that what stands in past the grid grows too.
-  constexpr double kSlope = 0.03;
-  const std::array<std::size_t, 4> strides = {1, kSizes, kSizes * kSizes, kSizes * kSizes * kSizes};
-  const std::array<std::size_t, 4> counts = {kSizes, kSizes, kSizes, kBatches};
-  const std::size_t cells = log_seconds_.size();
-  const auto slope = [&](std::size_t at) {
-    std::size_t octaves = 0;
-    for (std::size_t axis = 0; axis < 4; ++axis) octaves += at / strides[axis] % counts[axis];
-    return kSlope * static_cast<double>(octaves);
-  };
-  for (std::size_t at = 0; at < cells; ++at) log_seconds_[at] -= slope(at);
-  std::array<std::vector<double>, 4> corrections;
-  for (auto& correction : corrections) correction.assign(cells, 0);
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t axis = 0; axis < 4; ++axis) {
-      std::vector<double>& correction = corrections[axis];
-      for (std::size_t at = 0; at < cells; ++at) {
-        log_seconds_[at] += correction[at];
-        correction[at] = log_seconds_[at];
-      }
-      for (std::size_t at = 0; at < cells; ++at) {
-        if (at / strides[axis] % counts[axis] != 0) continue;
-        PoolLine(&log_seconds_[at], counts[axis], strides[axis]);
-      }
-      for (std::size_t at = 0; at < cells; ++at) correction[at] -= log_seconds_[at];
-    }
-  }
-  // What two hundred rounds leave over.
-  for (std::size_t axis = 0; axis < 4; ++axis) {
-    for (std::size_t at = 0; at < cells; ++at) {
-      if (at / strides[axis] % counts[axis] == 0) continue;
-      log_seconds_[at] = std::max(log_seconds_[at], log_seconds_[at - strides[axis]]);
-    }
-  }
-  for (std::size_t at = 0; at < cells; ++at) log_seconds_[at] += slope(at);
-}
+namespace {
 
-double GemmSurface::Seconds(const GemmSample& shape) const {
-  const auto place = [](double size) { return Locate(Log2(size / kSizeMin), kSizes); };
-  const std::array<Place, 4> places = {Locate(Log2(shape.batch), kBatches), place(shape.m),
-                                       place(shape.n), place(shape.k)};
+// Mean relative error of the surface on each fifth of the samples, fitted to the rest; `dips`: as
+// far as the rest does.
+double FifthsError(const GemmHardware& hardware, const std::vector<GemmSample>& averaged,
+                   const std::vector<GaussianScales>& processes, bool dips) {
+  constexpr std::uint64_t kParts = 5;
+  base::Random random(20261122);
+  std::vector<std::uint64_t> part;
+  for (std::size_t i = 0; i < averaged.size(); ++i) part.push_back(random.Below(kParts));
   double sum = 0;
-  for (unsigned corner = 0; corner < 16; ++corner) {
-    double weight = 1;
-    std::array<std::size_t, 4> index{};
-    for (std::size_t axis = 0; axis < 4; ++axis) {
-      const bool above = ((corner >> axis) & 1u) != 0;
-      weight *= above ? places[axis].share : 1 - places[axis].share;
-      index[axis] = places[axis].below + (above ? 1 : 0);
+  for (std::uint64_t left_out = 0; left_out < kParts; ++left_out) {
+    std::vector<GemmSample> rest;
+    for (std::size_t i = 0; i < averaged.size(); ++i) {
+      if (part[i] != left_out) rest.push_back(averaged[i]);
     }
-    if (weight > 0) sum += weight * log_seconds_[Cell(index[0], index[1], index[2], index[3])];
+    const Growth growth = dips ? MeasureGrowth(rest) : Growth{};
+    const GemmSurface surface(hardware, rest, {processes, growth});
+    for (std::size_t i = 0; i < averaged.size(); ++i) {
+      if (part[i] != left_out) continue;
+      sum += std::abs(surface.Seconds(averaged[i]) / averaged[i].seconds - 1);
+    }
   }
-  return std::exp(sum);
+  return sum / static_cast<double>(averaged.size());
 }
 
-GaussianScales FitGemmScales(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
-                             int steps) {
-  const Samples prepared = Prepare(hardware, samples);
-  // Where the search starts: lengths in octaves.
-  const GaussianScales start = {.length = {10, 10, 10, 2.5, 1.8}, .signal = 0.3, .noise = 0.02};
-  return FitScales(prepared.points, prepared.values, start, steps);
+double LeftOutError(const GaussianData& data, const GaussianScales& scales) {
+  auto process = GaussianProcess::Fit(data, scales);
+  CHECK(process.has_value());
+  process->Differentiate();
+  double sum = 0;
+  for (const double error : process->left_out()) sum += std::abs(std::expm1(error));
+  return sum / static_cast<double>(data.values.size());
+}
+
+}  // namespace
+
+namespace {
+
+GaussianScales FitProcess(const GaussianData& data, bool rough, int steps) {
+  // Lengths in octaves. The tables reach over few octaves: k and the number of tiles bend the time
+  // within about two, the others hardly. A rough process bends four times as much within a length.
+  GaussianPrior prior = {
+      .middle = {.rough = rough, .length = {10, 10, 10, 2.5, 1.8, 5}, .signal = 0.3, .noise = 0.02},
+      .width = {.length = {1, 1, 1, 0.5, 0.5, 1}, .signal = 1, .noise = 0.5, .loose_noise = 1}};
+  for (double& length : prior.middle.length) length *= rough ? 4 : 1;
+  const GaussianScales even = FitScales(data, prior, steps);
+  prior.middle.loose_noise = 0.02;
+  const GaussianScales loose = FitScales(data, prior, steps);
+  return LeftOutError(data, loose) < LeftOutError(data, even) ? loose : even;
+}
+
+}  // namespace
+
+GemmScales FitGemmScales(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
+                         int steps) {
+  // A dip is allowed where it takes at least this share off the error.
+  constexpr double kWorth = 0.1;
+  const std::vector<GemmSample> averaged = Averaged(samples);
+  const GaussianData data = DataOf(hardware, averaged);
+  GemmScales scales;
+  for (const bool rough : {false, true}) scales.processes.push_back(FitProcess(data, rough, steps));
+  if (FifthsError(hardware, averaged, scales.processes, true) <
+      (1 - kWorth) * FifthsError(hardware, averaged, scales.processes, false)) {
+    scales.growth = MeasureGrowth(averaged);
+  }
+  return scales;
 }
 
 }  // namespace eidolon::timing::model

@@ -1,22 +1,14 @@
 // Seconds of a matrix product over (batch, m, n, k) of one GPU and type: a Gaussian process over a
-// formula of tiles and waves, evaluated once on a grid of octaves, made to grow in every size,
-// and read by interpolation.
+// formula of tiles and waves, evaluated once on a grid of octaves, made to grow in every size as
+// far as the measurements do, and read by interpolation.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "services/timing/model/gaussian_process.h"
+#include "services/timing/model/gemm_growth.h"
 
 namespace eidolon::timing::model {
-
-struct GemmSample {
-  double batch = 1;
-  double m = 1;  // Row-major order.
-  double n = 1;
-  double k = 1;
-  double seconds = 0;
-};
 
 // Where and of what the samples were measured.
 struct GemmHardware {
@@ -31,34 +23,41 @@ struct GemmHardware {
 // the bytes at nine tenths of the bandwidth. Grows in every size.
 double TileSeconds(const GemmHardware& hardware, const GemmSample& shape);
 
+// What a surface is fitted with: processes whose mean it is, a rough and a smooth one.
+struct GemmScales {
+  std::vector<GaussianScales> processes;
+  Growth growth;
+};
+
 // Immutable; safe from any thread.
 class GemmSurface {
  public:
   // Requires: samples not empty. Samples of one shape are averaged (FP8's mixes of formats).
   GemmSurface(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
-              const GaussianScales& scales);
+              const GemmScales& scales);
 
   // Sizes beyond the grid are taken as its edge. The sample's own seconds are not read.
-  double Seconds(const GemmSample& shape) const;
+  double Seconds(const GemmSample& shape) const { return surface_.Seconds(shape); }
+  // The nearest surface that grows in every size: what other GPUs and sizes follow from, because a
+  // library's slow choice for one product says nothing of them.
+  double GrowingSeconds(const GemmSample& shape) const { return growing_.Seconds(shape); }
+  // How far Seconds may fall, also between a shape's Seconds and a larger one's GrowingSeconds.
+  const Growth& growth() const { return growth_; }
 
-  static constexpr double kSizeMin = 256;
-  static constexpr double kSizeMax = 4096;
-  static constexpr double kBatchMax = 4;
+  static constexpr double kSizeMin = GemmGrid::kSizeMin;
+  static constexpr double kSizeMax = GemmGrid::kSizeMax;
+  static constexpr double kBatchMax = GemmGrid::kBatchMax;
 
  private:
-  static constexpr std::size_t kSizes = 5;  // Octaves of 256 to 4096.
-  static constexpr std::size_t kBatches = 3;
-
-  static std::size_t Cell(std::size_t b, std::size_t m, std::size_t n, std::size_t k) {
-    return ((b * kSizes + m) * kSizes + n) * kSizes + k;
-  }
-  void MakeMonotone();
-
-  std::vector<double> log_seconds_;
+  GemmGrid surface_;
+  GemmGrid growing_;
+  Growth growth_;
 };
 
-// What makes the samples most likely. Minutes of work are left out by `steps`: 120 take seconds.
-GaussianScales FitGemmScales(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
-                             int steps);
+// What makes the samples most likely, in `steps` of search at most. Twice: with noise alike for
+// all, and with more of it for products that mostly wait; what foretells left-out samples better
+// stays. A dip is allowed only where fifths of the samples are foretold clearly better with it.
+GemmScales FitGemmScales(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
+                         int steps);
 
 }  // namespace eidolon::timing::model
