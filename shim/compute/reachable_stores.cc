@@ -48,7 +48,8 @@ Stores ReachableStores(const Learning& learning, const value::Store& store) {
   std::vector<std::uint8_t> read;
   interpret::Launch launch = learning.launch;
   launch.parameters = parameters;
-  launch.blocks = SomeBlocks(learning.launch.grid);
+  const std::vector<std::uint64_t> blocks = SomeBlocks(learning.launch.grid);
+  launch.blocks = blocks;
   launch.words_read = &read;
   MadeUpMemory memory(store, 0);
   // What it saw holds even when it comes to no end.
