@@ -384,6 +384,7 @@ def jobs_survive_the_controllers_death(world):
 
 def main():
     # They register their tests when they are imported; after this file's own.
+    import cuda12_behaviour  # noqa: F401
     import declared_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401
     import failure_behaviour  # noqa: F401

@@ -5,9 +5,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "services/base/text.h"
 #include "services/cli/client.h"
@@ -24,7 +27,7 @@ constexpr rlim_t kFilesWanted = 4096;
 constexpr rlim_t kProcessesWanted = 4096;
 constexpr std::uint64_t kDiskWanted = 2ull << 30;
 constexpr std::uint64_t kMemoryPerRank = 300ull << 20;
-constexpr char kSupportedCuda[] = "13";
+constexpr std::array<std::string_view, 2> kSupportedCuda = {"12", "13"};
 
 // torch's version and the CUDA version it was built for, from the wheel's files: importing torch
 // takes seconds.
@@ -163,8 +166,9 @@ Finding JudgeTorch(const std::string& answer) {
   if (parts[1] == "None") {
     return Bad("python", text + ": a wheel without CUDA; install the stock CUDA wheel");
   }
-  if (base::Split(parts[1], '.')[0] != kSupportedCuda) {
-    return Bad("python", StrCat(text, ": only wheels for CUDA ", kSupportedCuda, " are supported"));
+  const std::string_view major = std::string_view(parts[1]).substr(0, parts[1].find('.'));
+  if (std::ranges::find(kSupportedCuda, major) == kSupportedCuda.end()) {
+    return Bad("python", text + ": only wheels for CUDA 12 and 13 are supported");
   }
   return Good("python", text);
 }

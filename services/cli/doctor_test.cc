@@ -12,8 +12,9 @@ using ::testing::HasSubstr;
 
 TEST(DoctorTest, AcceptsTheSupportedCudaOnly) {
   EXPECT_EQ(JudgeTorch("2.15.0+cu130|13.0").health, Health::kGood);
-  EXPECT_EQ(JudgeTorch("2.9.0|12.8").health, Health::kBad);
-  EXPECT_THAT(JudgeTorch("2.9.0|12.8").text, HasSubstr("only wheels for CUDA 13"));
+  EXPECT_EQ(JudgeTorch("2.9.0|12.8").health, Health::kGood);
+  EXPECT_EQ(JudgeTorch("2.7.0|11.8").health, Health::kBad);
+  EXPECT_THAT(JudgeTorch("2.7.0|11.8").text, HasSubstr("only wheels for CUDA 12 and 13"));
   EXPECT_THAT(JudgeTorch("2.15.0+cpu|None").text, HasSubstr("without CUDA"));
   EXPECT_EQ(JudgeTorch("").health, Health::kWarning);
 }

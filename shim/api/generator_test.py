@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from generator import coverage, lookup, rows  # noqa: E402
 from generator.elf import ElfError, SharedLibrary  # noqa: E402
-from generator.headers import CLANG, Function, HeaderError, read_functions  # noqa: E402
+from generator.headers import CLANG, Function, HeaderError, read_functions, read_sizes  # noqa: E402
 from generator.policy import PolicyError, load_policy  # noqa: E402
 
 HEAD = "@soname libtoy.so.1\n@prefix toy\n@header toy.h\n@class Library\n"
@@ -119,6 +119,60 @@ class RowsTest(unittest.TestCase):
                          ["ACCEPT(int, toySize, Library, (const char *name, size_t *size))"])
 
 
+class OlderRowsTest(unittest.TestCase):
+    """A library's older major beside the newer one."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        for name in ("declared_functions", "_sizes"):
+            self.addCleanup(setattr, rows, name, getattr(rows, name))
+
+    def load(self, library, head, text):
+        (self.folder / library).mkdir()
+        path = self.folder / library / f"{library}.policy"
+        path.write_text(f"{head}@prefix toy\n@header toy.h\n@class Library\n{text}")
+        return load_policy(path)
+
+    def make(self, older_text, older, newer, sizes=({}, {})):
+        policies = (self.load("toy_1", "@soname libtoy.so.1\n@older toy\n@complete\n", older_text),
+                    self.load("toy", "@soname libtoy.so.2\n", "toyRun simulate Run\ntoySize simulate Size\n"))
+        declared = [{function.name: function for function in made} for made in (older, newer)]
+        rows.declared_functions = lambda policy, *_: declared[policies.index(policy)]
+        rows._sizes = lambda policy, *_: sizes[policies.index(policy)]
+        return [row.text for row in rows.make_older_rows(policies[0], None, policies[1], None, None)]
+
+    def test_what_is_the_same_in_both_has_no_second_row(self):
+        run = Function("toyRun", "int", (("struct toy *", "data"),))
+
+        self.assertEqual(self.make("", [run], [Function("toyRun", "int", (("toy *", "other"),))]), [])
+
+    def test_what_only_the_older_one_has_keeps_its_name(self):
+        self.assertEqual(self.make("toyOld simulate Old\n", [Function("toyOld", "int", ())], []),
+                         ["SIMULATE(int, toyOld, Library, Old, (), ())"])
+
+    def test_other_parameters_give_a_row_with_the_major_behind_the_name(self):
+        older, newer = Function("toyRun", "int", (("int", "n"),)), Function("toyRun", "int", (("long", "n"),))
+
+        self.assertEqual(self.make("toyRun simulate run::Older\n", [older], [newer]),
+                         ["SIMULATE(int, toyRun_1, Library, run::Older, (int n), (n))"])
+
+    def test_a_structure_of_another_size_does_so_too(self):
+        size = Function("toySize", "int", (("struct toy *", "data"),))
+
+        with self.assertRaisesRegex(PolicyError, "nobody decided toySize"):
+            self.make("", [size], [size], sizes=({"toy": 24}, {"toy": 88}))
+
+    def test_what_both_refuse_needs_no_second_row(self):
+        older, newer = Function("toyOff", "int", (("int", "n"),)), Function("toyOff", "int", ())
+
+        self.assertEqual(self.make("toyOff reject - nobody asks\n", [older], [newer]), [])
+
+    def test_only_common_functions_can_differ(self):
+        with self.assertRaisesRegex(PolicyError, "@differs toyRun: not a function of both"):
+            self.make("@differs toyRun\n", [], [Function("toyRun", "int", ())])
+
+
 @unittest.skipUnless(shutil.which(CLANG), f"{CLANG} is not installed")
 class HeadersTest(unittest.TestCase):
     def setUp(self):
@@ -153,6 +207,12 @@ class HeadersTest(unittest.TestCase):
 
         self.assertEqual(self.read(text), {})
         self.assertEqual(self.read(text, "c++")["toyHalf"].parameter_list, "(bool exact)")
+
+    def test_reads_sizes_of_structures(self):
+        (self.folder / "toy.h").write_text("struct toy { long a; int b; }; typedef struct { char c; } unnamed_t;\n"
+                                           "union both { char c; short s; };\n")
+
+        self.assertEqual(read_sizes(["toy.h"], [self.folder]), {"toy": 16, "both": 2})
 
     def test_reports_what_clang_says(self):
         with self.assertRaisesRegex(HeaderError, "unknown type name 'missing_t'"):

@@ -28,6 +28,32 @@ std::vector<std::string> LoadedObjects() {
   return paths;
 }
 
+// The program's entries for an object's dynamic section; null when it has none.
+const ElfW(Dyn) * DynamicSection(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
+    if (header.p_type == PT_DYNAMIC) {
+      return reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + header.p_vaddr);
+    }
+  }
+  return nullptr;
+}
+
+bool Needs(const dl_phdr_info& info, std::string_view soname) {
+  const ElfW(Dyn)* const entries = DynamicSection(info);
+  if (entries == nullptr) return false;
+  const char* strings = nullptr;
+  for (const ElfW(Dyn)* entry = entries; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  }
+  // The loader writes addresses here; the kernel's own object keeps offsets and needs nothing.
+  if (strings == nullptr) return false;
+  for (const ElfW(Dyn)* entry = entries; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_NEEDED && soname == strings + entry->d_un.d_val) return true;
+  }
+  return false;
+}
+
 // Where one loaded object looks for its needs: its run path, LD_LIBRARY_PATH, the system's folders.
 std::vector<std::string> SearchFolders(const std::string& object) {
   std::vector<std::string> folders;
@@ -59,10 +85,27 @@ void* LoadFrom(const std::vector<std::string>& folders, std::string_view soname)
 
 }  // namespace
 
+bool IsNeeded(const std::string& soname) {
+  struct Search {
+    std::string_view soname;
+    bool found = false;
+  } search{soname};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        auto& wanted = *static_cast<Search*>(out);
+        wanted.found = Needs(*info, wanted.soname);
+        return wanted.found ? 1 : 0;
+      },
+      &search);
+  return search.found;
+}
+
 void* RealLibrary::Load() noexcept {
   try {
+    const bool older = !IsNeeded("libcudart.so.13") && IsNeeded("libcudart.so.12");
+    const char* const soname = sonames_[older ? 1 : 0];
     for (const std::string& object : LoadedObjects()) {
-      void* handle = LoadFrom(SearchFolders(object), soname_);
+      void* handle = LoadFrom(SearchFolders(object), soname);
       if (handle != nullptr) return handle;
     }
   } catch (...) {  // Out of memory: the call is refused.

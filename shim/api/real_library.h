@@ -3,14 +3,17 @@
 // that a process that never needs it does not pay for it. Thread safe; never unloaded.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <string>
 
 namespace eidolon::shim::api {
 
 class RealLibrary {
  public:
-  // `soname` is also the file's name, and outlives this object.
-  explicit constexpr RealLibrary(const char* soname) : soname_(soname) {}
+  // Names of the library in CUDA 13 and in CUDA 12, also names of files; they outlive this object.
+  // The older one is taken where a loaded object needs CUDA 12's runtime and none needs CUDA 13's.
+  constexpr RealLibrary(const char* newer, const char* older) : sonames_{newer, older} {}
   RealLibrary(const RealLibrary&) = delete;
   RealLibrary& operator=(const RealLibrary&) = delete;
 
@@ -20,9 +23,12 @@ class RealLibrary {
  private:
   void* Load() noexcept;
 
-  const char* soname_;
+  const std::array<const char*, 2> sonames_;
   std::atomic<void*> handle_ = nullptr;
 };
+
+// True if a loaded object names `soname` among what it needs.
+bool IsNeeded(const std::string& soname);
 
 template <typename Function>
 Function* FindReal(RealLibrary& library, const char* name) noexcept {

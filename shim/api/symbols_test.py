@@ -58,7 +58,7 @@ class SymbolsTest(unittest.TestCase):
 
     def test_rows_are_what_the_real_libraries_export(self):
         for library, policy in self.policies.items():
-            if "binary" not in policy.single:
+            if "binary" not in policy.single or "older" in policy.single:
                 continue
             with self.subTest(library):
                 real = SharedLibrary(self.packages / policy.single["binary"])
@@ -68,6 +68,8 @@ class SymbolsTest(unittest.TestCase):
 
     def test_each_facade_has_the_soname_of_its_library_and_needs_the_core(self):
         for library, policy in self.policies.items():
+            if "older" in policy.single:
+                continue
             with self.subTest(library):
                 facade = SharedLibrary(self.folder / "eidolon" / f"{library}.so")
 
@@ -75,16 +77,33 @@ class SymbolsTest(unittest.TestCase):
                 self.assertEqual(facade.needed, ["libeidolon_shim.so"])
                 self.assertEqual(facade.functions | facade.objects, set())
 
+    def test_the_facade_of_the_older_runtime_gives_versions_to_what_differs(self):
+        facade = SharedLibrary(self.folder / "eidolon" / "first" / "cuda_runtime_12.so")
+        differing = {symbol.removesuffix("_12") for symbol in row_symbols("cuda_runtime_12") if symbol.endswith("_12")}
+
+        self.assertEqual(facade.soname, "libcudart.so.12")
+        self.assertEqual(facade.needed, ["libeidolon_shim.so"])
+        self.assertEqual(facade.functions, differing)
+        self.assertEqual(facade.versions, {name: "libcudart.so.12" for name in differing})
+
+    def test_older_libraries_have_facades(self):
+        sonames = {SharedLibrary(path).soname for path in (self.folder / "eidolon").glob("*_12.so")}
+
+        self.assertEqual(sonames, {"libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcupti.so.12",
+                                   "libcusolver.so.11", "libnvrtc.so.12"})
+
     def test_no_facade_is_called_like_the_runtime(self):
         names = [path.name for path in (self.folder / "eidolon").iterdir()]
 
         self.assertEqual([name for name in names if "libcudart.so" in name], [])
 
     def test_triton_finds_its_driver(self):
-        facade = SharedLibrary(self.folder / "eidolon" / "triton" / "libcuda.so.1")
+        for name in ("libcuda.so.1", "libcuda.so"):
+            with self.subTest(name):
+                facade = SharedLibrary(self.folder / "eidolon" / "triton" / name)
 
-        self.assertEqual(facade.soname, "libcuda.so.1")
-        self.assertEqual(facade.needed, ["libeidolon_shim.so"])
+                self.assertEqual(facade.soname, "libcuda.so.1")
+                self.assertEqual(facade.needed, ["libeidolon_shim.so"])
 
 
 if __name__ == "__main__":

@@ -8,20 +8,10 @@
 #include <cuda_vdpau_interop.h>
 
 #include "shim/api/rows.h"
+#include "shim/cuda_runtime/codes.h"
 #include "shim/cuda_runtime/handlers.h"
 #include "shim/cuda_runtime/supplement.h"
 #include "shim/gpu/stream.h"
-
-namespace eidolon::shim::api {
-
-template <>
-struct Codes<cudaError_t> {
-  static constexpr cudaError_t kSuccess = cudaSuccess;
-  static constexpr cudaError_t kFailure = cudaErrorUnknown;
-  static constexpr cudaError_t kNotSupported = cudaErrorNotSupported;
-};
-
-}  // namespace eidolon::shim::api
 
 #define SHIM_HANDLERS ::eidolon::shim::cuda_runtime
 #define SHIM_STATUS cudaError_t

@@ -36,15 +36,23 @@ using eidolon::shim::core::FakeAgent;
 constexpr int kUsageExit = 64;
 constexpr int kSignalExit = 128;
 
-// The core first, then the facades by name.
-std::string Preload(const fs::path& folder) {
-  std::vector<std::string> facades;
-  for (const auto& entry : fs::directory_iterator(folder / "eidolon")) {
-    if (entry.is_regular_file()) facades.push_back(entry.path().string());
+void AppendLibraries(const fs::path& folder, std::vector<std::string>* libraries) {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) found.push_back(entry.path().string());
   }
-  std::sort(facades.begin(), facades.end());
-  std::string preload = (folder / "libeidolon_shim.so").string();
-  for (const std::string& facade : facades) preload += ":" + facade;
+  std::sort(found.begin(), found.end());
+  libraries->insert(libraries->end(), found.begin(), found.end());
+}
+
+// What must answer before the core, the core, then the facades by name.
+std::string Preload(const fs::path& folder) {
+  std::vector<std::string> libraries;
+  AppendLibraries(folder / "eidolon" / "first", &libraries);
+  libraries.push_back((folder / "libeidolon_shim.so").string());
+  AppendLibraries(folder / "eidolon", &libraries);
+  std::string preload;
+  for (const std::string& library : libraries) preload += (preload.empty() ? "" : ":") + library;
   return preload;
 }
 

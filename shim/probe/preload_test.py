@@ -30,8 +30,9 @@ class PreloadTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        first = sorted((cls.libraries / "eidolon" / "first").glob("*.so"))
         facades = sorted((cls.libraries / "eidolon").glob("*.so"))
-        cls.preload = ":".join(map(str, [cls.libraries / "libeidolon_shim.so", *facades]))
+        cls.preload = ":".join(map(str, [*first, cls.libraries / "libeidolon_shim.so", *facades]))
         cls.core = str(cls.libraries / "libeidolon_shim.so")
 
     def run_program(self, command, **environment):

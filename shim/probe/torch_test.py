@@ -33,8 +33,9 @@ class TorchTest(unittest.TestCase):
     packages = None
 
     def run_python(self, *arguments, **environment):
+        first = sorted((self.libraries / "eidolon" / "first").glob("*.so"))
         facades = sorted((self.libraries / "eidolon").glob("*.so"))
-        preload = ":".join(map(str, [self.libraries / "libeidolon_shim.so", *facades]))
+        preload = ":".join(map(str, [*first, self.libraries / "libeidolon_shim.so", *facades]))
         return self.run_stock(*arguments, LD_PRELOAD=preload, **environment)
 
     def run_stock(self, *arguments, **environment):

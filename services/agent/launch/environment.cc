@@ -15,18 +15,24 @@ using base::StrCat;
 
 constexpr const char* kCore = "libeidolon_shim.so";
 
-base::Result<std::vector<std::string>> Facades(const fs::path& folder) {
-  std::vector<std::string> facades;
+// Shared libraries in a folder, by name; none without the folder.
+std::vector<std::string> Libraries(const fs::path& folder) {
+  std::vector<std::string> libraries;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".so") facades.push_back(entry.path().string());
+    if (entry.path().extension() == ".so") libraries.push_back(entry.path().string());
   }
-  if (error || facades.empty()) {
+  std::sort(libraries.begin(), libraries.end());
+  return libraries;
+}
+
+base::Result<std::vector<std::string>> Facades(const fs::path& folder) {
+  std::vector<std::string> facades = Libraries(folder);
+  if (facades.empty()) {
     return base::Fail(ErrorCode::kNotFound,
                       StrCat("the shim's facade libraries are missing in ", folder.string(),
                              ": build the target eidolon_facades"));
   }
-  std::sort(facades.begin(), facades.end());
   return facades;
 }
 
@@ -51,7 +57,10 @@ base::Result<ShimLibraries> FindShim(const std::string& folder) {
                       StrCat((triton / "libcuda.so.1").string(), " is missing: build the target ",
                              "eidolon_facades"));
   }
-  ShimLibraries shim{.preload = {core.string()}, .triton_folder = triton.string()};
+  ShimLibraries shim{.core = core.string(),
+                     .preload = Libraries(root / "eidolon" / "first"),
+                     .triton_folder = triton.string()};
+  shim.preload.push_back(shim.core);
   shim.preload.insert(shim.preload.end(), facades->begin(), facades->end());
   return shim;
 }
@@ -65,7 +74,7 @@ Variables ServerEnvironment(const ShimLibraries& shim, const ServerPlace& place,
       {"EIDOLON_RUN_DIR", place.run_directory},
       {"EIDOLON_INDEX_DIR", place.index_directory},
       {"TRITON_LIBCUDA_PATH", shim.triton_folder},
-      {"NVTX_INJECTION64_PATH", shim.preload.front()},  // Named ranges become records.
+      {"NVTX_INJECTION64_PATH", shim.core},  // Named ranges become records.
       {"MASTER_ADDR", place.master_address},
       {"PET_MASTER_ADDR", place.master_address},
   };

@@ -15,8 +15,10 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // The shim's libraries as they lie on disk.
 struct ShimLibraries {
-  std::vector<std::string> preload;  // Core first, then the facades, by name.
-  std::string triton_folder;         // Holds a libcuda.so.1.
+  std::string core;
+  // What must answer before the core, the core, then the facades, by name.
+  std::vector<std::string> preload;
+  std::string triton_folder;  // Holds a libcuda.so.1.
 };
 
 // Finds the libraries in `folder` (what is built as <build>/lib). Fails naming what is missing.

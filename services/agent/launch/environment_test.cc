@@ -18,6 +18,7 @@ class EnvironmentTest : public testing::Test {
               testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "eidolon" / "triton");
+    fs::create_directories(folder_ / "eidolon" / "first");
   }
   void Make(const std::string& name) { std::ofstream(folder_ / name) << "x"; }
 
@@ -38,6 +39,20 @@ TEST_F(EnvironmentTest, TheCoreIsPreloadedBeforeTheFacades) {
   EXPECT_TRUE(shim->preload[1].ends_with("/eidolon/cublas.so"));
 }
 
+TEST_F(EnvironmentTest, WhatMustAnswerFirstIsPreloadedBeforeTheCore) {
+  for (const char* name : {"libeidolon_shim.so", "eidolon/nccl.so", "eidolon/first/runtime_12.so",
+                           "eidolon/triton/libcuda.so.1"}) {
+    Make(name);
+  }
+
+  const auto shim = FindShim(folder_.string());
+
+  ASSERT_TRUE(shim.has_value()) << shim.error().message;
+  ASSERT_EQ(shim->preload.size(), 3u);
+  EXPECT_TRUE(shim->preload[0].ends_with("/eidolon/first/runtime_12.so"));
+  EXPECT_EQ(shim->preload[1], shim->core);
+}
+
 TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithTheTargetThatBuildsIt) {
   const auto no_core = FindShim(folder_.string());
   ASSERT_FALSE(no_core.has_value());
@@ -51,7 +66,7 @@ TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithTheTargetThatBuildsIt) {
 
 TEST_F(EnvironmentTest, TheRendezvousIsToldInBothSpellings) {
   const Variables variables =
-      ServerEnvironment({.preload = {"/a.so", "/b.so"}, .triton_folder = "/t"},
+      ServerEnvironment({.core = "/a.so", .preload = {"/a.so", "/b.so"}, .triton_folder = "/t"},
                         {.run_directory = "/run/x",
                          .index_directory = "/run/x/index",
                          .server = 1,

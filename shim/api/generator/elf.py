@@ -8,6 +8,8 @@ from pathlib import Path
 
 SECTION_DYNSYM = 11
 SECTION_DYNAMIC = 6
+SECTION_VERSIONS = 0x6FFFFFFD  # Names of versions that the library defines.
+SECTION_VERSION_INDICES = 0x6FFFFFFF  # One number a symbol; the highest bit hides it from callers without a version.
 INDEX_UNDEFINED = 0
 INDEX_ABSOLUTE = 0xFFF1  # Version nodes appear as absolute symbols.
 BIND_LOCAL = 0
@@ -33,6 +35,7 @@ class SharedLibrary:
         self._sections = self._read_sections()
         self.functions = set()
         self.objects = set()
+        self.versions = {}  # Of functions that have one: name to version.
         self._read_symbols()
         self.soname = None
         self.needed = []
@@ -50,17 +53,44 @@ class SharedLibrary:
         start = table[4] + offset
         return self._data[start:self._data.index(b"\0", start)].decode()
 
+    def _version_names(self):
+        """Index to name; the library's own name, which is no version, is left out."""
+        names = {}
+        for section in self._sections:
+            if section[1] != SECTION_VERSIONS:
+                continue
+            strings, offset = self._sections[section[6]], section[4]
+            while True:
+                _, flags, index, _, _, name_offset, next_offset = struct.unpack_from("<HHHHIII", self._data, offset)
+                name = struct.unpack_from("<I", self._data, offset + name_offset)[0]
+                if not flags & 1:
+                    names[index] = self._string(strings, name)
+                if next_offset == 0:
+                    break
+                offset += next_offset
+        return names
+
+    def _version_indices(self):
+        for section in self._sections:
+            if section[1] == SECTION_VERSION_INDICES:
+                return [index & 0x7FFF for (index,) in
+                        struct.iter_unpack("<H", self._data[section[4]:section[4] + section[5]])]
+        return []
+
     def _read_symbols(self):
+        names, indices = self._version_names(), self._version_indices()
         for section in self._sections:
             if section[1] != SECTION_DYNSYM:
                 continue
             strings = self._sections[section[6]]
-            for offset in range(section[4], section[4] + section[5], 24):
+            for number, offset in enumerate(range(section[4], section[4] + section[5], 24)):
                 name, info, _, index, _, _ = struct.unpack_from("<IBBHQQ", self._data, offset)
                 if index in (INDEX_UNDEFINED, INDEX_ABSOLUTE) or info >> 4 == BIND_LOCAL:
                     continue
                 function = info & 15 in (TYPE_FUNCTION, TYPE_INDIRECT_FUNCTION)
                 (self.functions if function else self.objects).add(self._string(strings, name))
+                if number < len(indices) and indices[number] in names:
+                    self.versions[self._string(strings, name)] = names[indices[number]]
 
     def _read_dynamic(self):
         for section in self._sections:

@@ -74,14 +74,27 @@ def _functions(node):
                            parameters)
 
 
-def read_functions(headers, include_dirs, defines=(), language="c"):
-    """All functions declared after including `headers`, by name."""
+def _ask_clang(options, headers, include_dirs, defines, language):
     if language not in STANDARDS:
         raise HeaderError(f"unknown @language {language} (one of {', '.join(STANDARDS)})")
     source = "".join(f'#include "{header}"\n' for header in headers)
-    command = [CLANG, "-x", language, STANDARDS[language], "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json"]
+    command = [CLANG, "-x", language, STANDARDS[language], "-w", "-fsyntax-only"]
+    command += [word for option in options for word in ("-Xclang", option)]
     command += [f"-I{path}" for path in include_dirs] + [f"-D{define}" for define in defines] + ["-"]
     result = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise HeaderError(f"{' '.join(headers)}: " + "\n".join(result.stderr.splitlines()[:8]))
-    return {function.name: function for function in _functions(json.loads(result.stdout))}
+    return result.stdout
+
+
+def read_functions(headers, include_dirs, defines=(), language="c"):
+    """All functions declared after including `headers`, by name."""
+    text = _ask_clang(["-ast-dump=json"], headers, include_dirs, defines, language)
+    return {function.name: function for function in _functions(json.loads(text))}
+
+
+def read_sizes(headers, include_dirs, defines=(), language="c"):
+    """Bytes of every structure and union that `headers` define, by name."""
+    text = _ask_clang(["-fdump-record-layouts-complete"], headers, include_dirs, defines, language)
+    found = re.findall(r"^ +0 \| (?:struct|union) (\w+)$.*?\[sizeof=(\d+),", text, re.MULTILINE | re.DOTALL)
+    return {name: int(size) for name, size in found if not name.startswith("__")}  # Those are clang's own.

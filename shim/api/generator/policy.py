@@ -15,8 +15,8 @@ from pathlib import Path
 CALL_CLASSES = ("Launch", "Library", "Collective", "Copy", "Stream", "Allocation", "Synchronize",
                 "Graph", "Module", "Query", "ThreadState")
 KINDS = ("simulate", "accept", "forward", "reject")
-SINGLE = ("soname", "binary", "class", "prefix", "twin", "language", "complete")
-MULTIPLE = ("header", "define", "omit")
+SINGLE = ("soname", "binary", "class", "prefix", "twin", "language", "complete", "older")
+MULTIPLE = ("header", "define", "omit", "differs")
 
 
 class PolicyError(Exception):

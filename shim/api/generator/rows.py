@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from .elf import SharedLibrary
-from .headers import read_functions
+from .headers import read_functions, read_sizes
 from .policy import PolicyError
 
 PER_THREAD_SUFFIXES = ("_ptsz", "_ptds")
@@ -26,12 +26,18 @@ def include_dirs(packages, shim):
     nvidia = packages / "nvidia"
     return [shim.parent, shim / "api" / "interop", nvidia / "cu13" / "include",
             nvidia / "cudnn" / "include", nvidia / "nccl" / "include",
-            nvidia / "cusparselt" / "include"]
+            nvidia / "cusparselt" / "include", nvidia / "cuda_runtime" / "include",
+            nvidia / "cuda_nvcc" / "include"]
 
 
 def declared_functions(policy, packages, shim):
     return read_functions(policy.multiple["header"], include_dirs(packages, shim),
                           policy.multiple["define"], policy.single["language"])
+
+
+def _sizes(policy, packages, shim):
+    return read_sizes(policy.multiple["header"], include_dirs(packages, shim), policy.multiple["define"],
+                      policy.single["language"])
 
 
 def exported_symbols(policy, declared, packages):
@@ -76,11 +82,13 @@ def _check_accept(policy, decision, function):
             f"'{', '.join(outputs)}' unwritten; simulate it, or say outputs=untouched")
 
 
-def _make_row(policy, symbol, symbols, function):
+def _make_row(policy, symbol, symbols, function, export=None):
+    """The row of `symbol`, under the name `export` where the core has another function of that name."""
     if function is None:
         return Row("undeclared", symbol, f"UNDECLARED({symbol})")
     base, per_thread = base_name(policy, symbol, symbols)
     decision = policy.decisions.get(symbol) or policy.decision(base)
+    symbol = export or symbol
     head = f"{function.returns}, {symbol}"
     if decision.kind == "reject":
         return Row("reject", symbol, f"REJECT({head}, {function.parameter_list})")
@@ -116,6 +124,55 @@ def _check_policy(policy, symbols, declared):
                          if not policy.find(base_name(policy, symbol, symbols)[0]))
         if missing:
             raise PolicyError(f"{policy.path}: nobody decided {' '.join(missing)}")
+
+
+def _prototype(function):
+    """Types alone, so that two majors of a header can be compared."""
+    plain = [re.sub(r"\b(struct|enum) |\s", "", kind)
+             for kind in (function.returns, *(kind for kind, _ in function.parameters))]
+    return tuple(plain)
+
+
+def _words(function):
+    return {word for kind, _ in function.parameters for word in re.findall(r"\w+", kind)}
+
+
+def major(policy):
+    """The number at the end of a SONAME: 12 of libcudart.so.12."""
+    return policy.single["soname"].rpartition(".")[2]
+
+
+def make_older_rows(policy, packages, newer, newer_packages, shim):
+    """What an older major of a library has otherwise than the newer one, whose policy is `newer`.
+
+    Symbols that the newer one lacks keep their names. Those with other parameters or with structures of another
+    size, and those that `@differs` names, get the major behind their names: the facade of the older library binds its callers to them. What both
+    refuse or both accept without a look at parameters needs no second row.
+    """
+    declared, declared_newer = (declared_functions(policy, packages, shim),
+                                declared_functions(newer, newer_packages, shim))
+    symbols, symbols_newer = (exported_symbols(policy, declared, packages),
+                              exported_symbols(newer, declared_newer, newer_packages))
+    sizes, sizes_newer = _sizes(policy, packages, shim), _sizes(newer, newer_packages, shim)
+    resized = {name for name in sizes.keys() & sizes_newer.keys() if sizes[name] != sizes_newer[name]}
+    changed = {symbol for symbol in symbols & symbols_newer & declared.keys() & declared_newer.keys()
+               if _prototype(declared[symbol]) != _prototype(declared_newer[symbol])
+               or resized & _words(declared[symbol])}
+    for symbol in policy.multiple["differs"]:
+        if symbol not in symbols & symbols_newer & declared.keys():
+            raise PolicyError(f"{policy.path}: @differs {symbol}: not a function of both libraries")
+        changed.add(symbol)
+    _check_policy(policy, (symbols - symbols_newer) | changed, declared)
+    made = []
+    for symbol in sorted((symbols - symbols_newer) | changed):
+        name = f"{symbol}_{major(policy)}" if symbol in changed else None
+        row = _make_row(policy, symbol, symbols, declared.get(symbol), name)
+        if symbol in changed and row.kind in ("accept", "reject"):
+            other = _make_row(newer, symbol, symbols_newer, declared_newer[symbol])
+            if other.kind == row.kind:
+                continue
+        made.append(Row(row.kind, name or symbol, row.text))
+    return made
 
 
 def make_rows(policy, packages, shim):
