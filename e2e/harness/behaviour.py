@@ -382,6 +382,40 @@ def jobs_survive_the_controllers_death(world):
         print(f"     {condition['type']}: {condition['message']}")
 
 
+@test
+def products_of_experts_take_the_time_of_their_tokens(world):
+    """Their kernel finds its sizes in device memory, and its grid says nothing."""
+    script = """
+        import torch
+        tokens, experts, width, hidden = TOKENS, 8, 2048, 4096
+        inputs = torch.zeros(tokens, width, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+        weights = torch.zeros(experts, width, hidden, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+        ends = torch.arange(1, experts + 1, device="cuda", dtype=torch.int32) * (tokens // experts)
+        optimizer = torch.optim.SGD([inputs], lr=0.1)
+        for step in range(8):
+            product = torch._grouped_mm(inputs, weights, offs=ends)
+            product.backward(torch.ones_like(product))
+            optimizer.step()
+            optimizer.zero_grad()
+            weights.grad = None
+            torch.cuda.synchronize()
+    """
+
+    def products(tokens):
+        job = world.run(script.replace("TOKENS", str(tokens)))
+        expect_complete(job)
+        prediction = job["status"]["prediction"]
+        expect(prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}")
+        grouped = [k for k in prediction["kernels"] if "GroupProblemShape" in k["name"]]
+        expect(sum(k["launches"] for k in grouped) == 3, f"not three products an iteration: {grouped}")
+        return sum(k["seconds"] for k in grouped)
+
+    few, many = products(16384), products(65536)
+    rate = 3 * 2 * 65536 * 2048 * 4096 / many
+    expect(4.5e14 < rate < 9e14, f"{rate:.3g} operations a second of an H100")
+    expect(3.2 < many / few < 4.8, f"four times the tokens take {many / few:.2f} times as long")
+
+
 def main():
     # They register their tests when they are imported; after this file's own.
     import cuda12_behaviour  # noqa: F401

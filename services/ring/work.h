@@ -54,6 +54,20 @@ struct ParameterSlot {
   std::uint32_t bytes;
 };
 
+// Products of several groups of rows in one kernel, which finds their sizes in device memory: where
+// the program's own launches tell them, they stand behind the parameters as one more slot, the
+// last. Group i is m_i x n_i x k_i; of the ragged dimension, if any, the number here is the sum
+// over the groups.
+inline constexpr std::uint64_t kGroupedProductTag = 0x67726f7570656421u;
+struct GroupedProduct {
+  enum class Ragged : std::uint32_t { kNone, kM, kN, kK };
+
+  std::uint64_t tag;  // kGroupedProductTag.
+  std::uint64_t m, n, k;
+  std::uint32_t groups;
+  Ragged ragged;
+};
+
 // Element types of library work: cudaDataType_t's numbers, which cuBLAS and cuBLASLt share. cuDNN's
 // types are mapped to them.
 using DataType = std::uint32_t;

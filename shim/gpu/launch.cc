@@ -16,6 +16,7 @@
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/found_words.h"
+#include "shim/gpu/grouped_product.h"
 #include "shim/gpu/idle_parameters.h"
 #include "shim/gpu/launch_cache.h"
 #include "shim/gpu/launch_values.h"
@@ -44,8 +45,10 @@ bool Equals(const ring::Dim3& dims, const std::uint32_t (&other)[3]) {
 
 // The block of bytes that the device would read, with pointers blanked. Only `size` bytes are set.
 struct ParameterBlock {
-  alignas(8) std::byte bytes[kLargestParameters];
+  alignas(8) std::byte bytes[kLargestParameters + sizeof(ring::GroupedProduct)];
   std::size_t size = 0;  // A multiple of 8.
+  // Where a grouped product's sizes stand, the last bytes; 0 without.
+  std::size_t product = 0;
 };
 
 void CopyParameter(std::byte* to, const void* from, std::uint32_t bytes) {
@@ -77,6 +80,22 @@ bool Gather(const Kernel& kernel, const LaunchParameters& from, ParameterBlock& 
     CopyParameter(block.bytes + parameter.offset, from.pointers[i], parameter.bytes);
   }
   return true;
+}
+
+// Notes or adds the sizes of grouped products. Requires: pointers are not blanked yet.
+void TellGroupedProduct(const Kernel& kernel, const LaunchShape& shape, ParameterBlock& block) {
+  const GroupedRole role = GroupedRoleOf(kernel);
+  if (role == GroupedRole::kPrepares) {
+    const auto prepared = ReadPreparedProduct(kernel.parameters, {block.bytes, block.size},
+                                              static_cast<std::uint32_t>(Volume(shape.block)));
+    if (prepared) KeepPreparedProduct(*prepared);
+  } else if (role == GroupedRole::kMultiplies) {
+    const auto product = FindPreparedProduct({block.bytes, block.size});
+    if (!product) return;
+    block.product = block.size;
+    std::memcpy(block.bytes + block.size, &*product, sizeof(*product));
+    block.size += sizeof(*product);
+  }
 }
 
 // What was taken out of a block.
@@ -171,10 +190,13 @@ std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
 KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
                    std::uint32_t blocks, const ParameterBlock& block, const FoundInBlock& found) {
   const base::Digest content = kernel.library->index().header().content;
+  const bool grouped = block.product != 0;
   const std::size_t slot_bytes = kernel.parameters.size() * sizeof(ring::ParameterSlot);
-  const std::uint32_t parameter_bytes = kernel.row->parameter_bytes;
+  const std::size_t added_bytes = grouped ? sizeof(ring::ParameterSlot) : 0;
+  const auto parameter_bytes =
+      grouped ? static_cast<std::uint32_t>(block.size) : kernel.row->parameter_bytes;
   const std::size_t bytes =
-      sizeof(ring::KernelWork) + kernel.name.size() + slot_bytes + parameter_bytes;
+      sizeof(ring::KernelWork) + kernel.name.size() + slot_bytes + added_bytes + parameter_bytes;
   ring::KernelWork work;
   std::memset(&work, 0, sizeof(work));
   work.header = {ring::WorkKind::kKernel, static_cast<std::uint32_t>(bytes)};
@@ -189,7 +211,7 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
   work.blocks_per_multiprocessor = blocks;
   work.cooperative = shape.cooperative ? 1 : 0;
   work.name_bytes = static_cast<std::uint32_t>(kernel.name.size());
-  work.parameter_count = static_cast<std::uint32_t>(kernel.parameters.size());
+  work.parameter_count = static_cast<std::uint32_t>(kernel.parameters.size() + (grouped ? 1 : 0));
   work.parameter_bytes = parameter_bytes;
 
   static_assert(sizeof(cubin::Parameter) == sizeof(ring::ParameterSlot));
@@ -202,12 +224,16 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
   put(&work, sizeof(work));
   put(kernel.name.data(), kernel.name.size());
   put(kernel.parameters.data(), slot_bytes);
+  const ring::ParameterSlot added = {static_cast<std::uint32_t>(block.product),
+                                     sizeof(ring::GroupedProduct)};
+  put(&added, added_bytes);
   put(block.bytes, parameter_bytes);
   std::vector<std::byte> context;
   if (WantsReplays(session)) {
     SaveModule(*kernel.library);
-    context = MakeReplayContext({block.bytes, block.size}, parameter_bytes, found.pointers.list(),
-                                found.numbers.list());
+    const std::size_t read = grouped ? block.product : block.size;
+    context = MakeReplayContext({block.bytes, read}, kernel.row->parameter_bytes,
+                                found.pointers.list(), found.numbers.list());
   }
   const core::InternedWork kept = core::InternWork(definition, context);
   if (kept.id == 0) return {};
@@ -253,6 +279,7 @@ KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
     }
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return {Status::kInvalidValue, 0};
+    TellGroupedProduct(kernel, shape, block);
     IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
     FoundInBlock words;  // Numbers stay: what is captured is replayed with the same ones.
     BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
@@ -280,6 +307,7 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
   try {
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
+    TellGroupedProduct(kernel, shape, block);
     const bool recorded = MustRecord();
     const IdleParameters& idle = IdleParametersOf(kernel);
     idle.Clear(block.bytes, shape.grid);

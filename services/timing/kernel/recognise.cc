@@ -70,6 +70,7 @@ constexpr NamedRule kRules[] = {
     {"compute_num_of_partial_segments", Family::kEmbedding, Bookkeeping},
     {"krn_partial_segment_offset", Family::kEmbedding, Bookkeeping},
     {"krn_partials_per_segment", Family::kEmbedding, Bookkeeping},
+    {"prepare_grouped_gemm_data", Family::kMisc, EngineBookkeeping},
     {"_assert_async_cuda_kernel", Family::kMisc, SingleCheck},
     {"indexSelect*", Family::kIndex, IndexSelect},
     {"indexFunc*", Family::kIndex, IndexSelect},

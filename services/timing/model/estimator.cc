@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/grouped_product.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/copy_model.h"
@@ -70,6 +71,32 @@ bool IsAttention(const Demand& demand) {
          demand.batch_heads > 0;
 }
 
+// As a batch of equal groups: a kernel that stays on its multiprocessors gives the next tile to
+// whoever is free, so how rows are spread over groups matters little while each has many tiles. How
+// CUTLASS's kernel compares with the library's is not known from measurements; that is in the
+// error.
+Prediction PredictGrouped(const gpu_model::GpuModel& gpu, const kernel::GroupedProduct& product,
+                          const kernel::KernelName& name) {
+  using Ragged = kernel::GroupedProduct::Ragged;
+  constexpr double kGroupedError = 0.3;
+  const auto groups = static_cast<double>(product.groups);
+  const auto part = [&](std::uint64_t size, Ragged dimension) {
+    const double whole = static_cast<double>(size);
+    return product.ragged == dimension ? std::max(1.0, whole / groups) : whole;
+  };
+  GemmModel::Shape shape = {.batch = groups,
+                            .m = part(product.m, Ragged::kM),
+                            .n = part(product.n, Ragged::kN),
+                            .k = part(product.k, Ragged::kK)};
+  if (name.Has("float_e4m3_t") || name.Has("float_e5m2_t")) {
+    shape.type = "fp8";
+    shape.input_bytes = 1;
+  }
+  Prediction prediction = GemmModel::Get().Predict(gpu, shape);
+  prediction.relative_error = std::max(prediction.relative_error, kGroupedError);
+  return prediction;
+}
+
 // Log-log interpolation between the neighbours on both sides; never past them, and only when they
 // are within a factor of two of the size.
 std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double size) {
@@ -108,6 +135,10 @@ Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& i
 
 double Estimator::SizeOf(const kernel::WorkItem& item) {
   if (const auto* launch = std::get_if<kernel::KernelLaunch>(&item)) {
+    if (const auto product = kernel::FindGroupedProduct(*launch)) {
+      return static_cast<double>(product->m) * static_cast<double>(product->n) *
+             static_cast<double>(product->k);
+    }
     const Demand demand = kernel::Recognise(*launch, *names_.Get(launch->name));
     return demand.bytes + demand.flops;
   }
@@ -127,6 +158,9 @@ double Estimator::SizeOf(const kernel::WorkItem& item) {
 
 Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& launch) {
   const auto name = names_.Get(launch.name);
+  if (const auto product = kernel::FindGroupedProduct(launch)) {
+    return Make(PredictGrouped(gpu, *product, *name), kernel::Name(Family::kGemm));
+  }
   const Demand demand = kernel::Recognise(launch, *name);
   if (IsAttention(demand)) {
     const bool efficient = name->base.starts_with("fmha_");

@@ -8,6 +8,7 @@
 
 #include "services/base/text.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/kernel/grouped_product.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/work_key.h"
 
@@ -65,6 +66,38 @@ TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
   const Estimate measured = estimator.Of(H100(), copy);
   EXPECT_EQ(measured.source, Source::kMeasured);
   EXPECT_EQ(measured.duration, base::Duration::Nanoseconds(99));
+}
+
+// A launch of CUTLASS's kernel for groups, with what the shim adds.
+kernel::KernelLaunch Grouped(std::uint64_t m, std::uint32_t groups,
+                             const std::string& type = "bfloat16_t") {
+  kernel::StructBytes product(40);
+  product.Set(0, kernel::kGroupedProductTag).Set(8, m).Set(16, std::uint64_t{4096});
+  product.Set(24, std::uint64_t{2048}).Set(32, groups).Set(36, std::uint32_t{1});
+  return LaunchBuilder("cutlass::device_kernel<GroupProblemShape, cutlass::" + type + ">")
+      .Grid(132)
+      .Block(384)
+      .Pointers(4)
+      .AddBytes(product.bytes(), 8)
+      .Build();
+}
+
+TEST(EstimatorTest, AGroupedProductTakesTheTimeOfItsRowsWhateverItsGrid) {
+  Estimator estimator(nullptr);
+  const auto seconds = [&](const kernel::KernelLaunch& launch) {
+    return estimator.Of(H100(), launch).duration.Seconds();
+  };
+  // 2 * 32768 * 4096 * 2048 operations, at what a large product reaches.
+  const double whole = seconds(Grouped(32768, 8));
+  EXPECT_NEAR(2.0 * 32768 * 4096 * 2048 / whole, 650e12, 100e12);
+  EXPECT_NEAR(seconds(Grouped(65536, 8)) / whole, 2, 0.2);
+  EXPECT_GT(seconds(Grouped(32768, 256)), whole);
+  EXPECT_LT(seconds(Grouped(32768, 8, "float_e4m3_t")), 0.7 * whole);
+
+  const Estimate estimate = estimator.Of(H100(), Grouped(32768, 8));
+  EXPECT_NE(estimate.source, Source::kAssumed);
+  EXPECT_EQ(estimate.family, "gemm");
+  EXPECT_GE(estimate.relative_error, 0.3);
 }
 
 TEST(EstimatorTest, InterpolatesNothingFromAMeasurementWithinTheLaunchGap) {
