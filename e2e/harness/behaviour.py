@@ -424,6 +424,7 @@ def main():
     import failure_behaviour  # noqa: F401
     import measuring_behaviour  # noqa: F401
     import program_behaviour  # noqa: F401
+    import ranks_behaviour  # noqa: F401
     import values_behaviour  # noqa: F401
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)

@@ -53,6 +53,11 @@ int Agent::Run() {
   }
   job_ = std::make_unique<JobParts>();
   job_->assignment = std::move(*assignment);
+  const auto ranks = static_cast<std::int32_t>(job_->assignment.ranks_per_server());
+  ranks_.emplace(
+      RankBook::Place{.first = static_cast<std::int32_t>(job_->assignment.server()) * ranks,
+                      .count = ranks,
+                      .servers = static_cast<std::int32_t>(job_->assignment.servers())});
   controller_->Listen({.on_stop =
                            [this](const std::string& reason) {
                              End({.reason = Reason::kStopped, .message = reason});
@@ -231,6 +236,7 @@ void Agent::CleanUp() {
   }
   doorkeeper_.reset();
   for (const auto& [number, session] : sessions_) session->Finish();
+  SettleRanks();
   mailbox_.Close();
   if (network_ != nullptr) network_->Flush();
   network_.reset();

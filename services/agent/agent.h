@@ -25,6 +25,7 @@
 #include "services/agent/mailbox.h"
 #include "services/agent/metrics.h"
 #include "services/agent/network_client.h"
+#include "services/agent/rank_book.h"
 #include "services/agent/ring/segment.h"
 #include "services/agent/ring/server_page.h"
 #include "services/agent/session.h"
@@ -68,6 +69,10 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void OnHello(int connection, const ::eidolon::ring::Hello& hello);
   void OnHangUp(int connection);
   base::Result<std::uint32_t> Admit(int connection, const ::eidolon::ring::Hello& hello);
+  std::int32_t CommunicatorEntered(Session& session, const CommunicatorEntry& entry) override;
+  void WorkBegan(Session& session, std::uint32_t device) override;
+  void RanksChanged();
+  void SettleRanks();
   bool DrainSessions();
   void WatchDeaths();
   void CountMissing();
@@ -96,6 +101,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
 
   // agent_reports.cc: what the controller hears.
   void IterationEnded(Session& session, const iteration::Report& report) override;
+  void SendIteration(std::int32_t rank, const iteration::Report& report);
   void RequestRefused(Session& session) override;
   void CallRefused(Session& session, const std::string& name) override;
   void SendProgress();
@@ -116,8 +122,11 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::unique_ptr<launch::Command> command_;
 
-  std::map<std::uint32_t, std::unique_ptr<Session>> sessions_;  // By process number.
-  std::map<int, std::uint32_t> connections_;                    // Descriptor to process number.
+  std::map<std::uint32_t, std::unique_ptr<Session>> sessions_;    // By process number.
+  std::optional<RankBook> ranks_;                                 // Once there is an assignment.
+  std::map<std::uint32_t, std::vector<iteration::Report>> held_;  // Of processes that are no rank.
+  bool world_met_ = false;                    // Every rank of the job is in one communicator.
+  std::map<int, std::uint32_t> connections_;  // Descriptor to process number.
   std::uint32_t next_process_ = 1;
   std::vector<DyingRank> dying_;
   std::optional<launch::ExitStatus> command_status_;

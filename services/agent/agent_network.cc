@@ -98,6 +98,7 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
   switch (message.message_case()) {
     case v1::SessionResponse::kJoined: {
       ++processed_;
+      world_met_ = world_met_ || ranks_->IsWorld(message.joined().size());
       // Its finish may lie beyond the horizon: it settles nothing for those that are not members.
       const auto request = requests_.extract(message.joined().request());
       if (!request.empty()) sessions_.at(request.mapped())->OnJoined(message.joined());

@@ -109,15 +109,26 @@ std::string PlainText(const std::string& text) {
 
 // Launchers and compilers have sessions too, but no iterations.
 bool Agent::IsReporting(const Session& session) const {
-  return session.options().is_primary || session.launches() > 0;
+  if (ranks_->has_ranks()) return ranks_->RankOf(session.options().number).has_value();
+  return session.launches() > 0;
 }
 
+// What is not wanted is not kept either.
 void Agent::IterationEnded(Session& session, const iteration::Report& report) {
+  const std::uint32_t process = session.options().number;
+  const auto rank = ranks_->EndIteration(process);
+  RanksChanged();
+  if (rank.has_value()) return SendIteration(*rank, report);
+  const std::uint32_t wanted = session.options().rule.wanted;
+  if (wanted == 0 || report.index < wanted) held_[process].push_back(report);
+}
+
+void Agent::SendIteration(std::int32_t rank, const iteration::Report& report) {
   ++iterations_reported_;
   metrics_->iterations.Increment();
   v1::AgentReport message;
   v1::Iteration* iteration = message.mutable_iteration();
-  iteration->set_rank(session.options().rank);
+  iteration->set_rank(rank);
   iteration->set_index(report.index);
   iteration->set_start_picoseconds(Ps(report.start));
   iteration->set_end_picoseconds(Ps(report.end));
@@ -177,16 +188,15 @@ void Agent::SendUsage() {
   std::map<std::string, std::uint64_t> refused;
   UnknownReadSum unknown;
   for (const auto& [number, session] : sessions_) {
+    const bool is_rank = ranks_->RankOf(number).has_value();
     const SessionUsage& used = session->reported_usage();
     unknown.Add(used);
     for (const auto& [name, count] : used.refused_calls) refused[name] += count;
     for (const auto& [index, memory] : used.memory.devices()) {
-      // A launcher holds a context at most; a program that only allocates counts, also before it
-      // launches.
-      const bool allocates = Bytes(memory.at_peak.allocations) > 0 || memory.refused > 0;
-      if (!IsReporting(*session) && !allocates) continue;
+      // A launcher holds a context at most.
+      if (!is_rank && memory.refused == 0) continue;
       v1::RankMemory* rank = usage->add_memory();
-      rank->set_rank(session->options().rank);
+      rank->set_rank(ranks_->NameOf(number));
       rank->set_device(index);
       rank->set_peak_bytes(memory.peak);
       rank->set_capacity_bytes(job_->content.devices[index].memory_bytes);
@@ -212,7 +222,7 @@ void Agent::RequestRefused(Session& session) {
     if (memory.refused == 0) continue;
     const MemorySplit& now = memory.now;
     verdict_.NoteRefusal(
-        {.rank = session.options().rank,
+        {.rank = ranks_->NameOf(session.options().number),
          .device = index,
          .asked_bytes = memory.refused,
          .booked_bytes = Bytes(now.allocations + now.workspace + now.nccl + now.context),
@@ -233,7 +243,7 @@ void Agent::SendOutcome() {
       const EventLog* log = session->event_log();
       if (log == nullptr) continue;
       parts.push_back(
-          {.rank = session->options().rank, .path = log->path(), .lines_max = log->end()});
+          {.rank = ranks_->RankOf(number), .path = log->path(), .lines_max = log->end()});
     }
     JoinEventLogs(std::move(parts), StrCat(job_->assignment.run_directory(), "/events.log"));
   }

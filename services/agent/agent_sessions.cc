@@ -46,23 +46,18 @@ base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hell
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("LOCAL_RANK ", hello.local_rank, ": this server has ", devices, " GPUs"));
   }
-  // A process without a rank (plain python) stands for the server's first.
-  const auto first = static_cast<std::int32_t>(assignment.server() * assignment.ranks_per_server());
-  const std::int32_t rank = hello.rank >= 0 ? hello.rank : first;
-  const bool is_known = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
-    return entry.second->options().rank == rank && entry.second->options().is_primary;
-  });
   const std::uint32_t process = next_process_++;
   auto segment = ring::Segment::Create(job_->content, process, 0);
   if (!segment) return std::unexpected(segment.error());
   if (auto sent = ring::SendWelcome(connection, segment->descriptor()); !sent) {
     return std::unexpected(sent.error());
   }
+  const bool is_primary =
+      ranks_->Introduce(process, {.rank = hello.rank, .local_rank = hello.local_rank});
   SessionOptions options{
       .number = process,
       .pid = hello.pid,
-      .rank = rank,
-      .is_primary = hello.rank >= 0 && !is_known,
+      .is_primary = is_primary,
       .server = assignment.server(),
       .devices = job_->traits,
       .rule = {.nvtx = assignment.iterations().nvtx(),
@@ -77,8 +72,9 @@ base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hell
   return process;
 }
 
-// Ranks that have not introduced themselves may still do anything. A program without ranks is
-// complete when it begins to work; a launcher never does.
+// Ranks that have not introduced themselves may still do anything. A program whose ranks have no
+// RANK is complete when it begins to work; a launcher never does. Who meets in the communicator of
+// the whole job has all come.
 void Agent::CountMissing() {
   const auto expected = static_cast<int>(job_->assignment.ranks_per_server());
   int ranks = 0;
@@ -87,7 +83,40 @@ void Agent::CountMissing() {
     ranks += session->options().is_primary ? 1 : 0;
     lone = lone || (!session->options().is_primary && session->is_driving());
   }
-  horizon_.SetMissing(ranks == 0 && lone ? 0 : std::max(0, expected - ranks));
+  const bool is_complete = world_met_ || (ranks == 0 && lone);
+  horizon_.SetMissing(is_complete ? 0 : std::max(0, expected - ranks));
+}
+
+std::int32_t Agent::CommunicatorEntered(Session& session, const CommunicatorEntry& entry) {
+  const std::uint32_t process = session.options().number;
+  ranks_->Enter(process, {.communicator = entry.unique_id, .size = entry.size, .rank = entry.rank});
+  RanksChanged();
+  return ranks_->NameOf(process);
+}
+
+void Agent::WorkBegan(Session& session, std::uint32_t device) {
+  ranks_->NoteWork(session.options().number, device);
+}
+
+// Who has lost a rank does not hold the others up; what the new ones had to report is due.
+void Agent::RanksChanged() {
+  for (const std::uint32_t process : ranks_->TakeDisplaced()) sessions_.at(process)->GiveUpRank();
+  for (auto& [process, reports] : held_) {
+    if (!ranks_->RankOf(process).has_value()) continue;
+    for (const auto& report : std::exchange(reports, {})) {
+      SendIteration(*ranks_->RankOf(process), report);
+    }
+  }
+}
+
+// The job is over: who became no rank by then is one now, or none.
+void Agent::SettleRanks() {
+  if (!ranks_.has_value()) return;
+  for (const auto& [number, session] : sessions_) {
+    if (session->memory().has_allocations()) ranks_->NoteAllocation(number);
+  }
+  ranks_->Settle();
+  RanksChanged();
 }
 
 void Agent::OnHangUp(int connection) {
@@ -104,8 +133,9 @@ void Agent::OnHangUp(int connection) {
     if (!moved.has_value() || !*moved) break;
   }
   session.MarkGone();
+  ranks_->NoteGone(process);
   metrics_->sessions.Decrement();
-  if (session.options().is_primary) {
+  if (ranks_->IsCertain(process)) {
     dying_.push_back({.process = process, .since_ns = clock_->MonotonicNs()});
   }
 }
@@ -116,15 +146,16 @@ void Agent::WatchDeaths() {
   if (dying_.empty()) return;
   const std::int64_t now = clock_->MonotonicNs();
   std::erase_if(dying_, [&](const DyingRank& dying) {
-    const SessionOptions& options = sessions_.at(dying.process)->options();
-    const launch::Death death = launch::LookForDeath(options.pid);
+    const std::int32_t pid = sessions_.at(dying.process)->options().pid;
+    const std::int32_t rank = ranks_->NameOf(dying.process);
+    const launch::Death death = launch::LookForDeath(pid);
     if (death.state == launch::LifeState::kAlive) return now - dying.since_ns > kLongestDyingNs;
     if (death.state == launch::LifeState::kDead && !death.status.ok()) {
       if (!verdict_.has_rank_death()) rank_died_ns_ = now;
-      verdict_.NoteRankDeath({.rank = options.rank, .pid = options.pid, .status = death.status});
+      verdict_.NoteRankDeath({.rank = rank, .pid = pid, .status = death.status});
     }
     if (death.state == launch::LifeState::kVanished) {
-      verdict_.NoteRankGone({.rank = options.rank, .pid = options.pid, .status = {}});
+      verdict_.NoteRankGone({.rank = rank, .pid = pid, .status = {}});
     }
     return true;
   });
@@ -138,7 +169,7 @@ bool Agent::DrainSessions() {
     const auto drained = session->Drain(kDrainLimit);
     if (!drained.has_value()) {
       End({.reason = Reason::kRingDamaged,
-           .message = StrCat("rank ", session->options().rank, " (pid ", session->options().pid,
+           .message = StrCat("rank ", ranks_->NameOf(number), " (pid ", session->options().pid,
                              "): ", drained.error().message)});
       return false;
     }

@@ -8,15 +8,13 @@
 
 namespace eidolon::agent {
 
-EventLog::EventLog(std::string path, int rank)
-    : path_(std::move(path)), rank_(rank), file_(path_, std::ios::trunc) {}
+EventLog::EventLog(std::string path) : path_(std::move(path)), file_(path_, std::ios::trunc) {}
 
 void EventLog::Add(const device::ResolvedOp& op, const std::string& name) {
   const std::uint64_t offset = op.sequence - first_;
   if (offset >= waiting_.size()) waiting_.resize(offset + 1);
-  waiting_[offset] =
-      base::StrCat("rank ", rank_, " device ", op.device, " stream ", op.stream, " op ",
-                   op.sequence, " ", name, " start ", op.start.ps, " end ", op.finish.ps, "\n");
+  waiting_[offset] = base::StrCat("device ", op.device, " stream ", op.stream, " op ", op.sequence,
+                                  " ", name, " start ", op.start.ps, " end ", op.finish.ps, "\n");
   while (!waiting_.empty() && waiting_.front().has_value()) {
     file_ << *waiting_.front();
     waiting_.pop_front();
@@ -37,13 +35,14 @@ void JoinEventLogs(std::vector<EventLogPart> parts, const std::string& target) {
                    [](const auto& a, const auto& b) { return a.rank < b.rank; });
   std::ofstream joined(target, std::ios::trunc);
   for (const EventLogPart& part : parts) {
-    std::ifstream file(part.path);
-    std::string line;
-    for (std::uint64_t count = 0; count < part.lines_max.value_or(~std::uint64_t{0}); ++count) {
-      if (!std::getline(file, line)) break;
-      joined << line << '\n';
+    if (part.rank.has_value()) {
+      std::ifstream file(part.path);
+      std::string line;
+      for (std::uint64_t count = 0; count < part.lines_max.value_or(~std::uint64_t{0}); ++count) {
+        if (!std::getline(file, line)) break;
+        joined << "rank " << *part.rank << ' ' << line << '\n';
+      }
     }
-    file.close();
     std::remove(part.path.c_str());
   }
 }

@@ -1,5 +1,5 @@
-// The event log of one rank: a line for each resolved operation, in program order, so that two runs
-// can be compared byte by byte.
+// The event log of one process: a line for each resolved operation, in program order, so that two
+// runs can be compared byte by byte.
 //
 //   rank <r> device <d> stream <s> op <n> <name> start <ps> end <ps>
 #pragma once
@@ -18,8 +18,8 @@ namespace eidolon::agent {
 // Main loop only. Lines wait for the operations before them.
 class EventLog {
  public:
-  // Writes to `path`, a file of this rank's own until JoinEventLogs.
-  EventLog(std::string path, int rank);
+  // Writes to `path`, a file of this process's own until JoinEventLogs, which adds the rank.
+  explicit EventLog(std::string path);
 
   void Add(const device::ResolvedOp& op, const std::string& name);
   // Operations from `sequence` on do not belong to the log, also those that were added already.
@@ -31,16 +31,15 @@ class EventLog {
 
  private:
   std::string path_;
-  int rank_;
   std::ofstream file_;
   std::uint64_t first_ = 0;  // Sequence of waiting_.front().
   std::optional<std::uint64_t> end_;
   std::deque<std::optional<std::string>> waiting_;
 };
 
-// One rank's part of a log.
+// One process's part of a log.
 struct EventLogPart {
-  int rank = 0;
+  std::optional<int> rank;  // None: it is no rank, and its part is left out.
   std::string path;
   std::optional<std::uint64_t> lines_max;  // The rest is left out.
 };

@@ -1,6 +1,7 @@
 // What one rank has booked on its devices, and the most it ever had.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -38,6 +39,12 @@ class MemoryBook {
     DeviceMemory& device = devices_[record.header.device];
     const auto asked = static_cast<std::uint64_t>(record.delta < 0 ? 0 : record.delta);
     if (asked > device.refused) device.refused = asked;
+  }
+  // Whether the program booked anything itself, or tried to; a context it gets in any case.
+  bool has_allocations() const {
+    return std::ranges::any_of(devices_, [](const auto& device) {
+      return device.second.at_peak.allocations > 0 || device.second.refused > 0;
+    });
   }
   // By server-local device.
   const std::map<std::uint16_t, DeviceMemory>& devices() const { return devices_; }

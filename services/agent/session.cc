@@ -32,7 +32,7 @@ Session::Session(Options options, ring::Segment segment, SessionHost* host)
   clock_.ps = static_cast<std::int64_t>(std::min(segment_.clock_ps(), ring::kClockMaxPs));
   if (options_.is_primary) StartDriving();
   if (!options_.event_log.empty()) {
-    event_log_ = std::make_unique<EventLog>(options_.event_log, options_.rank);
+    event_log_ = std::make_unique<EventLog>(options_.event_log);
   }
 }
 
@@ -42,6 +42,12 @@ void Session::StartDriving() {
   if (driving_) return;
   driving_ = true;
   host_->horizon().AddRank(options_.number, clock_);
+}
+
+void Session::GiveUpRank() {
+  if (launches_ > 0 || !communicators_.empty()) return;
+  driving_ = false;
+  host_->horizon().RemoveRank(options_.number);
 }
 
 base::Result<bool> Session::Drain(int limit) {
@@ -228,9 +234,13 @@ Session::Outcome Session::Launch(const ring::RecordView& record) {
   if (!entry.known) return Applied::kStalled;
   const auto call = CallOf(record.header(), launch.stream);
   FeedDetector(*number, entry.update, engine_.issued(), call.host_clock);
-  ++launches_;
+  CountLaunch(record.header().device);
   if (auto done = engine_.Launch(call, entry.work); !done) return std::unexpected(done.error());
   return Applied::kYes;
+}
+
+void Session::CountLaunch(std::uint32_t device) {
+  if (launches_++ == 0) host_->WorkBegan(*this, device);
 }
 
 void Session::NoteUnknownRead(const wire::MarkRecord& mark) {

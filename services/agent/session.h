@@ -49,10 +49,11 @@ class Session final : private device::Sink {
   base::Result<bool> Drain(int limit);
   // The process is gone: its last records are applied, and nobody waits any more.
   void MarkGone();
-  bool is_gone() const { return gone_; }
-  // Its clock bounds the server's: from the start for a rank's own process, for others (compilers,
-  // launchers) from their first work on.
+  // Its clock bounds the server's: from the start for a rank by its environment, for others
+  // (compilers, launchers, ranks that tell nobody) from their first work or communicator on.
   bool is_driving() const { return driving_; }
+  // Another process is the rank that it claimed: it bounds the clock again when it works.
+  void GiveUpRank();
   // Whether the program did something since the last call; observers' polling does not count.
   bool TakeActivity() { return std::exchange(active_, false); }
 
@@ -95,9 +96,6 @@ class Session final : private device::Sink {
  private:
   enum class Applied { kYes, kStalled };
   using Outcome = base::Result<Applied>;
-  using Wait = OpenWait;
-  using Call = OpenCall;
-  using Join = OpenJoin;
   using Template = CommunicationTemplate;
   struct PreparedCall;
 
@@ -105,6 +103,7 @@ class Session final : private device::Sink {
   Outcome Apply(const ring::RecordView& record);
   Outcome ApplyDefinition(const ring::RecordView& record);
   Outcome ApplyWork(const ring::RecordView& record);
+  void CountLaunch(std::uint32_t device);
   void NoteUnknownRead(const ::eidolon::ring::MarkRecord& mark);
   Outcome ApplyNote(const ring::RecordView& record);
   Outcome Launch(const ring::RecordView& record);
@@ -170,13 +169,13 @@ class Session final : private device::Sink {
   std::map<std::uint32_t, Communicator> communicators_;
   std::map<std::uint32_t, Template> templates_;
   std::map<std::uint32_t, GraphShape> graphs_;
-  std::unordered_map<std::uint64_t, Call> calls_;  // Open collectives, by token.
+  std::unordered_map<std::uint64_t, OpenCall> calls_;  // Open collectives, by token.
   std::uint64_t next_token_ = 1;
-  std::map<std::uint64_t, Join> joins_;  // By request.
-  std::map<std::uint64_t, Wait> waits_;  // By ticket.
+  std::map<std::uint64_t, OpenJoin> joins_;  // By request.
+  std::map<std::uint64_t, OpenWait> waits_;  // By ticket.
   std::uint64_t next_ticket_ = 1;
   std::vector<std::pair<std::uint64_t, base::SimTime>> ended_waits_;
-  std::map<std::uint32_t, Wait> moments_;  // Queries and WaitUntil, by slot.
+  std::map<std::uint32_t, OpenWait> moments_;  // Queries and WaitUntil, by slot.
   std::vector<Sleeper> sleepers_;
   std::uint32_t resolving_basis_ = 0;  // Of the collective being resolved.
   std::uint32_t resolving_name_ = 0;

@@ -23,6 +23,10 @@ class LoneHost final : public SessionHost {
   base::SimTime ClampReady(base::SimTime ready) override { return ready; }
   base::SimTime safe_through() const override { return {}; }
   std::int64_t now_ns() const override { return 0; }
+  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
+    return entry.rank;
+  }
+  void WorkBegan(Session&, std::uint32_t) override {}
   void IterationEnded(Session&, const iteration::Report&) override { ++iterations; }
   void RequestRefused(Session&) override {}
   void CallRefused(Session&, const std::string&) override {}

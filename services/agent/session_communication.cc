@@ -92,6 +92,11 @@ Session::Outcome Session::JoinCommunicator(const ring::RecordView& record) {
   if (communicators_.contains(init.communicator)) {
     return Fail(ErrorCode::kCorrupt, StrCat("communicator ", init.communicator, " exists already"));
   }
+  StartDriving();
+  const std::int32_t rank = host_->CommunicatorEntered(
+      *this, {.unique_id = std::string(init.unique_id, sizeof(init.unique_id)),
+              .size = init.size,
+              .rank = init.rank});
   const std::uint64_t request = host_->NewRequest(*this);
   v1::SessionRequest message;
   v1::Join* join = message.mutable_join();
@@ -99,7 +104,7 @@ Session::Outcome Session::JoinCommunicator(const ring::RecordView& record) {
   join->set_unique_id(init.unique_id, sizeof(init.unique_id));
   join->set_size(init.size);
   join->set_rank(init.rank);
-  join->mutable_member()->set_global_rank(options_.rank);
+  join->mutable_member()->set_global_rank(rank);
   join->mutable_member()->set_server(options_.server);
   join->mutable_member()->set_device(record.header().device);
   join->set_ready_picoseconds(record.header().host_clock_ps);
@@ -134,7 +139,7 @@ Session::Outcome Session::SplitCommunicator(const ring::RecordView& record) {
 void Session::OnJoined(const v1::Joined& joined) {
   const auto found = joins_.find(joined.request());
   if (found == joins_.end()) return;  // The process is gone.
-  const Join join = found->second;
+  const OpenJoin join = found->second;
   joins_.erase(found);
   Communicator& communicator = communicators_[join.communicator];
   communicator.service = joined.communicator();
@@ -350,7 +355,7 @@ Session::Outcome Session::LaunchGraph(const ring::RecordView& record) {
       collectives.push_back(Issue(made->communicator, communicator, &prepared_call));
     }
   }
-  ++launches_;
+  CountLaunch(record.header().device);
   auto done = engine_.LaunchGraph(call, launch.graph, collectives);
   if (!done) return std::unexpected(done.error());
   return Applied::kYes;

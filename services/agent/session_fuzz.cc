@@ -34,6 +34,10 @@ class FuzzHost final : public SessionHost {
   base::SimTime ClampReady(base::SimTime ready) override { return ready; }
   base::SimTime safe_through() const override { return safe_; }
   std::int64_t now_ns() const override { return now_ns_; }
+  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
+    return entry.rank;
+  }
+  void WorkBegan(Session&, std::uint32_t) override {}
   void IterationEnded(Session&, const iteration::Report&) override {}
   void RequestRefused(Session&) override {}
   void CallRefused(Session&, const std::string&) override {}

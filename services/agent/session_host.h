@@ -39,6 +39,14 @@ class SessionHost {
   virtual base::SimTime safe_through() const = 0;
   // Monotonic real time.
   virtual std::int64_t now_ns() const = 0;
+  // A process enters a communicator; returns the rank that it is called by.
+  struct CommunicatorEntry {
+    std::string unique_id;
+    std::int32_t size = 0;
+    std::int32_t rank = 0;
+  };
+  virtual std::int32_t CommunicatorEntered(Session& session, const CommunicatorEntry& entry) = 0;
+  virtual void WorkBegan(Session& session, std::uint32_t device) = 0;  // Its first launch.
   virtual void IterationEnded(Session& session, const iteration::Report& report) = 0;
   virtual void RequestRefused(Session& session) = 0;  // Emulated memory ran out.
   virtual void CallRefused(Session& session, const std::string& name) = 0;

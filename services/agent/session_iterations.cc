@@ -41,7 +41,7 @@ void Session::OpResolved(const device::ResolvedOp& op) {
 }
 
 void Session::CollectiveReady(std::uint64_t token, SimTime ready) {
-  const Call& call = calls_.at(token);
+  const OpenCall& call = calls_.at(token);
   const Communicator& communicator = communicators_.at(call.communicator);
   network::v1::SessionRequest message;
   network::v1::Post* post = message.mutable_post();

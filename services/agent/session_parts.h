@@ -43,8 +43,7 @@ struct SessionUsage {
 struct SessionOptions {
   std::uint32_t number = 0;  // Of the process, unique in the server.
   std::int32_t pid = 0;
-  std::int32_t rank = 0;   // In the job.
-  bool is_primary = true;  // The rank's own process, not one that it has started.
+  bool is_primary = true;  // A rank by its environment: the launcher promised it.
   std::uint32_t server = 0;
   std::vector<device::Traits> devices;
   IterationRule rule;

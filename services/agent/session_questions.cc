@@ -154,7 +154,7 @@ void Session::SettleWaits() {
 }
 
 void Session::AnswerMoments() {
-  const std::map<std::uint32_t, Wait> moments = std::exchange(moments_, {});
+  const std::map<std::uint32_t, OpenWait> moments = std::exchange(moments_, {});
   for (const auto& [slot, wait] : moments) {
     if (wait.record.header.kind == RecordKind::kWaitUntil) {
       AskMoment(wait.record);

@@ -29,6 +29,10 @@ class QuietHost final : public SessionHost {
   base::SimTime ClampReady(base::SimTime ready) override { return ready; }
   base::SimTime safe_through() const override { return {}; }
   std::int64_t now_ns() const override { return 0; }
+  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
+    return entry.rank;
+  }
+  void WorkBegan(Session&, std::uint32_t) override {}
   void IterationEnded(Session&, const iteration::Report&) override {}
   void RequestRefused(Session&) override {}
   void CallRefused(Session&, const std::string&) override {}
