@@ -149,6 +149,32 @@ TEST_F(AgentPredictionTest, NamedRangesAreIterations) {
   }
 }
 
+TEST_F(AgentPredictionTest, AnIterationTellsItsCopiesToTheHost) {
+  assignment_.mutable_iterations()->set_nvtx("step");
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    rank.writer().DefineCopy(600, wire::CopyKind::kDeviceToHost, 4096);
+    const std::string name = "step";
+    for (int step = 0; step < 2; ++step) {
+      rank.writer().Append(RecordKind::kRangePush,
+                           wire::MarkRecord{{}, 0, static_cast<std::uint32_t>(name.size()), 0},
+                           std::as_bytes(std::span(name.data(), name.size())));
+      for (int copy = 0; copy < 1 + 2 * step; ++copy) rank.writer().Launch(0, 600);
+      rank.Ask(RecordKind::kSynchronizeStream, 0);
+      rank.writer().Append(RecordKind::kRangePop, wire::MarkRecord{});
+    }
+  }
+  EndCommand(0);
+  WaitForOutcome();
+
+  const auto iterations = controller_->iterations();
+  ASSERT_EQ(iterations.size(), 2u);
+  EXPECT_EQ(iterations[0].copies_to_host_picoseconds(), 5 * kMicrosecond);
+  EXPECT_EQ(iterations[1].copies_to_host_picoseconds(), 15 * kMicrosecond);
+  EXPECT_EQ(iterations[1].copies_to_device_picoseconds(), 0u);
+}
+
 TEST_F(AgentPredictionTest, WhatComesAfterTheLastWantedIterationIsNotReported) {
   assignment_.mutable_iterations()->set_nvtx("step");
   assignment_.mutable_iterations()->set_warmup(1);

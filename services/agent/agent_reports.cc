@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "services/agent/agent.h"
@@ -84,6 +85,38 @@ void AddKernels(const CostBook& costs, std::vector<iteration::BasisTime> times,
   }
 }
 
+void FillBreakdown(const iteration::Breakdown& parts, v1::Breakdown* breakdown) {
+  breakdown->set_compute_picoseconds(Ps(parts.compute));
+  breakdown->set_exposed_communication_picoseconds(Ps(parts.exposed_communication));
+  breakdown->set_idle_picoseconds(Ps(parts.idle));
+  breakdown->set_host_picoseconds(Ps(parts.host));
+}
+
+void FillCoverage(const CostBook& costs, const iteration::Split& split, v1::Coverage* coverage) {
+  const auto busy = [&](iteration::Source source) {
+    return Ps(split.busy_by_source[static_cast<std::size_t>(source)]);
+  };
+  coverage->set_measured_picoseconds(busy(iteration::Source::kMeasured));
+  coverage->set_interpolated_picoseconds(busy(iteration::Source::kInterpolated));
+  coverage->set_modelled_picoseconds(busy(iteration::Source::kModelled));
+  coverage->set_assumed_picoseconds(busy(iteration::Source::kAssumed));
+  for (const iteration::NamedTime& assumed : split.assumed) {
+    v1::NamedAmount* named = coverage->add_assumed_kernels();
+    named->set_name(PlainText(costs.name(assumed.name)));
+    named->set_amount(Ps(assumed.time));
+  }
+}
+
+// Of all operations of that name.
+std::uint64_t TimeOf(const CostBook& costs, const iteration::Report& report,
+                     std::string_view name) {
+  base::Duration sum;
+  for (const iteration::BasisTime& time : report.split.times) {
+    if (costs.name(costs.bases()[time.basis].name) == name) sum += time.time;
+  }
+  return Ps(sum);
+}
+
 }  // namespace
 
 std::string PlainText(const std::string& text) {
@@ -133,27 +166,12 @@ void Agent::SendIteration(std::int32_t rank, const iteration::Report& report) {
   iteration->set_start_picoseconds(Ps(report.start));
   iteration->set_end_picoseconds(Ps(report.end));
   iteration->set_error_picoseconds(Ps(report.split.error));
-  const iteration::Breakdown& parts = report.split.breakdown;
-  v1::Breakdown* breakdown = iteration->mutable_breakdown();
-  breakdown->set_compute_picoseconds(Ps(parts.compute));
-  breakdown->set_exposed_communication_picoseconds(Ps(parts.exposed_communication));
-  breakdown->set_idle_picoseconds(Ps(parts.idle));
-  breakdown->set_host_picoseconds(Ps(parts.host));
-  const auto busy = [&](iteration::Source source) {
-    return Ps(report.split.busy_by_source[static_cast<std::size_t>(source)]);
-  };
-  v1::Coverage* coverage = iteration->mutable_coverage();
-  coverage->set_measured_picoseconds(busy(iteration::Source::kMeasured));
-  coverage->set_interpolated_picoseconds(busy(iteration::Source::kInterpolated));
-  coverage->set_modelled_picoseconds(busy(iteration::Source::kModelled));
-  coverage->set_assumed_picoseconds(busy(iteration::Source::kAssumed));
-  for (const iteration::NamedTime& assumed : report.split.assumed) {
-    v1::NamedAmount* named = coverage->add_assumed_kernels();
-    named->set_name(PlainText(costs_->name(assumed.name)));
-    named->set_amount(Ps(assumed.time));
-  }
+  FillBreakdown(report.split.breakdown, iteration->mutable_breakdown());
+  iteration->set_copies_to_host_picoseconds(TimeOf(*costs_, report, "memcpy DtoH"));
+  iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
+  FillCoverage(*costs_, report.split, iteration->mutable_coverage());
   if (report.index == job_->assignment.iterations().warmup()) {
-    AddKernels(*costs_, report.split.times, coverage);
+    AddKernels(*costs_, report.split.times, iteration->mutable_coverage());
   }
   controller_->Send(message);
 }

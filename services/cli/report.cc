@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "services/base/text.h"
 #include "services/controller/job/status.h"
@@ -18,6 +20,12 @@ using nlohmann::json;
 
 constexpr std::size_t kLabelWidth = 17;
 constexpr int kBarWidth = 24;
+// Of a breakdown, and how they are called here.
+constexpr std::array<std::array<const char*, 2>, 4> kParts = {
+    {{"compute", "compute"},
+     {"exposedCommunication", "exposed comm."},
+     {"idle", "idle"},
+     {"host", "host"}}};
 
 // The value at a path of keys, or null.
 const json& At(const json& tree, std::initializer_list<const char*> path) {
@@ -91,6 +99,56 @@ std::string FormatVerdict(const json& job) {
   return text;
 }
 
+// What an iteration did more of than the others (less, for a short one): parts that make up at
+// least a twentieth of the difference, the largest first.
+std::string FormatDifference(const json& more, double difference) {
+  constexpr double kLeastShare = 0.05;
+  const double sign = difference < 0 ? -1 : 1;
+  std::vector<std::pair<double, const char*>> parts;
+  for (const auto& [key, label] : kParts) {
+    const double part = sign * NumberAt(more, {key});
+    if (part > 0 && part >= kLeastShare * std::abs(difference)) parts.emplace_back(part, label);
+  }
+  std::ranges::stable_sort(parts, std::greater(), [](const auto& part) { return part.first; });
+  std::string text =
+      StrCat(FormatSeconds(std::abs(difference)), difference < 0 ? " less" : " more");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    text += StrCat(i == 0 ? ": " : ", ", parts[i].second, " ", FormatSeconds(parts[i].first));
+  }
+  constexpr std::array<std::array<const char*, 2>, 2> kCopies = {
+      {{"copiesToHost", "to the host"}, {"copiesToDevice", "from the host"}}};
+  for (const auto& [key, label] : kCopies) {
+    const double part = sign * NumberAt(more, {key});
+    if (part <= 0 || part < kLeastShare * std::abs(difference)) continue;
+    text += StrCat("; copies ", label, " ", FormatSeconds(part));
+  }
+  return text;
+}
+
+// Says when the mean stands for none of the iterations.
+std::string FormatUnevenness(const json& prediction) {
+  constexpr std::size_t kShown = 5;
+  const json& uneven = At(prediction, {"unevenIterations"});
+  if (!uneven.is_object()) return "";
+  const double median = NumberAt(prediction, {"iterationSeconds", "p50"});
+  const std::int64_t count = CountAt(uneven, {"count"});
+  std::string text =
+      Line("uneven", StrCat(count, " of ", CountAt(prediction, {"measuredIterations"}),
+                            count == 1 ? " iterations is" : " iterations are",
+                            " far from the median, ", FormatSeconds(median), "; the others take ",
+                            FormatSeconds(NumberAt(uneven, {"otherIterationsSeconds"}))));
+  std::int64_t shown = 0;
+  for (const json& odd : At(uneven, {"iterations"})) {
+    if (++shown > static_cast<std::int64_t>(kShown)) break;
+    const double seconds = NumberAt(odd, {"seconds"});
+    text += Line("", StrCat("iteration ", CountAt(odd, {"iteration"}), ": ", FormatSeconds(seconds),
+                            ", ", FormatDifference(At(odd, {"more"}), seconds - median)));
+  }
+  const auto listed = static_cast<std::int64_t>(kShown);
+  if (count > listed) text += Line("", StrCat("and ", count - listed, " more"));
+  return text;
+}
+
 std::string FormatTimes(const json& prediction) {
   const json& time = At(prediction, {"iterationSeconds"});
   if (!time.is_object()) return "";
@@ -99,7 +157,8 @@ std::string FormatTimes(const json& prediction) {
                                FormatSeconds(NumberAt(time, {"low"})), " to ",
                                FormatSeconds(NumberAt(time, {"high"})), "   p50 ",
                                FormatSeconds(NumberAt(time, {"p50"})), "   p90 ",
-                               FormatSeconds(NumberAt(time, {"p90"}))));
+                               FormatSeconds(NumberAt(time, {"p90"})))) +
+      FormatUnevenness(prediction);
   const double tokens = NumberAt(prediction, {"tokensPerSecond"});
   if (tokens > 0) {
     std::string throughput = FormatCount(tokens) + " tokens/s";
@@ -114,11 +173,6 @@ std::string FormatBreakdown(const json& prediction) {
   const json& shares = At(prediction, {"breakdown"});
   if (!shares.is_object()) return "";
   std::string text;
-  constexpr std::array<std::array<const char*, 2>, 4> kParts = {
-      {{"compute", "compute"},
-       {"exposedCommunication", "exposed comm."},
-       {"idle", "idle"},
-       {"host", "host"}}};
   for (const auto& [key, label] : kParts) {
     const double share = NumberAt(shares, {key});
     std::string percent = Percent(share);

@@ -75,6 +75,28 @@ TEST(ReportTest, TellsEverythingOfACompleteJob) {
 )");
 }
 
+TEST(ReportTest, SaysWhenTheMeanStandsForNoIterationAndWhatTheOddOneDid) {
+  json job = CompleteJob();
+  job["status"]["prediction"]["iterationSeconds"]["p50"] = 0.082;
+  job["status"]["prediction"]["unevenIterations"] = json::parse(R"({
+      "count": 2, "otherIterationsSeconds": 0.0825, "iterations": [
+        {"iteration": 6, "seconds": 2.232,
+         "more": {"compute": 0.15, "exposedCommunication": 0, "idle": 0.01, "host": 1.98,
+                  "copiesToHost": 0.14, "copiesToDevice": 0}},
+        {"iteration": 8, "seconds": 0.042, "more": {"compute": -0.03, "host": 0.001}}]})");
+
+  const std::string report = FormatReport(job);
+
+  EXPECT_NE(report.find(R"(
+  uneven           2 of 5 iterations are far from the median, 82.00 ms; the others take 82.50 ms
+                   iteration 6: 2.232 s, 2.150 s more: host 1.980 s, compute 150.0 ms)"
+                        R"(; copies to the host 140.0 ms
+                   iteration 8: 42.00 ms, 40.00 ms less: compute 30.00 ms
+  throughput )"),
+            std::string::npos)
+      << report;
+}
+
 TEST(ReportTest, AFailedJobShowsItsReasonFirst) {
   const json job = json::parse(R"({"metadata": {"name": "big"}, "status": {"phase": "Failed",
       "conditions": [{"type": "Failed", "status": "True", "reason": "OutOfMemory",
@@ -89,7 +111,9 @@ TEST(ReportTest, NeverFailsOnDocumentsOfAnotherShape) {
         R"({"metadata": [],
             "status": {"prediction": {"memory": {"ranks": 1}, "coverage": "x"}}})",
         R"({"status": {"progress": {"remainingSeconds": 1e300, "percent": -1e9},
-            "prediction": {"memory": {"peakReservedBytes": 1e300, "worstRank": -1e9,
+            "prediction": {"iterationSeconds": {},
+                           "unevenIterations": {"count": -1e300, "iterations": [3]},
+                           "memory": {"peakReservedBytes": 1e300, "worstRank": -1e9,
                                   "ranks": [{"rank": 1e300}, {"peakReservedBytes": -1}]}}}})"}) {
     const json job = json::parse(text);
     EXPECT_FALSE(FormatReport(job).empty());

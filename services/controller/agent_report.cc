@@ -67,22 +67,30 @@ job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
   }
 }
 
+job::Breakdown FromProto(const v1::Breakdown& parts) {
+  return {parts.compute_picoseconds(), parts.exposed_communication_picoseconds(),
+          parts.idle_picoseconds(), parts.host_picoseconds()};
+}
+
+job::Coverage FromProto(const v1::Coverage& busy) {
+  return {busy.measured_picoseconds(), busy.interpolated_picoseconds(), busy.modelled_picoseconds(),
+          busy.assumed_picoseconds()};
+}
+
 }  // namespace
 
 job::RankIteration FromProto(const v1::Iteration& in) {
-  const v1::Breakdown& parts = in.breakdown();
-  const v1::Coverage& busy = in.coverage();
   return {.rank = in.rank(),
           .index = in.index(),
           .start_ps = in.start_picoseconds(),
           .end_ps = in.end_picoseconds(),
           .error_ps = in.error_picoseconds(),
-          .breakdown = {parts.compute_picoseconds(), parts.exposed_communication_picoseconds(),
-                        parts.idle_picoseconds(), parts.host_picoseconds()},
-          .coverage = {busy.measured_picoseconds(), busy.interpolated_picoseconds(),
-                       busy.modelled_picoseconds(), busy.assumed_picoseconds()},
-          .assumed_kernels = FromProto(busy.assumed_kernels()),
-          .kernels = FromProto(busy.kernels())};
+          .breakdown = FromProto(in.breakdown()),
+          .copies_to_host_ps = in.copies_to_host_picoseconds(),
+          .copies_to_device_ps = in.copies_to_device_picoseconds(),
+          .coverage = FromProto(in.coverage()),
+          .assumed_kernels = FromProto(in.coverage().assumed_kernels()),
+          .kernels = FromProto(in.coverage().kernels())};
 }
 
 job::ServerUsage FromProto(const v1::Usage& in) {

@@ -62,6 +62,29 @@ std::vector<NamedAmount> LargestFirst(const std::map<std::string, std::uint64_t>
   return list;
 }
 
+template <typename Kernels>
+std::vector<KernelTime> LongestFirst(const Kernels& kernels) {
+  std::vector<KernelTime> list;
+  for (const auto& [key, kernel] : kernels) list.push_back(kernel);
+  std::stable_sort(list.begin(), list.end(), [](const KernelTime& a, const KernelTime& b) {
+    return a.picoseconds > b.picoseconds;
+  });
+  return list;
+}
+
+void FillShares(const Breakdown& time, const Coverage& busy, Prediction* prediction) {
+  const std::uint64_t total = time.compute + time.exposed_communication + time.idle + time.host;
+  if (total > 0) {
+    prediction->breakdown = {Share(time.compute, total), Share(time.exposed_communication, total),
+                             Share(time.idle, total), Share(time.host, total)};
+  }
+  const std::uint64_t busy_total = busy.measured + busy.interpolated + busy.modelled + busy.assumed;
+  if (busy_total > 0) {
+    prediction->coverage = {Share(busy.measured, busy_total), Share(busy.interpolated, busy_total),
+                            Share(busy.modelled, busy_total), Share(busy.assumed, busy_total)};
+  }
+}
+
 }  // namespace
 
 void Measurement::Add(const RankIteration& iteration) {
@@ -73,18 +96,20 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.end_ps = std::max(kept.end_ps, iteration.end_ps);
   kept.error_ps = std::max(kept.error_ps, iteration.error_ps);
   kept.breakdown = Sum(kept.breakdown, iteration.breakdown);
+  kept.copies_to_host_ps += iteration.copies_to_host_ps;
+  kept.copies_to_device_ps += iteration.copies_to_device_ps;
   kept.coverage = Sum(kept.coverage, iteration.coverage);
   for (const NamedAmount& kernel : iteration.assumed_kernels) {
     kept.assumed_kernels[kernel.name] += kernel.amount;
   }
-  AddKernels(iteration.kernels, &kept);
+  AddKernels(iteration.kernels, &kept.kernels);
   CountFinished();
 }
 
-void Measurement::AddKernels(const std::vector<KernelTime>& kernels, Iteration* kept) {
+void Measurement::AddKernels(const std::vector<KernelTime>& kernels, Kernels* kept) {
   for (const KernelTime& kernel : kernels) {
     const auto [found, is_new] =
-        kept->kernels.emplace(std::array{kernel.name, kernel.family, kernel.source}, kernel);
+        kept->emplace(std::array{kernel.name, kernel.family, kernel.source}, kernel);
     if (is_new) continue;
     KernelTime& sum = found->second;
     sum.picoseconds += kernel.picoseconds;
@@ -127,6 +152,7 @@ Prediction Measurement::Predict() const {
   prediction.measured_iterations = static_cast<std::uint32_t>(measured.size());
   if (!measured.empty()) {
     AddTimes(measured, &prediction);
+    AddUnevenness(measured, &prediction);
     AddShares(measured, &prediction);
   }
   AddUsage(&prediction);
@@ -167,6 +193,28 @@ void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
       flops / (seconds.mean * options_.peak_flops_per_gpu * options_.ranks);
 }
 
+void Measurement::AddUnevenness(const std::vector<const Iteration*>& measured,
+                                Prediction* prediction) const {
+  std::vector<IterationParts> parts;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const Iteration& iteration = *measured[i];
+    const auto seconds = [&](std::uint64_t ps) {
+      return static_cast<double>(ps) / static_cast<double>(iteration.ranks.size()) *
+             kSecondsPerPicosecond;
+    };
+    const auto length = static_cast<double>(prediction->iteration_picoseconds[i]);
+    parts.push_back({.length = length * kSecondsPerPicosecond,
+                     .compute = seconds(iteration.breakdown.compute),
+                     .exposed_communication = seconds(iteration.breakdown.exposed_communication),
+                     .idle = seconds(iteration.breakdown.idle),
+                     .host = seconds(iteration.breakdown.host),
+                     .copies_to_host = seconds(iteration.copies_to_host_ps),
+                     .copies_to_device = seconds(iteration.copies_to_device_ps)});
+  }
+  prediction->unevenness = FindUnevenness(parts);
+  prediction->first_measured = options_.warmup + 1;
+}
+
 void Measurement::AddShares(const std::vector<const Iteration*>& measured,
                             Prediction* prediction) const {
   Breakdown time;
@@ -177,21 +225,9 @@ void Measurement::AddShares(const std::vector<const Iteration*>& measured,
     busy = Sum(busy, iteration->coverage);
     for (const auto& [name, amount] : iteration->assumed_kernels) assumed[name] += amount;
   }
-  const std::uint64_t total = time.compute + time.exposed_communication + time.idle + time.host;
-  if (total > 0) {
-    prediction->breakdown = {Share(time.compute, total), Share(time.exposed_communication, total),
-                             Share(time.idle, total), Share(time.host, total)};
-  }
-  const std::uint64_t busy_total = busy.measured + busy.interpolated + busy.modelled + busy.assumed;
-  if (busy_total > 0) {
-    prediction->coverage = {Share(busy.measured, busy_total), Share(busy.interpolated, busy_total),
-                            Share(busy.modelled, busy_total), Share(busy.assumed, busy_total)};
-  }
+  FillShares(time, busy, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
-  for (const auto& [key, kernel] : measured.front()->kernels) prediction->kernels.push_back(kernel);
-  std::stable_sort(
-      prediction->kernels.begin(), prediction->kernels.end(),
-      [](const KernelTime& a, const KernelTime& b) { return a.picoseconds > b.picoseconds; });
+  prediction->kernels = LongestFirst(measured.front()->kernels);
 }
 
 void Measurement::AddUnknownReads(Prediction* prediction) const {

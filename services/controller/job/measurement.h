@@ -43,6 +43,8 @@ struct RankIteration {
   std::uint64_t end_ps = 0;
   std::uint64_t error_ps = 0;  // One standard deviation of its length.
   Breakdown breakdown;
+  std::uint64_t copies_to_host_ps = 0;  // Busy time.
+  std::uint64_t copies_to_device_ps = 0;
   Coverage coverage;
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds.
   std::vector<KernelTime> kernels;           // Only of the first iteration after warm-up.
@@ -94,6 +96,8 @@ class Measurement {
   Prediction Predict() const;
 
  private:
+  // By name, family and source.
+  using Kernels = std::map<std::array<std::string, 3>, KernelTime>;
   // What is kept of one iteration: order-independent sums and maxima over ranks.
   struct Iteration {
     std::set<std::int32_t> ranks;
@@ -101,15 +105,17 @@ class Measurement {
     std::uint64_t end_ps = 0;
     std::uint64_t error_ps = 0;
     Breakdown breakdown;
+    std::uint64_t copies_to_host_ps = 0;
+    std::uint64_t copies_to_device_ps = 0;
     Coverage coverage;
     std::map<std::string, std::uint64_t> assumed_kernels;
-    // By name, family and source.
-    std::map<std::array<std::string, 3>, KernelTime> kernels;
+    Kernels kernels;
   };
 
   void CountFinished();
-  static void AddKernels(const std::vector<KernelTime>& kernels, Iteration* kept);
+  static void AddKernels(const std::vector<KernelTime>& kernels, Kernels* kept);
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  void AddUnevenness(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddUnknownReads(Prediction* prediction) const;
   void AddUsage(Prediction* prediction) const;

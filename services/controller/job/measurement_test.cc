@@ -46,6 +46,41 @@ TEST(MeasurementTest, MeasuresFromTheSlowestStartToTheSlowestEndWithoutWarmup) {
   EXPECT_DOUBLE_EQ(prediction.iteration_seconds->high, 0.011 + 0.001645);
 }
 
+TEST(MeasurementTest, TellsTheIterationThatIsUnlikeTheOthers) {
+  Measurement measurement({.ranks = 2, .warmup = 1, .measure = 5});
+  std::uint64_t at = 0;
+  for (std::uint32_t index = 0; index < 6; ++index) {
+    const std::uint64_t length = index == 4 ? 210 : 10;
+    for (const std::int32_t rank : {0, 1}) {
+      RankIteration iteration = Iteration(rank, index, at, at + length);
+      if (index == 4) iteration.breakdown.host += 200 * kMs;
+      if (index == 4 && rank == 0) iteration.copies_to_host_ps = 6 * kMs;
+      measurement.Add(iteration);
+    }
+    at += length;
+  }
+
+  const nlohmann::json uneven = ToJson(measurement.Predict())["unevenIterations"];
+
+  EXPECT_EQ(uneven["count"], 1);
+  EXPECT_DOUBLE_EQ(uneven["otherIterationsSeconds"].get<double>(), 0.01);
+  const nlohmann::json& odd = uneven["iterations"][0];
+  EXPECT_EQ(odd["iteration"], 5);
+  EXPECT_DOUBLE_EQ(odd["seconds"].get<double>(), 0.21);
+  EXPECT_NEAR(odd["more"]["host"].get<double>(), 0.2, 1e-12);
+  EXPECT_NEAR(odd["more"]["copiesToHost"].get<double>(), 0.003, 1e-12)
+      << "of both ranks, on average";
+  EXPECT_NEAR(odd["more"]["compute"].get<double>(), 0, 1e-12);
+}
+
+TEST(MeasurementTest, SaysNothingOfEvenIterations) {
+  Measurement measurement(TwoRanks());
+
+  for (const auto& iteration : ThreeIterationsOfTwoRanks()) measurement.Add(iteration);
+
+  EXPECT_FALSE(ToJson(measurement.Predict()).contains("unevenIterations"));
+}
+
 TEST(MeasurementTest, DoesNotDependOnTheOrderOfReports) {
   Measurement forwards(TwoRanks());
   Measurement backwards(TwoRanks());

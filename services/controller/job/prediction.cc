@@ -10,6 +10,7 @@ using nlohmann::json;
 
 constexpr std::size_t kListedRanksMax = 128;
 constexpr std::size_t kListedIterationsMax = 1000;
+constexpr std::size_t kListedOddMax = 100;
 constexpr std::size_t kListedKernelsMax = 256;
 constexpr std::size_t kListedSourcesMax = 64;
 constexpr std::size_t kKernelNameMax = 256;
@@ -119,6 +120,27 @@ void AddTimes(const Prediction& prediction, json* out) {
   (*out)["iterationPicoseconds"] = listed;
 }
 
+json UnevennessToJson(const Prediction& prediction) {
+  const Unevenness& unevenness = *prediction.unevenness;
+  json odd = json::array();
+  for (const OddIteration& iteration : unevenness.odd) {
+    if (odd.size() == kListedOddMax) break;
+    const IterationParts& more = iteration.more;
+    odd.push_back({{"iteration", prediction.first_measured + iteration.position},
+                   {"seconds", iteration.seconds},
+                   {"more",
+                    {{"compute", more.compute},
+                     {"exposedCommunication", more.exposed_communication},
+                     {"idle", more.idle},
+                     {"host", more.host},
+                     {"copiesToHost", more.copies_to_host},
+                     {"copiesToDevice", more.copies_to_device}}}});
+  }
+  return {{"count", unevenness.odd.size()},
+          {"otherIterationsSeconds", unevenness.even_mean},
+          {"iterations", odd}};
+}
+
 }  // namespace
 
 const RankMemory* WorstRank(const Prediction& prediction) {
@@ -140,6 +162,7 @@ json ToJson(const Prediction& prediction) {
     out["unusedDeclarations"] = prediction.unused_declarations;
   }
   if (prediction.iteration_seconds) AddTimes(prediction, &out);
+  if (prediction.unevenness) out["unevenIterations"] = UnevennessToJson(prediction);
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
   if (prediction.model_flops_utilization) {
     out["modelFlopsUtilization"] = *prediction.model_flops_utilization;

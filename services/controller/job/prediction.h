@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "services/controller/job/unevenness.h"
+
 namespace eidolon::controller::job {
 
 struct NamedAmount {
@@ -86,6 +88,8 @@ struct Prediction {
   // Set when measured_iterations > 0.
   std::optional<IterationSeconds> iteration_seconds;
   std::vector<std::uint64_t> iteration_picoseconds;  // Each measured one, exact.
+  std::uint32_t first_measured = 1;                  // Its number, warm-up counted from 1.
+  std::optional<Unevenness> unevenness;
   std::optional<double> tokens_per_second;
   std::optional<double> model_flops_utilization;
   std::optional<BreakdownShares> breakdown;

@@ -159,6 +159,8 @@ TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
   status.prediction->measured_iterations = 1;
   status.prediction->iteration_seconds.emplace();
   status.prediction->iteration_picoseconds = {1};
+  status.prediction->unevenness = {.even_mean = 1,
+                                   .odd = {{.position = 1, .seconds = 2, .more = {}}}};
   status.prediction->tokens_per_second = 1;
   status.prediction->model_flops_utilization = 1;
   status.prediction->breakdown.emplace();
