@@ -1,7 +1,9 @@
-"""What users are told of iterations. Run by behaviour.py."""
+"""What users are told of iterations: uneven ones, turns of loops without an optimizer, programs that repeat nothing.
+Run by behaviour.py."""
 import subprocess
 
-from trial import expect, expect_complete, test
+from server import verdict
+from trial import expect, expect_complete, expect_failed, test
 
 
 def report_of(world, job):
@@ -47,3 +49,69 @@ def an_iteration_unlike_the_others_is_told(world):
     print("     " + "\n     ".join(line for line in report.splitlines() if "iteration" in line))
     even = world.run(CHECKPOINT.replace("step == 4", "False"), measure=6)
     expect("unevenIterations" not in even["status"]["prediction"], "even iterations are called uneven")
+
+
+# A model whose weights come first, so that much is launched outside of loops. BODY uses it.
+INFERENCE = """
+    import torch
+    torch.manual_seed(0)
+    model = torch.nn.TransformerEncoder(
+        torch.nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True, device="cuda"), 4).eval()
+    embed = torch.nn.Embedding(1000, 256, device="cuda")
+    head = torch.nn.Linear(256, 1000, device="cuda")
+    with torch.no_grad():
+        BODY
+"""
+
+EVALUATION = """
+        total = 0
+        for batch in range(6):
+            tokens = torch.full((8, 64), batch).cuda()
+            logits = head(model(embed(tokens)))
+            total += logits.argmax(-1).float().mean().item()
+        print(torch.tensor([total], device="cuda").sum().item())
+"""
+
+GENERATION = """
+        tokens = torch.full((2, 16), 3, device="cuda")
+        for step in range(8):
+            logits = head(model(embed(tokens)))[:, -1]
+            tokens = torch.cat([tokens, logits.argmax(-1, keepdim=True)], dim=1)
+            if (tokens[:, -1] == -1).all().item(): break
+        print(tokens.shape)
+"""
+
+ONCE = """
+        logits = head(model(embed(torch.full((8, 64), 1).cuda())))
+        print(logits.float().mean().item())
+"""
+
+
+@test
+def turns_of_evaluation_and_generation_are_iterations(world):
+    for name, body, turns in (("evaluation", EVALUATION, 6), ("generation", GENERATION, 8)):
+        job = world.run(INFERENCE.replace("        BODY\n", body[1:]), warmup=2, measure=100)
+        expect_complete(job)
+        prediction = job["status"]["prediction"]
+        print(f"     {name}: {verdict(job)['message']}, {prediction['iterationSeconds']['mean'] * 1e6:.1f} us")
+        # What precedes the first turn is an iteration of its own.
+        expect(prediction["measuredIterations"] == turns - 1, f"{verdict(job)} {prediction}")
+        expect("unevenIterations" not in prediction, f"{prediction['iterationPicoseconds']}")
+
+
+@test
+def a_program_that_repeats_nothing_is_predicted_as_a_whole(world):
+    job = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]))
+    expect_complete(job)
+    condition, prediction = verdict(job), job["status"]["prediction"]
+    expect(condition["reason"] == "NoIterations" and "iterations.boundary" in condition["message"], condition)
+    expect(0 < prediction["program"]["seconds"] < 1 and prediction["program"]["launches"] > 50, f"{prediction}")
+    expect(abs(sum(prediction["breakdown"].values()) - 1) < 1e-6, f"{prediction}")
+    expect(prediction["kernels"] and prediction["memory"]["fits"], f"{prediction}")
+    report = report_of(world, job)
+    expect("whole program" in report and "launches" in report and "compute" in report, report)
+    print("     " + "\n     ".join(report.splitlines()[:4]))
+    # Who names a boundary that never comes has made a mistake; what is known is kept.
+    named = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]), boundary="{nvtx: step}")
+    expect_failed(named, "NoIterations", "iterations.boundary")
+    expect(named["status"]["prediction"]["program"] == prediction["program"], "another program")

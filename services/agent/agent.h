@@ -106,6 +106,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void CallRefused(Session& session, const std::string& name) override;
   void SendProgress();
   void SendUsage();
+  void AddPrograms(controller::v1::Usage* usage);
   bool IsReporting(const Session& session) const;
 
   Options options_;

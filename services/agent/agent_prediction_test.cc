@@ -149,6 +149,38 @@ TEST_F(AgentPredictionTest, NamedRangesAreIterations) {
   }
 }
 
+TEST_F(AgentPredictionTest, AProgramWithoutIterationsIsReportedAsAWhole) {
+  StartAndWaitForCommand();
+  std::uint64_t end = 0;
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    for (std::uint32_t work = 500; work < 510; ++work) {
+      rank.writer().DefineKernel(work, "kernel_" + std::to_string(work));
+      rank.Work(30 * kMicrosecond);
+      rank.writer().Launch(0, work);
+    }
+    end = rank.Ask(RecordKind::kSynchronizeStream, 0).value_ps;
+    rank.Work(5'000 * kMicrosecond);  // Before it exits.
+  }
+  EndCommand(0);
+  WaitForOutcome();
+
+  EXPECT_TRUE(controller_->iterations().empty());
+  controller::v1::Usage usage;
+  for (const auto& report : controller_->reports()) {
+    if (report.has_usage()) usage = report.usage();
+  }
+  ASSERT_EQ(usage.programs_size(), 1);
+  const auto& program = usage.programs(0);
+  EXPECT_EQ(program.picoseconds(), end);
+  EXPECT_EQ(program.launches(), 10u);
+  EXPECT_EQ(program.breakdown().compute_picoseconds(), 100 * kMicrosecond);
+  EXPECT_EQ(program.breakdown().host_picoseconds() + program.breakdown().idle_picoseconds(),
+            end - 100 * kMicrosecond);
+  EXPECT_EQ(program.coverage().modelled_picoseconds(), 100 * kMicrosecond);
+  EXPECT_EQ(program.coverage().kernels_size(), 10);
+}
+
 TEST_F(AgentPredictionTest, AnIterationTellsItsCopiesToTheHost) {
   assignment_.mutable_iterations()->set_nvtx("step");
   StartAndWaitForCommand();

@@ -225,6 +225,7 @@ void Agent::SendUsage() {
       rank->set_refused_bytes(memory.refused);
     }
   }
+  AddPrograms(usage);
   for (const auto& [name, count] : refused) {
     v1::NamedAmount* call = usage->add_refused_calls();
     call->set_name(PlainText(name));
@@ -233,6 +234,24 @@ void Agent::SendUsage() {
   unknown.Fill(usage);
   usage->set_clamped_records(clamped_);
   controller_->Send(message);
+}
+
+// What is known of ranks that have no iteration to show.
+void Agent::AddPrograms(v1::Usage* usage) {
+  for (const auto& [number, session] : sessions_) {
+    const auto rank = ranks_->RankOf(number);
+    if (!rank.has_value() || session->launches() == 0) continue;
+    if (session->iterations_ended() > job_->assignment.iterations().warmup()) continue;
+    const iteration::Program& program = session->program();
+    v1::RankProgram* sent = usage->add_programs();
+    sent->set_rank(*rank);
+    sent->set_picoseconds(Ps(program.end));
+    sent->set_error_picoseconds(Ps(program.split.error));
+    sent->set_launches(session->launches());
+    FillBreakdown(program.split.breakdown, sent->mutable_breakdown());
+    FillCoverage(*costs_, program.split, sent->mutable_coverage());
+    AddKernels(*costs_, program.split.times, sent->mutable_coverage());
+  }
 }
 
 void Agent::RequestRefused(Session& session) {

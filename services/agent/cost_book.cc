@@ -94,6 +94,8 @@ std::uint32_t CostBook::Intern(std::span<const std::byte> definition,
   entry.work = WorkShape(definition);
   entry.work.tag = number;
   entry.name = InternName(name);
+  const bool names_sizes = ring::KindOf(definition) == wire::WorkKind::kGemm;
+  entry.kind = names_sizes ? InternName("gemm") : entry.name;
   if (ring::KindOf(definition) == wire::WorkKind::kKernel) {
     entry.update = iteration::UpdateOf(name);
   }

@@ -87,6 +87,7 @@ class Session final : private device::Sink {
   // When the command is stopped after that is a matter of real time.
   const SessionUsage& reported_usage() const { return frozen_ ? *frozen_ : usage_; }
   std::uint64_t launches() const { return launches_; }
+  const iteration::Program& program() const { return program_; }  // Once it has finished.
   std::uint32_t iterations_ended() const { return ledger_.ended(); }
   std::uint64_t ring_backlog() const { return reader_.backlog(); }
   std::size_t open_operations() const { return engine_.open_operations(); }
@@ -182,6 +183,7 @@ class Session final : private device::Sink {
 
   iteration::Detector detector_;
   iteration::Ledger ledger_;
+  iteration::Program program_;
   base::SimTime last_reply_;               // Largest time a wait was answered with.
   std::uint64_t last_reply_sequence_ = 0;  // The operation that is issued next after it.
   int range_depth_ = 0;                    // Open ranges above the one that is an iteration.

@@ -60,9 +60,15 @@ void Session::WaitEnded(std::uint64_t ticket, SimTime time) {
 void Session::FeedDetector(std::uint32_t identity, iteration::Update update, std::uint64_t sequence,
                            SimTime clock) {
   if (options_.rule.by_log || !options_.rule.nvtx.empty()) return;
-  detector_.Feed({.identity = identity,
-                  .update = update,
-                  .mark = {.sequence = sequence, .host_clock = clock}});
+  iteration::Launch launch{.identity = identity, .kind = identity, .update = update};
+  if (identity < host_->costs().size()) {
+    const CostEntry& entry = host_->costs().entry(identity);
+    launch.kind = entry.kind;
+    launch.meets_host = entry.work.resource == device::Resource::kCopyIn ||
+                        entry.work.resource == device::Resource::kCopyOut;
+  }
+  launch.mark = {.sequence = sequence, .host_clock = clock};
+  detector_.Feed(launch);
   TakeBoundaries();
 }
 
@@ -133,6 +139,10 @@ void Session::Finish() {
     TakeBoundaries();
   }
   ReportIterations();
+  // Leaving is no part of a program: it lasts until its last work, or the last answer that it
+  // waited for.
+  program_ = ledger_.Close({.sequence = engine_.issued(), .host_clock = last_reply_},
+                           host_->costs().bases());
   if (event_log_ != nullptr) event_log_->Finish();
 }
 

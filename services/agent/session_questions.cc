@@ -25,6 +25,7 @@ Session::Outcome Session::Ask(const ring::RecordView& record) {
     case RecordKind::kSynchronizeStream:
     case RecordKind::kSynchronizeDevice:
     case RecordKind::kSynchronizeEvent:
+      if (question.observer == 0) detector_.NoteWait();
       return AskCompletion(question);
     case RecordKind::kQueryStream:
     case RecordKind::kQueryEvent:

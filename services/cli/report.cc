@@ -149,6 +149,16 @@ std::string FormatUnevenness(const json& prediction) {
   return text;
 }
 
+// Of a program without iterations.
+std::string FormatProgram(const json& prediction) {
+  const json& program = At(prediction, {"program"});
+  if (!program.is_object()) return "";
+  return Line("whole program", StrCat(FormatSeconds(NumberAt(program, {"seconds"})),
+                                      "   90 % band ", FormatSeconds(NumberAt(program, {"low"})),
+                                      " to ", FormatSeconds(NumberAt(program, {"high"})), "   ",
+                                      FormatCount(NumberAt(program, {"launches"})), " launches"));
+}
+
 std::string FormatTimes(const json& prediction) {
   const json& time = At(prediction, {"iterationSeconds"});
   if (!time.is_object()) return "";
@@ -255,7 +265,8 @@ std::string FormatSureness(const json& prediction) {
     }
     text += Line("coverage", shares);
   }
-  const bool measured = NumberAt(prediction, {"measuredIterations"}) > 0;
+  const bool measured =
+      NumberAt(prediction, {"measuredIterations"}) > 0 || At(prediction, {"program"}).is_object();
   const json& calls = At(prediction, {"unsupportedCalls"});
   std::string refused;
   for (const json& call : calls) {
@@ -325,8 +336,9 @@ std::string FormatCount(double count) {
 std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
-  return FormatVerdict(job) + FormatTimes(prediction) + FormatBreakdown(prediction) +
-         FormatMemory(prediction) + FormatSureness(prediction) + FormatCost(status);
+  return FormatVerdict(job) + FormatTimes(prediction) + FormatProgram(prediction) +
+         FormatBreakdown(prediction) + FormatMemory(prediction) + FormatSureness(prediction) +
+         FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {

@@ -97,6 +97,28 @@ TEST(ReportTest, SaysWhenTheMeanStandsForNoIterationAndWhatTheOddOneDid) {
       << report;
 }
 
+TEST(ReportTest, AProgramWithoutIterationsHasATimeOfItsOwn) {
+  json job = CompleteJob();
+  json& prediction = job["status"]["prediction"];
+  prediction["measuredIterations"] = 0;
+  for (const char* key : {"iterationSeconds", "tokensPerSecond", "memory", "unknownReads",
+                          "unknownReadSources", "unusedDeclarations", "unsupportedCalls"}) {
+    prediction.erase(key);
+  }
+  prediction["program"] =
+      json::parse(R"({"seconds": 1.25, "low": 1.1, "high": 1.4, "launches": 12345})");
+
+  const std::string report = FormatReport(job);
+
+  EXPECT_NE(report.find(R"(
+  whole program    1.250 s   90 % band 1.100 s to 1.400 s   12 345 launches
+    compute          81.0 %  ███████████████████
+)"),
+            std::string::npos)
+      << report;
+  EXPECT_EQ(report.find("iteration "), std::string::npos) << report;
+}
+
 TEST(ReportTest, AFailedJobShowsItsReasonFirst) {
   const json job = json::parse(R"({"metadata": {"name": "big"}, "status": {"phase": "Failed",
       "conditions": [{"type": "Failed", "status": "True", "reason": "OutOfMemory",

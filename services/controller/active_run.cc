@@ -25,7 +25,8 @@ job::RunOptions OptionsOf(const ActiveRunParts& parts) {
                           .parameters = rule.parameters,
                           .peak_flops_per_gpu = parts.peak_flops,
                           .declarations = job::TitlesOf(resolved.spec.values)},
-          .wall_seconds_max = resolved.spec.wall_seconds_max};
+          .wall_seconds_max = resolved.spec.wall_seconds_max,
+          .names_boundary = !rule.nvtx.empty() || !rule.log.empty()};
 }
 
 }  // namespace

@@ -100,7 +100,18 @@ job::ServerUsage FromProto(const v1::Usage& in) {
       .unknown_reads = in.unknown_reads(),
       .unknown_read_sources = {},
       .used_declarations = {in.used_declarations().begin(), in.used_declarations().end()},
-      .clamped_records = in.clamped_records()};
+      .clamped_records = in.clamped_records(),
+      .programs = {}};
+  for (const v1::RankProgram& program : in.programs()) {
+    usage.programs.push_back({.rank = program.rank(),
+                              .length_ps = program.picoseconds(),
+                              .error_ps = program.error_picoseconds(),
+                              .launches = program.launches(),
+                              .breakdown = FromProto(program.breakdown()),
+                              .coverage = FromProto(program.coverage()),
+                              .assumed_kernels = FromProto(program.coverage().assumed_kernels()),
+                              .kernels = FromProto(program.coverage().kernels())});
+  }
   for (const v1::UnknownReadSource& source : in.unknown_read_sources()) {
     usage.unknown_read_sources.push_back({.writer = source.writer(),
                                           .pointer = source.pointer(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 namespace eidolon::agent::iteration {
 
@@ -56,7 +57,10 @@ bool Detector::IsUpdate(const Launch& launch) {
   return true;
 }
 
-void Detector::Feed(const Launch& launch) {
+void Detector::Feed(const Launch& fed) {
+  Launch launch = fed;
+  if (std::exchange(waited_, false)) launch.meets_host = true;
+  last_launch_ = launch.mark;
   if (IsUpdate(launch)) {
     if (in_gap_) CloseGap();
     open_ = {.update = launch.identity};
@@ -127,8 +131,11 @@ void Detector::EmitGap(const Gap& gap) {
 
 void Detector::Finish(const Mark& mark) {
   if (seen_update_ == Update::kNo) {
+    // Leaving is no part of the last turn.
+    const Mark end{.sequence = mark.sequence, .host_clock = last_launch_.host_clock};
     if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});
-    if (repetition_ != 0 && since_boundary_ * 10 >= repetition_ * 9) boundaries_.push_back(mark);
+    if (repetition_ == 0) return SearchTurnsAtEnd(end);
+    if (since_boundary_ * 10 >= repetition_ * 9) boundaries_.push_back(end);
     return;
   }
   if (!confirmed_) {

@@ -28,6 +28,17 @@
 // that holds nine tenths of the distinct launches that occurred twice. At the end of the program
 // two repetitions are enough; before, 24 and 4,096 launches, or the equal layers of one forward
 // pass would do. Afterwards a boundary is wherever the period's first launches appear again.
+//
+// When that fails, at the end of the program, the search is made again for loops whose every turn
+// meets the host (waits for the GPU, or copies from or to it), as evaluation and generation do and
+// layers do not:
+//   * with a few launches behind the last turn (a twentieth of it, or 4): a sum over all, and its
+//   print;
+//   * then by the kinds of launches alone, three times in a row: the sequences that a generation
+//   attends to grow,
+//     so that sizes repeat in no turn.
+// Together they are at least half of what was launched, whatever repeated before them (the weights
+// of equal layers are made by equal launches); they are counted back from the end of the last one.
 #pragma once
 
 #include <array>
@@ -46,6 +57,8 @@ Update UpdateOf(std::string_view mangled_name);
 // One launch as the detector sees it.
 struct Launch {
   std::uint32_t identity = 0;  // Equal work has equal identity.
+  std::uint32_t kind = 0;      // The same whatever its sizes.
+  bool meets_host = false;  // A copy between host and GPU, or the host has waited right before it.
   Update update = Update::kNo;
   Mark mark;  // Before the launch.
 };
@@ -53,7 +66,9 @@ struct Launch {
 // One rank. Not thread safe.
 class Detector {
  public:
-  void Feed(const Launch& launch);
+  void Feed(const Launch& fed);
+  // The host waits for the GPU.
+  void NoteWait() { waited_ = true; }
   // The program ended. Mark: behind everything.
   void Finish(const Mark& mark);
 
@@ -80,6 +95,12 @@ class Detector {
     std::size_t run_min;
   };
   void SearchRepetition(const Patience& patience);
+  struct Turns {
+    std::size_t tail = 0;  // Launches behind the last one.
+    bool by_kind = false;
+  };
+  bool SearchTurns(const Turns& turns, const Mark& end);
+  void SearchTurnsAtEnd(const Mark& end);
   void FollowRepetition(const Launch& launch);
 
   // Updates.
@@ -105,6 +126,8 @@ class Detector {
   std::vector<std::uint32_t> opening_;  // First launches of the period.
   std::vector<Launch> recent_;
   std::uint64_t since_boundary_ = 0;
+  bool waited_ = false;  // Since the last launch.
+  Mark last_launch_;
 
   std::vector<Mark> boundaries_;
 };

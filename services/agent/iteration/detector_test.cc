@@ -21,7 +21,10 @@ class DetectorTest : public ::testing::Test {
   void Adam(std::uint32_t identity = 900) { Feed(identity, Update::kYes); }
   void MultiTensor() { Feed(800, Update::kPerhaps); }
   void Feed(std::uint32_t identity, Update update) {
-    detector_.Feed({.identity = identity, .update = update, .mark = {.sequence = next_++}});
+    detector_.Feed({.identity = identity,
+                    .kind = identity % 1000,
+                    .update = update,
+                    .mark = {.sequence = next_++}});
   }
   // A training step of 4 layers: forward, backward, optimizer in two kernels.
   void Step() {
@@ -187,6 +190,66 @@ TEST_F(DetectorTest, LayersOfOneForwardPassAreNoIterations) {
   Launches(1000, 10, 3);
   Launches(10, 6, 12);
   EXPECT_THAT(Boundaries(), ElementsAre());
+}
+
+TEST_F(DetectorTest, WhatComesBehindALoopThatMeetsTheHostIsNoPartOfIt) {
+  Launches(1000, 50);
+  std::vector<std::uint64_t> turns;
+  for (int i = 0; i < 4; ++i) {
+    turns.push_back(next_);
+    Launches(10, 6, 4);
+    Launches(50, 20);
+    detector_.NoteWait();
+  }
+  const std::uint64_t end = next_;
+  Launches(2000, 3);
+
+  EXPECT_THAT(Finish(), ElementsAre(turns[0], turns[1], turns[2], turns[3], end));
+}
+
+TEST_F(DetectorTest, TurnsOfGrowingSizesRepeatByTheirKinds) {
+  Launches(500, 60);
+  std::vector<std::uint64_t> turns;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    turns.push_back(next_);
+    Launches(10, 30);
+    Launches(1000 * (i + 1) + 90, 5);
+    Launches(10, 30);
+    detector_.NoteWait();
+  }
+  const std::uint64_t end = next_;
+  Launches(700, 2);
+
+  EXPECT_THAT(Finish(), ElementsAre(turns[0], turns[1], turns[2], turns[3], turns[4], end));
+}
+
+TEST_F(DetectorTest, LayersAreNoTurnsWhateverComesBehindThem) {
+  Launches(1000, 10);
+  Launches(10, 6, 12);
+  Launches(2000, 3);
+
+  EXPECT_THAT(Finish(), ElementsAre());
+}
+
+TEST_F(DetectorTest, LayersThatMeetTheHostAreNoTurnsWhenMuchComesBehindThem) {
+  Launches(1000, 10);
+  for (int i = 0; i < 12; ++i) {
+    Launches(10, 60);
+    detector_.NoteWait();
+  }
+  Launches(2000, 8);
+
+  EXPECT_THAT(Finish(), ElementsAre());
+}
+
+TEST_F(DetectorTest, AProgramThatRepeatsNothingHasNoIterations) {
+  Launches(1000, 100);
+  detector_.NoteWait();
+  Launches(2000, 100);
+  detector_.NoteWait();
+  Launches(3000, 7);
+
+  EXPECT_THAT(Finish(), ElementsAre());
 }
 
 TEST(UpdateTest, KnowsOptimizersByName) {

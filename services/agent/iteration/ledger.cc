@@ -1,6 +1,7 @@
 #include "services/agent/iteration/ledger.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "services/base/check.h"
@@ -21,18 +22,6 @@ void Ledger::Add(std::uint64_t sequence, const Interval& interval) {
   entries_[offset] = {.interval = interval, .resolved = true};
   prefix_ = std::max(prefix_, first_);
   while (prefix_ - first_ < entries_.size() && entries_[prefix_ - first_].resolved) ++prefix_;
-  if (entries_.size() > kKeptOperations && boundaries_.empty()) DropOldest();
-}
-
-void Ledger::DropOldest() {
-  const std::size_t count = kKeptOperations / 4;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (entries_[i].resolved) latest_ = std::max(latest_, entries_[i].interval.end);
-  }
-  entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(count));
-  first_ += count;
-  prefix_ = std::max(prefix_, first_);
-  dropped_ = true;
 }
 
 void Ledger::AddBoundary(const Mark& mark) {
@@ -47,42 +36,68 @@ void Ledger::BeginAt(const Mark& mark) {
   begins_late_ = true;
 }
 
+Report Ledger::Cut(std::uint64_t sequence, SimTime host_clock, std::span<const Basis> bases) {
+  const std::uint64_t count = sequence > first_ ? std::min(sequence - first_, entries_.size()) : 0;
+  const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<Interval> intervals;
+  intervals.reserve(count);
+  SimTime work_end = latest_;
+  for (auto entry = entries_.begin(); entry != end; ++entry) {
+    if (!entry->resolved) continue;
+    intervals.push_back(entry->interval);
+    work_end = std::max(work_end, entry->interval.end);
+  }
+  entries_.erase(entries_.begin(), end);
+  first_ += count;
+  prefix_ = std::max(prefix_, first_);
+  const Window window{.start = latest_,
+                      .end = std::max(work_end, host_clock),
+                      .ends_by_host = host_clock > work_end};
+  latest_ = window.end;
+  Report report{
+      .start = window.start, .end = window.end, .split = SplitWindow(window, intervals, bases)};
+  program_.breakdown += report.split.breakdown;
+  program_.error += report.split.error;
+  for (std::size_t source = 0; source < kSources; ++source) {
+    program_.busy_by_source[source] += report.split.busy_by_source[source];
+  }
+  for (const BasisTime& time : report.split.times) {
+    const auto [sum, is_new] = times_.emplace(time.basis, time);
+    if (is_new) continue;
+    sum->second.time += time.time;
+    sum->second.shortest = std::min(sum->second.shortest, time.shortest);
+    sum->second.count += time.count;
+  }
+  return report;
+}
+
 std::optional<Report> Ledger::Take(std::span<const Basis> bases) {
+  if (entries_.size() > kKeptOperations && boundaries_.empty()) {
+    Cut(first_ + entries_.size() / 4, SimTime{}, bases);
+    dropped_ = true;
+  }
   while (!boundaries_.empty()) {
     const Mark mark = boundaries_.front();
     if (prefix_ < mark.sequence && mark.sequence > first_) return std::nullopt;
     boundaries_.pop_front();
-    const std::uint64_t count = mark.sequence > first_ ? mark.sequence - first_ : 0;
-    const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(count);
-    std::vector<Interval> intervals;
-    intervals.reserve(count);
-    SimTime work_end = latest_;
-    for (auto entry = entries_.begin(); entry != end; ++entry) {
-      intervals.push_back(entry->interval);
-      work_end = std::max(work_end, entry->interval.end);
-    }
-    entries_.erase(entries_.begin(), end);
-    first_ += count;
-    const Window window{.start = latest_,
-                        .end = std::max(work_end, mark.host_clock),
-                        .ends_by_host = mark.host_clock > work_end};
-    latest_ = window.end;
+    Report report = Cut(mark.sequence, mark.host_clock, bases);
+    const bool was_dropped = std::exchange(dropped_, false);
     if (begins_late_) {
       begins_late_ = false;
-      dropped_ = false;
       continue;
     }
-    const std::uint32_t index = next_index_++;
-    if (dropped_) {
-      dropped_ = false;
-      continue;
-    }
-    return Report{.index = index,
-                  .start = window.start,
-                  .end = window.end,
-                  .split = SplitWindow(window, intervals, bases)};
+    report.index = next_index_++;
+    if (!was_dropped) return report;
   }
   return std::nullopt;
+}
+
+Program Ledger::Close(const Mark& mark, std::span<const Basis> bases) {
+  boundaries_.clear();
+  Cut(mark.sequence, mark.host_clock, bases);
+  for (const auto& [basis, time] : times_) program_.times.push_back(time);
+  program_.assumed = AssumedOf(program_.times, bases);
+  return {.end = latest_, .split = program_};
 }
 
 }  // namespace eidolon::agent::iteration

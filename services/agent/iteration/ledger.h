@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -29,10 +30,17 @@ struct Report {
   Split split;
 };
 
+// All of a program, also what belongs to no iteration; where operations were forgotten, their sums
+// are kept.
+struct Program {
+  base::SimTime end;  // It begins at 0.
+  Split split;
+};
+
 // Not thread safe.
 class Ledger {
  public:
-  // Operations kept while no boundary is known; beyond it the oldest are forgotten, and the
+  // Operations kept while no boundary is known; beyond it Take forgets the oldest, and the
   // iteration they belong to counts but is not reported.
   static constexpr std::size_t kKeptOperations = 1'000'000;
 
@@ -49,6 +57,9 @@ class Ledger {
   // The next iteration whose operations are all resolved, in order; nothing when there is none yet.
   std::optional<Report> Take(std::span<const Basis> bases);
 
+  // The program ended; what is not resolved by now never is. Call once, at last.
+  Program Close(const Mark& mark, std::span<const Basis> bases);
+
   // Boundaries so far: iterations that ended, reported or not.
   std::uint32_t ended() const { return ended_; }
 
@@ -57,7 +68,9 @@ class Ledger {
     Interval interval;
     bool resolved = false;
   };
-  void DropOldest();
+  // Moves the entries before `sequence` into one window that ends at `host_clock` or with the last
+  // of them.
+  Report Cut(std::uint64_t sequence, base::SimTime host_clock, std::span<const Basis> bases);
 
   std::deque<Entry> entries_;  // Of first_, first_ + 1, ...
   std::uint64_t first_ = 0;
@@ -68,6 +81,8 @@ class Ledger {
   std::deque<Mark> boundaries_;
   std::uint32_t ended_ = 0;
   std::uint32_t next_index_ = 0;
+  Split program_;                             // Sums of what was cut so far, but for the times.
+  std::map<std::uint32_t, BasisTime> times_;  // By basis.
 };
 
 }  // namespace eidolon::agent::iteration

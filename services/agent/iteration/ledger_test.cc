@@ -65,6 +65,7 @@ TEST(LedgerTest, ForgetsTheOldestWhenNoBoundaryComes) {
     const auto at = static_cast<std::int64_t>(i);
     ledger.Add(i, Work(at, at + 1));
   }
+  EXPECT_FALSE(ledger.Take(kBases).has_value());
   ledger.AddBoundary({.sequence = count, .host_clock = Us(0)});
   ledger.Add(count, Work(2'000'000, 2'000'001));
   ledger.AddBoundary({.sequence = count + 1, .host_clock = Us(0)});
@@ -73,6 +74,43 @@ TEST(LedgerTest, ForgetsTheOldestWhenNoBoundaryComes) {
 
   ASSERT_TRUE(report.has_value());
   EXPECT_EQ(report->index, 1u) << "the incomplete iteration counts and is not reported";
+  const Program program = ledger.Close({.sequence = count + 1}, kBases);
+  EXPECT_EQ(program.end, Us(2'000'001));
+  EXPECT_EQ(program.split.times[0].count, count + 1) << "what was forgotten is part of the program";
+}
+
+TEST(LedgerTest, AProgramIsAllThatRanWhateverIterationItBelongsTo) {
+  Ledger ledger;
+  ledger.Add(0, Work(10, 20));
+  ledger.Add(1, Work(20, 30));
+  ledger.AddBoundary({.sequence = 1, .host_clock = Us(5)});
+  ASSERT_TRUE(ledger.Take(kBases).has_value());
+  ledger.Add(3, Work(50, 60));
+  ledger.Add(2, {.start = Us(40), .end = Us(45), .host_bound = true});
+
+  const Program program = ledger.Close({.sequence = 5, .host_clock = Us(70)}, kBases);
+
+  EXPECT_EQ(program.end, Us(70));
+  EXPECT_EQ(program.split.breakdown, (Breakdown{.compute = Us(35) - Us(0),
+                                                .exposed_communication = {},
+                                                .idle = Us(15) - Us(0),
+                                                .host = Us(20) - Us(0)}));
+  ASSERT_EQ(program.split.times.size(), 1u);
+  EXPECT_EQ(program.split.times[0].count, 4u);
+  EXPECT_EQ(program.split.times[0].time, Us(35) - Us(0));
+}
+
+TEST(LedgerTest, WhatWasNeverResolvedIsNoPartOfAProgram) {
+  Ledger ledger;
+  ledger.Add(0, Work(0, 20));
+  ledger.Add(2, Work(30, 40));
+  ledger.AddBoundary({.sequence = 3, .host_clock = Us(0)});
+  ASSERT_FALSE(ledger.Take(kBases).has_value());
+
+  const Program program = ledger.Close({.sequence = 3}, kBases);
+
+  EXPECT_EQ(program.end, Us(40));
+  EXPECT_EQ(program.split.times[0].count, 2u);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The search for a period in the launch sequence of a program without updates.
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -17,11 +18,19 @@ constexpr std::size_t kOpeningLength = 8;
 constexpr std::size_t kPatientRepeats = 24;
 constexpr std::size_t kPatientLaunches = 4096;
 
+constexpr std::size_t kTailShare = 20;  // Launches of a turn for one behind the last turn, or
+constexpr std::size_t kTailMin = 4;     // so many in any case.
+constexpr std::size_t kTailLimit = 64;
+constexpr std::size_t kTurnsMin = 2;
+constexpr std::size_t kTurnsMinByKind = 3;
+
+using Key = std::uint32_t Launch::*;
+
 // match[p]: how many of the sequence's last launches equal the ones p before them (the Z function
 // of the reversed sequence).
-std::vector<std::size_t> MatchAtDistance(const std::vector<Launch>& history) {
+std::vector<std::size_t> MatchAtDistance(std::span<const Launch> history, Key key) {
   const std::size_t size = history.size();
-  const auto at = [&](std::size_t i) { return history[size - 1 - i].identity; };
+  const auto at = [&](std::size_t i) { return history[size - 1 - i].*key; };
   std::vector<std::size_t> match(size, 0);
   std::size_t left = 0;
   std::size_t right = 0;
@@ -37,16 +46,20 @@ std::vector<std::size_t> MatchAtDistance(const std::vector<Launch>& history) {
 }
 
 // Whether the last `period` launches hold nine tenths of the distinct launches that occurred twice.
-bool HoldsMost(const std::vector<Launch>& history, std::size_t period) {
+bool HoldsMost(std::span<const Launch> history, std::size_t period) {
   std::unordered_map<std::uint32_t, std::uint32_t> count;
   for (const Launch& launch : history) ++count[launch.identity];
   std::size_t repeated = 0;
   for (const auto& [identity, times] : count) repeated += times >= 2 ? 1 : 0;
   std::unordered_set<std::uint32_t> held;
-  for (std::size_t i = history.size() - period; i < history.size(); ++i) {
-    if (count[history[i].identity] >= 2) held.insert(history[i].identity);
+  for (const Launch& launch : history.last(period)) {
+    if (count[launch.identity] >= 2) held.insert(launch.identity);
   }
   return held.size() * 10 >= repeated * 9;
+}
+
+bool MeetsHost(std::span<const Launch> launches) {
+  return std::ranges::any_of(launches, &Launch::meets_host);
 }
 
 }  // namespace
@@ -61,7 +74,7 @@ void Detector::RememberForRepetition(const Launch& launch) {
 
 void Detector::SearchRepetition(const Patience& patience) {
   const std::size_t size = history_.size();
-  const std::vector<std::size_t> match = MatchAtDistance(history_);
+  const std::vector<std::size_t> match = MatchAtDistance(history_, &Launch::identity);
   for (std::size_t period = 1; period * patience.repeats_min <= size; ++period) {
     const std::size_t run = match[period] + period;
     if (run < std::max(period * patience.repeats_min, patience.run_min)) continue;
@@ -78,6 +91,36 @@ void Detector::SearchRepetition(const Patience& patience) {
     for (const Launch& launch : replay) FollowRepetition(launch);
     return;
   }
+}
+
+void Detector::SearchTurnsAtEnd(const Mark& end) {
+  for (const bool by_kind : {false, true}) {
+    for (std::size_t tail = 0; tail <= kTailLimit; ++tail) {
+      if (SearchTurns({.tail = tail, .by_kind = by_kind}, end)) return;
+    }
+  }
+}
+
+// Whether there are such turns; marks where they end.
+bool Detector::SearchTurns(const Turns& turns, const Mark& end) {
+  const std::size_t tail = turns.tail;
+  if (history_.size() <= tail) return false;
+  const Key key = turns.by_kind ? &Launch::kind : &Launch::identity;
+  const std::size_t turns_min = turns.by_kind ? kTurnsMinByKind : kTurnsMin;
+  const auto loop = std::span<const Launch>(history_).first(history_.size() - tail);
+  const std::vector<std::size_t> match = MatchAtDistance(loop, key);
+  for (std::size_t period = 1; period * turns_min <= loop.size(); ++period) {
+    const std::size_t run = match[period] + period;
+    if (run < period * turns_min || 2 * run < loop.size()) continue;
+    if (!MeetsHost(loop.last(period))) continue;
+    if (tail > std::max(kTailMin, period / kTailShare)) return false;
+    for (std::size_t at = loop.size() - run / period * period; at < loop.size(); at += period) {
+      if (at > 0) boundaries_.push_back(loop[at].mark);
+    }
+    boundaries_.push_back(tail > 0 ? history_[loop.size()].mark : end);
+    return true;
+  }
+  return false;
 }
 
 void Detector::FollowRepetition(const Launch& launch) {

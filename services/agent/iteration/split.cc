@@ -110,22 +110,30 @@ std::vector<BasisTime> TimesOf(std::span<const Interval> intervals, std::size_t 
 
 }  // namespace
 
+std::vector<NamedTime> AssumedOf(std::span<const BasisTime> times, std::span<const Basis> bases) {
+  std::map<std::uint32_t, Duration> sums;
+  for (const BasisTime& sum : times) {
+    const Basis& basis = bases[sum.basis];
+    if (basis.source == Source::kAssumed) sums[basis.name] += sum.time;
+  }
+  std::vector<NamedTime> assumed;
+  for (const auto& [name, time] : sums) assumed.push_back({name, time});
+  std::stable_sort(assumed.begin(), assumed.end(),
+                   [](const NamedTime& a, const NamedTime& b) { return a.time > b.time; });
+  if (assumed.size() > kAssumedLimit) assumed.resize(kAssumedLimit);
+  return assumed;
+}
+
 Split SplitWindow(const Window& window, std::span<const Interval> intervals,
                   std::span<const Basis> bases) {
   CHECK(window.start <= window.end);
   Split split;
   split.breakdown = SweepWindow(window, intervals);
   split.times = TimesOf(intervals, bases.size());
-  std::map<std::uint32_t, Duration> assumed;
   for (const BasisTime& sum : split.times) {
-    const Basis& basis = bases[sum.basis];
-    split.busy_by_source[static_cast<std::size_t>(basis.source)] += sum.time;
-    if (basis.source == Source::kAssumed) assumed[basis.name] += sum.time;
+    split.busy_by_source[static_cast<std::size_t>(bases[sum.basis].source)] += sum.time;
   }
-  for (const auto& [name, time] : assumed) split.assumed.push_back({name, time});
-  std::stable_sort(split.assumed.begin(), split.assumed.end(),
-                   [](const NamedTime& a, const NamedTime& b) { return a.time > b.time; });
-  if (split.assumed.size() > kAssumedLimit) split.assumed.resize(kAssumedLimit);
+  split.assumed = AssumedOf(split.times, bases);
   split.error.ps = std::llround(ErrorOf(split.breakdown, intervals, bases));
   return split;
 }

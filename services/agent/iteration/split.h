@@ -55,6 +55,13 @@ struct Breakdown {
   base::Duration idle;
   base::Duration host;
   bool operator==(const Breakdown&) const = default;
+  Breakdown& operator+=(const Breakdown& other) {
+    compute += other.compute;
+    exposed_communication += other.exposed_communication;
+    idle += other.idle;
+    host += other.host;
+    return *this;
+  }
 };
 
 struct NamedTime {
@@ -84,6 +91,9 @@ struct Window {
   base::SimTime end;
   bool ends_by_host = false;  // The host's clock set the end, not the GPU.
 };
+
+// Busy time of what was assumed, by name: the largest first, at most 20.
+std::vector<NamedTime> AssumedOf(std::span<const BasisTime> times, std::span<const Basis> bases);
 
 // Intervals in any order; they may reach out of the window and are cut.
 Split SplitWindow(const Window& window, std::span<const Interval> intervals,

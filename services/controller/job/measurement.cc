@@ -154,6 +154,8 @@ Prediction Measurement::Predict() const {
     AddTimes(measured, &prediction);
     AddUnevenness(measured, &prediction);
     AddShares(measured, &prediction);
+  } else {
+    AddProgram(&prediction);
   }
   AddUsage(&prediction);
   return prediction;
@@ -228,6 +230,36 @@ void Measurement::AddShares(const std::vector<const Iteration*>& measured,
   FillShares(time, busy, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
   prediction->kernels = LongestFirst(measured.front()->kernels);
+}
+
+void Measurement::AddProgram(Prediction* prediction) const {
+  ProgramSeconds program;
+  std::uint64_t length_ps = 0;
+  std::uint64_t error_ps = 0;
+  Breakdown time;
+  Coverage busy;
+  std::map<std::string, std::uint64_t> assumed;
+  Kernels kernels;
+  for (const auto& [server, usage] : usage_) {
+    for (const RankProgram& rank : usage.programs) {
+      length_ps = std::max(length_ps, rank.length_ps);
+      error_ps = std::max(error_ps, rank.error_ps);
+      program.launches += rank.launches;
+      time = Sum(time, rank.breakdown);
+      busy = Sum(busy, rank.coverage);
+      for (const NamedAmount& kernel : rank.assumed_kernels) assumed[kernel.name] += kernel.amount;
+      AddKernels(rank.kernels, &kernels);
+    }
+  }
+  if (program.launches == 0) return;
+  const double band = kBandDeviations * static_cast<double>(error_ps) * kSecondsPerPicosecond;
+  program.seconds = static_cast<double>(length_ps) * kSecondsPerPicosecond;
+  program.low = std::max(0.0, program.seconds - band);
+  program.high = program.seconds + band;
+  prediction->program = program;
+  FillShares(time, busy, prediction);
+  prediction->assumed_kernels = LargestFirst(assumed);
+  prediction->kernels = LongestFirst(kernels);
 }
 
 void Measurement::AddUnknownReads(Prediction* prediction) const {

@@ -50,6 +50,18 @@ struct RankIteration {
   std::vector<KernelTime> kernels;           // Only of the first iteration after warm-up.
 };
 
+// All that one rank did, told at the end by ranks without a measured iteration.
+struct RankProgram {
+  std::int32_t rank = 0;
+  std::uint64_t length_ps = 0;
+  std::uint64_t error_ps = 0;  // One standard deviation.
+  std::uint64_t launches = 0;
+  Breakdown breakdown;
+  Coverage coverage;
+  std::vector<NamedAmount> assumed_kernels;
+  std::vector<KernelTime> kernels;
+};
+
 // What a server's ranks have used so far; a later report replaces the earlier one.
 struct ServerUsage {
   std::vector<RankMemory> memory;
@@ -58,6 +70,7 @@ struct ServerUsage {
   std::vector<UnknownReadSource> unknown_read_sources;
   std::vector<std::uint32_t> used_declarations;
   std::uint64_t clamped_records = 0;
+  std::vector<RankProgram> programs;
 };
 
 struct MeasurementOptions {
@@ -91,8 +104,9 @@ class Measurement {
   // Iterations of any rank.
   std::uint32_t seen() const { return static_cast<std::uint32_t>(iterations_.size()); }
 
-  // What is known so far. `measured_iterations` is 0 when no iteration after warm-up is finished;
-  // memory and calls are reported all the same.
+  // What is known so far. `measured_iterations` is 0 when no iteration after warm-up is finished:
+  // then it tells of the whole program, once that is known. Memory and calls are reported all the
+  // same.
   Prediction Predict() const;
 
  private:
@@ -117,6 +131,7 @@ class Measurement {
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddUnevenness(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  void AddProgram(Prediction* prediction) const;
   void AddUnknownReads(Prediction* prediction) const;
   void AddUsage(Prediction* prediction) const;
   std::vector<const Iteration*> Measured() const;

@@ -81,6 +81,33 @@ TEST(MeasurementTest, SaysNothingOfEvenIterations) {
   EXPECT_FALSE(ToJson(measurement.Predict()).contains("unevenIterations"));
 }
 
+TEST(MeasurementTest, TellsOfTheWholeProgramOnlyWhenNoIterationWasMeasured) {
+  Measurement measurement(TwoRanks());
+  const RankProgram first{.rank = 0,
+                          .length_ps = 40 * kMs,
+                          .error_ps = kMs,
+                          .launches = 7,
+                          .breakdown = {30 * kMs, 0, 10 * kMs, 0},
+                          .coverage = {0, 0, 30 * kMs, 0},
+                          .kernels = {{"fill", "fill", "modelled", kMs, 1, kMs}}};
+  RankProgram second = first;
+  second.length_ps = 50 * kMs;
+  second.breakdown.host = 10 * kMs;
+  measurement.SetUsage(0, {.programs = {first, second}});
+
+  const nlohmann::json whole = ToJson(measurement.Predict());
+  for (const auto& iteration : ThreeIterationsOfTwoRanks()) measurement.Add(iteration);
+  const nlohmann::json measured = ToJson(measurement.Predict());
+
+  EXPECT_EQ(whole["measuredIterations"], 0);
+  EXPECT_DOUBLE_EQ(whole["program"]["seconds"].get<double>(), 0.05);
+  EXPECT_DOUBLE_EQ(whole["program"]["high"].get<double>(), 0.05 + 0.001645);
+  EXPECT_EQ(whole["program"]["launches"], 14);
+  EXPECT_DOUBLE_EQ(whole["breakdown"]["compute"].get<double>(), 60.0 / 90);
+  EXPECT_EQ(whole["kernels"][0]["launches"], 2);
+  EXPECT_FALSE(measured.contains("program"));
+}
+
 TEST(MeasurementTest, DoesNotDependOnTheOrderOfReports) {
   Measurement forwards(TwoRanks());
   Measurement backwards(TwoRanks());

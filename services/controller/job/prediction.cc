@@ -162,6 +162,12 @@ json ToJson(const Prediction& prediction) {
     out["unusedDeclarations"] = prediction.unused_declarations;
   }
   if (prediction.iteration_seconds) AddTimes(prediction, &out);
+  if (prediction.program) {
+    out["program"] = {{"seconds", prediction.program->seconds},
+                      {"low", prediction.program->low},
+                      {"high", prediction.program->high},
+                      {"launches", prediction.program->launches}};
+  }
   if (prediction.unevenness) out["unevenIterations"] = UnevennessToJson(prediction);
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
   if (prediction.model_flops_utilization) {

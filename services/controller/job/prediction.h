@@ -69,6 +69,14 @@ struct IterationSeconds {
   double high = 0;
 };
 
+// Of a whole program: until its slowest rank had done its last work. low, high: as of an iteration.
+struct ProgramSeconds {
+  double seconds = 0;
+  double low = 0;
+  double high = 0;
+  std::uint64_t launches = 0;  // Of all ranks.
+};
+
 struct BreakdownShares {
   double compute = 0;
   double exposed_communication = 0;
@@ -92,10 +100,13 @@ struct Prediction {
   std::optional<Unevenness> unevenness;
   std::optional<double> tokens_per_second;
   std::optional<double> model_flops_utilization;
+  // Set at the end when measured_iterations is 0; what follows then tells of the program, not of
+  // iterations.
+  std::optional<ProgramSeconds> program;
   std::optional<BreakdownShares> breakdown;
   std::optional<CoverageShares> coverage;
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds, largest first.
-  std::vector<KernelTime> kernels;           // Largest first; of one iteration.
+  std::vector<KernelTime> kernels;           // Largest first; of one iteration, or the program.
   std::vector<RankMemory> memory;            // By rank.
   std::vector<NamedAmount> unsupported_calls;
   std::uint64_t unknown_reads = 0;

@@ -231,7 +231,8 @@ Verdict Run::Judge() {
 
 Verdict Run::JudgeMeasurement() {
   if (!enough_) measurement_.Close();
-  const std::uint32_t measured = measurement_.Predict().measured_iterations;
+  const Prediction prediction = measurement_.Predict();
+  const std::uint32_t measured = prediction.measured_iterations;
   const std::uint32_t wanted = options_.measurement.measure;
   if (enough_) {
     return {Phase::kComplete, std::string(reason::kIterationsMeasured),
@@ -242,17 +243,28 @@ Verdict Run::JudgeMeasurement() {
         Phase::kComplete, std::string(reason::kCommandEnded),
         StrCat("the command ended after ", measured, " of ", wanted, " iterations to be measured")};
   }
+  // A program that repeats nothing has a time all the same.
+  const bool is_known = prediction.program.has_value() && !options_.names_boundary;
+  return {is_known ? Phase::kComplete : Phase::kFailed, std::string(reason::kNoIterations),
+          WithoutIterations() +
+              (is_known ? ". Predicted is the whole program instead, from its first work on" : "")};
+}
+
+// Why there is none to measure, and what to do.
+std::string Run::WithoutIterations() const {
   const std::uint32_t seen = measurement_.seen();
-  if (seen == 0) {
-    return {Phase::kFailed, std::string(reason::kNoIterations),
-            "the command ended without an iteration: no repeating sequence of launches was found; "
-            "name the iteration by iterations.boundary, {nvtx: ...} or {log: ...}"};
+  if (seen > 0) {
+    return StrCat("the command ended after ", seen,
+                  " iteration(s), all of them warm-up (iterations.warmup = ",
+                  options_.measurement.warmup, "); let it run longer or lower the warm-up");
   }
-  return {Phase::kFailed, std::string(reason::kNoIterations),
-          StrCat("the command ended after ", seen,
-                 " iteration(s), all of them warm-up "
-                 "(iterations.warmup = ",
-                 options_.measurement.warmup, "); let it run longer or lower the warm-up")};
+  if (options_.names_boundary) {
+    return "the command ended without an iteration: what iterations.boundary names was not seen in "
+           "any rank";
+  }
+  return "the command ended without an iteration: no repeating sequence of launches was found; let "
+         "it run more steps, or name the iteration by iterations.boundary, {nvtx: ...} or {log: "
+         "...}";
 }
 
 Progress Run::progress(std::int64_t now_ns) const {

@@ -50,6 +50,8 @@ struct RunOptions {
   std::uint32_t servers = 1;
   MeasurementOptions measurement;
   std::uint64_t wall_seconds_max = 0;  // 0: no limit.
+  // The job says where iterations begin; it is not judged by anything else then.
+  bool names_boundary = false;
 };
 
 // How long agents have to follow an order before the next, sterner one is given; after both nothing
@@ -128,6 +130,7 @@ class Run {
   void CheckExits(std::int64_t now_ns);
   std::string Prefix(std::uint32_t server) const;
   Verdict JudgeMeasurement();
+  std::string WithoutIterations() const;
 
   RunOptions options_;
   Measurement measurement_;

@@ -89,6 +89,36 @@ TEST_F(RunTest, ACommandThatNeverIteratesFailsWithAdvice) {
   EXPECT_THAT(run_.Judge().message, HasSubstr("iterations.boundary"));
 }
 
+TEST_F(RunTest, AProgramThatRepeatsNothingIsPredictedAsAWhole) {
+  Connect();
+  run_.SetUsage(0, {.programs = {{.rank = 0, .length_ps = 5, .launches = 3}}});
+  End(0, OutcomeReason::kCompleted);
+  End(1, OutcomeReason::kCompleted);
+  ExitBoth();
+
+  const Verdict verdict = run_.Judge();
+
+  EXPECT_EQ(verdict.phase, Phase::kComplete);
+  EXPECT_EQ(verdict.reason, "NoIterations");
+  EXPECT_THAT(verdict.message, HasSubstr("iterations.boundary"));
+  EXPECT_THAT(verdict.message, HasSubstr("the whole program"));
+}
+
+TEST_F(RunTest, ABoundaryThatWasNeverSeenIsAFailureThatKeepsWhatIsKnown) {
+  job::Run run({.servers = 1, .measurement = {.ranks = 1}, .names_boundary = true}, 0);
+  run.Connected(0);
+  run.SetUsage(0, {.programs = {{.rank = 0, .length_ps = 5, .launches = 3}}});
+  run.SetOutcome(0, {.reason = OutcomeReason::kCompleted}, 1);
+  run.Exited(0, "ended with status 0", 2);
+
+  const Verdict verdict = run.Judge();
+
+  EXPECT_EQ(verdict.phase, Phase::kFailed);
+  EXPECT_EQ(verdict.reason, "NoIterations");
+  EXPECT_THAT(verdict.message, HasSubstr("iterations.boundary names was not seen"));
+  EXPECT_TRUE(run.Predict().program.has_value());
+}
+
 TEST_F(RunTest, ACommandThatEndsInWarmupSaysSo) {
   Connect();
   Iterate(1);

@@ -20,7 +20,8 @@ void KubeRun::Assemble(std::int64_t now_ns, const std::string& now) {
                                               .parameters = rule.parameters,
                                               .peak_flops_per_gpu = peak_flops,
                                               .declarations = job::TitlesOf(resolved.spec.values)},
-                              .wall_seconds_max = resolved.spec.wall_seconds_max},
+                              .wall_seconds_max = resolved.spec.wall_seconds_max,
+                              .names_boundary = !rule.nvtx.empty() || !rule.log.empty()},
               now_ns);
   start_time = now;
   for (const auto& [server, link] : links) run->Connected(server);

@@ -163,6 +163,7 @@ TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
                                    .odd = {{.position = 1, .seconds = 2, .more = {}}}};
   status.prediction->tokens_per_second = 1;
   status.prediction->model_flops_utilization = 1;
+  status.prediction->program.emplace();
   status.prediction->breakdown.emplace();
   status.prediction->coverage.emplace();
   status.prediction->assumed_kernels = {{"a", 1}};
