@@ -22,11 +22,24 @@ CONTROL_FLOW = """
         same(function)
     assert str(y[:3]) == str(x[:3]).replace(")", ", device='cuda:0')")
 
-    # Sums of large tensors beside them, whose kernel holds code for blocks that wait for each other.
-    labels = torch.arange(800, device="cuda")
-    for shape in ((4096, 512), (4, 201, 1024)):
-        norms = torch.empty(shape, device="cuda").pow(2).mean(-1, keepdim=True)
-        assert int((labels != 7).sum()) == 799 and labels[labels >= 0].shape == (800,), norms.shape
+    # Results that nobody knows beside small and large labels: means, whose kernel holds code for blocks that wait for
+    # each other, joined tensors, whose pointers each row of blocks looks up, and types that are looked at on the GPU.
+    def unknown(*shape, **options):
+        return torch.empty(shape, device="cuda", **options)
+    bfloat = {"dtype": torch.bfloat16}
+    for count in (800, 130000):
+        labels = torch.arange(count, device="cuda")
+        for function in (lambda: unknown(4096, 512).pow(2).mean(-1, keepdim=True),
+                         lambda: unknown(4, 201, 1024).pow(2).mean(-1, keepdim=True),
+                         lambda: unknown(804, 4096).mean(-1), lambda: unknown(804, 4096).mean(0),
+                         lambda: torch.cat([unknown(1200, 200, **bfloat), unknown(1200, 377, **bfloat)], 1),
+                         lambda: torch.cat([unknown(201, 90), unknown(201, 70)], 1),
+                         lambda: torch.cat([unknown(900, 800).t(), unknown(1000, 800).t()], 1),
+                         lambda: unknown(1201, 900, **bfloat).t() * unknown(900, 1201),
+                         lambda: unknown(201, 90, **bfloat).t() * unknown(90, 201),
+                         lambda: unknown(1201, 900, **bfloat).t() > unknown(900, 1201)):
+            result = function()
+            assert int((labels != 7).sum()) == count - 1 and labels[labels >= 0].shape == (count,), result.shape
 
     # An infinity in a gradient: the step is left out and the scale is halved.
     weight = torch.nn.Parameter(torch.ones(4, device="cuda"))

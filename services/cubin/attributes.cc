@@ -1,6 +1,7 @@
 #include "services/cubin/attributes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "services/base/text.h"
 
@@ -21,6 +22,7 @@ enum Attribute : std::uint8_t {
   kParameterPacked = 0x17,  // Sizes up to 16,383 bytes.
   kParameterTotal = 0x19,
   kRegisters = 0x2f,
+  kIndirectBranches = 0x34,
   kClusterDims = 0x3d,
   kClusterBlocksMax = 0x3f,
   kParameterWide = 0x45,  // Kernels with more than 4 KiB of parameters.
@@ -156,6 +158,32 @@ base::Result<void> ReadFunctionAttributes(Bytes list, Function& function) {
     }
   }
   return SetParameters(parameters, function);
+}
+
+std::vector<IndirectBranch> ReadIndirectBranches(Bytes list) {
+  struct Header {
+    std::uint32_t at;
+    std::uint32_t unused;
+    std::uint32_t count;
+  };
+  std::vector<IndirectBranch> branches;
+  std::uint64_t offset = 0;
+  while (const auto entry = NextEntry(list, offset)) {
+    if (entry->attribute != kIndirectBranches) continue;
+    std::uint64_t at = 0;
+    while (const auto header = ReadAt<Header>(entry->payload, at)) {
+      at += sizeof(Header);
+      IndirectBranch branch{.at = header->at, .targets = {}};
+      for (std::uint32_t i = 0; i < header->count; ++i) {
+        const auto target = ReadAt<std::uint32_t>(entry->payload, at);
+        if (!target) return branches;
+        branch.targets.push_back(*target);
+        at += sizeof(*target);
+      }
+      branches.push_back(std::move(branch));
+    }
+  }
+  return branches;
 }
 
 std::vector<LinkedAttribute> ReadLinkedAttributes(Bytes list) {

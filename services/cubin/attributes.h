@@ -28,4 +28,13 @@ struct LinkedAttribute {
 // A damaged tail is left out: the kernels' own lists decide whether the file is usable.
 std::vector<LinkedAttribute> ReadLinkedAttributes(Bytes list);
 
+// Where an indirect branch of a kernel leads, one way or another: offsets in its code.
+struct IndirectBranch {
+  std::uint32_t at = 0;
+  std::vector<std::uint32_t> targets;
+};
+
+// Those that .nv.info.<name> lists, up to a damaged tail.
+std::vector<IndirectBranch> ReadIndirectBranches(Bytes list);
+
 }  // namespace eidolon::cubin

@@ -57,6 +57,34 @@ TEST(AttributesTest, SkipsWhatItDoesNotKnow) {
   EXPECT_EQ(function.parameter_bytes, 4u);  // Without a total, the end of the last one.
 }
 
+TEST(AttributesTest, ReadsWhereIndirectBranchesLead) {
+  const List list = List()
+                        .Value(0x19, 8)
+                        .Byte(4)
+                        .Byte(0x34)
+                        .Half(32)
+                        .Word(0x230)
+                        .Word(0)
+                        .Word(2)
+                        .Word(0x240)
+                        .Word(0x300)
+                        .Word(0x400)
+                        .Word(0)
+                        .Word(0);
+  const std::vector<IndirectBranch> branches = ReadIndirectBranches(list.bytes());
+
+  ASSERT_EQ(branches.size(), 2u);
+  EXPECT_EQ(branches[0].at, 0x230u);
+  EXPECT_EQ(branches[0].targets, (std::vector<std::uint32_t>{0x240, 0x300}));
+  EXPECT_TRUE(branches[1].targets.empty());
+}
+
+TEST(AttributesTest, LeavesOutIndirectBranchesThatAreCutShort) {
+  const List list = List().Byte(4).Byte(0x34).Half(16).Word(0x230).Word(0).Word(2).Word(0x240);
+
+  EXPECT_TRUE(ReadIndirectBranches(list.bytes()).empty());
+}
+
 TEST(AttributesTest, RefusesLayoutsThatALaunchCouldNotCopy) {
   const List overlapping = List().Packed(0, 0, 8).Packed(1, 4, 8);
   const List gap = List().Packed(0, 0, 8).Packed(2, 8, 8);

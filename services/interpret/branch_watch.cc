@@ -25,36 +25,41 @@ BranchWatch::BranchWatch(const Program& program, std::span<const std::uint32_t> 
 
 BranchWatch::~BranchWatch() { current = nullptr; }
 
+void BranchWatch::Went(std::size_t step, std::uint32_t next) {
+  Ways& ways = ways_[step];
+  ways.parted = ways.parted || (ways.next && *ways.next != next);
+  ways.next = next;
+}
+
 void BranchWatch::Note(Warp& warp, const Step& step, std::uint32_t mask) {
   const auto number = static_cast<std::size_t>(&step - current->watched_.steps.data());
   const Step& original = current->program_.steps[number];
-  Ways& ways = current->ways_[number];
+  const auto behind = static_cast<std::uint32_t>(number + 1);
   const std::uint32_t guard =
       original.uniform ? warp.uniform_predicate[original.guard] : warp.predicate[original.guard];
   const std::uint32_t lanes = mask & (original.guard_negated ? ~guard : guard);
   if (lanes == 0) {
-    ways.passed = true;
+    current->Went(number, behind);
     ++warp.group().at;
     return;
   }
-  const std::uint32_t before = warp.group().at;
   const std::size_t groups = warp.groups.size();
   original.run(warp, step, lanes);
+  if (warp.launch->stop != Stop::kNone) return;
   if (original.operation == sass::Operation::kExit) {
-    ways.taken = true;
-    ways.passed = ways.passed || lanes != mask;
-    return;
+    current->Went(number, kNoStep);
+    if (lanes != mask) current->Went(number, behind);
+  } else if (warp.groups.size() == groups) {
+    current->Went(number, warp.group().at);
+  } else {
+    current->ways_[number].parted = true;
   }
-  const bool together = warp.groups.size() == groups;
-  const bool behind = together && warp.group().at == before + 1;
-  ways.taken = ways.taken || !behind;
-  ways.passed = ways.passed || behind || !together;
 }
 
 std::vector<Decision> BranchWatch::decisions() const {
   std::vector<Decision> result;
   for (std::uint32_t i = 0; i < ways_.size(); ++i) {
-    if (ways_[i].taken != ways_[i].passed) result.push_back({.step = i, .taken = ways_[i].taken});
+    if (ways_[i].next && !ways_[i].parted) result.push_back({.step = i, .next = *ways_[i].next});
   }
   return result;
 }

@@ -1,7 +1,9 @@
 // Which way some branches of a kernel go while it runs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,11 +28,13 @@ class BranchWatch {
   std::vector<Decision> decisions() const;
 
  private:
+  // Where a branch led.
   struct Ways {
-    bool taken = false;
-    bool passed = false;
+    std::optional<std::uint32_t> next;  // As in Decision.
+    bool parted = false;                // To more than one step.
   };
   static void Note(Warp& warp, const Step& step, std::uint32_t mask);
+  void Went(std::size_t step, std::uint32_t next);
 
   const Program& program_;
   Program watched_;

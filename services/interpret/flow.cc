@@ -43,8 +43,10 @@ bool MayPass(const Step& step) {
   return !always || second || waits || step.operation == Operation::kBrxu;
 }
 
-// Every step that a jump table may name.
-std::vector<std::uint32_t> TableTargets(const Program& program) {
+// Every step that an indirect branch may lead to; none: it may lead anywhere.
+std::vector<std::uint32_t> IndirectTargets(const Program& program, std::uint32_t step) {
+  const auto told = program.indirect_targets.find(step);
+  if (told != program.indirect_targets.end()) return told->second;
   std::vector<std::uint32_t> targets;
   const auto found = program.banks.find(2);
   if (found == program.banks.end()) return targets;
@@ -64,7 +66,7 @@ std::vector<std::uint32_t> TableTargets(const Program& program) {
 Flow::Flow(const Program& program, std::span<const Decision> decisions) {
   Split(program);
   Connect(program);
-  for (const Decision& decision : decisions) Decide(program, decision);
+  for (const Decision& decision : decisions) Decide(decision);
   FindMeetings();
 }
 
@@ -80,7 +82,8 @@ void Flow::Split(const Program& program) {
       starts[step.jump] = true;
     }
     if (IsIndirect(step.operation)) {
-      for (const std::uint32_t target : TableTargets(program)) starts[target] = true;
+      const auto from = static_cast<std::uint32_t>(i);
+      for (const std::uint32_t target : IndirectTargets(program, from)) starts[target] = true;
     }
   }
   block_of_.resize(count);
@@ -106,9 +109,8 @@ void Flow::Connect(const Program& program) {
     } else if (last.operation == Operation::kBra) {
       block.next.push_back(block_of_[last.jump]);
     } else if (IsIndirect(last.operation)) {
-      const std::vector<std::uint32_t> targets = TableTargets(program);
+      const std::vector<std::uint32_t> targets = IndirectTargets(program, block.end - 1);
       for (const std::uint32_t target : targets) block.next.push_back(block_of_[target]);
-      // No table: it may lead anywhere.
       for (std::uint32_t j = 0; targets.empty() && j < blocks_.size(); ++j) block.next.push_back(j);
     } else {
       block.returns = last.operation == Operation::kRet;
@@ -117,13 +119,11 @@ void Flow::Connect(const Program& program) {
   }
 }
 
-void Flow::Decide(const Program& program, const Decision& decision) {
+void Flow::Decide(const Decision& decision) {
   FlowBlock& block = blocks_[block_of_[decision.step]];
-  const Step& step = program.steps[decision.step];
-  const bool leaves = step.operation == Operation::kExit;
-  const std::uint32_t behind = block.end < program.steps.size() ? block_of_[block.end] : exit();
-  const std::uint32_t target = leaves ? exit() : block_of_[step.jump];
-  block.next = {decision.taken ? target : behind};
+  const std::uint32_t next = decision.next < block_of_.size() ? block_of_[decision.next] : exit();
+  if (std::ranges::find(block.next, next) == block.next.end()) return;  // No way that is there.
+  block.next = {next};
   block.decides = false;
 }
 

@@ -2,8 +2,9 @@
 // parted meet again for sure.
 //
 // A call leads behind itself; what it calls hangs beside (FlowBlock::callee) and ends at the
-// kernel's end. Indirect branches lead to every address that the kernel's jump tables (constant
-// bank 2) hold, or everywhere: more ways than there are, never fewer.
+// kernel's end. Indirect branches lead where the compiler says (Program::indirect_targets); where
+// it does not, to every address that the kernel's jump tables (constant bank 2) hold, or
+// everywhere: more ways than there are, never fewer.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,13 @@ struct FlowBlock {
   bool returns = false;             // Its last step returns to where its function was called.
 };
 
+// Stands for a step behind the kernel's end.
+inline constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
+
 // Which way a branch, or an exit under a guard, goes in every thread of a launch.
 struct Decision {
   std::uint32_t step = 0;
-  bool taken = false;
+  std::uint32_t next = 0;  // The step that follows; kNoStep for an exit that is taken.
   bool operator==(const Decision&) const = default;
 };
 
@@ -56,7 +60,7 @@ class Flow {
   std::vector<std::uint32_t> Reach(std::vector<std::uint32_t> open, std::vector<bool>& seen) const;
   void Split(const Program& program);
   void Connect(const Program& program);
-  void Decide(const Program& program, const Decision& decision);
+  void Decide(const Decision& decision);
   void FindMeetings();
 
   std::vector<FlowBlock> blocks_;

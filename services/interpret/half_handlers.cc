@@ -1,9 +1,11 @@
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
+#include "services/interpret/operation_kinds.h"
 #include "services/interpret/widest.h"
 
 namespace eidolon::interpret {
@@ -61,27 +63,13 @@ double Bounded(double value, bool saturate, bool relu) {
   return value;
 }
 
-// Compilers load constants by adding them to the product of zeros.
-bool IsConstant(const Step& step) {
-  const auto is_zero = [](const Operand& operand) {
-    return operand.kind == Operand::Kind::kRow && operand.row == kZeroRow;
-  };
-  if (step.c.kind != Operand::Kind::kFixed || !is_zero(step.a) || !is_zero(step.b)) return false;
-  const std::uint32_t exponents = IsBfloat(step) ? 0x7f80u : 0x7c00u;
-  const std::uint32_t bits = step.c.immediate;
-  const auto is_plain = [&](std::uint32_t half) {
-    return (half & exponents) != exponents && (half & 0xffffu) != 0x8000u;
-  };
-  return !step.word.Bit(77) && !step.word.Bit(79) && is_plain(bits) && is_plain(bits >> 16);
-}
-
 void RunHalf(Warp& warp, const Step& step, std::uint32_t mask) {
   const bool bfloat = IsBfloat(step);
   const bool fuses = step.operation == Operation::kHfma2 || step.operation == Operation::kHfma2Mma;
-  if (fuses && IsConstant(step)) {
-    Lanes constant;
-    constant.fill(step.c.immediate);
-    return Put(warp, step.target, mask, constant);
+  if (const auto constant = fuses ? ConstantOfHalves(step) : std::nullopt) {
+    Lanes same;
+    same.fill(*constant);
+    return Put(warp, step.target, mask, same);
   }
   const bool saturate = step.word.Bit(77);
   const bool relu = fuses && step.word.Bit(79);

@@ -1,6 +1,9 @@
 // What operations do, as far as it matters for following addresses through a kernel.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "services/interpret/program.h"
 
 namespace eidolon::interpret {
@@ -80,10 +83,28 @@ inline bool Crosses(sass::Operation operation) {
   }
 }
 
-// A branch or an exit that its predicates alone decide: branches for diverged lanes look at who is
+// What HFMA2 gives where compilers load a constant by it: they add it to the product of zeros.
+inline std::optional<std::uint32_t> ConstantOfHalves(const Step& step) {
+  const auto is_zero = [](const Operand& operand) {
+    return operand.kind == Operand::Kind::kRow && operand.row == kZeroRow;
+  };
+  if (step.c.kind != Operand::Kind::kFixed || !is_zero(step.a) || !is_zero(step.b)) return {};
+  const bool bfloat = step.word.Bit(85);
+  const std::uint32_t exponents = bfloat ? 0x7f80u : 0x7c00u;
+  const std::uint32_t bits = step.c.immediate;
+  const auto is_plain = [&](std::uint32_t half) {
+    return (half & exponents) != exponents && (half & 0xffffu) != 0x8000u;
+  };
+  const bool plain =
+      !step.word.Bit(77) && !step.word.Bit(79) && is_plain(bits) && is_plain(bits >> 16);
+  return plain ? std::optional(bits) : std::nullopt;
+}
+
+// A branch or an exit that its operands alone decide: branches for diverged lanes look at who is
 // there.
 inline bool IsPlainWay(const Step& step) {
-  if (step.operation == sass::Operation::kExit) {
+  if (step.operation == sass::Operation::kExit || step.operation == sass::Operation::kBrx ||
+      step.operation == sass::Operation::kBrxu) {
     return step.word.Bits(87, 4) == sass::kTruePredicate;
   }
   return step.operation == sass::Operation::kBra &&

@@ -87,6 +87,8 @@ struct Program {
   // Constant banks other than 0, by number, and which ones the code reads.
   std::map<std::uint32_t, std::vector<std::byte>> banks;
   std::set<std::uint32_t> banks_read;
+  // Where indirect branches may lead, by step, as far as the compiler says. Every target is a step.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> indirect_targets;
   std::uint32_t parameter_base = 0x210;
   std::uint32_t local_bytes = 0;
   std::uint32_t static_shared_bytes = 0;

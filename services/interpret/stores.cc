@@ -1,11 +1,13 @@
 #include "services/interpret/stores.h"
 
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "services/interpret/constant_origins.h"
 #include "services/interpret/data_use.h"
 #include "services/interpret/flow.h"
 #include "services/interpret/operation_kinds.h"
@@ -17,8 +19,6 @@ namespace {
 
 using sass::Operation;
 using sass::Word;
-
-constexpr unsigned kLastPointer = 63;
 
 // A call of a function of the kernel's.
 struct Call {
@@ -36,8 +36,12 @@ enum class Varying : std::uint8_t {
 class Follower {
  public:
   Follower(const Program& program, std::span<const std::uint32_t> pointers,
-           std::span<const Decision> decisions, Varying varying)
-      : program_(program), pointers_(pointers), flow_(program, decisions), varying_(varying) {
+           const LaunchFacts& facts, Varying varying)
+      : program_(program),
+        constants_(program, pointers),
+        flow_(program, facts.decisions),
+        shape_(facts.shape),
+        varying_(varying) {
     for (const Step& step : program.steps) uses_.push_back(UseOf(step));
     states_.resize(flow_.blocks().size());
     decided_.resize(flow_.blocks().size(), false);
@@ -50,9 +54,6 @@ class Follower {
         if (flow_.blocks()[one].returns) call.ends.push_back(one);
       }
       std::ranges::sort(call.ends);
-    }
-    for (std::size_t i = 0; i < pointers.size(); ++i) {
-      all_pointers_ |= std::uint64_t{1} << std::min<std::size_t>(i, kLastPointer);
     }
   }
 
@@ -208,33 +209,9 @@ class Follower {
     return state;
   }
 
-  Origin Place(const OriginState& state, std::uint16_t place, unsigned word = 0) const {
-    if (place == kNowhere || place + word >= kPlaces) return kNeither;
-    return state.Read(place + word);
-  }
-
-  // Four bytes of a constant bank.
-  Origin Constant(std::uint32_t bank, std::uint32_t offset) const {
-    if (bank != 0) return kNeither;
-    for (std::size_t i = 0; i < pointers_.size(); ++i) {
-      const std::uint32_t at = program_.parameter_base + pointers_[i];
-      if (offset < at + 8 && at < offset + 4) {
-        return {.ways = kFromPointer,
-                .pointers = std::uint64_t{1} << std::min<std::size_t>(i, kLastPointer)};
-      }
-    }
-    return kNeither;
-  }
-
-  // Of a constant whose place is found out while running.
-  Origin AnyConstant(std::uint32_t bank, bool values) const {
-    Origin result = kNeither;
-    if (bank == 0 && !pointers_.empty()) {
-      result.ways |= kFromPointer;
-      result.pointers = all_pointers_;
-    }
-    result.values = values;
-    return result;
+  static Origin Place(const OriginState& state, std::uint16_t place, unsigned word = 0) {
+    if (place == kNowhere) return kZero;
+    return place + word < kPlaces ? state.Read(place + word) : kNeither;
   }
 
   Origin Of(const DataSource& source, const OriginState& state, unsigned word) const {
@@ -242,9 +219,9 @@ class Follower {
       case DataSource::Kind::kPlace:
         return Place(state, source.place, word);
       case DataSource::Kind::kConstant:
-        return Constant(source.bank, source.number + 4 * word);
+        return constants_.At(source.bank, source.number + 4 * word);
       case DataSource::Kind::kFixed:
-        return kNeither;
+        return {.ways = kFromNeither, .bounds = Bounds::Exactly(source.number)};
     }
     return kNeither;
   }
@@ -267,6 +244,14 @@ class Follower {
       if (!Moves(step.operation)) result.ways |= Stripped(result).ways;
     }
     result.values = result.values || state.AreDecided(use.predicates_read);
+    result.bounds = {};
+    if (word == 0) {
+      std::array<Bounds, 4> bounds;
+      for (unsigned i = 0; i < use.source_count; ++i) {
+        bounds[i] = Of(use.sources[i], state, 0).bounds;
+      }
+      result.bounds = BoundsOf(step, use, std::span(bounds).first(use.source_count), shape_);
+    }
     return result;
   }
 
@@ -350,15 +335,16 @@ class Follower {
       case Operation::kLdc: {
         const std::uint16_t index = PlaceOfRegister(code.Bits(24, 8));
         const std::uint32_t bank = sass::ConstantBank(code);
-        if (index != kNowhere) return AnyConstant(bank, Place(state, index).values);
-        return Constant(bank, static_cast<std::uint32_t>(code.Signed(38, 16)) + 4 * word);
+        const std::int64_t offset = code.Signed(38, 16);
+        if (index != kNowhere) return constants_.Behind(step, bank, offset, Place(state, index));
+        return constants_.At(bank, static_cast<std::uint32_t>(offset) + 4 * word);
       }
       case Operation::kUldc: {
         const std::uint32_t bank = sass::ConstantBank(code);
         const sass::UniformLoad place = sass::UniformLoadOf(code, step.dialect);
         const std::uint16_t index = PlaceOfUniform(place.index);
-        if (index != kNowhere) return AnyConstant(bank, Place(state, index).values);
-        return Constant(bank, place.offset + 4 * word);
+        if (index == kNowhere) return constants_.At(bank, place.offset + 4 * word);
+        return constants_.Behind(step, bank, place.offset, Place(state, index));
       }
       default:
         return std::nullopt;
@@ -457,11 +443,11 @@ class Follower {
   }
 
   const Program& program_;
-  const std::span<const std::uint32_t> pointers_;
+  const ConstantOrigins constants_;
   const Flow flow_;
+  const LaunchShape shape_;
   const Varying varying_;
   std::vector<DataUse> uses_;
-  std::uint64_t all_pointers_ = 0;
   std::vector<OriginState> states_;      // By block, before it.
   std::map<std::uint32_t, Call> calls_;  // By the block that ends with it.
   std::vector<bool> decided_;            // By block: values decide whether it runs.
@@ -475,8 +461,17 @@ class Follower {
 }  // namespace
 
 std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers,
-                                  std::span<const Decision> decisions) {
-  return Follower(program, pointers, decisions, Varying::kMemory).Sites();
+                                  const LaunchFacts& facts) {
+  return Follower(program, pointers, facts, Varying::kMemory).Sites();
+}
+
+bool LooksUpParameters(const Program& program) {
+  return std::ranges::any_of(program.steps, [](const Step& step) {
+    if (sass::ConstantBank(step.word) != 0) return false;
+    if (step.operation == Operation::kLdc) return step.word.Bits(24, 8) != sass::kZeroRegister;
+    return step.operation == Operation::kUldc &&
+           sass::UniformLoadOf(step.word, step.dialect).index != sass::kZeroUniform;
+  });
 }
 
 std::vector<std::uint32_t> FindSteadyBranches(const Program& program) {

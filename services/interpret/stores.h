@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "services/interpret/bounds.h"
 #include "services/interpret/flow.h"
 #include "services/interpret/program.h"
 
@@ -25,13 +26,24 @@ struct StoreSite {
   bool depends = false;        // or whether it happens.
 };
 
-// Every instruction that may run and writes. `pointers`: offsets of the parameters that are
-// pointers. `decisions`: ways of branches that are known. Requires: a translated program.
-std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers,
-                                  std::span<const Decision> decisions = {});
+// What is known of a launch beyond its pointers.
+struct LaunchFacts {
+  std::span<const Decision> decisions{};  // Ways of branches.
+  LaunchShape shape{};
+};
 
-// Branches and exits under a guard that go the same way in all threads of a launch: each runs at
-// most once in a thread, and neither memory nor the thread's place decides it. Steps, ascending.
+// Every instruction that may run and writes. `pointers`: offsets of the parameters that are
+// pointers, in order. Requires: a translated program.
+std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers,
+                                  const LaunchFacts& facts = {});
+
+// True when the code looks for parameters at places that it computes: a launch's shape then tells
+// which.
+bool LooksUpParameters(const Program& program);
+
+// Branches, indirect ones too, and exits under a guard that go the same way in all threads of a
+// launch: each runs at most once in a thread, and neither memory nor the thread's place decides it.
+// Steps, ascending.
 std::vector<std::uint32_t> FindSteadyBranches(const Program& program);
 
 }  // namespace eidolon::interpret

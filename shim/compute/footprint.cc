@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "shim/compute/made_up_memory.h"
 #include "shim/compute/page_bits.h"
 #include "shim/compute/reachable_stores.h"
+#include "shim/compute/sample_blocks.h"
 
 namespace eidolon::shim::compute {
 namespace {
@@ -24,7 +26,8 @@ using interpret::Stop;
 
 constexpr std::size_t kMostPointers = 1000;
 constexpr std::size_t kMostWrites = 64;
-constexpr interpret::Limits kLimits{.warp_steps = 100'000};
+// Of the blocks that are run at a time.
+constexpr interpret::Limits kLimits{.warp_steps = 400'000};
 
 // What one run did behind one pointer.
 struct Touched {
@@ -92,32 +95,6 @@ bool AreNested(Touched::Range a, Touched::Range b) {
   return (a.begin <= b.begin && b.end <= a.end) || (b.begin <= a.begin && a.end <= b.end);
 }
 
-// The blocks at the corners and some between them.
-std::vector<std::uint64_t> SampleBlocks(const interpret::Dims& grid) {
-  std::vector<std::uint64_t> blocks;
-  const auto index = [&](std::uint64_t x, std::uint64_t y, std::uint64_t z) {
-    return (z * grid.y + y) * grid.x + x;
-  };
-  for (const std::uint64_t z : {0u, grid.z - 1}) {
-    for (const std::uint64_t y : {0u, grid.y - 1}) {
-      for (const std::uint64_t x : {0u, grid.x / 3, grid.x - 1}) blocks.push_back(index(x, y, z));
-    }
-  }
-  blocks.push_back(index(grid.x / 2, grid.y / 2, grid.z / 2));
-  std::ranges::sort(blocks);
-  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
-  return blocks;
-}
-
-// Others, spread over the grid.
-std::vector<std::uint64_t> CheckBlocks(const interpret::Dims& grid) {
-  constexpr std::uint64_t kCount = 12;
-  constexpr std::uint64_t kStride = 0x9e3779b97f4a7c15;  // Of the golden ratio: spreads evenly.
-  std::vector<std::uint64_t> blocks;
-  for (std::uint64_t i = 1; i <= kCount; ++i) blocks.push_back((i * kStride >> 16) % grid.volume());
-  return blocks;
-}
-
 // One of the stores answers with what was there.
 bool AsksWhatWasThere(const Learning& learning) {
   return std::ranges::any_of(learning.stores, [&](const interpret::StoreSite& site) {
@@ -130,6 +107,10 @@ bool AsksWhatWasThere(const Learning& learning) {
 // A bit for a pointer in StoreSite::pointers.
 std::uint64_t BitOf(std::size_t pointer) {
   return std::uint64_t{1} << std::min<std::size_t>(pointer, 63);
+}
+
+bool MayGoThroughSeveral(const interpret::StoreSite& site) {
+  return std::popcount(site.pointers) > 1 || (site.pointers & BitOf(63)) != 0;
 }
 
 std::uint64_t WrittenPointers(const Stores& stores) {
@@ -190,9 +171,9 @@ class Learner {
         learning_.stores, [](const auto& site) { return site.moves || site.depends; });
     // Made-up indices lead out of every window; the code says where such stores stay.
     const bool moves = std::ranges::any_of(learning_.stores, &interpret::StoreSite::moves);
-    const std::vector<std::uint64_t> blocks = SampleBlocks(learning_.launch.grid);
+    const std::vector<std::uint64_t> blocks = BlocksToRun();
     for (std::size_t i = 0; i < (by_values ? patterns.size() : 1); ++i) {
-      Observation one = See(learning_.whole ? std::vector<std::uint64_t>() : blocks, patterns[i]);
+      Observation one = See(blocks, patterns[i]);
       if (one.strays && !moves) return Footprint{.everything = true};
       if (one.complete) {
         seen_.push_back(std::move(one));
@@ -215,6 +196,43 @@ class Learner {
   }
 
  private:
+  // None: all of them.
+  std::vector<std::uint64_t> BlocksToRun() {
+    if (learning_.whole) return {};
+    std::vector<std::uint64_t> blocks = SampleBlocks(learning_.launch.grid);
+    if (!See(blocks, 0).complete) return blocks;
+    for (const std::uint64_t row : OuterRows(learning_.launch.grid)) {
+      blocks.push_back(FarthestOfRow(row));
+    }
+    MakeUnique(blocks);
+    return blocks;
+  }
+
+  // The block of a row, which is outer, that writes farthest. Often its last; but a row may have
+  // less to do than there are blocks, and blocks that go on at a grid's distance may find nothing
+  // there from some block on: where less is written than by the first one.
+  std::uint64_t FarthestOfRow(std::uint64_t row) {
+    std::uint64_t farthest = row;
+    std::uint64_t behind = row + learning_.launch.grid.x;
+    const Observation first = See({row}, 0);
+    const auto is_as_far = [&](std::uint64_t block) {
+      const Observation one = See({block}, 0);
+      for (std::size_t i = 0; i < count_; ++i) {
+        const Touched::Range from = first.touched[i].Hull();
+        const Touched::Range range = one.touched[i].Hull();
+        if (from.begin == from.end) continue;
+        if (range.begin == range.end || range.end < from.end) return false;
+      }
+      return true;
+    };
+    if (is_as_far(behind - 1)) return behind - 1;
+    while (behind - farthest > 1) {
+      const std::uint64_t middle = farthest + (behind - farthest) / 2;
+      (is_as_far(middle) ? farthest : behind) = middle;
+    }
+    return farthest;
+  }
+
   Observation See(const std::vector<std::uint64_t>& blocks, std::uint64_t pattern) {
     interpret::Launch moved = learning_.launch;
     moved.parameters = parameters_;
@@ -243,11 +261,13 @@ class Learner {
     }
   }
 
-  // Values move a store through this pointer, or decide one that did not happen here.
+  // Values move a store through this pointer, or decide one that did not happen here, or blocks
+  // that were not run may choose this pointer among others.
   bool MayBeElsewhere(std::uint32_t pointer) const {
     return std::ranges::any_of(learning_.stores, [&](const interpret::StoreSite& site) {
       if ((site.pointers & BitOf(pointer)) == 0) return false;
-      return site.moves || (site.depends && !watch_.happened(site.step));
+      const bool chosen = !learning_.whole && MayGoThroughSeveral(site);
+      return chosen || site.moves || (site.depends && !watch_.happened(site.step));
     });
   }
 
@@ -371,9 +391,10 @@ Footprint LearnWays(const Learning& learning, const value::Store& store) {
 Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
   if (!AreBounded(learning.stores)) return {.everything = true};
   if (learning.pointers.list.size() > kMostPointers) return CautiousFootprint(learning);
-  const bool by_values = std::ranges::any_of(
-      learning.stores, [](const auto& site) { return site.moves || site.depends; });
-  if (!by_values) return LearnWays(learning, store);
+  const bool vague = std::ranges::any_of(learning.stores, [](const interpret::StoreSite& site) {
+    return site.moves || site.depends || MayGoThroughSeveral(site);
+  });
+  if (!vague) return LearnWays(learning, store);
   const Stores reachable = ReachableStores(learning, store);
   const Learning reached{.program = learning.program,
                          .launch = learning.launch,

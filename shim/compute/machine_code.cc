@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/cubin/attributes.h"
 #include "services/cubin/cubin.h"
 #include "services/cubin/fat_binary.h"
 #include "services/cubin/image.h"
@@ -182,6 +183,7 @@ class Cache {
     }
     const auto done = interpret::Translate(image.program.sections[*text].content, program);
     if (!done) return done;
+    SetIndirectTargets(image, name, program);
     for (const std::uint32_t bank : program.banks_read) {
       if (bank != 0 && !program.banks.contains(bank)) {
         return Fail(ErrorCode::kUnsupported,
@@ -190,6 +192,23 @@ class Cache {
       if (bank == 3 || bank == 4) code.reads_variables = true;
     }
     return {};
+  }
+
+  // Requires: translated.
+  static void SetIndirectTargets(const Image& image, std::string_view name,
+                                 interpret::Program& program) {
+    const auto info = image.program.FindSection(StrCat(".nv.info.", name));
+    if (!info) return;
+    for (auto& [at, targets] : cubin::ReadIndirectBranches(image.program.sections[*info].content)) {
+      const bool are_steps = std::ranges::all_of(targets, [&](std::uint32_t target) {
+        return target % sass::kWordBytes == 0 && target / sass::kWordBytes < program.steps.size();
+      });
+      if (!are_steps || targets.empty()) continue;
+      for (std::uint32_t& target : targets) target /= sass::kWordBytes;
+      std::ranges::sort(targets);
+      targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+      program.indirect_targets[at / sass::kWordBytes] = std::move(targets);
+    }
   }
 
   std::vector<std::byte> Relocated(const Image& image, std::uint32_t section) {

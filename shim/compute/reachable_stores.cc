@@ -10,7 +10,7 @@
 namespace eidolon::shim::compute {
 namespace {
 
-constexpr interpret::Limits kLimits{.warp_steps = 20'000};
+constexpr interpret::Limits kLimits{.warp_steps = 200'000};
 
 // First, middle and last: near its edges a grid may have nothing to do.
 std::vector<std::uint64_t> SomeBlocks(const interpret::Dims& grid) {
@@ -42,22 +42,27 @@ void NoteWordsRead(const Learning& learning, const std::vector<std::uint8_t>& re
 
 Stores ReachableStores(const Learning& learning, const value::Store& store) {
   const std::vector<std::uint32_t> steady = interpret::FindSteadyBranches(learning.program);
-  if (steady.empty() || learning.launch.grid.volume() == 0) return learning.stores;
-  interpret::BranchWatch watch(learning.program, steady);
-  const std::vector<std::byte> parameters = MadeUpParameters(learning);
-  std::vector<std::uint8_t> read;
-  interpret::Launch launch = learning.launch;
-  launch.parameters = parameters;
-  const std::vector<std::uint64_t> blocks = SomeBlocks(learning.launch.grid);
-  launch.blocks = blocks;
-  launch.words_read = &read;
-  MadeUpMemory memory(store, 0);
-  // What it saw holds even when it comes to no end.
-  interpret::Run(watch.program(), launch, memory, kLimits);
-  NoteWordsRead(learning, read);
-  const std::vector<interpret::Decision> decisions = watch.decisions();
-  if (decisions.empty()) return learning.stores;
-  return interpret::FindStores(learning.program, learning.pointers.Places(), decisions);
+  const interpret::Launch& whole = learning.launch;
+  std::vector<interpret::Decision> decisions;
+  if (!steady.empty() && whole.grid.volume() != 0) {
+    interpret::BranchWatch watch(learning.program, steady);
+    const std::vector<std::byte> parameters = MadeUpParameters(learning);
+    std::vector<std::uint8_t> read;
+    interpret::Launch launch = whole;
+    launch.parameters = parameters;
+    const std::vector<std::uint64_t> blocks = SomeBlocks(whole.grid);
+    launch.blocks = blocks;
+    launch.words_read = &read;
+    MadeUpMemory memory(store, 0);
+    // What it saw holds even when it comes to no end.
+    interpret::Run(watch.program(), launch, memory, kLimits);
+    NoteWordsRead(learning, read);
+    decisions = watch.decisions();
+  }
+  if (decisions.empty() && !interpret::LooksUpParameters(learning.program)) return learning.stores;
+  return interpret::FindStores(
+      learning.program, learning.pointers.Places(),
+      {.decisions = decisions, .shape = {.grid = whole.grid, .block = whole.block}});
 }
 
 }  // namespace eidolon::shim::compute

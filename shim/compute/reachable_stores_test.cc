@@ -50,17 +50,25 @@ class ReachableStoresTest : public testing::TestWithParam<const char*> {
     std::uint32_t together = 0;
     std::uint32_t unused = 0;
   };
-  // What a launch of reduce() with so many blocks changes; `words`: what of its parameters counted.
-  Footprint LearnReduce(const Reduce& parameters, std::uint32_t blocks, bool whole,
-                        std::vector<std::uint8_t>* words = nullptr) {
-    const MachineCode code = Read("reduce");
+  struct Cast {
+    std::uint64_t in = kIn;
+    std::uint64_t out = kOut;
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::uint32_t count = 250'000;
+    std::uint32_t unused = 0;
+  };
+  // What a launch of a kernel changes; `words`: what of its parameters counted.
+  template <typename Parameters>
+  Footprint Learn(const std::string& kernel, const Parameters& parameters,
+                  const interpret::Dims& grid, bool whole = false,
+                  std::vector<std::uint8_t>* words = nullptr) {
+    const MachineCode code = Read(kernel);
     const auto bytes = std::as_bytes(std::span(&parameters, 1));
-    const interpret::Launch launch{
-        .grid = {blocks, 1, 1}, .block = {128, 1, 1}, .parameters = bytes};
     const LaunchPointers pointers(bytes, kArena);
     const Stores stores = interpret::FindStores(*code.program, pointers.Places());
     return LearnFootprint({.program = *code.program,
-                           .launch = launch,
+                           .launch = {.grid = grid, .block = {128, 1, 1}, .parameters = bytes},
                            .pointers = pointers,
                            .stores = stores,
                            .variables = {},
@@ -68,7 +76,13 @@ class ReachableStoresTest : public testing::TestWithParam<const char*> {
                            .words_read = words},
                           store_);
   }
-  void ApplyTo(const Footprint& footprint, const Reduce& parameters) {
+  // Of reduce() with so many blocks.
+  Footprint LearnReduce(const Reduce& parameters, std::uint32_t blocks, bool whole,
+                        std::vector<std::uint8_t>* words = nullptr) {
+    return Learn("reduce", parameters, {blocks, 1, 1}, whole, words);
+  }
+  template <typename Parameters>
+  void ApplyTo(const Footprint& footprint, const Parameters& parameters) {
     Apply(footprint, LaunchPointers(std::as_bytes(std::span(&parameters, 1)), kArena), kArena,
           store_);
   }
@@ -134,6 +148,113 @@ TEST_P(ReachableStoresTest, ABranchThatAnotherRoundMayTakeIsNotDecided) {
   const MachineCode code = Read("later_rounds");
   EXPECT_TRUE(interpret::FindSteadyBranches(*code.program).empty());
   EXPECT_FALSE(interpret::FindSteadyBranches(*Read("reduce").program).empty());
+}
+
+TEST_P(ReachableStoresTest, TypesThatParametersNameDecideWhichWayAJumpTableLeads) {
+  struct Row {
+    std::uint32_t from, to;
+    std::uint64_t bytes;  // That a number takes in the result.
+  };
+  for (const Row& row : {Row{0, 4, 4}, Row{6, 4, 4}, Row{6, 2, 2}, Row{3, 1, 1}}) {
+    const Cast parameters{.from = row.from, .to = row.to};
+    const std::uint64_t end = kOut + row.bytes * parameters.count;
+    std::vector<std::uint8_t> words;
+    const Footprint footprint = Learn("cast", parameters, {1954, 1, 1}, false, &words);
+    store_.Fill(kIn, 7, 1, 64);
+    store_.Fill(kOut + 1024, 7, 1, 64);
+    store_.Fill(end - 1, 7, 1, 65);
+    ApplyTo(footprint, parameters);
+
+    EXPECT_TRUE(footprint.buffers.empty()) << row.from << " to " << row.to;
+    EXPECT_TRUE(store_.IsKnown(kIn, 64));
+    EXPECT_FALSE(store_.HasKnown(kOut, end)) << row.from << " to " << row.to;
+    EXPECT_TRUE(store_.IsKnown(end, 64)) << row.from << " to " << row.to;
+    // Other types may be written elsewhere.
+    ASSERT_GT(words.size(), 5u);
+    EXPECT_TRUE(words[4] == 1 && words[5] == 1);
+  }
+}
+
+TEST_P(ReachableStoresTest, AWayOfAJumpTableWhereValuesMoveTheStoreBlursTheBuffer) {
+  const Cast parameters{.to = 7};
+  const Footprint footprint = Learn("cast", parameters, {1954, 1, 1});
+  store_.Fill(kOut + kBufferBytes - 64, 7, 1, 64);
+  ApplyTo(footprint, parameters);
+
+  EXPECT_FALSE(store_.HasKnown(kOut, kOut + kBufferBytes));
+}
+
+TEST_P(ReachableStoresTest, NumbersThatARowOfBlocksLooksUpAreNoPointers) {
+  struct Join {
+    std::uint64_t out = kOut;
+    std::uint64_t in[4] = {kIn, kCounter, kIn + 4096, kIn + 8192};
+    std::uint32_t offset[4] = {0, 60'000, 120'000, 150'000};
+    std::uint32_t count[4] = {60'000, 60'000, 30'000, 50'000};
+  };
+  const Join parameters;
+  const Footprint footprint = Learn("join", parameters, {469, 4, 1});
+  store_.Fill(kIn, 7, 1, 64);
+  store_.Fill(kCounter, 7, 1, 64);
+  store_.Fill(kOut + 1024, 7, 1, 64);
+  store_.Fill(kOut + 800'000, 7, 1, 64);
+  ApplyTo(footprint, parameters);
+
+  EXPECT_TRUE(footprint.buffers.empty());
+  EXPECT_TRUE(store_.IsKnown(kIn, 64) && store_.IsKnown(kCounter, 64));
+  EXPECT_FALSE(store_.HasKnown(kOut, kOut + 800'000));
+  EXPECT_TRUE(store_.IsKnown(kOut + 800'000, 64));
+}
+
+TEST_P(ReachableStoresTest, BlocksThatGoOnBehindTheGridMayEndInItsMiddle) {
+  struct Stride {
+    std::uint64_t out = kOut;
+    std::uint32_t count = 3 * 12'800 + 5'000;
+    std::uint32_t unused = 0;
+  };
+  const Stride parameters;
+  const std::uint64_t end = kOut + 4 * parameters.count;
+  const Footprint footprint = Learn("stride", parameters, {100, 1, 1});
+  store_.Fill(end - 4, 7, 1, 68);
+  ApplyTo(footprint, parameters);
+
+  EXPECT_FALSE(store_.HasKnown(kOut, end));
+  EXPECT_TRUE(store_.IsKnown(end, 64));
+}
+
+TEST_P(ReachableStoresTest, EachPointerThatARowOfBlocksMayLookUpIsWrittenThrough) {
+  struct Spread {
+    std::uint64_t in = kIn;
+    std::uint64_t out[4] = {kOut, kCounter, kOut + 300'000, kIn + 500'000};
+  };
+  const Spread parameters;
+  for (const bool whole : {false, true}) {
+    // Three of the four results.
+    const Footprint footprint = Learn("spread", parameters, {100, 3, 1}, whole);
+    for (const std::uint64_t at : {kOut, kCounter, kOut + 300'000, kIn + 500'000}) {
+      store_.Fill(at + 51'000, 7, 1, 64);
+    }
+    ApplyTo(footprint, parameters);
+
+    EXPECT_FALSE(store_.HasKnown(kOut + 51'000, kOut + 51'064)) << whole;
+    EXPECT_FALSE(store_.HasKnown(kCounter + 51'000, kCounter + 51'064)) << whole;
+    EXPECT_FALSE(store_.HasKnown(kOut + 351'000, kOut + 351'064)) << whole;
+    EXPECT_TRUE(store_.IsKnown(kIn + 551'000, 64)) << whole;
+  }
+}
+
+TEST_P(ReachableStoresTest, AResultOfWhichTooFewBlocksWereSeenIsBlurredWhole) {
+  struct Spread {
+    std::uint64_t in = kIn;
+    std::uint64_t out[40] = {};
+  };
+  Spread parameters;
+  for (std::uint64_t i = 0; i < 40; ++i) parameters.out[i] = kOut + i * 1024;
+  parameters.out[20] = kCounter;  // Only the second block of this row is run.
+  const Footprint footprint = Learn("spread", parameters, {2, 40, 1});
+  store_.Fill(kCounter, 7, 1, 1024);
+  ApplyTo(footprint, parameters);
+
+  EXPECT_FALSE(store_.HasKnown(kCounter, kCounter + 1024));
 }
 
 }  // namespace
