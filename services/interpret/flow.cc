@@ -137,6 +137,13 @@ void Flow::FindMeetings() {
   for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
     blocks_[i].joins = before[i].size() + (i == 0 ? 1 : 0) > 1;
   }
+  for (const FlowBlock& block : blocks_) {
+    // By the call and past it.
+    if (block.callee == kNoBlock || !block.decides) continue;
+    for (const std::uint32_t next : block.next) {
+      if (next != exit()) blocks_[next].joins = true;
+    }
+  }
   // Postorder of the reversed graph, from the end on.
   std::vector<std::uint32_t> order;
   std::vector<std::uint32_t> rank(count, kNone);

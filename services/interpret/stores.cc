@@ -10,6 +10,7 @@
 #include "services/interpret/constant_origins.h"
 #include "services/interpret/data_use.h"
 #include "services/interpret/flow.h"
+#include "services/interpret/merges.h"
 #include "services/interpret/operation_kinds.h"
 #include "services/interpret/origin.h"
 #include "services/interpret/origin_state.h"
@@ -55,6 +56,13 @@ class Follower {
       }
       std::ranges::sort(call.ends);
     }
+    std::vector<Places> written;
+    for (std::uint32_t i = 0; i < flow_.blocks().size(); ++i) {
+      written.push_back(WrittenIn(i));
+      if (const auto call = calls_.find(i); call != calls_.end())
+        written[i] |= call->second.written;
+    }
+    merges_ = FindMerges(flow_, written);
   }
 
   std::vector<StoreSite> Sites() {
@@ -178,8 +186,9 @@ class Follower {
 
   // Where ways meet that values choose from, what was written on them is one thing or another.
   void Choose(std::uint32_t block, const Places& written) {
-    if (!flow_.blocks()[block].joins || (written & ~chosen_[block]).none()) return;
-    chosen_[block] |= written;
+    const Places chosen = written & merges_[block];
+    if (!flow_.blocks()[block].joins || (chosen & ~chosen_[block]).none()) return;
+    chosen_[block] |= chosen;
     changed_ = true;
   }
 
@@ -451,6 +460,7 @@ class Follower {
   std::vector<OriginState> states_;      // By block, before it.
   std::map<std::uint32_t, Call> calls_;  // By the block that ends with it.
   std::vector<bool> decided_;            // By block: values decide whether it runs.
+  std::vector<Places> merges_;           // By block: written on more than one way to it.
   std::vector<Places> chosen_;           // By block: values decide which way's results these are.
   bool decided_now_ = false;             // Of the block being looked at.
   Origin shared_ = kNeither;             // All of shared memory,

@@ -91,6 +91,8 @@ const Footprint* AddFootprint(KernelExperience& kernel, ShapeExperience& shape, 
   std::vector<std::uint8_t> read;
   learning.words_read = &read;
   const bool learns = kernel.footprints < kMostFootprints && shape.footprints.size() < kMostOfShape;
+  if (learns && !kernel.steady) kernel.steady = interpret::FindSteadyBranches(learning.program);
+  learning.steady = kernel.steady ? &*kernel.steady : nullptr;
   Footprint footprint = learns ? LearnFootprint(learning, store) : CautiousFootprint(learning);
   if (learns) ++kernel.footprints;
   const std::vector<std::uint32_t> places = learning.pointers.Places();

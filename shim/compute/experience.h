@@ -78,7 +78,8 @@ struct KernelExperience {
   // By the places of pointers among its parameters; nothing when its code cannot be read.
   std::map<std::vector<std::uint32_t>, std::optional<Stores>> stores;
   std::map<ShapeKey, ShapeExperience> shapes;
-  std::uint32_t footprints = 0;  // That were learned.
+  std::optional<std::vector<std::uint32_t>> steady;  // Branches; nothing: not sought yet.
+  std::uint32_t footprints = 0;                      // That were learned.
 };
 
 // Of one work: launches that differ in pointers and numbers only (launch.h).

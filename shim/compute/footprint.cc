@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,8 +27,10 @@ using interpret::Stop;
 
 constexpr std::size_t kMostPointers = 1000;
 constexpr std::size_t kMostWrites = 64;
-// Of the blocks that are run at a time.
-constexpr interpret::Limits kLimits{.warp_steps = 400'000};
+// Of a whole launch, of one of many blocks, and of those that are run of many.
+constexpr interpret::Limits kWholeLimits{.warp_steps = 400'000};
+constexpr interpret::Limits kBlockLimits{.warp_steps = 300'000};
+constexpr interpret::Limits kSampleLimits{.warp_steps = 3'000'000};
 
 // What one run did behind one pointer.
 struct Touched {
@@ -46,6 +49,7 @@ struct Touched {
 struct Observation {
   bool complete = false;
   bool strays = false;  // Wrote where no pointer leads.
+  std::uint64_t lane_steps = 0;
   std::vector<Touched> touched;
   std::vector<Arena::Range> variables;  // That it wrote.
 };
@@ -61,9 +65,14 @@ void AddWritten(Touched& touched, std::int64_t begin, std::int64_t end) {
 Observation Observe(const interpret::Program& program, const interpret::Launch& launch,
                     std::size_t pointers, const value::Store& store, std::uint64_t pattern) {
   MadeUpMemory memory(store, pattern);
-  const interpret::Outcome outcome = interpret::Run(program, launch, memory, kLimits);
+  const std::size_t blocks = launch.blocks.size();
+  const interpret::Limits& limits = blocks == 0   ? kWholeLimits
+                                    : blocks == 1 ? kBlockLimits
+                                                  : kSampleLimits;
+  const interpret::Outcome outcome = interpret::Run(program, launch, memory, limits);
   Observation result;
   result.complete = outcome.stop == Stop::kNone;
+  result.lane_steps = outcome.lane_steps;
   result.touched.resize(pointers);
   memory.ForEachPage([&](std::uint64_t address, const Page& page) {
     const std::uint64_t window = address >> kWindowBits;
@@ -95,18 +104,16 @@ bool AreNested(Touched::Range a, Touched::Range b) {
   return (a.begin <= b.begin && b.end <= a.end) || (b.begin <= a.begin && a.end <= b.end);
 }
 
-// One of the stores answers with what was there.
-bool AsksWhatWasThere(const Learning& learning) {
-  return std::ranges::any_of(learning.stores, [&](const interpret::StoreSite& site) {
-    const sass::Operation operation = learning.program.steps[site.step].operation;
-    return operation == sass::Operation::kAtom || operation == sass::Operation::kAtomCas ||
-           operation == sass::Operation::kAtomFloat;
-  });
-}
-
 // A bit for a pointer in StoreSite::pointers.
 std::uint64_t BitOf(std::size_t pointer) {
   return std::uint64_t{1} << std::min<std::size_t>(pointer, 63);
+}
+
+Footprint Everything(const Learning& learning) {
+  return {.writes = {},
+          .buffers = {},
+          .variables = {learning.variables.begin(), learning.variables.end()},
+          .everything = true};
 }
 
 bool MayGoThroughSeveral(const interpret::StoreSite& site) {
@@ -157,16 +164,18 @@ class Learner {
         watch_(learning.program, learning.stores),
         parameters_(MadeUpParameters(learning)) {}
 
+  // False when all blocks would take too many steps, going by the first one.
+  bool MayRunWhole() {
+    constexpr std::uint64_t kFewer = 4;  // That others may take than the first.
+    const Observation one = See({0}, 0);
+    return one.complete && one.lane_steps / interpret::kLanes * learning_.launch.grid.volume() <
+                               kFewer * kWholeLimits.warp_steps;
+  }
+
   // Nothing when the launch did not come to its end.
   std::optional<Footprint> Learn() {
     std::vector<std::uint64_t> patterns = {0, 1, 0x0101010101010101, ~std::uint64_t{0}};
-    if (AsksWhatWasThere(learning_)) {
-      // What the last of a row of blocks to come finds in their counter.
-      const interpret::Dims& grid = learning_.launch.grid;
-      for (const std::uint32_t blocks : {grid.x, grid.y}) {
-        patterns.push_back(std::uint64_t{blocks - 1} << 32 | (blocks - 1));
-      }
-    }
+    std::ranges::copy(CounterPatterns(learning_), std::back_inserter(patterns));
     const bool by_values = std::ranges::any_of(
         learning_.stores, [](const auto& site) { return site.moves || site.depends; });
     // Made-up indices lead out of every window; the code says where such stores stay.
@@ -174,7 +183,7 @@ class Learner {
     const std::vector<std::uint64_t> blocks = BlocksToRun();
     for (std::size_t i = 0; i < (by_values ? patterns.size() : 1); ++i) {
       Observation one = See(blocks, patterns[i]);
-      if (one.strays && !moves) return Footprint{.everything = true};
+      if (one.strays && !moves) return Everything(learning_);
       if (one.complete) {
         seen_.push_back(std::move(one));
       } else if (i < 2) {
@@ -190,7 +199,7 @@ class Learner {
     AddVariables(by_values, result);
     for (std::uint32_t i = 0; i < count_; ++i) {
       const bool as_the_code = Conclude(i, others ? &*others : nullptr, result);
-      if (!as_the_code && !moves) return Footprint{.everything = true};
+      if (!as_the_code && !moves) return Everything(learning_);
     }
     return result;
   }
@@ -199,8 +208,9 @@ class Learner {
   // None: all of them.
   std::vector<std::uint64_t> BlocksToRun() {
     if (learning_.whole) return {};
+    // A block that goes on for long is not worth many of them.
+    if (!See({0}, 0).complete) return {0};
     std::vector<std::uint64_t> blocks = SampleBlocks(learning_.launch.grid);
-    if (!See(blocks, 0).complete) return blocks;
     for (const std::uint64_t row : OuterRows(learning_.launch.grid)) {
       blocks.push_back(FarthestOfRow(row));
     }
@@ -360,7 +370,7 @@ bool AreBounded(const Stores& stores) {
 }
 
 Footprint CautiousFootprint(const Learning& learning) {
-  if (!AreBounded(learning.stores)) return {.everything = true};
+  if (!AreBounded(learning.stores)) return Everything(learning);
   Footprint result;
   const std::uint64_t written = WrittenPointers(learning.stores);
   for (std::uint32_t i = 0; i < learning.pointers.list.size(); ++i) {
@@ -376,11 +386,13 @@ namespace {
 
 Footprint LearnWays(const Learning& learning, const value::Store& store) {
   const bool may_sample = !learning.launch.cooperative;
-  if (!learning.whole && !may_sample) return CautiousFootprint(learning);
-  if (auto footprint = Learner(learning, store).Learn()) return *std::move(footprint);
   Learning sampled = learning;
   sampled.whole = false;
-  if (learning.whole && may_sample) {
+  const bool try_whole = !may_sample || Learner(sampled, store).MayRunWhole();
+  if (learning.whole && try_whole) {
+    if (auto footprint = Learner(learning, store).Learn()) return *std::move(footprint);
+  }
+  if (may_sample) {
     if (auto footprint = Learner(sampled, store).Learn()) return *std::move(footprint);
   }
   return CautiousFootprint(learning);
@@ -389,27 +401,28 @@ Footprint LearnWays(const Learning& learning, const value::Store& store) {
 }  // namespace
 
 Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
-  if (!AreBounded(learning.stores)) return {.everything = true};
   if (learning.pointers.list.size() > kMostPointers) return CautiousFootprint(learning);
   const bool vague = std::ranges::any_of(learning.stores, [](const interpret::StoreSite& site) {
-    return site.moves || site.depends || MayGoThroughSeveral(site);
+    return site.escapes || site.moves || site.depends || MayGoThroughSeveral(site);
   });
   if (!vague) return LearnWays(learning, store);
   const Stores reachable = ReachableStores(learning, store);
+  if (!AreBounded(reachable)) return Everything(learning);
   const Learning reached{.program = learning.program,
                          .launch = learning.launch,
                          .pointers = learning.pointers,
                          .stores = reachable,
                          .variables = learning.variables,
                          .whole = learning.whole,
+                         .steady = learning.steady,
                          .words_read = learning.words_read};
   return LearnWays(reached, store);
 }
 
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
            value::Store& store) {
-  if (footprint.everything) return store.MakeStale(0, kModuleBegin);
   for (const auto& [begin, end] : footprint.variables) store.MakeStale(begin, end);
+  if (footprint.everything) return store.MakeStale(0, kModuleBegin);
   std::optional<Arena::Range> last;  // Neighbours are often of one buffer.
   for (const std::uint32_t i : footprint.buffers) {
     CHECK(i < pointers.list.size());

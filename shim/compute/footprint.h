@@ -99,6 +99,8 @@ struct Learning {
   const Stores& stores;
   std::span<const Arena::Range> variables;  // All of the module's.
   bool whole = false;
+  // interpret::FindSteadyBranches(program), where somebody has them.
+  const std::vector<std::uint32_t>* steady = nullptr;
   // When given: a mark for each word of the parameters that the answer depends on.
   std::vector<std::uint8_t>* words_read = nullptr;
 };

@@ -222,7 +222,7 @@ class RecordedLaunch : public value::Deferred {
       if (const interpret::Program* program = FindProgram(*experience.kernel)) {
         stores = interpret::FindStores(*program, places);
       }
-      if (!stores || !AreBounded(*stores)) Trace(kernel_.name, "it may write anywhere");
+      if (!stores) Trace(kernel_.name, "it may write anywhere");
     }
     if (!stores) return nullptr;
     shape.bounded = AreBounded(*stores);
@@ -237,7 +237,7 @@ class RecordedLaunch : public value::Deferred {
     const Stores* const stores = FindStores(experience);
     // Other pointers than the work had: a word looked like one that was blanked.
     const bool known_shape = shape.pointers == pointers_.list.size();
-    if (stores == nullptr || !shape.bounded || !known_shape) {
+    if (stores == nullptr || !known_shape) {
       for (const auto& [begin, end] : experience.kernel->code->variables) {
         store.MakeStale(begin, end);
       }
@@ -245,22 +245,24 @@ class RecordedLaunch : public value::Deferred {
       return NoteAuthor(nullptr, pointers_, experience.kernel->writer, store);
     }
     MarkWritten(experience, *stores, store);
-    NoteAuthor(&shape.written, pointers_, experience.kernel->writer, store);
+    const bool anywhere =
+        experience.footprint == nullptr ? !shape.bounded : experience.footprint->everything;
+    const auto* const written = anywhere ? nullptr : &shape.written;
+    NoteAuthor(written, pointers_, experience.kernel->writer, store);
   }
 
-  // False when nothing is known where the stores, which are bounded, may go.
+  // False when nothing is known where the stores may go.
   bool MayChangeKnown(const WorkExperience& experience, const value::Store& store) const {
     static auto* const barren = new BarrenBuffers;  // Under Pending's lock.
     const ShapeExperience& shape = *experience.shape;
     const auto has_known = [&](const auto& range) {
       return store.HasKnown(range.first, range.second);
     };
-    return HasKnownNear(shape.written, pointers_, arena_, store, *barren) ||
+    return !shape.bounded || HasKnownNear(shape.written, pointers_, arena_, store, *barren) ||
            (shape.writes_variables &&
             std::ranges::any_of(experience.kernel->code->variables, has_known));
   }
 
-  // Requires: the stores are bounded.
   void MarkWritten(WorkExperience& experience, const Stores& stores, value::Store& store) const {
     const MachineCode& code = *experience.kernel->code;
     const Footprint*& footprint = experience.footprint;

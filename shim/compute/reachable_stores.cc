@@ -40,8 +40,25 @@ void NoteWordsRead(const Learning& learning, const std::vector<std::uint8_t>& re
   for (std::size_t i = 0; i < read.size(); ++i) (*all)[i] |= read[i];
 }
 
+std::vector<std::uint64_t> CounterPatterns(const Learning& learning) {
+  const bool asks_what_was_there =
+      std::ranges::any_of(learning.stores, [&](const interpret::StoreSite& site) {
+        const sass::Operation operation = learning.program.steps[site.step].operation;
+        return operation == sass::Operation::kAtom || operation == sass::Operation::kAtomCas ||
+               operation == sass::Operation::kAtomFloat;
+      });
+  if (!asks_what_was_there) return {};
+  std::vector<std::uint64_t> patterns;
+  for (const std::uint32_t blocks : {learning.launch.grid.x, learning.launch.grid.y}) {
+    patterns.push_back(std::uint64_t{blocks - 1} << 32 | (blocks - 1));
+  }
+  return patterns;
+}
+
 Stores ReachableStores(const Learning& learning, const value::Store& store) {
-  const std::vector<std::uint32_t> steady = interpret::FindSteadyBranches(learning.program);
+  std::vector<std::uint32_t> found;
+  if (learning.steady == nullptr) found = interpret::FindSteadyBranches(learning.program);
+  const std::vector<std::uint32_t>& steady = learning.steady == nullptr ? found : *learning.steady;
   const interpret::Launch& whole = learning.launch;
   std::vector<interpret::Decision> decisions;
   if (!steady.empty() && whole.grid.volume() != 0) {
@@ -53,10 +70,14 @@ Stores ReachableStores(const Learning& learning, const value::Store& store) {
     const std::vector<std::uint64_t> blocks = SomeBlocks(whole.grid);
     launch.blocks = blocks;
     launch.words_read = &read;
-    MadeUpMemory memory(store, 0);
-    // What it saw holds even when it comes to no end.
-    interpret::Run(watch.program(), launch, memory, kLimits);
-    NoteWordsRead(learning, read);
+    std::vector<std::uint64_t> patterns = CounterPatterns(learning);
+    patterns.push_back(0);
+    for (const std::uint64_t pattern : patterns) {
+      MadeUpMemory memory(store, pattern);
+      // What it saw holds even when it comes to no end.
+      interpret::Run(watch.program(), launch, memory, kLimits);
+      NoteWordsRead(learning, read);
+    }
     decisions = watch.decisions();
   }
   if (decisions.empty() && !interpret::LooksUpParameters(learning.program)) return learning.stores;

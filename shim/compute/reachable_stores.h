@@ -18,6 +18,10 @@ std::vector<std::byte> MadeUpParameters(const Learning& learning);
 // Adds to the words that the lesson depends on.
 void NoteWordsRead(const Learning& learning, const std::vector<std::uint8_t>& read);
 
+// What the last of a row of blocks to come finds in their counter, eight bytes that repeat, for
+// kernels that may count blocks.
+std::vector<std::uint64_t> CounterPatterns(const Learning& learning);
+
 // Those of `learning.stores` that such a launch can come to, seen anew: less may depend on values.
 Stores ReachableStores(const Learning& learning, const value::Store& store);
 

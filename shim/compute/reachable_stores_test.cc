@@ -184,6 +184,21 @@ TEST_P(ReachableStoresTest, AWayOfAJumpTableWhereValuesMoveTheStoreBlursTheBuffe
   EXPECT_FALSE(store_.HasKnown(kOut, kOut + kBufferBytes));
 }
 
+TEST_P(ReachableStoresTest, CodeThatStoresAnywhereBlursNoLaunchThatDoesNotComeThere) {
+  struct Listed {
+    std::uint64_t out = kOut;
+    std::uint32_t listed = 0;
+    std::uint32_t unused = 0;
+  };
+  for (const std::uint32_t listed : {0u, 1u}) {
+    const Listed parameters{.listed = listed};
+    store_.Fill(kIn, 7, 1, 64);
+    ApplyTo(Learn("listed", parameters, {100, 1, 1}), parameters);
+
+    EXPECT_EQ(store_.IsKnown(kIn, 64), listed == 0);
+  }
+}
+
 TEST_P(ReachableStoresTest, NumbersThatARowOfBlocksLooksUpAreNoPointers) {
   struct Join {
     std::uint64_t out = kOut;
