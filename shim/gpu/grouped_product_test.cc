@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shim/core/fake_agent.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/memory.h"
 
 namespace eidolon::shim::gpu {
@@ -84,6 +85,7 @@ TEST(GroupedProductTest, OtherParametersAreNotRead) {
 
 TEST(GroupedProductTest, IsFoundByTheAddressOfItsSizesUntilAnotherIsPreparedThere) {
   core::FakeAgent::Start();
+  ASSERT_EQ(SetDevice(1), Status::kSuccess);
   std::uint64_t memory = 0;
   ASSERT_EQ(Allocate(1, 4096, &memory), Status::kSuccess);
   const std::uint64_t words[] = {7, memory + 256, 9};
