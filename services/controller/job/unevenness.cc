@@ -49,6 +49,10 @@ std::optional<Unevenness> FindUnevenness(std::span<const IterationParts> iterati
   // At least half of them are no further from the median than MAD.
   const auto count = static_cast<double>(iterations.size() - found.odd.size());
   found.even_mean = even.length / count;
+  double all = even.length;
+  for (const OddIteration& odd : found.odd) all += odd.seconds;
+  const double mean = all / static_cast<double>(iterations.size());
+  if (std::abs(mean - found.even_mean) <= kLeastShare * found.even_mean) return std::nullopt;
   for (OddIteration& odd : found.odd) {
     odd.more.length -= median;
     for (const auto part : kParts) odd.more.*part -= even.*part / count;

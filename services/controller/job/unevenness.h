@@ -1,14 +1,15 @@
 // Whether a job's iterations are even enough for their mean to stand for them, and what the odd
 // ones did: a step that writes a checkpoint, or compiles, lasts many times as long as the others.
 //
-// Rule. An iteration is an outlier when its distance from the median is more than a tenth of the
-// median and its modified z-score is above 3.5:
+// Rule. An iteration is odd when its distance from the median is more than a tenth of the median
+// and its modified z-score is above 3.5:
 //     0.6745 x |length - median| / MAD > 3.5,   MAD = median of |length - median|
 // (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993; 0.6745 makes MAD the standard
 // deviation of a normal distribution). Median and MAD hold as long as less than half of the
 // iterations are odd, while the mean and the standard deviation of few iterations follow a single
-// one. Where most are equal MAD is 0, and each that is a tenth away is odd; less than that moves
-// the mean by less than the band that the estimates' errors give. Two iterations tell nothing.
+// one. Iterations are uneven when the odd ones move the mean by more than a tenth: less than that
+// is how far predictions are wrong anyway, and what a loaded machine does to the host's measured
+// share. Two iterations tell nothing.
 #pragma once
 
 #include <cstdint>

@@ -52,6 +52,13 @@ TEST(UnevennessTest, SaysNothingOfEvenIterationsAndOfJitter) {
 
 TEST(UnevennessTest, TwoIterationsTellNothing) { EXPECT_TRUE(OddOf({0.08, 2}).empty()); }
 
+TEST(UnevennessTest, WhatHardlyMovesTheMeanIsNotTold) {
+  EXPECT_TRUE(OddOf({2.241, 2.806, 2.22, 2.239, 2.243}).empty());
+  std::vector<double> many(100, 0.08);
+  many[50] = 0.8;
+  EXPECT_TRUE(OddOf(many).empty());
+}
+
 TEST(UnevennessTest, ShorterIterationsAreOddToo) {
   EXPECT_EQ(OddOf({0.08, 0.02, 0.08, 0.081}), std::vector<std::size_t>{1});
 }
