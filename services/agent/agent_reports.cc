@@ -241,7 +241,7 @@ void Agent::AddPrograms(v1::Usage* usage) {
   for (const auto& [number, session] : sessions_) {
     const auto rank = ranks_->RankOf(number);
     if (!rank.has_value() || session->launches() == 0) continue;
-    if (session->iterations_ended() > job_->assignment.iterations().warmup()) continue;
+    if (session->iterations_taken() > job_->assignment.iterations().warmup()) continue;
     const iteration::Program& program = session->program();
     v1::RankProgram* sent = usage->add_programs();
     sent->set_rank(*rank);

@@ -59,7 +59,6 @@ class Session final : private device::Sink {
 
   // Messages of the network.
   void OnJoined(const network::v1::Joined& joined);
-  // Answers a Join or Split that failed.
   void OnJoinFailed(std::uint64_t request, const std::string& reason);
   void OnCommunicatorFailed(std::uint64_t service, const std::string& reason);
   // Resolves a collective. True when it was open here.
@@ -89,6 +88,7 @@ class Session final : private device::Sink {
   std::uint64_t launches() const { return launches_; }
   const iteration::Program& program() const { return program_; }  // Once it has finished.
   std::uint32_t iterations_ended() const { return ledger_.ended(); }
+  std::uint32_t iterations_taken() const { return ledger_.taken(); }  // Resolved, of those.
   std::uint64_t ring_backlog() const { return reader_.backlog(); }
   std::size_t open_operations() const { return engine_.open_operations(); }
   ring::Segment& segment() { return segment_; }

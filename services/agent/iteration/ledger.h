@@ -62,6 +62,8 @@ class Ledger {
 
   // Boundaries so far: iterations that ended, reported or not.
   std::uint32_t ended() const { return ended_; }
+  // Iterations whose operations were all resolved.
+  std::uint32_t taken() const { return next_index_; }
 
  private:
   struct Entry {
