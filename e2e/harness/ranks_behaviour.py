@@ -91,3 +91,20 @@ def workers_that_never_meet_are_the_ranks_of_their_gpus(world):
     found = story(world, job)
     expect(found["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")], found["places"])
     expect([entry["rank"] for entry in found["memory"]] == [0, 1], found["memory"])
+
+
+@test
+def one_process_may_drive_all_gpus_of_its_server(world):
+    job = world.run("""
+        import torch
+        model = torch.nn.DataParallel(torch.nn.Linear(1024, 1024).cuda())
+        optimizer = torch.optim.AdamW(model.parameters())
+        for step in range(8):
+            model(torch.ones(256, 1024, device="cuda")).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    """, ranks=2, command=["python", "script.py"], measure=4)
+    found = story(world, job)
+    expect(found["places"] == [("rank", "0", "device", "0"), ("rank", "0", "device", "1")], found["places"])
+    expect([(entry["rank"], entry["device"]) for entry in found["memory"]] == [(0, 0), (0, 1)], found["memory"])
+    expect(len(found["iterations"]) == 4 and found["breakdown"]["exposedCommunication"] > 0, f"{found}")

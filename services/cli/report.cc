@@ -214,7 +214,9 @@ std::string FormatMemory(const json& prediction) {
   std::string each;
   for (const json& rank : ranks) {
     if (!each.empty()) each += "  ";
-    each += StrCat(CountAt(rank, {"rank"}), ": ",
+    const bool uses_several = At(rank, {"device"}).is_number();
+    each += StrCat(CountAt(rank, {"rank"}),
+                   uses_several ? StrCat(" GPU ", CountAt(rank, {"device"})) : "", ": ",
                    FormatBytes(static_cast<std::uint64_t>(CountAt(rank, {"peakReservedBytes"}))));
     if (each.size() > 300) break;
   }

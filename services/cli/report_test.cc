@@ -119,6 +119,18 @@ TEST(ReportTest, AProgramWithoutIterationsHasATimeOfItsOwn) {
   EXPECT_EQ(report.find("iteration "), std::string::npos) << report;
 }
 
+TEST(ReportTest, TellsTheGpusOfARankThatUsesSeveral) {
+  json job = CompleteJob();
+  job["status"]["prediction"]["memory"]["ranks"] = json::parse(R"([
+      {"rank": 0, "device": 0, "peakReservedBytes": 1073741824},
+      {"rank": 0, "device": 1, "peakReservedBytes": 2147483648},
+      {"rank": 2, "peakReservedBytes": 3221225472}])");
+
+  EXPECT_NE(FormatReport(job).find("0 GPU 0: 1.0 GiB  0 GPU 1: 2.0 GiB  2: 3.0 GiB\n"),
+            std::string::npos)
+      << FormatReport(job);
+}
+
 TEST(ReportTest, AFailedJobShowsItsReasonFirst) {
   const json job = json::parse(R"({"metadata": {"name": "big"}, "status": {"phase": "Failed",
       "conditions": [{"type": "Failed", "status": "True", "reason": "OutOfMemory",

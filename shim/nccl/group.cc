@@ -5,6 +5,7 @@
 
 #include "services/ring/work.h"
 #include "shim/core/session.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/work.h"
 #include "shim/nccl/buffers.h"
@@ -84,8 +85,25 @@ void Number(Communicator& communicator, std::vector<Operation>& operations) {
   }
 }
 
+// A default stream is that of the communicator's device, whichever is current when a group ends.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) : before_(gpu::CurrentDevice()) {
+    if (device != before_) gpu::SetDevice(device);
+  }
+  ~OnDevice() {
+    if (gpu::CurrentDevice() != before_) gpu::SetDevice(before_);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_;
+};
+
 ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
   Communicator& communicator = *batch.communicator;
+  const OnDevice scope(communicator.device);
   if (communicator.size == 1) {
     for (const Operation& operation : batch.operations) {
       if (const auto result = CopyAlone(batch.stream, operation); result != ncclSuccess) {

@@ -4,8 +4,10 @@
 #include <cstring>
 #include <vector>
 
+#include "shim/gpu/context.h"
 #include "shim/gpu/memory.h"
 #include "shim/gpu/stream.h"
+#include "shim/gpu/submit.h"
 #include "shim/library/submitted_work.h"
 #include "shim/nccl/collective.h"
 #include "shim/nccl/communicator.h"
@@ -262,6 +264,27 @@ TEST_F(NcclTest, AllGpusOfAProcessJoinTogether) {
   ASSERT_EQ(communicator::InitAll(comms, 2, nullptr), ncclSuccess);
 
   EXPECT_EQ(agent_.RecordsOf(RecordKind::kCommunicatorInit).size(), 2u);
+  for (ncclComm_t comm : comms) communicator::Destroy(comm);
+}
+
+TEST_F(NcclTest, AGroupOverSeveralGpusTakesEachOnesDefaultStream) {
+  ncclComm_t comms[2] = {};
+  ASSERT_EQ(communicator::InitAll(comms, 2, nullptr), ncclSuccess);
+  const int before = gpu::CurrentDevice();
+
+  ASSERT_EQ(group::Start(), ncclSuccess);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(
+        collective::AllReduce(Buffer(i), Buffer(i), 64, ncclFloat32, ncclSum, comms[i], nullptr),
+        ncclSuccess);
+  }
+  ASSERT_EQ(group::End(), ncclSuccess);
+
+  const auto issued = Communications();
+  ASSERT_EQ(issued.size(), 2u);
+  EXPECT_EQ(issued[0].record.header.device, 0u);
+  EXPECT_EQ(issued[1].record.header.device, 1u);
+  EXPECT_EQ(gpu::CurrentDevice(), before);
   for (ncclComm_t comm : comms) communicator::Destroy(comm);
 }
 

@@ -241,5 +241,18 @@ TEST(MeasurementTest, NamesTheWorstRankAndAddsUpUsageOfServers) {
       "bytes": 20})"));
 }
 
+TEST(MeasurementTest, TellsTheGpusOfARankThatUsesSeveral) {
+  Measurement measurement(TwoRanks());
+  measurement.SetUsage(0, {.memory = {{.rank = 1, .device = 3, .peak_bytes = 3},
+                                      {.rank = 0, .device = 1, .peak_bytes = 2},
+                                      {.rank = 0, .device = 0, .peak_bytes = 1}}});
+
+  const nlohmann::json ranks = ToJson(measurement.Predict())["memory"]["ranks"];
+
+  EXPECT_EQ(ranks[0]["device"], 0);
+  EXPECT_EQ(ranks[1]["device"], 1);
+  EXPECT_FALSE(ranks[2].contains("device"));
+}
+
 }  // namespace
 }  // namespace eidolon::controller::job

@@ -36,11 +36,16 @@ std::uint64_t ProgramBytes(const RankMemory& rank) {
 json MemoryToJson(const Prediction& prediction) {
   const RankMemory& worst = *WorstRank(prediction);
   json ranks = json::array();
-  for (const RankMemory& rank : prediction.memory) {
-    if (ranks.size() == kListedRanksMax) break;
+  for (std::size_t i = 0; i < prediction.memory.size() && i < kListedRanksMax; ++i) {
+    const RankMemory& rank = prediction.memory[i];
     ranks.push_back({{"rank", rank.rank},
                      {"peakBytes", ProgramBytes(rank)},
                      {"peakReservedBytes", rank.peak_bytes}});
+    // By rank and device: the entries of one rank follow each other.
+    const bool follows = i > 0 && prediction.memory[i - 1].rank == rank.rank;
+    const bool precedes =
+        i + 1 < prediction.memory.size() && prediction.memory[i + 1].rank == rank.rank;
+    if (follows || precedes) ranks.back()["device"] = rank.device;
   }
   json memory = {{"peakBytes", ProgramBytes(worst)},
                  {"peakReservedBytes", worst.peak_bytes},

@@ -168,7 +168,7 @@ TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
   status.prediction->coverage.emplace();
   status.prediction->assumed_kernels = {{"a", 1}};
   status.prediction->kernels = {{.name = "a", .family = "b", .source = "modelled"}};
-  status.prediction->memory = {{.rank = 0, .refused_bytes = 1}};
+  status.prediction->memory = {{.rank = 0, .refused_bytes = 1}, {.rank = 0, .device = 1}};
   status.prediction->unsupported_calls = {{"a", 1}};
   status.prediction->clamped_records = 1;
   status.simulation = {.wall_seconds = 1, .slowdown = 1};
