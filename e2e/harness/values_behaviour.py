@@ -33,7 +33,7 @@ CONTROL_FLOW = """
                          lambda: unknown(4, 201, 1024).pow(2).mean(-1, keepdim=True),
                          lambda: unknown(804, 4096).mean(-1), lambda: unknown(804, 4096).mean(0),
                          lambda: unknown(804, 4096, **bfloat).mean(-1), lambda: unknown(804, 4096).var(-1),
-                         lambda: unknown(804, 4096).max(-1).values,
+                         lambda: unknown(804, 4096).max(-1).values, lambda: unknown(804, 4096).mean(),
                          lambda: torch.cat([unknown(1200, 200, **bfloat), unknown(1200, 377, **bfloat)], 1),
                          lambda: torch.cat([unknown(201, 90), unknown(201, 70)], 1),
                          lambda: torch.cat([unknown(900, 800).t(), unknown(1000, 800).t()], 1),

@@ -10,10 +10,10 @@ thread_local BranchWatch* current = nullptr;
 
 }  // namespace
 
-BranchWatch::BranchWatch(const Program& program, std::span<const std::uint32_t> branches)
+BranchWatch::BranchWatch(const Program& program, std::span<const std::uint32_t> steps)
     : program_(program), watched_(program), ways_(program.steps.size()) {
   CHECK(current == nullptr);
-  for (const std::uint32_t number : branches) {
+  for (const std::uint32_t number : steps) {
     // Steps whose guard holds for no lane are left out before any handler sees them.
     Step& step = watched_.steps[number];
     step.run = Note;
@@ -38,6 +38,11 @@ void BranchWatch::Note(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t guard =
       original.uniform ? warp.uniform_predicate[original.guard] : warp.predicate[original.guard];
   const std::uint32_t lanes = mask & (original.guard_negated ? ~guard : guard);
+  if (!original.control) {
+    current->Went(number, behind);
+    if (lanes != 0) original.run(warp, step, lanes);
+    return;
+  }
   if (lanes == 0) {
     current->Went(number, behind);
     ++warp.group().at;
@@ -56,12 +61,14 @@ void BranchWatch::Note(Warp& warp, const Step& step, std::uint32_t mask) {
   }
 }
 
-std::vector<Decision> BranchWatch::decisions() const {
-  std::vector<Decision> result;
+Course BranchWatch::course() const {
+  Course course;
   for (std::uint32_t i = 0; i < ways_.size(); ++i) {
-    if (ways_[i].next && !ways_[i].parted) result.push_back({.step = i, .next = *ways_[i].next});
+    const Ways& ways = ways_[i];
+    if (ways.next || ways.parted) course.ran.push_back(i);
+    if (ways.next && !ways.parted) course.decisions.push_back({.step = i, .next = *ways.next});
   }
-  return result;
+  return course;
 }
 
 }  // namespace eidolon::interpret

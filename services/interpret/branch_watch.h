@@ -1,4 +1,4 @@
-// Which way some branches of a kernel go while it runs.
+// Where some steps of a kernel, branches among them, lead while it runs.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,15 @@ namespace eidolon::interpret {
 // it.
 class BranchWatch {
  public:
-  // `branches`: steps as FindSteadyBranches gives them.
-  BranchWatch(const Program& program, std::span<const std::uint32_t> branches);
+  BranchWatch(const Program& program, std::span<const std::uint32_t> steps);
   ~BranchWatch();
   BranchWatch(const BranchWatch&) = delete;
   BranchWatch& operator=(const BranchWatch&) = delete;
 
   // To be run instead of the program; runs alike.
   const Program& program() const { return watched_; }
-  // Of the branches that ran, as far as they always went one way.
-  std::vector<Decision> decisions() const;
+  // Of the steps: which ran, and where they led as far as that was always to one step.
+  Course course() const;
 
  private:
   // Where a branch led.

@@ -190,6 +190,24 @@ void Flow::FindMeetings() {
   }
 }
 
+std::vector<std::uint32_t> Flow::Ends() const {
+  std::vector<std::uint32_t> ends;
+  for (const FlowBlock& block : blocks_) ends.push_back(block.end - 1);
+  return ends;
+}
+
+std::vector<bool> Flow::PassedBy(std::uint32_t block, std::uint32_t taken) const {
+  std::vector<bool> seen(blocks_.size() + 1, false);
+  std::vector<bool> result(blocks_.size(), false);
+  seen[exit()] = true;
+  seen[MeetingOf(block)] = true;
+  std::vector<std::uint32_t> others = blocks_[block].next;
+  std::erase(others, taken);
+  if (blocks_[block].callee != kNoBlock) others.push_back(blocks_[block].callee);
+  for (const std::uint32_t one : Reach(others, seen)) result[one] = true;
+  return result;
+}
+
 std::uint32_t Flow::MeetingOf(std::uint32_t block) const {
   return meeting_[block] == kNone ? exit() : meeting_[block];
 }
@@ -219,6 +237,22 @@ std::vector<std::uint32_t> Flow::DecidedBy(std::uint32_t block) const {
     for (const std::uint32_t one : BodyOf(blocks_[block].callee)) {
       if (!seen[one]) result.push_back(one);
     }
+  }
+  return result;
+}
+
+std::vector<std::uint32_t> Flow::ChosenBy(std::uint32_t block) const {
+  if (blocks_[block].callee != kNoBlock || IsInLoop(block)) return DecidedBy(block);
+  std::vector<unsigned> ways(blocks_.size(), 0);
+  for (const std::uint32_t next : blocks_[block].next) {
+    std::vector<bool> seen(blocks_.size() + 1, false);
+    seen[exit()] = true;
+    seen[MeetingOf(block)] = true;
+    for (const std::uint32_t one : Reach({next}, seen)) ++ways[one];
+  }
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t i = 0; i < ways.size(); ++i) {
+    if (ways[i] > 1) result.push_back(i);
   }
   return result;
 }

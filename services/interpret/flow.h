@@ -37,12 +37,25 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
+// What a block of a launch did with one content of memory.
+struct Course {
+  std::uint64_t block = 0;
+  std::vector<std::uint32_t> ran;   // Last steps of blocks of the flow, ascending.
+  std::vector<Decision> decisions;  // Of those, by step, where all threads went one way.
+};
+
 class Flow {
  public:
   // Without the ways that the decided branches do not take.
   explicit Flow(const Program& program, std::span<const Decision> decisions = {});
 
   const std::vector<FlowBlock>& blocks() const { return blocks_; }
+  std::uint32_t BlockOf(std::uint32_t step) const { return block_of_[step]; }
+  // The last step of each block.
+  std::vector<std::uint32_t> Ends() const;
+  // The blocks behind a block, which decides, where all its ways but the one to `taken` lead before
+  // they meet that one.
+  std::vector<bool> PassedBy(std::uint32_t block, std::uint32_t taken) const;
   // The number that stands for the kernel's end.
   std::uint32_t exit() const { return static_cast<std::uint32_t>(blocks_.size()); }
   // The blocks of the function that starts at a block, and of those that it calls.
@@ -50,6 +63,9 @@ class Flow {
   // The blocks that run, or run as often as they do, because of the way that a block took: those
   // behind it and before all its ways have met, functions that they call included.
   std::vector<std::uint32_t> DecidedBy(std::uint32_t block) const;
+  // Those of DecidedBy where the block's way decides which way they were come by: several of its
+  // ways lead there, or it decides how often.
+  std::vector<std::uint32_t> ChosenBy(std::uint32_t block) const;
   // A way leads from it back to it.
   bool IsInLoop(std::uint32_t block) const;
   // Where all ways of a block have met: exit() when only there, or never.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "services/interpret/bars.h"
 #include "services/interpret/constant_origins.h"
 #include "services/interpret/data_use.h"
 #include "services/interpret/flow.h"
@@ -42,6 +43,7 @@ class Follower {
         constants_(program, pointers),
         flow_(program, facts.decisions),
         shape_(facts.shape),
+        courses_(facts.courses),
         varying_(varying) {
     for (const Step& step : program.steps) uses_.push_back(UseOf(step));
     states_.resize(flow_.blocks().size());
@@ -76,6 +78,13 @@ class Follower {
         if (WritesGlobal(program_.steps[at].operation)) sites.push_back(SiteOf(at, state));
         Apply(at, state);
       }
+    }
+    std::vector<bool> by_values;
+    for (std::uint32_t i = 0; i < states_.size(); ++i) {
+      by_values.push_back(states_[i].reached && flow_.blocks()[i].decides && IsDecided(i));
+    }
+    for (StoreSite& site : sites) {
+      site.barred = site.depends && IsBarred(flow_, by_values, courses_, site.step);
     }
     return sites;
   }
@@ -164,7 +173,7 @@ class Follower {
         decided_[one] = true;
         written |= WrittenIn(one);
       }
-      for (const std::uint32_t one : between) Choose(one, written);
+      for (const std::uint32_t one : flow_.ChosenBy(i)) Choose(one, written);
       if (flow_.MeetingOf(i) != flow_.exit()) Choose(flow_.MeetingOf(i), written);
     }
   }
@@ -455,6 +464,7 @@ class Follower {
   const ConstantOrigins constants_;
   const Flow flow_;
   const LaunchShape shape_;
+  const std::span<const Course> courses_;
   const Varying varying_;
   std::vector<DataUse> uses_;
   std::vector<OriginState> states_;      // By block, before it.
@@ -473,15 +483,6 @@ class Follower {
 std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers,
                                   const LaunchFacts& facts) {
   return Follower(program, pointers, facts, Varying::kMemory).Sites();
-}
-
-bool LooksUpParameters(const Program& program) {
-  return std::ranges::any_of(program.steps, [](const Step& step) {
-    if (sass::ConstantBank(step.word) != 0) return false;
-    if (step.operation == Operation::kLdc) return step.word.Bits(24, 8) != sass::kZeroRegister;
-    return step.operation == Operation::kUldc &&
-           sass::UniformLoadOf(step.word, step.dialect).index != sass::kZeroUniform;
-  });
 }
 
 std::vector<std::uint32_t> FindSteadyBranches(const Program& program) {

@@ -24,22 +24,20 @@ struct StoreSite {
   bool no_pointer = false;     // Its address may come from neither: a variable of the module.
   bool moves = false;          // Values in memory change its address,
   bool depends = false;        // or whether it happens.
+  bool barred = false;         // No value kept it from happening in LaunchFacts::courses.
 };
 
 // What is known of a launch beyond its pointers.
 struct LaunchFacts {
   std::span<const Decision> decisions{};  // Ways of branches.
   LaunchShape shape{};
+  std::span<const Course> courses{};
 };
 
 // Every instruction that may run and writes. `pointers`: offsets of the parameters that are
 // pointers, in order. Requires: a translated program.
 std::vector<StoreSite> FindStores(const Program& program, std::span<const std::uint32_t> pointers,
                                   const LaunchFacts& facts = {});
-
-// True when the code looks for parameters at places that it computes: a launch's shape then tells
-// which.
-bool LooksUpParameters(const Program& program);
 
 // Branches, indirect ones too, and exits under a guard that go the same way in all threads of a
 // launch: each runs at most once in a thread, and neither memory nor the thread's place decides it.

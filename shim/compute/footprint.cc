@@ -17,6 +17,7 @@
 #include "shim/compute/page_bits.h"
 #include "shim/compute/reachable_stores.h"
 #include "shim/compute/sample_blocks.h"
+#include "shim/compute/store_watch.h"
 
 namespace eidolon::shim::compute {
 namespace {
@@ -126,35 +127,6 @@ std::uint64_t WrittenPointers(const Stores& stores) {
   return bits;
 }
 
-// Which stores happened while a program ran: its copy with handlers that take note.
-class Watch {
- public:
-  Watch(const interpret::Program& program, const Stores& stores)
-      : program_(program), watched_(program), happened_(program.steps.size(), false) {
-    for (const interpret::StoreSite& site : stores) watched_.steps[site.step].run = Note;
-    current = this;
-  }
-  ~Watch() { current = nullptr; }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-
-  const interpret::Program& program() const { return watched_; }
-  bool happened(std::uint32_t step) const { return happened_[step]; }
-
- private:
-  static void Note(interpret::Warp& warp, const interpret::Step& step, std::uint32_t mask) {
-    const auto at = static_cast<std::size_t>(&step - current->watched_.steps.data());
-    current->happened_[at] = true;
-    current->program_.steps[at].run(warp, step, mask);
-  }
-
-  static inline thread_local Watch* current = nullptr;
-
-  const interpret::Program& program_;
-  interpret::Program watched_;
-  std::vector<bool> happened_;
-};
-
 class Learner {
  public:
   Learner(const Learning& learning, const value::Store& store)
@@ -190,21 +162,31 @@ class Learner {
         return std::nullopt;
       }
     }
-    std::optional<Observation> others;
-    if (!learning_.whole) {
-      others = See(CheckBlocks(learning_.launch.grid), 0);
-      if (!others->complete) return std::nullopt;
+    std::vector<Observation> others;
+    for (const std::uint64_t pattern : PatternsOfChecks()) {
+      others.push_back(See(CheckBlocks(learning_.launch.grid), pattern));
+      if (!others.back().complete) return std::nullopt;
     }
     Footprint result;
     AddVariables(by_values, result);
     for (std::uint32_t i = 0; i < count_; ++i) {
-      const bool as_the_code = Conclude(i, others ? &*others : nullptr, result);
+      const bool as_the_code = Conclude(i, others, result);
       if (!as_the_code && !moves) return Everything(learning_);
     }
     return result;
   }
 
  private:
+  // None for whole launches.
+  std::vector<std::uint64_t> PatternsOfChecks() const {
+    if (learning_.whole) return {};
+    std::vector<std::uint64_t> patterns = {0};
+    if (std::ranges::any_of(learning_.stores, &interpret::StoreSite::barred)) {
+      std::ranges::copy(CounterPatterns(learning_), std::back_inserter(patterns));
+    }
+    return patterns;
+  }
+
   // None: all of them.
   std::vector<std::uint64_t> BlocksToRun() {
     if (learning_.whole) return {};
@@ -277,7 +259,8 @@ class Learner {
     return std::ranges::any_of(learning_.stores, [&](const interpret::StoreSite& site) {
       if ((site.pointers & BitOf(pointer)) == 0) return false;
       const bool chosen = !learning_.whole && MayGoThroughSeveral(site);
-      return chosen || site.moves || (site.depends && !watch_.happened(site.step));
+      const bool may_yet = site.depends && !site.barred && !watch_.happened(site.step);
+      return chosen || site.moves || may_yet;
     });
   }
 
@@ -289,7 +272,8 @@ class Learner {
   }
 
   // False when a launch wrote where its code does not.
-  bool Conclude(std::uint32_t pointer, const Observation* others, Footprint& result) const {
+  bool Conclude(std::uint32_t pointer, std::span<const Observation> others,
+                Footprint& result) const {
     Touched::Range hull{0, 0};
     bool read_before_write = false;
     bool nested = true;
@@ -305,8 +289,8 @@ class Learner {
     const bool written = hull.begin != hull.end;
     if ((WrittenPointers(learning_.stores) & BitOf(pointer)) == 0) return !written;
     bool whole_buffer = !nested || MayBeElsewhere(pointer);
-    if (others != nullptr) {
-      const Touched::Range check = others->touched[pointer].Hull();
+    for (const Observation& other : others) {
+      const Touched::Range check = other.touched[pointer].Hull();
       const bool inside =
           check.begin == check.end || (hull.begin <= check.begin && check.end <= hull.end);
       whole_buffer = whole_buffer || !inside || !written;
@@ -331,7 +315,7 @@ class Learner {
   const Learning& learning_;
   const value::Store& store_;
   const std::size_t count_;
-  Watch watch_;
+  StoreWatch watch_;
   std::vector<std::byte> parameters_;
   std::vector<Observation> seen_;  // Of all patterns that ran to their end.
 };

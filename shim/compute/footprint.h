@@ -10,8 +10,9 @@
 // a window of its own: all bytes zero, all words of eight bytes one, all bytes one, all bits one,
 // and, for kernels whose blocks count each other, all words what the last block of a row finds.
 // A store that values decide counts as bounded by what it did there, and by its whole buffer when
-// it did not happen. Of a launch that is too large some blocks are run; others must lie between
-// what its corners write, or the whole buffer counts.
+// it did not happen, unless no value kept it from that (interpret/bars.h). Of a launch that is too
+// large some blocks are run; others must lie between what its corners write, or the whole buffer
+// counts.
 #pragma once
 
 #include <array>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "services/interpret/branch_watch.h"
 #include "services/interpret/run.h"
@@ -10,7 +11,7 @@
 namespace eidolon::shim::compute {
 namespace {
 
-constexpr interpret::Limits kLimits{.warp_steps = 200'000};
+constexpr interpret::Limits kLimits{.warp_steps = 100'000};
 
 // First, middle and last: near its edges a grid may have nothing to do.
 std::vector<std::uint64_t> SomeBlocks(const interpret::Dims& grid) {
@@ -18,6 +19,48 @@ std::vector<std::uint64_t> SomeBlocks(const interpret::Dims& grid) {
   std::vector<std::uint64_t> blocks = {0, count / 2, count - 1};
   blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
   return blocks;
+}
+
+// What some blocks do, with whatever memory holds: it tells even when they come to no end.
+std::vector<interpret::Course> WatchSomeBlocks(const Learning& learning,
+                                               const value::Store& store) {
+  const std::vector<std::byte> parameters = MadeUpParameters(learning);
+  std::vector<std::uint8_t> read;
+  interpret::Launch launch = learning.launch;
+  launch.parameters = parameters;
+  launch.words_read = &read;
+  std::vector<std::uint64_t> patterns = CounterPatterns(learning);
+  patterns.push_back(0);
+  const std::vector<std::uint32_t> ends = interpret::Flow(learning.program).Ends();
+  std::vector<interpret::Course> courses;
+  for (const std::uint64_t block : SomeBlocks(learning.launch.grid)) {
+    launch.blocks = std::span(&block, 1);
+    for (const std::uint64_t pattern : patterns) {
+      interpret::BranchWatch watch(learning.program, ends);
+      MadeUpMemory memory(store, pattern);
+      interpret::Run(watch.program(), launch, memory, kLimits);
+      NoteWordsRead(learning, read);
+      courses.push_back(watch.course());
+      courses.back().block = block;
+    }
+  }
+  return courses;
+}
+
+// Of branches that go one way in each course.
+std::vector<interpret::Decision> SteadyDecisions(std::span<const std::uint32_t> steady,
+                                                 std::span<const interpret::Course> courses) {
+  std::vector<interpret::Decision> decisions;
+  for (const interpret::Course& course : courses) {
+    for (const interpret::Decision& decision : course.decisions) {
+      const bool known = std::ranges::find(decisions, decision.step, &interpret::Decision::step) !=
+                         decisions.end();
+      if (!known && std::ranges::binary_search(steady, decision.step)) {
+        decisions.push_back(decision);
+      }
+    }
+  }
+  return decisions;
 }
 
 }  // namespace
@@ -60,30 +103,13 @@ Stores ReachableStores(const Learning& learning, const value::Store& store) {
   if (learning.steady == nullptr) found = interpret::FindSteadyBranches(learning.program);
   const std::vector<std::uint32_t>& steady = learning.steady == nullptr ? found : *learning.steady;
   const interpret::Launch& whole = learning.launch;
-  std::vector<interpret::Decision> decisions;
-  if (!steady.empty() && whole.grid.volume() != 0) {
-    interpret::BranchWatch watch(learning.program, steady);
-    const std::vector<std::byte> parameters = MadeUpParameters(learning);
-    std::vector<std::uint8_t> read;
-    interpret::Launch launch = whole;
-    launch.parameters = parameters;
-    const std::vector<std::uint64_t> blocks = SomeBlocks(whole.grid);
-    launch.blocks = blocks;
-    launch.words_read = &read;
-    std::vector<std::uint64_t> patterns = CounterPatterns(learning);
-    patterns.push_back(0);
-    for (const std::uint64_t pattern : patterns) {
-      MadeUpMemory memory(store, pattern);
-      // What it saw holds even when it comes to no end.
-      interpret::Run(watch.program(), launch, memory, kLimits);
-      NoteWordsRead(learning, read);
-    }
-    decisions = watch.decisions();
-  }
-  if (decisions.empty() && !interpret::LooksUpParameters(learning.program)) return learning.stores;
-  return interpret::FindStores(
-      learning.program, learning.pointers.Places(),
-      {.decisions = decisions, .shape = {.grid = whole.grid, .block = whole.block}});
+  if (whole.grid.volume() == 0) return learning.stores;
+  const std::vector<interpret::Course> courses = WatchSomeBlocks(learning, store);
+  const std::vector<interpret::Decision> decisions = SteadyDecisions(steady, courses);
+  return interpret::FindStores(learning.program, learning.pointers.Places(),
+                               {.decisions = decisions,
+                                .shape = {.grid = whole.grid, .block = whole.block},
+                                .courses = courses});
 }
 
 }  // namespace eidolon::shim::compute

@@ -143,6 +143,34 @@ TEST_P(ReachableStoresTest, TheLastBlockOfARowStoresWhereItsRowDoes) {
   EXPECT_TRUE(store_.IsKnown(kOut + 4000, 4192));
 }
 
+struct Far {
+  std::uint64_t counter = kCounter;
+  std::uint64_t out = kOut;
+  std::uint64_t far = kIn;
+  std::uint32_t limit = 0;
+  std::uint32_t unused = 0;
+};
+
+TEST_P(ReachableStoresTest, WhatThreadsOfTheLastBlockDoNotDoBlursNothing) {
+  // Of 1,280 threads; what the others do is the last block's, by a counter.
+  for (const auto& [limit, known] : {std::pair(1280u, true), std::pair(600u, false)}) {
+    const Far parameters{.limit = limit};
+    store_.Fill(kIn, 7, 1, 8192);
+    ApplyTo(Learn("far_of_last", parameters, {10, 1, 1}, true), parameters);
+
+    EXPECT_EQ(store_.IsKnown(kIn, 8192), known) << limit;
+  }
+}
+
+TEST_P(ReachableStoresTest, WhatOtherValuesLetOtherThreadsDoBlursTheBuffer) {
+  // Made-up values let some thread come to where it is decided, but none from the limit on.
+  const Far parameters{.limit = 600};
+  store_.Fill(kIn, 7, 1, 8192);
+  ApplyTo(Learn("far_of_equal", parameters, {10, 1, 1}, true), parameters);
+
+  EXPECT_FALSE(store_.HasKnown(kIn, kIn + 8192));
+}
+
 TEST_P(ReachableStoresTest, ABranchThatAnotherRoundMayTakeIsNotDecided) {
   // Whether a round stores, all threads tell alike; how many rounds there are, memory tells.
   const MachineCode code = Read("later_rounds");
