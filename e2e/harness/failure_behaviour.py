@@ -86,7 +86,7 @@ def a_damaged_ring_ends_the_job_with_its_reason(world):
 @test
 def a_program_for_another_version_of_cuda_is_told_so(world):
     folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
-    (folder / "runtime.c").write_text("int cudaRuntimeGetVersion(int* v) { *v = 12080; return 0; }")
+    (folder / "runtime.c").write_text("int cudaRuntimeGetVersion(int* v) { *v = 11080; return 0; }")
     (folder / "program.c").write_text("""
         #include <dlfcn.h>
         #include <stdio.h>
@@ -99,12 +99,12 @@ def a_program_for_another_version_of_cuda_is_told_so(world):
           fprintf(stderr, "runtime %d: cuInit answers %d\\n", version, code);
           return code == 0 ? 0 : 1;
         }""")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libcudart.so.12", "-o", folder / "libcudart.so.12",
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libcudart.so.11.0", "-o", folder / "libcudart.so.11.0",
                     folder / "runtime.c"], check=True)
-    subprocess.run(["gcc", "-o", folder / "program", folder / "program.c", folder / "libcudart.so.12", "-ldl",
+    subprocess.run(["gcc", "-o", folder / "program", folder / "program.c", folder / "libcudart.so.11.0", "-ldl",
                     f"-Wl,-rpath,{folder}"], check=True)
-    expect_failed(world.run("", command=[str(folder / "program")]), "UnsupportedCall", "libcudart.so.12",
-                  "built for CUDA 12", "CUDA 13", "install")
+    expect_failed(world.run("", command=[str(folder / "program")]), "UnsupportedCall", "libcudart.so.11",
+                  "built for CUDA 11", "CUDA 12 and 13", "install")
 
 
 # Asks for kernels that nobody has timed yet, before and after the test has done its work.

@@ -45,7 +45,7 @@ std::string_view AdviceFor(std::string_view line) {
   // Of tensors, of torch.cuda.set_device, of init_process_group.
   if (says("Torch not compiled with CUDA enabled") || says("has no attribute '_cuda_") ||
       says("Distributed package doesn't have NCCL built in")) {
-    return "its torch is built without CUDA: install the wheel that is built for CUDA 13";
+    return "its torch is built without CUDA: install a wheel that is built for CUDA 12 or 13";
   }
   return "";
 }
@@ -135,8 +135,8 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
     ending.reason = Reason::kUnsupportedCall;
     ending.message =
         StrCat("the program is built for another CUDA version: it loaded ", refused_call_,
-               "; install the CUDA 13 build of its packages (for torch, a wheel whose ",
-               "torch.version.cuda is 13); 'eidolon doctor' shows what is installed");
+               "; install the CUDA 12 or 13 build of its packages (for torch, a wheel whose ",
+               "torch.version.cuda is 12 or 13); 'eidolon doctor' shows what is installed");
     return ending;
   }
   const bool killed = death_.has_value() && death_->status.signal != 0;

@@ -93,9 +93,10 @@ TEST(VerdictTest, AnEnvironmentThatCannotWorkGetsAdvice) {
        "based on Debian"},
       {"Error relocating /eidolon/injection/lib/libeidolon_shim.so: __errno: symbol not found",
        "based on Debian"},
-      {"[rank0]: AssertionError: Torch not compiled with CUDA enabled", "built for CUDA 13"},
-      {"AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'", "built for CUDA 13"},
-      {"RuntimeError: Distributed package doesn't have NCCL built in", "built for CUDA 13"},
+      {"[rank0]: AssertionError: Torch not compiled with CUDA enabled", "built for CUDA 12 or 13"},
+      {"AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'",
+       "built for CUDA 12 or 13"},
+      {"RuntimeError: Distributed package doesn't have NCCL built in", "built for CUDA 12 or 13"},
   };
   for (const auto& row : rows) {
     Verdict verdict;
@@ -134,15 +135,15 @@ TEST(VerdictTest, AProgramThatSurvivesItsRefusalHasCompleted) {
 TEST(VerdictTest, ARuntimeOfAnotherCudaVersionIsTheCause) {
   Verdict verdict;
   verdict.NoteRefusedCall(
-      "libcudart.so.12 (a program built for CUDA 12; this shim stands in for CUDA 13)",
+      "libcudart.so.11 (a program built for CUDA 11; this shim stands in for CUDA 12 and 13)",
       /*strict=*/false);
   verdict.NoteErrorLine("RuntimeError: no GPU");
 
   const Ending ending = verdict.Judge(kFailed);
 
   EXPECT_EQ(ending.reason, Reason::kUnsupportedCall);
-  EXPECT_THAT(ending.message, HasSubstr("libcudart.so.12"));
-  EXPECT_THAT(ending.message, HasSubstr("install the CUDA 13 build"));
+  EXPECT_THAT(ending.message, HasSubstr("libcudart.so.11"));
+  EXPECT_THAT(ending.message, HasSubstr("install the CUDA 12 or 13 build"));
 }
 
 TEST(VerdictTest, StrictJobsEndWithTheCallsName) {

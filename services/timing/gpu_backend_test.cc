@@ -14,6 +14,7 @@
 #include "services/base/hash.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/timing/kernel/grouped_product.h"
 #include "services/timing/kernel/parameters.h"
 #include "services/timing/timing_service.h"
 
@@ -82,6 +83,18 @@ class GpuBackendTest : public testing::Test {
     v1::Range& range = *replay.add_allocations();
     range.set_begin(kBegin);
     range.set_size_bytes(1 << 20);
+  }
+
+  // A kernel that finds its sizes in device memory; the shim tells them behind its parameters.
+  static void AddGroupedProduct(v1::EstimateRequest& request) {
+    AddKernel(request, 64);
+    v1::Kernel& kernel = *request.mutable_items(request.items_size() - 1)->mutable_kernel();
+    const std::uint64_t product[] = {kernel::kGroupedProductTag, 512, 512, 512, 8};
+    v1::Parameter& slot = *kernel.add_parameters();
+    slot.set_offset(static_cast<std::uint32_t>(kernel.parameter_block().size()));
+    slot.set_size_bytes(sizeof(product));
+    kernel.mutable_parameter_block()->append(reinterpret_cast<const char*>(product),
+                                             sizeof(product));
   }
 
   v1::EstimateResponse Ask(v1::EstimateRequest& request) {
@@ -261,25 +274,26 @@ TEST_F(GpuBackendTest, WhatIsNotMeasuredIsCountedByReason) {
   Start();
   v1::EstimateRequest request;
   AddKernel(request, 64);  // Its code is not there.
+  AddGroupedProduct(request);
   request.add_items()->mutable_library()->set_name("cufftExecC2C");
   v1::Copy& copy = *request.add_items()->mutable_copy();
   copy.set_kind(v1::COPY_KIND_PEER);
   copy.set_size_bytes(1 << 20);
   copy.set_row_bytes(1 << 20);
 
-  EXPECT_EQ(SourcesOf(Ask(request)), "---");
+  EXPECT_EQ(SourcesOf(Ask(request)), "----");
 
   EXPECT_THAT(page_->Text(),
               HasSubstr("eidolon_timing_unmeasured_total{reason=\"code_unknown\"} 1"));
   EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_unmeasured_total{reason=\"queue_full\"} 1"));
   EXPECT_THAT(page_->Text(),
-              HasSubstr("eidolon_timing_unmeasured_total{reason=\"unsupported\"} 1"));
+              HasSubstr("eidolon_timing_unmeasured_total{reason=\"unsupported\"} 2"));
   options_.gpu.queue_max = 10;
   options_.profile_file = folder_ + "/second";
   Start();
-  EXPECT_EQ(SourcesOf(Ask(request)), "---");
+  EXPECT_EQ(SourcesOf(Ask(request)), "----");
   EXPECT_THAT(page_->Text(),
-              HasSubstr("eidolon_timing_unmeasured_total{reason=\"unsupported\"} 2"));
+              HasSubstr("eidolon_timing_unmeasured_total{reason=\"unsupported\"} 3"));
 }
 
 TEST_F(GpuBackendTest, AWorkerThatDiesHangsOrLosesItsGpuCostsOneItem) {

@@ -10,6 +10,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
+#include "services/timing/kernel/grouped_product.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/measurements.h"
 #include "services/timing/work_messages.h"
@@ -213,6 +214,10 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
     v1::ReplayRequest replay;
     if (item.has_kernel()) {
       const std::string& hash = item.kernel().module_hash();
+      if (kernel::FindGroupedProduct(std::get<kernel::KernelLaunch>(*question.work))) {
+        ReportUnmeasured(item, Unmeasured::kUnsupported, "it finds its sizes in device memory");
+        continue;
+      }
       if (question.replay == nullptr) {
         ReportUnmeasured(item, Unmeasured::kMemoryUnknown,
                          "its parameters and memory are not known");

@@ -60,6 +60,13 @@ std::vector<interpret::Decision> SteadyDecisions(std::span<const std::uint32_t> 
       }
     }
   }
+  // What is steady differs nowhere; should it, it is not decided.
+  std::erase_if(decisions, [&](const interpret::Decision& decision) {
+    return std::ranges::any_of(courses, [&](const interpret::Course& course) {
+      return std::ranges::binary_search(course.ran, decision.step) &&
+             std::ranges::find(course.decisions, decision) == course.decisions.end();
+    });
+  });
   return decisions;
 }
 

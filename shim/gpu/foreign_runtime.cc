@@ -2,16 +2,17 @@
 
 #include <link.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string_view>
 
 namespace eidolon::shim::gpu {
 namespace {
 
-// The facade that stands in for our own major version has another file name, so any real runtime
-// counts.
+// The facades that stand in for our own major versions have other file names.
 constexpr std::string_view kRuntime = "libcudart.so.";
-constexpr std::string_view kOurMajor = "13";
+constexpr std::array<std::string_view, 2> kOurMajors = {"12", "13"};
 
 // Refusals are reported by a name that lives for ever, so the majors in the field are listed.
 struct Foreign {
@@ -19,19 +20,20 @@ struct Foreign {
   const char* reason;
 };
 constexpr Foreign kForeign[] = {
-    {"11", "libcudart.so.11 (a program built for CUDA 11; this shim stands in for CUDA 13)"},
-    {"12", "libcudart.so.12 (a program built for CUDA 12; this shim stands in for CUDA 13)"},
-    {"14", "libcudart.so.14 (a program built for CUDA 14; this shim stands in for CUDA 13)"},
+    {"10", "libcudart.so.10 (a program built for CUDA 10; this shim stands in for CUDA 12 and 13)"},
+    {"11", "libcudart.so.11 (a program built for CUDA 11; this shim stands in for CUDA 12 and 13)"},
+    {"14", "libcudart.so.14 (a program built for CUDA 14; this shim stands in for CUDA 12 and 13)"},
 };
 constexpr const char* kUnknownMajor =
-    "libcudart.so (a program built for another CUDA version; this shim stands in for CUDA 13)";
+    "libcudart.so (a program built for another CUDA version; this shim stands in for CUDA 12 and "
+    "13)";
 
 const char* ReasonOf(std::string_view path) noexcept {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (!name.starts_with(kRuntime)) return nullptr;
   std::string_view major = name.substr(kRuntime.size());
   major = major.substr(0, major.find('.'));
-  if (major == kOurMajor) return nullptr;
+  if (std::ranges::find(kOurMajors, major) != kOurMajors.end()) return nullptr;
   for (const Foreign& foreign : kForeign) {
     if (foreign.major == major) return foreign.reason;
   }

@@ -4,7 +4,7 @@
 
 namespace eidolon::shim::gpu {
 
-// The name under which such a program is refused ("libcudart.so.12 of another CUDA version ..."),
+// The name under which such a program is refused ("libcudart.so.11 of another CUDA version ..."),
 // or null when there is none. Looks at the loaded libraries once. Lives for ever.
 const char* ForeignRuntime() noexcept;
 

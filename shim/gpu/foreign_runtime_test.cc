@@ -23,8 +23,8 @@ class ForeignRuntimeTest : public ::testing::Test {
   ForeignRuntimeTest() {
     char pattern[] = "/tmp/eidolon-foreign-XXXXXX";
     folder_ = mkdtemp(pattern);
-    fs::copy_file("/lib/x86_64-linux-gnu/libutil.so.1", folder_ / "libcudart.so.12");
-    handle_ = dlopen((folder_ / "libcudart.so.12").c_str(), RTLD_NOW);
+    fs::copy_file("/lib/x86_64-linux-gnu/libutil.so.1", folder_ / "libcudart.so.11");
+    handle_ = dlopen((folder_ / "libcudart.so.11").c_str(), RTLD_NOW);
   }
   ~ForeignRuntimeTest() override {
     if (handle_ != nullptr) dlclose(handle_);
@@ -46,7 +46,7 @@ TEST_F(ForeignRuntimeTest, RefusesTheProgramWithAReasonThatNamesItsRuntime) {
   const auto& mark = refused[0].As<ring::MarkRecord>();
   const auto* name = reinterpret_cast<const char*>(refused[0].bytes.data() + sizeof(mark));
   EXPECT_THAT(std::string(name, mark.name_bytes),
-              ::testing::HasSubstr("libcudart.so.12 (a program built for CUDA 12"));
+              ::testing::HasSubstr("libcudart.so.11 (a program built for CUDA 11"));
 }
 
 }  // namespace
