@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "shim/core/fake_agent.h"
@@ -117,18 +117,21 @@ TEST_F(Runtime12Test, EdgesOfAGraphAreAddedAndListedWithoutEdgeData) {
 }
 
 TEST_F(Runtime12Test, WhatAPointerIsTakesTheBytesThatCuda12Gives) {
-  struct {
-    std::array<std::byte, 24> attributes = {};
-    std::uint64_t behind = 0x1234;
-  } stack;
+  constexpr std::size_t kOlderBytes = 24;
+  alignas(8) std::array<std::byte, sizeof(cudaPointerAttributes)> bytes;
+  bytes.fill(std::byte{0x5a});
   int host = 0;
-  auto* const attributes = reinterpret_cast<cudaPointerAttributes*>(&stack);
+  auto* const attributes = reinterpret_cast<cudaPointerAttributes*>(bytes.data());
 
   ASSERT_EQ(memory::PointerGetAttributes(attributes, &host), cudaSuccess);
 
-  EXPECT_EQ(attributes->type, cudaMemoryTypeUnregistered);
-  EXPECT_EQ(attributes->hostPointer, &host);
-  EXPECT_EQ(stack.behind, 0x1234u);
+  cudaPointerAttributes answer = {};
+  std::memcpy(static_cast<void*>(&answer), bytes.data(), kOlderBytes);
+  EXPECT_EQ(answer.type, cudaMemoryTypeUnregistered);
+  EXPECT_EQ(answer.hostPointer, &host);
+  for (std::size_t at = kOlderBytes; at < bytes.size(); ++at) {
+    EXPECT_EQ(bytes[at], std::byte{0x5a}) << "byte " << at;
+  }
   EXPECT_EQ(memory::PointerGetAttributes(nullptr, &host), cudaErrorInvalidValue);
 }
 
