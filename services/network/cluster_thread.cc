@@ -65,7 +65,7 @@ void ClusterThread::RunQueued(std::unique_lock<std::mutex>& lock, int rounds) {
   if (stuck != std::exchange(stuck_, stuck) || stopping_) called_.notify_one();
 }
 
-void ClusterThread::RunTasks(std::vector<Task>& tasks) {
+void ClusterThread::RunTasks(std::vector<Task>& tasks) noexcept {
   for (Task& task : tasks) task();
   tasks.clear();
   simulation_.Progress();

@@ -80,7 +80,9 @@ class ClusterThread final : private Listener {
   // over to the own thread. Requires: this thread runs the simulation, and `lock` holds the queue,
   // as it does again in the end.
   void RunQueued(std::unique_lock<std::mutex>& lock, int rounds);
-  void RunTasks(std::vector<Task>& tasks);
+  // An exception is a bug and ends the process: gRPC would swallow it and leave every session
+  // waiting.
+  void RunTasks(std::vector<Task>& tasks) noexcept;
   void FlushOutlets();
   // The thread's own.
   void Run();

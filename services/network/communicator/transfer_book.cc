@@ -81,7 +81,9 @@ std::optional<TransferBook::Values> TransferBook::ValuesOf(GroupId id, Group& gr
   std::string all;
   bool any_known = false;
   for (const Pair& pair : group.receives) {
-    const Payload& sent = pairs_.at(pair).send->bytes_sent;
+    const auto open = pairs_.find(pair);
+    const Payload& sent =
+        open == pairs_.end() ? group.arrived.at(pair) : open->second.send->bytes_sent;
     known = known && sent.has_value();
     any_known = any_known || sent.has_value();
     if (known) all += *sent;
@@ -150,6 +152,9 @@ std::vector<TransferBook::Done> TransferBook::Finish(const Pair& pair, SimTime s
   std::vector<GroupId> concerned = {found->second.send->group, found->second.receive->group};
   const bool own =
       concerned[0] == concerned[1];  // A rank that sends to itself lists the pair twice.
+  if (Group& receiver = groups_.at(concerned[1]); !receiver.values_sent) {
+    receiver.arrived.emplace(pair, std::move(found->second.send->bytes_sent));
+  }
   pairs_.erase(found);
   std::sort(concerned.begin(), concerned.end());
   if (own) concerned.pop_back();

@@ -89,6 +89,8 @@ class TransferBook {
   struct Group {
     std::vector<Pair> pairs;
     std::vector<Pair> receives;  // In call order.
+    // What receives that have ended before the last one met its send brought.
+    std::map<Pair, Payload> arrived;
     std::uint64_t receive_bytes = 0;
     std::size_t unmet = 0;  // Receives whose send has not been called.
     std::size_t left = 0;   // Transfers that have not ended.

@@ -76,6 +76,23 @@ TEST(TransferBookTest, DeliversValuesOnceAllSendsAreKnown) {
   EXPECT_EQ(values->front().result, "abcde");
 }
 
+// All-to-all: what a rank sends to itself may have arrived long before the others call.
+TEST(TransferBookTest, ValuesHoldWhatArrivedBeforeThePartnerCalled) {
+  TransferBook book;
+  ASSERT_TRUE(
+      book.Issue({0, 0}, Group({Receive(0, 2), Send(0, 2), Receive(1, 3), Send(1, 2)}), "hiyo")
+          ->empty());
+  ASSERT_EQ(book.Post({0, 0}, {5})->size(), 1u);
+  ASSERT_TRUE(book.Finish({0, 0, 0}, {5}, {9}).empty());
+
+  const auto values = book.Issue({1, 0}, Group({Receive(0, 2), Send(0, 3)}), "abc");
+
+  ASSERT_EQ(values->size(), 2u);
+  EXPECT_EQ(values->at(0).group, (GroupId{0, 0}));
+  EXPECT_EQ(values->at(0).result, "hiabc");
+  EXPECT_EQ(values->at(1).result, "yo");
+}
+
 TEST(TransferBookTest, AnUnknownSendMakesTheValuesUnknown) {
   TransferBook book;
   ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 2)}), std::nullopt)->empty());
