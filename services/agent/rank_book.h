@@ -5,20 +5,17 @@
 // inherit the same number. What a rank truly is, it says when it enters the communicator of the
 // whole job. Hence, strongest first:
 //   1. A process that enters a communicator of as many members as the job has ranks has its rank
-//   there (the
-//      lowest one, when it enters with several GPUs). It takes the rank from a process that only
-//      claims it. Of two that entered with one rank, the first keeps it, unless it is gone and
-//      ended no iteration.
+//      there (the lowest one, when it enters with several GPUs). It takes the rank from a process
+//      that only claims it. Of two that entered with one rank, the first keeps it, unless it is
+//      gone and ended no iteration.
 //   2. A claim by the environment (on a server with one rank: of any process) gives the rank to the
-//   first
-//      process that claims it. Another claimant that ends an iteration takes it, if that first one
-//      has ended none and, when it named itself by RANK or LOCAL_RANK, has launched nothing:
-//      launchers, whose children inherit the claim, do not work.
+//      first process that claims it. Another claimant that ends an iteration takes it, if that
+//      first one has ended none and, when it named itself by RANK or LOCAL_RANK, has launched
+//      nothing: launchers, whose children inherit the claim, do not work.
 //   3. When the job is over and nobody named by 1 or by the environment is a rank, nor anybody who
-//   worked, then
-//      those that worked (or else allocated memory) are: by their places in the largest
-//      communicators that they entered, if these are all different; else by the GPUs that they used
-//      first; else in the order in which they came.
+//      worked, then those that worked (or else allocated memory) are: by their places in the
+//      largest communicators that they entered, if these are all different; else by the GPUs that
+//      they used first; else in the order in which they came.
 // All other processes (launchers, data loaders, compilers) are no ranks. What a process reports
 // before it is one waits.
 #pragma once

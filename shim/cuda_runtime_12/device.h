@@ -6,7 +6,8 @@
 
 namespace eidolon::shim::cuda_runtime_12::device {
 
-// 12080 for CUDA 12.8, of which stock wheels are. Null is refused.
+// 12080, whichever CUDA 12 the program was built for: the newest that a stock wheel brings. Null is
+// refused.
 cudaError_t GetRuntimeVersion(int* version) noexcept;
 
 // Writes a DeviceProperties (device_properties.h), which is what the vendor's header of CUDA 12
