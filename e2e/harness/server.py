@@ -59,11 +59,11 @@ class Server:
         self.process.kill()
         self.process.wait()
 
-    def request(self, method, path, body=None, kind="application/yaml"):
+    def request(self, method, path, body=None, kind="application/yaml", headers=None):
         """(status, parsed JSON or text)"""
         data = body.encode() if isinstance(body, str) else body
         request = urllib.request.Request(f"http://{self.address}{path}", data=data, method=method,
-                                         headers={"Content-Type": kind} if data else {})
+                                         headers={**({"Content-Type": kind} if data else {}), **(headers or {})})
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 status, text, what = answer.status, answer.read().decode(), answer.headers.get_content_type()

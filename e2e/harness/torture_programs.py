@@ -1,0 +1,284 @@
+"""The programs that e2e/torture submits: two light ranks without a framework, honest or hostile.
+
+    torture_programs.py KIND [MARK]
+
+Each kind is a function of the ranks, named in KINDS. MARK is an argument that every process of a job carries, so
+that whoever is left over can be found by its command line.
+"""
+import ctypes
+import glob
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+BYTES = 1 << 20
+DEVICE_TO_DEVICE, FLOAT, SUM = 3, 7, 0
+
+
+class UniqueId(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_byte * 128)]
+
+
+def good(status, what):
+    if status != 0:
+        sys.exit(f"{what}: status {status}")
+
+
+class Rank:
+    """One rank: a stream, two buffers, a communicator of the whole job."""
+
+    def __init__(self):
+        self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        self.runtime, self.nccl = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libnccl.so.2")
+        good(self.runtime.cudaSetDevice(int(os.environ["LOCAL_RANK"])), "cudaSetDevice")
+        self.stream, self.communicator = ctypes.c_void_p(), ctypes.c_void_p()
+        self.source, self.target = ctypes.c_void_p(), ctypes.c_void_p()
+        good(self.runtime.cudaStreamCreate(ctypes.byref(self.stream)), "cudaStreamCreate")
+        for pointer in (self.source, self.target):
+            good(self.runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(BYTES)), "cudaMalloc")
+        identity = UniqueId()
+        if self.rank == 0:
+            good(self.nccl.ncclGetUniqueId(ctypes.byref(identity)), "ncclGetUniqueId")
+        identity = self.share(identity)
+        self.nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
+        good(self.nccl.ncclCommInitRank(ctypes.byref(self.communicator), self.world, identity, self.rank),
+             "ncclCommInitRank")
+
+    def share(self, identity):
+        """Rank 0's identity, everywhere."""
+        address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        if self.rank == 0:
+            with socket.create_server(("", address[1]), reuse_port=True) as server:
+                for _ in range(self.world - 1):
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.sendall(bytes(identity))
+            return identity
+        while True:
+            try:
+                with socket.create_connection(address) as connection:
+                    return UniqueId.from_buffer_copy(connection.recv(128, socket.MSG_WAITALL))
+            except (ConnectionRefusedError, ConnectionResetError):
+                time.sleep(0.01)
+
+    def step(self):
+        # Work of the host in real time, which the fixed host model does not see, so that faults meet the job.
+        for _ in range(200_000):
+            pass
+        size, count = ctypes.c_size_t(BYTES), ctypes.c_size_t(BYTES // 4)
+        good(self.runtime.cudaMemcpyAsync(self.target, self.source, size, DEVICE_TO_DEVICE, self.stream),
+             "cudaMemcpyAsync")
+        good(self.nccl.ncclAllReduce(self.target, self.source, count, FLOAT, SUM, self.communicator, self.stream),
+             "ncclAllReduce")
+        good(self.runtime.cudaStreamSynchronize(self.stream), "cudaStreamSynchronize")
+
+    def steps(self, count):
+        for number in range(count):
+            self.step()
+            if self.rank == 0 and number % 10 == 0:
+                print(f"step {number}", flush=True)
+
+
+def honest(rank):
+    rank.steps(60)
+
+
+def crash(rank):
+    rank.steps(20)
+    if rank.rank == 1:
+        sys.exit("this rank ends by itself")
+    rank.steps(40)
+
+
+def absent(rank):
+    """Rank 1 never joins the next collective: a deadlock."""
+    rank.steps(20)
+    if rank.rank == 1:
+        while True:
+            signal.pause()
+    rank.steps(40)
+
+
+def too_large(rank):
+    rank.steps(20)
+    pointer = ctypes.c_void_p()
+    for _ in range(100):
+        if rank.runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(8 << 30)) != 0:
+            sys.exit("out of memory")
+
+
+def daemon(rank):
+    """Leaves a process that has forked twice, in a session of its own, with no environment."""
+    rank.steps(20)
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve(sys.executable, [sys.executable, "-c", "import time\nwhile True: time.sleep(1)", sys.argv[-1]], {})
+        os._exit(0)
+    os.wait()
+    rank.steps(40)
+
+
+def closes(rank):
+    """Closes every descriptor that it did not open, as daemons do, and goes on."""
+    rank.steps(20)
+    os.closerange(3, 4096)
+    rank.steps(40)
+
+
+def becomes_another(rank):
+    """Replaces itself by a program that knows nothing of GPUs."""
+    rank.steps(20)
+    os.execv("/bin/echo", ["/bin/echo", "done", sys.argv[-1]])
+
+
+def truncates(rank):
+    """Cuts the files that it shares with the agent: anonymous ones that it has open or mapped, and those of the run
+    folder. Nothing else: as root it would cut the libraries of the machine."""
+    rank.steps(20)
+    if rank.rank == 1:
+        shared = [path for path in glob.glob("/proc/self/fd/*") + glob.glob("/proc/self/map_files/*")
+                  if is_anonymous(path)]
+        for path in shared + glob.glob(os.environ["EIDOLON_RUN_DIR"] + "/*"):
+            try:
+                os.truncate(path, 0)
+            except OSError:
+                pass
+    rank.steps(40)
+
+
+def is_anonymous(path):
+    try:
+        return os.readlink(path).startswith("/memfd:")
+    except OSError:
+        return False
+
+
+def scribbles(rank):
+    """Writes into the memory that it shares with the agent."""
+    rank.steps(20)
+    chance = random.Random(sys.argv[-1])
+    if rank.rank == 1:
+        for line in open("/proc/self/maps"):
+            if "eidolon" not in line or " rw-s " not in line:
+                continue
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            for _ in range(200):
+                word = begin + chance.randrange((min(end, begin + (20 << 20)) - begin) // 8) * 8
+                ctypes.c_uint64.from_address(word).value = chance.getrandbits(64)
+    rank.steps(40)
+
+
+def stops(rank):
+    """Rank 1 stops itself; nobody wakes it."""
+    rank.steps(20)
+    if rank.rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    rank.steps(40)
+
+
+def waits_on_socket(rank):
+    """A rank waits on a socket for a peer that has stopped itself."""
+    rank.steps(20)
+    port = int(os.environ["MASTER_PORT"])
+    if rank.rank == 0:
+        with socket.create_server(("", port), reuse_port=True) as server:
+            connection, _ = server.accept()
+            connection.recv(1)
+    else:
+        while True:
+            try:
+                connection = socket.create_connection((os.environ["MASTER_ADDR"], port))
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        connection.send(b"x")
+    rank.steps(40)
+
+
+def talks(rank):
+    """Prints a lot, escapes and bytes that are not text among it."""
+    rank.steps(20)
+    for _ in range(2000):
+        os.write(1, b"\x1b[2J\x1b]0;title\x07" + bytes(range(128, 256)) + b"x" * 400 + b"\n")
+    rank.steps(40)
+
+
+def children(rank):
+    """Leaves a crowd of children behind."""
+    rank.steps(20)
+    for _ in range(15):
+        subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(1)", sys.argv[-1]],
+                         start_new_session=True)
+    rank.steps(40)
+
+
+def sleeps(rank):
+    """Hours of virtual time, moments of real time."""
+    rank.steps(20)
+    time.sleep(3600)
+    rank.steps(40)
+
+
+def impossible(rank):
+    """Calls that no driver accepts; each must be refused, and the job goes on."""
+    rank.steps(20)
+    huge = ctypes.c_size_t((1 << 64) - 1)
+    if rank.runtime.cudaMemsetAsync(rank.target, 0, huge, rank.stream) == 0:
+        sys.exit("a memset of 2^64-1 bytes was accepted")
+    if rank.runtime.cudaMemcpyAsync(rank.target, rank.source, ctypes.c_size_t(BYTES + 4096), DEVICE_TO_DEVICE,
+                                    rank.stream) == 0:
+        sys.exit("a copy beyond its allocation was accepted")
+    rank.steps(40)
+
+
+# Kind: the program, and how a job of it may end when nothing else disturbs it. "golden" is Complete with the
+# prediction of the same kind when it ran alone.
+KINDS = {
+    "honest": (honest, {"golden"}),
+    "crash": (crash, {"CommandFailed", "RankLost"}),
+    "absent": (absent, {"Deadlock"}),
+    "too_large": (too_large, {"OutOfMemory"}),
+    "daemon": (daemon, {"golden"}),
+    "closes": (closes, {"golden", "SessionLost"}),
+    "becomes_another": (becomes_another, {"SessionLost", "NoIterations", "RankLost", "CommandFailed"}),
+    "truncates": (truncates, {"golden", "RingDamaged"}),
+    "scribbles": (scribbles, {"golden", "RingDamaged", "CommandFailed", "RankLost"}),
+    "stops": (stops, {"Stalled"}),
+    "waits_on_socket": (waits_on_socket, {"Stalled"}),
+    "talks": (talks, {"golden"}),
+    "children": (children, {"golden"}),
+    "sleeps": (sleeps, {"golden"}),
+    "impossible": (impossible, {"golden"}),
+}
+
+
+def launch():
+    """Starts this server's ranks; the first that fails ends the others."""
+    ranks = int(os.environ["NPROC_PER_NODE"])
+    first, world = int(os.environ["NODE_RANK"]) * ranks, int(os.environ["NNODES"]) * ranks
+    started = {}
+    for local in range(ranks):
+        place = {"RANK": str(first + local), "LOCAL_RANK": str(local), "WORLD_SIZE": str(world)}
+        child = subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, **place})
+        started[child.pid] = place["RANK"], child
+    while started:
+        number, status = os.wait()
+        rank, _ = started.pop(number, (None, None))
+        if rank is None or status == 0:
+            continue
+        for _, child in started.values():
+            child.send_signal(signal.SIGTERM)
+        sys.exit(f"rank {rank} ended with status {os.waitstatus_to_exitcode(status)}")
+
+
+if __name__ == "__main__":
+    if "RANK" in os.environ:
+        KINDS[sys.argv[1]][0](Rank())
+    else:
+        launch()

@@ -1,0 +1,55 @@
+"""Steps of e2e/kube/run about the network between pods: it is lost for seconds, and comes back or not in time."""
+import re
+import time
+
+from cluster_commands import NAMESPACE, TEAM, condition, expect, finished, first_process, kube, kubectl
+
+SHORT_SECONDS, LONG_SECONDS, LATEST_SECONDS = 3, 45, 150
+NAMED = {"AgentLost", "ServiceLost", "RankLost", "CommandFailed", "Deadlock", "Stalled"}
+
+
+class Losses:
+    """Mixed into Run; needs what Harder has."""
+
+    def network_loss(self):
+        """Pods lose their network for seconds: the same answer, or an end with a reason; a cut for good ends in time."""
+        self.apply_light("connected", spin=0)
+        undisturbed = self.over_well("connected", attempt=1)["prediction"]["iterationPicoseconds"]
+        self.leaves_nothing("connected")
+        for name, find, seconds in [
+                ("server", lambda job: (self.server_pod(job), TEAM, "server"), SHORT_SECONDS),
+                ("simulator", lambda _job: (self.simulator_pod(), TEAM, "network"), SHORT_SECONDS),
+                ("timing", lambda _job: ("eidolon-timing-0", NAMESPACE, "timing"), SHORT_SECONDS),
+                ("server-for-long", lambda job: (self.server_pod(job), TEAM, "server"), LONG_SECONDS)]:
+            job = f"cut-{name}"
+            self.start_training(job)
+            started = time.monotonic()
+            self.cut(find(job), seconds)
+            status = finished(job, LATEST_SECONDS)
+            kind = status["phase"]
+            verdict = condition(job, kind)
+            if kind == "Complete":
+                expect(status["prediction"]["iterationPicoseconds"] == undisturbed, f"{name}: another answer")
+            else:
+                expect(kind == "Failed" and verdict[1] in NAMED and len(verdict[2]) > 20, f"{name}: {verdict}")
+            print(f"     {name} cut off for {seconds} s: {kind} {verdict[1]} after {time.monotonic() - started:.1f} s: "
+                  f"{verdict[2][:120]}", flush=True)
+            self.leaves_nothing(job)
+
+    @staticmethod
+    def simulator_pod():
+        return kubectl("-n", TEAM, "get", "pods", "-l", "app.kubernetes.io/component=network", "-o",
+                       "jsonpath={.items[0].metadata.name}").strip()
+
+    @staticmethod
+    def cut(place, seconds):
+        """Takes the node's end of the pod's cable away for a while."""
+        process = first_process(*place)
+        own = kube("nsenter", "-t", str(process), "-n", "ip", "-o", "link", "show", "eth0")
+        number = re.search(r"eth0@if(\d+)", own)[1]
+        cable = re.search(rf"^{number}: ([^@:]+)", kube("ip", "-o", "link"), re.M)[1]
+        kube("ip", "link", "set", "dev", cable, "down")
+        try:
+            time.sleep(seconds)
+        finally:
+            kube("ip", "link", "set", "dev", cable, "up")
