@@ -52,4 +52,5 @@ class Losses:
         try:
             time.sleep(seconds)
         finally:
-            kube("ip", "link", "set", "dev", cable, "up")
+            # Whoever was cut off for long may have been given up, cable and all.
+            kube("ip", "link", "set", "dev", cable, "up", check=False)
