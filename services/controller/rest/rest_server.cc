@@ -1,13 +1,15 @@
 #include "services/controller/rest/rest_server.h"
 
 #include <httplib.h>
-#include <sys/socket.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
+#include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/http/listener.h"
+#include "services/controller/http/server.h"
 #include "services/controller/job/utf8.h"
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/handlers.h"
@@ -20,10 +22,11 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 using base::StrCat;
+using nlohmann::json;
 
 constexpr std::size_t kThreadsBesideStreams = 8;
-constexpr time_t kKeepAliveSeconds = 1;  // Bounds how long Stop waits for idle connections.
-constexpr time_t kReadSeconds = 10;
+// Only said to clients: connections.h decides.
+constexpr std::size_t kRequestsPerConnection = 1000;
 
 struct HostPort {
   std::string host;
@@ -52,6 +55,17 @@ std::string BearerToken(const httplib::Request& request) {
   return value.starts_with(kScheme) ? value.substr(kScheme.size()) : "";
 }
 
+// The whole answer to what no route has seen.
+std::string ToAnswer(const http::Refusal& refusal) {
+  const json problem =
+      ToProblem({ErrorCode::kInvalidArgument, refusal.detail, {}}, refusal.status, "");
+  const std::string body = problem.dump(-1, ' ', false, json::error_handler_t::replace);
+  const bool later = refusal.status == 429 || refusal.status == 503;
+  return StrCat("HTTP/1.1 ", refusal.status, " ", TitleOf(refusal.status),
+                "\r\nContent-Type: ", kProblemType, "\r\nContent-Length: ", body.size(),
+                "\r\nConnection: close\r\n", later ? "Retry-After: 1\r\n" : "", "\r\n", body);
+}
+
 class Server final : public RestServer {
  public:
   Server(const RestServerOptions& options, Api* api, Gate* gate)
@@ -64,34 +78,22 @@ class Server final : public RestServer {
     loopback_only_ = IsLoopback(wanted->host);
     Configure();
     for (const Route& route : handlers_.routes()) AddRoute(route);
-    int port = wanted->port;
-    if (port == 0) {
-      port = server_.bind_to_any_port(wanted->host);
-    } else if (!server_.bind_to_port(wanted->host, port)) {
-      port = -1;
-    }
-    if (port < 0) {
-      return base::Fail(ErrorCode::kUnavailable,
-                        StrCat("cannot listen on ", options_.address,
-                               ": the address is in use or not one of this machine"));
-    }
-    address_ = StrCat(wanted->host, ":", port);
+    auto listener = http::ListenTcp(wanted->host, wanted->port);
+    if (!listener) return base::Wrap("cannot listen on " + options_.address, listener.error());
+    address_ = StrCat(wanted->host, ":", listener->port);
     if (!loopback_only_) {
       base::Log(base::Level::kWarning, "rest_open_to_the_network", {{"address", address_}});
     }
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    // stop() before the loop has begun would be lost.
-    while (!server_.is_running()) std::this_thread::yield();
-    return {};
+    std::vector<http::Descriptor> listeners;
+    listeners.push_back(std::move(listener->descriptor));
+    return Serve(std::move(listeners));
   }
 
   const std::string& address() const override { return address_; }
 
   void Stop() override {
     handlers_.EndStreams();
-    if (!thread_.joinable()) return;
-    server_.stop();
-    thread_.join();
+    server_.Shutdown();
   }
 
   std::vector<std::string> ListRoutes() const override {
@@ -101,18 +103,25 @@ class Server final : public RestServer {
   }
 
  private:
+  Result<void> Serve(std::vector<http::Descriptor> listeners) {
+    http::ServerOptions options = {.limits = options_.connections,
+                                   .workers = options_.streams_max + kThreadsBesideStreams};
+    options.limits.read.body_bytes_max = options_.body_bytes_max;
+    return server_.Serve(std::move(listeners), options,
+                         {.to_answer = ToAnswer,
+                          .on_refusal =
+                              [this](const http::Refusal& refusal) {
+                                api_.CountRefusal(std::string(http::Name(refusal.reason)));
+                              },
+                          .on_count = [this](std::size_t count) { api_.SetConnections(count); }},
+                         clock_);
+  }
+
   void Configure() {
-    server_.set_tcp_nodelay(true);
-    server_.set_keep_alive_timeout(kKeepAliveSeconds);
-    server_.set_read_timeout(kReadSeconds);
+    const auto idle = options_.connections.idle_deadline;
+    server_.set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(idle).count());
+    server_.set_keep_alive_max_count(kRequestsPerConnection);
     server_.set_payload_max_length(options_.body_bytes_max);
-    // The library's default lets two servers share a port, each answering by chance.
-    server_.set_socket_options([](socket_t socket) {
-      const int yes = 1;
-      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    const std::size_t threads = options_.streams_max + kThreadsBesideStreams;
-    server_.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
     server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& r) {
       return CheckRequest(request, &r);
     });
@@ -207,9 +216,9 @@ class Server final : public RestServer {
   const RestServerOptions options_;
   Api& api_;
   Gate* const gate_;
+  const base::SystemClock clock_;
   Handlers handlers_;
-  httplib::Server server_;
-  std::thread thread_;
+  http::Server server_;
   std::string address_;
   bool loopback_only_ = true;
 };
