@@ -12,7 +12,7 @@ namespace {
 
 // What httplib compares with INVALID_SOCKET to see whether it is being stopped; never used as one.
 constexpr socket_t kServing = 0;
-// Of a body whose document may have taken much memory.
+// Of a body whose document may take much memory.
 constexpr std::size_t kLargeBodyBytes = 64u << 10;
 
 // A complete request as the library reads it, and its way to the outbox.
@@ -91,6 +91,7 @@ base::Result<void> Server::Serve(std::vector<Descriptor> listeners, const Server
     reserved_[path] = std::make_unique<Workers>(1);
   }
   workers_ = std::make_unique<Workers>(options.workers);
+  large_body_workers_ = std::make_unique<Workers>(options.large_body_workers);
   connections_ = std::make_unique<Connections>(
       options.limits,
       ConnectionEvents{
@@ -109,18 +110,24 @@ void Server::Shutdown() {
   svr_sock_ = INVALID_SOCKET;
   if (connections_ != nullptr) connections_->Stop();
   if (workers_ != nullptr) workers_->Stop();
+  if (large_body_workers_ != nullptr) large_body_workers_->Stop();
   for (auto& [path, workers] : reserved_) workers->Stop();
 }
 
 void Server::Dispatch(Request request, const Peer& peer, const std::shared_ptr<Outbox>& outbox) {
-  const auto found = reserved_.find(request.path);
-  Workers& workers = found == reserved_.end() ? *workers_ : *found->second;
   auto shared = std::make_shared<Request>(std::move(request));
-  workers.Add(ClientOf(peer.address), [this, shared = std::move(shared), peer, outbox]() mutable {
-    const LargeBody large(*shared, &large_bodies_);
-    Answer(*shared, peer, outbox);
-    shared.reset();
-  });
+  WorkersFor(*shared).Add(ClientOf(peer.address),
+                          [this, shared = std::move(shared), peer, outbox]() mutable {
+                            const LargeBody large(*shared, &large_bodies_);
+                            Answer(*shared, peer, outbox);
+                            shared.reset();
+                          });
+}
+
+Workers& Server::WorkersFor(const Request& request) {
+  const auto found = reserved_.find(request.path);
+  if (found != reserved_.end()) return *found->second;
+  return request.body.size() >= kLargeBodyBytes ? *large_body_workers_ : *workers_;
 }
 
 void Server::Answer(const Request& request, const Peer& peer,

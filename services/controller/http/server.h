@@ -23,6 +23,8 @@ namespace eidolon::controller::http {
 struct ServerOptions {
   ConnectionLimits limits;
   std::size_t workers = 32;
+  // For bodies of 64 KiB and more: what they become in memory is many times that.
+  std::size_t large_body_workers = 2;
   // Paths with a thread of their own each: they are answered however busy the workers are.
   std::vector<std::string> reserved = {"/livez", "/readyz"};
 };
@@ -48,12 +50,14 @@ class Server : public httplib::Server {
   void Shutdown();
 
  private:
+  Workers& WorkersFor(const Request& request);
   void Dispatch(Request request, const Peer& peer, const std::shared_ptr<Outbox>& outbox);
   void Answer(const Request& request, const Peer& peer, const std::shared_ptr<Outbox>& outbox);
 
   std::atomic<int> large_bodies_ = 0;                         // Being handled.
   std::map<std::string, std::unique_ptr<Workers>> reserved_;  // By path.
   std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Workers> large_body_workers_;
   std::unique_ptr<Connections> connections_;
 };
 
