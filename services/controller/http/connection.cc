@@ -110,7 +110,7 @@ void Connection::Refuse(std::string answer, std::int64_t now) {
   if (outbox_ != nullptr) outbox_->Abandon();
   outbox_.reset();
   taken_bytes_ = 0;
-  reader_ = RequestReader(limits_.read);
+  reader_.Drop();
   phase_ = Phase::kAnswering;
   since_ = now;
   full_since_ = 0;
@@ -128,6 +128,10 @@ void Connection::Close() {
   phase_ = Phase::kClosed;
   if (outbox_ != nullptr) outbox_->Abandon();
   outbox_.reset();
+  reader_.Drop();
+  taken_bytes_ = 0;
+  std::string().swap(out_);
+  sent_ = 0;
   socket_.Reset(-1);
 }
 

@@ -130,6 +130,13 @@ Request RequestReader::Release() {
   return request;
 }
 
+void RequestReader::Drop() {
+  std::string().swap(input_);
+  std::string().swap(request_.head);
+  std::string().swap(request_.body);
+  state_ = State::kIdle;
+}
+
 bool RequestReader::TakeContinue() {
   // Whoever has begun with the body does not wait.
   const bool waits = continue_wanted_ && state_ == State::kBody && request_.body.empty();
@@ -139,8 +146,10 @@ bool RequestReader::TakeContinue() {
 
 void RequestReader::Advance() {
   if (state_ == State::kIdle) {
-    // One empty line between requests is passed over.
-    if (input_.starts_with(kLineEnd)) input_.erase(0, kLineEnd.size());
+    // Empty lines between requests are passed over.
+    std::size_t empty = 0;
+    while (input_.compare(empty, kLineEnd.size(), kLineEnd) == 0) empty += kLineEnd.size();
+    input_.erase(0, empty);
     if (input_.empty() || input_ == "\r") return;
     scanned_ = 0;
     state_ = State::kHead;
@@ -150,10 +159,9 @@ void RequestReader::Advance() {
 }
 
 bool RequestReader::Refuse(int status, Reason reason, std::string detail) {
+  Drop();
   refusal_ = Refusal{status, reason, std::move(detail)};
   state_ = State::kRefused;
-  std::string().swap(input_);
-  std::string().swap(request_.body);
   return false;
 }
 

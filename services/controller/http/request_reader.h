@@ -49,6 +49,9 @@ class RequestReader {
   // Hands the complete request over and goes on with the next. Requires: kComplete.
   Request Release();
 
+  // Forgets all that came, and gives its memory back; no more may be taken.
+  void Drop();
+
   State state() const { return state_; }
   // Requires: kRefused.
   const Refusal& refusal() const { return *refusal_; }

@@ -125,7 +125,6 @@ TEST(RequestReaderTest, RefusesWhatTwoReadersCouldUnderstandDifferently) {
       {"no host", get + "\r\n"},
       {"two hosts", get + "Host: a\r\nHost: b\r\n\r\n"},
       {"two tokens", get + kHost + "Authorization: a\r\nauthorization: b\r\n\r\n"},
-      {"two empty lines in front", "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"two spaces", "GET  / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"no version", "GET /\r\nHost: a\r\n\r\n"},
       {"no method", " / HTTP/1.1\r\nHost: a\r\n\r\n"},

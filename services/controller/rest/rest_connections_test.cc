@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "services/base/clock.h"
 #include "services/base/text.h"
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/rest_server.h"
