@@ -3,7 +3,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -43,6 +47,25 @@ Descriptor Bind(const addrinfo& at) {
 }
 
 }  // namespace
+
+Result<Descriptor> ListenUnix(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("the path of a socket may have ", sizeof address.sun_path - 1, " bytes"));
+  }
+  std::copy(path.begin(), path.end(), address.sun_path);
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  unlink(path.c_str());
+  // Nobody connects before listen, and by then it is its owner's alone.
+  if (!socket.valid() ||
+      bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 || listen(socket.get(), kBacklog) != 0) {
+    return Fail(ErrorCode::kUnavailable, std::strerror(errno));
+  }
+  return socket;
+}
 
 Result<Listener> ListenTcp(const std::string& host, int port) {
   const bool brackets = host.starts_with('[') && host.ends_with(']');

@@ -2,6 +2,8 @@
 
 #include <httplib.h>
 
+#include <algorithm>
+
 #include "services/base/hash.h"
 #include "services/base/text.h"
 #include "services/controller/http/peer.h"
@@ -42,11 +44,14 @@ void AnswerText(const std::string& text, int status, Response* response) {
   response->set_content(text, "text/plain; charset=utf-8");
 }
 
-// The media type without parameters.
+// The media type without parameters, in lower case: it has none of its own.
 std::string MediaType(const Request& request) {
   std::string type = request.get_header_value("Content-Type");
   type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ')) type.pop_back();
+  while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
+  std::transform(type.begin(), type.end(), type.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return type;
 }
 

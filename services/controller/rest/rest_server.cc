@@ -1,6 +1,8 @@
 #include "services/controller/rest/rest_server.h"
 
 #include <httplib.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,10 +11,13 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/controller/http/listener.h"
+#include "services/controller/http/peer.h"
 #include "services/controller/http/server.h"
+#include "services/controller/job/metadata.h"
 #include "services/controller/job/utf8.h"
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/handlers.h"
+#include "services/controller/rest/origin.h"
 #include "services/controller/rest/problem_response.h"
 #include "services/controller/rest/routes.h"
 
@@ -45,14 +50,12 @@ Result<HostPort> ParseAddress(const std::string& address) {
   return HostPort{address.substr(0, colon), static_cast<int>(*port)};
 }
 
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
-}
-
 std::string BearerToken(const httplib::Request& request) {
   const std::string value = request.get_header_value("Authorization");
   constexpr std::string_view kScheme = "Bearer ";
-  return value.starts_with(kScheme) ? value.substr(kScheme.size()) : "";
+  // The scheme has no case (RFC 9110, 11.1).
+  const bool bearer = strncasecmp(value.c_str(), kScheme.data(), kScheme.size()) == 0;
+  return bearer ? value.substr(kScheme.size()) : "";
 }
 
 // The whole answer to what no route has seen.
@@ -86,6 +89,11 @@ class Server final : public RestServer {
     }
     std::vector<http::Descriptor> listeners;
     listeners.push_back(std::move(listener->descriptor));
+    if (!options_.unix_socket.empty()) {
+      auto local = http::ListenUnix(options_.unix_socket);
+      if (!local) return base::Wrap("cannot listen on " + options_.unix_socket, local.error());
+      listeners.push_back(std::move(*local));
+    }
     return Serve(std::move(listeners));
   }
 
@@ -153,10 +161,36 @@ class Server final : public RestServer {
     if (route.method == "DELETE") server_.Delete(pattern, handler);
   }
 
+  // The kernel has told who is at the other end of a Unix socket.
+  static bool IsOwner(const httplib::Request& request) {
+    const auto user = http::UserOf(request.remote_addr);
+    return user && (*user == geteuid() || *user == 0);
+  }
+
+  // Names in paths follow the rules of those in documents.
+  static bool CheckNames(const PathParts& parts, const httplib::Request& request,
+                         httplib::Response* response) {
+    if (!parts.empty() && !job::IsNamespaceName(parts[0])) {
+      Answer({ErrorCode::kInvalidArgument,
+              StrCat("the namespace in the path ", job::kNamespaceRule),
+              {}},
+             422, request, response);
+      return false;
+    }
+    if (parts.size() > 1 && !job::IsDnsLabel(parts[1])) {
+      Answer({ErrorCode::kInvalidArgument, StrCat("the name in the path ", job::kNameRule), {}},
+             422, request, response);
+      return false;
+    }
+    return true;
+  }
+
   // Whether the gate lets the request through; answers by itself when not.
   bool MayPass(const Route& route, const PathParts& parts, const httplib::Request& request,
                httplib::Response* response) const {
-    if (gate_ == nullptr) return true;
+    if (!CheckNames(parts, request, response)) return false;
+    if (gate_ == nullptr || IsOwner(request)) return true;
+    if (options_.open_metrics && route.path == "/metrics") return true;
     const auto wish = WishOf(route.method, route.path, parts.empty() ? "" : parts[0],
                              parts.size() < 2 ? "" : parts[1]);
     if (!wish) return true;
@@ -168,22 +202,30 @@ class Server final : public RestServer {
     return false;
   }
 
-  // A web page must not reach a server on loopback under a name of its own (DNS rebinding): jobs
-  // run commands. Names in paths are stored and answered as JSON.
+  // Before any route. Names in paths are stored and answered as JSON.
   httplib::Server::HandlerResponse CheckRequest(const httplib::Request& request,
                                                 httplib::Response* response) const {
     if (!job::IsUtf8(request.path)) {
       Answer({ErrorCode::kInvalidArgument, "the path is not UTF-8 text", {}}, request, response);
       return httplib::Server::HandlerResponse::Handled;
     }
-    std::string host = request.get_header_value("Host");
-    if (!host.ends_with(']')) host = host.substr(0, host.rfind(':'));
-    if (!loopback_only_ || host.empty() || IsLoopback(host)) {
-      return httplib::Server::HandlerResponse::Unhandled;
+    const std::string host = request.get_header_value("Host");
+    if (loopback_only_ && !host.empty() && !IsLoopback(HostOf(host))) {
+      Answer({ErrorCode::kInvalidArgument,
+              "the Host header is not of this machine: this server listens on loopback, so ask "
+              "for 127.0.0.1 or localhost",
+              {}},
+             403, request, response);
+      return httplib::Server::HandlerResponse::Handled;
     }
-    Answer({ErrorCode::kInvalidArgument, "the Host header is not of this machine", {}}, 403,
-           request, response);
-    return httplib::Server::HandlerResponse::Handled;
+    if (request.has_header("Origin") && !IsSameOrigin(request.get_header_value("Origin"), host)) {
+      Answer({ErrorCode::kInvalidArgument,
+              "the request comes from a page of another origin, which may not use this server",
+              {}},
+             403, request, response);
+      return httplib::Server::HandlerResponse::Handled;
+    }
+    return httplib::Server::HandlerResponse::Unhandled;
   }
 
   // What no handler has answered: unknown paths, wrong methods, bodies that are too large.
