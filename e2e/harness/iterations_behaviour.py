@@ -8,7 +8,7 @@ from trial import expect, expect_complete, expect_failed, test
 
 def report_of(world, job):
     """The report as `eidolon get` prints it."""
-    done = subprocess.run([world.build / "bin" / "eidolon", "--server", world.server.address, "get",
+    done = subprocess.run([world.build / "bin" / "eidolon", "--data-dir", world.server.data, "get",
                            job["metadata"]["name"]], capture_output=True, text=True, timeout=60)
     expect(done.returncode == 0, f"{done}")
     return done.stdout

@@ -273,7 +273,7 @@ def run_and_submit_show_progress_on_a_terminal(world):
                                     "python", "-c", SLOW], environment))
     document = world.folder / "progress.yaml"
     document.write_text(world.job(SLOW, warmup=2, measure=20, boundary="{nvtx: step}"))
-    expect_progress(*on_a_terminal([eidolon, "--server", world.server.address, "submit", "--follow", "-f",
+    expect_progress(*on_a_terminal([eidolon, "--data-dir", world.server.data, "submit", "--follow", "-f",
                                     str(document)], environment))
     plain = subprocess.run([eidolon, "run", "--nvtx", "step", "--warmup", "1", "--measure", "2", "--", "python", "-c",
                             SLOW], capture_output=True, text=True, env=environment, timeout=120)

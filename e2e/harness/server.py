@@ -59,11 +59,15 @@ class Server:
         self.process.kill()
         self.process.wait()
 
+    def token(self):
+        """What REST asks for, as the server keeps it in its data folder."""
+        return (self.data / "token").read_text().strip()
+
     def request(self, method, path, body=None, kind="application/yaml", headers=None):
         """(status, parsed JSON or text)"""
         data = body.encode() if isinstance(body, str) else body
-        request = urllib.request.Request(f"http://{self.address}{path}", data=data, method=method,
-                                         headers={**({"Content-Type": kind} if data else {}), **(headers or {})})
+        sent = {"Authorization": f"Bearer {self.token()}", **({"Content-Type": kind} if data else {}), **(headers or {})}
+        request = urllib.request.Request(f"http://{self.address}{path}", data=data, method=method, headers=sent)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 status, text, what = answer.status, answer.read().decode(), answer.headers.get_content_type()

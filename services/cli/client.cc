@@ -1,7 +1,11 @@
 #include "services/cli/client.h"
 
 #include <httplib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
@@ -26,11 +30,15 @@ ErrorCode CodeOf(int status) {
     case 415:
     case 422:
       return ErrorCode::kInvalidArgument;
+    case 401:
+    case 403:
+      return ErrorCode::kFailedPrecondition;
     case 404:
       return ErrorCode::kNotFound;
     case 409:
       return ErrorCode::kAlreadyExists;
     case 503:
+    case 507:
       return ErrorCode::kUnavailable;
     default:
       return ErrorCode::kInternal;
@@ -50,6 +58,49 @@ std::string TextAt(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// The library's client over a Unix socket, which it does not know.
+class UnixClient final : public httplib::ClientImpl {
+ public:
+  explicit UnixClient(const std::string& path) : ClientImpl("localhost"), path_(path) {}
+
+ private:
+  bool create_and_connect_socket(Socket& socket, httplib::Error& error) override {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::copy_n(path_.begin(), std::min(path_.size(), sizeof address.sun_path - 1),
+                address.sun_path);
+    const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (made >= 0 &&
+        connect(made, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      socket.sock = made;
+      return true;
+    }
+    if (made >= 0) close(made);
+    error = httplib::Error::Connection;
+    return false;
+  }
+
+  const std::string path_;
+};
+
+// Calls `use` with a client for one request.
+template <typename Use>
+auto With(const Target& target, time_t read_seconds, Use&& use) {
+  const auto prepared = [&](auto&& client) {
+    client.set_connection_timeout(kConnectSeconds);
+    client.set_read_timeout(read_seconds);
+    return use(client);
+  };
+  return target.socket.empty() ? prepared(httplib::Client(target.server))
+                               : prepared(UnixClient(target.socket));
+}
+
+httplib::Headers HeadersFor(const Target& target) {
+  httplib::Headers headers;
+  if (!target.token.empty()) headers.emplace("Authorization", "Bearer " + target.token);
+  return headers;
+}
+
 }  // namespace
 
 std::string DescribeProblem(int status, const std::string& body) {
@@ -67,22 +118,22 @@ std::string DescribeProblem(int status, const std::string& body) {
   return text;
 }
 
-Client::Client(std::string server) : server_(std::move(server)) {
-  if (server_.find("://") == std::string::npos) server_ = "http://" + server_;
-  while (server_.ends_with('/')) server_.pop_back();
+Client::Client(Target target) : target_(std::move(target)) {
+  std::string& server = target_.server;
+  if (server.find("://") == std::string::npos) server = "http://" + server;
+  while (server.ends_with('/')) server.pop_back();
 }
 
 Result<std::string> Client::Send(const HttpRequest& request) const {
-  httplib::Client client(server_);
-  client.set_connection_timeout(kConnectSeconds);
-  client.set_read_timeout(kAnswerSeconds);
   httplib::Request wire;
+  wire.headers = HeadersFor(target_);
   wire.method = request.method;
   wire.path = request.path;
   wire.body = request.body;
   if (!request.content_type.empty()) wire.set_header("Content-Type", request.content_type);
-  const auto answer = client.send(wire);
-  if (!answer) return CannotReach(server_, answer.error());
+  const auto answer =
+      With(target_, kAnswerSeconds, [&wire](auto& client) { return client.send(wire); });
+  if (!answer) return CannotReach(target_.server, answer.error());
   if (answer->status < 400) return answer->body;
   return Fail(CodeOf(answer->status), DescribeProblem(answer->status, answer->body));
 }
@@ -93,38 +144,36 @@ Result<json> Client::SendForJson(const HttpRequest& request) const {
   json document = json::parse(*body, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) {
     return Fail(ErrorCode::kCorrupt,
-                server_ + " answered something that is not JSON; is it Eidolon?");
+                target_.server + " answered something that is not JSON; is it Eidolon?");
   }
   return document;
 }
 
 Result<void> Client::Stream(const std::string& path,
                             const std::function<bool(const std::string&)>& receiver) const {
-  httplib::Client client(server_);
-  client.set_connection_timeout(kConnectSeconds);
-  client.set_read_timeout(kStreamSeconds);
   int status = 0;
   bool ended_by_us = false;
   std::string failure;
-  const auto answer = client.Get(
-      path,
-      [&](const httplib::Response& response) {
-        status = response.status;
-        return true;
-      },
-      [&](const char* data, std::size_t size) {
-        const std::string part(data, size);
-        if (status >= 400) {
-          failure += part;
-          return true;
-        }
-        ended_by_us = !receiver(part);
-        return !ended_by_us;
-      });
+  const auto begin = [&](const httplib::Response& response) {
+    status = response.status;
+    return true;
+  };
+  const auto take = [&](const char* data, std::size_t size) {
+    const std::string part(data, size);
+    if (status >= 400) {
+      failure += part;
+      return true;
+    }
+    ended_by_us = !receiver(part);
+    return !ended_by_us;
+  };
+  const auto answer = With(target_, kStreamSeconds, [&](auto& client) {
+    return client.Get(path, HeadersFor(target_), begin, take);
+  });
   if (status >= 400) return Fail(CodeOf(status), DescribeProblem(status, failure));
   if (!answer && !ended_by_us) {
-    if (status == 0) return CannotReach(server_, answer.error());
-    return Fail(ErrorCode::kUnavailable, "the connection to " + server_ + " was lost");
+    if (status == 0) return CannotReach(target_.server, answer.error());
+    return Fail(ErrorCode::kUnavailable, "the connection to " + target_.server + " was lost");
   }
   return {};
 }

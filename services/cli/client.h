@@ -6,6 +6,7 @@
 #include <string>
 
 #include "services/base/error.h"
+#include "services/cli/target.h"
 
 namespace eidolon::cli {
 
@@ -19,8 +20,8 @@ struct HttpRequest {
 // Thread safe: each call has a connection of its own.
 class Client {
  public:
-  // `server`: "http://host:port" or "host:port".
-  explicit Client(std::string server);
+  // Without a socket the server is "http://host:port" or "host:port".
+  explicit Client(Target target);
 
   // The body of a successful answer. An answer of 400 and more becomes an error with all problems
   // in its message, one a line.
@@ -30,10 +31,10 @@ class Client {
   base::Result<void> Stream(const std::string& path,
                             const std::function<bool(const std::string&)>& receiver) const;
 
-  const std::string& server() const { return server_; }
+  const std::string& server() const { return target_.server; }
 
  private:
-  std::string server_;
+  Target target_;
 };
 
 // The message of a problem document (or any other body) that came with `status`.

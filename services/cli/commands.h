@@ -17,7 +17,10 @@ namespace eidolon::cli {
 
 // What all commands share.
 struct Globals {
-  std::string server = "http://127.0.0.1:8080";
+  std::string server;          // Empty: target.h finds one.
+  std::string data_directory;  // Of the `eidolon up` to talk to.
+  std::string token_file;
+  bool raw = false;  // Control characters reach the terminal as they are.
   std::string name_space = "default";
 };
 
@@ -25,11 +28,11 @@ using Action = std::function<int()>;
 
 // Each adds its subcommand(s) to `app` and sets `action` when it is chosen. `globals` and `action`
 // must outlive the parsing.
-void AddProfileCommands(CLI::App* app, Action* action);
+void AddProfileCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddUpCommand(CLI::App* app, Action* action);
-void AddRunCommand(CLI::App* app, Action* action);
+void AddRunCommand(CLI::App* app, const Globals* globals, Action* action);
 // Below `profile`, whose own commands are AddProfileCommands'.
-void AddProfileRunCommand(CLI::App* profile, Action* action);
+void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* action);
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);

@@ -145,8 +145,8 @@ Finding ExamineDisk(const std::string& data_directory) {
                                   : Good("data folder", text);
 }
 
-Finding ExamineServer(const std::string& server) {
-  const Client client(server);
+Finding ExamineServer(const Target& target) {
+  const Client client(target);
   const auto answer = client.Send({.path = "/readyz"});
   if (answer) return Good("controller", "one is up at " + client.server());
   if (answer.error().message.find("Connection") == std::string::npos) {
@@ -183,7 +183,7 @@ std::vector<Finding> Examine(const DoctorOptions& options) {
           ExamineLimit(RLIMIT_NOFILE, "files", "open files", kFilesWanted),
           ExamineLimit(RLIMIT_NPROC, "processes", "processes", kProcessesWanted),
           ExamineDisk(options.data_directory),
-          ExamineServer(options.server)};
+          ExamineServer(options.target)};
 }
 
 bool HasBadFinding(const std::vector<Finding>& findings) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "services/cli/target.h"
+
 namespace eidolon::cli {
 
 enum class Health { kGood, kWarning, kBad };
@@ -17,7 +19,7 @@ struct Finding {
 struct DoctorOptions {
   std::string binary_directory;  // Where eidolon-agent is; the shim is in ../lib.
   std::string data_directory;
-  std::string server;  // "http://host:port" that `eidolon up` would use.
+  Target target;  // The server that commands would use.
 };
 
 std::vector<Finding> Examine(const DoctorOptions& options);

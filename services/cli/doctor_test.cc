@@ -22,9 +22,10 @@ TEST(DoctorTest, AcceptsTheSupportedCudaOnly) {
 TEST(DoctorTest, NamesWhatIsMissingAndHowToGetIt) {
   const testing::TemporaryDirectory empty;
 
-  const auto findings = Examine({.binary_directory = empty / "bin",
-                                 .data_directory = empty / "data/below",
-                                 .server = "http://127.0.0.1:1"});
+  const auto findings =
+      Examine({.binary_directory = empty / "bin",
+               .data_directory = empty / "data/below",
+               .target = {.server = "http://127.0.0.1:1", .socket = "", .token = ""}});
 
   const std::string text = FormatFindings(findings);
   EXPECT_TRUE(HasBadFinding(findings));

@@ -60,6 +60,10 @@ Embedded::~Embedded() { Stop(); }
 
 const std::string& Embedded::address() const { return parts_->controller->address(); }
 
+const std::string& Embedded::token() const { return parts_->controller->token(); }
+
+std::string Embedded::link() const { return parts_->controller->link(); }
+
 bool Embedded::owns_gpu() const { return parts_->timing->owns_gpu(); }
 
 void Embedded::Stop() {

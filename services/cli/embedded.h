@@ -26,6 +26,10 @@ class Embedded {
 
   // "host:port" of REST.
   const std::string& address() const;
+  // What REST asks for; empty without authentication.
+  const std::string& token() const;
+  // The status page for a browser, with the token.
+  std::string link() const;
   // Whether work is measured on a GPU here.
   bool owns_gpu() const;
   // Interrupts running jobs and waits for their agents; ends streams.

@@ -36,8 +36,9 @@ struct LogFlags {
   bool timestamps = false;
 };
 
-int PrintDocument(const json& document, const std::string& output, const std::string& table) {
-  Terminal terminal = Terminal::Standard();
+int PrintDocument(const json& document, const std::string& output, const std::string& table,
+                  bool raw) {
+  Terminal terminal = Terminal::Standard(raw);
   if (output == "json") {
     terminal.Print(document.dump(2) + "\n");
   } else if (output == "yaml") {
@@ -65,8 +66,8 @@ std::string NamespaceOf(const json& document, const Globals& globals) {
 }
 
 // Follows a job, prints its report; the status is the job's.
-int FollowToReport(const Client& client, const FollowOptions& options) {
-  Terminal terminal = Terminal::Standard();
+int FollowToReport(const Client& client, const FollowOptions& options, bool raw) {
+  Terminal terminal = Terminal::Standard(raw);
   const auto job = Follow(client, options, &terminal);
   if (!job) return PrintFailure(job.error());
   terminal.Print("\n" + FormatReport(*job));
@@ -80,7 +81,9 @@ int Submit(const Globals& globals, const SubmitFlags& flags) {
   if (!documents) {
     return PrintFailure({documents.error().code, flags.file + ": " + documents.error().message});
   }
-  const Client client(globals.server);
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  const Client client(*target);
   FollowOptions last;
   const auto folder = std::filesystem::path(flags.file == "-" ? "./-" : flags.file).parent_path();
   for (json& document : *documents) {
@@ -92,20 +95,22 @@ int Submit(const Globals& globals, const SubmitFlags& flags) {
                                              .content_type = "application/json"});
     if (!created) return PrintFailure(created.error());
     const std::string name = (*created)["metadata"].value("name", "");
-    PrintDocument(*created, flags.output, name_space + "/" + name + " created\n");
+    PrintDocument(*created, flags.output, name_space + "/" + name + " created\n", globals.raw);
     if (controller::job::KindOf(document) == controller::job::kJobKind) {
       last = {.name_space = name_space, .name = name};
     }
   }
-  return flags.follow && !last.name.empty() ? FollowToReport(client, last) : 0;
+  return flags.follow && !last.name.empty() ? FollowToReport(client, last, globals.raw) : 0;
 }
 
 int Get(const Globals& globals, const GetFlags& flags) {
-  const Client client(globals.server);
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  const Client client(*target);
   if (!flags.name.empty()) {
     const auto job = client.SendForJson({.path = JobPath(globals.name_space, flags.name)});
     if (!job) return PrintFailure(job.error());
-    return PrintDocument(*job, flags.output, FormatReport(*job));
+    return PrintDocument(*job, flags.output, FormatReport(*job), globals.raw);
   }
   const std::string path =
       flags.all_namespaces ? "/api/v1/simulationjobs" : JobPath(globals.name_space);
@@ -119,23 +124,25 @@ int Get(const Globals& globals, const GetFlags& flags) {
   }
   const auto jobs = all["items"].get<std::vector<json>>();
   if (flags.output == "name") {
-    for (const json& job : jobs) PrintDocument(job, "name", "");
+    for (const json& job : jobs) PrintDocument(job, "name", "", globals.raw);
     return 0;
   }
-  return PrintDocument(all, flags.output, FormatTable(jobs));
+  return PrintDocument(all, flags.output, FormatTable(jobs), globals.raw);
 }
 
 int Logs(const Globals& globals, const LogFlags& flags) {
-  const Client client(globals.server);
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  const Client client(*target);
   if (flags.follow && !flags.timestamps) {
     // The output was delivered, whatever became of the job.
-    Terminal terminal = Terminal::Standard();
+    Terminal terminal = Terminal::Standard(globals.raw);
     const auto job = Follow(
         client, {.name_space = globals.name_space, .name = flags.name, .prefix = flags.prefix},
         &terminal);
     return job ? 0 : PrintFailure(job.error());
   }
-  Terminal terminal = Terminal::Standard();
+  Terminal terminal = Terminal::Standard(globals.raw);
   const auto done = client.Stream(
       JobPath(globals.name_space, flags.name) + "/logs?x=1" + (flags.prefix ? "&prefix=true" : "") +
           (flags.timestamps ? "&timestamps=true" : "") + (flags.follow ? "&follow=true" : ""),
@@ -147,12 +154,14 @@ int Logs(const Globals& globals, const LogFlags& flags) {
 }
 
 int Delete(const Globals& globals, const std::vector<std::string>& names) {
-  const Client client(globals.server);
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  const Client client(*target);
   for (const std::string& name : names) {
     const auto deleted =
         client.SendForJson({.method = "DELETE", .path = JobPath(globals.name_space, name)});
     if (!deleted) return PrintFailure(deleted.error());
-    Terminal::Standard().Print(globals.name_space + "/" + name + " deleted\n");
+    Terminal::Standard(globals.raw).Print(globals.name_space + "/" + name + " deleted\n");
   }
   return 0;
 }

@@ -14,15 +14,23 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", EIDOLON_VERSION);
   eidolon::cli::Globals globals;
-  app.add_option("--server", globals.server, "controller to talk to")
-      ->envname("EIDOLON_SERVER")
+  globals.data_directory = eidolon::controller::DefaultDataDirectory();
+  app.add_option("--server", globals.server,
+                 "controller to talk to; default: the one of --data-dir, or http://127.0.0.1:8080")
+      ->envname("EIDOLON_SERVER");
+  app.add_option("--data-dir", globals.data_directory, "data folder of the 'eidolon up' to talk to")
+      ->envname("EIDOLON_DATA_DIR")
       ->capture_default_str();
+  app.add_option("--token-file", globals.token_file,
+                 "file with the token for --server; or the token itself in EIDOLON_TOKEN");
+  app.add_flag("--raw", globals.raw,
+               "let control characters of jobs reach the terminal, which obeys them");
   app.add_option("-n,--namespace", globals.name_space, "namespace of jobs and clusters")
       ->capture_default_str();
   eidolon::cli::Action action;
   eidolon::cli::AddUpCommand(&app, &action);
-  eidolon::cli::AddRunCommand(&app, &action);
-  eidolon::cli::AddProfileCommands(&app, &action);
+  eidolon::cli::AddRunCommand(&app, &globals, &action);
+  eidolon::cli::AddProfileCommands(&app, &globals, &action);
   eidolon::cli::AddJobCommands(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);

@@ -178,13 +178,13 @@ void AddExchange(CLI::App* profile, const std::shared_ptr<ProfileFlags>& flags, 
 
 }  // namespace
 
-void AddProfileCommands(CLI::App* app, Action* action) {
+void AddProfileCommands(CLI::App* app, const Globals* globals, Action* action) {
   auto flags = std::make_shared<ProfileFlags>();
   CLI::App* profile = app->add_subcommand("profile", "fit models; exchange measured durations");
   profile->require_subcommand(1);
   AddFit(profile, flags, action);
   AddExchange(profile, flags, action);
-  AddProfileRunCommand(profile, action);
+  AddProfileRunCommand(profile, globals, action);
 }
 
 }  // namespace eidolon::cli

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
@@ -31,6 +33,7 @@ struct Flags {
   RunFlags run;
   EmbeddedOptions embedded;
   std::string output = "report";
+  bool raw = false;
   bool must_measure = false;  // Without a GPU there is nothing to do.
 };
 
@@ -84,6 +87,7 @@ void PrintResult(const json& job, const std::string& output, Terminal* terminal)
 int RunOnce(const Flags& wanted) {
   Flags flags = wanted;
   runtime::SignalWaiter signals;
+  flags.embedded.controller.job_umask = umask(077);
   base::SetLogLevel(base::Level::kWarning);
   const auto document = MakeRunDocument(flags.run, fs::current_path().string());
   if (!document) return PrintFailure(document.error());
@@ -96,13 +100,13 @@ int RunOnce(const Flags& wanted) {
     return PrintFailure({base::ErrorCode::kUnavailable,
                          "there is no GPU to measure on; the warning above says why"});
   }
-  const Client client((*embedded)->address());
+  const Client client({.server = (*embedded)->address(), .token = (*embedded)->token()});
   const auto created = client.SendForJson({.method = "POST",
                                            .path = JobPath("default"),
                                            .body = document->dump(),
                                            .content_type = "application/json"});
   if (!created) return PrintFailure(created.error());
-  Terminal terminal = Terminal::Standard();
+  Terminal terminal = Terminal::Standard(flags.raw);
   const bool report = flags.output == "report";
   const auto job = FollowOrInterrupt(
       client, {.name = flags.run.name, .logs = report, .prefix = flags.run.servers > 1}, &terminal,
@@ -168,15 +172,18 @@ void AddFlags(CLI::App* run, Flags* flags) {
 
 }  // namespace
 
-void AddRunCommand(CLI::App* app, Action* action) {
+void AddRunCommand(CLI::App* app, const Globals* globals, Action* action) {
   auto flags = std::make_shared<Flags>();
   CLI::App* run = app->add_subcommand("run", "predict one command; no server is needed");
   AddFlags(run, flags.get());
   run->positionals_at_end();
-  run->callback([flags, action] { *action = [flags] { return RunOnce(*flags); }; });
+  run->callback([flags, globals, action] {
+    flags->raw = globals->raw;
+    *action = [flags] { return RunOnce(*flags); };
+  });
 }
 
-void AddProfileRunCommand(CLI::App* profile, Action* action) {
+void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* action) {
   auto flags = std::make_shared<Flags>();
   flags->embedded.own_gpu.gpu = "0";
   flags->must_measure = true;
@@ -185,7 +192,10 @@ void AddProfileRunCommand(CLI::App* profile, Action* action) {
   AddFlags(run, flags.get());
   run->get_option("--profile")->required();
   run->positionals_at_end();
-  run->callback([flags, action] { *action = [flags] { return Record(*flags); }; });
+  run->callback([flags, globals, action] {
+    flags->raw = globals->raw;
+    *action = [flags] { return Record(*flags); };
+  });
 }
 
 }  // namespace eidolon::cli

@@ -10,7 +10,14 @@ constexpr char kEraseLine[] = "\r\033[K";
 
 }  // namespace
 
-Terminal Terminal::Standard() { return {stdout, stderr, isatty(STDERR_FILENO) == 1}; }
+Terminal Terminal::Standard(bool raw) {
+  return {
+      stdout,
+      stderr,
+      {.interactive = isatty(STDERR_FILENO) == 1, .printable = !raw && isatty(STDOUT_FILENO) == 1}};
+}
+
+Terminal::~Terminal() { std::fputs(printable_.Finish().c_str(), out_); }
 
 void Terminal::Print(const std::string& text) {
   const std::lock_guard lock(mutex_);
@@ -18,7 +25,8 @@ void Terminal::Print(const std::string& text) {
     std::fputs(kEraseLine, err_);
     std::fflush(err_);
   }
-  std::fwrite(text.data(), 1, text.size(), out_);
+  const std::string shown = options_.printable ? printable_.Add(text) : text;
+  std::fwrite(shown.data(), 1, shown.size(), out_);
   std::fflush(out_);
   if (!progress_.empty()) {
     std::fputs(progress_.c_str(), err_);
@@ -28,10 +36,11 @@ void Terminal::Print(const std::string& text) {
 
 void Terminal::ShowProgress(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (!interactive_ || text == progress_) return;
-  progress_ = text;
+  const std::string shown = ToPrintable(text);  // It may quote a job's message.
+  if (!options_.interactive || shown == progress_) return;
+  progress_ = shown;
   std::fputs(kEraseLine, err_);
-  std::fputs(text.c_str(), err_);
+  std::fputs(shown.c_str(), err_);
   std::fflush(err_);
 }
 

@@ -30,7 +30,7 @@ class Capture {
 
 TEST(TerminalTest, LinesDoNotMixWithTheProgressLine) {
   Capture out;
-  Terminal terminal(out.stream(), out.stream(), true);
+  Terminal terminal(out.stream(), out.stream(), {.interactive = true});
 
   terminal.ShowProgress("50 %");
   terminal.Print("a line\n");
@@ -42,13 +42,29 @@ TEST(TerminalTest, LinesDoNotMixWithTheProgressLine) {
 TEST(TerminalTest, WithoutATerminalThereIsNoProgress) {
   Capture out;
   Capture err;
-  Terminal terminal(out.stream(), err.stream(), false);
+  Terminal terminal(out.stream(), err.stream(), {});
 
   terminal.ShowProgress("50 %");
   terminal.Print("a line\n");
 
   EXPECT_EQ(out.text(), "a line\n");
   EXPECT_EQ(err.text(), "");
+}
+
+TEST(TerminalTest, ShowsEscapesOnATerminalAndPassesThemToFiles) {
+  Capture screen, file;
+  {
+    Terminal terminal(screen.stream(), screen.stream(), {.interactive = true, .printable = true});
+    Terminal raw(file.stream(), file.stream(), {});
+
+    terminal.Print("\x1b[2Jloss \xc3");
+    terminal.Print("\xa4\n");
+    raw.Print("\x1b[2J\n");
+    terminal.ShowProgress("\x1b[2J");
+  }
+
+  EXPECT_EQ(screen.text(), "\\x1b[2Jloss ä\n\r\033[K\\x1b[2J");
+  EXPECT_EQ(file.text(), "\x1b[2J\n");
 }
 
 TEST(EventSplitterTest, GivesEventsWhenTheyAreComplete) {
@@ -77,7 +93,8 @@ TEST(ClientTest, ShowsEveryProblemOfADocument) {
 }
 
 TEST(ClientTest, SaysHowToGetAControllerWhenThereIsNone) {
-  const auto answer = Client("127.0.0.1:1").Send({.path = "/livez"});
+  const Client client({.server = "127.0.0.1:1", .socket = "", .token = ""});
+  const auto answer = client.Send({.path = "/livez"});
 
   ASSERT_FALSE(answer);
   EXPECT_NE(answer.error().message.find("start one with 'eidolon up'"), std::string::npos);

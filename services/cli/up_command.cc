@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -16,25 +18,43 @@ struct UpFlags {
   std::string address_file;
 };
 
+// Where commands look for the address of a server, in its data folder.
+constexpr char kAddressFile[] = "/address";
+
 // Complete or absent: readers poll for the file.
 bool WriteAddress(const std::string& path, const std::string& address) {
   const std::string temporary = path + ".new";
-  std::ofstream(temporary) << address << "\n";
+  std::ofstream file(temporary);
+  file << address << "\n";
+  file.close();
+  if (!file) return false;
   std::error_code error;
   std::filesystem::rename(temporary, path, error);
   return !error;
 }
 
-int Up(const UpFlags& flags) {
+int Up(const UpFlags& wanted) {
+  UpFlags flags = wanted;
   runtime::SignalWaiter signals;
+  flags.embedded.controller.job_umask = umask(077);
   auto embedded = Embedded::Start(flags.embedded);
   if (!embedded) return PrintFailure(embedded.error());
   const std::string& address = (*embedded)->address();
+  const std::string& folder = flags.embedded.controller.data_directory;
+  if (!WriteAddress(folder + kAddressFile, address)) {
+    base::Log(base::Level::kWarning, "address_not_written", {{"folder", folder}});
+  }
   if (!flags.address_file.empty() && !WriteAddress(flags.address_file, address)) {
     return PrintFailure({base::ErrorCode::kInternal, "cannot write " + flags.address_file});
   }
-  std::printf("Eidolon is up: http://%s  (jobs are kept in %s)\n", address.c_str(),
-              flags.embedded.controller.data_directory.c_str());
+  if (!flags.embedded.controller.authenticate) {
+    std::fprintf(stderr,
+                 "eidolon: --no-auth: every user and program that reaches http://%s runs commands "
+                 "as you\n",
+                 address.c_str());
+  }
+  std::printf("Eidolon is up: %s  (jobs are kept in %s)\n", (*embedded)->link().c_str(),
+              folder.c_str());
   std::fflush(stdout);
   signals.Wait();
   base::Log(base::Level::kInfo, "stopping");
@@ -52,7 +72,11 @@ void AddUpCommand(CLI::App* app, Action* action) {
   up->add_option("--listen", options.rest_address, "host:port of the REST interface")
       ->capture_default_str();
   up->add_option("--data-dir", options.data_directory, "where jobs are kept")
+      ->envname("EIDOLON_DATA_DIR")
       ->capture_default_str();
+  up->add_flag("!--no-auth,!--no-authentication", options.authenticate,
+               "ask nobody for the token: whoever reaches the address runs commands as you");
+  up->add_flag("--open-metrics", options.open_metrics, "serve /metrics without the token");
   up->add_option("--address-file", flags->address_file, "write the REST address here when ready");
   up->add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")
       ->check(CLI::Range(1, 64))

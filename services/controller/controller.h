@@ -90,6 +90,8 @@ class Controller final : public rest::Api, public AgentDesk {
   rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
   base::Result<void> CheckReady() override;
   std::string MetricsText() override { return parts_.metrics_text(); }
+  void CountRefusal(const std::string& reason) override { parts_.metrics.CountRefusal(reason); }
+  void SetConnections(std::size_t count) override { parts_.metrics.SetConnections(count); }
   void CountRequest(const std::string& method, int status) override {
     parts_.metrics.CountRequest(method, status);
   }

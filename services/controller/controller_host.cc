@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <optional>
 
+#include "services/base/log.h"
 #include "services/controller/controller.h"
 #include "services/controller/controller_service.h"
 #include "services/controller/place/local_placement.h"
 #include "services/controller/place/run_directory.h"
 #include "services/controller/rest/rest_server.h"
+#include "services/controller/rest/token_gate.h"
 #include "services/controller/simulator_clients.h"
+#include "services/controller/store/access_token.h"
 #include "services/runtime/grpc_server.h"
 
 namespace eidolon::controller {
@@ -22,7 +25,8 @@ struct ControllerHost::Parts {
         prometheus::Registry* registry)
       : simulators(options.timing_address, options.network_address, options.pass_issuer, clock),
         metrics(registry),
-        placement(options.agent.empty() ? ProgramDirectory() + "/eidolon-agent" : options.agent) {}
+        placement(options.agent.empty() ? ProgramDirectory() + "/eidolon-agent" : options.agent,
+                  options.job_umask) {}
 
   SimulatorClients simulators;
   Metrics metrics;
@@ -30,27 +34,46 @@ struct ControllerHost::Parts {
   std::unique_ptr<Controller> controller;
   std::unique_ptr<ControllerService> service;
   std::optional<runtime::GrpcServer> grpc;
+  std::string token, socket_path;
+  std::unique_ptr<rest::TokenGate> gate;
   std::unique_ptr<rest::RestServer> rest;
 
   Result<void> Open(const ControllerHostOptions& options, const base::RealClock& clock,
                     std::function<std::string()> metrics_text) {
     auto directory = store::DataDirectory::Open(options.data_directory);
     if (!directory) return std::unexpected(directory.error());
+    if (auto open = OpenGate(options, *directory); !open) return open;
+    const std::string run_root =
+        options.run_root.empty() ? place::RunDirectory::DefaultRoot() : options.run_root;
+    if (auto ready = place::RunDirectory::PrepareRoot(run_root); !ready) return ready;
     auto store = store::JobStore::Open(directory->database_path());
     if (!store) return std::unexpected(store.error());
-    auto opened =
-        Controller::Open({.run_root = options.run_root.empty() ? place::RunDirectory::DefaultRoot()
-                                                               : options.run_root,
-                          .concurrent_jobs = options.concurrent_jobs,
-                          .keep_run_directories = options.keep_run_directories},
-                         {.clock = clock,
-                          .placement = placement,
-                          .simulators = simulators,
-                          .metrics = metrics,
-                          .metrics_text = std::move(metrics_text)},
-                         std::move(*directory), std::move(*store));
+    auto opened = Controller::Open({.run_root = run_root,
+                                    .concurrent_jobs = options.concurrent_jobs,
+                                    .keep_run_directories = options.keep_run_directories},
+                                   {.clock = clock,
+                                    .placement = placement,
+                                    .simulators = simulators,
+                                    .metrics = metrics,
+                                    .metrics_text = std::move(metrics_text)},
+                                   std::move(*directory), std::move(*store));
     if (!opened) return std::unexpected(opened.error());
     controller = std::move(*opened);
+    return {};
+  }
+
+  Result<void> OpenGate(const ControllerHostOptions& options,
+                        const store::DataDirectory& directory) {
+    socket_path = directory.socket_path();
+    if (!options.authenticate) {
+      base::Log(base::Level::kWarning, "rest_without_authentication",
+                {{"meaning", "whoever reaches the address runs commands as this user"}});
+      return {};
+    }
+    auto loaded = store::LoadAccessToken(directory.token_path());
+    if (!loaded) return std::unexpected(loaded.error());
+    token = std::move(*loaded);
+    gate = std::make_unique<rest::TokenGate>(token, directory.token_path());
     return {};
   }
 
@@ -59,7 +82,10 @@ struct ControllerHost::Parts {
     auto server = runtime::GrpcServer::Start({.address = options.grpc_address}, {service.get()});
     if (!server) return std::unexpected(server.error());
     grpc.emplace(std::move(*server));
-    auto http = rest::RestServer::Start({.address = options.rest_address}, controller.get());
+    auto http = rest::RestServer::Start({.address = options.rest_address,
+                                         .unix_socket = socket_path,
+                                         .open_metrics = options.open_metrics},
+                                        controller.get(), gate.get());
     if (!http) return std::unexpected(http.error());
     rest = std::move(*http);
     controller->Start(grpc->address());
@@ -83,6 +109,14 @@ ControllerHost::ControllerHost(std::unique_ptr<Parts> parts) : parts_(std::move(
 ControllerHost::~ControllerHost() { Stop(); }
 
 const std::string& ControllerHost::address() const { return parts_->rest->address(); }
+
+const std::string& ControllerHost::token() const { return parts_->token; }
+
+std::string ControllerHost::link() const {
+  // Behind '#', so that the browser keeps it to itself: in no request line, log or Referer.
+  const std::string page = "http://" + address() + "/";
+  return parts_->token.empty() ? page : page + "#token=" + parts_->token;
+}
 
 void ControllerHost::Stop() {
   // Agents end over their sessions, so the controller stops before its gRPC server; users' streams

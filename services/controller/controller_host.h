@@ -3,9 +3,12 @@
 // services.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "services/base/clock.h"
@@ -30,6 +33,11 @@ struct ControllerHostOptions {
   std::string agent;     // Path of eidolon-agent; empty: beside this program.
   std::size_t concurrent_jobs = 1;
   bool keep_run_directories = false;
+  // Whoever uses REST shows the token of the data folder, or comes over its Unix socket.
+  bool authenticate = true;
+  bool open_metrics = false;  // /metrics needs no token.
+  // Given back to agents and their jobs when this process has a mask of its own.
+  std::optional<mode_t> job_umask;
 };
 
 // The clock and the registry must outlive it.
@@ -42,6 +50,10 @@ class ControllerHost {
 
   // "host:port" of REST.
   const std::string& address() const;
+  // What REST asks for; empty without authentication.
+  const std::string& token() const;
+  // The address of the status page for a browser, token and all.
+  std::string link() const;
   // Interrupts running jobs, waits for their agents, ends streams. A second call does nothing.
   void Stop();
 

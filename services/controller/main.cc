@@ -1,4 +1,6 @@
 // eidolon-controller: the controller as a process of its own.
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 
 #include "services/base/log.h"
@@ -11,8 +13,9 @@ namespace {
 using eidolon::base::Level;
 using eidolon::base::Log;
 
-int Serve(const eidolon::controller::ControllerHostOptions& options) {
+int Serve(eidolon::controller::ControllerHostOptions options) {
   eidolon::runtime::SignalWaiter signals;
+  options.job_umask = umask(077);
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
   auto host = eidolon::controller::ControllerHost::Start(options, clock, &page.registry(),
@@ -45,6 +48,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--data-dir", options.data_directory, "where jobs are kept")
       ->capture_default_str();
+  app.add_flag("!--no-auth", options.authenticate,
+               "ask nobody for the token: whoever reaches the address runs commands as this user");
+  app.add_flag("--open-metrics", options.open_metrics, "serve /metrics without the token");
   app.add_option("--run-root", options.run_root, "where sockets and shared memory of runs live");
   app.add_option("--agent", options.agent, "path of eidolon-agent; default: beside this program");
   app.add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")

@@ -32,6 +32,12 @@ Metrics::Metrics(Registry* registry)
                     .Name("eidolon_controller_http_requests_total")
                     .Help("Requests answered, by method and status")
                     .Register(*registry)),
+      refusals_(BuildCounter()
+                    .Name("eidolon_controller_http_refusals_total")
+                    .Help("Connections and requests refused before a route saw them, by reason")
+                    .Register(*registry)),
+      connections_(MakeGauge(registry, "eidolon_controller_http_connections",
+                             "Connections of REST that are open")),
       waiting_(MakeGauge(registry, "eidolon_controller_waiting_jobs", "Jobs in the queue")),
       running_(MakeGauge(registry, "eidolon_controller_running_jobs", "Jobs whose agents run")),
       agents_(MakeGauge(registry, "eidolon_controller_connected_agents", "Agents with a session")),

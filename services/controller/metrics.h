@@ -31,6 +31,9 @@ class Metrics {
   void CountLogLine() { log_lines_.Increment(); }
   // `method`: of HTTP.
   void CountRequest(const std::string& method, int status);
+  // `reason`: one of the words of controller/http/refusal.h.
+  void CountRefusal(const std::string& reason) { refusals_.Add({{"reason", reason}}).Increment(); }
+  void SetConnections(std::size_t count) { connections_.Set(static_cast<double>(count)); }
   // On Kubernetes: objects looked at, and requests sent to the API server for that.
   void CountReconcile(bool well) { (well ? reconciled_ : reconcile_errors_).Increment(); }
   void CountApiRequests(std::uint64_t count) {
@@ -52,6 +55,8 @@ class Metrics {
 
   prometheus::Family<prometheus::Counter>& finished_;
   prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& refusals_;
+  prometheus::Gauge& connections_;
   prometheus::Gauge& waiting_;
   prometheus::Gauge& running_;
   prometheus::Gauge& agents_;

@@ -3,12 +3,14 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
-#include <sstream>
 
 #include "services/base/text.h"
 #include "services/controller/job/utf8.h"
+#include "services/yaml/bounded.h"
 
 namespace eidolon::controller::job {
 namespace {
@@ -19,13 +21,8 @@ using base::Result;
 using base::StrCat;
 using nlohmann::json;
 
-constexpr int kDepthMax = 64;
-constexpr std::size_t kNodesMax = 100'000;
-
-// Thrown through the parsers' call-backs and caught in this file.
-struct Refusal {
-  std::string message;
-};
+// A job has some hundred values, a large one some ten thousand.
+constexpr yaml::Bounds kBounds = {.text_bytes_max = kDocumentBytesMax};
 
 std::optional<base::Error> CheckText(std::string_view text) {
   if (text.size() > kDocumentBytesMax) {
@@ -43,13 +40,26 @@ std::optional<base::Error> CheckText(std::string_view text) {
 class JsonGuard {
  public:
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kDepthMax) throw Refusal{StrCat("nested deeper than ", kDepthMax, " levels")};
-    if (++nodes_ > kNodesMax) throw Refusal{StrCat("more than ", kNodesMax, " values")};
+    if (depth > static_cast<int>(kBounds.depth_max)) {
+      throw yaml::Refusal{StrCat("nested deeper than ", kBounds.depth_max, " levels; nest less")};
+    }
+    const bool ends =
+        event == json::parse_event_t::object_end || event == json::parse_event_t::array_end;
+    // As many keys as values.
+    if (!ends && ++nodes_ > 2 * kBounds.values_max) {
+      throw yaml::Refusal{StrCat("more than ", kBounds.values_max, " values; write fewer")};
+    }
+    const bool text = parsed.is_string();
+    if (text && parsed.get_ref<const std::string&>().size() > kBounds.scalar_bytes_max) {
+      throw yaml::Refusal{
+          StrCat("a text of more than ", kBounds.scalar_bytes_max, " bytes: put it into a file")};
+    }
     if (event == json::parse_event_t::object_start) keys_.emplace_back();
     if (event == json::parse_event_t::object_end) keys_.pop_back();
     if (event == json::parse_event_t::key) {
       const auto key = parsed.get<std::string>();
-      if (!keys_.back().insert(key).second) throw Refusal{"the key '" + key + "' occurs twice"};
+      if (!keys_.back().insert(key).second)
+        throw yaml::Refusal{"the key '" + key + "' occurs twice"};
     }
     return true;
   }
@@ -59,9 +69,9 @@ class JsonGuard {
   std::vector<std::set<std::string>> keys_;
 };
 
-json ScalarToJson(const YAML::Node& node) {
-  const std::string& text = node.Scalar();
-  if (node.Tag() != "?" && node.Tag() != "") return text;  // Quoted, block or tagged: text.
+// `plain`: neither quoted, nor a block, nor tagged.
+json ScalarToJson(const std::string& text, bool plain) {
+  if (!plain) return text;
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return {};
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;
@@ -72,113 +82,90 @@ json ScalarToJson(const YAML::Node& node) {
   return text;
 }
 
-class YamlConverter {
+// Builds documents from yaml-cpp's events: its own tree takes a hundred times the text.
+class TreeBuilder final : public YAML::EventHandler {
  public:
-  json Convert(const YAML::Node& node, int depth) {
-    if (depth > kDepthMax) throw Refusal{StrCat("nested deeper than ", kDepthMax, " levels")};
-    if (++nodes_ > kNodesMax) {
-      throw Refusal{StrCat("more than ", kNodesMax, " values after resolving aliases")};
-    }
-    switch (node.Type()) {
-      case YAML::NodeType::Scalar:
-        return ScalarToJson(node);
-      case YAML::NodeType::Sequence:
-        return ConvertSequence(node, depth);
-      case YAML::NodeType::Map:
-        return ConvertMap(node, depth);
-      default:
-        return {};
-    }
-  }
+  std::vector<json> Release() { return std::move(documents_); }
 
- private:
-  json ConvertSequence(const YAML::Node& node, int depth) {
-    json list = json::array();
-    for (const auto& entry : node) list.push_back(Convert(entry, depth + 1));
-    return list;
+  void OnDocumentStart(const YAML::Mark&) override {
+    open_.clear();
+    anchors_.clear();
+    root_ = nullptr;
   }
-
-  json ConvertMap(const YAML::Node& node, int depth) {
-    json object = json::object();
-    for (const auto& entry : node) {
-      const int line = entry.first.Mark().line + 1;
-      if (!entry.first.IsScalar()) throw Refusal{StrCat("line ", line, ": a key must be text")};
-      const std::string& key = entry.first.Scalar();
-      if (object.contains(key)) {
-        throw Refusal{StrCat("line ", line, ": the key '", key, "' occurs twice")};
-      }
-      object[key] = Convert(entry.second, depth + 1);
-    }
-    return object;
+  void OnDocumentEnd() override {
+    if (!root_.is_null()) documents_.push_back(std::move(root_));
   }
-
-  std::size_t nodes_ = 0;
-};
-
-// yaml-cpp recurses with its input; deep flow nesting is refused before it starts.
-std::optional<base::Error> CheckFlowDepth(std::string_view text) {
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '[' || c == '{') ++depth;
-    if ((c == ']' || c == '}') && depth > 0) --depth;
-    if (depth > 4 * kDepthMax) {
-      return base::Error{ErrorCode::kInvalidArgument, "the document is nested too deeply"};
-    }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    RefuseKey(mark);
+    Add(nullptr, anchor);
   }
-  return std::nullopt;
-}
-
-// Watches yaml-cpp's events before it builds anything: depth, number of values, and documents that
-// take nothing from the text, which it would otherwise find again and again without end (",").
-class YamlGuard final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (mark.pos == document_start_) {
-      throw Refusal{
-          StrCat("line ", mark.line + 1, ", column ", mark.column + 1, ": a value was expected")};
-    }
-    document_start_ = mark.pos;
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const json& value = anchors_.at(anchor);
+    if (!TakesKey()) return Add(value, 0);
+    if (!value.is_string()) RefuseKey(mark);
+    SetKey(mark, value.get<std::string>());
   }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override { Count(); }
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override { Count(); }
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {
-    Count();
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (!TakesKey()) return Add(ScalarToJson(text, tag == "?" || tag.empty()), anchor);
+    if (anchor != 0) anchors_[anchor] = text;
+    SetKey(mark, text);
   }
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    Enter();
+    RefuseKey(mark);
+    open_.push_back({json::array(), anchor, std::nullopt});
   }
-  void OnSequenceEnd() override { --depth_; }
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    Enter();
+    RefuseKey(mark);
+    open_.push_back({json::object(), anchor, std::nullopt});
   }
-  void OnMapEnd() override { --depth_; }
+  void OnMapEnd() override { Close(); }
 
  private:
-  void Enter() {
-    Count();
-    if (++depth_ > kDepthMax) throw Refusal{StrCat("nested deeper than ", kDepthMax, " levels")};
+  // A list or mapping whose end has not come.
+  struct Open {
+    json value;
+    YAML::anchor_t anchor = 0;
+    std::optional<std::string> key;  // Whose value comes next.
+  };
+
+  bool TakesKey() const {
+    return !open_.empty() && open_.back().value.is_object() && !open_.back().key;
   }
-  void Count() {
-    // Keys are counted too.
-    if (++nodes_ > 2 * kNodesMax) throw Refusal{StrCat("more than ", kNodesMax, " values")};
+  void RefuseKey(const YAML::Mark& mark) const {
+    if (TakesKey()) throw yaml::Refusal{StrCat("line ", mark.line + 1, ": a key must be text")};
+  }
+  void SetKey(const YAML::Mark& mark, const std::string& key) {
+    if (open_.back().value.contains(key)) {
+      throw yaml::Refusal{StrCat("line ", mark.line + 1, ": the key '", key, "' occurs twice")};
+    }
+    open_.back().key = key;
+  }
+  void Add(json value, YAML::anchor_t anchor) {
+    if (anchor != 0) anchors_[anchor] = value;
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (open_.back().value.is_array()) {
+      open_.back().value.push_back(std::move(value));
+    } else {
+      open_.back().value[*open_.back().key] = std::move(value);
+      open_.back().key.reset();
+    }
+  }
+  void Close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    Add(std::move(closed.value), closed.anchor);
   }
 
-  int document_start_ = -1;
-  int depth_ = 0;
-  std::size_t nodes_ = 0;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, json> anchors_;
+  json root_;
+  std::vector<json> documents_;
 };
-
-void CheckYaml(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  YamlGuard guard;
-  while (parser.HandleNextDocument(guard)) {
-  }
-}
 
 void EmitYaml(YAML::Emitter& out, const json& value) {
   if (value.is_object()) {
@@ -195,10 +182,7 @@ void EmitYaml(YAML::Emitter& out, const json& value) {
     out << YAML::EndSeq;
   } else if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    YAML::Node plain;
-    plain = text;
-    plain.SetTag("?");
-    if (!ScalarToJson(plain).is_string()) out << YAML::DoubleQuoted;
+    if (!ScalarToJson(text, /*plain=*/true).is_string()) out << YAML::DoubleQuoted;
     out << text;
   } else if (value.is_null()) {
     out << YAML::Null;
@@ -213,7 +197,7 @@ Result<json> ParseJson(std::string_view text) {
   if (auto error = CheckText(text)) return std::unexpected(*error);
   try {
     return json::parse(text, JsonGuard());
-  } catch (const Refusal& refusal) {
+  } catch (const yaml::Refusal& refusal) {
     return Fail(ErrorCode::kInvalidArgument, "not acceptable JSON: " + refusal.message);
   } catch (const json::exception& error) {
     return Fail(ErrorCode::kInvalidArgument, StrCat("not valid JSON: ", error.what()));
@@ -222,23 +206,9 @@ Result<json> ParseJson(std::string_view text) {
 
 Result<std::vector<json>> ParseYaml(std::string_view text) {
   if (auto error = CheckText(text)) return std::unexpected(*error);
-  if (auto error = CheckFlowDepth(text)) return std::unexpected(*error);
-  try {
-    const std::string whole(text);
-    CheckYaml(whole);
-    std::vector<json> documents;
-    for (const YAML::Node& node : YAML::LoadAll(whole)) {
-      json document = YamlConverter().Convert(node, 0);
-      if (!document.is_null()) documents.push_back(std::move(document));
-    }
-    return documents;
-  } catch (const Refusal& refusal) {
-    return Fail(ErrorCode::kInvalidArgument, "not acceptable YAML: " + refusal.message);
-  } catch (const YAML::Exception& error) {
-    return Fail(ErrorCode::kInvalidArgument,
-                StrCat("not valid YAML: line ", error.mark.line + 1, ", column ",
-                       error.mark.column + 1, ": ", error.msg));
-  }
+  TreeBuilder builder;
+  if (auto read = yaml::Read(text, kBounds, &builder); !read) return std::unexpected(read.error());
+  return builder.Release();
 }
 
 Result<std::vector<json>> ParseDocuments(std::string_view text) {

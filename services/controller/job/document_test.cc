@@ -56,6 +56,36 @@ TEST(DocumentTest, RefusesAliasesThatMultiply) {
   EXPECT_THAT(documents.error().message, HasSubstr("after resolving aliases"));
 }
 
+// Few values, and gigabytes of them.
+TEST(DocumentTest, RefusesAliasesThatMultiplyALongText) {
+  std::string text = "a: &a " + std::string(200'000, 'x') + "\nb:\n";
+  for (int i = 0; i < 1000; ++i) text += "- *a\n";
+
+  EXPECT_THAT(ParseDocuments(text).error().message, HasSubstr("bytes of text after resolving"));
+}
+
+TEST(DocumentTest, ResolvesAliasesAsValuesAndAsKeys) {
+  const auto documents = ParseYaml("a: &x [1, &y b]\n*y : *x\n");
+
+  ASSERT_TRUE(documents) << documents.error().message;
+  EXPECT_EQ(documents->front(), json::parse(R"({"a": [1, "b"], "b": [1, "b"]})"));
+  EXPECT_THAT(ParseYaml("a: &x [1]\n*x : 1\n").error().message, HasSubstr("a key must be text"));
+  EXPECT_THAT(ParseYaml("[1]: 1\n").error().message, HasSubstr("line 1: a key must be text"));
+}
+
+TEST(DocumentTest, RefusesMoreValuesThanAnyJobHasAndSaysSo) {
+  std::string list = "[0";
+  for (int i = 0; i < 110'000; ++i) list += ",0";
+
+  for (const std::string& text : {"a: " + list + "]", "{\"a\": " + list + "]}"}) {
+    EXPECT_THAT(ParseDocuments(text).error().message, HasSubstr("more than 50000 values"));
+  }
+  const std::string quoted = "\"" + std::string(300'000, 'x') + "\"";
+  for (const std::string& text : {"a: " + quoted, "{\"a\": " + quoted + "}"}) {
+    EXPECT_THAT(ParseDocuments(text).error().message, HasSubstr("put it into a file"));
+  }
+}
+
 // yaml-cpp finds such a document again and again and never ends.
 TEST(DocumentTest, RefusesATextInWhichNoDocumentBegins) {
   EXPECT_THAT(ParseDocuments(",").error().message, HasSubstr("line 1, column 1"));

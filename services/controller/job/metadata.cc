@@ -10,10 +10,6 @@ namespace {
 
 using base::StrCat;
 
-constexpr char kNameRule[] =
-    "must be at most 63 lower-case letters, digits and '-', beginning with a letter and ending "
-    "with a "
-    "letter or digit";
 constexpr std::size_t kPairsMax = 64;
 constexpr std::size_t kPairBytesMax = 4096;
 
@@ -38,12 +34,16 @@ std::map<std::string, std::string> ReadPairs(Fields* metadata, std::string_view 
 
 }  // namespace
 
-bool IsDnsLabel(std::string_view text) {
+bool IsNamespaceName(std::string_view text) {
   if (text.empty() || text.size() > 63) return false;
-  if (text.front() < 'a' || text.front() > 'z' || text.back() == '-') return false;
+  if (text.front() == '-' || text.back() == '-') return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
+}
+
+bool IsDnsLabel(std::string_view text) {
+  return IsNamespaceName(text) && text.front() >= 'a' && text.front() <= 'z';
 }
 
 std::string KindOf(const nlohmann::json& document) {
@@ -79,8 +79,8 @@ Metadata ReadMetadata(Fields* document, std::string_view kind) {
     metadata->Report("generateName", kNameRule);
   }
   read.name_space = metadata->Text("namespace");
-  if (metadata->Has("namespace") && !IsDnsLabel(read.name_space)) {
-    metadata->Report("namespace", kNameRule);
+  if (metadata->Has("namespace") && !IsNamespaceName(read.name_space)) {
+    metadata->Report("namespace", kNamespaceRule);
   }
   read.labels = ReadPairs(&*metadata, "labels");
   read.annotations = ReadPairs(&*metadata, "annotations");

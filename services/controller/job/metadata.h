@@ -23,8 +23,19 @@ struct Metadata {
   std::map<std::string, std::string> annotations;
 };
 
-// A lower-case DNS label of at most 63 characters: what names and namespaces have to be.
+// A lower-case DNS label of at most 63 characters that begins with a letter (RFC 1035): what names
+// have to be, in documents and paths.
 bool IsDnsLabel(std::string_view text);
+// The same, but it may begin with a digit (RFC 1123): what Kubernetes lets namespaces be.
+bool IsNamespaceName(std::string_view text);
+
+// What the two ask for, to follow the name of a field.
+inline constexpr char kNameRule[] =
+    "must be at most 63 lower-case letters, digits and '-', beginning with a letter and ending "
+    "with a letter or digit";
+inline constexpr char kNamespaceRule[] =
+    "must be at most 63 lower-case letters, digits and '-', beginning and ending with a letter or "
+    "digit";
 
 // The document's kind; empty when it has none.
 std::string KindOf(const nlohmann::json& document);

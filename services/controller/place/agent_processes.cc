@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,6 +64,7 @@ struct Prepared {
       : program(start.program),
         working_directory(start.working_directory),
         output_path(start.output_path),
+        umask(start.umask),
         environment(MakeEnvironment(start.environment)) {
     for (std::string& entry : environment) environment_pointers.push_back(entry.data());
     environment_pointers.push_back(nullptr);
@@ -72,6 +74,7 @@ struct Prepared {
   std::string program;
   std::string working_directory;
   std::string output_path;
+  std::optional<mode_t> umask;
   std::vector<std::string> environment;
   std::vector<char*> environment_pointers;
   char* arguments[2] = {nullptr, nullptr};
@@ -92,12 +95,13 @@ struct Prepared {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
   if (chdir(prepared.working_directory.c_str()) != 0) fail();
-  const int output = open(prepared.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  const int output = open(prepared.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   const int input = open("/dev/null", O_RDONLY);
   if (output < 0 || input < 0) fail();
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
+  if (prepared.umask) umask(*prepared.umask);
   execve(prepared.program.c_str(), prepared.arguments, prepared.environment_pointers.data());
   fail();
   _exit(127);

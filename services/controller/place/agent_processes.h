@@ -2,9 +2,12 @@
 // kernel ties "end me when my parent dies" to the thread that forked.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +21,8 @@ struct ProcessStart {
   std::string working_directory;
   // Added to this program's own environment.
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string output_path;  // Where stdout and stderr go.
+  std::string output_path;                     // Where stdout and stderr go.
+  std::optional<mode_t> umask = std::nullopt;  // In place of this program's own.
 };
 
 // Owns its children: the destructor kills those that are left and waits for them. Thread safe. Each

@@ -27,7 +27,8 @@ base::Result<void> LocalPlacement::StartOne(const PlacementRequest& request,
       .program = agent_program_,
       .working_directory = slot.run_directory,
       .environment = {{kAddressVariable, request.controller_address}, {kTokenVariable, slot.token}},
-      .output_path = slot.run_directory + "/agent.log"};
+      .output_path = slot.run_directory + "/agent.log",
+      .umask = job_umask_};
   // Entered first, because the agent may end before its number is known here. The lock is not held
   // while starting: the thread that starts also calls back.
   {

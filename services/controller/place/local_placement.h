@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@ namespace eidolon::controller::place {
 class LocalPlacement final : public Placement {
  public:
   // `agent_program`: path of eidolon-agent.
-  explicit LocalPlacement(std::string agent_program) : agent_program_(std::move(agent_program)) {}
+  // `job_umask`: what agents and their jobs have in place of this process's own.
+  explicit LocalPlacement(std::string agent_program, std::optional<mode_t> job_umask = {})
+      : agent_program_(std::move(agent_program)), job_umask_(job_umask) {}
 
   base::Result<void> Start(const PlacementRequest& request) override;
   void Terminate(std::int64_t job_uid) override;
@@ -27,7 +30,8 @@ class LocalPlacement final : public Placement {
   void Forget(std::int64_t job_uid, std::uint32_t server);
   void Signal(std::int64_t job_uid, int signal);
 
-  std::string agent_program_;
+  const std::string agent_program_;
+  const std::optional<mode_t> job_umask_;
   std::mutex mutex_;  // Guards agents_.
   // Process by job and server; 0 while it is being started.
   std::map<std::int64_t, std::map<std::uint32_t, int>> agents_;

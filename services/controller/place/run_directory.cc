@@ -39,11 +39,32 @@ std::string RunDirectory::DefaultRoot() {
   return StrCat("/tmp/eidolon-", getuid());
 }
 
-Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t servers) {
+Result<void> RunDirectory::PrepareRoot(const std::string& root) {
   std::error_code error;
   fs::create_directories(root, error);
-  if (error) return Fail(ErrorCode::kInternal, StrCat("making ", root, ": ", error.message()));
-  chmod(root.c_str(), 0700);
+  const int folder = open(root.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat status = {};
+  if (folder < 0 || fstat(folder, &status) != 0) {
+    const int why = errno;
+    if (folder >= 0) close(folder);
+    return Fail(
+        ErrorCode::kFailedPrecondition,
+        StrCat("the folder for runs, ", root, ", cannot be used: ",
+               why == ELOOP || why == ENOTDIR ? "it is a link or no folder" : std::strerror(why),
+               "; remove it, or choose another --run-root"));
+  }
+  const bool own = status.st_uid == geteuid();
+  const bool closed = own && ((status.st_mode & 077) == 0 || fchmod(folder, 0700) == 0);
+  close(folder);
+  if (closed) return {};
+  return Fail(ErrorCode::kFailedPrecondition,
+              StrCat("the folder for runs, ", root, ", belongs to user ", status.st_uid,
+                     ", who could reach into jobs; choose another --run-root"));
+}
+
+Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t servers) {
+  if (auto ready = PrepareRoot(root); !ready) return std::unexpected(ready.error());
+  std::error_code error;
   RunDirectory directory(StrCat(root, "/", MakeToken(4)));
   const std::string last = directory.server_path(servers - 1);
   if (last.size() > kRunPathBytesMax) {

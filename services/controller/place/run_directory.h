@@ -12,6 +12,9 @@ namespace eidolon::controller::place {
 // Owns the folder and removes it at its end, unless told to keep it.
 class RunDirectory {
  public:
+  // Makes the folder of all runs, for this user alone. One that somebody else made beforehand, or a
+  // link, is refused: whoever owns it could put sockets and programs in our way.
+  static base::Result<void> PrepareRoot(const std::string& root);
   // Makes <root>/<8 random digits>/s0 ... , with access for this user only.
   static base::Result<RunDirectory> Make(const std::string& root, std::uint32_t servers);
   // $XDG_RUNTIME_DIR/eidolon or /tmp/eidolon-<uid>, whichever works.

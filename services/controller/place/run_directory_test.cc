@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,42 @@ TEST(RunDirectoryTest, RefusesAPathTooLongForSockets) {
 
   ASSERT_FALSE(run);
   EXPECT_THAT(run.error().message, ::testing::HasSubstr("too long for the sockets"));
+}
+
+TEST(RunDirectoryTest, ClosesItsRootToOthers) {
+  const testing::TemporaryDirectory root;
+  fs::create_directories(root / "runs");
+  chmod((root / "runs").c_str(), 0777);
+
+  ASSERT_TRUE(RunDirectory::PrepareRoot(root / "runs"));
+
+  EXPECT_EQ(fs::status(root / "runs").permissions(), fs::perms::owner_all);
+}
+
+TEST(RunDirectoryTest, RefusesARootThatSomebodyElseMadeBeforehand) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may give a folder away";
+  const testing::TemporaryDirectory root;
+  fs::create_directories(root / "runs");
+  ASSERT_EQ(chown((root / "runs").c_str(), 65534, 65534), 0);
+
+  const auto run = RunDirectory::Make(root / "runs", 1);
+
+  ASSERT_FALSE(run);
+  EXPECT_THAT(run.error().message, ::testing::HasSubstr("belongs to user 65534"));
+  EXPECT_THAT(run.error().message, ::testing::HasSubstr("--run-root"));
+}
+
+TEST(RunDirectoryTest, RefusesALinkAndAFileAsRoot) {
+  const testing::TemporaryDirectory root;
+  fs::create_directories(root / "real");
+  fs::create_directory_symlink(root / "real", root / "link");
+  std::ofstream(root / "file") << "";
+
+  for (const char* name : {"link", "file"}) {
+    const auto run = RunDirectory::Make(root / name, 1);
+    ASSERT_FALSE(run) << name;
+    EXPECT_THAT(run.error().message, ::testing::HasSubstr("it is a link or no folder"));
+  }
 }
 
 TEST(RunDirectoryTest, CleansUpAfterADeadControllerOnly) {

@@ -88,6 +88,10 @@ class Api {
   virtual std::string MetricsText() = 0;
   // For metrics: an answer was sent.
   virtual void CountRequest(const std::string& method, int status) = 0;
+  // For metrics: something was refused before it reached a route; `reason` is one of a few words.
+  virtual void CountRefusal(const std::string& reason) = 0;
+  // For metrics: open connections.
+  virtual void SetConnections(std::size_t count) = 0;
 };
 
 }  // namespace eidolon::controller::rest

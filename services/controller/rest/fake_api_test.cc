@@ -126,6 +126,16 @@ void FakeApi::CountRequest(const std::string& method, int status) {
   requests_.push_back(method + " " + std::to_string(status));
 }
 
+void FakeApi::CountRefusal(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  ++refusals_[reason];
+}
+
+std::map<std::string, int> FakeApi::refusals() {
+  const std::lock_guard lock(mutex_);
+  return refusals_;
+}
+
 std::vector<std::string> FakeApi::requests() {
   const std::lock_guard lock(mutex_);
   return requests_;

@@ -42,6 +42,11 @@ class FakeApi final : public Api {
   std::string MetricsText() override { return "# HELP a b\n"; }
   void CountRequest(const std::string& method, int status) override;
   std::vector<std::string> requests();
+  void CountRefusal(const std::string& reason) override;
+  void SetConnections(std::size_t count) override { connections_ = count; }
+  // How often something was refused, by reason.
+  std::map<std::string, int> refusals();
+  std::size_t connections() const { return connections_; }
 
  private:
   struct Job {
@@ -57,7 +62,9 @@ class FakeApi final : public Api {
   std::vector<std::string> lines_;
   bool log_ended_ = false;
   std::vector<std::string> requests_;
+  std::map<std::string, int> refusals_;
   std::atomic<bool> ready_ = true;
+  std::atomic<std::size_t> connections_ = 0;
 };
 
 }  // namespace eidolon::controller::rest

@@ -2,8 +2,11 @@
 
 #include <httplib.h>
 
+#include <algorithm>
+
 #include "services/base/hash.h"
 #include "services/base/text.h"
+#include "services/controller/http/peer.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/rest/embedded.h"
@@ -41,11 +44,14 @@ void AnswerText(const std::string& text, int status, Response* response) {
   response->set_content(text, "text/plain; charset=utf-8");
 }
 
-// The media type without parameters.
+// The media type without parameters, in lower case: it has none of its own.
 std::string MediaType(const Request& request) {
   std::string type = request.get_header_value("Content-Type");
   type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ')) type.pop_back();
+  while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
+  std::transform(type.begin(), type.end(), type.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return type;
 }
 
@@ -137,7 +143,8 @@ void Answer(const ApiError& error, const Request& request, Response* response) {
   Answer(error, StatusOf(error), request, response);
 }
 
-Handlers::Handlers(Api* api, std::size_t streams_max) : api_(*api), streams_max_(streams_max) {
+Handlers::Handlers(Api* api, std::size_t streams_max)
+    : api_(*api), streams_(std::make_shared<StreamState>(streams_max)) {
   AddPages();
   AddJobs();
   AddClusters();
@@ -283,14 +290,21 @@ void Handlers::DeleteJob(const Request& request, const PathParts& parts, Respons
   AnswerJson(*deleted, later ? 202 : 200, response);
 }
 
-bool Handlers::OpenStream(const Request& request, Response* response) {
-  if (++streams_->open <= streams_max_) return true;
-  --streams_->open;
+std::optional<Stream> Handlers::OpenStream(const Request& request, Response* response) {
+  const std::string client = http::ClientOf(request.remote_addr);
+  const auto opened = streams_->Open(client);
+  if (opened == StreamState::Opened::kYes) {
+    const auto state = streams_;
+    return Stream{state, {nullptr, [state, client](void*) { state->Close(client); }}};
+  }
+  const bool own = opened == StreamState::Opened::kTooManyOfClient;
+  const std::size_t most = own ? streams_->client_max() : streams_->streams_max();
   Answer({ErrorCode::kResourceExhausted,
-          StrCat("more than ", streams_max_, " streams are open; try again later"),
+          StrCat(most, own ? " streams of this client" : " streams",
+                 " are open, and there may be no more; close some, or try again later"),
           {}},
-         503, request, response);
-  return false;
+         own ? 429 : 503, request, response);
+  return std::nullopt;
 }
 
 void Handlers::GetLog(const Request& request, const PathParts& parts, Response* response) {
@@ -308,15 +322,15 @@ void Handlers::GetLog(const Request& request, const PathParts& parts, Response* 
     }
     format.offset = static_cast<std::uint64_t>(*offset);
   }
-  if (!OpenStream(request, response)) return;
-  StreamLog(&api_, streams_, NameOf(parts), format, response);
+  const auto stream = OpenStream(request, response);
+  if (stream) StreamLog(&api_, *stream, NameOf(parts), format, response);
 }
 
 void Handlers::GetEvents(const Request& request, const PathParts& parts, Response* response) {
   const auto present = api_.GetJob(NameOf(parts));
   if (!present) return Answer(present.error(), request, response);
-  if (!OpenStream(request, response)) return;
-  StreamEvents(&api_, streams_, NameOf(parts), response);
+  const auto stream = OpenStream(request, response);
+  if (stream) StreamEvents(&api_, *stream, NameOf(parts), response);
 }
 
 }  // namespace eidolon::controller::rest

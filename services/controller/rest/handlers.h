@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,11 +41,10 @@ class Handlers {
   void GetEvents(const httplib::Request& request, const PathParts& parts,
                  httplib::Response* response);
   // Counts a new stream, or answers that there are too many.
-  bool OpenStream(const httplib::Request& request, httplib::Response* response);
+  std::optional<Stream> OpenStream(const httplib::Request& request, httplib::Response* response);
 
   Api& api_;
-  const std::size_t streams_max_;
-  std::shared_ptr<StreamState> streams_ = std::make_shared<StreamState>();
+  std::shared_ptr<StreamState> streams_;
   std::vector<Route> routes_;
 };
 

@@ -35,15 +35,20 @@ std::string TitleOf(int status) {
                                                      {403, "Forbidden"},
                                                      {404, "Not Found"},
                                                      {405, "Method Not Allowed"},
+                                                     {408, "Request Timeout"},
                                                      {409, "Conflict"},
                                                      {412, "Precondition Failed"},
                                                      {413, "Content Too Large"},
+                                                     {414, "URI Too Long"},
                                                      {415, "Unsupported Media Type"},
+                                                     {417, "Expectation Failed"},
                                                      {422, "Unprocessable Content"},
                                                      {429, "Too Many Requests"},
+                                                     {431, "Request Header Fields Too Large"},
                                                      {500, "Internal Server Error"},
                                                      {501, "Not Implemented"},
-                                                     {503, "Service Unavailable"}};
+                                                     {503, "Service Unavailable"},
+                                                     {505, "HTTP Version Not Supported"}};
   const auto found = kTitles.find(status);
   return found == kTitles.end() ? "Error" : found->second;
 }

@@ -60,6 +60,8 @@ class FuzzApi final : public Api {
   base::Result<void> CheckReady() override { return {}; }
   std::string MetricsText() override { return ""; }
   void CountRequest(const std::string&, int) override {}
+  void CountRefusal(const std::string&) override {}
+  void SetConnections(std::size_t) override {}
 
  private:
   static std::unexpected<ApiError> Refused(job::Problems problems) {

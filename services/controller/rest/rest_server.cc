@@ -1,16 +1,23 @@
 #include "services/controller/rest/rest_server.h"
 
 #include <httplib.h>
-#include <sys/socket.h>
+#include <strings.h>
+#include <unistd.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
+#include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/http/listener.h"
+#include "services/controller/http/peer.h"
+#include "services/controller/http/server.h"
+#include "services/controller/job/metadata.h"
 #include "services/controller/job/utf8.h"
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/handlers.h"
+#include "services/controller/rest/origin.h"
 #include "services/controller/rest/problem_response.h"
 #include "services/controller/rest/routes.h"
 
@@ -20,10 +27,11 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 using base::StrCat;
+using nlohmann::json;
 
 constexpr std::size_t kThreadsBesideStreams = 8;
-constexpr time_t kKeepAliveSeconds = 1;  // Bounds how long Stop waits for idle connections.
-constexpr time_t kReadSeconds = 10;
+// Only said to clients: connections.h decides.
+constexpr std::size_t kRequestsPerConnection = 1000;
 
 struct HostPort {
   std::string host;
@@ -42,14 +50,23 @@ Result<HostPort> ParseAddress(const std::string& address) {
   return HostPort{address.substr(0, colon), static_cast<int>(*port)};
 }
 
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
-}
-
 std::string BearerToken(const httplib::Request& request) {
   const std::string value = request.get_header_value("Authorization");
   constexpr std::string_view kScheme = "Bearer ";
-  return value.starts_with(kScheme) ? value.substr(kScheme.size()) : "";
+  // The scheme has no case (RFC 9110, 11.1).
+  const bool bearer = strncasecmp(value.c_str(), kScheme.data(), kScheme.size()) == 0;
+  return bearer ? value.substr(kScheme.size()) : "";
+}
+
+// The whole answer to what no route has seen.
+std::string ToAnswer(const http::Refusal& refusal) {
+  const json problem =
+      ToProblem({ErrorCode::kInvalidArgument, refusal.detail, {}}, refusal.status, "");
+  const std::string body = problem.dump(-1, ' ', false, json::error_handler_t::replace);
+  const bool later = refusal.status == 429 || refusal.status == 503;
+  return StrCat("HTTP/1.1 ", refusal.status, " ", TitleOf(refusal.status),
+                "\r\nContent-Type: ", kProblemType, "\r\nContent-Length: ", body.size(),
+                "\r\nConnection: close\r\n", later ? "Retry-After: 1\r\n" : "", "\r\n", body);
 }
 
 class Server final : public RestServer {
@@ -64,34 +81,27 @@ class Server final : public RestServer {
     loopback_only_ = IsLoopback(wanted->host);
     Configure();
     for (const Route& route : handlers_.routes()) AddRoute(route);
-    int port = wanted->port;
-    if (port == 0) {
-      port = server_.bind_to_any_port(wanted->host);
-    } else if (!server_.bind_to_port(wanted->host, port)) {
-      port = -1;
-    }
-    if (port < 0) {
-      return base::Fail(ErrorCode::kUnavailable,
-                        StrCat("cannot listen on ", options_.address,
-                               ": the address is in use or not one of this machine"));
-    }
-    address_ = StrCat(wanted->host, ":", port);
+    auto listener = http::ListenTcp(wanted->host, wanted->port);
+    if (!listener) return base::Wrap("cannot listen on " + options_.address, listener.error());
+    address_ = StrCat(wanted->host, ":", listener->port);
     if (!loopback_only_) {
       base::Log(base::Level::kWarning, "rest_open_to_the_network", {{"address", address_}});
     }
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    // stop() before the loop has begun would be lost.
-    while (!server_.is_running()) std::this_thread::yield();
-    return {};
+    std::vector<http::Descriptor> listeners;
+    listeners.push_back(std::move(listener->descriptor));
+    if (!options_.unix_socket.empty()) {
+      auto local = http::ListenUnix(options_.unix_socket);
+      if (!local) return base::Wrap("cannot listen on " + options_.unix_socket, local.error());
+      listeners.push_back(std::move(*local));
+    }
+    return Serve(std::move(listeners));
   }
 
   const std::string& address() const override { return address_; }
 
   void Stop() override {
     handlers_.EndStreams();
-    if (!thread_.joinable()) return;
-    server_.stop();
-    thread_.join();
+    server_.Shutdown();
   }
 
   std::vector<std::string> ListRoutes() const override {
@@ -101,18 +111,25 @@ class Server final : public RestServer {
   }
 
  private:
+  Result<void> Serve(std::vector<http::Descriptor> listeners) {
+    http::ServerOptions options = {.limits = options_.connections,
+                                   .workers = options_.streams_max + kThreadsBesideStreams};
+    options.limits.read.body_bytes_max = options_.body_bytes_max;
+    return server_.Serve(std::move(listeners), options,
+                         {.to_answer = ToAnswer,
+                          .on_refusal =
+                              [this](const http::Refusal& refusal) {
+                                api_.CountRefusal(std::string(http::Name(refusal.reason)));
+                              },
+                          .on_count = [this](std::size_t count) { api_.SetConnections(count); }},
+                         clock_);
+  }
+
   void Configure() {
-    server_.set_tcp_nodelay(true);
-    server_.set_keep_alive_timeout(kKeepAliveSeconds);
-    server_.set_read_timeout(kReadSeconds);
+    const auto idle = options_.connections.idle_deadline;
+    server_.set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(idle).count());
+    server_.set_keep_alive_max_count(kRequestsPerConnection);
     server_.set_payload_max_length(options_.body_bytes_max);
-    // The library's default lets two servers share a port, each answering by chance.
-    server_.set_socket_options([](socket_t socket) {
-      const int yes = 1;
-      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    const std::size_t threads = options_.streams_max + kThreadsBesideStreams;
-    server_.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
     server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& r) {
       return CheckRequest(request, &r);
     });
@@ -144,10 +161,36 @@ class Server final : public RestServer {
     if (route.method == "DELETE") server_.Delete(pattern, handler);
   }
 
+  // The kernel has told who is at the other end of a Unix socket.
+  static bool IsOwner(const httplib::Request& request) {
+    const auto user = http::UserOf(request.remote_addr);
+    return user && (*user == geteuid() || *user == 0);
+  }
+
+  // Names in paths follow the rules of those in documents.
+  static bool CheckNames(const PathParts& parts, const httplib::Request& request,
+                         httplib::Response* response) {
+    if (!parts.empty() && !job::IsNamespaceName(parts[0])) {
+      Answer({ErrorCode::kInvalidArgument,
+              StrCat("the namespace in the path ", job::kNamespaceRule),
+              {}},
+             422, request, response);
+      return false;
+    }
+    if (parts.size() > 1 && !job::IsDnsLabel(parts[1])) {
+      Answer({ErrorCode::kInvalidArgument, StrCat("the name in the path ", job::kNameRule), {}},
+             422, request, response);
+      return false;
+    }
+    return true;
+  }
+
   // Whether the gate lets the request through; answers by itself when not.
   bool MayPass(const Route& route, const PathParts& parts, const httplib::Request& request,
                httplib::Response* response) const {
-    if (gate_ == nullptr) return true;
+    if (!CheckNames(parts, request, response)) return false;
+    if (gate_ == nullptr || IsOwner(request)) return true;
+    if (options_.open_metrics && route.path == "/metrics") return true;
     const auto wish = WishOf(route.method, route.path, parts.empty() ? "" : parts[0],
                              parts.size() < 2 ? "" : parts[1]);
     if (!wish) return true;
@@ -159,22 +202,30 @@ class Server final : public RestServer {
     return false;
   }
 
-  // A web page must not reach a server on loopback under a name of its own (DNS rebinding): jobs
-  // run commands. Names in paths are stored and answered as JSON.
+  // Before any route. Names in paths are stored and answered as JSON.
   httplib::Server::HandlerResponse CheckRequest(const httplib::Request& request,
                                                 httplib::Response* response) const {
     if (!job::IsUtf8(request.path)) {
       Answer({ErrorCode::kInvalidArgument, "the path is not UTF-8 text", {}}, request, response);
       return httplib::Server::HandlerResponse::Handled;
     }
-    std::string host = request.get_header_value("Host");
-    if (!host.ends_with(']')) host = host.substr(0, host.rfind(':'));
-    if (!loopback_only_ || host.empty() || IsLoopback(host)) {
-      return httplib::Server::HandlerResponse::Unhandled;
+    const std::string host = request.get_header_value("Host");
+    if (loopback_only_ && !host.empty() && !IsLoopback(HostOf(host))) {
+      Answer({ErrorCode::kInvalidArgument,
+              "the Host header is not of this machine: this server listens on loopback, so ask "
+              "for 127.0.0.1 or localhost",
+              {}},
+             403, request, response);
+      return httplib::Server::HandlerResponse::Handled;
     }
-    Answer({ErrorCode::kInvalidArgument, "the Host header is not of this machine", {}}, 403,
-           request, response);
-    return httplib::Server::HandlerResponse::Handled;
+    if (request.has_header("Origin") && !IsSameOrigin(request.get_header_value("Origin"), host)) {
+      Answer({ErrorCode::kInvalidArgument,
+              "the request comes from a page of another origin, which may not use this server",
+              {}},
+             403, request, response);
+      return httplib::Server::HandlerResponse::Handled;
+    }
+    return httplib::Server::HandlerResponse::Unhandled;
   }
 
   // What no handler has answered: unknown paths, wrong methods, bodies that are too large.
@@ -207,9 +258,9 @@ class Server final : public RestServer {
   const RestServerOptions options_;
   Api& api_;
   Gate* const gate_;
+  const base::SystemClock clock_;
   Handlers handlers_;
-  httplib::Server server_;
-  std::thread thread_;
+  http::Server server_;
   std::string address_;
   bool loopback_only_ = true;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/controller/http/connection.h"
 #include "services/controller/rest/api.h"
 #include "services/controller/rest/gate.h"
 
@@ -17,6 +18,13 @@ struct RestServerOptions {
   std::string address = "127.0.0.1:8080";  // Port 0 takes a free one.
   std::size_t body_bytes_max = 1u << 20;
   std::size_t streams_max = 24;  // Followers of logs and events at a time.
+  // Also listens here, for processes of this user and of root alone; they need no token. Empty:
+  // not.
+  std::string unix_socket;
+  // Whether /metrics is served to whoever asks, as health is.
+  bool open_metrics = false;
+  // Of one client, two thirds of them. What is said of bodies is body_bytes_max.
+  http::ConnectionLimits connections;
 };
 
 // Thread safe. The api must outlive it, and the gate, which may be missing.

@@ -15,16 +15,28 @@ constexpr std::chrono::milliseconds kWait(500);
 // A comment keeps proxies from closing a silent stream: every 15 s.
 constexpr int kWaitsPerHeartbeat = 30;
 
-// Counts a stream down however it ends.
-std::shared_ptr<void> CountDownAtEnd(std::shared_ptr<StreamState> state) {
-  return {nullptr, [state](void*) { --state->open; }};
-}
-
 bool Send(httplib::DataSink& sink, const std::string& text) {
   return sink.write(text.data(), text.size());
 }
 
 }  // namespace
+
+StreamState::Opened StreamState::Open(const std::string& client) {
+  const std::lock_guard lock(mutex_);
+  std::size_t all = 0;
+  for (const auto& [name, count] : open_) all += count;
+  if (all >= streams_max_) return Opened::kTooMany;
+  const auto found = open_.find(client);
+  if (found != open_.end() && found->second >= client_max()) return Opened::kTooManyOfClient;
+  ++open_[client];
+  return Opened::kYes;
+}
+
+void StreamState::Close(const std::string& client) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(client);
+  if (--found->second == 0) open_.erase(found);
+}
 
 std::string FormatLine(const store::LogEntry& entry, const LogFormat& format) {
   std::string line;
@@ -37,16 +49,15 @@ std::string FormatLine(const store::LogEntry& entry, const LogFormat& format) {
   return line + entry.text + "\n";
 }
 
-void StreamLog(Api* api, std::shared_ptr<StreamState> state, const ObjectName& job,
-               const LogFormat& format, httplib::Response* response) {
+void StreamLog(Api* api, const Stream& stream, const ObjectName& job, const LogFormat& format,
+               httplib::Response* response) {
   response->set_chunked_content_provider(
-      "text/plain; charset=utf-8",
-      [api, state, job, format, offset = format.offset, guard = CountDownAtEnd(state)](
-          std::size_t, httplib::DataSink& sink) mutable {
+      "text/plain; charset=utf-8", [api, stream, job, format, offset = format.offset](
+                                       std::size_t, httplib::DataSink& sink) mutable {
         const auto timeout = format.follow ? kWait : std::chrono::milliseconds(0);
         const auto part = api->ReadLog(job, offset, timeout);
         const bool empty = part && part->entries.empty() && part->next_offset == offset;
-        if (!part || state->stopping || part->ended || (empty && !format.follow)) {
+        if (!part || stream.state->stopping || part->ended || (empty && !format.follow)) {
           sink.done();
           return true;
         }
@@ -58,16 +69,15 @@ void StreamLog(Api* api, std::shared_ptr<StreamState> state, const ObjectName& j
       });
 }
 
-void StreamEvents(Api* api, std::shared_ptr<StreamState> state, const ObjectName& job,
+void StreamEvents(Api* api, const Stream& stream, const ObjectName& job,
                   httplib::Response* response) {
   response->set_header("Cache-Control", "no-store");
   response->set_chunked_content_provider(
-      "text/event-stream",
-      [api, state, job, seen = std::int64_t{0}, waits = 0, guard = CountDownAtEnd(state)](
-          std::size_t, httplib::DataSink& sink) mutable {
+      "text/event-stream", [api, stream, job, seen = std::int64_t{0}, waits = 0](
+                               std::size_t, httplib::DataSink& sink) mutable {
         const bool first = seen == 0;
         const auto change = api->AwaitChange(job, seen, kWait);
-        if (!change || state->stopping) {
+        if (!change || stream.state->stopping) {
           if (!change) {
             const char* why =
                 change.error().code == base::ErrorCode::kNotFound ? "deleted" : "gone";

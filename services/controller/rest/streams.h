@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "services/controller/rest/api.h"
@@ -15,10 +17,26 @@ struct Response;
 
 namespace eidolon::controller::rest {
 
-// Shared by the server and its streams.
-struct StreamState {
+// Shared by the server and its streams; thread safe.
+class StreamState {
+ public:
+  explicit StreamState(std::size_t streams_max) : streams_max_(streams_max) {}
+
+  // One client never has all streams: two thirds of them at most.
+  std::size_t streams_max() const { return streams_max_; }
+  std::size_t client_max() const { return (2 * streams_max_ + 2) / 3; }
+  // Counts a stream of a client (controller/http/peer.h) up, unless all or this client have too
+  // many.
+  enum class Opened { kYes, kTooMany, kTooManyOfClient };
+  Opened Open(const std::string& client);
+  void Close(const std::string& client);
+
   std::atomic<bool> stopping = false;
-  std::atomic<std::size_t> open = 0;
+
+ private:
+  const std::size_t streams_max_;
+  std::mutex mutex_;                         // Guards what follows.
+  std::map<std::string, std::size_t> open_;  // By client; none is 0.
 };
 
 struct LogFormat {
@@ -30,13 +48,18 @@ struct LogFormat {
 
 std::string FormatLine(const store::LogEntry& entry, const LogFormat& format);
 
-// Fill in a chunked body. Requires: the job exists; state->open was counted up for this stream and
-// is counted down by it.
-void StreamLog(Api* api, std::shared_ptr<StreamState> state, const ObjectName& job,
-               const LogFormat& format, httplib::Response* response);
+// A stream that was opened: whose, and how many there are. The last copy closes it.
+struct Stream {
+  std::shared_ptr<StreamState> state;
+  std::shared_ptr<void> closes;
+};
+
+// Fill in a chunked body. Requires: the job exists.
+void StreamLog(Api* api, const Stream& stream, const ObjectName& job, const LogFormat& format,
+               httplib::Response* response);
 // Server-sent events "status" with the whole object on every change, one "end" when the job is
 // over.
-void StreamEvents(Api* api, std::shared_ptr<StreamState> state, const ObjectName& job,
+void StreamEvents(Api* api, const Stream& stream, const ObjectName& job,
                   httplib::Response* response);
 
 }  // namespace eidolon::controller::rest

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "services/base/log.h"
 #include "services/base/text.h"
 
 namespace eidolon::controller::store {
@@ -18,17 +20,69 @@ using base::Fail;
 using base::Result;
 using base::StrCat;
 
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+constexpr fs::perms kOthersPerms = fs::perms::group_all | fs::perms::others_all;
+
+std::unexpected<base::Error> CannotMake(const std::string& path, const std::string& why) {
+  return Fail(ErrorCode::kInternal, StrCat("making the data folder ", path, ": ", why));
+}
+
+// The folder itself: ours, and nobody else's. Whoever names /tmp by mistake finds it unchanged.
+Result<void> MakePrivate(const std::string& path) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0) return CannotMake(path, std::strerror(errno));
+  if (status.st_uid != geteuid()) {
+    return Fail(ErrorCode::kFailedPrecondition,
+                StrCat("the data folder ", path, " belongs to user ", status.st_uid,
+                       "; choose one of your own with --data-dir"));
+  }
+  if ((status.st_mode & kOthers) == 0) return {};
+  std::error_code error;
+  const bool ours = fs::exists(path + "/jobs.db", error) || fs::is_empty(path, error);
+  if (!ours || (status.st_mode & S_ISVTX) != 0) {
+    return Fail(ErrorCode::kFailedPrecondition,
+                StrCat("the data folder ", path, " is open to other users and holds other files; ",
+                       "choose a folder of its own with --data-dir, or run chmod 700 on it"));
+  }
+  if (chmod(path.c_str(), S_IRWXU) != 0) return CannotMake(path, std::strerror(errno));
+  base::Log(base::Level::kInfo, "data_folder_closed_to_others", {{"folder", path}});
+  return {};
+}
+
+// Files of a version that left them open to others.
+void CloseFiles(const std::string& path) {
+  std::error_code error;
+  int count = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, error)) {
+    const fs::file_status status = entry.symlink_status(error);
+    if (fs::is_symlink(status) || (status.permissions() & kOthersPerms) == fs::perms::none)
+      continue;
+    fs::permissions(entry.path(), kOthersPerms, fs::perm_options::remove, error);
+    ++count;
+  }
+  if (count == 0) return;
+  base::Log(base::Level::kInfo, "data_files_closed_to_others",
+            {{"folder", path}, {"count", StrCat(count)}});
+}
+
+}  // namespace
+
 Result<DataDirectory> DataDirectory::Open(const std::string& path) {
   std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  if (error) return CannotMake(path, error.message());
+  if (made && chmod(path.c_str(), S_IRWXU) != 0) return CannotMake(path, std::strerror(errno));
+  if (auto closed = MakePrivate(path); !closed) return std::unexpected(closed.error());
   for (const char* folder : {"/logs", "/events"}) {
-    std::filesystem::create_directories(path + folder, error);
-    if (error) {
-      return Fail(ErrorCode::kInternal,
-                  StrCat("making the data folder ", path, ": ", error.message()));
-    }
+    fs::create_directories(path + folder, error);
+    if (error) return CannotMake(path, error.message());
   }
   const std::string lock_path = path + "/lock";
-  const int fd = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
     return Fail(ErrorCode::kInternal, StrCat("opening ", lock_path, ": ", std::strerror(errno)));
   }
@@ -45,6 +99,7 @@ Result<DataDirectory> DataDirectory::Open(const std::string& path) {
   if (ftruncate(fd, 0) != 0 || pwrite(fd, own.data(), own.size(), 0) < 0) {
     return Fail(ErrorCode::kInternal, StrCat("writing ", lock_path, ": ", std::strerror(errno)));
   }
+  CloseFiles(path);
   return directory;
 }
 
@@ -65,8 +120,8 @@ std::string DataDirectory::events_path(std::int64_t job_uid) const {
 
 void DataDirectory::RemoveJob(std::int64_t job_uid) const {
   std::error_code ignored;
-  std::filesystem::remove(log_path(job_uid), ignored);
-  std::filesystem::remove_all(events_path(job_uid), ignored);
+  fs::remove(log_path(job_uid), ignored);
+  fs::remove_all(events_path(job_uid), ignored);
 }
 
 }  // namespace eidolon::controller::store

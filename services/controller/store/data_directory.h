@@ -1,5 +1,6 @@
-// The folder in which a controller keeps everything: jobs.db, logs/, events/, lock. One controller
-// at a time owns it; a second one is told who does.
+// The folder in which a controller keeps everything: jobs.db, logs/, events/, lock, token, and the
+// socket for commands. One controller at a time owns it; a second one is told who does. Jobs have
+// secrets in their environments and logs, so folder and files are their owner's alone.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace eidolon::controller::store {
 // Owns the lock, which the kernel frees when the process ends in whatever way.
 class DataDirectory {
  public:
-  // Creates the folder and its parents when missing.
+  // Creates the folder and its parents when missing. What an earlier version left open to others is
+  // closed, with a line in the log; a folder that is not ours alone to use is refused.
   static base::Result<DataDirectory> Open(const std::string& path);
   DataDirectory(DataDirectory&& other) noexcept;
   DataDirectory& operator=(DataDirectory&&) = delete;
@@ -20,6 +22,8 @@ class DataDirectory {
 
   const std::string& path() const { return path_; }
   std::string database_path() const { return path_ + "/jobs.db"; }
+  std::string token_path() const { return path_ + "/token"; }
+  std::string socket_path() const { return path_ + "/eidolon.sock"; }
   std::string log_path(std::int64_t job_uid) const;
   // Folder for the event logs of a job; created on request.
   std::string events_path(std::int64_t job_uid) const;

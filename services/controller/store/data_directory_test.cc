@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "services/testing/temporary_directory.h"
 
@@ -29,6 +31,52 @@ TEST(DataDirectoryTest, ASecondOwnerIsToldWhoTheFirstIs) {
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message,
               ::testing::HasSubstr("is in use by process " + std::to_string(getpid())));
+}
+
+mode_t ModeOf(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 0777;
+}
+
+TEST(DataDirectoryTest, IsItsOwnersAloneWhateverTheMaskSays) {
+  const testing::TemporaryDirectory root;
+  const mode_t mask = umask(0);
+
+  const auto directory = DataDirectory::Open(root / "data");
+
+  umask(mask);
+  ASSERT_TRUE(directory) << directory.error().message;
+  EXPECT_EQ(ModeOf(root / "data"), 0700u);
+  EXPECT_EQ(ModeOf(root / "data/lock") & 077, 0u);
+}
+
+TEST(DataDirectoryTest, ClosesWhatAnEarlierVersionLeftOpen) {
+  const testing::TemporaryDirectory root;
+  std::filesystem::create_directories(root / "data/logs");
+  std::ofstream(root / "data/jobs.db") << "";
+  std::ofstream(root / "data/logs/1.log") << "secret";
+  chmod((root / "data").c_str(), 0755);
+  chmod((root / "data/logs/1.log").c_str(), 0644);
+
+  const auto directory = DataDirectory::Open(root / "data");
+
+  ASSERT_TRUE(directory) << directory.error().message;
+  EXPECT_EQ(ModeOf(root / "data"), 0700u);
+  EXPECT_EQ(ModeOf(root / "data/logs/1.log"), 0600u);
+}
+
+TEST(DataDirectoryTest, LeavesAFolderOfOtherFilesAsItIs) {
+  const testing::TemporaryDirectory root;
+  std::filesystem::create_directories(root / "home");
+  std::ofstream(root / "home/letter") << "";
+  chmod((root / "home").c_str(), 0755);
+
+  const auto directory = DataDirectory::Open(root / "home");
+
+  ASSERT_FALSE(directory);
+  EXPECT_THAT(directory.error().message, ::testing::HasSubstr("choose a folder of its own"));
+  EXPECT_EQ(ModeOf(root / "home"), 0755u);
 }
 
 TEST(DataDirectoryTest, SaysWhyItCannotBeMade) {

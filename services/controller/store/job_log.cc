@@ -53,7 +53,7 @@ Result<void> WriteAll(int fd, std::string_view bytes) {
 }  // namespace
 
 Result<JobLog> JobLog::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", strerror(errno)));
   struct stat status {};
   fstat(fd, &status);

@@ -11,6 +11,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "services/base/text.h"
+#include "services/yaml/bounded.h"
 
 namespace eidolon::network::topology {
 namespace {
@@ -320,15 +321,15 @@ Result<Cluster> Read(const YAML::Node& root) {
 
 }  // namespace
 
-Result<Cluster> ParseCluster(std::string_view yaml) {
-  constexpr std::size_t kBytesMax = 8u << 20;
-  if (yaml.size() > kBytesMax) {
-    return Fail(ErrorCode::kInvalidArgument,
-                StrCat("the document has ", yaml.size(), " bytes; at most ", kBytesMax));
+Result<Cluster> ParseCluster(std::string_view text) {
+  constexpr yaml::Bounds kBounds = {
+      .text_bytes_max = 8u << 20, .values_max = 200'000, .scalars_bytes_max = 16u << 20};
+  if (auto within = yaml::CheckBounds(text, kBounds); !within) {
+    return std::unexpected(within.error());
   }
   // yaml-cpp speaks by exceptions; they end here.
   try {
-    return Read(YAML::Load(std::string(yaml)));
+    return Read(YAML::Load(std::string(text)));
   } catch (const YAML::Exception& error) {
     return Fail(ErrorCode::kInvalidArgument, error.what());
   }

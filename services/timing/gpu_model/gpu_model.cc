@@ -9,6 +9,7 @@
 
 #include "services/base/text.h"
 #include "services/timing/gpu_model/quantity.h"
+#include "services/yaml/bounded.h"
 
 namespace eidolon::timing::gpu_model {
 namespace {
@@ -17,7 +18,7 @@ using base::ErrorCode;
 using base::Result;
 using base::StrCat;
 
-constexpr std::size_t kTextMax = 64 * 1024;
+constexpr yaml::Bounds kBounds = {.text_bytes_max = 64u << 10, .depth_max = 16, .values_max = 5000};
 
 // One key of the file: its name and how its value enters the model.
 struct Field {
@@ -218,8 +219,8 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
 }  // namespace
 
 Result<GpuModel> ParseGpuModel(std::string_view text, std::string_view file) {
-  if (text.size() > kTextMax) {
-    return base::Fail(ErrorCode::kInvalidArgument, StrCat(file, ": larger than ", kTextMax, " B"));
+  if (auto within = yaml::CheckBounds(text, kBounds); !within) {
+    return base::Wrap(file, within.error());
   }
   try {
     return Read(YAML::Load(std::string(text)), file);

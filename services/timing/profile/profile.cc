@@ -105,6 +105,9 @@ Result<void> ReadHeader(const json& object, Profile& profile) {
   return {};
 }
 
+// A line has some hundred bytes; the header names libraries.
+constexpr std::size_t kLineMax = 64u << 10;
+
 Result<ProfileRow> ReadRow(const json& object, std::size_t line) {
   Fields fields(object);
   ProfileRow row;
@@ -149,6 +152,9 @@ Result<Profile> ParseProfile(std::string_view text) {
   for (const std::string_view line : base::Split(text, '\n')) {
     ++number;
     if (line.empty()) continue;
+    if (line.size() > kLineMax) {
+      return At(number, StrCat("a line of ", line.size(), " bytes; at most ", kLineMax));
+    }
     const json object = json::parse(line, nullptr, false);
     if (!object.is_object()) return At(number, "not a JSON object");
     if (header) {

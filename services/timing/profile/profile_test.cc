@@ -69,6 +69,8 @@ TEST(ProfileTest, NamesLineAndFieldOfWhatIsWrong) {
   EXPECT_THAT(replaced("\"eidolon_profile\":1", "\"eidolon_profile\":99"), HasSubstr("schema 99"));
   EXPECT_THAT(replaced("{\"class\"", "[\"class\""), HasSubstr("line 2: not a JSON object"));
   EXPECT_FALSE(ParseProfile(""));
+  EXPECT_THAT(replaced("\"size\":1024", "\"size\":[" + std::string(70'000, '[')),
+              HasSubstr("line 2: a line of 70"));
 }
 
 TEST(ProfileTest, MergeKeepsTheBetterMeasuredRow) {

@@ -1,0 +1,28 @@
+// Text of jobs for a terminal. What a program prints, or what a message quotes of it, may hold
+// escape sequences that a terminal obeys (ECMA-48): they are shown instead.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace eidolon::cli {
+
+// Not thread safe. A character may come in two parts.
+class Printable {
+ public:
+  // The text with control characters as "\x1b", and those that turn the direction of text
+  // (Unicode's bidirectional formatting) as "\u202e"; line ends and tabs stay. Bytes that are not
+  // UTF-8 become
+  // "\xff". The beginning of a character waits for its rest.
+  std::string Add(std::string_view text);
+  // What still waits, since nothing follows.
+  std::string Finish();
+
+ private:
+  std::string rest_;
+};
+
+// Of a whole text.
+std::string ToPrintable(std::string_view text);
+
+}  // namespace eidolon::cli

@@ -1,0 +1,167 @@
+// Who gets in: tokens, Unix sockets, pages of the web, names in paths.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "services/controller/rest/fake_api_test.h"
+#include "services/controller/rest/rest_server.h"
+#include "services/controller/rest/token_gate.h"
+#include "services/testing/temporary_directory.h"
+
+namespace eidolon::controller::rest {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kJobs[] = "/api/v1/namespaces/default/simulationjobs";
+constexpr char kJob[] = R"({"metadata": {"name": "a"}, "spec": {}})";
+
+// One request over a Unix socket, and its status line.
+std::string AskUnix(const std::string& path, const std::string& request) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(write(client, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  ssize_t count = 0;
+  while ((count = read(client, buffer, sizeof buffer)) > 0) {
+    answer.append(buffer, static_cast<std::size_t>(count));
+  }
+  close(client);
+  return answer.substr(0, answer.find('\r'));
+}
+
+class RestAccessTest : public ::testing::Test {
+ protected:
+  explicit RestAccessTest(bool open_metrics = false)
+      : gate_("secret", "/data/token"),
+        server_(std::move(*RestServer::Start({.address = "127.0.0.1:0",
+                                              .unix_socket = folder_ / "eidolon.sock",
+                                              .open_metrics = open_metrics},
+                                             &api_, &gate_))),
+        client_("http://" + server_->address()) {
+    client_.set_read_timeout(20);
+  }
+
+  httplib::Headers With(const std::string& name, const std::string& value) const {
+    return {{"Authorization", "Bearer secret"}, {name, value}};
+  }
+
+  testing::TemporaryDirectory folder_;
+  FakeApi api_;
+  TokenGate gate_;
+  std::unique_ptr<RestServer> server_;
+  httplib::Client client_;
+};
+
+TEST_F(RestAccessTest, WithoutTheTokenNothingIsReadOrStarted) {
+  const httplib::Headers wrong[] = {{},
+                                    {{"Authorization", "Bearer "}},
+                                    {{"Authorization", "Bearer secre"}},
+                                    {{"Authorization", "Bearer secret2"}},
+                                    {{"Authorization", "Basic secret"}}};
+  for (const auto& headers : wrong) {
+    for (const std::string path : {"/metrics", "/api/v1/simulationjobs", kJobs,
+                                   "/api/v1/namespaces/default/simulationjobs/a",
+                                   "/api/v1/namespaces/default/simulationjobs/a/logs",
+                                   "/api/v1/namespaces/default/simulationjobs/a/events",
+                                   "/api/v1/namespaces/default/simulatedclusters"}) {
+      EXPECT_EQ(client_.Get(path, headers)->status, 401) << path;
+    }
+    EXPECT_EQ(client_.Post(kJobs, headers, kJob, "application/json")->status, 401);
+    EXPECT_EQ(client_.Delete(std::string(kJobs) + "/a", headers)->status, 401);
+  }
+  const auto answer = client_.Get(kJobs);
+  EXPECT_EQ(answer->get_header_value("WWW-Authenticate"), "Bearer");
+  EXPECT_THAT(answer->body, HasSubstr("/data/token"));
+  EXPECT_EQ(answer->body.find("secret"), std::string::npos);
+}
+
+TEST_F(RestAccessTest, TheTokenLetsItsOwnerIn) {
+  EXPECT_EQ(client_.Get(kJobs, {{"Authorization", "Bearer secret"}})->status, 200);
+  EXPECT_EQ(client_.Get(kJobs, {{"Authorization", "bearer secret"}})->status, 200);
+  EXPECT_EQ(
+      client_.Post(kJobs, {{"Authorization", "Bearer secret"}}, kJob, "application/json")->status,
+      201);
+}
+
+TEST_F(RestAccessTest, HealthPageAndDescriptionAreOpen) {
+  for (const char* path : {"/livez", "/readyz", "/", "/openapi.json"}) {
+    EXPECT_EQ(client_.Get(path)->status, 200) << path;
+  }
+}
+
+class OpenMetricsTest : public RestAccessTest {
+ protected:
+  OpenMetricsTest() : RestAccessTest(true) {}
+};
+
+TEST_F(OpenMetricsTest, MetricsAreOpenByChoice) {
+  EXPECT_EQ(client_.Get("/metrics")->status, 200);
+  EXPECT_EQ(client_.Get(kJobs)->status, 401);
+}
+
+TEST_F(RestAccessTest, TheOwnersProcessesNeedNoTokenOnTheUnixSocket) {
+  const std::string path = folder_ / "eidolon.sock";
+  struct stat status = {};
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+
+  const std::string request =
+      std::string("GET ") + kJobs + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(AskUnix(path, request), "HTTP/1.1 200 OK");
+}
+
+TEST_F(RestAccessTest, NoHeaderPretendsToComeFromTheSocket) {
+  for (const char* name : {"REMOTE_ADDR", "X-Forwarded-For", "X-Real-IP", "Forwarded"}) {
+    const auto answer = client_.Get(kJobs, {{name, "unix:" + std::to_string(geteuid())}});
+    EXPECT_EQ(answer->status, 401) << name;
+  }
+}
+
+TEST_F(RestAccessTest, OnlyNamesOfThisMachineAreAnswered) {
+  for (const char* host :
+       {"127.evil.example", "127.0.0.1.evil.example:80", "evil.example", "127."}) {
+    EXPECT_EQ(client_.Get(kJobs, With("Host", host))->status, 403) << host;
+  }
+  for (const char* host : {"LOCALHOST:1", "localhost", "[::1]:80", "127.0.0.1"}) {
+    EXPECT_EQ(client_.Get(kJobs, With("Host", host))->status, 200) << host;
+  }
+}
+
+TEST_F(RestAccessTest, PagesOfOtherOriginsAreSentAway) {
+  for (const char* origin : {"http://evil.example", "null", "http://127.0.0.1:1", "file://"}) {
+    EXPECT_EQ(client_.Get(kJobs, With("Origin", origin))->status, 403) << origin;
+    EXPECT_EQ(client_.Post(kJobs, With("Origin", origin), kJob, "application/json")->status, 403);
+  }
+  EXPECT_EQ(client_.Get(kJobs, With("Origin", "http://" + server_->address()))->status, 200);
+}
+
+TEST_F(RestAccessTest, NamesInPathsFollowTheRulesOfDocuments) {
+  const std::string wrong[] = {"%2e%2e", "a%00b", "a%0ab", std::string(300, 'x'),
+                               "A",      "-a",    "a-",    "a_b"};
+  for (const std::string& name : wrong) {
+    for (const std::string kind : {"simulationjobs", "simulatedclusters"}) {
+      const std::string path = "/api/v1/namespaces/" + name + "/" + kind;
+      EXPECT_EQ(client_.Get(path, With("A", "b"))->status, 422) << path;
+      const auto answer = client_.Post(path, With("A", "b"), kJob, "application/json");
+      EXPECT_EQ(answer->status, 422) << path;
+      EXPECT_THAT(answer->body, HasSubstr("at most 63 lower-case letters"));
+    }
+    EXPECT_EQ(client_.Get(std::string(kJobs) + "/" + name, With("A", "b"))->status, 422) << name;
+  }
+  EXPECT_EQ(client_.Get("/api/v1/namespaces/2team/simulationjobs", With("A", "b"))->status, 200);
+}
+
+TEST_F(RestAccessTest, MediaTypesHaveNoCase) {
+  const auto answer = client_.Post(kJobs, With("A", "b"), kJob, "Application/JSON; Charset=UTF-8");
+  EXPECT_EQ(answer->status, 201) << answer->body;
+}
+
+}  // namespace
+}  // namespace eidolon::controller::rest

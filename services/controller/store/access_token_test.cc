@@ -1,0 +1,66 @@
+#include "services/controller/store/access_token.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "services/testing/temporary_directory.h"
+
+namespace eidolon::controller::store {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+mode_t ModeOf(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 0777;
+}
+
+TEST(AccessTokenTest, IsMadeOnceAndItsOwnersAlone) {
+  const testing::TemporaryDirectory folder;
+
+  const auto made = LoadAccessToken(folder / "token");
+  const auto read = LoadAccessToken(folder / "token");
+
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(*made, MatchesRegex("[0-9a-f]{64}"));
+  EXPECT_EQ(*read, *made);
+  EXPECT_EQ(ModeOf(folder / "token"), 0600u);
+}
+
+TEST(AccessTokenTest, DiffersBetweenFolders) {
+  const testing::TemporaryDirectory one, other;
+
+  EXPECT_NE(*LoadAccessToken(one / "token"), *LoadAccessToken(other / "token"));
+}
+
+TEST(AccessTokenTest, OneThatOthersMayReadIsRefused) {
+  const testing::TemporaryDirectory folder;
+  ASSERT_TRUE(LoadAccessToken(folder / "token"));
+  chmod((folder / "token").c_str(), 0644);
+
+  const auto read = LoadAccessToken(folder / "token");
+
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("remove it"));
+}
+
+TEST(AccessTokenTest, ALinkOrAnotherTextIsRefused) {
+  const testing::TemporaryDirectory folder;
+  std::filesystem::create_symlink("/etc/passwd", folder / "link");
+  std::ofstream(folder / "other") << "hello\n";
+  chmod((folder / "other").c_str(), 0600);
+
+  EXPECT_FALSE(LoadAccessToken(folder / "link"));
+  const auto other = LoadAccessToken(folder / "other");
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("no token of ours"));
+}
+
+}  // namespace
+}  // namespace eidolon::controller::store
