@@ -141,5 +141,24 @@ TEST_F(Runtime12Test, ABatchThatFailsSaysThatNoSingleCopyDid) {
   EXPECT_EQ(failed, SIZE_MAX);
 }
 
+TEST_F(Runtime12Test, ABatchNamesTheCopyThatIsRefused) {
+  void* memory = nullptr;
+  ASSERT_EQ(cuda_runtime::memory::Malloc(&memory, 4096), cudaSuccess);
+  auto* const begin = static_cast<char*>(memory);
+  void* targets[] = {begin, begin + 64, begin + 4032};
+  void* sources[] = {begin + 128, begin + 192, begin};
+  std::size_t sizes[] = {64, 64, 64};
+  std::size_t failed = 0;
+  const auto batch = [&] {
+    return copy::CopyBatchAsync(targets, sources, sizes, 3, nullptr, nullptr, 0, &failed, stream_);
+  };
+
+  EXPECT_EQ(batch(), cudaSuccess);
+  sizes[2] = 65;
+  EXPECT_EQ(batch(), cudaErrorInvalidValue);
+  EXPECT_EQ(failed, 2u);
+  EXPECT_EQ(cuda_runtime::memory::Free(memory), cudaSuccess);
+}
+
 }  // namespace
 }  // namespace eidolon::shim::cuda_runtime_12

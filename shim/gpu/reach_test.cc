@@ -138,6 +138,21 @@ TEST_F(ReachTest, APoolsMemoryIsTheProgramsWhileItHoldsIt) {
   DestroyPool(pool);
 }
 
+TEST_F(ReachTest, ImportedMemoryIsOneAllocation) {
+  std::uint64_t begin = 0;
+  ASSERT_EQ(ReserveRange(2 * kGranuleBytes, kGranuleBytes, 0, &begin), Status::kSuccess);
+  AddExtent({.begin = begin, .bytes = kGranuleBytes}, ExtentKind::kImported);
+  AddExtent({.begin = begin + kGranuleBytes, .bytes = kGranuleBytes}, ExtentKind::kImported);
+
+  ExpectFills({
+      {"all of it", begin, kGranuleBytes, true},
+      {"into the next", begin, kGranuleBytes + 1, false},
+  });
+  RemoveExtent(begin);
+  RemoveExtent(begin + kGranuleBytes);
+  ReleaseRange(begin, 2 * kGranuleBytes);
+}
+
 TEST_F(ReachTest, HostMemoryIsWhollyKnownOrWhollyUnknown) {
   void* pinned = nullptr;
   void* managed = nullptr;

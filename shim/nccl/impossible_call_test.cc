@@ -26,6 +26,14 @@ using ::testing::HasSubstr;
 constexpr std::size_t kMost = ~std::size_t{0};
 constexpr std::size_t kElements = 1 << 18;  // Of a float buffer.
 constexpr int kRanks = 4;
+constexpr const char* kEnds = "to the end of its allocation";
+
+struct Row {
+  std::string name;
+  std::function<ncclResult_t()> call;
+  ncclResult_t expected;
+  std::string said{};
+};
 
 class ImpossibleCallTest : public ::testing::Test {
  protected:
@@ -51,8 +59,25 @@ class ImpossibleCallTest : public ::testing::Test {
     return collective::AllReduce(input, output, count, ncclFloat32, ncclSum, comm_, stream());
   }
   ncclResult_t Sum(float* both, std::size_t count) { return Sum(both, both, count); }
+  ncclResult_t Send(const void* input, std::size_t count) {
+    return collective::Send(input, count, ncclFloat32, 2, comm_, stream());
+  }
+  ncclResult_t Receive(void* output, std::size_t count) {
+    return collective::Receive(output, count, ncclFloat32, 2, comm_, stream());
+  }
   ncclResult_t Gather(std::size_t count, ncclDataType_t type) {
     return collective::AllGather(buffer(), buffer(), count, type, comm_, stream());
+  }
+
+  // What is taken is issued, once; what is refused is not.
+  void ExpectAll(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+      agent_.Reset();
+      EXPECT_EQ(row.call(), row.expected) << row.name;
+      EXPECT_EQ(Issued(), row.expected == ncclSuccess ? 1u : 0u) << row.name;
+      if (row.said.empty()) continue;
+      EXPECT_THAT(communicator::GetLastError(comm_), HasSubstr(row.said)) << row.name;
+    }
   }
 
   core::FakeAgent& agent_;
@@ -61,87 +86,72 @@ class ImpossibleCallTest : public ::testing::Test {
   std::uint64_t address_ = 0;
 };
 
-struct Row {
-  std::string name;
-  std::function<ncclResult_t()> call;
-  ncclResult_t expected;
-  std::string said{};
-};
-
-TEST_F(ImpossibleCallTest, CountsAndBuffersAreRefusedWhereTheyEnd) {
+TEST_F(ImpossibleCallTest, BuffersEndWithTheirAllocation) {
   int on_host = 0;
   void* pinned = nullptr;
   ASSERT_EQ(gpu::AllocateHost(4096, 0, &pinned), gpu::Status::kSuccess);
   std::uint64_t freed = 0;
   ASSERT_EQ(gpu::Allocate(0, 4 << 20, &freed), gpu::Status::kSuccess);
   gpu::Free(freed);
-  const auto part = kElements / kRanks;
-  const std::string kEnds = "to the end of its allocation";
-  const std::string kUncounted = "more bytes than can be counted";
   const std::string kNowhere = "no memory that the GPU reaches";
 
-  for (const Row& row : std::vector<Row>{
-           {"the whole buffer", [&] { return Sum(buffer(), kElements); }, ncclSuccess},
-           {"its last element", [&] { return Sum(buffer() + kElements - 1, 1); }, ncclSuccess},
-           {"one more", [&] { return Sum(buffer(), kElements + 1); }, ncclInvalidArgument, kEnds},
-           {"page-locked", [&] { return Sum(buffer(), pinned, 1024); }, ncclSuccess},
-           {"page-locked and more", [&] { return Sum(buffer(), pinned, 1025); },
-            ncclInvalidArgument, "the receive buffer has 4096 bytes"},
-           {"pageable", [&] { return Sum(buffer(), &on_host, 1); }, ncclInvalidArgument, kNowhere},
-           {"freed", [&] { return Sum(reinterpret_cast<float*>(freed), 1); }, ncclInvalidArgument,
-            kNowhere},
-           {"null input", [&] { return Sum(nullptr, buffer(), 1); }, ncclInvalidArgument,
-            "the send buffer is null"},
-           {"null output", [&] { return Sum(buffer(), nullptr, 1); }, ncclInvalidArgument,
-            "the receive buffer is null"},
-           {"all elements", [&] { return Sum(buffer(), kMost); }, ncclInvalidArgument, kUncounted},
-           {"2^63 elements", [&] { return Sum(buffer(), kMost / 2 + 1); }, ncclInvalidArgument,
-            kUncounted},
-           {"2^62 floats, 0 bytes if they wrapped", [&] { return Sum(buffer(), kMost / 4 + 1); },
-            ncclInvalidArgument, kUncounted},
-           {"2^62 bytes, of all ranks 0 if they wrapped",
-            [&] { return Gather(kMost / 4 + 1, ncclUint8); }, ncclInvalidArgument, kUncounted},
-           {"2^61 bytes of each rank", [&] { return Gather(kMost / 8 + 1, ncclUint8); },
-            ncclInvalidArgument, kEnds},
-           {"all parts of a gathering", [&] { return Gather(part, ncclFloat32); }, ncclSuccess},
-           {"a gathering too large", [&] { return Gather(part + 1, ncclFloat32); },
-            ncclInvalidArgument, "the receive buffer has 1048576 bytes"},
-           {"a scattering too large",
-            [&] {
-              return collective::ReduceScatter(buffer(), buffer(), part + 1, ncclFloat32, ncclSum,
-                                               comm_, stream());
-            },
-            ncclInvalidArgument, "the send buffer"},
-           {"a send too large",
-            [&] {
-              return collective::Send(buffer() + 1, kElements, ncclFloat32, 2, comm_, stream());
-            },
-            ncclInvalidArgument, kEnds},
-           {"a receive too large",
-            [&] {
-              return collective::Receive(buffer() + 1, kElements, ncclFloat32, 2, comm_, stream());
-            },
-            ncclInvalidArgument, kEnds},
-           {"nothing written at others' reductions",
-            [&] {
-              return collective::Reduce(buffer(), nullptr, kElements, ncclFloat32, ncclSum, 0,
-                                        comm_, stream());
-            },
-            ncclSuccess},
-           {"an exchange too large",
-            [&] {
-              return collective::AllToAll(buffer(), buffer(), part + 1, ncclFloat32, comm_,
-                                          stream());
-            },
-            ncclInvalidArgument, kEnds},
-       }) {
-    agent_.Reset();
-    EXPECT_EQ(row.call(), row.expected) << row.name;
-    EXPECT_EQ(Issued(), row.expected == ncclSuccess ? 1u : 0u) << row.name;
-    if (row.said.empty()) continue;
-    EXPECT_THAT(communicator::GetLastError(comm_), HasSubstr(row.said)) << row.name;
-  }
+  ExpectAll({
+      {"the whole buffer", [&] { return Sum(buffer(), kElements); }, ncclSuccess},
+      {"its last element", [&] { return Sum(buffer() + kElements - 1, 1); }, ncclSuccess},
+      {"one more", [&] { return Sum(buffer(), kElements + 1); }, ncclInvalidArgument, kEnds},
+      {"page-locked", [&] { return Sum(buffer(), pinned, 1024); }, ncclSuccess},
+      {"page-locked and more", [&] { return Sum(buffer(), pinned, 1025); }, ncclInvalidArgument,
+       "the receive buffer has 4096 bytes"},
+      {"pageable", [&] { return Sum(buffer(), &on_host, 1); }, ncclInvalidArgument, kNowhere},
+      {"freed", [&] { return Sum(reinterpret_cast<float*>(freed), 1); }, ncclInvalidArgument,
+       kNowhere},
+      {"null input", [&] { return Sum(nullptr, buffer(), 1); }, ncclInvalidArgument,
+       "the send buffer is null"},
+      {"null output", [&] { return Sum(buffer(), nullptr, 1); }, ncclInvalidArgument,
+       "the receive buffer is null"},
+      {"a send too large", [&] { return Send(buffer() + 1, kElements); }, ncclInvalidArgument,
+       kEnds},
+      {"a receive too large", [&] { return Receive(buffer() + 1, kElements); }, ncclInvalidArgument,
+       kEnds},
+      {"nothing written at others' reductions",
+       [&] {
+         return collective::Reduce(buffer(), nullptr, kElements, ncclFloat32, ncclSum, 0, comm_,
+                                   stream());
+       },
+       ncclSuccess},
+  });
   gpu::FreeHost(pinned);
+}
+
+TEST_F(ImpossibleCallTest, CountsOfAllRanksTogetherCannotWrapAround) {
+  const auto part = kElements / kRanks;
+  const std::string kUncounted = "more bytes than can be counted";
+
+  ExpectAll({
+      {"all elements", [&] { return Sum(buffer(), kMost); }, ncclInvalidArgument, kUncounted},
+      {"2^63 elements", [&] { return Sum(buffer(), kMost / 2 + 1); }, ncclInvalidArgument,
+       kUncounted},
+      {"2^62 floats, 0 bytes if they wrapped", [&] { return Sum(buffer(), kMost / 4 + 1); },
+       ncclInvalidArgument, kUncounted},
+      {"2^62 bytes, of all ranks 0 if they wrapped",
+       [&] { return Gather(kMost / 4 + 1, ncclUint8); }, ncclInvalidArgument, kUncounted},
+      {"2^61 bytes of each rank", [&] { return Gather(kMost / 8 + 1, ncclUint8); },
+       ncclInvalidArgument, kEnds},
+      {"all parts of a gathering", [&] { return Gather(part, ncclFloat32); }, ncclSuccess},
+      {"a gathering too large", [&] { return Gather(part + 1, ncclFloat32); }, ncclInvalidArgument,
+       "the receive buffer has 1048576 bytes"},
+      {"a scattering too large",
+       [&] {
+         return collective::ReduceScatter(buffer(), buffer(), part + 1, ncclFloat32, ncclSum, comm_,
+                                          stream());
+       },
+       ncclInvalidArgument, "the send buffer"},
+      {"an exchange too large",
+       [&] {
+         return collective::AllToAll(buffer(), buffer(), part + 1, ncclFloat32, comm_, stream());
+       },
+       ncclInvalidArgument, kEnds},
+  });
 }
 
 TEST_F(ImpossibleCallTest, ABufferMaySpanMappings) {
