@@ -420,6 +420,7 @@ def main():
     # They register their tests when they are imported; after this file's own.
     import crowd_behaviour  # noqa: F401
     import access_behaviour  # noqa: F401
+    import calls_behaviour  # noqa: F401
     import cuda12_behaviour  # noqa: F401
     import declared_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401

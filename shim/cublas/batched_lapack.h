@@ -24,7 +24,7 @@ cublasStatus_t Getrf(cublasHandle_t handle, int n, T* const a[], int lda, int* p
                            MatrixSpan(n, n, lda),
                            a,
                            batch},
-                          2);
+                          2, {{{lda, n}}, {}});
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   NoteOverwritten(handle, pivots, std::int64_t{n} * batch);
   ReportSuccess(handle, info, batch);
@@ -45,7 +45,7 @@ cublasStatus_t Getri(cublasHandle_t handle, int n, const T* const[], int lda, co
                            MatrixSpan(n, n, ldc),
                            c,
                            batch},
-                          2);
+                          2, {{{lda, n}, {ldc, n}}, {}});
   if (status == CUBLAS_STATUS_SUCCESS) ReportSuccess(handle, info, batch);
   return status;
 }
@@ -64,7 +64,7 @@ cublasStatus_t Matinv(cublasHandle_t handle, int n, const T* const[], int lda, T
                            MatrixSpan(n, n, ldc),
                            c,
                            batch},
-                          2);
+                          2, {{{lda, n}, {ldc, n}}, {}});
   if (status == CUBLAS_STATUS_SUCCESS) ReportSuccess(handle, info, batch);
   return status;
 }

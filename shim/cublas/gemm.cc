@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "services/base/sim_time.h"
 #include "services/ring/work.h"
 #include "shim/cublas/grouped_gemm.h"
 #include "shim/cublas/handle.h"
@@ -87,8 +88,26 @@ bool IsZero(const Context& context, const void* scalar, cudaDataType_t type) {
   return std::all_of(bytes, bytes + size, [](unsigned char byte) { return byte == 0; });
 }
 
+// No program has a matrix that spans more; what the real library says of one is not known, as its
+// kernel would leave the memory of any device.
+constexpr base::Wide kSpanMax = base::Wide{1} << 47;
+
+bool IsCountable(std::int64_t columns, const Operand& operand, std::int64_t batch) {
+  base::Wide elements = static_cast<base::Wide>(std::max<std::int64_t>(columns, 0)) *
+                        static_cast<base::Wide>(operand.leading);
+  if (batch > 1 && operand.stride > 0) {
+    elements += static_cast<base::Wide>(batch - 1) * static_cast<base::Wide>(operand.stride);
+  }
+  return elements <= kSpanMax;
+}
+
 bool HasValidSizes(const Problem& p) {
   if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0) return false;
+  if (p.a.leading < 1 || p.b.leading < 1 || p.c.leading < 1) return false;
+  const bool countable = IsCountable(p.transpose_a == CUBLAS_OP_N ? p.k : p.m, p.a, p.batch) &&
+                         IsCountable(p.transpose_b == CUBLAS_OP_N ? p.n : p.k, p.b, p.batch) &&
+                         IsCountable(p.n, p.c, p.batch);
+  if (!countable) return false;
   const auto at_least = [](std::int64_t rows) { return std::max<std::int64_t>(rows, 1); };
   return p.a.leading >= at_least(p.transpose_a == CUBLAS_OP_N ? p.m : p.k) &&
          p.b.leading >= at_least(p.transpose_b == CUBLAS_OP_N ? p.k : p.n) &&

@@ -104,6 +104,21 @@ TEST_F(GemmTest, RefusesWhatCublasRefuses) {
   EXPECT_TRUE(library::LaunchedWork(agent_).empty());
 }
 
+TEST_F(GemmTest, ProductsThatNoMemoryHoldsAreRefused) {
+  const std::int64_t most = INT64_MAX;
+  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return GemmEx<std::int64_t>(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one_, Buffer(0),
+                                CUDA_R_16F, m, Buffer(1), CUDA_R_16F, k, &zero_, Buffer(2),
+                                CUDA_R_16F, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  };
+  EXPECT_EQ(product(1 << 20, 1 << 20, 64), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(product(most, 2, 2), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(product(2, most, 2), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(product(2, 2, most), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(product(std::int64_t{1} << 32, std::int64_t{1} << 32, 1), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(library::LaunchedWork(agent_).size(), 1u);
+}
+
 TEST_F(GemmTest, AnEmptyProductSucceedsWithoutWork) {
   EXPECT_EQ(Linear(0, 4, 4), CUBLAS_STATUS_SUCCESS);
 

@@ -36,7 +36,7 @@ cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n
               .alpha = alpha,
               .beta = beta,
               .scale_type = type},
-             2);
+             2, {{{lda, m}}, {incx, incy}});
 }
 
 template <typename Int, typename S, typename T, typename R>
@@ -63,14 +63,14 @@ cublasStatus_t GemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans
               .alpha = alpha,
               .beta = beta,
               .scale_type = library::kTypeOf<S>},
-             3);
+             3, {{{lda, m}}, {incx, incy}});
 }
 
 // The addresses of the results are in device memory.
 template <typename Int, typename S, typename T, typename R>
 cublasStatus_t GemvBatched(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const S*,
-                           const T* const[], Int lda, const T* const[], Int, const S*, R* const y[],
-                           Int incy, Int batch) {
+                           const T* const[], Int lda, const T* const[], Int incx, const S*,
+                           R* const y[], Int incy, Int batch) {
   const double mn = double(m) * double(n);
   return Run(handle,
              {.name = "cublas.gemv_batched",
@@ -81,7 +81,7 @@ cublasStatus_t GemvBatched(cublasHandle_t handle, cublasOperation_t trans, Int m
               .output_elements = CountAs<T, R>(Span(trans == CUBLAS_OP_N ? m : n, incy)),
               .output_table = y,
               .table_entries = batch},
-             3);
+             3, {{{lda, m}}, {incx, incy}});
 }
 
 // ger, geru, gerc.
@@ -97,7 +97,7 @@ cublasStatus_t Ger(cublasHandle_t handle, Int m, Int n, const T*, const T*, Int 
               {m, n, lda, incx, incy},
               a,
               MatrixSpan(m, n, lda)},
-             2);
+             2, {{{lda, m}}, {incx, incy}});
 }
 
 // symv, hemv.
@@ -113,7 +113,7 @@ cublasStatus_t Symv(cublasHandle_t handle, cublasFillMode_t uplo, Int n, const T
               {n, uplo, lda, incx, incy},
               y,
               Span(n, incy)},
-             1);
+             1, {{{lda, n}}, {incx, incy}});
 }
 
 // syr, her: the scalar of her is real.
@@ -129,7 +129,7 @@ cublasStatus_t Syr(cublasHandle_t handle, cublasFillMode_t uplo, Int n, const S*
               {n, uplo, lda, incx},
               a,
               MatrixSpan(n, n, lda)},
-             1);
+             1, {{{lda, n}}, {incx}});
 }
 
 // syr2, her2.
@@ -145,7 +145,7 @@ cublasStatus_t Syr2(cublasHandle_t handle, cublasFillMode_t uplo, Int n, const T
               {n, uplo, lda, incx, incy},
               a,
               MatrixSpan(n, n, lda)},
-             1);
+             1, {{{lda, n}}, {incx, incy}});
 }
 
 template <typename Int, typename T>
@@ -160,7 +160,7 @@ cublasStatus_t Trmv(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperatio
               {n, uplo, trans, lda, incx},
               x,
               Span(n, incx)},
-             1);
+             1, {{{lda, n}}, {incx}});
 }
 
 template <typename Int, typename T>
@@ -175,7 +175,7 @@ cublasStatus_t Trsv(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperatio
               {n, uplo, trans, lda, incx},
               x,
               Span(n, incx)},
-             1);
+             1, {{{lda, n}}, {incx}});
 }
 
 }  // namespace eidolon::shim::cublas::level2

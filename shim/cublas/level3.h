@@ -23,7 +23,7 @@ cublasStatus_t Syrk(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperatio
               {n, k, uplo, trans, lda, ldc},
               c,
               MatrixSpan(n, n, ldc)},
-             1);
+             1, {{{lda, trans == CUBLAS_OP_N ? n : k}, {ldc, n}}, {}});
 }
 
 // syr2k, her2k, syrkx, herkx.
@@ -32,15 +32,17 @@ cublasStatus_t Syr2k(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperati
                      Int k, const T*, const T*, Int lda, const T*, Int ldb, const S*, T* c,
                      Int ldc) {
   const double half = 0.5 * double(n) * double(n);
-  return Run(handle,
-             {"cublas.syr2k",
-              library::kTypeOf<T>,
-              2.0 * half * double(k),
-              2.0 * double(n) * double(k) + 2.0 * half,
-              {n, k, uplo, trans, lda, ldb, ldc},
-              c,
-              MatrixSpan(n, n, ldc)},
-             1);
+  return Run(
+      handle,
+      {"cublas.syr2k",
+       library::kTypeOf<T>,
+       2.0 * half * double(k),
+       2.0 * double(n) * double(k) + 2.0 * half,
+       {n, k, uplo, trans, lda, ldb, ldc},
+       c,
+       MatrixSpan(n, n, ldc)},
+      1,
+      {{{lda, trans == CUBLAS_OP_N ? n : k}, {ldb, trans == CUBLAS_OP_N ? n : k}, {ldc, n}}, {}});
 }
 
 // symm, hemm.
@@ -58,7 +60,7 @@ cublasStatus_t Symm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode
               {m, n, side, uplo, lda, ldb, ldc},
               c,
               MatrixSpan(m, n, ldc)},
-             2);
+             2, {{{lda, side == CUBLAS_SIDE_LEFT ? m : n}, {ldb, m}, {ldc, m}}, {}});
 }
 
 template <typename Int, typename T>
@@ -75,7 +77,7 @@ cublasStatus_t Trmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode
               {m, n, side, uplo, trans, lda, ldb, ldc},
               c,
               MatrixSpan(m, n, ldc)},
-             2);
+             2, {{{lda, side == CUBLAS_SIDE_LEFT ? m : n}, {ldb, m}, {ldc, m}}, {}});
 }
 
 template <typename Int, typename T>
@@ -92,7 +94,7 @@ cublasStatus_t Trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode
               {m, n, side, uplo, trans, lda, ldb},
               b,
               MatrixSpan(m, n, ldb)},
-             2);
+             2, {{{lda, side == CUBLAS_SIDE_LEFT ? m : n}, {ldb, m}}, {}});
 }
 
 template <typename Int, typename T>
@@ -111,7 +113,7 @@ cublasStatus_t TrsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasF
               MatrixSpan(m, n, ldb),
               b,
               batch},
-             3);
+             3, {{{lda, side == CUBLAS_SIDE_LEFT ? m : n}, {ldb, m}}, {}});
 }
 
 template <typename Int, typename T>
@@ -126,7 +128,8 @@ cublasStatus_t Geam(cublasHandle_t handle, cublasOperation_t ta, cublasOperation
               {m, n, ta, tb, lda, ldb, ldc},
               c,
               MatrixSpan(m, n, ldc)},
-             2);
+             2,
+             {{{lda, ta == CUBLAS_OP_N ? m : n}, {ldb, tb == CUBLAS_OP_N ? m : n}, {ldc, m}}, {}});
 }
 
 template <typename Int, typename T>
@@ -141,7 +144,7 @@ cublasStatus_t Dgmm(cublasHandle_t handle, cublasSideMode_t side, Int m, Int n, 
               {m, n, side, lda, incx, ldc},
               c,
               MatrixSpan(m, n, ldc)},
-             2);
+             2, {{{lda, m}, {ldc, m}}, {}});
 }
 
 }  // namespace eidolon::shim::cublas::level3

@@ -1,5 +1,6 @@
 #include "shim/cublas/routine.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "shim/core/session.h"
@@ -143,6 +144,18 @@ cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count
     });
   }
   return ToCublas(status);
+}
+
+cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count,
+                   const Strides& strides) {
+  if (Context::Find(handle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  for (const Strides::Matrix& matrix : strides.matrices) {
+    if (matrix.leading < std::max<std::int64_t>(matrix.rows, 1)) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  for (const std::int64_t increment : strides.increments) {
+    if (increment == 0) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  return Run(handle, routine, size_count);
 }
 
 cublasStatus_t RunWithResult(cublasHandle_t handle, const Routine& routine, const Result& result) {

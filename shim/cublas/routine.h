@@ -49,6 +49,19 @@ compute::Product DotProduct(std::int64_t n, const VectorOperand& x, const Vector
 // numbers makes the call succeed without work, as in BLAS.
 cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count);
 
+// What must hold of a routine's distances: columns are as far apart as they are long, even where
+// there is none, and vectors move.
+struct Strides {
+  struct Matrix {
+    std::int64_t leading;
+    std::int64_t rows;
+  };
+  std::initializer_list<Matrix> matrices;
+  std::initializer_list<std::int64_t> increments;
+};
+cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count,
+                   const Strides& strides);
+
 // The same for a routine with one result (dot, norm, index): on the device in device pointer mode,
 // else the call waits for the stream and answers by the job's policy for unknown values.
 struct Result {

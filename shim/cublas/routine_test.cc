@@ -120,6 +120,53 @@ TEST_F(RoutineTest, RefusesNegativeSizesAndSkipsEmptyOnes) {
   EXPECT_TRUE(library::LaunchedWork(agent_).empty());
 }
 
+TEST_F(RoutineTest, StridesMustReachFromColumnToColumn) {
+  const float one = 1;
+  float* const a = Device<float>(0);
+  float* const b = Device<float>(1);
+  float* const c = Device<float>(2);
+  const auto gemv = [&](int lda, int incx) {
+    return level2::Gemv(handle_, CUBLAS_OP_T, 8, 4, &one, a, lda, b, incx, &one, c, 1);
+  };
+  const auto syrk = [&](cublasOperation_t trans, int lda, int ldc) {
+    return level3::Syrk(handle_, CUBLAS_FILL_MODE_LOWER, trans, 8, 4, &one, a, lda, &one, c, ldc);
+  };
+  const auto trsm = [&](cublasSideMode_t side, int lda, int ldb) {
+    return level3::Trsm(handle_, side, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, 8,
+                        4, &one, a, lda, b, ldb);
+  };
+  const auto getrf = [&](int lda) {
+    return batched_lapack::Getrf(handle_, 8, Device<float*>(0), lda, Device<int>(2), Device<int>(3),
+                                 2);
+  };
+  const struct {
+    const char* name;
+    cublasStatus_t got;
+    bool taken;
+  } rows[] = {
+      {"gemv", gemv(8, 1), true},
+      {"gemv backwards", gemv(9, -1), true},
+      {"gemv with short columns", gemv(7, 1), false},
+      {"gemv of one element", gemv(8, 0), false},
+      {"syrk", syrk(CUBLAS_OP_N, 8, 8), true},
+      {"syrk transposed", syrk(CUBLAS_OP_T, 4, 8), true},
+      {"syrk with short columns", syrk(CUBLAS_OP_N, 4, 8), false},
+      {"syrk with a short result", syrk(CUBLAS_OP_N, 8, 7), false},
+      {"trsm from the left", trsm(CUBLAS_SIDE_LEFT, 8, 8), true},
+      {"trsm from the right", trsm(CUBLAS_SIDE_RIGHT, 4, 8), true},
+      {"trsm with a small triangle", trsm(CUBLAS_SIDE_LEFT, 4, 8), false},
+      {"trsm with a short result", trsm(CUBLAS_SIDE_RIGHT, 4, 4), false},
+      {"getrf", getrf(8), true},
+      {"getrf with short columns", getrf(7), false},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.got, row.taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE) << row.name;
+  }
+  EXPECT_EQ(library::LaunchedWork(agent_).size(), 6u);
+  EXPECT_EQ(level2::Gemv(cublasHandle_t{}, CUBLAS_OP_N, 8, 4, &one, a, 7, b, 1, &one, c, 1),
+            CUBLAS_STATUS_NOT_INITIALIZED);
+}
+
 TEST_F(RoutineTest, TheHandleEchoesItsSettings) {
   cublasMath_t math;
   cudaStream_t stream = reinterpret_cast<cudaStream_t>(1);

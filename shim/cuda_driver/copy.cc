@@ -4,6 +4,7 @@
 
 #include "shim/cuda_driver/result.h"
 #include "shim/gpu/copy.h"
+#include "shim/gpu/pitched_copy.h"
 
 namespace eidolon::shim::cuda_driver::copy {
 namespace {
@@ -25,56 +26,75 @@ gpu::CopyRequest Flat(void* target, const void* source, size_t bytes) {
   return {.target = target, .source = source, .shape = {.row_bytes = bytes}};
 }
 
-// The begin of one side of a 2D or 3D copy; null for arrays.
-char* Begin(CUmemorytype type, const void* host, CUdeviceptr device) {
+// The begin of one side of a 2D or 3D copy; null for a memory type that there is none of.
+const void* Begin(CUmemorytype type, const void* host, CUdeviceptr device) {
   switch (type) {
     case CU_MEMORYTYPE_HOST:
-      return const_cast<char*>(static_cast<const char*>(host));
+      return host;
     case CU_MEMORYTYPE_DEVICE:
     case CU_MEMORYTYPE_UNIFIED:
-      return static_cast<char*>(Pointer(device));
+      return Pointer(device);
     default:
       return nullptr;
   }
 }
 
+bool IsArray(CUmemorytype type) { return type == CU_MEMORYTYPE_ARRAY; }
+
+// A pitch of 0 stands for rows without a gap.
+gpu::PitchedSide SideOf(const void* begin, size_t pitch, size_t height, const gpu::CopyBox& box) {
+  return {.begin = begin,
+          .pitch = pitch == 0 ? box.width : pitch,
+          .height = height == 0 ? box.height : height};
+}
+
+CUresult RunBox(const gpu::PitchedSide& target, const gpu::PitchedSide& source,
+                const gpu::CopyBox& box, CopyMode mode, CUstream stream) {
+  if (box.width == 0 || box.height == 0 || box.depth == 0) {
+    return Run(Flat(nullptr, nullptr, 0), CopyDirection::kAny, mode, stream);
+  }
+  const auto request = gpu::MakePitchedCopy(target, source, box);
+  if (!request.has_value()) return ToResult(Status::kInvalidValue);
+  return Run(*request, CopyDirection::kAny, mode, stream);
+}
+
 CUresult RunPlane(const CUDA_MEMCPY2D* p, CopyMode mode, CUstream stream) {
   if (p == nullptr) return ToResult(Status::kInvalidValue);
-  char* target = Begin(p->dstMemoryType, p->dstHost, p->dstDevice);
-  const char* source = Begin(p->srcMemoryType, p->srcHost, p->srcDevice);
-  if (target == nullptr || source == nullptr) return ToResult(Status::kNotSupported);
-  const size_t target_pitch = p->dstPitch == 0 ? p->WidthInBytes : p->dstPitch;
-  const size_t source_pitch = p->srcPitch == 0 ? p->WidthInBytes : p->srcPitch;
-  return Run({.target = target + p->dstY * target_pitch + p->dstXInBytes,
-              .source = source + p->srcY * source_pitch + p->srcXInBytes,
-              .shape = {.row_bytes = p->WidthInBytes,
-                        .rows = p->Height,
-                        .target_pitch = target_pitch,
-                        .source_pitch = source_pitch}},
-             CopyDirection::kAny, mode, stream);
+  if (IsArray(p->dstMemoryType) || IsArray(p->srcMemoryType)) {
+    return ToResult(Status::kNotSupported);
+  }
+  if (p->dstPitch > gpu::kPitchMax || p->srcPitch > gpu::kPitchMax) {
+    return ToResult(Status::kInvalidValue);
+  }
+  const gpu::CopyBox box = {p->WidthInBytes, p->Height, 1};
+  auto target = SideOf(Begin(p->dstMemoryType, p->dstHost, p->dstDevice), p->dstPitch, 0, box);
+  auto source = SideOf(Begin(p->srcMemoryType, p->srcHost, p->srcDevice), p->srcPitch, 0, box);
+  target.x = p->dstXInBytes;
+  target.y = p->dstY;
+  source.x = p->srcXInBytes;
+  source.y = p->srcY;
+  return RunBox(target, source, box, mode, stream);
 }
 
 // Both kinds of 3D parameters have the same fields.
 template <typename Parameters>
 CUresult RunVolume(const Parameters* p, CopyMode mode, CUstream stream) {
   if (p == nullptr) return ToResult(Status::kInvalidValue);
-  char* target = Begin(p->dstMemoryType, p->dstHost, p->dstDevice);
-  const char* source = Begin(p->srcMemoryType, p->srcHost, p->srcDevice);
-  if (target == nullptr || source == nullptr) return ToResult(Status::kNotSupported);
-  const size_t target_pitch = p->dstPitch == 0 ? p->WidthInBytes : p->dstPitch;
-  const size_t source_pitch = p->srcPitch == 0 ? p->WidthInBytes : p->srcPitch;
-  const size_t target_slice = target_pitch * (p->dstHeight == 0 ? p->Height : p->dstHeight);
-  const size_t source_slice = source_pitch * (p->srcHeight == 0 ? p->Height : p->srcHeight);
-  return Run({.target = target + p->dstZ * target_slice + p->dstY * target_pitch + p->dstXInBytes,
-              .source = source + p->srcZ * source_slice + p->srcY * source_pitch + p->srcXInBytes,
-              .shape = {.row_bytes = p->WidthInBytes,
-                        .rows = p->Height,
-                        .slices = p->Depth,
-                        .target_pitch = target_pitch,
-                        .target_slice_pitch = target_slice,
-                        .source_pitch = source_pitch,
-                        .source_slice_pitch = source_slice}},
-             CopyDirection::kAny, mode, stream);
+  if (IsArray(p->dstMemoryType) || IsArray(p->srcMemoryType)) {
+    return ToResult(Status::kNotSupported);
+  }
+  const gpu::CopyBox box = {p->WidthInBytes, p->Height, p->Depth};
+  auto target =
+      SideOf(Begin(p->dstMemoryType, p->dstHost, p->dstDevice), p->dstPitch, p->dstHeight, box);
+  auto source =
+      SideOf(Begin(p->srcMemoryType, p->srcHost, p->srcDevice), p->srcPitch, p->srcHeight, box);
+  target.x = p->dstXInBytes;
+  target.y = p->dstY;
+  target.z = p->dstZ;
+  source.x = p->srcXInBytes;
+  source.y = p->srcY;
+  source.z = p->srcZ;
+  return RunBox(target, source, box, mode, stream);
 }
 
 struct Rows {
@@ -173,6 +193,7 @@ CUresult Copy3DPeerAsync(const CUDA_MEMCPY3D_PEER* parameters, CUstream stream) 
 
 CUresult Batch(CUdeviceptr* targets, CUdeviceptr* sources, size_t* sizes, size_t count,
                CUmemcpyAttributes*, size_t*, size_t, size_t* failed, CUstream stream) noexcept {
+  if (failed != nullptr) *failed = SIZE_MAX;  // Of none of them.
   if (count == 0 || targets == nullptr || sources == nullptr || sizes == nullptr) {
     return ToResult(Status::kInvalidValue);
   }
@@ -204,27 +225,18 @@ CUresult Copy3DWithAttributes(CUDA_MEMCPY3D_BATCH_OP* operation, unsigned long l
       operation->dst.type != CU_MEMCPY_OPERAND_TYPE_POINTER) {
     return ToResult(Status::kNotSupported);
   }
-  const auto& source = operation->src.op.ptr;
-  const auto& target = operation->dst.op.ptr;
-  const CUextent3D& extent = operation->extent;
-  const size_t source_pitch = source.rowLength == 0 ? extent.width : source.rowLength;
-  const size_t target_pitch = target.rowLength == 0 ? extent.width : target.rowLength;
-  const size_t source_rows = source.layerHeight == 0 ? extent.height : source.layerHeight;
-  const size_t target_rows = target.layerHeight == 0 ? extent.height : target.layerHeight;
-  return Run({.target = Pointer(target.ptr),
-              .source = Pointer(source.ptr),
-              .shape = {.row_bytes = extent.width,
-                        .rows = extent.height,
-                        .slices = extent.depth,
-                        .target_pitch = target_pitch,
-                        .target_slice_pitch = target_pitch * target_rows,
-                        .source_pitch = source_pitch,
-                        .source_slice_pitch = source_pitch * source_rows}},
-             CopyDirection::kAny, CopyMode::kAsync, stream);
+  const gpu::CopyBox box = {operation->extent.width, operation->extent.height,
+                            operation->extent.depth};
+  const auto side = [&](const CUmemcpy3DOperand& operand) {
+    const auto& layout = operand.op.ptr;
+    return SideOf(Pointer(layout.ptr), layout.rowLength, layout.layerHeight, box);
+  };
+  return RunBox(side(operation->dst), side(operation->src), box, CopyMode::kAsync, stream);
 }
 
 CUresult Batch3D(size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, size_t* failed,
                  unsigned long long flags, CUstream stream) noexcept {
+  if (failed != nullptr) *failed = SIZE_MAX;  // Of none of them.
   if (count == 0 || operations == nullptr) return ToResult(Status::kInvalidValue);
   for (size_t i = 0; i < count; ++i) {
     const CUresult result = Copy3DWithAttributes(&operations[i], flags, stream);

@@ -34,10 +34,11 @@ CUresult Allocate(CUdeviceptr* pointer, size_t size) noexcept {
 }
 
 CUresult AllocatePitch(CUdeviceptr* pointer, size_t* pitch, size_t width, size_t height,
-                       unsigned) noexcept {
-  if (pitch == nullptr) return ToResult(Status::kInvalidValue);
+                       unsigned element_bytes) noexcept {
+  const bool has_width = element_bytes == 4 || element_bytes == 8 || element_bytes == 16;
+  if (pitch == nullptr || !has_width) return ToResult(Status::kInvalidValue);
   *pitch = gpu::PitchOf(width);
-  return Allocate(pointer, *pitch * height);
+  return Allocate(pointer, gpu::PitchedBytes(width, height));
 }
 
 CUresult AllocateManaged(CUdeviceptr* pointer, size_t size, unsigned flags) noexcept {

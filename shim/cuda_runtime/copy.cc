@@ -4,7 +4,9 @@
 
 #include "shim/cuda_runtime/error_state.h"
 #include "shim/gpu/copy.h"
+#include "shim/gpu/device.h"
 #include "shim/gpu/host_symbols.h"
+#include "shim/gpu/pitched_copy.h"
 #include "shim/gpu/submit.h"
 
 namespace eidolon::shim::cuda_runtime::copy {
@@ -52,8 +54,10 @@ struct Plane {
   size_t height;
 };
 
+bool IsPitch(size_t pitch, size_t width) { return width <= pitch && pitch <= gpu::kPitchMax; }
+
 cudaError_t RunPlane(const Plane& plane, cudaMemcpyKind kind, CopyMode mode, cudaStream_t stream) {
-  if (plane.width > plane.target_pitch || plane.width > plane.source_pitch) {
+  if (!IsPitch(plane.target_pitch, plane.width) || !IsPitch(plane.source_pitch, plane.width)) {
     return error_state::Fail(cudaErrorInvalidPitchValue);
   }
   return Run({.target = plane.target,
@@ -65,6 +69,10 @@ cudaError_t RunPlane(const Plane& plane, cudaMemcpyKind kind, CopyMode mode, cud
              kind, mode, stream);
 }
 
+gpu::PitchedSide SideOf(const cudaPitchedPtr& pitched, const cudaPos& at) {
+  return {pitched.ptr, pitched.pitch, pitched.ysize, at.x, at.y, at.z};
+}
+
 // Both kinds of 3D parameters have the same fields.
 template <typename Parameters>
 cudaError_t RunVolume(const Parameters* p, cudaMemcpyKind kind, CopyMode mode,
@@ -72,32 +80,35 @@ cudaError_t RunVolume(const Parameters* p, cudaMemcpyKind kind, CopyMode mode,
   if (p == nullptr) return error_state::Finish(Status::kInvalidValue);
   if (p->srcArray != nullptr || p->dstArray != nullptr)
     return error_state::Finish(Status::kNotSupported);
-  const size_t target_slice = p->dstPtr.pitch * p->dstPtr.ysize;
-  const size_t source_slice = p->srcPtr.pitch * p->srcPtr.ysize;
-  auto* target = static_cast<char*>(p->dstPtr.ptr) + p->dstPos.z * target_slice +
-                 p->dstPos.y * p->dstPtr.pitch + p->dstPos.x;
-  const auto* source = static_cast<const char*>(p->srcPtr.ptr) + p->srcPos.z * source_slice +
-                       p->srcPos.y * p->srcPtr.pitch + p->srcPos.x;
-  return Run({.target = target,
-              .source = source,
-              .shape = {.row_bytes = p->extent.width,
-                        .rows = p->extent.height,
-                        .slices = p->extent.depth,
-                        .target_pitch = p->dstPtr.pitch,
-                        .target_slice_pitch = target_slice,
-                        .source_pitch = p->srcPtr.pitch,
-                        .source_slice_pitch = source_slice}},
-             kind, mode, stream);
+  const gpu::CopyBox box = {p->extent.width, p->extent.height, p->extent.depth};
+  if (box.width == 0 || box.height == 0 || box.depth == 0) {
+    return Run(Flat(nullptr, nullptr, 0), kind, mode, stream);
+  }
+  if (p->dstPtr.pitch < box.width || p->srcPtr.pitch < box.width) {
+    return error_state::Fail(cudaErrorInvalidPitchValue);
+  }
+  const auto request =
+      gpu::MakePitchedCopy(SideOf(p->dstPtr, p->dstPos), SideOf(p->srcPtr, p->srcPos), box);
+  if (!request.has_value()) return error_state::Finish(Status::kInvalidValue);
+  return Run(*request, kind, mode, stream);
 }
 
-// The device address of a registered variable plus an offset; null when the range is not inside it.
-char* SymbolAddress(const void* symbol, size_t count, size_t offset) {
+// The device address of a part of a registered variable.
+cudaError_t FindInSymbol(const void* symbol, size_t count, size_t offset, char** address) {
   gpu::Variable variable;
   if (gpu::FindHostVariable(symbol, gpu::CurrentDevice(), &variable) != Status::kSuccess) {
-    return nullptr;
+    return error_state::Fail(cudaErrorInvalidSymbol);
   }
-  if (offset > variable.bytes || count > variable.bytes - offset) return nullptr;
-  return reinterpret_cast<char*>(variable.address) + offset;
+  if (offset > variable.bytes || count > variable.bytes - offset) {
+    return error_state::Fail(cudaErrorInvalidValue);
+  }
+  *address = reinterpret_cast<char*>(variable.address) + offset;
+  return cudaSuccess;
+}
+
+bool AreDevices(int a, int b) {
+  const int count = gpu::DeviceCount();
+  return a >= 0 && a < count && b >= 0 && b < count;
 }
 
 gpu::FillRequest Bytes(void* target, int value, size_t count) {
@@ -149,12 +160,15 @@ cudaError_t Copy3DPeerAsync(const cudaMemcpy3DPeerParms* parameters, cudaStream_
   return RunVolume(parameters, cudaMemcpyDefault, CopyMode::kAsync, stream);
 }
 
-cudaError_t CopyPeer(void* target, int, const void* source, int, size_t count) noexcept {
+cudaError_t CopyPeer(void* target, int target_device, const void* source, int source_device,
+                     size_t count) noexcept {
+  if (!AreDevices(target_device, source_device)) return error_state::Fail(cudaErrorInvalidDevice);
   return Run(Flat(target, source, count), cudaMemcpyDefault, CopyMode::kBlocking, nullptr);
 }
 
-cudaError_t CopyPeerAsync(void* target, int, const void* source, int, size_t count,
-                          cudaStream_t stream) noexcept {
+cudaError_t CopyPeerAsync(void* target, int target_device, const void* source, int source_device,
+                          size_t count, cudaStream_t stream) noexcept {
+  if (!AreDevices(target_device, source_device)) return error_state::Fail(cudaErrorInvalidDevice);
   return Run(Flat(target, source, count), cudaMemcpyDefault, CopyMode::kAsync, stream);
 }
 
@@ -178,29 +192,33 @@ cudaError_t CopyWithAttributesAsync(void* target, const void* source, size_t siz
 
 cudaError_t CopyToSymbol(const void* symbol, const void* source, size_t count, size_t offset,
                          cudaMemcpyKind kind) noexcept {
-  char* target = SymbolAddress(symbol, count, offset);
-  if (target == nullptr) return error_state::Fail(cudaErrorInvalidSymbol);
+  char* target = nullptr;
+  const cudaError_t found = FindInSymbol(symbol, count, offset, &target);
+  if (found != cudaSuccess) return found;
   return Copy(target, source, count, kind);
 }
 
 cudaError_t CopyToSymbolAsync(const void* symbol, const void* source, size_t count, size_t offset,
                               cudaMemcpyKind kind, cudaStream_t stream) noexcept {
-  char* target = SymbolAddress(symbol, count, offset);
-  if (target == nullptr) return error_state::Fail(cudaErrorInvalidSymbol);
+  char* target = nullptr;
+  const cudaError_t found = FindInSymbol(symbol, count, offset, &target);
+  if (found != cudaSuccess) return found;
   return CopyAsync(target, source, count, kind, stream);
 }
 
 cudaError_t CopyFromSymbol(void* target, const void* symbol, size_t count, size_t offset,
                            cudaMemcpyKind kind) noexcept {
-  const char* source = SymbolAddress(symbol, count, offset);
-  if (source == nullptr) return error_state::Fail(cudaErrorInvalidSymbol);
+  char* source = nullptr;
+  const cudaError_t found = FindInSymbol(symbol, count, offset, &source);
+  if (found != cudaSuccess) return found;
   return Copy(target, source, count, kind);
 }
 
 cudaError_t CopyFromSymbolAsync(void* target, const void* symbol, size_t count, size_t offset,
                                 cudaMemcpyKind kind, cudaStream_t stream) noexcept {
-  const char* source = SymbolAddress(symbol, count, offset);
-  if (source == nullptr) return error_state::Fail(cudaErrorInvalidSymbol);
+  char* source = nullptr;
+  const cudaError_t found = FindInSymbol(symbol, count, offset, &source);
+  if (found != cudaSuccess) return found;
   return CopyAsync(target, source, count, kind, stream);
 }
 
@@ -234,7 +252,8 @@ cudaError_t Set3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
   request.rows = extent.height;
   request.slices = extent.depth;
   request.pitch = target.pitch;
-  request.slice_pitch = target.pitch * target.ysize;
+  const bool overflows = __builtin_mul_overflow(target.pitch, target.ysize, &request.slice_pitch);
+  if (overflows && extent.depth > 1) return error_state::Finish(Status::kInvalidValue);
   return error_state::Finish(gpu::Fill(request, stream));
 }
 
@@ -245,23 +264,17 @@ cudaError_t Copy3DWithAttributesAsync(cudaMemcpy3DBatchOp* operation, unsigned l
       operation->dst.type != cudaMemcpyOperandTypePointer) {
     return error_state::Finish(Status::kNotSupported);
   }
-  const auto& source = operation->src.op.ptr;
-  const auto& target = operation->dst.op.ptr;
-  const cudaExtent& extent = operation->extent;
-  const size_t source_pitch = source.rowLength == 0 ? extent.width : source.rowLength;
-  const size_t target_pitch = target.rowLength == 0 ? extent.width : target.rowLength;
-  const size_t source_rows = source.layerHeight == 0 ? extent.height : source.layerHeight;
-  const size_t target_rows = target.layerHeight == 0 ? extent.height : target.layerHeight;
-  return Run({.target = target.ptr,
-              .source = source.ptr,
-              .shape = {.row_bytes = extent.width,
-                        .rows = extent.height,
-                        .slices = extent.depth,
-                        .target_pitch = target_pitch,
-                        .target_slice_pitch = target_pitch * target_rows,
-                        .source_pitch = source_pitch,
-                        .source_slice_pitch = source_pitch * source_rows}},
-             cudaMemcpyDefault, CopyMode::kAsync, stream);
+  const gpu::CopyBox box = {operation->extent.width, operation->extent.height,
+                            operation->extent.depth};
+  const auto side = [&](const auto& operand) -> gpu::PitchedSide {
+    const auto& layout = operand.op.ptr;
+    return {.begin = layout.ptr,
+            .pitch = layout.rowLength == 0 ? box.width : layout.rowLength,
+            .height = layout.layerHeight == 0 ? box.height : layout.layerHeight};
+  };
+  const auto request = gpu::MakePitchedCopy(side(operation->dst), side(operation->src), box);
+  if (!request.has_value()) return error_state::Finish(Status::kInvalidValue);
+  return Run(*request, cudaMemcpyDefault, CopyMode::kAsync, stream);
 }
 
 cudaError_t Copy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,

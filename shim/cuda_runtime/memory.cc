@@ -1,5 +1,7 @@
 #include "shim/cuda_runtime/memory.h"
 
+#include <cstdint>
+
 #include "shim/cuda_runtime/error_state.h"
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/context.h"
@@ -34,7 +36,7 @@ cudaError_t Malloc(void** pointer, size_t size) noexcept {
 cudaError_t MallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) noexcept {
   if (pointer == nullptr || pitch == nullptr) return error_state::Finish(Status::kInvalidValue);
   *pitch = gpu::PitchOf(width);
-  return Malloc(pointer, *pitch * height);
+  return Malloc(pointer, gpu::PitchedBytes(width, height));
 }
 
 cudaError_t Malloc3D(cudaPitchedPtr* pointer, cudaExtent extent) noexcept {
@@ -42,7 +44,9 @@ cudaError_t Malloc3D(cudaPitchedPtr* pointer, cudaExtent extent) noexcept {
   pointer->pitch = gpu::PitchOf(extent.width);
   pointer->xsize = extent.width;
   pointer->ysize = extent.height;
-  return Malloc(&pointer->ptr, pointer->pitch * extent.height * extent.depth);
+  std::size_t rows = 0;
+  if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) rows = SIZE_MAX;
+  return Malloc(&pointer->ptr, gpu::PitchedBytes(extent.width, rows));
 }
 
 cudaError_t MallocManaged(void** pointer, size_t size, unsigned flags) noexcept {

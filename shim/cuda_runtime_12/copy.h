@@ -11,8 +11,8 @@ namespace eidolon::shim::cuda_runtime_12::copy {
 cudaError_t PrefetchAsync(const void* pointer, std::size_t count, int device,
                           cudaStream_t stream) noexcept;
 
-// `failed`, which may be null, gets the number of operations when the error belongs to none of
-// them; in CUDA 13 it is gone.
+// `failed`, which may be null, gets the index of the operation that was refused, SIZE_MAX when
+// there is none; in CUDA 13 it is gone.
 cudaError_t CopyBatchAsync(void** targets, void** sources, std::size_t* sizes, std::size_t count,
                            cudaMemcpyAttributes* attributes, std::size_t* attribute_indices,
                            std::size_t attribute_count, std::size_t* failed,

@@ -138,7 +138,26 @@ TEST_F(Runtime12Test, WhatAPointerIsTakesTheBytesThatCuda12Gives) {
 TEST_F(Runtime12Test, ABatchThatFailsSaysThatNoSingleCopyDid) {
   std::size_t failed = 0;
   EXPECT_NE(copy::Copy3DBatchAsync(3, nullptr, &failed, 0, stream_), cudaSuccess);
-  EXPECT_EQ(failed, 3u);
+  EXPECT_EQ(failed, SIZE_MAX);
+}
+
+TEST_F(Runtime12Test, ABatchNamesTheCopyThatIsRefused) {
+  void* memory = nullptr;
+  ASSERT_EQ(cuda_runtime::memory::Malloc(&memory, 4096), cudaSuccess);
+  auto* const begin = static_cast<char*>(memory);
+  void* targets[] = {begin, begin + 64, begin + 4032};
+  void* sources[] = {begin + 128, begin + 192, begin};
+  std::size_t sizes[] = {64, 64, 64};
+  std::size_t failed = 0;
+  const auto batch = [&] {
+    return copy::CopyBatchAsync(targets, sources, sizes, 3, nullptr, nullptr, 0, &failed, stream_);
+  };
+
+  EXPECT_EQ(batch(), cudaSuccess);
+  sizes[2] = 65;
+  EXPECT_EQ(batch(), cudaErrorInvalidValue);
+  EXPECT_EQ(failed, 2u);
+  EXPECT_EQ(cuda_runtime::memory::Free(memory), cudaSuccess);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <span>
 
 #include "services/ring/work.h"
-#include "shim/gpu/arena.h"
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/pointer.h"
+#include "shim/gpu/reach.h"
 #include "shim/gpu/stream.h"
 #include "shim/gpu/unknown_read.h"
 #include "shim/value/pending.h"
@@ -27,14 +27,25 @@ struct End {
   bool pageable = false;
 };
 
-std::optional<End> Look(const void* pointer) {
+// Nothing when the bytes that the rows take up are not all there.
+std::optional<End> Look(const void* pointer, const Rows& rows) {
+  const auto span = SpanOf(rows);
+  if (!span.has_value()) return std::nullopt;
   End end;
   end.info = Inspect(pointer);
-  end.on_device = IsDeviceAddress(reinterpret_cast<std::uint64_t>(pointer));
-  if (end.on_device && end.info.kind != PointerKind::kDevice) return std::nullopt;
+  if (!HoldsBytes(end.info, pointer, *span)) return std::nullopt;
+  end.on_device = end.info.kind == PointerKind::kDevice;
   end.on_gpu = end.on_device || end.info.kind == PointerKind::kManaged;
   end.pageable = end.info.kind == PointerKind::kUnregistered;
   return end;
+}
+
+Rows TargetRows(const CopyShape& shape) {
+  return {shape.row_bytes, shape.rows, shape.slices, shape.target_pitch, shape.target_slice_pitch};
+}
+
+Rows SourceRows(const CopyShape& shape) {
+  return {shape.row_bytes, shape.rows, shape.slices, shape.source_pitch, shape.source_slice_pitch};
 }
 
 std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
@@ -139,12 +150,14 @@ bool MustWait(ring::CopyKind kind, const CopyRequest& request, const End& target
 
 Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
   const CopyShape& shape = request.shape;
-  const std::size_t bytes = shape.row_bytes * shape.rows * shape.slices;
   if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
+  const auto counted = BytesOf(TargetRows(shape));
+  if (!counted.has_value()) return Status::kInvalidValue;
+  const std::uint64_t bytes = *counted;
   if (bytes == 0) return Status::kSuccess;
   if (request.target == nullptr || request.source == nullptr) return Status::kInvalidValue;
-  const auto target = Look(request.target);
-  const auto source = Look(request.source);
+  const auto target = Look(request.target, TargetRows(shape));
+  const auto source = Look(request.source, SourceRows(shape));
   if (!target.has_value() || !source.has_value()) return Status::kInvalidValue;
   if (Contradicts(request.direction, *target, *source)) return Status::kInvalidValue;
 
@@ -194,11 +207,19 @@ Status Copy(void* target, const void* source, std::size_t bytes, CopyMode mode,
 
 Status Fill(const FillRequest& request, StreamHandle stream) noexcept {
   if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
-  const std::size_t row_bytes = request.elements * request.element_bytes;
-  const std::size_t bytes = row_bytes * request.rows * request.slices;
+  std::size_t row_bytes = 0;
+  if (__builtin_mul_overflow(request.elements, request.element_bytes, &row_bytes)) {
+    return Status::kInvalidValue;
+  }
+  const Rows rows{row_bytes, request.rows, request.slices, request.pitch, request.slice_pitch};
+  const auto counted = BytesOf(rows);
+  if (!counted.has_value()) return Status::kInvalidValue;
+  const std::uint64_t bytes = *counted;
   if (bytes == 0) return Status::kSuccess;
-  if (Address(request.target) % request.element_bytes != 0) return Status::kInvalidValue;
-  const auto target = Look(request.target);
+  const bool aligned = Address(request.target) % request.element_bytes == 0 &&
+                       (request.rows == 1 || request.pitch % request.element_bytes == 0);
+  if (!aligned) return Status::kInvalidValue;
+  const auto target = Look(request.target, rows);
   if (!target.has_value() || target->pageable) return Status::kInvalidValue;
 
   ring::CopyWork work{};

@@ -11,6 +11,7 @@
 #include "services/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
+#include "shim/gpu/arena.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/memory.h"
 #include "shim/gpu/submit.h"
@@ -105,6 +106,9 @@ Status FreeHost(void* pointer) noexcept { return UnmapHost(pointer, HostKind::kA
 
 Status RegisterHost(void* pointer, std::size_t bytes, std::uint32_t flags) noexcept {
   if (pointer == nullptr || bytes == 0) return Status::kInvalidValue;
+  const std::uintptr_t begin = AddressOf(pointer);
+  if (bytes > kUserSpaceEnd || begin > kUserSpaceEnd - bytes) return Status::kInvalidValue;
+  if (IsDeviceAddress(begin)) return Status::kInvalidValue;
   const bool added =
       Add({AddressOf(pointer), bytes, HostKind::kRegistered, flags, CurrentDevice()});
   return added ? Status::kSuccess : Status::kHostMemoryAlreadyRegistered;
@@ -128,6 +132,28 @@ Status FreeManaged(void* pointer) noexcept {
     TellManaged(range->device, -static_cast<std::int64_t>(range->bytes));
   }
   return status;
+}
+
+bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept {
+  HostBook& book = Book();
+  if (book.count.load(std::memory_order_acquire) == 0) return true;
+  std::uintptr_t address = AddressOf(pointer);
+  const std::uintptr_t end = address + bytes;
+  const std::lock_guard guard(book.lock);
+  auto range = book.ranges.upper_bound(address);
+  const bool in_none = range == book.ranges.begin() ||
+                       address - std::prev(range)->first >= std::prev(range)->second.bytes;
+  if (in_none) return range == book.ranges.end() || range->first >= end;
+  --range;
+  while (true) {
+    address = range->first + range->second.bytes;
+    if (address >= end) return true;
+    if (range->second.kind != HostKind::kRegistered) return false;
+    ++range;
+    const bool goes_on = range != book.ranges.end() && range->first == address &&
+                         range->second.kind == HostKind::kRegistered;
+    if (!goes_on) return false;
+  }
 }
 
 std::optional<HostRange> FindHostRange(const void* pointer) noexcept {

@@ -10,6 +10,9 @@
 
 namespace eidolon::shim::gpu {
 
+// Where the addresses of programs end on x86-64, with four levels of pages.
+inline constexpr std::uintptr_t kUserSpaceEnd = std::uintptr_t{1} << 47;
+
 enum class HostKind { kAllocated, kRegistered, kManaged };
 
 struct HostRange {
@@ -30,6 +33,10 @@ Status UnregisterHost(void* pointer) noexcept;
 // Managed memory lives on the host; its bytes are always real.
 Status AllocateManaged(std::size_t bytes, std::uint32_t flags, void** result) noexcept;
 Status FreeManaged(void* pointer) noexcept;
+
+// True when the bytes lie wholly in one range, in registered ranges that follow each other without
+// a gap, or outside of all of them. Requires: they do not wrap around, and are more than 0.
+bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept;
 
 // The range that holds the address. Costs one load when there is none at all.
 std::optional<HostRange> FindHostRange(const void* pointer) noexcept;

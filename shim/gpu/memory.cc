@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "services/base/check.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 #include "shim/gpu/address_space.h"
@@ -63,7 +64,8 @@ struct Allocation {
   std::uint64_t bytes = 0;  // As asked for.
   std::uint64_t taken = 0;  // Addresses taken; 0 for extents of others.
   int device = 0;
-  bool shared = false;  // Lies in a piece shared by small allocations.
+  bool shared = false;   // Lies in a piece shared by small allocations.
+  bool mapping = false;  // Of the virtual-memory API.
   ring::MemoryCategory category = ring::MemoryCategory::kAllocation;
   std::uint64_t buffer_id = 0;
 };
@@ -268,7 +270,8 @@ Status BookContext(int device) noexcept {
 void ReportOutOfMemory(int device, ring::MemoryCategory category, std::uint64_t bytes) noexcept {
   Memory& all = TheMemory();
   const std::lock_guard guard(all.mutex);
-  Tell(ring::RecordKind::kOutOfMemory, device, category, static_cast<std::int64_t>(bytes),
+  Tell(ring::RecordKind::kOutOfMemory, device, category,
+       static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, INT64_MAX)),
        DeviceOf(all, device).used);
 }
 
@@ -297,11 +300,13 @@ Status ReleaseRange(std::uint64_t address, std::uint64_t bytes) noexcept {
   return Status::kSuccess;
 }
 
-void AddExtent(const Extent& extent) noexcept {
+void AddExtent(const Extent& extent, ExtentKind kind) noexcept {
   Memory& all = TheMemory();
   const std::lock_guard guard(all.mutex);
-  all.allocations[extent.begin] = {
-      .bytes = extent.bytes, .device = extent.device, .buffer_id = all.next_buffer_id++};
+  all.allocations[extent.begin] = {.bytes = extent.bytes,
+                                   .device = extent.device,
+                                   .mapping = kind == ExtentKind::kMapping,
+                                   .buffer_id = all.next_buffer_id++};
   NoteArenaChange();
 }
 
@@ -312,6 +317,30 @@ void RemoveExtent(std::uint64_t begin) noexcept {
   if (found == all.allocations.end() || found->second.taken != 0) return;
   all.allocations.erase(found);
   NoteArenaChange();
+}
+
+void ResizeExtent(std::uint64_t begin, std::uint64_t bytes) noexcept {
+  Memory& all = TheMemory();
+  const std::lock_guard guard(all.mutex);
+  const auto found = all.allocations.find(begin);
+  CHECK(found != all.allocations.end() && bytes <= found->second.taken);
+  if (found->second.bytes == 0) found->second.buffer_id = all.next_buffer_id++;
+  found->second.bytes = bytes;
+  NoteArenaChange();
+}
+
+bool HoldsMappings(std::uint64_t address, std::uint64_t bytes) noexcept {
+  Memory& all = TheMemory();
+  const std::lock_guard guard(all.mutex);
+  auto found = FindAllocation(all, address);
+  while (found != all.allocations.end() && found->second.mapping) {
+    const std::uint64_t end = found->first + found->second.bytes;
+    if (bytes <= end - address) return true;
+    bytes -= end - address;
+    address = end;
+    if (++found != all.allocations.end() && found->first != end) return false;
+  }
+  return false;
 }
 
 std::optional<Extent> FindExtent(std::uint64_t address) noexcept {

@@ -46,9 +46,17 @@ Status ReserveRange(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t 
                     std::uint64_t* address) noexcept;
 Status ReleaseRange(std::uint64_t address, std::uint64_t bytes) noexcept;
 
-// Extents that FindExtent finds and that Allocate did not make: mappings and imported memory.
-void AddExtent(const Extent& extent) noexcept;
+// Extents that FindExtent finds and that Allocate did not make. Mappings may be used across their
+// borders; memory imported from another process is one allocation of it.
+enum class ExtentKind { kMapping, kImported };
+void AddExtent(const Extent& extent, ExtentKind kind) noexcept;
 void RemoveExtent(std::uint64_t begin) noexcept;
+// How much of what Allocate gave belongs to the program: a pool hands out a part of it, and nothing
+// while it is kept for later. Requires: `begin` is of Allocate, and bytes is no more than it gave.
+void ResizeExtent(std::uint64_t begin, std::uint64_t bytes) noexcept;
+
+// True when mappings without a gap hold all of these bytes. Requires: bytes > 0.
+bool HoldsMappings(std::uint64_t address, std::uint64_t bytes) noexcept;
 
 // A number for an allocation that no other has had (CU_POINTER_ATTRIBUTE_BUFFER_ID).
 std::uint64_t BufferId(std::uint64_t begin) noexcept;

@@ -92,6 +92,7 @@ Status TakeFromPool(Pools& all, Pool& pool, std::uint64_t bytes, std::uint64_t* 
     pool.reserved += rounded;
     pool.reserved_high = std::max(pool.reserved_high, pool.reserved);
   }
+  ResizeExtent(*address, bytes);
   pool.used += rounded;
   pool.used_high = std::max(pool.used_high, pool.used);
   all.live[*address] = {&pool, rounded};
@@ -184,6 +185,7 @@ Status FreePooled(std::uint64_t address) noexcept {
   const auto found = all.live.find(address);
   if (found == all.live.end()) return Status::kNotFound;
   Pool& pool = *found->second.pool;
+  ResizeExtent(address, 0);
   pool.used -= found->second.bytes;
   pool.cached.emplace(found->second.bytes, address);
   all.live.erase(found);

@@ -78,7 +78,8 @@ Status OpenMemory(const char (&handle)[kIpcHandleBytes], std::uint64_t* address)
     opened.bytes = (wanted.bytes + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes;
     const Status status = ReserveRange(opened.bytes, kGranuleBytes, 0, &opened.address);
     if (status != Status::kSuccess) return status;
-    AddExtent({.begin = opened.address, .bytes = wanted.bytes, .device = device});
+    AddExtent({.begin = opened.address, .bytes = wanted.bytes, .device = device},
+              ExtentKind::kImported);
   }
   ++opened.times;
   *address = opened.address;

@@ -132,6 +132,12 @@ Status CreatePhysical(const PhysicalProperties& properties, std::uint64_t bytes,
                       PhysicalHandle* handle) noexcept {
   if (handle == nullptr || bytes == 0 || !Aligned(bytes)) return Status::kInvalidValue;
   if (properties.device >= DeviceCount()) return Status::kInvalidDevice;
+  if (bytes > INT64_MAX) {  // What is booked has a sign.
+    if (properties.device >= 0) {
+      ReportOutOfMemory(properties.device, ring::MemoryCategory::kAllocation, bytes);
+    }
+    return Status::kOutOfMemory;
+  }
   if (properties.device >= 0) {
     const Status status = gpu::Book(properties.device, ring::MemoryCategory::kAllocation,
                                     static_cast<std::int64_t>(bytes));
@@ -188,7 +194,8 @@ Status Map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
   ++physical->references;
   book.mappings[address] = {.bytes = bytes, .physical = physical, .offset = offset};
   const int device = physical->properties.device;
-  AddExtent({.begin = address, .bytes = bytes, .device = device < 0 ? 0 : device});
+  AddExtent({.begin = address, .bytes = bytes, .device = device < 0 ? 0 : device},
+            ExtentKind::kMapping);
   return Status::kSuccess;
 }
 
@@ -226,6 +233,7 @@ Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
 
 Status SetAccess(std::uint64_t address, std::uint64_t bytes, int device, Access access) noexcept {
   if (device >= DeviceCount()) return Status::kInvalidDevice;
+  if (bytes == 0 || bytes > kArenaEnd || address > kArenaEnd - bytes) return Status::kInvalidValue;
   VirtualMemory& book = Book();
   const std::lock_guard guard(book.mutex);
   const std::uint32_t bit = device < 0 ? 0 : std::uint32_t{1} << device;

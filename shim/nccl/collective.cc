@@ -1,7 +1,11 @@
 #include "shim/nccl/collective.h"
 
 #include <cstdint>
+#include <string>
+#include <utility>
 
+#include "shim/gpu/pointer.h"
+#include "shim/gpu/reach.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
 
@@ -49,39 +53,51 @@ bool IsPointToPoint(CommunicationKind kind) {
   return kind == CommunicationKind::kSend || kind == CommunicationKind::kReceive;
 }
 
+ncclResult_t Refuse(Communicator& communicator, std::string sentence) {
+  SetLastError(&communicator, std::move(sentence));
+  return ncclInvalidArgument;
+}
+
 bool IsReductionValid(Communicator& communicator, int reduction) {
   if (reduction >= 0 && reduction < ncclNumOps) return true;
   const std::lock_guard lock(communicator.mutex);
   return communicator.custom_reductions.contains(reduction);
 }
 
+// A reduction of the program's own works on the type that it was made for.
+bool IsReductionOfType(Communicator& communicator, int reduction, ncclDataType_t type) {
+  if (reduction < ncclNumOps) return true;
+  const std::lock_guard lock(communicator.mutex);
+  return communicator.custom_reductions.at(reduction) == type;
+}
+
 ncclResult_t Check(Communicator* communicator, const Call& call) {
   if (const auto result = CheckUsable(communicator); result != ncclSuccess) return result;
-  if (WidthOf(call.type) == 0) {
-    SetLastError(communicator, "invalid data type");
-    return ncclInvalidArgument;
-  }
+  if (WidthOf(call.type) == 0) return Refuse(*communicator, "invalid data type");
   const bool has_peer = IsPointToPoint(call.kind) || call.kind == CommunicationKind::kBroadcast ||
                         call.kind == CommunicationKind::kReduce ||
                         call.kind == CommunicationKind::kGather ||
                         call.kind == CommunicationKind::kScatter;
   if (has_peer && (call.peer < 0 || call.peer >= communicator->size)) {
-    SetLastError(communicator, "root or peer " + std::to_string(call.peer) +
-                                   " is outside of the communicator's " +
-                                   std::to_string(communicator->size) + " ranks");
-    return ncclInvalidArgument;
+    return Refuse(*communicator, "root or peer " + std::to_string(call.peer) +
+                                     " is outside of the communicator's " +
+                                     std::to_string(communicator->size) + " ranks");
   }
   if (!IsReductionValid(*communicator, call.reduction)) {
-    SetLastError(communicator, "invalid reduction " + std::to_string(call.reduction));
-    return ncclInvalidArgument;
+    return Refuse(*communicator, "invalid reduction " + std::to_string(call.reduction));
   }
   return ncclSuccess;
 }
 
-// How much a rank reads and writes, and the bytes of the large buffer.
-void Size(const Communicator& communicator, const Call& call, Operation& operation) {
-  const auto one = static_cast<std::uint64_t>(call.count) * WidthOf(call.type);
-  const auto all = one * static_cast<std::uint64_t>(communicator.size);
+// How much a rank reads and writes, and the bytes of the large buffer. False when 64 bits cannot
+// count the bytes of all ranks.
+bool Size(const Communicator& communicator, const Call& call, Operation& operation) {
+  std::uint64_t one = 0;
+  std::uint64_t all = 0;
+  if (__builtin_mul_overflow(call.count, WidthOf(call.type), &one) ||
+      __builtin_mul_overflow(one, static_cast<std::uint64_t>(communicator.size), &all)) {
+    return false;
+  }
   const bool root = call.peer == communicator.rank;
   operation.op.bytes = one;
   operation.input_bytes = operation.output_bytes = one;
@@ -118,6 +134,31 @@ void Size(const Communicator& communicator, const Call& call, Operation& operati
       operation.input_bytes = 0;
       break;
   }
+  return true;
+}
+
+// Empty when the GPU reaches all bytes of the buffer.
+std::string WrongWith(const char* which, const void* buffer, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  const std::string name = std::string("the ") + which + " buffer";
+  if (buffer == nullptr) return name + " is null";
+  const gpu::PointerInfo info = gpu::Inspect(buffer);
+  if (info.kind == gpu::PointerKind::kUnregistered) {
+    return name + " is no memory that the GPU reaches (not allocated, or freed)";
+  }
+  if (gpu::HoldsBytes(info, buffer, bytes)) return {};
+  const std::uint64_t left = info.begin + info.bytes - reinterpret_cast<std::uint64_t>(buffer);
+  return name + " has " + std::to_string(left) + " bytes to the end of its allocation, of " +
+         std::to_string(bytes) + " that the call touches";
+}
+
+ncclResult_t CheckBuffers(Communicator& communicator, const Operation& operation) {
+  for (const std::string& wrong :
+       {WrongWith("send", operation.input, operation.input_bytes),
+        WrongWith("receive", operation.output, operation.output_bytes)}) {
+    if (!wrong.empty()) return Refuse(communicator, wrong);
+  }
+  return ncclSuccess;
 }
 
 // Whether the call works inside one buffer, by NCCL's rule for its kind.
@@ -137,10 +178,13 @@ bool IsInPlace(const Communicator& communicator, const Call& call, const Operati
   }
 }
 
-ncclResult_t Issue(const Call& call) {
+ncclResult_t CheckAndEnqueue(const Call& call) {
   Communicator* communicator = Communicator::Find(call.comm);
   if (const auto result = Check(communicator, call); result != ncclSuccess) return result;
   if (call.count == 0 && !IsPointToPoint(call.kind)) return ncclSuccess;
+  if (!IsReductionOfType(*communicator, call.reduction, call.type)) {
+    return Refuse(*communicator, "the reduction was made for another data type");
+  }
 
   Operation operation;
   operation.op.kind = call.kind;
@@ -150,16 +194,18 @@ ncclResult_t Issue(const Call& call) {
   operation.op.count = call.count;
   operation.input = call.input;
   operation.output = call.output;
-  Size(*communicator, call, operation);
-  const bool missing_input = operation.input_bytes > 0 && call.input == nullptr;
-  const bool missing_output = operation.output_bytes > 0 && call.output == nullptr;
-  if (missing_input || missing_output) {
-    SetLastError(communicator, "a buffer is null");
-    return ncclInvalidArgument;
+  if (!Size(*communicator, call, operation)) {
+    return Refuse(*communicator, std::to_string(call.count) + " elements on each of " +
+                                     std::to_string(communicator->size) +
+                                     " ranks are more bytes than can be counted");
   }
+  const ncclResult_t buffers = CheckBuffers(*communicator, operation);
+  if (buffers != ncclSuccess) return buffers;
   operation.op.in_place = IsInPlace(*communicator, call, operation) ? 1 : 0;
   return Enqueue(*communicator, call.stream, operation);
 }
+
+ncclResult_t Issue(const Call& call) { return NoteInGroup(CheckAndEnqueue(call)); }
 
 }  // namespace
 
@@ -294,7 +340,7 @@ ncclResult_t CreatePreMulSum(ncclRedOp_t* reduction, void* scalar, ncclDataType_
   if (reduction == nullptr || scalar == nullptr || WidthOf(type) == 0) return ncclInvalidArgument;
   const std::lock_guard lock(communicator->mutex);
   const int number = communicator->next_custom_reduction++;
-  communicator->custom_reductions.insert(number);
+  communicator->custom_reductions.emplace(number, type);
   *reduction = static_cast<ncclRedOp_t>(number);
   return ncclSuccess;
 }

@@ -1,4 +1,13 @@
 // The collective and point-to-point calls: arguments checked as NCCL does, then one Operation each.
+//
+// NCCL itself never looks at sizes, and at buffers only with NCCL_CHECK_POINTERS=1: a kernel that
+// leaves its buffer ends in an illegal access, or in another tensor's bytes. Here nothing would
+// fault, so a buffer that is not all there is refused with ncclInvalidArgument, and a count whose
+// bytes 64 bits cannot count as well.
+//
+// As in NCCL (taskAppend in src/enqueue.cc), a collective of no elements is dropped once its
+// arguments are checked: it meets nobody, takes no turn, and the stream never hears of it. A send
+// or receive of no elements is a task like any other.
 #pragma once
 
 #include <nccl.h>

@@ -118,14 +118,14 @@ ncclResult_t MakeOrQueue(const Making& making) {
 ncclResult_t Init(ncclComm_t* result, int size, const ncclUniqueId& id, int rank,
                   const ncclConfig_t* config) {
   if (gpu::EnsureContext() != gpu::Status::kSuccess) {
-    return Fail(ncclUnhandledCudaError, "no emulated GPU");
+    return NoteInGroup(Fail(ncclUnhandledCudaError, "no emulated GPU"));
   }
-  return MakeOrQueue({.result = result,
-                      .unique_id = id,
-                      .size = size,
-                      .rank = rank,
-                      .device = gpu::CurrentDevice(),
-                      .name = NameOf(config)});
+  return NoteInGroup(MakeOrQueue({.result = result,
+                                  .unique_id = id,
+                                  .size = size,
+                                  .rank = rank,
+                                  .device = gpu::CurrentDevice(),
+                                  .name = NameOf(config)}));
 }
 
 void TellDestroyed(const Communicator& communicator, bool aborted) {
@@ -183,6 +183,8 @@ ncclResult_t MakeQueuedCommunicators() {
   }
   return ncclSuccess;
 }
+
+void DropQueuedCommunicators() { queued.clear(); }
 
 namespace communicator {
 

@@ -32,8 +32,8 @@ struct Communicator : library::Opaque<Communicator> {
   std::uint64_t next_collective = 0;
   std::map<int, std::uint64_t> next_send, next_receive;  // By peer.
   int next_custom_reduction = ncclNumOps;
-  std::set<int> custom_reductions;
-  std::uint32_t derived = 0;  // Communicators shrunk from this one.
+  std::map<int, ncclDataType_t> custom_reductions;  // With the type of their scalars.
+  std::uint32_t derived = 0;                        // Communicators shrunk from this one.
   std::uint64_t booked_bytes = 0;
   bool collective_booked = false;
   std::set<int> peers_booked;
@@ -77,5 +77,6 @@ const char* GetLastError(ncclComm_t handle);
 // Communicators asked for between ncclGroupStart and ncclGroupEnd are made together at the end:
 // members of one process would otherwise wait for each other. Called by ncclGroupEnd.
 ncclResult_t MakeQueuedCommunicators();
+void DropQueuedCommunicators();
 
 }  // namespace eidolon::shim::nccl

@@ -28,6 +28,7 @@ struct Batch {
 struct Group {
   int depth = 0;
   std::vector<Batch> batches;
+  ncclResult_t failure = ncclSuccess;  // The first.
 };
 
 thread_local Group current;
@@ -162,6 +163,11 @@ std::uint32_t NewGroupNumber() {
 
 bool InGroup() { return current.depth > 0; }
 
+ncclResult_t NoteInGroup(ncclResult_t result) {
+  if (InGroup() && current.failure == ncclSuccess) current.failure = result;
+  return result;
+}
+
 ncclResult_t Enqueue(Communicator& communicator, cudaStream_t stream, const Operation& operation) {
   if (InGroup()) {
     BatchOf(communicator, stream).operations.push_back(operation);
@@ -185,6 +191,11 @@ ncclResult_t End() {
   }
   if (--current.depth > 0) return ncclSuccess;
   std::vector<Batch> batches = std::exchange(current.batches, {});
+  const ncclResult_t failure = std::exchange(current.failure, ncclSuccess);
+  if (failure != ncclSuccess) {
+    DropQueuedCommunicators();
+    return failure;
+  }
   if (const auto result = MakeQueuedCommunicators(); result != ncclSuccess) return result;
   const std::uint32_t number = batches.size() > 1 ? NewGroupNumber() : 0;
   for (Batch& batch : batches) {

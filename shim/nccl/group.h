@@ -25,6 +25,10 @@ struct Operation {
 // Queues the operation in the calling thread's group, or issues it at once.
 ncclResult_t Enqueue(Communicator& communicator, cudaStream_t stream, const Operation& operation);
 
+// Gives the result back. A call that fails inside a group spoils it: its end gives the first such
+// result, and nothing that was queued happens.
+ncclResult_t NoteInGroup(ncclResult_t result);
+
 // True between ncclGroupStart and ncclGroupEnd on the calling thread.
 bool InGroup();
 

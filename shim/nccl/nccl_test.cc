@@ -28,16 +28,22 @@ class NcclTest : public ::testing::Test {
     communicator::GetUniqueId(&id);
     EXPECT_EQ(communicator::InitRank(&comm_, 4, id, 1), ncclSuccess);
     gpu::CreateStream(1, 0, &stream_);
+    EXPECT_EQ(gpu::Allocate(0, kBuffers * kBufferBytes, &buffers_), gpu::Status::kSuccess);
     agent_.Reset();
   }
   ~NcclTest() override {
     value::ProcessPending().Drain();
     communicator::Destroy(comm_);
     gpu::DestroyStream(stream_);
+    gpu::Free(buffers_);
   }
 
   cudaStream_t stream() const { return static_cast<cudaStream_t>(stream_); }
-  static float* Buffer(int i) { return reinterpret_cast<float*>(0x6b0100000000 + i * 0x1000000ll); }
+  static constexpr std::uint64_t kBuffers = 6;
+  static constexpr std::uint64_t kBufferBytes = 16 << 20;
+  float* Buffer(std::uint64_t i) const {
+    return reinterpret_cast<float*>(buffers_ + i * kBufferBytes);
+  }
   static void Know(const void* address, std::size_t bytes) {
     value::ProcessPending().Fill(reinterpret_cast<std::uint64_t>(address), 7, 1, bytes);
   }
@@ -63,6 +69,7 @@ class NcclTest : public ::testing::Test {
   core::FakeAgent& agent_;
   ncclComm_t comm_ = nullptr;
   gpu::StreamHandle stream_ = nullptr;
+  std::uint64_t buffers_ = 0;
 };
 
 TEST_F(NcclTest, UniqueIdsDifferFromCallToCall) {
@@ -273,7 +280,7 @@ TEST_F(NcclTest, AGroupOverSeveralGpusTakesEachOnesDefaultStream) {
   const int before = gpu::CurrentDevice();
 
   ASSERT_EQ(group::Start(), ncclSuccess);
-  for (int i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_EQ(
         collective::AllReduce(Buffer(i), Buffer(i), 64, ncclFloat32, ncclSum, comms[i], nullptr),
         ncclSuccess);

@@ -23,9 +23,13 @@ struct Window : library::Opaque<Window> {
 }  // namespace
 
 ncclResult_t MemAlloc(void** pointer, std::size_t bytes) {
-  if (pointer == nullptr || bytes == 0) return ncclInvalidArgument;
+  // NCCL leaves these two to cudaMalloc, which refuses the one and gives null for the other.
+  if (pointer == nullptr) return ncclUnhandledCudaError;
   if (gpu::EnsureContext() != gpu::Status::kSuccess) return ncclUnhandledCudaError;
+  *pointer = nullptr;
+  if (bytes == 0) return ncclSuccess;
   // NCCL takes whole granules from the virtual-memory API.
+  if (bytes > SIZE_MAX - gpu::kGranuleBytes) return ncclUnhandledCudaError;
   const std::uint64_t whole =
       (bytes + gpu::kGranuleBytes - 1) / gpu::kGranuleBytes * gpu::kGranuleBytes;
   std::uint64_t address = 0;

@@ -1,0 +1,132 @@
+"""Calls that cannot mean anything: a program gets the vendor's code for them, and goes on. Run by behaviour.py."""
+import json
+
+from cuda12_behaviour import environment
+from trial import expect, expect_complete, test
+
+# Codes of cudaError_t and CUresult alike.
+INVALID_VALUE, OUT_OF_MEMORY, INVALID_PITCH = 1, 2, 12
+
+CUDA = """
+    import ctypes, json, sys
+    from ctypes import byref, c_int, c_size_t, c_uint, c_void_p
+    runtime, driver = ctypes.CDLL(sys.argv[1]), ctypes.CDLL("libcuda.so.1")
+    most, bytes_ = 2**64 - 1, 1 << 20
+    host = ctypes.create_string_buffer(b"kept", 4096)
+    memory, freed, none = c_void_p(), c_void_p(), c_void_p()
+    assert runtime.cudaMalloc(byref(memory), c_size_t(bytes_)) == 0
+    assert runtime.cudaMalloc(byref(freed), c_size_t(8 << 20)) == 0
+    assert runtime.cudaFree(freed) == 0
+    def at(offset): return c_void_p(memory.value + offset)
+    def copy(to, source, count, kind): return runtime.cudaMemcpy(to, source, c_size_t(count), kind)
+    codes = {
+        "in, to its end": copy(at(bytes_ - 4096), host, 4096, 1),
+        "in, beyond its end": copy(at(bytes_ - 4095), host, 4096, 1),
+        "in, all addresses": copy(memory, host, most, 1),
+        "out, all addresses": copy(host, memory, most, 2),
+        "in, freed": copy(freed, host, 1, 1),
+        "nothing, nowhere": copy(None, None, 0, 1),
+        "memset, whole": runtime.cudaMemset(memory, 1, c_size_t(bytes_)),
+        "memset, beyond": runtime.cudaMemset(memory, 1, c_size_t(bytes_ + 1)),
+        "memset, all addresses": runtime.cudaMemsetAsync(memory, 1, c_size_t(most), None),
+        "rows that overlap": runtime.cudaMemcpy2D(memory, c_size_t(8), host, c_size_t(16), c_size_t(16), c_size_t(2), 1),
+        "all memory": runtime.cudaMalloc(byref(none), c_size_t(most)),
+        "2^64 bytes in rows": runtime.cudaMallocPitch(byref(none), byref(c_size_t()), c_size_t(1 << 32), c_size_t(1 << 32)),
+        "driver, in beyond": driver.cuMemcpyHtoD_v2(at(bytes_ - 8), host, c_size_t(9)),
+        "driver, 2^62 words": driver.cuMemsetD32_v2(memory, c_uint(1), c_size_t(1 << 62)),
+        "the last error": runtime.cudaGetLastError(),
+        "then none": runtime.cudaGetLastError(),
+        "read back": copy(host, memory, 4, 2),
+    }
+    codes["bytes"] = host.raw[:8].hex()
+    for step in range(12):
+        for part in range(4):
+            runtime.cudaMemsetAsync(at(part << 18), step, c_size_t(1 << 18), None)
+        runtime.cudaDeviceSynchronize()
+    json.dump(codes, open("answers.json", "w"))
+"""
+EXPECTED = {
+    "in, to its end": 0,
+    "in, beyond its end": INVALID_VALUE,
+    "in, all addresses": INVALID_VALUE,
+    "out, all addresses": INVALID_VALUE,
+    "in, freed": INVALID_VALUE,
+    "nothing, nowhere": 0,
+    "memset, whole": 0,
+    "memset, beyond": INVALID_VALUE,
+    "memset, all addresses": INVALID_VALUE,
+    "rows that overlap": INVALID_PITCH,
+    "all memory": OUT_OF_MEMORY,
+    "2^64 bytes in rows": OUT_OF_MEMORY,
+    "driver, in beyond": INVALID_VALUE,
+    "driver, 2^62 words": INVALID_VALUE,
+    "the last error": OUT_OF_MEMORY,
+    "then none": 0,
+    "read back": 0,
+    "bytes": "01010101" + "00000000",  # Of the memset that was taken; behind it the host's own.
+}
+
+NCCL = """
+    import ctypes, json, os, torch, torch.distributed as dist
+    from ctypes import c_int, c_size_t, c_void_p
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    x = torch.ones(1 << 20, device="cuda")
+    dist.all_reduce(x)
+    assert x[0].item() == 2
+    if rank == 0:
+        # The other rank calls none of these.
+        empty = torch.empty(0, device="cuda")
+        for call in range(5):
+            dist.all_reduce(empty)
+        torch.cuda.synchronize()
+        nccl = ctypes.CDLL("libnccl.so.2")
+        nccl.ncclGetLastError.restype = ctypes.c_char_p
+        comm = c_void_p(dist.distributed_c10d._get_default_group()._get_backend(x.device)._comm_ptr())
+        def reduce(pointer, count, type=7, op=0):
+            return nccl.ncclAllReduce(c_void_p(pointer), c_void_p(pointer), c_size_t(count), type, op, comm, None)
+        free, total = torch.cuda.mem_get_info()
+        answers = {
+            "empty": reduce(x.data_ptr(), 0),
+            "all elements": reduce(x.data_ptr(), 2**64 - 1),
+            "2^62 floats": reduce(x.data_ptr(), 2**62),
+            "more than the GPU has": reduce(x.data_ptr(), total // 4),
+            "said": nccl.ncclGetLastError(comm).decode(),
+            "no type": reduce(x.data_ptr(), 1, type=99),
+            "no reduction": reduce(x.data_ptr(), 1, op=77),
+        }
+        json.dump(answers, open("answers.json", "w"))
+    for step in range(12):
+        dist.all_reduce(x)
+        torch.cuda.synchronize()
+    dist.destroy_process_group()
+"""
+
+
+def answers(world):
+    return json.loads((world.folder / f"job{world.count}" / "answers.json").read_text())
+
+
+@test
+def impossible_calls_get_the_vendors_codes_under_both_cudas(world):
+    for python, runtime in ((world.python, "libcudart.so.13"), (environment(), "libcudart.so.12")):
+        job = world.run(CUDA, command=[f"{python}/bin/python", "script.py", runtime], measure=4, warmup=2)
+        expect_complete(job)
+        got = answers(world)
+        expect(got == EXPECTED, f"{runtime}: {sorted(set(got.items()) ^ set(EXPECTED.items()), key=str)}")
+        # The real driver refuses them too: nothing is missing here.
+        refused = job["status"]["prediction"].get("refusedCalls")
+        expect(not refused, f"{runtime}: reported as not simulated: {refused}")
+
+
+@test
+def an_empty_all_reduce_meets_nobody_and_an_impossible_one_is_refused(world):
+    job = world.run(NCCL, ranks=2)
+    expect_complete(job)
+    got = answers(world)
+    said = got.pop("said")
+    invalid = 4  # ncclInvalidArgument.
+    expect(got == {"empty": 0, "all elements": invalid, "2^62 floats": invalid, "more than the GPU has": invalid,
+                   "no type": invalid, "no reduction": invalid}, f"{got}")
+    expect("to the end of its allocation" in said, said)
