@@ -418,6 +418,7 @@ def products_of_experts_take_the_time_of_their_tokens(world):
 
 def main():
     # They register their tests when they are imported; after this file's own.
+    import clocks_behaviour  # noqa: F401
     import cuda12_behaviour  # noqa: F401
     import declared_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401
