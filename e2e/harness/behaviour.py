@@ -421,6 +421,7 @@ def main():
     import crowd_behaviour  # noqa: F401
     import access_behaviour  # noqa: F401
     import calls_behaviour  # noqa: F401
+    import clocks_behaviour  # noqa: F401
     import cuda12_behaviour  # noqa: F401
     import declared_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401

@@ -129,6 +129,7 @@ base::Result<void> Agent::SetUp() {
   auto doorkeeper = Doorkeeper::Start(
       assignment.run_directory(),
       {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
+       .on_nap = [this](int connection, const auto& nap) { OnNap(connection, nap); },
        .on_hang_up = [this](int connection) { OnHangUp(connection); }},
       &mailbox_);
   if (!doorkeeper) return std::unexpected(doorkeeper.error());

@@ -24,6 +24,7 @@
 #include "services/agent/launch/stillness.h"
 #include "services/agent/mailbox.h"
 #include "services/agent/metrics.h"
+#include "services/agent/nap_book.h"
 #include "services/agent/network_client.h"
 #include "services/agent/rank_book.h"
 #include "services/agent/ring/segment.h"
@@ -67,6 +68,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
 
   // agent_sessions.cc: processes and the command.
   void OnHello(int connection, const ::eidolon::ring::Hello& hello);
+  void OnNap(int connection, const ::eidolon::ring::Nap& nap);
   void OnHangUp(int connection);
   base::Result<std::uint32_t> Admit(int connection, const ::eidolon::ring::Hello& hello);
   std::int32_t CommunicatorEntered(Session& session, const CommunicatorEntry& entry) override;
@@ -74,6 +76,8 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void RanksChanged();
   void SettleRanks();
   bool DrainSessions();
+  bool MayNap(std::int32_t pid) const;
+  void SettleNaps(base::SimTime latest);
   void WatchDeaths();
   void CountMissing();
   void Line(launch::OutputStream stream, std::string text) override;
@@ -128,6 +132,8 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   std::map<std::uint32_t, std::vector<iteration::Report>> held_;  // Of processes that are no rank.
   bool world_met_ = false;                    // Every rank of the job is in one communicator.
   std::map<int, std::uint32_t> connections_;  // Descriptor to process number.
+  NapBook naps_;
+  std::map<int, ::eidolon::ring::Nap> new_naps_;  // By connection; they begin after the next drain.
   std::uint32_t next_process_ = 1;
   std::vector<DyingRank> dying_;
   std::optional<launch::ExitStatus> command_status_;

@@ -5,6 +5,7 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/agent/agent.h"
+#include "services/agent/ring/listener.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
 
@@ -173,15 +174,19 @@ void Agent::OnSafeThrough(SimTime time, bool released) {
     claimed_.quiescent = false;
   }
   for (const auto& [number, session] : sessions_) session->AnswerMoments();
+  for (const int connection : naps_.TakeSafe(time)) ring::SendNapEnd(connection, true);
 }
 
 void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
   const std::int64_t now = clock_->MonotonicNs();
+  auto wanted = horizon_.Wanted();
+  const bool held_back = naps_.HoldsBack(wanted, now);
+  if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
   HorizonClaim claim{.bound = horizon_.LowerBound(),
                      .processed = processed_,
-                     .quiescent = quiescence_.Poll(now),
-                     .wanted = horizon_.Wanted().value_or(SimTime{})};
+                     .quiescent = quiescence_.Poll(now) && !held_back,
+                     .wanted = wanted.value_or(SimTime{})};
   if (claim == claimed_) return;
   const bool only_clock = claim.processed == claimed_.processed &&
                           claim.quiescent == claimed_.quiescent &&

@@ -39,6 +39,33 @@ void Agent::OnHello(int connection, const wire::Hello& hello) {
   // The hang-up that follows closes the connection.
 }
 
+void Agent::OnNap(int connection, const wire::Nap& nap) {
+  active_ = true;  // Others may tell of an earlier moment: they get as much time as after a record.
+  new_naps_[connection] = nap;
+}
+
+// Virtual time runs for ranks that have begun, and for what they started. What launchers wait, and
+// ranks that start up, is no simulated time.
+bool Agent::MayNap(std::int32_t pid) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [pid](const auto& entry) {
+    const Session& session = *entry.second;
+    if (!session.is_driving() || !session.has_begun()) return false;
+    const std::int32_t rank = session.options().pid;
+    if (rank == pid) return true;
+    const std::vector<pid_t> below = launch::DescendantsOf(rank);
+    return std::find(below.begin(), below.end(), pid) != below.end();
+  });
+}
+
+void Agent::SettleNaps(base::SimTime latest) {
+  for (const auto& [connection, nap] : std::exchange(new_naps_, {})) {
+    const bool known =
+        MayNap(nap.pid) && naps_.Begin(connection, nap, latest, clock_->MonotonicNs());
+    if (!known) ring::SendNapEnd(connection, false);
+  }
+  for (const int connection : naps_.TakeReached(latest)) ring::SendNapEnd(connection, true);
+}
+
 base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hello) {
   const auto& assignment = job_->assignment;
   const auto devices = static_cast<std::int32_t>(job_->content.devices.size());
@@ -123,6 +150,8 @@ void Agent::OnHangUp(int connection) {
   const auto found = connections_.find(connection);
   Doorkeeper::CloseConnection(connection);
   active_ = true;
+  naps_.End(connection);
+  new_naps_.erase(connection);
   if (found == connections_.end()) return;
   const std::uint32_t process = found->second;
   connections_.erase(found);
@@ -178,7 +207,11 @@ bool Agent::DrainSessions() {
     backlog += session->ring_backlog();
   }
   CountMissing();
-  if (page_.has_value()) page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
+  if (page_.has_value()) {
+    page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
+    // With the time to which the job was released last.
+    SettleNaps({static_cast<std::int64_t>(page_->job_clock_ps())});
+  }
   metrics_->ring_backlog_bytes.Set(static_cast<double>(backlog));
   return moved;
 }

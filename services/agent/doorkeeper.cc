@@ -85,6 +85,11 @@ void Doorkeeper::TakeNew() {
 void Doorkeeper::Hear(int connection) {
   bool& introduced = introduced_.at(connection);
   if (!introduced) {
+    if (const auto nap = ring::TakeNap(connection)) {
+      introduced = true;
+      mailbox_->Post([this, connection, nap = *nap] { handlers_.on_nap(connection, nap); });
+      return;
+    }
     const auto hello = ring::ReadHello(connection);
     if (hello.has_value()) {
       introduced = true;

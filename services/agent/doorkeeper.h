@@ -10,6 +10,7 @@
 #include "services/agent/mailbox.h"
 #include "services/base/error.h"
 #include "services/ring/layout.h"
+#include "services/ring/nap.h"
 
 namespace eidolon::agent {
 
@@ -19,7 +20,8 @@ class Doorkeeper {
  public:
   struct Handlers {
     std::function<void(int connection, const ::eidolon::ring::Hello&)> on_hello;
-    std::function<void(int connection)> on_hang_up;  // Once, after on_hello.
+    std::function<void(int connection, const ::eidolon::ring::Nap&)> on_nap;
+    std::function<void(int connection)> on_hang_up;  // Once, after on_hello or on_nap.
   };
   static base::Result<std::unique_ptr<Doorkeeper>> Start(const std::string& run_directory,
                                                          Handlers handlers, Mailbox* mailbox);

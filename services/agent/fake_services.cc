@@ -137,6 +137,7 @@ void FakeNetwork::HandleIssue(const net::Issue& issue) {
 void FakeNetwork::Advance() {
   while (CommitNext()) {
   }
+  if (releases_.load()) Release();
   std::uint64_t safe = std::numeric_limits<std::uint64_t>::max();
   for (const auto& agent : agents_) {
     if (agent->stream != nullptr) safe = std::min(safe, agent->bound);
@@ -147,6 +148,23 @@ void FakeNetwork::Advance() {
     net::SessionResponse response;
     response.mutable_safe_through()->set_time_picoseconds(agent->wanted);
     agent->told = agent->wanted;
+    agent->stream->Write(response);
+  }
+}
+
+void FakeNetwork::Release() {
+  std::uint64_t earliest = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& agent : agents_) {
+    if (!agent->quiescent || agent->processed != agent->sent) return;
+    if (agent->wanted != 0) earliest = std::min(earliest, agent->wanted);
+  }
+  if (earliest == std::numeric_limits<std::uint64_t>::max()) return;
+  for (const auto& agent : agents_) {
+    if (agent->stream == nullptr) continue;
+    net::SessionResponse response;
+    response.mutable_safe_through()->set_time_picoseconds(earliest);
+    response.mutable_safe_through()->set_released(true);
+    agent->quiescent = false;
     agent->stream->Write(response);
   }
 }

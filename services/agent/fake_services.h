@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -38,6 +39,8 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   grpc::Status EstimateCollective(grpc::ServerContext*,
                                   const network::v1::EstimateCollectiveRequest*,
                                   network::v1::EstimateCollectiveResponse* response) override;
+  // From now on the earliest wanted moment passes when every agent is quiescent.
+  void ReleaseWhenQuiescent() { releases_ = true; }
   // Says to every agent that there is a deadlock.
   void DeclareDeadlock(const std::string& report);
 
@@ -74,8 +77,10 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   void HandleIssue(const network::v1::Issue& issue);
   void Advance();
   bool CommitNext();
+  void Release();
 
   const int servers_;
+  std::atomic<bool> releases_ = false;
   std::mutex mutex_;  // Guards everything below.
   std::vector<std::unique_ptr<Agent>> agents_;
   std::map<std::string, Meeting> meetings_;

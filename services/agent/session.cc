@@ -45,7 +45,7 @@ void Session::StartDriving() {
 }
 
 void Session::GiveUpRank() {
-  if (launches_ > 0 || !communicators_.empty()) return;
+  if (has_begun()) return;
   driving_ = false;
   host_->horizon().RemoveRank(options_.number);
 }

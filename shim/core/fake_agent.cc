@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "services/base/check.h"
+#include "services/ring/nap.h"
 #include "shim/core/system.h"
 
 namespace eidolon::shim::core {
@@ -96,6 +97,8 @@ struct FakeAgent::Impl {
   void Listen();
   void FillSegment();
   void Serve();
+  void ServeNaps();
+  void ServeNap(int connection);
   bool DrainOnce();
   void Take(const char* at, std::uint32_t bytes);
 
@@ -108,6 +111,9 @@ struct FakeAgent::Impl {
   ring::ServerPage* page = nullptr;
   std::atomic<bool> paused{false};
   std::atomic<bool> dead{false};
+  std::atomic<bool> naps_pass{false};
+  std::atomic<int> naps_seen{0};
+  std::atomic<int> naps_waiting{0};
   std::thread thread;
 
   std::mutex mutex;  // Guards the three below.
@@ -222,6 +228,34 @@ bool FakeAgent::Impl::DrainOnce() {
   return true;
 }
 
+void FakeAgent::Impl::ServeNaps() {
+  while (true) {
+    const int connection = accept(listener, nullptr, nullptr);
+    if (connection < 0) return;
+    std::thread([this, connection] { ServeNap(connection); }).detach();
+  }
+}
+
+void FakeAgent::Impl::ServeNap(int connection) {
+  ring::Nap nap{};
+  CHECK(recv(connection, &nap, sizeof(nap), 0) == static_cast<ssize_t>(sizeof(nap)));
+  CHECK(nap.magic == ring::kNapMagic);
+  naps_seen.fetch_add(1);
+  naps_waiting.fetch_add(1);
+  while (!naps_pass.load() && !HasHungUp(connection)) RealSleep(2'000'000);
+  naps_waiting.fetch_sub(1);
+  if (naps_pass.load()) {
+    const ring::Cursors& cursors = *ring::CursorsOf(segment);
+    const std::uint64_t end =
+        nap.moment_ps != 0 ? nap.moment_ps : cursors.clock_ps.value.load() + nap.length_ps;
+    std::atomic<std::uint64_t>& floor = ring::CursorsOf(segment)->floor_ps.value;
+    if (floor.load() < end) floor.store(end);
+    const ring::NapEnd answer{.magic = ring::kNapMagic, .passed = 1, .reserved = 0};
+    send(connection, &answer, sizeof(answer), MSG_NOSIGNAL);
+  }
+  close(connection);
+}
+
 void FakeAgent::Impl::Serve() {
   const int connection = accept(listener, nullptr, nullptr);
   if (connection < 0) return;
@@ -229,6 +263,7 @@ void FakeAgent::Impl::Serve() {
   ring::Hello hello{};
   CHECK(recv(connection, &hello, sizeof(hello), 0) == static_cast<ssize_t>(sizeof(hello)));
   SendWelcome(connection, !options.refuse, segment_file);
+  std::thread([this] { ServeNaps(); }).detach();
   while (!dead.load()) {
     const std::uint32_t bell = page->doorbell.load();
     if (!paused.load() && DrainOnce()) continue;
@@ -305,8 +340,13 @@ std::vector<std::byte> FakeAgent::Work(std::uint32_t work) {
   return impl_->works[work];
 }
 
+void FakeAgent::LetNapsPass(bool pass) { impl_->naps_pass.store(pass); }
+int FakeAgent::naps_seen() const { return impl_->naps_seen.load(); }
+int FakeAgent::naps_waiting() const { return impl_->naps_waiting.load(); }
+
 void FakeAgent::Reset() {
   Records();
+  impl_->naps_pass.store(false);
   const std::lock_guard guard(impl_->mutex);
   impl_->records.clear();
   impl_->answer = DefaultAnswer;

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <sys/time.h>
 #include <sys/timeb.h>
+#include <sys/times.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,10 +12,10 @@
 #include "shim/core/thread_role.h"
 #include "shim/time/export.h"
 #include "shim/time/real.h"
+#include "shim/time/sleep.h"
 #include "shim/time/virtual_clock.h"
 
 namespace time_ = eidolon::shim::time;
-using eidolon::base::Duration;
 
 namespace {
 
@@ -21,45 +23,45 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 std::int64_t Now(clockid_t id) noexcept { return time_::ReadingNs(id, time_::ReadByProgram()); }
 
-bool IsValid(const timespec& t) {
-  return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < kNsPerSecond;
+// `t` less what has passed of it.
+timespec Less(const timespec& t, std::int64_t ns) {
+  timespec left{.tv_sec = t.tv_sec - ns / kNsPerSecond, .tv_nsec = t.tv_nsec - ns % kNsPerSecond};
+  if (left.tv_nsec < 0) {
+    --left.tv_sec;
+    left.tv_nsec += kNsPerSecond;
+  }
+  return left.tv_sec < 0 ? timespec{} : left;
 }
 
-// Nanoseconds of a request, limited so that picoseconds fit 64 bits.
-std::int64_t ToNs(const timespec& t) {
-  constexpr std::int64_t kLongestSeconds = 4'000'000;
-  return std::min<std::int64_t>(t.tv_sec, kLongestSeconds) * kNsPerSecond + t.tv_nsec;
-}
-
-timespec ToTimespec(std::int64_t ns) {
-  return {.tv_sec = ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond};
-}
-
-// Sleeps on a virtual clock; 0 or an error number, with the rest in `left` when interrupted.
-int SleepNs(std::int64_t ns, timespec* left) noexcept {
-  Duration rest;
-  const int result = time_::SleepFor(Duration::Nanoseconds(ns), &rest);
-  if (result == EINTR && left != nullptr) *left = ToTimespec(rest.ps / 1000);
+// 0 or an error number. Requires: InJob().
+int Nanosleep(const timespec& request, timespec* left) noexcept {
+  if (!time_::IsValid(request)) return EINVAL;
+  std::int64_t slept_ns = 0;
+  const int result = time_::SleepFor(time_::ToNs(request), &slept_ns);
+  if (result == EINTR && left != nullptr) *left = Less(request, slept_ns);
   return result;
 }
 
-int RealNanosleep(const timespec* request, timespec* left) noexcept {
-  std::int64_t rest = 0;
-  const int result = time_::real::Sleep(ToNs(*request), &rest);
-  if (result == EINTR && left != nullptr) *left = ToTimespec(rest);
-  return result;
+int NanosleepUntil(clockid_t id, const timespec& reading) noexcept {
+  if (!time_::IsValid(reading)) return EINVAL;
+  const std::int64_t ns = time_::ToNs(reading) - Now(id);
+  if (ns <= 0) return 0;
+  std::int64_t unused = 0;
+  return time_::SleepFor(ns, &unused);
 }
 
-int Nanosleep(const timespec* request, timespec* left) noexcept {
-  if (!IsValid(*request)) return EINVAL;
-  return time_::InJob() ? SleepNs(ToNs(*request), left) : RealNanosleep(request, left);
+// Clocks that a thread can sleep on and that are virtual here. clock_gettime knows more.
+bool SleepsVirtually(clockid_t id) noexcept {
+  const bool can =
+      id == CLOCK_REALTIME || id == CLOCK_MONOTONIC || id == CLOCK_BOOTTIME || id == CLOCK_TAI;
+  return can && time_::InJob();
 }
 
 }  // namespace
 
 EIDOLON_TIME_EXPORT int clock_gettime(clockid_t id, timespec* out) noexcept {
   if (!time_::IsVirtual(id)) return time_::real::ClockGettime(id, out);
-  *out = ToTimespec(Now(id));
+  *out = time_::ToTimespec(Now(id));
   return 0;
 }
 
@@ -79,6 +81,16 @@ EIDOLON_TIME_EXPORT time_t time(time_t* out) noexcept {
   return now.tv_sec;
 }
 
+EIDOLON_TIME_EXPORT int ftime(timeb* out) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  *out = {.time = now.tv_sec,
+          .millitm = static_cast<unsigned short>(now.tv_nsec / 1'000'000),
+          .timezone = 0,
+          .dstflag = 0};
+  return 0;
+}
+
 EIDOLON_TIME_EXPORT int timespec_get(timespec* out, int base) noexcept {
   if (base != TIME_UTC) return 0;
   return clock_gettime(CLOCK_REALTIME, out) == 0 ? base : 0;
@@ -89,51 +101,49 @@ EIDOLON_TIME_EXPORT clock_t clock() noexcept {
   return Now(CLOCK_PROCESS_CPUTIME_ID) / (kNsPerSecond / CLOCKS_PER_SEC);
 }
 
+// What it returns is time since boot; what it writes is processor time, which stays the kernel's.
+EIDOLON_TIME_EXPORT clock_t times(tms* out) noexcept {
+  const clock_t result = time_::real::Times(out);
+  if (!time_::InJob() || result == static_cast<clock_t>(-1)) return result;
+  return Now(CLOCK_BOOTTIME) / (kNsPerSecond / sysconf(_SC_CLK_TCK));
+}
+
+EIDOLON_TIME_EXPORT int clock_nanosleep(clockid_t id, int flags, const timespec* request,
+                                        timespec* left) {
+  if (!SleepsVirtually(id)) return time_::real::ClockNanosleep(id, flags, request, left);
+  if ((flags & TIMER_ABSTIME) != 0) return NanosleepUntil(id, *request);
+  return Nanosleep(*request, left);
+}
+
 EIDOLON_TIME_EXPORT int nanosleep(const timespec* request, timespec* left) {
-  const int result = Nanosleep(request, left);
+  // The kernel measures it on the monotonic clock.
+  const int result = clock_nanosleep(CLOCK_MONOTONIC, 0, request, left);
   if (result == 0) return 0;
   errno = result;
   return -1;
 }
 
-EIDOLON_TIME_EXPORT int clock_nanosleep(clockid_t id, int flags, const timespec* request,
-                                        timespec* left) {
-  if ((flags & TIMER_ABSTIME) == 0) return Nanosleep(request, left);
-  if (!IsValid(*request)) return EINVAL;
-  timespec now{};
-  if (clock_gettime(id, &now) != 0) return EINVAL;
-  const std::int64_t ns = ToNs(*request) - ToNs(now);
-  if (ns <= 0) return 0;
-  const timespec relative = ToTimespec(ns);
-  return Nanosleep(&relative, nullptr);
-}
-
 EIDOLON_TIME_EXPORT int usleep(useconds_t microseconds) {
-  const timespec request = ToTimespec(std::int64_t{microseconds} * 1000);
+  const timespec request = time_::ToTimespec(std::int64_t{microseconds} * 1000);
   return nanosleep(&request, nullptr);
 }
 
 EIDOLON_TIME_EXPORT unsigned sleep(unsigned seconds) {
   const timespec request{.tv_sec = seconds, .tv_nsec = 0};
   timespec left{};
+  const int kept = errno;
   if (nanosleep(&request, &left) == 0) return 0;
-  return static_cast<unsigned>(left.tv_sec + (left.tv_nsec > 0 ? 1 : 0));
+  errno = kept;
+  return static_cast<unsigned>(left.tv_sec);  // As glibc rounds it.
+}
+
+EIDOLON_TIME_EXPORT int thrd_sleep(const timespec* request, timespec* left) {
+  const int result = clock_nanosleep(CLOCK_REALTIME, 0, request, left);
+  if (result == 0) return 0;
+  return result == EINTR ? -1 : -2;
 }
 
 EIDOLON_TIME_EXPORT int pthread_setname_np(pthread_t thread, const char* name) noexcept {
   if (pthread_equal(thread, pthread_self())) eidolon::shim::core::NoteThreadName(name);
   return time_::real::SetThreadName(thread, name);
-}
-
-EIDOLON_TIME_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value,
-                                        itimerspec* old) noexcept {
-  if (!time_::InJob() || (flags & TFD_TIMER_ABSTIME) == 0 || value == nullptr) {
-    return time_::real::TimerfdSettime(fd, flags, value, old);
-  }
-  // An absolute time of a virtual clock: the timer fires after as much real time as is left of it.
-  const std::int64_t reading = ToNs(value->it_value);
-  const std::int64_t left = reading - Now(time_::GuessClock(reading));
-  itimerspec relative = *value;
-  if (reading != 0) relative.it_value = ToTimespec(std::max<std::int64_t>(left, 1));
-  return time_::real::TimerfdSettime(fd, flags & ~TFD_TIMER_ABSTIME, &relative, old);
 }

@@ -22,17 +22,27 @@ timespec ToTimespec(std::int64_t ns) {
 
 timespec MonotonicDeadline(std::int64_t ns) { return ToTimespec(MonotonicNs() + ns); }
 
+timespec WallDeadline(std::int64_t ns) {
+  timespec now{};
+  ClockGettime(CLOCK_REALTIME, &now);
+  return ToTimespec(now.tv_sec * kNsPerSecond + now.tv_nsec + ns);
+}
+
 // A libc function behind our export. The default version is what programs of today link to; dlsym
 // alone may give the oldest one (pthread_cond_timedwait has two).
 template <typename Function>
 class Next {
  public:
-  constexpr Next(const char* name, const char* version) : name_(name), version_(version) {}
+  constexpr Next(const char* name, const char* version) : name_(name), versions_{version} {}
+  constexpr Next(const char* name, const char* const (&versions)[2])
+      : name_(name), versions_{versions[0], versions[1]} {}
 
   Function Get() noexcept {
     void* found = address_.load(std::memory_order_relaxed);
     if (found == nullptr) {
-      if (version_ != nullptr) found = dlvsym(RTLD_NEXT, name_, version_);
+      for (const char* version : versions_) {
+        if (found == nullptr && version != nullptr) found = dlvsym(RTLD_NEXT, name_, version);
+      }
       if (found == nullptr) found = dlsym(RTLD_NEXT, name_);
       CHECK(found != nullptr);
       address_.store(found, std::memory_order_relaxed);
@@ -42,7 +52,7 @@ class Next {
 
  private:
   const char* name_;
-  const char* version_;
+  const char* versions_[2]{};
   std::atomic<void*> address_{nullptr};
 };
 
@@ -63,6 +73,36 @@ constinit Next<int (*)(int, epoll_event*, int, int, const sigset_t*)> next_epoll
 constinit Next<int (*)(pthread_t, const char*)> next_setname("pthread_setname_np", nullptr);
 constinit Next<int (*)(int, int, const itimerspec*, itimerspec*)> next_timerfd("timerfd_settime",
                                                                                nullptr);
+
+constinit Next<int (*)(clockid_t, int, const timespec*, timespec*)> next_clock_nanosleep(
+    "clock_nanosleep", "GLIBC_2.17");
+constinit Next<int (*)(int, int)> next_timerfd_create("timerfd_create", nullptr);
+constinit Next<int (*)(int, itimerspec*)> next_timerfd_gettime("timerfd_gettime", nullptr);
+constinit Next<int (*)(int, const itimerval*, itimerval*)> next_setitimer("setitimer", nullptr);
+constinit Next<int (*)(int, itimerval*)> next_getitimer("getitimer", nullptr);
+// Before glibc 2.34 these lie in librt, whose first version of them had other identifiers.
+constexpr const char* kTimers[] = {"GLIBC_2.34", "GLIBC_2.3.3"};
+constinit Next<int (*)(clockid_t, sigevent*, timer_t*)> next_timer_create("timer_create", kTimers);
+constinit Next<int (*)(timer_t)> next_timer_delete("timer_delete", kTimers);
+constinit Next<int (*)(timer_t, int, const itimerspec*, itimerspec*)> next_timer_settime(
+    "timer_settime", kTimers);
+constinit Next<int (*)(timer_t, itimerspec*)> next_timer_gettime("timer_gettime", kTimers);
+constinit Next<int (*)(pthread_rwlock_t*, const timespec*)> next_rwlock_read(
+    "pthread_rwlock_timedrdlock", nullptr);
+constinit Next<int (*)(pthread_rwlock_t*, const timespec*)> next_rwlock_write(
+    "pthread_rwlock_timedwrlock", nullptr);
+constinit Next<int (*)(pthread_t, void**, const timespec*)> next_join("pthread_timedjoin_np",
+                                                                      nullptr);
+constinit Next<int (*)(const sigset_t*, siginfo_t*, const timespec*)> next_sigtimedwait(
+    "sigtimedwait", nullptr);
+constinit Next<ssize_t (*)(mqd_t, char*, std::size_t, unsigned*, const timespec*)> next_mq_receive(
+    "mq_timedreceive", nullptr);
+constinit Next<int (*)(mqd_t, const char*, std::size_t, unsigned, const timespec*)> next_mq_send(
+    "mq_timedsend", nullptr);
+constinit Next<int (*)(int, sembuf*, std::size_t, const timespec*)> next_semtimedop("semtimedop",
+                                                                                    nullptr);
+constinit Next<int (*)(const aiocb* const[], int, const timespec*)> next_aio_suspend("aio_suspend",
+                                                                                     nullptr);
 
 }  // namespace
 
@@ -121,6 +161,81 @@ int EpollWait(int epoll, epoll_event* events, int capacity, std::int64_t ns,
 int SetThreadName(pthread_t thread, const char* name) noexcept {
   return next_setname.Get()(thread, name);
 }
+
+int RwlockRead(pthread_rwlock_t* lock, std::int64_t ns) noexcept {
+  const timespec deadline = WallDeadline(ns);
+  return next_rwlock_read.Get()(lock, &deadline);
+}
+
+int RwlockWrite(pthread_rwlock_t* lock, std::int64_t ns) noexcept {
+  const timespec deadline = WallDeadline(ns);
+  return next_rwlock_write.Get()(lock, &deadline);
+}
+
+int Join(pthread_t thread, void** result, std::int64_t ns) noexcept {
+  const timespec deadline = WallDeadline(ns);
+  return next_join.Get()(thread, result, &deadline);
+}
+
+int SignalWait(const sigset_t* set, siginfo_t* info, std::int64_t ns) noexcept {
+  const timespec timeout = ToTimespec(ns);
+  return next_sigtimedwait.Get()(set, info, ns < 0 ? nullptr : &timeout);
+}
+
+ssize_t QueueReceive(mqd_t queue, char* message, std::size_t bytes, unsigned* priority,
+                     std::int64_t ns) noexcept {
+  const timespec deadline = WallDeadline(ns);
+  return next_mq_receive.Get()(queue, message, bytes, priority, ns < 0 ? nullptr : &deadline);
+}
+
+int QueueSend(mqd_t queue, const char* message, std::size_t bytes, unsigned priority,
+              std::int64_t ns) noexcept {
+  const timespec deadline = WallDeadline(ns);
+  return next_mq_send.Get()(queue, message, bytes, priority, ns < 0 ? nullptr : &deadline);
+}
+
+int SemaphoreSetWait(int set, sembuf* operations, std::size_t count, std::int64_t ns) noexcept {
+  const timespec timeout = ToTimespec(ns);
+  return next_semtimedop.Get()(set, operations, count, ns < 0 ? nullptr : &timeout);
+}
+
+int AioSuspend(const aiocb* const list[], int count, std::int64_t ns) noexcept {
+  const timespec timeout = ToTimespec(ns);
+  return next_aio_suspend.Get()(list, count, ns < 0 ? nullptr : &timeout);
+}
+
+int ClockNanosleep(clockid_t id, int flags, const timespec* request, timespec* left) {
+  return next_clock_nanosleep.Get()(id, flags, request, left);
+}
+
+clock_t Times(tms* out) noexcept {
+  const long result = core::RawSyscall(SYS_times, reinterpret_cast<long>(out));
+  return static_cast<clock_t>(result);
+}
+
+int TimerfdCreate(int id, int flags) noexcept { return next_timerfd_create.Get()(id, flags); }
+
+int TimerfdGettime(int fd, itimerspec* out) noexcept { return next_timerfd_gettime.Get()(fd, out); }
+
+int TimerCreate(clockid_t id, sigevent* event, timer_t* timer) noexcept {
+  return next_timer_create.Get()(id, event, timer);
+}
+
+int TimerDelete(timer_t timer) noexcept { return next_timer_delete.Get()(timer); }
+
+int TimerSettime(timer_t timer, int flags, const itimerspec* value, itimerspec* old) noexcept {
+  return next_timer_settime.Get()(timer, flags, value, old);
+}
+
+int TimerGettime(timer_t timer, itimerspec* out) noexcept {
+  return next_timer_gettime.Get()(timer, out);
+}
+
+int Setitimer(int which, const itimerval* value, itimerval* old) noexcept {
+  return next_setitimer.Get()(which, value, old);
+}
+
+int Getitimer(int which, itimerval* out) noexcept { return next_getitimer.Get()(which, out); }
 
 int TimerfdSettime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
   return next_timerfd.Get()(fd, flags, value, old);

@@ -6,22 +6,15 @@
 #include <cstdint>
 
 #include "shim/core/system.h"
+#include "shim/time/virtual_clock.h"
 
 namespace eidolon::shim::time {
-
-inline std::int64_t ToNs(const timespec& t) {
-  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
 
 // As the program reads it: through the exported clock_gettime.
 inline std::int64_t ReadNs(clockid_t id) {
   timespec now{};
   clock_gettime(id, &now);
   return ToNs(now);
-}
-
-inline timespec ToTimespec(std::int64_t ns) {
-  return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
 }
 
 // Seconds of real time in which something ends that does not wait for virtual time: the shortest

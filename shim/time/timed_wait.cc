@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/core/rank_clock.h"
+#include "shim/time/moment_keeper.h"
 #include "shim/time/real.h"
 #include "shim/time/virtual_clock.h"
 
@@ -10,6 +11,8 @@ namespace eidolon::shim::time {
 namespace {
 
 constexpr std::int64_t kSliceNs = 20'000'000;
+constexpr std::int64_t kLongWaitNs = 200'000'000;
+constexpr std::int64_t kLongWaitsSliceNs = 50'000'000;
 // Virtual time may have passed the deadline at once; the event still gets this much real time to
 // come.
 constexpr std::int64_t kGraceNs = 1'000'000;
@@ -40,14 +43,18 @@ TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : dead
 }
 
 std::int64_t TimedWait::SliceNs() const noexcept {
-  const std::int64_t left = started_real_ns_ + budget_real_ns_ - real::MonotonicNs();
-  return std::clamp<std::int64_t>(left, 0, kSliceNs);
+  const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
+  return std::clamp<std::int64_t>(budget_real_ns_ - elapsed, 0,
+                                  elapsed < kLongWaitNs ? kSliceNs : kLongWaitsSliceNs);
 }
 
 bool TimedWait::IsOver() const noexcept {
+  if (IsBeyondEnd(deadline_)) return false;
   const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
   if (elapsed >= budget_real_ns_) return true;
-  return elapsed >= kGraceNs && ThreadNow() >= deadline_;
+  if (elapsed >= kGraceNs && ThreadNow() >= deadline_) return true;
+  if (elapsed >= kSliceNs && IsDriving()) KeepWaiting(deadline_);
+  return false;
 }
 
 bool TimedWait::Expired() noexcept {
@@ -65,6 +72,7 @@ bool TimedWait::ExpiredAsYield() noexcept {
 
 void TimedWait::Ended() noexcept {
   Last().object = nullptr;
+  StopWaiting();
   core::NoteWaited();
 }
 

@@ -1,7 +1,9 @@
 // A wait with a timeout on a virtual clock, carried out in slices of real time. It ends when the
 // event comes, when virtual time has passed the deadline, or when as much real time has gone by as
 // was asked for: it neither fires early because virtual time runs fast nor hangs because it runs
-// slowly.
+// slowly. A driver's wait that lasts is told to the agent (moment_keeper.h): when nothing earlier
+// can happen in the job, virtual time passes the deadline at once. A deadline beyond the end of
+// virtual time is none.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +30,20 @@ class TimedWait {
   void Ended() noexcept;
 
   base::Duration length() const noexcept { return length_; }
+
+  // Waits with `wait_once(ns)` until that gives anything but `timed_out`, or to the deadline: then
+  // the result is `timed_out`.
+  template <typename Result, typename WaitOnce>
+  Result Repeat(Result timed_out, WaitOnce&& wait_once) {
+    while (true) {
+      const Result result = wait_once(SliceNs());
+      if (result != timed_out) {
+        Ended();
+        return result;
+      }
+      if (Expired()) return timed_out;
+    }
+  }
 
  private:
   bool IsOver() const noexcept;

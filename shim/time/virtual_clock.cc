@@ -1,19 +1,16 @@
 #include "shim/time/virtual_clock.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
 
 #include "services/ring/layout.h"
-#include "services/ring/record.h"
+#include "services/ring/nap.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/server_page.h"
 #include "shim/core/session.h"
 #include "shim/core/thread_role.h"
-#include "shim/time/driver_rest.h"
 #include "shim/time/real.h"
 
 namespace eidolon::shim::time {
@@ -22,15 +19,11 @@ namespace {
 using base::Duration;
 using base::SimTime;
 
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Monotonic clocks of a machine that has been up for a day.
 constexpr std::int64_t kMonotonicOriginNs = 86'400'000'000'000;
 // Readings above this are wall clock: 20 years.
 constexpr std::int64_t kWallThresholdNs = 631'152'000'000'000'000;
-// A process without a GPU sleeps for real: others time it by alarms, pipes and exit statuses, which
-// no clock of ours moves ("timeout 1 sleep 60" must end by the timeout). Only what is longer than
-// this is cut short. A rank that starts up sleeps less: it may only be waiting for others that do.
-constexpr std::int64_t kLongestRealSleepNs = 5'000'000'000;
-constexpr std::int64_t kLongestStartUpSleepNs = 1'000'000'000;
 // So many clock reads in a row without any other call are a polling loop; from then on each read
 // moves the clock, or the loop would never end.
 constexpr int kPollingReads = 2000;
@@ -74,8 +67,6 @@ constinit std::atomic<bool> handed_over{false};
 // timeout would else see it pass in real time.
 [[gnu::tls_model("initial-exec")]] constinit thread_local SimTime lived_through;
 
-void LiveThrough(SimTime time) noexcept { lived_through = std::max(lived_through, time); }
-
 void Raise(std::atomic<std::int64_t>& value, std::int64_t at_least) noexcept {
   std::int64_t seen = value.load();
   while (seen < at_least && !value.compare_exchange_weak(seen, at_least)) {
@@ -96,14 +87,14 @@ void MoveProgramTo(SimTime time) noexcept {
   }
 }
 
-bool IsFutureRank() noexcept {
-  static const bool value = getenv("RANK") != nullptr;
-  return value;
-}
-
 SimTime WithoutSession() noexcept {
   const ring::ServerPage* page = core::MappedServerPage();
   SimTime now{own_ps.load()};
+  if (handed_over.load(std::memory_order_relaxed)) {
+    // A fork of a rank, or a rank that ends: it is where the job is.
+    const SimTime job{page == nullptr ? 0 : static_cast<std::int64_t>(page->job_clock_ps.load())};
+    return std::max(now, gpu_free_clock.Read(job)) + StartUp();
+  }
   if (IsFutureRank()) {
     if (page == nullptr || page->host_model == ring::HostModel::kFixed) return now;
     timespec used{};
@@ -132,6 +123,12 @@ core::Session* ContinuedSession() noexcept {
   return session;
 }
 
+// In a process without a session.
+void RaiseOwn(SimTime shown) noexcept {
+  const Duration before = handed_over.load(std::memory_order_relaxed) ? StartUp() : Duration{};
+  Raise(own_ps, (shown - before).ps);
+}
+
 // True when the calling thread reads the clock again and again while it stands still.
 bool IsPolling(SimTime now) noexcept {
   [[gnu::tls_model("initial-exec")]] static thread_local SimTime last;
@@ -139,56 +136,6 @@ bool IsPolling(SimTime now) noexcept {
   if (now > last + kPollingStep) reads = 0;
   last = now;
   return ++reads > kPollingReads;
-}
-
-int RealSleep(std::int64_t ns, Duration* left) noexcept {
-  std::int64_t left_ns = 0;
-  const int result = real::Sleep(ns, &left_ns);
-  *left = Duration::Nanoseconds(left_ns);
-  return result;
-}
-
-// A helper thread wakes when the process has reached the end, or when so much real time has passed.
-int HelperSleep(SimTime end, std::int64_t ns, Duration* left) noexcept {
-  constexpr std::int64_t kSliceNs = 5'000'000;
-  const DriverRest rest;
-  while (ns > 0 && ProgramNow() < end) {
-    const int result = RealSleep(std::min(ns, kSliceNs), left);
-    if (result != 0) return result;
-    ns -= kSliceNs;
-  }
-  if (ProgramNow() < end && rest.Lasts()) LiveThrough(end);
-  return 0;
-}
-
-bool HasChildren() noexcept {
-  siginfo_t unused{};
-  const int saved = errno;
-  const bool some = waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT) == 0;
-  errno = saved;
-  return some;
-}
-
-int DriverSleep(core::Session& session, SimTime end, std::int64_t ns) noexcept {
-  // A driver that sleeps between two looks at a child (a compiler, a worker that shall end) must
-  // give it real time, or the deadline passes before the child could do anything.
-  constexpr std::int64_t kChildrensShareNs = 20'000'000;
-  Duration left;
-  if (HasChildren()) RealSleep(std::min(ns, kChildrensShareNs), &left);
-  ring::WaitRecord question{};
-  question.header.kind = ring::RecordKind::kWaitUntil;
-  const SimTime rank_end = end - StartUp();
-  question.id = static_cast<std::uint64_t>(rank_end.ps);
-  core::Ask(session, question, /*advance_clock=*/false);
-  core::AdvanceTo(rank_end);
-  return 0;
-}
-
-// A sleep before the simulated time of this process begins.
-int StartUpSleep(std::int64_t ns, Duration* left) noexcept {
-  const bool waits_for_ranks = IsFutureRank();
-  return RealSleep(std::min(ns, waits_for_ranks ? kLongestStartUpSleepNs : kLongestRealSleepNs),
-                   left);
 }
 
 }  // namespace
@@ -211,19 +158,58 @@ SimTime ThreadNow() noexcept {
 }
 
 SimTime ReadByProgram() noexcept {
-  const SimTime now = std::max(ThreadNow(), lived_through);
+  const SimTime now = SeenByThread();
   const bool has_session = core::Session::Existing() != nullptr;
   if (has_session && core::CurrentRole() == core::ThreadRole::kWatchdog) return now;
   if (!IsPolling(now)) return now;
   const SimTime moved = now + kPollingStep;
   if (!has_session) {
-    Raise(own_ps, moved.ps);
+    RaiseOwn(moved);
   } else if (core::CurrentRole() == core::ThreadRole::kDriver) {
     MoveProgramTo(moved);
   } else {
     LiveThrough(moved);
   }
   return moved;
+}
+
+bool IsBeyondEnd(SimTime time) noexcept { return time.ps > ring::kEndOfTimePs; }
+
+SimTime TimeAfter(SimTime now, std::int64_t ns) noexcept {
+  if (ns > ring::kEndOfTimePs / 1000) return SimTime::Max();
+  const SimTime time = now + Duration::Nanoseconds(ns);
+  return IsBeyondEnd(time) ? SimTime::Max() : time;
+}
+
+SimTime ProgramTime() noexcept {
+  return ContinuedSession() == nullptr ? WithoutSession() : ProgramNow();
+}
+
+SimTime RankTime(SimTime program_time) noexcept { return program_time - StartUp(); }
+
+void CarryTo(SimTime time) noexcept {
+  if (ContinuedSession() != nullptr) MoveProgramTo(time);
+}
+
+bool HasBegun() noexcept { return ContinuedSession() != nullptr && core::HasBegun(); }
+
+bool IsDriving() noexcept { return HasBegun() && core::CurrentRole() == core::ThreadRole::kDriver; }
+
+bool IsFutureRank() noexcept {
+  static const bool value = getenv("RANK") != nullptr;
+  return value;
+}
+
+SimTime SeenByThread() noexcept { return std::max(ThreadNow(), lived_through); }
+
+void LiveThrough(SimTime time) noexcept { lived_through = std::max(lived_through, time); }
+
+void SleptThrough(SimTime end) noexcept {
+  if (ContinuedSession() == nullptr) {
+    RaiseOwn(end);
+  } else if (core::CurrentRole() == core::ThreadRole::kDriver) {
+    MoveProgramTo(end);
+  }
 }
 
 bool IsVirtual(clockid_t id) noexcept {
@@ -261,50 +247,48 @@ std::int64_t ReadingNs(clockid_t id, SimTime now) noexcept {
 
 SimTime TimeOfReading(clockid_t id, std::int64_t reading_ns) noexcept {
   const std::int64_t ns = reading_ns - ReadingNs(id, SimTime{0});
-  // Programs wait "for ever" with the largest timespec; stay far from overflow.
-  constexpr std::int64_t kLatestNs = std::int64_t{1} << 52;
-  return SimTime{std::clamp<std::int64_t>(ns, 0, kLatestNs) * 1000};
+  return TimeAfter(SimTime{}, std::max<std::int64_t>(ns, 0));
+}
+
+SimTime TimeOfReading(clockid_t id, const timespec& reading) noexcept {
+  return TimeOfReading(id, ToNs(reading));
+}
+
+std::int64_t RealNsUntil(clockid_t id, const timespec& reading) noexcept {
+  timespec now{};
+  real::ClockGettime(id, &now);
+  return std::max<std::int64_t>(ToNs(reading) - ToNs(now), 0);
+}
+
+bool IsValid(const timespec& t) noexcept {
+  return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < kNsPerSecond;
+}
+
+std::int64_t ToNs(const timespec& t) noexcept {
+  // 272 years: far beyond the end of virtual time, and sums stay far from overflow.
+  constexpr std::int64_t kLongestSeconds = std::int64_t{1} << 33;
+  return std::clamp<std::int64_t>(t.tv_sec, -kLongestSeconds, kLongestSeconds) * kNsPerSecond +
+         t.tv_nsec;
+}
+
+timespec ToTimespec(std::int64_t ns) noexcept {
+  return {.tv_sec = ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond};
 }
 
 clockid_t GuessClock(std::int64_t reading_ns) noexcept {
   return reading_ns >= kWallThresholdNs ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 }
 
-int SleepFor(Duration duration, Duration* left) noexcept {
-  *left = {};
-  const std::int64_t ns = duration.ps / 1000;
-  const SimTime end = std::max(ThreadNow(), lived_through) + duration;
-  core::Session* session = ContinuedSession();
-  if (session == nullptr) {
-    const int result = StartUpSleep(ns, left);
-    if (result == 0) Raise(own_ps, end.ps);
-    return result;
-  }
-  switch (core::CurrentRole()) {
-    case core::ThreadRole::kWatchdog:
-      return RealSleep(ns, left);
-    case core::ThreadRole::kHelper:
-      return HelperSleep(end, ns, left);
-    case core::ThreadRole::kDriver: {
-      if (core::HasBegun()) return DriverSleep(*session, end, ns);
-      const int result = StartUpSleep(ns, left);
-      if (result == 0) MoveProgramTo(end);
-      return result;
-    }
-  }
-  return 0;
-}
-
 void WaitExpired(SimTime target) noexcept {
   const SimTime after = target + kInstant;
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
-    Raise(own_ps, after.ps);
+    RaiseOwn(after);
     return;
   }
   if (core::CurrentRole() == core::ThreadRole::kDriver) MoveProgramTo(after);
 }
 
-void LookedInVain() noexcept { LiveThrough(std::max(ThreadNow(), lived_through) + kInstant); }
+void LookedInVain() noexcept { LiveThrough(SeenByThread() + kInstant); }
 
 }  // namespace eidolon::shim::time

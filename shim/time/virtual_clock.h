@@ -41,15 +41,41 @@ bool IsVirtual(clockid_t id) noexcept;
 // The reading of a virtual clock at `now`, in nanoseconds. Requires: IsVirtual(id).
 std::int64_t ReadingNs(clockid_t id, base::SimTime now) noexcept;
 
+// A timespec as the kernel wants it; its nanoseconds, limited to what 64 bits hold.
+bool IsValid(const timespec& t) noexcept;
+std::int64_t ToNs(const timespec& t) noexcept;
+timespec ToTimespec(std::int64_t ns) noexcept;
+
 // The virtual time at which the clock shows `reading_ns`; never negative. A timed wait does not say
 // its clock in every call, so `GuessClock` tells wall from monotonic by magnitude.
 base::SimTime TimeOfReading(clockid_t id, std::int64_t reading_ns) noexcept;
+base::SimTime TimeOfReading(clockid_t id, const timespec& reading) noexcept;
+// Real nanoseconds until an absolute time of a real clock, for processes outside a job.
+std::int64_t RealNsUntil(clockid_t id, const timespec& reading) noexcept;
 clockid_t GuessClock(std::int64_t reading_ns) noexcept;
 
-// A sleep of the calling thread; returns 0, or EINTR with what is left. Drivers wait until no other
-// rank can act before the end (so polling loops stay in step with their peers); others sleep
-// for real: without a GPU in full up to some seconds, drivers during start-up shortly.
-int SleepFor(base::Duration duration, base::Duration* left) noexcept;
+// Virtual time ends (services/ring/nap.h): what lies beyond is waited for as long as the job lasts.
+bool IsBeyondEnd(base::SimTime time) noexcept;
+// The time `ns` from `now`; SimTime::Max() beyond the end.
+base::SimTime TimeAfter(base::SimTime now, std::int64_t ns) noexcept;
+
+// The program's clocks without what single threads have seen; the same as the rank clock shows it.
+base::SimTime ProgramTime() noexcept;
+base::SimTime RankTime(base::SimTime program_time) noexcept;
+// Moves the program's clocks to `time`: nothing else happens before. For our own thread.
+void CarryTo(base::SimTime time) noexcept;
+// True in a driver of a rank that has begun: its waits move the clock, and the agent knows of them.
+bool IsDriving() noexcept;
+// True in a process whose timers count virtual time: a rank that has begun.
+bool HasBegun() noexcept;
+// True in a process that was started as a rank, and in what it starts.
+bool IsFutureRank() noexcept;
+
+// What sleeps need (sleep.h): the time that the thread has read or slept to; its own view of a time
+// that the clock, which it may not move, has not reached; the end of a sleep that passed.
+base::SimTime SeenByThread() noexcept;
+void LiveThrough(base::SimTime time) noexcept;
+void SleptThrough(base::SimTime end) noexcept;
 
 // The end of a timed wait without an event: the clock reaches `target`, if this thread may move it.
 void WaitExpired(base::SimTime target) noexcept;

@@ -71,6 +71,24 @@ Result<int> Accept(int listener) {
   return Fail(ErrorCode::kUnavailable, StrCat("accepting a process: ", std::strerror(errno)));
 }
 
+std::optional<wire::Nap> TakeNap(int connection) {
+  wire::Nap nap{};
+  const ssize_t size = recv(connection, &nap, sizeof(nap), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+  const bool is_nap = size == static_cast<ssize_t>(sizeof(nap)) && nap.magic == wire::kNapMagic &&
+                      nap.version == wire::kVersion;
+  if (!is_nap) return std::nullopt;
+  recv(connection, &nap, sizeof(nap), MSG_DONTWAIT);
+  return nap;
+}
+
+void SendNapEnd(int connection, bool passed) {
+  const wire::NapEnd end{
+      .magic = wire::kNapMagic, .passed = passed ? std::uint32_t{1} : 0, .reserved = 0};
+  // A process that is gone needs no answer, and one that reads none gets one message at most.
+  [[maybe_unused]] const ssize_t sent =
+      send(connection, &end, sizeof(end), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 Result<wire::Hello> ReadHello(int connection) {
   wire::Hello hello{};
   const ssize_t size = recv(connection, &hello, sizeof(hello), MSG_TRUNC);

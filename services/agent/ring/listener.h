@@ -1,10 +1,12 @@
 // The socket on which processes of an emulated server introduce themselves.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "services/base/error.h"
 #include "services/ring/layout.h"
+#include "services/ring/nap.h"
 
 namespace eidolon::agent::ring {
 
@@ -16,6 +18,11 @@ base::Result<int> Listen(const std::string& run_directory);
 
 // Takes the next connection of a listening socket, close-on-exec.
 base::Result<int> Accept(int listener);
+
+// Takes a Nap that is there; nothing, and nothing is taken, when it is none.
+std::optional<wire::Nap> TakeNap(int connection);
+// Tells whoever naps that the moment has passed, or that it never will.
+void SendNapEnd(int connection, bool passed);
 
 // Reads a Hello that is there. An error says why this is none.
 base::Result<wire::Hello> ReadHello(int connection);

@@ -1,0 +1,173 @@
+"""Waits of a rank pass in virtual time: a hundred seconds of each kind take the rank a hundred seconds and the machine
+few. docs/waiting_calls.md tells which call does what. Run by behaviour.py."""
+import re
+
+from trial import expect, expect_complete, expect_failed, test
+
+# Each case waits a hundred seconds in a rank that has begun, and says how it ended.
+CASES = """
+    import asyncio, os, queue, select, signal, socket, subprocess, sys, threading, time, torch
+
+    def events():
+        return threading.Event().wait(100)
+
+    def queues():
+        try: queue.Queue().get(timeout=100)
+        except queue.Empty: return "empty"
+
+    def locks():
+        lock = threading.Lock()
+        lock.acquire()
+        return lock.acquire(timeout=100)
+
+    def selects():
+        a, b = socket.socketpair()
+        return select.select([a], [], [], 100)
+
+    def polls():
+        a, b = socket.socketpair()
+        poll = select.poll()
+        poll.register(a, select.POLLIN)
+        return poll.poll(100_000)
+
+    def sockets():
+        a, b = socket.socketpair()
+        a.settimeout(100)
+        try: a.recv(1)
+        except TimeoutError: return "timed out"
+
+    def coroutines():
+        return asyncio.run(asyncio.sleep(100, "slept"))
+
+    def expected_signals():
+        return signal.sigtimedwait([signal.SIGUSR2], 100)
+
+    def alarms():
+        seen = []
+        signal.signal(signal.SIGALRM, lambda number, frame: seen.append(number))
+        signal.setitimer(signal.ITIMER_REAL, 100)
+        signal.pause()
+        return len(seen)
+
+    def an_alarm_in_a_sleep():
+        class Late(Exception): pass
+        def late(number, frame): raise Late
+        signal.signal(signal.SIGALRM, late)
+        signal.alarm(100)
+        try: time.sleep(1000)
+        except Late: return "late"
+
+    def children():
+        return subprocess.run(["sleep", "100"]).returncode
+
+    def a_child_that_tells():
+        return subprocess.run("sleep 40; echo one; sleep 60; echo two", shell=True, capture_output=True,
+                              text=True).stdout.split()
+
+    def a_child_with_a_limit():
+        return subprocess.run(["timeout", "100", "sleep", "6000"]).returncode
+
+    def a_limited_child():
+        try: subprocess.run(["sleep", "6000"], timeout=100)
+        except subprocess.TimeoutExpired: return "expired"
+
+    def forks():
+        child = os.fork()
+        if child == 0:
+            begin = time.time()
+            time.sleep(100)
+            os._exit(0 if time.time() - begin >= 100 else 1)
+        return os.waitpid(child, 0)[1]
+
+    torch.ones(8, device="cuda").sum().item()
+    for case in (events, queues, locks, selects, polls, sockets, coroutines, expected_signals, alarms,
+                 an_alarm_in_a_sleep, children, a_child_that_tells, a_child_with_a_limit, a_limited_child, forks):
+        begin = time.time()
+        result = case()
+        print("case|" + case.__name__, round(time.time() - begin, 2), result, sep="|", flush=True)
+"""
+
+RESULTS = {
+    "events": "False", "queues": "empty", "locks": "False", "selects": "([], [], [])", "polls": "[]",
+    "sockets": "timed out", "coroutines": "slept", "expected_signals": "None", "alarms": "1",
+    "an_alarm_in_a_sleep": "late", "children": "0", "a_child_that_tells": "['one', 'two']",
+    "a_child_with_a_limit": "124", "a_limited_child": "expired", "forks": "0",
+}
+
+
+@test
+def a_hundred_seconds_of_any_wait_pass_at_once(world):
+    job = world.run(CASES)
+    log = world.server.logs(job["metadata"]["name"])
+    expect_complete(job)
+    cases = {name: (float(seconds), result) for name, seconds, result in re.findall(r"case\|(\w+)\|(.*)\|(.*)", log)}
+    for name, result in RESULTS.items():
+        expect(name in cases, f"{name} did not end: {log[-2000:]}")
+        expect(cases[name][1] == result, f"{name} gave {cases[name][1]}, not {result}")
+        expect(100 <= cases[name][0] < 105, f"{name} took {cases[name][0]} s of virtual time")
+
+
+@test
+def a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
+    # Rank 1 sleeps for a minute before it writes: that is before rank 0's hundred seconds have passed.
+    job = world.run("""
+        import os, select, socket, time, torch, torch.distributed as dist
+        rank = int(os.environ["RANK"])
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        x = torch.ones(8, device="cuda")
+        dist.all_reduce(x); x.sum().item()
+        path = "\\0eidolon-" + os.environ["MASTER_PORT"]
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        if rank == 0: s.bind(path)
+        dist.all_reduce(x); x.sum().item()
+        begin = time.time()
+        if rank == 0:
+            print("heard", bool(select.select([s], [], [], 100)[0]), round(time.time() - begin), flush=True)
+        else:
+            time.sleep(60)
+            s.sendto(b"x", path)
+        dist.all_reduce(x); x.sum().item()
+        dist.destroy_process_group()
+    """, ranks=2)
+    expect_complete(job)
+    log = world.server.logs(job["metadata"]["name"])
+    expect("heard True 60" in log, log[-2000:])
+
+
+@test
+def a_timer_counts_no_real_time(world):
+    # A second of real work, half a second of an alarm: in the fixed model the work takes no virtual time.
+    job = world.run("""
+        import os, signal, time, torch
+        def late(number, frame): raise SystemExit("an alarm in virtual time that has not passed")
+        signal.signal(signal.SIGALRM, late)
+        x = torch.ones(8, device="cuda")
+        for step in range(8):
+            x.sum().item()
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
+            end = os.times().user + 1
+            while os.times().user < end: sum(range(10_000))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            print("step", flush=True)
+    """, boundary="{log: step}")
+    expect_complete(job)
+
+
+@test
+def a_sleep_beyond_the_end_of_time_never_ends_early(world):
+    job = world.run("""
+        import threading, time, torch
+        torch.ones(8, device="cuda").sum().item()
+        def work():
+            time.sleep(0.2)
+            print("the job goes on", flush=True)
+            import os; os._exit(3)
+        threading.Thread(target=work).start()
+        time.sleep(1e9)
+        print("slept", flush=True)
+    """)
+    expect_failed(job, "CommandFailed", "exit status 3")
+    log = world.server.logs(job["metadata"]["name"])
+    expect("slept" not in log.split(), log[-2000:])
+    expect("beyond the end of virtual time (53 days)" in log, log[-2000:])
