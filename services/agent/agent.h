@@ -74,6 +74,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void RanksChanged();
   void SettleRanks();
   bool DrainSessions();
+  void EndDamaged(const Session& session, const base::Error& damage);
   void WatchDeaths();
   void CountMissing();
   void Line(launch::OutputStream stream, std::string text) override;
