@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from server import SplitServer
+from server import SplitServer, verdict
 from trial import expect, expect_complete, expect_failed, prediction_of, test
 
 # services/ring/layout.h
@@ -80,6 +80,114 @@ def a_damaged_ring_ends_the_job_with_its_reason(world):
         expect_failed(job, "RingDamaged", "rank 0", "ring damaged at byte")
         left = [pid for pid in descendants(world.server.process.pid)]
         expect(not left, f"after damage to {what}, processes {left} are left")
+    expect(world.server.process.poll() is None, "the server died")
+
+
+# Cuts every file that it shares with others, as far as it is let, and goes on working.
+CUTTING = """
+    import os, pathlib, torch
+    def places():
+        folder = pathlib.Path(os.environ["EIDOLON_RUN_DIR"])
+        yield from folder.rglob("*")
+        agent = os.getpid()
+        while pathlib.Path(f"/proc/{agent}/comm").read_text() != "eidolon-agent\\n":
+            agent = int(pathlib.Path(f"/proc/{agent}/stat").read_text().rpartition(")")[2].split()[1])
+        for of in ("/proc/self/fd", "/proc/self/map_files", f"/proc/{agent}/fd"):
+            for link in pathlib.Path(of).iterdir():
+                try:
+                    # As root it could cut any library that is mapped.
+                    if os.readlink(link).startswith("/memfd:eidolon-"): yield link
+                except OSError: pass
+    x = torch.ones(256, 256, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([x], lr=0.1, momentum=0.9)
+    for step in range(8):
+        (x @ x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.cuda.synchronize()
+        if step != 3 or not CUTS: continue
+        refused = []
+        for place in places():
+            for bytes in (0, 1 << 40) if str(place).startswith("/proc") else (0,):
+                try:
+                    os.truncate(place, bytes)
+                except OSError:
+                    refused.append(os.path.basename(os.path.realpath(place)))
+        print("refused:", *refused, flush=True)
+"""
+
+
+@test
+def a_rank_that_cuts_shared_files_ends_nobody_else(world):
+    undisturbed = world.run(CUTTING.replace("CUTS", "False"))
+    expect_complete(undisturbed)
+    other = world.server.submit(world.job(ENDLESS_LAUNCHES, measure=100_000))
+    os.close(find_segment(world.server))
+
+    name = world.server.submit(world.job(CUTTING.replace("CUTS", "True")))
+    job = world.server.wait(name, 120)
+
+    logs = world.server.logs(name)
+    for file in ("eidolon-segment", "eidolon-page", "eidolon-doorbell"):
+        expect(file in logs, f"{file} was not among the files that could not be cut: {logs}")
+    # What is its own it may break: its event log, its index of kernels.
+    if verdict(job)["type"] == "Complete":
+        expect(prediction_of(job) == prediction_of(undisturbed), "the prediction differs")
+    else:
+        expect(verdict(job)["reason"] in ("RankLost", "CommandFailed"), f"ended as {verdict(job)}")
+    expect(world.server.process.poll() is None, "the server died")
+    ended = verdict(world.server.get(other))
+    expect(ended is None or ended["type"] == "Complete", f"the other job ended as {ended}")
+    world.server.request("DELETE", world.server.jobs_path(other))
+
+
+# Without torch, which would only take longer. Writes a word somewhere into what it shares with the agent.
+SCRIBBLING = """
+    import ctypes, os, random, re
+    cuda = ctypes.CDLL("libcudart.so.13")
+    buffer, stream, event = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    assert cuda.cudaMalloc(ctypes.byref(buffer), ctypes.c_size_t(1 << 20)) == 0
+    cuda.cudaStreamCreate(ctypes.byref(stream))
+    cuda.cudaEventCreate(ctypes.byref(event))
+    maps = open("/proc/self/maps").read()
+    begin = int(re.search(r"([0-9a-f]+)-.*eidolon-segment", maps)[1], 16)
+    draw = random.Random(SEED)
+    def place():
+        cursors, replies, ring = begin + 4096, begin + (64 << 10), begin + (128 << 10) + (1 << 30)
+        written = ctypes.c_uint64.from_address(cursors).value
+        return draw.choice([begin + 8 * draw.randrange(32),
+                            cursors + 64 * draw.randrange(6),
+                            replies + 8 * draw.randrange(8),
+                            ring + (written - 8 * draw.randrange(1, 80)) % (16 << 20),
+                            ring + 8 * draw.randrange(2 << 20)])
+    word = draw.choice([0, draw.randrange(1 << 12), draw.getrandbits(draw.randrange(1, 64)), draw.getrandbits(64)])
+    for step in range(400):
+        for _ in range(20):
+            cuda.cudaMemsetAsync(buffer, 0, ctypes.c_size_t(1 << 16), stream)
+        if step == WHEN: ctypes.c_uint64.from_address(place()).value = word
+        cuda.cudaEventRecord(event, stream)
+        if cuda.cudaStreamSynchronize(stream) != 0: raise SystemExit(9)
+"""
+
+
+@test
+def a_rank_that_writes_over_shared_memory_is_named_or_does_no_harm(world):
+    def run(seed, when):
+        job = world.run(SCRIBBLING.replace("SEED", str(seed)).replace("WHEN", str(when)))
+        return job, verdict(job)
+
+    undisturbed, ended = run(0, -1)
+    expect_complete(undisturbed)
+    named = 0
+    for seed in range(24):
+        job, ended = run(seed, 200)
+        if ended["type"] == "Complete":
+            expect(prediction_of(job) == prediction_of(undisturbed), f"seed {seed} changed the prediction")
+        else:
+            expect_failed(job, "RingDamaged", "rank 0", "ring damaged")
+            named += 1
+    print(f"     {named} of 24 found")
+    expect(named > 0, "nothing was found")
     expect(world.server.process.poll() is None, "the server died")
 
 

@@ -78,6 +78,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   bool DrainSessions();
   bool MayNap(std::int32_t pid) const;
   void SettleNaps(base::SimTime latest);
+  void EndDamaged(const Session& session, const base::Error& damage);
   void WatchDeaths();
   void CountMissing();
   void Line(launch::OutputStream stream, std::string text) override;

@@ -76,7 +76,9 @@ base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hell
   const std::uint32_t process = next_process_++;
   auto segment = ring::Segment::Create(job_->content, process, 0);
   if (!segment) return std::unexpected(segment.error());
-  if (auto sent = ring::SendWelcome(connection, segment->descriptor()); !sent) {
+  const ring::SharedFiles files{.segment = segment->descriptor(),
+                                .doorbell = page_->doorbell_descriptor()};
+  if (auto sent = ring::SendWelcome(connection, files); !sent) {
     return std::unexpected(sent.error());
   }
   const bool is_primary =
@@ -159,6 +161,7 @@ void Agent::OnHangUp(int connection) {
   // Its last records count: an iteration may end with them.
   while (true) {
     const auto moved = session.Drain(kDrainLimit);
+    if (!moved.has_value()) EndDamaged(session, moved.error());
     if (!moved.has_value() || !*moved) break;
   }
   session.MarkGone();
@@ -190,6 +193,13 @@ void Agent::WatchDeaths() {
   });
 }
 
+void Agent::EndDamaged(const Session& session, const base::Error& damage) {
+  const SessionOptions& who = session.options();
+  End({.reason = Reason::kRingDamaged,
+       .message =
+           StrCat("rank ", ranks_->NameOf(who.number), " (pid ", who.pid, "): ", damage.message)});
+}
+
 bool Agent::DrainSessions() {
   bool moved = false;
   base::SimTime latest;
@@ -197,13 +207,11 @@ bool Agent::DrainSessions() {
   for (const auto& [number, session] : sessions_) {
     const auto drained = session->Drain(kDrainLimit);
     if (!drained.has_value()) {
-      End({.reason = Reason::kRingDamaged,
-           .message = StrCat("rank ", ranks_->NameOf(number), " (pid ", session->options().pid,
-                             "): ", drained.error().message)});
+      EndDamaged(*session, drained.error());
       return false;
     }
     moved = moved || *drained;
-    if (session->is_driving()) latest = std::max(latest, session->clock());
+    latest = std::max(latest, session->known_clock());
     backlog += session->ring_backlog();
   }
   CountMissing();

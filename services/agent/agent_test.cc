@@ -104,13 +104,42 @@ TEST_F(AgentTest, SmallCollectivesMoveBytes) {
 TEST_F(AgentTest, ADamagedRingEndsTheJobWithWhatWasWrong) {
   StartAndWaitForCommand();
   FakeRank rank(directory_, {.rank = 0});
-  wire::LaunchRecord bad{{24, static_cast<RecordKind>(777), 0, 0}, 0, 1};
+  wire::LaunchRecord bad{{32, static_cast<RecordKind>(777), 0, 0}, 0, 1};
   rank.writer().AppendRaw(std::as_bytes(std::span(&bad, 1)));
 
   const auto outcome = WaitForOutcome();
 
   EXPECT_EQ(outcome.reason(), controller::v1::OUTCOME_REASON_RING_DAMAGED);
   EXPECT_THAT(outcome.message(), HasSubstr("record kind 777 is unknown"));
+}
+
+TEST_F(AgentTest, DamageIsNoticedInWhatARankLeftBehind) {
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    const wire::LaunchRecord overwritten{{sizeof(overwritten), RecordKind::kLaunch, 0, 0}, 0, 1};
+    rank.writer().AppendDamaged(std::as_bytes(std::span(&overwritten, 1)));
+  }
+  EndCommand(0);
+
+  const auto outcome = WaitForOutcome();
+
+  EXPECT_EQ(outcome.reason(), controller::v1::OUTCOME_REASON_RING_DAMAGED);
+  EXPECT_THAT(outcome.message(), HasSubstr("rank 0 (pid "));
+  EXPECT_THAT(outcome.message(), HasSubstr("ring damaged at byte 0: launch record: its 32 bytes"));
+}
+
+TEST_F(AgentTest, TheJobClockFollowsItsRanks) {
+  constexpr std::int64_t kMinuteNs = 60'000'000'000;
+  StartAndWaitForCommand();
+  FakeRank rank(directory_, {.rank = 0});
+  rank.Work(3 * kMicrosecond);
+
+  const std::int64_t begin = clock_.MonotonicNs();
+  while (rank.job_clock() < 3 * kMicrosecond && clock_.MonotonicNs() < begin + kMinuteNs) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(rank.job_clock(), 3 * kMicrosecond);
 }
 
 TEST_F(AgentTest, ARecordThatNamesSomethingUnknownIsDamage) {

@@ -122,7 +122,9 @@ std::vector<CostBook::Question> CostBook::TakeQuestions(std::size_t limit) {
 
 void CostBook::Learn(std::uint32_t number, const common::v1::Estimate& estimate) {
   CostEntry& entry = entries_[number];
-  entry.work.duration.ps = static_cast<std::int64_t>(estimate.duration_picoseconds());
+  constexpr auto kLongest = static_cast<std::uint64_t>(base::SimTime::Max().ps);
+  entry.work.duration.ps =
+      static_cast<std::int64_t>(std::min(estimate.duration_picoseconds(), kLongest));
   entry.basis = InternBasis(SourceOf(estimate.source()), estimate.relative_error(),
                             estimate.family(), entry.name);
   entry.known = true;

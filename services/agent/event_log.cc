@@ -8,6 +8,13 @@
 
 namespace eidolon::agent {
 
+namespace {
+
+// The job's own processes can reach its files: one with a longer line is not what was written.
+constexpr std::size_t kLineBytesMax = 1 << 20;
+
+}  // namespace
+
 EventLog::EventLog(std::string path) : path_(std::move(path)), file_(path_, std::ios::trunc) {}
 
 void EventLog::Add(const device::ResolvedOp& op, const std::string& name) {
@@ -34,13 +41,13 @@ void JoinEventLogs(std::vector<EventLogPart> parts, const std::string& target) {
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.rank < b.rank; });
   std::ofstream joined(target, std::ios::trunc);
+  std::vector<char> line(kLineBytesMax);
   for (const EventLogPart& part : parts) {
     if (part.rank.has_value()) {
       std::ifstream file(part.path);
-      std::string line;
       for (std::uint64_t count = 0; count < part.lines_max.value_or(~std::uint64_t{0}); ++count) {
-        if (!std::getline(file, line)) break;
-        joined << "rank " << *part.rank << ' ' << line << '\n';
+        if (!file.getline(line.data(), static_cast<std::streamsize>(line.size()))) break;
+        joined << "rank " << *part.rank << ' ' << line.data() << '\n';
       }
     }
     std::remove(part.path.c_str());

@@ -44,7 +44,8 @@ struct EventLogPart {
   std::optional<std::uint64_t> lines_max;  // The rest is left out.
 };
 
-// Puts the parts behind each other in the order of their ranks, and removes them.
+// Puts the parts behind each other in the order of their ranks, and removes them. A part that
+// somebody made into something else ends where that shows.
 void JoinEventLogs(std::vector<EventLogPart> parts, const std::string& target);
 
 }  // namespace eidolon::agent

@@ -32,7 +32,7 @@ FakeRank::FakeRank(const std::string& run_directory, const Identity& identity) {
   CHECK(send(socket_, &hello, sizeof(hello), 0) == sizeof(hello));
   wire::Welcome welcome{};
   iovec part{&welcome, sizeof(welcome)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -43,22 +43,29 @@ FakeRank::FakeRank(const std::string& run_directory, const Identity& identity) {
     refusal_ = welcome.reason;
     return;
   }
-  int file = -1;
-  std::memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(file));
-  segment_ = mmap(nullptr, wire::kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  CHECK(segment_ != MAP_FAILED);
-  const int page = open((run_directory + "/server.page").c_str(), O_RDWR | O_CLOEXEC);
-  page_ = static_cast<wire::ServerPage*>(
-      mmap(nullptr, wire::kServerPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0));
-  close(page);
+  int files[2] = {-1, -1};
+  std::memcpy(files, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(files));
+  const auto map = [](int file, std::size_t bytes, int access) {
+    void* mapped = mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
+    CHECK(mapped != MAP_FAILED);
+    close(file);
+    return mapped;
+  };
+  segment_ = map(files[0], wire::kSegmentBytes, PROT_READ | PROT_WRITE);
+  doorbell_ =
+      static_cast<wire::Doorbell*>(map(files[1], wire::kDoorbellBytes, PROT_READ | PROT_WRITE));
+  const int page = open((run_directory + "/server.page").c_str(), O_RDONLY | O_CLOEXEC);
+  page_ = static_cast<const wire::ServerPage*>(map(page, wire::kServerPageBytes, PROT_READ));
   writer_ = std::make_unique<ring::FakeWriter>(segment_);
 }
 
 FakeRank::~FakeRank() {
   close(socket_);
   if (segment_ != nullptr) munmap(segment_, wire::kSegmentBytes);
-  if (page_ != nullptr) munmap(page_, wire::kServerPageBytes);
+  if (doorbell_ != nullptr) munmap(doorbell_, wire::kDoorbellBytes);
+  if (page_ != nullptr) {
+    munmap(const_cast<wire::ServerPage*>(page_), wire::kServerPageBytes);
+  }
 }
 
 void FakeRank::Work(std::uint64_t ps) {
@@ -67,9 +74,9 @@ void FakeRank::Work(std::uint64_t ps) {
 }
 
 FakeRank::Answer FakeRank::Wait() {
-  page_->doorbell.fetch_add(1);
+  doorbell_->rings.fetch_add(1);
   if (page_->agent_sleeps.load() != 0) {
-    syscall(SYS_futex, &page_->doorbell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    syscall(SYS_futex, &doorbell_->rings, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   }
   while (!writer_->IsAnswered(0)) {
     syscall(SYS_futex, &writer_->SlotOf(0).state, FUTEX_WAIT,

@@ -29,6 +29,9 @@ class FakeRank {
   ring::FakeWriter& writer() { return *writer_; }
   void* segment() { return segment_; }
 
+  // What processes without a GPU read.
+  std::uint64_t job_clock() const { return page_->job_clock_ps.load(); }
+
   // Advances the clock by host work.
   void Work(std::uint64_t ps);
   std::uint64_t clock() const { return clock_ps_; }
@@ -50,7 +53,8 @@ class FakeRank {
 
   int socket_ = -1;
   void* segment_ = nullptr;
-  ::eidolon::ring::ServerPage* page_ = nullptr;
+  const ::eidolon::ring::ServerPage* page_ = nullptr;
+  ::eidolon::ring::Doorbell* doorbell_ = nullptr;
   std::string refusal_;
   std::unique_ptr<ring::FakeWriter> writer_;
   std::uint64_t clock_ps_ = 0;

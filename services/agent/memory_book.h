@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <map>
 
+#include "services/agent/ring/record_check.h"
+#include "services/base/error.h"
+#include "services/base/text.h"
 #include "services/ring/record.h"
 
 namespace eidolon::agent {
@@ -27,13 +30,23 @@ struct DeviceMemory {
 // One process. Main loop only.
 class MemoryBook {
  public:
-  void Add(const ::eidolon::ring::MemoryRecord& record) {
+  // An error says that more was freed than booked, or more booked than any program would. Requires:
+  // ring::CheckRecord passed.
+  base::Result<void> Add(const ::eidolon::ring::MemoryRecord& record) {
     DeviceMemory& device = devices_[record.header.device];
     CategoryOf(&device.now, record.category) += record.delta;
+    const MemorySplit& now = device.now;
+    const std::int64_t all = now.allocations + now.workspace + now.nccl + now.context;
+    if (all < 0 || all > ring::kBookedMaxBytes) {
+      return base::Fail(base::ErrorCode::kCorrupt,
+                        base::StrCat("memory record: with its ", record.delta, " bytes, ", all,
+                                     " are booked on device ", record.header.device));
+    }
     if (record.used > device.peak) {
       device.peak = record.used;
       device.at_peak = device.now;
     }
+    return {};
   }
   void Refuse(const ::eidolon::ring::MemoryRecord& record) {
     DeviceMemory& device = devices_[record.header.device];

@@ -58,6 +58,7 @@ base::Result<bool> Session::Drain(int limit) {
     return Fail(ErrorCode::kCorrupt, StrCat("ring damaged: the rank's clock is ", clock_ps));
   }
   const SimTime clock{static_cast<std::int64_t>(clock_ps)};
+  const std::uint64_t written = reader_.written();
   bool moved = false;
   SimTime bound = clock;
   for (int i = 0; i < limit; ++i) {
@@ -66,7 +67,10 @@ base::Result<bool> Session::Drain(int limit) {
     if (!record) return std::unexpected(record.error());
     if (!record->has_value()) break;
     const SimTime issued = ClockOf((*record)->header());
-    const Outcome applied = Apply(**record);
+    Outcome applied = Apply(**record, before);
+    if (auto timely = intake_.Finish(**record); applied.has_value() && !timely) {
+      applied = std::unexpected(timely.error());
+    }
     if (!applied) {
       return Fail(ErrorCode::kCorrupt,
                   StrCat("ring damaged at byte ", before, ": ", applied.error().message));
@@ -82,6 +86,7 @@ base::Result<bool> Session::Drain(int limit) {
   }
   reader_.Release(position_);
   clock_ = std::max(clock_, clock);
+  intake_.NoteClock(clock, written);
   host_->horizon().SetClock(options_.number, std::max(bound, floor_));
   if (moved) {
     SettleWaits();
@@ -89,6 +94,8 @@ base::Result<bool> Session::Drain(int limit) {
   }
   return moved;
 }
+
+SimTime Session::known_clock() const { return std::max(clock_, last_reply_); }
 
 void Session::MarkGone() {
   gone_ = true;
@@ -112,7 +119,8 @@ device::Engine::Call Session::CallOf(const wire::RecordHeader& header, std::uint
   return {.device = header.device, .stream = stream, .host_clock = ClockOf(header)};
 }
 
-Session::Outcome Session::Apply(const ring::RecordView& record) {
+Session::Outcome Session::Apply(const ring::RecordView& record, std::uint64_t position) {
+  if (auto taken = intake_.Take(record, position); !taken) return std::unexpected(taken.error());
   const RecordKind kind = record.header().kind;
   if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
     active_ = active_ || (driving_ && record.As<wire::WaitRecord>().observer == 0);
@@ -143,7 +151,7 @@ Session::Outcome Session::ApplyDefinition(const ring::RecordView& record) {
   base::Result<void> done;
   switch (record.header().kind) {
     case RecordKind::kDefineWork:
-      DefineWork(record);
+      done = DefineWork(record, intake_.position());
       break;
     case RecordKind::kStreamCreate: {
       const auto& stream = record.As<wire::StreamRecord>();
@@ -174,13 +182,19 @@ Session::Outcome Session::ApplyDefinition(const ring::RecordView& record) {
   return Applied::kYes;
 }
 
-void Session::DefineWork(const ring::RecordView& record) {
+// Known is what the scout has seen, or else damage.
+base::Result<void> Session::DefineWork(const ring::RecordView& record, std::uint64_t position) {
   const auto& define = record.As<wire::DefineWork>();
-  if (works_.Find(define.work) != nullptr) return;  // The scout was here.
+  if (works_.Find(define.work) != nullptr) {
+    if (position < scouted_) return {};
+    return Fail(ErrorCode::kCorrupt,
+                StrCat("define work record: work ", define.work, " exists already"));
+  }
   const auto tail = record.TailAfter<wire::DefineWork>();
   const std::size_t padded = (std::size_t{define.definition_bytes} + 7) & ~std::size_t{7};
   const auto replay = tail.subspan(std::min(padded, tail.size()));
   works_.Insert(define.work, host_->costs().Intern(tail.first(define.definition_bytes), replay));
+  return {};
 }
 
 // Looks ahead of a stalled record for definitions to ask about. Damage is left to the main reader.
@@ -189,7 +203,8 @@ void Session::Scout() {
   for (int i = 0; i < kScoutLimit; ++i) {
     const auto record = reader_.Read(&at);
     if (!record.has_value() || !record->has_value()) break;
-    if ((*record)->header().kind == RecordKind::kDefineWork) DefineWork(**record);
+    if ((*record)->header().kind != RecordKind::kDefineWork) continue;
+    if (!DefineWork(**record, at)) break;
   }
   scouted_ = at;
 }
@@ -254,7 +269,9 @@ void Session::NoteUnknownRead(const wire::MarkRecord& mark) {
 Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
   switch (record.header().kind) {
     case RecordKind::kMemory:
-      usage_.memory.Add(record.As<wire::MemoryRecord>());
+      if (auto added = usage_.memory.Add(record.As<wire::MemoryRecord>()); !added) {
+        return std::unexpected(added.error());
+      }
       break;
     case RecordKind::kOutOfMemory:
       usage_.memory.Refuse(record.As<wire::MemoryRecord>());
@@ -282,6 +299,9 @@ Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
           .declaration = mark.reserved};
       break;
     }
+    case RecordKind::kDamage:
+      return Fail(ErrorCode::kCorrupt, StrCat("the process found that ",
+                                              ring::NameAfter(record.As<wire::MarkRecord>())));
     default:
       CHECK(false);
   }

@@ -19,6 +19,7 @@
 #include "services/agent/cost_book.h"
 #include "services/agent/device/engine.h"
 #include "services/agent/event_log.h"
+#include "services/agent/intake.h"
 #include "services/agent/iteration/detector.h"
 #include "services/agent/iteration/ledger.h"
 #include "services/agent/memory_book.h"
@@ -69,16 +70,14 @@ class Session final : private device::Sink {
 
   // Answers the sleeps of a process that drives nothing; call often.
   void WakeSleepers();
-
   // A line of the job's output ended an iteration (IterationRule::by_log).
   void EndIterationByLog();
-  // No more records: closes the last iteration and reports what is complete.
-  void Finish();
-  // Answers everybody who waits: the job is ending.
-  void Dismiss();
+  void Finish();   // No more records: closes the last iteration, reports what is complete.
+  void Dismiss();  // Answers everybody who waits: the job is ending.
 
   void RaiseFloor(base::SimTime floor);
   base::SimTime clock() const { return clock_; }
+  base::SimTime known_clock() const;  // The same, as soon as the rank has read its answers.
 
   const Options& options() const { return options_; }
   const MemoryBook& memory() const { return usage_.memory; }
@@ -103,7 +102,7 @@ class Session final : private device::Sink {
   struct PreparedCall;
 
   // session.cc
-  Outcome Apply(const ring::RecordView& record);
+  Outcome Apply(const ring::RecordView& record, std::uint64_t position);
   Outcome ApplyDefinition(const ring::RecordView& record);
   Outcome ApplyWork(const ring::RecordView& record);
   void CountLaunch(std::uint32_t device);
@@ -112,7 +111,7 @@ class Session final : private device::Sink {
   Outcome Launch(const ring::RecordView& record);
   void StartDriving();
   void Scout();
-  void DefineWork(const ring::RecordView& record);
+  base::Result<void> DefineWork(const ring::RecordView& record, std::uint64_t position);
   device::Engine::Call CallOf(const ::eidolon::ring::RecordHeader& header, std::uint32_t stream);
   base::SimTime ClockOf(const ::eidolon::ring::RecordHeader& header) const;
   // session_graphs.cc
@@ -164,6 +163,7 @@ class Session final : private device::Sink {
   std::uint64_t scouted_ = 0;
   base::SimTime clock_;  // Largest seen.
   base::SimTime floor_;
+  Intake intake_;
   bool gone_ = false;
   bool driving_ = false;
   bool active_ = false;

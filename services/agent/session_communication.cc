@@ -92,6 +92,7 @@ Session::Outcome Session::JoinCommunicator(const ring::RecordView& record) {
   if (communicators_.contains(init.communicator)) {
     return Fail(ErrorCode::kCorrupt, StrCat("communicator ", init.communicator, " exists already"));
   }
+  if (auto taken = intake_.TakeSlot(record); !taken) return std::unexpected(taken.error());
   StartDriving();
   const std::int32_t rank = host_->CommunicatorEntered(
       *this, {.unique_id = std::string(init.unique_id, sizeof(init.unique_id)),
@@ -120,6 +121,11 @@ Session::Outcome Session::SplitCommunicator(const ring::RecordView& record) {
   const auto& split = record.As<wire::CommunicatorSplit>();
   const auto parent = FindCommunicator(split.parent);
   if (!parent) return std::unexpected(parent.error());
+  if (communicators_.contains(split.communicator)) {
+    return Fail(ErrorCode::kCorrupt,
+                StrCat("communicator ", split.communicator, " exists already"));
+  }
+  if (auto taken = intake_.TakeSlot(record); !taken) return std::unexpected(taken.error());
   const std::uint64_t request = host_->NewRequest(*this);
   v1::SessionRequest message;
   v1::Split* body = message.mutable_split();

@@ -1,6 +1,7 @@
 // Arbitrary records in the ring of one process, taken in by its session: damage is refused with a
 // sentence and never brings the agent down. The input is a sequence of (kind, device, words,
-// content); a kind beyond the last one lets the services answer what is open.
+// content); one kind beyond the last lets the services answer what is open, two beyond write over
+// the shared memory. No clock turns negative.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -132,6 +133,17 @@ void Write(wire::RecordKind kind, std::uint8_t device, std::span<const std::uint
   writer->AppendRaw(record);
 }
 
+// Writes 8 bytes anywhere into what is shared: mostly where something stands.
+void Scribble(std::span<const std::uint8_t> content, Session* session) {
+  std::uint64_t words[2];  // Place and content.
+  if (content.size() < sizeof(words)) return;
+  std::memcpy(words, content.data(), sizeof(words));
+  constexpr std::size_t kAreas[] = {0, wire::kCursorsOffset, wire::kRepliesOffset,
+                                    wire::kRingOffset};
+  const std::size_t place = kAreas[words[0] % 4] + (words[0] >> 2) % (4096 / 8) * 8;
+  std::memcpy(static_cast<char*>(session->segment().base()) + place, &words[1], sizeof(words[1]));
+}
+
 void Run(std::span<const std::uint8_t> data) {
   if (data.size() < 2) return;
   FuzzHost host;
@@ -142,18 +154,22 @@ void Run(std::span<const std::uint8_t> data) {
   data = data.subspan(1);
   std::uint64_t clock = 0;
   while (data.size() >= kItemHead) {
-    const std::uint32_t kind = data[0] % (static_cast<std::uint32_t>(wire::RecordKind::kCount) + 1);
+    constexpr auto kAnswers = static_cast<std::uint32_t>(wire::RecordKind::kCount);
+    const std::uint32_t kind = data[0] % (kAnswers + 2);
     const std::uint8_t device = data[1];
     const std::size_t bytes = std::min<std::size_t>(data[2] * 8, (data.size() - kItemHead) / 8 * 8);
     const auto content = data.subspan(kItemHead, bytes);
     data = data.subspan(kItemHead + bytes);
     clock += 1'000'000;
-    if (kind == static_cast<std::uint32_t>(wire::RecordKind::kCount)) {
+    if (kind == kAnswers) {
       host.AnswerAll(&session);
+    } else if (kind == kAnswers + 1) {
+      Scribble(content, &session);
     } else if (kind != 0) {
       Write(static_cast<wire::RecordKind>(kind), device, content, &writer, clock);
     }
     if (!session.Drain(16).has_value()) break;
+    CHECK(session.clock().ps >= 0 && session.known_clock().ps >= 0);
   }
   session.EndIterationByLog();
   session.Finish();

@@ -11,6 +11,7 @@ namespace wire = ::eidolon::ring;
 using base::SimTime;
 
 void Session::OpResolved(const device::ResolvedOp& op) {
+  intake_.NoteEnd(op.finish);
   iteration::Interval interval{.start = op.start, .end = op.finish, .host_bound = op.host_bound};
   std::uint32_t name = 0;
   switch (op.kind) {

@@ -20,6 +20,7 @@ constexpr std::int64_t kLongestSleepNs = 100'000'000;
 }  // namespace
 
 Session::Outcome Session::Ask(const ring::RecordView& record) {
+  if (auto taken = intake_.TakeSlot(record); !taken) return std::unexpected(taken.error());
   const auto& question = record.As<wire::WaitRecord>();
   switch (record.header().kind) {
     case RecordKind::kSynchronizeStream:
@@ -45,6 +46,7 @@ Session::Outcome Session::Ask(const ring::RecordView& record) {
 
 void Session::Reply(std::uint32_t slot, const ring::Reply& reply) {
   host_->horizon().EndWait(options_.number, slot);
+  intake_.FreeSlot(slot);
   segment_.Answer(slot, reply);
 }
 
@@ -113,7 +115,7 @@ void Session::AskMoment(const wire::WaitRecord& record) {
     return;
   }
   if (record.observer != 0 || host_->safe_through() >= moment) {
-    return Reply(record.slot, {.value_ps = record.id});
+    return Reply(record.slot, {.value_ps = static_cast<std::uint64_t>(moment.ps)});
   }
   moments_[record.slot] = {.record = record};
   host_->horizon().BeginMomentWait(options_.number, record.slot, moment);

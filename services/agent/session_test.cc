@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string_view>
 #include <vector>
 
+#include "eidolon/common/v1/common.pb.h"
 #include "eidolon/network/v1/network.pb.h"
 #include "services/agent/ring/fake_writer.h"
 
@@ -136,6 +138,84 @@ TEST_F(SessionTest, AClockThatRanAwayIsDamage) {
   writer_->SetClock(std::uint64_t{1} << 63);
 
   EXPECT_THAT(session_->Drain(10).error().message, HasSubstr("the rank's clock is 9223372036854"));
+}
+
+TEST_F(SessionTest, AClockThatStepsBackIsDamage) {
+  writer_->SetClock(9'000'000);
+  writer_->DefineKernel(1, "one");
+  writer_->SetClock(8'000'000);
+  writer_->DefineKernel(2, "two");
+
+  EXPECT_THAT(
+      session_->Drain(10).error().message,
+      HasSubstr("define work record: its clock, 8000000 ps, is before the previous record's"));
+}
+
+TEST_F(SessionTest, AClockThatIsAheadOfWhatTheProcessSaysIsDamage) {
+  writer_->SetClock(9'000'000);
+  writer_->DefineKernel(1, "one");
+  wire::CursorsOf(session_->segment().base())->clock_ps.value.store(std::uint64_t{1} << 60);
+  ASSERT_TRUE(session_->Drain(10).has_value());
+
+  writer_->DefineKernel(2, "two");  // May have been on its way in.
+  writer_->DefineKernel(3, "three");
+
+  EXPECT_THAT(session_->Drain(10).error().message,
+              HasSubstr("is before what the rank's clock said by then, 1152921504606846976 ps"));
+}
+
+TEST_F(SessionTest, WhatTheProcessFoundOverwrittenIsDamage) {
+  const std::string_view what = "an answer of the agent was overwritten";
+  wire::MarkRecord record{};
+  record.name_bytes = static_cast<std::uint32_t>(what.size());
+  writer_->Append(RecordKind::kDamage, record, std::as_bytes(std::span(what)));
+
+  EXPECT_THAT(
+      session_->Drain(10).error().message,
+      HasSubstr("ring damaged at byte 0: the process found that an answer of the agent was"));
+}
+
+TEST_F(SessionTest, AWorkThatIsDefinedTwiceIsDamage) {
+  writer_->DefineKernel(1, "one");
+  writer_->DefineKernel(1, "two");
+
+  EXPECT_THAT(session_->Drain(10).error().message, HasSubstr("work 1 exists already"));
+}
+
+TEST_F(SessionTest, AnAnswerIsAskedForOnceAtATime) {
+  writer_->SetClock(1'000'000);
+  writer_->Ask(RecordKind::kWaitUntil, 3, 5'000'000);
+  writer_->Ask(RecordKind::kWaitUntil, 3, 6'000'000);
+
+  EXPECT_THAT(session_->Drain(10).error().message,
+              HasSubstr("wait until record: reply slot 3 waits for an answer already"));
+}
+
+TEST_F(SessionTest, MoreMemoryFreedThanBookedIsDamage) {
+  wire::MemoryRecord record{};
+  record.delta = 4096;
+  record.used = 4096;
+  writer_->Append(RecordKind::kMemory, record);
+  record.delta = -8192;
+  record.used = 0;
+  writer_->Append(RecordKind::kMemory, record);
+
+  EXPECT_THAT(session_->Drain(10).error().message,
+              HasSubstr("memory record: with its -8192 bytes, -4096 are booked on device 0"));
+}
+
+TEST_F(SessionTest, WorkThatEndsBeyondAllTimeIsDamageAndNoClockTurnsNegative) {
+  writer_->DefineKernel(1, "endless");
+  ASSERT_TRUE(session_->Drain(10).has_value());
+  common::v1::Estimate estimate;
+  estimate.set_duration_picoseconds(std::uint64_t{3} << 61);
+  for (const auto& question : host_.costs().TakeQuestions(10)) {
+    host_.costs().Learn(question.entry, estimate);
+  }
+  for (int i = 0; i < 5; ++i) writer_->Launch(0, 1);
+
+  EXPECT_THAT(session_->Drain(10).error().message,
+              HasSubstr("launch record: its work ends beyond all time"));
 }
 
 TEST_F(SessionTest, ASleepMayBeLongerThanTimeLasts) {

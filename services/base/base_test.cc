@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,18 @@ TEST(SimTimeTest, OneByteAt400GigabitLasts20Picoseconds) {
 
 TEST(SimTimeTest, TransferTimeRoundsUp) {
   EXPECT_EQ(TransferTime(1, 3'000'000'000'000u), Duration::Picoseconds(1));
+}
+
+TEST(SimTimeTest, SumsStayWithinRange) {
+  const Duration longest{SimTime::Max().ps};
+  EXPECT_EQ(SimTime{5} + longest, SimTime::Max());
+  EXPECT_EQ((longest + longest).ps, SimTime::Max().ps);
+  SimTime time{7};
+  time += longest;
+  EXPECT_EQ(time, SimTime::Max());
+  EXPECT_EQ((Duration{-5} + Duration{std::numeric_limits<std::int64_t>::min()}).ps,
+            std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(TransferTime(~std::uint64_t{0}, 1).ps, SimTime::Max().ps);
 }
 
 TEST(SimTimeTest, TransferOfAnExabyteDoesNotOverflow) {

@@ -3,13 +3,16 @@
 //
 //   run directory of one emulated server (environment variable EIDOLON_RUN_DIR)
 //     agent.sock      SOCK_SEQPACKET; a process's shim connects on its first GPU call
-//     server.page     one ServerPage, mapped by every process of the job, also those without a GPU
+//     server.page     link to the agent's memfd with one ServerPage, mapped to read by every
+//     process
+//                     of the job, also those without a GPU
 //
 //   handshake:  shim  --- Hello{pid, rank, ...} --->  agent
-//               shim  <-- Welcome{} + memfd ---------  agent      (or a refusal with a reason)
+//               shim  <-- Welcome{} + 2 memfds ------  agent      (or a refusal with a reason)
 //   The socket then stays open and silent: its hang-up tells the agent that the process is gone.
 //
-//   the memfd is one Segment:
+//   The memfds are a Segment, of this process alone, and the server's Doorbell. No memfd can change
+//   its size (file seals): whoever cut it would kill the others that map it. A segment is:
 //
 //     0         +-----------------------------+
 //               | SegmentHeader               |  written by the agent before the handshake ends
@@ -33,12 +36,21 @@
 // read_position's low word after setting writer_waits): back-pressure, never loss.
 //
 // Waking the agent: after publishing a record that needs an answer, or when the ring is over a
-// quarter full, the shim adds 1 to ServerPage::doorbell and, if agent_sleeps is set, wakes its
-// futex. Plain launches do not ring; the agent also looks at least every millisecond.
+// quarter full, the shim adds 1 to Doorbell::rings and, if ServerPage::agent_sleeps is set, wakes
+// its futex. Plain launches do not ring; the agent also looks at least every millisecond.
 //
 // Replies: a thread owns a ReplySlot while it waits. It stores kPending, appends a record naming
 // the slot, and waits on the futex word `state`. The agent fills value_ps, status, payload_bytes
 // and the payload, then stores kReady (release) and wakes the futex.
+//
+// Damage: the user's program may write here too, by a stray pointer. Whoever reads trusts nothing:
+//   * records and answers carry a check (check.h) of their bytes and their place;
+//   * header and device properties are copied when the session begins and not read again;
+//   * each position and clock is kept by the side that writes it; what stands here is its copy. A
+//   read
+//     position that the agent did not write, a write position beyond the ring, a floor above its
+//     copy and a clock above the shim's own are damage.
+// The agent ends the job when it finds damage, or when the shim tells it of some (kDamage).
 #pragma once
 
 #include <atomic>
@@ -99,6 +111,7 @@ struct Cursors {
   Cursor clock_ps;        // Shim: the rank clock; grows only. Read by the agent for the horizon.
   Cursor floor_ps;  // Agent: the clock must be at least this at the next call (after a wait that
                     // the agent released because the whole job was idle).
+  Cursor floor_copy_ps;  // Agent: raised before the floor, so never below it.
   alignas(64) std::atomic<std::uint32_t> writer_waits;  // A writer sleeps on read_position.
 };
 static_assert(kCursorsOffset + sizeof(Cursors) <= kDevicesOffset);
@@ -119,6 +132,7 @@ struct alignas(64) ReplySlot {
   std::uint64_t value_ps;       // Completion time, or elapsed picoseconds (as int64).
   std::uint64_t extra;          // Meaning depends on the request; see record.h.
   std::uint32_t payload_bytes;  // Bytes in the payload area of this slot.
+  std::uint64_t check;          // ReplyCheck (check.h) of an answer, never 0; 0 while asking.
 };
 static_assert(sizeof(ReplySlot) == 64);
 static_assert(kRepliesOffset + kReplySlots * sizeof(ReplySlot) <= kPayloadsOffset);

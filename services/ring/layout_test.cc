@@ -12,8 +12,8 @@ namespace eidolon::ring {
 namespace {
 
 TEST(LayoutTest, RecordsAreMultiplesOfEightBytesSoThatTheNextIsAligned) {
-  EXPECT_EQ(sizeof(RecordHeader), 16u);
-  EXPECT_EQ(sizeof(LaunchRecord), 24u);
+  EXPECT_EQ(sizeof(RecordHeader), 24u);
+  EXPECT_EQ(sizeof(LaunchRecord), 32u);
   EXPECT_EQ(sizeof(WaitRecord) % 8, 0u);
   EXPECT_EQ(sizeof(CommunicationOp) % 8, 0u);
   EXPECT_EQ(sizeof(CommunicatorInit) % 8, 0u);

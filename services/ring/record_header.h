@@ -7,7 +7,7 @@
 namespace eidolon::ring {
 
 enum class RecordKind : std::uint16_t {
-  kPad = 0,  // May be only 8 bytes long, without the clock.
+  kPad = 0,  // May be only 8 bytes long: size, kind and device.
   // Definitions. They cost the program nothing.
   kDefineWork,     // DefineWork + work definition (work.h).
   kStreamCreate,   // StreamRecord.
@@ -50,6 +50,7 @@ enum class RecordKind : std::uint16_t {
                    // kUnknownSource's number, 0 for none.
   kUnknownSource,  // MarkRecord + text (unknown_source.h); id: its number, from 1; reserved: the
                    // number of the job's declaration that gave the value, 0 for none.
+  kDamage,         // MarkRecord + text: what the shim found overwritten in this memory.
   kCount,
 };
 
@@ -58,6 +59,7 @@ struct RecordHeader {
   RecordKind kind;
   std::uint16_t device;         // Server-local index of the emulated GPU.
   std::uint64_t host_clock_ps;  // The calling rank's clock when the call was made.
+  std::uint64_t check;          // RecordCheck (check.h); set by who writes into the ring.
 };
 
 }  // namespace eidolon::ring

@@ -11,9 +11,10 @@
 namespace eidolon::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31676e6952646945;  // "EidRing1" in little endian.
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
-// Shared by all processes of one emulated server, also by those that never open a session.
+// Shared by all processes of one emulated server, also by those that never open a session. They map
+// it to read: only the agent writes, and the file is sealed against everybody else.
 struct ServerPage {
   std::uint64_t magic;
   std::uint32_t version;
@@ -22,12 +23,17 @@ struct ServerPage {
   alignas(64)
       std::atomic<std::uint64_t> job_clock_ps;  // Largest rank clock of this server, and the
                                                 // committed time; what session-less processes read.
-  alignas(64) std::atomic<std::uint32_t> doorbell;  // Futex word the agent sleeps on.
-  std::atomic<std::uint32_t> agent_sleeps;
+  alignas(64) std::atomic<std::uint32_t> agent_sleeps;  // On the doorbell.
 };
 
 inline constexpr std::size_t kServerPageBytes = 4096;
 static_assert(sizeof(ServerPage) <= kServerPageBytes);
+
+// Written by all processes with a session; nothing but the agent's sleep depends on it.
+struct Doorbell {
+  std::atomic<std::uint32_t> rings;  // Futex word the agent sleeps on, for a millisecond at most.
+};
+inline constexpr std::size_t kDoorbellBytes = 4096;
 
 // First message of the socket, shim to agent.
 struct Hello {
@@ -39,7 +45,8 @@ struct Hello {
   std::int32_t world_size;  // WORLD_SIZE, or -1.
 };
 
-// Second message, agent to shim; the segment's descriptor rides along when accepted.
+// Second message, agent to shim; when accepted, the descriptors of the process's segment and of the
+// doorbell ride along, in this order.
 struct Welcome {
   std::uint64_t magic;
   std::uint32_t accepted;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 
@@ -20,6 +21,10 @@ class CallTest : public ::testing::Test {
   CallTest() : agent_(FakeAgent::Start()) {
     EXPECT_NE(Session::Get(), nullptr);
     agent_.Reset();
+  }
+  void RaiseFloor(std::uint64_t floor_ps) {
+    agent_.cursors().floor_copy_ps.value.store(floor_ps);
+    agent_.cursors().floor_ps.value.store(floor_ps);
   }
   FakeAgent& agent_;
 };
@@ -49,7 +54,7 @@ TEST_F(CallTest, ThreadsThatIssueNothingDoNotMoveTheClock) {
 
 TEST_F(CallTest, TheFloorOfTheAgentIsRespectedAtTheNextCall) {
   const std::uint64_t floor = static_cast<std::uint64_t>(Now().ps) + 9'000'000;
-  agent_.cursors().floor_ps.value.store(floor);
+  RaiseFloor(floor);
   Enter("x", CallClass::kQuery, -1, [] { return 0; });
 
   EXPECT_EQ(Now().ps, static_cast<std::int64_t>(floor) + 1'000'000);
@@ -57,7 +62,7 @@ TEST_F(CallTest, TheFloorOfTheAgentIsRespectedAtTheNextCall) {
 
 TEST_F(CallTest, NoRecordAndNoClockReadLiesBeforeTheFloor) {
   const std::uint64_t floor = static_cast<std::uint64_t>(Now().ps) + 7'000'000;
-  agent_.cursors().floor_ps.value.store(floor);
+  RaiseFloor(floor);
   std::thread([] {
     ring::LaunchRecord record{};
     record.header.kind = ring::RecordKind::kLaunch;
@@ -68,10 +73,17 @@ TEST_F(CallTest, NoRecordAndNoClockReadLiesBeforeTheFloor) {
   EXPECT_EQ(Now().ps, static_cast<std::int64_t>(floor));
 }
 
-TEST_F(CallTest, TheJobClockFollowsTheLargestRankClock) {
+TEST_F(CallTest, TheAgentSeesTheClockAtOnce) {
   AdvanceTo(Now() + base::Duration::Milliseconds(1));
 
-  EXPECT_EQ(agent_.page().job_clock_ps.load(), agent_.cursors().clock_ps.value.load());
+  EXPECT_EQ(static_cast<std::int64_t>(agent_.cursors().clock_ps.value.load()), Now().ps);
+}
+
+TEST_F(CallTest, AForkGoesOnFromItsParentsClock) {
+  const auto before = Now() + base::Duration::Milliseconds(1);
+  AdvanceTo(before);
+
+  EXPECT_EXIT(std::exit(Now() >= before ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(CallTest, AnEscapingExceptionBecomesTheFailureCode) {

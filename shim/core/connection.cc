@@ -54,11 +54,16 @@ std::string LastError(std::string_view doing) {
   return base::StrCat(doing, ": ", std::strerror(errno));
 }
 
-// Reads the welcome; `segment` becomes the descriptor that came with it, or -1.
-bool ReceiveWelcome(int socket, ring::Welcome* welcome, int* segment) {
-  *segment = -1;
+// What rides along with a welcome, in this order.
+struct SharedFiles {
+  int segment = -1;
+  int doorbell = -1;
+};
+
+// Reads the welcome and the descriptors that came with it.
+bool ReceiveWelcome(int socket, ring::Welcome* welcome, SharedFiles* files) {
   iovec part{welcome, sizeof(*welcome)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(SharedFiles))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -70,26 +75,35 @@ bool ReceiveWelcome(int socket, ring::Welcome* welcome, int* segment) {
   } while (size < 0 && errno == EINTR);
   for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
     if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS) {
-      std::memcpy(segment, CMSG_DATA(at), sizeof(int));
+      std::memcpy(files, CMSG_DATA(at), std::min(sizeof(*files), at->cmsg_len - CMSG_LEN(0)));
     }
   }
   return size == static_cast<ssize_t>(sizeof(*welcome)) && welcome->magic == ring::kMagic;
 }
 
-// Maps and checks the segment.
-Connection MapSegment(int file, Connection connection) {
+// nullptr: the file is too small, or cannot be mapped.
+void* Map(int file, std::size_t bytes) {
   struct stat status {};
-  if (fstat(file, &status) != 0 || status.st_size < static_cast<off_t>(ring::kSegmentBytes)) {
-    return Failed("the agent's shared segment is too small");
-  }
-  void* mapped = mmap(nullptr, ring::kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (mapped == MAP_FAILED) return Failed(LastError("mapping the agent's segment"));
+  if (fstat(file, &status) != 0 || status.st_size < static_cast<off_t>(bytes)) return nullptr;
+  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
+// Maps and checks the segment, and maps the doorbell.
+Connection MapShared(const SharedFiles& files, Connection connection) {
+  void* mapped = Map(files.segment, ring::kSegmentBytes);
+  if (mapped == nullptr) return Failed(LastError("mapping the agent's segment"));
   const ring::SegmentHeader& header = *ring::HeaderOf(mapped);
   if (header.magic != ring::kMagic || header.version != ring::kVersion ||
       header.device_count > ring::kMaxDevices) {
     munmap(mapped, ring::kSegmentBytes);
     return Failed(base::StrCat("the agent's segment is damaged or of another version (",
                                header.version, ", ours is ", ring::kVersion, ")"));
+  }
+  connection.doorbell = static_cast<ring::Doorbell*>(Map(files.doorbell, ring::kDoorbellBytes));
+  if (connection.doorbell == nullptr) {
+    munmap(mapped, ring::kSegmentBytes);
+    return Failed(LastError("mapping the agent's doorbell"));
   }
   connection.segment = mapped;
   return connection;
@@ -131,16 +145,17 @@ Connection ConnectToAgent() {
     return Failed(LastError("greeting the agent"));
   }
   ring::Welcome welcome{};
-  int file = -1;
-  const bool welcomed = ReceiveWelcome(socket.get(), &welcome, &file);
-  const Descriptor segment(file);
+  SharedFiles files;
+  const bool welcomed = ReceiveWelcome(socket.get(), &welcome, &files);
+  const Descriptor segment(files.segment);
+  const Descriptor doorbell(files.doorbell);
   if (!welcomed) return Failed("the agent closed the connection before its welcome");
   if (welcome.accepted == 0) {
     welcome.reason[sizeof(welcome.reason) - 1] = '\0';
     return Failed(base::StrCat("the agent refused this process: ", welcome.reason));
   }
   connection.socket = socket.get();
-  connection = MapSegment(segment.get(), std::move(connection));
+  connection = MapShared(files, std::move(connection));
   if (connection.segment != nullptr) socket.release();
   return connection;
 }

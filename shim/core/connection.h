@@ -1,4 +1,4 @@
-// The handshake with the agent: Hello, Welcome, and the shared segment that comes with it.
+// The handshake with the agent: Hello, Welcome, and the shared memory that comes with it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ namespace eidolon::shim::core {
 // What a successful handshake gives; the segment and the socket stay for the life of the process.
 struct Connection {
   void* segment = nullptr;  // nullptr: failed, and `reason` says why.
-  ring::ServerPage* page = nullptr;
+  const ring::ServerPage* page = nullptr;
+  ring::Doorbell* doorbell = nullptr;
   int socket = -1;
   std::string reason;  // Empty when there simply is no agent (not in a job).
 };

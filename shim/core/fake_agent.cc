@@ -11,10 +11,13 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "services/base/check.h"
+#include "services/ring/check.h"
 #include "services/ring/nap.h"
+#include "shim/core/session.h"
 #include "shim/core/system.h"
 
 namespace eidolon::shim::core {
@@ -37,13 +40,13 @@ void* MapFile(int file, std::size_t bytes) {
   return mapped;
 }
 
-void SendWelcome(int socket, bool accepted, int file) {
+void SendWelcome(int socket, bool accepted, std::span<const int, 2> files) {
   ring::Welcome welcome{};
   welcome.magic = ring::kMagic;
   welcome.accepted = accepted ? 1 : 0;
   std::strncpy(welcome.reason, "the test refuses", sizeof(welcome.reason) - 1);
   iovec part{&welcome, sizeof(welcome)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -53,8 +56,8 @@ void SendWelcome(int socket, bool accepted, int file) {
     cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &file, sizeof(int));
+    header->cmsg_len = CMSG_LEN(files.size_bytes());
+    std::memcpy(CMSG_DATA(header), files.data(), files.size_bytes());
   }
   CHECK(sendmsg(socket, &message, 0) == static_cast<ssize_t>(sizeof(welcome)));
 }
@@ -109,22 +112,28 @@ struct FakeAgent::Impl {
   int segment_file = -1;
   void* segment = nullptr;
   ring::ServerPage* page = nullptr;
+  int doorbell_file = -1;
+  ring::Doorbell* doorbell = nullptr;
   std::atomic<bool> paused{false};
+  std::atomic<bool> resting{false};  // Has seen that it is paused.
   std::atomic<bool> dead{false};
   std::atomic<bool> naps_pass{false};
   std::atomic<int> naps_seen{0};
   std::atomic<int> naps_waiting{0};
   std::thread thread;
 
-  std::mutex mutex;  // Guards the three below.
+  std::mutex mutex;  // Guards the four below.
   std::vector<Record> records;
   std::map<std::uint32_t, std::vector<std::byte>> works;
   AnswerFunction answer = DefaultAnswer;
+  std::function<void(std::uint32_t)> before_ready;
 };
 
 void FakeAgent::Impl::FillSegment() {
   segment_file = memfd_create("eidolon-test", MFD_CLOEXEC);
   segment = MapFile(segment_file, ring::kSegmentBytes);
+  doorbell_file = memfd_create("eidolon-test", MFD_CLOEXEC);
+  doorbell = static_cast<ring::Doorbell*>(MapFile(doorbell_file, ring::kDoorbellBytes));
   ring::SegmentHeader& header = *ring::HeaderOf(segment);
   header.magic = ring::kMagic;
   header.version = ring::kVersion;
@@ -177,6 +186,7 @@ void FakeAgent::Impl::Take(const char* at, std::uint32_t bytes) {
   std::memcpy(record.bytes.data(), at, bytes);
   const ring::RecordKind kind = record.kind();
   AnswerFunction function;
+  std::function<void(std::uint32_t)> last_touch;
   {
     const std::lock_guard guard(mutex);
     if (kind == ring::RecordKind::kDefineWork) {
@@ -186,6 +196,7 @@ void FakeAgent::Impl::Take(const char* at, std::uint32_t bytes) {
     }
     if (options.keep_records) records.push_back(record);
     function = answer;
+    last_touch = before_ready;
   }
   const std::size_t offset = SlotOffset(kind);
   if (offset == 0) return;
@@ -197,11 +208,13 @@ void FakeAgent::Impl::Take(const char* at, std::uint32_t bytes) {
   slot.value_ps = reply.value_ps;
   slot.extra = reply.extra;
   slot.payload_bytes = static_cast<std::uint32_t>(reply.payload.size());
+  slot.check = ring::ReplyCheck(number, slot, reply.payload.data());
   CHECK(reply.payload.size() <= ring::kPayloadBytes);
   if (!reply.payload.empty()) {
     std::memcpy(ring::PayloadOf(segment, static_cast<int>(number)), reply.payload.data(),
                 reply.payload.size());
   }
+  if (last_touch) last_touch(number);
   slot.state.store(static_cast<std::uint32_t>(ring::SlotState::kReady), std::memory_order_release);
   FutexWake(&slot.state, 1);
 }
@@ -218,7 +231,11 @@ bool FakeAgent::Impl::DrainOnce() {
     ring::RecordKind kind;
     std::memcpy(&kind, at + sizeof(bytes), sizeof(kind));
     CHECK(bytes >= 8 && bytes % 8 == 0 && read + bytes <= end);
-    if (kind != ring::RecordKind::kPad) Take(at, bytes);
+    if (kind != ring::RecordKind::kPad) {
+      CHECK(ring::RecordCheck(read, at, bytes) ==
+            reinterpret_cast<const ring::RecordHeader*>(at)->check);
+      Take(at, bytes);
+    }
     read += bytes;
     cursors.read_position.value.store(read, std::memory_order_seq_cst);
   }
@@ -262,13 +279,17 @@ void FakeAgent::Impl::Serve() {
   peer.store(connection);
   ring::Hello hello{};
   CHECK(recv(connection, &hello, sizeof(hello), 0) == static_cast<ssize_t>(sizeof(hello)));
-  SendWelcome(connection, !options.refuse, segment_file);
+  const int files[] = {segment_file, doorbell_file};
+  SendWelcome(connection, !options.refuse, files);
   std::thread([this] { ServeNaps(); }).detach();
   while (!dead.load()) {
-    const std::uint32_t bell = page->doorbell.load();
-    if (!paused.load() && DrainOnce()) continue;
+    page->job_clock_ps.store(ring::CursorsOf(segment)->clock_ps.value.load());
+    const std::uint32_t bell = doorbell->rings.load();
+    const bool rests = paused.load();
+    resting.store(rests);
+    if (!rests && DrainOnce()) continue;
     page->agent_sleeps.store(1);
-    FutexWait(&page->doorbell, bell, 500'000);
+    FutexWait(&doorbell->rings, bell, 500'000);
     page->agent_sleeps.store(0);
   }
 }
@@ -309,11 +330,16 @@ void FakeAgent::AnswerWith(AnswerFunction function) {
   impl_->answer = std::move(function);
 }
 
+void FakeAgent::BeforeReady(std::function<void(std::uint32_t)> function) {
+  const std::lock_guard guard(impl_->mutex);
+  impl_->before_ready = std::move(function);
+}
+
 std::vector<FakeAgent::Record> FakeAgent::Records() {
   const ring::Cursors& at = cursors();
   while (!impl_->dead.load() && at.read_position.value.load() != at.write_position.value.load()) {
-    impl_->page->doorbell.fetch_add(1);
-    FutexWake(&impl_->page->doorbell, 1);
+    impl_->doorbell->rings.fetch_add(1);
+    FutexWake(&impl_->doorbell->rings, 1);
     RealSleep(20'000);
   }
   const std::lock_guard guard(impl_->mutex);
@@ -352,7 +378,12 @@ void FakeAgent::Reset() {
   impl_->answer = DefaultAnswer;
 }
 
-void FakeAgent::Pause() { impl_->paused.store(true); }
+void FakeAgent::Pause() {
+  impl_->paused.store(true);
+  while (impl_->peer.load() >= 0 && !impl_->dead.load() && !impl_->resting.load()) {
+    RealSleep(20'000);
+  }
+}
 void FakeAgent::Resume() { impl_->paused.store(false); }
 
 void FakeAgent::Die() {
@@ -360,7 +391,12 @@ void FakeAgent::Die() {
   shutdown(impl_->peer.load(), SHUT_RDWR);
 }
 
-ring::SegmentHeader& FakeAgent::header() { return *ring::HeaderOf(impl_->segment); }
+ring::SegmentHeader& FakeAgent::header() {
+  const Session* session = Session::Existing();
+  return session == nullptr ? *ring::HeaderOf(impl_->segment)
+                            : const_cast<ring::SegmentHeader&>(session->header());
+}
+void* FakeAgent::segment() { return impl_->segment; }
 ring::Cursors& FakeAgent::cursors() { return *ring::CursorsOf(impl_->segment); }
 ring::ServerPage& FakeAgent::page() { return *impl_->page; }
 const std::string& FakeAgent::run_directory() const { return impl_->directory; }

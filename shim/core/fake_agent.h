@@ -65,6 +65,8 @@ class FakeAgent {
   // the agent's thread.
   void AnswerWith(AnswerFunction function);
   static Reply DefaultAnswer(const Record& record);
+  // What is done with the slot of each answer before its thread may look, for tests of damage.
+  void BeforeReady(std::function<void(std::uint32_t slot)> function);
 
   // Records so far, in order, after the ring was drained; pads are left out.
   std::vector<Record> Records();
@@ -87,7 +89,9 @@ class FakeAgent {
   // Closes the socket and answers nothing any more, as a killed agent.
   void Die();
 
+  // What the session goes by; changes reach it at once.
   ring::SegmentHeader& header();
+  void* segment();
   ring::Cursors& cursors();
   ring::ServerPage& page();
   const std::string& run_directory() const;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "shim/core/damage.h"
 #include "shim/core/server_page.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
@@ -16,14 +17,12 @@ namespace {
 // operating system, so the thread's CPU time is read.
 constexpr std::uint64_t kShortGapNs = 20'000;
 constexpr std::int64_t kCalibrationNs = 500'000;
-// The job's clock is shared by all ranks of the server; small steps are not worth the cache line.
-constexpr std::uint64_t kPublishStepPs = 20'000'000;
 
 constinit ClockSource source{};
 constinit std::atomic<bool> started{false};
+constinit std::atomic<std::uint64_t> process_clock_ps{0};
 constinit double ps_per_tick = 0;
 constinit std::uint64_t short_gap_ticks = 0;
-constinit std::atomic<std::uint64_t> published_ps{0};
 
 struct ThreadClock {
   std::uint64_t last_ticks;    // End of the last call, or begin of the one in progress; 0: none.
@@ -46,19 +45,33 @@ void RaiseTo(std::atomic<std::uint64_t>& value, std::uint64_t at_least) {
   }
 }
 
-void PublishJobClock(std::uint64_t clock_ps, std::uint64_t step_ps) {
-  const std::uint64_t last = published_ps.load(std::memory_order_relaxed);
-  if (clock_ps < last + step_ps) return;
-  published_ps.store(clock_ps, std::memory_order_relaxed);
-  RaiseTo(source.page->job_clock_ps, clock_ps);
+std::atomic<std::uint64_t>& ProcessClock() { return process_clock_ps; }
+
+// Raises what the agent sees. Every value that is published was the clock's before.
+void Publish(std::uint64_t clock_ps) {
+  std::atomic<std::uint64_t>& published = source.cursors->clock_ps.value;
+  std::uint64_t seen = published.load(std::memory_order_acquire);
+  while (seen < clock_ps) {
+    if (published.compare_exchange_weak(seen, clock_ps, std::memory_order_acq_rel)) return;
+  }
+  if (seen > clock_ps) CheckPublishedClock();
 }
 
-std::atomic<std::uint64_t>& ProcessClock() { return source.cursors->clock_ps.value; }
-
-// The agent told others that this process does nothing before its floor.
-void RaiseToFloor() {
+// The agent told others that this process does nothing before its floor. The copy is raised first.
+std::uint64_t FloorAbove(std::uint64_t clock_ps) {
   const std::uint64_t floor = source.cursors->floor_ps.value.load(std::memory_order_acquire);
-  if (ProcessClock().load(std::memory_order_relaxed) < floor) RaiseTo(ProcessClock(), floor);
+  if (floor <= clock_ps) return clock_ps;
+  if (floor <= source.cursors->floor_copy_ps.value.load(std::memory_order_acquire)) return floor;
+  NoteDamage("the floor of the rank clock was overwritten");
+  return clock_ps;
+}
+
+void RaiseToFloor() {
+  const std::uint64_t clock = ProcessClock().load(std::memory_order_relaxed);
+  const std::uint64_t floor = FloorAbove(clock);
+  if (clock >= floor) return;
+  RaiseTo(ProcessClock(), floor);
+  Publish(floor);
 }
 
 void CalibrateTicks() {
@@ -97,6 +110,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks) {
   clock.own_ps += static_cast<std::uint64_t>(static_cast<double>(work) / source.speed_ratio);
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
+  Publish(clock.own_ps);
 }
 
 }  // namespace
@@ -104,6 +118,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks) {
 void StartClock(const ClockSource& where) noexcept {
   source = where;
   RaiseTo(ProcessClock(), where.start_ps);
+  Publish(where.start_ps);
   if (where.model == ring::HostModel::kMeasured) CalibrateTicks();
   started.store(true, std::memory_order_release);
 }
@@ -121,12 +136,12 @@ base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
   if (source.model == ring::HostModel::kFixed) {
     const std::uint64_t cost = source.costs.ps[static_cast<int>(call_class)];
     now = clock.fetch_add(cost, std::memory_order_acq_rel) + cost;
+    Publish(now);
   } else {
     ThreadClock& own = thread_clock;
     Measure(own, ReadTicks());
     now = clock.load(std::memory_order_relaxed);
   }
-  PublishJobClock(now, kPublishStepPs);
   return {static_cast<std::int64_t>(now)};
 }
 
@@ -152,7 +167,9 @@ base::SimTime Now() noexcept {
   if (!started.load(std::memory_order_acquire)) {
     const ring::ServerPage* page = MappedServerPage();
     if (page == nullptr) return {};
-    return {static_cast<std::int64_t>(page->job_clock_ps.load(std::memory_order_acquire))};
+    // A fork goes on from where its parent was.
+    const std::uint64_t job = page->job_clock_ps.load(std::memory_order_acquire);
+    return {static_cast<std::int64_t>(std::max(job, ProcessClock().load()))};
   }
   RaiseToFloor();
   if (source.model == ring::HostModel::kMeasured && CurrentRole() == ThreadRole::kDriver) {
@@ -166,7 +183,7 @@ void AdvanceTo(base::SimTime time) noexcept {
   const auto target = static_cast<std::uint64_t>(std::max<std::int64_t>(time.ps, 0));
   RaiseTo(ProcessClock(), target);
   thread_clock.own_ps = std::max(thread_clock.own_ps, target);
-  PublishJobClock(target, 1);
+  Publish(target);
 }
 
 void AdvanceBy(base::Duration duration) noexcept {
@@ -174,7 +191,19 @@ void AdvanceBy(base::Duration duration) noexcept {
   const auto step = static_cast<std::uint64_t>(std::max<std::int64_t>(duration.ps, 0));
   const std::uint64_t now = ProcessClock().fetch_add(step, std::memory_order_acq_rel) + step;
   thread_clock.own_ps = std::max(thread_clock.own_ps, now);
-  PublishJobClock(now, kPublishStepPs);
+  Publish(now);
+}
+
+std::uint64_t RecordClock() noexcept {
+  return FloorAbove(ProcessClock().load(std::memory_order_acquire));
+}
+
+void CheckPublishedClock() noexcept {
+  if (!started.load(std::memory_order_acquire)) return;
+  const std::uint64_t seen = source.cursors->clock_ps.value.load(std::memory_order_acquire);
+  if (seen > ProcessClock().load(std::memory_order_acquire)) {
+    NoteDamage("the rank clock was overwritten");
+  }
 }
 
 void NoteWaited() noexcept { thread_clock.waited = true; }

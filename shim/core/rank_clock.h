@@ -1,4 +1,5 @@
-// The rank clock: virtual time of this process. Grows only; published in Cursors::clock_ps.
+// The rank clock: virtual time of this process. Grows only. It lives in this process's own memory;
+// Cursors::clock_ps is its copy for the agent, which a stray pointer may overwrite.
 //
 // Two host models (architecture.md section 3). fixed: each exported call adds its class's cost,
 // whatever thread makes it. measured: a thread adds its own CPU time since its last call, over
@@ -34,10 +35,15 @@ void NoteWaited() noexcept;
 // The calling thread slept inside the shim: that real time is nobody's CPU time.
 void NoteSleptInShim() noexcept;
 
-// Where the clock lives and how host work moves it. Called once, by the session.
+// What a record carries that is written now: never less than another one before. Called under the
+// ring's lock.
+std::uint64_t RecordClock() noexcept;
+// Notes damage when the published clock is not what was published.
+void CheckPublishedClock() noexcept;
+
+// Where the clock is published and how host work moves it. Called once, by the session.
 struct ClockSource {
   ring::Cursors* cursors = nullptr;
-  ring::ServerPage* page = nullptr;
   ring::HostModel model = ring::HostModel::kFixed;
   ring::HostCosts costs{};
   double speed_ratio = 1.0;  // Speed of the target's processor over this machine's; above zero.

@@ -7,6 +7,9 @@
 #include <mutex>
 
 #include "services/base/check.h"
+#include "services/ring/check.h"
+#include "shim/core/damage.h"
+#include "shim/core/rank_clock.h"
 #include "shim/core/system.h"
 
 namespace eidolon::shim::core {
@@ -27,10 +30,11 @@ const std::atomic<std::uint32_t>* LowWord(const std::atomic<std::uint64_t>& valu
 
 }  // namespace
 
-void RingWriter::Start(void* segment, ring::ServerPage* page, int socket) noexcept {
-  ring_ = ring::RingOf(segment);
-  cursors_ = ring::CursorsOf(segment);
-  page_ = page;
+void RingWriter::Start(const Shared& shared, int socket) noexcept {
+  ring_ = ring::RingOf(shared.segment);
+  cursors_ = ring::CursorsOf(shared.segment);
+  page_ = shared.page;
+  doorbell_ = shared.doorbell;
   socket_ = socket;
   write_ = cursors_->write_position.value.load(std::memory_order_acquire);
   read_seen_ = cursors_->read_position.value.load(std::memory_order_acquire);
@@ -42,9 +46,9 @@ bool RingWriter::CheckAgent() noexcept {
 }
 
 void RingWriter::RingDoorbell() noexcept {
-  page_->doorbell.fetch_add(1, std::memory_order_seq_cst);
+  doorbell_->rings.fetch_add(1, std::memory_order_seq_cst);
   if (page_->agent_sleeps.load(std::memory_order_seq_cst) != 0) {
-    FutexWake(&page_->doorbell, std::numeric_limits<int>::max());
+    FutexWake(&doorbell_->rings, std::numeric_limits<int>::max());
   }
 }
 
@@ -83,18 +87,50 @@ bool RingWriter::Reserve(std::size_t bytes, std::uint64_t* position) noexcept {
 
 bool RingWriter::Append(ring::RecordHeader* record, std::size_t record_bytes,
                         std::span<const std::span<const std::byte>> tail) noexcept {
+  const std::lock_guard guard(lock_);
+  if (NotedDamage() != nullptr) PutDamage();
+  return Put(record, record_bytes, tail);
+}
+
+void RingWriter::PutDamage() noexcept {
+  if (damage_told_) return;
+  damage_told_ = true;
+  const char* what = NotedDamage();
+  ring::MarkRecord record{};
+  record.header.kind = ring::RecordKind::kDamage;
+  record.name_bytes = static_cast<std::uint32_t>(std::strlen(what));
+  const std::span<const std::byte> text[] = {
+      {reinterpret_cast<const std::byte*>(what), record.name_bytes}};
+  Put(&record.header, sizeof(record), text);
+}
+
+void RingWriter::TellDamage() noexcept {
+  if (NotedDamage() == nullptr) return;
+  {
+    const std::lock_guard guard(lock_);
+    PutDamage();
+  }
+  RingDoorbell();
+}
+
+void RingWriter::CheckPosition() noexcept {
+  const std::lock_guard guard(lock_);
+  if (cursors_->write_position.value.load(std::memory_order_relaxed) == write_) return;
+  NoteDamage("the write position was overwritten");
+}
+
+bool RingWriter::Put(ring::RecordHeader* record, std::size_t record_bytes,
+                     std::span<const std::span<const std::byte>> tail) noexcept {
   std::size_t unpadded = record_bytes;
   for (const auto& part : tail) unpadded += part.size();
   const std::size_t bytes = RoundUp8(unpadded);
   CHECK(bytes <= ring::kMaxRecordBytes);
   record->bytes = static_cast<std::uint32_t>(bytes);
-
-  const std::lock_guard guard(lock_);
   std::uint64_t position;
   if (agent_gone() || !Reserve(bytes, &position)) return false;
-  record->host_clock_ps = std::max(cursors_->clock_ps.value.load(std::memory_order_relaxed),
-                                   cursors_->floor_ps.value.load(std::memory_order_relaxed));
-  char* at = ring_ + position % ring::kRingBytes;
+  record->host_clock_ps = RecordClock();
+  char* const begin = ring_ + position % ring::kRingBytes;
+  char* at = begin;
   std::memcpy(at, record, record_bytes);
   at += record_bytes;
   for (const auto& part : tail) {
@@ -103,6 +139,8 @@ bool RingWriter::Append(ring::RecordHeader* record, std::size_t record_bytes,
     at += part.size();
   }
   std::memset(at, 0, bytes - unpadded);
+  record->check = ring::RecordCheck(position, begin, bytes);
+  std::memcpy(begin + offsetof(ring::RecordHeader, check), &record->check, sizeof(record->check));
   write_ = position + bytes;
   cursors_->write_position.value.store(write_, std::memory_order_release);
 

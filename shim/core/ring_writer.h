@@ -19,15 +19,27 @@ class RingWriter {
  public:
   RingWriter() = default;
 
-  // Requires: segment and page outlive the writer; socket is the agent's.
-  void Start(void* segment, ring::ServerPage* page, int socket) noexcept;
+  // Requires: what is shared outlives the writer; socket is the agent's.
+  struct Shared {
+    void* segment = nullptr;
+    const ring::ServerPage* page = nullptr;
+    ring::Doorbell* doorbell = nullptr;
+  };
+  void Start(const Shared& shared, int socket) noexcept;
 
-  // Session::Append. False when the agent is gone: the record is dropped.
+  // Session::Append. False when the agent is gone: the record is dropped. Damage that was noted
+  // (damage.h) goes before the record.
   bool Append(ring::RecordHeader* record, std::size_t record_bytes,
               std::span<const std::span<const std::byte>> tail) noexcept;
 
   // Wakes the agent.
   void RingDoorbell() noexcept;
+
+  // Looks whether the write position is still what was written. For a thread whose answer takes
+  // long.
+  void CheckPosition() noexcept;
+  // Tells the agent of damage that was noted, if there is some, and wakes it.
+  void TellDamage() noexcept;
 
   bool agent_gone() const noexcept { return agent_gone_.load(std::memory_order_relaxed); }
   // Looks at the socket. Real time: one system call.
@@ -37,15 +49,21 @@ class RingWriter {
   // The position of `bytes` contiguous free bytes. Requires: lock_ held, bytes a multiple of 8.
   bool Reserve(std::size_t bytes, std::uint64_t* position) noexcept;
   bool WaitForSpace(std::uint64_t end) noexcept;
+  // Requires: lock_ held.
+  bool Put(ring::RecordHeader* record, std::size_t record_bytes,
+           std::span<const std::span<const std::byte>> tail) noexcept;
+  void PutDamage() noexcept;
 
-  SpinLock lock_;  // Guards the three below and the order of records.
+  SpinLock lock_;  // Guards the four below and the order of records.
   std::uint64_t write_ = 0;
   std::uint64_t read_seen_ = 0;  // The reader was at least here.
   std::uint64_t rung_at_ = 0;    // write_ when the doorbell last rang for fullness.
+  bool damage_told_ = false;
 
   char* ring_ = nullptr;
   ring::Cursors* cursors_ = nullptr;
-  ring::ServerPage* page_ = nullptr;
+  const ring::ServerPage* page_ = nullptr;
+  ring::Doorbell* doorbell_ = nullptr;
   int socket_ = -1;
   std::atomic<bool> agent_gone_{false};
 };

@@ -12,21 +12,21 @@ namespace eidolon::shim::core {
 namespace {
 
 // Published once; kMissing stands for a remembered failure.
-constinit std::atomic<ring::ServerPage*> page{nullptr};
-ring::ServerPage* const kMissing = reinterpret_cast<ring::ServerPage*>(1);
+constinit std::atomic<const ring::ServerPage*> page{nullptr};
+const ring::ServerPage* const kMissing = reinterpret_cast<const ring::ServerPage*>(1);
 
-ring::ServerPage* MapPage() noexcept {
+const ring::ServerPage* MapPage() noexcept {
   const char* directory = RunDirectory();
   if (directory == nullptr) return kMissing;
   char path[4096];
   const int length = std::snprintf(path, sizeof(path), "%s/server.page", directory);
   if (length < 0 || length >= static_cast<int>(sizeof(path))) return kMissing;
-  const int file = open(path, O_RDWR | O_CLOEXEC);
+  const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return kMissing;
-  void* mapped = mmap(nullptr, ring::kServerPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* mapped = mmap(nullptr, ring::kServerPageBytes, PROT_READ, MAP_SHARED, file, 0);
   close(file);
   if (mapped == MAP_FAILED) return kMissing;
-  auto* result = static_cast<ring::ServerPage*>(mapped);
+  const auto* result = static_cast<const ring::ServerPage*>(mapped);
   if (result->magic != ring::kMagic || result->version != ring::kVersion) {
     munmap(mapped, ring::kServerPageBytes);
     return kMissing;
@@ -41,11 +41,11 @@ const char* RunDirectory() noexcept {
   return directory != nullptr && directory[0] != '\0' ? directory : nullptr;
 }
 
-ring::ServerPage* MappedServerPage() noexcept {
-  ring::ServerPage* known = page.load(std::memory_order_acquire);
+const ring::ServerPage* MappedServerPage() noexcept {
+  const ring::ServerPage* known = page.load(std::memory_order_acquire);
   if (known == nullptr) {
     // Threads that race here map the page twice; one mapping wins, the other is a spare page.
-    ring::ServerPage* fresh = MapPage();
+    const ring::ServerPage* fresh = MapPage();
     if (page.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) known = fresh;
   }
   return known == kMissing ? nullptr : known;

@@ -1,5 +1,5 @@
 // The page that all processes of one emulated server share, also those that never touch a GPU: the
-// job's clock and the agent's doorbell.
+// job's clock. Only the agent writes it.
 #pragma once
 
 #include "services/ring/layout.h"
@@ -8,7 +8,7 @@ namespace eidolon::shim::core {
 
 // The page of $EIDOLON_RUN_DIR/server.page, mapped on the first call and kept (also in forks);
 // nullptr outside a job. Thread safe; a failure is remembered.
-ring::ServerPage* MappedServerPage() noexcept;
+const ring::ServerPage* MappedServerPage() noexcept;
 
 // The run directory of this process's emulated server; nullptr outside a job.
 const char* RunDirectory() noexcept;

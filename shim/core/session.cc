@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -10,7 +11,9 @@
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
+#include "services/ring/check.h"
 #include "shim/core/connection.h"
+#include "shim/core/damage.h"
 #include "shim/core/intern_work.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/reply_slots.h"
@@ -31,6 +34,9 @@ enum class Phase : int { kUnknown, kNone, kOpen };
 // Everything the session knows. Made on the first GPU call and never destroyed.
 struct State {
   Connection connection;
+  // As the agent gave them: what stands in the segment may be overwritten.
+  ring::SegmentHeader header{};
+  std::array<ring::DeviceProperties, ring::kMaxDevices> devices{};
   RingWriter writer;
   SpinLock works_lock;  // Guards works; held while a new definition enters the ring.
   WorkTable works;
@@ -64,6 +70,27 @@ void ForgetSessionInFork() {
   DetachClock();
 }
 
+// The answer in a slot, and as much of its payload as is wanted. Notes damage.
+Session::Answer Take(const ring::ReplySlot& slot, int number,
+                     std::span<std::byte> payload) noexcept {
+  ring::ReplySlot seen{};
+  seen.status = slot.status;
+  seen.value_ps = slot.value_ps;
+  seen.extra = slot.extra;
+  seen.payload_bytes = slot.payload_bytes;
+  const char* bytes = ring::PayloadOf(GetState().connection.segment, number);
+  if (slot.state.load(std::memory_order_relaxed) !=
+          static_cast<std::uint32_t>(ring::SlotState::kReady) ||
+      seen.payload_bytes > ring::kPayloadBytes ||
+      slot.check != ring::ReplyCheck(static_cast<std::uint32_t>(number), seen, bytes)) {
+    NoteDamage("an answer of the agent was overwritten");
+    return {};
+  }
+  const std::size_t copied = std::min(payload.size(), std::size_t{seen.payload_bytes});
+  if (copied > 0) std::memcpy(payload.data(), bytes, copied);
+  return {seen.status, seen.value_ps, seen.extra, seen.payload_bytes};
+}
+
 bool IsWork(ring::RecordKind kind) {
   using enum ring::RecordKind;
   return kind == kLaunch || kind == kGraphLaunch || kind == kCommunication ||
@@ -86,10 +113,13 @@ Session* Session::Connect() noexcept {
       phase.store(Phase::kNone, std::memory_order_release);
       return nullptr;
     }
-    state->writer.Start(connection.segment, connection.page, connection.socket);
-    const ring::SegmentHeader& header = *ring::HeaderOf(connection.segment);
+    state->header = *ring::HeaderOf(connection.segment);
+    std::copy_n(ring::DevicesOf(connection.segment), state->devices.size(), state->devices.begin());
+    state->writer.Start(
+        {.segment = connection.segment, .page = connection.page, .doorbell = connection.doorbell},
+        connection.socket);
+    const ring::SegmentHeader& header = state->header;
     StartClock({.cursors = ring::CursorsOf(connection.segment),
-                .page = connection.page,
                 .model = header.host_model,
                 .costs = header.host_costs,
                 .speed_ratio = header.speed_ratio,
@@ -117,12 +147,10 @@ Session* Session::Get() noexcept {
 int Session::device_count() const noexcept { return static_cast<int>(header().device_count); }
 
 const ring::DeviceProperties& Session::device(int device) const noexcept {
-  return ring::DevicesOf(GetState().connection.segment)[device];
+  return GetState().devices[static_cast<std::size_t>(device)];
 }
 
-const ring::SegmentHeader& Session::header() const noexcept {
-  return *ring::HeaderOf(GetState().connection.segment);
-}
+const ring::SegmentHeader& Session::header() const noexcept { return GetState().header; }
 
 bool Session::agent_alive() const noexcept { return !GetState().writer.agent_gone(); }
 
@@ -147,23 +175,24 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   const int number = OwnReplySlot();
   ring::ReplySlot& slot = ring::RepliesOf(state.connection.segment)[number];
   const auto pending = static_cast<std::uint32_t>(ring::SlotState::kPending);
-  const auto ready = static_cast<std::uint32_t>(ring::SlotState::kReady);
+  slot.check = 0;
   slot.state.store(pending, std::memory_order_relaxed);
   *slot_field = static_cast<std::uint32_t>(number);
   if (!state.writer.Append(record, record_bytes, {})) return {};
   state.writer.RingDoorbell();
   NoteSleptInShim();
   const Asking counted;
-  while (slot.state.load(std::memory_order_acquire) != ready) {
+  while (slot.state.load(std::memory_order_acquire) == pending) {
     FutexWait(&slot.state, pending, kLookAfterNs);
-    if (slot.state.load(std::memory_order_acquire) == ready) break;
+    if (slot.state.load(std::memory_order_acquire) != pending) break;
     if (!state.writer.CheckAgent()) return {};
+    state.writer.CheckPosition();
+    state.writer.TellDamage();
   }
-  Answer answer{slot.status, slot.value_ps, slot.extra, slot.payload_bytes};
-  const std::size_t copied =
-      std::min({payload.size(), std::size_t{slot.payload_bytes}, ring::kPayloadBytes});
-  if (copied > 0) {
-    std::memcpy(payload.data(), ring::PayloadOf(state.connection.segment, number), copied);
+  const Answer answer = Take(slot, number, payload);
+  if (NotedDamage() != nullptr) {
+    state.writer.TellDamage();
+    return {};
   }
   slot.state.store(static_cast<std::uint32_t>(ring::SlotState::kFree), std::memory_order_relaxed);
   if (advance_clock && answer.status == ring::ReplyStatus::kOk &&
@@ -206,7 +235,13 @@ std::uint32_t Session::NewId() noexcept {
   return GetState().next_id.fetch_add(1, std::memory_order_relaxed);
 }
 
-void BeginTearDown() noexcept { tearing_down.store(true, std::memory_order_relaxed); }
+void BeginTearDown() noexcept {
+  if (Session::Existing() != nullptr) {
+    CheckPublishedClock();
+    GetState().writer.TellDamage();
+  }
+  tearing_down.store(true, std::memory_order_relaxed);
+}
 bool IsTearingDown() noexcept { return tearing_down.load(std::memory_order_relaxed); }
 
 std::uint64_t ThreadWorkCount() noexcept { return thread_work; }

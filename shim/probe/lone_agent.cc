@@ -15,17 +15,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "services/ring/record.h"
 #include "shim/core/fake_agent.h"
-#include "shim/core/system.h"
 
 namespace {
 
@@ -73,15 +69,6 @@ int Run(const fs::path& folder, char** command) {
   return WIFSIGNALED(status) ? kSignalExit + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Processes without a GPU live by the job's clock, which here is the one rank's.
-void KeepJobClock(std::stop_token stop, FakeAgent& agent) {
-  constexpr std::int64_t kStepNs = 1'000'000;
-  while (!stop.stop_requested()) {
-    agent.page().job_clock_ps.store(agent.cursors().clock_ps.value.load());
-    eidolon::shim::core::RealSleep(kStepNs);
-  }
-}
-
 void Report(FakeAgent& agent) {
   std::map<RecordKind, int> counts;
   for (const FakeAgent::Record& record : agent.Records()) {
@@ -119,7 +106,6 @@ int main(int argc, char** argv) {
     return kUsageExit;
   }
   FakeAgent& agent = FakeAgent::Start(options);
-  const std::jthread job_clock(KeepJobClock, std::ref(agent));
   const int code = Run(fs::absolute(argv[1]), argv + 2);
   Report(agent);
   return code;

@@ -1,12 +1,14 @@
 // Writes records into a segment as the shim does, for tests and benchmarks of the agent.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/ring/check.h"
 #include "services/ring/layout.h"
 #include "services/ring/record.h"
 #include "services/ring/work.h"
@@ -38,8 +40,18 @@ class FakeWriter {
     AppendRaw(whole);
   }
 
-  // Appends bytes as they are, behind a pad when they would wrap.
+  // Appends a record's bytes with their check, behind a pad when they would wrap.
   void AppendRaw(std::span<const std::byte> bytes) {
+    std::vector<std::byte> record(bytes.begin(), bytes.end());
+    CHECK(record.size() >= sizeof(wire::RecordHeader) && record.size() % 8 == 0);
+    const std::size_t contiguous = wire::kRingBytes - position_ % wire::kRingBytes;
+    const std::uint64_t position = position_ + (record.size() > contiguous ? contiguous : 0);
+    const std::uint64_t check = wire::RecordCheck(position, record.data(), record.size());
+    std::memcpy(record.data() + offsetof(wire::RecordHeader, check), &check, sizeof(check));
+    AppendDamaged(record);
+  }
+  // Appends bytes as they are.
+  void AppendDamaged(std::span<const std::byte> bytes) {
     const std::size_t contiguous = wire::kRingBytes - position_ % wire::kRingBytes;
     if (bytes.size() > contiguous) {
       const wire::RecordHeader pad{static_cast<std::uint32_t>(contiguous), wire::RecordKind::kPad,
@@ -50,7 +62,9 @@ class FakeWriter {
     Put(bytes);
     position_ += bytes.size();
     auto& cursors = *wire::CursorsOf(segment_);
-    CHECK(position_ - cursors.read_position.value.load() <= wire::kRingBytes);
+    // A test may have written over the other position.
+    const std::uint64_t read = cursors.read_position.value.load();
+    CHECK(read > position_ || position_ - read <= wire::kRingBytes);
     cursors.write_position.value.store(position_, std::memory_order_release);
   }
 

@@ -21,21 +21,21 @@ namespace {
 
 constexpr int kBacklog = 128;
 
-Result<void> Send(int connection, const wire::Welcome& welcome, int descriptor) {
+Result<void> Send(int connection, const wire::Welcome& welcome, const SharedFiles* files) {
   wire::Welcome copy = welcome;
   iovec part{&copy, sizeof(copy)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(SharedFiles))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (descriptor >= 0) {
+  if (files != nullptr) {
     message.msg_control = control;
     message.msg_controllen = sizeof(control);
     cmsghdr* rider = CMSG_FIRSTHDR(&message);
     rider->cmsg_level = SOL_SOCKET;
     rider->cmsg_type = SCM_RIGHTS;
-    rider->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(rider), &descriptor, sizeof(int));
+    rider->cmsg_len = CMSG_LEN(sizeof(*files));
+    std::memcpy(CMSG_DATA(rider), files, sizeof(*files));
   }
   if (sendmsg(connection, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(copy))) return {};
   return Fail(ErrorCode::kUnavailable, StrCat("answering a process: ", std::strerror(errno)));
@@ -104,15 +104,15 @@ Result<wire::Hello> ReadHello(int connection) {
   return hello;
 }
 
-Result<void> SendWelcome(int connection, int segment) {
-  return Send(connection, {.magic = wire::kMagic, .accepted = 1, .reason = {}}, segment);
+Result<void> SendWelcome(int connection, const SharedFiles& files) {
+  return Send(connection, {.magic = wire::kMagic, .accepted = 1, .reason = {}}, &files);
 }
 
 void SendRefusal(int connection, const std::string& reason) {
   wire::Welcome welcome{.magic = wire::kMagic, .accepted = 0, .reason = {}};
   std::copy_n(reason.begin(), std::min(reason.size(), sizeof(welcome.reason) - 1), welcome.reason);
   // A process that is gone already needs no refusal.
-  [[maybe_unused]] const auto sent = Send(connection, welcome, -1);
+  [[maybe_unused]] const auto sent = Send(connection, welcome, nullptr);
 }
 
 }  // namespace eidolon::agent::ring

@@ -27,8 +27,13 @@ void SendNapEnd(int connection, bool passed);
 // Reads a Hello that is there. An error says why this is none.
 base::Result<wire::Hello> ReadHello(int connection);
 
-// Accepts the process and hands it the segment's descriptor.
-base::Result<void> SendWelcome(int connection, int segment);
+// What a process gets: descriptors of its segment and of the server's doorbell.
+struct SharedFiles {
+  int segment = -1;
+  int doorbell = -1;
+};
+// Accepts the process and hands the files over.
+base::Result<void> SendWelcome(int connection, const SharedFiles& files);
 
 // Refuses the process with a sentence that it will print.
 void SendRefusal(int connection, const std::string& reason);

@@ -45,13 +45,14 @@ class ListenerTest : public ::testing::Test {
   int server_ = -1;
 };
 
-TEST_F(ListenerTest, ReadsAHelloAndHandsOverADescriptor) {
+TEST_F(ListenerTest, ReadsAHelloAndHandsOverDescriptors) {
   Say({.magic = wire::kMagic, .version = wire::kVersion, .pid = 12, .rank = 3});
 
   const auto hello = ReadHello(server_);
   ASSERT_TRUE(hello.has_value());
   EXPECT_EQ(hello->rank, 3);
-  ASSERT_TRUE(SendWelcome(server_, STDIN_FILENO).has_value());
+  ASSERT_TRUE(
+      SendWelcome(server_, {.segment = STDIN_FILENO, .doorbell = STDOUT_FILENO}).has_value());
 
   wire::Welcome welcome{};
   ASSERT_EQ(recv(client_, &welcome, sizeof(welcome), 0), static_cast<ssize_t>(sizeof(welcome)));

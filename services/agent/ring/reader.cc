@@ -12,6 +12,7 @@
 #include "services/agent/ring/record_check.h"
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/ring/check.h"
 
 namespace eidolon::agent::ring {
 
@@ -38,12 +39,17 @@ Reader::Reader(void* segment, std::uint32_t device_count)
       device_count_(device_count),
       copy_(4096 / sizeof(std::uint64_t)) {}
 
+std::uint64_t Reader::written() const {
+  return cursors_->write_position.value.load(std::memory_order_acquire);
+}
+
 bool Reader::HasMore(std::uint64_t position) const {
   return cursors_->write_position.value.load(std::memory_order_acquire) != position;
 }
 
 std::uint64_t Reader::backlog() const {
-  return cursors_->write_position.value.load(std::memory_order_relaxed) - released_;
+  const std::uint64_t written = cursors_->write_position.value.load(std::memory_order_relaxed);
+  return std::min<std::uint64_t>(written - released_, wire::kRingBytes);
 }
 
 std::unexpected<base::Error> Reader::Damaged(std::uint64_t position,
@@ -80,8 +86,8 @@ Result<std::optional<RecordView>> Reader::Take(std::uint64_t* position, std::uin
                    StrCat("a record says it has ", start.bytes, " bytes, ", limit, " are there"));
   }
   if (start.kind == wire::RecordKind::kPad) {
-    if (start.bytes != contiguous) {
-      return Damaged(*position, "a pad does not reach the end of the ring");
+    if (start.bytes != contiguous || start.device != 0) {
+      return Damaged(*position, "a pad record does not reach the end of the ring");
     }
     *position += start.bytes;
     return std::nullopt;
@@ -95,6 +101,11 @@ Result<std::optional<RecordView>> Reader::Take(std::uint64_t* position, std::uin
   // The size that was checked is the one that counts, also if it changed meanwhile.
   std::memcpy(copy_.data(), &start, sizeof(start));
   const RecordView view{std::as_bytes(std::span(copy_.data(), words))};
+  if (wire::RecordCheck(*position, copy_.data(), start.bytes) != view.header().check) {
+    const std::string_view name = Name(start.kind);
+    return Damaged(*position, StrCat(name, " record: its ", start.bytes,
+                                     " bytes were overwritten, or were never written"));
+  }
   if (auto checked = CheckRecord(view.bytes, device_count_); !checked) {
     return Damaged(*position, checked.error().message);
   }

@@ -45,6 +45,8 @@ class Reader {
   // more. An error (code kCorrupt) says what is damaged and where; reading on is then pointless.
   base::Result<std::optional<RecordView>> Read(std::uint64_t* position);
 
+  // The writer's position, as it stands there.
+  std::uint64_t written() const;
   // True when a record lies at `position`.
   bool HasMore(std::uint64_t position) const;
 

@@ -1,4 +1,6 @@
-// Arbitrary bytes as the content of a ring: the reader says what is damaged, and never crashes.
+// Arbitrary bytes as the content of a ring: the reader says what is damaged, and never crashes. The
+// first byte says which records get the check they need to be taken for a shim's: all, or those
+// before the n-th.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -8,6 +10,7 @@
 #include "services/agent/ring/record_check.h"
 #include "services/agent/ring/segment.h"
 #include "services/base/check.h"
+#include "services/ring/check.h"
 
 namespace eidolon::agent::ring {
 namespace {
@@ -15,6 +18,18 @@ namespace {
 Segment& FuzzSegment() {
   static Segment segment = *Segment::Create({.devices = {{}, {}}}, 1, 0);
   return segment;
+}
+
+// Goes along the records as far as their sizes are sound.
+void GiveChecks(char* ring, std::size_t size, int records) {
+  for (std::size_t at = 0; records > 0 && at + sizeof(wire::RecordHeader) <= size; --records) {
+    wire::RecordHeader header;
+    std::memcpy(&header, ring + at, sizeof(header));
+    if (header.bytes < sizeof(header) || header.bytes % 8 != 0 || header.bytes > size - at) return;
+    const std::uint64_t check = wire::RecordCheck(at, ring + at, header.bytes);
+    std::memcpy(ring + at + offsetof(wire::RecordHeader, check), &check, sizeof(check));
+    at += header.bytes;
+  }
 }
 
 void Use(const RecordView& record) {
@@ -34,9 +49,13 @@ void Use(const RecordView& record) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace eidolon::agent::ring;
-  if (size > wire::kRingBytes) return 0;
+  if (size == 0 || size > wire::kRingBytes) return 0;
+  const int records = data[0] < 128 ? static_cast<int>(size) : data[0] - 128;
+  ++data;
+  --size;
   void* base = FuzzSegment().base();
-  std::memcpy(wire::RingOf(base), data, size);
+  if (size > 0) std::memcpy(wire::RingOf(base), data, size);
+  GiveChecks(wire::RingOf(base), size, records);
   auto& cursors = *wire::CursorsOf(base);
   cursors.write_position.value.store(size);
   cursors.read_position.value.store(0);

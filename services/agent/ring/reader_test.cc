@@ -28,6 +28,7 @@ class ReaderTest : public ::testing::Test {
     const auto record = reader_.Read(&position_);
     return record.has_value() ? "no complaint" : record.error().message;
   }
+  // Of a record as the shim writes it, but with wrong content.
   void ExpectDamage(const std::vector<std::byte>& bytes, const std::string& what) {
     writer_.AppendRaw(bytes);
     EXPECT_THAT(Complaint(), HasSubstr(what));
@@ -85,13 +86,39 @@ TEST_F(ReaderTest, TheScoutDoesNotFreeSpace) {
 }
 
 TEST_F(ReaderTest, AcceptsTheShortestPad) {
-  // 24-byte records leave 8 bytes before the end of the ring at some point.
+  // Records of all multiples of 8 leave 8 bytes before the end of the ring at some point.
   writer_.set_position(wire::kRingBytes - 8);
   position_ = wire::kRingBytes - 8;
   reader_.Release(position_);
   writer_.Launch(0, 9);
 
   EXPECT_EQ(Next().As<wire::LaunchRecord>().work, 9u);
+}
+
+TEST_F(ReaderTest, NamesARecordThatWasOverwritten) {
+  for (std::size_t at = 0; at < sizeof(wire::LaunchRecord); ++at) {
+    const std::uint64_t begin = position_;
+    writer_.SetClock(1'000'000 + at);
+    writer_.Launch(3, 7);
+    char* ring = wire::RingOf(segment_.base());
+    ring[begin + at] = static_cast<char>(ring[begin + at] ^ 0x40);
+    EXPECT_THAT(Complaint(), HasSubstr("ring damaged at byte " + std::to_string(begin)));
+    ring[begin + at] = static_cast<char>(ring[begin + at] ^ 0x40);
+    Next();
+  }
+}
+
+TEST_F(ReaderTest, NamesARecordOfAnEarlierRound) {
+  writer_.Launch(3, 7);
+  Next();
+  reader_.Release(position_);
+  // As if the write position had moved by itself, a whole ring on.
+  writer_.set_position(wire::kRingBytes);
+  wire::CursorsOf(segment_.base())->write_position.value.store(wire::kRingBytes + 32);
+  position_ = wire::kRingBytes;
+  reader_.Release(position_);
+
+  EXPECT_THAT(Complaint(), HasSubstr("launch record: its 32 bytes were overwritten"));
 }
 
 TEST_F(ReaderTest, NamesASizeThatCannotBe) {
@@ -108,16 +135,16 @@ TEST_F(ReaderTest, NamesAReadPositionThatSomebodyElseMoved) {
 
 TEST_F(ReaderTest, NamesARecordLongerThanWhatWasWritten) {
   wire::LaunchRecord launch{{4096, RecordKind::kLaunch, 0, 0}, 0, 1};
-  ExpectDamage(BytesOf(launch), "a record says it has 4096 bytes, 24 are there");
+  ExpectDamage(BytesOf(launch), "a record says it has 4096 bytes, 32 are there");
 }
 
 TEST_F(ReaderTest, NamesAnUnknownKind) {
-  wire::LaunchRecord launch{{24, static_cast<RecordKind>(999), 0, 0}, 0, 1};
+  wire::LaunchRecord launch{{32, static_cast<RecordKind>(999), 0, 0}, 0, 1};
   ExpectDamage(BytesOf(launch), "record kind 999 is unknown");
 }
 
 TEST_F(ReaderTest, NamesAnUnknownDevice) {
-  wire::LaunchRecord launch{{24, RecordKind::kLaunch, 5, 0}, 0, 1};
+  wire::LaunchRecord launch{{32, RecordKind::kLaunch, 5, 0}, 0, 1};
   ExpectDamage(BytesOf(launch), "launch record: device 5 does not exist, there are 1");
 }
 
@@ -149,6 +176,7 @@ TEST_F(ReaderTest, NamesPayloadsThatDoNotAddUp) {
     std::uint64_t payload = 0;
   } record;
   record.call = {{sizeof(record), RecordKind::kCommunication, 0, 0}, 0, 1, 1, 8, 0, 0};
+  record.op.bytes = 8;
   record.op.payload_bytes = 4;
   ExpectDamage(BytesOf(record), "payloads have 4 bytes, it says 8");
 }
@@ -164,6 +192,46 @@ TEST_F(ReaderTest, NamesABookingBeyondAllMemory) {
   record.header = {sizeof(record), RecordKind::kMemory, 0, 0};
   record.delta = std::int64_t{1} << 60;
   ExpectDamage(BytesOf(record), "memory record: it books 1152921504606846976 bytes");
+}
+
+TEST_F(ReaderTest, NamesAMoreThanBookedDevice) {
+  wire::MemoryRecord record{};
+  record.header = {sizeof(record), RecordKind::kMemory, 0, 0};
+  record.used = ~std::uint64_t{0};
+  ExpectDamage(BytesOf(record), "memory record: 18446744073709551615 bytes are booked afterwards");
+}
+
+TEST_F(ReaderTest, NamesAPlaceInACommunicatorThatCannotBe) {
+  wire::CommunicatorInit init{};
+  init.header = {sizeof(init), RecordKind::kCommunicatorInit, 0, 0};
+  init.size = 4;
+  init.rank = 4;
+  ExpectDamage(BytesOf(init), "communicator init record: rank 4 of 4");
+}
+
+TEST_F(ReaderTest, NamesAnEventThatCannotBe) {
+  wire::WaitRecord wait{};
+  wait.header = {sizeof(wait), RecordKind::kQueryEvent, 0, 0};
+  wait.id = std::uint64_t{1} << 32;
+  ExpectDamage(BytesOf(wait), "query event record: it names 4294967296");
+}
+
+TEST_F(ReaderTest, NamesAnOperationThatCannotBe) {
+  struct {
+    wire::CommunicationRecord call{};
+    wire::CommunicationOp op{};
+  } record;
+  const auto expect = [&](const wire::CommunicationOp& op, const std::string& what) {
+    const std::uint64_t begin = position_;
+    record.call = {{sizeof(record), RecordKind::kCommunication, 0, 0}, 0, 1, 1, 0, 0, 0};
+    record.op = op;
+    ExpectDamage(BytesOf(record), what);
+    writer_.set_position(begin);
+  };
+  expect({.data_type = 99}, "operation 0 has data type 99");
+  expect({.peer = -7}, "operation 0 has peer -7");
+  expect({.count = 9, .bytes = 4}, "operation 0 has 9 elements in 4 bytes");
+  expect({.count = 1, .bytes = std::uint64_t{1} << 60}, "operation 0 has 1 elements in");
 }
 
 TEST_F(ReaderTest, NamesAWritePositionThatRanAway) {

@@ -1,6 +1,10 @@
 #include "services/agent/ring/record_check.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <limits>
+#include <string>
 
 #include "services/agent/ring/definition.h"
 #include "services/base/text.h"
@@ -16,8 +20,9 @@ using wire::RecordKind;
 
 namespace {
 
-// A pebibyte: beyond it nothing is a program's doing, and sums could overflow.
-constexpr std::int64_t kBookedMaxBytes = std::int64_t{1} << 50;
+// NCCL's own numbers; newer versions add a few.
+constexpr std::uint32_t kDataTypes = 32;
+constexpr std::int32_t kMostMembers = 1 << 24;
 
 struct Shape {
   std::string_view name;
@@ -25,75 +30,47 @@ struct Shape {
   bool has_slot;
 };
 
+// By kind.
+constexpr Shape kShapes[] = {
+    {"pad", sizeof(wire::RecordHeader), false},
+    {"define work", sizeof(wire::DefineWork), false},
+    {"stream create", sizeof(wire::StreamRecord), false},
+    {"stream destroy", sizeof(wire::StreamRecord), false},
+    {"event create", sizeof(wire::EventRecord), false},
+    {"event destroy", sizeof(wire::EventRecord), false},
+    {"graph define", sizeof(wire::GraphDefine), false},
+    {"graph destroy", sizeof(wire::GraphRecord), false},
+    {"launch", sizeof(wire::LaunchRecord), false},
+    {"event record", sizeof(wire::EventRecord), false},
+    {"stream wait event", sizeof(wire::EventRecord), false},
+    {"host callback", sizeof(wire::CallbackRecord), false},
+    {"graph launch", sizeof(wire::GraphRecord), false},
+    {"communication", sizeof(wire::CommunicationRecord), false},
+    {"synchronize stream", sizeof(wire::WaitRecord), true},
+    {"synchronize device", sizeof(wire::WaitRecord), true},
+    {"synchronize event", sizeof(wire::WaitRecord), true},
+    {"query stream", sizeof(wire::WaitRecord), true},
+    {"query event", sizeof(wire::WaitRecord), true},
+    {"elapsed time", sizeof(wire::WaitRecord), true},
+    {"wait until", sizeof(wire::WaitRecord), true},
+    {"communicator init", sizeof(wire::CommunicatorInit), true},
+    {"communicator split", sizeof(wire::CommunicatorSplit), true},
+    {"communicator destroy", sizeof(wire::CommunicatorRecord), false},
+    {"collective values", sizeof(wire::WaitRecord), true},
+    {"memory", sizeof(wire::MemoryRecord), false},
+    {"out of memory", sizeof(wire::MemoryRecord), false},
+    {"range push", sizeof(wire::MarkRecord), false},
+    {"range pop", sizeof(wire::MarkRecord), false},
+    {"refused call", sizeof(wire::MarkRecord), false},
+    {"unknown read", sizeof(wire::MarkRecord), false},
+    {"unknown source", sizeof(wire::MarkRecord), false},
+    {"damage", sizeof(wire::MarkRecord), false},
+};
+static_assert(std::size(kShapes) == static_cast<std::size_t>(RecordKind::kCount));
+
 Shape ShapeOf(RecordKind kind) {
-  switch (kind) {
-    case RecordKind::kPad:
-      return {"pad", sizeof(wire::RecordHeader), false};
-    case RecordKind::kDefineWork:
-      return {"define work", sizeof(wire::DefineWork), false};
-    case RecordKind::kStreamCreate:
-      return {"stream create", sizeof(wire::StreamRecord), false};
-    case RecordKind::kStreamDestroy:
-      return {"stream destroy", sizeof(wire::StreamRecord), false};
-    case RecordKind::kEventCreate:
-      return {"event create", sizeof(wire::EventRecord), false};
-    case RecordKind::kEventDestroy:
-      return {"event destroy", sizeof(wire::EventRecord), false};
-    case RecordKind::kGraphDefine:
-      return {"graph define", sizeof(wire::GraphDefine), false};
-    case RecordKind::kGraphDestroy:
-      return {"graph destroy", sizeof(wire::GraphRecord), false};
-    case RecordKind::kLaunch:
-      return {"launch", sizeof(wire::LaunchRecord), false};
-    case RecordKind::kEventRecord:
-      return {"event record", sizeof(wire::EventRecord), false};
-    case RecordKind::kStreamWaitEvent:
-      return {"stream wait event", sizeof(wire::EventRecord), false};
-    case RecordKind::kHostCallback:
-      return {"host callback", sizeof(wire::CallbackRecord), false};
-    case RecordKind::kGraphLaunch:
-      return {"graph launch", sizeof(wire::GraphRecord), false};
-    case RecordKind::kCommunication:
-      return {"communication", sizeof(wire::CommunicationRecord), false};
-    case RecordKind::kSynchronizeStream:
-      return {"synchronize stream", sizeof(wire::WaitRecord), true};
-    case RecordKind::kSynchronizeDevice:
-      return {"synchronize device", sizeof(wire::WaitRecord), true};
-    case RecordKind::kSynchronizeEvent:
-      return {"synchronize event", sizeof(wire::WaitRecord), true};
-    case RecordKind::kQueryStream:
-      return {"query stream", sizeof(wire::WaitRecord), true};
-    case RecordKind::kQueryEvent:
-      return {"query event", sizeof(wire::WaitRecord), true};
-    case RecordKind::kElapsedTime:
-      return {"elapsed time", sizeof(wire::WaitRecord), true};
-    case RecordKind::kWaitUntil:
-      return {"wait until", sizeof(wire::WaitRecord), true};
-    case RecordKind::kCommunicatorInit:
-      return {"communicator init", sizeof(wire::CommunicatorInit), true};
-    case RecordKind::kCommunicatorSplit:
-      return {"communicator split", sizeof(wire::CommunicatorSplit), true};
-    case RecordKind::kCommunicatorDestroy:
-      return {"communicator destroy", sizeof(wire::CommunicatorRecord), false};
-    case RecordKind::kCollectiveValues:
-      return {"collective values", sizeof(wire::WaitRecord), true};
-    case RecordKind::kMemory:
-      return {"memory", sizeof(wire::MemoryRecord), false};
-    case RecordKind::kOutOfMemory:
-      return {"out of memory", sizeof(wire::MemoryRecord), false};
-    case RecordKind::kRangePush:
-      return {"range push", sizeof(wire::MarkRecord), false};
-    case RecordKind::kRangePop:
-      return {"range pop", sizeof(wire::MarkRecord), false};
-    case RecordKind::kRefusedCall:
-      return {"refused call", sizeof(wire::MarkRecord), false};
-    case RecordKind::kUnknownRead:
-    case RecordKind::kUnknownSource:
-      return {"unknown read", sizeof(wire::MarkRecord), false};
-    case RecordKind::kCount:
-      break;
-  }
-  return {"unknown", 0, false};
+  const auto number = static_cast<std::size_t>(kind);
+  return number < std::size(kShapes) ? kShapes[number] : Shape{"unknown", 0, false};
 }
 
 template <typename T>
@@ -139,6 +116,42 @@ Result<void> CheckGraph(std::span<const std::byte> record) {
   return {};
 }
 
+// Empty: none.
+std::string FaultOf(const wire::CommunicationOp& op) {
+  if (op.kind > wire::CommunicationKind::kReceive) {
+    return StrCat("kind ", static_cast<std::uint32_t>(op.kind));
+  }
+  if (op.data_type >= kDataTypes) return StrCat("data type ", op.data_type);
+  if (op.peer < -1 || op.peer >= kMostMembers) return StrCat("peer ", op.peer);
+  if (op.bytes > kBookedMaxBytes || op.count > op.bytes) {
+    return StrCat(op.count, " elements in ", op.bytes, " bytes");
+  }
+  if (op.payload_bytes > op.bytes) {
+    return StrCat("values of ", op.payload_bytes, " bytes, but only ", op.bytes, " to send");
+  }
+  return {};
+}
+
+Result<void> CheckMembership(std::span<const std::byte> record) {
+  const auto& init = As<wire::CommunicatorInit>(record);
+  if (init.size >= 1 && init.size <= kMostMembers && init.rank >= 0 && init.rank < init.size) {
+    return {};
+  }
+  return Damaged(init.header.kind, StrCat("rank ", init.rank, " of ", init.size));
+}
+
+Result<void> CheckQuestion(std::span<const std::byte> record) {
+  const auto& question = As<wire::WaitRecord>(record);
+  if (question.observer > 1) {
+    return Damaged(question.header.kind, StrCat("its observer is ", question.observer));
+  }
+  const RecordKind kind = question.header.kind;
+  const bool names_two = kind == RecordKind::kElapsedTime;
+  const std::uint64_t id = std::max(question.id, names_two ? question.id2 : 0);
+  if (kind == RecordKind::kWaitUntil || id <= std::numeric_limits<std::uint32_t>::max()) return {};
+  return Damaged(kind, StrCat("it names ", id));
+}
+
 Result<void> CheckCommunication(std::span<const std::byte> record) {
   const auto& call = As<wire::CommunicationRecord>(record);
   const std::uint64_t needed = sizeof(call) +
@@ -149,9 +162,8 @@ Result<void> CheckCommunication(std::span<const std::byte> record) {
   const auto* ops = reinterpret_cast<const wire::CommunicationOp*>(record.data() + sizeof(call));
   std::uint64_t payload = 0;
   for (std::uint32_t i = 0; i < call.op_count; ++i) {
-    if (ops[i].kind > wire::CommunicationKind::kReceive) {
-      return Damaged(call.header.kind, StrCat("operation ", i, " has kind ",
-                                              static_cast<std::uint32_t>(ops[i].kind)));
+    if (const std::string wrong = FaultOf(ops[i]); !wrong.empty()) {
+      return Damaged(call.header.kind, StrCat("operation ", i, " has ", wrong));
     }
     payload += ops[i].payload_bytes;
   }
@@ -164,8 +176,13 @@ Result<void> CheckCommunication(std::span<const std::byte> record) {
 
 Result<void> CheckBooking(std::span<const std::byte> record) {
   const auto& memory = As<wire::MemoryRecord>(record);
-  if (memory.delta >= -kBookedMaxBytes && memory.delta <= kBookedMaxBytes) return {};
-  return Damaged(memory.header.kind, StrCat("it books ", memory.delta, " bytes"));
+  if (memory.delta < -kBookedMaxBytes || memory.delta > kBookedMaxBytes) {
+    return Damaged(memory.header.kind, StrCat("it books ", memory.delta, " bytes"));
+  }
+  if (memory.used > static_cast<std::uint64_t>(kBookedMaxBytes)) {
+    return Damaged(memory.header.kind, StrCat(memory.used, " bytes are booked afterwards"));
+  }
+  return {};
 }
 
 }  // namespace
@@ -192,7 +209,8 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
                    StrCat("device ", header.device, " does not exist, there are ", device_count));
   }
   if (header.host_clock_ps > kClockMaxPs) {
-    return Damaged(header.kind, StrCat("its clock is ", header.host_clock_ps));
+    return Damaged(header.kind,
+                   StrCat("its clock is ", header.host_clock_ps, " ps, beyond all time"));
   }
   if (shape.has_slot) {
     std::uint32_t slot = 0;  // First field after the header in all questions.
@@ -212,11 +230,23 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
       return CheckGraph(record);
     case RecordKind::kCommunication:
       return CheckCommunication(record);
+    case RecordKind::kCommunicatorInit:
+      return CheckMembership(record);
+    case RecordKind::kSynchronizeStream:
+    case RecordKind::kSynchronizeDevice:
+    case RecordKind::kSynchronizeEvent:
+    case RecordKind::kQueryStream:
+    case RecordKind::kQueryEvent:
+    case RecordKind::kElapsedTime:
+    case RecordKind::kWaitUntil:
+    case RecordKind::kCollectiveValues:
+      return CheckQuestion(record);
     case RecordKind::kRangePush:
     case RecordKind::kRangePop:
     case RecordKind::kRefusedCall:
     case RecordKind::kUnknownRead:
     case RecordKind::kUnknownSource:
+    case RecordKind::kDamage:
       return CheckTail(record, sizeof(wire::MarkRecord) +
                                    std::uint64_t{As<wire::MarkRecord>(record).name_bytes});
     case RecordKind::kMemory:

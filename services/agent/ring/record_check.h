@@ -14,13 +14,15 @@ namespace eidolon::agent::ring {
 
 namespace wire = ::eidolon::ring;
 
-// 53 days: a clock beyond it is damage, and sums with it could overflow.
+// 53 days: a clock beyond it is damage.
 inline constexpr std::uint64_t kClockMaxPs = std::uint64_t{1} << 62;
+// A pebibyte: beyond it nothing is a program's doing.
+inline constexpr std::int64_t kBookedMaxBytes = std::int64_t{1} << 50;
 
-// Checks kind, clock, sizes of fixed part and tails, indices into tails, device, reply slot. The
-// error names the kind and what is wrong. Identifiers are not checked: that needs the session's
-// state. Requires: `record` holds exactly header.bytes bytes, 8-byte aligned, at least a
-// RecordHeader.
+// Checks kind, clock, sizes of fixed part and tails, indices into tails, device, reply slot, and
+// what else is wrong whatever came before. The error names the kind and what is wrong. Identifiers
+// are not checked: that needs the session's state. Requires: `record` holds exactly header.bytes
+// bytes, 8-byte aligned, at least a RecordHeader.
 base::Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device_count);
 
 // The kind's name, for messages: "launch".

@@ -11,8 +11,10 @@
 #include <limits>
 #include <utility>
 
+#include "services/agent/ring/seal.h"
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/ring/check.h"
 
 namespace eidolon::agent::ring {
 
@@ -24,10 +26,13 @@ base::Result<Segment> Segment::Create(const SegmentContent& content, std::uint32
                                       std::uint64_t start_clock_ps) {
   CHECK(content.devices.size() <= wire::kMaxDevices);
   Segment segment;
-  segment.descriptor_ = memfd_create("eidolon-segment", MFD_CLOEXEC);
+  segment.descriptor_ = memfd_create("eidolon-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (segment.descriptor_ < 0 || ftruncate(segment.descriptor_, wire::kSegmentBytes) != 0) {
     return Fail(ErrorCode::kResourceExhausted,
                 StrCat("shared memory for process ", process, ": ", std::strerror(errno)));
+  }
+  if (auto sealed = Seal(segment.descriptor_, Sealed::kSize); !sealed) {
+    return std::unexpected(sealed.error());
   }
   void* base = mmap(nullptr, wire::kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                     segment.descriptor_, 0);
@@ -61,11 +66,13 @@ base::Result<Segment> Segment::Create(const SegmentContent& content, std::uint32
 
 Segment::Segment(Segment&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      floor_ps_(std::exchange(other.floor_ps_, 0)) {}
 
 Segment& Segment::operator=(Segment&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(floor_ps_, other.floor_ps_);
   return *this;
 }
 
@@ -79,10 +86,11 @@ std::uint64_t Segment::clock_ps() const {
 }
 
 void Segment::RaiseFloor(std::uint64_t floor_ps) {
-  auto& floor = wire::CursorsOf(base_)->floor_ps.value;
-  if (floor.load(std::memory_order_relaxed) < floor_ps) {
-    floor.store(floor_ps, std::memory_order_release);
-  }
+  if (floor_ps <= floor_ps_) return;
+  floor_ps_ = floor_ps;
+  wire::Cursors& cursors = *wire::CursorsOf(base_);
+  cursors.floor_copy_ps.value.store(floor_ps, std::memory_order_release);
+  cursors.floor_ps.value.store(floor_ps, std::memory_order_release);
 }
 
 void Segment::Answer(std::uint32_t slot, const Reply& reply) {
@@ -92,10 +100,13 @@ void Segment::Answer(std::uint32_t slot, const Reply& reply) {
   if (bytes > 0) {
     std::memcpy(wire::PayloadOf(base_, static_cast<int>(slot)), reply.payload.data(), bytes);
   }
-  target.status = reply.status;
-  target.value_ps = reply.value_ps;
-  target.extra = reply.extra;
-  target.payload_bytes = static_cast<std::uint32_t>(bytes);
+  // Made aside: what the check covers is what was meant, whatever somebody writes meanwhile.
+  wire::ReplySlot answer{};
+  target.status = answer.status = reply.status;
+  target.value_ps = answer.value_ps = reply.value_ps;
+  target.extra = answer.extra = reply.extra;
+  target.payload_bytes = answer.payload_bytes = static_cast<std::uint32_t>(bytes);
+  target.check = wire::ReplyCheck(slot, answer, reply.payload.data());
   target.state.store(static_cast<std::uint32_t>(wire::SlotState::kReady),
                      std::memory_order_release);
   syscall(SYS_futex, &target.state, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr, nullptr,

@@ -35,7 +35,8 @@ struct Reply {
   std::span<const std::byte> payload;  // At most kPayloadBytes; longer is cut.
 };
 
-// Owns the memory file and its mapping. Movable. Not thread safe.
+// Owns the memory file, whose size is sealed, and its mapping. What stands in it is only written:
+// the process can write there too. Movable. Not thread safe.
 class Segment {
  public:
   // Makes and fills a segment for the process with the given number.
@@ -60,6 +61,7 @@ class Segment {
   Segment() = default;
   void* base_ = nullptr;
   int descriptor_ = -1;
+  std::uint64_t floor_ps_ = 0;
 };
 
 }  // namespace eidolon::agent::ring

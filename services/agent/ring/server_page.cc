@@ -1,6 +1,5 @@
 #include "services/agent/ring/server_page.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,45 +12,82 @@
 #include <new>
 #include <utility>
 
+#include "services/agent/ring/seal.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::ring {
 
-base::Result<ServerPage> ServerPage::Create(const std::string& run_directory,
-                                            wire::HostModel host_model,
-                                            std::int64_t epoch_unix_ns) {
-  const std::string path = base::StrCat(run_directory, "/server.page");
-  const auto failed = [&] {
-    return base::Fail(base::ErrorCode::kInternal,
-                      base::StrCat("making '", path, "': ", std::strerror(errno)));
-  };
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return failed();
-  if (ftruncate(file, wire::kServerPageBytes) != 0) {
-    close(file);
-    return failed();
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+namespace {
+
+// Makes and maps a memory file; the descriptor goes to *file, also when something fails later.
+Result<void*> MapNew(const char* name, std::size_t bytes, Sealed sealed, int* file) {
+  *file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  void* base = MAP_FAILED;
+  if (*file >= 0 && ftruncate(*file, static_cast<off_t>(bytes)) == 0) {
+    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
   }
-  void* base = mmap(nullptr, wire::kServerPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (base == MAP_FAILED) return failed();
+  if (base == MAP_FAILED) {
+    return Fail(ErrorCode::kResourceExhausted,
+                StrCat("shared memory '", name, "': ", std::strerror(errno)));
+  }
+  if (auto done = Seal(*file, sealed); !done) {
+    munmap(base, bytes);
+    return std::unexpected(done.error());
+  }
+  return base;
+}
+
+}  // namespace
+
+Result<ServerPage> ServerPage::Create(const std::string& run_directory, wire::HostModel host_model,
+                                      std::int64_t epoch_unix_ns) {
   ServerPage result;
-  result.page_ = new (base) wire::ServerPage{};
+  const auto page =
+      MapNew("eidolon-page", wire::kServerPageBytes, Sealed::kSizeAndWriting, &result.page_file_);
+  if (!page) return std::unexpected(page.error());
+  result.page_ = new (*page) wire::ServerPage{};
   result.page_->magic = wire::kMagic;
   result.page_->version = wire::kVersion;
   result.page_->host_model = host_model;
   result.page_->epoch_unix_ns = epoch_unix_ns;
+  const auto doorbell =
+      MapNew("eidolon-doorbell", wire::kDoorbellBytes, Sealed::kSize, &result.doorbell_file_);
+  if (!doorbell) return std::unexpected(doorbell.error());
+  result.doorbell_ = new (*doorbell) wire::Doorbell{};
+
+  const std::string link = StrCat(run_directory, "/server.page");
+  const std::string target = StrCat("/proc/", getpid(), "/fd/", result.page_file_);
+  unlink(link.c_str());
+  if (symlink(target.c_str(), link.c_str()) != 0) {
+    return Fail(ErrorCode::kInternal, StrCat("making '", link, "': ", std::strerror(errno)));
+  }
   return result;
 }
 
-ServerPage::ServerPage(ServerPage&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+ServerPage::ServerPage(ServerPage&& other) noexcept
+    : page_file_(std::exchange(other.page_file_, -1)),
+      doorbell_file_(std::exchange(other.doorbell_file_, -1)),
+      page_(std::exchange(other.page_, nullptr)),
+      doorbell_(std::exchange(other.doorbell_, nullptr)) {}
 
 ServerPage& ServerPage::operator=(ServerPage&& other) noexcept {
+  std::swap(page_file_, other.page_file_);
+  std::swap(doorbell_file_, other.doorbell_file_);
   std::swap(page_, other.page_);
+  std::swap(doorbell_, other.doorbell_);
   return *this;
 }
 
 ServerPage::~ServerPage() {
   if (page_ != nullptr) munmap(page_, wire::kServerPageBytes);
+  if (doorbell_ != nullptr) munmap(doorbell_, wire::kDoorbellBytes);
+  if (page_file_ >= 0) close(page_file_);
+  if (doorbell_file_ >= 0) close(doorbell_file_);
 }
 
 void ServerPage::RaiseJobClock(std::uint64_t clock_ps) {
@@ -64,21 +100,21 @@ std::uint64_t ServerPage::job_clock_ps() const {
   return page_->job_clock_ps.load(std::memory_order_acquire);
 }
 
-std::uint32_t ServerPage::doorbell() const { return page_->doorbell.load(); }
+std::uint32_t ServerPage::doorbell() const { return doorbell_->rings.load(); }
 
 void ServerPage::Sleep(std::uint32_t seen, std::int64_t timeout_ns) {
   page_->agent_sleeps.store(1);
-  if (page_->doorbell.load() == seen) {
+  if (doorbell_->rings.load() == seen) {
     const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
-    syscall(SYS_futex, &page_->doorbell, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+    syscall(SYS_futex, &doorbell_->rings, FUTEX_WAIT, seen, &timeout, nullptr, 0);
   }
   page_->agent_sleeps.store(0);
 }
 
 void ServerPage::Ring() {
-  page_->doorbell.fetch_add(1);
+  doorbell_->rings.fetch_add(1);
   if (page_->agent_sleeps.load() != 0) {
-    syscall(SYS_futex, &page_->doorbell, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr,
+    syscall(SYS_futex, &doorbell_->rings, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr,
             nullptr, 0);
   }
 }

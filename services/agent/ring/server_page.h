@@ -1,5 +1,5 @@
-// The page that all processes of an emulated server map: job clock, and the doorbell on which the
-// agent's main loop sleeps.
+// What all processes of an emulated server map: a page with the job clock, which only the agent
+// writes, and the doorbell on which the agent's main loop sleeps.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace eidolon::agent::ring {
 
 namespace wire = ::eidolon::ring;
 
-// Owns the mapping of <run directory>/server.page. Movable. Ring may be called by any thread; the
-// rest by the main loop only.
+// Owns both memory files, their mappings, and the link <run directory>/server.page by which
+// processes find the page. Movable. Ring may be called by any thread; the rest by the main loop
+// only.
 class ServerPage {
  public:
   static base::Result<ServerPage> Create(const std::string& run_directory,
@@ -26,6 +27,8 @@ class ServerPage {
   void RaiseJobClock(std::uint64_t clock_ps);
   std::uint64_t job_clock_ps() const;
 
+  // The doorbell's memory file, to hand over.
+  int doorbell_descriptor() const { return doorbell_file_; }
   // The doorbell's count; take it before looking for work.
   std::uint32_t doorbell() const;
   // Sleeps until the doorbell differs from `seen`, at most timeout_ns.
@@ -35,7 +38,10 @@ class ServerPage {
 
  private:
   ServerPage() = default;
+  int page_file_ = -1;
+  int doorbell_file_ = -1;
   wire::ServerPage* page_ = nullptr;
+  wire::Doorbell* doorbell_ = nullptr;
 };
 
 }  // namespace eidolon::agent::ring
