@@ -74,7 +74,6 @@ NCCL = """
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
     x = torch.ones(1 << 20, device="cuda")
     dist.all_reduce(x)
-    assert x[0].item() == 2
     if rank == 0:
         # The other rank calls none of these.
         empty = torch.empty(0, device="cuda")
