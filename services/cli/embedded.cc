@@ -56,15 +56,16 @@ Result<std::unique_ptr<Embedded>> Embedded::Start(const EmbeddedOptions& options
 
 Embedded::Embedded(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-Embedded::~Embedded() { Stop(); }
+Embedded::~Embedded() { (void)Stop(); }
 
 const std::string& Embedded::address() const { return parts_->controller->address(); }
 
 bool Embedded::owns_gpu() const { return parts_->timing->owns_gpu(); }
 
-void Embedded::Stop() {
-  parts_->controller->Stop();
+Result<void> Embedded::Stop() {
+  auto stopped = parts_->controller->Stop();
   parts_->simulators->Shutdown();
+  return stopped;
 }
 
 }  // namespace eidolon::cli

@@ -80,16 +80,17 @@ Result<std::unique_ptr<ControllerHost>> ControllerHost::Start(
 
 ControllerHost::ControllerHost(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-ControllerHost::~ControllerHost() { Stop(); }
+ControllerHost::~ControllerHost() { (void)Stop(); }
 
 const std::string& ControllerHost::address() const { return parts_->rest->address(); }
 
-void ControllerHost::Stop() {
+Result<void> ControllerHost::Stop() {
   // Agents end over their sessions, so the controller stops before its gRPC server; users' streams
   // end when the controller says that it stops.
-  parts_->controller->Stop();
+  auto stopped = parts_->controller->Stop();
   parts_->rest->Stop();
   parts_->grpc->Shutdown();
+  return stopped;
 }
 
 std::string DefaultDataDirectory() {

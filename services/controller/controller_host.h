@@ -42,8 +42,9 @@ class ControllerHost {
 
   // "host:port" of REST.
   const std::string& address() const;
-  // Interrupts running jobs, waits for their agents, ends streams. A second call does nothing.
-  void Stop();
+  // Interrupts running jobs, waits for their agents and, for a bounded time, for what came of them to
+  // be stored: the error tells what is lost. Ends streams. A second call does nothing.
+  base::Result<void> Stop();
 
  private:
   struct Parts;

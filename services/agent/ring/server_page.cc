@@ -27,8 +27,14 @@ base::Result<ServerPage> ServerPage::Create(const std::string& run_directory,
   };
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return failed();
-  if (ftruncate(file, wire::kServerPageBytes) != 0) {
+  // Its blocks now: on a full disk a mapped page that has none ends whoever touches it.
+  const int missing = ftruncate(file, wire::kServerPageBytes) != 0
+                          ? errno
+                          : posix_fallocate(file, 0, wire::kServerPageBytes);
+  if (missing != 0) {
     close(file);
+    unlink(path.c_str());
+    errno = missing;
     return failed();
   }
   void* base = mmap(nullptr, wire::kServerPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

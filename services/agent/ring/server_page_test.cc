@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "services/testing/small_disk.h"
+
 namespace eidolon::agent::ring {
 namespace {
 
@@ -43,6 +45,17 @@ TEST_F(ServerPageTest, ARingEndsTheSleep) {
 
   EXPECT_NE(page->doorbell(), seen);
   visitor.join();
+}
+
+TEST_F(ServerPageTest, NamesADiskThatIsFull) {
+  testing::SmallDisk disk(1);
+  if (!disk.why_missing().empty()) GTEST_SKIP() << disk.why_missing();
+  disk.Fill();
+
+  const auto page = ServerPage::Create(disk.path(), wire::HostModel::kFixed, 0);
+
+  ASSERT_FALSE(page.has_value());
+  EXPECT_NE(page.error().message.find("No space left on device"), std::string::npos);
 }
 
 TEST_F(ServerPageTest, NamesADirectoryThatDoesNotExist) {

@@ -17,7 +17,7 @@ int StatusOf(const ApiError& error) {
     case ErrorCode::kFailedPrecondition:
       return 409;
     case ErrorCode::kResourceExhausted:
-      return 429;
+      return error.disk_full ? 507 : 429;
     case ErrorCode::kUnavailable:
       return 503;
     case ErrorCode::kUnsupported:
@@ -43,7 +43,8 @@ std::string TitleOf(int status) {
                                                      {429, "Too Many Requests"},
                                                      {500, "Internal Server Error"},
                                                      {501, "Not Implemented"},
-                                                     {503, "Service Unavailable"}};
+                                                     {503, "Service Unavailable"},
+                                                     {507, "Insufficient Storage"}};
   const auto found = kTitles.find(status);
   return found == kTitles.end() ? "Error" : found->second;
 }
@@ -54,6 +55,7 @@ nlohmann::json ToProblem(const ApiError& error, int status, const std::string& i
                             {"status", status},
                             {"detail", error.message},
                             {"instance", instance}};
+  if (error.disk_full) problem["type"] = "https://eidolon.dev/problems/disk-full";
   if (error.problems.empty()) return problem;
   problem["type"] = "https://eidolon.dev/problems/invalid-document";
   problem["errors"] = nlohmann::json::array();
