@@ -65,15 +65,15 @@ base::Result<void> ActiveRun::SaveEventLogs(const std::string& folder) const {
     const std::string target = base::StrCat(folder, "/server-", server, ".log");
     std::filesystem::create_directories(folder, error);
     if (!error) {
-      std::filesystem::copy_file(source, target,
-                                 std::filesystem::copy_options::overwrite_existing, error);
+      std::filesystem::copy_file(source, target, std::filesystem::copy_options::overwrite_existing,
+                                 error);
     }
     if (!error) continue;
     std::error_code ignored;
     std::filesystem::remove(target, ignored);
-    result = base::Fail(base::ErrorCode::kResourceExhausted,
-                        base::StrCat("the event log of server ", server,
-                                     " was not stored: ", error.message()));
+    result = base::Fail(
+        base::ErrorCode::kResourceExhausted,
+        base::StrCat("the event log of server ", server, " was not stored: ", error.message()));
   }
   return result;
 }

@@ -239,25 +239,24 @@ void Controller::End(JobEntry* entry, const job::JobStatus& filled, const job::V
   job::JobStatus status = filled;
   status.conditions = entry->conditions;
   status.completion_time = job::FormatTime(parts_.clock.UnixNs());
-  table_.Settle(
-      entry, ToJson(status), StrCat(result, " (", verdict.reason, "): ", verdict.message),
-      [this, status, verdict, result](JobEntry* over) {
-        if (status.prediction) {
-          parts_.metrics.SetPrediction(over->name_space, over->name, *status.prediction);
-          parts_.metrics.SetProgress(over->name_space, over->name, *status.progress,
-                                     *status.simulation);
-          parts_.metrics.AddCost(*status.simulation, status.progress->virtual_seconds);
-        }
-        parts_.metrics.CountFinishedJob(result, verdict.reason);
-        Log(Level::kInfo, "job_over",
-            {{"namespace", over->name_space},
-             {"job", over->name},
-             {"result", result},
-             {"reason", verdict.reason},
-             {"message", verdict.message}});
-        changed_.notify_all();
-        log_grown_.notify_all();
-      });
+  table_.Settle(entry, ToJson(status), StrCat(result, " (", verdict.reason, "): ", verdict.message),
+                [this, status, verdict, result](JobEntry* over) {
+                  if (status.prediction) {
+                    parts_.metrics.SetPrediction(over->name_space, over->name, *status.prediction);
+                    parts_.metrics.SetProgress(over->name_space, over->name, *status.progress,
+                                               *status.simulation);
+                    parts_.metrics.AddCost(*status.simulation, status.progress->virtual_seconds);
+                  }
+                  parts_.metrics.CountFinishedJob(result, verdict.reason);
+                  Log(Level::kInfo, "job_over",
+                      {{"namespace", over->name_space},
+                       {"job", over->name},
+                       {"result", result},
+                       {"reason", verdict.reason},
+                       {"message", verdict.message}});
+                  changed_.notify_all();
+                  log_grown_.notify_all();
+                });
 }
 
 void Controller::RemoveJob(JobEntry* entry) {
@@ -345,11 +344,10 @@ bool Controller::TakeBackStart(JobEntry* entry) {
   if (!entry->settling || !table_.TakeBack(entry->uid)) return false;
   entry->starting = false;
   entry->settling = false;
-  entry->conditions = job::Conditions::FromJson(
-      entry->status.value("conditions", nlohmann::json::array()));
+  entry->conditions =
+      job::Conditions::FromJson(entry->status.value("conditions", nlohmann::json::array()));
   queue_.Remove(entry->uid);
-  later_.push_back(
-      [this, job = NetworkJobOf(entry->uid)] { parts_.simulators.RemoveJob(job); });
+  later_.push_back([this, job = NetworkJobOf(entry->uid)] { parts_.simulators.RemoveJob(job); });
   return true;
 }
 
@@ -464,8 +462,8 @@ void Controller::PublishQueue() {
     if (!position) continue;
     const std::string message =
         store_error_ ? StrCat("waiting until the store can be written: ", store_error_->message)
-                     : StrCat("waiting: ", *position, " job(s) before this one, ",
-                              queue_.running(), " running");
+                     : StrCat("waiting: ", *position, " job(s) before this one, ", queue_.running(),
+                              " running");
     const job::Condition* scheduled = entry.conditions.Find(job::condition::kScheduled);
     if (scheduled != nullptr && scheduled->message == message) continue;
     SetCondition(&entry, job::condition::kScheduled, false,

@@ -168,8 +168,8 @@ class Controller final : public rest::Api, public AgentDesk {
   std::condition_variable log_grown_;
   JobTable table_;
   place::JobQueue queue_;
-  std::set<std::int64_t> active_;  // Jobs with an ActiveRun.
-  Actions later_;                  // For the control thread.
+  std::set<std::int64_t> active_;                                     // Jobs with an ActiveRun.
+  Actions later_;                                                     // For the control thread.
   std::map<std::pair<std::string, std::string>, Creating> creating_;  // By namespace and key.
   std::optional<base::Error> store_error_;                            // As the queue shows it.
   std::int64_t expiry_checked_ns_ = 0;

@@ -74,8 +74,8 @@ ApiResult<void> Controller::AwaitStored(std::unique_lock<std::mutex>* lock,
   if (!asked) return RefuseOfStore(asked.error());
   const auto end = (*asked)->Wait(kAnswerLimit);
   if (end == store::Ticket::End::kDone) return {};
-  const std::string slow = StrCat("the disk of ", table_.directory().path(), " has not answered for ",
-                                  kAnswerLimit.count() / 1000, " s: ");
+  const std::string slow = StrCat("the disk of ", table_.directory().path(),
+                                  " has not answered for ", kAnswerLimit.count() / 1000, " s: ");
   return Refuse(ErrorCode::kUnavailable,
                 slow + (end == store::Ticket::End::kWithdrawn
                             ? "nothing was changed; try again"
@@ -83,9 +83,9 @@ ApiResult<void> Controller::AwaitStored(std::unique_lock<std::mutex>* lock,
                               "or repeat the request with the same Idempotency-Key"));
 }
 
-std::optional<ApiResult<rest::Created>> Controller::FindRepeated(
-    std::unique_lock<std::mutex>* lock, const std::string& name_space,
-    const rest::IdempotencyKey& key) {
+std::optional<ApiResult<rest::Created>> Controller::FindRepeated(std::unique_lock<std::mutex>* lock,
+                                                                 const std::string& name_space,
+                                                                 const rest::IdempotencyKey& key) {
   const auto other_body = [&] {
     return Refuse(ErrorCode::kFailedPrecondition,
                   "the Idempotency-Key '" + key.key + "' was used with another body");
@@ -143,17 +143,17 @@ ApiResult<rest::Created> Controller::CreateJob(const std::string& name_space, co
   if (key) request = {name_space, key->key, key->body_digest};
   const auto answer =
       std::make_shared<ApiResult<rest::Created>>(Refuse(ErrorCode::kInternal, "not answered"));
-  const auto asked = table_.Create(
-      name_space, parsed, document, std::move(conditions), request,
-      [this, name_space, key, answer](const base::Result<JobEntry*>& entry) {
-        if (key) creating_.erase({name_space, key->key});
-        if (!entry) {
-          *answer = RefuseOfStore(entry.error());
-          return;
-        }
-        Accept(*entry);
-        *answer = rest::Created{JobTable::Render(**entry), false};
-      });
+  const auto asked =
+      table_.Create(name_space, parsed, document, std::move(conditions), request,
+                    [this, name_space, key, answer](const base::Result<JobEntry*>& entry) {
+                      if (key) creating_.erase({name_space, key->key});
+                      if (!entry) {
+                        *answer = RefuseOfStore(entry.error());
+                        return;
+                      }
+                      Accept(*entry);
+                      *answer = rest::Created{JobTable::Render(**entry), false};
+                    });
   if (key && asked) creating_[{name_space, key->key}] = {key->body_digest, *asked, answer};
   if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
   return *answer;
@@ -194,11 +194,13 @@ ApiResult<json> Controller::DeleteJob(const ObjectName& job) {
   json object = JobTable::Render(entry);
   if (entry.starting) TakeBackStart(&entry);
   const bool busy = entry.active != nullptr || entry.starting || entry.ending;
-  if (entry.deletion_time.empty()) {
-    entry.deletion_time = job::FormatTime(parts_.clock.UnixNs());
-    if (!busy) RemoveJob(&entry);
-  }
+  const bool first = entry.deletion_time.empty();
+  if (first) entry.deletion_time = job::FormatTime(parts_.clock.UnixNs());
   object["metadata"]["deletionTimestamp"] = entry.deletion_time;
+  if (!busy && (first || entry.delete_when_over)) {
+    entry.delete_when_over = false;
+    RemoveJob(&entry);
+  }
   if (!busy) {
     // It is repeated until it is stored, so that it is only a question of when.
     const auto is_gone = [&] { return table_.Find(uid) == nullptr; };
@@ -236,16 +238,21 @@ ApiResult<json> Controller::SetSuspend(const ObjectName& job, bool suspend) {
                   std::string(suspend ? job::reason::kSuspended : job::reason::kQueued), "",
                   job::FormatTime(parts_.clock.UnixNs())});
   const auto answer = std::make_shared<ApiResult<json>>();
-  const auto asked = table_.Replace(
-      &entry, std::move(document), std::move(conditions),
-      [this, suspend, answer](JobEntry* changed, const base::Result<void>& stored) {
-        if (stored) changed->spec.suspend = suspend;
-        if (changed->deletion_time.empty() && !changed->spec.suspend) queue_.Add(changed->uid);
-        PublishQueue();
-        Wake();
-        *answer = stored ? ApiResult<json>(JobTable::Render(*changed))
-                         : ApiResult<json>(RefuseOfStore(stored.error()));
-      });
+  const auto asked =
+      table_.Replace(&entry, std::move(document), std::move(conditions),
+                     [this, suspend, answer](JobEntry* changed, const base::Result<void>& stored) {
+                       if (changed == nullptr) {
+                         *answer = Refuse(ErrorCode::kNotFound, "the job was deleted meanwhile");
+                         return;
+                       }
+                       if (stored) changed->spec.suspend = suspend;
+                       const bool waits = !changed->spec.suspend && changed->deletion_time.empty();
+                       if (waits) queue_.Add(changed->uid);
+                       PublishQueue();
+                       Wake();
+                       *answer = stored ? ApiResult<json>(JobTable::Render(*changed))
+                                        : ApiResult<json>(RefuseOfStore(stored.error()));
+                     });
   // It must not begin meanwhile.
   if (asked && suspend) queue_.Remove(entry.uid);
   if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
@@ -301,12 +308,11 @@ ApiResult<json> Controller::CreateCluster(const std::string& name_space, const j
   if (!parsed.problems.empty()) return Refuse("simulated cluster", std::move(parsed.problems));
   std::unique_lock lock(mutex_);
   const auto answer = std::make_shared<ApiResult<json>>();
-  const auto asked =
-      table_.CreateCluster(name_space, parsed, document,
-                           [this, answer](const base::Result<ClusterEntry*>& entry) {
-                             *answer = entry ? ApiResult<json>(JobTable::Render(**entry))
-                                             : ApiResult<json>(RefuseOfStore(entry.error()));
-                           });
+  const auto asked = table_.CreateCluster(
+      name_space, parsed, document, [this, answer](const base::Result<ClusterEntry*>& entry) {
+        *answer = entry ? ApiResult<json>(JobTable::Render(**entry))
+                        : ApiResult<json>(RefuseOfStore(entry.error()));
+      });
   if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
   return *answer;
 }
@@ -335,9 +341,9 @@ ApiResult<json> Controller::DeleteCluster(const ObjectName& cluster) {
   if (entry == nullptr) return NoCluster(cluster);
   const json object = JobTable::Render(*entry);
   const auto answer = std::make_shared<base::Result<void>>();
-  const auto asked = table_.DeleteCluster(
-      cluster.name_space, cluster.name,
-      [answer](const base::Result<void>& deleted) { *answer = deleted; });
+  const auto asked =
+      table_.DeleteCluster(cluster.name_space, cluster.name,
+                           [answer](const base::Result<void>& deleted) { *answer = deleted; });
   if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
   if (!*answer) return RefuseOfStore(answer->error());
   return object;
@@ -352,7 +358,8 @@ base::Result<void> Controller::CheckReady() {
   }
   const store::StoreState store = table_.store_state();
   if (!store.writable) {
-    return base::Fail(ErrorCode::kUnavailable, RefuseOfStore(store.writable.error()).error().message);
+    return base::Fail(ErrorCode::kUnavailable,
+                      RefuseOfStore(store.writable.error()).error().message);
   }
   const auto gpus = parts_.simulators.ListGpus();
   if (!gpus) return std::unexpected(gpus.error());

@@ -147,12 +147,11 @@ TEST_F(ControllerDiskTest, AFullDiskRefusesJobsUntilItHasSpace) {
   EXPECT_THAT(refused.error().message, HasSubstr(data_path()));
   EXPECT_THAT(refused.error().message, HasSubstr("free space"));
   EXPECT_THAT(controller_->CheckReady().error().message, HasSubstr("disk is full"));
-  EXPECT_FALSE(controller_->CreateCluster("default", {{"apiVersion", "eidolon.dev/v1alpha1"},
-                                                      {"kind", "SimulatedCluster"},
-                                                      {"metadata", {{"name", "pod"}}},
-                                                      {"spec", {{"servers", 1},
-                                                                {"server",
-                                                                 {{"preset", "dgx-a100"}}}}}}));
+  EXPECT_FALSE(controller_->CreateCluster(
+      "default", {{"apiVersion", "eidolon.dev/v1alpha1"},
+                  {"kind", "SimulatedCluster"},
+                  {"metadata", {{"name", "pod"}}},
+                  {"spec", {{"servers", 1}, {"server", {{"preset", "dgx-a100"}}}}}}));
   EXPECT_TRUE(controller_->ListJobs("")->empty());
   disk_.Heal();
   EXPECT_TRUE(AwaitReady(true));

@@ -73,10 +73,12 @@ class ControllerTest : public ::testing::Test {
     ASSERT_TRUE(created) << created.error().message;
   }
   // The job once `done` holds for it.
-  nlohmann::json Await(const std::string& name, const std::function<bool(const nlohmann::json&, bool over)>& done) {
+  nlohmann::json Await(const std::string& name,
+                       const std::function<bool(const nlohmann::json&, bool over)>& done) {
     std::int64_t version = 0;
     for (int i = 0; i < 100; ++i) {
-      const auto change = controller_->AwaitChange({"default", name}, version, std::chrono::seconds(1));
+      const auto change =
+          controller_->AwaitChange({"default", name}, version, std::chrono::seconds(1));
       if (!change) return {{"gone", change.error().message}};
       if (done(change->object, change->over)) return change->object;
       version = change->version;
@@ -91,7 +93,9 @@ class ControllerTest : public ::testing::Test {
     Create(Job("job"));
     return AwaitEnd("job");
   }
-  static nlohmann::json LastCondition(const nlohmann::json& job) { return job["status"]["conditions"].back(); }
+  static nlohmann::json LastCondition(const nlohmann::json& job) {
+    return job["status"]["conditions"].back();
+  }
 
   testing::TemporaryDirectory root_;
   base::SystemClock clock_;

@@ -42,8 +42,8 @@ class ControllerHost {
 
   // "host:port" of REST.
   const std::string& address() const;
-  // Interrupts running jobs, waits for their agents and, for a bounded time, for what came of them to
-  // be stored: the error tells what is lost. Ends streams. A second call does nothing.
+  // Interrupts running jobs, waits for their agents and, for a bounded time, for what came of them
+  // to be stored: the error tells what is lost. Ends streams. A second call does nothing.
   base::Result<void> Stop();
 
  private:

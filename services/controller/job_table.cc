@@ -46,8 +46,7 @@ struct ObjectId {
 };
 
 // Whether the store has a cluster.
-Result<bool> Holds(store::JobStore& store, const std::string& name_space,
-                   const std::string& name) {
+Result<bool> Holds(store::JobStore& store, const std::string& name_space, const std::string& name) {
   const auto clusters = store.LoadClusters();
   if (!clusters) return std::unexpected(clusters.error());
   return std::any_of(clusters->begin(), clusters->end(), [&](const store::StoredCluster& row) {
@@ -195,13 +194,14 @@ JobTable::Asked JobTable::Create(const std::string& name_space, const job::Parse
          row->uid = (*found)->uid;
          return true;
        },
-       .done = [this, entry, row, request, then = std::move(then)](const Result<void>& stored) {
-         if (!stored) return then(std::unexpected(stored.error()));
-         entry->uid = row->uid;
-         entry->version = NextVersion();
-         if (request) requests_[{request->name_space, request->key}] = {*request, row->uid};
-         then(&jobs_.emplace(row->uid, std::move(*entry)).first->second);
-       }});
+       .done =
+           [this, entry, row, request, then = std::move(then)](const Result<void>& stored) {
+             if (!stored) return then(std::unexpected(stored.error()));
+             entry->uid = row->uid;
+             entry->version = NextVersion();
+             if (request) requests_[{request->name_space, request->key}] = {*request, row->uid};
+             then(&jobs_.emplace(row->uid, std::move(*entry)).first->second);
+           }});
 }
 
 const store::JobStore::Remembered* JobTable::FindRequest(const std::string& name_space,
@@ -219,9 +219,10 @@ void JobTable::Publish(JobEntry* job, const job::JobStatus& status, bool save) {
   job->saved_ns = job->published_ns;
   writer_->Offer({.job = job->uid,
                   .what = "progress of " + job->name,
-                  .write = [uid = job->uid, text = job->status.dump()](store::JobStore& store) {
-                    return store.SaveStatus(uid, text, store::Durability::kProcess);
-                  },
+                  .write =
+                      [uid = job->uid, text = job->status.dump()](store::JobStore& store) {
+                        return store.SaveStatus(uid, text, store::Durability::kProcess);
+                      },
                   .done = nullptr});
 }
 
@@ -251,26 +252,25 @@ void JobTable::Settle(JobEntry* job, json status, const std::string& what, Then 
                      }});
 }
 
-JobTable::Asked JobTable::Replace(
-    JobEntry* job, json document, job::Conditions conditions,
-    std::function<void(JobEntry*, const Result<void>&)> then) {
+JobTable::Asked JobTable::Replace(JobEntry* job, json document, job::Conditions conditions,
+                                  std::function<void(JobEntry*, const Result<void>&)> then) {
   job::JobStatus status = StatusOf(*job);
   status.conditions = conditions;
   const ObjectId id = {job->name_space, job->name, job->uid};
   const std::string text = document.dump();
   auto asked = writer_->Ask(
-      {.write = [id, text, shown = ToJson(status).dump()](store::JobStore& store) {
-         return store.SaveDocument(id.uid, text, shown);
-       },
+      {.write = [id, text, shown = ToJson(status).dump()](
+                    store::JobStore& store) { return store.SaveDocument(id.uid, text, shown); },
        .is_stored = [id, text](store::JobStore& store) -> Result<bool> {
          const auto found = store.FindJob(id.name_space, id.name);
          if (!found) return std::unexpected(found.error());
          return *found && (*found)->uid == id.uid && (*found)->document == text;
        },
        .done =
-           [this, id, document = std::move(document), status, then = std::move(then)](
-               const Result<void>& stored) {
+           [this, id, document = std::move(document), status,
+            then = std::move(then)](const Result<void>& stored) {
              JobEntry* entry = Find(id.uid);
+             if (entry == nullptr) return then(nullptr, stored);
              entry->changing = false;
              if (stored) {
                entry->document = document;
@@ -304,6 +304,11 @@ void JobTable::Delete(JobEntry* job, std::function<void()> then) {
                      }});
 }
 
+std::vector<std::string> JobTable::Close(std::chrono::milliseconds limit) {
+  if (writer_ == nullptr) return {};  // Load has failed.
+  return writer_->Close(limit);
+}
+
 void JobTable::ShowWaiting(JobEntry* job, const base::Error& why) {
   if (job->waits_for == why.message) return;
   job->waits_for = why.message;
@@ -333,9 +338,9 @@ json JobTable::Render(const JobEntry& job) {
   return object;
 }
 
-JobTable::Asked JobTable::CreateCluster(
-    const std::string& name_space, const job::ParsedCluster& parsed, const json& document,
-    std::function<void(const Result<ClusterEntry*>&)> then) {
+JobTable::Asked JobTable::CreateCluster(const std::string& name_space,
+                                        const job::ParsedCluster& parsed, const json& document,
+                                        std::function<void(const Result<ClusterEntry*>&)> then) {
   std::string name = parsed.metadata.name;
   if (name.empty()) name = parsed.metadata.generate_name + place::MakeToken(3);
   ClusterEntry entry = {.name_space = name_space,
@@ -348,10 +353,11 @@ JobTable::Asked JobTable::CreateCluster(
       {.write = [row](store::JobStore& store) { return store.CreateCluster(row); },
        .is_stored =
            [row](store::JobStore& store) { return Holds(store, row.name_space, row.name); },
-       .done = [this, entry = std::move(entry), then = std::move(then)](const Result<void>& stored) {
-         if (!stored) return then(std::unexpected(stored.error()));
-         then(&clusters_.insert_or_assign({entry.name_space, entry.name}, entry).first->second);
-       }});
+       .done =
+           [this, entry = std::move(entry), then = std::move(then)](const Result<void>& stored) {
+             if (!stored) return then(std::unexpected(stored.error()));
+             then(&clusters_.insert_or_assign({entry.name_space, entry.name}, entry).first->second);
+           }});
 }
 
 ClusterEntry* JobTable::FindCluster(const std::string& name_space, const std::string& name) {
@@ -370,17 +376,18 @@ std::vector<std::string> JobTable::ClusterNames(const std::string& name_space) c
 JobTable::Asked JobTable::DeleteCluster(const std::string& name_space, const std::string& name,
                                         std::function<void(const Result<void>&)> then) {
   return writer_->Ask(
-      {.write = [name_space, name](
-                    store::JobStore& store) { return store.DeleteCluster(name_space, name); },
+      {.write = [name_space,
+                 name](store::JobStore& store) { return store.DeleteCluster(name_space, name); },
        .is_stored = [name_space, name](store::JobStore& store) -> Result<bool> {
          const auto held = Holds(store, name_space, name);
          if (!held) return held;
          return !*held;
        },
-       .done = [this, name_space, name, then = std::move(then)](const Result<void>& stored) {
-         if (stored) clusters_.erase({name_space, name});
-         then(stored);
-       },
+       .done =
+           [this, name_space, name, then = std::move(then)](const Result<void>& stored) {
+             if (stored) clusters_.erase({name_space, name});
+             then(stored);
+           },
        .frees_space = true});
 }
 

@@ -49,7 +49,7 @@ struct JobEntry {
   bool settling = false;  // A transition is being stored.
   bool changing = false;  // Its document is being replaced.
   bool delete_when_over = false;
-  std::string deletion_time;  // RFC 3339; empty: nobody wants it deleted.
+  std::string deletion_time;      // RFC 3339; empty: nobody wants it deleted.
   bool changed = false;           // Status is older than what is known.
   std::int64_t published_ns = 0;  // Monotonic time of the last rendering.
   std::int64_t saved_ns = 0;      // And of the last save.
@@ -101,7 +101,8 @@ class JobTable {
   void Settle(JobEntry* job, nlohmann::json status, const std::string& what, Then then);
   // Takes back a transition that is not being stored yet. False: it is, or there is none.
   bool TakeBack(std::int64_t uid) { return writer_->TakeBack(uid); }
-  // Replaces document and conditions; both stay as they were when that cannot be stored.
+  // Replaces document and conditions; both stay as they were when that cannot be stored. `then`
+  // gets no job when it was deleted meanwhile.
   Asked Replace(JobEntry* job, nlohmann::json document, job::Conditions conditions,
                 std::function<void(JobEntry*, const base::Result<void>&)> then);
   // Removes files and row; the job is gone when that is done.
@@ -127,7 +128,7 @@ class JobTable {
   store::StoreState store_state() const { return writer_->state(); }
   // Waits until what must be stored is, at most this long, and stores nothing any more. Answers
   // what is lost. Requires: the lock is not held.
-  std::vector<std::string> Close(std::chrono::milliseconds limit) { return writer_->Close(limit); }
+  std::vector<std::string> Close(std::chrono::milliseconds limit);
 
   const store::DataDirectory& directory() const { return directory_; }
 

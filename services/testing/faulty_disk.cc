@@ -101,10 +101,25 @@ struct File {
   }
 
   // Version 1 has no shared memory: a database that is not opened for one connection alone fails.
-  static constexpr sqlite3_io_methods kMethods = {
-      1,        Close,    Read,     Write,  Truncate,          Sync,
-      FileSize, Lock,     Unlock,   CheckReservedLock, Control, SectorSize,
-      Characteristics, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+  static constexpr sqlite3_io_methods kMethods = {1,
+                                                  Close,
+                                                  Read,
+                                                  Write,
+                                                  Truncate,
+                                                  Sync,
+                                                  FileSize,
+                                                  Lock,
+                                                  Unlock,
+                                                  CheckReservedLock,
+                                                  Control,
+                                                  SectorSize,
+                                                  Characteristics,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr};
 
   static int Open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
                   int* out_flags) {

@@ -61,8 +61,8 @@ Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t s
   // Without it nobody would know that the folder may be removed.
   std::ofstream owner(directory.path() + kOwnerFile);
   if (!(owner << getpid() << std::flush)) {
-    return Fail(ErrorCode::kInternal, StrCat("writing ", directory.path(), kOwnerFile, ": ",
-                                             std::strerror(errno)));
+    return Fail(ErrorCode::kInternal,
+                StrCat("writing ", directory.path(), kOwnerFile, ": ", std::strerror(errno)));
   }
   return directory;
 }

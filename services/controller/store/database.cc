@@ -33,8 +33,8 @@ base::Error ErrorOf(sqlite3* handle) {
   const int code = sqlite3_errcode(handle);
   const int system_error = sqlite3_system_errno(handle);
   const char* file = sqlite3_db_filename(handle, "main");
-  std::string message = base::StrCat("SQLite: ", file == nullptr ? "" : file, ": ",
-                                     sqlite3_errmsg(handle));
+  std::string message =
+      base::StrCat("SQLite: ", file == nullptr ? "" : file, ": ", sqlite3_errmsg(handle));
   // SQLite keeps the system's error of these two alone.
   const bool by_system = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
   if (by_system && system_error != 0) {

@@ -1,5 +1,6 @@
-// A thin, safe face of SQLite: statements with bound values, transactions, our errors. It keeps some
-// space of the disk for itself, so that what must be written still can be when the disk is full.
+// A thin, safe face of SQLite: statements with bound values, transactions, our errors. It keeps
+// some space of the disk for itself, so that what must be written still can be when the disk is
+// full.
 #pragma once
 
 #include <cstdint>

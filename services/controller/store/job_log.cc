@@ -60,7 +60,8 @@ Result<std::unique_ptr<JobLog>> JobLog::Open(const std::string& path) {
   std::unique_ptr<JobLog> log(new JobLog(fd, static_cast<std::uint64_t>(status.st_size)));
   char last = '\n';
   if (log->size_ > 0 && pread(fd, &last, 1, status.st_size - 1) == 1 && last != '\n') {
-    if (auto ended = WriteAll(fd, "\n"); !ended) return base::Wrap("writing " + path, ended.error());
+    if (auto ended = WriteAll(fd, "\n"); !ended)
+      return base::Wrap("writing " + path, ended.error());
     ++log->size_;
   }
   return log;

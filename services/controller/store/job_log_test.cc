@@ -18,7 +18,8 @@ TEST(JobLogTest, GivesLinesBackFromAnyOffsetItNamed) {
   ASSERT_TRUE(log);
   ASSERT_TRUE((*log)->Append({.server = 0, .virtual_ps = 5, .text = "one\ttab"}));
   const auto first = ReadLog(root / "1.log", 0, 4096);
-  ASSERT_TRUE((*log)->Append({.server = 1, .standard_error = true, .virtual_ps = 6, .text = "two"}));
+  ASSERT_TRUE(
+      (*log)->Append({.server = 1, .standard_error = true, .virtual_ps = 6, .text = "two"}));
 
   const auto second = ReadLog(root / "1.log", first->next_offset, 4096);
 

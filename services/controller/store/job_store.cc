@@ -209,8 +209,7 @@ Result<std::vector<JobStore::Remembered>> JobStore::LoadRequests() {
     const auto row = select->Step();
     if (!row) return std::unexpected(row.error());
     if (!*row) return requests;
-    requests.push_back(
-        {{select->Text(0), select->Text(1), select->Text(2)}, select->Integer(3)});
+    requests.push_back({{select->Text(0), select->Text(1), select->Text(2)}, select->Integer(3)});
   }
 }
 

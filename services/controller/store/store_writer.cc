@@ -385,8 +385,8 @@ Result<std::shared_ptr<Ticket>> StoreWriter::Ask(Request request) {
     return item.kind == Core::Kind::kRequest;
   });
   if (static_cast<std::size_t>(waiting) >= kRequestsMax) {
-    return Fail(ErrorCode::kUnavailable, StrCat(waiting, " requests wait for ",
-                                                core.options.folder, " to be written already"));
+    return Fail(ErrorCode::kUnavailable, StrCat(waiting, " requests wait for ", core.options.folder,
+                                                " to be written already"));
   }
   auto ticket = std::make_shared<Ticket>();
   core.items.push_back({.kind = Core::Kind::kRequest,
@@ -404,8 +404,11 @@ void StoreWriter::Keep(Duty duty) {
   std::erase_if(core.items, [&](const Core::Item& item) {
     return item.kind != Core::Kind::kRequest && item.duty.job == duty.job;
   });
-  core.items.push_back({.kind = Core::Kind::kDuty, .request = {}, .duty = std::move(duty),
-                        .ticket = nullptr, .unsettled = std::nullopt});
+  core.items.push_back({.kind = Core::Kind::kDuty,
+                        .request = {},
+                        .duty = std::move(duty),
+                        .ticket = nullptr,
+                        .unsettled = std::nullopt});
   core.changed.notify_all();
 }
 
@@ -418,8 +421,11 @@ void StoreWriter::Offer(Duty duty) {
     if (item.kind == Core::Kind::kOffer) item.duty = std::move(duty);
     return;
   }
-  core.items.push_back({.kind = Core::Kind::kOffer, .request = {}, .duty = std::move(duty),
-                        .ticket = nullptr, .unsettled = std::nullopt});
+  core.items.push_back({.kind = Core::Kind::kOffer,
+                        .request = {},
+                        .duty = std::move(duty),
+                        .ticket = nullptr,
+                        .unsettled = std::nullopt});
   core.changed.notify_all();
 }
 
@@ -457,9 +463,8 @@ std::vector<std::string> StoreWriter::Close(std::chrono::milliseconds limit) {
     core.ending = true;
     core.changed.notify_all();
     // A write of the disk that does not end is left behind; nobody can wait for it.
-    core.abandoned = !core.changed.wait_for(lock, std::chrono::nanoseconds(kSlowNs), [&] {
-      return core.phase != Core::Phase::kWriting;
-    });
+    core.abandoned = !core.changed.wait_for(lock, std::chrono::nanoseconds(kSlowNs),
+                                            [&] { return core.phase != Core::Phase::kWriting; });
     if (core.abandoned && core.current && core.current->kind == Core::Kind::kDuty) {
       left.push_back(core.current->what);
     }

@@ -235,12 +235,13 @@ TEST(FullDiskTest, ItsReserveTakesVerdictsAndNoNewJobs) {
   std::mutex guard;
   auto store = JobStore::Open(disk / "jobs.db");
   ASSERT_TRUE(store) << store.error().message;
-  const std::int64_t uid = store->CreateJob({.name_space = "default",
-                                             .name = "a",
-                                             .created_unix_ns = 7,
-                                             .document = "{}",
-                                             .status = "pending"},
-                                            std::nullopt)
+  const std::int64_t uid = store
+                               ->CreateJob({.name_space = "default",
+                                            .name = "a",
+                                            .created_unix_ns = 7,
+                                            .document = "{}",
+                                            .status = "pending"},
+                                           std::nullopt)
                                ->uid;
   disk.Fill();
   EXPECT_EQ(ProbeFolder(disk.path()).error().code, ErrorCode::kResourceExhausted);
@@ -248,13 +249,11 @@ TEST(FullDiskTest, ItsReserveTakesVerdictsAndNoNewJobs) {
   {
     StoreWriter writer({.folder = disk.path(), .guard = &guard}, std::move(*store), clock);
     std::atomic<bool> stored = false;
-    writer.Keep({.job = uid,
-                 .what = "a",
-                 .write =
-                     [&](JobStore& to) {
-                       return to.SaveStatus(uid, verdict, Durability::kPower);
-                     },
-                 .done = [&] { stored = true; }});
+    writer.Keep(
+        {.job = uid,
+         .what = "a",
+         .write = [&](JobStore& to) { return to.SaveStatus(uid, verdict, Durability::kPower); },
+         .done = [&] { stored = true; }});
     EXPECT_THAT(writer.Close(60s), ElementsAre());
     EXPECT_TRUE(stored);
   }
