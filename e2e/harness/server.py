@@ -14,11 +14,13 @@ ENDED = ("Complete", "Failed", "Interrupted")
 
 
 class Server:
-    """`eidolon up` in a data folder of its own; a context manager. Ports are chosen by the system."""
+    """`eidolon up` in a data folder of its own; a context manager. Ports are chosen by the system. `store`: keeps
+    its jobs elsewhere, apart from its address and its log."""
 
-    def __init__(self, build, python_environment, data=None, arguments=()):
+    def __init__(self, build, python_environment, data=None, arguments=(), store=None):
         self.build, self.python_environment = pathlib.Path(build), pathlib.Path(python_environment)
         self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="eidolon-"))
+        self.store = pathlib.Path(store or self.data)
         self.arguments, self.process, self.address = list(arguments), None, None
 
     def __enter__(self):
@@ -35,7 +37,7 @@ class Server:
         address_file.unlink(missing_ok=True)
         self.log = open(self.data / "up.log", "ab")
         self.process = subprocess.Popen(
-            [self.build / "bin" / "eidolon", "up", "--data-dir", self.data, "--listen", "127.0.0.1:0",
+            [self.build / "bin" / "eidolon", "up", "--data-dir", self.store, "--listen", "127.0.0.1:0",
              "--address-file", address_file, *self.arguments],
             stdout=self.log, stderr=self.log, env=environment)
         deadline = time.monotonic() + 30

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Embedded>> Embedded::Start(const EmbeddedOptions& options
 
 Embedded::Embedded(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-Embedded::~Embedded() { Stop(); }
+Embedded::~Embedded() { (void)Stop(); }
 
 const std::string& Embedded::address() const { return parts_->controller->address(); }
 
@@ -66,9 +66,10 @@ std::string Embedded::link() const { return parts_->controller->link(); }
 
 bool Embedded::owns_gpu() const { return parts_->timing->owns_gpu(); }
 
-void Embedded::Stop() {
-  parts_->controller->Stop();
+Result<void> Embedded::Stop() {
+  auto stopped = parts_->controller->Stop();
   parts_->simulators->Shutdown();
+  return stopped;
 }
 
 }  // namespace eidolon::cli

@@ -32,8 +32,9 @@ class Embedded {
   std::string link() const;
   // Whether work is measured on a GPU here.
   bool owns_gpu() const;
-  // Interrupts running jobs and waits for their agents; ends streams.
-  void Stop();
+  // Interrupts running jobs and waits for their agents; ends streams. The error tells which results
+  // could not be stored.
+  base::Result<void> Stop();
 
  private:
   struct Parts;

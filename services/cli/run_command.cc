@@ -70,7 +70,7 @@ Result<json> FollowOrInterrupt(const Client& client, const FollowOptions& option
   });
   bool interrupted = false;
   while (!done && !interrupted) interrupted = signals->WaitFor(kSignalPollMs).has_value();
-  if (interrupted) embedded->Stop();
+  if (interrupted) (void)embedded->Stop();
   follower.join();
   if (interrupted) {
     return base::Fail(base::ErrorCode::kUnavailable, "interrupted; nothing was predicted");

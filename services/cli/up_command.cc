@@ -58,7 +58,7 @@ int Up(const UpFlags& wanted) {
   std::fflush(stdout);
   signals.Wait();
   base::Log(base::Level::kInfo, "stopping");
-  (*embedded)->Stop();
+  if (const auto stopped = (*embedded)->Stop(); !stopped) return PrintFailure(stopped.error());
   return 0;
 }
 

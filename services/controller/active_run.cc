@@ -56,19 +56,30 @@ void ActiveRun::FillIn(job::JobStatus* status, std::int64_t now_ns) const {
   status->start_time = parts_.start_time;
 }
 
-void ActiveRun::SaveEventLogs(const std::string& folder) const {
-  std::error_code ignored;
+base::Result<void> ActiveRun::SaveEventLogs(const std::string& folder) const {
+  base::Result<void> result;
   for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
+    std::error_code error;
     const std::string source = parts_.directory.server_path(server) + "/events.log";
-    if (!std::filesystem::exists(source, ignored)) continue;
-    std::filesystem::create_directories(folder, ignored);
-    std::filesystem::copy_file(source, base::StrCat(folder, "/server-", server, ".log"),
-                               std::filesystem::copy_options::overwrite_existing, ignored);
+    if (!std::filesystem::exists(source, error)) continue;
+    const std::string target = base::StrCat(folder, "/server-", server, ".log");
+    std::filesystem::create_directories(folder, error);
+    if (!error) {
+      std::filesystem::copy_file(source, target, std::filesystem::copy_options::overwrite_existing,
+                                 error);
+    }
+    if (!error) continue;
+    std::error_code ignored;
+    std::filesystem::remove(target, ignored);
+    result = base::Fail(
+        base::ErrorCode::kResourceExhausted,
+        base::StrCat("the event log of server ", server, " was not stored: ", error.message()));
   }
+  return result;
 }
 
-std::string ActiveRun::AgentLogTail(std::uint32_t server) const {
-  std::ifstream file(parts_.directory.server_path(server) + "/agent.log", std::ios::ate);
+std::string AgentLogTail(const std::string& server_path) {
+  std::ifstream file(server_path + "/agent.log", std::ios::ate);
   if (!file) return "";
   const auto size = static_cast<std::streamoff>(file.tellg());
   file.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(kTailBytes)));

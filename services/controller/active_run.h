@@ -20,7 +20,7 @@ struct ActiveRunParts {
   job::ResolvedJob resolved;
   std::string network_job;  // Name at the network service.
   place::RunDirectory directory;
-  store::JobLog log;
+  std::shared_ptr<store::JobLog> log;
   std::uint16_t master_port = 0;
   double peak_flops = 0;
   std::int64_t now_ns = 0;
@@ -46,10 +46,8 @@ class ActiveRun {
 
   // Progress, prediction and cost into a status that has conditions already.
   void FillIn(job::JobStatus* status, std::int64_t now_ns) const;
-  // Moves the agents' event logs to `folder`, as server-<n>.log.
-  void SaveEventLogs(const std::string& folder) const;
-  // The last lines an agent has logged, for messages; empty when there are none.
-  std::string AgentLogTail(std::uint32_t server) const;
+  // Copies the agents' event logs to `folder`, as server-<n>.log: whole ones, or none of a server.
+  base::Result<void> SaveEventLogs(const std::string& folder) const;
 
  private:
   ActiveRunParts parts_;
@@ -57,5 +55,8 @@ class ActiveRun {
   std::vector<std::string> tokens_;
   std::map<std::uint32_t, std::shared_ptr<AgentLink>> links_;
 };
+
+// The last lines an agent has logged in its run directory, for messages; empty when there are none.
+std::string AgentLogTail(const std::string& server_path);
 
 }  // namespace eidolon::controller

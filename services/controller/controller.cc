@@ -18,29 +18,42 @@ constexpr std::chrono::milliseconds kTick(50);
 constexpr std::int64_t kPublishIntervalNs = 200'000'000;
 constexpr std::int64_t kSaveIntervalNs = 1'000'000'000;
 constexpr std::int64_t kExpiryIntervalNs = 1'000'000'000;
+// A transition that is not stored after this long is explained in the job's status.
+constexpr std::int64_t kShowWaitingNs = 1'000'000'000;
+// How long a stop waits for what must be stored.
+constexpr std::chrono::milliseconds kStoreLimit(10'000);
+
+// The name at the network service.
+std::string NetworkJobOf(std::int64_t uid) { return StrCat("job-", uid); }
 
 }  // namespace
+
+struct Controller::Placing {
+  std::unique_ptr<ActiveRun> active;
+  place::PlacementRequest request;
+};
 
 Result<std::unique_ptr<Controller>> Controller::Open(ControllerOptions options,
                                                      ControllerParts parts,
                                                      store::DataDirectory directory,
                                                      store::JobStore store) {
-  JobTable table(std::move(directory), std::move(store), parts.clock);
-  const auto waiting = table.Load();
-  if (!waiting) return std::unexpected(waiting.error());
   std::unique_ptr<Controller> controller(
-      new Controller(std::move(options), std::move(parts), std::move(table)));
+      new Controller(std::move(options), std::move(parts), std::move(directory)));
+  const auto waiting = controller->table_.Load(std::move(store));
+  if (!waiting) return std::unexpected(waiting.error());
+  const std::lock_guard lock(controller->mutex_);
   for (const std::int64_t uid : *waiting) controller->queue_.Add(uid);
   return controller;
 }
 
-Controller::Controller(ControllerOptions options, ControllerParts parts, JobTable table)
+Controller::Controller(ControllerOptions options, ControllerParts parts,
+                       store::DataDirectory directory)
     : options_(std::move(options)),
       parts_(std::move(parts)),
-      table_(std::move(table)),
+      table_(std::move(directory), parts_.clock, &mutex_),
       queue_(options_.concurrent_jobs) {}
 
-Controller::~Controller() { Stop(); }
+Controller::~Controller() { (void)Stop(); }
 
 void Controller::Start(const std::string& address) {
   address_ = address;
@@ -54,9 +67,10 @@ void Controller::Start(const std::string& address) {
   thread_ = std::thread([this] { Loop(); });
 }
 
-void Controller::Stop() {
+Result<void> Controller::Stop() {
   {
     const std::lock_guard lock(mutex_);
+    if (!stopping_) stopping_ns_ = parts_.clock.MonotonicNs();
     stopping_ = true;
     for (const std::int64_t uid : active_) {
       table_.Find(uid)->active->run().Interrupt(job::reason::kControllerStopped,
@@ -68,6 +82,12 @@ void Controller::Stop() {
     log_grown_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  const auto lost = table_.Close(kStoreLimit);
+  if (lost.empty()) return {};
+  for (const std::string& what : lost) Log(Level::kError, "not_stored", {{"what", what}});
+  return base::Fail(base::ErrorCode::kUnavailable,
+                    StrCat(lost.size(), " result(s) could not be stored in ",
+                           table_.directory().path(), " and are lost: ", base::Join(lost, "; ")));
 }
 
 void Controller::Wake() {
@@ -91,12 +111,17 @@ void Controller::Loop() {
 
 bool Controller::Decide(Actions* actions) {
   const std::int64_t now_ns = parts_.clock.MonotonicNs();
+  *actions = std::exchange(later_, {});
+  WatchStore(now_ns);
   const std::set<std::int64_t> active = active_;
   for (const std::int64_t uid : active) StepJob(table_.Find(uid), now_ns, actions);
-  if (stopping_) return !active_.empty();
+  if (stopping_) return HasUnfinished(now_ns);
   if (now_ns - expiry_checked_ns_ > kExpiryIntervalNs) RemoveExpired(now_ns);
   bool taken = false;
-  while (const auto next = queue_.TakeNext()) {
+  // A job whose end could not be stored had better wait.
+  while (!store_error_) {
+    const auto next = queue_.TakeNext();
+    if (!next) break;
     table_.Find(*next)->starting = true;
     actions->push_back([this, uid = *next] { StartJob(uid); });
     taken = true;
@@ -105,11 +130,38 @@ bool Controller::Decide(Actions* actions) {
   return true;
 }
 
+void Controller::WatchStore(std::int64_t now_ns) {
+  const store::StoreState state = table_.store_state();
+  parts_.metrics.SetStore(state.writable.has_value(), state.unsaved, state.failed_writes);
+  const std::optional<base::Error> error =
+      state.writable ? std::nullopt : std::optional(state.writable.error());
+  if (error != store_error_) {
+    store_error_ = error;
+    PublishQueue();
+  }
+  if (!error || state.unsaved == 0) return;
+  for (auto& [uid, entry] : table_.jobs()) {
+    if (!entry.settling || now_ns - entry.settling_ns < kShowWaitingNs) continue;
+    table_.ShowWaiting(&entry, *error);
+    changed_.notify_all();
+  }
+}
+
+// Whether something has to come to its end before a stop.
+bool Controller::HasUnfinished(std::int64_t now_ns) {
+  bool starting = false;
+  for (auto& [uid, entry] : table_.jobs()) {
+    if (entry.starting && !TakeBackStart(&entry)) starting = true;
+  }
+  const std::int64_t limit_ns = std::chrono::nanoseconds(kStoreLimit).count();
+  return !active_.empty() || !later_.empty() || (starting && now_ns - stopping_ns_ < limit_ns);
+}
+
 void Controller::StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions) {
   job::Run& run = entry->active->run();
   GiveOrder(entry, run.Step(now_ns), actions);
   if (run.IsOver()) {
-    Finish(entry, now_ns, actions);
+    Finish(entry, actions);
     return;
   }
   const job::Condition* running = entry->conditions.Find(job::condition::kRunning);
@@ -126,7 +178,7 @@ void Controller::StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions)
   parts_.metrics.SetPrediction(entry->name_space, entry->name, *status.prediction);
   parts_.metrics.SetProgress(entry->name_space, entry->name, *status.progress, *status.simulation);
   const bool save = now_ns - entry->saved_ns >= kSaveIntervalNs;
-  table_.Publish(entry, status, save ? JobTable::Save::kProcess : JobTable::Save::kNo);
+  table_.Publish(entry, status, save);
   changed_.notify_all();
 }
 
@@ -145,48 +197,76 @@ void Controller::GiveOrder(JobEntry* entry, job::Order order, Actions* actions) 
   }
 }
 
-void Controller::Finish(JobEntry* entry, std::int64_t now_ns, Actions* actions) {
-  ActiveRun& active = *entry->active;
-  const job::Verdict verdict = active.run().Judge();
-  SetCondition(entry, job::condition::kRunning, false, job::reason::kFinished);
-  SetCondition(entry, job::Name(verdict.phase), true, verdict.reason, verdict.message);
-  job::JobStatus status = StatusOf(*entry);
-  active.FillIn(&status, now_ns);
-  entry->over_unix_ns = parts_.clock.UnixNs();
-  status.completion_time = job::FormatTime(entry->over_unix_ns);
-  if (entry->spec.event_log) {
-    active.SaveEventLogs(table_.directory().events_path(entry->uid));
-  }
-  table_.Publish(entry, status, JobTable::Save::kPower);
-  parts_.metrics.SetPrediction(entry->name_space, entry->name, *status.prediction);
-  parts_.metrics.SetProgress(entry->name_space, entry->name, *status.progress, *status.simulation);
-  parts_.metrics.CountFinishedJob(std::string(job::Name(verdict.phase)), verdict.reason);
-  parts_.metrics.AddCost(*status.simulation, status.progress->virtual_seconds);
-  Log(Level::kInfo, "job_over",
-      {{"namespace", entry->name_space},
-       {"job", entry->name},
-       {"result", std::string(job::Name(verdict.phase))},
-       {"reason", verdict.reason},
-       {"message", verdict.message}});
-  if (options_.keep_run_directories) active.parts().directory.Keep();
-  // Removing a folder and calling a service may take a while.
-  std::shared_ptr<ActiveRun> gone = std::move(entry->active);
-  actions->push_back([this, gone] { parts_.simulators.RemoveJob(gone->parts().network_job); });
+void Controller::Finish(JobEntry* entry, Actions* actions) {
+  std::shared_ptr<ActiveRun> run = std::move(entry->active);
+  entry->ending = true;
   active_.erase(entry->uid);
   queue_.Remove(entry->uid);
-  if (entry->delete_when_over) RemoveJob(entry->uid);
+  if (options_.keep_run_directories) run->parts().directory.Keep();
+  // Copying logs, removing a folder and calling a service may take a while.
+  actions->push_back([this, uid = entry->uid, run] {
+    Conclude(uid, run.get());
+    parts_.simulators.RemoveJob(run->parts().network_job);
+  });
   PublishQueue();
   Wake();
-  log_grown_.notify_all();
 }
 
-void Controller::RemoveJob(std::int64_t uid) {
-  const JobEntry* entry = table_.Find(uid);
-  parts_.metrics.ForgetJob(entry->name_space, entry->name);
-  queue_.Remove(uid);
-  table_.Delete(uid);
-  changed_.notify_all();
-  log_grown_.notify_all();
+void Controller::Conclude(std::int64_t uid, ActiveRun* run) {
+  Result<void> events;
+  if (run->parts().resolved.spec.event_log) {
+    events = run->SaveEventLogs(table_.directory().events_path(uid));
+  }
+  const store::LostLines lost = run->parts().log->Close();
+  const std::lock_guard lock(mutex_);
+  JobEntry* entry = table_.Find(uid);
+  entry->ending = false;
+  if (!events) entry->warnings.push_back(events.error().message);
+  if (lost.count > 0) {
+    entry->warnings.push_back(StrCat(lost.count, " line(s) of output were not stored: ", lost.why));
+  }
+  const job::Verdict verdict = run->run().Judge();
+  SetCondition(entry, job::condition::kRunning, false, job::reason::kFinished);
+  job::JobStatus status = StatusOf(*entry);
+  run->FillIn(&status, parts_.clock.MonotonicNs());
+  End(entry, status, verdict);
+}
+
+void Controller::End(JobEntry* entry, const job::JobStatus& filled, const job::Verdict& verdict) {
+  if (entry->delete_when_over) return RemoveJob(entry);
+  const std::string result(job::Name(verdict.phase));
+  SetCondition(entry, result, true, verdict.reason, verdict.message);
+  job::JobStatus status = filled;
+  status.conditions = entry->conditions;
+  status.completion_time = job::FormatTime(parts_.clock.UnixNs());
+  table_.Settle(entry, ToJson(status), StrCat(result, " (", verdict.reason, "): ", verdict.message),
+                [this, status, verdict, result](JobEntry* over) {
+                  if (status.prediction) {
+                    parts_.metrics.SetPrediction(over->name_space, over->name, *status.prediction);
+                    parts_.metrics.SetProgress(over->name_space, over->name, *status.progress,
+                                               *status.simulation);
+                    parts_.metrics.AddCost(*status.simulation, status.progress->virtual_seconds);
+                  }
+                  parts_.metrics.CountFinishedJob(result, verdict.reason);
+                  Log(Level::kInfo, "job_over",
+                      {{"namespace", over->name_space},
+                       {"job", over->name},
+                       {"result", result},
+                       {"reason", verdict.reason},
+                       {"message", verdict.message}});
+                  changed_.notify_all();
+                  log_grown_.notify_all();
+                });
+}
+
+void Controller::RemoveJob(JobEntry* entry) {
+  queue_.Remove(entry->uid);
+  table_.Delete(entry, [this, name_space = entry->name_space, name = entry->name] {
+    parts_.metrics.ForgetJob(name_space, name);
+    PublishQueue();
+    changed_.notify_all();
+    log_grown_.notify_all();
+  });
 }
 
 void Controller::RemoveExpired(std::int64_t now_ns) {
@@ -195,10 +275,11 @@ void Controller::RemoveExpired(std::int64_t now_ns) {
   const std::int64_t unix_ns = parts_.clock.UnixNs();
   for (const auto& [uid, entry] : table_.jobs()) {
     if (entry.over_unix_ns == 0 || !entry.spec.ttl_seconds_after_finished) continue;
+    if (!entry.deletion_time.empty()) continue;
     const auto ttl = static_cast<std::int64_t>(*entry.spec.ttl_seconds_after_finished);
     if ((unix_ns - entry.over_unix_ns) / 1'000'000'000 >= ttl) expired.push_back(uid);
   }
-  for (const std::int64_t uid : expired) RemoveJob(uid);
+  for (const std::int64_t uid : expired) RemoveJob(table_.Find(uid));
 }
 
 void Controller::StartJob(std::int64_t uid) {
@@ -223,33 +304,51 @@ void Controller::StartJob(std::int64_t uid) {
               active.error().message);
     return;
   }
-  place::PlacementRequest request{.job_uid = uid, .controller_address = address_};
+  auto placing = std::make_shared<Placing>();
+  placing->request = {.job_uid = uid, .controller_address = address_};
   for (std::uint32_t server = 0; server < (*active)->tokens().size(); ++server) {
-    request.agents.push_back(
+    placing->request.agents.push_back(
         {server, (*active)->tokens()[server], (*active)->parts().directory.server_path(server)});
   }
-  request.on_exit = [this, uid](std::uint32_t server, const std::string& how) {
+  placing->request.on_exit = [this, uid](std::uint32_t server, const std::string& how) {
     OnAgentExit({uid, server}, how);
   };
-  {
-    const std::lock_guard lock(mutex_);
-    JobEntry& entry = *table_.Find(uid);
-    entry.starting = false;
-    entry.active = std::move(*active);
-    active_.insert(uid);
-    // Before the agents start: from here on a dead controller means an interrupted job.
-    SetCondition(&entry, job::condition::kScheduled, true, job::reason::kPlaced);
-    SetCondition(&entry, job::condition::kRunning, false, job::reason::kStarting);
-    job::JobStatus status = StatusOf(entry);
-    entry.active->FillIn(&status, parts_.clock.MonotonicNs());
-    table_.Publish(&entry, status, JobTable::Save::kPower);
-    changed_.notify_all();
-    Log(Level::kInfo, "job_started",
-        {{"namespace", entry.name_space},
-         {"job", entry.name},
-         {"run", entry.active->parts().directory.path()}});
-  }
-  StartAgents(uid, request);
+  placing->active = std::move(*active);
+  const std::lock_guard lock(mutex_);
+  JobEntry& entry = *table_.Find(uid);
+  // Before the agents start: from then on a dead controller means an interrupted job.
+  SetCondition(&entry, job::condition::kScheduled, true, job::reason::kPlaced);
+  SetCondition(&entry, job::condition::kRunning, false, job::reason::kStarting);
+  job::JobStatus status = StatusOf(entry);
+  placing->active->FillIn(&status, parts_.clock.MonotonicNs());
+  table_.Settle(&entry, ToJson(status), "placed",
+                [this, placing](JobEntry* placed) { OnPlaced(placed, placing.get()); });
+}
+
+void Controller::OnPlaced(JobEntry* entry, Placing* placing) {
+  entry->starting = false;
+  entry->active = std::move(placing->active);
+  active_.insert(entry->uid);
+  Log(Level::kInfo, "job_started",
+      {{"namespace", entry->name_space},
+       {"job", entry->name},
+       {"run", entry->active->parts().directory.path()}});
+  later_.push_back([this, uid = entry->uid, request = std::move(placing->request)] {
+    StartAgents(uid, request);
+  });
+  changed_.notify_all();
+  Wake();
+}
+
+bool Controller::TakeBackStart(JobEntry* entry) {
+  if (!entry->settling || !table_.TakeBack(entry->uid)) return false;
+  entry->starting = false;
+  entry->settling = false;
+  entry->conditions =
+      job::Conditions::FromJson(entry->status.value("conditions", nlohmann::json::array()));
+  queue_.Remove(entry->uid);
+  later_.push_back([this, job = NetworkJobOf(entry->uid)] { parts_.simulators.RemoveJob(job); });
+  return true;
 }
 
 Result<std::unique_ptr<ActiveRun>> Controller::Prepare(std::int64_t uid, const job::JobSpec& spec,
@@ -270,7 +369,7 @@ Result<std::unique_ptr<ActiveRun>> Controller::Prepare(std::int64_t uid, const j
   if (!port) return std::unexpected(port.error());
   const auto peak_flops = parts_.simulators.FindPeakFlops(resolved.cluster.gpu);
   if (!peak_flops) return std::unexpected(peak_flops.error());
-  const std::string network_job = StrCat("job-", uid);
+  const std::string network_job = NetworkJobOf(uid);
   if (auto registered = parts_.simulators.RegisterJob(network_job, resolved.cluster,
                                                       resolved.servers, resolved.spec.environment);
       !registered) {
@@ -291,18 +390,11 @@ void Controller::FailStart(std::int64_t uid, std::string_view reason, const std:
   const std::lock_guard lock(mutex_);
   JobEntry& entry = *table_.Find(uid);
   entry.starting = false;
-  entry.over_unix_ns = parts_.clock.UnixNs();
-  SetCondition(&entry, job::condition::kFailed, true, reason, message);
-  job::JobStatus status = StatusOf(entry);
-  status.completion_time = job::FormatTime(entry.over_unix_ns);
-  table_.Publish(&entry, status, JobTable::Save::kPower);
-  parts_.metrics.CountFinishedJob("Failed", std::string(reason));
   Log(Level::kWarning, "job_not_started", {{"job", entry.name}, {"message", message}});
   queue_.Remove(uid);
-  if (entry.delete_when_over) RemoveJob(uid);
+  End(&entry, StatusOf(entry), {job::Phase::kFailed, std::string(reason), message});
   PublishQueue();
   Wake();
-  log_grown_.notify_all();
 }
 
 void Controller::StartAgents(std::int64_t uid, const place::PlacementRequest& request) {
@@ -334,12 +426,17 @@ void Controller::StartAgents(std::int64_t uid, const place::PlacementRequest& re
 }
 
 void Controller::OnAgentExit(AgentName agent, std::string how) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   JobEntry* entry = nullptr;
   ActiveRun* active = FindRun(agent, &entry);
   if (active == nullptr) return;
-  const std::string tail = active->AgentLogTail(agent.server);
+  const std::string folder = active->parts().directory.server_path(agent.server);
+  lock.unlock();
+  const std::string tail = AgentLogTail(folder);
   if (!tail.empty()) how += "; its log ends with: " + tail;
+  lock.lock();
+  active = FindRun(agent, &entry);
+  if (active == nullptr) return;
   active->run().Exited(agent.server, how, parts_.clock.MonotonicNs());
   entry->changed = true;
   Wake();
@@ -364,11 +461,14 @@ void Controller::PublishQueue() {
     const auto position = queue_.PositionOf(uid);
     if (!position) continue;
     const std::string message =
-        StrCat("waiting: ", *position, " job(s) before this one, ", queue_.running(), " running");
+        store_error_ ? StrCat("waiting until the store can be written: ", store_error_->message)
+                     : StrCat("waiting: ", *position, " job(s) before this one, ", queue_.running(),
+                              " running");
     const job::Condition* scheduled = entry.conditions.Find(job::condition::kScheduled);
     if (scheduled != nullptr && scheduled->message == message) continue;
-    SetCondition(&entry, job::condition::kScheduled, false, job::reason::kQueued, message);
-    table_.Publish(&entry, StatusOf(entry), JobTable::Save::kNo);
+    SetCondition(&entry, job::condition::kScheduled, false,
+                 store_error_ ? job::reason::kWaitingForStore : job::reason::kQueued, message);
+    table_.Publish(&entry, StatusOf(entry), false);
   }
   changed_.notify_all();
 }

@@ -3,12 +3,14 @@
 //
 // Threads: HTTP and gRPC threads and the placement's call in; all state is under one lock, held for
 // short times. One control thread of its own takes decisions and does everything that may block
-// (starting agents, calls to other services), without the lock.
+// (starting agents, calls to other services), without the lock. The store has a thread as well,
+// which takes the lock when something was stored; nobody waits for the disk with the lock held.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,9 +60,10 @@ class Controller final : public rest::Api, public AgentDesk {
 
   // Starts running jobs. `address`: where agents find the gRPC service.
   void Start(const std::string& address);
-  // Interrupts what runs, waits until its agents are gone. Nothing is started any more, watchers
-  // are sent away. Call before the gRPC server ends.
-  void Stop();
+  // Interrupts what runs, waits until its agents are gone and what came of them is stored, the
+  // latter for a bounded time: the error tells what is lost. Nothing is started any more, watchers
+  // are sent away. Call before the gRPC server ends. A second call does nothing.
+  base::Result<void> Stop();
 
   // The side of the agents. Attach answers what to do, or why the agent is not welcome.
   base::Result<Assignment> Attach(const std::string& token,
@@ -89,7 +92,7 @@ class Controller final : public rest::Api, public AgentDesk {
   rest::ApiResult<nlohmann::json> GetCluster(const rest::ObjectName& cluster) override;
   rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
   base::Result<void> CheckReady() override;
-  std::string MetricsText() override { return parts_.metrics_text(); }
+  std::string MetricsText() override;
   void CountRefusal(const std::string& reason) override { parts_.metrics.CountRefusal(reason); }
   void SetConnections(std::size_t count) override { parts_.metrics.SetConnections(count); }
   void CountRequest(const std::string& method, int status) override {
@@ -99,21 +102,40 @@ class Controller final : public rest::Api, public AgentDesk {
  private:
   using Actions = std::vector<std::function<void()>>;  // Done without the lock.
 
-  Controller(ControllerOptions options, ControllerParts parts, JobTable table);
+  struct Placing;  // What has been prepared for a job while its start is being stored.
+  // A request to create a job that is being stored.
+  struct Creating {
+    std::string body_digest;
+    std::shared_ptr<store::Ticket> ticket;
+    std::shared_ptr<rest::ApiResult<rest::Created>> answer;
+  };
+
+  Controller(ControllerOptions options, ControllerParts parts, store::DataDirectory directory);
 
   void Loop();
   // Decides with the lock held; fills in what to do without it. False: everything is over.
   bool Decide(Actions* actions);
   void StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions);
   void GiveOrder(JobEntry* entry, job::Order order, Actions* actions);
-  void Finish(JobEntry* entry, std::int64_t now_ns, Actions* actions);
+  void Finish(JobEntry* entry, Actions* actions);
+  // Without the lock: keeps what the run leaves behind, and judges it.
+  void Conclude(std::int64_t uid, ActiveRun* run);
+  // Stores how a job has ended; it is over when that is done.
+  void End(JobEntry* entry, const job::JobStatus& status, const job::Verdict& verdict);
   void RemoveExpired(std::int64_t now_ns);
-  void RemoveJob(std::int64_t uid);
+  // The job is gone when that is stored.
+  void RemoveJob(JobEntry* entry);
+  // Tells metrics, and jobs that wait for it, how the store is.
+  void WatchStore(std::int64_t now_ns);
+  bool HasUnfinished(std::int64_t now_ns);
 
   // Without the lock: everything a job needs before its agents can start.
   void StartJob(std::int64_t uid);
   base::Result<std::unique_ptr<ActiveRun>> Prepare(std::int64_t uid, const job::JobSpec& spec,
                                                    const job::ClusterSpec* referenced);
+  void OnPlaced(JobEntry* entry, Placing* placing);
+  // Back to the jobs that wait, unless the start is being stored at this moment.
+  bool TakeBackStart(JobEntry* entry);
   void FailStart(std::int64_t uid, std::string_view reason, const std::string& message);
   void StartAgents(std::int64_t uid, const place::PlacementRequest& request);
   void OnAgentExit(AgentName agent, std::string how);
@@ -123,9 +145,16 @@ class Controller final : public rest::Api, public AgentDesk {
   void SetCondition(JobEntry* entry, std::string_view type, bool value, std::string_view reason,
                     const std::string& message = "");
   void PublishQueue();
+  void Accept(JobEntry* entry);
   void Wake();
   rest::ApiResult<JobEntry*> Get(const rest::ObjectName& job);
-  rest::ApiResult<std::optional<rest::Created>> FindRepeated(const std::string& name_space,
+  // Frees the lock, and waits until what was asked of the store is done.
+  rest::ApiResult<void> AwaitStored(std::unique_lock<std::mutex>* lock,
+                                    const JobTable::Asked& asked);
+  std::unexpected<rest::ApiError> RefuseOfStore(const base::Error& error);
+  // The answer to an earlier request with this key, which may have to be waited for.
+  std::optional<rest::ApiResult<rest::Created>> FindRepeated(std::unique_lock<std::mutex>* lock,
+                                                             const std::string& name_space,
                                                              const rest::IdempotencyKey& key);
   void CheckCluster(const std::string& name_space, const job::ParsedJob& parsed,
                     const job::KnownGpus& gpus, job::Problems* problems);
@@ -141,8 +170,12 @@ class Controller final : public rest::Api, public AgentDesk {
   std::condition_variable log_grown_;
   JobTable table_;
   place::JobQueue queue_;
-  std::set<std::int64_t> active_;  // Jobs with an ActiveRun.
+  std::set<std::int64_t> active_;                                     // Jobs with an ActiveRun.
+  Actions later_;                                                     // For the control thread.
+  std::map<std::pair<std::string, std::string>, Creating> creating_;  // By namespace and key.
+  std::optional<base::Error> store_error_;                            // As the queue shows it.
   std::int64_t expiry_checked_ns_ = 0;
+  std::int64_t stopping_ns_ = 0;
   bool attention_ = false;
   bool started_ = false;
   bool stopping_ = false;

@@ -83,15 +83,19 @@ void Controller::OnUsage(AgentName agent, job::ServerUsage usage) {
 
 void Controller::OnLogLine(AgentName agent, store::LogEntry line) {
   parts_.metrics.CountLogLine();
-  const std::lock_guard lock(mutex_);
-  JobEntry* entry = nullptr;
-  ActiveRun* active = FindRun(agent, &entry);
-  if (active == nullptr) return;
-  active->run().NoteErrorLine(line.text);
-  line.server = agent.server;
-  if (auto appended = active->parts().log.Append(line); !appended) {
-    base::Log(base::Level::kError, "log_line_lost", {{"error", appended.error().message}});
+  std::shared_ptr<store::JobLog> log;
+  {
+    const std::lock_guard lock(mutex_);
+    JobEntry* entry = nullptr;
+    ActiveRun* active = FindRun(agent, &entry);
+    if (active == nullptr) return;
+    active->run().NoteErrorLine(line.text);
+    log = active->parts().log;
   }
+  line.server = agent.server;
+  // A slow disk holds up this agent alone. The log counts what is lost and says so.
+  if (!log->Append(line)) parts_.metrics.CountLostLogLines(1);
+  const std::lock_guard lock(mutex_);
   log_grown_.notify_all();
 }
 

@@ -14,6 +14,10 @@ using rest::ObjectName;
 
 namespace {
 
+// How long a user waits for the disk.
+constexpr std::chrono::milliseconds kAnswerLimit(5'000);
+constexpr std::chrono::milliseconds kDeleteLimit(2'000);
+
 std::unexpected<ApiError> Refuse(ErrorCode code, std::string message) {
   return std::unexpected(ApiError{code, std::move(message), {}});
 }
@@ -52,16 +56,54 @@ ApiResult<JobEntry*> Controller::Get(const ObjectName& job) {
                 StrCat("no simulation job '", job.name, "' in namespace '", job.name_space, "'"));
 }
 
-ApiResult<std::optional<rest::Created>> Controller::FindRepeated(const std::string& name_space,
+std::unexpected<ApiError> Controller::RefuseOfStore(const base::Error& error) {
+  // What was asked for is not possible, whatever the disk does.
+  if (error.code == ErrorCode::kAlreadyExists) return Refuse(error);
+  const bool full = error.code == ErrorCode::kResourceExhausted;
+  return std::unexpected(
+      ApiError{.code = full ? error.code : ErrorCode::kUnavailable,
+               .message = StrCat("the store cannot be written: ", error.message, "; ",
+                                 store::WayOut(error, table_.directory().path())),
+               .problems = {},
+               .disk_full = full});
+}
+
+ApiResult<void> Controller::AwaitStored(std::unique_lock<std::mutex>* lock,
+                                        const JobTable::Asked& asked) {
+  lock->unlock();
+  if (!asked) return RefuseOfStore(asked.error());
+  const auto end = (*asked)->Wait(kAnswerLimit);
+  if (end == store::Ticket::End::kDone) return {};
+  const std::string slow = StrCat("the disk of ", table_.directory().path(),
+                                  " has not answered for ", kAnswerLimit.count() / 1000, " s: ");
+  return Refuse(ErrorCode::kUnavailable,
+                slow + (end == store::Ticket::End::kWithdrawn
+                            ? "nothing was changed; try again"
+                            : "whether the change is stored is not known yet; ask for the object, "
+                              "or repeat the request with the same Idempotency-Key"));
+}
+
+std::optional<ApiResult<rest::Created>> Controller::FindRepeated(std::unique_lock<std::mutex>* lock,
+                                                                 const std::string& name_space,
                                                                  const rest::IdempotencyKey& key) {
-  const auto found = table_.FindRequest(name_space, key.key);
-  if (!found) return Refuse(found.error());
-  if (!*found) return std::nullopt;
-  if ((*found)->body_digest != key.body_digest) {
+  const auto other_body = [&] {
     return Refuse(ErrorCode::kFailedPrecondition,
                   "the Idempotency-Key '" + key.key + "' was used with another body");
+  };
+  if (const auto* found = table_.FindRequest(name_space, key.key)) {
+    if (found->request.body_digest != key.body_digest) return other_body();
+    return rest::Created{JobTable::Render(*table_.Find(found->uid)), true};
   }
-  return rest::Created{JobTable::Render(*table_.Find((*found)->uid)), true};
+  const auto found = creating_.find({name_space, key.key});
+  if (found == creating_.end()) return std::nullopt;
+  if (found->second.body_digest != key.body_digest) return other_body();
+  const Creating first = found->second;
+  if (auto stored = AwaitStored(lock, first.ticket); !stored) {
+    return std::unexpected(stored.error());
+  }
+  ApiResult<rest::Created> answer = *first.answer;
+  if (answer) answer->repeated = true;
+  return answer;
 }
 
 void Controller::CheckCluster(const std::string& name_space, const job::ParsedJob& parsed,
@@ -84,11 +126,9 @@ ApiResult<rest::Created> Controller::CreateJob(const std::string& name_space, co
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);
   const auto gpus = parts_.simulators.ListGpus();
   if (!gpus) return Refuse(gpus.error());
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (key) {
-    auto repeated = FindRepeated(name_space, *key);
-    if (!repeated) return std::unexpected(repeated.error());
-    if (*repeated) return **repeated;
+    if (auto repeated = FindRepeated(&lock, name_space, *key)) return *repeated;
   }
   CheckCluster(
       name_space, parsed, [&] { return *gpus; }, &parsed.problems);
@@ -101,14 +141,30 @@ ApiResult<rest::Created> Controller::CreateJob(const std::string& name_space, co
   conditions.Set({std::string(job::condition::kScheduled), false, std::string(why), "", now});
   std::optional<store::IdempotentRequest> request;
   if (key) request = {name_space, key->key, key->body_digest};
-  auto entry = table_.Create(name_space, parsed, document, std::move(conditions), request);
-  if (!entry) return Refuse(entry.error());
+  const auto answer =
+      std::make_shared<ApiResult<rest::Created>>(Refuse(ErrorCode::kInternal, "not answered"));
+  const auto asked =
+      table_.Create(name_space, parsed, document, std::move(conditions), request,
+                    [this, name_space, key, answer](const base::Result<JobEntry*>& entry) {
+                      if (key) creating_.erase({name_space, key->key});
+                      if (!entry) {
+                        *answer = RefuseOfStore(entry.error());
+                        return;
+                      }
+                      Accept(*entry);
+                      *answer = rest::Created{JobTable::Render(**entry), false};
+                    });
+  if (key && asked) creating_[{name_space, key->key}] = {key->body_digest, *asked, answer};
+  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
+  return *answer;
+}
+
+void Controller::Accept(JobEntry* entry) {
   base::Log(base::Level::kInfo, "job_accepted",
-            {{"namespace", name_space}, {"job", (*entry)->name}});
-  if (!parsed.spec.suspend) queue_.Add((*entry)->uid);
+            {{"namespace", entry->name_space}, {"job", entry->name}});
+  if (!entry->spec.suspend) queue_.Add(entry->uid);
   PublishQueue();
   Wake();
-  return rest::Created{JobTable::Render(**entry), false};
 }
 
 ApiResult<std::vector<json>> Controller::ListJobs(const std::string& name_space) {
@@ -130,14 +186,26 @@ ApiResult<json> Controller::GetJob(const ObjectName& job) {
 }
 
 ApiResult<json> Controller::DeleteJob(const ObjectName& job) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto found = Get(job);
   if (!found) return std::unexpected(found.error());
   JobEntry& entry = **found;
+  const std::int64_t uid = entry.uid;
   json object = JobTable::Render(entry);
-  if (entry.active == nullptr && !entry.starting) {
-    RemoveJob(entry.uid);
-    PublishQueue();
+  if (entry.starting) TakeBackStart(&entry);
+  const bool busy = entry.active != nullptr || entry.starting || entry.ending;
+  const bool first = entry.deletion_time.empty();
+  if (first) entry.deletion_time = job::FormatTime(parts_.clock.UnixNs());
+  object["metadata"]["deletionTimestamp"] = entry.deletion_time;
+  if (!busy && (first || entry.delete_when_over)) {
+    entry.delete_when_over = false;
+    RemoveJob(&entry);
+  }
+  if (!busy) {
+    // It is repeated until it is stored, so that it is only a question of when.
+    const auto is_gone = [&] { return table_.Find(uid) == nullptr; };
+    if (!changed_.wait_for(lock, kDeleteLimit, is_gone)) return object;
+    object["metadata"].erase("deletionTimestamp");
     return object;
   }
   entry.delete_when_over = true;
@@ -145,35 +213,50 @@ ApiResult<json> Controller::DeleteJob(const ObjectName& job) {
     entry.active->run().Interrupt(job::reason::kCancelled, "the job was deleted",
                                   parts_.clock.MonotonicNs());
   }
-  object["metadata"]["deletionTimestamp"] = job::FormatTime(parts_.clock.UnixNs());
   Wake();
   return object;
 }
 
 ApiResult<json> Controller::SetSuspend(const ObjectName& job, bool suspend) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto found = Get(job);
   if (!found) return std::unexpected(found.error());
   JobEntry& entry = **found;
+  if (entry.changing) {
+    return Refuse(ErrorCode::kAlreadyExists, "another change of the job is being stored");
+  }
   if (entry.spec.suspend == suspend) return JobTable::Render(entry);
-  if (entry.starting || entry.conditions.phase() != job::Phase::kPending) {
+  if (entry.starting || entry.conditions.phase() != job::Phase::kPending ||
+      !entry.deletion_time.empty()) {
     return Refuse(ErrorCode::kFailedPrecondition,
                   "only a job that has not started can be suspended or resumed");
   }
-  entry.spec.suspend = suspend;
-  entry.document["spec"]["suspend"] = suspend;
-  if (auto saved = table_.SaveDocument(&entry); !saved) return Refuse(saved.error());
-  if (suspend) {
-    queue_.Remove(entry.uid);
-  } else {
-    queue_.Add(entry.uid);
-  }
-  SetCondition(&entry, job::condition::kScheduled, false,
-               suspend ? job::reason::kSuspended : job::reason::kQueued);
-  table_.Publish(&entry, StatusOf(entry), JobTable::Save::kPower);
-  PublishQueue();
-  Wake();
-  return JobTable::Render(entry);
+  json document = entry.document;
+  document["spec"]["suspend"] = suspend;
+  job::Conditions conditions = entry.conditions;
+  conditions.Set({std::string(job::condition::kScheduled), false,
+                  std::string(suspend ? job::reason::kSuspended : job::reason::kQueued), "",
+                  job::FormatTime(parts_.clock.UnixNs())});
+  const auto answer = std::make_shared<ApiResult<json>>();
+  const auto asked =
+      table_.Replace(&entry, std::move(document), std::move(conditions),
+                     [this, suspend, answer](JobEntry* changed, const base::Result<void>& stored) {
+                       if (changed == nullptr) {
+                         *answer = Refuse(ErrorCode::kNotFound, "the job was deleted meanwhile");
+                         return;
+                       }
+                       if (stored) changed->spec.suspend = suspend;
+                       const bool waits = !changed->spec.suspend && changed->deletion_time.empty();
+                       if (waits) queue_.Add(changed->uid);
+                       PublishQueue();
+                       Wake();
+                       *answer = stored ? ApiResult<json>(JobTable::Render(*changed))
+                                        : ApiResult<json>(RefuseOfStore(stored.error()));
+                     });
+  // It must not begin meanwhile.
+  if (asked && suspend) queue_.Remove(entry.uid);
+  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
+  return *answer;
 }
 
 ApiResult<rest::JobChange> Controller::AwaitChange(const ObjectName& job, std::int64_t after,
@@ -186,7 +269,7 @@ ApiResult<rest::JobChange> Controller::AwaitChange(const ObjectName& job, std::i
   changed_.wait_for(lock, timeout, is_there);
   const auto entry = Get(job);
   if (!entry) return std::unexpected(entry.error());
-  const bool over = (*entry)->active == nullptr && job::IsOver((*entry)->conditions.phase());
+  const bool over = (*entry)->over_unix_ns != 0;
   if (stopping_ && !over) return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
   return rest::JobChange{JobTable::Render(**entry), (*entry)->version, over};
 }
@@ -201,15 +284,14 @@ ApiResult<rest::LogPart> Controller::ReadLog(const ObjectName& job, std::uint64_
     const auto has_more = [&] {
       const JobEntry* entry = table_.Find(job.name_space, job.name);
       if (stopping_ || entry == nullptr) return true;
-      if (entry->active != nullptr) return entry->active->parts().log.size() > offset;
-      return job::IsOver(entry->conditions.phase());
+      if (entry->active != nullptr) return entry->active->parts().log->size() > offset;
+      return entry->over_unix_ns != 0;
     };
     log_grown_.wait_for(lock, timeout, has_more);
     const auto entry = Get(job);
     if (!entry) return std::unexpected(entry.error());
     path = table_.directory().log_path((*entry)->uid);
-    over = (*entry)->active == nullptr && job::IsOver((*entry)->conditions.phase());
-    over = over || stopping_;
+    over = (*entry)->over_unix_ns != 0 || stopping_;
   }
   const auto chunk = store::ReadLog(path, offset, kChunkBytes);
   if (!chunk) return Refuse(chunk.error());
@@ -224,10 +306,15 @@ ApiResult<json> Controller::CreateCluster(const std::string& name_space, const j
   job::CheckGpu(
       parsed.spec, "/spec", [&] { return *gpus; }, &parsed.problems);
   if (!parsed.problems.empty()) return Refuse("simulated cluster", std::move(parsed.problems));
-  const std::lock_guard lock(mutex_);
-  const auto entry = table_.CreateCluster(name_space, parsed, document);
-  if (!entry) return Refuse(entry.error());
-  return JobTable::Render(**entry);
+  std::unique_lock lock(mutex_);
+  const auto answer = std::make_shared<ApiResult<json>>();
+  const auto asked = table_.CreateCluster(
+      name_space, parsed, document, [this, answer](const base::Result<ClusterEntry*>& entry) {
+        *answer = entry ? ApiResult<json>(JobTable::Render(**entry))
+                        : ApiResult<json>(RefuseOfStore(entry.error()));
+      });
+  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
+  return *answer;
 }
 
 ApiResult<std::vector<json>> Controller::ListClusters(const std::string& name_space) {
@@ -249,13 +336,16 @@ ApiResult<json> Controller::GetCluster(const ObjectName& cluster) {
 }
 
 ApiResult<json> Controller::DeleteCluster(const ObjectName& cluster) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const ClusterEntry* entry = table_.FindCluster(cluster.name_space, cluster.name);
   if (entry == nullptr) return NoCluster(cluster);
-  json object = JobTable::Render(*entry);
-  if (auto deleted = table_.DeleteCluster(cluster.name_space, cluster.name); !deleted) {
-    return Refuse(deleted.error());
-  }
+  const json object = JobTable::Render(*entry);
+  const auto answer = std::make_shared<base::Result<void>>();
+  const auto asked =
+      table_.DeleteCluster(cluster.name_space, cluster.name,
+                           [answer](const base::Result<void>& deleted) { *answer = deleted; });
+  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
+  if (!*answer) return RefuseOfStore(answer->error());
   return object;
 }
 
@@ -266,9 +356,23 @@ base::Result<void> Controller::CheckReady() {
       return base::Fail(ErrorCode::kUnavailable, "the controller is starting or stopping");
     }
   }
+  const store::StoreState store = table_.store_state();
+  if (!store.writable) {
+    return base::Fail(ErrorCode::kUnavailable,
+                      RefuseOfStore(store.writable.error()).error().message);
+  }
   const auto gpus = parts_.simulators.ListGpus();
   if (!gpus) return std::unexpected(gpus.error());
   return {};
+}
+
+std::string Controller::MetricsText() {
+  {
+    const std::lock_guard lock(mutex_);
+    const store::StoreState store = table_.store_state();
+    parts_.metrics.SetStore(store.writable.has_value(), store.unsaved, store.failed_writes);
+  }
+  return parts_.metrics_text();
 }
 
 }  // namespace eidolon::controller

@@ -106,7 +106,7 @@ Result<std::unique_ptr<ControllerHost>> ControllerHost::Start(
 
 ControllerHost::ControllerHost(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-ControllerHost::~ControllerHost() { Stop(); }
+ControllerHost::~ControllerHost() { (void)Stop(); }
 
 const std::string& ControllerHost::address() const { return parts_->rest->address(); }
 
@@ -118,12 +118,13 @@ std::string ControllerHost::link() const {
   return parts_->token.empty() ? page : page + "#token=" + parts_->token;
 }
 
-void ControllerHost::Stop() {
+Result<void> ControllerHost::Stop() {
   // Agents end over their sessions, so the controller stops before its gRPC server; users' streams
   // end when the controller says that it stops.
-  parts_->controller->Stop();
+  auto stopped = parts_->controller->Stop();
   parts_->rest->Stop();
   parts_->grpc->Shutdown();
+  return stopped;
 }
 
 std::string DefaultDataDirectory() {

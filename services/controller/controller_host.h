@@ -54,8 +54,9 @@ class ControllerHost {
   const std::string& token() const;
   // The address of the status page for a browser, token and all.
   std::string link() const;
-  // Interrupts running jobs, waits for their agents, ends streams. A second call does nothing.
-  void Stop();
+  // Interrupts running jobs, waits for their agents and, for a bounded time, for what came of them
+  // to be stored: the error tells what is lost. Ends streams. A second call does nothing.
+  base::Result<void> Stop();
 
  private:
   struct Parts;

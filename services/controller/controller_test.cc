@@ -5,15 +5,11 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <prometheus/text_serializer.h>
 #include <chrono>
 #include <latch>
 
-#include "services/base/clock.h"
-#include "services/controller/controller_service.h"
+#include "services/controller/controller_fixture_test.h"
 #include "services/controller/fakes_test.h"
-#include "services/runtime/grpc_server.h"
-#include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller {
 namespace {
@@ -23,81 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
-
-json Job(const std::string& name) {
-  return {{"apiVersion", "eidolon.dev/v1alpha1"},
-          {"kind", "SimulationJob"},
-          {"metadata", {{"name", name}}},
-          {"spec",
-           {{"cluster",
-             {{"servers", 2}, {"server", {{"gpu", "H100-SXM5-80GB"}, {"gpusPerServer", 2}}}}},
-            {"command", {"python", "train.py"}},
-            {"iterations", {{"warmup", 1}, {"measure", 2}, {"tokens", 1000}}}}}};
-}
-
-class ControllerTest : public ::testing::Test {
- protected:
-  ControllerTest() { Open(); }
-  ~ControllerTest() override { Close(); }
-
-  void Open() {
-    auto directory = store::DataDirectory::Open(root_ / "data");
-    auto store = store::JobStore::Open(directory->database_path());
-    auto opened = Controller::Open({.run_root = root_ / "r"},
-                                   {.clock = clock_,
-                                    .placement = placement_,
-                                    .simulators = simulators_,
-                                    .metrics = metrics_,
-                                    .metrics_text = [this] { return MetricsText(); }},
-                                   std::move(*directory), std::move(*store));
-    controller_ = std::move(*opened);
-    service_ = std::make_unique<ControllerService>(controller_.get());
-    server_.emplace(std::move(*runtime::GrpcServer::Start({}, {service_.get()})));
-    placement_.SetScript(IterateAndStop);
-    controller_->Start(server_->address());
-  }
-  void Close() {
-    controller_->Stop();
-    server_->Shutdown();
-    controller_.reset();
-  }
-  std::string MetricsText() { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
-
-  void Create(const json& document) {
-    const auto created = controller_->CreateJob("default", document, std::nullopt);
-    ASSERT_TRUE(created) << created.error().message;
-  }
-  // The job once `done` holds for it.
-  json Await(const std::string& name, const std::function<bool(const json&, bool over)>& done) {
-    std::int64_t version = 0;
-    for (int i = 0; i < 100; ++i) {
-      const auto change = controller_->AwaitChange({"default", name}, version, 1s);
-      if (!change) return {{"gone", change.error().message}};
-      if (done(change->object, change->over)) return change->object;
-      version = change->version;
-    }
-    return {{"gone", "it takes too long"}};
-  }
-  json AwaitEnd(const std::string& name) {
-    return Await(name, [](const json&, bool over) { return over; });
-  }
-  json RunWith(AgentScript script) {
-    placement_.SetScript(std::move(script));
-    Create(Job("job"));
-    return AwaitEnd("job");
-  }
-  static json LastCondition(const json& job) { return job["status"]["conditions"].back(); }
-
-  testing::TemporaryDirectory root_;
-  base::SystemClock clock_;
-  std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
-  Metrics metrics_{registry_.get()};
-  FakeSimulators simulators_;
-  FakePlacement placement_;
-  std::unique_ptr<Controller> controller_;
-  std::unique_ptr<ControllerService> service_;
-  std::optional<runtime::GrpcServer> server_;
-};
 
 TEST_F(ControllerTest, RunsAJobToItsPrediction) {
   Create(Job("job"));
@@ -150,7 +71,7 @@ TEST_F(ControllerTest, GivesAgentsAllTheyNeed) {
 TEST_F(ControllerTest, ForgetsTheJobAtTheNetworkAndItsFilesAfterTheRun) {
   Create(Job("job"));
   AwaitEnd("job");
-  Close();
+  ASSERT_TRUE(Close());
 
   EXPECT_TRUE(simulators_.jobs().empty());
   EXPECT_TRUE(std::filesystem::is_empty(root_ / "r"));
@@ -394,7 +315,7 @@ TEST_F(ControllerTest, StoppingInterruptsWhatRunsAndKeepsWhatWaits) {
     return job["status"].contains("progress") && job["status"]["progress"]["iteration"] == 2;
   });
 
-  Close();
+  ASSERT_TRUE(Close());
   Open();
 
   const auto running = controller_->GetJob({"default", "running"});

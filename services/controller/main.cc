@@ -26,7 +26,10 @@ int Serve(eidolon::controller::ControllerHostOptions options) {
   }
   Log(Level::kInfo, "controller_started", {{"address", (*host)->address()}});
   signals.Wait();
-  (*host)->Stop();
+  if (auto stopped = (*host)->Stop(); !stopped) {
+    Log(Level::kError, "controller_stopped", {{"reason", stopped.error().message}});
+    return 1;
+  }
   Log(Level::kInfo, "controller_stopped");
   return 0;
 }

@@ -43,6 +43,14 @@ Metrics::Metrics(Registry* registry)
       agents_(MakeGauge(registry, "eidolon_controller_connected_agents", "Agents with a session")),
       log_lines_(MakeCounter(registry, "eidolon_controller_log_lines_total",
                              "Lines of output received from agents")),
+      lost_log_lines_(MakeCounter(registry, "eidolon_controller_lost_log_lines_total",
+                                  "Lines of output that could not be stored")),
+      failed_writes_(MakeCounter(registry, "eidolon_controller_failed_store_writes_total",
+                                 "Writes to the store that failed; each is repeated")),
+      unsaved_(MakeGauge(registry, "eidolon_controller_unsaved_transitions",
+                         "Starts, ends and deletions of jobs that are not stored yet")),
+      writable_(MakeGauge(registry, "eidolon_controller_store_writable",
+                          "1 if the store can be written, 0 if not")),
       reconciled_(MakeCounter(registry, "eidolon_controller_reconcile_total",
                               "Objects looked at on Kubernetes, without failure")),
       reconcile_errors_(MakeCounter(registry, "eidolon_controller_reconcile_errors_total",
@@ -68,7 +76,9 @@ Metrics::Metrics(Registry* registry)
       progress_(MakeGauges(registry, "eidolon_job_progress_ratio",
                            "Iterations finished by every rank, of those that are wanted")),
       slowdown_(MakeGauges(registry, "eidolon_job_slowdown_ratio",
-                           "Real time of the simulation over the simulated time")) {}
+                           "Real time of the simulation over the simulated time")) {
+  writable_.Set(1);
+}
 
 void Metrics::CountFinishedJob(const std::string& result, const std::string& reason) {
   finished_.Add({{"result", result}, {"reason", reason}}).Increment();
@@ -84,6 +94,13 @@ void Metrics::CountRequest(const std::string& method, int status) {
 void Metrics::SetQueue(std::size_t waiting, std::size_t running) {
   waiting_.Set(static_cast<double>(waiting));
   running_.Set(static_cast<double>(running));
+}
+
+void Metrics::SetStore(bool writable, std::size_t unsaved, std::uint64_t failed_writes) {
+  writable_.Set(writable ? 1 : 0);
+  unsaved_.Set(static_cast<double>(unsaved));
+  const double more = static_cast<double>(failed_writes) - failed_writes_.Value();
+  if (more > 0) failed_writes_.Increment(more);
 }
 
 void Metrics::AddCost(const job::SimulationCost& cost, double virtual_seconds) {

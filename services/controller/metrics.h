@@ -27,6 +27,11 @@ class Metrics {
   // `result`: "Complete", "Failed", "Interrupted"; `reason`: of the condition.
   void CountFinishedJob(const std::string& result, const std::string& reason);
   void SetQueue(std::size_t waiting, std::size_t running);
+  // `failed_writes`: since the start.
+  void SetStore(bool writable, std::size_t unsaved, std::uint64_t failed_writes);
+  void CountLostLogLines(std::uint64_t count) {
+    lost_log_lines_.Increment(static_cast<double>(count));
+  }
   void AddConnectedAgents(int delta) { agents_.Increment(delta); }
   void CountLogLine() { log_lines_.Increment(); }
   // `method`: of HTTP.
@@ -61,6 +66,10 @@ class Metrics {
   prometheus::Gauge& running_;
   prometheus::Gauge& agents_;
   prometheus::Counter& log_lines_;
+  prometheus::Counter& lost_log_lines_;
+  prometheus::Counter& failed_writes_;
+  prometheus::Gauge& unsaved_;
+  prometheus::Gauge& writable_;
   prometheus::Counter& reconciled_;
   prometheus::Counter& reconcile_errors_;
   prometheus::Counter& api_requests_;

@@ -1,5 +1,6 @@
 #include "services/agent/ring/segment.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -30,6 +31,16 @@ base::Result<Segment> Segment::Create(const SegmentContent& content, std::uint32
   if (segment.descriptor_ < 0 || ftruncate(segment.descriptor_, wire::kSegmentBytes) != 0) {
     return Fail(ErrorCode::kResourceExhausted,
                 StrCat("shared memory for process ", process, ": ", std::strerror(errno)));
+  }
+  // Memory that is found missing later ends whoever touches it. The payloads between these two take
+  // what they need.
+  int missing = posix_fallocate(segment.descriptor_, 0, wire::kPayloadsOffset);
+  if (missing == 0) {
+    missing = posix_fallocate(segment.descriptor_, wire::kRingOffset, wire::kRingBytes);
+  }
+  if (missing != 0) {
+    return Fail(ErrorCode::kResourceExhausted,
+                StrCat("shared memory for process ", process, ": ", std::strerror(missing)));
   }
   if (auto sealed = Seal(segment.descriptor_, Sealed::kSize); !sealed) {
     return std::unexpected(sealed.error());

@@ -58,5 +58,15 @@ TEST_F(SegmentTest, AnAnswerCarriesItsCheck) {
   EXPECT_EQ(slot.check, wire::ReplyCheck(9, slot, wire::PayloadOf(segment_.base(), 9)));
 }
 
+TEST_F(SegmentTest, HasTheMemoryOfItsRingFromTheStartAndOfPayloadsWhenTheyCome) {
+  constexpr std::size_t kBlockBytes = 512;
+  struct stat status {};
+
+  ASSERT_EQ(fstat(segment_.descriptor(), &status), 0);
+
+  const auto bytes = static_cast<std::size_t>(status.st_blocks) * kBlockBytes;
+  EXPECT_EQ(bytes, wire::kPayloadsOffset + wire::kRingBytes);
+}
+
 }  // namespace
 }  // namespace eidolon::agent::ring

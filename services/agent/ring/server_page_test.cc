@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+
 namespace eidolon::agent::ring {
 namespace {
 

@@ -29,6 +29,8 @@ inline constexpr std::string_view kQueued = "Queued";
 inline constexpr std::string_view kSuspended = "Suspended";
 inline constexpr std::string_view kPlaced = "Placed";
 inline constexpr std::string_view kWaitingForServices = "WaitingForServices";
+// Scheduled or Running: what comes next is known, but cannot be stored.
+inline constexpr std::string_view kWaitingForStore = "WaitingForStore";
 // Running: agents are starting, at work, ending the command; or the job is over.
 inline constexpr std::string_view kStarting = "Starting";
 inline constexpr std::string_view kStarted = "Started";

@@ -139,6 +139,10 @@ Reply FakeCluster::Patch(const Target& target, json change, bool apply) {
       metadata["resourceVersion"] != object["metadata"]["resourceVersion"]) {
     return Refuse(409, "Conflict", "the object has been modified");
   }
+  if (target.subresource == "status" && !status_refused_.empty() &&
+      change["status"].value("phase", "") == phase_refused_) {
+    return Refuse(500, "InternalError", status_refused_);
+  }
   if (target.subresource == "status") {
     object["status"] = change["status"];
   } else {
@@ -254,6 +258,12 @@ void FakeCluster::AddToken(const std::string& token, const std::string& audience
 void FakeCluster::Allow(const std::string& sentence) {
   const std::lock_guard lock(mutex_);
   allowed_.insert(sentence);
+}
+
+void FakeCluster::RefuseStatus(const std::string& phase, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  phase_refused_ = phase;
+  status_refused_ = message;
 }
 
 void FakeCluster::RefusePods(const std::string& message) {

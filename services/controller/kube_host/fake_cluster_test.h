@@ -36,6 +36,9 @@ class FakeCluster {
   void Allow(const std::string& sentence);
   // What creating a pod as a trial (dryRun) is refused with; empty: it is not.
   void RefusePods(const std::string& message);
+  // What a status of this phase is refused with (500), as of an etcd without space; empty: it is
+  // not.
+  void RefuseStatus(const std::string& phase, const std::string& message);
   std::size_t calls() const { return server_.calls().size(); }
 
  private:
@@ -72,6 +75,8 @@ class FakeCluster {
   std::map<std::string, nlohmann::json> tokens_;
   std::set<std::string> allowed_;
   std::string pods_refused_;
+  std::string phase_refused_;
+  std::string status_refused_;
   kube::FakeServer server_;
 };
 

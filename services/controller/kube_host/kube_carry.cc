@@ -124,8 +124,24 @@ KubeController::Done KubeController::WriteStatus(const json& object, const json&
                          {"uid", object["metadata"]["uid"]}}},
                        {"status", status}};
   const auto written = parts_.client.ApplyStatus(change);
-  if (written || written.error().IsNotFound()) return {};
+  const bool done = written || written.error().IsNotFound();
+  // One that fails is looked at again, sooner or later; until then it is shown as it was.
+  if (done || !written.error().IsConflict()) {
+    const std::lock_guard lock(mutex_);
+    NoteWrite(object["kind"], kube::KeyOf(object), done);
+  }
+  if (done) return {};
   return std::unexpected(written.error());
+}
+
+void KubeController::NoteWrite(const std::string& kind, const kube::ObjectKey& key, bool done) {
+  if (done) {
+    unsaved_.erase({kind, key});
+  } else {
+    unsaved_.insert({kind, key});
+    ++failed_writes_;
+  }
+  parts_.metrics.SetStore(unsaved_.empty(), unsaved_.size(), failed_writes_);
 }
 
 void KubeController::Tell(const json& object, const reconcile::Transition& transition) {

@@ -139,7 +139,11 @@ KubeController::Done KubeController::Reconcile(const std::string& key) {
 
 KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key) {
   const kube::ObjectPointer cluster = clusters_.Find(key);
-  if (cluster == nullptr) return {};
+  if (cluster == nullptr) {
+    const std::lock_guard lock(mutex_);
+    NoteWrite(std::string(job::kClusterKind), key, true);
+    return {};
+  }
   const auto network = deployments_.Find(
       {key.name_space, reconcile::NetworkNameOf(std::string(job::kClusterKind), key.name)});
   reconcile::ObservedCluster observed{.cluster = *cluster,
@@ -207,6 +211,7 @@ KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
     {
       const std::lock_guard lock(mutex_);
       parts_.metrics.ForgetJob(key.name_space, key.name);
+      NoteWrite(std::string(job::kJobKind), key, true);
     }
     LookAtWaiting();
     return {};

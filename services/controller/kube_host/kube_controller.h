@@ -100,6 +100,7 @@ class KubeController final : public AgentDesk {
   // With the lock held.
   KubeRun* FindRun(AgentName agent);
   void Changed(const KubeRun& run);
+  void NoteWrite(const std::string& kind, const kube::ObjectKey& key, bool done);
 
   const KubeControllerOptions options_;
   const KubeControllerParts parts_;
@@ -113,6 +114,9 @@ class KubeController final : public AgentDesk {
   std::int64_t next_handle_ = 1;
   std::map<std::string, std::shared_ptr<KubeRun>> runs_;  // By uid of the job.
   std::map<std::int64_t, std::shared_ptr<KubeRun>> handles_;
+  // Kind and key of objects whose status the API server has refused.
+  std::set<std::pair<std::string, kube::ObjectKey>> unsaved_;
+  std::uint64_t failed_writes_ = 0;
   std::set<std::string> admitted_;  // Uids of jobs that have their turn.
   std::map<std::string, std::shared_ptr<Simulators>> simulators_;
   std::vector<std::string> gpus_;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
 
 #include <chrono>
 #include <future>
@@ -172,6 +173,30 @@ class KubeControllerTest : public ::testing::Test {
     return answers;
   }
 
+  // Three iterations of both ranks, then the end of the agents and their pods.
+  void RunToTheEnd(Process* process, const std::vector<Result<Assignment>>& assignments) {
+    for (std::uint32_t index = 0; index < 3; ++index) {
+      for (int rank = 0; rank < 2; ++rank) {
+        process->controller.OnIteration(assignments[rank]->agent, {.rank = rank,
+                                                                   .index = index,
+                                                                   .start_ps = index * kTenMs,
+                                                                   .end_ps = (index + 1) * kTenMs,
+                                                                   .error_ps = 0,
+                                                                   .breakdown = {},
+                                                                   .coverage = {},
+                                                                   .assumed_kernels = {},
+                                                                   .kernels = {}});
+      }
+    }
+    for (int server = 0; server < 2; ++server) {
+      EXPECT_THAT(links_[server]->AwaitStop(), HasSubstr("measured"));
+      process->controller.OnOutcome(assignments[server]->agent,
+                                    {.reason = job::OutcomeReason::kStopped, .message = {}});
+      process->controller.Detach(assignments[server]->agent);
+    }
+    EndPods();
+  }
+
   json Status() { return cluster_.Find(kube::kSimulationJobs, kJob)->value("status", json()); }
   std::string Phase() { return Status().is_null() ? "" : Status().value("phase", ""); }
   std::string ReasonOf(const std::string& type) {
@@ -203,32 +228,42 @@ TEST_F(KubeControllerTest, AJobRunsToItsPrediction) {
     EXPECT_EQ(assignment->network_address, "pod-network.team.svc:7403");
   }
   EXPECT_TRUE(Eventually([&] { return ReasonOf("Running") == "Started"; }));
-  for (std::uint32_t index = 0; index < 3; ++index) {
-    for (int rank = 0; rank < 2; ++rank) {
-      process.controller.OnIteration(assignments[rank]->agent, {.rank = rank,
-                                                                .index = index,
-                                                                .start_ps = index * kTenMs,
-                                                                .end_ps = (index + 1) * kTenMs,
-                                                                .error_ps = 0,
-                                                                .breakdown = {},
-                                                                .coverage = {},
-                                                                .assumed_kernels = {},
-                                                                .kernels = {}});
-    }
-  }
-  for (int server = 0; server < 2; ++server) {
-    EXPECT_THAT(links_[server]->AwaitStop(), HasSubstr("measured"));
-    process.controller.OnOutcome(assignments[server]->agent,
-                                 {.reason = job::OutcomeReason::kStopped, .message = {}});
-    process.controller.Detach(assignments[server]->agent);
-  }
-  EndPods();
+  RunToTheEnd(&process, assignments);
   ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
   EXPECT_DOUBLE_EQ(Status()["prediction"]["iterationSeconds"]["mean"], 0.01);
   EXPECT_EQ(Status()["attempt"], 1);
   std::set<std::string> told;
   for (const json& event : cluster_.List(kube::kEvents)) told.insert(event["reason"]);
   EXPECT_TRUE(told.contains("Placed") && told.contains("Started"));
+}
+
+TEST_F(KubeControllerTest, AVerdictIsRepeatedUntilTheApiServerTakesIt) {
+  Process process(cluster_);
+  PutCluster();
+  PutJob();
+  ASSERT_TRUE(StartNetwork());
+  ASSERT_TRUE(StartPods());
+  const auto assignments = Attach(&process);
+  ASSERT_TRUE(assignments[0] && assignments[1]);
+  const auto metrics = [&] {
+    return prometheus::TextSerializer().Serialize(process.registry.Collect());
+  };
+  cluster_.RefuseStatus("Complete", "etcdserver: mvcc: database space exceeded");
+
+  RunToTheEnd(&process, assignments);
+
+  EXPECT_TRUE(Eventually([&] {
+    return metrics().find("eidolon_controller_unsaved_transitions 1") != std::string::npos;
+  }));
+  EXPECT_THAT(metrics(), HasSubstr("eidolon_controller_store_writable 0"));
+  EXPECT_THAT(metrics(), ::testing::Not(HasSubstr("eidolon_controller_finished_jobs_total{")));
+  EXPECT_EQ(Phase(), "Running");
+  cluster_.RefuseStatus("", "");
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+  EXPECT_TRUE(Eventually([&] {
+    return metrics().find("eidolon_controller_unsaved_transitions 0") != std::string::npos;
+  }));
+  EXPECT_THAT(metrics(), HasSubstr("eidolon_controller_store_writable 1"));
 }
 
 TEST_F(KubeControllerTest, OnlyTheJobsOwnPodsAreWelcome) {

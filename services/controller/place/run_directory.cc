@@ -79,7 +79,12 @@ Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t s
                   StrCat("making ", directory.server_path(server), ": ", error.message()));
     }
   }
-  std::ofstream(directory.path() + kOwnerFile) << getpid();
+  // Without it nobody would know that the folder may be removed.
+  std::ofstream owner(directory.path() + kOwnerFile);
+  if (!(owner << getpid() << std::flush)) {
+    return Fail(ErrorCode::kInternal,
+                StrCat("writing ", directory.path(), kOwnerFile, ": ", std::strerror(errno)));
+  }
   return directory;
 }
 

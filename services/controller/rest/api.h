@@ -20,6 +20,7 @@ struct ApiError {
   base::ErrorCode code = base::ErrorCode::kInternal;
   std::string message;
   job::Problems problems;  // Of a document that was refused.
+  bool disk_full = false;  // What kResourceExhausted is about.
 };
 
 template <typename T>

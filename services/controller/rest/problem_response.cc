@@ -17,7 +17,7 @@ int StatusOf(const ApiError& error) {
     case ErrorCode::kFailedPrecondition:
       return 409;
     case ErrorCode::kResourceExhausted:
-      return 429;
+      return error.disk_full ? 507 : 429;
     case ErrorCode::kUnavailable:
       return 503;
     case ErrorCode::kUnsupported:
@@ -48,7 +48,8 @@ std::string TitleOf(int status) {
                                                      {500, "Internal Server Error"},
                                                      {501, "Not Implemented"},
                                                      {503, "Service Unavailable"},
-                                                     {505, "HTTP Version Not Supported"}};
+                                                     {505, "HTTP Version Not Supported"},
+                                                     {507, "Insufficient Storage"}};
   const auto found = kTitles.find(status);
   return found == kTitles.end() ? "Error" : found->second;
 }
@@ -59,6 +60,7 @@ nlohmann::json ToProblem(const ApiError& error, int status, const std::string& i
                             {"status", status},
                             {"detail", error.message},
                             {"instance", instance}};
+  if (error.disk_full) problem["type"] = "https://eidolon.dev/problems/disk-full";
   if (error.problems.empty()) return problem;
   problem["type"] = "https://eidolon.dev/problems/invalid-document";
   problem["errors"] = nlohmann::json::array();

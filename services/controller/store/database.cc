@@ -1,6 +1,13 @@
 #include "services/controller/store/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "services/base/text.h"
 
 namespace eidolon::controller::store {
 
@@ -10,11 +17,30 @@ using base::Result;
 
 namespace {
 
+// A log this long is moved into the file; the reserve holds it and as much again several times.
+constexpr int kCheckpointPages = 256;
+constexpr off_t kReserveBytes = 4 << 20;
+
+ErrorCode CodeOf(int code, int system_error) {
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return ErrorCode::kCorrupt;
+  const bool of_disk = code == SQLITE_IOERR || code == SQLITE_READONLY || code == SQLITE_CANTOPEN;
+  const bool no_space = system_error == ENOSPC || system_error == EDQUOT;
+  if (code == SQLITE_FULL || (of_disk && no_space)) return ErrorCode::kResourceExhausted;
+  return of_disk ? ErrorCode::kUnavailable : ErrorCode::kInternal;
+}
+
 base::Error ErrorOf(sqlite3* handle) {
   const int code = sqlite3_errcode(handle);
-  const bool corrupt = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
-  return {corrupt ? ErrorCode::kCorrupt : ErrorCode::kInternal,
-          std::string("SQLite: ") + sqlite3_errmsg(handle)};
+  const int system_error = sqlite3_system_errno(handle);
+  const char* file = sqlite3_db_filename(handle, "main");
+  std::string message =
+      base::StrCat("SQLite: ", file == nullptr ? "" : file, ": ", sqlite3_errmsg(handle));
+  // SQLite keeps the system's error of these two alone.
+  const bool by_system = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+  if (by_system && system_error != 0) {
+    message += base::StrCat(" (", std::strerror(system_error), ")");
+  }
+  return {CodeOf(code, system_error), message};
 }
 
 }  // namespace
@@ -62,12 +88,17 @@ Result<Database> Database::Open(const std::string& path) {
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   Database database(handle);
-  if (code != SQLITE_OK) return Fail(ErrorCode::kInternal, sqlite3_errstr(code));
+  if (code != SQLITE_OK) return std::unexpected(ErrorOf(handle));
   sqlite3_busy_timeout(handle, 5000);
-  for (const char* pragma :
-       {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON"}) {
+  // Exclusive: the index of the log is then kept in memory, not in a file that a full disk refuses.
+  for (const char* pragma : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL",
+                             "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON"}) {
     if (auto done = database.Execute(pragma); !done) return std::unexpected(done.error());
   }
+  sqlite3_wal_autocheckpoint(handle, kCheckpointPages);
+  // The log's blocks stay its own when the last connection closes.
+  int persist = 1;
+  sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
   return database;
 }
 
@@ -93,6 +124,37 @@ std::int64_t Database::LastInsertId() const { return sqlite3_last_insert_rowid(h
 bool Database::LastWasDuplicate() const {
   const int code = sqlite3_extended_errcode(handle_);
   return code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY;
+}
+
+Result<void> Database::KeepReserve() {
+  const std::string log = base::StrCat(sqlite3_db_filename(handle_, "main"), "-wal");
+  const int fd = open(log.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return {};  // Made by the first write.
+  const int failed = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kReserveBytes) == 0 ? 0 : errno;
+  close(fd);
+  if (failed != ENOSPC && failed != EDQUOT) return {};
+  return Fail(ErrorCode::kResourceExhausted,
+              base::StrCat("reserving ", kReserveBytes >> 20, " MiB for ", log, ": ",
+                           std::strerror(failed)));
+}
+
+Result<void> Database::Rewrite() {
+  {
+    auto checkpoint = Prepare("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (!checkpoint) return std::unexpected(checkpoint.error());
+    const auto row = checkpoint->Step();
+    if (!row) return std::unexpected(row.error());
+    if (checkpoint->Integer(0) != 0) {
+      return Fail(ErrorCode::kUnavailable, "SQLite: the write-ahead log could not be emptied");
+    }
+  }
+  auto check = Prepare("PRAGMA quick_check(1)");
+  if (!check) return std::unexpected(check.error());
+  const auto row = check->Step();
+  if (!row) return std::unexpected(row.error());
+  if (check->Text(0) == "ok") return {};
+  return Fail(ErrorCode::kCorrupt, base::StrCat("SQLite: ", sqlite3_db_filename(handle_, "main"),
+                                                " is damaged: ", check->Text(0)));
 }
 
 Result<Transaction> Transaction::Begin(Database* database) {

@@ -1,4 +1,6 @@
-// A thin, safe face of SQLite: statements with bound values, transactions, our errors.
+// A thin, safe face of SQLite: statements with bound values, transactions, our errors. It keeps
+// some space of the disk for itself, so that what must be written still can be when the disk is
+// full.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +44,9 @@ class Statement {
 // Owns the connection. Not thread safe.
 class Database {
  public:
-  // Opens or creates the file with a write-ahead log; commits wait for the disk.
+  // Opens or creates the file with a write-ahead log, for this connection alone; commits wait for
+  // the disk. Errors of writes: kResourceExhausted for a disk without space, kUnavailable for
+  // another failure of the disk, kCorrupt.
   static base::Result<Database> Open(const std::string& path);
   Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Database& operator=(Database&&) = delete;
@@ -54,6 +58,13 @@ class Database {
   std::int64_t LastInsertId() const;
   // The last failure was a violated UNIQUE or PRIMARY KEY.
   bool LastWasDuplicate() const;
+
+  // Takes what the write-ahead log may need from the disk beforehand, as blocks behind its end that
+  // nobody else can use. Fails when the disk has no space; a file system that cannot do it is fine.
+  base::Result<void> KeepReserve();
+  // Moves the write-ahead log into the file and empties it, every byte written anew, and checks the
+  // file. After a failed fsync nothing else tells what is on the disk.
+  base::Result<void> Rewrite();
 
  private:
   explicit Database(sqlite3* handle) : handle_(handle) {}

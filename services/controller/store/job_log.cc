@@ -43,7 +43,7 @@ Result<void> WriteAll(int fd, std::string_view bytes) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      return Fail(ErrorCode::kInternal, StrCat("writing a job's log: ", std::strerror(errno)));
+      return Fail(ErrorCode::kInternal, std::strerror(errno));
     }
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -52,42 +52,71 @@ Result<void> WriteAll(int fd, std::string_view bytes) {
 
 }  // namespace
 
-Result<JobLog> JobLog::Open(const std::string& path) {
+Result<std::unique_ptr<JobLog>> JobLog::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", strerror(errno)));
   struct stat status {};
   fstat(fd, &status);
-  JobLog log(fd, static_cast<std::uint64_t>(status.st_size));
+  std::unique_ptr<JobLog> log(new JobLog(fd, static_cast<std::uint64_t>(status.st_size)));
   char last = '\n';
-  if (log.size_ > 0 && pread(fd, &last, 1, status.st_size - 1) == 1 && last != '\n') {
-    if (auto ended = WriteAll(fd, "\n"); !ended) return std::unexpected(ended.error());
-    ++log.size_;
+  if (log->size_ > 0 && pread(fd, &last, 1, status.st_size - 1) == 1 && last != '\n') {
+    if (auto ended = WriteAll(fd, "\n"); !ended)
+      return base::Wrap("writing " + path, ended.error());
+    ++log->size_;
   }
   return log;
 }
 
-JobLog::JobLog(JobLog&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), size_(other.size_), full_(other.full_) {}
+JobLog::~JobLog() { close(fd_); }
 
-JobLog::~JobLog() {
-  if (fd_ >= 0) close(fd_);
+Result<void> JobLog::Write(const std::string& lines) {
+  if (auto done = WriteAll(fd_, lines); !done) {
+    // A line that was begun must not run into the next one. Making a file shorter needs no space.
+    if (ftruncate(fd_, static_cast<off_t>(size_.load())) != 0) (void)WriteAll(fd_, "\n");
+    return done;
+  }
+  size_ += lines.size();
+  return {};
+}
+
+Result<void> JobLog::WriteGap() {
+  if (gap_ == 0) return {};
+  const std::string line =
+      StrCat("0\t2\t0\t[eidolon: ", gap_, " line(s) were not stored: ", lost_.why, "]\n");
+  if (auto done = Write(line); !done) return done;
+  gap_ = 0;
+  return {};
 }
 
 Result<void> JobLog::Append(const LogEntry& entry) {
-  if (full_) return {};
+  const std::lock_guard lock(mutex_);
+  if (full_ || closed_) return {};
   std::string lines;
+  std::uint64_t count = 0;
   for (const std::string_view text : base::Split(entry.text, '\n')) {
     lines += StrCat(entry.server, '\t', entry.standard_error ? 2 : 1, '\t', entry.virtual_ps, '\t',
                     text, '\n');
+    ++count;
   }
   if (size_ + lines.size() > kBytesMax) {
     full_ = true;
     lines = StrCat(entry.server, "\t2\t", entry.virtual_ps,
                    "\t[eidolon: the log is full, further lines are dropped]\n");
   }
-  if (auto done = WriteAll(fd_, lines); !done) return done;
-  size_ += lines.size();
-  return {};
+  Result<void> done = WriteGap();
+  if (done) done = Write(lines);
+  if (done) return done;
+  gap_ += count;
+  lost_.count += count;
+  lost_.why = done.error().message;
+  return done;
+}
+
+LostLines JobLog::Close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  (void)WriteGap();  // What is lost is told by the answer as well.
+  return lost_;
 }
 
 Result<LogChunk> ReadLog(const std::string& path, std::uint64_t offset, std::size_t bytes_max) {

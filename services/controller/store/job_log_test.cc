@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "services/testing/temporary_directory.h"
@@ -14,9 +16,10 @@ TEST(JobLogTest, GivesLinesBackFromAnyOffsetItNamed) {
   const testing::TemporaryDirectory root;
   auto log = JobLog::Open(root / "1.log");
   ASSERT_TRUE(log);
-  ASSERT_TRUE(log->Append({.server = 0, .virtual_ps = 5, .text = "one\ttab"}));
+  ASSERT_TRUE((*log)->Append({.server = 0, .virtual_ps = 5, .text = "one\ttab"}));
   const auto first = ReadLog(root / "1.log", 0, 4096);
-  ASSERT_TRUE(log->Append({.server = 1, .standard_error = true, .virtual_ps = 6, .text = "two"}));
+  ASSERT_TRUE(
+      (*log)->Append({.server = 1, .standard_error = true, .virtual_ps = 6, .text = "two"}));
 
   const auto second = ReadLog(root / "1.log", first->next_offset, 4096);
 
@@ -26,13 +29,13 @@ TEST(JobLogTest, GivesLinesBackFromAnyOffsetItNamed) {
   EXPECT_EQ(second->entries[0].text, "two");
   EXPECT_TRUE(second->entries[0].standard_error);
   EXPECT_EQ(second->entries[0].server, 1u);
-  EXPECT_EQ(second->next_offset, log->size());
+  EXPECT_EQ(second->next_offset, (*log)->size());
 }
 
 TEST(JobLogTest, SplitsTextOfSeveralLines) {
   const testing::TemporaryDirectory root;
   auto log = JobLog::Open(root / "1.log");
-  ASSERT_TRUE(log->Append({.text = "a\nb"}));
+  ASSERT_TRUE((*log)->Append({.text = "a\nb"}));
 
   EXPECT_EQ(ReadLog(root / "1.log", 0, 4096)->entries.size(), 2u);
 }
@@ -43,7 +46,7 @@ TEST(JobLogTest, ALineTornByACrashIsClosedAndTheNextOneReadable) {
   EXPECT_EQ(ReadLog(root / "1.log", 0, 4096)->entries.size(), 1u);
 
   auto log = JobLog::Open(root / "1.log");
-  ASSERT_TRUE(log->Append({.text = "three"}));
+  ASSERT_TRUE((*log)->Append({.text = "three"}));
 
   const auto chunk = ReadLog(root / "1.log", 0, 4096);
   ASSERT_EQ(chunk->entries.size(), 3u);
@@ -53,18 +56,72 @@ TEST(JobLogTest, ALineTornByACrashIsClosedAndTheNextOneReadable) {
 TEST(JobLogTest, ReadsALineLongerThanTheBufferInPieces) {
   const testing::TemporaryDirectory root;
   auto log = JobLog::Open(root / "1.log");
-  ASSERT_TRUE(log->Append({.text = std::string(1000, 'x')}));
-  ASSERT_TRUE(log->Append({.text = "after"}));
+  ASSERT_TRUE((*log)->Append({.text = std::string(1000, 'x')}));
+  ASSERT_TRUE((*log)->Append({.text = "after"}));
 
   std::uint64_t offset = 0;
   std::string last;
-  while (offset < log->size()) {
+  while (offset < (*log)->size()) {
     const auto chunk = ReadLog(root / "1.log", offset, 100);
     ASSERT_GT(chunk->next_offset, offset);
     offset = chunk->next_offset;
     if (!chunk->entries.empty()) last = chunk->entries.back().text;
   }
   EXPECT_EQ(last, "after");
+}
+
+// A file that may not grow beyond a limit, as on a full disk.
+class LimitedFileSize {
+ public:
+  explicit LimitedFileSize(std::uint64_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~LimitedFileSize() { setrlimit(RLIMIT_FSIZE, &before_); }
+  LimitedFileSize(const LimitedFileSize&) = delete;
+  LimitedFileSize& operator=(const LimitedFileSize&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(JobLogTest, SaysHowManyLinesCouldNotBeStored) {
+  const testing::TemporaryDirectory root;
+  auto log = JobLog::Open(root / "1.log");
+  ASSERT_TRUE((*log)->Append({.text = "before"}));
+  {
+    // The first one fits in part: nothing of it may stay.
+    const LimitedFileSize full((*log)->size() + 10);
+    EXPECT_FALSE((*log)->Append({.text = "lost completely"}));
+    EXPECT_FALSE((*log)->Append({.text = "lost\nas well"}));
+  }
+  ASSERT_TRUE((*log)->Append({.text = "after"}));
+
+  const LostLines lost = (*log)->Close();
+
+  EXPECT_EQ(lost.count, 3u);
+  const auto chunk = ReadLog(root / "1.log", 0, 4096);
+  ASSERT_EQ(chunk->entries.size(), 3u);
+  EXPECT_EQ(chunk->entries[0].text, "before");
+  EXPECT_EQ(chunk->entries[1].text, "[eidolon: 3 line(s) were not stored: File too large]");
+  EXPECT_EQ(chunk->entries[2].text, "after");
+  EXPECT_EQ(chunk->next_offset, (*log)->size());
+}
+
+TEST(JobLogTest, TheEndOfALogTellsOfLostLines) {
+  const testing::TemporaryDirectory root;
+  auto log = JobLog::Open(root / "1.log");
+  {
+    const LimitedFileSize full(10);
+    EXPECT_FALSE((*log)->Append({.text = "lost completely"}));
+  }
+
+  EXPECT_EQ((*log)->Close().why, "File too large");
+
+  EXPECT_EQ(ReadLog(root / "1.log", 0, 4096)->entries.at(0).text,
+            "[eidolon: 1 line(s) were not stored: File too large]");
 }
 
 TEST(JobLogTest, AMissingFileIsAnEmptyLog) {

@@ -40,38 +40,53 @@ struct IdempotentRequest {
 // How much a write must survive: kill -9 of the process, or also the loss of power.
 enum class Durability { kProcess, kPower };
 
-// Owns the database. Not thread safe. One process per file: see DataDirectory.
+// Owns the database. Not thread safe. One process per file: see DataDirectory. Writes that fail are
+// kResourceExhausted (no space on the disk) or kUnavailable (another failure of the disk); whether
+// the latter happened is only known after Reopen.
 class JobStore {
  public:
   // Opens or creates the file. A file of a newer version is refused, not changed.
   static base::Result<JobStore> Open(const std::string& path);
+  // After a write that failed by another thing than missing space: closes the file, opens it anew
+  // and writes all of it again, as no later fsync covers what a failed one has not. While this
+  // fails it is called again; nothing else may be.
+  base::Result<void> Reopen();
+  // Writes something without effect, and waits for the disk.
+  base::Result<void> Probe();
+  // Space for what must be written when the disk is full; taken again when it was used up.
+  base::Result<void> KeepReserve();
 
   // Fails with kAlreadyExists when the name is taken. Fills in uid. `request`: remembered with the
   // job in the same transaction.
   base::Result<StoredJob> CreateJob(StoredJob job, const std::optional<IdempotentRequest>& request);
   base::Result<void> SaveStatus(std::int64_t uid, const std::string& status, Durability durability);
-  // Replaces metadata and spec.
-  base::Result<void> SaveDocument(std::int64_t uid, const std::string& document);
+  // Replaces metadata and spec, and the status with them.
+  base::Result<void> SaveDocument(std::int64_t uid, const std::string& document,
+                                  const std::string& status);
   base::Result<void> DeleteJob(std::int64_t uid);
   // All jobs, oldest first.
   base::Result<std::vector<StoredJob>> LoadJobs();
+  base::Result<std::optional<StoredJob>> FindJob(const std::string& name_space,
+                                                 const std::string& name);
 
   struct Remembered {
+    IdempotentRequest request;
     std::int64_t uid = 0;
-    std::string body_digest;
   };
-  // The job a request with this key created, unless it is deleted.
-  base::Result<std::optional<Remembered>> FindRequest(const std::string& name_space,
-                                                      const std::string& key);
+  // The requests that created the jobs that are not deleted.
+  base::Result<std::vector<Remembered>> LoadRequests();
 
   base::Result<void> CreateCluster(const StoredCluster& cluster);
   base::Result<void> DeleteCluster(const std::string& name_space, const std::string& name);
   base::Result<std::vector<StoredCluster>> LoadClusters();
 
  private:
-  explicit JobStore(Database database) : database_(std::move(database)) {}
+  JobStore(std::string path, Database database)
+      : path_(std::move(path)), open_(std::move(database)) {}
+  Database& database();
 
-  Database database_;
+  std::string path_;
+  std::optional<Database> open_;  // Nothing: Reopen has failed.
 };
 
 }  // namespace eidolon::controller::store

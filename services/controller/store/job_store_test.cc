@@ -74,14 +74,16 @@ TEST(JobStoreTest, RemembersARequestAsLongAsItsJob) {
   auto store = JobStore::Open(root / "jobs.db");
   const auto job = store->CreateJob(Job("a"), IdempotentRequest{"default", "key", "digest"});
 
-  const auto found = store->FindRequest("default", "key");
-  ASSERT_TRUE(found && *found);
-  EXPECT_EQ((*found)->uid, job->uid);
-  EXPECT_EQ((*found)->body_digest, "digest");
-  EXPECT_FALSE(*store->FindRequest("other", "key"));
+  const auto found = store->LoadRequests();
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().uid, job->uid);
+  EXPECT_EQ(found->front().request.name_space, "default");
+  EXPECT_EQ(found->front().request.key, "key");
+  EXPECT_EQ(found->front().request.body_digest, "digest");
 
   ASSERT_TRUE(store->DeleteJob(job->uid));
-  EXPECT_FALSE(*store->FindRequest("default", "key"));
+  EXPECT_TRUE(store->LoadRequests()->empty());
 }
 
 TEST(JobStoreTest, KeepsClusters) {

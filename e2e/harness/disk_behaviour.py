@@ -1,0 +1,130 @@
+"""A disk that is full while jobs end: what users have seen stays true. Run by behaviour.py."""
+import contextlib
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+from server import Server, verdict
+from trial import expect, expect_complete, test
+
+# Ends when the file GO is there.
+HELD = """
+    import os, time, torch
+    x = torch.zeros(64, 64, device="cuda")
+    for step in range(8):
+        torch.cuda.nvtx.range_push("step")
+        x.add_(1)
+        torch.cuda.synchronize()
+        print("step", step, flush=True)
+        while step == 1 and not os.path.exists("GO"): time.sleep(0.1)
+        torch.cuda.nvtx.range_pop()
+"""
+
+
+class SmallDisk:
+    """A file system of a few MiB that can be filled to the last byte; a context manager. Needs root."""
+
+    def __init__(self, folder, mebibytes):
+        self.path = pathlib.Path(tempfile.mkdtemp(dir=folder, prefix="disk-"))
+        self.size = f"size={mebibytes}m"
+
+    def __enter__(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", self.size, "tmpfs", self.path], check=True)
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "--lazy", self.path], check=True)
+
+    def fill(self):
+        with open(self.path / "filler", "ab", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+
+    def empty(self):
+        (self.path / "filler").unlink()
+
+
+def may_mount():
+    if os.geteuid() == 0:
+        return True
+    print("     not tried: mounting a file system needs root")
+    return False
+
+
+def await_that(what, done, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not done():
+        expect(time.monotonic() < deadline, f"not within {seconds} s: {what}")
+        time.sleep(0.1)
+
+
+def held_job(world, go):
+    return world.job(HELD.replace("GO", str(go)), measure=4, warmup=2, boundary="{nvtx: step}")
+
+
+def condition_of(job, kind):
+    return next((c for c in job["status"]["conditions"] if c["type"] == kind), {})
+
+
+@test
+def what_ends_on_a_full_disk_is_kept(world):
+    if not may_mount():
+        return
+    go = world.folder / "go-on-full"
+    data = tempfile.mkdtemp(dir=world.folder)
+    with SmallDisk(world.folder, 16) as disk, \
+            Server(world.build, world.python, data=data, store=disk.path, arguments=["--jobs", "3"]) as server:
+        names = [server.submit(held_job(world, go)) for _ in range(3)]
+        for name in names:
+            await_that(f"{name} runs", lambda: "step 1" in server.logs(name))
+        disk.fill()
+        await_that("the service says that it is not ready", lambda: server.request("GET", "/readyz")[0] == 503)
+        status, answer = server.request("GET", "/readyz")
+        expect("No space left on device" in answer["detail"] and str(disk.path) in answer["detail"], answer)
+        status, answer = server.request("POST", server.jobs_path(), held_job(world, go))
+        expect(status == 507 and str(disk.path) in answer["detail"], f"a submit was answered {status}: {answer}")
+        print(f"     {answer['title']}: {answer['detail']}")
+        metrics = server.request("GET", "/metrics")[1]
+        expect("eidolon_controller_store_writable 0" in metrics, "the metrics tell nothing")
+        go.touch()
+        for name in names:
+            job = server.wait(name, 120)
+            expect_complete(job)
+            warnings = " ".join(job["status"].get("warnings", []))
+            expect("event log of server 0 was not stored" in warnings, f"warnings: {warnings}")
+            expect("line(s) of output were not stored" in warnings, f"warnings: {warnings}")
+        server.kill()
+        server.start()
+        for name in names:
+            expect_complete(server.get(name))
+        expect(server.request("GET", "/readyz")[0] == 503, "ready with a full disk")
+        disk.empty()
+        await_that("the service is ready again", lambda: server.request("GET", "/readyz")[0] == 200)
+        server.submit(world.job("pass", extra="suspend: true\n"))
+
+
+@test
+def a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
+    if not may_mount():
+        return
+    go = world.folder / "go-without-reserve"
+    data = tempfile.mkdtemp(dir=world.folder)
+    # Too small for a reserve.
+    with SmallDisk(world.folder, 3) as disk, \
+            Server(world.build, world.python, data=data, store=disk.path) as server:
+        name = server.submit(held_job(world, go))
+        await_that(f"{name} runs", lambda: "step 1" in server.logs(name))
+        disk.fill()
+        go.touch()
+        await_that("the job waits for the disk",
+                   lambda: condition_of(server.get(name), "Running").get("reason") == "WaitingForStore")
+        job = server.get(name)
+        expect(verdict(job) is None, f"it is shown as {verdict(job)}")
+        print(f"     {condition_of(job, 'Running')['message']}")
+        disk.empty()
+        expect_complete(server.wait(name, 60))
+        server.kill()
+        server.start()
+        expect_complete(server.get(name))
