@@ -96,6 +96,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void OnNetworkMessage(const network::v1::SessionResponse& message);
   void OnCommitted(const network::v1::SessionResponse& message);
   void OnSafeThrough(base::SimTime time, bool released);
+  bool HasNews();
   void SendHorizon();
   void ServiceLost(const base::Error& error);
 

@@ -175,12 +175,19 @@ void Agent::OnSafeThrough(SimTime time, bool released) {
   for (const auto& [number, session] : sessions_) session->AnswerMoments();
 }
 
+bool Agent::HasNews() {
+  return mailbox_.size() > 0 ||
+         std::any_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& entry) { return entry.second->HasNews(); });
+}
+
 void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
   const std::int64_t now = clock_->MonotonicNs();
+  const bool quiescent = quiescence_.Poll(now);
   HorizonClaim claim{.bound = horizon_.LowerBound(),
                      .processed = processed_,
-                     .quiescent = quiescence_.Poll(now),
+                     .quiescent = quiescent,
                      .wanted = horizon_.Wanted().value_or(SimTime{})};
   if (claim == claimed_) return;
   const bool only_clock = claim.processed == claimed_.processed &&

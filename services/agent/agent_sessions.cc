@@ -190,7 +190,10 @@ clock::Look Agent::LookAtProcesses() {
   for (const auto& [number, session] : sessions_) {
     if (session->is_driving()) ranks.insert(session->options().pid);
   }
-  switch (stillness_.Look(launch::DescendantsOf(getpid()), ranks, clock_->MonotonicNs())) {
+  // The agent's own threads bring what processes say: one that wants to run may hold such news.
+  std::vector<pid_t> processes = launch::DescendantsOf(getpid());
+  processes.push_back(getpid());
+  switch (stillness_.Look(processes, ranks, clock_->MonotonicNs())) {
     case launch::Stillness::kStill:
       return clock::Look::kStill;
     case launch::Stillness::kPolling:
