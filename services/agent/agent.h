@@ -68,6 +68,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   // agent_sessions.cc: processes and the command.
   void OnHello(int connection, const ::eidolon::ring::Hello& hello);
   void OnHangUp(int connection);
+  std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
   base::Result<std::uint32_t> Admit(int connection, const ::eidolon::ring::Hello& hello);
   std::int32_t CommunicatorEntered(Session& session, const CommunicatorEntry& entry) override;
   void WorkBegan(Session& session, std::uint32_t device) override;

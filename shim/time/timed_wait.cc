@@ -31,7 +31,7 @@ LastWait& Last() noexcept {
 TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : deadline_(deadline) {
   LastWait& last = Last();
   if (last.object != object || last.deadline != deadline) {
-    const base::Duration length = std::max(deadline - ThreadNow(), base::Duration{});
+    const base::Duration length = std::max(deadline - OwnNow(), base::Duration{});
     last = {object, deadline, length, real::MonotonicNs()};
   }
   length_ = last.length;
@@ -47,7 +47,7 @@ std::int64_t TimedWait::SliceNs() const noexcept {
 bool TimedWait::IsOver() const noexcept {
   const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
   if (elapsed >= budget_real_ns_) return true;
-  return elapsed >= kGraceNs && ThreadNow() >= deadline_;
+  return elapsed >= kGraceNs && OwnNow() >= deadline_;
 }
 
 bool TimedWait::Expired() noexcept {

@@ -35,6 +35,13 @@ constexpr std::int64_t kLongestStartUpSleepNs = 1'000'000'000;
 // moves the clock, or the loop would never end.
 constexpr int kPollingReads = 2000;
 constexpr Duration kPollingStep = Duration::Microseconds(1);
+// So many waits between two of them are taken for the machine's: the interpreter's lock is waited
+// for in turns of 5 ms, a minute in all, and every turn reads the clock.
+constexpr int kYields = 12'000;
+// What start-up lasts in the fixed host model, or the next multiple if its sleeps were longer.
+// Ranks that look for each other sleep in it as often as the simulating machine makes them, and
+// from its end on the program's clocks must be the same in every run.
+constexpr Duration kFixedStartUp = Duration::Milliseconds(10'000);
 // After a wait that expired, clocks show a time later than the deadline, as they do on a real
 // machine: programs compare with "later", not with "at".
 constexpr Duration kInstant = Duration::Nanoseconds(1);
@@ -82,7 +89,16 @@ void Raise(std::atomic<std::int64_t>& value, std::int64_t at_least) noexcept {
   }
 }
 
-Duration StartUp() noexcept { return {start_up_ps.load(std::memory_order_relaxed)}; }
+bool IsFixed() noexcept {
+  const ring::ServerPage* page = core::MappedServerPage();
+  return page == nullptr || page->host_model == ring::HostModel::kFixed;
+}
+
+Duration StartUp() noexcept {
+  const std::int64_t slept_ps = start_up_ps.load(std::memory_order_relaxed);
+  if (!core::HasBegun() || !IsFixed()) return {slept_ps};
+  return kFixedStartUp * (slept_ps / kFixedStartUp.ps + 1);
+}
 
 // The program's clocks of a process with a session.
 SimTime ProgramNow() noexcept { return core::Now() + StartUp(); }
@@ -105,7 +121,7 @@ SimTime WithoutSession() noexcept {
   const ring::ServerPage* page = core::MappedServerPage();
   SimTime now{own_ps.load()};
   if (IsFutureRank()) {
-    if (page == nullptr || page->host_model == ring::HostModel::kFixed) return now;
+    if (IsFixed()) return now;
     timespec used{};
     real::ClockGettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return now + Duration::Nanoseconds(used.tv_sec * 1'000'000'000 + used.tv_nsec);
@@ -116,15 +132,15 @@ SimTime WithoutSession() noexcept {
 }
 
 // The session of this process, with the program's clocks continued from before it. A rank's own
-// clock begins with the job; that of a later process (a worker, a compiler) with where the job is.
+// clock begins with the job; that of a later process (a worker, a compiler) with where the job is,
+// which in the fixed model the agent has said (SegmentHeader::start_clock_ps).
 core::Session* ContinuedSession() noexcept {
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return nullptr;
   if (!handed_over.load(std::memory_order_relaxed) && !handed_over.exchange(true)) {
     const SimTime shown = WithoutSession();
-    const ring::ServerPage* page = core::MappedServerPage();
-    if (!IsFutureRank() && page != nullptr) {
-      const SimTime job{static_cast<std::int64_t>(page->job_clock_ps.load())};
+    if (!IsFutureRank() && !IsFixed()) {
+      const SimTime job{static_cast<std::int64_t>(core::MappedServerPage()->job_clock_ps.load())};
       core::AdvanceTo(std::min(shown, job));
     }
     Raise(start_up_ps, (shown - core::Now()).ps);
@@ -132,13 +148,20 @@ core::Session* ContinuedSession() noexcept {
   return session;
 }
 
+// How often the calling thread has read the clock, and waited, while it stood still.
+struct Standstill {
+  SimTime at;
+  int reads = 0;
+  int yields = 0;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local Standstill standstill;
+
 // True when the calling thread reads the clock again and again while it stands still.
 bool IsPolling(SimTime now) noexcept {
-  [[gnu::tls_model("initial-exec")]] static thread_local SimTime last;
-  [[gnu::tls_model("initial-exec")]] static thread_local int reads = 0;
-  if (now > last + kPollingStep) reads = 0;
-  last = now;
-  return ++reads > kPollingReads;
+  Standstill& still = standstill;
+  if (now > still.at + kPollingStep) still = {};
+  still.at = now;
+  return ++still.reads > kPollingReads;
 }
 
 int RealSleep(std::int64_t ns, Duration* left) noexcept {
@@ -210,8 +233,10 @@ SimTime ThreadNow() noexcept {
   return ProgramNow();
 }
 
+SimTime OwnNow() noexcept { return std::max(ThreadNow(), lived_through); }
+
 SimTime ReadByProgram() noexcept {
-  const SimTime now = std::max(ThreadNow(), lived_through);
+  const SimTime now = OwnNow();
   const bool has_session = core::Session::Existing() != nullptr;
   if (has_session && core::CurrentRole() == core::ThreadRole::kWatchdog) return now;
   if (!IsPolling(now)) return now;
@@ -224,6 +249,10 @@ SimTime ReadByProgram() noexcept {
     LiveThrough(moved);
   }
   return moved;
+}
+
+void NoteYield() noexcept {
+  if (++standstill.yields <= kYields && standstill.reads > 0) --standstill.reads;
 }
 
 bool IsVirtual(clockid_t id) noexcept {
@@ -273,7 +302,7 @@ clockid_t GuessClock(std::int64_t reading_ns) noexcept {
 int SleepFor(Duration duration, Duration* left) noexcept {
   *left = {};
   const std::int64_t ns = duration.ps / 1000;
-  const SimTime end = std::max(ThreadNow(), lived_through) + duration;
+  const SimTime end = OwnNow() + duration;
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
     const int result = StartUpSleep(ns, left);
@@ -305,6 +334,6 @@ void WaitExpired(SimTime target) noexcept {
   if (core::CurrentRole() == core::ThreadRole::kDriver) MoveProgramTo(after);
 }
 
-void LookedInVain() noexcept { LiveThrough(std::max(ThreadNow(), lived_through) + kInstant); }
+void LookedInVain() noexcept { LiveThrough(OwnNow() + kInstant); }
 
 }  // namespace eidolon::shim::time
