@@ -420,6 +420,7 @@ def main():
     # They register their tests when they are imported; after this file's own.
     import cuda12_behaviour  # noqa: F401
     import declared_behaviour  # noqa: F401
+    import determinism_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401
     import failure_behaviour  # noqa: F401
     import iterations_behaviour  # noqa: F401
