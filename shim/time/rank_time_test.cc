@@ -265,6 +265,44 @@ TEST_F(RankTimeTest, ASemaphoreWaitTimesOut) {
   EXPECT_LT(timer.Seconds(), kSoon);
 }
 
+TEST_F(RankTimeTest, ATimeoutDoesNotExpireWhileAnotherThreadIsAtWorkOnWhatIsAwaited) {
+  const base::SimTime before = core::Now();
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  std::thread worker([&] {
+    // A second of its own processor time: at least as much real time.
+    const std::int64_t end = core::ThreadCpuNs() + kSecond;
+    while (core::ThreadCpuNs() < end) {
+    }
+    sem_post(&semaphore);
+  });
+  const timespec until = ToTimespec(ReadNs(CLOCK_MONOTONIC) + kSecond / 20);
+
+  EXPECT_EQ(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until), 0);
+
+  worker.join();
+  EXPECT_EQ(core::Now(), before);
+}
+
+TEST_F(RankTimeTest, ATimeoutDoesNotExpireWhileAChildIsAtWork) {
+  const base::SimTime before = core::Now();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::int64_t end = core::ThreadCpuNs() + kSecond;
+    while (core::ThreadCpuNs() < end) {
+    }
+    _exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+  }
+  pollfd one{.fd = ends[0], .events = POLLIN, .revents = 0};
+
+  EXPECT_EQ(poll(&one, 1, 50), 1);
+
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(core::Now(), before);
+}
+
 TEST_F(RankTimeTest, APostedSemaphoreIsTakenAtOnce) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 1);

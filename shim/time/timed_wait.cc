@@ -1,8 +1,11 @@
 #include "shim/time/timed_wait.h"
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "shim/core/rank_clock.h"
+#include "shim/time/process_rest.h"
 #include "shim/time/real.h"
 #include "shim/time/virtual_clock.h"
 
@@ -14,11 +17,20 @@ constexpr std::int64_t kSliceNs = 20'000'000;
 // come.
 constexpr std::int64_t kGraceNs = 1'000'000;
 
+// In the fixed host model a rank's timeout expires in real time only while nobody in its process is
+// at work. At last it must, or a thread that never rests would make it last for ever; in a process
+// where that has happened, later ones come soon.
+constexpr std::int64_t kLookSliceNs = 5'000'000;
+constexpr std::int64_t kWorkNs = 30'000'000'000;
+constexpr std::int64_t kRestlessNs = 1'000'000'000;
+constinit std::atomic<bool> never_rests{false};
+
 struct LastWait {
   const void* object = nullptr;
   base::SimTime deadline;
   base::Duration length;
   std::int64_t started_real_ns = 0;
+  ProcessActivity activity{};  // Since the budget is used up.
 };
 
 LastWait& Last() noexcept {
@@ -32,7 +44,7 @@ TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : dead
   LastWait& last = Last();
   if (last.object != object || last.deadline != deadline) {
     const base::Duration length = std::max(deadline - OwnNow(), base::Duration{});
-    last = {object, deadline, length, real::MonotonicNs()};
+    last = {object, deadline, length, real::MonotonicNs(), {}};
   }
   length_ = last.length;
   started_real_ns_ = last.started_real_ns;
@@ -41,12 +53,28 @@ TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : dead
 
 std::int64_t TimedWait::SliceNs() const noexcept {
   const std::int64_t left = started_real_ns_ + budget_real_ns_ - real::MonotonicNs();
+  // Beyond the budget, between two looks at the process.
+  if (left <= 0 && Last().activity.taken_ns != 0) return kLookSliceNs;
   return std::clamp<std::int64_t>(left, 0, kSliceNs);
 }
 
-bool TimedWait::IsOver() const noexcept {
-  const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
-  if (elapsed >= budget_real_ns_) return true;
+// Nobody in this process is about to bring what the thread waits for.
+bool TimedWait::NobodyWorks(std::int64_t now_ns) noexcept {
+  if (!MayMoveFixedClock()) return true;
+  const bool restless = never_rests.load(std::memory_order_relaxed);
+  const std::int64_t patience_ns = restless ? kRestlessNs : kWorkNs;
+  if (now_ns - started_real_ns_ >= budget_real_ns_ + patience_ns) {
+    never_rests.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  const ProcessActivity now = LookAtProcess(now_ns);
+  return Rests(std::exchange(Last().activity, now), now);
+}
+
+bool TimedWait::IsOver() noexcept {
+  const std::int64_t now_ns = real::MonotonicNs();
+  const std::int64_t elapsed = now_ns - started_real_ns_;
+  if (elapsed >= budget_real_ns_ && NobodyWorks(now_ns)) return true;
   return elapsed >= kGraceNs && OwnNow() >= deadline_;
 }
 
@@ -58,7 +86,7 @@ bool TimedWait::Expired() noexcept {
 }
 
 bool TimedWait::ExpiredAsYield() noexcept {
-  if (!IsOver()) return false;
+  if (real::MonotonicNs() - started_real_ns_ < budget_real_ns_ && !IsOver()) return false;
   Ended();
   return true;
 }

@@ -1,7 +1,8 @@
 // A wait with a timeout on a virtual clock, carried out in slices of real time. It ends when the
 // event comes, when virtual time has passed the deadline, or when as much real time has gone by as
 // was asked for: it neither fires early because virtual time runs fast nor hangs because it runs
-// slowly.
+// slowly. In the fixed host model the real time counts only while nobody in the process is at work:
+// what comes late because the machine is slow comes before the timeout.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ class TimedWait {
   base::Duration length() const noexcept { return length_; }
 
  private:
-  bool IsOver() const noexcept;
+  bool IsOver() noexcept;
+  bool NobodyWorks(std::int64_t now_ns) noexcept;
 
   base::SimTime deadline_;
   base::Duration length_;

@@ -251,6 +251,11 @@ SimTime ReadByProgram() noexcept {
   return moved;
 }
 
+bool MayMoveFixedClock() noexcept {
+  return ContinuedSession() != nullptr && core::HasBegun() && IsFixed() &&
+         core::CurrentRole() == core::ThreadRole::kDriver;
+}
+
 void NoteYield() noexcept {
   if (++standstill.yields <= kYields && standstill.reads > 0) --standstill.reads;
 }

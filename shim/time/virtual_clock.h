@@ -39,6 +39,9 @@ base::SimTime ReadByProgram() noexcept;
 // Virtual time as the calling thread's clocks have shown it: never earlier than ThreadNow().
 base::SimTime OwnNow() noexcept;
 
+// The host model is fixed, work has begun, and the calling thread's waits move the clock.
+bool MayMoveFixedClock() noexcept;
+
 // The calling thread returns from a wait after which the program reads the clock again. How many
 // such waits there are depends on the machine: the reading is no polling.
 void NoteYield() noexcept;
