@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "services/ring/record.h"
+#include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/device.h"
@@ -98,6 +99,7 @@ void TellManaged(int device, std::int64_t delta) {
 }  // namespace
 
 Status AllocateHost(std::size_t bytes, std::uint32_t flags, void** result) noexcept {
+  core::NotePinnedMemory();
   return MapHost(bytes, flags, HostKind::kAllocated, result);
 }
 
@@ -105,6 +107,7 @@ Status FreeHost(void* pointer) noexcept { return UnmapHost(pointer, HostKind::kA
 
 Status RegisterHost(void* pointer, std::size_t bytes, std::uint32_t flags) noexcept {
   if (pointer == nullptr || bytes == 0) return Status::kInvalidValue;
+  core::NotePinnedMemory();
   const bool added =
       Add({AddressOf(pointer), bytes, HostKind::kRegistered, flags, CurrentDevice()});
   return added ? Status::kSuccess : Status::kHostMemoryAlreadyRegistered;
