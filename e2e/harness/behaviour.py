@@ -425,6 +425,7 @@ def main():
     import cuda12_behaviour  # noqa: F401
     import declared_behaviour  # noqa: F401
     import disk_behaviour  # noqa: F401
+    import determinism_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401
     import failure_behaviour  # noqa: F401
     import iterations_behaviour  # noqa: F401

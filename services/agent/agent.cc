@@ -41,7 +41,7 @@ Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
       }),
       controller_(std::make_unique<ControllerClient>(ControllerClient::Options{
           .address = options_.controller_address, .token = options_.token})),
-      quiescence_([this] { return LookAtProcesses(); }) {}
+      quiescence_([this] { return LookAtProcesses(); }, [this] { return HasNews(); }) {}
 
 Agent::~Agent() { CleanUp(); }
 

@@ -70,6 +70,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void OnHello(int connection, const ::eidolon::ring::Hello& hello);
   void OnNap(int connection, const ::eidolon::ring::Nap& nap);
   void OnHangUp(int connection);
+  std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
   base::Result<std::uint32_t> Admit(int connection, const ::eidolon::ring::Hello& hello);
   std::int32_t CommunicatorEntered(Session& session, const CommunicatorEntry& entry) override;
   void WorkBegan(Session& session, std::uint32_t device) override;
@@ -101,6 +102,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void OnNetworkMessage(const network::v1::SessionResponse& message);
   void OnCommitted(const network::v1::SessionResponse& message);
   void OnSafeThrough(base::SimTime time, bool released);
+  bool HasNews();
   void SendHorizon();
   void ServiceLost(const base::Error& error);
 

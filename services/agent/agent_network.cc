@@ -177,15 +177,22 @@ void Agent::OnSafeThrough(SimTime time, bool released) {
   for (const int connection : naps_.TakeSafe(time)) ring::SendNapEnd(connection, true);
 }
 
+bool Agent::HasNews() {
+  return mailbox_.size() > 0 ||
+         std::any_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& entry) { return entry.second->HasNews(); });
+}
+
 void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
   const std::int64_t now = clock_->MonotonicNs();
   auto wanted = horizon_.Wanted();
   const bool held_back = naps_.HoldsBack(wanted, now);
   if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
+  const bool quiescent = quiescence_.Poll(now);
   HorizonClaim claim{.bound = horizon_.LowerBound(),
                      .processed = processed_,
-                     .quiescent = quiescence_.Poll(now) && !held_back,
+                     .quiescent = quiescent && !held_back,
                      .wanted = wanted.value_or(SimTime{})};
   if (claim == claimed_) return;
   const bool only_clock = claim.processed == claimed_.processed &&

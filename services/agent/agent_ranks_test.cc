@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>
@@ -165,6 +166,31 @@ TEST_F(AgentRanksTest, AProgramOnOneOfTheServersGpusIsItsFirstRank) {
 
   EXPECT_THAT(IterationsByRank(), ElementsAre(Pair(0, 4)));
   EXPECT_THAT(EventLog(), Not(HasSubstr("rank 1")));
+}
+
+TEST_F(AgentRanksTest, InTheFixedModelAClockBeginsWithTheJobOrWithItsParentsClock) {
+  assignment_.set_ranks_per_server(1);
+  StartAndWaitForCommand();
+  const pid_t helper = fork();
+  if (helper == 0) {
+    while (true) pause();
+  }
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    Train(rank, 1, 0, 4);
+    ASSERT_GT(rank.clock(), 0u);
+
+    // The clock of the job has gone on meanwhile.
+    FakeRank child(directory_, {.rank = -1, .pid = helper});
+    FakeRank late(directory_, {.rank = -1, .pid = getppid()});
+
+    EXPECT_EQ(wire::HeaderOf(child.segment())->start_clock_ps, rank.clock());
+    EXPECT_EQ(wire::HeaderOf(late.segment())->start_clock_ps, 0u);
+  }
+  kill(helper, SIGKILL);
+  waitpid(helper, nullptr, 0);
+  EndCommand(0);
+  WaitForOutcome();
 }
 
 }  // namespace

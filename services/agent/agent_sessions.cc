@@ -66,6 +66,20 @@ void Agent::SettleNaps(base::SimTime latest) {
   for (const int connection : naps_.TakeReached(latest)) ring::SendNapEnd(connection, true);
 }
 
+// Where the clock of a new process begins in the fixed host model: with the job for ranks and
+// whoever may become one, with its parent for the child of one that works. What the clock of the
+// job shows when a process comes is a matter of real time.
+std::uint64_t Agent::StartClockOf(const wire::Hello& hello) const {
+  if (hello.rank >= 0 || job_->content.host_model != wire::HostModel::kFixed) return 0;
+  for (const pid_t ancestor : launch::AncestorsOf(hello.pid)) {
+    for (const auto& [number, session] : sessions_) {
+      if (session->options().pid != ancestor || !session->is_driving()) continue;
+      return static_cast<std::uint64_t>(session->clock().ps);
+    }
+  }
+  return 0;
+}
+
 base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hello) {
   const auto& assignment = job_->assignment;
   const auto devices = static_cast<std::int32_t>(job_->content.devices.size());
@@ -74,7 +88,7 @@ base::Result<std::uint32_t> Agent::Admit(int connection, const wire::Hello& hell
                 StrCat("LOCAL_RANK ", hello.local_rank, ": this server has ", devices, " GPUs"));
   }
   const std::uint32_t process = next_process_++;
-  auto segment = ring::Segment::Create(job_->content, process, 0);
+  auto segment = ring::Segment::Create(job_->content, process, StartClockOf(hello));
   if (!segment) return std::unexpected(segment.error());
   const ring::SharedFiles files{.segment = segment->descriptor(),
                                 .doorbell = page_->doorbell_descriptor()};
@@ -231,7 +245,10 @@ clock::Look Agent::LookAtProcesses() {
   for (const auto& [number, session] : sessions_) {
     if (session->is_driving()) ranks.insert(session->options().pid);
   }
-  switch (stillness_.Look(launch::DescendantsOf(getpid()), ranks, clock_->MonotonicNs())) {
+  // The agent's own threads bring what processes say: one that wants to run may hold such news.
+  std::vector<pid_t> processes = launch::DescendantsOf(getpid());
+  processes.push_back(getpid());
+  switch (stillness_.Look(processes, ranks, clock_->MonotonicNs())) {
     case launch::Stillness::kStill:
       return clock::Look::kStill;
     case launch::Stillness::kPolling:

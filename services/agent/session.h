@@ -91,6 +91,7 @@ class Session final : private device::Sink {
   std::uint32_t iterations_ended() const { return ledger_.ended(); }
   std::uint32_t iterations_taken() const { return ledger_.taken(); }  // Resolved, of those.
   std::uint64_t ring_backlog() const { return reader_.backlog(); }
+  bool HasNews() const { return !gone_ && reader_.HasMore(position_); }  // Not read yet.
   std::size_t open_operations() const { return engine_.open_operations(); }
   ring::Segment& segment() { return segment_; }
   EventLog* event_log() { return event_log_.get(); }

@@ -7,6 +7,7 @@
 #include "services/base/log.h"
 #include "services/controller/controller.h"
 #include "services/controller/controller_service.h"
+#include "services/controller/http/listener.h"
 #include "services/controller/place/local_placement.h"
 #include "services/controller/place/run_directory.h"
 #include "services/controller/rest/rest_server.h"
@@ -65,6 +66,12 @@ struct ControllerHost::Parts {
   Result<void> OpenGate(const ControllerHostOptions& options,
                         const store::DataDirectory& directory) {
     socket_path = directory.socket_path();
+    if (socket_path.size() > http::kUnixPathBytesMax) {
+      base::Log(base::Level::kWarning, "command_socket_left_out",
+                {{"reason", "the path of the data folder is too long for a Unix socket in it"},
+                 {"path", socket_path}});
+      socket_path.clear();
+    }
     if (!options.authenticate) {
       base::Log(base::Level::kWarning, "rest_without_authentication",
                 {{"meaning", "whoever reaches the address runs commands as this user"}});

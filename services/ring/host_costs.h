@@ -21,10 +21,11 @@ enum class CallClass : std::uint32_t {
   kCopy,         // Asynchronous copy or memset.
   kStream,       // Stream and event operations, callbacks.
   kAllocation,   // Memory allocation, free, mapping.
-  kSynchronize,  // Synchronising calls, besides the waiting itself; event and stream queries.
+  kSynchronize,  // Synchronising calls, besides the waiting itself; stream queries.
   kGraph,        // Graph launch and instantiate.
   kModule,       // Module loading, function look-up.
   kQuery,        // Everything else that reads state (attributes, properties): cheap.
+  kEventQuery,   // Free once pinned memory is shared (NotePinnedMemory of shim/core/rank_clock.h).
   kThreadState,  // Creating events, the thread's current device: free, because how often a thread
                  // does so depends on what others have put back into caches by then.
   kCount,

@@ -52,6 +52,19 @@ TEST_F(CallTest, ThreadsThatIssueNothingDoNotMoveTheClock) {
   EXPECT_EQ((Now() - before).ps, 0);
 }
 
+TEST_F(CallTest, EventQueriesCostNothingOnceAHelperKeepsPinnedMemoryToo) {
+  const auto cost_of_a_query = [] {
+    const auto before = Now();
+    Enter("cudaEventQuery", CallClass::kEventQuery, -1, [] { return 0; });
+    return (Now() - before).ps;
+  };
+
+  NotePinnedMemory();
+  EXPECT_EQ(cost_of_a_query(), 1'000'000) << "only the main thread keeps some";
+  std::thread([] { NotePinnedMemory(); }).join();
+  EXPECT_EQ(cost_of_a_query(), 0);
+}
+
 TEST_F(CallTest, TheFloorOfTheAgentIsRespectedAtTheNextCall) {
   const std::uint64_t floor = static_cast<std::uint64_t>(Now().ps) + 9'000'000;
   RaiseFloor(floor);

@@ -23,6 +23,7 @@ constinit std::atomic<bool> started{false};
 constinit std::atomic<std::uint64_t> process_clock_ps{0};
 constinit double ps_per_tick = 0;
 constinit std::uint64_t short_gap_ticks = 0;
+constinit std::atomic<bool> pinned_memory_is_shared{false};
 
 struct ThreadClock {
   std::uint64_t last_ticks;    // End of the last call, or begin of the one in progress; 0: none.
@@ -134,7 +135,9 @@ base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
   }
   std::uint64_t now;
   if (source.model == ring::HostModel::kFixed) {
-    const std::uint64_t cost = source.costs.ps[static_cast<int>(call_class)];
+    const bool is_free = call_class == ring::CallClass::kEventQuery &&
+                         pinned_memory_is_shared.load(std::memory_order_relaxed);
+    const std::uint64_t cost = is_free ? 0 : source.costs.ps[static_cast<int>(call_class)];
     now = clock.fetch_add(cost, std::memory_order_acq_rel) + cost;
     Publish(now);
   } else {
@@ -143,6 +146,12 @@ base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
     now = clock.load(std::memory_order_relaxed);
   }
   return {static_cast<std::int64_t>(now)};
+}
+
+void NotePinnedMemory() noexcept {
+  if (CurrentRole() == ThreadRole::kHelper) {
+    pinned_memory_is_shared.store(true, std::memory_order_relaxed);
+  }
 }
 
 void EndCall() noexcept {

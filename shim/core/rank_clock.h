@@ -20,6 +20,12 @@ base::SimTime ChargeCall(ring::CallClass call_class) noexcept;
 // The call is over: what follows is the program's own time again. Called by CallScope.
 void EndCall() noexcept;
 
+// The calling thread keeps pinned memory. PyTorch gives a block of it back once its event has
+// happened, and the thread that asks is whoever needs memory next. If that may be one that does not
+// move the clock (a data loader's), how many queries are left to the others is a matter of real
+// time: from its first allocation on they cost nothing in the fixed model.
+void NotePinnedMemory() noexcept;
+
 // The calling thread's view of virtual time, without charging a call: for clock reads. In the
 // measured model this includes CPU time since the last call.
 base::SimTime Now() noexcept;

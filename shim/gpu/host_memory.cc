@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "services/ring/record.h"
+#include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/arena.h"
@@ -99,6 +100,7 @@ void TellManaged(int device, std::int64_t delta) {
 }  // namespace
 
 Status AllocateHost(std::size_t bytes, std::uint32_t flags, void** result) noexcept {
+  core::NotePinnedMemory();
   return MapHost(bytes, flags, HostKind::kAllocated, result);
 }
 
@@ -109,6 +111,7 @@ Status RegisterHost(void* pointer, std::size_t bytes, std::uint32_t flags) noexc
   const std::uintptr_t begin = AddressOf(pointer);
   if (bytes > kUserSpaceEnd || begin > kUserSpaceEnd - bytes) return Status::kInvalidValue;
   if (IsDeviceAddress(begin)) return Status::kInvalidValue;
+  core::NotePinnedMemory();
   const bool added =
       Add({AddressOf(pointer), bytes, HostKind::kRegistered, flags, CurrentDevice()});
   return added ? Status::kSuccess : Status::kHostMemoryAlreadyRegistered;

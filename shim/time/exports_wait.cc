@@ -40,7 +40,9 @@ int CondTimedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t i
     // A slice without a signal must return to the caller: a signal sent between two slices would be
     // lost. POSIX allows such wake-ups, and the next call continues this wait.
     const bool yields = expiry == Expiry::kMayBeYield && wait.length() < kLongestYield;
-    return (yields ? wait.ExpiredAsYield() : wait.Expired()) ? ETIMEDOUT : 0;
+    if (!yields && wait.Expired()) return ETIMEDOUT;
+    time_::NoteYield();
+    return yields && wait.ExpiredAsYield() ? ETIMEDOUT : 0;
   }
   wait.Ended();
   return result;

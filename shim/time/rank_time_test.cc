@@ -183,6 +183,45 @@ TEST_F(RankTimeTest, WaitingForTheInterpreterLockNeverMovesTheClock) {
   EXPECT_EQ(core::Now(), before);
 }
 
+// As CPython waits for its lock; returns how many turns ended by their time.
+int WaitForALock(int turns) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  int timed_out = 0;
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < turns; ++i) {
+    const timespec until = ToTimespec(ReadNs(CLOCK_MONOTONIC) + 50'000);
+    if (pthread_cond_timedwait(&condition, &mutex, &until) == ETIMEDOUT) ++timed_out;
+  }
+  pthread_mutex_unlock(&mutex);
+  return timed_out;
+}
+
+TEST_F(RankTimeTest, HoweverLongTheInterpreterLockIsWaitedForItIsNoPolling) {
+  core::AdvanceTo(core::Now() + base::Duration::Milliseconds(1));
+  const base::SimTime before = core::Now();
+
+  WaitForALock(3000);
+
+  EXPECT_EQ(core::Now(), before);
+}
+
+TEST_F(RankTimeTest, AHelperThatHasLivedThroughTimeStillWaitsForItsLockInShortTurns) {
+  int timed_out = 0;
+  std::thread helper([&] {
+    const std::int64_t end = ReadNs(CLOCK_MONOTONIC) + 2 * kSecond;
+    while (ReadNs(CLOCK_MONOTONIC) < end) {
+      const timespec nap = ToTimespec(kSecond / 2);
+      nanosleep(&nap, nullptr);
+    }
+    timed_out = WaitForALock(3);
+  });
+
+  helper.join();
+
+  EXPECT_EQ(timed_out, 3);
+}
+
 TEST_F(RankTimeTest, ShortTimedWaitsEnd) {
   std::mutex mutex;
   std::condition_variable condition;
@@ -224,6 +263,44 @@ TEST_F(RankTimeTest, ASemaphoreWaitTimesOut) {
   EXPECT_EQ(result, -1);
   EXPECT_EQ(errno, ETIMEDOUT);
   EXPECT_LT(timer.Seconds(), kSoon);
+}
+
+TEST_F(RankTimeTest, ATimeoutDoesNotExpireWhileAnotherThreadIsAtWorkOnWhatIsAwaited) {
+  const base::SimTime before = core::Now();
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  std::thread worker([&] {
+    // A second of its own processor time: at least as much real time.
+    const std::int64_t end = core::ThreadCpuNs() + kSecond;
+    while (core::ThreadCpuNs() < end) {
+    }
+    sem_post(&semaphore);
+  });
+  const timespec until = ToTimespec(ReadNs(CLOCK_MONOTONIC) + kSecond / 20);
+
+  EXPECT_EQ(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until), 0);
+
+  worker.join();
+  EXPECT_EQ(core::Now(), before);
+}
+
+TEST_F(RankTimeTest, ATimeoutDoesNotExpireWhileAChildIsAtWork) {
+  const base::SimTime before = core::Now();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::int64_t end = core::ThreadCpuNs() + kSecond;
+    while (core::ThreadCpuNs() < end) {
+    }
+    _exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+  }
+  pollfd one{.fd = ends[0], .events = POLLIN, .revents = 0};
+
+  EXPECT_EQ(poll(&one, 1, 50), 1);
+
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(core::Now(), before);
 }
 
 TEST_F(RankTimeTest, APostedSemaphoreIsTakenAtOnce) {

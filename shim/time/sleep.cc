@@ -159,7 +159,7 @@ bool DriverSleeps() noexcept { return sleeping_drivers.load() > 0; }
 
 int SleepFor(std::int64_t ns, std::int64_t* slept_ns) noexcept {
   *slept_ns = 0;
-  const SimTime end = TimeAfter(SeenByThread(), ns);
+  const SimTime end = TimeAfter(OwnNow(), ns);
   if (IsBeyondEnd(end)) return SleepBeyondEnd(slept_ns);
   core::Session* session = core::Session::Existing();
   if (session == nullptr) {

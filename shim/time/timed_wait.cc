@@ -1,9 +1,12 @@
 #include "shim/time/timed_wait.h"
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "shim/core/rank_clock.h"
 #include "shim/time/moment_keeper.h"
+#include "shim/time/process_rest.h"
 #include "shim/time/real.h"
 #include "shim/time/virtual_clock.h"
 
@@ -17,11 +20,20 @@ constexpr std::int64_t kLongWaitsSliceNs = 50'000'000;
 // come.
 constexpr std::int64_t kGraceNs = 1'000'000;
 
+// In the fixed host model a rank's timeout expires in real time only while nobody in its process is
+// at work. At last it must, or a thread that never rests would make it last for ever; in a process
+// where that has happened, later ones come soon.
+constexpr std::int64_t kLookSliceNs = 5'000'000;
+constexpr std::int64_t kWorkNs = 30'000'000'000;
+constexpr std::int64_t kRestlessNs = 1'000'000'000;
+constinit std::atomic<bool> never_rests{false};
+
 struct LastWait {
   const void* object = nullptr;
   base::SimTime deadline;
   base::Duration length;
   std::int64_t started_real_ns = 0;
+  ProcessActivity activity{};  // Since the budget is used up.
 };
 
 LastWait& Last() noexcept {
@@ -34,8 +46,8 @@ LastWait& Last() noexcept {
 TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : deadline_(deadline) {
   LastWait& last = Last();
   if (last.object != object || last.deadline != deadline) {
-    const base::Duration length = std::max(deadline - ThreadNow(), base::Duration{});
-    last = {object, deadline, length, real::MonotonicNs()};
+    const base::Duration length = std::max(deadline - OwnNow(), base::Duration{});
+    last = {object, deadline, length, real::MonotonicNs(), {}};
   }
   length_ = last.length;
   started_real_ns_ = last.started_real_ns;
@@ -44,16 +56,33 @@ TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : dead
 
 std::int64_t TimedWait::SliceNs() const noexcept {
   const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
-  return std::clamp<std::int64_t>(budget_real_ns_ - elapsed, 0,
-                                  elapsed < kLongWaitNs ? kSliceNs : kLongWaitsSliceNs);
+  const std::int64_t left = budget_real_ns_ - elapsed;
+  // Beyond the budget, between two looks at the process.
+  if (left <= 0 && Last().activity.taken_ns != 0) return kLookSliceNs;
+  return std::clamp<std::int64_t>(left, 0, elapsed < kLongWaitNs ? kSliceNs : kLongWaitsSliceNs);
 }
 
-bool TimedWait::IsOver() const noexcept {
+// Nobody in this process is about to bring what the thread waits for.
+bool TimedWait::NobodyWorks(std::int64_t now_ns) noexcept {
+  if (!MayMoveFixedClock()) return true;
+  const bool restless = never_rests.load(std::memory_order_relaxed);
+  const std::int64_t patience_ns = restless ? kRestlessNs : kWorkNs;
+  if (now_ns - started_real_ns_ >= budget_real_ns_ + patience_ns) {
+    never_rests.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  const ProcessActivity now = LookAtProcess(now_ns);
+  return Rests(std::exchange(Last().activity, now), now);
+}
+
+bool TimedWait::IsOver() noexcept {
   if (IsBeyondEnd(deadline_)) return false;
-  const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
-  if (elapsed >= budget_real_ns_) return true;
-  if (elapsed >= kGraceNs && ThreadNow() >= deadline_) return true;
-  if (elapsed >= kSliceNs && IsDriving()) KeepWaiting(deadline_);
+  const std::int64_t now_ns = real::MonotonicNs();
+  const std::int64_t elapsed = now_ns - started_real_ns_;
+  if (elapsed >= budget_real_ns_ && NobodyWorks(now_ns)) return true;
+  if (elapsed >= kGraceNs && OwnNow() >= deadline_) return true;
+  // While somebody in this process is at work, what the thread waits for may come at any moment.
+  if (elapsed >= kSliceNs && IsDriving() && NobodyWorks(now_ns)) KeepWaiting(deadline_);
   return false;
 }
 
@@ -65,7 +94,7 @@ bool TimedWait::Expired() noexcept {
 }
 
 bool TimedWait::ExpiredAsYield() noexcept {
-  if (!IsOver()) return false;
+  if (real::MonotonicNs() - started_real_ns_ < budget_real_ns_ && !IsOver()) return false;
   Ended();
   return true;
 }

@@ -3,7 +3,9 @@
 // was asked for: it neither fires early because virtual time runs fast nor hangs because it runs
 // slowly. A driver's wait that lasts is told to the agent (moment_keeper.h): when nothing earlier
 // can happen in the job, virtual time passes the deadline at once. A deadline beyond the end of
-// virtual time is none.
+// virtual time is none. In the fixed host model real time counts, and the agent is told, only while
+// nobody in the process is at work: what comes late because the machine is slow comes before the
+// timeout.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +48,8 @@ class TimedWait {
   }
 
  private:
-  bool IsOver() const noexcept;
+  bool IsOver() noexcept;
+  bool NobodyWorks(std::int64_t now_ns) noexcept;
 
   base::SimTime deadline_;
   base::Duration length_;

@@ -28,6 +28,13 @@ constexpr std::int64_t kWallThresholdNs = 631'152'000'000'000'000;
 // moves the clock, or the loop would never end.
 constexpr int kPollingReads = 2000;
 constexpr Duration kPollingStep = Duration::Microseconds(1);
+// So many waits between two of them are taken for the machine's: the interpreter's lock is waited
+// for in turns of 5 ms, a minute in all, and every turn reads the clock.
+constexpr int kYields = 12'000;
+// What start-up lasts in the fixed host model, or the next multiple if its sleeps were longer.
+// Ranks that look for each other sleep in it as often as the simulating machine makes them, and
+// from its end on the program's clocks must be the same in every run.
+constexpr Duration kFixedStartUp = Duration::Milliseconds(10'000);
 // After a wait that expired, clocks show a time later than the deadline, as they do on a real
 // machine: programs compare with "later", not with "at".
 constexpr Duration kInstant = Duration::Nanoseconds(1);
@@ -73,7 +80,16 @@ void Raise(std::atomic<std::int64_t>& value, std::int64_t at_least) noexcept {
   }
 }
 
-Duration StartUp() noexcept { return {start_up_ps.load(std::memory_order_relaxed)}; }
+bool IsFixed() noexcept {
+  const ring::ServerPage* page = core::MappedServerPage();
+  return page == nullptr || page->host_model == ring::HostModel::kFixed;
+}
+
+Duration StartUp() noexcept {
+  const std::int64_t slept_ps = start_up_ps.load(std::memory_order_relaxed);
+  if (!core::HasBegun() || !IsFixed()) return {slept_ps};
+  return kFixedStartUp * (slept_ps / kFixedStartUp.ps + 1);
+}
 
 // The program's clocks of a process with a session.
 SimTime ProgramNow() noexcept { return core::Now() + StartUp(); }
@@ -96,7 +112,7 @@ SimTime WithoutSession() noexcept {
     return std::max(now, gpu_free_clock.Read(job)) + StartUp();
   }
   if (IsFutureRank()) {
-    if (page == nullptr || page->host_model == ring::HostModel::kFixed) return now;
+    if (IsFixed()) return now;
     timespec used{};
     real::ClockGettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return now + Duration::Nanoseconds(used.tv_sec * 1'000'000'000 + used.tv_nsec);
@@ -107,15 +123,15 @@ SimTime WithoutSession() noexcept {
 }
 
 // The session of this process, with the program's clocks continued from before it. A rank's own
-// clock begins with the job; that of a later process (a worker, a compiler) with where the job is.
+// clock begins with the job; that of a later process (a worker, a compiler) with where the job is,
+// which in the fixed model the agent has said (SegmentHeader::start_clock_ps).
 core::Session* ContinuedSession() noexcept {
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return nullptr;
   if (!handed_over.load(std::memory_order_relaxed) && !handed_over.exchange(true)) {
     const SimTime shown = WithoutSession();
-    const ring::ServerPage* page = core::MappedServerPage();
-    if (!IsFutureRank() && page != nullptr) {
-      const SimTime job{static_cast<std::int64_t>(page->job_clock_ps.load())};
+    if (!IsFutureRank() && !IsFixed()) {
+      const SimTime job{static_cast<std::int64_t>(core::MappedServerPage()->job_clock_ps.load())};
       core::AdvanceTo(std::min(shown, job));
     }
     Raise(start_up_ps, (shown - core::Now()).ps);
@@ -129,13 +145,20 @@ void RaiseOwn(SimTime shown) noexcept {
   Raise(own_ps, (shown - before).ps);
 }
 
+// How often the calling thread has read the clock, and waited, while it stood still.
+struct Standstill {
+  SimTime at;
+  int reads = 0;
+  int yields = 0;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local Standstill standstill;
+
 // True when the calling thread reads the clock again and again while it stands still.
 bool IsPolling(SimTime now) noexcept {
-  [[gnu::tls_model("initial-exec")]] static thread_local SimTime last;
-  [[gnu::tls_model("initial-exec")]] static thread_local int reads = 0;
-  if (now > last + kPollingStep) reads = 0;
-  last = now;
-  return ++reads > kPollingReads;
+  Standstill& still = standstill;
+  if (now > still.at + kPollingStep) still = {};
+  still.at = now;
+  return ++still.reads > kPollingReads;
 }
 
 }  // namespace
@@ -157,8 +180,10 @@ SimTime ThreadNow() noexcept {
   return ProgramNow();
 }
 
+SimTime OwnNow() noexcept { return std::max(ThreadNow(), lived_through); }
+
 SimTime ReadByProgram() noexcept {
-  const SimTime now = SeenByThread();
+  const SimTime now = OwnNow();
   const bool has_session = core::Session::Existing() != nullptr;
   if (has_session && core::CurrentRole() == core::ThreadRole::kWatchdog) return now;
   if (!IsPolling(now)) return now;
@@ -200,8 +225,6 @@ bool IsFutureRank() noexcept {
   return value;
 }
 
-SimTime SeenByThread() noexcept { return std::max(ThreadNow(), lived_through); }
-
 void LiveThrough(SimTime time) noexcept { lived_through = std::max(lived_through, time); }
 
 void SleptThrough(SimTime end) noexcept {
@@ -210,6 +233,15 @@ void SleptThrough(SimTime end) noexcept {
   } else if (core::CurrentRole() == core::ThreadRole::kDriver) {
     MoveProgramTo(end);
   }
+}
+
+bool MayMoveFixedClock() noexcept {
+  return ContinuedSession() != nullptr && core::HasBegun() && IsFixed() &&
+         core::CurrentRole() == core::ThreadRole::kDriver;
+}
+
+void NoteYield() noexcept {
+  if (++standstill.yields <= kYields && standstill.reads > 0) --standstill.reads;
 }
 
 bool IsVirtual(clockid_t id) noexcept {
@@ -289,6 +321,6 @@ void WaitExpired(SimTime target) noexcept {
   if (core::CurrentRole() == core::ThreadRole::kDriver) MoveProgramTo(after);
 }
 
-void LookedInVain() noexcept { LiveThrough(SeenByThread() + kInstant); }
+void LookedInVain() noexcept { LiveThrough(OwnNow() + kInstant); }
 
 }  // namespace eidolon::shim::time

@@ -10,7 +10,9 @@
 //
 // Start-up lasts until the first work or communicator. Ranks that look for each other in it sleep
 // between two looks, as often as the simulating machine makes them: that is no simulated time, so
-// the rank clock stands still meanwhile and only the program's clocks show the waiting.
+// the rank clock stands still meanwhile and only the program's clocks show the waiting. In the
+// fixed host model they then go on at the next multiple of ten seconds, so that they are the same
+// in every run.
 //
 // Wall clocks add the job's epoch; monotonic clocks an origin of their own. Both tell one story.
 #pragma once
@@ -33,6 +35,16 @@ base::SimTime ThreadNow() noexcept;
 // thousands of times in a row and does nothing else is polling: then each read moves the clock a
 // little (a helper's own view of it).
 base::SimTime ReadByProgram() noexcept;
+
+// Virtual time as the calling thread's clocks have shown it: never earlier than ThreadNow().
+base::SimTime OwnNow() noexcept;
+
+// The host model is fixed, work has begun, and the calling thread's waits move the clock.
+bool MayMoveFixedClock() noexcept;
+
+// The calling thread returns from a wait after which the program reads the clock again. How many
+// such waits there are depends on the machine: the reading is no polling.
+void NoteYield() noexcept;
 
 // True for clocks that show virtual time: wall, monotonic, boot and their variants; and, in a
 // process with a session, process CPU time.
@@ -70,10 +82,6 @@ bool IsDriving() noexcept;
 bool HasBegun() noexcept;
 // True in a process that was started as a rank, and in what it starts.
 bool IsFutureRank() noexcept;
-
-// What sleeps need (sleep.h): the time that the thread has read or slept to; its own view of a time
-// that the clock, which it may not move, has not reached; the end of a sleep that passed.
-base::SimTime SeenByThread() noexcept;
 void LiveThrough(base::SimTime time) noexcept;
 void SleptThrough(base::SimTime end) noexcept;
 

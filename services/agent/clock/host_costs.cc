@@ -24,6 +24,7 @@ namespace eidolon::agent::clock {
   set(CallClass::kAllocation, 60 * kMicrosecond);
   // The call itself, without the waiting.
   set(CallClass::kSynchronize, 2 * kMicrosecond);
+  set(CallClass::kEventQuery, 2 * kMicrosecond);
   set(CallClass::kGraph, 12 * kMicrosecond);
   // Loading a cubin or looking up a function for the first time.
   set(CallClass::kModule, 20 * kMicrosecond);

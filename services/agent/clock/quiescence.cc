@@ -11,6 +11,13 @@ void Quiescence::NoteActivity(std::int64_t now_ns) {
 }
 
 bool Quiescence::Poll(std::int64_t now_ns) {
+  if (!Judge(now_ns)) return false;
+  if (!has_news_()) return true;
+  NoteActivity(now_ns);
+  return false;
+}
+
+bool Quiescence::Judge(std::int64_t now_ns) {
   const bool claimed = still_looks_ >= 2;
   if (now_ns < next_look_ns_) return claimed;
   const Look look = look_();

@@ -3,7 +3,7 @@
 // A server is quiescent when nothing has happened for a moment and two looks, apart in real time,
 // both found every thread asleep. It stays so while later looks find at most threads that poll: on
 // a loaded machine some poller nearly always waits for a processor. Looks are rare while the answer
-// stays the same, and any activity withdraws the claim.
+// stays the same, and any activity withdraws the claim, also such as arrived during a look.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,10 @@ enum class Look : std::uint8_t {
 // Not thread safe. Times are monotonic nanoseconds.
 class Quiescence {
  public:
-  // `look` looks at the processes; it costs milliseconds.
-  explicit Quiescence(std::function<Look()> look) : look_(std::move(look)) {}
+  // `look` looks at the processes; it costs milliseconds. `has_news` tells whether anything has
+  // been written that was not read yet.
+  Quiescence(std::function<Look()> look, std::function<bool()> has_news)
+      : look_(std::move(look)), has_news_(std::move(has_news)) {}
 
   // A record, reply or message moved: whatever was claimed is void.
   void NoteActivity(std::int64_t now_ns);
@@ -35,7 +37,10 @@ class Quiescence {
   static constexpr std::int64_t kSecondLookNs = 5'000'000;
   static constexpr std::int64_t kLongestPauseNs = 200'000'000;
 
+  bool Judge(std::int64_t now_ns);
+
   std::function<Look()> look_;
+  std::function<bool()> has_news_;
   std::int64_t next_look_ns_ = 0;
   std::int64_t pause_ns_ = kFirstLookNs;
   int still_looks_ = 0;

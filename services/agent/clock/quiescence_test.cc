@@ -7,12 +7,16 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
+bool NoNews() { return false; }
+
 TEST(QuiescenceTest, NeedsTwoLooks) {
   int looks = 0;
-  Quiescence quiescence([&] {
-    ++looks;
-    return Look::kStill;
-  });
+  Quiescence quiescence(
+      [&] {
+        ++looks;
+        return Look::kStill;
+      },
+      NoNews);
   quiescence.NoteActivity(0);
 
   EXPECT_FALSE(quiescence.Poll(5 * kMs));
@@ -24,7 +28,7 @@ TEST(QuiescenceTest, NeedsTwoLooks) {
 }
 
 TEST(QuiescenceTest, ActivityWithdrawsTheClaim) {
-  Quiescence quiescence([] { return Look::kStill; });
+  Quiescence quiescence([] { return Look::kStill; }, NoNews);
   quiescence.NoteActivity(0);
   quiescence.Poll(10 * kMs);
   ASSERT_TRUE(quiescence.Poll(20 * kMs));
@@ -34,9 +38,26 @@ TEST(QuiescenceTest, ActivityWithdrawsTheClaim) {
   EXPECT_FALSE(quiescence.Poll(22 * kMs));
 }
 
+TEST(QuiescenceTest, WhoSpokeDuringALookWasNotAsleep) {
+  bool spoke = false;
+  Quiescence quiescence(
+      [&] {
+        spoke = true;
+        return Look::kStill;
+      },
+      [&] { return spoke; });
+  quiescence.NoteActivity(0);
+  quiescence.Poll(10 * kMs);
+  EXPECT_FALSE(quiescence.Poll(20 * kMs));
+
+  spoke = false;
+
+  EXPECT_FALSE(quiescence.Poll(21 * kMs)) << "what it said is activity like any other";
+}
+
 TEST(QuiescenceTest, LooksAgainWhileQuietAndNoticesWhoWokeUp) {
   Look look = Look::kStill;
-  Quiescence quiescence([&] { return look; });
+  Quiescence quiescence([&] { return look; }, NoNews);
   quiescence.NoteActivity(0);
   quiescence.Poll(10 * kMs);
   ASSERT_TRUE(quiescence.Poll(20 * kMs));
@@ -48,7 +69,7 @@ TEST(QuiescenceTest, LooksAgainWhileQuietAndNoticesWhoWokeUp) {
 
 TEST(QuiescenceTest, ThreadsThatPollDoNotEndItButKeepItFromBeginning) {
   Look look = Look::kPolling;
-  Quiescence quiescence([&] { return look; });
+  Quiescence quiescence([&] { return look; }, NoNews);
   quiescence.NoteActivity(0);
   std::int64_t now = 0;
   const auto polls_for = [&](std::int64_t ms) {
@@ -70,10 +91,12 @@ TEST(QuiescenceTest, ThreadsThatPollDoNotEndItButKeepItFromBeginning) {
 
 TEST(QuiescenceTest, LooksRarelyWhileProcessesRun) {
   int looks = 0;
-  Quiescence quiescence([&] {
-    ++looks;
-    return Look::kWorking;
-  });
+  Quiescence quiescence(
+      [&] {
+        ++looks;
+        return Look::kWorking;
+      },
+      NoNews);
   quiescence.NoteActivity(0);
 
   for (int ms = 0; ms < 2'000; ++ms) quiescence.Poll(ms * kMs);

@@ -41,6 +41,17 @@ std::vector<pid_t> DescendantsOf(pid_t root) {
   return found;
 }
 
+std::vector<pid_t> AncestorsOf(pid_t process) {
+  std::vector<pid_t> found;
+  while (true) {
+    const auto stat =
+        ParseProcStat(ReadProcFile(fs::path("/proc") / std::to_string(process) / "stat"));
+    if (!stat || stat->parent <= 0) return found;
+    process = stat->parent;
+    found.push_back(process);
+  }
+}
+
 std::string NameOf(pid_t process) {
   const auto stat =
       ParseProcStat(ReadProcFile(fs::path("/proc") / std::to_string(process) / "stat"));

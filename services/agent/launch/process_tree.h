@@ -12,6 +12,9 @@ namespace eidolon::agent::launch {
 // when this process is their subreaper.
 std::vector<pid_t> DescendantsOf(pid_t root);
 
+// The parent of `process`, its parent, and so on.
+std::vector<pid_t> AncestorsOf(pid_t process);
+
 // The program's name as ps shows it; empty when the process is gone.
 std::string NameOf(pid_t process);
 

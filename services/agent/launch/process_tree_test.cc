@@ -35,6 +35,17 @@ TEST(ProcessTreeTest, FindsChildren) {
   EXPECT_NE(std::find(found.begin(), found.end(), child.pid()), found.end());
 }
 
+TEST(ProcessTreeTest, FindsParents) {
+  const Child child;
+
+  const auto found = AncestorsOf(child.pid());
+
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_EQ(found[0], getpid());
+  EXPECT_EQ(found[1], getppid());
+  EXPECT_TRUE(AncestorsOf(-1).empty());
+}
+
 TEST(ProcessTreeTest, AProcessThatIsGoneHasNoName) {
   EXPECT_EQ(NameOf(-1), "");
   EXPECT_NE(NameOf(getpid()), "");

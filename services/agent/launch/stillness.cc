@@ -1,5 +1,8 @@
 #include "services/agent/launch/stillness.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -30,7 +33,7 @@ std::uint64_t Limit(std::int64_t window_ns, std::int64_t per_mille, std::int64_t
 Stillness StillnessWatch::Judge(const Sample& now, const Sample* before, bool is_leader,
                                 std::int64_t window_ns) const {
   const bool runs = now.state == 'R';
-  if (now.state == 'D') return Stillness::kWorking;
+  if (now.state == 'D' || now.state == 'T' || now.state == 't') return Stillness::kWorking;
   if (before == nullptr) return runs ? Stillness::kWorking : Stillness::kStill;
   // It wanted to run all the time, and the machine did not let it.
   if (runs && before->state == 'R' && now.slices == before->slices) return Stillness::kWorking;
@@ -40,7 +43,9 @@ Stillness StillnessWatch::Judge(const Sample& now, const Sample* before, bool is
                       ran + waited > Limit(window_ns, kBusyPerMille, kBusyNs) ||
                       (is_leader && ran > Limit(window_ns, kLeaderRunPerMille, kLeaderRunNs));
   if (worked) return Stillness::kWorking;
-  return runs ? Stillness::kPolling : Stillness::kStill;
+  // A leader's turn may have woken somebody that was looked at before.
+  const bool turned = runs || (is_leader && now.slices != before->slices);
+  return turned ? Stillness::kPolling : Stillness::kStill;
 }
 
 Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::set<pid_t>& leaders,
@@ -48,6 +53,7 @@ Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::s
   const std::int64_t window_ns = std::max<std::int64_t>(now_ns - last_ns_, 0);
   last_ns_ = now_ns;
   const std::map<pid_t, Sample> before = std::exchange(last_, {});
+  const auto caller = static_cast<pid_t>(syscall(SYS_gettid));
   Stillness all = Stillness::kStill;
   for (const pid_t process : processes) {
     ForEachProcEntry(fs::path(proc_) / std::to_string(process) / "task", [&](const fs::path& task) {
@@ -55,6 +61,7 @@ Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::s
       const auto stat = ParseProcStat(ReadProcFile(task / "stat"));
       if (!number || !stat) return;
       const auto thread = static_cast<pid_t>(*number);
+      if (thread == caller) return;
       Sample& sample = last_[thread];
       sample.state = stat->state;
       // Without statistics of the scheduler the state alone counts.

@@ -27,9 +27,10 @@ class StillnessWatch {
   // `proc`: where the process file system is.
   explicit StillnessWatch(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
-  // Looks at all threads of `processes`. The main threads of those in `leaders` talk to other
-  // servers, in short turns: for them little is work already. `now_ns` is monotonic and later than
-  // at the last look; the first look, and a thread's first, finds it working when it runs.
+  // Looks at all threads of `processes` but the caller's. The main threads of those in `leaders`
+  // talk to each other, in short turns: for them little is work already, and after any turn they
+  // are not still. `now_ns` is monotonic and later than at the last look; the first look, and a
+  // thread's first, finds it working when it runs.
   Stillness Look(const std::vector<pid_t>& processes, const std::set<pid_t>& leaders,
                  std::int64_t now_ns);
 

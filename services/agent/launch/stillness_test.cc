@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +96,36 @@ TEST_F(StillnessTest, AThreadThatWaitsForADiskWorks) {
   Write({.number = 71, .state = 'D'});
 
   EXPECT_EQ(LookAfter(10), Stillness::kWorking);
+}
+
+TEST_F(StillnessTest, AStoppedThreadWorksForItGoesOnSomeTime) {
+  for (const char state : {'T', 't'}) {
+    Write({});
+    LookAfter(10);
+    Write({.state = state});
+
+    EXPECT_EQ(LookAfter(10), Stillness::kWorking) << state;
+    EXPECT_EQ(LookAfter(200), Stillness::kWorking) << state;
+  }
+}
+
+TEST_F(StillnessTest, ALeaderThatHadATurnIsNotStill) {
+  Write({});
+  Write({.number = 71});
+  LookAfter(10, {kProcess});
+
+  Write({.number = 71, .ran_ns = 1'000, .slices = 1});
+  EXPECT_EQ(LookAfter(5, {kProcess}), Stillness::kStill) << "another thread";
+  Write({.ran_ns = 1'000, .slices = 1});
+  EXPECT_EQ(LookAfter(5, {kProcess}), Stillness::kPolling);
+  EXPECT_EQ(LookAfter(5, {kProcess}), Stillness::kStill);
+}
+
+TEST_F(StillnessTest, TheThreadThatLooksDoesNotCount) {
+  Write({});
+  Write({.number = static_cast<pid_t>(syscall(SYS_gettid)), .state = 'R'});
+
+  EXPECT_EQ(LookAfter(10), Stillness::kStill);
 }
 
 TEST_F(StillnessTest, ALittleWorkCountsForALeadersMainThreadOnly) {

@@ -1,6 +1,7 @@
 // Sockets that wait for connections. The front takes them as descriptors, of whatever family.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "services/base/error.h"
@@ -13,8 +14,11 @@ struct Listener {
   int port = 0;  // The real one.
 };
 
+// Longest path of a Unix socket (unix(7)).
+inline constexpr std::size_t kUnixPathBytesMax = 107;
+
 // Listens on a path that its owner alone may connect to; a socket that nobody listens on any more
-// is replaced. The path is at most 107 bytes long.
+// is replaced.
 base::Result<Descriptor> ListenUnix(const std::string& path);
 
 // Listens on a host's address (a name, 127.0.0.1, ::1 or [::1]); port 0 takes a free one.

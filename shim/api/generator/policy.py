@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CALL_CLASSES = ("Launch", "Library", "Collective", "Copy", "Stream", "Allocation", "Synchronize",
-                "Graph", "Module", "Query", "ThreadState")
+                "Graph", "Module", "Query", "EventQuery", "ThreadState")
 KINDS = ("simulate", "accept", "forward", "reject")
 SINGLE = ("soname", "binary", "class", "prefix", "twin", "language", "complete", "older")
 MULTIPLE = ("header", "define", "omit", "differs")

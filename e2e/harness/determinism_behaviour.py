@@ -1,0 +1,17 @@
+"""The fixed host model gives the same run again, whatever the machine does meanwhile."""
+from determinism import Determinism
+from trial import expect, test
+
+
+def expect_no_difference(different, runs):
+    expect(not different, f"{len(different)} of {runs} runs differ; the first one: {different and different[0]}")
+
+
+@test
+def fixed_is_bit_identical_under_load_stops_slow_disks_and_late_ranks(world):
+    expect_no_difference(Determinism(world, longest_stop=1.0).check(4, seed=1), 4)
+
+
+@test
+def fixed_is_bit_identical_when_ranks_look_for_each_other(world):
+    expect_no_difference(Determinism(world, start="hand", longest_stop=1.0).check(2, seed=11), 2)
