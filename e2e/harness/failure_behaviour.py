@@ -173,7 +173,7 @@ SCRIBBLING = """
 @test
 def a_rank_that_writes_over_shared_memory_is_named_or_does_no_harm(world):
     def run(seed, when):
-        job = world.run(SCRIBBLING.replace("SEED", str(seed)).replace("WHEN", str(when)))
+        job = world.run(SCRIBBLING.replace("SEED", str(seed)).replace("WHEN", str(when)), measure=100_000)
         return job, verdict(job)
 
     undisturbed, ended = run(0, -1)
