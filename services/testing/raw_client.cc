@@ -75,15 +75,20 @@ bool RawClient::Send(std::string_view bytes) const {
 
 void RawClient::EndSending() const { shutdown(socket_, SHUT_WR); }
 
+std::string RawClient::ReadSome() const {
+  char bytes[65536];
+  const ssize_t count = recv(socket_, bytes, sizeof bytes, 0);
+  return count <= 0 ? std::string() : std::string(bytes, static_cast<std::size_t>(count));
+}
+
 std::string RawClient::ReadAll() const { return ReadUntil(""); }
 
 std::string RawClient::ReadUntil(std::string_view end) const {
   std::string text;
-  char bytes[65536];
   while (end.empty() || !text.ends_with(end)) {
-    const ssize_t count = recv(socket_, bytes, sizeof bytes, 0);
-    if (count <= 0) break;
-    text.append(bytes, static_cast<std::size_t>(count));
+    const std::string part = ReadSome();
+    if (part.empty()) break;
+    text += part;
   }
   return text;
 }

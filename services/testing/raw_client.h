@@ -21,6 +21,8 @@ class RawClient {
   bool Send(std::string_view bytes) const;
   // Says that nothing more will be sent.
   void EndSending() const;
+  // What comes first; empty when the other side closes.
+  std::string ReadSome() const;
   // What comes until the other side closes.
   std::string ReadAll() const;
   // What comes until it ends with `end`, or the other side closes.
