@@ -41,7 +41,8 @@ Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
       }),
       controller_(std::make_unique<ControllerClient>(ControllerClient::Options{
           .address = options_.controller_address, .token = options_.token})),
-      quiescence_([this] { return LookAtProcesses(); }) {}
+      quiescence_([this] { return LookAtProcesses(); }),
+      standstill_(clock->MonotonicNs()) {}
 
 Agent::~Agent() { CleanUp(); }
 
@@ -192,8 +193,10 @@ bool Agent::Turn() {
   const bool drained = DrainSessions();
   AskCosts();
   for (const auto& [number, session] : sessions_) active_ = session->TakeActivity() || active_;
+  standstill_.Pass(clock_->MonotonicNs());
   if (std::exchange(active_, false) || questions_open_ > 0) {
     quiescence_.NoteActivity(clock_->MonotonicNs());
+    standstill_.Move();
   }
   SendHorizon();
   network_->Flush();

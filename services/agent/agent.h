@@ -17,6 +17,7 @@
 #include "services/agent/agent_parts.h"
 #include "services/agent/clock/horizon.h"
 #include "services/agent/clock/quiescence.h"
+#include "services/agent/clock/standstill.h"
 #include "services/agent/controller_client.h"
 #include "services/agent/cost_book.h"
 #include "services/agent/doorkeeper.h"
@@ -81,6 +82,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void OnLine(launch::OutputStream stream, const std::string& text);
   void MatchLine(const std::string& text);
   clock::Look LookAtProcesses();
+  void DescribeStandstill(controller::v1::Progress* progress) const;
 
   // agent_network.cc: costs, estimates, horizon.
   CostBook& costs() override { return *costs_; }
@@ -138,6 +140,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   clock::Horizon horizon_;
   clock::Quiescence quiescence_;
   launch::StillnessWatch stillness_;
+  clock::Standstill standstill_;
   bool active_ = false;  // Something happened that says that the job is not asleep.
   std::uint64_t processed_ = 0;
   base::SimTime safe_through_;

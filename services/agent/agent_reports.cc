@@ -197,6 +197,7 @@ void Agent::SendProgress() {
   message.mutable_progress()->set_virtual_picoseconds(Ps(latest));
   message.mutable_progress()->set_iterations(iterations.value_or(0));
   message.mutable_progress()->set_launches(launches);
+  DescribeStandstill(message.mutable_progress());
   controller_->Send(message);
 }
 

@@ -9,6 +9,7 @@
 #include "services/agent/agent.h"
 #include "services/agent/launch/death.h"
 #include "services/agent/launch/process_tree.h"
+#include "services/agent/launch/witness.h"
 #include "services/agent/ring/listener.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
@@ -24,6 +25,8 @@ namespace {
 
 constexpr int kDrainLimit = 1 << 14;  // Records of one session before the others get their turn.
 constexpr std::int64_t kLongestDyingNs = 1'000'000'000;
+constexpr std::int64_t kTellStillMs = 1'000;
+constexpr std::size_t kWitnesses = 4;
 
 }  // namespace
 
@@ -190,15 +193,50 @@ clock::Look Agent::LookAtProcesses() {
   for (const auto& [number, session] : sessions_) {
     if (session->is_driving()) ranks.insert(session->options().pid);
   }
-  switch (stillness_.Look(launch::DescendantsOf(getpid()), ranks, clock_->MonotonicNs())) {
+  const auto seen =
+      stillness_.Look(launch::DescendantsOf(getpid()), ranks, clock_->MonotonicNs());
+  if (stillness_.moved()) standstill_.Move();
+  switch (seen) {
     case launch::Stillness::kStill:
       return clock::Look::kStill;
     case launch::Stillness::kPolling:
       return clock::Look::kPolling;
+    case launch::Stillness::kStopped:  // It may go on at any time, and then do anything.
     case launch::Stillness::kWorking:
       break;
   }
   return clock::Look::kWorking;
+}
+
+// Whom a user would look at: who is stopped, then ranks, then whatever the command has started.
+void Agent::DescribeStandstill(controller::v1::Progress* progress) const {
+  const std::int64_t still_ms = standstill_.still_ns() / 1'000'000;
+  if (still_ms < kTellStillMs) return;
+  progress->set_still_milliseconds(static_cast<std::uint64_t>(still_ms));
+  std::map<pid_t, std::uint32_t> sessions;
+  for (const auto& [connection, process] : connections_) {
+    sessions[sessions_.at(process)->options().pid] = process;
+  }
+  std::vector<std::pair<int, std::string>> seen;  // By how much it tells.
+  for (const pid_t pid : launch::DescendantsOf(getpid())) {
+    const launch::Witness witness = launch::LookAtProcess(pid);
+    if (!witness.is_there) continue;
+    const auto session = sessions.find(pid);
+    const bool is_rank = session != sessions.end() && IsReporting(*sessions_.at(session->second));
+    if (witness.is_stopped) progress->set_is_stopped(true);
+    const int weight = (witness.is_stopped ? 0 : 2) + (is_rank ? 0 : 1);
+    seen.emplace_back(weight, is_rank ? StrCat("rank ", ranks_->NameOf(session->second), " ",
+                                               witness.text, "; ",
+                                               sessions_.at(session->second)->LastDoing())
+                                      : StrCat("a process ", witness.text));
+  }
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(seen.size(), kWitnesses); ++i) {
+    text += (i == 0 ? "" : ". ") + seen[i].second;
+  }
+  progress->set_witness(PlainText(text));
 }
 
 void Agent::Line(launch::OutputStream stream, std::string text) {

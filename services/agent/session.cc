@@ -115,10 +115,13 @@ device::Engine::Call Session::CallOf(const wire::RecordHeader& header, std::uint
 Session::Outcome Session::Apply(const ring::RecordView& record) {
   const RecordKind kind = record.header().kind;
   if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
-    active_ = active_ || (driving_ && record.As<wire::WaitRecord>().observer == 0);
+    const bool is_program = record.As<wire::WaitRecord>().observer == 0;
+    if (is_program) last_kind_ = kind;
+    active_ = active_ || (driving_ && is_program);
     return Ask(record);
   }
   active_ = true;
+  last_kind_ = kind;
   switch (kind) {
     case RecordKind::kCollectiveValues:
       return Ask(record);

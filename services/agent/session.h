@@ -86,6 +86,7 @@ class Session final : private device::Sink {
   // When the command is stopped after that is a matter of real time.
   const SessionUsage& reported_usage() const { return frozen_ ? *frozen_ : usage_; }
   std::uint64_t launches() const { return launches_; }
+  std::string LastDoing() const;  // For people: its last record, and what it waits for.
   const iteration::Program& program() const { return program_; }  // Once it has finished.
   std::uint32_t iterations_ended() const { return ledger_.ended(); }
   std::uint32_t iterations_taken() const { return ledger_.taken(); }  // Resolved, of those.
@@ -162,9 +163,8 @@ class Session final : private device::Sink {
   std::uint64_t scouted_ = 0;
   base::SimTime clock_;  // Largest seen.
   base::SimTime floor_;
-  bool gone_ = false;
-  bool driving_ = false;
-  bool active_ = false;
+  bool gone_ = false, driving_ = false, active_ = false;
+  ::eidolon::ring::RecordKind last_kind_ = ::eidolon::ring::RecordKind::kPad;
 
   device::IdMap<std::uint32_t> works_;  // The cost book's entries.
   std::map<std::uint32_t, Communicator> communicators_;
