@@ -8,11 +8,11 @@
 
 #include "services/agent/agent.h"
 #include "services/agent/launch/death.h"
-#include "services/agent/launch/process_tree.h"
 #include "services/agent/launch/witness.h"
 #include "services/agent/ring/listener.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/process/process_tree.h"
 
 namespace eidolon::agent {
 
@@ -193,8 +193,7 @@ clock::Look Agent::LookAtProcesses() {
   for (const auto& [number, session] : sessions_) {
     if (session->is_driving()) ranks.insert(session->options().pid);
   }
-  const auto seen =
-      stillness_.Look(launch::DescendantsOf(getpid()), ranks, clock_->MonotonicNs());
+  const auto seen = stillness_.Look(process::DescendantsOf(getpid()), ranks, clock_->MonotonicNs());
   if (stillness_.moved()) standstill_.Move();
   switch (seen) {
     case launch::Stillness::kStill:
@@ -218,17 +217,17 @@ void Agent::DescribeStandstill(controller::v1::Progress* progress) const {
     sessions[sessions_.at(process)->options().pid] = process;
   }
   std::vector<std::pair<int, std::string>> seen;  // By how much it tells.
-  for (const pid_t pid : launch::DescendantsOf(getpid())) {
+  for (const pid_t pid : process::DescendantsOf(getpid())) {
     const launch::Witness witness = launch::LookAtProcess(pid);
     if (!witness.is_there) continue;
     const auto session = sessions.find(pid);
     const bool is_rank = session != sessions.end() && IsReporting(*sessions_.at(session->second));
     if (witness.is_stopped) progress->set_is_stopped(true);
     const int weight = (witness.is_stopped ? 0 : 2) + (is_rank ? 0 : 1);
-    seen.emplace_back(weight, is_rank ? StrCat("rank ", ranks_->NameOf(session->second), " ",
-                                               witness.text, "; ",
-                                               sessions_.at(session->second)->LastDoing())
-                                      : StrCat("a process ", witness.text));
+    seen.emplace_back(
+        weight, is_rank ? StrCat("rank ", ranks_->NameOf(session->second), " ", witness.text, "; ",
+                                 sessions_.at(session->second)->LastDoing())
+                        : StrCat("a process ", witness.text));
   }
   std::stable_sort(seen.begin(), seen.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -177,8 +177,8 @@ void Session::WakeSleepers() {
 }
 
 std::string Session::LastDoing() const {
-  std::string text = base::StrCat("its last record: ", ring::Name(last_kind_), ", after ", launches_,
-                            " launches");
+  std::string text =
+      base::StrCat("its last record: ", ring::Name(last_kind_), ", after ", launches_, " launches");
   for (const auto& [id, communicator] : communicators_) {
     if (communicator.open.empty()) continue;
     const auto& [call, token] = *communicator.open.begin();

@@ -138,12 +138,12 @@ job::ServerUsage FromProto(const v1::Usage& in) {
 
 job::AgentProgress FromProto(const v1::Progress& in) {
   constexpr std::uint64_t kMostMs = 1'000'000'000;
-  return {.virtual_ps = in.virtual_picoseconds(),
-          .launches = in.launches(),
-          .still_ns = static_cast<std::int64_t>(std::min(in.still_milliseconds(), kMostMs)) *
-                      1'000'000,
-          .is_stopped = in.is_stopped(),
-          .witness = in.witness()};
+  return {
+      .virtual_ps = in.virtual_picoseconds(),
+      .launches = in.launches(),
+      .still_ns = static_cast<std::int64_t>(std::min(in.still_milliseconds(), kMostMs)) * 1'000'000,
+      .is_stopped = in.is_stopped(),
+      .witness = in.witness()};
 }
 
 job::AgentOutcome FromProto(const v1::Outcome& in) {

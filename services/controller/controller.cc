@@ -228,6 +228,11 @@ void Controller::StartJob(std::int64_t uid) {
     request.agents.push_back(
         {server, (*active)->tokens()[server], (*active)->parts().directory.server_path(server)});
   }
+  if (!options_.keep_run_directories)
+    request.folders.push_back((*active)->parts().directory.path());
+  if (!options_.temporary_directory.empty()) {
+    request.folders.push_back(options_.temporary_directory);
+  }
   request.on_exit = [this, uid](std::uint32_t server, const std::string& how) {
     OnAgentExit({uid, server}, how);
   };

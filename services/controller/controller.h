@@ -36,6 +36,7 @@ struct ControllerOptions {
   std::string run_root;  // Where run directories are made.
   std::size_t concurrent_jobs = 1;
   bool keep_run_directories = false;
+  std::string temporary_directory;  // Goes with this program, also when it is killed; empty: none.
 };
 
 // Must outlive the controller.

@@ -42,7 +42,8 @@ struct ControllerHost::Parts {
         Controller::Open({.run_root = options.run_root.empty() ? place::RunDirectory::DefaultRoot()
                                                                : options.run_root,
                           .concurrent_jobs = options.concurrent_jobs,
-                          .keep_run_directories = options.keep_run_directories},
+                          .keep_run_directories = options.keep_run_directories,
+                          .temporary_directory = options.temporary_directory},
                          {.clock = clock,
                           .placement = placement,
                           .simulators = simulators,

@@ -30,6 +30,7 @@ struct ControllerHostOptions {
   std::string agent;     // Path of eidolon-agent; empty: beside this program.
   std::size_t concurrent_jobs = 1;
   bool keep_run_directories = false;
+  std::string temporary_directory;  // Goes with this program, also when it is killed; empty: none.
 };
 
 // The clock and the registry must outlive it.

@@ -5,13 +5,16 @@
 #include <sstream>
 #include <utility>
 
-#include "services/agent/launch/proc_file.h"
 #include "services/base/text.h"
+#include "services/process/proc_file.h"
 
 namespace eidolon::agent::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using process::ForEachProcEntry;
+using process::ParseProcStat;
+using process::ReadProcFile;
 
 // Shares of the time between two looks, with what a few short turns take besides.
 constexpr std::int64_t kLeaderRunPerMille = 5;

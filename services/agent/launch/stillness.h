@@ -48,7 +48,7 @@ class StillnessWatch {
   bool HasUsedDisk(pid_t process);
 
   std::string proc_;
-  std::map<pid_t, Sample> last_;  // By thread.
+  std::map<pid_t, Sample> last_;       // By thread.
   std::map<pid_t, std::string> disk_;  // What is told of each process's bytes.
   bool moved_ = false;
   std::int64_t last_ns_ = 0;

@@ -6,14 +6,17 @@
 #include <filesystem>
 #include <string_view>
 
-#include "services/agent/launch/proc_file.h"
 #include "services/base/text.h"
+#include "services/process/proc_file.h"
 
 namespace eidolon::agent::launch {
 namespace {
 
 namespace fs = std::filesystem;
 using base::StrCat;
+using process::ForEachProcEntry;
+using process::ParseProcStat;
+using process::ReadProcFile;
 
 struct CallRow {
   long number;

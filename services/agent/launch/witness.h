@@ -1,4 +1,5 @@
-// What a process was last seen doing, as /proc tells it: for the message of a job that stands still.
+// What a process was last seen doing, as /proc tells it: for the message of a job that stands
+// still.
 #pragma once
 
 #include <sys/types.h>

@@ -72,9 +72,7 @@ TEST(WitnessTest, NamesAStoppedProcess) {
   EXPECT_THAT(seen.text, HasSubstr(") is stopped (state T)"));
 }
 
-TEST(WitnessTest, AProcessThatIsGoneTellsNothing) {
-  EXPECT_FALSE(LookAtProcess(1 << 30).is_there);
-}
+TEST(WitnessTest, AProcessThatIsGoneTellsNothing) { EXPECT_FALSE(LookAtProcess(1 << 30).is_there); }
 
 }  // namespace
 }  // namespace eidolon::agent::launch

@@ -48,10 +48,10 @@ struct JobSpec {
   IterationRule iterations;
   bool fixed_host_model = false;
   ValuesSpec values;
-  bool strict = false;                        // The first refused call ends the job.
-  std::uint64_t wall_seconds_max = 0;         // 0: no limit.
+  bool strict = false;                                     // The first refused call ends the job.
+  std::uint64_t wall_seconds_max = 0;                      // 0: no limit.
   std::uint64_t still_seconds_max = kStillSecondsDefault;  // 0: no limit.
-  std::uint64_t memory_per_server_bytes = 0;  // 0: no limit.
+  std::uint64_t memory_per_server_bytes = 0;               // 0: no limit.
   bool event_log = false;
   bool suspend = false;
   std::optional<std::uint64_t> ttl_seconds_after_finished;

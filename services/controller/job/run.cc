@@ -212,8 +212,9 @@ void Run::CheckStandstill(std::int64_t now_ns) {
     (agent.progress.is_stopped || is_silent ? stopped : others).push_back(Prefix(server) + seen);
   }
   if (!still || (stopped.empty() && others.empty())) return;
-  std::string message = StrCat("nothing in the job has moved for ", options_.still_seconds_max,
-                               " s (limits.stillSeconds): no call of a rank, no processor, no disk");
+  std::string message =
+      StrCat("nothing in the job has moved for ", options_.still_seconds_max,
+             " s (limits.stillSeconds): no call of a rank, no processor, no disk");
   stopped.insert(stopped.end(), others.begin(), others.end());
   stopped.resize(std::min(stopped.size(), kServersShown));
   for (const std::string& seen : stopped) message += ". " + seen;
