@@ -212,10 +212,12 @@ void Agent::Housekeeping() {
     next_report_ns_ = now + kReportEveryNs;
     SendProgress();
   }
-  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs) {
+  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && !IsLastWordOpen()) {
+    SettleDeaths();
     return End(verdict_.Judge(command_status_));
   }
-  if (verdict_.has_rank_death() && now - rank_died_ns_ >= kRankGraceNs) {
+  const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
+  if (has_lost && now - rank_died_ns_ >= kRankGraceNs) {
     End(verdict_.Judge(std::nullopt));
   }
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/agent/agent_parts.h"
@@ -76,6 +77,10 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void SettleRanks();
   bool DrainSessions();
   void WatchDeaths();
+  bool HasEnded(const DyingRank& dying);
+  void NoteLost(const Session& lost, std::string_view how);
+  bool IsLastWordOpen() const;
+  void SettleDeaths();
   void CountMissing();
   void Line(launch::OutputStream stream, std::string text) override;
   void Exited(launch::ExitStatus status) override;

@@ -50,6 +50,8 @@ v1::OutcomeReason ReasonOf(Reason reason) {
       return v1::OUTCOME_REASON_RING_DAMAGED;
     case Reason::kPeerLost:
       return v1::OUTCOME_REASON_PEER_LOST;
+    case Reason::kSessionLost:
+      return v1::OUTCOME_REASON_SESSION_LOST;
   }
   return v1::OUTCOME_REASON_UNSPECIFIED;
 }

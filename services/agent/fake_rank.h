@@ -29,6 +29,11 @@ class FakeRank {
   ring::FakeWriter& writer() { return *writer_; }
   void* segment() { return segment_; }
 
+  // What the shim does at the end of a process; done by the destructor too.
+  void SayFarewell(::eidolon::ring::Farewell farewell);
+  // Cuts the connection without a word.
+  void Vanish();
+
   // Advances the clock by host work.
   void Work(std::uint64_t ps);
   std::uint64_t clock() const { return clock_ps_; }

@@ -116,7 +116,8 @@ Session::Outcome Session::Apply(const ring::RecordView& record) {
   const RecordKind kind = record.header().kind;
   if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
     const bool is_program = record.As<wire::WaitRecord>().observer == 0;
-    if (is_program) last_kind_ = kind;
+    const bool is_query = kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent;
+    if (is_program && !is_query) last_kind_ = kind;
     active_ = active_ || (driving_ && is_program);
     return Ask(record);
   }

@@ -178,12 +178,13 @@ void Session::WakeSleepers() {
 
 std::string Session::LastDoing() const {
   std::string text =
-      base::StrCat("its last record: ", ring::Name(last_kind_), ", after ", launches_, " launches");
+      base::StrCat("its last record: ", ring::Name(last_kind_), ", launches so far: ", launches_);
   for (const auto& [id, communicator] : communicators_) {
     if (communicator.open.empty()) continue;
     const auto& [call, token] = *communicator.open.begin();
-    const auto& name = host_->costs().name(calls_.at(token).name_number);
-    text += base::StrCat("; open: ", name, " ", call.sequence, " of communicator ", id);
+    const std::string& name = host_->costs().name(calls_.at(token).name_number);
+    text +=
+        base::StrCat("; not finished: call ", call.sequence, " (", name, ") of communicator ", id);
   }
   return text;
 }

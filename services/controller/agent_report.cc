@@ -63,6 +63,8 @@ job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
       return job::OutcomeReason::kRingDamaged;
     case v1::OUTCOME_REASON_PEER_LOST:
       return job::OutcomeReason::kPeerLost;
+    case v1::OUTCOME_REASON_SESSION_LOST:
+      return job::OutcomeReason::kSessionLost;
     default:
       return job::OutcomeReason::kCommandFailed;
   }

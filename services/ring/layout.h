@@ -8,6 +8,7 @@
 //   handshake:  shim  --- Hello{pid, rank, ...} --->  agent
 //               shim  <-- Welcome{} + memfd ---------  agent      (or a refusal with a reason)
 //   The socket then stays open and silent: its hang-up tells the agent that the process is gone.
+//   Cursors::farewell tells how: who says nothing was ended, or has lost its socket and goes on.
 //
 //   the memfd is one Segment:
 //
@@ -100,8 +101,16 @@ struct Cursors {
   Cursor floor_ps;  // Agent: the clock must be at least this at the next call (after a wait that
                     // the agent released because the whole job was idle).
   alignas(64) std::atomic<std::uint32_t> writer_waits;  // A writer sleeps on read_position.
+  alignas(64) std::atomic<std::uint32_t> farewell;      // Farewell; shim.
 };
 static_assert(kCursorsOffset + sizeof(Cursors) <= kDevicesOffset);
+
+// How a process goes, told before it does.
+enum class Farewell : std::uint32_t {
+  kNone = 0,
+  kEnded = 1,     // It ends by itself: exit, _exit, the end of main.
+  kReplaced = 2,  // Another program takes its place (exec).
+};
 
 enum class SlotState : std::uint32_t { kFree = 0, kPending = 1, kReady = 2 };
 

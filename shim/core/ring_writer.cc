@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "services/base/check.h"
+#include "shim/core/life_line.h"
 #include "shim/core/system.h"
 
 namespace eidolon::shim::core {
@@ -27,17 +28,16 @@ const std::atomic<std::uint32_t>* LowWord(const std::atomic<std::uint64_t>& valu
 
 }  // namespace
 
-void RingWriter::Start(void* segment, ring::ServerPage* page, int socket) noexcept {
+void RingWriter::Start(void* segment, ring::ServerPage* page) noexcept {
   ring_ = ring::RingOf(segment);
   cursors_ = ring::CursorsOf(segment);
   page_ = page;
-  socket_ = socket;
   write_ = cursors_->write_position.value.load(std::memory_order_acquire);
   read_seen_ = cursors_->read_position.value.load(std::memory_order_acquire);
 }
 
 bool RingWriter::CheckAgent() noexcept {
-  if (!agent_gone() && HasHungUp(socket_)) agent_gone_.store(true, std::memory_order_relaxed);
+  if (!agent_gone() && HasHungUp(LifeLine())) agent_gone_.store(true, std::memory_order_relaxed);
   return !agent_gone();
 }
 

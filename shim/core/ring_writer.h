@@ -20,7 +20,7 @@ class RingWriter {
   RingWriter() = default;
 
   // Requires: segment and page outlive the writer; socket is the agent's.
-  void Start(void* segment, ring::ServerPage* page, int socket) noexcept;
+  void Start(void* segment, ring::ServerPage* page) noexcept;
 
   // Session::Append. False when the agent is gone: the record is dropped.
   bool Append(ring::RecordHeader* record, std::size_t record_bytes,
@@ -46,7 +46,6 @@ class RingWriter {
   char* ring_ = nullptr;
   ring::Cursors* cursors_ = nullptr;
   ring::ServerPage* page_ = nullptr;
-  int socket_ = -1;
   std::atomic<bool> agent_gone_{false};
 };
 

@@ -12,6 +12,7 @@
 #include "services/base/text.h"
 #include "shim/core/connection.h"
 #include "shim/core/intern_work.h"
+#include "shim/core/life_line.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/reply_slots.h"
 #include "shim/core/ring_writer.h"
@@ -62,6 +63,7 @@ class Asking {
 void ForgetSessionInFork() {
   phase.store(Phase::kNone, std::memory_order_relaxed);
   DetachClock();
+  LeaveLifeLineInFork();
 }
 
 bool IsWork(ring::RecordKind kind) {
@@ -86,7 +88,8 @@ Session* Session::Connect() noexcept {
       phase.store(Phase::kNone, std::memory_order_release);
       return nullptr;
     }
-    state->writer.Start(connection.segment, connection.page, connection.socket);
+    state->writer.Start(connection.segment, connection.page);
+    StartLifeLine(connection.socket, &ring::CursorsOf(connection.segment)->farewell);
     const ring::SegmentHeader& header = *ring::HeaderOf(connection.segment);
     StartClock({.cursors = ring::CursorsOf(connection.segment),
                 .page = connection.page,

@@ -39,6 +39,7 @@ constexpr ReasonRow kReasons[] = {
     {OutcomeReason::kUnsupportedCall, 2, reason::kUnsupportedCall},
     {OutcomeReason::kRingDamaged, 3, reason::kRingDamaged},
     {OutcomeReason::kRankLost, 4, reason::kRankLost},
+    {OutcomeReason::kSessionLost, 4, reason::kSessionLost},
     {OutcomeReason::kServiceLost, 6, reason::kServiceLost},
     {OutcomeReason::kCommandFailed, 7, reason::kCommandFailed},
     {OutcomeReason::kDeadlock, 8, reason::kDeadlock},
@@ -278,15 +279,27 @@ Verdict Run::JudgeMeasurement() {
             StrCat(measured, " iterations were measured")};
   }
   if (measured > 0) {
-    return {
-        Phase::kComplete, std::string(reason::kCommandEnded),
-        StrCat("the command ended after ", measured, " of ", wanted, " iterations to be measured")};
+    return {Phase::kComplete, std::string(reason::kCommandEnded),
+            StrCat("the command ended after ", measured, " of ", wanted,
+                   " iterations to be measured", Missing())};
   }
   // A program that repeats nothing has a time all the same.
   const bool is_known = prediction.program.has_value() && !options_.names_boundary;
   return {is_known ? Phase::kComplete : Phase::kFailed, std::string(reason::kNoIterations),
           WithoutIterations() +
-              (is_known ? ". Predicted is the whole program instead, from its first work on" : "")};
+              (is_known ? ". Predicted is the whole program instead, from its first work on" : "") +
+              Missing()};
+}
+
+// What agents add to the end of a command that ended well.
+std::string Run::Missing() const {
+  std::string text;
+  for (const Agent& agent : agents_) {
+    if (!agent.outcome || agent.outcome->reason != OutcomeReason::kCompleted) continue;
+    const std::string& message = agent.outcome->message;
+    if (const std::size_t at = message.find("; "); at != message.npos) text += message.substr(at);
+  }
+  return text;
 }
 
 // Why there is none to measure, and what to do.

@@ -32,6 +32,7 @@ enum class OutcomeReason {
   kCollectiveMismatch,
   kRingDamaged,
   kPeerLost,  // Another server's ranks have gone.
+  kSessionLost,
 };
 
 // What an agent says from time to time.
@@ -142,6 +143,7 @@ class Run {
   std::string Prefix(std::uint32_t server) const;
   Verdict JudgeMeasurement();
   std::string WithoutIterations() const;
+  std::string Missing() const;
 
   RunOptions options_;
   Measurement measurement_;

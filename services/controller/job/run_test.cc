@@ -79,6 +79,37 @@ TEST_F(RunTest, ACommandThatEndsWellWithOneMeasuredIterationIsComplete) {
   EXPECT_EQ(verdict.message, "the command ended after 1 of 2 iterations to be measured");
 }
 
+TEST_F(RunTest, WhatAnAgentMissesStandsInTheCondition) {
+  Connect();
+  Iterate(2);
+  End(0, OutcomeReason::kCompleted, "the command ended");
+  End(1, OutcomeReason::kCompleted, "the command ended; rank 1 (pid 5) ended without saying so");
+  ExitBoth();
+
+  const Verdict verdict = run_.Judge();
+
+  EXPECT_EQ(verdict.phase, Phase::kComplete);
+  EXPECT_EQ(
+      verdict.message,
+      "the command ended after 1 of 2 iterations to be measured; rank 1 (pid 5) ended without "
+      "saying so");
+}
+
+TEST_F(RunTest, ARankThatLostItsSessionFailsTheJobAndThePredictionIsKept) {
+  Connect();
+  Iterate(2);
+  End(0, OutcomeReason::kCompleted, "the command ended");
+  End(1, OutcomeReason::kSessionLost, "rank 1 (pid 5) replaced itself by another program");
+  ExitBoth();
+
+  const Verdict verdict = run_.Judge();
+
+  EXPECT_EQ(verdict.phase, Phase::kFailed);
+  EXPECT_EQ(verdict.reason, "SessionLost");
+  EXPECT_EQ(verdict.message, "server 1: rank 1 (pid 5) replaced itself by another program");
+  EXPECT_EQ(run_.Predict().measured_iterations, 1u);
+}
+
 TEST_F(RunTest, ACommandThatNeverIteratesFailsWithAdvice) {
   Connect();
   End(0, OutcomeReason::kCompleted);
