@@ -429,6 +429,7 @@ def main():
     import fabric_behaviour  # noqa: F401
     import failure_behaviour  # noqa: F401
     import iterations_behaviour  # noqa: F401
+    import life_behaviour  # noqa: F401
     import measuring_behaviour  # noqa: F401
     import program_behaviour  # noqa: F401
     import ranks_behaviour  # noqa: F401

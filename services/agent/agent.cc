@@ -41,7 +41,8 @@ Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
       }),
       controller_(std::make_unique<ControllerClient>(ControllerClient::Options{
           .address = options_.controller_address, .token = options_.token})),
-      quiescence_([this] { return LookAtProcesses(); }, [this] { return HasNews(); }) {}
+      quiescence_([this] { return LookAtProcesses(); }, [this] { return HasNews(); }),
+      standstill_(clock->MonotonicNs()) {}
 
 Agent::~Agent() { CleanUp(); }
 
@@ -193,8 +194,10 @@ bool Agent::Turn() {
   const bool drained = DrainSessions();
   AskCosts();
   for (const auto& [number, session] : sessions_) active_ = session->TakeActivity() || active_;
+  standstill_.Pass(clock_->MonotonicNs());
   if (std::exchange(active_, false) || questions_open_ > 0) {
     quiescence_.NoteActivity(clock_->MonotonicNs());
+    standstill_.Move();
   }
   SendHorizon();
   network_->Flush();
@@ -210,10 +213,12 @@ void Agent::Housekeeping() {
     next_report_ns_ = now + kReportEveryNs;
     SendProgress();
   }
-  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs) {
+  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && !IsLastWordOpen()) {
+    SettleDeaths();
     return End(verdict_.Judge(command_status_));
   }
-  if (verdict_.has_rank_death() && now - rank_died_ns_ >= kRankGraceNs) {
+  const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
+  if (has_lost && now - rank_died_ns_ >= kRankGraceNs) {
     End(verdict_.Judge(std::nullopt));
   }
 }

@@ -12,11 +12,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/agent/agent_parts.h"
 #include "services/agent/clock/horizon.h"
 #include "services/agent/clock/quiescence.h"
+#include "services/agent/clock/standstill.h"
 #include "services/agent/controller_client.h"
 #include "services/agent/cost_book.h"
 #include "services/agent/doorkeeper.h"
@@ -81,12 +83,17 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   void SettleNaps(base::SimTime latest);
   void EndDamaged(const Session& session, const base::Error& damage);
   void WatchDeaths();
+  bool HasEnded(const DyingRank& dying);
+  void NoteLost(const Session& lost, std::string_view how);
+  bool IsLastWordOpen() const;
+  void SettleDeaths();
   void CountMissing();
   void Line(launch::OutputStream stream, std::string text) override;
   void Exited(launch::ExitStatus status) override;
   void OnLine(launch::OutputStream stream, const std::string& text);
   void MatchLine(const std::string& text);
   clock::Look LookAtProcesses();
+  void DescribeStandstill(controller::v1::Progress* progress) const;
 
   // agent_network.cc: costs, estimates, horizon.
   CostBook& costs() override { return *costs_; }
@@ -147,6 +154,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   clock::Horizon horizon_;
   clock::Quiescence quiescence_;
   launch::StillnessWatch stillness_;
+  clock::Standstill standstill_;
   bool active_ = false;  // Something happened that says that the job is not asleep.
   std::uint64_t processed_ = 0;
   base::SimTime safe_through_;

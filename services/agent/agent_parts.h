@@ -22,10 +22,11 @@ struct JobParts {
   std::optional<LinePattern> log_pattern;
 };
 
-// A rank whose socket hung up: its exit status shows in /proc for a moment.
+// A process whose socket hung up: its exit status shows in /proc for a moment.
 struct DyingRank {
   std::uint32_t process = 0;
   std::int64_t since_ns = 0;
+  ::eidolon::ring::Farewell farewell{};  // What it had said by then.
 };
 
 // What the network was told last.

@@ -193,5 +193,38 @@ TEST_F(AgentRanksTest, InTheFixedModelAClockBeginsWithTheJobOrWithItsParentsCloc
   WaitForOutcome();
 }
 
+TEST_F(AgentRanksTest, ARankThatGoesOnWithoutItsConnectionIsLost) {
+  assignment_.set_ranks_per_server(1);
+  StartAndWaitForCommand();
+  FakeRank rank(directory_, {.rank = 0});
+  Train(rank, 1, 0, 4);
+  rank.Vanish();  // Its process lives on.
+  EndCommand(0);
+
+  const auto outcome = WaitForOutcome();
+
+  EXPECT_EQ(outcome.reason(), controller::v1::OUTCOME_REASON_SESSION_LOST);
+  EXPECT_THAT(outcome.message(), HasSubstr("rank 0 (pid "));
+  EXPECT_THAT(outcome.message(), HasSubstr("went on without it"));
+}
+
+TEST_F(AgentRanksTest, ARankThatReplacesItselfIsLostUnlessItGoesOnAsTheOtherProgram) {
+  assignment_.set_ranks_per_server(1);
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    Prepare(rank);
+    rank.writer().Launch(0, 100);
+    rank.Ask(RecordKind::kSynchronizeStream, 0);
+    rank.SayFarewell(wire::Farewell::kReplaced);
+    rank.Vanish();
+    FakeRank successor(directory_, {.rank = 0});
+    Train(successor, 1, 0, 4);
+  }
+  EndCommand(0);
+
+  EXPECT_EQ(WaitForOutcome().reason(), controller::v1::OUTCOME_REASON_COMPLETED);
+}
+
 }  // namespace
 }  // namespace eidolon::agent

@@ -50,6 +50,8 @@ v1::OutcomeReason ReasonOf(Reason reason) {
       return v1::OUTCOME_REASON_RING_DAMAGED;
     case Reason::kPeerLost:
       return v1::OUTCOME_REASON_PEER_LOST;
+    case Reason::kSessionLost:
+      return v1::OUTCOME_REASON_SESSION_LOST;
   }
   return v1::OUTCOME_REASON_UNSPECIFIED;
 }
@@ -197,6 +199,7 @@ void Agent::SendProgress() {
   message.mutable_progress()->set_virtual_picoseconds(Ps(latest));
   message.mutable_progress()->set_iterations(iterations.value_or(0));
   message.mutable_progress()->set_launches(launches);
+  DescribeStandstill(message.mutable_progress());
   controller_->Send(message);
 }
 

@@ -8,10 +8,11 @@
 
 #include "services/agent/agent.h"
 #include "services/agent/launch/death.h"
-#include "services/agent/launch/process_tree.h"
+#include "services/agent/launch/witness.h"
 #include "services/agent/ring/listener.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/process/process_tree.h"
 
 namespace eidolon::agent {
 
@@ -23,7 +24,18 @@ using base::StrCat;
 namespace {
 
 constexpr int kDrainLimit = 1 << 14;  // Records of one session before the others get their turn.
-constexpr std::int64_t kLongestDyingNs = 1'000'000'000;
+constexpr std::int64_t kLongestDyingNs = 5'000'000'000;
+
+constexpr std::string_view kCutOff =
+    "closed its connection to the agent and went on without it, as a program does that closes "
+    "descriptors which it has not opened (by a system call of its own); what it did from then on "
+    "is "
+    "missing";
+constexpr std::string_view kReplaced =
+    "replaced itself by another program (exec) that has no emulated GPU of its own; what it would "
+    "have done is missing";
+constexpr std::int64_t kTellStillMs = 1'000;
+constexpr std::size_t kWitnesses = 4;
 
 }  // namespace
 
@@ -52,7 +64,7 @@ bool Agent::MayNap(std::int32_t pid) const {
     if (!session.is_driving() || !session.has_begun()) return false;
     const std::int32_t rank = session.options().pid;
     if (rank == pid) return true;
-    const std::vector<pid_t> below = launch::DescendantsOf(rank);
+    const std::vector<pid_t> below = process::DescendantsOf(rank);
     return std::find(below.begin(), below.end(), pid) != below.end();
   });
 }
@@ -71,7 +83,7 @@ void Agent::SettleNaps(base::SimTime latest) {
 // job shows when a process comes is a matter of real time.
 std::uint64_t Agent::StartClockOf(const wire::Hello& hello) const {
   if (hello.rank >= 0 || job_->content.host_model != wire::HostModel::kFixed) return 0;
-  for (const pid_t ancestor : launch::AncestorsOf(hello.pid)) {
+  for (const pid_t ancestor : process::AncestorsOf(hello.pid)) {
     for (const auto& [number, session] : sessions_) {
       if (session->options().pid != ancestor || !session->is_driving()) continue;
       return static_cast<std::uint64_t>(session->clock().ps);
@@ -181,8 +193,10 @@ void Agent::OnHangUp(int connection) {
   session.MarkGone();
   ranks_->NoteGone(process);
   metrics_->sessions.Decrement();
-  if (ranks_->IsCertain(process)) {
-    dying_.push_back({.process = process, .since_ns = clock_->MonotonicNs()});
+  if (ranks_->IsCertain(process) || session.launches() > 0) {
+    dying_.push_back({.process = process,
+                      .since_ns = clock_->MonotonicNs(),
+                      .farewell = session.segment().farewell()});
   }
 }
 
@@ -190,21 +204,74 @@ void Agent::OnHangUp(int connection) {
 // once.
 void Agent::WatchDeaths() {
   if (dying_.empty()) return;
+  std::erase_if(dying_, [this](const DyingRank& dying) { return HasEnded(dying); });
+}
+
+// Whether all is known of it. Who ends says so before its socket closes; a word that comes later is
+// of one that went on without it.
+bool Agent::HasEnded(const DyingRank& dying) {
   const std::int64_t now = clock_->MonotonicNs();
-  std::erase_if(dying_, [&](const DyingRank& dying) {
-    const std::int32_t pid = sessions_.at(dying.process)->options().pid;
-    const std::int32_t rank = ranks_->NameOf(dying.process);
-    const launch::Death death = launch::LookForDeath(pid);
-    if (death.state == launch::LifeState::kAlive) return now - dying.since_ns > kLongestDyingNs;
-    if (death.state == launch::LifeState::kDead && !death.status.ok()) {
-      if (!verdict_.has_rank_death()) rank_died_ns_ = now;
-      verdict_.NoteRankDeath({.rank = rank, .pid = pid, .status = death.status});
-    }
-    if (death.state == launch::LifeState::kVanished) {
-      verdict_.NoteRankGone({.rank = rank, .pid = pid, .status = {}});
-    }
-    return true;
+  Session& session = *sessions_.at(dying.process);
+  const std::int32_t pid = session.options().pid;
+  const std::int32_t rank = ranks_->NameOf(dying.process);
+  const bool was_silent = dying.farewell == wire::Farewell::kNone;
+  const bool went_on = was_silent && session.segment().farewell() != wire::Farewell::kNone;
+  const launch::Death death = launch::LookForDeath(pid);
+  const bool is_alive = death.state == launch::LifeState::kAlive;
+  const bool is_dead = death.state == launch::LifeState::kDead;
+  // Another program in its place may introduce itself.
+  if (is_alive && dying.farewell == wire::Farewell::kReplaced) return false;
+  if (is_alive && !went_on && now - dying.since_ns <= kLongestDyingNs) return false;
+  const bool ended_well = is_dead && death.status.ok();
+  if (went_on || (is_alive && was_silent)) {
+    NoteLost(session, kCutOff);
+  } else if (dying.farewell == wire::Farewell::kReplaced || (was_silent && ended_well)) {
+    NoteLost(session, kReplaced);
+  } else if (was_silent && !is_dead && session.launches() > 0) {
+    verdict_.NoteSilentEnd(rank, pid);
+  }
+  if (is_alive || !ranks_->IsCertain(dying.process)) return true;
+  if (is_dead && !ended_well) {
+    if (!verdict_.has_rank_death()) rank_died_ns_ = now;
+    verdict_.NoteRankDeath({.rank = rank, .pid = pid, .status = death.status});
+  }
+  if (!is_dead) verdict_.NoteRankGone({.rank = rank, .pid = pid, .status = {}});
+  return true;
+}
+
+// What a rank did without its session is missing; unless it had done nothing yet, or goes on in
+// another one.
+void Agent::NoteLost(const Session& lost, std::string_view how) {
+  const auto& who = lost.options();
+  const bool goes_on = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
+    const Session& other = *entry.second;
+    return other.options().pid == who.pid && entry.first > who.number && other.launches() > 0;
   });
+  if (lost.launches() == 0 || goes_on) return;
+  if (!verdict_.has_lost_session()) rank_died_ns_ = clock_->MonotonicNs();
+  verdict_.NoteSessionLost(ranks_->NameOf(who.number), who.pid, std::string(how));
+}
+
+// The command has ended: what its ranks had to say comes within moments, also on a busy machine.
+bool Agent::IsLastWordOpen() const {
+  if (clock_->MonotonicNs() - command_ended_ns_ > kLongestDyingNs) return false;
+  const bool is_open = std::any_of(dying_.begin(), dying_.end(), [](const DyingRank& dying) {
+    return dying.farewell != wire::Farewell::kEnded;
+  });
+  if (is_open) return true;
+  return std::any_of(connections_.begin(), connections_.end(), [this](const auto& entry) {
+    const auto death = launch::LookForDeath(sessions_.at(entry.second)->options().pid);
+    return death.state != launch::LifeState::kAlive;
+  });
+}
+
+// Of those that live on although the command has ended.
+void Agent::SettleDeaths() {
+  for (const DyingRank& dying : std::exchange(dying_, {})) {
+    if (dying.farewell == wire::Farewell::kEnded) continue;
+    const bool is_replaced = dying.farewell == wire::Farewell::kReplaced;
+    NoteLost(*sessions_.at(dying.process), is_replaced ? kReplaced : kCutOff);
+  }
 }
 
 void Agent::EndDamaged(const Session& session, const base::Error& damage) {
@@ -246,17 +313,51 @@ clock::Look Agent::LookAtProcesses() {
     if (session->is_driving()) ranks.insert(session->options().pid);
   }
   // The agent's own threads bring what processes say: one that wants to run may hold such news.
-  std::vector<pid_t> processes = launch::DescendantsOf(getpid());
+  std::vector<pid_t> processes = process::DescendantsOf(getpid());
   processes.push_back(getpid());
-  switch (stillness_.Look(processes, ranks, clock_->MonotonicNs())) {
+  const auto seen = stillness_.Look(processes, ranks, clock_->MonotonicNs());
+  if (stillness_.moved()) standstill_.Move();
+  switch (seen) {
     case launch::Stillness::kStill:
       return clock::Look::kStill;
     case launch::Stillness::kPolling:
       return clock::Look::kPolling;
+    case launch::Stillness::kStopped:  // It may go on at any time, and then do anything.
     case launch::Stillness::kWorking:
       break;
   }
   return clock::Look::kWorking;
+}
+
+// Whom a user would look at: who is stopped, then ranks, then whatever the command has started.
+void Agent::DescribeStandstill(controller::v1::Progress* progress) const {
+  const std::int64_t still_ms = standstill_.still_ns() / 1'000'000;
+  if (still_ms < kTellStillMs) return;
+  progress->set_still_milliseconds(static_cast<std::uint64_t>(still_ms));
+  std::map<pid_t, std::uint32_t> sessions;
+  for (const auto& [connection, process] : connections_) {
+    sessions[sessions_.at(process)->options().pid] = process;
+  }
+  std::vector<std::pair<int, std::string>> seen;  // By how much it tells.
+  for (const pid_t pid : process::DescendantsOf(getpid())) {
+    const launch::Witness witness = launch::LookAtProcess(pid);
+    if (!witness.is_there) continue;
+    const auto session = sessions.find(pid);
+    const bool is_rank = session != sessions.end() && IsReporting(*sessions_.at(session->second));
+    if (witness.is_stopped) progress->set_is_stopped(true);
+    const int weight = (witness.is_stopped ? 0 : 2) + (is_rank ? 0 : 1);
+    seen.emplace_back(
+        weight, is_rank ? StrCat("rank ", ranks_->NameOf(session->second), " ", witness.text, "; ",
+                                 sessions_.at(session->second)->LastDoing())
+                        : StrCat("a process ", witness.text));
+  }
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(seen.size(), kWitnesses); ++i) {
+    text += (i == 0 ? "" : ". ") + seen[i].second;
+  }
+  progress->set_witness(PlainText(text));
 }
 
 void Agent::Line(launch::OutputStream stream, std::string text) {

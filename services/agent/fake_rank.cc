@@ -59,7 +59,17 @@ FakeRank::FakeRank(const std::string& run_directory, const Identity& identity) {
   writer_ = std::make_unique<ring::FakeWriter>(segment_);
 }
 
+void FakeRank::SayFarewell(wire::Farewell farewell) {
+  wire::CursorsOf(segment_)->farewell.store(static_cast<std::uint32_t>(farewell));
+}
+
+void FakeRank::Vanish() {
+  close(socket_);
+  socket_ = -1;
+}
+
 FakeRank::~FakeRank() {
+  if (segment_ != nullptr && socket_ >= 0) SayFarewell(wire::Farewell::kEnded);
   close(socket_);
   if (segment_ != nullptr) munmap(segment_, wire::kSegmentBytes);
   if (doorbell_ != nullptr) munmap(doorbell_, wire::kDoorbellBytes);

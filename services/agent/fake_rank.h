@@ -31,6 +31,10 @@ class FakeRank {
 
   // What processes without a GPU read.
   std::uint64_t job_clock() const { return page_->job_clock_ps.load(); }
+  // What the shim does at the end of a process; done by the destructor too.
+  void SayFarewell(::eidolon::ring::Farewell farewell);
+  // Cuts the connection without a word.
+  void Vanish();
 
   // Advances the clock by host work.
   void Work(std::uint64_t ps);

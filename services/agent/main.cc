@@ -12,9 +12,11 @@
 #include <thread>
 
 #include "services/agent/agent.h"
+#include "services/agent/launch/guardian.h"
 #include "services/agent/metrics.h"
 #include "services/base/clock.h"
 #include "services/base/log.h"
+#include "services/base/text.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
 
@@ -66,6 +68,7 @@ int main(int argc, char** argv) {
       .token = TakeVariable("EIDOLON_AGENT_TOKEN"),
       .library_folder = LibrariesBesideProgram(),
   };
+  const std::string folders = TakeVariable("EIDOLON_RUN_FOLDERS");
   const std::string token_file = TakeVariable("EIDOLON_AGENT_TOKEN_FILE");
   if (options.token.empty() && !token_file.empty()) options.token = ReadSecret(token_file);
   std::string metrics_address, install_from = "/eidolon", install_to;
@@ -85,6 +88,12 @@ int main(int argc, char** argv) {
               {{"reason", "EIDOLON_CONTROLLER_ADDRESS and EIDOLON_AGENT_TOKEN must be set"}});
     return 2;
   }
+
+  agent::launch::GuardOptions guard;
+  for (const std::string_view folder : base::Split(folders, ':')) {
+    if (!folder.empty()) guard.folders.emplace_back(folder);
+  }
+  agent::launch::BecomeGuarded(guard);
 
   runtime::SignalWaiter signals;
   runtime::MetricsPage page;

@@ -123,10 +123,14 @@ Session::Outcome Session::Apply(const ring::RecordView& record, std::uint64_t po
   if (auto taken = intake_.Take(record, position); !taken) return std::unexpected(taken.error());
   const RecordKind kind = record.header().kind;
   if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
-    active_ = active_ || (driving_ && record.As<wire::WaitRecord>().observer == 0);
+    const bool is_program = record.As<wire::WaitRecord>().observer == 0;
+    const bool is_query = kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent;
+    if (is_program && !is_query) last_kind_ = kind;
+    active_ = active_ || (driving_ && is_program);
     return Ask(record);
   }
   active_ = true;
+  last_kind_ = kind;
   switch (kind) {
     case RecordKind::kCollectiveValues:
       return Ask(record);

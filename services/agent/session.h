@@ -87,6 +87,7 @@ class Session final : private device::Sink {
   // What this process simulates has begun: what it did before is start-up.
   bool has_begun() const { return launches_ > 0 || !communicators_.empty(); }
   std::uint64_t launches() const { return launches_; }
+  std::string LastDoing() const;  // For people: its last record, and what it waits for.
   const iteration::Program& program() const { return program_; }  // Once it has finished.
   std::uint32_t iterations_ended() const { return ledger_.ended(); }
   std::uint32_t iterations_taken() const { return ledger_.taken(); }  // Resolved, of those.
@@ -165,9 +166,8 @@ class Session final : private device::Sink {
   base::SimTime clock_;  // Largest seen.
   base::SimTime floor_;
   Intake intake_;
-  bool gone_ = false;
-  bool driving_ = false;
-  bool active_ = false;
+  bool gone_ = false, driving_ = false, active_ = false;
+  ::eidolon::ring::RecordKind last_kind_ = ::eidolon::ring::RecordKind::kPad;
 
   device::IdMap<std::uint32_t> works_;  // The cost book's entries.
   std::map<std::uint32_t, Communicator> communicators_;

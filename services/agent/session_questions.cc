@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/agent/ring/record_check.h"
 #include "services/agent/session.h"
 #include "services/base/check.h"
 #include "services/base/text.h"
@@ -175,6 +176,19 @@ void Session::WakeSleepers() {
     Reply(sleeper.slot, {.value_ps = static_cast<std::uint64_t>(sleeper.moment.ps)});
     return true;
   });
+}
+
+std::string Session::LastDoing() const {
+  std::string text =
+      base::StrCat("its last record: ", ring::Name(last_kind_), ", launches so far: ", launches_);
+  for (const auto& [id, communicator] : communicators_) {
+    if (communicator.open.empty()) continue;
+    const auto& [call, token] = *communicator.open.begin();
+    const std::string& name = host_->costs().name(calls_.at(token).name_number);
+    text +=
+        base::StrCat("; not finished: call ", call.sequence, " (", name, ") of communicator ", id);
+  }
+  return text;
 }
 
 void Session::Dismiss() {

@@ -86,6 +86,16 @@ void Verdict::NoteRankGone(const RankDeath& death) {
   if (!gone_.has_value() && (!death_.has_value() || WasTerminated())) gone_ = death;
 }
 
+void Verdict::NoteSessionLost(int rank, int pid, const std::string& how) {
+  if (lost_.empty()) lost_ = StrCat("rank ", rank, " (pid ", pid, ") ", how);
+}
+
+void Verdict::NoteSilentEnd(int rank, int pid) {
+  silent_ += StrCat("; rank ", rank, " (pid ", pid,
+                    ") ended without saying so, as one does that its launcher kills: what it would "
+                    "still have done is missing");
+}
+
 // A launcher that has lost a rank terminates the others.
 bool Verdict::WasTerminated() const {
   return death_.has_value() && death_->status.signal == SIGTERM;
@@ -112,8 +122,11 @@ std::string Verdict::Culprit(const std::optional<launch::ExitStatus>& command) c
 Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
   Ending ending;
   if (command.has_value()) ending.exit_status = command->code;
-  if (command.has_value() && command->ok()) {
-    ending.message = "the command ended";
+  // Of a rank that something has killed a launcher may say nothing.
+  const bool killed = death_.has_value() && death_->status.signal != 0;
+  const bool is_whole = lost_.empty() && (!killed || WasTerminated());
+  if (command.has_value() && command->ok() && is_whole) {
+    ending.message = "the command ended" + silent_;
     return ending;
   }
   if (refusal_.has_value()) {
@@ -122,6 +135,11 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
                             ": it asked for ", BytesText(refusal_->asked_bytes), " when ",
                             BytesText(refusal_->booked_bytes), " of ",
                             BytesText(refusal_->capacity_bytes), " were booked");
+    return ending;
+  }
+  if (!lost_.empty()) {
+    ending.reason = Reason::kSessionLost;
+    ending.message = lost_ + LastLines();
     return ending;
   }
   if (strict_ && !refused_call_.empty()) {
@@ -139,7 +157,6 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
                "torch.version.cuda is 12 or 13); 'eidolon doctor' shows what is installed");
     return ending;
   }
-  const bool killed = death_.has_value() && death_->status.signal != 0;
   ending.reason = killed ? Reason::kRankLost : Reason::kCommandFailed;
   ending.message = Culprit(command);
   if (!exception_.empty() && !killed) ending.message += ": " + exception_;

@@ -27,6 +27,7 @@ enum class Reason {
   kCollectiveMismatch,
   kRingDamaged,
   kPeerLost,
+  kSessionLost,
 };
 
 struct Ending {
@@ -59,6 +60,12 @@ class Verdict {
   // Of a rank whose parent collected it before anybody saw how it ended.
   void NoteRankGone(const RankDeath& death);
   bool has_rank_death() const { return death_.has_value(); }
+  // Of a rank that goes on without us, or as another program: what it did from then on is not
+  // known. The first counts.
+  void NoteSessionLost(int rank, int pid, const std::string& how);
+  bool has_lost_session() const { return !lost_.empty(); }
+  // Of a rank that ended and never said so.
+  void NoteSilentEnd(int rank, int pid);
 
   // The command ended by itself, or a rank's death ends the job.
   Ending Judge(const std::optional<launch::ExitStatus>& command) const;
@@ -71,6 +78,8 @@ class Verdict {
   std::optional<Refusal> refusal_;
   std::optional<RankDeath> death_;
   std::optional<RankDeath> gone_;  // The first, when nothing was known of a death before.
+  std::string lost_;               // The rank whose session was lost, as a sentence.
+  std::string silent_;             // Ranks that ended without a word.
   std::string refused_call_;
   bool strict_ = false;
   std::deque<std::string> error_lines_;

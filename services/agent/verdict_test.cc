@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 namespace eidolon::agent {
 namespace {
 
@@ -21,6 +23,37 @@ TEST(VerdictTest, ACommandThatEndsWellHasCompleted) {
 
   EXPECT_EQ(ending.reason, Reason::kCompleted);
   EXPECT_EQ(ending.exit_status, 0);
+}
+
+TEST(VerdictTest, ACommandThatEndsWellWithoutWhatARankDidIsNotComplete) {
+  Verdict verdict;
+  verdict.NoteSessionLost(2, 77, "closed its connection to the agent and went on without it");
+  verdict.NoteSessionLost(3, 78, "replaced itself");
+
+  const Ending ending = verdict.Judge(launch::ExitStatus{});
+
+  EXPECT_EQ(ending.reason, Reason::kSessionLost);
+  EXPECT_EQ(ending.message,
+            "rank 2 (pid 77) closed its connection to the agent and went on without it");
+}
+
+TEST(VerdictTest, ARankThatSomethingKilledIsLostAlsoWhenItsLauncherSaysNothing) {
+  Verdict verdict;
+  verdict.NoteRankDeath({.rank = 1, .pid = 5, .status = kKilled});
+
+  EXPECT_EQ(verdict.Judge(launch::ExitStatus{}).reason, Reason::kRankLost);
+}
+
+TEST(VerdictTest, ARankThatItsLauncherEndedIsToldOf) {
+  Verdict verdict;
+  verdict.NoteRankDeath({.rank = 1, .pid = 5, .status = {.code = 143, .signal = SIGTERM}});
+  verdict.NoteSilentEnd(0, 4);
+
+  const Ending ending = verdict.Judge(launch::ExitStatus{});
+
+  EXPECT_EQ(ending.reason, Reason::kCompleted);
+  EXPECT_THAT(ending.message,
+              testing::StartsWith("the command ended; rank 0 (pid 4) ended without saying so"));
 }
 
 TEST(VerdictTest, ACrashingScriptShowsItsLastLines) {

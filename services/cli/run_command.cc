@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -42,8 +45,10 @@ class RunData {
  public:
   explicit RunData(const std::string& wanted) : path_(wanted) {
     if (!path_.empty()) return;
-    path_ = fs::temp_directory_path().string() + "/eidolon-run-XXXXXX";
+    RemoveLeftOver();
+    path_ = fs::temp_directory_path().string() + kPrefix + "XXXXXX";
     temporary_ = mkdtemp(path_.data()) != nullptr;
+    if (temporary_) std::ofstream(path_ + kOwnerFile) << getpid();
   }
   ~RunData() {
     std::error_code ignored;
@@ -52,8 +57,23 @@ class RunData {
   RunData(const RunData&) = delete;
   RunData& operator=(const RunData&) = delete;
   const std::string& path() const { return path_; }
+  bool is_temporary() const { return temporary_; }
 
  private:
+  static constexpr char kPrefix[] = "/eidolon-run-";
+  static constexpr char kOwnerFile[] = "/owner";
+
+  // Of runs that were killed before they had an agent to do it.
+  static void RemoveLeftOver() {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(fs::temp_directory_path(), ignored)) {
+      if (!entry.path().filename().string().starts_with(kPrefix + 1)) continue;
+      pid_t owner = 0;
+      std::ifstream(entry.path().string() + kOwnerFile) >> owner;
+      if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
+    }
+  }
+
   std::string path_;
   bool temporary_ = false;
 };
@@ -93,6 +113,7 @@ int RunOnce(const Flags& wanted) {
   if (!document) return PrintFailure(document.error());
   const RunData data(flags.embedded.controller.data_directory);
   flags.embedded.controller.data_directory = data.path();
+  if (data.is_temporary()) flags.embedded.controller.temporary_directory = data.path();
   flags.embedded.controller.rest_address = "127.0.0.1:0";
   auto embedded = Embedded::Start(flags.embedded);
   if (!embedded) return PrintFailure(embedded.error());

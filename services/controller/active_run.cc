@@ -26,6 +26,7 @@ job::RunOptions OptionsOf(const ActiveRunParts& parts) {
                           .peak_flops_per_gpu = parts.peak_flops,
                           .declarations = job::TitlesOf(resolved.spec.values)},
           .wall_seconds_max = resolved.spec.wall_seconds_max,
+          .still_seconds_max = resolved.spec.still_seconds_max,
           .names_boundary = !rule.nvtx.empty() || !rule.log.empty()};
 }
 

@@ -24,7 +24,7 @@ class AgentDesk {
                                           std::shared_ptr<AgentLink> link) = 0;
   virtual void Detach(AgentName agent) = 0;
   virtual void OnIteration(AgentName agent, const job::RankIteration& iteration) = 0;
-  virtual void OnProgress(AgentName agent, std::uint64_t virtual_ps, std::uint64_t launches) = 0;
+  virtual void OnProgress(AgentName agent, const job::AgentProgress& progress) = 0;
   virtual void OnUsage(AgentName agent, job::ServerUsage usage) = 0;
   virtual void OnLogLine(AgentName agent, store::LogEntry entry) = 0;
   virtual void OnOutcome(AgentName agent, job::AgentOutcome outcome) = 0;

@@ -1,5 +1,6 @@
 #include "services/controller/agent_report.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
       return job::OutcomeReason::kRingDamaged;
     case v1::OUTCOME_REASON_PEER_LOST:
       return job::OutcomeReason::kPeerLost;
+    case v1::OUTCOME_REASON_SESSION_LOST:
+      return job::OutcomeReason::kSessionLost;
     default:
       return job::OutcomeReason::kCommandFailed;
   }
@@ -133,6 +136,16 @@ job::ServerUsage FromProto(const v1::Usage& in) {
                             .refused_bytes = rank.refused_bytes()});
   }
   return usage;
+}
+
+job::AgentProgress FromProto(const v1::Progress& in) {
+  constexpr std::uint64_t kMostMs = 1'000'000'000;
+  return {
+      .virtual_ps = in.virtual_picoseconds(),
+      .launches = in.launches(),
+      .still_ns = static_cast<std::int64_t>(std::min(in.still_milliseconds(), kMostMs)) * 1'000'000,
+      .is_stopped = in.is_stopped(),
+      .witness = in.witness()};
 }
 
 job::AgentOutcome FromProto(const v1::Outcome& in) {

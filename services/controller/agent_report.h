@@ -9,6 +9,7 @@ namespace eidolon::controller {
 
 job::RankIteration FromProto(const v1::Iteration& in);
 job::ServerUsage FromProto(const v1::Usage& in);
+job::AgentProgress FromProto(const v1::Progress& in);
 job::AgentOutcome FromProto(const v1::Outcome& in);
 
 }  // namespace eidolon::controller

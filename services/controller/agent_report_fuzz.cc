@@ -22,7 +22,7 @@ void Take(controller::job::Run* run, std::uint32_t server,
     run->SetOutcome(server, controller::FromProto(report.outcome()), now_ns);
   }
   if (report.has_progress()) {
-    run->SetProgress(server, report.progress().virtual_picoseconds(), report.progress().launches());
+    run->SetProgress(server, controller::FromProto(report.progress()));
   }
 }
 
@@ -37,7 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                             .tokens = 4096,
                                             .parameters = 1'000'000,
                                             .peak_flops_per_gpu = 1e15},
-                            .wall_seconds_max = 3600},
+                            .wall_seconds_max = 3600,
+                            .still_seconds_max = 60},
                            now_ns);
   for (const std::uint32_t server : {0u, 1u}) run.Connected(server);
   while (size >= 2) {

@@ -310,6 +310,12 @@ void Controller::StartJob(std::int64_t uid) {
     placing->request.agents.push_back(
         {server, (*active)->tokens()[server], (*active)->parts().directory.server_path(server)});
   }
+  if (!options_.keep_run_directories) {
+    placing->request.folders.push_back((*active)->parts().directory.path());
+  }
+  if (!options_.temporary_directory.empty()) {
+    placing->request.folders.push_back(options_.temporary_directory);
+  }
   placing->request.on_exit = [this, uid](std::uint32_t server, const std::string& how) {
     OnAgentExit({uid, server}, how);
   };

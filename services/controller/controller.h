@@ -38,6 +38,7 @@ struct ControllerOptions {
   std::string run_root;  // Where run directories are made.
   std::size_t concurrent_jobs = 1;
   bool keep_run_directories = false;
+  std::string temporary_directory;  // Goes with this program, also when it is killed; empty: none.
 };
 
 // Must outlive the controller.
@@ -70,7 +71,7 @@ class Controller final : public rest::Api, public AgentDesk {
                                   std::shared_ptr<AgentLink> link) override;
   void Detach(AgentName agent) override;
   void OnIteration(AgentName agent, const job::RankIteration& iteration) override;
-  void OnProgress(AgentName agent, std::uint64_t virtual_ps, std::uint64_t launches) override;
+  void OnProgress(AgentName agent, const job::AgentProgress& progress) override;
   void OnUsage(AgentName agent, job::ServerUsage usage) override;
   void OnLogLine(AgentName agent, store::LogEntry entry) override;
   void OnOutcome(AgentName agent, job::AgentOutcome outcome) override;

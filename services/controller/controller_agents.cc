@@ -63,12 +63,12 @@ void Controller::OnIteration(AgentName agent, const job::RankIteration& iteratio
   if (active->run().IsEnding() != was_ending) Wake();
 }
 
-void Controller::OnProgress(AgentName agent, std::uint64_t virtual_ps, std::uint64_t launches) {
+void Controller::OnProgress(AgentName agent, const job::AgentProgress& progress) {
   const std::lock_guard lock(mutex_);
   JobEntry* entry = nullptr;
   ActiveRun* active = FindRun(agent, &entry);
   if (active == nullptr) return;
-  active->run().SetProgress(agent.server, virtual_ps, launches);
+  active->run().SetProgress(agent.server, progress);
   entry->changed = true;
 }
 

@@ -51,7 +51,8 @@ struct ControllerHost::Parts {
     if (!store) return std::unexpected(store.error());
     auto opened = Controller::Open({.run_root = run_root,
                                     .concurrent_jobs = options.concurrent_jobs,
-                                    .keep_run_directories = options.keep_run_directories},
+                                    .keep_run_directories = options.keep_run_directories,
+                                    .temporary_directory = options.temporary_directory},
                                    {.clock = clock,
                                     .placement = placement,
                                     .simulators = simulators,

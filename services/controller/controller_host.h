@@ -38,6 +38,7 @@ struct ControllerHostOptions {
   bool open_metrics = false;  // /metrics needs no token.
   // Given back to agents and their jobs when this process has a mask of its own.
   std::optional<mode_t> job_umask;
+  std::string temporary_directory;  // Goes with this program, also when it is killed; empty: none.
 };
 
 // The clock and the registry must outlive it.

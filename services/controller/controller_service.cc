@@ -115,8 +115,7 @@ grpc::Status ControllerService::AgentSession(grpc::ServerContext* /*context*/, S
 void ControllerService::Handle(AgentName agent, const v1::AgentReport& report) {
   switch (report.report_case()) {
     case v1::AgentReport::kProgress:
-      desk_.OnProgress(agent, report.progress().virtual_picoseconds(),
-                       report.progress().launches());
+      desk_.OnProgress(agent, FromProto(report.progress()));
       break;
     case v1::AgentReport::kIteration:
       desk_.OnIteration(agent, FromProto(report.iteration()));

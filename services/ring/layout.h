@@ -10,6 +10,7 @@
 //   handshake:  shim  --- Hello{pid, rank, ...} --->  agent
 //               shim  <-- Welcome{} + 2 memfds ------  agent      (or a refusal with a reason)
 //   The socket then stays open and silent: its hang-up tells the agent that the process is gone.
+//   Cursors::farewell tells how: who says nothing was ended, or has lost its socket and goes on.
 //
 //   The memfds are a Segment, of this process alone, and the server's Doorbell. No memfd can change
 //   its size (file seals): whoever cut it would kill the others that map it. A segment is:
@@ -113,8 +114,16 @@ struct Cursors {
                     // the agent released because the whole job was idle).
   Cursor floor_copy_ps;  // Agent: raised before the floor, so never below it.
   alignas(64) std::atomic<std::uint32_t> writer_waits;  // A writer sleeps on read_position.
+  alignas(64) std::atomic<std::uint32_t> farewell;      // Farewell; shim.
 };
 static_assert(kCursorsOffset + sizeof(Cursors) <= kDevicesOffset);
+
+// How a process goes, told before it does.
+enum class Farewell : std::uint32_t {
+  kNone = 0,
+  kEnded = 1,     // It ends by itself: exit, _exit, the end of main.
+  kReplaced = 2,  // Another program takes its place (exec).
+};
 
 enum class SlotState : std::uint32_t { kFree = 0, kPending = 1, kReady = 2 };
 

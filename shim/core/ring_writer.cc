@@ -9,6 +9,7 @@
 #include "services/base/check.h"
 #include "services/ring/check.h"
 #include "shim/core/damage.h"
+#include "shim/core/life_line.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/system.h"
 
@@ -30,18 +31,17 @@ const std::atomic<std::uint32_t>* LowWord(const std::atomic<std::uint64_t>& valu
 
 }  // namespace
 
-void RingWriter::Start(const Shared& shared, int socket) noexcept {
+void RingWriter::Start(const Shared& shared) noexcept {
   ring_ = ring::RingOf(shared.segment);
   cursors_ = ring::CursorsOf(shared.segment);
   page_ = shared.page;
   doorbell_ = shared.doorbell;
-  socket_ = socket;
   write_ = cursors_->write_position.value.load(std::memory_order_acquire);
   read_seen_ = cursors_->read_position.value.load(std::memory_order_acquire);
 }
 
 bool RingWriter::CheckAgent() noexcept {
-  if (!agent_gone() && HasHungUp(socket_)) agent_gone_.store(true, std::memory_order_relaxed);
+  if (!agent_gone() && HasHungUp(LifeLine())) agent_gone_.store(true, std::memory_order_relaxed);
   return !agent_gone();
 }
 

@@ -19,13 +19,13 @@ class RingWriter {
  public:
   RingWriter() = default;
 
-  // Requires: what is shared outlives the writer; socket is the agent's.
+  // Requires: what is shared outlives the writer.
   struct Shared {
     void* segment = nullptr;
     const ring::ServerPage* page = nullptr;
     ring::Doorbell* doorbell = nullptr;
   };
-  void Start(const Shared& shared, int socket) noexcept;
+  void Start(const Shared& shared) noexcept;
 
   // Session::Append. False when the agent is gone: the record is dropped. Damage that was noted
   // (damage.h) goes before the record.
@@ -64,7 +64,6 @@ class RingWriter {
   ring::Cursors* cursors_ = nullptr;
   const ring::ServerPage* page_ = nullptr;
   ring::Doorbell* doorbell_ = nullptr;
-  int socket_ = -1;
   std::atomic<bool> agent_gone_{false};
 };
 

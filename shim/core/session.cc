@@ -15,6 +15,7 @@
 #include "shim/core/connection.h"
 #include "shim/core/damage.h"
 #include "shim/core/intern_work.h"
+#include "shim/core/life_line.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/reply_slots.h"
 #include "shim/core/ring_writer.h"
@@ -68,6 +69,7 @@ class Asking {
 void ForgetSessionInFork() {
   phase.store(Phase::kNone, std::memory_order_relaxed);
   DetachClock();
+  LeaveLifeLineInFork();
 }
 
 // The answer in a slot, and as much of its payload as is wanted. Notes damage.
@@ -116,8 +118,8 @@ Session* Session::Connect() noexcept {
     state->header = *ring::HeaderOf(connection.segment);
     std::copy_n(ring::DevicesOf(connection.segment), state->devices.size(), state->devices.begin());
     state->writer.Start(
-        {.segment = connection.segment, .page = connection.page, .doorbell = connection.doorbell},
-        connection.socket);
+        {.segment = connection.segment, .page = connection.page, .doorbell = connection.doorbell});
+    StartLifeLine(connection.socket, &ring::CursorsOf(connection.segment)->farewell);
     const ring::SegmentHeader& header = state->header;
     StartClock({.cursors = ring::CursorsOf(connection.segment),
                 .model = header.host_model,

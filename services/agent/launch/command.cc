@@ -15,9 +15,10 @@
 #include <utility>
 
 #include "services/agent/launch/line_reader.h"
-#include "services/agent/launch/process_tree.h"
 #include "services/base/clock.h"
 #include "services/base/text.h"
+#include "services/process/descriptors.h"
+#include "services/process/process_tree.h"
 
 namespace eidolon::agent::launch {
 namespace {
@@ -96,6 +97,8 @@ base::Result<std::string> FindProgram(const std::string& name, const std::string
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Whatever is open here, by whomever: none of it is the command's.
+  process::CloseOnExecFrom(STDERR_FILENO + 1);
   if (folder[0] == '\0' || chdir(folder) == 0) execve(program, arguments, environment);
   const int error = errno;
   [[maybe_unused]] const auto written = write(failure, &error, sizeof error);
@@ -128,7 +131,7 @@ base::Result<std::unique_ptr<Command>> Command::Start(const CommandOptions& opti
   for (const auto* pipe : {&out, &err, &failure}) {
     if (!*pipe) return std::unexpected(pipe->error());
   }
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  process::AdoptOrphans();
   const auto argument_pointers = Pointers(arguments);
   const auto environment_pointers = Pointers(environment);
   const pid_t pid = fork();
@@ -195,7 +198,7 @@ void Command::Read() {
 
 // The command began a session of its own, so nothing that stems from it is in ours.
 std::vector<pid_t> Command::Offspring() {
-  std::vector<pid_t> found = DescendantsOf(getpid());
+  std::vector<pid_t> found = process::DescendantsOf(getpid());
   std::erase_if(found, [own = getsid(0)](pid_t process) { return getsid(process) == own; });
   return found;
 }
@@ -203,7 +206,7 @@ std::vector<pid_t> Command::Offspring() {
 bool Command::AnyLeft() const {
   const std::vector<pid_t> left = Offspring();
   return std::any_of(left.begin(), left.end(),
-                     [](pid_t process) { return !NameOf(process).empty(); });
+                     [](pid_t left_over) { return !process::NameOf(left_over).empty(); });
 }
 
 void Command::ReapOrphans() const {

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <optional>
 
-#include "services/agent/launch/process_tree.h"
 #include "services/base/clock.h"
+#include "services/process/process_tree.h"
 
 namespace eidolon::agent::launch {
 namespace {
@@ -91,6 +91,17 @@ TEST(CommandTest, AddsVariablesAndKeepsTheRest) {
   EXPECT_THAT(recorder.out(), ElementsAre("8", "/"));
 }
 
+TEST(CommandTest, InheritsOnlyItsStandardStreams) {
+  const int leaking = dup(STDERR_FILENO);
+  Recorder recorder;
+  const auto command =
+      Shell("[ -e /proc/self/fd/" + std::to_string(leaking) + " ] && echo leaked; true", &recorder);
+  recorder.WaitExit();
+
+  EXPECT_TRUE(recorder.out().empty());
+  close(leaking);
+}
+
 TEST(CommandTest, AProgramThatDoesNotExistIsNamed) {
   Recorder recorder;
   const auto command = Command::Start({.command = {"no-such-program"}}, &recorder);
@@ -121,7 +132,7 @@ TEST(CommandTest, StopEndsEverythingThatWasStarted) {
 
   (*command)->Stop(/*grace_ms=*/100);
 
-  EXPECT_TRUE(DescendantsOf(getpid()).empty());
+  EXPECT_TRUE(process::DescendantsOf(getpid()).empty());
   EXPECT_EQ(recorder.WaitExit().signal, SIGKILL);
 }
 

@@ -8,13 +8,16 @@
 #include <sstream>
 #include <utility>
 
-#include "services/agent/launch/proc_file.h"
 #include "services/base/text.h"
+#include "services/process/proc_file.h"
 
 namespace eidolon::agent::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using process::ForEachProcEntry;
+using process::ParseProcStat;
+using process::ReadProcFile;
 
 // Shares of the time between two looks, with what a few short turns take besides.
 constexpr std::int64_t kLeaderRunPerMille = 5;
@@ -33,7 +36,8 @@ std::uint64_t Limit(std::int64_t window_ns, std::int64_t per_mille, std::int64_t
 Stillness StillnessWatch::Judge(const Sample& now, const Sample* before, bool is_leader,
                                 std::int64_t window_ns) const {
   const bool runs = now.state == 'R';
-  if (now.state == 'D' || now.state == 'T' || now.state == 't') return Stillness::kWorking;
+  if (now.state == 'D') return Stillness::kWorking;
+  if (now.state == 'T' || now.state == 't') return Stillness::kStopped;
   if (before == nullptr) return runs ? Stillness::kWorking : Stillness::kStill;
   // It wanted to run all the time, and the machine did not let it.
   if (runs && before->state == 'R' && now.slices == before->slices) return Stillness::kWorking;
@@ -48,6 +52,18 @@ Stillness StillnessWatch::Judge(const Sample& now, const Sample* before, bool is
   return turned ? Stillness::kPolling : Stillness::kStill;
 }
 
+// /proc/<pid>/io: what was read from and written to disks is at its end.
+bool StillnessWatch::HasUsedDisk(pid_t process) {
+  const std::string text = ReadProcFile(fs::path(proc_) / std::to_string(process) / "io");
+  const std::size_t at = text.find("\nread_bytes:");
+  if (at == std::string::npos) return false;
+  std::string bytes = text.substr(at);
+  const auto [known, is_new] = disk_.try_emplace(process, bytes);
+  if (is_new || known->second == bytes) return false;
+  known->second = std::move(bytes);
+  return true;
+}
+
 Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::set<pid_t>& leaders,
                                std::int64_t now_ns) {
   const std::int64_t window_ns = std::max<std::int64_t>(now_ns - last_ns_, 0);
@@ -55,7 +71,14 @@ Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::s
   const std::map<pid_t, Sample> before = std::exchange(last_, {});
   const auto caller = static_cast<pid_t>(syscall(SYS_gettid));
   Stillness all = Stillness::kStill;
+  moved_ = false;
+  std::erase_if(disk_, [&](const auto& entry) {
+    return std::find(processes.begin(), processes.end(), entry.first) == processes.end();
+  });
   for (const pid_t process : processes) {
+    // What this process itself does is about the others, and moves nothing.
+    const bool counts = process != getpid();
+    moved_ = (counts && HasUsedDisk(process)) || moved_;
     ForEachProcEntry(fs::path(proc_) / std::to_string(process) / "task", [&](const fs::path& task) {
       const auto number = base::ParseInteger(task.filename().string());
       const auto stat = ParseProcStat(ReadProcFile(task / "stat"));
@@ -70,7 +93,12 @@ Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::s
       const auto found = before.find(thread);
       const Sample* earlier = found == before.end() ? nullptr : &found->second;
       const bool is_leader = thread == process && leaders.contains(process);
-      all = std::max(all, Judge(sample, earlier, is_leader, window_ns));
+      const Stillness seen = Judge(sample, earlier, is_leader, window_ns);
+      all = std::max(all, seen);
+      // A disk that does not answer lets nothing move.
+      const bool hangs = sample.state == 'D' && earlier != nullptr && earlier->state == 'D' &&
+                         sample.slices == earlier->slices;
+      moved_ = moved_ || (counts && seen == Stillness::kWorking && !hangs);
     });
   }
   return all;

@@ -18,6 +18,7 @@ namespace eidolon::agent::launch {
 enum class Stillness : std::uint8_t {
   kStill,    // No thread runs or wants to.
   kPolling,  // Some ran, or run now, but none for long.
+  kStopped,  // Somebody stopped one (SIGSTOP, a debugger): what it would do, nobody knows.
   kWorking,
 };
 
@@ -33,6 +34,8 @@ class StillnessWatch {
   // thread's first, finds it working when it runs.
   Stillness Look(const std::vector<pid_t>& processes, const std::set<pid_t>& leaders,
                  std::int64_t now_ns);
+  // Whether the last look found that anything got on: a thread that works, bytes from or to a disk.
+  bool moved() const { return moved_; }
 
  private:
   struct Sample {
@@ -43,9 +46,12 @@ class StillnessWatch {
   };
   Stillness Judge(const Sample& now, const Sample* before, bool is_leader,
                   std::int64_t window_ns) const;
+  bool HasUsedDisk(pid_t process);
 
   std::string proc_;
-  std::map<pid_t, Sample> last_;  // By thread.
+  std::map<pid_t, Sample> last_;       // By thread.
+  std::map<pid_t, std::string> disk_;  // What is told of each process's bytes.
+  bool moved_ = false;
   std::int64_t last_ns_ = 0;
 };
 

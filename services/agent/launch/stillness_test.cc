@@ -98,17 +98,6 @@ TEST_F(StillnessTest, AThreadThatWaitsForADiskWorks) {
   EXPECT_EQ(LookAfter(10), Stillness::kWorking);
 }
 
-TEST_F(StillnessTest, AStoppedThreadWorksForItGoesOnSomeTime) {
-  for (const char state : {'T', 't'}) {
-    Write({});
-    LookAfter(10);
-    Write({.state = state});
-
-    EXPECT_EQ(LookAfter(10), Stillness::kWorking) << state;
-    EXPECT_EQ(LookAfter(200), Stillness::kWorking) << state;
-  }
-}
-
 TEST_F(StillnessTest, ALeaderThatHadATurnIsNotStill) {
   Write({});
   Write({.number = 71});
@@ -126,6 +115,58 @@ TEST_F(StillnessTest, TheThreadThatLooksDoesNotCount) {
   Write({.number = static_cast<pid_t>(syscall(SYS_gettid)), .state = 'R'});
 
   EXPECT_EQ(LookAfter(10), Stillness::kStill);
+}
+
+TEST_F(StillnessTest, AStoppedThreadNeitherSleepsNorWorks) {
+  Write({});
+  Write({.number = 71, .state = 'T'});
+  LookAfter(10);
+
+  EXPECT_EQ(LookAfter(200), Stillness::kStopped);
+  EXPECT_FALSE(watch_.moved());
+
+  Write({.number = 71, .state = 'T', .ran_ns = 40 * kMs});
+  Write({.number = 72, .state = 'D'});
+  EXPECT_EQ(LookAfter(200), Stillness::kWorking) << "another thread works";
+  EXPECT_TRUE(watch_.moved());
+}
+
+TEST_F(StillnessTest, PollersMoveNothing) {
+  Write({.ran_ns = 1'000, .slices = 1});
+  LookAfter(10);
+  Write({.state = 'R', .ran_ns = 50'000, .slices = 2});
+
+  EXPECT_EQ(LookAfter(200), Stillness::kPolling);
+  EXPECT_FALSE(watch_.moved());
+}
+
+TEST_F(StillnessTest, BytesToADiskMoveWithoutAnyThreadThatWorks) {
+  const auto write = [&](int bytes) {
+    std::ofstream(folder_ / std::to_string(kProcess) / "io")
+        << "rchar: 7\nwchar: 8\nread_bytes: 0\nwrite_bytes: " << bytes << "\n";
+  };
+  Write({});
+  write(4096);
+  LookAfter(10);
+  EXPECT_FALSE(watch_.moved());
+
+  write(8192);
+  EXPECT_EQ(LookAfter(200), Stillness::kStill);
+  EXPECT_TRUE(watch_.moved());
+
+  LookAfter(200);
+  EXPECT_FALSE(watch_.moved());
+}
+
+TEST_F(StillnessTest, ADiskThatNeverAnswersMovesNothing) {
+  Write({.state = 'D', .slices = 3});
+  LookAfter(10);
+  LookAfter(200);
+
+  EXPECT_FALSE(watch_.moved());
+  Write({.state = 'D', .slices = 4});
+  LookAfter(200);
+  EXPECT_TRUE(watch_.moved());
 }
 
 TEST_F(StillnessTest, ALittleWorkCountsForALeadersMainThreadOnly) {

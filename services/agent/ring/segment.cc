@@ -92,6 +92,11 @@ Segment::~Segment() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+wire::Farewell Segment::farewell() const {
+  return static_cast<wire::Farewell>(
+      wire::CursorsOf(base_)->farewell.load(std::memory_order_acquire));
+}
+
 std::uint64_t Segment::clock_ps() const {
   return wire::CursorsOf(base_)->clock_ps.value.load(std::memory_order_acquire);
 }

@@ -52,6 +52,8 @@ class Segment {
 
   // The shim's clock. It can jump when the process is damaged; callers keep their own maximum.
   std::uint64_t clock_ps() const;
+  // How the process said that it goes.
+  wire::Farewell farewell() const;
   // The clock must be at least this at the process's next call. Grows only.
   void RaiseFloor(std::uint64_t floor_ps);
   // Answers the thread that waits in `slot`. Requires: slot < kReplySlots.

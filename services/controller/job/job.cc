@@ -247,6 +247,8 @@ class SpecReader {
     if (!limits) return;
     spec().wall_seconds_max =
         static_cast<std::uint64_t>(limits->Integer("wallSeconds", {1, 31'536'000}, 0));
+    spec().still_seconds_max = static_cast<std::uint64_t>(
+        limits->Integer("stillSeconds", {0, 31'536'000}, kStillSecondsDefault));
     const nlohmann::json* memory = limits->Find("memoryPerServer");
     if (memory != nullptr) {
       const std::string text = memory->is_string() ? memory->get<std::string>() : memory->dump();

@@ -19,6 +19,9 @@ namespace eidolon::controller::job {
 // Where jobs run: some fields exist in one of the two only.
 enum class Mode { kEmbedded, kKubernetes };
 
+// Of limits.stillSeconds: longer than pauses of a program that goes on.
+inline constexpr std::int64_t kStillSecondsDefault = 120;
+
 struct IterationRule {
   std::uint32_t warmup = 3;   // Iterations that do not count.
   std::uint32_t measure = 5;  // Iterations after which the job ends by itself.
@@ -45,9 +48,10 @@ struct JobSpec {
   IterationRule iterations;
   bool fixed_host_model = false;
   ValuesSpec values;
-  bool strict = false;                        // The first refused call ends the job.
-  std::uint64_t wall_seconds_max = 0;         // 0: no limit.
-  std::uint64_t memory_per_server_bytes = 0;  // 0: no limit.
+  bool strict = false;                                     // The first refused call ends the job.
+  std::uint64_t wall_seconds_max = 0;                      // 0: no limit.
+  std::uint64_t still_seconds_max = kStillSecondsDefault;  // 0: no limit.
+  std::uint64_t memory_per_server_bytes = 0;               // 0: no limit.
   bool event_log = false;
   bool suspend = false;
   std::optional<std::uint64_t> ttl_seconds_after_finished;

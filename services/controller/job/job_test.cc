@@ -61,7 +61,7 @@ spec:
                parameters: 8000000000}
   hostModel: {kind: fixed}
   values: {unknownReads: one}
-  limits: {wallSeconds: 3600}
+  limits: {wallSeconds: 3600, stillSeconds: 30}
   outputs: {eventLog: true}
   strict: true
   suspend: true
@@ -85,6 +85,7 @@ spec:
   EXPECT_TRUE(spec.fixed_host_model && spec.strict && spec.suspend && spec.event_log);
   EXPECT_EQ(spec.values.unknown_reads, UnknownReads::kOne);
   EXPECT_EQ(spec.wall_seconds_max, 3600u);
+  EXPECT_EQ(spec.still_seconds_max, 30u);
   EXPECT_EQ(spec.ttl_seconds_after_finished, 86400u);
 }
 

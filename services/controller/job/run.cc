@@ -1,6 +1,7 @@
 #include "services/controller/job/run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/base/text.h"
@@ -15,6 +16,10 @@ constexpr std::int64_t kConnectLimit = 60 * kSecond;
 // An agent's stream and its process end together, and either may be seen first: the exit tells more
 // than a broken stream does, and what it said last may still be on its way after the exit.
 constexpr std::int64_t kDisconnectGrace = 2 * kSecond;
+
+// A longer pause of the controller itself says nothing about agents.
+constexpr std::int64_t kLongestStep = kSecond;
+constexpr std::size_t kServersShown = 4;
 
 constexpr int kOutsideWeight = -1;
 constexpr int kAgentLostWeight = 5;
@@ -34,6 +39,7 @@ constexpr ReasonRow kReasons[] = {
     {OutcomeReason::kUnsupportedCall, 2, reason::kUnsupportedCall},
     {OutcomeReason::kRingDamaged, 3, reason::kRingDamaged},
     {OutcomeReason::kRankLost, 4, reason::kRankLost},
+    {OutcomeReason::kSessionLost, 4, reason::kSessionLost},
     {OutcomeReason::kServiceLost, 6, reason::kServiceLost},
     {OutcomeReason::kCommandFailed, 7, reason::kCommandFailed},
     {OutcomeReason::kDeadlock, 8, reason::kDeadlock},
@@ -46,7 +52,8 @@ Run::Run(RunOptions options, std::int64_t now_ns)
     : options_(options),
       measurement_(options.measurement),
       agents_(options.servers),
-      start_ns_(now_ns) {}
+      start_ns_(now_ns),
+      last_step_ns_(now_ns) {}
 
 std::string Run::Prefix(std::uint32_t server) const {
   return options_.servers > 1 ? StrCat("server ", server, ": ") : "";
@@ -91,10 +98,12 @@ void Run::Add(const RankIteration& iteration, std::int64_t now_ns) {
   }
 }
 
-void Run::SetProgress(std::uint32_t server, std::uint64_t virtual_ps, std::uint64_t launches) {
+void Run::SetProgress(std::uint32_t server, AgentProgress progress) {
   Agent& agent = agents_[server];
-  agent.virtual_ps = std::max(agent.virtual_ps, virtual_ps);
-  agent.launches = std::max(agent.launches, launches);
+  progress.virtual_ps = std::max(agent.progress.virtual_ps, progress.virtual_ps);
+  progress.launches = std::max(agent.progress.launches, progress.launches);
+  agent.progress = std::move(progress);
+  agent.silent_ns = 0;
 }
 
 void Run::SetUsage(std::uint32_t server, ServerUsage usage) {
@@ -183,6 +192,36 @@ void Run::CheckTimes(std::int64_t now_ns) {
   }
 }
 
+// One server that moves is enough: the others may be waiting for it. An agent that says nothing
+// (its process is stopped) moves nothing either.
+void Run::CheckStandstill(std::int64_t now_ns) {
+  const std::int64_t step = std::clamp<std::int64_t>(now_ns - last_step_ns_, 0, kLongestStep);
+  last_step_ns_ = now_ns;
+  const auto limit = static_cast<std::int64_t>(options_.still_seconds_max) * kSecond;
+  std::vector<std::string> stopped, others;
+  bool still = limit > 0 && IsRunning();
+  for (std::uint32_t server = 0; server < agents_.size(); ++server) {
+    Agent& agent = agents_[server];
+    if (agent.outcome) continue;
+    agent.silent_ns += step;
+    still = still && agent.progress.still_ns + agent.silent_ns >= limit;
+    const bool is_silent = agent.silent_ns >= limit;
+    const std::string seen =
+        is_silent ? StrCat("its agent has said nothing for ", agent.silent_ns / kSecond, " s")
+                  : agent.progress.witness;
+    if (seen.empty()) continue;
+    (agent.progress.is_stopped || is_silent ? stopped : others).push_back(Prefix(server) + seen);
+  }
+  if (!still || (stopped.empty() && others.empty())) return;
+  std::string message =
+      StrCat("nothing in the job has moved for ", options_.still_seconds_max,
+             " s (limits.stillSeconds): no call of a rank, no processor, no disk");
+  stopped.insert(stopped.end(), others.begin(), others.end());
+  stopped.resize(std::min(stopped.size(), kServersShown));
+  for (const std::string& seen : stopped) message += ". " + seen;
+  Fail(reason::kStuck, message, now_ns);
+}
+
 void Run::CheckExits(std::int64_t now_ns) {
   for (std::uint32_t server = 0; server < agents_.size(); ++server) {
     const Agent& agent = agents_[server];
@@ -194,6 +233,7 @@ void Run::CheckExits(std::int64_t now_ns) {
 Order Run::Step(std::int64_t now_ns) {
   CheckExits(now_ns);
   if (!IsEnding()) CheckTimes(now_ns);
+  if (!IsEnding()) CheckStandstill(now_ns);
   if (!IsEnding() || IsOver()) return Order::kNone;
   const std::int64_t ending = now_ns - *ending_ns_;
   Order due = Order::kStop;
@@ -239,15 +279,27 @@ Verdict Run::JudgeMeasurement() {
             StrCat(measured, " iterations were measured")};
   }
   if (measured > 0) {
-    return {
-        Phase::kComplete, std::string(reason::kCommandEnded),
-        StrCat("the command ended after ", measured, " of ", wanted, " iterations to be measured")};
+    return {Phase::kComplete, std::string(reason::kCommandEnded),
+            StrCat("the command ended after ", measured, " of ", wanted,
+                   " iterations to be measured", Missing())};
   }
   // A program that repeats nothing has a time all the same.
   const bool is_known = prediction.program.has_value() && !options_.names_boundary;
   return {is_known ? Phase::kComplete : Phase::kFailed, std::string(reason::kNoIterations),
           WithoutIterations() +
-              (is_known ? ". Predicted is the whole program instead, from its first work on" : "")};
+              (is_known ? ". Predicted is the whole program instead, from its first work on" : "") +
+              Missing()};
+}
+
+// What agents add to the end of a command that ended well.
+std::string Run::Missing() const {
+  std::string text;
+  for (const Agent& agent : agents_) {
+    if (!agent.outcome || agent.outcome->reason != OutcomeReason::kCompleted) continue;
+    const std::string& message = agent.outcome->message;
+    if (const std::size_t at = message.find("; "); at != message.npos) text += message.substr(at);
+  }
+  return text;
 }
 
 // Why there is none to measure, and what to do.
@@ -272,8 +324,8 @@ Progress Run::progress(std::int64_t now_ns) const {
       ComputeProgress(measurement_.finished(), measurement_.wanted(), first_iteration_ns_, now_ns);
   std::uint64_t virtual_ps = 0;
   for (const Agent& agent : agents_) {
-    virtual_ps = std::max(virtual_ps, agent.virtual_ps);
-    progress.launches += agent.launches;
+    virtual_ps = std::max(virtual_ps, agent.progress.virtual_ps);
+    progress.launches += agent.progress.launches;
   }
   progress.virtual_seconds = static_cast<double>(virtual_ps) * 1e-12;
   return progress;

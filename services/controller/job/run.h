@@ -32,6 +32,16 @@ enum class OutcomeReason {
   kCollectiveMismatch,
   kRingDamaged,
   kPeerLost,  // Another server's ranks have gone.
+  kSessionLost,
+};
+
+// What an agent says from time to time.
+struct AgentProgress {
+  std::uint64_t virtual_ps = 0;
+  std::uint64_t launches = 0;
+  std::int64_t still_ns = 0;  // For how long nothing of its server has moved.
+  bool is_stopped = false;    // Some process of it is stopped.
+  std::string witness;        // What its processes were last seen doing.
 };
 
 struct AgentOutcome {
@@ -49,7 +59,8 @@ struct Verdict {
 struct RunOptions {
   std::uint32_t servers = 1;
   MeasurementOptions measurement;
-  std::uint64_t wall_seconds_max = 0;  // 0: no limit.
+  std::uint64_t wall_seconds_max = 0;   // 0: no limit.
+  std::uint64_t still_seconds_max = 0;  // Without anything that moves; 0: no limit.
   // The job says where iterations begin; it is not judged by anything else then.
   bool names_boundary = false;
 };
@@ -80,7 +91,7 @@ class Run {
   // open, the agent's last messages are waited for.
   void Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns);
   void Add(const RankIteration& iteration, std::int64_t now_ns);
-  void SetProgress(std::uint32_t server, std::uint64_t virtual_ps, std::uint64_t launches);
+  void SetProgress(std::uint32_t server, AgentProgress progress);
   void SetUsage(std::uint32_t server, ServerUsage usage);
   void NoteErrorLine(const std::string& line);
   void SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns);
@@ -113,8 +124,8 @@ class Run {
     bool gone = false;         // Has exited, and nothing more is to come from it.
     std::optional<std::int64_t> disconnected_ns;
     std::optional<AgentOutcome> outcome;
-    std::uint64_t virtual_ps = 0;
-    std::uint64_t launches = 0;
+    AgentProgress progress;
+    std::int64_t silent_ns = 0;  // Since its last progress.
   };
   struct Failure {
     int weight = 0;  // The smaller, the closer to the cause.
@@ -127,15 +138,18 @@ class Run {
   bool WasEndedByOthers(const AgentOutcome& outcome) const;
   void Leave(std::uint32_t server, const std::string& how, std::int64_t now_ns);
   void CheckTimes(std::int64_t now_ns);
+  void CheckStandstill(std::int64_t now_ns);
   void CheckExits(std::int64_t now_ns);
   std::string Prefix(std::uint32_t server) const;
   Verdict JudgeMeasurement();
   std::string WithoutIterations() const;
+  std::string Missing() const;
 
   RunOptions options_;
   Measurement measurement_;
   std::vector<Agent> agents_;
   std::int64_t start_ns_;
+  std::int64_t last_step_ns_;
   std::int64_t end_ns_ = 0;  // When the last agent was gone; 0: not yet.
   std::int64_t first_iteration_ns_ = 0;
   std::optional<std::int64_t> ending_ns_;

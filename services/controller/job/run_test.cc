@@ -79,6 +79,37 @@ TEST_F(RunTest, ACommandThatEndsWellWithOneMeasuredIterationIsComplete) {
   EXPECT_EQ(verdict.message, "the command ended after 1 of 2 iterations to be measured");
 }
 
+TEST_F(RunTest, WhatAnAgentMissesStandsInTheCondition) {
+  Connect();
+  Iterate(2);
+  End(0, OutcomeReason::kCompleted, "the command ended");
+  End(1, OutcomeReason::kCompleted, "the command ended; rank 1 (pid 5) ended without saying so");
+  ExitBoth();
+
+  const Verdict verdict = run_.Judge();
+
+  EXPECT_EQ(verdict.phase, Phase::kComplete);
+  EXPECT_EQ(
+      verdict.message,
+      "the command ended after 1 of 2 iterations to be measured; rank 1 (pid 5) ended without "
+      "saying so");
+}
+
+TEST_F(RunTest, ARankThatLostItsSessionFailsTheJobAndThePredictionIsKept) {
+  Connect();
+  Iterate(2);
+  End(0, OutcomeReason::kCompleted, "the command ended");
+  End(1, OutcomeReason::kSessionLost, "rank 1 (pid 5) replaced itself by another program");
+  ExitBoth();
+
+  const Verdict verdict = run_.Judge();
+
+  EXPECT_EQ(verdict.phase, Phase::kFailed);
+  EXPECT_EQ(verdict.reason, "SessionLost");
+  EXPECT_EQ(verdict.message, "server 1: rank 1 (pid 5) replaced itself by another program");
+  EXPECT_EQ(run_.Predict().measured_iterations, 1u);
+}
+
 TEST_F(RunTest, ACommandThatNeverIteratesFailsWithAdvice) {
   Connect();
   End(0, OutcomeReason::kCompleted);
@@ -303,10 +334,87 @@ TEST(RunLimitTest, AJobThatRunsTooLongFails) {
   EXPECT_EQ(run.Judge().reason, "DeadlineExceeded");
 }
 
+// Two servers that may stand still for ten seconds.
+class RunStillTest : public ::testing::Test {
+ protected:
+  RunStillTest() : run_({.servers = 2, .still_seconds_max = 10}, 0) {
+    run_.Connected(0);
+    run_.Connected(1);
+  }
+  // Both agents speak twice a second, from `from_s` until `until_s`, or an order is given.
+  Order Pass(std::int64_t from_s, std::int64_t until_s, AgentProgress first, AgentProgress second) {
+    for (std::int64_t at = from_s * kSecond; at <= until_s * kSecond; at += kSecond / 2) {
+      run_.SetProgress(0, first);
+      run_.SetProgress(1, second);
+      if (const Order order = run_.Step(at); order != Order::kNone) return order;
+    }
+    return Order::kNone;
+  }
+  static AgentProgress StillFor(std::int64_t seconds, const std::string& witness) {
+    return {.still_ns = seconds * kSecond, .witness = witness};
+  }
+  Verdict End() {
+    for (const std::uint32_t server : {0, 1}) {
+      run_.SetOutcome(server, {OutcomeReason::kStopped, run_.stop_reason(), 0}, 99 * kSecond);
+      run_.Exited(server, "ended with status 0", 99 * kSecond);
+    }
+    return run_.Judge();
+  }
+
+  job::Run run_;
+};
+
+TEST_F(RunStillTest, AJobOfWhichNothingMovesIsStuckAndTheStoppedProcessIsNamedFirst) {
+  AgentProgress stopped = StillFor(10, "rank 1 (pid 7, python3) is stopped (state T)");
+  stopped.is_stopped = true;
+
+  EXPECT_EQ(Pass(0, 1, StillFor(10, "rank 0 (pid 6, python3) waits in recvfrom"), stopped),
+            Order::kStop);
+
+  const Verdict verdict = End();
+  EXPECT_EQ(verdict.phase, Phase::kFailed);
+  EXPECT_EQ(verdict.reason, "Stuck");
+  EXPECT_EQ(verdict.message,
+            "nothing in the job has moved for 10 s (limits.stillSeconds): no call of a rank, no "
+            "processor, no disk. server 1: rank 1 (pid 7, python3) is stopped (state T). server 0: "
+            "rank 0 (pid 6, python3) waits in recvfrom");
+}
+
+TEST_F(RunStillTest, OneServerThatMovesIsEnough) {
+  EXPECT_EQ(Pass(0, 30, StillFor(25, "rank 0 waits"), StillFor(2, "rank 1 waits")), Order::kNone);
+}
+
+TEST_F(RunStillTest, AnAgentThatSaysNothingMovesNothing) {
+  for (std::int64_t at = 0; at < 10; ++at) {
+    run_.SetProgress(0, StillFor(20, "rank 0 waits"));
+    ASSERT_EQ(run_.Step(at * kSecond), Order::kNone) << at;
+  }
+  run_.SetProgress(0, StillFor(30, "rank 0 waits"));
+  EXPECT_EQ(run_.Step(10 * kSecond), Order::kStop);
+
+  const Verdict verdict = End();
+  EXPECT_EQ(verdict.reason, "Stuck");
+  EXPECT_THAT(verdict.message, HasSubstr("server 1: its agent has said nothing for 10 s"));
+}
+
+TEST_F(RunStillTest, APauseOfTheControllerIsNoSilenceOfItsAgents) {
+  EXPECT_EQ(Pass(0, 5, StillFor(0, ""), StillFor(0, "")), Order::kNone);
+
+  EXPECT_EQ(run_.Step(600 * kSecond), Order::kNone);
+}
+
+TEST(RunLimitTest, WithoutALimitAJobMayStandStill) {
+  job::Run run({.servers = 1, .still_seconds_max = 0}, 0);
+  run.Connected(0);
+  run.SetProgress(0, {.still_ns = 900 * kSecond, .witness = "rank 0 waits"});
+
+  EXPECT_EQ(run.Step(kSecond), Order::kNone);
+}
+
 TEST_F(RunTest, ProgressAndCostFollowTheAgents) {
   Connect();
-  run_.SetProgress(0, 500 * kMs, 10);
-  run_.SetProgress(1, 400 * kMs, 20);
+  run_.SetProgress(0, {.virtual_ps = 500 * kMs, .launches = 10});
+  run_.SetProgress(1, {.virtual_ps = 400 * kMs, .launches = 20});
   Iterate(2, 3 * kSecond);
 
   const Progress progress = run_.progress(4 * kSecond);

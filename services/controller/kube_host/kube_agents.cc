@@ -104,10 +104,10 @@ void KubeController::OnIteration(AgentName agent, const job::RankIteration& iter
   if (run->run->IsEnding() != was_ending) Changed(*run);
 }
 
-void KubeController::OnProgress(AgentName agent, std::uint64_t virtual_ps, std::uint64_t launches) {
+void KubeController::OnProgress(AgentName agent, const job::AgentProgress& progress) {
   const std::lock_guard lock(mutex_);
   KubeRun* run = FindRun(agent);
-  if (run != nullptr) run->run->SetProgress(agent.server, virtual_ps, launches);
+  if (run != nullptr) run->run->SetProgress(agent.server, progress);
 }
 
 void KubeController::OnUsage(AgentName agent, job::ServerUsage usage) {

@@ -61,7 +61,7 @@ class KubeController final : public AgentDesk {
                                   std::shared_ptr<AgentLink> link) override;
   void Detach(AgentName agent) override;
   void OnIteration(AgentName agent, const job::RankIteration& iteration) override;
-  void OnProgress(AgentName agent, std::uint64_t virtual_ps, std::uint64_t launches) override;
+  void OnProgress(AgentName agent, const job::AgentProgress& progress) override;
   void OnUsage(AgentName agent, job::ServerUsage usage) override;
   void OnLogLine(AgentName agent, store::LogEntry entry) override;
   void OnOutcome(AgentName agent, job::AgentOutcome outcome) override;

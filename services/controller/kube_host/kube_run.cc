@@ -21,6 +21,7 @@ void KubeRun::Assemble(std::int64_t now_ns, const std::string& now) {
                                               .peak_flops_per_gpu = peak_flops,
                                               .declarations = job::TitlesOf(resolved.spec.values)},
                               .wall_seconds_max = resolved.spec.wall_seconds_max,
+                              .still_seconds_max = resolved.spec.still_seconds_max,
                               .names_boundary = !rule.nvtx.empty() || !rule.log.empty()},
               now_ns);
   start_time = now;

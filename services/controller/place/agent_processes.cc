@@ -23,6 +23,8 @@
 
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/process/descriptors.h"
+#include "services/process/process_tree.h"
 
 extern char** environ;
 
@@ -94,6 +96,7 @@ struct Prepared {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
+  process::CloseOnExecFrom(STDERR_FILENO + 1);
   if (chdir(prepared.working_directory.c_str()) != 0) fail();
   const int output = open(prepared.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   const int input = open("/dev/null", O_RDONLY);
@@ -113,6 +116,7 @@ class AgentProcesses::Watcher {
  public:
   Watcher() : wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { Run(); }) {
     CHECK(wake_fd_ >= 0);
+    process::AdoptOrphans();
   }
 
   ~Watcher() {
@@ -139,6 +143,7 @@ class AgentProcesses::Watcher {
     const std::lock_guard lock(mutex_);
     // Only children that are not reaped yet: their numbers cannot have been given to others.
     if (!children_.contains(process)) return;
+    if (signal == SIGKILL) return EndWithOffspring(process);
     kill(process, signal);
     kill(-process, signal);
   }
@@ -153,6 +158,26 @@ class AgentProcesses::Watcher {
     int pidfd;
     OnExit on_exit;
   };
+
+  static void EndWithOffspring(int process) {
+    for (const pid_t below : process::DescendantsOf(process)) kill(below, SIGKILL);
+    kill(process, SIGKILL);
+    kill(-process, SIGKILL);
+  }
+
+  // A child ends what it has started. Of one that was killed, all that is left has become a child
+  // of this program; nobody else begins a session of its own here. Requires: the watching thread,
+  // which alone starts children.
+  void EndOrphans() {
+    process::EndAll([this] {
+      std::vector<pid_t> orphans = process::ChildrenOf(getpid());
+      const std::lock_guard lock(mutex_);
+      std::erase_if(orphans, [this, own = getsid(0)](pid_t child) {
+        return children_.contains(child) || getsid(child) == own;
+      });
+      return orphans;
+    });
+  }
 
   void Wake() {
     const std::uint64_t one = 1;
@@ -204,17 +229,17 @@ class AgentProcesses::Watcher {
   }
 
   bool KillAllWhenStopping() {
-    const std::lock_guard lock(mutex_);
-    if (!stopping_) return false;
-    for (const auto& [process, child] : children_) {
-      kill(process, SIGKILL);
-      kill(-process, SIGKILL);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stopping_) return false;
+      for (const auto& [process, child] : children_) EndWithOffspring(process);
+      for (const auto& [process, child] : children_) {
+        waitpid(process, nullptr, 0);
+        close(child.pidfd);
+      }
+      children_.clear();
     }
-    for (const auto& [process, child] : children_) {
-      waitpid(process, nullptr, 0);
-      close(child.pidfd);
-    }
-    children_.clear();
+    EndOrphans();
     return true;
   }
 
@@ -249,6 +274,7 @@ class AgentProcesses::Watcher {
         child = children_.erase(child);
       }
     }
+    if (!ended.empty()) EndOrphans();
     for (const auto& [on_exit, how] : ended) on_exit(how);
   }
 

@@ -25,8 +25,10 @@ struct ProcessStart {
   std::optional<mode_t> umask = std::nullopt;  // In place of this program's own.
 };
 
-// Owns its children: the destructor kills those that are left and waits for them. Thread safe. Each
-// child leads a session of its own and gets SIGTERM when this program dies.
+// Owns its children and all that they start: the destructor kills those that are left and waits for
+// them, and what a child leaves when it ends is killed too, however far it went (this program
+// becomes the reaper of orphans). Thread safe. Each child leads a session of its own and gets
+// SIGTERM when this program dies.
 class AgentProcesses {
  public:
   // How a child ended, as a half sentence.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,41 @@ TEST(AgentProcessesTest, ItsEndKillsWhatIsLeft) {
                                [](const std::string&) {});
   }
   EXPECT_NE(kill(process, 0), 0);
+}
+
+TEST(AgentProcessesTest, WhatAKilledChildLeavesIsEndedToo) {
+  const testing::TemporaryDirectory root;
+  std::promise<std::string> end;
+  AgentProcesses processes;
+  // A daemon of a session of its own, without environment: nothing but its parents tells whose it
+  // is.
+  const std::string daemon =
+      "setsid env -i sh -c 'echo $$ > daemon.part; mv daemon.part daemon; "
+      "exec sleep 1000' &\nwhile :; do sleep 60; done";
+  const auto process =
+      processes.Start(StartOf(root, daemon), [&](const std::string& how) { end.set_value(how); });
+  ASSERT_TRUE(process);
+  while (!std::filesystem::exists(root / "daemon")) poll(nullptr, 0, 10);
+
+  kill(*process, SIGKILL);
+
+  EXPECT_EQ(end.get_future().get(), "was killed by signal 9 (Killed)");
+  EXPECT_NE(kill(std::stoi(Contents(root / "daemon")), 0), 0);
+}
+
+TEST(AgentProcessesTest, AChildInheritsNoDescriptors) {
+  const testing::TemporaryDirectory root;
+  const int leaking = dup(STDERR_FILENO);
+  std::promise<std::string> end;
+  AgentProcesses processes;
+
+  const auto process =
+      processes.Start(StartOf(root, "[ ! -e /proc/self/fd/" + std::to_string(leaking) + " ]"),
+                      [&](const std::string& how) { end.set_value(how); });
+
+  ASSERT_TRUE(process);
+  EXPECT_EQ(end.get_future().get(), "ended with status 0");
+  close(leaking);
 }
 
 TEST(AgentProcessesTest, FindsProcessesOfARunByTheirEnvironment) {

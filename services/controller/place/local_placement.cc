@@ -6,7 +6,14 @@ namespace eidolon::controller::place {
 namespace {
 
 constexpr char kAddressVariable[] = "EIDOLON_CONTROLLER_ADDRESS";
+constexpr char kFoldersVariable[] = "EIDOLON_RUN_FOLDERS";
 constexpr char kTokenVariable[] = "EIDOLON_AGENT_TOKEN";
+
+std::string Joined(const std::vector<std::string>& folders) {
+  std::string text;
+  for (const std::string& folder : folders) text += (text.empty() ? "" : ":") + folder;
+  return text;
+}
 
 }  // namespace
 
@@ -23,12 +30,13 @@ base::Result<void> LocalPlacement::Start(const PlacementRequest& request) {
 base::Result<void> LocalPlacement::StartOne(const PlacementRequest& request,
                                             const AgentSlot& slot) {
   const std::int64_t uid = request.job_uid;
-  const ProcessStart start = {
-      .program = agent_program_,
-      .working_directory = slot.run_directory,
-      .environment = {{kAddressVariable, request.controller_address}, {kTokenVariable, slot.token}},
-      .output_path = slot.run_directory + "/agent.log",
-      .umask = job_umask_};
+  const ProcessStart start = {.program = agent_program_,
+                              .working_directory = slot.run_directory,
+                              .environment = {{kAddressVariable, request.controller_address},
+                                              {kTokenVariable, slot.token},
+                                              {kFoldersVariable, Joined(request.folders)}},
+                              .output_path = slot.run_directory + "/agent.log",
+                              .umask = job_umask_};
   // Entered first, because the agent may end before its number is known here. The lock is not held
   // while starting: the thread that starts also calls back.
   {

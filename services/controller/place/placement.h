@@ -22,6 +22,8 @@ struct PlacementRequest {
   std::int64_t job_uid = 0;
   std::string controller_address;
   std::vector<AgentSlot> agents;
+  // Agents remove them when this program dies before they have ended.
+  std::vector<std::string> folders;
   // Called once per started agent, from a thread of the placement and never from inside Start,
   // Terminate or Kill: how it ended, as a half sentence ("was killed by signal 9 (Killed)").
   std::function<void(std::uint32_t server, const std::string& how)> on_exit;

@@ -1,4 +1,4 @@
-#include "services/agent/launch/proc_file.h"
+#include "services/process/proc_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "services/base/text.h"
 
-namespace eidolon::agent::launch {
+namespace eidolon::process {
 
 std::string ReadProcFile(const std::filesystem::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -32,4 +32,4 @@ std::optional<ProcStat> ParseProcStat(const std::string& text) {
   return stat;
 }
 
-}  // namespace eidolon::agent::launch
+}  // namespace eidolon::process

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-namespace eidolon::agent::launch {
+namespace eidolon::process {
 
 // The file's first 4 KiB; empty when it is gone.
 std::string ReadProcFile(const std::filesystem::path& path);
@@ -31,4 +31,4 @@ void ForEachProcEntry(const std::filesystem::path& folder, Visit&& visit) {
   }
 }
 
-}  // namespace eidolon::agent::launch
+}  // namespace eidolon::process

@@ -1,0 +1,296 @@
+"""How jobs end when nothing moves any more, when ranks lose us, and what is left of them. Run by behaviour.py."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import textwrap
+import time
+
+from failure_behaviour import descendants, wait_for_line
+from server import Server, verdict
+from trial import expect, expect_complete, expect_failed, test
+
+# Two ranks; rank 1 tells its process number, and then waits for a file of the test's.
+WAITING = """
+    import os, sys, time, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    x = torch.ones(1024, device="cuda")
+    for step in range(8):
+        torch.cuda.nvtx.range_push("step")
+        dist.all_reduce(x); torch.cuda.synchronize()
+        torch.cuda.nvtx.range_pop()
+        if step == 3 and rank == 1:
+            os.write(1, f"pid {os.getpid()} of rank 1\\n".encode())
+            while not os.path.exists("GO"): pass
+    dist.destroy_process_group()
+"""
+
+
+def rank_1_of(world, name):
+    wait_for_line(world.server, name, "of rank 1")
+    line = next(line for line in world.server.logs(name).splitlines() if "of rank 1" in line)
+    return int(line.split("pid ")[1].split()[0])
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 30
+    while state_of(pid) != "T":
+        expect(time.monotonic() < deadline, f"{pid} is not stopped but {state_of(pid)}")
+        time.sleep(0.01)
+
+
+@test
+def a_rank_that_pauses_for_eight_seconds_is_no_deadlock(world):
+    go = world.folder / "go-pause"
+    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100,
+                                         boundary="{nvtx: step}"))
+    pid = rank_1_of(world, name)
+    stop(pid)
+    go.touch()
+    time.sleep(8)
+    expect(not any(c["type"] == "Failed" for c in world.server.get(name)["status"]["conditions"]),
+           "the job ended while a rank was stopped")
+    os.kill(pid, signal.SIGCONT)
+    job = world.server.wait(name, 120)
+    expect_complete(job)
+    expect(len(job["status"]["prediction"]["iterationPicoseconds"]) >= 4, job["status"]["prediction"])
+
+
+@test
+def a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
+    go = world.folder / "go-never"
+    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100,
+                                         boundary="{nvtx: step}", extra="limits: {stillSeconds: 5}\n"))
+    pid = rank_1_of(world, name)
+    stop(pid)
+    job = world.server.wait(name, 120)
+    expect_failed(job, "Stuck", "limits.stillSeconds", f"rank 1 (pid {pid}, ", "is stopped (state T)",
+                  "its last record: ")
+    expect(not pathlib.Path(f"/proc/{pid}").exists(), "the stopped rank is left")
+
+
+@test
+def a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
+    name = world.server.submit(world.job("""
+        import os, signal, socket, sys, time, torch
+        import torch.distributed as dist
+        rank = int(os.environ["RANK"])
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        x = torch.ones(1024, device="cuda")
+        dist.all_reduce(x); torch.cuda.synchronize()
+        path = "\\0peer-" + os.environ["MASTER_PORT"]
+        if rank == 0:
+            peer = socket.socket(socket.AF_UNIX); peer.bind(path); peer.listen()
+            dist.barrier()
+            peer.accept()[0].recv(1)
+        else:
+            dist.barrier()
+            peer = socket.socket(socket.AF_UNIX); peer.connect(path)
+            os.write(1, f"pid {os.getpid()} of rank 1\\n".encode())
+            os.kill(os.getpid(), signal.SIGSTOP)
+            peer.send(b"x")
+    """, ranks=2, measure=100, extra="limits: {stillSeconds: 5}\n"))
+    pid = rank_1_of(world, name)
+    job = world.server.wait(name, 120)
+    expect_failed(job, "Stuck", f"rank 1 (pid {pid}, ", "is stopped (state T)", "rank 0 (pid ", "waits in ")
+    expect(verdict(job)["message"].index("rank 1 (pid") < verdict(job)["message"].index("rank 0 (pid"),
+           "who is stopped comes first")
+
+
+# A program that closes what it has not opened, in the middle of its training: CLOSE says how. Then it trains on, and
+# does not mind what CUDA answers.
+CARELESS = """
+    import ctypes, os, sys, torch
+    weight = torch.zeros(256, 256, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    for step in range(8):
+        torch.cuda.nvtx.range_push("step")
+        try:
+            (torch.ones(64, 256, device="cuda") @ weight).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            torch.cuda.synchronize()
+        except Exception as error:
+            os.write(2, f"ignored: {error}\\n".encode())
+        torch.cuda.nvtx.range_pop()
+        if step == 4: CLOSE
+"""
+
+
+def train_carelessly(world, how):
+    return world.run(CARELESS.replace("CLOSE", how), measure=100, boundary="{nvtx: step}")
+
+
+@test
+def a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
+    def iterations(job):
+        expect_complete(job)
+        return job["status"]["prediction"]["iterationPicoseconds"]
+
+    expected = iterations(train_carelessly(world, "pass"))
+    expect(len(expected) == 6, expected)
+    for how in ("os.closerange(3, 10000)", "[os.dup2(2, file) for file in range(3, 200)]",
+                "[ctypes.CDLL(None).close(file) for file in range(3, 10000)]", "ctypes.CDLL(None).closefrom(3)"):
+        found = iterations(train_carelessly(world, how))
+        expect(found == expected, f"{how}: {found}, not {expected}")
+
+
+@test
+def a_rank_that_cuts_its_connection_is_not_complete(world):
+    # A system call of its own: nothing of ours stands between.
+    how = "[ctypes.CDLL(None).syscall(3, file) for file in range(3, 1000)]"
+    job = train_carelessly(world, how)
+    expect_failed(job, "SessionLost", "rank 0 (pid ", "closed its connection to the agent and went on")
+    expect(job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept")
+
+
+@test
+def a_rank_that_replaces_itself_is_not_complete(world):
+    job = train_carelessly(world, 'os.execv("/bin/echo", ["echo", "done"])')
+    expect_failed(job, "SessionLost", "rank 0 (pid ", "replaced itself by another program")
+    expect("done" in world.server.logs(job["metadata"]["name"]), "the other program did not run")
+    expect(job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept")
+    # That it has no work of ours before is no harm.
+    job = world.run("""
+        import os, sys, torch
+        if sys.argv[1:] != ["now"]:
+            torch.cuda.device_count()
+            os.execv(sys.executable, [sys.executable, "script.py", "now"])
+        for step in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
+    """)
+    expect_complete(job)
+
+
+# A daemon as the books describe it, and nothing in its environment tells whose it is.
+DAEMON = """
+    import os, sys
+    def daemon():
+        if os.fork() > 0: return
+        os.setsid()
+        if os.fork() > 0: os._exit(0)
+        os.write(1, f"daemon {os.getpid()} of {os.environ['EIDOLON_RUN_DIR']}.\\n".encode())
+        os.closerange(3, 1000)
+        null = os.open("/dev/null", os.O_RDWR)
+        for file in range(3): os.dup2(null, file)
+        os.execve("/bin/sleep", ["sleep", "100000"], {})
+    daemon()
+    WAIT
+"""
+FOR_EVER = "os.read(os.pipe()[0], 1)"
+
+
+def daemon_in(text):
+    """Its number, and the run folder of its job."""
+    words = next(line for line in text.splitlines() if "daemon " in line).split("daemon ")[1].split()
+    return int(words[0]), pathlib.Path(words[2].rstrip(".")).parent
+
+
+def is_gone(pid):
+    try:
+        return state_of(pid) == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def expect_soon(holds, message, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        expect(time.monotonic() < deadline, message)
+        time.sleep(0.05)
+
+
+def named(server, name):
+    """The process of that name below a server."""
+    for pid in descendants(server.process.pid):
+        with contextlib.suppress(OSError):
+            if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name:
+                return pid
+    raise AssertionError(f"there is no {name}")
+
+
+@test
+def nothing_of_a_job_outlives_it(world):
+    for victim in (None, "eidolon-agent", "eidolon-guard"):
+        wait = FOR_EVER if victim else "pass"
+        name = world.server.submit(world.job(DAEMON.replace("WAIT", wait)))
+        wait_for_line(world.server, name, "daemon ")
+        pid, folder = daemon_in(world.server.logs(name))
+        if victim:
+            os.kill(named(world.server, victim), signal.SIGKILL)
+        condition = verdict(world.server.wait(name, 120))
+        print(f"     {victim or 'the end of the command'}: {condition['reason']}: {condition['message'][:100]}")
+        expect(condition["reason"] == ("AgentLost" if victim else "NoIterations"), condition)
+        expect_soon(lambda: is_gone(pid), f"the daemon {pid} is left after {victim or 'its job'}")
+        expect_soon(lambda: not folder.exists(), f"{folder} is left")
+        expect(not list(descendants(world.server.process.pid)), "processes are left")
+
+
+@test
+def nothing_of_a_job_outlives_the_server_that_is_killed(world):
+    with Server(world.build, world.python, data=tempfile.mkdtemp(dir=world.folder)) as server:
+        name = server.submit(world.job(DAEMON.replace("WAIT", FOR_EVER)))
+        wait_for_line(server, name, "daemon ")
+        pid, folder = daemon_in(server.logs(name))
+        below = list(descendants(server.process.pid))
+        expect(folder.exists() and pid in below, f"{pid} is not among {below}")
+        server.kill()
+        expect_soon(lambda: all(map(is_gone, below)), f"of {below} some are left")
+        expect_soon(lambda: not folder.exists(), f"{folder} is left")
+
+
+@test
+def nothing_of_a_run_outlives_it_when_it_is_killed(world):
+    folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    (folder / "script.py").write_text(textwrap.dedent(DAEMON.replace("WAIT", FOR_EVER)))
+    (folder / "tmp").mkdir()
+    environment = dict(os.environ, TMPDIR=str(folder / "tmp"),
+                       PATH=f"{world.python}/bin:{os.environ['PATH']}")
+    with open(folder / "out", "w") as out:
+        run = subprocess.Popen([world.build / "bin" / "eidolon", "run", "--", "python", "script.py"], cwd=folder,
+                               env=environment, stdout=out, stderr=out)
+    try:
+        expect_soon(lambda: "daemon " in (folder / "out").read_text(), "the daemon did not start")
+        pid, run_folder = daemon_in((folder / "out").read_text())
+        below = list(descendants(run.pid))
+        expect(pid in below and list((folder / "tmp").iterdir()), f"{pid} is not among {below}")
+    finally:
+        run.kill()
+        run.wait()
+    expect_soon(lambda: all(map(is_gone, below)), f"of {below} some are left")
+    expect_soon(lambda: not run_folder.exists(), f"{run_folder} is left")
+    expect_soon(lambda: not list((folder / "tmp").iterdir()), f"{list((folder / 'tmp').iterdir())} is left")
+
+
+@test
+def a_rank_inherits_its_standard_streams_only(world):
+    job = world.run("""
+        import os
+        def opened():
+            found = {}
+            for name in os.listdir("/proc/self/fd"):
+                try: found[int(name)] = os.readlink("/proc/self/fd/" + name)
+                except FileNotFoundError: pass  # The folder itself.
+            return found
+        print("at first", sorted(opened()), opened(), flush=True)
+        before = opened()
+        import torch
+        torch.cuda.synchronize()
+        ours = {file: what for file, what in opened().items() if file not in before}
+        print("with a GPU", len(ours), ours, flush=True)
+        for step in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
+    """)
+    expect_complete(job)
+    log = world.server.logs(job["metadata"]["name"])
+    expect("at first [0, 1, 2]" in log, log)
+    # Its connection to the agent, which shim/README.md tells of.
+    expect("with a GPU 1 " in log and "socket:" in log.split("with a GPU")[1], log)

@@ -1,0 +1,36 @@
+// The processes below this one, as /proc tells it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace eidolon::process {
+
+// All descendants of `root`, itself left out; zombies too. Processes that lost their parent count
+// when this process is their subreaper.
+std::vector<pid_t> DescendantsOf(pid_t root);
+
+// The children of `parent`; zombies too.
+std::vector<pid_t> ChildrenOf(pid_t parent);
+
+// The parent of `process`, its parent, and so on.
+std::vector<pid_t> AncestorsOf(pid_t process);
+
+// From now on processes below this one that lose their parent become its children, whatever they
+// did to get away: another session, another group, an empty environment. Whoever calls it collects
+// them.
+void AdoptOrphans();
+
+// Ends `roots` and everything below them at once (SIGKILL), and collects those that are, or become,
+// children of this process. Returns when nothing of them is left, or after ten seconds: a process
+// that hangs in the kernel cannot be ended. True: nothing is left. Requires: AdoptOrphans was
+// called, so that nobody gets away while its parent ends.
+bool EndAll(const std::function<std::vector<pid_t>()>& roots);
+
+// The program's name as ps shows it; empty when the process is gone.
+std::string NameOf(pid_t process);
+
+}  // namespace eidolon::process

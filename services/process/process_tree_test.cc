@@ -1,0 +1,107 @@
+#include "services/process/process_tree.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace eidolon::process {
+namespace {
+
+// A child that sleeps until it is killed.
+class Child {
+ public:
+  Child() : pid_(fork()) {
+    if (pid_ != 0) return;
+    while (true) pause();
+  }
+  ~Child() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+TEST(ProcessTreeTest, FindsChildren) {
+  const Child child;
+
+  const auto found = DescendantsOf(getpid());
+
+  EXPECT_NE(std::find(found.begin(), found.end(), child.pid()), found.end());
+}
+
+TEST(ProcessTreeTest, FindsParents) {
+  const Child child;
+
+  const auto found = AncestorsOf(child.pid());
+
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_EQ(found[0], getpid());
+  EXPECT_EQ(found[1], getppid());
+  EXPECT_TRUE(AncestorsOf(-1).empty());
+}
+
+// What a program does that wants to be left alone: it forks twice, begins a session of its own, and
+// replaces itself by a program without an environment. Returns its number, told by a pipe.
+pid_t StartDaemon() {
+  int ends[2];
+  if (pipe(ends) != 0) return 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    if (fork() != 0) _exit(0);
+    const pid_t self = getpid();
+    if (write(ends[1], &self, sizeof self) != sizeof self) _exit(1);
+    for (int file = 3; file < 64; ++file) close(file);
+    char name[] = "sleep", time[] = "1000";
+    char* arguments[] = {name, time, nullptr};
+    char* environment[] = {nullptr};
+    execve("/bin/sleep", arguments, environment);
+    _exit(1);
+  }
+  pid_t found = 0;
+  if (read(ends[0], &found, sizeof found) != sizeof found) found = 0;
+  close(ends[0]);
+  close(ends[1]);
+  waitpid(child, nullptr, 0);
+  return found;
+}
+
+TEST(ProcessTreeTest, ADaemonWithoutEnvironmentIsFoundAndEnded) {
+  AdoptOrphans();
+  const pid_t daemon = StartDaemon();
+  ASSERT_GT(daemon, 0);
+  const auto found = DescendantsOf(getpid());
+  EXPECT_NE(std::find(found.begin(), found.end(), daemon), found.end());
+
+  EXPECT_TRUE(EndAll([] { return DescendantsOf(getpid()); }));
+
+  EXPECT_EQ(kill(daemon, 0), -1);
+}
+
+TEST(ProcessTreeTest, AStoppedTreeIsEndedToo) {
+  AdoptOrphans();
+  const pid_t parent = fork();
+  if (parent == 0) {
+    fork();
+    raise(SIGSTOP);
+    while (true) pause();
+  }
+
+  EXPECT_TRUE(EndAll([] { return DescendantsOf(getpid()); }));
+
+  EXPECT_EQ(kill(parent, 0), -1);
+}
+
+TEST(ProcessTreeTest, AProcessThatIsGoneHasNoName) {
+  EXPECT_EQ(NameOf(-1), "");
+  EXPECT_NE(NameOf(getpid()), "");
+}
+
+}  // namespace
+}  // namespace eidolon::process
