@@ -74,13 +74,16 @@ ApiResult<void> Controller::AwaitStored(std::unique_lock<std::mutex>* lock,
   if (!asked) return RefuseOfStore(asked.error());
   const auto end = (*asked)->Wait(kAnswerLimit);
   if (end == store::Ticket::End::kDone) return {};
-  const std::string slow = StrCat("the disk of ", table_.directory().path(),
-                                  " has not answered for ", kAnswerLimit.count() / 1000, " s: ");
+  const auto writable = table_.store_state().writable;
+  const std::string why = writable
+                              ? StrCat("the disk of ", table_.directory().path(),
+                                       " has not answered for ", kAnswerLimit.count() / 1000, " s")
+                              : RefuseOfStore(writable.error()).error().message;
   return Refuse(ErrorCode::kUnavailable,
-                slow + (end == store::Ticket::End::kWithdrawn
-                            ? "nothing was changed; try again"
-                            : "whether the change is stored is not known yet; ask for the object, "
-                              "or repeat the request with the same Idempotency-Key"));
+                why + (end == store::Ticket::End::kWithdrawn
+                           ? "; nothing was changed, so try again"
+                           : "; whether the change is stored is not known yet: ask for the object, "
+                             "or repeat the request with the same Idempotency-Key"));
 }
 
 std::optional<ApiResult<rest::Created>> Controller::FindRepeated(std::unique_lock<std::mutex>* lock,

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <condition_variable>
 #include <mutex>
 
@@ -16,6 +17,7 @@ struct FaultyDisk::State {
     if (*budget == 0) return false;
     if (*budget > 0) --*budget;
     ++failures;
+    errno = EIO;
     return true;
   }
   void Give(int* budget, int times) {
