@@ -31,7 +31,7 @@ class SmallDisk:
         self.size = f"size={mebibytes}m"
 
     def __enter__(self):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", self.size, "tmpfs", self.path], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"{self.size},mode=700", "tmpfs", self.path], check=True)
         return self
 
     def __exit__(self, *_):

@@ -9,7 +9,6 @@
 #include <string>
 #include <thread>
 
-
 namespace eidolon::agent::ring {
 namespace {
 
