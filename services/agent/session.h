@@ -84,7 +84,6 @@ class Session final : private device::Sink {
   // What counts for the report: up to the place where the end of the last wanted iteration showed.
   // When the command is stopped after that is a matter of real time.
   const SessionUsage& reported_usage() const { return frozen_ ? *frozen_ : usage_; }
-  // What this process simulates has begun: what it did before is start-up.
   bool has_begun() const { return launches_ > 0 || !communicators_.empty(); }
   std::uint64_t launches() const { return launches_; }
   std::string LastDoing() const;  // For people: its last record, and what it waits for.

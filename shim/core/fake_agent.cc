@@ -267,8 +267,8 @@ void FakeAgent::Impl::ServeNap(int connection) {
         nap.moment_ps != 0 ? nap.moment_ps : cursors.clock_ps.value.load() + nap.length_ps;
     std::atomic<std::uint64_t>& floor = ring::CursorsOf(segment)->floor_ps.value;
     if (floor.load() < end) floor.store(end);
-    const ring::NapEnd answer{.magic = ring::kNapMagic, .passed = 1, .reserved = 0};
-    send(connection, &answer, sizeof(answer), MSG_NOSIGNAL);
+    const ring::NapEnd nap_end{.magic = ring::kNapMagic, .passed = 1, .reserved = 0};
+    send(connection, &nap_end, sizeof(nap_end), MSG_NOSIGNAL);
   }
   close(connection);
 }

@@ -27,7 +27,15 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 // GoogleTest reads the clock before any test runs, and what a process belongs to is decided then.
-core::FakeAgent& fake_agent = core::FakeAgent::Start();
+core::FakeAgent& StartWithASignalBlocked() {
+  // In all threads: it shall be waited for.
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return core::FakeAgent::Start();
+}
+core::FakeAgent& fake_agent = StartWithASignalBlocked();
 
 std::atomic<int> signals_handled{0};
 
@@ -80,6 +88,7 @@ TEST_F(RankTimersTest, AnAlarmComesInVirtualTimeAndTakesNoRealTime) {
 }
 
 TEST_F(RankTimersTest, AnAlarmEndsASleepWithWhatIsLeftOfIt) {
+  fake_agent.LetNapsPass(false);  // The sleep asks itself.
   alarm(30);
 
   EXPECT_EQ(sleep(100), 70u);
@@ -89,6 +98,7 @@ TEST_F(RankTimersTest, AnAlarmEndsASleepWithWhatIsLeftOfIt) {
 }
 
 TEST_F(RankTimersTest, AnIntervalTimerTicksThroughASleep) {
+  fake_agent.LetNapsPass(false);
   const itimerval every{.it_interval = {.tv_sec = 10, .tv_usec = 0},
                         .it_value = {.tv_sec = 5, .tv_usec = 0}};
   setitimer(ITIMER_REAL, &every, nullptr);
@@ -104,6 +114,7 @@ TEST_F(RankTimersTest, AnIntervalTimerTicksThroughASleep) {
 }
 
 TEST_F(RankTimersTest, ATimerCountsNoRealTimeWhileTheProgramGoesOn) {
+  fake_agent.LetNapsPass(false);  // The agent sees that the program works.
   const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
   setitimer(ITIMER_REAL, &soon, nullptr);
 
@@ -133,6 +144,7 @@ TEST_F(RankTimersTest, ALoopThatWaitsForASignalWithoutACallEnds) {
 }
 
 TEST_F(RankTimersTest, ATimersDescriptorIsReadableWhenVirtualTimeSaysSo) {
+  fake_agent.LetNapsPass(false);
   const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   const itimerspec later{.it_interval = {}, .it_value = ToTimespec(100 * kSecond)};
   ASSERT_EQ(timerfd_settime(fd, 0, &later, nullptr), 0);
@@ -140,6 +152,7 @@ TEST_F(RankTimersTest, ATimersDescriptorIsReadableWhenVirtualTimeSaysSo) {
   ASSERT_EQ(timerfd_gettime(fd, &rest), 0);
   EXPECT_GT(rest.it_value.tv_sec, 98);
 
+  fake_agent.LetNapsPass(true);
   std::uint64_t expirations = 0;
   ASSERT_EQ(read(fd, &expirations, sizeof(expirations)), static_cast<ssize_t>(sizeof(expirations)));
 
@@ -158,7 +171,6 @@ TEST_F(RankTimersTest, APosixTimersSignalIsTheKernels) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGUSR2);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGUSR2;
@@ -167,10 +179,12 @@ TEST_F(RankTimersTest, APosixTimersSignalIsTheKernels) {
   ASSERT_EQ(timer_create(CLOCK_REALTIME, &event, &timer), 0);
   const itimerspec later{.it_interval = {}, .it_value = ToTimespec(100 * kSecond)};
 
+  fake_agent.LetNapsPass(false);
   ASSERT_EQ(timer_settime(timer, 0, &later, nullptr), 0);
   itimerspec rest{};
   ASSERT_EQ(timer_gettime(timer, &rest), 0);
   EXPECT_GT(rest.it_value.tv_sec, 98);
+  fake_agent.LetNapsPass(true);
   siginfo_t info{};
   EXPECT_EQ(sigwaitinfo(&set, &info), SIGUSR2);
 

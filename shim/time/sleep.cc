@@ -1,7 +1,10 @@
 #include "shim/time/sleep.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -78,6 +81,21 @@ bool HasChildren() noexcept {
   return some;
 }
 
+// Lets due timers expire; true when the calling thread has handled a signal of theirs. Signals are
+// held back until it waits for them, or it could not tell.
+bool IsWokenByTimers() noexcept {
+  constexpr std::int64_t kSignalsShareNs = 2'000'000;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  FireDueTimers();
+  const timespec share = ToTimespec(kSignalsShareNs);
+  const long result = core::RawSyscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&share),
+                                       reinterpret_cast<long>(&before), /*bytes of a mask=*/8);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return result == -EINTR;
+}
+
 void AskUntil(core::Session& session, SimTime moment) noexcept {
   ring::WaitRecord question{};
   question.header.kind = ring::RecordKind::kWaitUntil;
@@ -91,7 +109,6 @@ int DriverSleep(core::Session& session, SimTime end, std::int64_t ns,
   // A driver that sleeps between two looks at a child (a compiler, a worker that shall end) must
   // give it real time, or the deadline passes before the child could do anything.
   constexpr std::int64_t kChildrensShareNs = 20'000'000;
-  constexpr std::int64_t kSignalsShareNs = 2'000'000;
   const SimTime begin = ProgramTime();
   std::int64_t unused = 0;
   if (HasChildren()) RealSleep(std::min(ns, kChildrensShareNs), &unused);
@@ -100,8 +117,7 @@ int DriverSleep(core::Session& session, SimTime end, std::int64_t ns,
     const auto timer = NextDriverTimer();
     if (!timer || timer->deadline > end) break;
     AskUntil(session, RankTime(std::max(timer->deadline, ProgramTime())));
-    FireDueTimers();
-    if (RealSleep(kSignalsShareNs, &unused) == EINTR && ProgramTime() < end) {
+    if (IsWokenByTimers() && ProgramTime() < end) {
       *slept_ns = (ProgramTime() - begin).ps / 1000;
       return EINTR;
     }

@@ -65,6 +65,7 @@ class LimitedClock {
 
 constinit LimitedClock watchdog_clock;
 constinit LimitedClock gpu_free_clock;
+constinit LimitedClock fork_clock;  // Begins where its parent is.
 constinit std::atomic<std::int64_t> own_ps{0};  // Own sleeps of a process without a session.
 // What the program's clocks show besides the rank clock; stays as it is once work has begun.
 constinit std::atomic<std::int64_t> start_up_ps{0};
@@ -109,7 +110,7 @@ SimTime WithoutSession() noexcept {
   if (handed_over.load(std::memory_order_relaxed)) {
     // A fork of a rank, or a rank that ends: it is where the job is.
     const SimTime job{page == nullptr ? 0 : static_cast<std::int64_t>(page->job_clock_ps.load())};
-    return std::max(now, gpu_free_clock.Read(job)) + StartUp();
+    return std::max(now, fork_clock.Read(job)) + StartUp();
   }
   if (IsFutureRank()) {
     if (IsFixed()) return now;

@@ -36,7 +36,12 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kLong = 100 * kSecond;
 
 // GoogleTest reads the clock before any test runs, and what a process belongs to is decided then.
-core::FakeAgent& fake_agent = core::FakeAgent::Start();
+core::FakeAgent& StartInOurTimes() {
+  core::FakeAgent& agent = core::FakeAgent::Start();
+  agent.page().epoch_unix_ns = 1'800'000'000'000'000'000;
+  return agent;
+}
+core::FakeAgent& fake_agent = StartInOurTimes();
 
 timespec In(clockid_t id, std::int64_t ns) { return ToTimespec(ReadNs(id) + ns); }
 
