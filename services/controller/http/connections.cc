@@ -103,6 +103,8 @@ void Connections::Run() {
     const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()),
                                  TimeoutMs(clock_.MonotonicNs()));
     const std::int64_t now = clock_.MonotonicNs();
+    // Taken before the wish to stop is looked for: who rings has wished before.
+    const std::set<std::uint64_t> rung = bell_->Take();
     if (stop_wanted_ && stopping_since_ == 0) BeginStop(now);
     ResumeAccepting(now);
     // First what is there already, so that new connections push out nobody who has spoken.
@@ -110,7 +112,7 @@ void Connections::Run() {
       const auto& event = ready[static_cast<std::size_t>(at)];
       if (event.data.u64 >= kFirstConnectionId) OnReady(event.data.u64, event.events, now);
     }
-    for (const std::uint64_t id : bell_->Take()) OnReady(id, EPOLLOUT, now);
+    for (const std::uint64_t id : rung) OnReady(id, EPOLLOUT, now);
     for (int at = 0; at < count; ++at) {
       const std::uint64_t id = ready[static_cast<std::size_t>(at)].data.u64;
       if (id > kBellId && id <= listeners_.size()) Accept(listeners_[id - 1].get(), now);
@@ -250,6 +252,8 @@ void Connections::Settle(std::uint64_t id, std::int64_t now) {
   Connection* const connection = entries_.at(id).connection.get();
   if (const Refusal* refusal = connection->refusal()) Refuse(connection, Refusal(*refusal), now);
   if (connection->has_request()) {
+    // Whoever has not finished makes room for whoever has.
+    RelieveMemory(now);
     if (RequestBytes() > limits_.request_bytes_max) {
       Refuse(connection, {503, Reason::kMemory, "too many requests wait; try again"}, now);
     } else {
