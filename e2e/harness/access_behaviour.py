@@ -3,7 +3,9 @@ import os
 import pathlib
 import stat
 import subprocess
+import tempfile
 
+from server import Server
 from trial import expect, expect_complete, test
 
 SAYS_ITS_MASK = """
@@ -42,3 +44,51 @@ def only_the_owner_uses_a_server_and_reads_its_files(world):
         nobody = subprocess.run(["curl", "-sS", "--unix-socket", server.data / "eidolon.sock", "http://localhost/livez"],
                                 capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
         expect(nobody.returncode != 0, f"another user is let in: {nobody.stdout}")
+
+
+@test
+def the_link_with_the_token_is_shown_to_the_owner_alone(world):
+    for mode in (0o600, 0o644):
+        with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
+            server.stop()
+            (server.data / "up.log").chmod(mode)
+            server.start()
+            said = [line for line in (server.data / "up.log").read_text().splitlines() if "is up" in line][-1]
+            expect(f"http://{server.address}/#token=" in said, f"no link to the page: {said}")
+            expect((server.token() in said) == (mode == 0o600), f"in a file of mode {mode:o}: {said}")
+
+
+@test
+def a_folder_too_deep_for_a_socket_leaves_the_token(world):
+    deep = pathlib.Path(tempfile.mkdtemp(dir=world.folder)) / ("d" * 100)
+    deep.mkdir(mode=0o700)
+    with Server(world.build, world.python, deep) as server:
+        for headers, wanted in (({"Authorization": ""}, 401), ({}, 200)):
+            status, answer = server.request("GET", server.jobs_path(), headers=headers)
+            expect(status == wanted, f"{headers}: {status} {answer}")
+
+
+@test
+def a_server_that_asks_for_no_token_says_so(world):
+    with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder), ["--no-auth"]) as server:
+        nobody = {"Authorization": ""}
+        expect(server.request("GET", server.jobs_path(), headers=nobody)[0] == 200, "it asks for a token")
+        expect("runs commands as you" in (server.data / "up.log").read_text(), "it gives no warning")
+        stranger = {**nobody, "Origin": "http://evil.example"}
+        expect(server.request("GET", server.jobs_path(), headers=stranger)[0] == 403, "another page is answered")
+
+
+@test
+def what_another_user_leaves_among_temporary_folders_is_not_opened(world):
+    temporary = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    left = temporary / "eidolon-run-theirs"
+    left.mkdir()
+    os.mkfifo(left / "owner")  # Whoever opens it waits for ever.
+    if os.geteuid() != 0:
+        print("     only root can give a folder to another user")
+        return
+    os.chown(left, 65534, 65534)
+    done = subprocess.run([world.build / "bin" / "eidolon", "run", "--", "true"], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "TMPDIR": str(temporary)})
+    expect(done.returncode == 1, f"a run of nothing: {done}")
+    expect(left.exists(), "another user's folder is gone")

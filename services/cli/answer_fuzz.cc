@@ -8,6 +8,7 @@
 #include "services/base/check.h"
 #include "services/cli/client.h"
 #include "services/cli/follow.h"
+#include "services/cli/printable.h"
 #include "services/cli/report.h"
 
 namespace {
@@ -27,6 +28,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   CHECK(!cli::DescribeProblem(422, text).empty());
   Show(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
+  // A terminal is given nothing that it obeys, however the text is cut.
+  cli::Printable printable;
+  std::string shown = printable.Add(std::string_view(text).substr(0, size / 2));
+  shown += printable.Add(std::string_view(text).substr(size / 2));
+  shown += printable.Finish();
+  CHECK(shown == cli::ToPrintable(text));
+  CHECK(std::ranges::none_of(
+      shown, [](char c) { return c != '\n' && c != '\t' && (c == 0x7f || (c >= 0 && c < 0x20)); }));
   cli::EventSplitter events;
   cli::EventSplitter::Event event;
   constexpr std::size_t kPart = 40;  // What comes at once is no multiple of an event.

@@ -95,4 +95,12 @@ std::string ToPrintable(std::string_view text) {
   return shown + printable.Finish();
 }
 
+std::string ToPrintableLine(std::string_view text) {
+  std::string line;
+  for (const char c : ToPrintable(text)) {
+    line += c == '\n' || c == '\t' ? Show(static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return line;
+}
+
 }  // namespace eidolon::cli

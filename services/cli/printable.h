@@ -12,8 +12,7 @@ class Printable {
  public:
   // The text with control characters as "\x1b", and those that turn the direction of text
   // (Unicode's bidirectional formatting) as "\u202e"; line ends and tabs stay. Bytes that are not
-  // UTF-8 become
-  // "\xff". The beginning of a character waits for its rest.
+  // UTF-8 become "\xff". The beginning of a character waits for its rest.
   std::string Add(std::string_view text);
   // What still waits, since nothing follows.
   std::string Finish();
@@ -24,5 +23,7 @@ class Printable {
 
 // Of a whole text.
 std::string ToPrintable(std::string_view text);
+// The same for a place that has one line: line ends and tabs become "\x0a" and "\x09".
+std::string ToPrintableLine(std::string_view text);
 
 }  // namespace eidolon::cli

@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -48,7 +49,8 @@ class RunData {
     RemoveLeftOver();
     path_ = fs::temp_directory_path().string() + kPrefix + "XXXXXX";
     temporary_ = mkdtemp(path_.data()) != nullptr;
-    if (temporary_) std::ofstream(path_ + kOwnerFile) << getpid();
+    if (!temporary_) return path_.clear();
+    std::ofstream(path_ + kOwnerFile) << getpid();
   }
   ~RunData() {
     std::error_code ignored;
@@ -56,6 +58,7 @@ class RunData {
   }
   RunData(const RunData&) = delete;
   RunData& operator=(const RunData&) = delete;
+  // Empty: there is no place for one.
   const std::string& path() const { return path_; }
   bool is_temporary() const { return temporary_; }
 
@@ -68,6 +71,12 @@ class RunData {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(fs::temp_directory_path(), ignored)) {
       if (!entry.path().filename().string().starts_with(kPrefix + 1)) continue;
+      // Other users make folders there too, with whatever in them.
+      struct stat status {};
+      if (lstat(entry.path().c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+          status.st_uid != geteuid()) {
+        continue;
+      }
       pid_t owner = 0;
       std::ifstream(entry.path().string() + kOwnerFile) >> owner;
       if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
@@ -112,6 +121,11 @@ int RunOnce(const Flags& wanted) {
   const auto document = MakeRunDocument(flags.run, fs::current_path().string());
   if (!document) return PrintFailure(document.error());
   const RunData data(flags.embedded.controller.data_directory);
+  if (data.path().empty()) {
+    return PrintFailure({base::ErrorCode::kInternal,
+                         "cannot make a folder in " + fs::temp_directory_path().string() +
+                             "; name one with --data-dir, or set TMPDIR"});
+  }
   flags.embedded.controller.data_directory = data.path();
   if (data.is_temporary()) flags.embedded.controller.temporary_directory = data.path();
   flags.embedded.controller.rest_address = "127.0.0.1:0";

@@ -36,7 +36,7 @@ void Terminal::Print(const std::string& text) {
 
 void Terminal::ShowProgress(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  const std::string shown = ToPrintable(text);  // It may quote a job's message.
+  const std::string shown = ToPrintableLine(text);  // It may quote a job's message.
   if (!options_.interactive || shown == progress_) return;
   progress_ = shown;
   std::fputs(kEraseLine, err_);

@@ -67,6 +67,16 @@ TEST(TerminalTest, ShowsEscapesOnATerminalAndPassesThemToFiles) {
   EXPECT_EQ(file.text(), "\x1b[2J\n");
 }
 
+TEST(TerminalTest, TheProgressLineStaysOneLine) {
+  Capture out;
+  Capture err;
+  {
+    Terminal terminal(out.stream(), err.stream(), {.interactive = true, .printable = true});
+    terminal.ShowProgress("a\n\tb\033[2J 50 %");
+  }
+  EXPECT_EQ(err.text(), "\r\033[Ka\\x0a\\x09b\\x1b[2J 50 %");
+}
+
 TEST(EventSplitterTest, GivesEventsWhenTheyAreComplete) {
   EventSplitter events;
   EventSplitter::Event event;

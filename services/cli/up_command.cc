@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -20,6 +21,20 @@ struct UpFlags {
 
 // Where commands look for the address of a server, in its data folder.
 constexpr char kAddressFile[] = "/address";
+
+// Whether standard output goes into a file that other users can read: no place for a secret.
+bool OthersReadOutput() {
+  struct stat status {};
+  return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode) &&
+         (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
+}
+
+// The link of the page, with what opens it where only its user reads it.
+std::string ShownLink(const Embedded& embedded, const std::string& folder) {
+  if (embedded.token().empty() || !OthersReadOutput()) return embedded.link();
+  return "http://" + embedded.address() +
+         "/#token=...  (others can read this file; the token is in " + folder + "/token)";
+}
 
 // Complete or absent: readers poll for the file.
 bool WriteAddress(const std::string& path, const std::string& address) {
@@ -53,7 +68,7 @@ int Up(const UpFlags& wanted) {
                  "as you\n",
                  address.c_str());
   }
-  std::printf("Eidolon is up: %s  (jobs are kept in %s)\n", (*embedded)->link().c_str(),
+  std::printf("Eidolon is up: %s  (jobs are kept in %s)\n", ShownLink(**embedded, folder).c_str(),
               folder.c_str());
   std::fflush(stdout);
   signals.Wait();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,25 @@ TEST(AgentProcessesTest, RunsAProgramWithItsEnvironmentAndTellsItsEnd) {
   ASSERT_TRUE(process) << process.error().message;
   EXPECT_EQ(end.get_future().get(), "ended with status 3");
   EXPECT_EQ(Contents(root / "out"), "secret in " + root.path() + "\n");
+}
+
+TEST(AgentProcessesTest, GivesAProgramTheFileModesOfItsUser) {
+  const testing::TemporaryDirectory root;
+  std::promise<std::string> end;
+  AgentProcesses processes;
+  ProcessStart start = StartOf(root, "umask; : >made");
+  start.umask = 026;
+  const mode_t before = umask(077);  // As `eidolon up` has it.
+
+  const auto process = processes.Start(start, [&](const std::string& how) { end.set_value(how); });
+
+  ASSERT_TRUE(process) << process.error().message;
+  end.get_future().wait();
+  umask(before);
+  EXPECT_EQ(Contents(root / "out"), "0026\n");
+  struct stat status {};
+  ASSERT_EQ(stat((root / "made").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777u, 0640u);
 }
 
 TEST(AgentProcessesTest, NamesTheSignalThatKilledAChild) {

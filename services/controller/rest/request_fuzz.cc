@@ -15,6 +15,7 @@
 #include "services/controller/job/job.h"
 #include "services/controller/rest/api.h"
 #include "services/controller/rest/handlers.h"
+#include "services/controller/rest/origin.h"
 
 namespace eidolon::controller::rest {
 namespace {
@@ -125,6 +126,11 @@ void Run(std::string_view data) {
     return list;
   }();
   const httplib::Request request = Parse(data);
+  const std::string host = request.get_header_value("Host");
+  // What means this machine has no room for another name.
+  if (IsLoopback(HostOf(host))) CHECK(HostOf(host).size() <= sizeof "127.255.255.255.");
+  CHECK(!IsSameOrigin("null", host));
+  CHECK(host.empty() || IsSameOrigin("http://" + host, host));
   constexpr std::size_t kPathBytesMax = 1000;
   if (request.path.size() > kPathBytesMax) return;
   for (std::size_t at = 0; at < patterns.size(); ++at) {

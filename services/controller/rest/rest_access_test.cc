@@ -4,6 +4,10 @@
 #include <httplib.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
 
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/rest_server.h"
@@ -82,6 +86,29 @@ TEST_F(RestAccessTest, WithoutTheTokenNothingIsReadOrStarted) {
   EXPECT_EQ(answer->body.find("secret"), std::string::npos);
 }
 
+// A route that is added is closed unless it is named here.
+TEST_F(RestAccessTest, EveryRouteAsksForTheTokenButHealthPageAndDescription) {
+  const std::set<std::string> open = {"/", "/openapi.json", "/livez", "/readyz"};
+  for (const std::string& route : server_->ListRoutes()) {
+    const std::size_t space = route.find(' ');
+    httplib::Request request;
+    request.method = route.substr(0, space);
+    request.path = route.substr(space + 1);
+    for (const std::string_view part : {"{namespace}", "{name}"}) {
+      const std::size_t at = request.path.find(part);
+      if (at != std::string::npos) request.path.replace(at, part.size(), "a");
+    }
+    const bool body = request.method == "POST" || request.method == "PATCH";
+    if (body) request.body = kJob;
+    if (body) request.set_header("Content-Type", "application/json");
+
+    const auto answer = client_.send(request);
+
+    ASSERT_TRUE(answer) << route;
+    EXPECT_EQ(answer->status, open.contains(request.path) ? 200 : 401) << route;
+  }
+}
+
 TEST_F(RestAccessTest, TheTokenLetsItsOwnerIn) {
   EXPECT_EQ(client_.Get(kJobs, {{"Authorization", "Bearer secret"}})->status, 200);
   EXPECT_EQ(client_.Get(kJobs, {{"Authorization", "bearer secret"}})->status, 200);
@@ -115,6 +142,58 @@ TEST_F(RestAccessTest, TheOwnersProcessesNeedNoTokenOnTheUnixSocket) {
   const std::string request =
       std::string("GET ") + kJobs + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   EXPECT_EQ(AskUnix(path, request), "HTTP/1.1 200 OK");
+}
+
+TEST_F(RestAccessTest, AnotherUserWhoReachesTheSocketNeedsTheToken) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
+  constexpr uid_t kNobody = 65534;
+  const std::string path = folder_ / "eidolon.sock";
+  chmod(folder_.path().c_str(), 0755);
+  chmod(path.c_str(), 0666);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(2);
+    const std::string request =
+        std::string("GET ") + kJobs + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    _exit(AskUnix(path, request) == "HTTP/1.1 401 Unauthorized" ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(RestAccessTest, WhereNoSocketFitsTheTokenOpensTheAddress) {
+  const std::string path = folder_ / std::string(120, 'x');
+
+  const auto server =
+      RestServer::Start({.address = "127.0.0.1:0", .unix_socket = path}, &api_, &gate_);
+
+  ASSERT_TRUE(server) << server.error().message;
+  httplib::Client client("http://" + (*server)->address());
+  EXPECT_EQ(client.Get(kJobs)->status, 401);
+  EXPECT_EQ(client.Get(kJobs, {{"Authorization", "Bearer secret"}})->status, 200);
+}
+
+TEST_F(RestAccessTest, NothingElseRunsInThePageAndNoOtherPageShowsIt) {
+  const auto page = client_.Get("/");
+  const std::string policy = page->get_header_value("Content-Security-Policy");
+
+  EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(policy, HasSubstr("frame-ancestors 'none'"));
+  EXPECT_FALSE(page->has_header("Set-Cookie"));
+  for (const char* path : {"/", kJobs, "/livez", "/nothing"}) {
+    const auto answer = client_.Get(path, With("A", "b"));
+    EXPECT_EQ(answer->get_header_value("X-Content-Type-Options"), "nosniff") << path;
+    EXPECT_EQ(answer->get_header_value("Cross-Origin-Resource-Policy"), "same-origin") << path;
+    EXPECT_EQ(answer->get_header_value("Referrer-Policy"), "no-referrer") << path;
+  }
+}
+
+TEST_F(RestAccessTest, NeitherAQueryNorACookieCarriesTheToken) {
+  EXPECT_EQ(client_.Get(std::string(kJobs) + "?token=secret")->status, 401);
+  EXPECT_EQ(client_.Get(kJobs, {{"Cookie", "token=secret"}})->status, 401);
 }
 
 TEST_F(RestAccessTest, NoHeaderPretendsToComeFromTheSocket) {

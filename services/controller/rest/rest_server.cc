@@ -91,8 +91,15 @@ class Server final : public RestServer {
     listeners.push_back(std::move(listener->descriptor));
     if (!options_.unix_socket.empty()) {
       auto local = http::ListenUnix(options_.unix_socket);
-      if (!local) return base::Wrap("cannot listen on " + options_.unix_socket, local.error());
-      listeners.push_back(std::move(*local));
+      if (local) {
+        listeners.push_back(std::move(*local));
+      } else if (local.error().code == ErrorCode::kInvalidArgument) {
+        // A folder may lie deeper than a socket can; the token is left.
+        base::Log(base::Level::kWarning, "no_unix_socket",
+                  {{"path", options_.unix_socket}, {"reason", local.error().message}});
+      } else {
+        return base::Wrap("cannot listen on " + options_.unix_socket, local.error());
+      }
     }
     return Serve(std::move(listeners));
   }
@@ -130,6 +137,10 @@ class Server final : public RestServer {
     server_.set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(idle).count());
     server_.set_keep_alive_max_count(kRequestsPerConnection);
     server_.set_payload_max_length(options_.body_bytes_max);
+    // A browser takes an answer for what it says it is, and for no other page's.
+    server_.set_default_headers({{"X-Content-Type-Options", "nosniff"},
+                                 {"Cross-Origin-Resource-Policy", "same-origin"},
+                                 {"Referrer-Policy", "no-referrer"}});
     server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& r) {
       return CheckRequest(request, &r);
     });
