@@ -68,8 +68,7 @@ class Session final : private device::Sink {
   // The network's safe time has grown: answers questions about moments.
   void AnswerMoments();
 
-  // Answers the sleeps of a process that drives nothing; call often.
-  void WakeSleepers();
+  void WakeSleepers();  // Answers the sleeps of a process that drives nothing; call often.
   // A line of the job's output ended an iteration (IterationRule::by_log).
   void EndIterationByLog();
   void Finish();   // No more records: closes the last iteration, reports what is complete.
@@ -161,7 +160,7 @@ class Session final : private device::Sink {
   ring::Reader reader_;
   device::Engine engine_;
   std::uint64_t position_ = 0;
-  std::uint64_t scouted_ = 0;
+  std::uint64_t scouted_ = 0, launches_ = 0;
   base::SimTime clock_;  // Largest seen.
   base::SimTime floor_;
   Intake intake_;
@@ -196,7 +195,6 @@ class Session final : private device::Sink {
   std::unique_ptr<EventLog> event_log_;
   SessionUsage usage_;
   std::optional<SessionUsage> frozen_;
-  std::uint64_t launches_ = 0;
 };
 
 }  // namespace eidolon::agent

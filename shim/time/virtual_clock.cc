@@ -65,7 +65,7 @@ class LimitedClock {
 
 constinit LimitedClock watchdog_clock;
 constinit LimitedClock gpu_free_clock;
-constinit LimitedClock fork_clock;  // Begins where its parent is.
+constinit LimitedClock fork_clock;              // Begins where its parent is.
 constinit std::atomic<std::int64_t> own_ps{0};  // Own sleeps of a process without a session.
 // What the program's clocks show besides the rank clock; stays as it is once work has begun.
 constinit std::atomic<std::int64_t> start_up_ps{0};
