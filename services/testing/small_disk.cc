@@ -38,6 +38,10 @@ void SmallDisk::Fill() {
   close(file);
 }
 
+void SmallDisk::MakeReadOnly() {
+  CHECK(mount(nullptr, path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0);
+}
+
 void SmallDisk::Empty() { CHECK(unlink((*this / kFiller).c_str()) == 0); }
 
 }  // namespace eidolon::testing

@@ -23,6 +23,8 @@ class SmallDisk {
   // Leaves no space at all, until Empty.
   void Fill();
   void Empty();
+  // Requires: nothing in it is open for writing.
+  void MakeReadOnly();
 
  private:
   TemporaryDirectory folder_;

@@ -26,7 +26,8 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kBackOffMin = 50 * kMillisecond;
 constexpr std::int64_t kBackOffMax = 2000 * kMillisecond;
 constexpr std::int64_t kClosingBackOffMax = 200 * kMillisecond;
-constexpr std::int64_t kProbeInterval = 2000 * kMillisecond;
+// An idle disk is let alone: requests look for space themselves.
+constexpr std::int64_t kProbeInterval = 10'000 * kMillisecond;
 constexpr std::int64_t kFailingProbeInterval = 500 * kMillisecond;
 // A write that takes longer makes the store count as one that cannot be written.
 constexpr std::int64_t kSlowNs = 5000 * kMillisecond;

@@ -265,5 +265,25 @@ TEST(FullDiskTest, ItsReserveTakesVerdictsAndNoNewJobs) {
   EXPECT_TRUE(again->SaveStatus(uid, "next", Durability::kPower));
 }
 
+TEST(ProbeFolderTest, AReadOnlyDiskIsUnavailableAndSaysSo) {
+  testing::SmallDisk disk(1);
+  if (!disk.why_missing().empty()) GTEST_SKIP() << disk.why_missing();
+  EXPECT_TRUE(ProbeFolder(disk.path()));
+  disk.MakeReadOnly();
+
+  const auto probed = ProbeFolder(disk.path());
+
+  EXPECT_EQ(probed.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(probed.error().message, HasSubstr("Read-only file system"));
+  EXPECT_THAT(WayOut(probed.error(), disk.path()), HasSubstr(disk.path()));
+}
+
+TEST(ProbeFolderTest, AFolderThatWasRemovedIsUnavailableAndSaysSo) {
+  const auto probed = ProbeFolder("/nonexistent/data");
+
+  EXPECT_EQ(probed.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(probed.error().message, HasSubstr("/nonexistent/data/probe: No such file"));
+}
+
 }  // namespace
 }  // namespace eidolon::controller::store
