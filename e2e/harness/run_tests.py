@@ -54,6 +54,7 @@ def parts(python):
                            "--python", python], needs=("build-release",), minutes=20),
         Part("scenarios", [*harness, "e2e/harness/scenarios.py", "--build", str(release),
                            "--python", python], needs=("build-release",), minutes=30),
+        Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "5"], needs=("build-release",), minutes=15),
         Part("kube", ["e2e/kube/run", "--if-ready"], needs=("build-release",), minutes=60),
         *sanitized("asan", "unit_tests", "fuzzers"),
         Part("fuzz", [*ctest, "--test-dir", "build/asan", "-L", "fuzz"], needs=("build-asan",), slow=True),
@@ -117,7 +118,7 @@ def run(part, environment):
         print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
-    elif part.name in ("scenarios", "behaviour", "kube"):
+    elif part.name in ("scenarios", "behaviour", "torture", "kube"):
         print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
     return passed, failed, 0
 

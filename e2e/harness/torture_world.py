@@ -26,7 +26,7 @@ LONGEST_SECONDS = 240
 # Reasons that a disturbance from outside may give to any job.
 DISTURBED = {
     "CommandFailed", "RankLost", "AgentLost", "ServiceLost", "RingDamaged", "ControllerRestarted", "ControllerStopped",
-    "StartFailed", "DeadlineExceeded", "Stalled", "SessionLost", "Deadlock", "NoIterations", "Cancelled",
+    "StartFailed", "DeadlineExceeded", "Stuck", "SessionLost", "Deadlock", "NoIterations", "Cancelled",
 }
 
 

@@ -5,7 +5,7 @@ import time
 from cluster_commands import NAMESPACE, TEAM, condition, expect, finished, first_process, kube, kubectl
 
 SHORT_SECONDS, LONG_SECONDS, LATEST_SECONDS = 3, 45, 150
-NAMED = {"AgentLost", "ServiceLost", "RankLost", "CommandFailed", "Deadlock", "Stalled"}
+NAMED = {"AgentLost", "ServiceLost", "RankLost", "CommandFailed", "Deadlock", "Stuck"}
 
 
 class Losses:
