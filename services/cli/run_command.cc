@@ -49,8 +49,11 @@ class RunData {
     RemoveLeftOver();
     path_ = fs::temp_directory_path().string() + kPrefix + "XXXXXX";
     temporary_ = mkdtemp(path_.data()) != nullptr;
-    if (!temporary_) return path_.clear();
-    std::ofstream(path_ + kOwnerFile) << getpid();
+    if (temporary_) {
+      std::ofstream(path_ + kOwnerFile) << getpid();
+    } else {
+      path_.clear();
+    }
   }
   ~RunData() {
     std::error_code ignored;
