@@ -49,11 +49,14 @@ def only_the_owner_uses_a_server_and_reads_its_files(world):
 @test
 def the_link_with_the_token_is_shown_to_the_owner_alone(world):
     for mode in (0o600, 0o644):
-        with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
-            server.stop()
-            (server.data / "up.log").chmod(mode)
-            server.start()
-            said = [line for line in (server.data / "up.log").read_text().splitlines() if "is up" in line][-1]
+        # Outside of the data folder, whose files the server closes to others.
+        output = pathlib.Path(world.folder) / f"output-{mode:o}"
+        output.touch(mode)
+        output.chmod(mode)
+        server = Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder))
+        server.log_path = output
+        with server:
+            said = [line for line in output.read_text().splitlines() if "is up" in line][-1]
             expect(f"http://{server.address}/#token=" in said, f"no link to the page: {said}")
             expect((server.token() in said) == (mode == 0o600), f"in a file of mode {mode:o}: {said}")
 

@@ -22,6 +22,7 @@ class Server:
         self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="eidolon-"))
         self.store = pathlib.Path(store or self.data)
         self.arguments, self.process, self.address = list(arguments), None, None
+        self.log_path = self.data / "up.log"
 
     def __enter__(self):
         self.start()
@@ -35,7 +36,7 @@ class Server:
                            PYTHONDONTWRITEBYTECODE="1")
         address_file = self.data / "address"
         address_file.unlink(missing_ok=True)
-        self.log = open(self.data / "up.log", "ab")
+        self.log = open(self.log_path, "ab")
         self.process = subprocess.Popen(
             [self.build / "bin" / "eidolon", "up", "--data-dir", self.store, "--listen", "127.0.0.1:0",
              "--address-file", address_file, *self.arguments],
@@ -43,7 +44,7 @@ class Server:
         deadline = time.monotonic() + 30
         while not (address_file.exists() and address_file.read_text().strip()):
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("eidolon up did not start:\n" + (self.data / "up.log").read_text()[-4000:])
+                raise RuntimeError("eidolon up did not start:\n" + self.log_path.read_text()[-4000:])
             time.sleep(0.05)
         self.address = address_file.read_text().strip()
 
@@ -63,7 +64,8 @@ class Server:
 
     def token(self):
         """What REST asks for, as the server keeps it in its data folder."""
-        return (self.data / "token").read_text().strip()
+        path = self.data / "token"
+        return path.read_text().strip() if path.exists() else ""
 
     def request(self, method, path, body=None, kind="application/yaml", headers=None):
         """(status, parsed JSON or text)"""

@@ -73,8 +73,10 @@ TEST(NapBookTest, NothingEndsBeyondTheEndOfTime) {
   NapBook book;
   const auto end = static_cast<std::uint64_t>(::eidolon::ring::kEndOfTimePs);
 
-  EXPECT_FALSE(book.Begin(1, Until(1'000'000'000), {}, 0));
-  auto nap = For(0);
+  auto nap = Until(1);
+  nap.moment_ps = end + 1;
+  EXPECT_FALSE(book.Begin(1, nap, {}, 0));
+  nap = For(0);
   nap.length_ps = ~std::uint64_t{0};
   EXPECT_FALSE(book.Begin(1, nap, Seconds(5), 0));
   nap.length_ps = end - 5 * kSecondPs;

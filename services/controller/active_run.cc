@@ -69,6 +69,11 @@ base::Result<void> ActiveRun::SaveEventLogs(const std::string& folder) const {
       std::filesystem::copy_file(source, target, std::filesystem::copy_options::overwrite_existing,
                                  error);
     }
+    // The copy has the mode that the job's user gave the original.
+    if (!error) {
+      std::filesystem::permissions(
+          target, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+    }
     if (!error) continue;
     std::error_code ignored;
     std::filesystem::remove(target, ignored);

@@ -262,11 +262,13 @@ void FakeAgent::Impl::ServeNap(int connection) {
   while (!naps_pass.load() && !HasHungUp(connection)) RealSleep(2'000'000);
   naps_waiting.fetch_sub(1);
   if (naps_pass.load()) {
-    const ring::Cursors& cursors = *ring::CursorsOf(segment);
+    ring::Cursors& cursors = *ring::CursorsOf(segment);
     const std::uint64_t end =
         nap.moment_ps != 0 ? nap.moment_ps : cursors.clock_ps.value.load() + nap.length_ps;
-    std::atomic<std::uint64_t>& floor = ring::CursorsOf(segment)->floor_ps.value;
-    if (floor.load() < end) floor.store(end);
+    if (cursors.floor_copy_ps.value.load() < end) {
+      cursors.floor_copy_ps.value.store(end);
+      cursors.floor_ps.value.store(end);
+    }
     const ring::NapEnd nap_end{.magic = ring::kNapMagic, .passed = 1, .reserved = 0};
     send(connection, &nap_end, sizeof(nap_end), MSG_NOSIGNAL);
   }

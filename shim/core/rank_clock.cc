@@ -175,9 +175,9 @@ void EndCall() noexcept {
 base::SimTime Now() noexcept {
   if (!started.load(std::memory_order_acquire)) {
     const ring::ServerPage* page = MappedServerPage();
-    if (page == nullptr) return {};
+    const std::uint64_t job =
+        page == nullptr ? 0 : page->job_clock_ps.load(std::memory_order_acquire);
     // A fork goes on from where its parent was.
-    const std::uint64_t job = page->job_clock_ps.load(std::memory_order_acquire);
     return {static_cast<std::int64_t>(std::max(job, ProcessClock().load()))};
   }
   RaiseToFloor();

@@ -88,12 +88,17 @@ bool IsWokenByTimers() noexcept {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  FireDueTimers();
+  const bool alarmed = FireDueTimers();
   const timespec share = ToTimespec(kSignalsShareNs);
   const long result = core::RawSyscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&share),
                                        reinterpret_cast<long>(&before), /*bytes of a mask=*/8);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return result == -EINTR;
+  if (result == -EINTR) return true;
+  // Another thread may have taken it while this one held it back: it was meant for the sleeper.
+  struct sigaction action {};
+  const bool is_handled = sigaction(SIGALRM, nullptr, &action) == 0 &&
+                          action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL;
+  return alarmed && is_handled && sigismember(&before, SIGALRM) == 0;
 }
 
 void AskUntil(core::Session& session, SimTime moment) noexcept {

@@ -81,8 +81,8 @@ bool TimedWait::IsOver() noexcept {
   const std::int64_t elapsed = now_ns - started_real_ns_;
   if (elapsed >= budget_real_ns_ && NobodyWorks(now_ns)) return true;
   if (elapsed >= kGraceNs && OwnNow() >= deadline_) return true;
-  // While somebody in this process is at work, what the thread waits for may come at any moment.
-  if (elapsed >= kSliceNs && IsDriving() && NobodyWorks(now_ns)) KeepWaiting(deadline_);
+  // The agent lets the moment pass only when everybody in the job rests.
+  if (elapsed >= kSliceNs && IsDriving()) KeepWaiting(deadline_);
   return false;
 }
 

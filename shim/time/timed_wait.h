@@ -3,9 +3,8 @@
 // was asked for: it neither fires early because virtual time runs fast nor hangs because it runs
 // slowly. A driver's wait that lasts is told to the agent (moment_keeper.h): when nothing earlier
 // can happen in the job, virtual time passes the deadline at once. A deadline beyond the end of
-// virtual time is none. In the fixed host model real time counts, and the agent is told, only while
-// nobody in the process is at work: what comes late because the machine is slow comes before the
-// timeout.
+// virtual time is none. In the fixed host model the real time counts only while nobody in the
+// process is at work: what comes late because the machine is slow comes before the timeout.
 #pragma once
 
 #include <cstdint>

@@ -108,9 +108,8 @@ SimTime WithoutSession() noexcept {
   const ring::ServerPage* page = core::MappedServerPage();
   SimTime now{own_ps.load()};
   if (handed_over.load(std::memory_order_relaxed)) {
-    // A fork of a rank, or a rank that ends: it is where the job is.
-    const SimTime job{page == nullptr ? 0 : static_cast<std::int64_t>(page->job_clock_ps.load())};
-    return std::max(now, fork_clock.Read(job)) + StartUp();
+    // A fork of a rank, or a rank that ends: it is where its parent was, or where the job is.
+    return std::max(now, fork_clock.Read(core::Now())) + StartUp();
   }
   if (IsFutureRank()) {
     if (IsFixed()) return now;
@@ -129,8 +128,9 @@ SimTime WithoutSession() noexcept {
 core::Session* ContinuedSession() noexcept {
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return nullptr;
-  if (!handed_over.load(std::memory_order_relaxed) && !handed_over.exchange(true)) {
-    const SimTime shown = WithoutSession();
+  if (handed_over.load(std::memory_order_relaxed)) return session;
+  const SimTime shown = WithoutSession();  // Before it is handed over: a fork reads differently.
+  if (!handed_over.exchange(true)) {
     if (!IsFutureRank() && !IsFixed()) {
       const SimTime job{static_cast<std::int64_t>(core::MappedServerPage()->job_clock_ps.load())};
       core::AdvanceTo(std::min(shown, job));

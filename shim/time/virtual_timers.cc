@@ -114,7 +114,7 @@ std::optional<NextTimer> NextDriverTimer() noexcept {
   return next;
 }
 
-void FireDueTimers() noexcept {
+bool FireDueTimers() noexcept {
   const SimTime now = ProgramTime();
   const std::int64_t real_ns = real::MonotonicNs();
   std::array<TimerName, timers.size()> due;
@@ -137,6 +137,8 @@ void FireDueTimers() noexcept {
   }
   if (reached > now) CarryTo(reached);
   for (std::size_t i = 0; i < count; ++i) ExpireAtOnce(due[i]);
+  return std::any_of(due.begin(), due.begin() + static_cast<std::ptrdiff_t>(count),
+                     [](TimerName name) { return name.kind == TimerKind::kInterval; });
 }
 
 void ExpireAtOnce(TimerName name) noexcept {

@@ -52,7 +52,8 @@ struct NextTimer {
 };
 std::optional<NextTimer> NextDriverTimer() noexcept;
 // Lets those expire whose moment has come.
-void FireDueTimers() noexcept;
+// Answers whether SIGALRM was sent to this process.
+bool FireDueTimers() noexcept;
 // Arms the kernel's timer to expire now.
 void ExpireAtOnce(TimerName name) noexcept;
 // A fork has no timers.
