@@ -86,7 +86,7 @@ std::uint64_t Agent::StartClockOf(const wire::Hello& hello) const {
   for (const pid_t ancestor : process::AncestorsOf(hello.pid)) {
     for (const auto& [number, session] : sessions_) {
       if (session->options().pid != ancestor || !session->is_driving()) continue;
-      return static_cast<std::uint64_t>(session->clock().ps);
+      return static_cast<std::uint64_t>(session->known_clock().ps);
     }
   }
   return 0;
