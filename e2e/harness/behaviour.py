@@ -150,6 +150,7 @@ def events_clocks_and_report_tell_one_story(world):
     expect_complete(job)
     lines = [line.split()[1:] for line in world.server.logs(job["metadata"]["name"]).splitlines()
              if line.startswith("story")]
+    expect(len(lines) > 5, f"a line of the program is missing: {lines} {verdict(job)}")
     clock, event = (float(x) for x in lines[5])
     report = job["status"]["prediction"]["iterationSeconds"]["mean"]
     print(f"     perf_counter {clock:.6f} s, events {event:.6f} s, report {report:.6f} s")

@@ -29,6 +29,8 @@ constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
 constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
 constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
 constexpr int kStopGraceMs = 2'000;
+// What a job had written when it was stopped is read for at most so long.
+constexpr int kLastLinesMs = 300;
 
 }  // namespace
 
@@ -235,6 +237,10 @@ void Agent::CleanUp() {
   if (command_ != nullptr) {
     for (const auto& [number, session] : sessions_) session->Dismiss();
     const bool ended_itself = command_status_.has_value();
+    if (ending_.has_value() && ending_->reason == Reason::kStopped) {
+      command_->AwaitOutput(kLastLinesMs);
+      was_told_to_end_.store(true);
+    }
     command_->Stop(ended_itself ? 0 : kStopGraceMs);
     command_.reset();
     // Lines that were written while it ended.

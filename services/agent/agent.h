@@ -136,6 +136,7 @@ class Agent final : public SessionHost, private launch::CommandObserver {
   std::unique_ptr<CostBook> costs_;
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::unique_ptr<launch::Command> command_;
+  std::atomic<bool> was_told_to_end_ = false;  // Written here, read where its lines come in.
 
   std::map<std::uint32_t, std::unique_ptr<Session>> sessions_;    // By process number.
   std::optional<RankBook> ranks_;                                 // Once there is an assignment.

@@ -361,6 +361,8 @@ void Agent::DescribeStandstill(controller::v1::Progress* progress) const {
 }
 
 void Agent::Line(launch::OutputStream stream, std::string text) {
+  // What a job says because it was told to stop is no part of its story.
+  if (was_told_to_end_.load()) return;
   mailbox_.Post([this, stream, text = std::move(text)] { OnLine(stream, text); });
 }
 
@@ -372,8 +374,6 @@ void Agent::Exited(launch::ExitStatus status) {
 }
 
 void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
-  // What a job says because it was told to stop is no part of its story.
-  if (ending_.has_value() && ending_->reason == Reason::kStopped) return;
   metrics_->log_lines.Increment();
   if (options_.print_lines) {
     std::FILE* out = stream == launch::OutputStream::kStderr ? stderr : stdout;
@@ -387,7 +387,7 @@ void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
   line->set_text(PlainText(text));
   line->set_virtual_picoseconds(page_->job_clock_ps());
   controller_->Send(report);
-  MatchLine(text);
+  if (!ending_.has_value() || ending_->reason != Reason::kStopped) MatchLine(text);
 }
 
 // A line ends an iteration of every rank of the server.

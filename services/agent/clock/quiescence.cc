@@ -27,6 +27,12 @@ bool Quiescence::Judge(std::int64_t now_ns) {
     return still_looks_ >= 2;
   }
   if (look == Look::kWorking || !claimed) still_looks_ = 0;
+  // A rank that waits in slices has a turn in every long pause; between two short looks it rests.
+  looked_again_ = look == Look::kPolling && !claimed && !looked_again_;
+  if (looked_again_) {
+    next_look_ns_ = now_ns + kSecondLookNs;
+    return false;
+  }
   next_look_ns_ = now_ns + pause_ns_;
   pause_ns_ = std::min(2 * pause_ns_, kLongestPauseNs);
   return still_looks_ >= 2;

@@ -44,6 +44,7 @@ class Quiescence {
   std::int64_t next_look_ns_ = 0;
   std::int64_t pause_ns_ = kFirstLookNs;
   int still_looks_ = 0;
+  bool looked_again_ = false;  // At once, after a look that found somebody polling.
 };
 
 }  // namespace eidolon::agent::clock

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -218,6 +219,18 @@ void Command::ReapOrphans() const {
 
 void Command::SignalAll(int signal) const {
   for (const pid_t process : Offspring()) kill(process, signal);
+}
+
+void Command::AwaitOutput(int limit_ms) const {
+  const auto is_empty = [](int pipe_end) {
+    int bytes = 0;
+    return ioctl(pipe_end, FIONREAD, &bytes) != 0 || bytes == 0;
+  };
+  int quiet_ms = 0;
+  for (int ms = 0; ms < limit_ms && quiet_ms < kPollMs; ++ms) {
+    quiet_ms = is_empty(out_) && is_empty(err_) ? quiet_ms + 1 : 0;
+    poll(nullptr, 0, 1);
+  }
 }
 
 void Command::Stop(int grace_ms) {

@@ -55,6 +55,8 @@ class Command {
 
   pid_t pid() const { return pid_; }
 
+  // Waits until all that it has written was read, or `limit_ms` are over.
+  void AwaitOutput(int limit_ms) const;
   // Asks the command and all it started to end (SIGTERM), and after `grace_ms` makes them
   // (SIGKILL). Returns when nothing of it is left. Exited is called if it was not yet.
   void Stop(int grace_ms);
