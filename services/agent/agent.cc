@@ -199,6 +199,7 @@ bool Agent::Turn() {
   standstill_.Pass(clock_->MonotonicNs());
   if (std::exchange(active_, false) || questions_open_ > 0) {
     quiescence_.NoteActivity(clock_->MonotonicNs());
+    naps_.NoteActivity(clock_->MonotonicNs());
     standstill_.Move();
   }
   SendHorizon();

@@ -20,6 +20,7 @@ bool NapBook::Begin(int connection, const ::eidolon::ring::Nap& nap, SimTime lat
   if (begin > kEnd || span > kEnd - begin) return false;
   const auto patience = static_cast<std::int64_t>(std::min(nap.patience_ns, kMostPatientNs));
   naps_[connection] = {.moment = {static_cast<std::int64_t>(begin + span)},
+                       .patience_ns = patience,
                        .patient_until_ns = now_ns + patience,
                        .has_clock = is_named};
   return true;
@@ -41,6 +42,10 @@ bool NapBook::HoldsBack(std::optional<SimTime> other, std::int64_t now_ns) const
   return std::any_of(naps_.begin(), naps_.end(), [&](const auto& nap) {
     return nap.second.moment == *next && now_ns < nap.second.patient_until_ns;
   });
+}
+
+void NapBook::NoteActivity(std::int64_t now_ns) {
+  for (auto& [connection, nap] : naps_) nap.patient_until_ns = now_ns + nap.patience_ns;
 }
 
 std::vector<int> NapBook::TakeReached(SimTime latest) { return Take(latest, false); }

@@ -26,6 +26,8 @@ class NapBook {
   std::optional<base::SimTime> Next() const;
   // The earliest moment is still given real time, and lies before `other`.
   bool HoldsBack(std::optional<base::SimTime> other, std::int64_t now_ns) const;
+  // Something has happened in the job: patience begins anew.
+  void NoteActivity(std::int64_t now_ns);
   // The clock of a rank of this server has reached `latest`: takes out those that named a length
   // and have passed. Who named a moment has a clock of its own.
   std::vector<int> TakeReached(base::SimTime latest);
@@ -35,6 +37,7 @@ class NapBook {
  private:
   struct Entry {
     base::SimTime moment;
+    std::int64_t patience_ns = 0;
     std::int64_t patient_until_ns = 0;
     bool has_clock = false;
   };

@@ -69,6 +69,18 @@ TEST(NapBookTest, APatientNapHoldsBackWhatIsLaterOnly) {
   EXPECT_FALSE(book.HoldsBack(std::nullopt, 1499)) << "the earliest is not patient";
 }
 
+// A rank that looks at its child again and again sleeps between two looks: its own deadline is
+// earlier than the end of the child's sleep, though nobody has told it yet.
+TEST(NapBookTest, PatienceBeginsAnewWithWhateverHappens) {
+  NapBook book;
+  ASSERT_TRUE(book.Begin(1, Until(10, 500), {}, 1000));
+
+  book.NoteActivity(1400);
+
+  EXPECT_TRUE(book.HoldsBack(std::nullopt, 1899));
+  EXPECT_FALSE(book.HoldsBack(std::nullopt, 1900));
+}
+
 TEST(NapBookTest, NothingEndsBeyondTheEndOfTime) {
   NapBook book;
   const auto end = static_cast<std::uint64_t>(::eidolon::ring::kEndOfTimePs);

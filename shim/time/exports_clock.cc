@@ -81,7 +81,7 @@ EIDOLON_TIME_EXPORT time_t time(time_t* out) noexcept {
   return now.tv_sec;
 }
 
-EIDOLON_TIME_EXPORT int ftime(timeb* out) noexcept {
+EIDOLON_TIME_EXPORT int ftime(timeb* out) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   *out = {.time = now.tv_sec,
