@@ -24,8 +24,8 @@ import time
 from server import Server
 from trial import World, expect_complete
 
-# Data parallel training with what else moves clocks in real programs: workers and threads that load data, pinned
-# memory, timed waits that end and that expire, sleeps, queries of events, values that the host reads.
+# Data parallel training with what else moves clocks in real programs: workers and threads that load data, timed
+# waits that end and that expire, sleeps, queries of events, values that the host reads.
 BUILTIN = """
     import os, queue, threading, time, torch, torch.distributed as dist
     from torch.utils.data import DataLoader, Dataset
@@ -58,7 +58,7 @@ BUILTIN = """
     results = queue.Queue(2)
     threading.Thread(target=count, args=(results,), daemon=True).start()
     side = torch.cuda.Stream()
-    for step, batch in enumerate(DataLoader(Samples(), batch_size=8, num_workers=1, pin_memory=True)):
+    for step, batch in enumerate(DataLoader(Samples(), batch_size=8, num_workers=1)):
         results.get(timeout=1000)
         batch = batch.cuda(non_blocking=True)
         loss = model(batch).square().mean()

@@ -63,6 +63,15 @@ TEST_F(CallTest, EventQueriesCostNothingOnceAHelperKeepsPinnedMemoryToo) {
   EXPECT_EQ(cost_of_a_query(), 1'000'000) << "only the main thread keeps some";
   std::thread([] { NotePinnedMemory(); }).join();
   EXPECT_EQ(cost_of_a_query(), 0);
+
+  const auto cost_of_last_error = [] {
+    const auto before = Now();
+    Enter("cudaGetLastError", CallClass::kQuery, -1, [] { return 0; });
+    return (Now() - before).ps;
+  };
+  NoteFruitlessEventQuery();
+  EXPECT_EQ(cost_of_last_error(), 0) << "a part of the query";
+  EXPECT_EQ(cost_of_last_error(), 1'000'000);
 }
 
 TEST_F(CallTest, TheFloorOfTheAgentIsRespectedAtTheNextCall) {

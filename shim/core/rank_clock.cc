@@ -24,6 +24,7 @@ constinit std::atomic<std::uint64_t> process_clock_ps{0};
 constinit double ps_per_tick = 0;
 constinit std::uint64_t short_gap_ticks = 0;
 constinit std::atomic<bool> pinned_memory_is_shared{false};
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool after_fruitless_query = false;
 
 struct ThreadClock {
   std::uint64_t last_ticks;    // End of the last call, or begin of the one in progress; 0: none.
@@ -73,6 +74,13 @@ void RaiseToFloor() {
   if (clock >= floor) return;
   RaiseTo(ProcessClock(), floor);
   Publish(floor);
+}
+
+bool IsFree(ring::CallClass call_class) {
+  const bool follows = std::exchange(after_fruitless_query, false);
+  if (!pinned_memory_is_shared.load(std::memory_order_relaxed)) return false;
+  return call_class == ring::CallClass::kEventQuery ||
+         (follows && call_class == ring::CallClass::kQuery);
 }
 
 void CalibrateTicks() {
@@ -135,9 +143,8 @@ base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
   }
   std::uint64_t now;
   if (source.model == ring::HostModel::kFixed) {
-    const bool is_free = call_class == ring::CallClass::kEventQuery &&
-                         pinned_memory_is_shared.load(std::memory_order_relaxed);
-    const std::uint64_t cost = is_free ? 0 : source.costs.ps[static_cast<int>(call_class)];
+    const std::uint64_t cost =
+        IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)];
     now = clock.fetch_add(cost, std::memory_order_acq_rel) + cost;
     Publish(now);
   } else {
@@ -153,6 +160,8 @@ void NotePinnedMemory() noexcept {
     pinned_memory_is_shared.store(true, std::memory_order_relaxed);
   }
 }
+
+void NoteFruitlessEventQuery() noexcept { after_fruitless_query = true; }
 
 void EndCall() noexcept {
   if (source.model != ring::HostModel::kMeasured) return;

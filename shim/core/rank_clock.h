@@ -25,6 +25,9 @@ void EndCall() noexcept;
 // move the clock (a data loader's), how many queries are left to the others is a matter of real
 // time: from its first allocation on they cost nothing in the fixed model.
 void NotePinnedMemory() noexcept;
+// The calling thread's event query found nothing: the reading of the last error that follows such a
+// query is a part of it.
+void NoteFruitlessEventQuery() noexcept;
 
 // The calling thread's view of virtual time, without charging a call: for clock reads. In the
 // measured model this includes CPU time since the last call.

@@ -107,6 +107,7 @@ Status Query(ring::RecordKind kind, int device, std::uint64_t id) noexcept {
   record.observer = driver ? 0 : 1;
   const Status status = StatusOf(core::Ask(*session, record, false).status);
   if (status == Status::kNotReady) {
+    if (kind == ring::RecordKind::kQueryEvent) core::NoteFruitlessEventQuery();
     NoteFruitlessPoll(driver);
   } else {
     poll_state.repeats = 0;
