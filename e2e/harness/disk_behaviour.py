@@ -17,7 +17,7 @@ HELD = """
         torch.cuda.nvtx.range_push("step")
         x.add_(1)
         torch.cuda.synchronize()
-        print("step", step, flush=True)
+        print("step", step, "." * 8000, flush=True)
         while step == 1 and not os.path.exists("GO"): time.sleep(0.1)
         torch.cuda.nvtx.range_pop()
 """

@@ -64,7 +64,7 @@ class Server:
 
     def token(self):
         """What REST asks for, as the server keeps it in its data folder."""
-        path = self.data / "token"
+        path = self.store / "token"
         return path.read_text().strip() if path.exists() else ""
 
     def request(self, method, path, body=None, kind="application/yaml", headers=None):
