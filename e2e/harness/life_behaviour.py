@@ -294,3 +294,23 @@ def a_rank_inherits_its_standard_streams_only(world):
     expect("at first [0, 1, 2]" in log, log)
     # Its connection to the agent, which shim/README.md tells of.
     expect("with a GPU 1 " in log and "socket:" in log.split("with a GPU")[1], log)
+
+
+@test
+def a_log_holds_what_was_printed_before_the_job_was_stopped_and_nothing_of_its_end(world):
+    # The sixth line stands in the pipe when the sixth iteration ends the job; ranks that wait are then let go.
+    script = """
+        import torch
+        x = torch.zeros(1024, 1024, device="cuda", dtype=torch.bfloat16)
+        for step in range(1000):
+            torch.cuda.nvtx.range_push("step")
+            x = x @ x
+            torch.cuda.synchronize()
+            print("printed", step, flush=True)
+            torch.cuda.nvtx.range_pop()
+    """
+    for _ in range(5):
+        job = world.run(script, boundary="{nvtx: step}")
+        log = world.server.logs(job["metadata"]["name"])
+        expect(log.count("printed") >= 6, f"lines are missing: {log}")
+        expect("Traceback" not in log and "CUDA error" not in log, f"the end is told: {log[-2000:]}")

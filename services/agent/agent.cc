@@ -236,12 +236,13 @@ void Agent::End(const Ending& ending) {
 // Everybody who waits is let go, the command ends, what is complete is reported.
 void Agent::CleanUp() {
   if (command_ != nullptr) {
-    for (const auto& [number, session] : sessions_) session->Dismiss();
-    const bool ended_itself = command_status_.has_value();
+    // Before anybody who waits is let go: what ranks say then is said because the job ends.
     if (ending_.has_value() && ending_->reason == Reason::kStopped) {
       command_->AwaitOutput(kLastLinesMs);
       was_told_to_end_.store(true);
     }
+    for (const auto& [number, session] : sessions_) session->Dismiss();
+    const bool ended_itself = command_status_.has_value();
     command_->Stop(ended_itself ? 0 : kStopGraceMs);
     command_.reset();
     // Lines that were written while it ended.

@@ -11,6 +11,7 @@
 
 #include "eidolon/common/v1/common.pb.h"
 #include "eidolon/network/v1/network.pb.h"
+#include "services/agent/fake_host.h"
 #include "services/agent/ring/fake_writer.h"
 #include "services/agent/session.h"
 #include "services/base/check.h"
@@ -31,37 +32,22 @@ constexpr std::uint32_t kSlot = 2;
 constexpr std::uint64_t kMicrosecond = 1'000'000;
 
 // A server whose services answer at once, and that writes down what it hears.
-class ScribeHost final : public SessionHost {
+class ScribeHost final : public FakeHost {
  public:
-  CostBook& costs() override { return costs_; }
-  clock::Horizon& horizon() override { return horizon_; }
   void SendToNetwork(network::v1::SessionRequest request) override {
     heard += request.ShortDebugString() + "\n";
     requests_.push_back(std::move(request));
   }
-  std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
-                                                 const network::v1::Operation&) override {
-    return CollectiveEstimate{.duration = base::Duration::Microseconds(50), .channels = 8};
-  }
-  base::SimTime ClampReady(base::SimTime ready) override { return ready; }
-  base::SimTime safe_through() const override { return {}; }
-  std::int64_t now_ns() const override { return 0; }
-  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
-    return entry.rank;
-  }
-  void WorkBegan(Session&, std::uint32_t) override {}
   void IterationEnded(Session&, const iteration::Report& report) override {
     heard += StrCat("iteration ", report.index, " ", report.start.ps, " ", report.end.ps, "\n");
   }
-  void RequestRefused(Session&) override {}
   void CallRefused(Session&, const std::string& name) override { heard += name + "\n"; }
-  std::uint64_t NewRequest(Session&) override { return 1; }
 
   void AnswerAll(Session* session) {
     common::v1::Estimate estimate;
     estimate.set_duration_picoseconds(7 * kMicrosecond);
-    for (const auto& question : costs_.TakeQuestions(1000)) {
-      costs_.Learn(question.entry, estimate);
+    for (const auto& question : costs().TakeQuestions(1000)) {
+      costs().Learn(question.entry, estimate);
     }
     for (const auto& request : std::exchange(requests_, {})) {
       if (request.has_join()) {
@@ -84,8 +70,6 @@ class ScribeHost final : public SessionHost {
   std::string heard;
 
  private:
-  CostBook costs_{132};
-  clock::Horizon horizon_;
   std::vector<network::v1::SessionRequest> requests_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "eidolon/common/v1/common.pb.h"
 #include "eidolon/network/v1/network.pb.h"
+#include "services/agent/fake_host.h"
 #include "services/agent/ring/fake_writer.h"
 #include "services/agent/session.h"
 #include "services/base/check.h"
@@ -11,40 +12,19 @@ namespace eidolon::agent {
 namespace {
 
 // A server that knows every cost and talks to nobody.
-class LoneHost final : public SessionHost {
+class LoneHost final : public FakeHost {
  public:
-  CostBook& costs() override { return costs_; }
-  clock::Horizon& horizon() override { return horizon_; }
-  void SendToNetwork(network::v1::SessionRequest) override {}
-  std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
-                                                 const network::v1::Operation&) override {
-    return CollectiveEstimate{};
-  }
-  base::SimTime ClampReady(base::SimTime ready) override { return ready; }
-  base::SimTime safe_through() const override { return {}; }
-  std::int64_t now_ns() const override { return 0; }
-  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
-    return entry.rank;
-  }
-  void WorkBegan(Session&, std::uint32_t) override {}
   void IterationEnded(Session&, const iteration::Report&) override { ++iterations; }
-  void RequestRefused(Session&) override {}
-  void CallRefused(Session&, const std::string&) override {}
-  std::uint64_t NewRequest(Session&) override { return 1; }
 
   void LearnAll() {
     common::v1::Estimate estimate;
     estimate.set_duration_picoseconds(7'000'000);
     estimate.set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
-    for (const auto& question : costs_.TakeQuestions(1'000'000)) {
-      costs_.Learn(question.entry, estimate);
+    for (const auto& question : costs().TakeQuestions(1'000'000)) {
+      costs().Learn(question.entry, estimate);
     }
   }
   std::uint64_t iterations = 0;
-
- private:
-  CostBook costs_{132};
-  clock::Horizon horizon_;
 };
 
 SessionOptions OneGpu() {

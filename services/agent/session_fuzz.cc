@@ -10,6 +10,7 @@
 
 #include "eidolon/common/v1/common.pb.h"
 #include "eidolon/network/v1/network.pb.h"
+#include "services/agent/fake_host.h"
 #include "services/agent/ring/fake_writer.h"
 #include "services/agent/session.h"
 #include "services/base/check.h"
@@ -22,26 +23,16 @@ namespace wire = ::eidolon::ring;
 constexpr std::size_t kItemHead = 3;
 
 // A server whose services answer when they are told to.
-class FuzzHost final : public SessionHost {
+class FuzzHost final : public FakeHost {
  public:
-  CostBook& costs() override { return costs_; }
-  clock::Horizon& horizon() override { return horizon_; }
   void SendToNetwork(network::v1::SessionRequest request) override { requests_.push_back(request); }
   std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
                                                  const network::v1::Operation& operation) override {
     if (operation.count() % 7 == 6) return std::nullopt;
     return CollectiveEstimate{.duration = base::Duration::Microseconds(50), .channels = 8};
   }
-  base::SimTime ClampReady(base::SimTime ready) override { return ready; }
   base::SimTime safe_through() const override { return safe_; }
   std::int64_t now_ns() const override { return now_ns_; }
-  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
-    return entry.rank;
-  }
-  void WorkBegan(Session&, std::uint32_t) override {}
-  void IterationEnded(Session&, const iteration::Report&) override {}
-  void RequestRefused(Session&) override {}
-  void CallRefused(Session&, const std::string&) override {}
   std::uint64_t NewRequest(Session&) override { return next_request_++; }
 
   // Every question gets an answer.
@@ -49,8 +40,8 @@ class FuzzHost final : public SessionHost {
     common::v1::Estimate estimate;
     estimate.set_duration_picoseconds(7'000'000);
     estimate.set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
-    for (const auto& question : costs_.TakeQuestions(1'000'000)) {
-      costs_.Learn(question.entry, estimate);
+    for (const auto& question : costs().TakeQuestions(1'000'000)) {
+      costs().Learn(question.entry, estimate);
     }
     now_ns_ += 1'000'000'000;
     safe_.ps += 1'000'000'000;
@@ -95,8 +86,6 @@ class FuzzHost final : public SessionHost {
     }
   }
 
-  CostBook costs_{132};
-  clock::Horizon horizon_;
   std::vector<network::v1::SessionRequest> requests_;
   base::SimTime safe_;
   std::int64_t now_ns_ = 0;

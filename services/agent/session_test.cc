@@ -1,5 +1,6 @@
 // Records that are sound by themselves but not together: a session refuses them and lives on.
 #include "services/agent/session.h"
+#include "services/agent/fake_host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,32 +20,11 @@ using ::testing::HasSubstr;
 using wire::RecordKind;
 
 // A server that knows every cost at once and notes what the network is told.
-class QuietHost final : public SessionHost {
+class QuietHost final : public FakeHost {
  public:
-  CostBook& costs() override { return costs_; }
-  clock::Horizon& horizon() override { return horizon_; }
   void SendToNetwork(network::v1::SessionRequest request) override { sent.push_back(request); }
-  std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
-                                                 const network::v1::Operation&) override {
-    return CollectiveEstimate{.duration = base::Duration::Microseconds(50), .channels = 8};
-  }
-  base::SimTime ClampReady(base::SimTime ready) override { return ready; }
-  base::SimTime safe_through() const override { return {}; }
-  std::int64_t now_ns() const override { return 0; }
-  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
-    return entry.rank;
-  }
-  void WorkBegan(Session&, std::uint32_t) override {}
-  void IterationEnded(Session&, const iteration::Report&) override {}
-  void RequestRefused(Session&) override {}
-  void CallRefused(Session&, const std::string&) override {}
-  std::uint64_t NewRequest(Session&) override { return 1; }
 
   std::vector<network::v1::SessionRequest> sent;
-
- private:
-  CostBook costs_{132};
-  clock::Horizon horizon_;
 };
 
 class SessionTest : public ::testing::Test {

@@ -35,12 +35,7 @@ core::FakeAgent& fake_agent = core::FakeAgent::Start();
 class LeftCallsTest : public testing::Test {
  protected:
   LeftCallsTest() {
-    fake_agent.Reset();
-    core::Session* session = core::Session::Get();
-    EXPECT_NE(session, nullptr);
-    ring::EventRecord work{};  // The rank has started up.
-    work.header.kind = ring::RecordKind::kEventRecord;
-    core::Append(*session, work);
+    StartRank(fake_agent);
     begin_ = ReadNs(CLOCK_MONOTONIC);
   }
   std::int64_t Passed() const { return ReadNs(CLOCK_MONOTONIC) - begin_; }

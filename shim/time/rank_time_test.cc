@@ -32,15 +32,7 @@ core::FakeAgent& fake_agent = core::FakeAgent::Start();
 
 class RankTimeTest : public testing::Test {
  protected:
-  RankTimeTest() {
-    fake_agent.Reset();
-    core::Session* session = core::Session::Get();
-    EXPECT_NE(session, nullptr);
-    ring::EventRecord work{};  // The rank has started up.
-    work.header.kind = ring::RecordKind::kEventRecord;
-    core::Append(*session, work);
-    ReadNs(CLOCK_MONOTONIC);  // The rank clock goes on where the process was before its session.
-  }
+  RankTimeTest() { StartRank(fake_agent); }
 };
 
 TEST_F(RankTimeTest, ClocksShowTheRankClock) {

@@ -42,12 +42,7 @@ std::atomic<int> signals_handled{0};
 class RankTimersTest : public testing::Test {
  protected:
   RankTimersTest() {
-    fake_agent.Reset();
-    core::Session* session = core::Session::Get();
-    EXPECT_NE(session, nullptr);
-    ring::EventRecord work{};  // The rank has started up.
-    work.header.kind = ring::RecordKind::kEventRecord;
-    core::Append(*session, work);
+    StartRank(fake_agent);
     begin_ = ReadNs(CLOCK_MONOTONIC);
     signals_handled = 0;
     struct sigaction handler {};

@@ -378,13 +378,7 @@ std::vector<Row> AllRows() {
 class WaitingCallsTest : public testing::TestWithParam<Row> {
  protected:
   WaitingCallsTest() {
-    fake_agent.Reset();
-    core::Session* session = core::Session::Get();
-    EXPECT_NE(session, nullptr);
-    ring::EventRecord work{};  // The rank has started up.
-    work.header.kind = ring::RecordKind::kEventRecord;
-    core::Append(*session, work);
-    ReadNs(CLOCK_MONOTONIC);
+    StartRank(fake_agent);
     fake_agent.LetNapsPass(true);
   }
   ~WaitingCallsTest() override { fake_agent.LetNapsPass(false); }
