@@ -8,6 +8,7 @@ that whoever is left over can be found by its command line.
 import ctypes
 import glob
 import os
+import pathlib
 import random
 import signal
 import socket
@@ -15,70 +16,21 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "kube/jobs"))
+
+import light  # noqa: E402
+
 BYTES = 1 << 20
-DEVICE_TO_DEVICE, FLOAT, SUM = 3, 7, 0
+SPIN = 200_000  # So that faults meet the job.
 
 
-class UniqueId(ctypes.Structure):
-    _fields_ = [("internal", ctypes.c_byte * 128)]
-
-
-def good(status, what):
-    if status != 0:
-        sys.exit(f"{what}: status {status}")
-
-
-class Rank:
-    """One rank: a stream, two buffers, a communicator of the whole job."""
-
+class Rank(light.Rank):
     def __init__(self):
-        self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        self.runtime, self.nccl = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libnccl.so.2")
-        good(self.runtime.cudaSetDevice(int(os.environ["LOCAL_RANK"])), "cudaSetDevice")
-        self.stream, self.communicator = ctypes.c_void_p(), ctypes.c_void_p()
-        self.source, self.target = ctypes.c_void_p(), ctypes.c_void_p()
-        good(self.runtime.cudaStreamCreate(ctypes.byref(self.stream)), "cudaStreamCreate")
-        for pointer in (self.source, self.target):
-            good(self.runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(BYTES)), "cudaMalloc")
-        identity = UniqueId()
-        if self.rank == 0:
-            good(self.nccl.ncclGetUniqueId(ctypes.byref(identity)), "ncclGetUniqueId")
-        identity = self.share(identity)
-        self.nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
-        good(self.nccl.ncclCommInitRank(ctypes.byref(self.communicator), self.world, identity, self.rank),
-             "ncclCommInitRank")
-
-    def share(self, identity):
-        """Rank 0's identity, everywhere."""
-        address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        if self.rank == 0:
-            with socket.create_server(("", address[1]), reuse_port=True) as server:
-                for _ in range(self.world - 1):
-                    connection, _ = server.accept()
-                    with connection:
-                        connection.sendall(bytes(identity))
-            return identity
-        while True:
-            try:
-                with socket.create_connection(address) as connection:
-                    return UniqueId.from_buffer_copy(connection.recv(128, socket.MSG_WAITALL))
-            except (ConnectionRefusedError, ConnectionResetError):
-                time.sleep(0.01)
-
-    def step(self):
-        # Work of the host in real time, which the fixed host model does not see, so that faults meet the job.
-        for _ in range(200_000):
-            pass
-        size, count = ctypes.c_size_t(BYTES), ctypes.c_size_t(BYTES // 4)
-        good(self.runtime.cudaMemcpyAsync(self.target, self.source, size, DEVICE_TO_DEVICE, self.stream),
-             "cudaMemcpyAsync")
-        good(self.nccl.ncclAllReduce(self.target, self.source, count, FLOAT, SUM, self.communicator, self.stream),
-             "ncclAllReduce")
-        good(self.runtime.cudaStreamSynchronize(self.stream), "cudaStreamSynchronize")
+        super().__init__(BYTES)
 
     def steps(self, count):
         for number in range(count):
-            self.step()
+            self.step(SPIN)
             if self.rank == 0 and number % 10 == 0:
                 print(f"step {number}", flush=True)
 
@@ -231,7 +183,7 @@ def impossible(rank):
     huge = ctypes.c_size_t((1 << 64) - 1)
     if rank.runtime.cudaMemsetAsync(rank.target, 0, huge, rank.stream) == 0:
         sys.exit("a memset of 2^64-1 bytes was accepted")
-    if rank.runtime.cudaMemcpyAsync(rank.target, rank.source, ctypes.c_size_t(BYTES + 4096), DEVICE_TO_DEVICE,
+    if rank.runtime.cudaMemcpyAsync(rank.target, rank.source, ctypes.c_size_t(BYTES + 4096), light.DEVICE_TO_DEVICE,
                                     rank.stream) == 0:
         sys.exit("a copy beyond its allocation was accepted")
     rank.steps(40)
@@ -258,27 +210,8 @@ KINDS = {
 }
 
 
-def launch():
-    """Starts this server's ranks; the first that fails ends the others."""
-    ranks = int(os.environ["NPROC_PER_NODE"])
-    first, world = int(os.environ["NODE_RANK"]) * ranks, int(os.environ["NNODES"]) * ranks
-    started = {}
-    for local in range(ranks):
-        place = {"RANK": str(first + local), "LOCAL_RANK": str(local), "WORLD_SIZE": str(world)}
-        child = subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, **place})
-        started[child.pid] = place["RANK"], child
-    while started:
-        number, status = os.wait()
-        rank, _ = started.pop(number, (None, None))
-        if rank is None or status == 0:
-            continue
-        for _, child in started.values():
-            child.send_signal(signal.SIGTERM)
-        sys.exit(f"rank {rank} ended with status {os.waitstatus_to_exitcode(status)}")
-
-
 if __name__ == "__main__":
     if "RANK" in os.environ:
         KINDS[sys.argv[1]][0](Rank())
     else:
-        launch()
+        light.launch()

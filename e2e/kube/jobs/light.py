@@ -22,49 +22,61 @@ def good(status, what):
         sys.exit(f"{what}: status {status}")
 
 
-def share(identity, rank, world):
-    """Rank 0's identity, everywhere."""
-    address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    if rank == 0:
-        with socket.create_server(("", address[1]), reuse_port=True) as server:
-            for _ in range(world - 1):
-                connection, _ = server.accept()
-                with connection:
-                    connection.sendall(bytes(identity))
-        return identity
-    while True:
-        try:
-            with socket.create_connection(address) as connection:
-                data = connection.recv(128, socket.MSG_WAITALL)
-                return UniqueId.from_buffer_copy(data)
-        except ConnectionRefusedError:
-            continue
+class Rank:
+    """One rank: a stream, two buffers of so many bytes, a communicator of the whole job."""
 
+    def __init__(self, size):
+        self.rank, self.world, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), size
+        self.runtime, self.nccl = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libnccl.so.2")
+        good(self.runtime.cudaSetDevice(int(os.environ["LOCAL_RANK"])), "cudaSetDevice")
+        self.stream, self.communicator = ctypes.c_void_p(), ctypes.c_void_p()
+        self.source, self.target = ctypes.c_void_p(), ctypes.c_void_p()
+        good(self.runtime.cudaStreamCreate(ctypes.byref(self.stream)), "cudaStreamCreate")
+        for pointer in (self.source, self.target):
+            good(self.runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size)), "cudaMalloc")
+        identity = UniqueId()
+        if self.rank == 0:
+            good(self.nccl.ncclGetUniqueId(ctypes.byref(identity)), "ncclGetUniqueId")
+        identity = self.share(identity)
+        self.nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
+        good(self.nccl.ncclCommInitRank(ctypes.byref(self.communicator), self.world, identity, self.rank),
+             "ncclCommInitRank")
 
-def train(rank, local, world):
-    runtime, nccl = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libnccl.so.2")
-    good(runtime.cudaSetDevice(local), "cudaSetDevice")
-    stream, communicator = ctypes.c_void_p(), ctypes.c_void_p()
-    source, target = ctypes.c_void_p(), ctypes.c_void_p()
-    good(runtime.cudaStreamCreate(ctypes.byref(stream)), "cudaStreamCreate")
-    for pointer in (source, target):
-        good(runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(BYTES)), "cudaMalloc")
-    identity = UniqueId()
-    if rank == 0:
-        good(nccl.ncclGetUniqueId(ctypes.byref(identity)), "ncclGetUniqueId")
-    identity = share(identity, rank, world)
-    nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
-    good(nccl.ncclCommInitRank(ctypes.byref(communicator), world, identity, rank), "ncclCommInitRank")
-    size, count = ctypes.c_size_t(BYTES), ctypes.c_size_t(BYTES // 4)
-    # Turns of a loop: a step's work on the host in real time, which the fixed host model does not see.
-    spin = int(os.environ.get("SPIN", "0"))
-    for step in range(int(os.environ.get("STEPS", "1000"))):
+    def share(self, identity):
+        """Rank 0's identity, everywhere."""
+        address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        if self.rank == 0:
+            with socket.create_server(("", address[1]), reuse_port=True) as server:
+                for _ in range(self.world - 1):
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.sendall(bytes(identity))
+            return identity
+        while True:
+            try:
+                with socket.create_connection(address) as connection:
+                    return UniqueId.from_buffer_copy(connection.recv(128, socket.MSG_WAITALL))
+            except (ConnectionRefusedError, ConnectionResetError):
+                continue
+
+    def step(self, spin):
+        """A copy and an all-reduce, and `spin` turns of a loop before: work of the host in real time, which the fixed
+        host model does not see."""
         for _ in range(spin):
             pass
-        good(runtime.cudaMemcpyAsync(target, source, size, DEVICE_TO_DEVICE, stream), "cudaMemcpyAsync")
-        good(nccl.ncclAllReduce(target, source, count, FLOAT, SUM, communicator, stream), "ncclAllReduce")
-        good(runtime.cudaStreamSynchronize(stream), "cudaStreamSynchronize")
-        if rank == 0 and step % 100 == 0:
+        size, count = ctypes.c_size_t(self.size), ctypes.c_size_t(self.size // 4)
+        good(self.runtime.cudaMemcpyAsync(self.target, self.source, size, DEVICE_TO_DEVICE, self.stream),
+             "cudaMemcpyAsync")
+        good(self.nccl.ncclAllReduce(self.target, self.source, count, FLOAT, SUM, self.communicator, self.stream),
+             "ncclAllReduce")
+        good(self.runtime.cudaStreamSynchronize(self.stream), "cudaStreamSynchronize")
+
+
+def train():
+    rank = Rank(BYTES)
+    for step in range(int(os.environ.get("STEPS", "1000"))):
+        rank.step(int(os.environ.get("SPIN", "0")))
+        if rank.rank == 0 and step % 100 == 0:
             print(f"step {step}", flush=True)
 
 
@@ -75,7 +87,7 @@ def launch():
     started = {}
     for local in range(ranks):
         place = {"RANK": str(first + local), "LOCAL_RANK": str(local), "WORLD_SIZE": str(world)}
-        child = subprocess.Popen([sys.executable, __file__], env={**os.environ, **place})
+        child = subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, **place})
         started[child.pid] = place["RANK"], child
     while started:
         number, status = os.wait()
@@ -89,6 +101,6 @@ def launch():
 
 if __name__ == "__main__":
     if "RANK" in os.environ:
-        train(int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"]), int(os.environ["WORLD_SIZE"]))
+        train()
     else:
         launch()
