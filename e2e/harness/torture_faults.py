@@ -10,6 +10,8 @@ import socket
 import threading
 import time
 
+from torture_programs import KINDS
+
 FAULTS, NEED_DISK = {}, set()
 
 
@@ -71,8 +73,9 @@ def terminate_a_process_of_a_job(world):
 
 @fault
 def pause_a_process_of_a_job(world):
-    """A pause of seconds changes nothing: neither the verdict nor a digit of the prediction."""
-    found = members(world)
+    """A pause of seconds changes nothing: neither the verdict nor a digit of the prediction. A program that stops itself
+    is left alone: the end of the pause would wake it."""
+    found = [(pid, job) for pid, job in members(world) if "Stuck" not in KINDS[job.kind][1]]
     if not found:
         return "nobody was there"
     pid, job = world.chance.choice(found)
