@@ -125,7 +125,7 @@ std::string Ratio(const Result<double>& value, const Result<double>& scale,
 }
 
 void MeasureShim(const SuiteOptions& options, const ProgramRunner& run, std::vector<Figure>* all) {
-  const Benchmarks launches(options, run, "cuda_runtime_launch_benchmark",
+  const Benchmarks launches(options, run, "cuda_runtime_launch_bench",
                             "CallThroughPointer|LaunchOf");
   const auto call = launches.Counter("CallThroughPointer", "median_ns");
   const auto launch = launches.Counter("LaunchOfThreeParameters", "median_ns");
@@ -147,7 +147,7 @@ void MeasureServices(const SuiteOptions& options, const ProgramRunner& run,
   const Benchmarks device(options, run, "agent_device_bench", "KnownLaunch");
   all->push_back({"agent.engine", "device engine: a launch of known cost", "ns", kNoGoal,
                   device.RealNs("KnownLaunch"), ""});
-  const Benchmarks timing(options, run, "timing_benchmark", "OverGrpc/1024/|EstimatorMiss");
+  const Benchmarks timing(options, run, "timing_bench", "OverGrpc/1024/|EstimatorMiss");
   all->push_back({"timing.estimates", "timing service: estimates a second, batches of 1,024", "/s",
                   kNoGoal, timing.Counter("OverGrpc/1024/real_time", "items_per_second"),
                   "over gRPC on loopback"});
@@ -170,7 +170,7 @@ void MeasureIndexing(const SuiteOptions& options, const ProgramRunner& run,
   Figure first = {"shim.firstIndex", what + "first process", "ms", kNoGoal, 0.0, "nothing kept"};
   Figure later = {"shim.laterIndex", what + "later process", "ms", kNoGoal, 0.0, "kept by another"};
   if (library.has_value()) {
-    const Benchmarks index(options, run, "cubin_index_benchmark", "IndexLibrary",
+    const Benchmarks index(options, run, "cubin_index_bench", "IndexLibrary",
                            {{"EIDOLON_BENCH_LIBRARY", *library}});
     first.value = index.RealNs("IndexLibrary/FirstProcess/manual_time", kNsPerMs);
     later.value = index.RealNs("IndexLibrary/LaterProcess/manual_time", kNsPerMs);
@@ -203,7 +203,7 @@ void MeasureValues(const SuiteOptions& options, const ProgramRunner& run,
   if (!library.has_value()) {
     instructions = std::unexpected(library.error());
   } else {
-    const Benchmarks kernels(options, run, "compute_benchmark", "Interpret",
+    const Benchmarks kernels(options, run, "compute_bench", "Interpret",
                              {{"EIDOLON_BENCH_LIBRARY", *library}});
     instructions = kernels.Counter("Interpret", "items_per_second");
   }

@@ -38,7 +38,7 @@ base::Result<std::string> Answer(const Program& program) {
     return Document(Entry("IndexLibrary/FirstProcess/manual_time", 6e8, "") + "," +
                     Entry("IndexLibrary/LaterProcess/manual_time", 2e7, ""));
   }
-  if (has("compute_benchmark")) {
+  if (has("compute_bench")) {
     EXPECT_EQ(program.environment[0].second, "/site/torch/lib/libtorch_cuda.so");
     return Document(Entry("Interpret", 1e6, R"(, "items_per_second": 1500000000)"));
   }
