@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "services/sass/form.h"
+#include "services/sass/form_row.h"
 
 namespace eidolon::sass {
 

@@ -18,54 +18,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "services/interpret/run.h"
-#include "services/interpret/stores.h"
+#include "shim/compute/launch_pointers.h"
+#include "shim/compute/learning.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::compute {
-
-// Emulated memory as this folder sees it.
-struct Arena {
-  using Range = std::pair<std::uint64_t, std::uint64_t>;  // [begin, end)
-  // No address in it is lower: most words of a parameter block are small numbers.
-  std::uint64_t begin = 0;
-  // True when an address may lie in it.
-  bool (*holds)(std::uint64_t address) = nullptr;
-  // The live allocation around an address, mapped neighbours included.
-  std::optional<Range> (*find_buffer)(std::uint64_t address) = nullptr;
-  // Another number whenever what find_buffer answers may have changed.
-  std::uint64_t (*version)() = nullptr;
-};
-
-// A word of a parameter block that points into emulated memory.
-struct PointerWord {
-  std::uint32_t at;  // Offset in the block.
-  std::uint64_t address;
-};
-
-// A launch as data: its words that may be pointers, in order.
-struct LaunchPointers {
-  // Finds them by their values.
-  LaunchPointers(std::span<const std::byte> parameters, const Arena& arena);
-  // Looks at those that somebody found and keeps.
-  explicit LaunchPointers(std::span<const PointerWord> found) : list(found) {}
-  LaunchPointers(const LaunchPointers&) = delete;
-  LaunchPointers& operator=(const LaunchPointers&) = delete;
-
-  std::vector<std::uint32_t> Places() const;  // In the parameter block.
-
- private:
-  std::vector<PointerWord> owned_;
-
- public:
-  std::span<const PointerWord> list;
-};
 
 // What a launch changes, for all launches that differ in pointers only.
 struct Footprint {
@@ -85,26 +46,9 @@ struct Footprint {
 // For people who look for what became unknown.
 std::string Describe(const Footprint& footprint);
 
-using Stores = std::vector<interpret::StoreSite>;
-
 // True when every store goes through one of the launch's pointers or to a variable.
 bool AreBounded(const Stores& stores);
 
-// `stores`: of the program, with these pointers. `whole`: the launch is small enough for all of its
-// blocks to be run. `launch.parameters` hold the pointers. `store`: the module's variables are read
-// from there.
-struct Learning {
-  const interpret::Program& program;
-  const interpret::Launch& launch;
-  const LaunchPointers& pointers;
-  const Stores& stores;
-  std::span<const Arena::Range> variables;  // All of the module's.
-  bool whole = false;
-  // interpret::FindSteadyBranches(program), where somebody has them.
-  const std::vector<std::uint32_t>* steady = nullptr;
-  // When given: a mark for each word of the parameters that the answer depends on.
-  std::vector<std::uint8_t>* words_read = nullptr;
-};
 Footprint LearnFootprint(const Learning& learning, const value::Store& store);
 
 // The same without a look: everything that the stores may reach.

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "shim/compute/footprint.h"
+#include "shim/compute/learning.h"
+#include "shim/value/store.h"
 
 namespace eidolon::shim::compute {
 

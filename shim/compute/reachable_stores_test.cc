@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/interpret/stores.h"
+#include "shim/compute/footprint.h"
 #include "shim/compute/machine_code.h"
 
 namespace eidolon::shim::compute {

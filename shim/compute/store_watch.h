@@ -7,7 +7,7 @@
 
 #include "services/interpret/program.h"
 #include "services/interpret/warp.h"
-#include "shim/compute/footprint.h"
+#include "shim/compute/learning.h"
 
 namespace eidolon::shim::compute {
 

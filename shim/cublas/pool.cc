@@ -7,6 +7,7 @@
 #include "shim/cublas/handle.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/memory.h"
+#include "shim/gpu/stream.h"
 #include "shim/gpu/submit.h"
 
 namespace eidolon::shim::cublas {

@@ -7,6 +7,7 @@
 #include "shim/cublas/handle.h"
 #include "shim/cublas/pool.h"
 #include "shim/gpu/stream.h"
+#include "shim/gpu/stream_wait.h"
 #include "shim/gpu/unknown_read.h"
 #include "shim/library/work.h"
 #include "shim/value/pending.h"

@@ -7,7 +7,8 @@
 #include "shim/core/session.h"
 #include "shim/cublas/handle.h"
 #include "shim/cublas_lt/attribute.h"
-#include "shim/cublas_lt/matmul.h"
+#include "shim/cublas_lt/gemm_description.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/submit.h"
 
 namespace eidolon::shim::cublas_lt::algorithm {

@@ -1,31 +1,11 @@
-// cublasLtMatmul: descriptors and layouts become one GemmWork, in BLAS's column-major terms.
+// cublasLtMatmul and cublasLtMatrixTransform: the calls that put work on a stream.
 #pragma once
 
 #include <cublasLt.h>
 
-#include <cstdint>
-#include <expected>
+#include <cstddef>
 
-#include "services/ring/work.h"
-#include "shim/cublas_lt/descriptor.h"
-
-namespace eidolon::shim::cublas_lt {
-
-// The four layouts of a product as the program gave them.
-struct Layouts {
-  const MatrixLayout* a = nullptr;
-  const MatrixLayout* b = nullptr;
-  const MatrixLayout* c = nullptr;
-  const MatrixLayout* d = nullptr;
-};
-
-// The product that a descriptor and layouts describe, without beta; or cuBLASLt's code:
-// INVALID_VALUE when the shapes do not fit together, NOT_SUPPORTED when this GPU has no such
-// product.
-std::expected<ring::GemmWork, cublasStatus_t> Describe(const MatmulDesc& desc,
-                                                       const Layouts& layouts);
-
-namespace matmul {
+namespace eidolon::shim::cublas_lt::matmul {
 
 cublasStatus_t Matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void* alpha,
                       const void* a, cublasLtMatrixLayout_t layout_a, const void* b,
@@ -39,5 +19,4 @@ cublasStatus_t Transform(cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t 
                          const void* beta, const void* b, cublasLtMatrixLayout_t layout_b, void* c,
                          cublasLtMatrixLayout_t layout_c, cudaStream_t stream);
 
-}  // namespace matmul
-}  // namespace eidolon::shim::cublas_lt
+}  // namespace eidolon::shim::cublas_lt::matmul

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shim/cublas_lt/algorithm.h"
+#include "shim/cublas_lt/descriptor.h"
 #include "shim/cublas_lt/library_state.h"
 #include "shim/library/submitted_work.h"
 

@@ -4,6 +4,7 @@
 
 #include "shim/cuda_driver/result.h"
 #include "shim/gpu/capture.h"
+#include "shim/gpu/stream.h"
 
 namespace eidolon::shim::cuda_driver::capture {
 namespace {

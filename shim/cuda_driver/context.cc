@@ -5,6 +5,7 @@
 #include "shim/gpu/context.h"
 #include "shim/gpu/device_attributes.h"
 #include "shim/gpu/stream.h"
+#include "shim/gpu/stream_wait.h"
 #include "shim/gpu/waiting.h"
 
 namespace eidolon::shim::cuda_driver::context {

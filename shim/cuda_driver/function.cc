@@ -2,6 +2,7 @@
 
 #include "shim/cuda_driver/launch.h"
 #include "shim/cuda_driver/result.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/function.h"
 #include "shim/gpu/submit.h"

@@ -3,6 +3,7 @@
 
 #include "shim/cuda_driver/graph.h"
 #include "shim/cuda_driver/launch.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/graph_exec.h"
 #include "shim/gpu/submit.h"
 

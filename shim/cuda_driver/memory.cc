@@ -2,6 +2,7 @@
 
 #include "shim/cuda_driver/result.h"
 #include "shim/gpu/capture_hooks.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/device_memory.h"
 #include "shim/gpu/host_memory.h"
 #include "shim/gpu/memory.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/cuda_driver/result.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/module.h"
 #include "shim/gpu/submit.h"
 

@@ -4,6 +4,7 @@
 
 #include "shim/cuda_runtime/error_state.h"
 #include "shim/gpu/capture.h"
+#include "shim/gpu/stream.h"
 
 namespace eidolon::shim::cuda_runtime::capture {
 namespace {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "shim/cuda_runtime/error_state.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/copy.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/host_symbols.h"

@@ -6,6 +6,7 @@
 #include "shim/gpu/context.h"
 #include "shim/gpu/device_attributes.h"
 #include "shim/gpu/stream.h"
+#include "shim/gpu/stream_wait.h"
 #include "shim/gpu/submit.h"
 
 namespace eidolon::shim::cuda_runtime::device {

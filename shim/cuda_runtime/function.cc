@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/cuda_runtime/launch.h"
+#include "shim/cuda_runtime/launch_shape.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/function.h"
 #include "shim/gpu/host_symbols.h"

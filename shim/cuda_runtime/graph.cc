@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "shim/cuda_runtime/function.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/graph_exec.h"
+#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/submit.h"
 
 namespace eidolon::shim::cuda_runtime::graph {

@@ -1,11 +1,12 @@
 #include "shim/cuda_runtime/launch.h"
 
 #include <array>
-#include <span>
 
 #include "shim/cuda_runtime/error_state.h"
 #include "shim/cuda_runtime/function.h"
+#include "shim/cuda_runtime/launch_shape.h"
 #include "shim/gpu/launch.h"
+#include "shim/gpu/launch_check.h"
 
 namespace eidolon::shim::cuda_runtime::launch {
 namespace {
@@ -26,8 +27,6 @@ struct Stack {
   Configuration* at(std::size_t i) { return reinterpret_cast<Configuration*>(entries) + i; }
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local Stack stack{};
-
-ring::Dim3 ToDim3(dim3 dims) { return {dims.x, dims.y, dims.z}; }
 
 cudaError_t Launch(gpu::Kernel* kernel, const gpu::LaunchShape& shape, void** arguments,
                    cudaStream_t stream) {
@@ -82,21 +81,6 @@ cudaError_t LaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
                                     std::size_t shared_bytes, cudaStream_t stream) {
   return LaunchFunction(function, {ToDim3(grid), ToDim3(block), {}, shared_bytes, true}, arguments,
                         stream);
-}
-
-gpu::LaunchShape ShapeOf(const cudaLaunchConfig_t& config) {
-  gpu::LaunchShape shape{
-      ToDim3(config.gridDim), ToDim3(config.blockDim), {}, config.dynamicSmemBytes, false};
-  if (config.attrs == nullptr) return shape;
-  for (const cudaLaunchAttribute& attribute : std::span(config.attrs, config.numAttrs)) {
-    if (attribute.id == cudaLaunchAttributeClusterDimension) {
-      const auto& dims = attribute.val.clusterDim;
-      shape.cluster = {dims.x, dims.y, dims.z};
-    } else if (attribute.id == cudaLaunchAttributeCooperative) {
-      shape.cooperative = attribute.val.cooperative != 0;
-    }
-  }
-  return shape;
 }
 
 cudaError_t LaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,

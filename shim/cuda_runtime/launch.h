@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include "shim/cuda_runtime/supplement.h"
-#include "shim/gpu/launch.h"
 
 namespace eidolon::shim::cuda_runtime::launch {
 
@@ -23,8 +22,5 @@ cudaError_t LaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
                                     std::size_t shared_bytes, cudaStream_t stream);
 cudaError_t LaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                             void** arguments);
-
-// Grid, block, shared memory and those attributes that say what is launched; hints are left out.
-gpu::LaunchShape ShapeOf(const cudaLaunchConfig_t& config);
 
 }  // namespace eidolon::shim::cuda_runtime::launch

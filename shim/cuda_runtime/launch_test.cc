@@ -7,6 +7,7 @@
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_runtime/error_state.h"
 #include "shim/cuda_runtime/function.h"
+#include "shim/cuda_runtime/launch_shape.h"
 #include "shim/cuda_runtime/registration.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/sample.h"

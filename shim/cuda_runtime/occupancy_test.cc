@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "shim/core/fake_agent.h"
+#include "shim/gpu/stream.h"
 
 namespace eidolon::shim::gpu {
 namespace {

@@ -5,6 +5,7 @@
 #include "shim/gpu/event.h"
 #include "shim/gpu/stream.h"
 #include "shim/gpu/stream_attributes.h"
+#include "shim/gpu/stream_wait.h"
 
 namespace eidolon::shim::cuda_runtime::stream {
 namespace {

@@ -4,27 +4,14 @@
 #include <array>
 
 #include "shim/core/session.h"
+#include "shim/cudnn/descriptor_handle.h"
 #include "shim/cudnn/handle.h"
-#include "shim/cudnn/spatial_transformer.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/work.h"
 
 namespace eidolon::shim::cudnn {
 namespace {
-
-template <typename Descriptor, typename Handle>
-cudnnStatus_t Give(Handle* handle) {
-  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  Descriptor::Make(handle);
-  return CUDNN_STATUS_SUCCESS;
-}
-
-template <typename Descriptor, typename Handle>
-cudnnStatus_t Take(Handle handle) {
-  // Destroying nothing succeeds, as in the real library.
-  if (handle == nullptr) return CUDNN_STATUS_SUCCESS;
-  return Descriptor::Destroy(handle) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
-}
 
 bool AreValid(int rank, const int* dims) {
   return rank >= 1 && rank <= CUDNN_DIM_MAX && dims != nullptr &&
@@ -298,16 +285,5 @@ cudnnStatus_t Restore(cudnnDropoutDescriptor_t handle, cudnnHandle_t context, fl
 }
 
 }  // namespace dropout
-
-namespace spatial_transformer {
-
-cudnnStatus_t Create(cudnnSpatialTransformerDescriptor_t* descriptor) {
-  return Give<SpatialTransformerDescriptor>(descriptor);
-}
-cudnnStatus_t Destroy(cudnnSpatialTransformerDescriptor_t descriptor) {
-  return Take<SpatialTransformerDescriptor>(descriptor);
-}
-
-}  // namespace spatial_transformer
 
 }  // namespace eidolon::shim::cudnn

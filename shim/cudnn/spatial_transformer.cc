@@ -7,6 +7,7 @@
 #include "shim/compute/launch.h"
 #include "shim/compute/sampling.h"
 #include "shim/cudnn/descriptor.h"
+#include "shim/cudnn/descriptor_handle.h"
 #include "shim/cudnn/graph_work.h"
 #include "shim/cudnn/handle.h"
 #include "shim/gpu/submit.h"
@@ -68,6 +69,14 @@ bool Is(const void* scalar, cudnnDataType_t type, double value) {
 }
 
 }  // namespace
+
+cudnnStatus_t Create(cudnnSpatialTransformerDescriptor_t* descriptor) {
+  return Give<SpatialTransformerDescriptor>(descriptor);
+}
+
+cudnnStatus_t Destroy(cudnnSpatialTransformerDescriptor_t descriptor) {
+  return Take<SpatialTransformerDescriptor>(descriptor);
+}
 
 cudnnStatus_t Set(cudnnSpatialTransformerDescriptor_t handle, cudnnSamplerType_t sampler,
                   cudnnDataType_t type, int rank, const int* dims) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "services/base/sim_time.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/memory.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/element_type.h"

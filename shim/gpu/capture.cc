@@ -13,6 +13,7 @@
 #include "shim/gpu/capture_state.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/event.h"
+#include "shim/gpu/launch_shape.h"
 
 namespace eidolon::shim::gpu {
 

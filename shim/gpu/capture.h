@@ -7,15 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "shim/gpu/capture_mode.h"
 #include "shim/gpu/graph.h"
-#include "shim/gpu/launch.h"
+#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/stream.h"
 
 namespace eidolon::shim::gpu {
-
-// Values equal CUstreamCaptureMode and CUstreamCaptureStatus.
-enum class CaptureMode : std::uint32_t { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
-enum class CaptureStatus : std::uint32_t { kNone = 0, kActive = 1, kInvalidated = 2 };
 
 Status BeginCapture(StreamHandle stream, CaptureMode mode) noexcept;
 // Captures into a graph that exists, its first operations behind `dependencies`.

@@ -8,12 +8,13 @@
 #include <span>
 
 #include "services/ring/record.h"
-#include "shim/gpu/event.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/status.h"
 
 namespace eidolon::shim::gpu {
 
+struct Event;
 struct Graph;
+struct Stream;
 
 using HostFunction = void (*)(void*);
 

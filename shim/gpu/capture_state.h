@@ -10,8 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "shim/gpu/capture.h"
+#include "shim/gpu/capture_mode.h"
 #include "shim/gpu/graph.h"
+#include "shim/gpu/stream.h"
 
 namespace eidolon::shim::gpu {
 

@@ -10,7 +10,9 @@
 #include "shim/gpu/context.h"
 #include "shim/gpu/event.h"
 #include "shim/gpu/graph_exec.h"
+#include "shim/gpu/launch.h"
 #include "shim/gpu/sample.h"
+#include "shim/gpu/stream_wait.h"
 
 namespace eidolon::shim::gpu {
 namespace {

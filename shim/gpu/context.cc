@@ -10,7 +10,6 @@
 #include "shim/gpu/foreign_runtime.h"
 #include "shim/gpu/handle_pool.h"
 #include "shim/gpu/memory.h"
-#include "shim/gpu/submit.h"
 
 namespace eidolon::shim::gpu {
 namespace {

@@ -51,6 +51,8 @@ Status ReleasePrimaryContext(int device) noexcept;
 Status SetPrimaryFlags(int device, std::uint32_t flags) noexcept;
 std::uint32_t PrimaryFlags(int device) noexcept;
 
+// Device of the calling thread's current context; 0 without one.
+int CurrentDevice() noexcept;
 // The runtime's cudaSetDevice.
 Status SetDevice(int device) noexcept;
 

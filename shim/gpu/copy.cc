@@ -10,6 +10,7 @@
 #include "shim/gpu/pointer.h"
 #include "shim/gpu/reach.h"
 #include "shim/gpu/stream.h"
+#include "shim/gpu/stream_wait.h"
 #include "shim/gpu/unknown_read.h"
 #include "shim/value/pending.h"
 

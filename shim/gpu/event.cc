@@ -5,6 +5,7 @@
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/handle_pool.h"
+#include "shim/gpu/stream.h"
 #include "shim/gpu/waiting.h"
 
 namespace eidolon::shim::gpu {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "shim/gpu/status.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream_handle.h"
 
 namespace eidolon::shim::gpu {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/gpu/device.h"
+#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/occupancy.h"
 
 namespace eidolon::shim::gpu {
@@ -52,7 +53,7 @@ std::uint32_t BlocksOf(const Kernel& kernel, int device, std::uint32_t threads,
                                   .barriers = kernel.row->barriers});
 }
 
-std::uint32_t Volume(const ring::Dim3& dims) { return dims.x * dims.y * dims.z; }
+std::uint32_t CountOf(const ring::Dim3& dims) { return static_cast<std::uint32_t>(Volume(dims)); }
 
 }  // namespace
 
@@ -194,10 +195,10 @@ Status MaxActiveClusters(const Kernel& kernel, int device, const LaunchShape& sh
   if (cluster.x == 0 && NeedsCluster(kernel)) {
     cluster = {kernel.row->cluster[0], kernel.row->cluster[1], kernel.row->cluster[2]};
   }
-  const std::uint32_t size = std::max(1u, Volume(cluster));
+  const std::uint32_t size = std::max(1u, CountOf(cluster));
   const ring::DeviceProperties& properties = PropertiesOf(device);
   const std::uint32_t blocks =
-      BlocksOf(kernel, device, Volume(shape.block), shape.dynamic_shared_bytes);
+      BlocksOf(kernel, device, CountOf(shape.block), shape.dynamic_shared_bytes);
   // A cluster stays within a group of multiprocessors.
   const std::uint32_t groups = std::max(1u, properties.multiprocessors / kGpcMultiprocessors);
   const std::uint32_t per_group = properties.multiprocessors / groups * blocks / size;
@@ -210,7 +211,7 @@ Status MaxPotentialCluster(const Kernel& kernel, int device, const LaunchShape& 
   if (blocks == nullptr) return Status::kInvalidValue;
   constexpr std::uint32_t kPortable = 8;
   const std::uint32_t resident =
-      BlocksOf(kernel, device, Volume(shape.block), shape.dynamic_shared_bytes);
+      BlocksOf(kernel, device, CountOf(shape.block), shape.dynamic_shared_bytes);
   const std::uint32_t limit = kernel.non_portable_cluster ? kGpcMultiprocessors : kPortable;
   *blocks = PropertiesOf(device).compute_major < 9 || resident == 0 ? 0 : ToInt(limit);
   return Status::kSuccess;

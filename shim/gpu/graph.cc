@@ -7,7 +7,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "shim/gpu/context.h"
 #include "shim/gpu/handle_pool.h"
+#include "shim/gpu/kernel_work.h"
+#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/submit.h"
 
 namespace eidolon::shim::gpu {

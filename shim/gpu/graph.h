@@ -13,7 +13,8 @@
 
 #include "services/ring/record.h"
 #include "shim/core/recycled.h"
-#include "shim/gpu/launch.h"
+#include "shim/gpu/launch_shape.h"
+#include "shim/gpu/module.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/user_object.h"
 

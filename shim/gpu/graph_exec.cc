@@ -9,6 +9,7 @@
 #include "shim/core/session.h"
 #include "shim/gpu/callback.h"
 #include "shim/gpu/capture_hooks.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/event.h"
 #include "shim/gpu/launch_values.h"

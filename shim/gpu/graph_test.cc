@@ -12,6 +12,7 @@
 #include "shim/gpu/graph_exec.h"
 #include "shim/gpu/sample.h"
 #include "shim/gpu/stream.h"
+#include "shim/gpu/stream_wait.h"
 
 namespace eidolon::shim::gpu {
 namespace {

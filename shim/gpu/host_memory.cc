@@ -13,6 +13,7 @@
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/arena.h"
+#include "shim/gpu/context.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/memory.h"
 #include "shim/gpu/submit.h"

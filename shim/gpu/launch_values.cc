@@ -4,6 +4,7 @@
 
 #include "shim/gpu/arena.h"
 #include "shim/gpu/device.h"
+#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/virtual_memory.h"
 #include "shim/value/pending.h"
 

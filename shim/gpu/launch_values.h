@@ -7,7 +7,7 @@
 #include <span>
 
 #include "shim/compute/launch.h"
-#include "shim/gpu/launch.h"
+#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/module.h"
 #include "shim/value/pending.h"
 

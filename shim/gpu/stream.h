@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "shim/gpu/status.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream_handle.h"
 
 namespace eidolon::shim::gpu {
 
@@ -44,15 +44,16 @@ struct Stream {
 // The stream a handle means on the calling thread; nullptr when it is none.
 Stream* Lookup(StreamHandle handle) noexcept;
 
+// Device of a stream; of the calling thread's current context for a handle that is none.
+int DeviceOf(StreamHandle handle) noexcept;
+
+// True while the stream is being captured: values are then not touched (replay does not recompute
+// them).
+bool IsCapturing(StreamHandle handle) noexcept;
+
 // A new stream of the current context. Requires: nothing; a priority outside the range is clamped.
 Status CreateStream(std::uint32_t flags, int priority, StreamHandle* result) noexcept;
 Status DestroyStream(StreamHandle handle) noexcept;
-
-// Waits for the stream's work, its host callbacks and outstanding values.
-Status SynchronizeStream(StreamHandle handle) noexcept;
-Status QueryStream(StreamHandle handle) noexcept;
-// Waits for every stream of the calling thread's current device.
-Status SynchronizeDevice() noexcept;
 
 // While one lives, null means the calling thread's default stream: for the _ptds and _ptsz entry
 // points.

@@ -15,6 +15,8 @@
 #include "shim/gpu/callback.h"
 #include "shim/gpu/context.h"
 #include "shim/gpu/event.h"
+#include "shim/gpu/stream_wait.h"
+#include "shim/gpu/submit.h"
 
 namespace eidolon::shim::gpu {
 namespace {

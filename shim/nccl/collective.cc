@@ -8,6 +8,7 @@
 #include "shim/gpu/reach.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
+#include "shim/nccl/group_state.h"
 
 namespace eidolon::shim::nccl::collective {
 namespace {

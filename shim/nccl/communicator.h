@@ -1,4 +1,5 @@
-// NCCL communicators: what a ncclComm_t points to, how one is made, split and ended.
+// NCCL communicators: what a ncclComm_t points to, and what programs ask of one. How they are made,
+// split and ended is in membership.h.
 #pragma once
 
 #include <nccl.h>
@@ -46,24 +47,11 @@ ncclResult_t CheckUsable(const Communicator* communicator);
 // Records why a call on the communicator failed (nullptr: of no communicator), for
 // ncclGetLastError.
 void SetLastError(Communicator* communicator, std::string sentence);
+// The same for a call of no communicator; gives the result back.
+ncclResult_t Fail(ncclResult_t result, std::string sentence);
 
 namespace communicator {
 
-ncclResult_t GetVersion(int* version);
-ncclResult_t GetUniqueId(ncclUniqueId* id);
-ncclResult_t InitRank(ncclComm_t* result, int size, ncclUniqueId id, int rank);
-ncclResult_t InitRankConfig(ncclComm_t* result, int size, ncclUniqueId id, int rank,
-                            ncclConfig_t* config);
-ncclResult_t InitRankScalable(ncclComm_t* result, int size, int rank, int id_count,
-                              ncclUniqueId* ids, ncclConfig_t* config);
-ncclResult_t InitAll(ncclComm_t* results, int count, const int* devices);
-ncclResult_t Split(ncclComm_t parent, int color, int key, ncclComm_t* result, ncclConfig_t* config);
-ncclResult_t Shrink(ncclComm_t parent, int* excluded, int excluded_count, ncclComm_t* result,
-                    ncclConfig_t* config, int flags);
-ncclResult_t Finalize(ncclComm_t handle);
-ncclResult_t Destroy(ncclComm_t handle);
-ncclResult_t Abort(ncclComm_t handle);
-ncclResult_t Revoke(ncclComm_t handle, int flags);
 ncclResult_t GetAsyncError(ncclComm_t handle, ncclResult_t* error);
 ncclResult_t Count(const ncclComm_t handle, int* count);
 ncclResult_t UserRank(const ncclComm_t handle, int* rank);
@@ -73,10 +61,5 @@ const char* GetErrorString(ncclResult_t result);
 const char* GetLastError(ncclComm_t handle);
 
 }  // namespace communicator
-
-// Communicators asked for between ncclGroupStart and ncclGroupEnd are made together at the end:
-// members of one process would otherwise wait for each other. Called by ncclGroupEnd.
-ncclResult_t MakeQueuedCommunicators();
-void DropQueuedCommunicators();
 
 }  // namespace eidolon::shim::nccl

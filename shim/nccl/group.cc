@@ -6,10 +6,13 @@
 #include "services/ring/work.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context.h"
+#include "shim/gpu/stream.h"
 #include "shim/gpu/submit.h"
 #include "shim/library/work.h"
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
+#include "shim/nccl/group_state.h"
+#include "shim/nccl/membership.h"
 #include "shim/nccl/values.h"
 #include "shim/value/pending.h"
 
@@ -25,13 +28,7 @@ struct Batch {
   std::vector<Operation> operations;
 };
 
-struct Group {
-  int depth = 0;
-  std::vector<Batch> batches;
-  ncclResult_t failure = ncclSuccess;  // The first.
-};
-
-thread_local Group current;
+thread_local std::vector<Batch> batches_of_group;
 
 bool IsPointToPoint(const Operation& operation) {
   return operation.op.kind == CommunicationKind::kSend ||
@@ -147,11 +144,11 @@ ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
 }
 
 Batch& BatchOf(Communicator& communicator, cudaStream_t stream) {
-  for (Batch& batch : current.batches) {
+  for (Batch& batch : batches_of_group) {
     if (batch.communicator == &communicator && batch.stream == stream) return batch;
   }
-  current.batches.push_back({&communicator, stream, {}});
-  return current.batches.back();
+  batches_of_group.push_back({&communicator, stream, {}});
+  return batches_of_group.back();
 }
 
 std::uint32_t NewGroupNumber() {
@@ -160,13 +157,6 @@ std::uint32_t NewGroupNumber() {
 }
 
 }  // namespace
-
-bool InGroup() { return current.depth > 0; }
-
-ncclResult_t NoteInGroup(ncclResult_t result) {
-  if (InGroup() && current.failure == ncclSuccess) current.failure = result;
-  return result;
-}
 
 ncclResult_t Enqueue(Communicator& communicator, cudaStream_t stream, const Operation& operation) {
   if (InGroup()) {
@@ -180,19 +170,19 @@ ncclResult_t Enqueue(Communicator& communicator, cudaStream_t stream, const Oper
 namespace group {
 
 ncclResult_t Start() {
-  ++current.depth;
+  EnterGroup();
   return ncclSuccess;
 }
 
 ncclResult_t End() {
-  if (current.depth == 0) {
+  if (!InGroup()) {
     SetLastError(nullptr, "ncclGroupEnd without ncclGroupStart");
     return ncclInvalidUsage;
   }
-  if (--current.depth > 0) return ncclSuccess;
-  std::vector<Batch> batches = std::exchange(current.batches, {});
-  const ncclResult_t failure = std::exchange(current.failure, ncclSuccess);
-  if (failure != ncclSuccess) {
+  LeaveGroup();
+  if (InGroup()) return ncclSuccess;
+  std::vector<Batch> batches = std::exchange(batches_of_group, {});
+  if (const ncclResult_t failure = TakeGroupFailure(); failure != ncclSuccess) {
     DropQueuedCommunicators();
     return failure;
   }

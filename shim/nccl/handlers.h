@@ -4,4 +4,5 @@
 #include "shim/nccl/collective.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
+#include "shim/nccl/membership.h"
 #include "shim/nccl/registration.h"

@@ -14,6 +14,7 @@
 #include "shim/nccl/collective.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
+#include "shim/nccl/membership.h"
 #include "shim/nccl/registration.h"
 #include "shim/value/pending.h"
 

@@ -8,7 +8,7 @@
 
 #include "services/ring/layout.h"
 #include "shim/nccl/communicator.h"
-#include "shim/nccl/group.h"
+#include "shim/nccl/operation.h"
 #include "shim/value/declared.h"
 #include "shim/value/object.h"
 #include "shim/value/pending.h"

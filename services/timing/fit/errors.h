@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "services/timing/fit/accuracy.h"
+#include "services/timing/fit/accuracy_row.h"
 
 namespace eidolon::timing::fit {
 

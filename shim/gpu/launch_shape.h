@@ -1,0 +1,31 @@
+// What a launch is asked to be: its grid, blocks and shared memory, and where its parameters are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "services/ring/work.h"
+
+namespace eidolon::shim::gpu {
+
+struct LaunchShape {
+  ring::Dim3 grid{};
+  ring::Dim3 block{};
+  ring::Dim3 cluster{};  // Zero: as the kernel was compiled.
+  std::uint64_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+};
+
+// Where the parameters are: one pointer each, or (packed) one block of bytes laid out as the device
+// reads it. Both empty for kernels without parameters.
+struct LaunchParameters {
+  void* const* pointers = nullptr;
+  const std::byte* packed = nullptr;
+  std::size_t packed_bytes = 0;
+};
+
+inline std::uint64_t Volume(const ring::Dim3& dims) {
+  return std::uint64_t{dims.x} * dims.y * dims.z;
+}
+
+}  // namespace eidolon::shim::gpu
