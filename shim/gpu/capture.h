@@ -37,8 +37,4 @@ Status GetCaptureInfo(StreamHandle stream, CaptureInfo* info) noexcept;
 Status UpdateCaptureDependencies(StreamHandle stream, std::span<GraphNode* const> dependencies,
                                  bool replace) noexcept;
 
-// A kernel launch whose work is interned already.
-Status CaptureKernel(Stream& stream, const Kernel& kernel, const LaunchShape& shape,
-                     const LaunchParameters& parameters) noexcept;
-
 }  // namespace eidolon::shim::gpu

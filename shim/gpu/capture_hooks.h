@@ -14,10 +14,16 @@ namespace eidolon::shim::gpu {
 
 struct Event;
 struct Graph;
+struct Kernel;
+struct LaunchParameters;
+struct LaunchShape;
 struct Stream;
 
 using HostFunction = void (*)(void*);
 
+// A kernel launch.
+Status CaptureKernel(Stream& stream, const Kernel& kernel, const LaunchShape& shape,
+                     const LaunchParameters& parameters) noexcept;
 // Work, communication, event operations and callbacks on a capturing stream become graph nodes.
 Status CaptureWork(Stream& stream, std::span<const std::byte> definition) noexcept;
 Status CaptureCommunication(Stream& stream, std::uint32_t communicator, std::uint32_t group,

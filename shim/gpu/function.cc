@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "shim/gpu/device.h"
-#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/occupancy.h"
 
 namespace eidolon::shim::gpu {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "shim/gpu/launch.h"
+#include "shim/gpu/launch_shape.h"
 #include "shim/gpu/module.h"
 #include "shim/gpu/status.h"
 

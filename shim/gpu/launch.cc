@@ -2,7 +2,6 @@
 
 #include "services/ring/record.h"
 #include "shim/core/session.h"
-#include "shim/gpu/capture.h"
 #include "shim/gpu/capture_hooks.h"
 #include "shim/gpu/device.h"
 #include "shim/gpu/idle_parameters.h"
