@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shim/gpu/sample.h"
+#include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim::compute {
 namespace {

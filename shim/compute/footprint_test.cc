@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "shim/compute/machine_code.h"
-#include "shim/gpu/sample.h"
+#include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim::compute {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/ring/work.h"
-#include "shim/gpu/sample.h"
+#include "shim/gpu/module/sample.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {

@@ -7,7 +7,7 @@
 
 #include "shim/cublas/grouped_gemm.h"
 #include "shim/cublas/handle.h"
-#include "shim/gpu/memory.h"
+#include "shim/gpu/memory/memory.h"
 #include "shim/library/submitted_work.h"
 #include "shim/value/store.h"
 

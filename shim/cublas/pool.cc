@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "shim/cublas/handle.h"
-#include "shim/gpu/device.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cublas {
 namespace {

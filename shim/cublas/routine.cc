@@ -6,9 +6,9 @@
 #include "shim/core/session.h"
 #include "shim/cublas/handle.h"
 #include "shim/cublas/pool.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/stream_wait.h"
-#include "shim/gpu/unknown_read.h"
+#include "shim/gpu/report/unknown_read.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/stream_wait.h"
 #include "shim/library/work.h"
 #include "shim/value/pending.h"
 

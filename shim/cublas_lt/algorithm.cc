@@ -8,8 +8,8 @@
 #include "shim/cublas/handle.h"
 #include "shim/cublas_lt/attribute.h"
 #include "shim/cublas_lt/gemm_description.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cublas_lt::algorithm {
 namespace {

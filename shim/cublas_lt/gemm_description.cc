@@ -4,8 +4,8 @@
 
 #include "shim/core/call.h"
 #include "shim/core/session.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/element_type.h"
 
 namespace eidolon::shim::cublas_lt {

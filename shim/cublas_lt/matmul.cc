@@ -10,7 +10,7 @@
 #include "shim/cublas_lt/algorithm.h"
 #include "shim/cublas_lt/descriptor.h"
 #include "shim/cublas_lt/gemm_description.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/element_type.h"
 #include "shim/library/product.h"
 #include "shim/library/work.h"

@@ -2,11 +2,11 @@
 
 #include "services/ring/record.h"
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/device_attributes.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/stream_wait.h"
-#include "shim/gpu/waiting.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/device/device_attributes.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/stream_wait.h"
+#include "shim/gpu/stream/waiting.h"
 
 namespace eidolon::shim::cuda_driver::context {
 namespace {

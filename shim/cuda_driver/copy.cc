@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/copy.h"
-#include "shim/gpu/pitched_copy.h"
+#include "shim/gpu/copy/copy.h"
+#include "shim/gpu/copy/pitched_copy.h"
 
 namespace eidolon::shim::cuda_driver::copy {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/device.h"
-#include "shim/gpu/device_attributes.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/device/device_attributes.h"
 
 namespace eidolon::shim::cuda_driver::device {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_driver/handlers.h"
-#include "shim/gpu/context.h"
+#include "shim/gpu/context/context.h"
 
 namespace eidolon::shim::cuda_driver {
 namespace {

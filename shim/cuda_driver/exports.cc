@@ -5,7 +5,7 @@
 // Behind the above, which decides what cuda.h declares.
 #include "shim/api/rows.h"
 #include "shim/cuda_driver/handlers.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::api {
 

@@ -2,10 +2,10 @@
 
 #include "shim/cuda_driver/launch.h"
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/device.h"
-#include "shim/gpu/function.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/module/function.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_driver::function {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "shim/gpu/graph_exec.h"
+#include "shim/gpu/graph/graph_exec.h"
 
 namespace eidolon::shim::cuda_driver::graph {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "shim/cuda_driver/graph.h"
 #include "shim/cuda_driver/launch.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/graph_exec.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/graph/graph_exec.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_driver::graph {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_driver/handlers.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/sample.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim::cuda_driver {
 namespace {

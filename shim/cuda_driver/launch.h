@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "shim/gpu/launch.h"
+#include "shim/gpu/launch/launch.h"
 
 namespace eidolon::shim::cuda_driver::launch {
 

@@ -1,14 +1,14 @@
 #include "shim/cuda_driver/memory.h"
 
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/capture_hooks.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/device_memory.h"
-#include "shim/gpu/host_memory.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/pointer.h"
-#include "shim/gpu/shared_memory.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/allocation/device_memory.h"
+#include "shim/gpu/allocation/host_memory.h"
+#include "shim/gpu/allocation/pointer.h"
+#include "shim/gpu/allocation/shared_memory.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/capture_hooks.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_driver::memory {
 namespace {

@@ -10,9 +10,9 @@
 #include "shim/cuda_driver/function.h"
 #include "shim/cuda_driver/graph.h"
 #include "shim/cuda_driver/launch.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/sample.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/module/sample.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::cuda_driver {
 namespace {

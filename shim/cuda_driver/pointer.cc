@@ -3,9 +3,9 @@
 
 #include "shim/cuda_driver/memory.h"
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/pointer.h"
+#include "shim/gpu/allocation/pointer.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/memory.h"
 
 namespace eidolon::shim::cuda_driver::memory {
 namespace {

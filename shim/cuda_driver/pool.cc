@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/pool.h"
+#include "shim/gpu/allocation/pool.h"
 
 namespace eidolon::shim::cuda_driver::pool {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cuda.h>
 
-#include "shim/gpu/context.h"
+#include "shim/gpu/context/context.h"
 #include "shim/gpu/status.h"
 
 namespace eidolon::shim::cuda_driver {

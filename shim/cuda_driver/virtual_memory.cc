@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/virtual_memory.h"
+#include "shim/gpu/allocation/virtual_memory.h"
+#include "shim/gpu/memory/memory.h"
 
 namespace eidolon::shim::cuda_driver::virtual_memory {
 namespace {

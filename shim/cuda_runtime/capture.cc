@@ -3,8 +3,8 @@
 #include <span>
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/capture.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/graph/capture.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::cuda_runtime::capture {
 namespace {

@@ -3,12 +3,12 @@
 #include <optional>
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/copy.h"
-#include "shim/gpu/device.h"
-#include "shim/gpu/host_symbols.h"
-#include "shim/gpu/pitched_copy.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/copy/copy.h"
+#include "shim/gpu/copy/pitched_copy.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/module/host_symbols.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_runtime::copy {
 namespace {

@@ -3,11 +3,11 @@
 #include "shim/core/session.h"
 #include "shim/cuda_driver/lookup.h"
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/device_attributes.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/stream_wait.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/device/device_attributes.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/stream_wait.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_runtime::device {
 namespace {

@@ -1,7 +1,7 @@
 #include "shim/cuda_runtime/event.h"
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/event.h"
+#include "shim/gpu/stream/event.h"
 
 namespace eidolon::shim::cuda_runtime::event {
 

@@ -11,7 +11,7 @@
 #include "shim/cuda_runtime/codes.h"
 #include "shim/cuda_runtime/handlers.h"
 #include "shim/cuda_runtime/supplement.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/stream/stream.h"
 
 #define SHIM_HANDLERS ::eidolon::shim::cuda_runtime
 #define SHIM_STATUS cudaError_t

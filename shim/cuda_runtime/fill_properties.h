@@ -8,9 +8,9 @@
 #include <cstring>
 #include <iterator>
 
-#include "shim/gpu/context.h"
-#include "shim/gpu/device.h"
-#include "shim/gpu/device_attributes.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/device/device_attributes.h"
 
 namespace eidolon::shim::cuda_runtime::device {
 

@@ -4,10 +4,10 @@
 
 #include "shim/cuda_runtime/error_state.h"
 #include "shim/cuda_runtime/launch_shape.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/function.h"
-#include "shim/gpu/host_symbols.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/module/function.h"
+#include "shim/gpu/module/host_symbols.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_runtime::function {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "shim/gpu/module.h"
+#include "shim/gpu/module/module.h"
 
 namespace eidolon::shim::cuda_runtime::function {
 

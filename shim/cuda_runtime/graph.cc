@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "shim/cuda_runtime/function.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/graph_exec.h"
-#include "shim/gpu/launch_shape.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/graph/graph_exec.h"
+#include "shim/gpu/module/launch_shape.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_runtime::graph {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/graph_calls.h"
+#include "shim/gpu/graph/graph_calls.h"
 
 namespace eidolon::shim::cuda_runtime::graph {
 

@@ -5,9 +5,9 @@
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_runtime/capture.h"
 #include "shim/cuda_runtime/library.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/sample.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/module/sample.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::cuda_runtime {
 namespace {

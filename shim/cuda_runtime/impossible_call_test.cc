@@ -8,7 +8,7 @@
 
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_runtime/handlers.h"
-#include "shim/gpu/sample.h"
+#include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim::cuda_runtime {
 namespace {

@@ -5,8 +5,8 @@
 #include "shim/cuda_runtime/error_state.h"
 #include "shim/cuda_runtime/function.h"
 #include "shim/cuda_runtime/launch_shape.h"
-#include "shim/gpu/launch.h"
-#include "shim/gpu/launch_check.h"
+#include "shim/gpu/launch/launch.h"
+#include "shim/gpu/launch/launch_check.h"
 
 namespace eidolon::shim::cuda_runtime::launch {
 namespace {

@@ -10,7 +10,7 @@
 #include "services/base/clock.h"
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_runtime/supplement.h"
-#include "shim/gpu/sample.h"
+#include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim {
 namespace {

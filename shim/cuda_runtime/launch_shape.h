@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "services/ring/work.h"
-#include "shim/gpu/launch.h"
+#include "shim/gpu/launch/launch.h"
 
 namespace eidolon::shim::cuda_runtime::launch {
 

@@ -9,8 +9,8 @@
 #include "shim/cuda_runtime/function.h"
 #include "shim/cuda_runtime/launch_shape.h"
 #include "shim/cuda_runtime/registration.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/sample.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim::cuda_runtime {
 namespace {

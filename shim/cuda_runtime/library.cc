@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/module.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/module/module.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_runtime::library {
 namespace {

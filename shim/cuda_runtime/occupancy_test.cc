@@ -1,11 +1,11 @@
 // Our occupancy rules against the vendor's own calculator.
-#include "shim/gpu/occupancy.h"
+#include "shim/gpu/module/occupancy.h"
 
 #include <cuda_occupancy.h>
 #include <gtest/gtest.h>
 
 #include "shim/core/fake_agent.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::gpu {
 namespace {

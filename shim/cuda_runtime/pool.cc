@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/device_attributes.h"
-#include "shim/gpu/pool.h"
+#include "shim/gpu/allocation/pool.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/device/device_attributes.h"
 
 namespace eidolon::shim::cuda_runtime::pool {
 namespace {

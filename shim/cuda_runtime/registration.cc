@@ -1,9 +1,9 @@
 #include "shim/cuda_runtime/registration.h"
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/host_symbols.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/module/host_symbols.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::cuda_runtime::registration {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_runtime/handlers.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::cuda_runtime {
 namespace {

@@ -1,11 +1,11 @@
 #include "shim/cuda_runtime/stream.h"
 
 #include "shim/cuda_runtime/error_state.h"
-#include "shim/gpu/callback.h"
-#include "shim/gpu/event.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/stream_attributes.h"
-#include "shim/gpu/stream_wait.h"
+#include "shim/gpu/stream/callback.h"
+#include "shim/gpu/stream/event.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/stream_attributes.h"
+#include "shim/gpu/stream/stream_wait.h"
 
 namespace eidolon::shim::cuda_runtime::stream {
 namespace {

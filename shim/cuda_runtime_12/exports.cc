@@ -8,7 +8,7 @@
 #include "shim/api/rows.h"
 #include "shim/cuda_runtime/codes.h"
 #include "shim/cuda_runtime_12/handlers.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/stream/stream.h"
 
 #define SHIM_HANDLERS ::eidolon::shim::cuda_runtime_12
 #define SHIM_STATUS cudaError_t

@@ -13,8 +13,8 @@
 #include "shim/cuda_runtime_12/graph.h"
 #include "shim/cuda_runtime_12/handlers.h"
 #include "shim/cuda_runtime_12/memory.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::cuda_runtime_12 {
 namespace {

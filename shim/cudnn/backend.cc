@@ -8,7 +8,7 @@
 #include "shim/cudnn/handle.h"
 #include "shim/cudnn/node.h"
 #include "shim/cudnn/plan.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/opaque.h"
 #include "shim/library/work.h"
 

@@ -6,7 +6,7 @@
 #include "shim/cudnn/descriptor.h"
 #include "shim/cudnn/graph_work.h"
 #include "shim/cudnn/handle.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/work.h"
 
 namespace eidolon::shim::cudnn::batch_norm {

@@ -6,8 +6,8 @@
 #include "shim/core/session.h"
 #include "shim/cudnn/descriptor_handle.h"
 #include "shim/cudnn/handle.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/work.h"
 
 namespace eidolon::shim::cudnn {

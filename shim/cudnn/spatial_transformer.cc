@@ -10,7 +10,7 @@
 #include "shim/cudnn/descriptor_handle.h"
 #include "shim/cudnn/graph_work.h"
 #include "shim/cudnn/handle.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/product.h"
 #include "shim/library/work.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "services/base/sim_time.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/element_type.h"
 #include "shim/library/product.h"
 

@@ -6,7 +6,7 @@
 
 #include "shim/compute/launch.h"
 #include "shim/cufft/plan.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/element_type.h"
 #include "shim/library/work.h"
 

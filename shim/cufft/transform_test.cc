@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "shim/cufft/plan.h"
-#include "shim/gpu/memory.h"
+#include "shim/gpu/memory/memory.h"
 #include "shim/library/submitted_work.h"
 
 namespace eidolon::shim::cufft {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "shim/compute/product.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::library {
 

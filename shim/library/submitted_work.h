@@ -9,7 +9,7 @@
 #include "services/ring/record.h"
 #include "services/ring/work.h"
 #include "shim/core/fake_agent.h"
-#include "shim/gpu/context.h"
+#include "shim/gpu/context/context.h"
 
 namespace eidolon::shim::library {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "shim/compute/trace.h"
-#include "shim/gpu/arena.h"
-#include "shim/gpu/capture_hooks.h"
-#include "shim/gpu/stream.h"
+#include "shim/gpu/memory/arena.h"
+#include "shim/gpu/stream/capture_hooks.h"
+#include "shim/gpu/stream/stream.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::library {

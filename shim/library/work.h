@@ -9,7 +9,7 @@
 
 #include "services/ring/work.h"
 #include "shim/gpu/status.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::library {
 

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "shim/core/session.h"
-#include "shim/gpu/memory.h"
+#include "shim/gpu/memory/memory.h"
 #include "shim/nccl/communicator.h"
 
 namespace eidolon::shim::nccl {

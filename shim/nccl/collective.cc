@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "shim/gpu/pointer.h"
-#include "shim/gpu/reach.h"
+#include "shim/gpu/allocation/pointer.h"
+#include "shim/gpu/copy/reach.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/group.h"
 #include "shim/nccl/group_state.h"

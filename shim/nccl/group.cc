@@ -5,9 +5,9 @@
 
 #include "services/ring/work.h"
 #include "shim/core/session.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/work.h"
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"

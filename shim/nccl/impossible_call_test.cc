@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "shim/gpu/host_memory.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/virtual_memory.h"
+#include "shim/gpu/allocation/host_memory.h"
+#include "shim/gpu/allocation/virtual_memory.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/stream.h"
 #include "shim/library/submitted_work.h"
 #include "shim/nccl/collective.h"
 #include "shim/nccl/communicator.h"

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <vector>
 
-#include "shim/gpu/context.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/stream.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/submitted_work.h"
 #include "shim/nccl/collective.h"
 #include "shim/nccl/communicator.h"

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "shim/gpu/context.h"
-#include "shim/gpu/memory.h"
-#include "shim/gpu/submit.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/submit.h"
 #include "shim/library/opaque.h"
 #include "shim/nccl/communicator.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "shim/gpu/submit.h"
+#include "shim/gpu/stream/submit.h"
 
 namespace eidolon::shim::nccl {
 

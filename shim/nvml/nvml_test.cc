@@ -5,8 +5,8 @@
 #include <string>
 
 #include "shim/core/fake_agent.h"
-#include "shim/gpu/context.h"
-#include "shim/gpu/memory.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/memory.h"
 #include "shim/nvml/device.h"
 #include "shim/nvml/topology.h"
 #include "shim/nvml/usage.h"

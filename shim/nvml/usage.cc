@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "shim/gpu/device.h"
-#include "shim/gpu/memory.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/memory/memory.h"
 
 namespace eidolon::shim::nvml::usage {
 namespace {

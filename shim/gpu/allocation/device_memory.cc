@@ -1,0 +1,34 @@
+#include "shim/gpu/allocation/device_memory.h"
+
+#include <cstdint>
+
+#include "services/ring/record.h"
+#include "shim/gpu/allocation/host_memory.h"
+#include "shim/gpu/allocation/pool.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/arena.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/capture_hooks.h"
+#include "shim/gpu/stream/waiting.h"
+#include "shim/value/pending.h"
+
+namespace eidolon::shim::gpu {
+
+Status FreeAnyDeviceMemory(void* pointer) noexcept {
+  if (pointer == nullptr) return EnsureContext();  // Programs call it to make a context.
+  if (const Status status = CheckUnsafeCall(); status != Status::kSuccess) return status;
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  const auto extent = FindExtent(address);
+  const int device = extent.has_value() ? extent->device : CurrentDevice();
+  if (const Status waited = WaitFor(ring::RecordKind::kSynchronizeDevice, device, 0);
+      waited != Status::kSuccess) {
+    return waited;
+  }
+  if (!extent.has_value()) return FreeManaged(pointer);
+  Status status = FreePooled(address);
+  if (status == Status::kNotFound) status = Free(address);
+  if (status == Status::kSuccess) value::ProcessPending().Forget(address, extent->bytes);
+  return status;
+}
+
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,175 @@
+#include "shim/gpu/allocation/host_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "services/ring/record.h"
+#include "shim/core/rank_clock.h"
+#include "shim/core/session.h"
+#include "shim/core/spin_lock.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/memory/arena.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/stream/submit.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+struct HostBook {
+  core::SpinLock lock;  // Guards the map.
+  std::map<std::uintptr_t, HostRange> ranges;
+  std::atomic<std::size_t> count{0};
+};
+
+HostBook& Book() {
+  static HostBook* const book = new HostBook;  // Threads may outlive main.
+  return *book;
+}
+
+std::uintptr_t AddressOf(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+// False when it overlaps a known range.
+bool Add(const HostRange& range) {
+  HostBook& book = Book();
+  const std::lock_guard guard(book.lock);
+  const auto after = book.ranges.lower_bound(range.begin);
+  if (after != book.ranges.end() && after->first < range.begin + range.bytes) return false;
+  if (after != book.ranges.begin()) {
+    const HostRange& before = std::prev(after)->second;
+    if (before.begin + before.bytes > range.begin) return false;
+  }
+  book.ranges[range.begin] = range;
+  book.count.store(book.ranges.size(), std::memory_order_release);
+  return true;
+}
+
+// Takes out the range that begins here and has this kind.
+std::optional<HostRange> Remove(const void* pointer, HostKind kind) {
+  HostBook& book = Book();
+  const std::lock_guard guard(book.lock);
+  const auto found = book.ranges.find(AddressOf(pointer));
+  if (found == book.ranges.end() || found->second.kind != kind) return std::nullopt;
+  const HostRange range = found->second;
+  book.ranges.erase(found);
+  book.count.store(book.ranges.size(), std::memory_order_release);
+  return range;
+}
+
+std::size_t RoundToPages(std::size_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
+
+Status MapHost(std::size_t bytes, std::uint32_t flags, HostKind kind, void** result) {
+  *result = nullptr;
+  if (bytes == 0) return kind == HostKind::kManaged ? Status::kInvalidValue : Status::kSuccess;
+  if (bytes > SIZE_MAX - kPage) return Status::kOutOfMemory;
+  void* mapped = mmap(nullptr, RoundToPages(bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return Status::kOutOfMemory;
+  Add({AddressOf(mapped), bytes, kind, flags, CurrentDevice()});
+  *result = mapped;
+  return Status::kSuccess;
+}
+
+Status UnmapHost(void* pointer, HostKind kind) {
+  if (pointer == nullptr) return Status::kSuccess;
+  const auto range = Remove(pointer, kind);
+  if (!range.has_value()) return Status::kInvalidValue;
+  munmap(pointer, RoundToPages(range->bytes));
+  return Status::kSuccess;
+}
+
+void TellManaged(int device, std::int64_t delta) {
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr) return;
+  ring::MemoryRecord record{};
+  record.header.kind = ring::RecordKind::kMemory;
+  record.header.device = RingDevice(device);
+  record.category = ring::MemoryCategory::kManaged;
+  record.delta = delta;
+  const MemoryInfo info = GetMemoryInfo(device);
+  record.used = info.total - info.free;
+  core::Append(*session, record);
+}
+
+}  // namespace
+
+Status AllocateHost(std::size_t bytes, std::uint32_t flags, void** result) noexcept {
+  core::NotePinnedMemory();
+  return MapHost(bytes, flags, HostKind::kAllocated, result);
+}
+
+Status FreeHost(void* pointer) noexcept { return UnmapHost(pointer, HostKind::kAllocated); }
+
+Status RegisterHost(void* pointer, std::size_t bytes, std::uint32_t flags) noexcept {
+  if (pointer == nullptr || bytes == 0) return Status::kInvalidValue;
+  const std::uintptr_t begin = AddressOf(pointer);
+  if (bytes > kUserSpaceEnd || begin > kUserSpaceEnd - bytes) return Status::kInvalidValue;
+  if (IsDeviceAddress(begin)) return Status::kInvalidValue;
+  core::NotePinnedMemory();
+  const bool added =
+      Add({AddressOf(pointer), bytes, HostKind::kRegistered, flags, CurrentDevice()});
+  return added ? Status::kSuccess : Status::kHostMemoryAlreadyRegistered;
+}
+
+Status UnregisterHost(void* pointer) noexcept {
+  return Remove(pointer, HostKind::kRegistered).has_value() ? Status::kSuccess
+                                                            : Status::kHostMemoryNotRegistered;
+}
+
+Status AllocateManaged(std::size_t bytes, std::uint32_t flags, void** result) noexcept {
+  const Status status = MapHost(bytes, flags, HostKind::kManaged, result);
+  if (status == Status::kSuccess) TellManaged(CurrentDevice(), static_cast<std::int64_t>(bytes));
+  return status;
+}
+
+Status FreeManaged(void* pointer) noexcept {
+  const auto range = FindHostRange(pointer);
+  const Status status = UnmapHost(pointer, HostKind::kManaged);
+  if (status == Status::kSuccess && range.has_value()) {
+    TellManaged(range->device, -static_cast<std::int64_t>(range->bytes));
+  }
+  return status;
+}
+
+bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept {
+  HostBook& book = Book();
+  if (book.count.load(std::memory_order_acquire) == 0) return true;
+  std::uintptr_t address = AddressOf(pointer);
+  const std::uintptr_t end = address + bytes;
+  const std::lock_guard guard(book.lock);
+  auto range = book.ranges.upper_bound(address);
+  const bool in_none = range == book.ranges.begin() ||
+                       address - std::prev(range)->first >= std::prev(range)->second.bytes;
+  if (in_none) return range == book.ranges.end() || range->first >= end;
+  --range;
+  while (true) {
+    address = range->first + range->second.bytes;
+    if (address >= end) return true;
+    if (range->second.kind != HostKind::kRegistered) return false;
+    ++range;
+    const bool goes_on = range != book.ranges.end() && range->first == address &&
+                         range->second.kind == HostKind::kRegistered;
+    if (!goes_on) return false;
+  }
+}
+
+std::optional<HostRange> FindHostRange(const void* pointer) noexcept {
+  HostBook& book = Book();
+  if (book.count.load(std::memory_order_acquire) == 0) return std::nullopt;
+  const std::uintptr_t address = AddressOf(pointer);
+  const std::lock_guard guard(book.lock);
+  auto after = book.ranges.upper_bound(address);
+  if (after == book.ranges.begin()) return std::nullopt;
+  const HostRange& range = std::prev(after)->second;
+  if (address - range.begin >= range.bytes) return std::nullopt;
+  return range;
+}
+
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,245 @@
+#include "shim/gpu/copy/copy.h"
+
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "services/ring/work.h"
+#include "shim/gpu/allocation/pointer.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/copy/reach.h"
+#include "shim/gpu/report/unknown_read.h"
+#include "shim/gpu/stream/capture_hooks.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/stream_wait.h"
+#include "shim/value/pending.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+// Up to this size a pageable source is staged at once and the call returns.
+constexpr std::size_t kStagedBytes = 64 << 10;
+
+// One end of a copy.
+struct End {
+  PointerInfo info;
+  bool on_device = false;  // Emulated memory without bytes of its own.
+  bool on_gpu = false;     // For the cost: device or managed memory.
+  bool pageable = false;
+};
+
+// Nothing when the bytes that the rows take up are not all there.
+std::optional<End> Look(const void* pointer, const Rows& rows) {
+  const auto span = SpanOf(rows);
+  if (!span.has_value()) return std::nullopt;
+  End end;
+  end.info = Inspect(pointer);
+  if (!HoldsBytes(end.info, pointer, *span)) return std::nullopt;
+  end.on_device = end.info.kind == PointerKind::kDevice;
+  end.on_gpu = end.on_device || end.info.kind == PointerKind::kManaged;
+  end.pageable = end.info.kind == PointerKind::kUnregistered;
+  return end;
+}
+
+Rows TargetRows(const CopyShape& shape) {
+  return {shape.row_bytes, shape.rows, shape.slices, shape.target_pitch, shape.target_slice_pitch};
+}
+
+Rows SourceRows(const CopyShape& shape) {
+  return {shape.row_bytes, shape.rows, shape.slices, shape.source_pitch, shape.source_slice_pitch};
+}
+
+std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+// Calls move(target offset, source offset, bytes) for each contiguous piece.
+template <typename Move>
+void ForEachPiece(const CopyShape& shape, Move&& move) {
+  const bool flat = shape.rows == 1 || (shape.target_pitch == shape.row_bytes &&
+                                        shape.source_pitch == shape.row_bytes);
+  for (std::size_t slice = 0; slice < shape.slices; ++slice) {
+    const std::size_t target = slice * shape.target_slice_pitch;
+    const std::size_t source = slice * shape.source_slice_pitch;
+    if (flat) {
+      move(target, source, shape.row_bytes * shape.rows);
+      continue;
+    }
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+      move(target + row * shape.target_pitch, source + row * shape.source_pitch, shape.row_bytes);
+    }
+  }
+}
+
+void MoveBytes(const CopyRequest& request, const End& target, const End& source) {
+  value::Pending& values = value::ProcessPending();
+  auto* to = static_cast<char*>(request.target);
+  const auto* from = static_cast<const char*>(request.source);
+  const unsigned char unknown = UnknownByte();
+  ForEachPiece(request.shape, [&](std::size_t to_at, std::size_t from_at, std::size_t bytes) {
+    if (target.on_device && source.on_device) {
+      values.Copy(Address(to + to_at), Address(from + from_at), bytes);
+    } else if (target.on_device) {
+      values.Write(Address(to + to_at), from + from_at, bytes);
+    } else if (source.on_device) {
+      values.Read(Address(from + from_at), to + to_at, bytes, unknown, NoteHostRead);
+    } else {
+      std::memmove(to + to_at, from + from_at, bytes);
+    }
+  });
+  FlushUnknownReads();
+}
+
+void SetBytes(const FillRequest& request, const End& target) {
+  const CopyShape shape{.row_bytes = request.elements * request.element_bytes,
+                        .rows = request.rows,
+                        .slices = request.slices,
+                        .target_pitch = request.pitch,
+                        .target_slice_pitch = request.slice_pitch,
+                        .source_pitch = request.pitch};
+  auto* to = static_cast<char*>(request.target);
+  ForEachPiece(shape, [&](std::size_t at, std::size_t, std::size_t length) {
+    if (target.on_device) {
+      value::ProcessPending().Fill(Address(to + at), request.value, request.element_bytes, length);
+      return;
+    }
+    for (std::size_t i = 0; i < length; i += request.element_bytes) {
+      std::memcpy(to + at + i, &request.value, request.element_bytes);
+    }
+  });
+}
+
+ring::CopyKind KindOf(const End& target, const End& source) {
+  if (target.on_gpu && source.on_gpu) {
+    return target.info.device == source.info.device ? ring::CopyKind::kDeviceToDevice
+                                                    : ring::CopyKind::kPeer;
+  }
+  if (target.on_gpu) return ring::CopyKind::kHostToDevice;
+  return source.on_gpu ? ring::CopyKind::kDeviceToHost : ring::CopyKind::kHostToHost;
+}
+
+bool Contradicts(CopyDirection direction, const End& target, const End& source) {
+  const auto plain_host = [](const End& end) { return !end.on_gpu; };
+  switch (direction) {
+    case CopyDirection::kAny:
+      return false;
+    case CopyDirection::kHostToHost:
+      return target.on_device || source.on_device;
+    case CopyDirection::kHostToDevice:
+      return plain_host(target) || source.on_device;
+    case CopyDirection::kDeviceToHost:
+      return target.on_device || plain_host(source);
+    case CopyDirection::kDeviceToDevice:
+      return false;  // Host ends are taken as they are.
+  }
+  return false;
+}
+
+bool MustWait(ring::CopyKind kind, const CopyRequest& request, const End& target, const End& source,
+              std::size_t bytes) {
+  switch (kind) {
+    case ring::CopyKind::kHostToHost:
+      return true;
+    case ring::CopyKind::kDeviceToHost:
+      return request.mode == CopyMode::kBlocking || target.pageable;
+    case ring::CopyKind::kHostToDevice:
+      return request.mode == CopyMode::kBlocking || (source.pageable && bytes > kStagedBytes);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
+  const CopyShape& shape = request.shape;
+  if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
+  const auto counted = BytesOf(TargetRows(shape));
+  if (!counted.has_value()) return Status::kInvalidValue;
+  const std::uint64_t bytes = *counted;
+  if (bytes == 0) return Status::kSuccess;
+  if (request.target == nullptr || request.source == nullptr) return Status::kInvalidValue;
+  const auto target = Look(request.target, TargetRows(shape));
+  const auto source = Look(request.source, SourceRows(shape));
+  if (!target.has_value() || !source.has_value()) return Status::kInvalidValue;
+  if (Contradicts(request.direction, *target, *source)) return Status::kInvalidValue;
+
+  ring::CopyWork work{};
+  work.header = {ring::WorkKind::kCopy, sizeof(work)};
+  work.kind = KindOf(*target, *source);
+  work.pinned = target->pageable || source->pageable ? 0 : 1;
+  work.bytes = bytes;
+  const bool flat =
+      shape.target_pitch == shape.source_pitch && shape.target_pitch == shape.row_bytes;
+  work.row_bytes = flat || shape.rows * shape.slices == 1 ? bytes : shape.row_bytes;
+  work.peer_device = work.kind == ring::CopyKind::kPeer ? RingDevice(target->info.device) : -1;
+  const Status status = Submit(stream, std::as_bytes(std::span(&work, 1)));
+  if (status != Status::kSuccess) return status;
+  if (IsCapturing(stream)) {
+    CaptureReplay(*Lookup(stream),
+                  [request, to = *target, from = *source] { MoveBytes(request, to, from); });
+    return status;
+  }
+  if (MustWait(work.kind, request, *target, *source, bytes)) {
+    if (const Status waited = SynchronizeStream(stream); waited != Status::kSuccess) return waited;
+  }
+  MoveBytes(request, *target, *source);
+  return Status::kSuccess;
+}
+
+Status Prefetch(const void* pointer, std::size_t bytes, int device, StreamHandle stream) noexcept {
+  const PointerInfo info = Inspect(pointer);
+  if (info.kind != PointerKind::kManaged || bytes == 0) return Status::kInvalidValue;
+  if (bytes > info.begin + info.bytes - Address(pointer)) return Status::kInvalidValue;
+  if (device >= DeviceCount()) return Status::kInvalidDevice;
+  ring::CopyWork work{};
+  work.header = {ring::WorkKind::kCopy, sizeof(work)};
+  work.kind = device < 0 ? ring::CopyKind::kDeviceToHost : ring::CopyKind::kHostToDevice;
+  work.pinned = 1;
+  work.bytes = bytes;
+  work.row_bytes = bytes;
+  work.peer_device = -1;
+  return Submit(stream, std::as_bytes(std::span(&work, 1)));
+}
+
+Status Copy(void* target, const void* source, std::size_t bytes, CopyMode mode,
+            StreamHandle stream) noexcept {
+  return Copy({.target = target, .source = source, .shape = {.row_bytes = bytes}, .mode = mode},
+              stream);
+}
+
+Status Fill(const FillRequest& request, StreamHandle stream) noexcept {
+  if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
+  std::size_t row_bytes = 0;
+  if (__builtin_mul_overflow(request.elements, request.element_bytes, &row_bytes)) {
+    return Status::kInvalidValue;
+  }
+  const Rows rows{row_bytes, request.rows, request.slices, request.pitch, request.slice_pitch};
+  const auto counted = BytesOf(rows);
+  if (!counted.has_value()) return Status::kInvalidValue;
+  const std::uint64_t bytes = *counted;
+  if (bytes == 0) return Status::kSuccess;
+  const bool aligned = Address(request.target) % request.element_bytes == 0 &&
+                       (request.rows == 1 || request.pitch % request.element_bytes == 0);
+  if (!aligned) return Status::kInvalidValue;
+  const auto target = Look(request.target, rows);
+  if (!target.has_value() || target->pageable) return Status::kInvalidValue;
+
+  ring::CopyWork work{};
+  work.header = {ring::WorkKind::kMemset, sizeof(work)};
+  work.kind = ring::CopyKind::kMemset;
+  work.pinned = 1;
+  work.bytes = bytes;
+  const bool flat = request.rows * request.slices == 1 || request.pitch == row_bytes;
+  work.row_bytes = flat ? bytes : row_bytes;
+  work.peer_device = -1;
+  work.element_bytes = request.element_bytes;
+  const Status status = Submit(stream, std::as_bytes(std::span(&work, 1)));
+  if (status != Status::kSuccess) return status;
+  if (IsCapturing(stream)) {
+    CaptureReplay(*Lookup(stream), [request, to = *target] { SetBytes(request, to); });
+  } else {
+    SetBytes(request, *target);
+  }
+  return status;
+}
+
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,254 @@
+#include "shim/gpu/graph/graph_exec.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <unordered_map>
+#include <utility>
+
+#include "shim/core/session.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/launch/launch_values.h"
+#include "shim/gpu/stream/callback.h"
+#include "shim/gpu/stream/capture_hooks.h"
+#include "shim/gpu/stream/event.h"
+#include "shim/gpu/stream/stream.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+constinit std::atomic<std::uint32_t> next_exec{1};
+
+// A graph with child graphs opened up, in an order in which dependencies come first.
+struct FlatGraph {
+  std::vector<const GraphNode*> nodes;
+  std::vector<std::vector<std::uint32_t>> dependencies;
+};
+
+// The nodes so that each comes behind its dependencies, otherwise as they were added.
+std::vector<const GraphNode*> Ordered(const Graph& graph) {
+  std::unordered_map<const GraphNode*, std::size_t> missing;
+  std::unordered_map<const GraphNode*, std::vector<const GraphNode*>> dependents;
+  for (const auto& node : graph.nodes) {
+    missing[node.get()] = node->dependencies.size();
+    for (const GraphNode* dependency : node->dependencies) {
+      dependents[dependency].push_back(node.get());
+    }
+  }
+  std::vector<const GraphNode*> order;
+  for (const auto& node : graph.nodes) {
+    if (node->dependencies.empty()) order.push_back(node.get());
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const GraphNode* next : dependents[order[i]]) {
+      if (--missing[next] == 0) order.push_back(next);
+    }
+  }
+  return order;
+}
+
+// Appends `graph` behind the flat nodes `before`; returns the flat nodes that nothing else of it
+// follows.
+std::vector<std::uint32_t> Flatten(const Graph& graph, const std::vector<std::uint32_t>& before,
+                                   FlatGraph& flat) {
+  std::unordered_map<const GraphNode*, std::vector<std::uint32_t>> ends;
+  std::unordered_map<const GraphNode*, bool> followed;
+  for (const GraphNode* node : Ordered(graph)) {
+    std::vector<std::uint32_t> dependencies;
+    if (node->dependencies.empty()) dependencies = before;
+    for (const GraphNode* dependency : node->dependencies) {
+      followed[dependency] = true;
+      const auto& end = ends.at(dependency);
+      dependencies.insert(dependencies.end(), end.begin(), end.end());
+    }
+    if (node->child != nullptr && !node->child->nodes.empty()) {
+      ends[node] = Flatten(*node->child, dependencies, flat);
+      continue;
+    }
+    ends[node] = {static_cast<std::uint32_t>(flat.nodes.size())};
+    flat.nodes.push_back(node);
+    flat.dependencies.push_back(std::move(dependencies));
+  }
+  std::vector<std::uint32_t> last;
+  for (const auto& node : graph.nodes) {
+    if (followed[node.get()]) continue;
+    const auto& end = ends.at(node.get());
+    last.insert(last.end(), end.begin(), end.end());
+  }
+  return last;
+}
+
+template <typename T>
+std::span<const std::byte> AsBytes(const std::vector<T>& items) {
+  return std::as_bytes(std::span(items));
+}
+
+// Requires: exec.mutex held, or exec unknown to others.
+Status Define(core::Session& session, GraphExec& exec, int device) {
+  FlatGraph flat;
+  Flatten(*exec.graph, {}, flat);
+  std::vector<ring::GraphNode> nodes;
+  std::vector<std::uint32_t> dependencies;
+  for (std::size_t i = 0; i < flat.nodes.size(); ++i) {
+    const GraphNode& node = *flat.nodes[i];
+    const bool host = node.kind == ring::GraphNodeKind::kHostCallback;
+    nodes.push_back({.kind = node.kind,
+                     .id = host ? NewCallbackId() : node.id,
+                     .first_dependency = static_cast<std::uint32_t>(dependencies.size()),
+                     .dependency_count = static_cast<std::uint32_t>(flat.dependencies[i].size())});
+    dependencies.insert(dependencies.end(), flat.dependencies[i].begin(),
+                        flat.dependencies[i].end());
+  }
+  ring::GraphDefine record{};
+  record.header.kind = ring::RecordKind::kGraphDefine;
+  record.header.device = RingDevice(device);
+  record.graph = session.NewId();
+  record.node_count = static_cast<std::uint32_t>(nodes.size());
+  record.dependency_count = static_cast<std::uint32_t>(dependencies.size());
+  const std::array tail = {AsBytes(nodes), AsBytes(dependencies)};
+  if (sizeof(record) + tail[0].size() + tail[1].size() + 8 > ring::kMaxRecordBytes) {
+    return Status::kNotSupported;
+  }
+  session.Append(&record.header, sizeof(record), tail);
+  exec.ring_graph = record.graph;
+  exec.device = device;
+  exec.order = std::move(flat.nodes);
+  return Status::kSuccess;
+}
+
+void Forget(core::Session& session, std::uint32_t ring_graph) {
+  if (ring_graph == 0) return;
+  ring::GraphRecord record{};
+  record.header.kind = ring::RecordKind::kGraphDestroy;
+  record.graph = ring_graph;
+  core::Append(session, record);
+}
+
+// What the launch does on the host: known values move, host functions follow.
+Status Replay(const GraphExec& exec, Stream& stream) {
+  for (const GraphNode* node : exec.order) {
+    const auto* kernel = std::get_if<KernelNode>(&node->content);
+    if (kernel != nullptr && MustRecord()) {
+      RecordLaunch(*kernel->kernel, kernel->shape, node->id,
+                   std::span<const std::byte>(kernel->parameters));
+    } else if (kernel != nullptr) {
+      LaunchNote note(*kernel->kernel);
+      for (const std::uint64_t pointer : node->kernel_pointers) note.Add(pointer);
+    }
+    if (node->on_replay) node->on_replay();
+    const auto* host = std::get_if<HostNode>(&node->content);
+    if (host == nullptr || node->type != NodeType::kHost) continue;
+    const Status status = EnqueueGraphCallback(stream, host->function, host->data);
+    if (status != Status::kSuccess) return status;
+  }
+  return Status::kSuccess;
+}
+
+}  // namespace
+
+Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** result) noexcept {
+  try {
+    core::Session* session = core::Session::Get();
+    if (session == nullptr) return Status::kNoDevice;
+    Graph* copy = nullptr;
+    if (const Status status = CloneGraph(graph, &copy); status != Status::kSuccess) return status;
+    auto exec = std::make_unique<GraphExec>();
+    exec->graph.reset(copy);
+    exec->number = next_exec.fetch_add(1, std::memory_order_relaxed);
+    exec->flags = flags;
+    // Nobody else knows it yet, so its mutex need not be held.
+    if (const Status status = Define(*session, *exec, CurrentDevice()); status != Status::kSuccess)
+      return status;
+    *result = exec.release();
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+  return Status::kSuccess;
+}
+
+Status DestroyExec(GraphExec& exec) noexcept {
+  if (core::Session* session = core::Session::Existing()) Forget(*session, exec.ring_graph);
+  delete &exec;
+  return Status::kSuccess;
+}
+
+Status LaunchGraph(GraphExec& exec, StreamHandle handle) noexcept {
+  Stream* stream = Lookup(handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (stream->capture.load(std::memory_order_acquire) != nullptr) {
+    return CaptureChildGraph(*stream, *exec.graph);
+  }
+  if (const Status status = CheckLegacyStreamUse(*stream); status != Status::kSuccess)
+    return status;
+  try {
+    core::Session* session = core::Session::Get();
+    if (session == nullptr) return Status::kNoDevice;
+    const std::lock_guard guard(exec.mutex);
+    // Work runs on the device of the stream, whatever device was current when the graph was made.
+    if (exec.ring_graph != 0 && exec.device != stream->device) {
+      Forget(*session, std::exchange(exec.ring_graph, 0));
+    }
+    if (exec.ring_graph == 0) {
+      if (const Status status = Define(*session, exec, stream->device); status != Status::kSuccess)
+        return status;
+    }
+    ring::GraphRecord record{};
+    record.header.kind = ring::RecordKind::kGraphLaunch;
+    record.header.device = RingDevice(stream->device);
+    record.stream = stream->id;
+    record.graph = exec.ring_graph;
+    stream->issued.fetch_add(1, std::memory_order_relaxed);
+    core::Append(*session, record);
+    return Replay(exec, *stream);
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+UpdateAnswer UpdateExec(GraphExec& exec, const Graph& graph) noexcept {
+  const auto& old_nodes = exec.graph->nodes;
+  const auto& new_nodes = graph.nodes;
+  if (old_nodes.size() != new_nodes.size()) return {UpdateResult::kTopologyChanged, nullptr};
+  std::unordered_map<const GraphNode*, std::size_t> old_numbers;
+  std::unordered_map<const GraphNode*, std::size_t> new_numbers;
+  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
+    old_numbers.emplace(old_nodes[i].get(), i);
+    new_numbers.emplace(new_nodes[i].get(), i);
+  }
+  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
+    const GraphNode& before = *old_nodes[i];
+    GraphNode& after = *new_nodes[i];
+    if (before.type != after.type) return {UpdateResult::kNodeTypeChanged, &after};
+    const bool same_edges = std::ranges::equal(before.dependencies, after.dependencies,
+                                               [&](const GraphNode* a, const GraphNode* b) {
+                                                 return old_numbers.at(a) == new_numbers.at(b);
+                                               });
+    if (!same_edges) return {UpdateResult::kTopologyChanged, &after};
+  }
+  Graph* copy = nullptr;
+  if (CloneGraph(graph, &copy) != Status::kSuccess) return {UpdateResult::kError, nullptr};
+  // Nodes of the first graph still name nodes of the exec.
+  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
+    copy->nodes[i]->original = old_nodes[i]->original;
+  }
+  MarkChanged(exec);
+  const std::lock_guard guard(exec.mutex);
+  exec.order.clear();
+  exec.graph.reset(copy);
+  return {};
+}
+
+GraphNode* ExecNode(GraphExec& exec, const GraphNode* node) noexcept {
+  const auto found = std::ranges::find_if(
+      exec.graph->nodes, [&](const auto& owned) { return owned->original == node; });
+  return found == exec.graph->nodes.end() ? nullptr : found->get();
+}
+
+void MarkChanged(GraphExec& exec) noexcept {
+  const std::lock_guard guard(exec.mutex);
+  if (core::Session* session = core::Session::Existing()) Forget(*session, exec.ring_graph);
+  exec.ring_graph = 0;
+}
+
+}  // namespace eidolon::shim::gpu

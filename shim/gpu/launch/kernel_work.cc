@@ -1,0 +1,146 @@
+#include "shim/gpu/launch/kernel_work.h"
+
+#include <array>
+#include <cstring>
+
+#include "services/base/hash.h"
+#include "services/ring/work.h"
+#include "shim/core/intern_work.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/launch/idle_parameters.h"
+#include "shim/gpu/launch/launch_cache.h"
+#include "shim/gpu/launch/launch_check.h"
+#include "shim/gpu/launch/replay_context.h"
+#include "shim/gpu/module/launch_shape.h"
+#include "shim/gpu/torch/grouped_product.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
+                     const ParameterBlock& block) {
+  const std::array<std::uint64_t, 5> head = {
+      shape.grid.x | std::uint64_t{shape.grid.y} << 32,
+      shape.grid.z | std::uint64_t{shape.block.x} << 32,
+      shape.block.y | std::uint64_t{shape.block.z} << 32,
+      shape.dynamic_shared_bytes | std::uint64_t{shape.cooperative} << 40 |
+          static_cast<std::uint64_t>(device) << 48,
+      shape.cluster.x | std::uint64_t{shape.cluster.y} << 16 |
+          std::uint64_t{shape.cluster.z} << 32};
+  const std::uint64_t seed = base::Hash64(head.data(), sizeof(head), kernel.seed);
+  return base::Hash64(block.bytes, block.size, seed);
+}
+
+// Builds and interns the definition (ring/work.h): header, name, slots, bytes.
+KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
+                   std::uint32_t blocks, const ParameterBlock& block, const FoundInBlock& found) {
+  const base::Digest content = kernel.library->index().header().content;
+  const bool grouped = block.product != 0;
+  const std::size_t slot_bytes = kernel.parameters.size() * sizeof(ring::ParameterSlot);
+  const std::size_t added_bytes = grouped ? sizeof(ring::ParameterSlot) : 0;
+  const auto parameter_bytes =
+      grouped ? static_cast<std::uint32_t>(block.size) : kernel.row->parameter_bytes;
+  const std::size_t bytes =
+      sizeof(ring::KernelWork) + kernel.name.size() + slot_bytes + added_bytes + parameter_bytes;
+  ring::KernelWork work;
+  std::memset(&work, 0, sizeof(work));
+  work.header = {ring::WorkKind::kKernel, static_cast<std::uint32_t>(bytes)};
+  work.module_hash[0] = content.high;
+  work.module_hash[1] = content.low;
+  work.grid = shape.grid;
+  work.block = shape.block;
+  work.cluster = ClusterOf(kernel, shape);
+  work.dynamic_shared_bytes = static_cast<std::uint32_t>(shape.dynamic_shared_bytes);
+  work.static_shared_bytes = kernel.row->static_shared_bytes;
+  work.registers = kernel.registers;
+  work.blocks_per_multiprocessor = blocks;
+  work.cooperative = shape.cooperative ? 1 : 0;
+  work.name_bytes = static_cast<std::uint32_t>(kernel.name.size());
+  work.parameter_count = static_cast<std::uint32_t>(kernel.parameters.size() + (grouped ? 1 : 0));
+  work.parameter_bytes = parameter_bytes;
+
+  static_assert(sizeof(cubin::Parameter) == sizeof(ring::ParameterSlot));
+  std::vector<std::byte> definition(bytes);
+  std::byte* to = definition.data();
+  const auto put = [&to](const void* from, std::size_t size) {
+    if (size != 0) std::memcpy(to, from, size);
+    to += size;
+  };
+  put(&work, sizeof(work));
+  put(kernel.name.data(), kernel.name.size());
+  put(kernel.parameters.data(), slot_bytes);
+  const ring::ParameterSlot added = {static_cast<std::uint32_t>(block.product),
+                                     sizeof(ring::GroupedProduct)};
+  put(&added, added_bytes);
+  put(block.bytes, parameter_bytes);
+  std::vector<std::byte> context;
+  if (WantsReplays(session)) {
+    SaveModule(*kernel.library);
+    const std::size_t read = grouped ? block.product : block.size;
+    context = MakeReplayContext({block.bytes, read}, kernel.row->parameter_bytes,
+                                found.pointers.list(), found.numbers.list());
+  }
+  const core::InternedWork kept = core::InternWork(definition, context);
+  if (kept.id == 0) return {};
+  return {kept.id, kept.definition + (bytes - parameter_bytes)};
+}
+
+}  // namespace
+
+void AddGroupedSizes(const Kernel& kernel, const LaunchShape& shape, ParameterBlock& block) {
+  const GroupedRole role = GroupedRoleOf(kernel);
+  if (role == GroupedRole::kPrepares) {
+    const auto prepared = ReadPreparedProduct(kernel.parameters, {block.bytes, block.size},
+                                              static_cast<std::uint32_t>(Volume(shape.block)));
+    if (prepared) KeepPreparedProduct(*prepared);
+  } else if (role == GroupedRole::kMultiplies) {
+    const auto product = FindPreparedProduct({block.bytes, block.size});
+    if (!product) return;
+    block.product = block.size;
+    std::memcpy(block.bytes + block.size, &*product, sizeof(*product));
+    block.size += sizeof(*product);
+  }
+}
+
+KernelWorkResult FindOrDefine(core::Session& session, const Kernel& kernel,
+                              const LaunchShape& shape, const ParameterBlock& block, int device,
+                              const FoundInBlock& found) {
+  const std::uint64_t hash = HashOf(kernel, shape, device, block);
+  if (const KnownLaunch known = FindLaunch(hash); known.work != 0) {
+    return {Status::kSuccess, known.work, known.parameters};
+  }
+  const ring::DeviceProperties& properties = PropertiesOf(device);
+  const std::uint32_t blocks = BlocksFor(kernel, shape, properties);
+  const Status status = CheckResidency(kernel, shape, properties, blocks);
+  if (status != Status::kSuccess) return {status, 0};
+  const KnownLaunch made = Define(session, kernel, shape, blocks, block, found);
+  if (made.work == 0) return {Status::kOutOfMemory, 0};
+  KeepLaunch(hash, made);
+  return {Status::kSuccess, made.work, made.parameters};
+}
+
+KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
+                              const LaunchParameters& parameters, int device,
+                              std::vector<std::uint64_t>* pointers) noexcept {
+  try {
+    core::Session* session = core::Session::Get();
+    if (session == nullptr) return {Status::kNoDevice, 0};
+    if (const Status status = CheckShape(kernel, shape); status != Status::kSuccess) {
+      return {status, 0};
+    }
+    ParameterBlock block;
+    if (!Gather(kernel, parameters, block)) return {Status::kInvalidValue, 0};
+    AddGroupedSizes(kernel, shape, block);
+    IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
+    FoundInBlock words;  // Numbers stay: what is captured is replayed with the same ones.
+    BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
+      pointers->push_back(address);
+      words.pointers.Add({at, address});
+    });
+    return FindOrDefine(*session, kernel, shape, block, device, words);
+  } catch (...) {
+    return {Status::kOutOfMemory, 0};
+  }
+}
+
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,67 @@
+#include "shim/gpu/launch/launch.h"
+
+#include "services/ring/record.h"
+#include "shim/core/session.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/launch/idle_parameters.h"
+#include "shim/gpu/launch/kernel_work.h"
+#include "shim/gpu/launch/launch_check.h"
+#include "shim/gpu/launch/launch_values.h"
+#include "shim/gpu/launch/parameter_block.h"
+#include "shim/gpu/launch/replay_context.h"
+#include "shim/gpu/stream/capture_hooks.h"
+#include "shim/gpu/stream/stream.h"
+
+namespace eidolon::shim::gpu {
+
+Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
+                    const LaunchParameters& parameters, StreamHandle handle) noexcept {
+  Stream* stream = Lookup(handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (stream->capture.load(std::memory_order_acquire) != nullptr) {
+    return CaptureKernel(*stream, kernel, shape, parameters);
+  }
+  if (const Status status = CheckLegacyStreamUse(*stream); status != Status::kSuccess)
+    return status;
+  if (const Status status = CheckShape(kernel, shape); status != Status::kSuccess) return status;
+  core::Session* session = core::Session::Get();
+  if (session == nullptr) return Status::kNoDevice;
+  try {
+    ParameterBlock block;
+    if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
+    AddGroupedSizes(kernel, shape, block);
+    const bool recorded = MustRecord();
+    const IdleParameters& idle = IdleParametersOf(kernel);
+    idle.Clear(block.bytes, shape.grid);
+    const bool kept = recorded || WantsReplays(*session);
+    FoundInBlock words;
+    LaunchNote note(kernel);
+    BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
+      if (!recorded) note.Add(address);
+      if (kept) words.pointers.Add({at, address});
+    });
+    idle.TakeNumbers(block.bytes, words.numbers);
+    const KernelWorkResult found =
+        FindOrDefine(*session, kernel, shape, block, stream->device, words);
+    if (found.status != Status::kSuccess) return found.status;
+    if (recorded) {
+      RecordLaunch(kernel, shape, found.work,
+                   {.block = {found.parameters, kernel.row->parameter_bytes},
+                    .pointers = words.pointers.list(),
+                    .numbers = words.numbers.list(),
+                    .block_stays = true});
+    }
+    ring::LaunchRecord record{};
+    record.header.kind = ring::RecordKind::kLaunch;
+    record.header.device = RingDevice(stream->device);
+    record.stream = stream->id;
+    record.work = found.work;
+    stream->issued.fetch_add(1, std::memory_order_relaxed);
+    core::Append(*session, record);
+    return session->agent_alive() ? Status::kSuccess : Status::kUnknown;
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+}  // namespace eidolon::shim::gpu

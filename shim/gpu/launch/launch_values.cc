@@ -1,0 +1,74 @@
+#include "shim/gpu/launch/launch_values.h"
+
+#include <optional>
+
+#include "shim/gpu/allocation/virtual_memory.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/memory/arena.h"
+#include "shim/gpu/module/launch_shape.h"
+#include "shim/value/pending.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+interpret::Dims ToDims(const ring::Dim3& dims) { return {dims.x, dims.y, dims.z}; }
+
+compute::RecordedShape ToRecorded(const LaunchShape& shape) {
+  return {.grid = ToDims(shape.grid),
+          .block = ToDims(shape.block),
+          .dynamic_shared_bytes = static_cast<std::uint32_t>(shape.dynamic_shared_bytes),
+          .cooperative = shape.cooperative};
+}
+
+// All that one pointer may lead to: an allocation, or the reservation that mappings lie in.
+std::optional<compute::Arena::Range> FindBuffer(std::uint64_t address) {
+  auto extent = FindReservation(address);
+  if (!extent) extent = FindExtent(address);
+  if (!extent) return std::nullopt;
+  return compute::Arena::Range(extent->begin, extent->begin + extent->bytes);
+}
+
+// The emulated GPUs of a process are all alike.
+cubin::Capability TheCapability() {
+  const ring::DeviceProperties& properties = PropertiesOf(0);
+  return {properties.compute_major, properties.compute_minor};
+}
+
+constexpr compute::Arena kArena{
+    .begin = kArenaBegin, .holds = HoldsDeviceAddress, .find_buffer = FindBuffer, .version = [] {
+      return arena_version.load(std::memory_order_acquire);
+    }};
+
+}  // namespace
+
+bool MustRecord() noexcept { return compute::IsOn(); }
+
+void LaunchNote::Add(std::uint64_t pointer) {
+  value::ProcessPending().NoteKernelPointer(pointer);
+  if (count_ != 0 && kernel_.writes_first_only) return;
+  value::AuthorBook& authors = value::ProcessStore().authors();
+  if (count_ == 0) {
+    origin_.author = kernel_.author;
+    origin_.call = authors.NextCall(kernel_.author);
+  }
+  origin_.pointer = count_++;
+  origin_.begin = pointer;
+  authors.Note(origin_);
+}
+
+void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+                  const compute::RecordedParameters& parameters) {
+  compute::Record({.image = kernel.library->image(),
+                   .name = kernel.name,
+                   .device = TheCapability(),
+                   .variables_set = kernel.library->has_used_variables()},
+                  ToRecorded(shape), work, parameters, kArena);
+}
+
+void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+                  std::span<const std::byte> parameters) {
+  const compute::LaunchPointers pointers(parameters, kArena);
+  RecordLaunch(kernel, shape, work, {.block = parameters, .pointers = pointers.list});
+}
+
+}  // namespace eidolon::shim::gpu

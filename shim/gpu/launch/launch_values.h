@@ -1,0 +1,39 @@
+// Launches as the plane of values sees them: recorded to be run when somebody needs their results,
+// or only as something that may have changed memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "shim/compute/launch.h"
+#include "shim/gpu/module/launch_shape.h"
+#include "shim/gpu/module/module.h"
+#include "shim/value/pending.h"
+
+namespace eidolon::shim::gpu {
+
+// True when launches must be recorded.
+bool MustRecord() noexcept;
+
+// Otherwise: the launch may have written wherever its pointers lead. Not thread safe.
+class LaunchNote {
+ public:
+  explicit LaunchNote(const Kernel& kernel) : kernel_(kernel) {}
+  // The launch's next pointer.
+  void Add(std::uint64_t pointer);
+
+ private:
+  const Kernel& kernel_;
+  value::Origin origin_;
+  std::uint32_t count_ = 0;
+};
+
+// Requires: MustRecord.
+void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+                  const compute::RecordedParameters& parameters);
+// The same with parameters as the device reads them, which are copied.
+void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+                  std::span<const std::byte> parameters);
+
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,261 @@
+#include "shim/gpu/module/module.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "services/base/hash.h"
+#include "services/cubin/image.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/gpu/module/occupancy.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+// PTX does not say how many registers the driver's compiler would use. Most kernels that a compiler
+// emits as PTX use between 32 and 128; bounds that the source states are kept.
+constexpr std::uint32_t kAssumedRegisters = 64;
+constexpr std::uint32_t kRegisterFile = 65536;
+
+const cubin::IndexCache& Cache() {
+  static const cubin::IndexCache* const cache = [] {
+    const char* folder = std::getenv("EIDOLON_INDEX_DIR");
+    return new cubin::IndexCache(folder == nullptr ? "" : folder);
+  }();
+  return *cache;
+}
+
+std::uint32_t Volume(const std::uint32_t (&dims)[3]) { return dims[0] * dims[1] * dims[2]; }
+
+std::uint32_t RegistersOf(const cubin::FunctionRow& row, bool is_ptx) {
+  if (!is_ptx || row.registers != 0) return row.registers;
+  const std::uint32_t threads = std::max(Volume(row.block_max), Volume(row.block_required));
+  return threads == 0 ? kAssumedRegisters : std::min(kAssumedRegisters, kRegisterFile / threads);
+}
+
+Status ToStatus(const base::Error& error, cubin::ImageKind kind) {
+  switch (error.code) {
+    case base::ErrorCode::kNotFound:
+      return Status::kNoBinaryForGpu;
+    case base::ErrorCode::kCorrupt:
+      return kind == cubin::ImageKind::kPtx ? Status::kInvalidPtx : Status::kInvalidImage;
+    default:
+      return Status::kInvalidImage;
+  }
+}
+
+// Libraries are never freed, so that a stale handle is seen. Those that were given out stay listed:
+// a checker of leaks then finds them.
+void Keep(Library* library) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<Library*>;
+  const std::lock_guard guard(mutex);
+  all->push_back(library);
+}
+
+// The kernels that were given out.
+class KernelHandles {
+ public:
+  void Add(Kernel* kernel) {
+    const std::lock_guard guard(mutex_);
+    all_.insert(kernel);
+  }
+  Kernel* Find(const void* handle) {
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(static_cast<Kernel*>(const_cast<void*>(handle)));
+    return found == all_.end() ? nullptr : *found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<Kernel*> all_;
+};
+
+KernelHandles& Handles() {
+  static auto* const handles = new KernelHandles;
+  return *handles;
+}
+
+// PyTorch's element-wise kernels that write one tensor, whose pointer comes first.
+bool IsIterator(std::string_view mangled) {
+  for (const char* name : {"29vectorized_elementwise_kernel", "27unrolled_elementwise_kernel",
+                           "18elementwise_kernel"}) {
+    if (mangled.find(name) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Library::Library(const void* image, std::vector<std::byte> copy)
+    : copy_(std::move(copy)), image_(copy_.empty() ? image : copy_.data()) {}
+
+Library::~Library() = default;
+
+Status Library::Load() noexcept {
+  if (loaded_.load(std::memory_order_acquire)) return outcome_;
+  try {
+    const std::lock_guard guard(mutex_);
+    if (loaded_.load(std::memory_order_relaxed)) return outcome_;
+    outcome_ = LoadLocked();
+    // Without a session the answer may still change.
+    if (outcome_ != Status::kNoDevice) loaded_.store(true, std::memory_order_release);
+    return outcome_;
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+Status Library::LoadLocked() {
+  if (DeviceCount() == 0) return Status::kNoDevice;
+  const auto image = cubin::FindImage(image_);
+  if (!image) return Status::kInvalidImage;
+  const ring::DeviceProperties& device = PropertiesOf(0);
+  auto loaded = Cache().Load(*image, {device.compute_major, device.compute_minor});
+  if (!loaded) return ToStatus(loaded.error(), image->kind);
+  loaded_index_ = std::move(*loaded);
+  return Status::kSuccess;
+}
+
+const cubin::Index& Library::index() const noexcept { return loaded_index_->index(); }
+
+Kernel* Library::MakeKernel(const cubin::FunctionRow& row) {
+  const cubin::Index& index = loaded_index_->index();
+  const ring::DeviceProperties& device = PropertiesOf(0);
+  auto kernel = std::make_unique<Kernel>();
+  kernel->library = this;
+  kernel->name = index.NameOf(row);
+  kernel->row = &row;
+  kernel->parameters = index.ParametersOf(row);
+  kernel->registers = RegistersOf(row, index.header().is_ptx != 0);
+  kernel->block_threads_max = ThreadsPerBlockMax(device, kernel->registers);
+  for (const auto* bound : {&row.block_max, &row.block_required}) {
+    if (Volume(*bound) != 0) {
+      kernel->block_threads_max = std::min(kernel->block_threads_max, Volume(*bound));
+    }
+  }
+  kernel->seed = base::Hash64(kernel->name.data(), kernel->name.size(), index.header().content.low);
+  kernel->author = value::InternAuthor(kernel->name);
+  kernel->writes_first_only = IsIterator(kernel->name);
+  kernel->dynamic_shared_max = device.shared_bytes_per_block -
+                               std::min(device.shared_bytes_per_block, row.static_shared_bytes);
+  kernel->magic = Kernel::kMagic;
+  Handles().Add(kernel.get());
+  return kernels_.emplace(index.NameOf(row), std::move(kernel)).first->second.get();
+}
+
+Status Library::FindKernel(std::string_view name, Kernel** result) noexcept {
+  if (const Status status = Load(); status != Status::kSuccess) return status;
+  try {
+    const std::lock_guard guard(mutex_);
+    if (!alive()) return Status::kInvalidHandle;
+    const auto found = kernels_.find(name);
+    if (found != kernels_.end()) {
+      *result = found->second.get();
+      return Status::kSuccess;
+    }
+    const cubin::FunctionRow* row = index().FindFunction(name);
+    if (row == nullptr) return Status::kNotFound;
+    *result = MakeKernel(*row);
+    return Status::kSuccess;
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+std::vector<Kernel*> Library::Kernels() {
+  std::vector<Kernel*> kernels;
+  for (const cubin::FunctionRow& row : index().functions()) {
+    Kernel* kernel = nullptr;
+    if (FindKernel(index().NameOf(row), &kernel) == Status::kSuccess) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+Status Library::FindVariable(std::string_view name, int device, Variable* result) noexcept {
+  if (const Status status = Load(); status != Status::kSuccess) return status;
+  try {
+    const std::lock_guard guard(mutex_);
+    if (!alive()) return Status::kInvalidHandle;
+    const cubin::VariableRow* row = index().FindVariable(name);
+    if (row == nullptr) return Status::kNotFound;
+    has_used_variables_.store(true, std::memory_order_relaxed);
+    Variable& variable = variables_[{std::string(name), device}];
+    if (variable.address == 0) {
+      // Part of the module's memory on a real GPU, so it is booked with the context.
+      const Status status =
+          Allocate(device, row->bytes, &variable.address, ring::MemoryCategory::kContext);
+      if (status != Status::kSuccess) return status;
+      variable.bytes = row->bytes;
+    }
+    *result = variable;
+    return Status::kSuccess;
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+void Library::Unload() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (!alive()) return;
+  magic_.store(0, std::memory_order_relaxed);
+  for (auto& [name, kernel] : kernels_) kernel->magic = 0;
+  for (auto& [key, variable] : variables_) Free(variable.address);
+  variables_.clear();
+}
+
+Library* LookupLibrary(const void* handle) noexcept {
+  auto* library = static_cast<Library*>(const_cast<void*>(handle));
+  return library != nullptr && library->alive() ? library : nullptr;
+}
+
+Kernel* LookupKernel(const void* handle) noexcept {
+  auto* kernel = static_cast<Kernel*>(const_cast<void*>(handle));
+  return kernel != nullptr && kernel->magic == Kernel::kMagic ? kernel : nullptr;
+}
+
+Kernel* LookupKernelAt(const void* address) noexcept {
+  return LookupKernel(Handles().Find(address));
+}
+
+Status LoadImage(const void* image, Library** result) noexcept {
+  if (image == nullptr) return Status::kInvalidValue;
+  try {
+    // The program may free its image, but kernels are run for their values later.
+    std::vector<std::byte> copy;
+    const auto found = cubin::FindImage(image);
+    if (found && found->kind != cubin::ImageKind::kPtx) {
+      copy.assign(found->bytes.begin(), found->bytes.end());
+    }
+    auto library = std::make_unique<Library>(image, std::move(copy));
+    const Status status = library->Load();
+    if (status != Status::kSuccess) return status;
+    Keep(library.get());
+    *result = library.release();
+    return Status::kSuccess;
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+Status LoadImageFile(const char* path, Library** result) noexcept {
+  try {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Status::kFileNotFound;
+    // The string's end is the NUL that PTX needs.
+    const std::string image(std::istreambuf_iterator<char>(file), {});
+    constexpr std::size_t kSmallest = 64;  // FindImage reads that far.
+    if (image.size() < kSmallest) return Status::kInvalidImage;
+    return LoadImage(image.data(), result);
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+}  // namespace eidolon::shim::gpu

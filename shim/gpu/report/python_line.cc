@@ -1,0 +1,90 @@
+#include "shim/gpu/report/python_line.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <mutex>
+
+namespace eidolon::shim::gpu {
+namespace {
+
+// As CPython declares them.
+struct Interpreter {
+  int (*is_initialized)() = nullptr;
+  void* (*this_thread)() = nullptr;
+  void (*dump)(int file, void* thread) = nullptr;
+};
+
+template <typename Function>
+void Find(const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
+Interpreter FindInterpreter() {
+  Interpreter python;
+  Find("Py_IsInitialized", python.is_initialized);
+  Find("PyGILState_GetThisThreadState", python.this_thread);
+  Find("_Py_DumpTraceback", python.dump);
+  return python;
+}
+
+// A PyTorch of the program's environment.
+bool IsTorch(std::string_view file) {
+  return file.find("-packages/torch/") != std::string_view::npos;
+}
+
+std::string ReadStack(const Interpreter& python, void* thread) {
+  static std::mutex mutex;  // Guards the file.
+  const std::lock_guard guard(mutex);
+  static const int file = memfd_create("eidolon-stack", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, 0) != 0 || lseek(file, 0, SEEK_SET) != 0) return "";
+  python.dump(file, thread);
+  std::string text(16 << 10, '\0');
+  const ssize_t bytes = pread(file, text.data(), text.size(), 0);
+  text.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
+  return text;
+}
+
+}  // namespace
+
+std::string LineOf(std::string_view stack) {
+  std::string line;
+  while (!stack.empty()) {
+    const std::size_t end = stack.find('\n');
+    const std::string_view text = stack.substr(0, end);
+    stack.remove_prefix(end == std::string_view::npos ? stack.size() : end + 1);
+    constexpr std::string_view kFile = "File \"";
+    constexpr std::string_view kLine = "\", line ";
+    const std::size_t file = text.find(kFile);
+    const std::size_t number = text.rfind(kLine);
+    if (file == std::string_view::npos || number == std::string_view::npos) continue;
+    if (number < file + kFile.size()) continue;
+    const std::string_view path = text.substr(file + kFile.size(), number - file - kFile.size());
+    const std::string_view rest = text.substr(number + kLine.size());
+    const std::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
+    if (path.empty() || digits.empty() || digits.size() > 9) continue;
+    if (IsTorch(path)) continue;
+    line = path;
+    line.append(":").append(digits);
+    break;
+  }
+  if (line.size() > kLineBytesMax) line.erase(0, line.size() - kLineBytesMax);
+  return line;
+}
+
+std::string PythonLine() noexcept {
+  try {
+    static const Interpreter python = FindInterpreter();
+    if (python.dump == nullptr || python.this_thread == nullptr ||
+        python.is_initialized == nullptr || python.is_initialized() == 0) {
+      return "";
+    }
+    void* const thread = python.this_thread();
+    return thread == nullptr ? "" : LineOf(ReadStack(python, thread));
+  } catch (...) {
+    return "";
+  }
+}
+
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,36 @@
+#include "shim/gpu/report/python_line.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace eidolon::shim::gpu {
+namespace {
+
+TEST(PythonLineTest, TheInnermostFrameOutsideOfTorchIsNamed) {
+  const std::string stack =
+      "Stack (most recent call first):\n"
+      "  File \"/env/lib/python3.11/site-packages/torch/_tensor.py\", line 1200 in __iter__\n"
+      "  File \"/home/me/model/router.py\", line 120 in route\n"
+      "  File \"/home/me/train.py\", line 40 in <module>\n";
+
+  EXPECT_EQ(LineOf(stack), "/home/me/model/router.py:120");
+}
+
+TEST(PythonLineTest, AStackOfTorchAloneOrOfNothingHasNoLine) {
+  EXPECT_EQ(LineOf("  File \"/e/site-packages/torch/x.py\", line 1 in f\n"), "");
+  EXPECT_EQ(LineOf(""), "");
+  EXPECT_EQ(LineOf("  File \"/a.py\", line in f\n  File \"\", line 1\n\", line 3 File \""), "");
+}
+
+TEST(PythonLineTest, OfALongPathTheEndIsKept) {
+  const std::string line = LineOf("File \"/" + std::string(400, 'a') + "/b.py\", line 7 in f");
+
+  EXPECT_EQ(line.size(), kLineBytesMax);
+  EXPECT_TRUE(line.ends_with("a/b.py:7"));
+}
+
+TEST(PythonLineTest, AProgramWithoutPythonHasNoLine) { EXPECT_EQ(PythonLine(), ""); }
+
+}  // namespace
+}  // namespace eidolon::shim::gpu

@@ -1,0 +1,200 @@
+#include "shim/gpu/stream/callback.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "services/ring/record.h"
+#include "shim/core/session.h"
+#include "shim/core/spin_lock.h"
+#include "shim/core/system.h"
+#include "shim/gpu/device/device.h"
+#include "shim/gpu/stream/capture_hooks.h"
+
+namespace eidolon::shim::gpu {
+namespace {
+
+constexpr std::int64_t kShortestLookNs = 50'000;
+constexpr std::int64_t kLongestLookNs = 2'000'000;
+constexpr std::int64_t kLookForAgentNs = 50'000'000;
+
+// One host function on its way. `event` is an event of ours, recorded just before it.
+struct Callback {
+  std::uint16_t ring_device;
+  std::uint64_t stream;  // Unique id.
+  std::uint32_t event;
+  void (*function)(void*);
+  void* data;
+};
+
+struct Callbacks {
+  core::SpinLock lock;  // Guards queue and thread_started.
+  std::deque<Callback> queue;
+  bool thread_started = false;
+  std::atomic<std::size_t> outstanding{0};  // Queued or running.
+  // A wait raises `asked`; the thread then looks at everything and stores what it saw in `looked`.
+  std::atomic<std::uint32_t> asked{0};
+  std::atomic<std::uint32_t> looked{0};
+};
+
+Callbacks& AllCallbacks() {
+  static Callbacks* const callbacks = new Callbacks;  // Threads may outlive main.
+  return *callbacks;
+}
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool on_callback_thread = false;
+
+bool IsReached(core::Session& session, const Callback& callback) {
+  ring::WaitRecord record{};
+  record.header.kind = ring::RecordKind::kQueryEvent;
+  record.header.device = callback.ring_device;
+  record.observer = 1;
+  record.id = callback.event;
+  return core::Ask(session, record, false).status == ring::ReplyStatus::kOk;
+}
+
+void SendEvent(core::Session& session, ring::RecordKind kind, std::uint16_t ring_device,
+               std::uint32_t stream, std::uint32_t event) {
+  ring::EventRecord record{};
+  record.header.kind = kind;
+  record.header.device = ring_device;
+  record.stream = stream;
+  record.event = event;
+  core::Append(session, record);
+}
+
+// The first callback of some stream that its stream has reached, taken from the queue.
+bool TakeReached(core::Session& session, Callbacks& all, Callback* result) {
+  std::deque<Callback> heads;
+  {
+    const std::lock_guard guard(all.lock);
+    for (const Callback& entry : all.queue) {
+      const bool first = std::ranges::none_of(
+          heads, [&](const Callback& head) { return head.stream == entry.stream; });
+      if (first) heads.push_back(entry);
+    }
+  }
+  for (const Callback& head : heads) {
+    if (!IsReached(session, head)) continue;
+    const std::lock_guard guard(all.lock);
+    const auto found = std::ranges::find(all.queue, head.event, &Callback::event);
+    all.queue.erase(found);
+    *result = head;
+    return true;
+  }
+  return false;
+}
+
+void* RunCallbacks(void*) {
+  on_callback_thread = true;
+  Callbacks& all = AllCallbacks();
+  std::int64_t look_ns = kShortestLookNs;
+  while (true) {
+    const std::uint32_t asked = all.asked.load(std::memory_order_acquire);
+    core::Session* session = core::Session::Existing();
+    if (session == nullptr) return nullptr;
+    bool ran = false;
+    Callback callback{};
+    while (TakeReached(*session, all, &callback)) {
+      ran = true;
+      callback.function(callback.data);
+      SendEvent(*session, ring::RecordKind::kEventDestroy, callback.ring_device, 0, callback.event);
+      all.outstanding.fetch_sub(1, std::memory_order_release);
+    }
+    all.looked.store(asked, std::memory_order_release);
+    core::FutexWake(&all.looked, 1 << 30);
+    look_ns = ran ? kShortestLookNs : std::min(look_ns * 2, kLongestLookNs);
+    const bool idle = all.outstanding.load(std::memory_order_acquire) == 0;
+    core::FutexWait(&all.asked, asked, idle ? kLookForAgentNs : look_ns);
+  }
+}
+
+void StartThread() {
+  sigset_t every;
+  sigset_t before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before);
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, RunCallbacks, nullptr) == 0) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Queue(core::Session& session, Stream& stream, HostFunction function, void* data) {
+  Callbacks& all = AllCallbacks();
+  const std::uint16_t device = RingDevice(stream.device);
+  const std::uint32_t event = session.NewId();
+  SendEvent(session, ring::RecordKind::kEventCreate, device, 0, event);
+  SendEvent(session, ring::RecordKind::kEventRecord, device, stream.id, event);
+  bool start;
+  all.outstanding.fetch_add(1, std::memory_order_release);
+  {
+    const std::lock_guard guard(all.lock);
+    all.queue.push_back({device, stream.unique_id, event, function, data});
+    start = !std::exchange(all.thread_started, true);
+  }
+  if (start) StartThread();
+  all.asked.fetch_add(1, std::memory_order_release);
+  core::FutexWake(&all.asked, 1);
+}
+
+}  // namespace
+
+std::uint32_t NewCallbackId() noexcept {
+  core::Session* session = core::Session::Existing();
+  return session == nullptr ? 0 : session->NewId();
+}
+
+Status EnqueueCallback(Stream& stream, void (*function)(void*), void* data) noexcept {
+  if (function == nullptr) return Status::kInvalidValue;
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr) return Status::kDeinitialized;
+  stream.issued.fetch_add(1, std::memory_order_relaxed);
+  Queue(*session, stream, function, data);
+  ring::CallbackRecord record{};
+  record.header.kind = ring::RecordKind::kHostCallback;
+  record.header.device = RingDevice(stream.device);
+  record.stream = stream.id;
+  record.callback = session->NewId();
+  core::Append(*session, record);
+  return Status::kSuccess;
+}
+
+Status LaunchHostFunction(StreamHandle handle, void (*function)(void*), void* data) noexcept {
+  Stream* stream = Lookup(handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (function == nullptr) return Status::kInvalidValue;
+  if (stream->capture.load(std::memory_order_acquire) != nullptr) {
+    return CaptureCallback(*stream, function, data);
+  }
+  return EnqueueCallback(*stream, function, data);
+}
+
+Status EnqueueGraphCallback(Stream& stream, void (*function)(void*), void* data) noexcept {
+  if (function == nullptr) return Status::kInvalidValue;
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr) return Status::kDeinitialized;
+  Queue(*session, stream, function, data);
+  return Status::kSuccess;
+}
+
+void RunDueCallbacks() noexcept {
+  Callbacks& all = AllCallbacks();
+  if (on_callback_thread || all.outstanding.load(std::memory_order_acquire) == 0) return;
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr) return;
+  const std::uint32_t wanted = all.asked.fetch_add(1, std::memory_order_acq_rel) + 1;
+  core::FutexWake(&all.asked, 1);
+  while (true) {
+    const std::uint32_t looked = all.looked.load(std::memory_order_acquire);
+    if (static_cast<std::int32_t>(looked - wanted) >= 0) return;
+    core::FutexWait(&all.looked, looked, kLookForAgentNs);
+    if (!session->agent_alive() || core::IsTearingDown()) return;
+  }
+}
+
+}  // namespace eidolon::shim::gpu

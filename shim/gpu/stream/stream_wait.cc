@@ -1,0 +1,40 @@
+#include "shim/gpu/stream/stream_wait.h"
+
+#include "services/ring/record.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/stream/capture_hooks.h"
+#include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/waiting.h"
+
+namespace eidolon::shim::gpu {
+
+Status SynchronizeStream(StreamHandle handle) noexcept {
+  Stream* stream = Lookup(handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (stream->capture.load(std::memory_order_acquire) != nullptr) {
+    return CaptureViolation(*stream, Status::kCaptureUnsupported);
+  }
+  if (stream->legacy) {
+    if (const Status status = CheckLegacyStreamUse(*stream); status != Status::kSuccess) {
+      return status;
+    }
+  }
+  return WaitFor(ring::RecordKind::kSynchronizeStream, stream->device, stream->id);
+}
+
+Status QueryStream(StreamHandle handle) noexcept {
+  Stream* stream = Lookup(handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (stream->capture.load(std::memory_order_acquire) != nullptr) {
+    return CaptureViolation(*stream, Status::kCaptureUnsupported);
+  }
+  return Query(ring::RecordKind::kQueryStream, stream->device, stream->id);
+}
+
+Status SynchronizeDevice() noexcept {
+  if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
+  if (const Status status = CheckUnsafeCall(); status != Status::kSuccess) return status;
+  return WaitFor(ring::RecordKind::kSynchronizeDevice, CurrentDevice(), 0);
+}
+
+}  // namespace eidolon::shim::gpu
