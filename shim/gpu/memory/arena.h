@@ -13,9 +13,11 @@ namespace eidolon::shim::gpu {
 // All emulated device memory of a process lies here, whatever the device; see memory.h. Parameter
 // blocks hold pairs of 32-bit sizes too, and a pair looks like an address when its upper number
 // lies in the upper half of one. So the begin is no round number that sizes like, and what blanks
-// pointers asks HoldsDeviceAddress, which knows how far memory was ever handed out.
+// pointers asks HoldsDeviceAddress, which knows how far memory was ever handed out. The end leaves
+// out where the thread sanitizer keeps its heap (0x7b00'0000'0000): a test's own memory must be the
+// host's.
 inline constexpr std::uint64_t kArenaBegin = 0x6b0100000000;
-inline constexpr std::uint64_t kArenaEnd = 0x7b0100000000;
+inline constexpr std::uint64_t kArenaEnd = 0x7a8100000000;
 
 // True when the address lies in emulated device memory, allocated or not. For values that are
 // addresses.
