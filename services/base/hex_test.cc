@@ -13,5 +13,13 @@ TEST(HexTest, WritesTwoDigitsForEachByte) {
             "000ff0ff61");
 }
 
+TEST(HexTest, ReadsTheDigestsThatItWrites) {
+  const Digest digest = {0x0123456789abcdef, 0xfedcba9876543210};
+  EXPECT_EQ(Hex(digest), "0123456789abcdeffedcba9876543210");
+  EXPECT_EQ(ParseDigest(Hex(digest)), digest);
+  EXPECT_EQ(ParseDigest("0123"), std::nullopt);
+  EXPECT_EQ(ParseDigest("0123456789ABCDEFfedcba9876543210"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace eidolon::base

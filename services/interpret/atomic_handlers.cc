@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "services/base/small_float.h"
 #include "services/interpret/access.h"
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
@@ -172,9 +173,9 @@ std::uint32_t AddHalves(std::uint32_t a, std::uint32_t b, bool bfloat) {
   for (unsigned shift = 0; shift < 32; shift += 16) {
     const auto x = static_cast<std::uint16_t>(a >> shift);
     const auto y = static_cast<std::uint16_t>(b >> shift);
-    const double sum = bfloat ? static_cast<double>(BfloatToFloat(x)) + BfloatToFloat(y)
-                              : static_cast<double>(HalfToFloat(x)) + HalfToFloat(y);
-    result |= std::uint32_t{bfloat ? DoubleToBfloat(sum) : DoubleToHalf(sum)} << shift;
+    const double sum = bfloat ? static_cast<double>(base::BfloatToFloat(x)) + base::BfloatToFloat(y)
+                              : static_cast<double>(base::HalfToFloat(x)) + base::HalfToFloat(y);
+    result |= std::uint32_t{bfloat ? base::DoubleToBfloat(sum) : base::DoubleToHalf(sum)} << shift;
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "services/base/small_float.h"
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
@@ -37,7 +38,8 @@ void ReadNumbers(Warp& warp, const Operand& operand, std::uint64_t format, Doubl
   const std::uint32_t* a = Plain(warp, operand, x);
   for (unsigned i = 0; i < kLanes; ++i) {
     const auto bits = static_cast<std::uint16_t>(a[i]);
-    out[i] = static_cast<double>(format == kHalf ? HalfToFloat(bits) : BfloatToFloat(bits));
+    out[i] =
+        static_cast<double>(format == kHalf ? base::HalfToFloat(bits) : base::BfloatToFloat(bits));
     if (operand.absolute) out[i] = std::abs(out[i]);
     if (operand.negative) out[i] = -out[i];
   }
@@ -60,8 +62,8 @@ void PutNumbers(Warp& warp, const Step& step, std::uint32_t mask, std::uint64_t 
     if (format == kSingle) {
       out[i] = std::isnan(values[i]) ? kNan : AsBits(Narrow(values[i], rounding));
     } else {
-      out[i] = format == kHalf ? DoubleToHalf(values[i], toward_zero)
-                               : DoubleToBfloat(values[i], toward_zero);
+      out[i] = format == kHalf ? base::DoubleToHalf(values[i], toward_zero)
+                               : base::DoubleToBfloat(values[i], toward_zero);
     }
   }
   Put(warp, step.target, mask, out);
@@ -220,7 +222,7 @@ void RunF2fp(Warp& warp, const Step& step, std::uint32_t mask) {
     double value = static_cast<double>(AsFloat(bits));
     if (relu && !(value > 0)) value = std::isnan(value) ? value : 0.0;
     std::uint32_t result =
-        bfloat ? DoubleToBfloat(value, toward_zero) : DoubleToHalf(value, toward_zero);
+        bfloat ? base::DoubleToBfloat(value, toward_zero) : base::DoubleToHalf(value, toward_zero);
     const std::uint32_t infinity = bfloat ? 0x7f80 : 0x7c00;
     if (finite && (result & 0x7fff) == infinity) --result;
     return result;

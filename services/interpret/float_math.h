@@ -53,12 +53,4 @@ bool CompareFloat(std::uint64_t code, Number a, Number b) {
   return less || equal || greater;
 }
 
-// Half precision and bfloat16, by their bits. Rounds to nearest even unless told.
-float HalfToFloat(std::uint16_t bits);
-std::uint16_t DoubleToHalf(double value, bool toward_zero = false);
-inline float BfloatToFloat(std::uint16_t bits) {
-  return std::bit_cast<float>(std::uint32_t{bits} << 16);
-}
-std::uint16_t DoubleToBfloat(double value, bool toward_zero = false);
-
 }  // namespace eidolon::interpret

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 
+#include "services/base/small_float.h"
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
@@ -36,7 +37,8 @@ void ReadHalves(Warp& warp, const Operand& operand, std::uint64_t choice, bool b
     const auto low = static_cast<std::uint16_t>(choice == 3 ? lanes[i] >> 16 : lanes[i]);
     const auto high = static_cast<std::uint16_t>(choice == 2 ? lanes[i] : lanes[i] >> 16);
     const auto value = [&](std::uint16_t bits) {
-      double number = static_cast<double>(bfloat ? BfloatToFloat(bits) : HalfToFloat(bits));
+      double number =
+          static_cast<double>(bfloat ? base::BfloatToFloat(bits) : base::HalfToFloat(bits));
       if (operand.absolute) number = std::abs(number);
       return operand.negative ? -number : number;
     };
@@ -53,8 +55,8 @@ std::uint64_t ChoiceOf(const Step& step, Slot slot) {
 }
 
 std::uint32_t Pack(double low, double high, bool bfloat) {
-  if (bfloat) return DoubleToBfloat(low) | std::uint32_t{DoubleToBfloat(high)} << 16;
-  return DoubleToHalf(low) | std::uint32_t{DoubleToHalf(high)} << 16;
+  if (bfloat) return base::DoubleToBfloat(low) | std::uint32_t{base::DoubleToBfloat(high)} << 16;
+  return base::DoubleToHalf(low) | std::uint32_t{base::DoubleToHalf(high)} << 16;
 }
 
 double Bounded(double value, bool saturate, bool relu) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "services/base/small_float.h"
 #include "services/interpret/access.h"
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
@@ -48,7 +49,8 @@ const std::uint32_t* RowAt(Warp& warp, unsigned row, unsigned offset) {
 double Number(std::uint32_t bits, unsigned half, Input input) {
   if (input == Input::kTf32) return static_cast<double>(AsFloat(bits & ~0x1fffu));
   const auto part = static_cast<std::uint16_t>(bits >> (16 * half));
-  return static_cast<double>(input == Input::kBfloat ? BfloatToFloat(part) : HalfToFloat(part));
+  return static_cast<double>(input == Input::kBfloat ? base::BfloatToFloat(part)
+                                                     : base::HalfToFloat(part));
 }
 
 struct Factors {
@@ -102,8 +104,8 @@ void RunHmma(Warp& warp, const Step& step, std::uint32_t mask) {
         out[i][lane] = AsBits(static_cast<float>(static_cast<double>(AsFloat(c[lane])) + sum));
       } else {
         const auto at = [&](unsigned half) {
-          return DoubleToHalf(Number(c[lane], half, Input::kHalf) +
-                              Sum(factors, row, column + half, product.depth));
+          return base::DoubleToHalf(Number(c[lane], half, Input::kHalf) +
+                                    Sum(factors, row, column + half, product.depth));
         };
         out[i][lane] = at(0) | std::uint32_t{at(1)} << 16;
       }

@@ -1,4 +1,5 @@
 #include "services/interpret/run.h"
+#include "services/base/small_float.h"
 
 #include <gtest/gtest.h>
 
@@ -157,7 +158,7 @@ TEST_P(RunOnTest, AWarpMultipliesMatricesFromSharedMemory) {
   // Small whole numbers: exact in half precision, and sums too.
   const auto a = [](int row, int i) { return (row * 3 + i * 5) % 7 - 3; };
   const auto b = [](int i, int column) { return (i * 2 + column * 11) % 9 - 4; };
-  const auto half = [](int number) { return DoubleToHalf(number); };
+  const auto half = [](int number) { return base::DoubleToHalf(number); };
   for (int i = 0; i < 256; ++i) memory.At<std::uint16_t>(i) = half(a(i / 16, i % 16));
   for (int i = 0; i < 128; ++i) memory.At<std::uint16_t>(256 + i) = half(b(i / 8, i % 8));
   const std::uint64_t parameters[] = {kBuffer, kBuffer + 512, kBuffer + 1024};

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "services/base/small_float.h"
 #include "services/sass/form.h"
 #include "services/sass/modifier.h"
 #include "services/sass/print_special.h"
@@ -37,18 +38,8 @@ std::string Float(double value) {
 }
 
 double HalfValue(std::uint32_t bits, bool is_bfloat) {
-  if (is_bfloat) return std::bit_cast<float>(bits << 16);
-  const int exponent = static_cast<int>(bits >> 10 & 31);
-  const double mantissa = bits & 1023;
-  double value = 0;
-  if (exponent == 31) {
-    value = mantissa == 0 ? INFINITY : NAN;
-  } else if (exponent == 0) {
-    value = std::ldexp(mantissa, -24);
-  } else {
-    value = std::ldexp(mantissa + 1024, exponent - 25);
-  }
-  return (bits & 0x8000) != 0 ? -value : value;
+  const auto low = static_cast<std::uint16_t>(bits);
+  return static_cast<double>(is_bfloat ? base::BfloatToFloat(low) : base::HalfToFloat(low));
 }
 
 // `quiet`: the uppermost bit of the mantissa is set.

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/base/utc.h"
 #include "services/runtime/grpc_status.h"
 #include "services/timing/kernel/grouped_product.h"
 #include "services/timing/kernel/work_key.h"
@@ -50,16 +50,6 @@ std::string NameOf(const v1::WorkItem& item) {
     default:
       return "dnn_graph";
   }
-}
-
-// ISO 8601, in UTC.
-std::string DateOf(std::int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 }  // namespace
@@ -269,7 +259,7 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
   profile.cuda = owned.cuda_version();
   profile.libraries = owned.libraries();
   profile.clocks = owned.clocks();
-  profile.date = DateOf(clock_.UnixNs());
+  profile.date = base::FormatUtc(clock_.UnixNs());
   profile.tool = "eidolon replay 1";
   profile.rows.push_back({.key = kernel::WorkKey(work),
                           .class_key = kernel::ClassKey(work),

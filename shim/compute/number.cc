@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "services/interpret/float_math.h"
+#include "services/base/small_float.h"
 
 namespace eidolon::shim::compute {
 namespace {
@@ -31,9 +31,9 @@ std::size_t BytesOf(Element type) {
 Number ReadNumber(const unsigned char* bytes, Element type) {
   switch (type) {
     case Element::kHalf:
-      return static_cast<double>(interpret::HalfToFloat(ReadAs<std::uint16_t>(bytes)));
+      return static_cast<double>(base::HalfToFloat(ReadAs<std::uint16_t>(bytes)));
     case Element::kBfloat:
-      return static_cast<double>(interpret::BfloatToFloat(ReadAs<std::uint16_t>(bytes)));
+      return static_cast<double>(base::BfloatToFloat(ReadAs<std::uint16_t>(bytes)));
     case Element::kFloat:
       return static_cast<double>(ReadAs<float>(bytes));
     case Element::kDouble:
@@ -57,9 +57,9 @@ void WriteNumber(Number number, Element type, unsigned char* bytes) {
   const double real = number.real();
   switch (type) {
     case Element::kHalf:
-      return WriteAs(interpret::DoubleToHalf(real), bytes);
+      return WriteAs(base::DoubleToHalf(real), bytes);
     case Element::kBfloat:
-      return WriteAs(interpret::DoubleToBfloat(real), bytes);
+      return WriteAs(base::DoubleToBfloat(real), bytes);
     case Element::kFloat:
       return WriteAs(static_cast<float>(real), bytes);
     case Element::kDouble:

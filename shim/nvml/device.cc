@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "shim/gpu/device/device.h"
+
 namespace eidolon::shim::nvml::device {
 namespace {
 
@@ -24,13 +26,8 @@ nvmlReturn_t TellConstant(nvmlDevice_t device, T* target, T value) {
 }
 
 std::string UuidText(const ring::DeviceProperties& properties) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    char digits[3];
-    std::snprintf(digits, sizeof(digits), "%02x", static_cast<unsigned char>(properties.uuid[i]));
-    text += digits;
-  }
+  char text[41];
+  gpu::FormatUuid(properties.uuid, text);
   return text;
 }
 

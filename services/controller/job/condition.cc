@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
+
+#include "services/base/utc.h"
 
 namespace eidolon::controller::job {
 
@@ -85,13 +86,6 @@ json Conditions::ToJson() const {
   return list;
 }
 
-std::string FormatTime(std::int64_t unix_ns) {
-  const std::time_t seconds = unix_ns / 1'000'000'000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
+std::string FormatTime(std::int64_t unix_ns) { return base::FormatUtc(unix_ns); }
 
 }  // namespace eidolon::controller::job

@@ -1,4 +1,4 @@
-// NCCL's element types: their sizes, names, and the exact values of the small floating-point ones.
+// NCCL's element types: their sizes and names.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,5 @@ enum ElementType : std::uint32_t {
 std::uint32_t ElementBytes(std::uint32_t type);
 // "float32"; "type 99" is "unknown".
 std::string_view ElementName(std::uint32_t type);
-
-// A binary floating-point format of at most 16 bits.
-struct SmallFloat {
-  int exponent_bits;
-  int mantissa_bits;
-  bool infinities;  // False: the top exponent holds numbers, all ones is NaN (E4M3).
-  bool saturates;   // Too large numbers become the largest, as CUDA's conversions to 8 bits do.
-};
-inline constexpr SmallFloat kHalf = {5, 10, true, false};
-inline constexpr SmallFloat kBrain = {8, 7, true, false};
-inline constexpr SmallFloat kE4m3 = {4, 3, false, true};
-inline constexpr SmallFloat kE5m2 = {5, 2, true, true};
-
-double Decode(SmallFloat format, std::uint16_t bits);
-// Rounds to nearest, ties to even.
-std::uint16_t Encode(SmallFloat format, double value);
 
 }  // namespace eidolon::network::communicator

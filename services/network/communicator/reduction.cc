@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "services/base/small_float.h"
 #include "services/network/communicator/element.h"
 
 namespace eidolon::network::communicator {
@@ -105,13 +106,13 @@ void CombineAllReals(std::uint32_t reduction, std::span<const std::string_view> 
 }
 
 template <typename Bits>
-void CombineAllSmall(SmallFloat format, std::uint32_t reduction,
+void CombineAllSmall(base::SmallFloat format, std::uint32_t reduction,
                      std::span<const std::string_view> inputs, std::string& result) {
   for (std::size_t at = 0; at < result.size() / sizeof(Bits); ++at) {
     const double value = CombineReals(reduction, inputs, [at, format](std::string_view bytes) {
-      return Decode(format, Load<Bits>(bytes, at));
+      return base::Decode(format, Load<Bits>(bytes, at));
     });
-    Store<Bits>(result, at, static_cast<Bits>(Encode(format, value)));
+    Store<Bits>(result, at, static_cast<Bits>(base::Encode(format, value)));
   }
 }
 
@@ -164,16 +165,16 @@ std::optional<std::string> Combine(std::uint32_t type, std::uint32_t reduction,
       CombineAllIntegers<std::uint64_t>(reduction, inputs, result);
       break;
     case kFloat16:
-      CombineAllSmall<std::uint16_t>(kHalf, reduction, inputs, result);
+      CombineAllSmall<std::uint16_t>(base::kHalf, reduction, inputs, result);
       break;
     case kBfloat16:
-      CombineAllSmall<std::uint16_t>(kBrain, reduction, inputs, result);
+      CombineAllSmall<std::uint16_t>(base::kBrain, reduction, inputs, result);
       break;
     case kFloat8E4m3:
-      CombineAllSmall<std::uint8_t>(kE4m3, reduction, inputs, result);
+      CombineAllSmall<std::uint8_t>(base::kE4m3, reduction, inputs, result);
       break;
     case kFloat8E5m2:
-      CombineAllSmall<std::uint8_t>(kE5m2, reduction, inputs, result);
+      CombineAllSmall<std::uint8_t>(base::kE5m2, reduction, inputs, result);
       break;
     case kFloat32:
       CombineAllReals<float>(reduction, inputs, result);

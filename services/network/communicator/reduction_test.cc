@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "services/base/small_float.h"
 #include "services/network/communicator/element.h"
 
 namespace eidolon::network::communicator {
@@ -79,19 +80,21 @@ TEST(ReductionTest, CombinesFloats) {
 
 TEST(ReductionTest, RoundsASumOfHalvesOnce) {
   // 2048 + 1 + 1: rounding after each addition would stay at 2048.
-  const auto half = [](double value) { return std::vector<std::uint16_t>{Encode(kHalf, value)}; };
+  const auto half = [](double value) {
+    return std::vector<std::uint16_t>{base::Encode(base::kHalf, value)};
+  };
   const auto sum = Reduce<std::uint16_t>(kFloat16, kSum, {half(2048), half(1), half(1)});
-  EXPECT_EQ(Decode(kHalf, sum[0]), 2050);
+  EXPECT_EQ(base::Decode(base::kHalf, sum[0]), 2050);
 }
 
 TEST(ReductionTest, CombinesEveryShortFloat) {
-  const auto check = [](std::uint32_t type, SmallFloat format, auto zero) {
+  const auto check = [](std::uint32_t type, base::SmallFloat format, auto zero) {
     using Bits = decltype(zero);
     const auto encode = [&](double value) {
-      return std::vector<Bits>{static_cast<Bits>(Encode(format, value))};
+      return std::vector<Bits>{static_cast<Bits>(base::Encode(format, value))};
     };
     const auto run = [&](std::uint32_t reduction) {
-      return Decode(format, Reduce<Bits>(type, reduction, {encode(2), encode(-4)})[0]);
+      return base::Decode(format, Reduce<Bits>(type, reduction, {encode(2), encode(-4)})[0]);
     };
     EXPECT_EQ(run(kSum), -2);
     EXPECT_EQ(run(kProduct), -8);
@@ -99,10 +102,10 @@ TEST(ReductionTest, CombinesEveryShortFloat) {
     EXPECT_EQ(run(kMinimum), -4);
     EXPECT_EQ(run(kAverage), -1);
   };
-  check(kFloat16, kHalf, std::uint16_t{});
-  check(kBfloat16, kBrain, std::uint16_t{});
-  check(kFloat8E4m3, kE4m3, std::uint8_t{});
-  check(kFloat8E5m2, kE5m2, std::uint8_t{});
+  check(kFloat16, base::kHalf, std::uint16_t{});
+  check(kBfloat16, base::kBrain, std::uint16_t{});
+  check(kFloat8E4m3, base::kE4m3, std::uint8_t{});
+  check(kFloat8E5m2, base::kE5m2, std::uint8_t{});
 }
 
 TEST(ReductionTest, NotANumberWins) {

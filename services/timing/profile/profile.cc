@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "services/base/hex.h"
 #include "services/base/text.h"
 #include "services/timing/kernel/work_key.h"
 
@@ -16,34 +17,6 @@ using base::ErrorCode;
 using base::Result;
 using base::StrCat;
 using nlohmann::json;
-
-std::string Hex(base::Digest digest) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text(32, '0');
-  for (int i = 0; i < 16; ++i) {
-    text[static_cast<std::size_t>(15 - i)] = kDigits[(digest.high >> (4 * i)) & 15u];
-    text[static_cast<std::size_t>(31 - i)] = kDigits[(digest.low >> (4 * i)) & 15u];
-  }
-  return text;
-}
-
-std::optional<base::Digest> FromHex(const std::string& text) {
-  if (text.size() != 32) return std::nullopt;
-  std::uint64_t words[2] = {0, 0};
-  for (std::size_t i = 0; i < 32; ++i) {
-    const char c = text[i];
-    unsigned digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else {
-      return std::nullopt;
-    }
-    words[i / 16] = words[i / 16] << 4 | digit;
-  }
-  return base::Digest{words[0], words[1]};
-}
 
 // Reads the fields of one line and remembers the first that is wrong.
 class Fields {
@@ -67,7 +40,7 @@ class Fields {
     return value;
   }
   base::Digest Key(const char* name) {
-    const auto digest = FromHex(Text(name));
+    const auto digest = base::ParseDigest(Text(name));
     return digest ? *digest : Bad<base::Digest>(name, "is not 32 hexadecimal digits");
   }
   const std::string& problem() const { return problem_; }
@@ -134,9 +107,9 @@ std::string FormatProfile(const Profile& profile) {
                        {"tool", profile.tool}};
   std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   for (const ProfileRow& row : profile.rows) {
-    const json line = {{"key", Hex(row.key)},  {"class", Hex(row.class_key)},
-                       {"size", row.size},     {"median_ps", row.median.ps},
-                       {"spread", row.spread}, {"repetitions", row.repetitions}};
+    const json line = {{"key", base::Hex(row.key)}, {"class", base::Hex(row.class_key)},
+                       {"size", row.size},          {"median_ps", row.median.ps},
+                       {"spread", row.spread},      {"repetitions", row.repetitions}};
     text += line.dump() + "\n";
   }
   return text;

@@ -1,0 +1,12 @@
+// Moments as text, for people and for Kubernetes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace eidolon::base {
+
+// RFC 3339 in UTC, whole seconds: 2026-11-21T09:53:36Z. `unix_ns`: nanoseconds since 1970.
+std::string FormatUtc(std::int64_t unix_ns);
+
+}  // namespace eidolon::base
