@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/network/flow/flow_records.h"
+#include "services/network/flow/flow_table.h"
 #include "services/network/flow/flow_spec.h"
 
 namespace eidolon::network::flow {
@@ -105,7 +105,7 @@ class FlowEngine : private FlowRecords {
   void QueuePut(std::uint32_t id, base::SimTime at);
   void QueueRemove(std::uint32_t id);
 
-  // levels.cc: shares.
+  // level_solver.cc: shares.
   static std::uint64_t Usage(std::uint64_t level, std::uint32_t weight, std::uint32_t share) {
     const std::uint64_t rate = level * weight;
     if (share == Hop::kWhole) return rate;
@@ -135,7 +135,7 @@ class FlowEngine : private FlowRecords {
   void Process(std::uint32_t at);
   bool Propagate();
 
-  // pruning.cc: links that cannot bind.
+  // pruner.cc: links that cannot bind.
   static bool Awake(const Flow& flow, std::uint32_t hop) {
     return hop >= kMasked || (flow.awake >> hop & 1) != 0;
   }
@@ -157,7 +157,7 @@ class FlowEngine : private FlowRecords {
   void WakeIfShort(std::uint32_t link);
   void Refeed(std::uint32_t link, std::uint64_t before);
 
-  // full_solve.cc.
+  // full_solver.cc.
   void FullSolve();
   void Freeze(Slot slot, std::uint32_t hop, std::uint64_t level);
   void AdoptLevels();
