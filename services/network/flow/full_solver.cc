@@ -1,9 +1,7 @@
-// FlowEngine's solution of everything at once, by water-filling: the slowest link freezes its
-// flows, and so on. For many arrivals at one instant, and the reference for tests.
-#include <algorithm>
+#include "services/network/flow/full_solver.h"
 
-#include "services/base/check.h"
-#include "services/network/flow/flow_engine.h"
+#include <algorithm>
+#include <functional>
 
 namespace eidolon::network::flow {
 namespace {
@@ -11,6 +9,8 @@ namespace {
 using base::Wide;
 
 constexpr std::uint64_t kOne = std::uint64_t{1} << 31;
+constexpr std::uint32_t kNone = FlowTable::kNone;
+constexpr std::uint64_t kUnbound = FlowTable::kUnbound;
 
 std::uint64_t LevelOf(std::uint64_t left, std::uint64_t weight) {
   if ((weight & (kOne - 1)) == 0) return left / (weight >> 31);
@@ -19,116 +19,95 @@ std::uint64_t LevelOf(std::uint64_t left, std::uint64_t weight) {
 
 }  // namespace
 
-void FlowEngine::Freeze(Slot slot, std::uint32_t hop, std::uint64_t level) {
-  Flow& flow = flows_[slot];
+void FullSolver::Freeze(Slot slot, std::uint32_t hop, std::uint64_t level) {
+  FlowTable::Flow& flow = table_.flow(slot);
   frozen_[slot] = 1;
-  if (flow.bound != hop || flow.place == kNone) {
-    Loosen(slot);
+  if (flow.bound != hop || order_.IsLoose(slot)) {
+    order_.Loosen(slot, {.group = table_.BoundLink(slot), .level = table_.level(slot)});
     flow.bound = hop;
-    ++counters_.moves;
+    ++moves_;
   }
-  levels_[slot] = level;
+  table_.level(slot) = level;
   for (std::uint32_t at = 0; at < flow.hops; ++at) {
-    if (!Awake(flow, at)) continue;
-    const Entry& entry = entries_[flow.first + at];
-    const std::uint64_t used = Usage(level, flow.weight, entry.share);
+    if (!FlowTable::Awake(flow, at)) continue;
+    const FlowTable::Entry& entry = table_.EntryOf(flow, at);
+    const std::uint64_t used = FlowTable::Usage(level, flow.weight, entry.share);
     std::uint64_t& residual = residual_[entry.link];
     residual -= std::min(residual, used);
     rising_[entry.link] -= std::uint64_t{flow.weight} * entry.share;
   }
 }
 
-void FlowEngine::FullSolve() {
-  ++counters_.full;
-  for (const auto& [key, at] : work_) links_[at].queued = false;
-  work_.clear();
-  const auto links = static_cast<std::uint32_t>(links_.size());
-  residual_.resize(links);
-  rising_.assign(links, 0);
-  frozen_.assign(flows_.size(), 0);
-  candidates_.clear();  // Flows with a cap, by cap.
-  for (Slot slot = 0; slot < flows_.size(); ++slot) {
-    const Flow& flow = flows_[slot];
+// What rises on each link while nothing is frozen, and which flows have a cap.
+void FullSolver::CountRising() {
+  rising_.assign(table_.LinkCount(), 0);
+  frozen_.assign(table_.SlotCount(), 0);
+  capped_.clear();
+  for (Slot slot = 0; slot < table_.SlotCount(); ++slot) {
+    const FlowTable::Flow& flow = table_.flow(slot);
     if (!flow.live) continue;
-    if (flow.cap < kRateMax || flow.hops == 0) candidates_.emplace_back(flow.cap, slot);
+    const std::uint64_t cap = flow.cap;
+    if (cap < kRateMax || flow.hops == 0) capped_.emplace_back(cap, slot);
     for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
-      if (!Awake(flow, hop)) continue;
-      const Entry& entry = entries_[flow.first + hop];
+      if (!FlowTable::Awake(flow, hop)) continue;
+      const FlowTable::Entry& entry = table_.EntryOf(flow, hop);
       rising_[entry.link] += std::uint64_t{flow.weight} * entry.share;
     }
   }
-  std::sort(candidates_.begin(), candidates_.end());
-  heap_.clear();
+  std::sort(capped_.begin(), capped_.end());
+}
+
+void FullSolver::OpenLinks() {
+  const std::uint32_t links = table_.LinkCount();
+  residual_.resize(links);
+  links_.clear();
   for (std::uint32_t at = 0; at < links; ++at) {
-    Link& link = links_[at];
+    FlowTable::Link& link = table_.link(at);
     residual_[at] = link.capacity;
-    if (link.level != kUnbound) Touch(at);
+    if (link.level != kUnbound) order_.Touch(at);
     link.level = kUnbound;
-    if (rising_[at] > 0) heap_.emplace_back(LevelOf(residual_[at], rising_[at]), at);
+    if (rising_[at] > 0) links_.emplace_back(LevelOf(residual_[at], rising_[at]), at);
   }
-  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-  auto capped = candidates_.begin();
+  std::make_heap(links_.begin(), links_.end(), std::greater<>());
+}
+
+// The first link freezes those of its flows that still rise. It is put off when flows have left it
+// since its level was computed.
+void FullSolver::FreezeLink(std::uint64_t next) {
+  std::pop_heap(links_.begin(), links_.end(), std::greater<>());
+  const std::uint32_t at = links_.back().second;
+  links_.pop_back();
+  if (rising_[at] == 0) return;
+  const std::uint64_t level = LevelOf(residual_[at], rising_[at]);
+  if (level > next) {
+    links_.emplace_back(level, at);
+    std::push_heap(links_.begin(), links_.end(), std::greater<>());
+    return;
+  }
+  order_.Touch(at);
+  table_.link(at).level = level;
+  for (const FlowTable::Member& member : table_.link(at).members) {
+    if (frozen_[member.flow] != 0) continue;
+    Freeze(member.flow, member.entry - table_.flow(member.flow).first, level);
+  }
+}
+
+void FullSolver::Solve() {
+  agenda_.Clear();
+  CountRising();
+  OpenLinks();
+  auto capped = capped_.begin();
   for (;;) {
-    while (capped != candidates_.end() && frozen_[capped->second]) ++capped;
-    const std::uint64_t next = heap_.empty() ? kUnbound : heap_.front().first;
-    if (capped != candidates_.end() && capped->first <= next) {
+    while (capped != capped_.end() && frozen_[capped->second]) ++capped;
+    const std::uint64_t next = links_.empty() ? kUnbound : links_.front().first;
+    if (capped != capped_.end() && capped->first <= next) {
       Freeze(capped->second, kNone, capped->first);
       continue;
     }
-    if (heap_.empty()) break;
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    const std::uint32_t at = heap_.back().second;
-    heap_.pop_back();
-    if (rising_[at] == 0) continue;
-    const std::uint64_t level = LevelOf(residual_[at], rising_[at]);
-    if (level > next) {  // Flows have left it meanwhile.
-      heap_.emplace_back(level, at);
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-      continue;
-    }
-    Touch(at);
-    links_[at].level = level;
-    for (const Member& member : links_[at].members) {
-      if (frozen_[member.flow] != 0) continue;
-      Freeze(member.flow, member.entry - flows_[member.flow].first, level);
-    }
+    if (links_.empty()) break;
+    FreezeLink(next);
   }
-  AdoptLevels();
-}
-
-// Rebuilds what the links keep of their members.
-void FlowEngine::AdoptLevels() {
-  for (Link& link : links_) {
-    link.foreign = 0;
-    link.weight = 0;
-    link.peak = 0;
-    link.bound = 0;
-    link.fractional = 0;
-  }
-  for (Slot slot = 0; slot < flows_.size(); ++slot) {
-    const Flow& flow = flows_[slot];
-    if (!flow.live) continue;
-    for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
-      if (!Awake(flow, hop)) continue;
-      const Entry& entry = entries_[flow.first + hop];
-      Link& link = links_[entry.link];
-      if (hop == flow.bound) {
-        link.weight += std::uint64_t{flow.weight} * entry.share;
-        if (entry.share != Hop::kWhole) ++link.fractional;
-        Swap(link, entry.position, link.bound);
-        ++link.bound;
-      } else {
-        link.foreign += Usage(levels_[slot], flow.weight, entry.share);
-        link.peak = std::max(link.peak, levels_[slot]);
-      }
-    }
-  }
-}
-
-void FlowEngine::SolveAnew() {
-  Settle();
-  FullSolve();
-  Gather();
+  table_.CountAll();
 }
 
 }  // namespace eidolon::network::flow

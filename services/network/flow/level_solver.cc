@@ -1,29 +1,30 @@
-// The shares of FlowEngine: bringing levels up to date after a change, slowest links first.
+#include "services/network/flow/level_solver.h"
+
 #include <algorithm>
 
-#include "services/base/check.h"
-#include "services/network/flow/flow_engine.h"
-
 namespace eidolon::network::flow {
+namespace {
 
 using base::Wide;
 
-// What the flows bound to the link would get each.
-std::uint64_t FlowEngine::LevelIf(const Link& link) const {
-  if (link.foreign >= link.capacity) return 0;
-  const std::uint64_t left = link.capacity - link.foreign;
-  if (link.fractional == 0) return left / (link.weight >> 31);
-  const Wide level = (static_cast<Wide>(left) << 31) / link.weight;
-  return static_cast<std::uint64_t>(std::min<Wide>(level, kRateMax));
-}
+constexpr std::uint32_t kNone = FlowTable::kNone;
+static_assert(kNone == FinishOrder::kAlone, "a flow at its cap is alone in the order of ends");
+
+// By so much levels may differ that count as equal.
+constexpr std::uint64_t Slack(std::uint64_t level) { return 8 + (level >> 40); }
+
+}  // namespace
 
 // The level that the flow's cap and its other links allow, and which of them is the tightest.
-std::uint64_t FlowEngine::LimitElsewhere(const Flow& flow, std::uint32_t hop,
-                                         std::uint32_t& where) const {
+std::uint64_t LevelSolver::LimitElsewhere(Slot slot, std::uint32_t hop,
+                                          std::uint32_t& where) const {
+  const FlowTable& table = table_;
+  const FlowTable::Flow& flow = table.flow(slot);
+  const FlowTable::Entry* const entries = table.EntriesOf(flow);
   std::uint64_t least = flow.cap;
   where = kNone;
-  ForAwake(flow, hop, [&](std::uint32_t at) {
-    const std::uint64_t level = links_[entries_[flow.first + at].link].level;
+  FlowTable::ForAwake(flow, hop, [&](std::uint32_t at) {
+    const std::uint64_t level = table.link(entries[at].link).level;
     if (level < least) {
       least = level;
       where = at;
@@ -32,165 +33,82 @@ std::uint64_t FlowEngine::LimitElsewhere(const Flow& flow, std::uint32_t hop,
   return least;
 }
 
-// Requires: the link is not queued, and binds flows or carries too much.
-void FlowEngine::Enqueue(std::uint32_t at) {
-  Link& link = links_[at];
-  // The level it had is a good enough guess of its place in the order, without a division.
-  std::uint64_t key = link.level;
-  if (link.bound > 0) {
-    if (key == kUnbound) key = LevelIf(link);
-  } else {
-    key = link.capacity / link.members.size();
-  }
-  link.queued = true;
-  work_.emplace_back(key, at);
-  std::push_heap(work_.begin(), work_.end(), std::greater<>());
-}
-
-// The link's level is about to change, or has changed: its group is brought up to date first.
-void FlowEngine::Touch(std::uint32_t at) {
-  Link& link = links_[at];
-  if (link.touched) return;
-  link.touched = true;
-  touched_.push_back(at);
-}
-
-void FlowEngine::Swap(Link& link, std::uint32_t a, std::uint32_t b) {
-  if (a == b) return;
-  std::swap(link.members[a], link.members[b]);
-  entries_[link.members[a].entry].position = a;
-  entries_[link.members[b].entry].position = b;
-}
-
-// A foreign member becomes a bound one. The flow's level stays what it was.
-void FlowEngine::BindMember(std::uint32_t at, const Entry& member, Slot slot) {
-  Link& link = links_[at];
-  const Flow& flow = flows_[slot];
-  link.foreign -= Usage(levels_[slot], flow.weight, member.share);
-  link.weight += std::uint64_t{flow.weight} * member.share;
-  if (member.share != Hop::kWhole) ++link.fractional;
-  Swap(link, member.position, link.bound);
-  ++link.bound;
-}
-
-void FlowEngine::UnbindMember(std::uint32_t at, const Entry& member, Slot slot) {
-  Link& link = links_[at];
-  const Flow& flow = flows_[slot];
-  link.foreign += Usage(levels_[slot], flow.weight, member.share);
-  link.peak = std::max(link.peak, levels_[slot]);
-  link.weight -= std::uint64_t{flow.weight} * member.share;
-  if (member.share != Hop::kWhole) --link.fractional;
-  --link.bound;
-  Swap(link, member.position, link.bound);
-  if (link.bound == 0) {
-    Touch(at);
-    link.level = kUnbound;
-    link.fresh = false;
-  }
+void LevelSolver::Unseat(Slot slot) {
+  const std::uint32_t emptied = table_.Unbind(slot);
+  if (emptied != kNone) order_.Touch(emptied);
 }
 
 // Binds the flow to another hop (kNone: to its cap).
-void FlowEngine::Rebind(Slot slot, std::uint32_t hop) {
-  Flow& flow = flows_[slot];
+void LevelSolver::Rebind(Slot slot, std::uint32_t hop) {
   ++counters_.moves;
-  Loosen(slot);
-  if (flow.bound != kNone) {
-    const Entry& entry = entries_[flow.first + flow.bound];
-    UnbindMember(entry.link, entry, slot);
-    Mark(entry.link);
+  const std::uint32_t before = table_.BoundLink(slot);
+  order_.Loosen(slot, {.group = before, .level = table_.level(slot)});
+  if (before != kNone) {
+    Unseat(slot);
+    agenda_.Mark(before);
   }
-  flow.bound = hop;
-  if (hop != kNone) {
-    const Entry& entry = entries_[flow.first + hop];
-    BindMember(entry.link, entry, slot);
-  }
-}
-
-// A new flow joins its links as one that takes nothing yet; they find its share.
-void FlowEngine::Attach(Slot slot) {
-  Flow& flow = flows_[slot];
-  levels_[slot] = 0;
-  flow.bound = kNone;
-  flow.awake = 0;
-  for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
-    const std::uint32_t entry = flow.first + hop;
-    Link& link = links_[entries_[entry].link];
-    entries_[entry].position = static_cast<std::uint32_t>(link.members.size());
-    link.members.push_back({entry, slot});
-    CountIn(slot, hop);
-  }
-  FindOthers(slot);
-}
-
-void FlowEngine::Detach(Slot slot) {
-  Flow& flow = flows_[slot];
-  for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
-    const std::uint32_t entry = flow.first + hop;
-    const std::uint32_t at = entries_[entry].link;
-    Link& link = links_[at];
-    if (flow.bound == hop) UnbindMember(at, entries_[entry], slot);
-    if (Awake(flow, hop)) {
-      link.foreign -= Usage(levels_[slot], flow.weight, entries_[entry].share);
-    }
-    Swap(link, entries_[entry].position, static_cast<std::uint32_t>(link.members.size() - 1));
-    link.members.pop_back();
-    CountOut(slot, hop);
-    Mark(at);
-  }
-  flow.bound = kNone;
+  if (hop != kNone) table_.Bind(slot, hop);
 }
 
 // The flow's rate changes, and with it what its other links have left.
-void FlowEngine::SetFlowLevel(Slot slot, std::uint64_t level) {
-  Flow& flow = flows_[slot];
-  if (levels_[slot] == level) return;
-  const std::uint64_t old = levels_[slot];
-  const std::uint64_t whole = (level - old) * flow.weight;  // Modulo 2^64, as `foreign` counts.
-  levels_[slot] = level;
-  const Entry* const entries = entries_.data() + flow.first;
-  ForAwake(flow, flow.bound, [&](std::uint32_t hop) {
-    const Entry& entry = entries[hop];
-    Link& link = links_[entry.link];
+void LevelSolver::SetFlowLevel(Slot slot, std::uint64_t level) {
+  FlowTable& table = table_;
+  const std::uint64_t old = table.level(slot);
+  if (old == level) return;
+  const FlowTable::Flow& flow = table.flow(slot);
+  const std::uint32_t weight = flow.weight;
+  const std::uint64_t whole = (level - old) * weight;  // Modulo 2^64, as `foreign` counts.
+  table.level(slot) = level;
+  const FlowTable::Entry* const entries = table.EntriesOf(flow);
+  LinkAgenda& agenda = agenda_;
+  FlowTable::ForAwake(flow, flow.bound, [&](std::uint32_t hop) {
+    const FlowTable::Entry& entry = entries[hop];
+    FlowTable::Link& link = table.link(entry.link);
     link.foreign += entry.share == Hop::kWhole ? whole
-                                               : Usage(level, flow.weight, entry.share) -
-                                                     Usage(old, flow.weight, entry.share);
+                                               : FlowTable::Usage(level, weight, entry.share) -
+                                                     FlowTable::Usage(old, weight, entry.share);
     link.peak = std::max(link.peak, level);
-    Mark(entry.link);
+    agenda.Mark(entry.link, link);
   });
 }
 
-void FlowEngine::SetLevel(std::uint32_t at, std::uint64_t level) {
-  Link& link = links_[at];
+void LevelSolver::SetLevel(std::uint32_t at, std::uint64_t level) {
+  FlowTable& table = table_;
+  LinkAgenda& agenda = agenda_;
+  FlowTable::Link& link = table.link(at);
   if (link.level != level) {
-    Touch(at);
+    order_.Touch(at);
     link.level = level;
   }
-  for (std::uint32_t at_member = 0; at_member < link.bound; ++at_member) {
-    const Member& member = link.members[at_member];
+  const FlowTable::Member* const members = link.members.data();
+  const std::uint32_t bound = link.bound;
+  for (std::uint32_t at_member = 0; at_member < bound; ++at_member) {
+    const FlowTable::Member& member = members[at_member];
     if (member.other == kNone) {
       SetFlowLevel(member.flow, level);
       continue;
     }
-    std::uint64_t& now = levels_[member.flow];
+    std::uint64_t& now = table.level(member.flow);
     if (now == level) continue;
-    Link& other = links_[member.other];
+    FlowTable::Link& other = table.link(member.other);
     other.foreign += level - now;
     other.peak = std::max(other.peak, level);
     now = level;
-    Mark(member.other);
+    agenda.Mark(member.other, other);
   }
 }
 
 // Foreign flows faster than the link can afford become bound to it, the fastest first.
-void FlowEngine::Steal(std::uint32_t at) {
-  Link& link = links_[at];
+void LevelSolver::Steal(std::uint32_t at) {
+  FlowTable::Link& link = table_.link(at);
+  const std::vector<FlowTable::Member>& members = link.members;
   stealable_.clear();
   // Whom it takes leaves the others more than they had, so that who fits now fits then.
-  const std::uint64_t fits_all = link.bound == 0 ? 0 : LevelIf(link);
+  const std::uint64_t fits_all = link.bound == 0 ? 0 : link.LevelIfShared();
   std::uint64_t peak = 0;
-  for (std::size_t member = link.bound; member < link.members.size(); ++member) {
-    const Member& foreign = link.members[member];
-    const std::uint64_t level = levels_[foreign.flow];
+  for (std::size_t member = link.bound; member < members.size(); ++member) {
+    const FlowTable::Member& foreign = members[member];
+    const std::uint64_t level = table_.level(foreign.flow);
     if (level > fits_all) {
       stealable_.push_back({level, foreign});
     } else {
@@ -201,33 +119,34 @@ void FlowEngine::Steal(std::uint32_t at) {
   link.peak = peak;
   while (!stealable_.empty()) {
     const auto [level, member] = stealable_.front();
-    const bool fits =
-        link.bound == 0 ? link.foreign <= link.capacity : level <= LevelIf(link) + Slack(level);
+    const bool fits = link.bound == 0 ? link.foreign <= link.capacity
+                                      : level <= link.LevelIfShared() + Slack(level);
     if (fits) {
       link.peak = level;
       return;
     }
     std::pop_heap(stealable_.begin(), stealable_.end());
     stealable_.pop_back();
-    Rebind(member.flow, member.entry - flows_[member.flow].first);
+    Rebind(member.flow, member.entry - table_.flow(member.flow).first);
   }
 }
 
 // Bound flows that something else holds below `level` go there. True when there were any.
-bool FlowEngine::LetGo(std::uint32_t at, std::uint64_t level) {
-  Link& link = links_[at];
+bool LevelSolver::LetGo(std::uint32_t at, std::uint64_t level) {
+  FlowTable::Link& link = table_.link(at);
   bool any = false;
   for (std::uint32_t member = 0; member < link.bound;) {
     const auto [entry, slot, other] = link.members[member];
     if (other != kNone) {
-      const std::uint64_t limit = std::min(links_[other].level, kRateMax);
+      const std::uint64_t limit = std::min(table_.link(other).level, kRateMax);
       if (limit + Slack(limit) >= level) {
         ++member;
         continue;
       }
     }
+    const FlowTable::Flow& flow = table_.flow(slot);
     std::uint32_t where = kNone;
-    const std::uint64_t limit = LimitElsewhere(flows_[slot], entry - flows_[slot].first, where);
+    const std::uint64_t limit = LimitElsewhere(slot, entry - flow.first, where);
     if (limit + Slack(limit) >= level) {
       ++member;
       continue;
@@ -235,23 +154,23 @@ bool FlowEngine::LetGo(std::uint32_t at, std::uint64_t level) {
     any = true;
     Rebind(slot, where);  // Another member takes its position.
     SetFlowLevel(slot, limit);
-    if (where != kNone) Mark(entries_[flows_[slot].first + where].link);
+    if (where != kNone) agenda_.Mark(table_.EntryOf(flow, where).link);
   }
   return any;
 }
 
-void FlowEngine::Process(std::uint32_t at) {
+void LevelSolver::Process(std::uint32_t at) {
   ++counters_.links;
-  Link& link = links_[at];
+  FlowTable::Link& link = table_.link(at);
   for (;;) {
     if (link.bound == 0) {
       if (link.foreign <= link.capacity) return;
       Steal(at);
       if (link.bound == 0) return;
     }
-    const std::uint64_t level = LevelIf(link);
+    const std::uint64_t level = link.LevelIfShared();
     if (link.peak > level + Slack(level)) Steal(at);
-    const std::uint64_t affordable = LevelIf(link);
+    const std::uint64_t affordable = link.LevelIfShared();
     // A level that falls holds its flows all the more, and links that hold one lower still take it
     // themselves.
     const bool holds = affordable <= link.level && !link.fresh;
@@ -263,16 +182,45 @@ void FlowEngine::Process(std::uint32_t at) {
   }
 }
 
-// False when it does not come to an end soon enough; the state is then to be solved anew.
-bool FlowEngine::Propagate() {
-  std::uint64_t budget = 64 + 16 * links_.size();
-  while (!work_.empty()) {
+void LevelSolver::Seat(Slot slot) {
+  const FlowTable::Flow& flow = table_.flow(slot);
+  const std::uint64_t cap = flow.cap;
+  std::uint64_t least = cap;
+  std::uint32_t where = kNone;
+  for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
+    if (!FlowTable::Awake(flow, hop)) continue;
+    const FlowTable::Entry& entry = table_.EntryOf(flow, hop);
+    const FlowTable::Link& link = table_.link(entry.link);
+    const std::uint64_t left = link.capacity > link.foreign ? link.capacity - link.foreign : 0;
+    // A link with room for all that the flow can ask needs no division.
+    if (link.bound == 0 && cap < kRateMax &&
+        FlowTable::Usage(cap, flow.weight, entry.share) <= left) {
+      continue;
+    }
+    const std::uint64_t weight = link.weight + std::uint64_t{flow.weight} * entry.share;
+    const bool whole = link.fractional == 0 && entry.share == Hop::kWhole;
+    const std::uint64_t level =
+        whole ? left / (weight >> 31)
+              : static_cast<std::uint64_t>((static_cast<Wide>(left) << 31) / weight);
+    if (level < least) {
+      least = level;
+      where = hop;
+    }
+  }
+  Rebind(slot, where);
+  SetFlowLevel(slot, least);
+  if (where == kNone) return;
+  const std::uint32_t at = table_.EntryOf(flow, where).link;
+  FlowTable::Link& link = table_.link(at);
+  link.fresh = true;
+  agenda_.Mark(at, link);
+}
+
+bool LevelSolver::Propagate() {
+  std::uint64_t budget = 64 + 16 * std::uint64_t{table_.LinkCount()};
+  while (!agenda_.Empty()) {
     if (budget-- == 0) return false;
-    std::pop_heap(work_.begin(), work_.end(), std::greater<>());
-    const std::uint32_t at = work_.back().second;
-    work_.pop_back();
-    links_[at].queued = false;
-    Process(at);
+    Process(agenda_.Take());
   }
   return true;
 }
