@@ -1,8 +1,8 @@
-#include "services/network/metrics.h"
+#include "services/network/serving/metrics.h"
 
 #include <prometheus/registry.h>
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
 
 prometheus::Gauge& Gauge(prometheus::Registry& registry, const char* name, const char* help) {
@@ -46,8 +46,8 @@ Metrics::Metrics(prometheus::Registry& registry)
                                   "the cluster that reported last")
                             .Register(registry)) {}
 
-void Metrics::SetUtilisation(const Statistics& now, const std::vector<Tier>& tiers,
-                             double seconds) {
+void Metrics::SetUtilisation(const simulation::Statistics& now,
+                             const std::vector<simulation::Tier>& tiers, double seconds) {
   if (seconds <= 0) return;
   for (std::size_t at = 0; at < tiers.size(); ++at) {
     link_utilisation_.Add({{"tier", tiers[at].name}})
@@ -55,7 +55,8 @@ void Metrics::SetUtilisation(const Statistics& now, const std::vector<Tier>& tie
   }
 }
 
-void Metrics::Add(const Statistics& now, const Statistics& before, const std::vector<Tier>& tiers) {
+void Metrics::Add(const simulation::Statistics& now, const simulation::Statistics& before,
+                  const std::vector<simulation::Tier>& tiers) {
   for (std::size_t at = 0; now.transfers != before.transfers && at < tiers.size(); ++at) {
     const double known = at < before.tier_bytes.size() ? before.tier_bytes[at] : 0;
     link_bytes_.Add({{"tier", tiers[at].name}}).Increment(now.tier_bytes[at] - known);
@@ -77,4 +78,4 @@ void Metrics::CountEnded(collective::Algorithm algorithm, collective::Protocol p
       .Increment();
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -1,4 +1,4 @@
-#include "services/network/network_service.h"
+#include "services/network/serving/network_service.h"
 
 #include <algorithm>
 #include <map>
@@ -8,10 +8,10 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/network/translate.h"
+#include "services/network/serving/translate.h"
 #include "services/runtime/grpc_status.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 using base::ErrorCode;
 using base::Fail;
@@ -192,4 +192,4 @@ grpc::Status NetworkService::EstimateCollective(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

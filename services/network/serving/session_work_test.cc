@@ -1,4 +1,4 @@
-#include "services/network/session_work.h"
+#include "services/network/serving/session_work.h"
 
 #include <cstdint>
 #include <string>
@@ -7,10 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "services/base/random.h"
-#include "services/network/simulation.h"
+#include "services/network/simulation/simulation.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
+
+using simulation::Listener;
+using simulation::Simulation;
 
 class Silent final : public Listener {
  public:
@@ -45,7 +48,7 @@ struct Job {
     }
   }
   base::Result<void> Do(v1::SessionRequest request, std::uint32_t server = 0) {
-    return network::Do(request, 1, server, simulation);
+    return network::serving::Do(request, 1, server, simulation);
   }
 };
 
@@ -203,4 +206,4 @@ TEST(SessionWorkTest, SurvivesNonsense) {
 }
 
 }  // namespace
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

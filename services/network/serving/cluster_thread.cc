@@ -1,4 +1,4 @@
-#include "services/network/cluster_thread.h"
+#include "services/network/serving/cluster_thread.h"
 
 #include <chrono>
 #include <future>
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/network/metrics.h"
+#include "services/network/serving/metrics.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
 
 // Sessions that are ahead by more wait: their agents see it as a slow stream.
@@ -211,4 +211,4 @@ base::Result<collective::Cost> ClusterThread::Estimate(std::uint64_t job,
   return answer.get();
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -1,4 +1,4 @@
-#include "services/network/translate.h"
+#include "services/network/serving/translate.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include "services/base/text.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
 
 using base::SimTime;
@@ -288,4 +288,4 @@ v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost) {
   return response;
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -1,4 +1,4 @@
-#include "services/network/simulation.h"
+#include "services/network/simulation/simulation.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "services/base/check.h"
 #include "services/base/text.h"
 
-namespace eidolon::network {
+namespace eidolon::network::simulation {
 
 using base::Result;
 using base::SimTime;
@@ -347,4 +347,4 @@ base::Duration Simulation::Lag() {
   return next && *next > safe ? *next - safe : base::Duration{};
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::simulation

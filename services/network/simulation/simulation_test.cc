@@ -1,4 +1,4 @@
-#include "services/network/simulation.h"
+#include "services/network/simulation/simulation.h"
 
 #include <algorithm>
 #include <string>
@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/network/fake_ranks.h"
+#include "services/network/simulation/fake_ranks.h"
 
-namespace eidolon::network {
+namespace eidolon::network::simulation {
 namespace {
 
 using base::Duration;
@@ -470,4 +470,4 @@ TEST(SimulationPropertyTest, RanksSeeTheSameWhateverTheInterleaving) {
 }
 
 }  // namespace
-}  // namespace eidolon::network
+}  // namespace eidolon::network::simulation

@@ -1,6 +1,6 @@
-#include "services/network/network_service_fixture_test.h"
+#include "services/network/serving/network_service_fixture_test.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
 
 TEST_F(NetworkServiceTest, TwoAgentsCommitACollective) {
@@ -268,4 +268,4 @@ TEST_F(NetworkServiceTest, TheServerEndsWhileAgentsTalk) {
 }
 
 }  // namespace
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -1,4 +1,4 @@
-#include "services/network/fake_ranks.h"
+#include "services/network/simulation/fake_ranks.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 #include "services/base/check.h"
 #include "services/base/text.h"
 
-namespace eidolon::network {
+namespace eidolon::network::simulation {
 
 using base::SimTime;
 using base::StrCat;
@@ -330,4 +330,4 @@ void FakeRanks::Handle(Agent& agent, const communicator::SafeThroughNotice& safe
   }
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::simulation

@@ -13,7 +13,7 @@
 #include "eidolon/network/v1/network.grpc.pb.h"
 #include "services/runtime/pass.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 // An agent of one rank, as the service sees it. Reads block until the message is there.
 class FakeAgent {
@@ -154,4 +154,4 @@ class FakeAgent {
   bool finished_ = false;
 };
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -14,12 +14,15 @@
 #include <grpcpp/grpcpp.h>
 
 #include "services/base/clock.h"
-#include "services/network/network_service.h"
+#include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
+
+using simulation::Listener;
+using simulation::Simulation;
 
 void Must(bool good, const char* what) {
   if (good) return;
@@ -457,4 +460,4 @@ void Exchange(benchmark::State& state) {
 BENCHMARK(Exchange)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

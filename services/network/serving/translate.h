@@ -10,7 +10,7 @@
 #include "services/network/horizon/horizon.h"
 #include "services/network/topology/cluster.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 topology::Cluster FromProto(const eidolon::common::v1::Cluster& cluster);
 // The same with what happens to the fabric.
@@ -28,4 +28,4 @@ horizon::Promise FromProto(const v1::Horizon& horizon);
 void ToProto(const communicator::Notice& notice, v1::SessionResponse& response);
 v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost);
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -2,14 +2,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "services/network/session_work.h"
-#include "services/network/simulation.h"
+#include "services/network/serving/session_work.h"
+#include "services/network/simulation/simulation.h"
 
 namespace {
 
 namespace network = eidolon::network;
 
-class Silent final : public network::Listener {
+class Silent final : public network::simulation::Listener {
  public:
   void Tell(std::uint64_t, std::uint32_t, const network::communicator::Notice&) override {}
   void Ended(network::collective::Algorithm, network::collective::Protocol) override {}
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                                      .nic_latency_microseconds = 0,
                                                      .fabric = "leaf-spine",
                                                      .oversubscription = 2});
-  network::Simulation simulation(std::move(*topology), listener);
+  network::simulation::Simulation simulation(std::move(*topology), listener);
   simulation.AddJob(1, {0, 1});
   bool connected[2] = {};
   for (std::uint32_t server : {0u, 1u}) {
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     data += 2 + length;
     size -= 2 + length;
     if (!parsed || !connected[server]) continue;
-    if (!network::Do(request, 1, server, simulation)) {
+    if (!network::serving::Do(request, 1, server, simulation)) {
       simulation.Disconnect(1, server);
       connected[server] = false;
     }

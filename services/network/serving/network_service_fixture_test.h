@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/network/fake_agent_test.h"
-#include "services/network/network_service.h"
+#include "services/network/serving/fake_agent_test.h"
+#include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/pass.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 using ::testing::HasSubstr;
 
@@ -110,4 +110,4 @@ class NetworkServiceTest : public ::testing::Test {
   std::vector<std::unique_ptr<FakeAgent>> agents_;
 };
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -1,12 +1,12 @@
-#include "services/network/session_stream.h"
+#include "services/network/serving/session_stream.h"
 
 #include <utility>
 
-#include "services/network/session_work.h"
-#include "services/network/translate.h"
+#include "services/network/serving/session_work.h"
+#include "services/network/serving/translate.h"
 #include "services/runtime/grpc_status.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
 
 // An agent that does not read so many messages is not coming back.
@@ -138,7 +138,7 @@ grpc::Status SessionStream::Greet(const v1::SessionRequest& request) {
 grpc::Status SessionStream::Handle() {
   if (!place_) return Greet(*read_->message);
   place_->cluster->Submit(Speaker(), [letter = std::move(read_), job = place_->job,
-                                      server = server_](Simulation& simulation) {
+                                      server = server_](simulation::Simulation& simulation) {
     return Do(*letter->message, job, server, simulation);
   });
   return grpc::Status::OK;
@@ -148,4 +148,4 @@ grpc::Status NotTheirJob() {
   return {grpc::StatusCode::PERMISSION_DENIED, "the pass is another job's"};
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

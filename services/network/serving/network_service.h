@@ -10,15 +10,15 @@
 #include "eidolon/network/v1/network.grpc.pb.h"
 #include "services/base/clock.h"
 #include "services/base/error.h"
-#include "services/network/metrics.h"
-#include "services/network/session_stream.h"
+#include "services/network/serving/metrics.h"
+#include "services/network/serving/session_stream.h"
 #include "services/runtime/pass.h"
 
 namespace prometheus {
 class Registry;
 }  // namespace prometheus
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 // Thread safe. Outlives the gRPC server that serves it; registry and clock outlive it. Can run
 // inside a test or inside the `eidolon` command.
@@ -70,4 +70,4 @@ class NetworkService final
   std::uint64_t next_job_ = 1;
 };
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

@@ -14,9 +14,9 @@
 
 #include "services/base/random.h"
 #include "services/base/sim_time.h"
-#include "services/network/simulation.h"
+#include "services/network/simulation/simulation.h"
 
-namespace eidolon::network {
+namespace eidolon::network::simulation {
 
 // One step of a rank's program.
 struct Step {
@@ -113,4 +113,4 @@ class FakeRanks final : private Listener {
   bool finished_ = false;
 };
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::simulation

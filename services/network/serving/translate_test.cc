@@ -1,10 +1,10 @@
-#include "services/network/translate.h"
+#include "services/network/serving/translate.h"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
 
 TEST(TranslateTest, CarriesACluster) {
@@ -119,4 +119,4 @@ TEST(TranslateTest, WritesEveryNotice) {
 }
 
 }  // namespace
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

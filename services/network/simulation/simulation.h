@@ -16,7 +16,7 @@
 #include "services/network/horizon/horizon.h"
 #include "services/network/topology/topology.h"
 
-namespace eidolon::network {
+namespace eidolon::network::simulation {
 
 // Where notices leave the simulation. Times are the job's own.
 class Listener {
@@ -131,4 +131,4 @@ class Simulation final : private communicator::Audience {
   Statistics statistics_;
 };
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::simulation

@@ -11,13 +11,13 @@
 #include <prometheus/gauge.h>
 
 #include "services/network/collective/kind.h"
-#include "services/network/simulation.h"
+#include "services/network/simulation/simulation.h"
 
 namespace prometheus {
 class Registry;
 }  // namespace prometheus
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 // Made once and shared by all clusters of a service. Thread safe. The registry outlives it.
 class Metrics {
@@ -25,9 +25,11 @@ class Metrics {
   explicit Metrics(prometheus::Registry& registry);
 
   // What one cluster's simulation did since the last report.
-  void Add(const Statistics& now, const Statistics& before, const std::vector<Tier>& tiers);
+  void Add(const simulation::Statistics& now, const simulation::Statistics& before,
+           const std::vector<simulation::Tier>& tiers);
   // `seconds` of virtual time since the cluster's start.
-  void SetUtilisation(const Statistics& now, const std::vector<Tier>& tiers, double seconds);
+  void SetUtilisation(const simulation::Statistics& now, const std::vector<simulation::Tier>& tiers,
+                      double seconds);
   void CountEnded(collective::Algorithm algorithm, collective::Protocol protocol);
 
   prometheus::Gauge& sessions() { return sessions_; }
@@ -51,4 +53,4 @@ class Metrics {
   prometheus::Family<prometheus::Gauge>& link_utilisation_;
 };
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

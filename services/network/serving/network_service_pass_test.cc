@@ -1,7 +1,7 @@
 // Who is answered: by the pass that a call shows.
-#include "services/network/network_service_fixture_test.h"
+#include "services/network/serving/network_service_fixture_test.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 namespace {
 
 // The service of a cluster that several users' jobs share.
@@ -76,4 +76,4 @@ TEST_F(NetworkServicePassTest, AJobsPassOpensNoOtherJob) {
 }
 
 }  // namespace
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

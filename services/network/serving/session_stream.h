@@ -14,10 +14,10 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/error.h"
-#include "services/network/cluster_thread.h"
+#include "services/network/serving/cluster_thread.h"
 #include "services/runtime/pass.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 // Where a job is simulated.
 struct JobPlace {
@@ -86,4 +86,4 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
 // Says no more about the job than that: the same words whether it exists or not.
 grpc::Status NotTheirJob();
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

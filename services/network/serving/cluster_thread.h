@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/network/simulation.h"
+#include "services/network/simulation/simulation.h"
 #include "services/network/topology/topology.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 class Metrics;
 
@@ -34,10 +34,10 @@ class Outlet {
 };
 
 // Public methods are thread safe.
-class ClusterThread final : private Listener {
+class ClusterThread final : private simulation::Listener {
  public:
   // What a session does with the simulation; an error ends the session.
-  using Work = std::move_only_function<base::Result<void>(Simulation&)>;
+  using Work = std::move_only_function<base::Result<void>(simulation::Simulation&)>;
 
   // Everybody asleep and nothing to come: after this real time it is called a deadlock.
   static constexpr std::int64_t kDeadlockNs = 3'000'000'000;
@@ -95,10 +95,10 @@ class ClusterThread final : private Listener {
   const base::RealClock& clock_;
 
   // Of the thread that runs the simulation.
-  Simulation simulation_;
+  simulation::Simulation simulation_;
   std::map<SessionKey, std::shared_ptr<Outlet>> outlets_;
   std::vector<std::shared_ptr<Outlet>> told_;  // Since the last flush; may repeat.
-  Statistics reported_;
+  simulation::Statistics reported_;
   double active_reported_ = 0;
   std::int64_t stuck_since_ns_ = 0;  // 0: not stuck.
 
@@ -114,4 +114,4 @@ class ClusterThread final : private Listener {
   std::thread thread_;  // Last: it uses all of the above.
 };
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving

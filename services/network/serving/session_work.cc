@@ -1,10 +1,10 @@
-#include "services/network/session_work.h"
+#include "services/network/serving/session_work.h"
 
 #include <utility>
 
-#include "services/network/translate.h"
+#include "services/network/serving/translate.h"
 
-namespace eidolon::network {
+namespace eidolon::network::serving {
 
 using base::ErrorCode;
 using base::Fail;
@@ -13,35 +13,35 @@ using base::Result;
 namespace {
 
 Result<void> DoJoin(const v1::Join& join, std::uint64_t job, std::uint32_t server,
-                    Simulation& simulation) {
+                    simulation::Simulation& simulation) {
   auto arrival = FromProto(join);
   if (!arrival) return std::unexpected(arrival.error());
   return simulation.Join(job, server, join.unique_id(), join.size(), std::move(*arrival));
 }
 
 Result<void> DoSplit(const v1::Split& split, std::uint64_t job, std::uint32_t server,
-                     Simulation& simulation) {
+                     simulation::Simulation& simulation) {
   auto arrival = FromProto(split);
   if (!arrival) return std::unexpected(arrival.error());
   return simulation.Split(job, server, split.parent(), std::move(*arrival));
 }
 
 Result<void> DoIssue(v1::Issue& issue, std::uint64_t job, std::uint32_t server,
-                     Simulation& simulation) {
+                     simulation::Simulation& simulation) {
   auto call = FromProto(issue);
   if (!call) return std::unexpected(call.error());
   return simulation.Issue(job, server, std::move(*call));
 }
 
 Result<void> DoPost(const v1::Post& post, std::uint64_t job, std::uint32_t server,
-                    Simulation& simulation) {
+                    simulation::Simulation& simulation) {
   const auto call = FromProto(post);
   if (!call) return std::unexpected(call.error());
   return simulation.Post(job, server, *call);
 }
 
 Result<void> DoOne(v1::SessionRequest& request, std::uint64_t job, std::uint32_t server,
-                   Simulation& simulation) {
+                   simulation::Simulation& simulation) {
   switch (request.message_case()) {
     case v1::SessionRequest::kJoin:
       return DoJoin(request.join(), job, server, simulation);
@@ -68,7 +68,7 @@ Result<void> DoOne(v1::SessionRequest& request, std::uint64_t job, std::uint32_t
 }  // namespace
 
 Result<void> Do(v1::SessionRequest& request, std::uint64_t job, std::uint32_t server,
-                Simulation& simulation) {
+                simulation::Simulation& simulation) {
   if (!request.has_batch()) return DoOne(request, job, server, simulation);
   for (v1::SessionRequest& part : *request.mutable_batch()->mutable_requests()) {
     if (const auto done = DoOne(part, job, server, simulation); !done) return done;
@@ -76,4 +76,4 @@ Result<void> Do(v1::SessionRequest& request, std::uint64_t job, std::uint32_t se
   return {};
 }
 
-}  // namespace eidolon::network
+}  // namespace eidolon::network::serving
