@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "services/base/text.h"
+#include "services/network/topology/fabrics.h"
 
 namespace eidolon::controller::job {
 namespace {

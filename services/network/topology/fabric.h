@@ -115,16 +115,6 @@ class Fabric {
   std::vector<std::uint64_t> capacities_;
 };
 
-// Fails with a sentence that names the field when the description makes no sense for this size.
-base::Result<std::shared_ptr<const Fabric>> MakeFabric(const FabricSpec& spec,
-                                                       const FabricSize& size);
-
-// Fails as MakeFabric does; in a time that grows with the description alone.
-base::Result<void> CheckFabric(const FabricSpec& spec, const FabricSize& size);
-
-// The kinds that MakeFabric knows.
-std::vector<std::string> FabricKinds();
-
 // A hash that spreads queue pairs over parallel links.
 std::uint32_t SpreadHash(Port from, Port to, std::uint32_t pair);
 
