@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
-#include "services/controller/job/fabric.h"
-#include "services/controller/job/preset.h"
+#include "services/cluster/fabric_document.h"
+#include "services/cluster/presets.h"
 
 namespace eidolon::controller::job {
 namespace {

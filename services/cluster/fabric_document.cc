@@ -1,4 +1,4 @@
-#include "services/controller/job/fabric.h"
+#include "services/cluster/fabric_document.h"
 
 #include <algorithm>
 #include <map>

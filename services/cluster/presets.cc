@@ -1,4 +1,4 @@
-#include "services/controller/job/preset.h"
+#include "services/cluster/presets.h"
 
 #include <algorithm>
 #include <array>
