@@ -2,167 +2,141 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
 
 #include "services/base/text.h"
-#include "services/network/topology/fabrics.h"
+#include "services/cluster/limits.h"
 
-namespace eidolon::controller::job {
+namespace eidolon::cluster {
 namespace {
 
 using base::StrCat;
-using network::topology::FabricSpec;
-using network::topology::Routing;
-
-constexpr double kFaultSecondsMax = 2e6;
-constexpr double kGigabitsMax = 1e5;
-constexpr std::size_t kSwitchesMax = 4096;
-constexpr std::size_t kCablesMax = 65'536;
-
-// A whole number of a plan.
-struct PlanField {
-  const char* name;
-  std::uint32_t FabricSpec::*value;
-  std::int64_t most;
-  std::vector<std::string_view> kinds;  // That it is refused outside of; none: nowhere.
-};
-
-const std::vector<PlanField>& PlanFields() {
-  static const std::vector<PlanField> fields = {
-      {"cardsPerLeaf",
-       &FabricSpec::cards_per_leaf,
-       kServersMax,
-       {"rail-optimised", "leaf-spine", "fat-tree"}},
-      {"leavesPerPod", &FabricSpec::leaves_per_pod, kServersMax, {"fat-tree"}},
-      {"spines", &FabricSpec::spines, kServersMax, {}},
-      {"serversPerRouter", &FabricSpec::servers_per_router, 1024, {"dragonfly"}},
-      {"routersPerGroup", &FabricSpec::routers_per_group, 256, {"dragonfly"}}};
-  return fields;
-}
 
 bool IsFor(const std::vector<std::string_view>& kinds, const std::string& kind) {
   return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 // A field that the network has no use for would be taken as meant otherwise.
-void RefuseFor(Fields* fabric, const char* name, const std::vector<std::string_view>& kinds,
+void RefuseFor(Fields& fabric, const char* name, const std::vector<std::string_view>& kinds,
                const std::string& kind) {
-  if (kinds.empty() || !fabric->Has(name) || IsFor(kinds, kind)) return;
+  if (kinds.empty() || !fabric.Has(name) || IsFor(kinds, kind)) return;
   std::vector<std::string> of(kinds.begin(), kinds.end());
-  fabric->Report(name, StrCat("has no meaning for preset '", kind, "'; it is one of ",
-                              base::Join(of, ", "), "'s"));
+  fabric.Report(name, StrCat("has no meaning for preset '", kind, "'; it is one of ",
+                             base::Join(of, ", "), "'s"));
 }
 
-void ReadPlan(Fields* fabric, FabricSpec* plan) {
+void ReadPlan(Fields& fabric, FabricSpec& plan) {
   for (const PlanField& field : PlanFields()) {
-    plan->*field.value = static_cast<std::uint32_t>(
-        fabric->Integer(field.name, {1, field.most}, plan->*field.value));
-    RefuseFor(fabric, field.name, field.kinds, plan->kind);
+    plan.*field.value =
+        static_cast<std::uint32_t>(fabric.Integer(field.name, {1, field.most}, plan.*field.value));
+    RefuseFor(fabric, field.name, field.kinds, plan.kind);
   }
-  plan->link_gigabits_per_second = fabric->Number("linkGbps", {0.1, 1e6}, 0);
-  RefuseFor(fabric, "linkGbps", {"dragonfly", "torus"}, plan->kind);
-  plan->dimensions = fabric->IntegerList("dimensions", {1, 64});
-  RefuseFor(fabric, "dimensions", {"torus"}, plan->kind);
+  plan.link_gigabits_per_second =
+      fabric.Number("linkGbps", {kLinkGigabitsMin, kLinkGigabitsMax}, 0);
+  RefuseFor(fabric, "linkGbps", {"dragonfly", "torus"}, plan.kind);
+  plan.dimensions = fabric.IntegerList("dimensions", {1, kDimensionMax}, kDimensionsMax);
+  RefuseFor(fabric, "dimensions", {"torus"}, plan.kind);
 }
 
 using Switches = std::map<std::string, std::uint32_t>;
 
 // The number of the switch that a field names; 0 after a complaint.
-std::uint32_t ReadSwitch(Fields* fields, const char* name, const Switches& switches) {
-  const std::string text = fields->Text(name);
+std::uint32_t ReadSwitch(Fields& fields, const char* name, const Switches& switches) {
+  const std::string text = fields.Text(name, "");
   const auto found = switches.find(text);
   if (found != switches.end()) return found->second;
-  fields->Report(name, fields->Has(name) ? StrCat("'", text, "' is no switch of the list")
-                                         : std::string("is required"));
+  if (fields.Has(name)) {
+    fields.ReportText(name, text, "no switch of the list");
+  } else {
+    fields.Report(name, "is required");
+  }
   return 0;
 }
 
-void ReadCables(Fields* fabric, const Switches& switches, FabricSpec* plan) {
-  for (Fields& cable : fabric->ObjectList("cables")) {
-    plan->cables.push_back(
-        {.a = ReadSwitch(&cable, "from", switches),
-         .b = ReadSwitch(&cable, "to", switches),
-         .gigabits_per_second = cable.Number("gbps", {0, kGigabitsMax, true}, 0)});
+void ReadCables(Fields& fabric, const Switches& switches, FabricSpec& plan) {
+  fabric.ForEachObject("cables", kCablesMax, [&](Fields& cable) {
+    plan.cables.push_back(
+        {.a = ReadSwitch(cable, "from", switches),
+         .b = ReadSwitch(cable, "to", switches),
+         .gigabits_per_second = cable.Number("gbps", {0, kLinkGigabitsMax, true}, 0)});
     if (!cable.Has("gbps")) cable.Report("gbps", "is required");
     cable.Finish();
-  }
+  });
 }
 
-// Without a card all cards of the server are plugged in.
-void ReadPlugs(Fields* fabric, const Switches& switches, const ClusterSpec& spec,
-               FabricSpec* plan) {
-  const std::uint32_t rails = std::min(spec.nic_count, spec.gpus_per_server);
-  for (Fields& plug : fabric->ObjectList("plugs")) {
+// Without a NIC all NICs of the server are plugged in.
+void ReadPlugs(Fields& fabric, const Switches& switches, const ClusterSpec& spec,
+               FabricSpec& plan) {
+  const std::uint32_t rails = spec.Rails();
+  bool many = false;
+  fabric.ForEachObject("plugs", kPlugsMax, [&](Fields& plug) {
     FabricSpec::Plug made;
     made.server = static_cast<std::uint32_t>(plug.Integer("server", {0, spec.servers - 1}, 0));
     if (!plug.Has("server")) plug.Report("server", "is required");
-    made.at = ReadSwitch(&plug, "at", switches);
+    made.at = ReadSwitch(plug, "at", switches);
     const bool one = plug.Has("nic");
     made.rail = static_cast<std::uint32_t>(plug.Integer("nic", {0, rails - 1}, 0));
-    for (; made.rail < rails; ++made.rail) {
-      plan->plugs.push_back(made);
+    for (; made.rail < rails && !many; ++made.rail) {
+      many = plan.plugs.size() == kPlugsMax;
+      if (!many) plan.plugs.push_back(made);
       if (one) break;
     }
     plug.Finish();
-  }
+  });
+  if (many) fabric.Report("plugs", StrCat("name more than ", kPlugsMax, " cards"));
 }
 
-void ReadGraph(Fields* fabric, const ClusterSpec& spec, FabricSpec* plan) {
-  plan->switches = fabric->TextList("switches");
+void ReadGraph(Fields& fabric, const ClusterSpec& spec, FabricSpec& plan) {
+  plan.switches = fabric.TextList("switches", kSwitchesMax);
   Switches switches;
-  for (const std::string& name : plan->switches) {
+  for (const std::string& name : plan.switches) {
     if (!switches.emplace(name, static_cast<std::uint32_t>(switches.size())).second) {
-      fabric->Report("switches", StrCat("name '", name, "' twice"));
+      fabric.Report("switches",
+                    StrCat("must hold names, each once: there is name '", name, "' twice"));
     }
-  }
-  if (plan->switches.size() > kSwitchesMax) {
-    fabric->Report("switches", StrCat("has more than ", kSwitchesMax, " entries"));
   }
   ReadCables(fabric, switches, plan);
-  if (plan->cables.size() > kCablesMax) {
-    fabric->Report("cables", StrCat("has more than ", kCablesMax, " entries"));
-  }
   ReadPlugs(fabric, switches, spec, plan);
   for (const char* name : {"switches", "cables", "plugs"}) {
-    RefuseFor(fabric, name, {"graph"}, plan->kind);
+    RefuseFor(fabric, name, {"graph"}, plan.kind);
   }
 }
 
-void ReadEvents(Fields* fabric, ClusterSpec* spec) {
-  for (Fields& fault : fabric->ObjectList("faults")) {
-    spec->faults.push_back({.at_seconds = fault.Number("atSeconds", {0, kFaultSecondsMax}, 0),
-                            .link = fault.Text("link"),
-                            .capacity_factor = fault.Number("capacityFactor", {0, 1}, 1)});
-    for (const char* name : {"atSeconds", "link", "capacityFactor"}) {
-      if (!fault.Has(name)) fault.Report(name, "is required");
-    }
+void Require(Fields& fields, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (!fields.Has(name)) fields.Report(name, "is required");
+  }
+}
+
+void ReadEvents(Fields& fabric, ClusterSpec& spec) {
+  fabric.ForEachObject("faults", kEventsMax, [&](Fields& fault) {
+    spec.faults.push_back({.at_seconds = fault.Number("atSeconds", {0, kFaultSecondsMax}, 0),
+                           .link = fault.Text("link", ""),
+                           .capacity_factor = fault.Number("capacityFactor", {0, 1}, 1)});
+    Require(fault, {"atSeconds", "link", "capacityFactor"});
     fault.Finish();
-  }
-  for (Fields& traffic : fabric->ObjectList("background")) {
-    const auto server = [&](const char* name) {
-      return static_cast<std::uint32_t>(traffic.Integer(name, {0, kServersMax - 1}, 0));
+  });
+  fabric.ForEachObject("background", kEventsMax, [&](Fields& traffic) {
+    const auto whole = [&](const char* name, IntegerRule rule, std::uint32_t otherwise) {
+      return static_cast<std::uint32_t>(traffic.Integer(name, rule, otherwise));
     };
-    spec->background.push_back(
-        {.from = server("from"),
-         .to = server("to"),
-         .rail = server("rail"),
-         .gigabits_per_second = traffic.Number("gbps", {0, kGigabitsMax, true}, 0)});
-    for (const char* name : {"from", "to", "gbps"}) {
-      if (!traffic.Has(name)) traffic.Report(name, "is required");
-    }
+    Background made;
+    made.from = whole("from", {0, kServersMax - 1}, 0);
+    made.to = whole("to", {0, kServersMax - 1}, 0);
+    made.rail = whole("rail", {0, kNicsMax - 1}, 0);
+    made.gigabits_per_second = traffic.Number("gbps", {0, kLinkGigabitsMax, true}, 0);
+    made.weight = whole("weight", {1, kWeightMax}, made.weight);
+    spec.background.push_back(made);
+    Require(traffic, {"from", "to", "gbps"});
     traffic.Finish();
-  }
+  });
 }
 
 // A plan that makes no sense is refused with the document and not when a job begins. Documents are
 // read at every request that names them, so no network is built for it.
-void CheckPlan(Fields* fabric, const ClusterSpec& spec) {
-  if (spec.servers <= spec.servers_per_domain) return;
-  const auto checked = network::topology::CheckFabric(
-      spec.fabric, {.servers = spec.servers,
-                    .rails = std::min(spec.nic_count, spec.gpus_per_server),
-                    .rail_rate = std::uint64_t{1} << 30});
+void CheckPlan(Fields& fabric, const PlanCheck& check, const ClusterSpec& spec) {
+  if (!check || !spec.NeedsFabric()) return;
+  const auto checked = check(spec);
   if (checked) return;
   // "fabric.dimensions hold 8 servers, ...": the first word is the place.
   std::string_view text = checked.error().message;
@@ -174,67 +148,45 @@ void CheckPlan(Fields* fabric, const ClusterSpec& spec) {
     text.remove_prefix(std::min(field.size(), text.size()));
     text.remove_prefix(std::min(text.find_first_not_of(" :"), text.size()));
   }
-  fabric->Report(field, std::string(text));
+  fabric.Report(field, std::string(text));
 }
 
 }  // namespace
 
-void ReadFabric(Fields* fabric, ClusterSpec* spec) {
-  FabricSpec& plan = spec->fabric;
-  std::vector<std::string> kinds = network::topology::FabricKinds();
+const std::vector<PlanField>& PlanFields() {
+  static const std::vector<PlanField> fields = {
+      {"cardsPerLeaf",
+       &FabricSpec::cards_per_leaf,
+       kTierMax,
+       {"rail-optimised", "leaf-spine", "fat-tree"}},
+      {"leavesPerPod", &FabricSpec::leaves_per_pod, kTierMax, {"fat-tree"}},
+      {"spines", &FabricSpec::spines, kTierMax, {}},
+      {"serversPerRouter", &FabricSpec::servers_per_router, kServersPerRouterMax, {"dragonfly"}},
+      {"routersPerGroup", &FabricSpec::routers_per_group, kRoutersPerGroupMax, {"dragonfly"}}};
+  return fields;
+}
+
+void ReadFabric(Fields& fabric, const PlanCheck& check, ClusterSpec& spec) {
+  FabricSpec& plan = spec.fabric;
+  std::vector<std::string> kinds = FabricKinds();
   kinds.emplace_back("none");
-  plan.kind = fabric->Choice("preset", kinds, plan.kind);
-  if (plan.kind == "none" && spec->servers > spec->servers_per_domain) {
-    fabric->Report("preset", StrCat("'none' connects nothing, but the cluster has ", spec->servers,
-                                    " servers"));
+  plan.kind = fabric.Choice("preset", kinds, plan.kind);
+  if (plan.kind == "none" && spec.NeedsFabric()) {
+    fabric.Report("preset", StrCat("'none' connects nothing, but the cluster has ", spec.servers,
+                                   " servers"));
   }
-  plan.oversubscription = fabric->Number("oversubscription", {1, 64}, 1.0);
-  const std::string routing = fabric->Choice("routing", {"adaptive", "ecmp"}, "adaptive");
+  plan.oversubscription = fabric.Number("oversubscription", {1, kOversubscriptionMax}, 1.0);
+  const char* const usual = plan.routing == Routing::kEcmp ? "ecmp" : "adaptive";
+  const std::string routing = fabric.Choice("routing", {"adaptive", "ecmp"}, usual);
   plan.routing = routing == "ecmp" ? Routing::kEcmp : Routing::kAdaptive;
-  spec->in_network_reduction = fabric->Bool("sharp", spec->in_network_reduction);
-  spec->slingshot = fabric->Bool("slingshot", spec->slingshot);
-  const std::size_t before = fabric->ProblemCount();
-  ReadPlan(fabric, &plan);
-  ReadGraph(fabric, *spec, &plan);
-  if (fabric->ProblemCount() == before) CheckPlan(fabric, *spec);
+  spec.in_network_reduction = fabric.Bool("sharp", spec.in_network_reduction);
+  spec.slingshot = fabric.Bool("slingshot", spec.slingshot);
+  const std::size_t before = fabric.ProblemCount();
+  ReadPlan(fabric, plan);
+  ReadGraph(fabric, spec, plan);
+  if (fabric.ProblemCount() == before) CheckPlan(fabric, check, spec);
   ReadEvents(fabric, spec);
-  fabric->Finish();
+  fabric.Finish();
 }
 
-nlohmann::json FabricToJson(const ClusterSpec& spec) {
-  const FabricSpec& plan = spec.fabric;
-  nlohmann::json fabric = {{"preset", plan.kind}, {"oversubscription", plan.oversubscription}};
-  if (plan.routing == Routing::kEcmp) fabric["routing"] = "ecmp";
-  const FabricSpec usual;
-  for (const PlanField& field : PlanFields()) {
-    if (plan.*field.value != usual.*field.value) fabric[field.name] = plan.*field.value;
-  }
-  if (plan.link_gigabits_per_second > 0) fabric["linkGbps"] = plan.link_gigabits_per_second;
-  if (!plan.dimensions.empty()) fabric["dimensions"] = plan.dimensions;
-  if (spec.in_network_reduction) fabric["sharp"] = true;
-  if (spec.slingshot) fabric["slingshot"] = true;
-  if (!plan.switches.empty()) fabric["switches"] = plan.switches;
-  for (const FabricSpec::Cable& cable : plan.cables) {
-    fabric["cables"].push_back({{"from", plan.switches[cable.a]},
-                                {"to", plan.switches[cable.b]},
-                                {"gbps", cable.gigabits_per_second}});
-  }
-  for (const FabricSpec::Plug& plug : plan.plugs) {
-    fabric["plugs"].push_back(
-        {{"server", plug.server}, {"nic", plug.rail}, {"at", plan.switches[plug.at]}});
-  }
-  for (const network::topology::Fault& fault : spec.faults) {
-    fabric["faults"].push_back({{"atSeconds", fault.at_seconds},
-                                {"link", fault.link},
-                                {"capacityFactor", fault.capacity_factor}});
-  }
-  for (const network::topology::Background& traffic : spec.background) {
-    fabric["background"].push_back({{"from", traffic.from},
-                                    {"to", traffic.to},
-                                    {"rail", traffic.rail},
-                                    {"gbps", traffic.gigabits_per_second}});
-  }
-  return fabric;
-}
-
-}  // namespace eidolon::controller::job
+}  // namespace eidolon::cluster

@@ -1,12 +1,15 @@
-#include "services/cluster/fabric_document.h"
+#include "services/controller/job/cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
-#include "services/controller/job/cluster.h"
+#include "services/base/text.h"
+#include "services/cluster/limits.h"
+#include "services/network/topology/document.h"
 
 namespace eidolon::controller::job {
 namespace {
@@ -80,7 +83,7 @@ TEST(FabricTest, AServerWithoutACardNamedIsPluggedInWhole) {
 
   ASSERT_EQ(read.spec.fabric.plugs.size(), 4u);
   EXPECT_EQ(read.spec.fabric.plugs[1],
-            (network::topology::FabricSpec::Plug{.server = 0, .rail = 1, .at = 0}));
+            (cluster::FabricSpec::Plug{.server = 0, .rail = 1, .at = 0}));
 }
 
 TEST(FabricTest, ARackOfNvl72NeedsNoFabricAndTwoDo) {
@@ -142,6 +145,119 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"SwitchTwice", With(TwoSwitches(), "switches", {"left", "left", "right"}),
               "/fabric/switches", "name 'left' twice"}),
     [](const auto& row) { return std::string(row.param.name); });
+
+// What jobs and `eidolon net` make of one description. JSON is YAML.
+struct BothSides {
+  explicit BothSides(const json& document) {
+    Fields fields(document, "", &problems);
+    job = ReadClusterSpec(&fields, 1);
+    net = network::topology::ParseCluster(document.dump());
+  }
+  bool JobsAccept() const { return problems.empty(); }
+  bool NetAccepts() const { return net.has_value(); }
+
+  Problems problems;
+  ClusterSpec job;
+  base::Result<network::topology::Cluster> net;
+};
+
+TEST(BothSidesTest, KnowTheSamePresets) {
+  for (const std::string& name : network::topology::ClusterPresets()) {
+    const BothSides read({{"servers", 36}, {"server", {{"preset", name}}}});
+
+    ASSERT_TRUE(read.JobsAccept()) << name << ": " << Describe(read.problems);
+    ASSERT_TRUE(read.NetAccepts()) << name << ": " << read.net.error().message;
+    EXPECT_EQ(read.net->gpu, read.job.gpu) << name;
+    EXPECT_EQ(read.net->gpus_per_server, read.job.gpus_per_server) << name;
+    EXPECT_EQ(read.net->nvlink_generation, read.job.nvlink_generation) << name;
+    EXPECT_EQ(read.net->nics, read.job.nic_count) << name;
+    EXPECT_EQ(read.net->nic_gigabits_per_second, read.job.nic_gigabits_per_second) << name;
+    EXPECT_EQ(read.net->servers_per_domain, read.job.servers_per_domain) << name;
+    EXPECT_EQ(read.net->plan, read.job.fabric) << name;
+    EXPECT_EQ(read.net->slingshot, read.job.slingshot) << name;
+  }
+  Problems problems;
+  const json unknown = {{"server", {{"preset", "dgx-h101"}}}};
+  Fields fields(unknown, "", &problems);
+  ReadClusterSpec(&fields, 1);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].detail, HasSubstr(base::Join(network::topology::ClusterPresets(), ", ")));
+}
+
+// A number of a document, and the largest that it may be.
+struct Limit {
+  json::json_pointer at;
+  json most;
+};
+
+TEST(BothSidesTest, KnowTheSameLimits) {
+  const json small = {
+      {"servers", 2},
+      {"server", {{"gpu", "H100-SXM5-80GB"}, {"gpusPerServer", 1}, {"nics", {{"count", 1}}}}},
+      {"fabric", {{"preset", "leaf-spine"}}}};
+  const std::vector<Limit> limits = {
+      {json::json_pointer("/servers"), cluster::kServersMax},
+      {json::json_pointer("/server/gpusPerServer"), cluster::kGpusPerServerMax},
+      {json::json_pointer("/server/nics/count"), cluster::kNicsMax},
+      {json::json_pointer("/server/nics/gbps"), cluster::kNicGigabitsMax},
+      {json::json_pointer("/server/serversPerDomain"), cluster::kServersPerDomainMax},
+      {json::json_pointer("/fabric/oversubscription"), cluster::kOversubscriptionMax},
+      {json::json_pointer("/fabric/spines"), cluster::kTierMax},
+      {json::json_pointer("/fabric/cardsPerLeaf"), cluster::kTierMax},
+  };
+  for (const Limit& limit : limits) {
+    json document = small;
+    document[limit.at] = limit.most;
+    const BothSides most(document);
+    EXPECT_TRUE(most.JobsAccept()) << limit.at << ": " << Describe(most.problems);
+    EXPECT_TRUE(most.NetAccepts()) << limit.at << ": " << most.net.error().message;
+
+    document[limit.at] = limit.most.get<double>() + 1;
+    if (limit.most.is_number_integer()) document[limit.at] = limit.most.get<std::int64_t>() + 1;
+    const BothSides more(document);
+    EXPECT_FALSE(more.JobsAccept()) << limit.at;
+    EXPECT_FALSE(more.NetAccepts()) << limit.at;
+  }
+}
+
+TEST(BothSidesTest, RefuseAsManySwitches) {
+  json document = {{"servers", 2},
+                   {"server", {{"gpu", "H100-SXM5-80GB"}, {"nics", {{"count", 1}}}}},
+                   {"fabric",
+                    {{"preset", "graph"},
+                     {"plugs", {{{"server", 0}, {"at", "s0"}}, {{"server", 1}, {"at", "s0"}}}}}}};
+  json& switches = document["fabric"]["switches"];
+  for (std::size_t at = 0; at < cluster::kSwitchesMax; ++at) {
+    switches.push_back("s" + std::to_string(at));
+  }
+  EXPECT_TRUE(BothSides(document).JobsAccept());
+  EXPECT_TRUE(BothSides(document).NetAccepts());
+
+  switches.push_back("one more");
+  EXPECT_FALSE(BothSides(document).JobsAccept());
+  EXPECT_FALSE(BothSides(document).NetAccepts());
+}
+
+TEST(BothSidesTest, ReadAllThatADescriptionMayHold) {
+  const BothSides read(
+      {{"servers", 8},
+       {"server", {{"preset", "dgx-h100"}, {"cpu", {{"speedRatio", 2}}}}},
+       {"fabric",
+        {{"preset", "leaf-spine"},
+         {"routing", "ecmp"},
+         {"faults", {{{"atSeconds", 1}, {"link", "leaf 0"}, {"capacityFactor", 1}}}},
+         {"background", {{{"from", 0}, {"to", 5}, {"gbps", 10}, {"weight", 3}}}}}},
+       {"software", {{"nccl", "2.27"}}},
+       {"timing", {{"measureOnMiss", false}}}});
+
+  ASSERT_TRUE(read.JobsAccept()) << Describe(read.problems);
+  ASSERT_TRUE(read.NetAccepts()) << read.net.error().message;
+  EXPECT_EQ(read.net->plan, read.job.fabric);
+  EXPECT_EQ(read.net->faults, read.job.faults);
+  EXPECT_EQ(read.net->background, read.job.background);
+  EXPECT_EQ(read.job.background[0].weight, 3u);
+  EXPECT_EQ(ToJson(read.job)["fabric"]["background"][0]["weight"], 3);
+}
 
 TEST(FabricTest, ADomainNeedsSwitchedNvlink) {
   const Read read =

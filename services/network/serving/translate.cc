@@ -184,10 +184,12 @@ topology::Cluster FromProto(const v1::RegisterJobRequest& request) {
                               .capacity_factor = fault.capacity_factor()});
   }
   for (const v1::BackgroundTraffic& traffic : request.background()) {
-    cluster.background.push_back({.from = traffic.from_server(),
-                                  .to = traffic.to_server(),
-                                  .rail = traffic.rail(),
-                                  .gigabits_per_second = traffic.gigabits_per_second()});
+    topology::Background& added = cluster.background.emplace_back();
+    added.from = traffic.from_server();
+    added.to = traffic.to_server();
+    added.rail = traffic.rail();
+    added.gigabits_per_second = traffic.gigabits_per_second();
+    if (traffic.weight() > 0) added.weight = traffic.weight();
   }
   return cluster;
 }

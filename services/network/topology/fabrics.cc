@@ -1,6 +1,7 @@
 #include "services/network/topology/fabrics.h"
 
 #include "services/base/text.h"
+#include "services/cluster/limits.h"
 
 namespace eidolon::network::topology {
 namespace {
@@ -43,7 +44,7 @@ FabricResult MakeFabric(const FabricSpec& spec, const FabricSize& size) {
   const bool needless = size.servers <= 1 || size.rails == 0;
   if (spec.kind == "none" || spec.kind.empty()) return std::make_shared<NoFabric>();
   const double link = spec.link_gigabits_per_second;
-  if (!(link == 0 || (link >= 0.1 && link <= 1e6))) {
+  if (!(link == 0 || (link >= cluster::kLinkGigabitsMin && link <= cluster::kLinkGigabitsMax))) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("fabric.linkGbps is ", link, "; it must be between 0.1 and 1e6"));
   }
@@ -52,14 +53,9 @@ FabricResult MakeFabric(const FabricSpec& spec, const FabricSize& size) {
     if (needless) return std::make_shared<NoFabric>();
     return kind.make(spec, size);
   }
-  return Fail(ErrorCode::kInvalidArgument, StrCat("fabric '", spec.kind, "' is unknown; ",
-                                                  base::Join(FabricKinds(), ", "), " are known"));
-}
-
-std::vector<std::string> FabricKinds() {
-  std::vector<std::string> names;
-  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
-  return names;
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat("fabric '", spec.kind, "' is unknown; ",
+                     base::Join(cluster::FabricKinds(), ", "), " are known"));
 }
 
 }  // namespace eidolon::network::topology

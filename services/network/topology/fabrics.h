@@ -2,8 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "services/base/error.h"
 #include "services/network/topology/fabric.h"
@@ -12,14 +10,12 @@ namespace eidolon::network::topology {
 
 using FabricResult = base::Result<std::shared_ptr<const Fabric>>;
 
-// Fails with a sentence that names the field when the description makes no sense for this size.
+// Knows cluster::FabricKinds() and none. Fails with a sentence that names the field when the
+// description makes no sense for this size.
 FabricResult MakeFabric(const FabricSpec& spec, const FabricSize& size);
 
 // Fails as MakeFabric does; in a time that grows with the description alone.
 base::Result<void> CheckFabric(const FabricSpec& spec, const FabricSize& size);
-
-// The kinds that MakeFabric knows.
-std::vector<std::string> FabricKinds();
 
 // The kinds. Requires of all: at least two servers and one rail; what else is wrong is told.
 
