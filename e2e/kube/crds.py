@@ -29,6 +29,9 @@ KEEP = ("type", "description", "enum", "minimum", "maximum", "minLength", "maxLe
 CAPS = {"command": 512, "env": 512, "warnings": 64, "iterationPicoseconds": 1000, "ranks": 128,
         "assumedKernels": 64, "unsupportedCalls": 1024, "conditions": 16}
 
+# Longer lists than an object of Kubernetes can hold, and than CEL's estimate of costs would bear.
+LIST_CAPS = {"cables": 65536, "plugs": 65536, "faults": 1000, "background": 1000}
+
 
 class Converter:
     def __init__(self, document, status):
@@ -56,6 +59,7 @@ class Converter:
         if schema["type"] == "array":
             out["items"] = self.convert(schema["items"], name + "[]")
             out.setdefault("maxItems", CAPS.get(name, 256))
+            out["maxItems"] = min(out["maxItems"], LIST_CAPS.get(name, out["maxItems"]))
             if "properties" not in self.resolve(schema["items"]) and "type" in out["items"] \
                     and out["items"]["type"] == "object":
                 out["items"]["x-kubernetes-preserve-unknown-fields"] = True

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "services/base/clock.h"
-#include "services/network/network_service.h"
+#include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/timing/timing_service.h"
@@ -17,7 +17,7 @@ struct Embedded::Parts {
   base::SystemClock clock;
   runtime::MetricsPage page;
   std::unique_ptr<timing::TimingService> timing;
-  std::unique_ptr<network::NetworkService> network;
+  std::unique_ptr<network::serving::NetworkService> network;
   std::optional<runtime::GrpcServer> simulators;
   std::unique_ptr<controller::ControllerHost> controller;
 
@@ -34,7 +34,8 @@ struct Embedded::Parts {
                                       page.registry(), clock);
     if (!made) return std::unexpected(made.error());
     timing = std::move(*made);
-    network = std::make_unique<network::NetworkService>(page.registry(), clock, std::move(*gate));
+    network = std::make_unique<network::serving::NetworkService>(page.registry(), clock,
+                                                                 std::move(*gate));
     auto server = runtime::GrpcServer::Start({}, {timing.get(), network.get()});
     if (!server) return std::unexpected(server.error());
     simulators.emplace(std::move(*server));

@@ -22,13 +22,13 @@ void FillCluster(const job::ClusterSpec& spec, const std::string& name, common::
 namespace {
 
 void FillPlan(const job::ClusterSpec& spec, network::v1::FabricPlan* out) {
-  using network::topology::FabricSpec;
+  using cluster::FabricSpec;
   const FabricSpec& plan = spec.fabric;
   out->set_servers_per_domain(spec.servers_per_domain);
   out->set_host_bridges(spec.host_bridges);
   out->set_cards_per_leaf(plan.cards_per_leaf);
   out->set_leaves_per_pod(plan.leaves_per_pod);
-  if (plan.routing == network::topology::Routing::kAdaptive) out->set_merged_spines(plan.spines);
+  if (plan.routing == cluster::Routing::kAdaptive) out->set_merged_spines(plan.spines);
   out->set_servers_per_router(plan.servers_per_router);
   out->set_routers_per_group(plan.routers_per_group);
   out->mutable_dimensions()->Add(plan.dimensions.begin(), plan.dimensions.end());
@@ -54,21 +54,22 @@ void FillPlan(const job::ClusterSpec& spec, network::v1::FabricPlan* out) {
 
 void FillFabric(const job::ClusterSpec& spec, network::v1::RegisterJobRequest* out) {
   FillPlan(spec, out->mutable_plan());
-  if (spec.fabric.routing == network::topology::Routing::kEcmp) {
+  if (spec.fabric.routing == cluster::Routing::kEcmp) {
     out->set_spines(spec.fabric.spines);
   }
-  for (const network::topology::Fault& fault : spec.faults) {
+  for (const cluster::Fault& fault : spec.faults) {
     network::v1::LinkFault& added = *out->add_faults();
     added.set_at_seconds(fault.at_seconds);
     added.set_link(fault.link);
     added.set_capacity_factor(fault.capacity_factor);
   }
-  for (const network::topology::Background& traffic : spec.background) {
+  for (const cluster::Background& traffic : spec.background) {
     network::v1::BackgroundTraffic& added = *out->add_background();
     added.set_from_server(traffic.from);
     added.set_to_server(traffic.to);
     added.set_rail(traffic.rail);
     added.set_gigabits_per_second(traffic.gigabits_per_second);
+    if (traffic.weight != cluster::Background{}.weight) added.set_weight(traffic.weight);
   }
 }
 

@@ -394,7 +394,7 @@ JobTable::Asked JobTable::DeleteCluster(const std::string& name_space, const std
 json JobTable::Render(const ClusterEntry& cluster) {
   json object = cluster.document;
   object["metadata"]["creationTimestamp"] = job::FormatTime(cluster.created_unix_ns);
-  object["status"] = {{"resolved", ToJson(cluster.spec)}};
+  object["status"] = {{"resolved", job::ToJson(cluster.spec)}};
   return object;
 }
 

@@ -8,7 +8,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
-#include "services/network/network_service.h"
+#include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     }
     gate = std::move(*made);
   }
-  eidolon::network::NetworkService service(page.registry(), clock, std::move(gate));
+  eidolon::network::serving::NetworkService service(page.registry(), clock, std::move(gate));
   if (!metrics_address.empty()) {
     if (const auto port = page.Expose(metrics_address); !port) {
       std::fprintf(stderr, "eidolon-network: %s\n", port.error().message.c_str());

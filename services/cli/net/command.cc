@@ -12,6 +12,7 @@
 #include "services/cli/net/bench_table.h"
 #include "services/cli/net/collective_table.h"
 #include "services/cli/net/flows.h"
+#include "services/network/topology/document.h"
 #include "services/network/topology/draw.h"
 #include "services/network/validation/fit.h"
 #include "services/network/validation/report.h"
@@ -21,9 +22,10 @@ namespace {
 
 using Action = std::function<int()>;
 
-constexpr const char* kTopologyHelp =
-    "a file (docs/network_topology.md) or one of dgx-a100, dgx-h100, dgx-h200, gb200-nvl72, "
-    "ib-8x400, roce-8x400, slingshot-200, ethernet-2x100";
+std::string TopologyHelp() {
+  return "a file (docs/network_topology.md) or one of " +
+         base::Join(network::topology::ClusterPresets(), ", ");
+}
 
 namespace validation = network::validation;
 
@@ -81,7 +83,7 @@ void AddCollective(CLI::App* net, Action* action) {
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, "
                    "gather, scatter or send_recv")
       ->required();
-  collective->add_option("--topology", options->topology, kTopologyHelp)->capture_default_str();
+  collective->add_option("--topology", options->topology, TopologyHelp())->capture_default_str();
   collective->add_option("--servers", options->servers, "so many servers of it");
   collective->add_option("--members", options->members, "GPUs of each server that take part");
   collective->add_option("-b,--min-bytes", options->bytes_min, "smallest size")
@@ -127,7 +129,7 @@ int ShowTopology(const TopologyOptions& options) {
 void AddTopology(CLI::App* net, Action* action) {
   auto options = std::make_shared<TopologyOptions>();
   CLI::App* topology = net->add_subcommand("topology", "describe and draw a cluster's network");
-  topology->add_option("topology", options->topology, kTopologyHelp)->capture_default_str();
+  topology->add_option("topology", options->topology, TopologyHelp())->capture_default_str();
   topology->add_option("--servers", options->servers, "so many servers of it");
   topology->add_option("--svg", options->svg, "draw it into this file");
   topology->callback([options, action] { *action = [options] { return ShowTopology(*options); }; });

@@ -1,115 +1,137 @@
 #include "services/controller/job/cluster.h"
 
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "services/base/text.h"
-#include "services/controller/job/fabric.h"
-#include "services/controller/job/preset.h"
+#include "services/cluster/document.h"
+#include "services/cluster/fabric_document.h"
+#include "services/cluster/fields.h"
+#include "services/network/topology/fabrics.h"
 
 namespace eidolon::controller::job {
 namespace {
 
-constexpr std::int64_t kGpusPerServerMax = 72;
-constexpr std::int64_t kDomainMax = 256;
-constexpr char kDriverVersion[] = "580.82";
-constexpr char kNcclVersion[] = "2.30.7";
+using base::StrCat;
+using cluster::FabricSpec;
 
-// NVLink generation of a GPU named by its model, when no preset says it: by architecture, SXM
-// boards only.
-std::uint32_t NvlinkGenerationOf(const std::string& gpu) {
-  if (gpu.find("PCIe") != std::string::npos) return 0;
-  if (gpu.starts_with("A100")) return 3;
-  if (gpu.starts_with("H100") || gpu.starts_with("H200")) return 4;
-  if (gpu.starts_with("B200") || gpu.starts_with("GB200")) return 5;
-  return 0;
+// A job's JSON as the library of clusters reads it: all problems are collected.
+class JsonFields final : public cluster::Fields {
+ public:
+  explicit JsonFields(job::Fields fields) : fields_(std::move(fields)) {}
+
+  bool Has(std::string_view name) override { return fields_.Has(name); }
+  std::string Text(std::string_view name, std::string otherwise) override {
+    return fields_.Text(name, std::move(otherwise));
+  }
+  std::string Choice(std::string_view name, const std::vector<std::string>& allowed,
+                     std::string otherwise) override {
+    return fields_.Choice(name, allowed, std::move(otherwise));
+  }
+  std::int64_t Integer(std::string_view name, cluster::IntegerRule rule,
+                       std::int64_t otherwise) override {
+    return fields_.Integer(name, {rule.min, rule.max}, otherwise);
+  }
+  double Number(std::string_view name, cluster::NumberRule rule, double otherwise) override {
+    return fields_.Number(name, {rule.min, rule.max, rule.min_excluded}, otherwise);
+  }
+  bool Bool(std::string_view name, bool otherwise) override {
+    return fields_.Bool(name, otherwise);
+  }
+  std::vector<std::string> TextList(std::string_view name, std::size_t most) override {
+    if (Exceeds(name, most)) return {};
+    return fields_.TextList(name);
+  }
+  std::vector<std::uint32_t> IntegerList(std::string_view name, cluster::IntegerRule rule,
+                                         std::size_t most) override {
+    if (Exceeds(name, most)) return {};
+    return fields_.IntegerList(name, {rule.min, rule.max});
+  }
+  void ForEachObject(std::string_view name, std::size_t most,
+                     const std::function<void(cluster::Fields&)>& visit) override {
+    if (Exceeds(name, most)) return;
+    for (job::Fields& entry : fields_.ObjectList(name)) {
+      JsonFields fields(std::move(entry));
+      visit(fields);
+    }
+  }
+  std::unique_ptr<cluster::Fields> Object(std::string_view name) override {
+    auto object = fields_.Object(name);
+    if (!object) return nullptr;
+    return std::make_unique<JsonFields>(std::move(*object));
+  }
+  void Report(std::string_view name, std::string detail) override {
+    fields_.Report(name, std::move(detail));
+  }
+  void ReportText(std::string_view name, const std::string& text, std::string_view why) override {
+    fields_.Report(name, StrCat("'", text, "' is ", why));
+  }
+  std::size_t ProblemCount() const override { return fields_.ProblemCount(); }
+  void Finish() override { fields_.Finish(); }
+
+ private:
+  bool Exceeds(std::string_view name, std::size_t most) {
+    const nlohmann::json* const list = fields_.Find(name);
+    if (list == nullptr || !list->is_array() || list->size() <= most) return false;
+    fields_.Report(name, StrCat("has more than ", most, " entries"));
+    return true;
+  }
+
+  job::Fields fields_;
+};
+
+base::Result<void> CheckPlan(const ClusterSpec& spec) {
+  return network::topology::CheckFabric(
+      spec.fabric,
+      {.servers = spec.servers, .rails = spec.Rails(), .rail_rate = std::uint64_t{1} << 30});
 }
 
-void ReadServer(Fields* server, ClusterSpec* spec) {
-  const std::string preset = server->Choice("preset", ServerPresetNames(), "");
-  if (!preset.empty()) ApplyServerPreset(preset, spec);
-  const std::string gpu = server->Text("gpu", spec->gpu);
-  if (preset.empty() && !gpu.empty()) {
-    spec->nvlink_generation = NvlinkGenerationOf(gpu);
-    spec->nvlink_switched = spec->nvlink_generation > 0;
+// The complete `fabric`, without fields that its kind has no use for.
+nlohmann::json FabricToJson(const ClusterSpec& spec) {
+  const FabricSpec& plan = spec.fabric;
+  nlohmann::json fabric = {{"preset", plan.kind}, {"oversubscription", plan.oversubscription}};
+  if (plan.routing == cluster::Routing::kEcmp) fabric["routing"] = "ecmp";
+  const FabricSpec usual;
+  for (const cluster::PlanField& field : cluster::PlanFields()) {
+    if (plan.*field.value != usual.*field.value) fabric[field.name] = plan.*field.value;
   }
-  spec->gpu = gpu;
-  spec->gpus_per_server = static_cast<std::uint32_t>(
-      server->Integer("gpusPerServer", {1, kGpusPerServerMax}, spec->gpus_per_server));
-  if (auto nvlink = server->Object("nvlink")) {
-    spec->nvlink_generation =
-        static_cast<std::uint32_t>(nvlink->Integer("generation", {0, 6}, spec->nvlink_generation));
-    spec->nvlink_switched = nvlink->Bool("switch", spec->nvlink_switched);
-    nvlink->Finish();
+  if (plan.link_gigabits_per_second > 0) fabric["linkGbps"] = plan.link_gigabits_per_second;
+  if (!plan.dimensions.empty()) fabric["dimensions"] = plan.dimensions;
+  if (spec.in_network_reduction) fabric["sharp"] = true;
+  if (spec.slingshot) fabric["slingshot"] = true;
+  if (!plan.switches.empty()) fabric["switches"] = plan.switches;
+  for (const FabricSpec::Cable& cable : plan.cables) {
+    fabric["cables"].push_back({{"from", plan.switches[cable.a]},
+                                {"to", plan.switches[cable.b]},
+                                {"gbps", cable.gigabits_per_second}});
   }
-  spec->servers_per_domain = static_cast<std::uint32_t>(
-      server->Integer("serversPerDomain", {1, kDomainMax}, spec->servers_per_domain));
-  if (spec->servers_per_domain > 1 && !spec->nvlink_switched) {
-    server->Report("serversPerDomain", "needs switched NVLink: set nvlink.switch to true");
+  for (const FabricSpec::Plug& plug : plan.plugs) {
+    fabric["plugs"].push_back(
+        {{"server", plug.server}, {"nic", plug.rail}, {"at", plan.switches[plug.at]}});
   }
-  spec->host_bridges = static_cast<std::uint32_t>(
-      server->Integer("hostBridges", {1, spec->gpus_per_server}, spec->host_bridges));
-  if (spec->nic_count == 0) {
-    spec->nic_count = spec->gpus_per_server;
-    spec->nic_gigabits_per_second = 400;
-    spec->nic_latency_microseconds = 2.0;
+  for (const cluster::Fault& fault : spec.faults) {
+    fabric["faults"].push_back({{"atSeconds", fault.at_seconds},
+                                {"link", fault.link},
+                                {"capacityFactor", fault.capacity_factor}});
   }
-  if (auto nics = server->Object("nics")) {
-    spec->nic_count = static_cast<std::uint32_t>(nics->Integer("count", {1, 64}, spec->nic_count));
-    spec->nic_gigabits_per_second =
-        nics->Number("gbps", {0, 100'000, true}, spec->nic_gigabits_per_second);
-    spec->nic_latency_microseconds =
-        nics->Number("latencyMicroseconds", {0, 1e6}, spec->nic_latency_microseconds);
-    nics->Finish();
+  for (const cluster::Background& traffic : spec.background) {
+    nlohmann::json written = {{"from", traffic.from},
+                              {"to", traffic.to},
+                              {"rail", traffic.rail},
+                              {"gbps", traffic.gigabits_per_second}};
+    if (traffic.weight != cluster::Background{}.weight) written["weight"] = traffic.weight;
+    fabric["background"].push_back(std::move(written));
   }
-  if (auto cpu = server->Object("cpu")) {
-    spec->cpu_speed_ratio = cpu->Number("speedRatio", {0.01, 100}, 1.0);
-    cpu->Finish();
-  }
-  if (spec->gpu.empty() && !server->Has("preset")) {
-    server->Report("gpu", "is required: the name of a GPU model, or set preset to one of " +
-                              base::Join(ServerPresetNames(), ", "));
-  }
-  server->Finish();
-}
-
-void ReadTiming(Fields* timing) {
-  if (!timing->Text("profile").empty()) {
-    timing->Report("profile",
-                   "choosing a profile is not supported yet; leave the field out to use "
-                   "all profiles of the GPU model");
-  }
-  if (timing->Bool("measureOnMiss", false)) {
-    timing->Report("measureOnMiss",
-                   "measuring on a real GPU is not supported yet; set it to false");
-  }
-  timing->Finish();
+  return fabric;
 }
 
 }  // namespace
 
 ClusterSpec ReadClusterSpec(Fields* fields, std::uint32_t servers_default) {
-  ClusterSpec spec;
-  spec.gpus_per_server = 8;
-  spec.servers =
-      static_cast<std::uint32_t>(fields->Integer("servers", {1, kServersMax}, servers_default));
-  if (auto server = fields->Object("server")) {
-    ReadServer(&*server, &spec);
-  } else if (!fields->Has("server")) {
-    fields->Report("server", "is required: {preset: ...} or {gpu: ...}. Presets: " +
-                                 base::Join(ServerPresetNames(), ", "));
-  }
-  spec.fabric.kind = spec.servers > spec.servers_per_domain ? "rail-optimised" : "none";
-  if (auto fabric = fields->Object("fabric")) ReadFabric(&*fabric, &spec);
-  spec.driver_version = kDriverVersion;
-  spec.nccl_version = kNcclVersion;
-  if (auto software = fields->Object("software")) {
-    spec.driver_version = software->Text("driver", kDriverVersion);
-    spec.nccl_version = software->Text("nccl", kNcclVersion);
-    software->Finish();
-  }
-  if (auto timing = fields->Object("timing")) ReadTiming(&*timing);
-  fields->Finish();
-  return spec;
+  JsonFields document(*fields);
+  return cluster::ReadCluster(document, {.servers = servers_default, .check_plan = CheckPlan});
 }
 
 nlohmann::json ToJson(const ClusterSpec& spec) {

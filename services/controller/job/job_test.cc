@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongField{"ZeroServers", "/spec/servers", 0, "/spec/servers",
                    "must be a whole number from 1 to 4096, not 0"},
         WrongField{"ZeroClusterServers", "/spec/cluster/servers", 0, "/spec/cluster/servers",
-                   "must be a whole number from 1 to 4096, not 0"},
+                   "must be a whole number from 1 to 131072, not 0"},
         WrongField{"MissingCommand", "/spec/command", nullptr, "/spec/command", "is required"},
         WrongField{"EmptyCommand", "/spec/command", json::array(), "/spec/command",
                    "must name a program"},
@@ -207,14 +207,14 @@ TEST(JobTest, ReadsWhatHappensToTheFabric) {
 
   ASSERT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
   const ClusterSpec& cluster = *job.spec.cluster;
-  EXPECT_EQ(cluster.fabric.routing, network::topology::Routing::kEcmp);
+  EXPECT_EQ(cluster.fabric.routing, cluster::Routing::kEcmp);
   EXPECT_EQ(cluster.fabric.spines, 4u);
   ASSERT_EQ(cluster.faults.size(), 1u);
-  EXPECT_EQ(cluster.faults[0], (network::topology::Fault{
-                                   .at_seconds = 1.5, .link = "leaf 3", .capacity_factor = 0.5}));
+  EXPECT_EQ(cluster.faults[0],
+            (cluster::Fault{.at_seconds = 1.5, .link = "leaf 3", .capacity_factor = 0.5}));
   ASSERT_EQ(cluster.background.size(), 1u);
-  EXPECT_EQ(cluster.background[0], (network::topology::Background{
-                                       .from = 2, .to = 3, .rail = 1, .gigabits_per_second = 100}));
+  EXPECT_EQ(cluster.background[0],
+            (cluster::Background{.from = 2, .to = 3, .rail = 1, .gigabits_per_second = 100}));
   EXPECT_EQ(ToJson(cluster)["fabric"]["faults"], document["spec"]["cluster"]["fabric"]["faults"]);
 }
 
@@ -284,6 +284,15 @@ TEST(ResolveTest, RefusesMoreServersThanTheClusterHas) {
 
   EXPECT_THAT(problems,
               ElementsAre(Problem{"/spec/servers", "is 3, but the cluster has 2 server(s)"}));
+}
+
+TEST(ResolveTest, AJobOnAHugeClusterSaysHowManyServersItTakes) {
+  EXPECT_THAT(ProblemsOfResolving(With("/spec/cluster/servers", 4096)), IsEmpty());
+  const Problems problems = ProblemsOfResolving(With("/spec/cluster/servers", 8192));
+
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].pointer, "/spec/servers");
+  EXPECT_THAT(problems[0].detail, HasSubstr("a job runs on at most 4096"));
 }
 
 TEST(ResolveTest, RefusesMoreRanksThanGpus) {

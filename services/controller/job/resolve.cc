@@ -10,6 +10,13 @@ namespace eidolon::controller::job {
 
 using base::StrCat;
 
+namespace {
+
+// An agent runs for each; a described cluster may be larger than any job on it.
+constexpr std::uint32_t kJobServersMax = 4096;
+
+}  // namespace
+
 void CheckGpu(const ClusterSpec& cluster, const std::string& pointer, const KnownGpus& known_gpus,
               Problems* problems) {
   if (cluster.gpu.empty()) return;
@@ -39,6 +46,11 @@ ResolvedJob Resolve(const JobSpec& spec, const ClusterSpec* referenced, const Kn
   if (resolved.servers > resolved.cluster.servers) {
     problems->push_back({"/spec/servers", StrCat("is ", resolved.servers, ", but the cluster has ",
                                                  resolved.cluster.servers, " server(s)")});
+  }
+  if (!spec.servers && resolved.servers > kJobServersMax) {
+    problems->push_back(
+        {"/spec/servers", StrCat("is required: the cluster has ", resolved.servers,
+                                 " servers, and a job runs on at most ", kJobServersMax)});
   }
   const std::uint32_t gpus = resolved.cluster.gpus_per_server;
   resolved.ranks_per_server = spec.ranks_per_server.value_or(gpus);

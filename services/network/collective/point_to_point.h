@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "services/base/sim_time.h"
-#include "services/network/collective/cost.h"
+#include "services/network/collective/estimate.h"
 #include "services/network/collective/kind.h"
 #include "services/network/collective/shape.h"
 

@@ -1,7 +1,6 @@
-// FlowEngine's queue of ends: which link's group, or which flow at its cap, comes to an end next.
-#include <algorithm>
+#include "services/network/flow/end_queue.h"
 
-#include "services/network/flow/flow_engine.h"
+#include <algorithm>
 
 namespace eidolon::network::flow {
 namespace {
@@ -10,71 +9,66 @@ constexpr std::uint32_t kFan = 4;
 
 }  // namespace
 
-std::uint32_t& FlowEngine::Position(std::uint32_t id) {
-  if (id < links_.size()) return groups_[id].position;
-  return flows_[id - links_.size()].place;
-}
-
-void FlowEngine::QueueUp(std::uint32_t position) {
-  const End end = queue_[position];
+void EndQueue::Up(std::uint32_t position) {
+  const End end = ends_[position];
   while (position > 0) {
     const std::uint32_t parent = (position - 1) / kFan;
-    if (queue_[parent].at <= end.at) break;
-    queue_[position] = queue_[parent];
-    Position(queue_[position].id) = position;
+    if (ends_[parent].at <= end.at) break;
+    ends_[position] = ends_[parent];
+    positions_[ends_[position].id] = position;
     position = parent;
   }
-  queue_[position] = end;
-  Position(end.id) = position;
+  ends_[position] = end;
+  positions_[end.id] = position;
 }
 
-void FlowEngine::QueueDown(std::uint32_t position) {
-  const End end = queue_[position];
+void EndQueue::Down(std::uint32_t position) {
+  const End end = ends_[position];
   for (;;) {
     const std::uint32_t first = position * kFan + 1;
     const auto beyond =
-        std::min<std::uint32_t>(first + kFan, static_cast<std::uint32_t>(queue_.size()));
+        std::min<std::uint32_t>(first + kFan, static_cast<std::uint32_t>(ends_.size()));
     std::uint32_t least = position;
     base::SimTime earliest = end.at;
     for (std::uint32_t child = first; child < beyond; ++child) {
-      const base::SimTime time = queue_[child].at;
+      const base::SimTime time = ends_[child].at;
       if (time < earliest) {
         least = child;
         earliest = time;
       }
     }
     if (least == position) break;
-    queue_[position] = queue_[least];
-    Position(queue_[position].id) = position;
+    ends_[position] = ends_[least];
+    positions_[ends_[position].id] = position;
     position = least;
   }
-  queue_[position] = end;
-  Position(end.id) = position;
+  ends_[position] = end;
+  positions_[end.id] = position;
 }
 
-// Enters it, or puts it where its end has moved to.
-void FlowEngine::QueuePut(std::uint32_t id, base::SimTime at) {
-  const std::uint32_t position = Position(id);
-  if (position == kNone) {
-    queue_.push_back({at, id});
-    QueueUp(static_cast<std::uint32_t>(queue_.size() - 1));
+void EndQueue::Put(std::uint32_t id, base::SimTime at) {
+  if (id >= positions_.size()) positions_.resize(std::size_t{id} + 1, kAbsent);
+  const std::uint32_t position = positions_[id];
+  if (position == kAbsent) {
+    ends_.push_back({at, id});
+    Up(static_cast<std::uint32_t>(ends_.size() - 1));
     return;
   }
-  const bool earlier = at < queue_[position].at;
-  queue_[position].at = at;
-  earlier ? QueueUp(position) : QueueDown(position);
+  const bool earlier = at < ends_[position].at;
+  ends_[position].at = at;
+  earlier ? Up(position) : Down(position);
 }
 
-void FlowEngine::QueueRemove(std::uint32_t id) {
-  const std::uint32_t position = Position(id);
-  if (position == kNone) return;
-  Position(id) = kNone;
-  const End last = queue_.back();
-  queue_.pop_back();
+void EndQueue::Remove(std::uint32_t id) {
+  if (!Contains(id)) return;
+  const std::uint32_t position = positions_[id];
+  positions_[id] = kAbsent;
+  const End last = ends_.back();
+  ends_.pop_back();
   if (last.id == id) return;
-  const bool earlier = last.at < queue_[position].at;
-  queue_[position] = last;
-  earlier ? QueueUp(position) : QueueDown(position);
+  const bool earlier = last.at < ends_[position].at;
+  ends_[position] = last;
+  earlier ? Up(position) : Down(position);
 }
 
 }  // namespace eidolon::network::flow

@@ -1,43 +1,43 @@
 // Fluid flows over links, shared max-min fairly: who runs how fast, and who ends next. Exact: after
 // every change each flow either has its own cap or a full link on which nobody is faster.
 //
-// How it stays quick. A link that binds flows has a level, the speed per weight of the flows bound
-// to it; they all share it, so a change of level is one number, and only flows that change their
-// link are touched in the queue of ends (each link's flows end in an order that its level cannot
-// change). After an event only links whose inputs changed are looked at again, the slowest first,
-// because a link's level depends on slower links alone:
-//
-//     level(l) = (capacity(l) - what flows bound elsewhere take) / weight of the flows bound to l
-//
-// Links that cannot bind, because narrower ones on the ways of all their flows let no more through,
-// are left out: in a tree that is not oversubscribed these are all but the cards' own.
+// How it stays quick: after an event only links whose inputs changed are looked at again
+// (level_solver.h); links that cannot bind, because narrower ones on the routes of all their flows
+// let no more through, are left out (pruner.h): in a tree that is not oversubscribed these are all
+// but the NICs' own; and the flows of one link end in an order that its level cannot change
+// (finish_order.h).
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/network/flow/flow_records.h"
+#include "services/network/flow/finish_order.h"
 #include "services/network/flow/flow_spec.h"
+#include "services/network/flow/flow_table.h"
+#include "services/network/flow/full_solver.h"
+#include "services/network/flow/level_solver.h"
+#include "services/network/flow/link_agenda.h"
+#include "services/network/flow/pruner.h"
 
 namespace eidolon::network::flow {
 
-// A simulation of flows. Results are a function of the calls and their order. Not thread safe.
-class FlowEngine : private FlowRecords {
+// A simulation of flows: owns the table of flows and links, and lets its solvers bring shares up to
+// date before anybody asks for them. Results are a function of the calls and their order. Not
+// thread safe.
+class FlowEngine {
  public:
-  using Slot = FlowRecords::Slot;
+  using Slot = FlowTable::Slot;
 
   // Bytes per second, by link. Requires: each below 2^48.
   explicit FlowEngine(std::span<const std::uint64_t> capacities);
+  FlowEngine(const FlowEngine& other);
+  FlowEngine& operator=(const FlowEngine&) = delete;
 
-  base::SimTime now() const { return now_; }
+  base::SimTime now() const { return order_.now(); }
   // A flow that begins now. Requires: cap and weight are positive, links exist and differ.
   Slot Start(const FlowSpec& spec);
   // Ends a flow before its time.
@@ -55,13 +55,13 @@ class FlowEngine : private FlowRecords {
   std::uint64_t RateOf(Slot slot);
   // What is left of a flow's work.
   Work LeftOf(Slot slot);
-  std::size_t Active() const { return active_; }
+  std::size_t Active() const { return table_.LiveCount(); }
   // Load in rate units.
   std::uint64_t LoadOf(std::uint32_t link);
-  std::uint64_t CapacityOf(std::uint32_t link) const { return links_[link].capacity; }
+  std::uint64_t CapacityOf(std::uint32_t link) const { return table_.link(link).capacity; }
 
   // True while narrower links keep this one from binding, so that it is left out.
-  bool Asleep(std::uint32_t link) const { return links_[link].asleep; }
+  bool Asleep(std::uint32_t link) const { return table_.link(link).asleep; }
 
   // Solves everything anew; for tests and for measuring.
   void SolveAnew();
@@ -75,119 +75,25 @@ class FlowEngine : private FlowRecords {
     std::uint64_t links = 0;    // Links looked at.
     std::uint64_t moves = 0;    // Flows that changed their link.
   };
-  const Counters& counters() const { return counters_; }
+  Counters counters() const;
   std::size_t BytesUsed() const;
 
  private:
-  // flow_engine.cc: time.
-  std::uint32_t LinkOf(const Flow& flow) const { return entries_[flow.first + flow.bound].link; }
-  void Catch(Group& group);
-  void Loosen(Slot slot);
-  void Gather();
-  void Place(Slot slot);
-  void PlaceGroup(std::uint32_t at);
-  void HeapUp(Group& group, std::size_t at);
-  void HeapDown(Group& group, std::size_t at);
-  void RemoveFromOrder(Slot slot);
   void Settle();
-  void Seat(Slot slot);
-  Slot TakeSlot();
-  std::uint32_t TakeEntries(std::uint32_t count);
-  std::vector<std::uint32_t>& FreeEntries(std::uint32_t count);
+  void SolveFully();
+  void Gather();
   void Release(Slot slot);
 
-  // end_queue.cc: the queue of ends, a 4-ary heap of links' groups and, numbered after the links,
-  // of flows at their caps.
-  std::uint32_t EndOf(Slot slot) const { return static_cast<std::uint32_t>(links_.size()) + slot; }
-  std::uint32_t& Position(std::uint32_t id);
-  void QueueUp(std::uint32_t position);
-  void QueueDown(std::uint32_t position);
-  void QueuePut(std::uint32_t id, base::SimTime at);
-  void QueueRemove(std::uint32_t id);
-
-  // levels.cc: shares.
-  static std::uint64_t Usage(std::uint64_t level, std::uint32_t weight, std::uint32_t share) {
-    const std::uint64_t rate = level * weight;
-    if (share == Hop::kWhole) return rate;
-    return static_cast<std::uint64_t>(static_cast<base::Wide>(rate) * share >> 31);
-  }
-  static std::uint64_t Slack(std::uint64_t level) { return 8 + (level >> 40); }
-  std::uint64_t LevelIf(const Link& link) const;
-  std::uint64_t LimitElsewhere(const Flow& flow, std::uint32_t hop, std::uint32_t& where) const;
-  // The link's inputs changed: it is looked at again if that can matter.
-  void Mark(std::uint32_t link) {
-    const Link& marked = links_[link];
-    const bool spare = marked.bound == 0 && marked.foreign <= marked.capacity;
-    if (!marked.queued && !spare) Enqueue(link);
-  }
-  void Enqueue(std::uint32_t link);
-  void Touch(std::uint32_t link);
-  void Swap(Link& link, std::uint32_t a, std::uint32_t b);
-  void BindMember(std::uint32_t link, const Entry& member, Slot slot);
-  void UnbindMember(std::uint32_t link, const Entry& member, Slot slot);
-  void Rebind(Slot slot, std::uint32_t hop);
-  void Attach(Slot slot);
-  void Detach(Slot slot);
-  void SetFlowLevel(Slot slot, std::uint64_t level);
-  void SetLevel(std::uint32_t link, std::uint64_t level);
-  void Steal(std::uint32_t at);
-  bool LetGo(std::uint32_t at, std::uint64_t level);
-  void Process(std::uint32_t at);
-  bool Propagate();
-
-  // pruning.cc: links that cannot bind.
-  static bool Awake(const Flow& flow, std::uint32_t hop) {
-    return hop >= kMasked || (flow.awake >> hop & 1) != 0;
-  }
-  // Calls `visit` with each hop whose link is awake, but for `except`.
-  template <typename Visit>
-  static void ForAwake(const Flow& flow, std::uint32_t except, const Visit& visit) {
-    std::uint32_t mask = flow.awake;
-    if (except < kMasked) mask &= ~(1u << except);
-    for (; mask != 0; mask &= mask - 1) visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
-    for (std::uint32_t hop = kMasked; hop < flow.hops; ++hop) {
-      if (hop != except) visit(hop);
-    }
-  }
-  Feed* FeedOf(std::uint32_t feeder, std::uint32_t link);
-  std::uint32_t FeederOf(const Flow& flow, std::uint32_t hop);
-  void CountIn(Slot slot, std::uint32_t hop);
-  void CountOut(Slot slot, std::uint32_t hop);
-  void FindOthers(Slot slot);
-  void WakeIfShort(std::uint32_t link);
-  void Refeed(std::uint32_t link, std::uint64_t before);
-
-  // full_solve.cc.
-  void FullSolve();
-  void Freeze(Slot slot, std::uint32_t hop, std::uint64_t level);
-  void AdoptLevels();
-
-  base::SimTime now_;
-  std::vector<Link> links_;
-  std::vector<Flow> flows_;
-  std::vector<std::uint64_t> levels_;  // Rates per weight, by slot.
-  std::vector<Entry> entries_;
-  std::vector<Slot> free_slots_;
-  std::vector<std::vector<std::uint32_t>> free_entries_;  // By count, of small counts.
-  std::map<std::uint32_t, std::vector<std::uint32_t>> free_large_entries_;
-  std::vector<Group> groups_;  // Of links, then of slots.
-  std::uint32_t first_own_group_ = 0;
-  std::vector<End> queue_;  // By time: a 4-ary heap.
-  std::vector<Slot> loose_;
-  std::vector<std::uint32_t> touched_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> work_;  // Links to look at, by level.
-  std::vector<Slot> arrived_;
-  std::size_t active_ = 0;
+  FlowTable table_;
+  FinishOrder order_;
+  LinkAgenda agenda_;
+  Pruner pruner_;
+  LevelSolver levels_;
+  FullSolver full_;
+  std::vector<Slot> arrived_;  // Since rates were brought up to date.
   bool dirty_ = false;
-  Counters counters_;
-
-  // Scratch of the solvers.
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> candidates_;
-  std::vector<Stealable> stealable_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> heap_;
-  std::vector<std::uint64_t> residual_;
-  std::vector<std::uint64_t> rising_;
-  std::vector<std::uint8_t> frozen_;
+  std::uint64_t settled_ = 0;
+  std::uint64_t solved_fully_ = 0;
 };
 
 }  // namespace eidolon::network::flow

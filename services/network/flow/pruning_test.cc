@@ -15,26 +15,26 @@ using Slot = FlowEngine::Slot;
 
 constexpr std::uint64_t kGigabyte = 1'000'000'000;
 
-// Cards under leaves: links are each card's out and in, then each leaf's up and down.
+// NICs under leaves: links are each NIC's out and in, then each leaf's up and down.
 struct Tree {
   std::uint32_t leaves = 2;
-  std::uint32_t cards = 4;  // Of a leaf.
+  std::uint32_t nics = 4;  // Of a leaf.
   std::uint64_t leaf_rate = 4 * kGigabyte;
 
-  std::uint32_t Up(std::uint32_t leaf) const { return 2 * (leaves * cards + leaf); }
+  std::uint32_t Up(std::uint32_t leaf) const { return 2 * (leaves * nics + leaf); }
   std::vector<std::uint64_t> Capacities() const {
-    std::vector<std::uint64_t> capacities(std::size_t{2} * leaves * cards, kGigabyte);
+    std::vector<std::uint64_t> capacities(std::size_t{2} * leaves * nics, kGigabyte);
     capacities.insert(capacities.end(), std::size_t{2} * leaves, leaf_rate);
     return capacities;
   }
-  std::vector<Hop> Way(std::uint32_t from, std::uint32_t to) const {
-    std::vector<Hop> way = {{.link = 2 * from}};
-    if (from / cards != to / cards) {
-      way.push_back({.link = Up(from / cards)});
-      way.push_back({.link = Up(to / cards) + 1});
+  std::vector<Hop> Route(std::uint32_t from, std::uint32_t to) const {
+    std::vector<Hop> route = {{.link = 2 * from}};
+    if (from / nics != to / nics) {
+      route.push_back({.link = Up(from / nics)});
+      route.push_back({.link = Up(to / nics) + 1});
     }
-    way.push_back({.link = 2 * to + 1});
-    return way;
+    route.push_back({.link = 2 * to + 1});
+    return route;
   }
 };
 
@@ -42,16 +42,16 @@ double Gigabytes(std::uint64_t rate) {
   return static_cast<double>(rate) / static_cast<double>(1 << kRateBits) / 1e9;
 }
 
-Slot Start(FlowEngine& engine, const std::vector<Hop>& way) {
-  return engine.Start({.work = WorkOf(1 << 30), .hops = way});
+Slot Start(FlowEngine& engine, const std::vector<Hop>& route) {
+  return engine.Start({.work = WorkOf(1 << 30), .hops = route});
 }
 
-TEST(PruningTest, ALinkThatItsCardsCannotFillSleeps) {
+TEST(PruningTest, ALinkThatItsNicsCannotFillSleeps) {
   const Tree tree;
   FlowEngine engine(tree.Capacities());
 
   for (std::uint32_t from = 0; from < 4; ++from) {
-    for (std::uint32_t to = 4; to < 8; ++to) Start(engine, tree.Way(from, to));
+    for (std::uint32_t to = 4; to < 8; ++to) Start(engine, tree.Route(from, to));
   }
 
   EXPECT_TRUE(engine.Certified(1e-9));
@@ -60,16 +60,16 @@ TEST(PruningTest, ALinkThatItsCardsCannotFillSleeps) {
   EXPECT_FALSE(engine.Asleep(0));
 }
 
-TEST(PruningTest, ALinkWakesWhenOneMoreCardCouldFillIt) {
+TEST(PruningTest, ALinkWakesWhenOneMoreNicCouldFillIt) {
   const Tree tree{.leaf_rate = 2 * kGigabyte};
   FlowEngine engine(tree.Capacities());
-  const Slot first = Start(engine, tree.Way(0, 4));
-  Start(engine, tree.Way(1, 5));
+  const Slot first = Start(engine, tree.Route(0, 4));
+  Start(engine, tree.Route(1, 5));
   EXPECT_NEAR(Gigabytes(engine.RateOf(first)), 1, 1e-9);
   EXPECT_TRUE(engine.Asleep(tree.Up(0)));
 
-  Start(engine, tree.Way(2, 6));
-  const Slot last = Start(engine, tree.Way(3, 7));
+  Start(engine, tree.Route(2, 6));
+  const Slot last = Start(engine, tree.Route(3, 7));
 
   EXPECT_FALSE(engine.Asleep(tree.Up(0)));
   EXPECT_NEAR(Gigabytes(engine.RateOf(first)), 0.5, 1e-9);
@@ -77,13 +77,13 @@ TEST(PruningTest, ALinkWakesWhenOneMoreCardCouldFillIt) {
   EXPECT_TRUE(engine.Certified(1e-9));
 }
 
-TEST(PruningTest, ALinkWakesWhenItShrinksOrItsCardsGrow) {
+TEST(PruningTest, ALinkWakesWhenItShrinksOrItsNicsGrow) {
   for (const bool shrinks : {true, false}) {
     const Tree tree;
     FlowEngine engine(tree.Capacities());
     std::vector<Slot> slots;
     for (std::uint32_t from = 0; from < 4; ++from) {
-      slots.push_back(Start(engine, tree.Way(from, 4 + from)));
+      slots.push_back(Start(engine, tree.Route(from, 4 + from)));
     }
     EXPECT_NEAR(Gigabytes(engine.RateOf(slots[0])), 1, 1e-9);
 
@@ -102,8 +102,8 @@ TEST(PruningTest, ALinkWakesWhenItShrinksOrItsCardsGrow) {
 TEST(PruningTest, ALinkThatNobodyUsesSleepsAgain) {
   const Tree tree{.leaf_rate = 3 * kGigabyte / 2};
   FlowEngine engine(tree.Capacities());
-  const Slot a = Start(engine, tree.Way(0, 4));
-  const Slot b = Start(engine, tree.Way(1, 5));
+  const Slot a = Start(engine, tree.Route(0, 4));
+  const Slot b = Start(engine, tree.Route(1, 5));
   EXPECT_NEAR(Gigabytes(engine.RateOf(a)), 0.75, 1e-9);
 
   engine.Stop(a);
@@ -111,16 +111,16 @@ TEST(PruningTest, ALinkThatNobodyUsesSleepsAgain) {
   engine.Stop(b);
 
   EXPECT_TRUE(engine.Asleep(tree.Up(0)));
-  EXPECT_NEAR(Gigabytes(engine.RateOf(Start(engine, tree.Way(2, 6)))), 1, 1e-9);
+  EXPECT_NEAR(Gigabytes(engine.RateOf(Start(engine, tree.Route(2, 6)))), 1, 1e-9);
 }
 
-// Another engine has a wide link between any two of a way, so that no link has a narrower
+// Another engine has a wide link between any two of a route, so that no link has a narrower
 // neighbour that vouches for it.
-std::vector<Hop> Padded(const std::vector<Hop>& way, std::uint32_t first_pad) {
+std::vector<Hop> Padded(const std::vector<Hop>& route, std::uint32_t first_pad) {
   std::vector<Hop> padded;
-  for (std::size_t at = 0; at < way.size(); ++at) {
+  for (std::size_t at = 0; at < route.size(); ++at) {
     if (at > 0) padded.push_back({.link = first_pad + static_cast<std::uint32_t>(at)});
-    padded.push_back(way[at]);
+    padded.push_back(route[at]);
   }
   return padded;
 }
@@ -129,7 +129,7 @@ TEST(PruningTest, SharesAreThoseOfAnEngineThatLooksAtAllLinks) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     base::Random random(seed);
     const Tree tree{.leaves = 2 + static_cast<std::uint32_t>(random.Below(4)),
-                    .cards = 2 + static_cast<std::uint32_t>(random.Below(6)),
+                    .nics = 2 + static_cast<std::uint32_t>(random.Below(6)),
                     .leaf_rate = kGigabyte * (1 + random.Below(8))};
     std::vector<std::uint64_t> capacities = tree.Capacities();
     FlowEngine engine(capacities);
@@ -137,18 +137,18 @@ TEST(PruningTest, SharesAreThoseOfAnEngineThatLooksAtAllLinks) {
     capacities.insert(capacities.end(), 5, std::uint64_t{1} << 47);
     FlowEngine all(capacities);
     std::vector<std::pair<Slot, Slot>> live;
-    const std::uint32_t cards = tree.leaves * tree.cards;
+    const std::uint32_t nics = tree.leaves * tree.nics;
     for (int step = 0; step < 200; ++step) {
       const std::uint64_t what = random.Below(10);
       if (what < 6 || live.empty()) {
-        const auto from = static_cast<std::uint32_t>(random.Below(cards));
-        const std::uint32_t to = (from + 1 + static_cast<std::uint32_t>(random.Below(cards - 1)));
-        const auto way = tree.Way(from, to % cards);
+        const auto from = static_cast<std::uint32_t>(random.Below(nics));
+        const std::uint32_t to = (from + 1 + static_cast<std::uint32_t>(random.Below(nics - 1)));
+        const auto route = tree.Route(from, to % nics);
         const std::uint32_t weight = random.Below(3) == 0 ? 3 : 1;
         const auto add = [&](FlowEngine& to_engine, const std::vector<Hop>& hops) {
           return to_engine.Start({.work = WorkOf(1 << 30), .weight = weight, .hops = hops});
         };
-        live.emplace_back(add(engine, way), add(all, Padded(way, pads)));
+        live.emplace_back(add(engine, route), add(all, Padded(route, pads)));
       } else if (what < 9) {
         const std::size_t at = random.Below(live.size());
         engine.Stop(live[at].first);

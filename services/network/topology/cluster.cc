@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/cluster/limits.h"
 
 namespace eidolon::network::topology {
 namespace {
@@ -13,12 +14,6 @@ using base::ErrorCode;
 using base::Fail;
 using base::Result;
 using base::StrCat;
-
-// A server beyond these sizes is a typing error, and the link table would exhaust memory.
-constexpr std::uint32_t kServersMax = 131'072;
-constexpr std::uint32_t kGpusPerServerMax = 1'024;  // An NVLink rack counts as one server.
-constexpr std::uint32_t kNicsMax = 1'024;
-constexpr std::uint64_t kGpusMax = 1u << 20;
 
 // Large messages reach 97.8 % of a NIC's line rate: 48.9 GB/s on 400 Gbit/s
 // (github.com/xxrjun/nccl-tests-cluster, all_reduce with one NIC per node).
@@ -102,15 +97,15 @@ std::unexpected<base::Error> OutOfRange(std::string_view field, double value, do
 bool Within(double value, double least, double most) { return value >= least && value <= most; }
 
 Result<void> CheckEvents(const Cluster& cluster) {
-  constexpr double kSecondsMax = 2e6;  // Beyond it virtual time has no room for what follows.
-  constexpr std::size_t kEventsMax = 10'000;
-  if (cluster.faults.size() > kEventsMax || cluster.background.size() > kEventsMax) {
-    return Fail(ErrorCode::kInvalidArgument,
-                StrCat("fabric.faults and fabric.background hold at most ", kEventsMax, " each"));
+  if (cluster.faults.size() > cluster::kEventsMax ||
+      cluster.background.size() > cluster::kEventsMax) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        StrCat("fabric.faults and fabric.background hold at most ", cluster::kEventsMax, " each"));
   }
   for (const Fault& fault : cluster.faults) {
-    if (!Within(fault.at_seconds, 0, kSecondsMax)) {
-      return OutOfRange("fabric.faults: atSeconds", fault.at_seconds, 0, kSecondsMax);
+    if (!Within(fault.at_seconds, 0, cluster::kFaultSecondsMax)) {
+      return OutOfRange("fabric.faults: atSeconds", fault.at_seconds, 0, cluster::kFaultSecondsMax);
     }
     if (!Within(fault.capacity_factor, 0, 1)) {
       return OutOfRange("fabric.faults: capacityFactor", fault.capacity_factor, 0, 1);
@@ -121,8 +116,8 @@ Result<void> CheckEvents(const Cluster& cluster) {
     if (!Within(traffic.gigabits_per_second, 0.001, line)) {
       return OutOfRange("fabric.background: gbps", traffic.gigabits_per_second, 0.001, line);
     }
-    if (!Within(traffic.weight, 1, 4096)) {
-      return OutOfRange("fabric.background: weight", traffic.weight, 1, 4096);
+    if (!Within(traffic.weight, 1, cluster::kWeightMax)) {
+      return OutOfRange("fabric.background: weight", traffic.weight, 1, cluster::kWeightMax);
     }
     if (traffic.from >= cluster.servers || traffic.to >= cluster.servers ||
         traffic.from == traffic.to) {
@@ -135,19 +130,20 @@ Result<void> CheckEvents(const Cluster& cluster) {
 }
 
 Result<void> CheckRanges(const Cluster& cluster) {
-  if (!Within(cluster.servers, 1, kServersMax)) {
-    return OutOfRange("servers", cluster.servers, 1, kServersMax);
+  if (!Within(cluster.servers, 1, cluster::kServersMax)) {
+    return OutOfRange("servers", cluster.servers, 1, cluster::kServersMax);
   }
-  if (!Within(cluster.gpus_per_server, 1, kGpusPerServerMax)) {
-    return OutOfRange("gpus_per_server", cluster.gpus_per_server, 1, kGpusPerServerMax);
+  if (!Within(cluster.gpus_per_server, 1, cluster::kGpusPerServerMax)) {
+    return OutOfRange("gpus_per_server", cluster.gpus_per_server, 1, cluster::kGpusPerServerMax);
   }
   const std::uint64_t gpus = std::uint64_t{cluster.servers} * cluster.gpus_per_server;
-  if (gpus > kGpusMax) {
-    return Fail(ErrorCode::kInvalidArgument,
-                StrCat("the cluster has ", gpus, " GPUs; at most ", kGpusMax, " are simulated"));
+  if (gpus > cluster::kGpusMax) {
+    return Fail(ErrorCode::kInvalidArgument, StrCat("the cluster has ", gpus, " GPUs; at most ",
+                                                    cluster::kGpusMax, " are simulated"));
   }
-  if (!Within(cluster.servers_per_domain, 1, 256)) {
-    return OutOfRange("serversPerDomain", cluster.servers_per_domain, 1, 256);
+  if (!Within(cluster.servers_per_domain, 1, cluster::kServersPerDomainMax)) {
+    return OutOfRange("serversPerDomain", cluster.servers_per_domain, 1,
+                      cluster::kServersPerDomainMax);
   }
   if (cluster.servers_per_domain > 1 && !cluster.nvlink_switched) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -157,17 +153,20 @@ Result<void> CheckRanges(const Cluster& cluster) {
     return OutOfRange("hostBridges", cluster.host_bridges, 1, cluster.gpus_per_server);
   }
   const bool networked = cluster.servers > cluster.servers_per_domain;
-  if (!Within(cluster.nics, networked ? 1 : 0, kNicsMax)) {
-    return OutOfRange("nics.count", cluster.nics, networked ? 1 : 0, kNicsMax);
+  if (!Within(cluster.nics, networked ? 1 : 0, cluster::kNicsMax)) {
+    return OutOfRange("nics.count", cluster.nics, networked ? 1 : 0, cluster::kNicsMax);
   }
-  if (cluster.nics > 0 && !Within(cluster.nic_gigabits_per_second, 0.1, 100'000)) {
-    return OutOfRange("nics.gigabits_per_second", cluster.nic_gigabits_per_second, 0.1, 100'000);
+  if (cluster.nics > 0 && !Within(cluster.nic_gigabits_per_second, 0.1, cluster::kNicGigabitsMax)) {
+    return OutOfRange("nics.gigabits_per_second", cluster.nic_gigabits_per_second, 0.1,
+                      cluster::kNicGigabitsMax);
   }
-  if (!Within(cluster.nic_latency_microseconds, 0, 1e6)) {
-    return OutOfRange("nics.latency_microseconds", cluster.nic_latency_microseconds, 0, 1e6);
+  if (!Within(cluster.nic_latency_microseconds, 0, cluster::kLatencyMicrosecondsMax)) {
+    return OutOfRange("nics.latency_microseconds", cluster.nic_latency_microseconds, 0,
+                      cluster::kLatencyMicrosecondsMax);
   }
-  if (!Within(cluster.oversubscription, 1, 1'000)) {
-    return OutOfRange("fabric.oversubscription", cluster.oversubscription, 1, 1'000);
+  if (!Within(cluster.oversubscription, 1, cluster::kOversubscriptionMax)) {
+    return OutOfRange("fabric.oversubscription", cluster.oversubscription, 1,
+                      cluster::kOversubscriptionMax);
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/cluster/fabric_spec.h"
 #include "services/network/topology/fabric.h"
 
 namespace eidolon::network::topology {
@@ -15,23 +16,8 @@ namespace eidolon::network::topology {
 // Generations as NCCL's tuning tables tell them apart.
 enum class Generation { kVolta, kAmpere, kHopper, kBlackwell };
 
-// A link that gets slower, fails (0) or recovers (1) at a virtual time.
-struct Fault {
-  double at_seconds = 0;
-  // As Topology::LinkName calls it; without the part behind its comma: in both directions.
-  std::string link;
-  double capacity_factor = 1;
-  bool operator==(const Fault&) const = default;
-};
-
-// Traffic of others that never ends, between two cards of one rail.
-struct Background {
-  std::uint32_t from = 0, to = 0;  // Servers.
-  std::uint32_t rail = 0;
-  double gigabits_per_second = 0;  // At most; it shares links like any other.
-  std::uint32_t weight = 8;        // Against a collective's channels.
-  bool operator==(const Background&) const = default;
-};
+using cluster::Background;
+using cluster::Fault;
 
 struct Cluster {
   std::string name;
@@ -44,7 +30,7 @@ struct Cluster {
   std::uint32_t nics = 0;  // Per server.
   double nic_gigabits_per_second = 0;
   double nic_latency_microseconds = 0;
-  std::string fabric;           // One of FabricKinds(), "none", "".
+  std::string fabric;           // One of cluster::FabricKinds(), "none", "".
   double oversubscription = 1;  // 2: half of the bandwidth above the leaves.
   // What the fabric's kind needs beyond its name and oversubscription.
   FabricSpec plan;

@@ -105,7 +105,7 @@ TEST(DocumentTest, RefusesNestingWithoutEnd) {
 // A few bytes of aliases must not become billions of cards.
 TEST(DocumentTest, RefusesMoreCardsThanAnyClusterHas) {
   std::string yaml =
-      "server: {nics: {count: 1024}}\nfabric:\n  switches: [a]\n"
+      "server: {gpusPerServer: 1024, nics: {count: 1024}}\nfabric:\n  switches: [a]\n"
       "  plugs: [&p {server: 0, at: a}";
   for (int at = 0; at < 2000; ++at) yaml += ", *p";
   const auto cluster = ParseCluster(yaml + "]\n");

@@ -1,6 +1,7 @@
 // Groups of routers that all know each other; every pair of groups shares its global links. A route
 // crosses at most one global link, and a local one on either side.
 #include "services/base/text.h"
+#include "services/cluster/limits.h"
 #include "services/network/topology/detour.h"
 #include "services/network/topology/fabrics.h"
 
@@ -119,15 +120,15 @@ class Dragonfly final : public Fabric {
 }  // namespace
 
 FabricResult MakeDragonfly(const FabricSpec& spec, const FabricSize& size) {
-  if (spec.servers_per_router < 1 || spec.servers_per_router > 1024) {
+  if (spec.servers_per_router < 1 || spec.servers_per_router > cluster::kServersPerRouterMax) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("fabric.serversPerRouter is ", spec.servers_per_router,
-                       "; it must be between 1 and 1024"));
+                       "; it must be between 1 and ", cluster::kServersPerRouterMax));
   }
-  if (spec.routers_per_group < 1 || spec.routers_per_group > 256) {
+  if (spec.routers_per_group < 1 || spec.routers_per_group > cluster::kRoutersPerGroupMax) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("fabric.routersPerGroup is ", spec.routers_per_group,
-                       "; it must be between 1 and 256"));
+                       "; it must be between 1 and ", cluster::kRoutersPerGroupMax));
   }
   const std::uint32_t per_group = spec.servers_per_router * spec.routers_per_group;
   const std::uint32_t groups = (size.servers + per_group - 1) / per_group;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/error.h"
+#include "services/cluster/fabric_spec.h"
 
 namespace eidolon::network::topology {
 
@@ -28,42 +28,8 @@ struct Route {
   std::span<const LinkIndex> Links() const&& = delete;
 };
 
-// Adaptive routing and spraying use parallel links evenly, so they count as one link of their
-// summed capacity. Static routing (ECMP) puts each queue pair on one of them, by a hash.
-enum class Routing { kAdaptive, kEcmp };
-
-// A network as its owner describes it. Fields that a kind has no use for stay 0.
-struct FabricSpec {
-  std::string kind = "none";
-  double oversubscription = 1;  // 2: half of the bandwidth above the leaves.
-  Routing routing = Routing::kAdaptive;
-  std::uint32_t cards_per_leaf = 32;  // Rail-optimised, fat tree, leaf-spine.
-  std::uint32_t leaves_per_pod = 32;  // Fat tree.
-  std::uint32_t spines = 8;           // Parallel links above a leaf.
-  // Dragonfly.
-  std::uint32_t servers_per_router = 4;
-  std::uint32_t routers_per_group = 8;
-  // Torus: servers along each dimension; their product is the number of servers.
-  std::vector<std::uint32_t> dimensions;
-  // Dragonfly and torus: Gbit/s of one link between routers; 0: that of a server's cards together.
-  double link_gigabits_per_second = 0;
-
-  // Arbitrary graph: switches by number, cables between them, and where the cards are plugged in.
-  struct Cable {
-    std::uint32_t a = 0, b = 0;
-    double gigabits_per_second = 0;
-    bool operator==(const Cable&) const = default;
-  };
-  struct Plug {
-    std::uint32_t server = 0, rail = 0, at = 0;
-    bool operator==(const Plug&) const = default;
-  };
-  std::vector<std::string> switches;
-  std::vector<Cable> cables;
-  std::vector<Plug> plugs;
-
-  bool operator==(const FabricSpec&) const = default;
-};
+using cluster::FabricSpec;
+using cluster::Routing;
 
 // What a network is built for.
 struct FabricSize {
@@ -114,16 +80,6 @@ class Fabric {
  protected:
   std::vector<std::uint64_t> capacities_;
 };
-
-// Fails with a sentence that names the field when the description makes no sense for this size.
-base::Result<std::shared_ptr<const Fabric>> MakeFabric(const FabricSpec& spec,
-                                                       const FabricSize& size);
-
-// Fails as MakeFabric does; in a time that grows with the description alone.
-base::Result<void> CheckFabric(const FabricSpec& spec, const FabricSize& size);
-
-// The kinds that MakeFabric knows.
-std::vector<std::string> FabricKinds();
 
 // A hash that spreads queue pairs over parallel links.
 std::uint32_t SpreadHash(Port from, Port to, std::uint32_t pair);

@@ -1,12 +1,23 @@
-// The kinds of networks, each made by its own file. Requires of all: at least two servers and one
-// rail; what else is wrong is told.
+// The kinds of networks, by name, each made by its own file.
 #pragma once
 
+#include <memory>
+
+#include "services/base/error.h"
 #include "services/network/topology/fabric.h"
 
 namespace eidolon::network::topology {
 
 using FabricResult = base::Result<std::shared_ptr<const Fabric>>;
+
+// Knows cluster::FabricKinds() and none. Fails with a sentence that names the field when the
+// description makes no sense for this size.
+FabricResult MakeFabric(const FabricSpec& spec, const FabricSize& size);
+
+// Fails as MakeFabric does; in a time that grows with the description alone.
+base::Result<void> CheckFabric(const FabricSpec& spec, const FabricSize& size);
+
+// The kinds. Requires of all: at least two servers and one rail; what else is wrong is told.
 
 // One leaf for each rail of a group of servers; leaves meet in spines.
 FabricResult MakeRailOptimised(const FabricSpec& spec, const FabricSize& size);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "services/base/text.h"
+#include "services/cluster/limits.h"
 #include "services/network/topology/fabrics.h"
 
 namespace eidolon::network::topology {
@@ -19,8 +20,7 @@ using base::Result;
 using base::StrCat;
 
 constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kSwitchesMax = 4096;
-constexpr std::uint32_t kCablesMax = Route::kLinksMax - 4;  // Of a way.
+constexpr std::uint32_t kRouteMax = Route::kLinksMax - 4;  // Of a way.
 
 std::unexpected<base::Error> Invalid(std::string message) {
   return Fail(ErrorCode::kInvalidArgument, std::move(message));
@@ -66,7 +66,7 @@ class Graph final : public Fabric {
       const auto longest = LongestTo(target);
       if (!longest) return std::unexpected(longest.error());
       // Two others are no farther from each other than over this one.
-      if (2 * *longest <= kCablesMax) break;
+      if (2 * *longest <= kRouteMax) break;
     }
     return walks;
   }
@@ -157,10 +157,9 @@ class Graph final : public Fabric {
         return Invalid(
             StrCat("fabric: no way leads from switch ", names_[at], " to ", names_[target]));
       }
-      if (distance > kCablesMax) {
+      if (distance > kRouteMax) {
         return Invalid(StrCat("fabric: the way from switch ", names_[at], " to ", names_[target],
-                              " has ", distance, " cables; at most ", kCablesMax,
-                              " are simulated"));
+                              " has ", distance, " cables; at most ", kRouteMax, " are simulated"));
       }
       longest = std::max(longest, distance);
     }
@@ -194,15 +193,16 @@ class Graph final : public Fabric {
 };
 
 Result<void> Check(const FabricSpec& spec, const FabricSize& size) {
-  if (spec.switches.empty() || spec.switches.size() > kSwitchesMax) {
+  if (spec.switches.empty() || spec.switches.size() > cluster::kSwitchesMax) {
     return Invalid(StrCat("fabric.switches names ", spec.switches.size(), " switches; 1 to ",
-                          kSwitchesMax, " are simulated"));
+                          cluster::kSwitchesMax, " are simulated"));
   }
   for (const FabricSpec::Cable& cable : spec.cables) {
     if (cable.a >= spec.switches.size() || cable.b >= spec.switches.size() || cable.a == cable.b) {
       return Invalid("fabric.cables: a cable needs two different switches that exist");
     }
-    if (!(cable.gigabits_per_second >= 0.1 && cable.gigabits_per_second <= 1e6)) {
+    if (!(cable.gigabits_per_second >= cluster::kLinkGigabitsMin &&
+          cable.gigabits_per_second <= cluster::kLinkGigabitsMax)) {
       return Invalid(StrCat("fabric.cables: the cable from ", spec.switches[cable.a], " to ",
                             spec.switches[cable.b], " has ", cable.gigabits_per_second,
                             " Gbit/s; it must be between 0.1 and 1e6"));

@@ -1,6 +1,7 @@
 #include "services/network/topology/tiers.h"
 
 #include "services/base/text.h"
+#include "services/cluster/limits.h"
 
 namespace eidolon::network::topology {
 
@@ -99,9 +100,10 @@ base::Result<void> CheckTiers(const FabricSpec& spec) {
   for (const Field& field :
        {Field{"cardsPerLeaf", spec.cards_per_leaf}, Field{"leavesPerPod", spec.leaves_per_pod},
         Field{"spines", spec.spines}}) {
-    if (field.value < 1 || field.value > 4096) {
-      return Fail(ErrorCode::kInvalidArgument, StrCat("fabric.", field.name, " is ", field.value,
-                                                      "; it must be between 1 and 4096"));
+    if (field.value < 1 || field.value > cluster::kTierMax) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  StrCat("fabric.", field.name, " is ", field.value, "; it must be between 1 and ",
+                         cluster::kTierMax));
     }
   }
   return {};

@@ -2,6 +2,7 @@
 // rail-optimised, leaf-spine and fat-tree networks share.
 #pragma once
 
+#include "services/base/error.h"
 #include "services/network/topology/fabric.h"
 
 namespace eidolon::network::topology {

@@ -4,6 +4,7 @@
 
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/network/topology/fabrics.h"
 
 namespace eidolon::network::topology {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text.h"
+#include "services/cluster/limits.h"
 #include "services/network/topology/detour.h"
 #include "services/network/topology/fabrics.h"
 
@@ -102,9 +103,10 @@ FabricResult MakeTorus(const FabricSpec& spec, const FabricSize& size) {
   std::uint64_t servers = 1;
   std::uint64_t hops = 0;
   for (std::uint32_t length : spec.dimensions) {
-    if (length < 1 || length > 64) {
+    if (length < 1 || length > cluster::kDimensionMax) {
       return Fail(ErrorCode::kInvalidArgument,
-                  StrCat("fabric.dimensions has ", length, "; it must be between 1 and 64"));
+                  StrCat("fabric.dimensions has ", length, "; it must be between 1 and ",
+                         cluster::kDimensionMax));
     }
     servers *= length;
     hops += length / 2;

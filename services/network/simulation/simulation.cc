@@ -1,0 +1,350 @@
+#include "services/network/simulation/simulation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+
+namespace eidolon::network::simulation {
+
+using base::Result;
+using base::SimTime;
+using base::StrCat;
+using communicator::Notice;
+
+namespace {
+
+// Sessions in the order of (job, server).
+horizon::SessionId SessionOf(std::uint64_t job, std::uint32_t server) {
+  return (job << 32) + server;
+}
+std::uint64_t JobOf(horizon::SessionId session) { return session >> 32; }
+std::uint32_t ServerOf(horizon::SessionId session) {
+  return static_cast<std::uint32_t>(session & 0xffffffffu);
+}
+
+// Max() stays what it is: never.
+SimTime Later(SimTime time, SimTime epoch) { return flow::Later(time, epoch - SimTime{}); }
+
+SimTime Earlier(SimTime time, SimTime epoch) {
+  return time == SimTime::Max() ? time : SimTime{std::max<std::int64_t>(0, time.ps - epoch.ps)};
+}
+
+// The times within a notice, moved to the job's own.
+void ToJobTime(Notice& notice, SimTime epoch) {
+  if (auto* joined = std::get_if<communicator::JoinedNotice>(&notice)) {
+    joined->finish = Earlier(joined->finish, epoch);
+  } else if (auto* committed = std::get_if<communicator::CommittedNotice>(&notice)) {
+    committed->start = Earlier(committed->start, epoch);
+    committed->finish = Earlier(committed->finish, epoch);
+  } else if (auto* safe = std::get_if<communicator::SafeThroughNotice>(&notice)) {
+    safe->time = Earlier(safe->time, epoch);
+  }
+}
+
+// The first of many names.
+std::string Shortened(std::vector<std::string> names) {
+  constexpr std::size_t kNamesMax = 8;
+  const std::size_t more = names.size() > kNamesMax ? names.size() - kNamesMax : 0;
+  names.resize(names.size() - more);
+  return base::Join(names, "; ") + (more > 0 ? StrCat("; ", more, " more") : std::string());
+}
+
+}  // namespace
+
+Simulation::Simulation(topology::Topology topology, Listener& listener)
+    : topology_(std::move(topology)), listener_(listener), transfers_(topology_.Capacities()) {
+  FindTiers();
+  for (const topology::Background& traffic : topology_.wiring().cluster.background) {
+    transfers_.AddBackground(BackgroundUses(traffic), traffic.weight);
+  }
+}
+
+void Simulation::FindTiers() {
+  tier_of_.resize(topology_.LinkCount());
+  for (topology::LinkIndex link = 0; link < topology_.LinkCount(); ++link) {
+    const std::string_view name = topology_.TierOf(link);
+    // Links of one tier mostly follow each other.
+    std::size_t at = tiers_.size();
+    while (at > 0 && tiers_[at - 1].name != name) --at;
+    if (at == 0) {
+      tiers_.push_back({.name = std::string(name)});
+      at = tiers_.size();
+    }
+    tier_of_[link] = static_cast<std::uint8_t>(at - 1);
+    tiers_[at - 1].capacity += static_cast<double>(topology_.Capacities()[link]);
+  }
+  statistics_.tier_bytes.assign(tiers_.size(), 0);
+}
+
+void Simulation::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
+                        const collective::Tuning& tuning) {
+  const auto [at, inserted] = jobs_.try_emplace(
+      job, Entry{.job = communicator::Job(job, topology_, std::move(placement), *this, tuning)});
+  CHECK(inserted);
+}
+
+void Simulation::RemoveJob(std::uint64_t job) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return;
+  for (std::uint32_t server = 0; server < found->second.job.servers(); ++server) {
+    const auto session = SessionOf(job, server);
+    if (horizon_.Knows(session)) horizon_.Disconnect(session);
+  }
+  jobs_.erase(found);
+  transfers_.Cancel(job);
+}
+
+Simulation::Entry& Simulation::Job(std::uint64_t job) {
+  const auto found = jobs_.find(job);
+  CHECK(found != jobs_.end());
+  return found->second;
+}
+
+Result<void> Simulation::Connect(std::uint64_t job, std::uint32_t server) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return base::Fail(base::ErrorCode::kNotFound, "the job has ended");
+  Entry& entry = found->second;
+  if (server >= entry.job.servers()) {
+    return base::Fail(
+        base::ErrorCode::kInvalidArgument,
+        StrCat("server ", server, " of a job with ", entry.job.servers(), " servers"));
+  }
+  if (!entry.started) {
+    entry.started = true;
+    entry.epoch = transfers_.now();
+    for (std::uint32_t other = 0; other < entry.job.servers(); ++other) {
+      horizon_.Expect(SessionOf(job, other), entry.epoch);
+    }
+  }
+  const auto session = SessionOf(job, server);
+  if (!horizon_.Knows(session) || horizon_.Connected(session)) {
+    return base::Fail(base::ErrorCode::kAlreadyExists,
+                      StrCat("server ", server, " has connected before"));
+  }
+  horizon_.Connect(session);
+  return {};
+}
+
+void Simulation::Disconnect(std::uint64_t job, std::uint32_t server) {
+  const auto found = jobs_.find(job);
+  const auto session = SessionOf(job, server);
+  if (found == jobs_.end() || !horizon_.Knows(session)) return;
+  horizon_.Disconnect(session);
+  found->second.job.Disconnect(server);
+}
+
+Result<void> Simulation::Join(std::uint64_t job, std::uint32_t server, const std::string& unique_id,
+                              std::int32_t size, communicator::Arrival arrival) {
+  Entry& entry = Job(job);
+  arrival.ready = Later(arrival.ready, entry.epoch);
+  return entry.job.Join(server, unique_id, size, std::move(arrival));
+}
+
+Result<void> Simulation::Split(std::uint64_t job, std::uint32_t server, std::uint64_t parent,
+                               communicator::Arrival arrival) {
+  Entry& entry = Job(job);
+  arrival.ready = Later(arrival.ready, entry.epoch);
+  return entry.job.Split(server, parent, std::move(arrival));
+}
+
+Result<void> Simulation::Issue(std::uint64_t job, std::uint32_t server,
+                               communicator::IssueCall call) {
+  return Job(job).job.Issue(server, std::move(call));
+}
+
+Result<void> Simulation::Post(std::uint64_t job, std::uint32_t server,
+                              communicator::PostCall call) {
+  Entry& entry = Job(job);
+  call.ready = Later(call.ready, entry.epoch);
+  return entry.job.Post(server, call);
+}
+
+Result<void> Simulation::Leave(std::uint64_t job, std::uint32_t server, std::uint64_t communicator,
+                               std::int32_t rank) {
+  return Job(job).job.Leave(server, communicator, rank);
+}
+
+Result<void> Simulation::Keep(std::uint64_t job, std::uint32_t server, horizon::Promise promise) {
+  const Entry& entry = Job(job);
+  promise.lower_bound = Later(promise.lower_bound, entry.epoch);
+  if (promise.wanted) promise.wanted = Later(*promise.wanted, entry.epoch);
+  return horizon_.Keep(SessionOf(job, server), promise);
+}
+
+Result<collective::Cost> Simulation::Estimate(std::uint64_t job, std::uint64_t communicator,
+                                              const communicator::Operation& operation) const {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return base::Fail(base::ErrorCode::kNotFound, "the job has ended");
+  return found->second.job.Estimate(communicator, operation);
+}
+
+void Simulation::Tell(std::uint64_t job, std::uint32_t server, Notice notice) {
+  const auto session = SessionOf(job, server);
+  // What the agent does because of these comes at their time or later.
+  if (const auto* joined = std::get_if<communicator::JoinedNotice>(&notice)) {
+    horizon_.Sent(session, joined->finish);
+  } else if (const auto* committed = std::get_if<communicator::CommittedNotice>(&notice)) {
+    horizon_.Sent(session, committed->finish);
+  } else if (std::holds_alternative<communicator::FailedNotice>(notice)) {
+    ++statistics_.failures;
+  }
+  ToJobTime(notice, Job(job).epoch);
+  listener_.Tell(job, server, notice);
+}
+
+void Simulation::Start(flow::Transfer transfer) {
+  ++statistics_.transfers;
+  if (transfer.start < transfers_.now()) {
+    ++statistics_.clamped;
+    transfer.start = transfers_.now();
+  }
+  for (const flow::LinkUse& use : transfer.uses) {
+    statistics_.tier_bytes[tier_of_[use.link]] +=
+        static_cast<double>(use.bytes_per_second) * transfer.alone.Seconds();
+  }
+  transfers_.Add(std::move(transfer));
+}
+
+void Simulation::Ended(collective::Algorithm algorithm, collective::Protocol protocol) {
+  listener_.Ended(algorithm, protocol);
+}
+
+void Simulation::Cancel(std::uint64_t job, std::uint64_t communicator) {
+  transfers_.Cancel(job, communicator);
+}
+
+std::vector<flow::LinkUse> Simulation::BackgroundUses(const topology::Background& traffic) const {
+  const auto rate = static_cast<std::uint64_t>(traffic.gigabits_per_second * 1e9 / 8);
+  topology::Route route;
+  route.Append(topology_.NicOut(traffic.from, traffic.rail));
+  topology_.AppendFabric({traffic.from, traffic.rail}, {traffic.to, traffic.rail}, 0, route);
+  route.Append(topology_.NicIn(traffic.to, traffic.rail));
+  std::vector<flow::LinkUse> uses;
+  for (topology::LinkIndex link : route.Links()) {
+    uses.push_back({link, std::min(rate, topology_.Capacities()[link])});
+  }
+  return uses;
+}
+
+std::optional<SimTime> Simulation::NextChange() const {
+  if (next_change_ == topology_.changes().size() || transfers_.Active() == 0) return std::nullopt;
+  const SimTime at = std::max(topology_.changes()[next_change_].at, transfers_.now());
+  const auto event = transfers_.NextTime();
+  if (event && *event <= at) return std::nullopt;
+  return at;
+}
+
+// All that the faults of one instant do. Transfers that were made known before a fault and those
+// after it must take the same ways, so the ways of all of them are asked for anew.
+void Simulation::Change(SimTime time) {
+  transfers_.AdvanceTo(time);
+  bool rerouted = false;
+  const auto changes = topology_.changes();
+  for (; next_change_ < changes.size() && changes[next_change_].at <= time; ++next_change_) {
+    const topology::LinkChange& change = changes[next_change_];
+    transfers_.SetCapacity(change.link, change.capacity);
+    rerouted |= topology_.SetFailed(change.link, change.capacity == 0);
+  }
+  if (!rerouted) return;
+  transfers_.Reroute([this](const flow::Transfer& transfer) {
+    return Job(transfer.key.job).job.UsesOf(transfer);
+  });
+  const auto& background = topology_.wiring().cluster.background;
+  for (std::size_t at = 0; at < background.size(); ++at) {
+    transfers_.RerouteBackground(at, BackgroundUses(background[at]));
+  }
+}
+
+void Simulation::RunToHorizon() {
+  std::vector<flow::Finish> finished;
+  for (;;) {
+    if (const auto change = NextChange(); change && *change <= horizon_.Safe()) {
+      Change(*change);
+      continue;
+    }
+    const auto next = transfers_.NextTime();
+    if (!next || *next > horizon_.Safe()) break;
+    finished.clear();
+    transfers_.Advance(finished);
+    for (const flow::Finish& finish : finished) {
+      const auto found = jobs_.find(finish.key.job);
+      if (found != jobs_.end()) found->second.job.Finished(finish);
+    }
+  }
+  statistics_.events = transfers_.events();
+}
+
+std::optional<SimTime> Simulation::NextRelease() const {
+  auto event = transfers_.NextTime();
+  // Nobody hears of a fault, but what stands still may go on after it.
+  if (const auto change = NextChange()) event = change;
+  const auto wanted = horizon_.EarliestWanted();
+  if (event && wanted) return std::min(*event, *wanted);
+  return event ? event : wanted;
+}
+
+void Simulation::TellSession(horizon::SessionId session, SimTime time, bool released) {
+  Tell(JobOf(session), ServerOf(session),
+       communicator::SafeThroughNotice{.time = time, .released = released});
+}
+
+void Simulation::Progress() {
+  RunToHorizon();
+  std::optional<SimTime> released;
+  // Events inside the simulation wake nobody: go on to the first that is told.
+  while (horizon_.AllQuiescent()) {
+    const auto next = NextRelease();
+    if (!next) break;
+    released = next;
+    horizon_.Release(*next);
+    RunToHorizon();
+    if (!horizon_.TakeWanted(*next).empty()) break;
+  }
+  if (released) {
+    ++statistics_.releases;
+    horizon_.EndQuiescence();
+    for (horizon::SessionId session : horizon_.Sessions()) TellSession(session, *released, true);
+  }
+  for (const auto& wait : horizon_.TakeWanted(horizon_.Safe())) {
+    TellSession(wait.session, wait.wanted, false);
+  }
+}
+
+bool Simulation::Stuck() const {
+  if (!horizon_.AllQuiescent() || NextRelease()) return false;
+  return std::any_of(jobs_.begin(), jobs_.end(), [this](const auto& entry) {
+    if (entry.second.deadlock_reported) return false;
+    return transfers_.Active() > 0 || !entry.second.job.Waits().empty();
+  });
+}
+
+void Simulation::ReportDeadlock() {
+  for (auto& [number, entry] : jobs_) {
+    if (entry.deadlock_reported) continue;
+    std::vector<std::string> waits = entry.job.Waits();
+    if (const std::size_t still = transfers_.Active(); still > 0) {
+      waits.push_back(StrCat(still, " transfers stand still: a link on their way has failed (",
+                             Shortened(topology_.FailedLinks()), ")"));
+    }
+    if (waits.empty()) continue;
+    entry.deadlock_reported = true;
+    ++statistics_.deadlocks;
+    const std::string report =
+        StrCat("every process waits and nothing is left that could wake one:\n  ",
+               base::Join(waits, "\n  "));
+    for (std::uint32_t server = 0; server < entry.job.servers(); ++server) {
+      if (!horizon_.Knows(SessionOf(number, server))) continue;
+      Tell(number, server, communicator::DeadlockNotice{.report = report});
+    }
+  }
+}
+
+base::Duration Simulation::Lag() {
+  const auto next = transfers_.NextTime();
+  const SimTime safe = horizon_.Safe();
+  return next && *next > safe ? *next - safe : base::Duration{};
+}
+
+}  // namespace eidolon::network::simulation

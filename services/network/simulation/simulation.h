@@ -1,0 +1,134 @@
+// The network of one simulated cluster: jobs, their transfers on one fabric, and what may be told
+// when. It knows nothing of processes, sockets or real time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+#include "services/network/communicator/job.h"
+#include "services/network/communicator/notice.h"
+#include "services/network/flow/transfer_set.h"
+#include "services/network/horizon/horizon.h"
+#include "services/network/topology/topology.h"
+
+namespace eidolon::network::simulation {
+
+// Where notices leave the simulation. Times are the job's own.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void Tell(std::uint64_t job, std::uint32_t server,
+                    const communicator::Notice& notice) = 0;
+  // A collective or a group of transfers ended.
+  virtual void Ended(collective::Algorithm algorithm, collective::Protocol protocol) = 0;
+};
+
+// Counted since the start.
+struct Statistics {
+  std::uint64_t transfers = 0;
+  std::uint64_t events = 0;
+  std::uint64_t clamped = 0;   // Transfers that started before the horizon: a broken promise.
+  std::uint64_t releases = 0;  // Events committed because everyone slept.
+  std::uint64_t failures = 0;  // Messages that a communicator failed.
+  std::uint64_t deadlocks = 0;
+  // Bytes that started transfers carry over the links of each of Simulation::tiers().
+  std::vector<double> tier_bytes;
+};
+
+// Links of one sort.
+struct Tier {
+  std::string name;
+  double capacity = 0;  // Of all of them, bytes per second.
+};
+
+// Several jobs share one fabric and one horizon; each job's time starts at 0 when its first agent
+// connects. Results depend on messages alone: per session their order counts, between sessions it
+// does not. Call Progress after any batch of messages. Errors are those of one session, which
+// should then be disconnected. Not thread safe.
+class Simulation final : private communicator::Audience {
+ public:
+  // The listener outlives the simulation.
+  Simulation(topology::Topology topology, Listener& listener);
+
+  // `placement`: positions in the cluster of the job's servers. Requires: the job is not known, and
+  // the positions exist.
+  void AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
+              const collective::Tuning& tuning = {});
+  void RemoveJob(std::uint64_t job);
+
+  base::Result<void> Connect(std::uint64_t job, std::uint32_t server);
+  // Fine for a session that is not connected.
+  void Disconnect(std::uint64_t job, std::uint32_t server);
+
+  // Requires for all below: the session is connected.
+  base::Result<void> Join(std::uint64_t job, std::uint32_t server, const std::string& unique_id,
+                          std::int32_t size, communicator::Arrival arrival);
+  base::Result<void> Split(std::uint64_t job, std::uint32_t server, std::uint64_t parent,
+                           communicator::Arrival arrival);
+  base::Result<void> Issue(std::uint64_t job, std::uint32_t server, communicator::IssueCall call);
+  base::Result<void> Post(std::uint64_t job, std::uint32_t server, communicator::PostCall call);
+  base::Result<void> Leave(std::uint64_t job, std::uint32_t server, std::uint64_t communicator,
+                           std::int32_t rank);
+  base::Result<void> Keep(std::uint64_t job, std::uint32_t server, horizon::Promise promise);
+
+  base::Result<collective::Cost> Estimate(std::uint64_t job, std::uint64_t communicator,
+                                          const communicator::Operation& operation) const;
+
+  // Commits what the horizon allows, and answers who waits for it.
+  void Progress();
+
+  // Everyone sleeps, nothing can happen any more, and somebody waits.
+  bool Stuck() const;
+  // Tells jobs that wait what they wait for; each job once.
+  void ReportDeadlock();
+
+  const topology::Topology& topology() const { return topology_; }
+  const Statistics& statistics() const { return statistics_; }
+  const std::vector<Tier>& tiers() const { return tiers_; }
+  base::SimTime now() const { return transfers_.now(); }
+  // Faults that have happened.
+  std::size_t changes() const { return next_change_; }
+  // How far the earliest event lies beyond the horizon.
+  base::Duration Lag();
+  std::size_t active_transfers() const { return transfers_.Active(); }
+
+ private:
+  struct Entry {
+    communicator::Job job;
+    base::SimTime epoch;  // The job's time 0.
+    bool started = false;
+    bool deadlock_reported = false;
+  };
+
+  void Tell(std::uint64_t job, std::uint32_t server, communicator::Notice notice) override;
+  void Start(flow::Transfer transfer) override;
+  void Ended(collective::Algorithm algorithm, collective::Protocol protocol) override;
+  void Cancel(std::uint64_t job, std::uint64_t communicator) override;
+
+  void FindTiers();
+  std::vector<flow::LinkUse> BackgroundUses(const topology::Background& traffic) const;
+  // The next fault, if it comes before everything else and something is under way.
+  std::optional<base::SimTime> NextChange() const;
+  void Change(base::SimTime time);
+  Entry& Job(std::uint64_t job);
+  void RunToHorizon();
+  std::optional<base::SimTime> NextRelease() const;
+  void TellSession(horizon::SessionId session, base::SimTime time, bool released);
+
+  topology::Topology topology_;
+  Listener& listener_;
+  mutable flow::TransferSet transfers_;  // NextTime drops stale events.
+  horizon::Horizon horizon_;
+  std::map<std::uint64_t, Entry> jobs_;
+  std::size_t next_change_ = 0;  // Into topology_.changes().
+  std::vector<Tier> tiers_;
+  std::vector<std::uint8_t> tier_of_;  // By link.
+  Statistics statistics_;
+};
+
+}  // namespace eidolon::network::simulation
