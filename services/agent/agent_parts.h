@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "eidolon/controller/v1/controller.pb.h"
@@ -38,8 +37,5 @@ struct HorizonClaim {
 
   bool operator==(const HorizonClaim&) const = default;
 };
-
-// The text with what is no UTF-8 replaced: protocol strings must be valid.
-std::string PlainText(const std::string& text);
 
 }  // namespace eidolon::agent

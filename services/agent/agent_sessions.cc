@@ -9,6 +9,7 @@
 #include "services/agent/agent.h"
 #include "services/agent/launch/death.h"
 #include "services/agent/launch/witness.h"
+#include "services/agent/plain_text.h"
 #include "services/agent/ring/listener.h"
 #include "services/base/log.h"
 #include "services/base/text.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/agent/agent_parts.h"
+#include "services/agent/plain_text.h"
 
 namespace eidolon::agent {
 namespace {
