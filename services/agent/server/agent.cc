@@ -1,0 +1,265 @@
+#include "services/agent/server/agent.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "eidolon/network/v1/network.pb.h"
+#include "eidolon/timing/v1/timing.pb.h"
+#include "services/agent/job/declared_values.h"
+#include "services/agent/job/device_properties.h"
+#include "services/agent/launch/environment.h"
+#include "services/base/check.h"
+#include "services/base/log.h"
+#include "services/base/text.h"
+#include "services/ring/replay.h"
+
+namespace eidolon::agent::server {
+
+using base::ErrorCode;
+using base::StrCat;
+
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSleepNs = kMillisecond;  // Plain launches do not ring.
+constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
+constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
+constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
+constexpr int kStopGraceMs = 2'000;
+// What a job had written when it was stopped is read for at most so long.
+constexpr int kLastLinesMs = 300;
+
+}  // namespace
+
+Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
+    : options_(std::move(options)),
+      metrics_(metrics),
+      clock_(clock),
+      mailbox_([this] {
+        if (page_ready_.load()) page_->Ring();
+      }),
+      controller_(std::make_unique<client::ControllerClient>(client::ControllerClient::Options{
+          .address = options_.controller_address, .token = options_.token})),
+      quiescence_([this] { return LookAtProcesses(); }, [this] { return HasNews(); }),
+      standstill_(clock->MonotonicNs()) {}
+
+Agent::~Agent() { CleanUp(); }
+
+int Agent::Run() {
+  auto assignment = controller_->Introduce();
+  if (!assignment) {
+    base::Log(base::Level::kError, "no_assignment", {{"reason", assignment.error().message}});
+    return 1;
+  }
+  job_ = std::make_unique<JobParts>();
+  job_->assignment = std::move(*assignment);
+  const auto ranks = static_cast<std::int32_t>(job_->assignment.ranks_per_server());
+  ranks_.emplace(
+      RankBook::Place{.first = static_cast<std::int32_t>(job_->assignment.server()) * ranks,
+                      .count = ranks,
+                      .servers = static_cast<std::int32_t>(job_->assignment.servers())});
+  controller_->Listen(
+      {.on_stop =
+           [this](const std::string& reason) {
+             End({.reason = outcome::Reason::kStopped, .message = reason});
+           },
+       .on_end =
+           [this](const base::Error& error) {
+             controller_gone_ = true;
+             End({.reason = outcome::Reason::kServiceLost, .message = error.message});
+           }},
+      &mailbox_);
+  if (auto ready = SetUp(); !ready) {
+    const bool lost = ready.error().code == ErrorCode::kUnavailable;
+    End({.reason = lost ? outcome::Reason::kServiceLost : outcome::Reason::kCommandFailed,
+         .message = ready.error().message});
+  }
+  if (!ending_.has_value()) Loop();
+  CleanUp();
+  SendOutcome();
+  return controller_gone_ ? 1 : 0;
+}
+
+base::Result<void> Agent::SetUp() {
+  const auto& assignment = job_->assignment;
+  if (!assignment.iterations().log_pattern().empty()) {
+    auto pattern = outcome::LinePattern::Compile(assignment.iterations().log_pattern());
+    if (!pattern) return std::unexpected(pattern.error());
+    job_->log_pattern.emplace(std::move(*pattern));
+  }
+
+  const std::string module_folder = StrCat(assignment.run_directory(), "/modules");
+  timing_ = std::make_unique<client::TimingClient>(
+      client::TimingClient::Options{.address = assignment.timing_address(),
+                                    .gpu = assignment.cluster().gpu(),
+                                    .pass = assignment.pass(),
+                                    .patience = options_.timing_patience,
+                                    .module_folder = module_folder},
+      &mailbox_);
+  const auto gpu = timing_->Describe();
+  if (!gpu) return std::unexpected(gpu.error());
+  auto content = job::SegmentContentOf(assignment, *gpu);
+  if (!content) return std::unexpected(content.error());
+  if (auto written = job::WriteDeclarations(assignment); !written) {
+    return std::unexpected(written.error());
+  }
+  job_->content = std::move(*content);
+  if (timing_->measures()) {
+    std::error_code ignored;  // Without the folder nothing is measured, and the service says so.
+    std::filesystem::create_directory(module_folder, ignored);
+    job_->content.unknown_reads |= ::eidolon::ring::kReplayKernels;
+  }
+  job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
+  costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors());
+  CHECK(costs_->InternBasis(iteration::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
+
+  auto page = ring::ServerPage::Create(assignment.run_directory(), job_->content.host_model,
+                                       job_->content.epoch_unix_ns);
+  if (!page) return std::unexpected(page.error());
+  page_.emplace(std::move(*page));
+  page_ready_.store(true);
+  network_ = std::make_unique<client::NetworkClient>(
+      client::NetworkClient::Options{
+          .address = assignment.network_address(),
+          .job = assignment.job(),
+          .pass = assignment.pass(),
+          .server = assignment.server(),
+          .on_message = [this](const auto& message) { OnNetworkMessage(message); },
+          .on_end = [this](const base::Error& error) { ServiceLost(error); }},
+      &mailbox_);
+  auto doorkeeper = Doorkeeper::Start(
+      assignment.run_directory(),
+      {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
+       .on_nap = [this](int connection, const auto& nap) { OnNap(connection, nap); },
+       .on_hang_up = [this](int connection) { OnHangUp(connection); }},
+      &mailbox_);
+  if (!doorkeeper) return std::unexpected(doorkeeper.error());
+  doorkeeper_ = std::move(*doorkeeper);
+  CountMissing();
+  return StartCommand();
+}
+
+base::Result<void> Agent::StartCommand() {
+  const auto& assignment = job_->assignment;
+  const auto shim = launch::FindShim(options_.library_folder);
+  if (!shim) return std::unexpected(shim.error());
+  const std::string index_directory = base::StrCat(assignment.run_directory(), "/index");
+  std::error_code ignored;  // Without the folder every process makes its own indices.
+  std::filesystem::create_directory(index_directory, ignored);
+  // The job's own variables win over the rendezvous, ours over everything.
+  launch::Variables environment =
+      launch::ServerEnvironment(*shim,
+                                {.run_directory = assignment.run_directory(),
+                                 .index_directory = index_directory,
+                                 .server = assignment.server(),
+                                 .servers = assignment.servers(),
+                                 .ranks_per_server = assignment.ranks_per_server(),
+                                 .master_address = assignment.master_address(),
+                                 .master_port = assignment.master_port()},
+                                [&] {
+                                  const auto own = assignment.environment().find("LD_PRELOAD");
+                                  if (own != assignment.environment().end()) return own->second;
+                                  const char* inherited = std::getenv("LD_PRELOAD");
+                                  return std::string(inherited == nullptr ? "" : inherited);
+                                }());
+  for (const auto& [name, value] : assignment.environment()) {
+    const bool ours = name == "LD_PRELOAD" || name == "EIDOLON_RUN_DIR" ||
+                      name == "EIDOLON_INDEX_DIR" || name == "TRITON_LIBCUDA_PATH";
+    if (!ours) environment.emplace_back(name, value);
+  }
+  auto command =
+      launch::Command::Start({.command = {assignment.command().begin(), assignment.command().end()},
+                              .environment = std::move(environment),
+                              .working_directory = assignment.working_directory()},
+                             this);
+  if (!command) return std::unexpected(command.error());
+  command_ = std::move(*command);
+  base::Log(base::Level::kInfo, "command_started",
+            {{"job", assignment.job()}, {"pid", StrCat(command_->pid())}});
+  return {};
+}
+
+void Agent::Loop() {
+  while (!ending_.has_value()) {
+    const std::uint32_t seen = page_->doorbell();
+    const bool moved = Turn();
+    if (!moved && !ending_.has_value()) page_->Sleep(seen, kSleepNs);
+  }
+}
+
+// One round of the main loop. True when something moved.
+bool Agent::Turn() {
+  auto letters = mailbox_.TakeAll();
+  for (const auto& letter : letters) letter();
+  const bool drained = DrainSessions();
+  AskCosts();
+  for (const auto& [number, session] : sessions_) active_ = session->TakeActivity() || active_;
+  standstill_.Pass(clock_->MonotonicNs());
+  if (std::exchange(active_, false) || questions_open_ > 0) {
+    quiescence_.NoteActivity(clock_->MonotonicNs());
+    naps_.NoteActivity(clock_->MonotonicNs());
+    standstill_.Move();
+  }
+  SendHorizon();
+  network_->Flush();
+  Housekeeping();
+  return !letters.empty() || drained;
+}
+
+void Agent::Housekeeping() {
+  const std::int64_t now = clock_->MonotonicNs();
+  WatchDeaths();
+  for (const auto& [number, session] : sessions_) session->WakeSleepers();
+  if (now >= next_report_ns_) {
+    next_report_ns_ = now + kReportEveryNs;
+    SendProgress();
+  }
+  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && !IsLastWordOpen()) {
+    SettleDeaths();
+    return End(verdict_.Judge(command_status_));
+  }
+  const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
+  if (has_lost && now - rank_died_ns_ >= kRankGraceNs) {
+    End(verdict_.Judge(std::nullopt));
+  }
+}
+
+void Agent::End(const outcome::Ending& ending) {
+  if (ending_.has_value()) return;
+  ending_ = ending;
+  if (command_status_.has_value()) ending_->exit_status = command_status_->code;
+  base::Log(base::Level::kInfo, "job_ending", {{"message", ending.message}});
+}
+
+// Everybody who waits is let go, the command ends, what is complete is reported.
+void Agent::CleanUp() {
+  if (command_ != nullptr) {
+    // Before anybody who waits is let go: what ranks say then is said because the job ends.
+    if (ending_.has_value() && ending_->reason == outcome::Reason::kStopped) {
+      command_->AwaitOutput(kLastLinesMs);
+      was_told_to_end_.store(true);
+    }
+    for (const auto& [number, session] : sessions_) session->Dismiss();
+    const bool ended_itself = command_status_.has_value();
+    command_->Stop(ended_itself ? 0 : kStopGraceMs);
+    command_.reset();
+    // Lines that were written while it ended.
+    for (const auto& letter : mailbox_.TakeAll()) letter();
+  }
+  doorkeeper_.reset();
+  for (const auto& [number, session] : sessions_) session->Finish();
+  SettleRanks();
+  mailbox_.Close();
+  if (network_ != nullptr) network_->Flush();
+  network_.reset();
+  timing_.reset();
+}
+
+void Agent::RequestStop(const std::string& reason) {
+  mailbox_.Post([this, reason] { End({.reason = outcome::Reason::kStopped, .message = reason}); });
+}
+
+}  // namespace eidolon::agent::server
