@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "eidolon/controller/v1/controller.pb.h"
-#include "services/agent/session/session_parts.h"
+#include "services/agent/session/usage.h"
 
 namespace eidolon::agent::outcome {
 

@@ -21,12 +21,12 @@
 #include "services/agent/iteration/ledger.h"
 #include "services/agent/ring/reader.h"
 #include "services/agent/ring/segment.h"
-#include "services/agent/session/communicator.h"
+#include "services/agent/session/communicators.h"
 #include "services/agent/session/event_log.h"
 #include "services/agent/session/intake.h"
 #include "services/agent/session/memory_book.h"
 #include "services/agent/session/session_host.h"
-#include "services/agent/session/session_parts.h"
+#include "services/agent/session/usage.h"
 
 namespace eidolon::network::v1 {
 class Joined;

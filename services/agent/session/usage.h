@@ -8,7 +8,7 @@
 
 #include "services/agent/device/operation.h"
 #include "services/agent/iteration/detector.h"
-#include "services/agent/session/communicator.h"
+#include "services/agent/session/communicators.h"
 #include "services/agent/session/memory_book.h"
 #include "services/base/sim_time.h"
 #include "services/ring/record.h"
