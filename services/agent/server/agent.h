@@ -74,8 +74,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void OnHangUp(int connection);
   std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
   base::Result<std::uint32_t> Admit(int connection, const ::eidolon::ring::Hello& hello);
-  std::int32_t CommunicatorEntered(session::Session& session,
-                                   const CommunicatorEntry& entry) override;
+  std::int32_t CommunicatorEntered(std::uint32_t process, const CommunicatorEntry& entry) override;
   void WorkBegan(session::Session& session, std::uint32_t device) override;
   void RanksChanged();
   void SettleRanks();
@@ -104,7 +103,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
                                                  const network::v1::Operation& op) override;
   base::SimTime ClampReady(base::SimTime ready) override;
   base::SimTime safe_through() const override { return safe_through_; }
-  std::uint64_t NewRequest(session::Session& session) override;
+  std::uint64_t NewRequest(std::uint32_t process) override;
   std::int64_t now_ns() const override { return clock_->MonotonicNs(); }
   void AskCosts();
   void OnNetworkMessage(const network::v1::SessionResponse& message);

@@ -88,9 +88,9 @@ SimTime Agent::ClampReady(SimTime ready) {
   return settled_;
 }
 
-std::uint64_t Agent::NewRequest(session::Session& session) {
+std::uint64_t Agent::NewRequest(std::uint32_t process) {
   const std::uint64_t request = next_request_++;
-  requests_[request] = session.options().number;
+  requests_[request] = process;
   return request;
 }
 

@@ -144,8 +144,7 @@ void Agent::CountMissing() {
   horizon_.SetMissing(is_complete ? 0 : std::max(0, expected - ranks));
 }
 
-std::int32_t Agent::CommunicatorEntered(session::Session& session, const CommunicatorEntry& entry) {
-  const std::uint32_t process = session.options().number;
+std::int32_t Agent::CommunicatorEntered(std::uint32_t process, const CommunicatorEntry& entry) {
   ranks_->Enter(process, {.communicator = entry.unique_id, .size = entry.size, .rank = entry.rank});
   RanksChanged();
   return ranks_->NameOf(process);

@@ -25,14 +25,14 @@ class FakeHost : public SessionHost {
   base::SimTime ClampReady(base::SimTime ready) override { return ready; }
   base::SimTime safe_through() const override { return {}; }
   std::int64_t now_ns() const override { return 0; }
-  std::int32_t CommunicatorEntered(Session&, const CommunicatorEntry& entry) override {
+  std::int32_t CommunicatorEntered(std::uint32_t, const CommunicatorEntry& entry) override {
     return entry.rank;
   }
   void WorkBegan(Session&, std::uint32_t) override {}
   void IterationEnded(Session&, const iteration::Report&) override {}
   void RequestRefused(Session&) override {}
   void CallRefused(Session&, const std::string&) override {}
-  std::uint64_t NewRequest(Session&) override { return 1; }
+  std::uint64_t NewRequest(std::uint32_t) override { return 1; }
 
  private:
   cost::CostBook costs_{132};

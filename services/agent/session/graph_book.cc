@@ -1,9 +1,8 @@
-// Graphs: what the engine and the iteration detector need to know of one, and its launch's
-// definition.
-#include <algorithm>
+#include "services/agent/session/graph_book.h"
+
 #include <utility>
 
-#include "services/agent/session/session.h"
+#include "services/agent/session/prepared_call.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::session {
@@ -15,17 +14,6 @@ using base::StrCat;
 
 namespace {
 
-bool IsTransfer(const wire::CommunicationOp& op) {
-  return op.kind == wire::CommunicationKind::kSend || op.kind == wire::CommunicationKind::kReceive;
-}
-
-// Calls that a template becomes: each collective is one, all sends and receives together are one.
-std::size_t CallsOf(const std::vector<wire::CommunicationOp>& ops) {
-  const auto transfers =
-      static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), IsTransfer));
-  return ops.size() - transfers + (transfers > 0 ? 1 : 0);
-}
-
 std::unexpected<base::Error> Undefined(std::uint32_t node, const char* what, std::uint32_t id) {
   return Fail(ErrorCode::kCorrupt, StrCat("graph define record: node ", node, " names ", what, " ",
                                           id, ", which was not defined"));
@@ -33,7 +21,7 @@ std::unexpected<base::Error> Undefined(std::uint32_t node, const char* what, std
 
 }  // namespace
 
-Session::Outcome Session::DefineGraph(const ring::RecordView& record) {
+ApplyResult GraphBook::Define(const ring::RecordView& record) {
   const auto& define = record.As<wire::GraphDefine>();
   const auto* nodes = reinterpret_cast<const wire::GraphNode*>(&define + 1);
   const auto* dependencies = reinterpret_cast<const std::uint32_t*>(nodes + define.node_count);
@@ -45,24 +33,24 @@ Session::Outcome Session::DefineGraph(const ring::RecordView& record) {
     for (std::uint32_t d = 0; d < nodes[i].dependency_count; ++d) {
       first.dependencies.push_back(last[dependencies[nodes[i].first_dependency + d]]);
     }
-    const auto applied = AddGraphNode(i, nodes[i], std::move(first), &made, &shape);
+    const auto applied = AddNode(i, nodes[i], std::move(first), &made, &shape);
     if (!applied || *applied == Applied::kStalled) return applied;
     last[i] = static_cast<std::uint32_t>(made.size() - 1);
   }
-  auto done = engine_.DefineGraph(record.header().device, define.graph, std::move(made));
+  auto done = engine_->DefineGraph(record.header().device, define.graph, std::move(made));
   if (!done) return std::unexpected(done.error());
-  graphs_[define.graph] = std::move(shape);
+  shapes_[define.graph] = std::move(shape);
   return Applied::kYes;
 }
 
-Session::Outcome Session::AddGraphNode(std::uint32_t index, const wire::GraphNode& node,
-                                       device::GraphNode first,
-                                       std::vector<device::GraphNode>* made, GraphShape* shape) {
+ApplyResult GraphBook::AddNode(std::uint32_t index, const wire::GraphNode& node,
+                               device::GraphNode first, std::vector<device::GraphNode>* made,
+                               GraphShape* shape) {
   switch (node.kind) {
     case wire::GraphNodeKind::kEmpty:
       break;
     case wire::GraphNodeKind::kWork: {
-      const std::uint32_t* number = works_.Find(node.id);
+      const std::uint32_t* number = works_->Find(node.id);
       if (number == nullptr) return Undefined(index, "work", node.id);
       const cost::CostEntry& entry = host_->costs().entry(*number);
       if (!entry.known) return Applied::kStalled;
@@ -83,12 +71,12 @@ Session::Outcome Session::AddGraphNode(std::uint32_t index, const wire::GraphNod
       shape->nodes.push_back({});
       break;
     case wire::GraphNodeKind::kCommunication: {
-      const auto found = templates_.find(node.id);
-      if (found == templates_.end()) return Undefined(index, "template", node.id);
+      const CommunicationTemplate* captured = calls_->FindTemplate(node.id);
+      if (captured == nullptr) return Undefined(index, "template", node.id);
       first.kind = device::GraphNodeKind::kCollective;
       shape->templates.push_back(node.id);
       // The calls of a group follow each other.
-      for (std::size_t call = 0; call < CallsOf(found->second.ops); ++call) {
+      for (std::size_t call = 0; call < CountCalls(captured->ops); ++call) {
         shape->nodes.push_back({.identity = ~node.id});
         made->push_back(std::move(first));
         first = {.kind = device::GraphNodeKind::kCollective,
@@ -99,6 +87,19 @@ Session::Outcome Session::AddGraphNode(std::uint32_t index, const wire::GraphNod
   }
   made->push_back(std::move(first));
   return Applied::kYes;
+}
+
+base::Result<void> GraphBook::Destroy(std::uint32_t graph) {
+  shapes_.erase(graph);
+  return engine_->DestroyGraph(graph);
+}
+
+base::Result<const GraphShape*> GraphBook::Find(std::uint32_t graph) const {
+  const auto found = shapes_.find(graph);
+  if (found == shapes_.end()) {
+    return Fail(ErrorCode::kCorrupt, StrCat("graph ", graph, " does not exist"));
+  }
+  return &found->second;
 }
 
 }  // namespace eidolon::agent::session

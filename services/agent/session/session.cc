@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/agent/ring/record_check.h"
+#include "services/agent/session/prepared_call.h"
 #include "services/base/check.h"
 #include "services/base/text.h"
 
@@ -16,27 +17,29 @@ using base::SimTime;
 using base::StrCat;
 using wire::RecordKind;
 
-namespace {
-
-// How far the scout looks ahead of a stalled record.
-constexpr int kScoutLimit = 1 << 16;
-
-}  // namespace
-
 Session::Session(Options options, ring::Segment segment, SessionHost* host)
     : options_(std::move(options)),
       host_(host),
       segment_(std::move(segment)),
       reader_(segment_.base(), static_cast<std::uint32_t>(options_.devices.size())),
-      engine_(options_.devices, this) {
+      engine_(options_.devices, this),
+      replies_(options_.number, host, &engine_, &intake_, &segment_),
+      works_(host),
+      communicators_(options_.number, options_.server, host, &intake_, &replies_),
+      calls_(host, &engine_, &communicators_),
+      graphs_(host, &engine_, &works_, &calls_),
+      waits_(host, &engine_, &replies_),
+      iterations_(options_.rule, options_.event_log, host, &usage_) {
   clock_.ps = static_cast<std::int64_t>(std::min(segment_.clock_ps(), ring::kClockMaxPs));
   if (options_.is_primary) StartDriving();
-  if (!options_.event_log.empty()) {
-    event_log_ = std::make_unique<EventLog>(options_.event_log);
-  }
 }
 
 Session::~Session() = default;
+
+ApplyResult Session::Done(const base::Result<void>& done) {
+  if (!done) return std::unexpected(done.error());
+  return Applied::kYes;
+}
 
 void Session::StartDriving() {
   if (driving_) return;
@@ -67,7 +70,7 @@ base::Result<bool> Session::Drain(int limit) {
     if (!record) return std::unexpected(record.error());
     if (!record->has_value()) break;
     const SimTime issued = ClockOf((*record)->header());
-    Outcome applied = Apply(**record, before);
+    ApplyResult applied = Apply(**record, before);
     if (auto timely = intake_.Finish(**record); applied.has_value() && !timely) {
       applied = std::unexpected(timely.error());
     }
@@ -78,7 +81,7 @@ base::Result<bool> Session::Drain(int limit) {
     if (*applied == Applied::kStalled) {
       position_ = before;
       bound = std::min(bound, issued);
-      Scout();
+      works_.Scout(&reader_, position_);
       break;
     }
     moved = true;
@@ -89,20 +92,18 @@ base::Result<bool> Session::Drain(int limit) {
   intake_.NoteClock(clock, written);
   host_->horizon().SetClock(options_.number, std::max(bound, floor_));
   if (moved) {
-    SettleWaits();
+    waits_.Settle();
     ReportIterations();
   }
   return moved;
 }
 
-SimTime Session::known_clock() const { return std::max(clock_, last_reply_); }
+SimTime Session::known_clock() const { return std::max(clock_, replies_.last_told().host_clock); }
 
 void Session::MarkGone() {
   gone_ = true;
   host_->horizon().RemoveRank(options_.number);
-  waits_.clear();
-  moments_.clear();
-  sleepers_.clear();
+  waits_.Forget();
 }
 
 void Session::RaiseFloor(SimTime floor) {
@@ -119,7 +120,18 @@ device::Engine::Call Session::CallOf(const wire::RecordHeader& header, std::uint
   return {.device = header.device, .stream = stream, .host_clock = ClockOf(header)};
 }
 
-Session::Outcome Session::Apply(const ring::RecordView& record, std::uint64_t position) {
+iteration::Mark Session::MarkOf(const wire::RecordHeader& header) const {
+  return {.sequence = engine_.issued(), .host_clock = ClockOf(header)};
+}
+
+ApplyResult Session::JoinCommunicator(const ring::RecordView& record) {
+  if (auto may = communicators_.CheckJoin(record); !may) return std::unexpected(may.error());
+  StartDriving();
+  communicators_.Join(record);
+  return Applied::kYes;
+}
+
+ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t position) {
   if (auto taken = intake_.Take(record, position); !taken) return std::unexpected(taken.error());
   const RecordKind kind = record.header().kind;
   if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
@@ -137,9 +149,9 @@ Session::Outcome Session::Apply(const ring::RecordView& record, std::uint64_t po
     case RecordKind::kCommunicatorInit:
       return JoinCommunicator(record);
     case RecordKind::kCommunicatorSplit:
-      return SplitCommunicator(record);
+      return Done(communicators_.Split(record));
     case RecordKind::kCommunicatorDestroy:
-      return LeaveCommunicator(record);
+      return Done(communicators_.Leave(record));
     default:
       break;
   }
@@ -151,11 +163,11 @@ Session::Outcome Session::Apply(const ring::RecordView& record, std::uint64_t po
   return ApplyNote(record);
 }
 
-Session::Outcome Session::ApplyDefinition(const ring::RecordView& record) {
+ApplyResult Session::ApplyDefinition(const ring::RecordView& record) {
   base::Result<void> done;
   switch (record.header().kind) {
     case RecordKind::kDefineWork:
-      done = DefineWork(record, intake_.position());
+      done = works_.Define(record, intake_.position());
       break;
     case RecordKind::kStreamCreate: {
       const auto& stream = record.As<wire::StreamRecord>();
@@ -172,48 +184,17 @@ Session::Outcome Session::ApplyDefinition(const ring::RecordView& record) {
       done = engine_.DestroyEvent(record.As<wire::EventRecord>().event);
       break;
     case RecordKind::kGraphDefine:
-      return DefineGraph(record);
-    case RecordKind::kGraphDestroy: {
-      const std::uint32_t graph = record.As<wire::GraphRecord>().graph;
-      graphs_.erase(graph);
-      done = engine_.DestroyGraph(graph);
+      return graphs_.Define(record);
+    case RecordKind::kGraphDestroy:
+      done = graphs_.Destroy(record.As<wire::GraphRecord>().graph);
       break;
-    }
     default:
       CHECK(false);
   }
-  if (!done) return std::unexpected(done.error());
-  return Applied::kYes;
+  return Done(done);
 }
 
-// Known is what the scout has seen, or else damage.
-base::Result<void> Session::DefineWork(const ring::RecordView& record, std::uint64_t position) {
-  const auto& define = record.As<wire::DefineWork>();
-  if (works_.Find(define.work) != nullptr) {
-    if (position < scouted_) return {};
-    return Fail(ErrorCode::kCorrupt,
-                StrCat("define work record: work ", define.work, " exists already"));
-  }
-  const auto tail = record.TailAfter<wire::DefineWork>();
-  const std::size_t padded = (std::size_t{define.definition_bytes} + 7) & ~std::size_t{7};
-  const auto replay = tail.subspan(std::min(padded, tail.size()));
-  works_.Insert(define.work, host_->costs().Intern(tail.first(define.definition_bytes), replay));
-  return {};
-}
-
-// Looks ahead of a stalled record for definitions to ask about. Damage is left to the main reader.
-void Session::Scout() {
-  std::uint64_t at = std::max(scouted_, position_);
-  for (int i = 0; i < kScoutLimit; ++i) {
-    const auto record = reader_.Read(&at);
-    if (!record.has_value() || !record->has_value()) break;
-    if ((*record)->header().kind != RecordKind::kDefineWork) continue;
-    if (!DefineWork(**record, at)) break;
-  }
-  scouted_ = at;
-}
-
-Session::Outcome Session::ApplyWork(const ring::RecordView& record) {
+ApplyResult Session::ApplyWork(const ring::RecordView& record) {
   base::Result<void> done;
   switch (record.header().kind) {
     case RecordKind::kLaunch:
@@ -238,11 +219,10 @@ Session::Outcome Session::ApplyWork(const ring::RecordView& record) {
     default:
       CHECK(false);
   }
-  if (!done) return std::unexpected(done.error());
-  return Applied::kYes;
+  return Done(done);
 }
 
-Session::Outcome Session::Launch(const ring::RecordView& record) {
+ApplyResult Session::Launch(const ring::RecordView& record) {
   const auto& launch = record.As<wire::LaunchRecord>();
   const std::uint32_t* number = works_.Find(launch.work);
   if (number == nullptr) {
@@ -252,57 +232,110 @@ Session::Outcome Session::Launch(const ring::RecordView& record) {
   const cost::CostEntry& entry = host_->costs().entry(*number);
   if (!entry.known) return Applied::kStalled;
   const auto call = CallOf(record.header(), launch.stream);
-  FeedDetector(*number, entry.update, engine_.issued(), call.host_clock);
+  iterations_.Feed(*number, entry.update, MarkOf(record.header()));
   CountLaunch(record.header().device);
-  if (auto done = engine_.Launch(call, entry.work); !done) return std::unexpected(done.error());
-  return Applied::kYes;
+  return Done(engine_.Launch(call, entry.work));
 }
 
 void Session::CountLaunch(std::uint32_t device) {
   if (launches_++ == 0) host_->WorkBegan(*this, device);
 }
 
-void Session::NoteUnknownRead(const wire::MarkRecord& mark) {
-  ++usage_.unknown_reads;
-  const auto source = usage_.unknown_sources.find(mark.reserved);
-  if (source == usage_.unknown_sources.end()) return;
-  ++source->second.reads;
-  source->second.bytes += mark.id;
+ApplyResult Session::Communicate(const ring::RecordView& record) {
+  const auto& header = record.As<wire::CommunicationRecord>();
+  const auto* first = reinterpret_cast<const wire::CommunicationOp*>(&header + 1);
+  const std::span ops(first, header.op_count);
+  const auto communicator = communicators_.Find(header.communicator);
+  if (!communicator) return std::unexpected(communicator.error());
+  if (header.template_id != 0) {
+    return Done(calls_.DefineTemplate(header.template_id, header.communicator, ops));
+  }
+  const std::span payload(reinterpret_cast<const std::byte*>(first + header.op_count),
+                          header.payload_bytes);
+  auto calls = calls_.Prepare(**communicator, ops, payload);
+  if (!calls) return std::unexpected(calls.error());
+  if (!calls->has_value()) return Applied::kStalled;
+  const auto call = CallOf(record.header(), header.stream);
+  for (PreparedCall& prepared : **calls) {
+    iterations_.Feed(~static_cast<std::uint32_t>(prepared.operation.kind()), iteration::Update::kNo,
+                     MarkOf(record.header()));
+    const device::Collective collective = calls_.Issue(header.communicator, &prepared);
+    if (auto done = engine_.Issue(call, collective); !done) return std::unexpected(done.error());
+  }
+  return Applied::kYes;
 }
 
-Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
+ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
+  const auto& launch = record.As<wire::GraphRecord>();
+  const auto shape = graphs_.Find(launch.graph);
+  if (!shape) return std::unexpected(shape.error());
+  auto prepared = calls_.PrepareTemplates((*shape)->templates);
+  if (!prepared) return std::unexpected(prepared.error());
+  if (!prepared->has_value()) return Applied::kStalled;
+  iteration::Mark mark = MarkOf(record.header());
+  for (const GraphShape::Node& node : (*shape)->nodes) {
+    iterations_.Feed(node.identity, node.update, mark);
+    ++mark.sequence;
+  }
+  std::vector<device::Collective> collectives;
+  for (OwnedCall& owned : **prepared) {
+    collectives.push_back(calls_.Issue(owned.communicator, &owned.call));
+  }
+  CountLaunch(record.header().device);
+  return Done(
+      engine_.LaunchGraph(CallOf(record.header(), launch.stream), launch.graph, collectives));
+}
+
+ApplyResult Session::Ask(const ring::RecordView& record) {
+  if (auto taken = intake_.TakeSlot(record); !taken) return std::unexpected(taken.error());
+  const auto& question = record.As<wire::WaitRecord>();
+  switch (record.header().kind) {
+    case RecordKind::kSynchronizeStream:
+    case RecordKind::kSynchronizeDevice:
+    case RecordKind::kSynchronizeEvent:
+      if (question.observer == 0) iterations_.NoteWait();
+      return waits_.AskCompletion(question);
+    case RecordKind::kQueryStream:
+    case RecordKind::kQueryEvent:
+      return waits_.AskQuery(question);
+    case RecordKind::kElapsedTime:
+      return waits_.AskElapsed(question);
+    case RecordKind::kCollectiveValues:
+      return Done(communicators_.AskValues(question));
+    case RecordKind::kWaitUntil:
+      waits_.AskMoment(question, driving_);
+      return Applied::kYes;
+    default:
+      CHECK(false);
+  }
+  return Applied::kYes;
+}
+
+ApplyResult Session::ApplyNote(const ring::RecordView& record) {
   switch (record.header().kind) {
     case RecordKind::kMemory:
-      if (auto added = usage_.memory.Add(record.As<wire::MemoryRecord>()); !added) {
-        return std::unexpected(added.error());
-      }
-      break;
+      return Done(usage_.Book(record.As<wire::MemoryRecord>()));
     case RecordKind::kOutOfMemory:
-      usage_.memory.Refuse(record.As<wire::MemoryRecord>());
+      usage_.RefuseMemory(record.As<wire::MemoryRecord>());
       host_->RequestRefused(*this);
       break;
     case RecordKind::kRangePush:
     case RecordKind::kRangePop:
-      NoteRange(record);
+      iterations_.NoteRange(record, MarkOf(record.header()));
       break;
     case RecordKind::kRefusedCall: {
       const auto& mark = record.As<wire::MarkRecord>();
       const std::string name(ring::NameAfter(mark));
-      usage_.refused_calls[name] += std::max<std::uint64_t>(mark.id, 1);
+      usage_.RefuseCall(name, mark.id);
       host_->CallRefused(*this, name);
       break;
     }
     case RecordKind::kUnknownRead:
-      NoteUnknownRead(record.As<wire::MarkRecord>());
+      usage_.NoteUnknownRead(record.As<wire::MarkRecord>());
       break;
-    case RecordKind::kUnknownSource: {
-      const auto& mark = record.As<wire::MarkRecord>();
-      if (usage_.unknown_sources.size() >= ::eidolon::ring::kMostUnknownSources) break;
-      usage_.unknown_sources[mark.id] = {
-          .source = ::eidolon::ring::SplitUnknownSource(ring::NameAfter(mark)),
-          .declaration = mark.reserved};
+    case RecordKind::kUnknownSource:
+      usage_.NoteUnknownSource(record.As<wire::MarkRecord>());
       break;
-    }
     case RecordKind::kDamage:
       return Fail(ErrorCode::kCorrupt, StrCat("the process found that ",
                                               ring::NameAfter(record.As<wire::MarkRecord>())));
@@ -310,6 +343,56 @@ Session::Outcome Session::ApplyNote(const ring::RecordView& record) {
       CHECK(false);
   }
   return Applied::kYes;
+}
+
+void Session::OpResolved(const device::ResolvedOp& op) {
+  intake_.NoteEnd(op.finish);
+  iterations_.Add(op, calls_.resolving());
+}
+
+void Session::CollectiveReady(std::uint64_t token, SimTime ready) { calls_.Post(token, ready); }
+
+void Session::WaitEnded(std::uint64_t ticket, SimTime time) { waits_.NoteEnded(ticket, time); }
+
+bool Session::OnCommitted(const Commitment& commitment) {
+  const bool known = calls_.Commit(commitment);
+  if (known) {
+    waits_.Settle();
+    ReportIterations();
+  }
+  return known;
+}
+
+// The line was written between the last answered wait and now. That wait is the same in every run
+// of the program, while the moment at which the line was read is not.
+void Session::EndIterationByLog() {
+  if (!options_.rule.by_log || finished_) return;
+  iterations_.EndByLog(replies_.last_told());
+  ReportIterations();
+}
+
+void Session::ReportIterations() {
+  while (const auto report = iterations_.Take()) host_->IterationEnded(*this, *report);
+}
+
+void Session::Finish() {
+  if (finished_) return;
+  finished_ = true;
+  iterations_.End({.sequence = engine_.issued(), .host_clock = known_clock()});
+  ReportIterations();
+  // Leaving is no part of a program: it lasts until its last work, or the last answer that it
+  // waited for.
+  iterations_.Close({.sequence = engine_.issued(), .host_clock = replies_.last_told().host_clock});
+}
+
+void Session::Dismiss() {
+  waits_.Dismiss();
+  communicators_.Dismiss();
+}
+
+std::string Session::LastDoing() const {
+  return StrCat("its last record: ", ring::Name(last_kind_), ", launches so far: ", launches_,
+                calls_.DescribeOpen());
 }
 
 }  // namespace eidolon::agent::session

@@ -33,7 +33,7 @@ class FuzzHost final : public FakeHost {
   }
   base::SimTime safe_through() const override { return safe_; }
   std::int64_t now_ns() const override { return now_ns_; }
-  std::uint64_t NewRequest(Session&) override { return next_request_++; }
+  std::uint64_t NewRequest(std::uint32_t) override { return next_request_++; }
 
   // Every question gets an answer.
   void AnswerAll(Session* session) {

@@ -45,12 +45,13 @@ class SessionHost {
     std::int32_t size = 0;
     std::int32_t rank = 0;
   };
-  virtual std::int32_t CommunicatorEntered(Session& session, const CommunicatorEntry& entry) = 0;
+  virtual std::int32_t CommunicatorEntered(std::uint32_t process,
+                                           const CommunicatorEntry& entry) = 0;
   virtual void WorkBegan(Session& session, std::uint32_t device) = 0;  // Its first launch.
   virtual void IterationEnded(Session& session, const iteration::Report& report) = 0;
   virtual void RequestRefused(Session& session) = 0;  // Emulated memory ran out.
   virtual void CallRefused(Session& session, const std::string& name) = 0;
-  virtual std::uint64_t NewRequest(Session& session) = 0;  // A name for a Join or Split.
+  virtual std::uint64_t NewRequest(std::uint32_t process) = 0;  // A name for a Join or Split.
 };
 
 }  // namespace eidolon::agent::session
