@@ -1,8 +1,7 @@
 #include "services/agent/server/agent.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -10,7 +9,9 @@
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/agent/job/declared_values.h"
 #include "services/agent/job/device_properties.h"
-#include "services/agent/launch/environment.h"
+#include "services/agent/outcome/plain_text.h"
+#include "services/agent/ring/listener.h"
+#include "services/agent/server/job_command.h"
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
@@ -18,6 +19,7 @@
 
 namespace eidolon::agent::server {
 
+namespace wire = ::eidolon::ring;
 using base::ErrorCode;
 using base::StrCat;
 
@@ -44,7 +46,8 @@ Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
       controller_(std::make_unique<client::ControllerClient>(client::ControllerClient::Options{
           .address = options_.controller_address, .token = options_.token})),
       quiescence_([this] { return LookAtProcesses(); }, [this] { return HasNews(); }),
-      standstill_(clock->MonotonicNs()) {}
+      watch_(clock),
+      time_(metrics) {}
 
 Agent::~Agent() { CleanUp(); }
 
@@ -56,11 +59,10 @@ int Agent::Run() {
   }
   job_ = std::make_unique<JobParts>();
   job_->assignment = std::move(*assignment);
-  const auto ranks = static_cast<std::int32_t>(job_->assignment.ranks_per_server());
-  ranks_.emplace(
-      RankBook::Place{.first = static_cast<std::int32_t>(job_->assignment.server()) * ranks,
-                      .count = ranks,
-                      .servers = static_cast<std::int32_t>(job_->assignment.servers())});
+  processes_ = std::make_unique<Processes>(job_.get(), this);
+  deaths_ = std::make_unique<Deaths>(processes_.get(), &verdict_, clock_);
+  reports_ =
+      std::make_unique<Reports>(job_.get(), processes_.get(), &watch_, controller_.get(), metrics_);
   controller_->Listen(
       {.on_stop =
            [this](const std::string& reason) {
@@ -114,6 +116,7 @@ base::Result<void> Agent::SetUp() {
   }
   job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
   costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors());
+  reports_->UseCosts(costs_.get());
   CHECK(costs_->InternBasis(iteration::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
 
   auto page = ring::ServerPage::Create(assignment.run_directory(), job_->content.host_model,
@@ -130,6 +133,8 @@ base::Result<void> Agent::SetUp() {
           .on_message = [this](const auto& message) { OnNetworkMessage(message); },
           .on_end = [this](const base::Error& error) { ServiceLost(error); }},
       &mailbox_);
+  questions_.emplace(costs_.get(), timing_.get(), network_.get(), metrics_,
+                     [this](const base::Error& error) { ServiceLost(error); });
   auto doorkeeper = Doorkeeper::Start(
       assignment.run_directory(),
       {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
@@ -143,65 +148,36 @@ base::Result<void> Agent::SetUp() {
 }
 
 base::Result<void> Agent::StartCommand() {
-  const auto& assignment = job_->assignment;
-  const auto shim = launch::FindShim(options_.library_folder);
-  if (!shim) return std::unexpected(shim.error());
-  const std::string index_directory = base::StrCat(assignment.run_directory(), "/index");
-  std::error_code ignored;  // Without the folder every process makes its own indices.
-  std::filesystem::create_directory(index_directory, ignored);
-  // The job's own variables win over the rendezvous, ours over everything.
-  launch::Variables environment =
-      launch::ServerEnvironment(*shim,
-                                {.run_directory = assignment.run_directory(),
-                                 .index_directory = index_directory,
-                                 .server = assignment.server(),
-                                 .servers = assignment.servers(),
-                                 .ranks_per_server = assignment.ranks_per_server(),
-                                 .master_address = assignment.master_address(),
-                                 .master_port = assignment.master_port()},
-                                [&] {
-                                  const auto own = assignment.environment().find("LD_PRELOAD");
-                                  if (own != assignment.environment().end()) return own->second;
-                                  const char* inherited = std::getenv("LD_PRELOAD");
-                                  return std::string(inherited == nullptr ? "" : inherited);
-                                }());
-  for (const auto& [name, value] : assignment.environment()) {
-    const bool ours = name == "LD_PRELOAD" || name == "EIDOLON_RUN_DIR" ||
-                      name == "EIDOLON_INDEX_DIR" || name == "TRITON_LIBCUDA_PATH";
-    if (!ours) environment.emplace_back(name, value);
-  }
-  auto command =
-      launch::Command::Start({.command = {assignment.command().begin(), assignment.command().end()},
-                              .environment = std::move(environment),
-                              .working_directory = assignment.working_directory()},
-                             this);
+  auto command = server::StartCommand(job_->assignment, options_.library_folder, this);
   if (!command) return std::unexpected(command.error());
   command_ = std::move(*command);
   base::Log(base::Level::kInfo, "command_started",
-            {{"job", assignment.job()}, {"pid", StrCat(command_->pid())}});
+            {{"job", job_->assignment.job()}, {"pid", StrCat(command_->pid())}});
   return {};
 }
 
 void Agent::Loop() {
   while (!ending_.has_value()) {
     const std::uint32_t seen = page_->doorbell();
-    const bool moved = Turn();
+    const bool moved = Step();
     if (!moved && !ending_.has_value()) page_->Sleep(seen, kSleepNs);
   }
 }
 
 // One round of the main loop. True when something moved.
-bool Agent::Turn() {
+bool Agent::Step() {
   auto letters = mailbox_.TakeAll();
   for (const auto& letter : letters) letter();
   const bool drained = DrainSessions();
-  AskCosts();
-  for (const auto& [number, session] : sessions_) active_ = session->TakeActivity() || active_;
-  standstill_.Pass(clock_->MonotonicNs());
-  if (std::exchange(active_, false) || questions_open_ > 0) {
+  questions_->AskCosts();
+  for (const auto& [number, session] : processes_->all()) {
+    active_ = session->TakeActivity() || active_;
+  }
+  watch_.Pass();
+  if (std::exchange(active_, false) || questions_->has_open()) {
     quiescence_.NoteActivity(clock_->MonotonicNs());
     naps_.NoteActivity(clock_->MonotonicNs());
-    standstill_.Move();
+    watch_.Move();
   }
   SendHorizon();
   network_->Flush();
@@ -211,18 +187,19 @@ bool Agent::Turn() {
 
 void Agent::Housekeeping() {
   const std::int64_t now = clock_->MonotonicNs();
-  WatchDeaths();
-  for (const auto& [number, session] : sessions_) session->WakeSleepers();
+  deaths_->Watch();
+  for (const auto& [number, session] : processes_->all()) session->WakeSleepers();
   if (now >= next_report_ns_) {
     next_report_ns_ = now + kReportEveryNs;
-    SendProgress();
+    reports_->SendProgress(mailbox_.size());
   }
-  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && !IsLastWordOpen()) {
-    SettleDeaths();
+  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs &&
+      !deaths_->IsLastWordOpen(command_ended_ns_)) {
+    deaths_->Settle();
     return End(verdict_.Judge(command_status_));
   }
   const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
-  if (has_lost && now - rank_died_ns_ >= kRankGraceNs) {
+  if (has_lost && now - deaths_->first_ns() >= kRankGraceNs) {
     End(verdict_.Judge(std::nullopt));
   }
 }
@@ -242,7 +219,7 @@ void Agent::CleanUp() {
       command_->AwaitOutput(kLastLinesMs);
       was_told_to_end_.store(true);
     }
-    for (const auto& [number, session] : sessions_) session->Dismiss();
+    for (const auto& [number, session] : processes_->all()) session->Dismiss();
     const bool ended_itself = command_status_.has_value();
     command_->Stop(ended_itself ? 0 : kStopGraceMs);
     command_.reset();
@@ -250,8 +227,11 @@ void Agent::CleanUp() {
     for (const auto& letter : mailbox_.TakeAll()) letter();
   }
   doorkeeper_.reset();
-  for (const auto& [number, session] : sessions_) session->Finish();
-  SettleRanks();
+  if (processes_ != nullptr) {
+    for (const auto& [number, session] : processes_->all()) session->Finish();
+    processes_->SettleRanks();
+    RanksChanged();
+  }
   mailbox_.Close();
   if (network_ != nullptr) network_->Flush();
   network_.reset();
@@ -260,6 +240,55 @@ void Agent::CleanUp() {
 
 void Agent::RequestStop(const std::string& reason) {
   mailbox_.Post([this, reason] { End({.reason = outcome::Reason::kStopped, .message = reason}); });
+}
+
+// The last words: event log, progress, usage, outcome.
+void Agent::SendOutcome() {
+  if (!ending_.has_value() || controller_gone_) return;
+  if (job_->assignment.write_event_log()) reports_->JoinEventLogs();
+  reports_->SendProgress(mailbox_.size());
+  reports_->SendUsage(time_.clamped());
+  reports_->SendOutcome(*ending_);
+}
+
+void Agent::Line(launch::OutputStream stream, std::string text) {
+  // What a job says because it was told to stop is no part of its story.
+  if (was_told_to_end_.load()) return;
+  mailbox_.Post([this, stream, text = std::move(text)] { OnLine(stream, text); });
+}
+
+void Agent::Exited(launch::ExitStatus status) {
+  mailbox_.Post([this, status] {
+    command_status_ = status;
+    command_ended_ns_ = clock_->MonotonicNs();
+  });
+}
+
+void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
+  metrics_->log_lines.Increment();
+  if (options_.print_lines) {
+    std::FILE* out = stream == launch::OutputStream::kStderr ? stderr : stdout;
+    std::fprintf(out, "%s\n", text.c_str());
+    std::fflush(out);
+  }
+  if (stream == launch::OutputStream::kStderr) verdict_.NoteErrorLine(text);
+  controller::v1::AgentReport report;
+  controller::v1::LogLine* line = report.mutable_log();
+  line->set_stream(static_cast<std::uint32_t>(stream));
+  line->set_text(outcome::PlainText(text));
+  line->set_virtual_picoseconds(page_->job_clock_ps());
+  controller_->Send(report);
+  if (!ending_.has_value() || ending_->reason != outcome::Reason::kStopped) MatchLine(text);
+}
+
+// A line ends an iteration of every rank of the server.
+void Agent::MatchLine(const std::string& text) {
+  if (!job_->log_pattern.has_value() || !job_->log_pattern->EndsIteration(text)) return;
+  for (const auto& [number, session] : processes_->all()) session->EndIterationByLog();
+}
+
+clock::Look Agent::LookAtProcesses() {
+  return command_ == nullptr ? clock::Look::kStill : watch_.Look(*processes_);
 }
 
 }  // namespace eidolon::agent::server

@@ -21,19 +21,21 @@
 #include "services/agent/client/timing_client.h"
 #include "services/agent/clock/horizon.h"
 #include "services/agent/clock/quiescence.h"
-#include "services/agent/clock/standstill.h"
 #include "services/agent/cost/cost_book.h"
 #include "services/agent/launch/command.h"
-#include "services/agent/launch/stillness.h"
 #include "services/agent/outcome/verdict.h"
-#include "services/agent/ring/segment.h"
 #include "services/agent/ring/server_page.h"
 #include "services/agent/server/agent_parts.h"
+#include "services/agent/server/cost_questions.h"
+#include "services/agent/server/deaths.h"
 #include "services/agent/server/doorkeeper.h"
 #include "services/agent/server/metrics.h"
 #include "services/agent/server/nap_book.h"
-#include "services/agent/server/rank_book.h"
-#include "services/agent/session/session.h"
+#include "services/agent/server/network_time.h"
+#include "services/agent/server/process_watch.h"
+#include "services/agent/server/processes.h"
+#include "services/agent/server/reports.h"
+#include "services/agent/session/session_host.h"
 #include "services/base/clock.h"
 
 namespace eidolon::agent::server {
@@ -58,54 +60,31 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void RequestStop(const std::string& reason);
 
  private:
-  // agent.cc: set-up, loop, end.
+  // agent.cc: set-up, loop, end, the command and its lines.
   base::Result<void> SetUp();
   base::Result<void> StartCommand();
   void Loop();
-  bool Turn();
+  bool Step();
   void Housekeeping();
   void End(const outcome::Ending& ending);
   void CleanUp();
   void SendOutcome();
 
-  // agent_sessions.cc: processes and the command.
-  void OnHello(int connection, const ::eidolon::ring::Hello& hello);
-  void OnNap(int connection, const ::eidolon::ring::Nap& nap);
-  void OnHangUp(int connection);
-  std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
-  base::Result<std::uint32_t> Admit(int connection, const ::eidolon::ring::Hello& hello);
-  std::int32_t CommunicatorEntered(std::uint32_t process, const CommunicatorEntry& entry) override;
-  void WorkBegan(session::Session& session, std::uint32_t device) override;
-  void RanksChanged();
-  void SettleRanks();
-  bool DrainSessions();
-  bool MayNap(std::int32_t pid) const;
-  void SettleNaps(base::SimTime latest);
-  void EndDamaged(const session::Session& session, const base::Error& damage);
-  void WatchDeaths();
-  bool HasEnded(const DyingRank& dying);
-  void NoteLost(const session::Session& lost, std::string_view how);
-  bool IsLastWordOpen() const;
-  void SettleDeaths();
-  void CountMissing();
   void Line(launch::OutputStream stream, std::string text) override;
   void Exited(launch::ExitStatus status) override;
   void OnLine(launch::OutputStream stream, const std::string& text);
   void MatchLine(const std::string& text);
   clock::Look LookAtProcesses();
-  void DescribeStandstill(controller::v1::Progress* progress) const;
 
-  // agent_network.cc: costs, estimates, horizon.
-  cost::CostBook& costs() override { return *costs_; }
-  clock::Horizon& horizon() override { return horizon_; }
-  void SendToNetwork(network::v1::SessionRequest request) override;
-  std::optional<CollectiveEstimate> FindEstimate(std::uint64_t communicator,
-                                                 const network::v1::Operation& op) override;
-  base::SimTime ClampReady(base::SimTime ready) override;
-  base::SimTime safe_through() const override { return safe_through_; }
-  std::uint64_t NewRequest(std::uint32_t process) override;
-  std::int64_t now_ns() const override { return clock_->MonotonicNs(); }
-  void AskCosts();
+  // agent_network.cc: what processes and the network tell, and what follows.
+  void OnHello(int connection, const ::eidolon::ring::Hello& hello);
+  void OnNap(int connection, const ::eidolon::ring::Nap& nap);
+  void OnHangUp(int connection);
+  bool DrainSessions();
+  void SettleNaps(base::SimTime latest);
+  void EndDamaged(const session::Session& session, const base::Error& damage);
+  void RanksChanged();
+  void CountMissing();
   void OnNetworkMessage(const network::v1::SessionResponse& message);
   void OnCommitted(const network::v1::SessionResponse& message);
   void OnSafeThrough(base::SimTime time, bool released);
@@ -113,15 +92,21 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void SendHorizon();
   void ServiceLost(const base::Error& error);
 
-  // agent_reports.cc: what the controller hears.
+  // What sessions ask of their server.
+  cost::CostBook& costs() override { return *costs_; }
+  clock::Horizon& horizon() override { return horizon_; }
+  void SendToNetwork(network::v1::SessionRequest request) override;
+  std::optional<CollectiveEstimate> FindEstimate(std::uint64_t communicator,
+                                                 const network::v1::Operation& op) override;
+  base::SimTime ClampReady(base::SimTime ready) override { return time_.ClampReady(ready); }
+  base::SimTime safe_through() const override { return time_.safe_through(); }
+  std::int64_t now_ns() const override { return clock_->MonotonicNs(); }
+  std::uint64_t NewRequest(std::uint32_t process) override;
+  std::int32_t CommunicatorEntered(std::uint32_t process, const CommunicatorEntry& entry) override;
+  void WorkBegan(session::Session& session, std::uint32_t device) override;
   void IterationEnded(session::Session& session, const iteration::Report& report) override;
-  void SendIteration(std::int32_t rank, const iteration::Report& report);
   void RequestRefused(session::Session& session) override;
   void CallRefused(session::Session& session, const std::string& name) override;
-  void SendProgress();
-  void SendUsage();
-  void AddPrograms(controller::v1::Usage* usage);
-  bool IsReporting(const session::Session& session) const;
 
   Options options_;
   Metrics* metrics_;
@@ -134,44 +119,34 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<client::TimingClient> timing_;
   std::unique_ptr<client::NetworkClient> network_;
   std::unique_ptr<cost::CostBook> costs_;
+  std::optional<CostQuestions> questions_;
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::unique_ptr<launch::Command> command_;
   std::atomic<bool> was_told_to_end_ = false;  // Written here, read where its lines come in.
 
-  std::map<std::uint32_t, std::unique_ptr<session::Session>> sessions_;  // By process number.
-  std::optional<RankBook> ranks_;                                 // Once there is an assignment.
-  std::map<std::uint32_t, std::vector<iteration::Report>> held_;  // Of processes that are no rank.
-  bool world_met_ = false;                    // Every rank of the job is in one communicator.
-  std::map<int, std::uint32_t> connections_;  // Descriptor to process number.
+  // Once there is an assignment.
+  std::unique_ptr<Processes> processes_;
+  std::unique_ptr<Deaths> deaths_;
+  std::unique_ptr<Reports> reports_;
+  bool world_met_ = false;  // Every rank of the job is in one communicator.
   NapBook naps_;
   std::map<int, ::eidolon::ring::Nap> new_naps_;  // By connection; they begin after the next drain.
-  std::uint32_t next_process_ = 1;
-  std::vector<DyingRank> dying_;
   std::optional<launch::ExitStatus> command_status_;
   std::int64_t command_ended_ns_ = 0;
-  std::int64_t rank_died_ns_ = 0;
   outcome::Verdict verdict_;
 
   clock::Horizon horizon_;
   clock::Quiescence quiescence_;
-  launch::StillnessWatch stillness_;
-  clock::Standstill standstill_;
+  ProcessWatch watch_;
   bool active_ = false;  // Something happened that says that the job is not asleep.
   std::uint64_t processed_ = 0;
-  base::SimTime safe_through_;
-  base::SimTime settled_;  // Nothing may be posted before this.
-  HorizonClaim claimed_;
-  std::int64_t claimed_ns_ = 0;
-  std::uint64_t clamped_ = 0;
-  int questions_open_ = 0;
-  std::map<std::string, std::optional<CollectiveEstimate>> estimates_;
+  NetworkTime time_;
+  HorizonClaims claims_;
   std::map<std::uint64_t, std::uint32_t> requests_;  // Join or Split to process number.
   std::uint64_t next_request_ = 1;
 
   std::optional<outcome::Ending> ending_;
   bool controller_gone_ = false;
-  std::uint64_t iterations_reported_ = 0;
-  std::uint64_t launches_counted_ = 0;
   std::int64_t next_report_ns_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What the agent exchanges with the timing and network services.
+// What processes and the network tell the agent, and what follows from it.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -6,21 +6,20 @@
 #include "eidolon/network/v1/network.pb.h"
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/agent.h"
+#include "services/agent/session/session.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::server {
 
 namespace v1 = network::v1;
+namespace wire = ::eidolon::ring;
 using base::SimTime;
 using base::StrCat;
 
 namespace {
 
-constexpr std::size_t kBatch = 4096;
-constexpr int kOpenBatches = 2;
-// A rank's clock moves all the time; nobody needs each value of it.
-constexpr std::int64_t kClaimEveryNs = 2'000'000;
+constexpr int kDrainLimit = 1 << 14;  // Records of one session before the others are read.
 
 iteration::Source SourceOf(common::v1::EstimateSource source) {
   switch (source) {
@@ -35,57 +34,134 @@ iteration::Source SourceOf(common::v1::EstimateSource source) {
   }
 }
 
-SimTime TimeOf(std::uint64_t ps) {
-  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  return {static_cast<std::int64_t>(std::min(ps, kMax))};
+std::uint64_t Bytes(std::int64_t bytes) {
+  return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace
 
-void Agent::ServiceLost(const base::Error& error) {
-  End({.reason = outcome::Reason::kServiceLost, .message = error.message});
+void Agent::OnHello(int connection, const wire::Hello& hello) {
+  active_ = true;
+  const auto admitted = processes_->Admit(connection, hello, page_->doorbell_descriptor());
+  if (admitted.has_value()) return metrics_->sessions.Increment();
+  ring::SendRefusal(connection, admitted.error().message);
+  base::Log(base::Level::kWarning, "process_refused", {{"reason", admitted.error().message}});
+  // The hang-up that follows closes the connection.
 }
 
-void Agent::AskCosts() {
-  while (costs_->HasQuestions() && questions_open_ < kOpenBatches) {
-    auto questions = costs_->TakeQuestions(kBatch);
-    std::vector<std::uint32_t> entries;
-    for (const auto& question : questions) entries.push_back(question.entry);
-    metrics_->estimates_asked.Increment(static_cast<double>(entries.size()));
-    ++questions_open_;
-    timing_->Ask(std::move(questions), [this, entries](const auto& answer) {
-      --questions_open_;
-      if (!answer.has_value()) return ServiceLost(answer.error());
-      for (std::size_t i = 0; i < entries.size(); ++i) costs_->Learn(entries[i], (*answer)[i]);
-    });
+void Agent::OnNap(int connection, const wire::Nap& nap) {
+  active_ = true;  // Others may tell of an earlier moment: they get as much time as after a record.
+  new_naps_[connection] = nap;
+}
+
+void Agent::SettleNaps(base::SimTime latest) {
+  for (const auto& [connection, nap] : std::exchange(new_naps_, {})) {
+    const bool known =
+        processes_->MayNap(nap.pid) && naps_.Begin(connection, nap, latest, clock_->MonotonicNs());
+    if (!known) ring::SendNapEnd(connection, false);
+  }
+  for (const int connection : naps_.TakeReached(latest)) ring::SendNapEnd(connection, true);
+}
+
+void Agent::OnHangUp(int connection) {
+  Doorkeeper::CloseConnection(connection);
+  active_ = true;
+  naps_.End(connection);
+  new_naps_.erase(connection);
+  const auto process = processes_->Disconnect(connection);
+  if (!process.has_value()) return;
+  session::Session& session = processes_->at(*process);
+  // Its last records count: an iteration may end with them.
+  while (true) {
+    const auto moved = session.Drain(kDrainLimit);
+    if (!moved.has_value()) EndDamaged(session, moved.error());
+    if (!moved.has_value() || !*moved) break;
+  }
+  session.MarkGone();
+  processes_->ranks().NoteGone(*process);
+  metrics_->sessions.Decrement();
+  deaths_->Add(*process);
+}
+
+bool Agent::DrainSessions() {
+  bool moved = false;
+  base::SimTime latest;
+  std::uint64_t backlog = 0;
+  for (const auto& [number, session] : processes_->all()) {
+    const auto drained = session->Drain(kDrainLimit);
+    if (!drained.has_value()) {
+      EndDamaged(*session, drained.error());
+      return false;
+    }
+    moved = moved || *drained;
+    latest = std::max(latest, session->known_clock());
+    backlog += session->ring_backlog();
+  }
+  CountMissing();
+  if (page_.has_value()) {
+    page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
+    // With the time to which the job was released last.
+    SettleNaps({static_cast<std::int64_t>(page_->job_clock_ps())});
+  }
+  metrics_->ring_backlog_bytes.Set(static_cast<double>(backlog));
+  return moved;
+}
+
+void Agent::EndDamaged(const session::Session& session, const base::Error& damage) {
+  const session::SessionOptions& who = session.options();
+  End({.reason = outcome::Reason::kRingDamaged,
+       .message = StrCat("rank ", processes_->ranks().NameOf(who.number), " (pid ", who.pid,
+                         "): ", damage.message)});
+}
+
+std::int32_t Agent::CommunicatorEntered(std::uint32_t process, const CommunicatorEntry& entry) {
+  processes_->ranks().Enter(
+      process, {.communicator = entry.unique_id, .size = entry.size, .rank = entry.rank});
+  RanksChanged();
+  return processes_->ranks().NameOf(process);
+}
+
+void Agent::WorkBegan(session::Session& session, std::uint32_t device) {
+  processes_->ranks().NoteWork(session.options().number, device);
+}
+
+void Agent::IterationEnded(session::Session& session, const iteration::Report& report) {
+  const auto rank = processes_->ranks().EndIteration(session.options().number);
+  RanksChanged();
+  if (rank.has_value()) return reports_->SendIteration(*rank, report);
+  reports_->HoldIteration(session, report);
+}
+
+void Agent::RequestRefused(session::Session& session) {
+  for (const auto& [index, memory] : session.memory().devices()) {
+    if (memory.refused == 0) continue;
+    const session::MemorySplit& now = memory.now;
+    verdict_.NoteRefusal(
+        {.rank = processes_->ranks().NameOf(session.options().number),
+         .device = index,
+         .asked_bytes = memory.refused,
+         .booked_bytes = Bytes(now.allocations + now.workspace + now.nccl + now.context),
+         .capacity_bytes = job_->content.devices[index].memory_bytes});
   }
 }
 
-std::optional<session::SessionHost::CollectiveEstimate> Agent::FindEstimate(
-    std::uint64_t communicator, const v1::Operation& op) {
-  std::string key = op.SerializeAsString();
-  key.append(reinterpret_cast<const char*>(&communicator), sizeof(communicator));
-  const auto [found, is_new] = estimates_.emplace(key, std::nullopt);
-  if (!is_new) return found->second;
-  ++questions_open_;
-  network_->Estimate(communicator, op, [this, key](const auto& answer) {
-    --questions_open_;
-    if (!answer.has_value()) return ServiceLost(answer.error());
-    estimates_[key] = {.duration = TimeOf(answer->duration_picoseconds()) - SimTime{},
-                       .channels = answer->channels()};
-  });
-  return std::nullopt;
+void Agent::CallRefused(session::Session&, const std::string& name) {
+  verdict_.NoteRefusedCall(name, job_->assignment.strict());
 }
+
+// Who has lost a rank does not hold the others up; what the new ones had to report is due.
+void Agent::RanksChanged() {
+  processes_->GiveUpDisplaced();
+  reports_->SendHeld();
+}
+
+void Agent::CountMissing() { horizon_.SetMissing(processes_->CountMissing(world_met_)); }
 
 void Agent::SendToNetwork(v1::SessionRequest request) { network_->Send(std::move(request)); }
 
-// What the network has settled cannot change any more. A rank that is late (an unmodelled side
-// channel) is moved to the settled time and counted.
-SimTime Agent::ClampReady(SimTime ready) {
-  if (ready >= settled_) return ready;
-  ++clamped_;
-  metrics_->clamped_posts.Increment();
-  return settled_;
+std::optional<session::SessionHost::CollectiveEstimate> Agent::FindEstimate(
+    std::uint64_t communicator, const v1::Operation& op) {
+  return questions_->FindEstimate(communicator, op);
 }
 
 std::uint64_t Agent::NewRequest(std::uint32_t process) {
@@ -94,22 +170,26 @@ std::uint64_t Agent::NewRequest(std::uint32_t process) {
   return request;
 }
 
+void Agent::ServiceLost(const base::Error& error) {
+  End({.reason = outcome::Reason::kServiceLost, .message = error.message});
+}
+
 void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
   active_ = true;
   switch (message.message_case()) {
     case v1::SessionResponse::kJoined: {
       ++processed_;
-      world_met_ = world_met_ || ranks_->IsWorld(message.joined().size());
+      world_met_ = world_met_ || processes_->ranks().IsWorld(message.joined().size());
       // Its finish may lie beyond the horizon: it settles nothing for those that are not members.
       const auto request = requests_.extract(message.joined().request());
-      if (!request.empty()) sessions_.at(request.mapped())->OnJoined(message.joined());
+      if (!request.empty()) processes_->at(request.mapped()).OnJoined(message.joined());
       break;
     }
     case v1::SessionResponse::kCommitted:
       OnCommitted(message);
       break;
     case v1::SessionResponse::kValues:
-      for (const auto& [number, session] : sessions_) session->OnValues(message.values());
+      for (const auto& [number, session] : processes_->all()) session->OnValues(message.values());
       break;
     case v1::SessionResponse::kSafeThrough:
       OnSafeThrough(TimeOf(message.safe_through().time_picoseconds()),
@@ -122,9 +202,9 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
       const auto& failed = message.failed();
       const auto request = requests_.extract(failed.request());
       if (!request.empty()) {
-        sessions_.at(request.mapped())->OnJoinFailed(failed.request(), failed.reason());
+        processes_->at(request.mapped()).OnJoinFailed(failed.request(), failed.reason());
       }
-      for (const auto& [number, session] : sessions_) {
+      for (const auto& [number, session] : processes_->all()) {
         session->OnCommunicatorFailed(failed.communicator(), failed.reason());
       }
       End({.reason = failed.server_gone() ? outcome::Reason::kPeerLost
@@ -146,9 +226,9 @@ void Agent::OnCommitted(const v1::SessionResponse& message) {
                           StrCat("nccl ", committed.algorithm(), " ", committed.protocol()),
                           costs_->InternName("collective"));
   // Posts that follow from this lie at its end or later, and so does everything else that may come.
-  settled_ = std::max(settled_, TimeOf(committed.finish_picoseconds()));
+  time_.Settle(TimeOf(committed.finish_picoseconds()));
   bool known = false;
-  for (const auto& [number, session] : sessions_) {
+  for (const auto& [number, session] : processes_->all()) {
     known = session->OnCommitted({.communicator = committed.communicator(),
                                   .sequence = committed.sequence(),
                                   .member = committed.rank(),
@@ -166,23 +246,18 @@ void Agent::OnCommitted(const v1::SessionResponse& message) {
 }
 
 void Agent::OnSafeThrough(SimTime time, bool released) {
-  safe_through_ = std::max(safe_through_, time);
-  settled_ = std::max(settled_, time);
+  time_.SetSafe(time);
   if (released) {
     // Ranks that slept through this time continue at it. The claim has been used up.
-    for (const auto& [number, session] : sessions_) session->RaiseFloor(time);
+    for (const auto& [number, session] : processes_->all()) session->RaiseFloor(time);
     page_->RaiseJobClock(static_cast<std::uint64_t>(time.ps));
-    claimed_.quiescent = false;
+    claims_.UseUp();
   }
-  for (const auto& [number, session] : sessions_) session->AnswerMoments();
+  for (const auto& [number, session] : processes_->all()) session->AnswerMoments();
   for (const int connection : naps_.TakeSafe(time)) ring::SendNapEnd(connection, true);
 }
 
-bool Agent::HasNews() {
-  return mailbox_.size() > 0 ||
-         std::any_of(sessions_.begin(), sessions_.end(),
-                     [](const auto& entry) { return entry.second->HasNews(); });
-}
+bool Agent::HasNews() { return mailbox_.size() > 0 || processes_->HasNews(); }
 
 void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
@@ -191,18 +266,11 @@ void Agent::SendHorizon() {
   const bool held_back = naps_.HoldsBack(wanted, now);
   if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
   const bool quiescent = quiescence_.Poll(now);
-  HorizonClaim claim{.bound = horizon_.LowerBound(),
-                     .processed = processed_,
-                     .quiescent = quiescent && !held_back,
-                     .wanted = wanted.value_or(SimTime{})};
-  if (claim == claimed_) return;
-  const bool only_clock = claim.processed == claimed_.processed &&
-                          claim.quiescent == claimed_.quiescent &&
-                          claim.wanted == claimed_.wanted && claim.bound != SimTime::Max() &&
-                          claimed_.bound != SimTime::Max();
-  if (only_clock && now - claimed_ns_ < kClaimEveryNs) return;
-  claimed_ = claim;
-  claimed_ns_ = now;
+  const HorizonClaim claim{.bound = horizon_.LowerBound(),
+                           .processed = processed_,
+                           .quiescent = quiescent && !held_back,
+                           .wanted = wanted.value_or(SimTime{})};
+  if (!claims_.Take(claim, now)) return;
   v1::SessionRequest request;
   v1::Horizon* horizon = request.mutable_horizon();
   const bool infinite = claim.bound == SimTime::Max();

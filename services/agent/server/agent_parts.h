@@ -1,4 +1,4 @@
-// The small records that the agent keeps.
+// A job as this server sees it.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,6 @@ struct JobParts {
   ring::SegmentContent content;
   std::vector<device::Traits> traits;
   std::optional<outcome::LinePattern> log_pattern;
-};
-
-// A process whose socket hung up: its exit status shows in /proc for a moment.
-struct DyingRank {
-  std::uint32_t process = 0;
-  std::int64_t since_ns = 0;
-  ::eidolon::ring::Farewell farewell{};  // What it had said by then.
-};
-
-// What the network was told last.
-struct HorizonClaim {
-  base::SimTime bound{-1};
-  std::uint64_t processed = 0;
-  bool quiescent = false;
-  base::SimTime wanted;
-
-  bool operator==(const HorizonClaim&) const = default;
 };
 
 }  // namespace eidolon::agent::server

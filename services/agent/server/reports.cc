@@ -1,13 +1,14 @@
-// What the controller hears: iterations, progress, memory, the outcome.
+#include "services/agent/server/reports.h"
+
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "eidolon/controller/v1/controller.pb.h"
 #include "services/agent/outcome/plain_text.h"
 #include "services/agent/outcome/unknown_read_sum.h"
-#include "services/agent/server/agent.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::server {
@@ -123,24 +124,22 @@ std::uint64_t TimeOf(const cost::CostBook& costs, const iteration::Report& repor
 
 }  // namespace
 
-// Launchers and compilers have sessions too, but no iterations.
-bool Agent::IsReporting(const session::Session& session) const {
-  if (ranks_->has_ranks()) return ranks_->RankOf(session.options().number).has_value();
-  return session.launches() > 0;
-}
-
-// What is not wanted is not kept either.
-void Agent::IterationEnded(session::Session& session, const iteration::Report& report) {
-  const std::uint32_t process = session.options().number;
-  const auto rank = ranks_->EndIteration(process);
-  RanksChanged();
-  if (rank.has_value()) return SendIteration(*rank, report);
+void Reports::HoldIteration(const session::Session& session, const iteration::Report& report) {
   const std::uint32_t wanted = session.options().rule.wanted;
-  if (wanted == 0 || report.index < wanted) held_[process].push_back(report);
+  if (wanted == 0 || report.index < wanted) held_[session.options().number].push_back(report);
 }
 
-void Agent::SendIteration(std::int32_t rank, const iteration::Report& report) {
-  ++iterations_reported_;
+void Reports::SendHeld() {
+  const RankBook& ranks = processes_->ranks();
+  for (auto& [process, reports] : held_) {
+    if (!ranks.RankOf(process).has_value()) continue;
+    for (const auto& report : std::exchange(reports, {})) {
+      SendIteration(*ranks.RankOf(process), report);
+    }
+  }
+}
+
+void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) {
   metrics_->iterations.Increment();
   v1::AgentReport message;
   v1::Iteration* iteration = message.mutable_iteration();
@@ -159,38 +158,38 @@ void Agent::SendIteration(std::int32_t rank, const iteration::Report& report) {
   controller_->Send(message);
 }
 
-void Agent::SendProgress() {
+void Reports::SendProgress(std::size_t waiting) {
   std::uint64_t launches = 0;
   std::size_t open = 0;
   base::SimTime latest;
   std::optional<std::uint32_t> iterations;
-  for (const auto& [number, session] : sessions_) {
+  for (const auto& [number, session] : processes_->all()) {
     launches += session->launches();
     open += session->open_operations();
     if (session->is_driving()) latest = std::max(latest, session->clock());
-    if (!IsReporting(*session)) continue;
+    if (!processes_->IsReporting(*session)) continue;
     iterations =
         std::min(iterations.value_or(session->iterations_ended()), session->iterations_ended());
   }
   metrics_->launches.Increment(static_cast<double>(launches - launches_counted_));
   launches_counted_ = launches;
   metrics_->open_operations.Set(static_cast<double>(open));
-  metrics_->mailbox_letters.Set(static_cast<double>(mailbox_.size()));
+  metrics_->mailbox_letters.Set(static_cast<double>(waiting));
   v1::AgentReport message;
   message.mutable_progress()->set_virtual_picoseconds(Ps(latest));
   message.mutable_progress()->set_iterations(iterations.value_or(0));
   message.mutable_progress()->set_launches(launches);
-  DescribeStandstill(message.mutable_progress());
+  watch_->Describe(*processes_, message.mutable_progress());
   controller_->Send(message);
 }
 
-void Agent::SendUsage() {
+void Reports::SendUsage(std::uint64_t clamped) {
   v1::AgentReport message;
   v1::Usage* usage = message.mutable_usage();
   std::map<std::string, std::uint64_t> refused;
   outcome::UnknownReadSum unknown;
-  for (const auto& [number, session] : sessions_) {
-    const bool is_rank = ranks_->RankOf(number).has_value();
+  for (const auto& [number, session] : processes_->all()) {
+    const bool is_rank = processes_->ranks().RankOf(number).has_value();
     const session::SessionUsage& used = session->reported_usage();
     unknown.Add(used);
     for (const auto& [name, count] : used.refused_calls) refused[name] += count;
@@ -198,7 +197,7 @@ void Agent::SendUsage() {
       // A launcher holds a context at most.
       if (!is_rank && memory.refused == 0) continue;
       v1::RankMemory* rank = usage->add_memory();
-      rank->set_rank(ranks_->NameOf(number));
+      rank->set_rank(processes_->ranks().NameOf(number));
       rank->set_device(index);
       rank->set_peak_bytes(memory.peak);
       rank->set_capacity_bytes(job_->content.devices[index].memory_bytes);
@@ -216,14 +215,14 @@ void Agent::SendUsage() {
     call->set_amount(count);
   }
   unknown.Fill(usage);
-  usage->set_clamped_records(clamped_);
+  usage->set_clamped_records(clamped);
   controller_->Send(message);
 }
 
 // What is known of ranks that have no iteration to show.
-void Agent::AddPrograms(v1::Usage* usage) {
-  for (const auto& [number, session] : sessions_) {
-    const auto rank = ranks_->RankOf(number);
+void Reports::AddPrograms(v1::Usage* usage) const {
+  for (const auto& [number, session] : processes_->all()) {
+    const auto rank = processes_->ranks().RankOf(number);
     if (!rank.has_value() || session->launches() == 0) continue;
     if (session->iterations_taken() > job_->assignment.iterations().warmup()) continue;
     const iteration::Program& program = session->program();
@@ -238,44 +237,23 @@ void Agent::AddPrograms(v1::Usage* usage) {
   }
 }
 
-void Agent::RequestRefused(session::Session& session) {
-  for (const auto& [index, memory] : session.memory().devices()) {
-    if (memory.refused == 0) continue;
-    const session::MemorySplit& now = memory.now;
-    verdict_.NoteRefusal(
-        {.rank = ranks_->NameOf(session.options().number),
-         .device = index,
-         .asked_bytes = memory.refused,
-         .booked_bytes = Bytes(now.allocations + now.workspace + now.nccl + now.context),
-         .capacity_bytes = job_->content.devices[index].memory_bytes});
+void Reports::JoinEventLogs() const {
+  std::vector<session::EventLogPart> parts;
+  for (const auto& [number, session] : processes_->all()) {
+    const session::EventLog* log = session->event_log();
+    if (log == nullptr) continue;
+    parts.push_back(
+        {.rank = processes_->ranks().RankOf(number), .path = log->path(), .lines_max = log->end()});
   }
+  session::JoinEventLogs(std::move(parts), StrCat(job_->assignment.run_directory(), "/events.log"));
 }
 
-void Agent::CallRefused(session::Session&, const std::string& name) {
-  verdict_.NoteRefusedCall(name, job_->assignment.strict());
-}
-
-// The last words: progress, memory, event log, outcome.
-void Agent::SendOutcome() {
-  if (!ending_.has_value() || controller_gone_) return;
-  if (job_->assignment.write_event_log()) {
-    std::vector<session::EventLogPart> parts;
-    for (const auto& [number, session] : sessions_) {
-      const session::EventLog* log = session->event_log();
-      if (log == nullptr) continue;
-      parts.push_back(
-          {.rank = ranks_->RankOf(number), .path = log->path(), .lines_max = log->end()});
-    }
-    session::JoinEventLogs(std::move(parts),
-                           StrCat(job_->assignment.run_directory(), "/events.log"));
-  }
-  SendProgress();
-  SendUsage();
+void Reports::SendOutcome(const outcome::Ending& ending) {
   v1::AgentReport message;
-  v1::Outcome* outcome = message.mutable_outcome();
-  outcome->set_reason(ReasonOf(ending_->reason));
-  outcome->set_message(outcome::PlainText(ending_->message));
-  outcome->set_exit_status(ending_->exit_status);
+  v1::Outcome* sent = message.mutable_outcome();
+  sent->set_reason(ReasonOf(ending.reason));
+  sent->set_message(outcome::PlainText(ending.message));
+  sent->set_exit_status(ending.exit_status);
   controller_->Send(message);
   controller_->Finish(kFinishMs);
 }
