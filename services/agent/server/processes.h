@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "services/agent/server/agent_parts.h"
+#include "services/agent/server/job_parts.h"
 #include "services/agent/server/rank_book.h"
 #include "services/agent/session/session.h"
 #include "services/base/error.h"

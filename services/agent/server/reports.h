@@ -10,7 +10,7 @@
 #include "services/agent/cost/cost_book.h"
 #include "services/agent/iteration/ledger.h"
 #include "services/agent/outcome/verdict.h"
-#include "services/agent/server/agent_parts.h"
+#include "services/agent/server/job_parts.h"
 #include "services/agent/server/metrics.h"
 #include "services/agent/server/process_watch.h"
 #include "services/agent/server/processes.h"

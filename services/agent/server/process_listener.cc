@@ -1,4 +1,4 @@
-#include "services/agent/server/doorkeeper.h"
+#include "services/agent/server/process_listener.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
