@@ -15,7 +15,7 @@ class Assignment;
 
 namespace eidolon::agent::client {
 
-// Main loop only; letters go to the mailbox, which outlives the client.
+// Main loop only; tasks go to the mailbox, which outlives the client.
 class ControllerClient {
  public:
   struct Options {

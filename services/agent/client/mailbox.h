@@ -9,32 +9,32 @@
 
 namespace eidolon::agent::client {
 
-// Thread safe. Letters are functions that the main loop runs in order of arrival.
+// Thread safe. Tasks are functions that the main loop runs in order of arrival.
 class Mailbox {
  public:
-  using Letter = std::function<void()>;
+  using Task = std::function<void()>;
   static constexpr std::size_t kLimit = 1 << 16;
 
   // `wake` is called after each post, on the posting thread.
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Waits while the box is full. After Close letters are dropped. Never from the main loop.
-  void Post(Letter letter) {
+  // Waits while the box is full. After Close tasks are dropped. Never from the main loop.
+  void Post(Task task) {
     {
       std::unique_lock lock(mutex_);
-      room_.wait(lock, [&] { return closed_ || letters_.size() < kLimit; });
+      room_.wait(lock, [&] { return closed_ || tasks_.size() < kLimit; });
       if (closed_) return;
-      letters_.push_back(std::move(letter));
+      tasks_.push_back(std::move(task));
     }
     wake_();
   }
 
   // Main loop: everything that has arrived.
-  std::vector<Letter> TakeAll() {
-    std::vector<Letter> taken;
+  std::vector<Task> TakeAll() {
+    std::vector<Task> taken;
     {
       const std::lock_guard lock(mutex_);
-      taken.swap(letters_);
+      taken.swap(tasks_);
     }
     room_.notify_all();
     return taken;
@@ -45,21 +45,21 @@ class Mailbox {
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
-      letters_.clear();
+      tasks_.clear();
     }
     room_.notify_all();
   }
 
   std::size_t size() {
     const std::lock_guard lock(mutex_);
-    return letters_.size();
+    return tasks_.size();
   }
 
  private:
   std::function<void()> wake_;
   std::mutex mutex_;  // Guards everything below.
   std::condition_variable room_;
-  std::vector<Letter> letters_;
+  std::vector<Task> tasks_;
   bool closed_ = false;
 };
 

@@ -18,15 +18,15 @@ class SessionResponse;
 
 namespace eidolon::agent::client {
 
-// One write for all that a turn of the main loop has to say: a message of its own costs the service
-// more than what it holds. Main loop only; messages and the end come as letters of the mailbox,
+// One write for all that a step of the main loop has to say: a message of its own costs the service
+// more than what it holds. Main loop only; messages and the end come as tasks of the mailbox,
 // which outlives the client.
 class NetworkClient {
  public:
   struct Options {
     std::string address;
     std::string job;
-    std::string pass;  // Shown with each call.
+    std::string token;  // Shown with each call.
     std::uint32_t server = 0;
     std::function<void(const network::v1::SessionResponse&)> on_message;
     std::function<void(const base::Error&)> on_end;  // Once, however the session ends.

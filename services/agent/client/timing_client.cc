@@ -34,7 +34,7 @@ struct TimingClient::Link {
   std::unique_ptr<v1::TimingService::Stub> stub;
   std::string address;
   std::string gpu;
-  std::string pass;
+  std::string token;
   std::string module_folder;
   int attempts = 1;
   Mailbox* mailbox = nullptr;
@@ -50,7 +50,7 @@ struct TimingClient::Link {
     for (int attempt = 0; attempt < attempts; ++attempt) {
       if (attempt > 0) std::this_thread::sleep_for(kPause);
       grpc::ClientContext context;
-      runtime::ShowPass(pass, &context);
+      runtime::ShowPass(token, &context);
       {
         const std::lock_guard lock(mutex);
         if (cancelled) return base::Fail(base::ErrorCode::kUnavailable, "the agent is ending");
@@ -106,7 +106,7 @@ TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
       grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments));
   link_->address = options.address;
   link_->gpu = options.gpu;
-  link_->pass = options.pass;
+  link_->token = options.token;
   link_->module_folder = options.module_folder;
   link_->attempts = std::max<int>(1, options.patience / kPause);
   link_->mailbox = mailbox;

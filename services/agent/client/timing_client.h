@@ -17,13 +17,13 @@ class Gpu;
 
 namespace eidolon::agent::client {
 
-// Main loop only; answers come as letters of the mailbox, which outlives the client.
+// Main loop only; answers come as tasks of the mailbox, which outlives the client.
 class TimingClient {
  public:
   struct Options {
     std::string address;
     std::string gpu;
-    std::string pass;  // Shown with each call.
+    std::string token;  // Shown with each call.
     // How long a service that cannot be reached is waited for: it may be starting again.
     std::chrono::milliseconds patience{0};
     std::string module_folder;  // Where ranks save the code of modules, when it is wanted.

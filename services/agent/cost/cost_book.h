@@ -33,7 +33,7 @@ struct CostEntry {
   iteration::Update update = iteration::Update::kNo;
   std::uint32_t basis = 0;  // Once known.
   std::uint32_t name = 0;
-  std::uint32_t kind = 0;  // Its name without sizes: the same for products of any shape.
+  std::uint32_t kind = 0;  // Its name without sizes: the same for GEMMs of any shape.
 };
 
 // Main loop only.

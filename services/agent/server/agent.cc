@@ -97,7 +97,7 @@ base::Result<void> Agent::SetUp() {
   timing_ = std::make_unique<client::TimingClient>(
       client::TimingClient::Options{.address = assignment.timing_address(),
                                     .gpu = assignment.cluster().gpu(),
-                                    .pass = assignment.pass(),
+                                    .token = assignment.pass(),
                                     .patience = options_.timing_patience,
                                     .module_folder = module_folder},
       &mailbox_);
@@ -128,21 +128,21 @@ base::Result<void> Agent::SetUp() {
       client::NetworkClient::Options{
           .address = assignment.network_address(),
           .job = assignment.job(),
-          .pass = assignment.pass(),
+          .token = assignment.pass(),
           .server = assignment.server(),
           .on_message = [this](const auto& message) { OnNetworkMessage(message); },
           .on_end = [this](const base::Error& error) { ServiceLost(error); }},
       &mailbox_);
   questions_.emplace(costs_.get(), timing_.get(), network_.get(), metrics_,
                      [this](const base::Error& error) { ServiceLost(error); });
-  auto doorkeeper = Doorkeeper::Start(
+  auto listener = ProcessListener::Start(
       assignment.run_directory(),
       {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
        .on_nap = [this](int connection, const auto& nap) { OnNap(connection, nap); },
        .on_hang_up = [this](int connection) { OnHangUp(connection); }},
       &mailbox_);
-  if (!doorkeeper) return std::unexpected(doorkeeper.error());
-  doorkeeper_ = std::move(*doorkeeper);
+  if (!listener) return std::unexpected(listener.error());
+  process_listener_ = std::move(*listener);
   CountMissing();
   return StartCommand();
 }
@@ -166,8 +166,8 @@ void Agent::Loop() {
 
 // One round of the main loop. True when something moved.
 bool Agent::Step() {
-  auto letters = mailbox_.TakeAll();
-  for (const auto& letter : letters) letter();
+  auto tasks = mailbox_.TakeAll();
+  for (const auto& task : tasks) task();
   const bool drained = DrainSessions();
   questions_->AskCosts();
   for (const auto& [number, session] : processes_->all()) {
@@ -182,7 +182,7 @@ bool Agent::Step() {
   SendHorizon();
   network_->Flush();
   Housekeeping();
-  return !letters.empty() || drained;
+  return !tasks.empty() || drained;
 }
 
 void Agent::Housekeeping() {
@@ -224,9 +224,9 @@ void Agent::CleanUp() {
     command_->Stop(ended_itself ? 0 : kStopGraceMs);
     command_.reset();
     // Lines that were written while it ended.
-    for (const auto& letter : mailbox_.TakeAll()) letter();
+    for (const auto& task : mailbox_.TakeAll()) task();
   }
-  doorkeeper_.reset();
+  process_listener_.reset();
   if (processes_ != nullptr) {
     for (const auto& [number, session] : processes_->all()) session->Finish();
     processes_->SettleRanks();
@@ -252,7 +252,7 @@ void Agent::SendOutcome() {
 }
 
 void Agent::Line(launch::OutputStream stream, std::string text) {
-  // What a job says because it was told to stop is no part of its story.
+  // What a job says because it was told to stop is not part of its story.
   if (was_told_to_end_.load()) return;
   mailbox_.Post([this, stream, text = std::move(text)] { OnLine(stream, text); });
 }

@@ -1,8 +1,8 @@
 // One emulated server: runs the user's command with the shim, gives its ranks time, reports to the
 // controller. One object, one run.
 //
-// Threads: Run is the main loop and owns everything; the doorkeeper, the command's reader and the
-// readers of three gRPC streams only post letters. RequestStop may be called from any thread.
+// Threads: Run is the main loop and owns everything; the listener, the command's reader and the
+// readers of three gRPC streams only post tasks. RequestStop may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -120,7 +120,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<client::NetworkClient> network_;
   std::unique_ptr<cost::CostBook> costs_;
   std::optional<CostQuestions> questions_;
-  std::unique_ptr<Doorkeeper> doorkeeper_;
+  std::unique_ptr<ProcessListener> process_listener_;
   std::unique_ptr<launch::Command> command_;
   std::atomic<bool> was_told_to_end_ = false;  // Written here, read where its lines come in.
 

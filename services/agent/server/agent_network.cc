@@ -64,7 +64,7 @@ void Agent::SettleNaps(base::SimTime latest) {
 }
 
 void Agent::OnHangUp(int connection) {
-  Doorkeeper::CloseConnection(connection);
+  ProcessListener::CloseConnection(connection);
   active_ = true;
   naps_.End(connection);
   new_naps_.erase(connection);

@@ -17,7 +17,7 @@
 
 namespace eidolon::agent::server {
 
-// Each question is asked once; answers come as letters of the mailbox. Main loop only.
+// Each question is asked once; answers come as tasks of the mailbox. Main loop only.
 class CostQuestions {
  public:
   using Estimate = session::SessionHost::CollectiveEstimate;

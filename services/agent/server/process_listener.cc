@@ -22,25 +22,24 @@ void Add(int poller, int descriptor) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Doorkeeper>> Doorkeeper::Start(const std::string& run_directory,
-                                                            Handlers handlers,
-                                                            client::Mailbox* mailbox) {
+base::Result<std::unique_ptr<ProcessListener>> ProcessListener::Start(
+    const std::string& run_directory, Handlers handlers, client::Mailbox* mailbox) {
   auto listener = ring::Listen(run_directory);
   if (!listener) return std::unexpected(listener.error());
-  std::unique_ptr<Doorkeeper> keeper(new Doorkeeper);
-  keeper->handlers_ = std::move(handlers);
-  keeper->mailbox_ = mailbox;
-  keeper->listener_ = *listener;
-  keeper->poller_ = epoll_create1(EPOLL_CLOEXEC);
-  keeper->stop_ = eventfd(0, EFD_CLOEXEC);
-  CHECK(keeper->poller_ >= 0 && keeper->stop_ >= 0);
-  Add(keeper->poller_, keeper->listener_);
-  Add(keeper->poller_, keeper->stop_);
-  keeper->thread_ = std::thread([k = keeper.get()] { k->Watch(); });
-  return keeper;
+  std::unique_ptr<ProcessListener> made(new ProcessListener);
+  made->handlers_ = std::move(handlers);
+  made->mailbox_ = mailbox;
+  made->listener_ = *listener;
+  made->poller_ = epoll_create1(EPOLL_CLOEXEC);
+  made->stop_ = eventfd(0, EFD_CLOEXEC);
+  CHECK(made->poller_ >= 0 && made->stop_ >= 0);
+  Add(made->poller_, made->listener_);
+  Add(made->poller_, made->stop_);
+  made->thread_ = std::thread([k = made.get()] { k->Watch(); });
+  return made;
 }
 
-Doorkeeper::~Doorkeeper() {
+ProcessListener::~ProcessListener() {
   if (thread_.joinable()) {
     const std::uint64_t one = 1;
     CHECK(write(stop_, &one, sizeof(one)) == sizeof(one));
@@ -53,9 +52,9 @@ Doorkeeper::~Doorkeeper() {
   }
 }
 
-void Doorkeeper::CloseConnection(int connection) { close(connection); }
+void ProcessListener::CloseConnection(int connection) { close(connection); }
 
-void Doorkeeper::Watch() {
+void ProcessListener::Watch() {
   while (true) {
     epoll_event events[16];
     const int count = epoll_wait(poller_, events, 16, -1);
@@ -72,7 +71,7 @@ void Doorkeeper::Watch() {
   }
 }
 
-void Doorkeeper::TakeNew() {
+void ProcessListener::TakeNew() {
   const auto connection = ring::Accept(listener_);
   if (!connection) {
     base::Log(base::Level::kWarning, "accept_failed", {{"reason", connection.error().message}});
@@ -83,7 +82,7 @@ void Doorkeeper::TakeNew() {
 }
 
 // A connection speaks once and then only hangs up.
-void Doorkeeper::Hear(int connection) {
+void ProcessListener::Hear(int connection) {
   bool& introduced = introduced_.at(connection);
   if (!introduced) {
     if (const auto nap = ring::TakeNap(connection)) {

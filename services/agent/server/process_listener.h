@@ -14,27 +14,27 @@
 
 namespace eidolon::agent::server {
 
-// Made, used and destroyed by the main loop; handlers run as letters of the mailbox, which outlives
+// Made, used and destroyed by the main loop; handlers run as tasks of the mailbox, which outlives
 // it. A connection is named by its descriptor, which stays open until CloseConnection.
-class Doorkeeper {
+class ProcessListener {
  public:
   struct Handlers {
     std::function<void(int connection, const ::eidolon::ring::Hello&)> on_hello;
     std::function<void(int connection, const ::eidolon::ring::Nap&)> on_nap;
     std::function<void(int connection)> on_hang_up;  // Once, after on_hello or on_nap.
   };
-  static base::Result<std::unique_ptr<Doorkeeper>> Start(const std::string& run_directory,
-                                                         Handlers handlers,
-                                                         client::Mailbox* mailbox);
-  ~Doorkeeper();
-  Doorkeeper(const Doorkeeper&) = delete;
-  Doorkeeper& operator=(const Doorkeeper&) = delete;
+  static base::Result<std::unique_ptr<ProcessListener>> Start(const std::string& run_directory,
+                                                              Handlers handlers,
+                                                              client::Mailbox* mailbox);
+  ~ProcessListener();
+  ProcessListener(const ProcessListener&) = delete;
+  ProcessListener& operator=(const ProcessListener&) = delete;
 
   // After on_hang_up, or for a connection that was refused.
   static void CloseConnection(int connection);
 
  private:
-  Doorkeeper() = default;
+  ProcessListener() = default;
   void Watch();
   void TakeNew();
   void Hear(int connection);

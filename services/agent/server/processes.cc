@@ -75,7 +75,7 @@ void Processes::SettleRanks() {
 }
 
 // Virtual time runs for ranks that have begun, and for what they started. What launchers wait, and
-// ranks that start up, is no simulated time.
+// ranks that start up, is not simulated time.
 bool Processes::MayNap(std::int32_t pid) const {
   return std::any_of(sessions_.begin(), sessions_.end(), [pid](const auto& entry) {
     const session::Session& session = *entry.second;

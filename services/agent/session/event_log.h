@@ -39,7 +39,7 @@ class EventLog {
 
 // One process's part of a log.
 struct EventLogPart {
-  std::optional<int> rank;  // None: it is no rank, and its part is left out.
+  std::optional<int> rank;  // None: it is not a rank, and its part is left out.
   std::string path;
   std::optional<std::uint64_t> lines_max;  // The rest is left out.
 };

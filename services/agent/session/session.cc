@@ -380,7 +380,7 @@ void Session::Finish() {
   finished_ = true;
   iterations_.End({.sequence = engine_.issued(), .host_clock = known_clock()});
   ReportIterations();
-  // Leaving is no part of a program: it lasts until its last work, or the last answer that it
+  // Leaving is not part of a program: it lasts until its last work, or the last answer that it
   // waited for.
   iterations_.Close({.sequence = engine_.issued(), .host_clock = replies_.last_told().host_clock});
 }

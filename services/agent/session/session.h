@@ -41,7 +41,7 @@ class Session final : private device::Sink {
   // The process is gone: its last records are applied, and nobody waits any more.
   void MarkGone();
   // Its clock bounds the server's: from the start for a rank by its environment, for others
-  // (compilers, launchers, ranks that tell nobody) from their first work or communicator on.
+  // (compilers, launchers, ranks that have no RANK) from their first work or communicator on.
   bool is_driving() const { return driving_; }
   // Another process is the rank that it claimed: it bounds the clock again when it works.
   void GiveUpRank();

@@ -39,7 +39,7 @@ class UsageBook {
   void NoteUnknownRead(const ::eidolon::ring::MarkRecord& mark);
   // At most kMostUnknownSources; further ones are left out.
   void NoteUnknownSource(const ::eidolon::ring::MarkRecord& mark);
-  // What is used from now on is no part of the report.
+  // What is used from now on is not part of the report.
   void Freeze() { frozen_ = now_; }
 
   const SessionUsage& now() const { return now_; }
