@@ -11,9 +11,9 @@
 #include <system_error>
 #include <thread>
 
-#include "services/agent/agent.h"
 #include "services/agent/launch/guardian.h"
-#include "services/agent/metrics.h"
+#include "services/agent/server/agent.h"
+#include "services/agent/server/metrics.h"
 #include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
@@ -63,7 +63,7 @@ int Install(const std::string& from, const std::string& to) {
 
 int main(int argc, char** argv) {
   using namespace eidolon;
-  agent::Agent::Options options{
+  agent::server::Agent::Options options{
       .controller_address = TakeVariable("EIDOLON_CONTROLLER_ADDRESS"),
       .token = TakeVariable("EIDOLON_AGENT_TOKEN"),
       .library_folder = LibrariesBesideProgram(),
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
 
   runtime::SignalWaiter signals;
   runtime::MetricsPage page;
-  agent::Metrics metrics(page.registry());
+  agent::server::Metrics metrics(page.registry());
   if (!metrics_address.empty()) {
     if (const auto port = page.Expose(metrics_address); !port.has_value()) {
       base::Log(base::Level::kError, "no_metrics", {{"reason", port.error().message}});
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     }
   }
   const base::SystemClock clock;
-  agent::Agent agent(std::move(options), &metrics, &clock);
+  agent::server::Agent agent(std::move(options), &metrics, &clock);
   std::thread waiter([&] {
     if (signals.Wait().has_value()) agent.RequestStop("the agent was asked to end");
   });

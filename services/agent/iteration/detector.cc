@@ -131,7 +131,7 @@ void Detector::EmitGap(const Gap& gap) {
 
 void Detector::Finish(const Mark& mark) {
   if (seen_update_ == Update::kNo) {
-    // Leaving is no part of the last turn.
+    // Leaving is not part of the last step.
     const Mark end{.sequence = mark.sequence, .host_clock = last_launch_.host_clock};
     if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});
     if (repetition_ == 0) return SearchTurnsAtEnd(end);

@@ -16,7 +16,7 @@
 //   gaps are
 //     searched for the shortest period, up to 8.
 //   * The last iteration ends behind its last update: what a program does before it exits (leaving
-//   its process group, waiting for helpers) is no part of a step.
+//   its process group, waiting for helpers) is not part of a step.
 //
 // This does not ask for equal sequences, so warm-up, logging every n-th step and changing data do
 // no harm.
@@ -29,14 +29,14 @@
 // two repetitions are enough; before, 24 and 4,096 launches, or the equal layers of one forward
 // pass would do. Afterwards a boundary is wherever the period's first launches appear again.
 //
-// When that fails, at the end of the program, the search is made again for loops whose every turn
+// When that fails, at the end of the program, the search is made again for loops whose every step
 // meets the host (waits for the GPU, or copies from or to it), as evaluation and generation do and
 // layers do not:
-//   * with a few launches behind the last turn (a twentieth of it, or 4): a sum over all, and its
+//   * with a few launches behind the last step (a twentieth of it, or 4): a sum over all, and its
 //   print;
 //   * then by the kinds of launches alone, three times in a row: the sequences that a generation
 //   attends to grow,
-//     so that sizes repeat in no turn.
+//     so that sizes repeat in no step.
 // Together they are at least half of what was launched, whatever repeated before them (the weights
 // of equal layers are made by equal launches); they are counted back from the end of the last one.
 #pragma once

@@ -1,0 +1,116 @@
+#include "services/agent/client/controller_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "eidolon/controller/v1/controller.grpc.pb.h"
+#include "services/base/text.h"
+#include "services/runtime/grpc_status.h"
+
+namespace eidolon::agent::client {
+
+namespace v1 = controller::v1;
+
+namespace {
+
+constexpr int kReconnectMs = 200;
+constexpr int kConnectSeconds = 15;
+
+}  // namespace
+
+struct ControllerClient::Link {
+  Options options;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::ControllerService::Stub> stub;
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::AgentReport, v1::ControllerCommand>> stream;
+  Handlers handlers;
+  Mailbox* mailbox = nullptr;
+  std::mutex mutex;  // Guards ended.
+  std::condition_variable end;
+  bool ended = false;
+  std::thread reader;
+
+  base::Error Ending() {
+    const grpc::Status status = stream->Finish();
+    base::Error error{base::ErrorCode::kUnavailable, "it ended the stream"};
+    if (!status.ok()) error = runtime::FromStatus(status);
+    error.message = base::StrCat("the controller at ", options.address, ": ", error.message);
+    return error;
+  }
+
+  void Read() {
+    v1::ControllerCommand command;
+    while (stream->Read(&command)) {
+      if (!command.has_stop()) continue;
+      const std::string reason = command.stop().reason();
+      mailbox->Post([this, reason] { handlers.on_stop(reason); });
+    }
+    const base::Error error = Ending();
+    {
+      const std::lock_guard lock(mutex);
+      ended = true;
+    }
+    end.notify_all();
+    mailbox->Post([this, error] { handlers.on_end(error); });
+  }
+};
+
+ControllerClient::ControllerClient(Options options) : link_(new Link) {
+  link_->options = std::move(options);
+  // A pod's network may be a moment behind its first process.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+  link_->channel = grpc::CreateCustomChannel(link_->options.address,
+                                             grpc::InsecureChannelCredentials(), arguments);
+  link_->stub = v1::ControllerService::NewStub(link_->channel);
+}
+
+ControllerClient::~ControllerClient() {
+  link_->context.TryCancel();
+  if (link_->reader.joinable()) link_->reader.join();
+}
+
+base::Result<v1::Assignment> ControllerClient::Introduce() {
+  const gpr_timespec limit = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                          gpr_time_from_seconds(kConnectSeconds, GPR_TIMESPAN));
+  // Without a connection the session says what is wrong.
+  link_->channel->WaitForConnected(limit);
+  link_->stream = link_->stub->AgentSession(&link_->context);
+  v1::AgentReport hello;
+  hello.mutable_hello()->set_token(link_->options.token);
+  link_->stream->Write(hello);
+  v1::ControllerCommand command;
+  if (!link_->stream->Read(&command)) return std::unexpected(link_->Ending());
+  if (!command.has_assignment()) {
+    return base::Fail(
+        base::ErrorCode::kFailedPrecondition,
+        base::StrCat("the controller at ", link_->options.address, " gave no assignment"));
+  }
+  return std::move(*command.mutable_assignment());
+}
+
+void ControllerClient::Listen(Handlers handlers, Mailbox* mailbox) {
+  link_->handlers = std::move(handlers);
+  link_->mailbox = mailbox;
+  link_->reader = std::thread([link = link_.get()] { link->Read(); });
+}
+
+void ControllerClient::Send(const v1::AgentReport& report) {
+  // A broken stream is told by the reader.
+  link_->stream->Write(report);
+}
+
+void ControllerClient::Finish(int limit_ms) {
+  link_->stream->WritesDone();
+  std::unique_lock lock(link_->mutex);
+  link_->end.wait_for(lock, std::chrono::milliseconds(limit_ms), [&] { return link_->ended; });
+}
+
+}  // namespace eidolon::agent::client

@@ -1,0 +1,129 @@
+#include "services/agent/client/network_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "eidolon/network/v1/network.grpc.pb.h"
+#include "services/agent/client/rpc_worker.h"
+#include "services/base/text.h"
+#include "services/runtime/grpc_status.h"
+#include "services/runtime/pass.h"
+
+namespace eidolon::agent::client {
+
+namespace v1 = network::v1;
+
+namespace {
+
+// Values travel in messages: more at once would hold much memory, and others up.
+constexpr int kBatchMax = 1024;
+
+}  // namespace
+
+struct NetworkClient::Link {
+  Options options;
+  Mailbox* mailbox = nullptr;
+  std::unique_ptr<v1::NetworkService::Stub> stub;
+  grpc::ClientContext session_context;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>> session;
+  v1::SessionRequest waiting;  // A batch.
+  std::mutex mutex;            // Guards the two below.
+  grpc::ClientContext* estimating = nullptr;
+  bool cancelled = false;
+  RpcWorker worker;
+  std::thread reader;
+
+  void Read() {
+    while (true) {
+      auto message = std::make_shared<v1::SessionResponse>();
+      if (!session->Read(message.get())) break;
+      mailbox->Post([this, message] {
+        if (!message->has_batch()) return options.on_message(*message);
+        for (const auto& part : message->batch().responses()) options.on_message(part);
+      });
+    }
+    const grpc::Status status = session->Finish();
+    base::Error error{base::ErrorCode::kUnavailable, "it ended the session"};
+    if (!status.ok()) error = runtime::FromStatus(status);
+    error.message = base::StrCat("the network service at ", options.address, ": ", error.message);
+    mailbox->Post([this, error] { options.on_end(error); });
+  }
+
+  base::Result<v1::EstimateCollectiveResponse> CallEstimate(
+      const v1::EstimateCollectiveRequest& request) {
+    grpc::ClientContext context;
+    {
+      const std::lock_guard lock(mutex);
+      if (cancelled) return base::Fail(base::ErrorCode::kUnavailable, "the agent is ending");
+      estimating = &context;
+    }
+    runtime::ShowPass(options.token, &context);
+    v1::EstimateCollectiveResponse response;
+    const grpc::Status status = stub->EstimateCollective(&context, request, &response);
+    const std::lock_guard lock(mutex);
+    estimating = nullptr;
+    if (status.ok()) return response;
+    return base::Wrap(base::StrCat("the network service at ", options.address),
+                      runtime::FromStatus(status));
+  }
+};
+
+NetworkClient::NetworkClient(Options options, Mailbox* mailbox) : link_(new Link) {
+  Link& link = *link_;
+  link.options = std::move(options);
+  link.mailbox = mailbox;
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  link.stub = v1::NetworkService::NewStub(grpc::CreateCustomChannel(
+      link.options.address, grpc::InsecureChannelCredentials(), arguments));
+  runtime::ShowPass(link.options.token, &link.session_context);
+  link.session = link.stub->Session(&link.session_context);
+  v1::SessionRequest hello;
+  hello.mutable_hello()->set_job(link.options.job);
+  hello.mutable_hello()->set_server(link.options.server);
+  link.session->Write(hello);
+  link.reader = std::thread([&link] { link.Read(); });
+}
+
+NetworkClient::~NetworkClient() {
+  {
+    const std::lock_guard lock(link_->mutex);
+    link_->cancelled = true;
+    if (link_->estimating != nullptr) link_->estimating->TryCancel();
+  }
+  link_->session_context.TryCancel();
+  link_->worker.Stop();
+  link_->reader.join();
+}
+
+void NetworkClient::Send(v1::SessionRequest request) {
+  *link_->waiting.mutable_batch()->add_requests() = std::move(request);
+  if (link_->waiting.batch().requests_size() >= kBatchMax) Flush();
+}
+
+void NetworkClient::Flush() {
+  const int count = link_->waiting.batch().requests_size();
+  if (count == 0) return;
+  // A broken stream is told by the reader; what is written after it has nobody to read it.
+  link_->session->Write(count == 1 ? link_->waiting.batch().requests(0) : link_->waiting);
+  link_->waiting.mutable_batch()->clear_requests();
+}
+
+void NetworkClient::Estimate(std::uint64_t communicator, const v1::Operation& operation,
+                             Answer answer) {
+  auto request = std::make_shared<v1::EstimateCollectiveRequest>();
+  request->set_job(link_->options.job);
+  request->set_communicator(communicator);
+  *request->mutable_operation() = operation;
+  Link* link = link_.get();
+  link->worker.Add([link, request, answer = std::move(answer)] {
+    auto result = link->CallEstimate(*request);
+    link->mailbox->Post([answer, result = std::move(result)] { answer(result); });
+  });
+}
+
+}  // namespace eidolon::agent::client

@@ -1,0 +1,49 @@
+// The agent's end of the network service: one session, and questions about collectives alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "services/agent/client/mailbox.h"
+#include "services/base/error.h"
+
+namespace eidolon::network::v1 {
+class EstimateCollectiveResponse;
+class Operation;
+class SessionRequest;
+class SessionResponse;
+}  // namespace eidolon::network::v1
+
+namespace eidolon::agent::client {
+
+// One write for all that a step of the main loop has to say: a message of its own costs the service
+// more than what it holds. Main loop only; messages and the end come as tasks of the mailbox,
+// which outlives the client.
+class NetworkClient {
+ public:
+  struct Options {
+    std::string address;
+    std::string job;
+    std::string token;  // Shown with each call.
+    std::uint32_t server = 0;
+    std::function<void(const network::v1::SessionResponse&)> on_message;
+    std::function<void(const base::Error&)> on_end;  // Once, however the session ends.
+  };
+  NetworkClient(Options options, Mailbox* mailbox);
+  ~NetworkClient();  // Cancels the session.
+
+  // Goes out with the next Flush, in order, or before it when much has come together.
+  void Send(network::v1::SessionRequest request);
+  void Flush();
+
+  using Answer = std::function<void(base::Result<network::v1::EstimateCollectiveResponse>)>;
+  void Estimate(std::uint64_t communicator, const network::v1::Operation& operation, Answer answer);
+
+ private:
+  struct Link;
+  std::unique_ptr<Link> link_;
+};
+
+}  // namespace eidolon::agent::client

@@ -1,0 +1,49 @@
+// The agent's end of the timing service: facts of the GPU once, then batches of estimates.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/agent/client/mailbox.h"
+#include "services/agent/cost/cost_book.h"
+#include "services/base/error.h"
+
+namespace eidolon::timing::v1 {
+class Gpu;
+}
+
+namespace eidolon::agent::client {
+
+// Main loop only; answers come as tasks of the mailbox, which outlives the client.
+class TimingClient {
+ public:
+  struct Options {
+    std::string address;
+    std::string gpu;
+    std::string token;  // Shown with each call.
+    // How long a service that cannot be reached is waited for: it may be starting again.
+    std::chrono::milliseconds patience{0};
+    std::string module_folder;  // Where ranks save the code of modules, when it is wanted.
+  };
+  TimingClient(const Options& options, Mailbox* mailbox);
+  ~TimingClient();  // Cancels what is open.
+
+  // Facts of the GPU model. Blocks.
+  base::Result<timing::v1::Gpu> Describe();
+  // Whether the service measures, and wants replays; known once Describe has succeeded.
+  bool measures() const { return measures_; }
+
+  using Answer = std::function<void(base::Result<std::vector<common::v1::Estimate>>)>;
+  // One estimate a question, in order.
+  void Ask(std::vector<cost::CostBook::Question> questions, Answer answer);
+
+ private:
+  struct Link;
+  std::shared_ptr<Link> link_;
+  bool measures_ = false;
+};
+
+}  // namespace eidolon::agent::client

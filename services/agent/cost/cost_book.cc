@@ -1,0 +1,156 @@
+#include "services/agent/cost/cost_book.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "eidolon/timing/v1/timing.pb.h"
+#include "services/agent/cost/work_item.h"
+#include "services/agent/ring/definition.h"
+
+namespace eidolon::agent::cost {
+
+namespace wire = ::eidolon::ring;
+
+namespace {
+
+// Output tile of one block of a large GEMM; how many blocks a GEMM has decides how much of the GPU
+// it fills.
+constexpr std::uint64_t kGemmTile = 128;
+
+std::uint32_t ShareOf(std::uint64_t blocks, std::uint64_t blocks_at_once) {
+  if (blocks_at_once == 0 || blocks >= blocks_at_once) return device::kWholeShare;
+  return static_cast<std::uint32_t>(
+      std::max<std::uint64_t>(1, blocks * device::kWholeShare / blocks_at_once));
+}
+
+device::Resource ResourceOf(wire::CopyKind kind) {
+  switch (kind) {
+    case wire::CopyKind::kHostToDevice:
+      return device::Resource::kCopyIn;
+    case wire::CopyKind::kDeviceToHost:
+      return device::Resource::kCopyOut;
+    case wire::CopyKind::kPeer:
+      return device::Resource::kCopyPeer;
+    default:
+      return device::Resource::kNone;
+  }
+}
+
+iteration::Source SourceOf(common::v1::EstimateSource source) {
+  switch (source) {
+    case common::v1::ESTIMATE_SOURCE_MEASURED:
+      return iteration::Source::kMeasured;
+    case common::v1::ESTIMATE_SOURCE_INTERPOLATED:
+      return iteration::Source::kInterpolated;
+    case common::v1::ESTIMATE_SOURCE_MODELLED:
+      return iteration::Source::kModelled;
+    default:
+      return iteration::Source::kAssumed;
+  }
+}
+
+}  // namespace
+
+CostBook::~CostBook() = default;
+
+device::Work CostBook::WorkShape(std::span<const std::byte> definition) const {
+  device::Work work;
+  switch (ring::KindOf(definition)) {
+    case wire::WorkKind::kKernel: {
+      const auto& kernel = ring::WorkOf<wire::KernelWork>(definition);
+      const std::uint64_t blocks = std::uint64_t{kernel.grid.x} * kernel.grid.y * kernel.grid.z;
+      work.share =
+          ShareOf(blocks, std::uint64_t{kernel.blocks_per_multiprocessor} * multiprocessors_);
+      break;
+    }
+    case wire::WorkKind::kGemm: {
+      const auto& gemm = ring::WorkOf<wire::GemmWork>(definition);
+      const std::uint64_t tiles = (gemm.m + kGemmTile - 1) / kGemmTile *
+                                  ((gemm.n + kGemmTile - 1) / kGemmTile) *
+                                  std::max<std::uint64_t>(gemm.batch, 1);
+      work.share = ShareOf(tiles, multiprocessors_);
+      break;
+    }
+    case wire::WorkKind::kCopy:
+    case wire::WorkKind::kMemset:
+      work.resource = ResourceOf(ring::WorkOf<wire::CopyWork>(definition).kind);
+      break;
+    default:
+      break;
+  }
+  return work;
+}
+
+std::uint32_t CostBook::Intern(std::span<const std::byte> definition,
+                               std::span<const std::byte> replay) {
+  const base::Digest digest = base::Hash128(definition.data(), definition.size());
+  const auto [found, is_new] =
+      by_digest_.emplace(digest, static_cast<std::uint32_t>(entries_.size()));
+  if (!is_new) return found->second;
+  const std::uint32_t number = found->second;
+  const std::string name = ring::DisplayName(definition);
+  CostEntry entry;
+  entry.work = WorkShape(definition);
+  entry.work.tag = number;
+  entry.name = InternName(name);
+  const bool names_sizes = ring::KindOf(definition) == wire::WorkKind::kGemm;
+  entry.kind = names_sizes ? InternName("gemm") : entry.name;
+  if (ring::KindOf(definition) == wire::WorkKind::kKernel) {
+    entry.update = iteration::UpdateOf(name);
+  }
+  entries_.push_back(entry);
+  auto item = std::make_shared<timing::v1::WorkItem>();
+  FillWorkItem(definition, item.get());
+  std::shared_ptr<timing::v1::Replay> again;
+  if (!replay.empty() && item->has_kernel()) {
+    again = std::make_shared<timing::v1::Replay>();
+    if (!FillReplay(replay, again.get())) again.reset();
+  }
+  questions_.push_back({.entry = number, .item = std::move(item), .replay = std::move(again)});
+  return number;
+}
+
+std::vector<CostBook::Question> CostBook::TakeQuestions(std::size_t limit) {
+  if (questions_.size() <= limit) return std::exchange(questions_, {});
+  std::vector<Question> taken;
+  const auto end = questions_.begin() + static_cast<std::ptrdiff_t>(limit);
+  std::move(questions_.begin(), end, std::back_inserter(taken));
+  questions_.erase(questions_.begin(), end);
+  return taken;
+}
+
+void CostBook::Learn(std::uint32_t number, const common::v1::Estimate& estimate) {
+  CostEntry& entry = entries_[number];
+  constexpr auto kLongest = static_cast<std::uint64_t>(base::SimTime::Max().ps);
+  entry.work.duration.ps =
+      static_cast<std::int64_t>(std::min(estimate.duration_picoseconds(), kLongest));
+  entry.basis = InternBasis(SourceOf(estimate.source()), estimate.relative_error(),
+                            estimate.family(), entry.name);
+  entry.known = true;
+}
+
+std::uint32_t CostBook::InternName(const std::string& name) {
+  const auto [found, is_new] =
+      name_numbers_.emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (is_new) names_.push_back(&found->first);
+  return found->second;
+}
+
+std::uint32_t CostBook::InternBasis(iteration::Source source, float relative_error,
+                                    const std::string& family, std::uint32_t name) {
+  const iteration::Basis basis{.source = source,
+                               .relative_error = relative_error,
+                               .family = InternName(family),
+                               .name = name};
+  std::uint32_t error_bits;
+  std::memcpy(&error_bits, &relative_error, sizeof(error_bits));
+  const auto key = std::pair(std::uint64_t{error_bits} << 8 | static_cast<std::uint64_t>(source),
+                             std::uint64_t{basis.family} << 32 | name);
+  const auto [found, is_new] =
+      basis_numbers_.emplace(key, static_cast<std::uint32_t>(bases_.size()));
+  if (is_new) bases_.push_back(basis);
+  return found->second;
+}
+
+}  // namespace eidolon::agent::cost

@@ -1,0 +1,83 @@
+// What work costs on this server's GPU model: one entry for each distinct definition, shared by all
+// ranks, and the numbers by which reports refer to sources, families and names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "services/agent/device/operation.h"
+#include "services/agent/iteration/detector.h"
+#include "services/agent/iteration/split.h"
+#include "services/base/hash.h"
+
+namespace eidolon::common::v1 {
+class Estimate;
+}
+namespace eidolon::timing::v1 {
+class Replay;
+class WorkItem;
+}  // namespace eidolon::timing::v1
+
+namespace eidolon::agent::cost {
+
+// One distinct definition.
+struct CostEntry {
+  bool known = false;
+  device::Work work;  // duration once known; tag: this entry's number.
+  iteration::Update update = iteration::Update::kNo;
+  std::uint32_t basis = 0;  // Once known.
+  std::uint32_t name = 0;
+  std::uint32_t kind = 0;  // Its name without sizes: the same for GEMMs of any shape.
+};
+
+// Main loop only.
+class CostBook {
+ public:
+  explicit CostBook(std::uint32_t multiprocessors) : multiprocessors_(multiprocessors) {}
+  ~CostBook();
+
+  // The entry of a definition, made and queued for a question when it is new. Requires:
+  // ring::CheckDefinition passed; 8-byte aligned.
+  // `replay` is what followed it, read only for new kernels; wrong bytes are left out.
+  std::uint32_t Intern(std::span<const std::byte> definition,
+                       std::span<const std::byte> replay = {});
+  const CostEntry& entry(std::uint32_t number) const { return entries_[number]; }
+  std::size_t size() const { return entries_.size(); }
+
+  // Entries whose cost was not asked for yet, at most `limit`; from now on they count as asked for.
+  struct Question {
+    std::uint32_t entry = 0;
+    std::shared_ptr<timing::v1::WorkItem> item;
+    std::shared_ptr<timing::v1::Replay> replay;  // Null without one.
+  };
+  std::vector<Question> TakeQuestions(std::size_t limit);
+  bool HasQuestions() const { return !questions_.empty(); }
+  void Learn(std::uint32_t entry, const common::v1::Estimate& estimate);
+
+  // Bases, for SplitWindow; names, for reports. Numbers stay valid.
+  std::span<const iteration::Basis> bases() const { return bases_; }
+  std::uint32_t InternBasis(iteration::Source source, float relative_error,
+                            const std::string& family, std::uint32_t name);
+  std::uint32_t InternName(const std::string& name);
+  const std::string& name(std::uint32_t number) const { return *names_[number]; }
+
+ private:
+  device::Work WorkShape(std::span<const std::byte> definition) const;
+
+  std::uint32_t multiprocessors_;
+  std::vector<CostEntry> entries_;
+  std::map<base::Digest, std::uint32_t> by_digest_;
+  std::vector<Question> questions_;
+  std::vector<iteration::Basis> bases_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> basis_numbers_;
+  std::unordered_map<std::string, std::uint32_t> name_numbers_;
+  std::vector<const std::string*> names_;
+};
+
+}  // namespace eidolon::agent::cost

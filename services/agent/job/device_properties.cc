@@ -1,0 +1,135 @@
+#include "services/agent/job/device_properties.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "eidolon/controller/v1/controller.pb.h"
+#include "eidolon/timing/v1/timing.pb.h"
+#include "services/agent/clock/host_costs.h"
+#include "services/base/hash.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::job {
+
+namespace wire = ::eidolon::ring;
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+namespace {
+
+// cuDriverGetVersion of the CUDA release that the shim speaks for.
+constexpr std::uint32_t kCudaVersion = 13020;
+constexpr std::uint32_t kStaticSharedBytes = 48 << 10;
+// CUDA reserves 1 KiB a block since compute capability 8.0.
+constexpr std::uint32_t kReservedSharedBytes = 1 << 10;
+// A host function in a stream: the driver's thread is woken, runs it and tells the GPU.
+constexpr auto kCallbackCost = base::Duration::Microseconds(20);
+// Wall-clock time at virtual time 0 when the job does not say: 2026-01-01 00:00 UTC.
+constexpr std::int64_t kEpochUnixNs = 1'767'225'600'000'000'000;
+
+wire::DeviceProperties PropertiesOf(const timing::v1::Gpu& gpu,
+                                    const controller::v1::Assignment& assignment,
+                                    std::uint32_t index) {
+  wire::DeviceProperties device{};
+  const std::string& name = gpu.product_name();
+  std::copy_n(name.begin(), std::min(name.size(), sizeof(device.name) - 1), device.name);
+  const std::string identity = StrCat(assignment.job(), "/", assignment.server(), "/", index);
+  const base::Digest digest = base::Hash128(identity.data(), identity.size());
+  std::memcpy(device.uuid, &digest, sizeof(device.uuid));
+  device.pci_bus = 0x10 * (index + 1);
+  device.compute_major = gpu.compute_major();
+  device.compute_minor = gpu.compute_minor();
+  device.multiprocessors = gpu.multiprocessors();
+  device.max_threads_per_multiprocessor = gpu.max_threads_per_multiprocessor();
+  device.max_blocks_per_multiprocessor = gpu.max_blocks_per_multiprocessor();
+  device.registers_per_multiprocessor = gpu.registers_per_multiprocessor();
+  device.registers_per_block = gpu.registers_per_multiprocessor();
+  device.shared_bytes_per_multiprocessor = gpu.shared_bytes_per_multiprocessor();
+  device.shared_bytes_per_block = kStaticSharedBytes;
+  device.shared_bytes_per_block_optin = gpu.shared_bytes_per_block_optin();
+  device.reserved_shared_bytes_per_block = gpu.compute_major() >= 8 ? kReservedSharedBytes : 0;
+  device.sm_clock_khz = gpu.boost_clock_megahertz() * 1000;
+  device.memory_clock_khz = gpu.memory_clock_megahertz() * 1000;
+  device.memory_bus_bits = gpu.memory_bus_bits();
+  device.copy_engines = gpu.copy_engines();
+  const auto& nvlink = assignment.cluster().nvlink();
+  device.nvlink_count = nvlink.generation() == 0 ? 0 : gpu.nvlink_count();
+  device.nvlink_version = nvlink.generation();
+  device.nvlink_switch = nvlink.switched() ? 1 : 0;
+  device.power_limit_milliwatts = gpu.power_limit_watts() * 1000;
+  device.l2_bytes = gpu.l2_bytes();
+  device.memory_bytes = gpu.memory_bytes();
+  device.context_bytes = gpu.context_bytes();
+  device.memory_bandwidth = gpu.memory_bytes_per_second();
+  return device;
+}
+
+// "2.30.7" as ncclGetVersion has it: 23007.
+base::Result<std::uint32_t> NcclVersionOf(const std::string& text) {
+  std::uint32_t parts[3] = {0, 0, 0};
+  const auto pieces = base::Split(text, '.');
+  bool good = pieces.size() == 3;
+  for (std::size_t i = 0; good && i < 3; ++i) {
+    const auto number = base::ParseInteger(pieces[i]);
+    good = number.has_value() && *number >= 0 && *number < 100;
+    if (good) parts[i] = static_cast<std::uint32_t>(*number);
+  }
+  if (!good) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("NCCL version '", text, "' is not of the form 2.30.7"));
+  }
+  return parts[0] * 10000 + parts[1] * 100 + parts[2];
+}
+
+// Channels for which NCCL allocates buffers on a system of this kind (network.md, table of graphs).
+std::uint32_t ChannelsOf(const controller::v1::Assignment& assignment) {
+  if (assignment.cluster().nvlink().generation() == 0) return 4;
+  return assignment.servers() > 1 ? 16 : 24;
+}
+
+}  // namespace
+
+base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assignment& assignment,
+                                                    const timing::v1::Gpu& gpu) {
+  const auto& cluster = assignment.cluster();
+  if (cluster.gpus_per_server() == 0 || cluster.gpus_per_server() > wire::kMaxDevices) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("a server has ", cluster.gpus_per_server(), " GPUs; 1 to ",
+                       wire::kMaxDevices, " are supported"));
+  }
+  if (gpu.multiprocessors() == 0 || gpu.memory_bytes() == 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("GPU model '", gpu.name(), "' has no multiprocessors or no memory"));
+  }
+  ring::SegmentContent content;
+  for (std::uint32_t i = 0; i < cluster.gpus_per_server(); ++i) {
+    content.devices.push_back(PropertiesOf(gpu, assignment, i));
+  }
+  const bool fixed = assignment.host_model().fixed();
+  content.host_model = fixed ? wire::HostModel::kFixed : wire::HostModel::kMeasured;
+  content.host_costs = clock::FixedHostCosts();
+  content.strict = assignment.strict();
+  content.speed_ratio = cluster.cpu_speed_ratio() > 0 ? cluster.cpu_speed_ratio() : 1.0;
+  content.epoch_unix_ns = kEpochUnixNs;
+  content.driver_version = kCudaVersion;
+  content.driver_name = cluster.driver_version().empty() ? "580.82" : cluster.driver_version();
+  const auto nccl =
+      NcclVersionOf(cluster.nccl_version().empty() ? "2.30.7" : cluster.nccl_version());
+  if (!nccl) return std::unexpected(nccl.error());
+  content.nccl_version = *nccl;
+  content.nccl_channels = ChannelsOf(assignment);
+  content.unknown_reads = assignment.unknown_reads();
+  return content;
+}
+
+std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, std::size_t count) {
+  const device::Traits traits{
+      .launch_latency = {static_cast<std::int64_t>(gpu.launch_latency_picoseconds())},
+      .launch_gap = {static_cast<std::int64_t>(gpu.launch_gap_picoseconds())},
+      .callback_cost = kCallbackCost,
+      .multiprocessors = gpu.multiprocessors()};
+  return std::vector<device::Traits>(count, traits);
+}
+
+}  // namespace eidolon::agent::job

@@ -1,0 +1,29 @@
+// What the emulated GPUs of this server answer, and what the device engine needs of them, from the
+// GPU model and the simulated cluster.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/agent/device/operation.h"
+#include "services/agent/ring/segment.h"
+#include "services/base/error.h"
+
+namespace eidolon::controller::v1 {
+class Assignment;
+}
+namespace eidolon::timing::v1 {
+class Gpu;
+}
+
+namespace eidolon::agent::job {
+
+// The content of every session's segment. Fails naming what makes no sense.
+base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assignment& assignment,
+                                                    const timing::v1::Gpu& gpu);
+
+// One entry a GPU.
+std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, std::size_t count);
+
+}  // namespace eidolon::agent::job

@@ -1,0 +1,171 @@
+#include "services/agent/outcome/verdict.h"
+
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "services/base/text.h"
+
+namespace eidolon::agent::outcome {
+
+using base::StrCat;
+
+namespace {
+
+constexpr std::size_t kErrorLines = 12;
+
+// What the shim reports when the program brought the runtime of another CUDA version.
+constexpr std::string_view kForeignRuntime = "libcudart.so";
+
+// The exception that a line of a traceback names: "ValueError: bad batch", also behind torchrun's
+// "[rank1]: ". torchrun's own report about its children is none.
+std::string ExceptionIn(std::string_view line) {
+  if (line.starts_with("[rank")) {
+    const std::size_t end = line.find("]: ");
+    if (end != std::string_view::npos) line.remove_prefix(end + 3);
+  }
+  const std::string_view name = line.substr(0, line.find(':'));
+  const bool is_name = !name.empty() && name.find_first_not_of(
+                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                            "0123456789_.") == std::string_view::npos;
+  const bool is_exception = name.ends_with("Error") || name.ends_with("Exception");
+  return is_name && is_exception && !name.ends_with("ChildFailedError") ? std::string(line) : "";
+}
+
+// What a user can do about an environment that cannot run on emulated GPUs; empty: nothing is
+// known.
+std::string_view AdviceFor(std::string_view line) {
+  const auto says = [&](std::string_view words) { return line.find(words) != line.npos; };
+  // musl's loader about a preloaded library that needs glibc's.
+  if ((says("Error loading shared library") || says("Error relocating")) && says("eidolon")) {
+    return "its libraries are built on musl (Alpine), but the shim needs glibc 2.28 or newer: use "
+           "an "
+           "image based on Debian, Ubuntu or a relative of Red Hat";
+  }
+  // Of tensors, of torch.cuda.set_device, of init_process_group.
+  if (says("Torch not compiled with CUDA enabled") || says("has no attribute '_cuda_") ||
+      says("Distributed package doesn't have NCCL built in")) {
+    return "its torch is built without CUDA: install a wheel that is built for CUDA 12 or 13";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string BytesText(std::uint64_t bytes) {
+  char text[32];
+  if (bytes >= (std::uint64_t{1} << 30)) {
+    std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  } else {
+    std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1 << 20));
+  }
+  return text;
+}
+
+void Verdict::NoteRefusedCall(const std::string& name, bool strict) {
+  if (refused_call_.empty() || name.starts_with(kForeignRuntime)) refused_call_ = name;
+  strict_ = strict_ || strict;
+}
+
+void Verdict::NoteErrorLine(const std::string& line) {
+  if (std::string exception = ExceptionIn(line); !exception.empty()) {
+    exception_ = std::move(exception);
+  }
+  if (advice_.empty()) advice_ = AdviceFor(line);
+  error_lines_.push_back(line);
+  if (error_lines_.size() > kErrorLines) error_lines_.pop_front();
+}
+
+void Verdict::NoteRankDeath(const RankDeath& death) {
+  const bool was_ended = WasTerminated() && death.status.signal != SIGTERM;
+  if (!death_.has_value() || was_ended) death_ = death;
+}
+
+void Verdict::NoteRankGone(const RankDeath& death) {
+  // Also when both are seen in one look: one that is terminated has a launcher that lives on.
+  if (!gone_.has_value() && (!death_.has_value() || WasTerminated())) gone_ = death;
+}
+
+void Verdict::NoteSessionLost(int rank, int pid, const std::string& how) {
+  if (lost_.empty()) lost_ = StrCat("rank ", rank, " (pid ", pid, ") ", how);
+}
+
+void Verdict::NoteSilentEnd(int rank, int pid) {
+  silent_ += StrCat("; rank ", rank, " (pid ", pid,
+                    ") ended without saying so, as one does that its launcher kills: what it would "
+                    "still have done is missing");
+}
+
+// A launcher that has lost a rank terminates the others.
+bool Verdict::WasTerminated() const {
+  return death_.has_value() && death_->status.signal == SIGTERM;
+}
+
+std::string Verdict::LastLines() const {
+  std::string text;
+  for (const std::string& line : error_lines_) text += "\n" + line;
+  return text.empty() ? text : "; last lines of its error output:" + text;
+}
+
+std::string Verdict::Culprit(const std::optional<launch::ExitStatus>& command) const {
+  if (death_.has_value()) {
+    const std::string died =
+        StrCat("rank ", death_->rank, " (pid ", death_->pid, ") died: ", death_->status.Text());
+    if (!WasTerminated() || !gone_.has_value()) return died;
+    return StrCat("rank ", gone_->rank, " (pid ", gone_->pid,
+                  ") ended first, as only its launcher knows how; then ", died);
+  }
+  return command.has_value() ? StrCat("the command failed: ", command->Text())
+                             : std::string("the command failed");
+}
+
+Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
+  Ending ending;
+  if (command.has_value()) ending.exit_status = command->code;
+  // Of a rank that something has killed a launcher may say nothing.
+  const bool killed = death_.has_value() && death_->status.signal != 0;
+  const bool is_whole = lost_.empty() && (!killed || WasTerminated());
+  if (command.has_value() && command->ok() && is_whole) {
+    ending.message = "the command ended" + silent_;
+    return ending;
+  }
+  if (refusal_.has_value()) {
+    ending.reason = Reason::kOutOfMemory;
+    ending.message = StrCat("rank ", refusal_->rank, " ran out of memory on GPU ", refusal_->device,
+                            ": it asked for ", BytesText(refusal_->asked_bytes), " when ",
+                            BytesText(refusal_->booked_bytes), " of ",
+                            BytesText(refusal_->capacity_bytes), " were booked");
+    return ending;
+  }
+  if (!lost_.empty()) {
+    ending.reason = Reason::kSessionLost;
+    ending.message = lost_ + LastLines();
+    return ending;
+  }
+  if (strict_ && !refused_call_.empty()) {
+    ending.reason = Reason::kUnsupportedCall;
+    ending.message =
+        StrCat("'", refused_call_, "' is not supported, and the job asked to stop at the ",
+               "first such call");
+    return ending;
+  }
+  if (refused_call_.starts_with(kForeignRuntime)) {
+    ending.reason = Reason::kUnsupportedCall;
+    ending.message =
+        StrCat("the program is built for another CUDA version: it loaded ", refused_call_,
+               "; install the CUDA 12 or 13 build of its packages (for torch, a wheel whose ",
+               "torch.version.cuda is 12 or 13); 'eidolon doctor' shows what is installed");
+    return ending;
+  }
+  ending.reason = killed ? Reason::kRankLost : Reason::kCommandFailed;
+  ending.message = Culprit(command);
+  if (!exception_.empty() && !killed) ending.message += ": " + exception_;
+  if (!advice_.empty() && !killed) ending.message += "; " + advice_;
+  if (!refused_call_.empty()) {
+    ending.message += StrCat(" (it had called '", refused_call_, "', which is not supported)");
+  }
+  ending.message += LastLines();
+  return ending;
+}
+
+}  // namespace eidolon::agent::outcome

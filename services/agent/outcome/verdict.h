@@ -1,0 +1,93 @@
+// Why a job's share on this server ended, as the user will read it: pure, from facts to one
+// outcome.
+//
+// The first cause counts. What happens because the job is being ended (ranks killed, services gone)
+// does not change it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "services/agent/launch/command.h"
+
+namespace eidolon::agent::outcome {
+
+enum class Reason {
+  kCompleted,
+  kCommandFailed,
+  kOutOfMemory,
+  kDeadlock,
+  kRankLost,
+  kUnsupportedCall,
+  kServiceLost,
+  kStopped,
+  kCollectiveMismatch,
+  kRingDamaged,
+  kPeerLost,
+  kSessionLost,
+};
+
+struct Ending {
+  Reason reason = Reason::kCompleted;
+  std::string message;
+  int exit_status = -1;  // Of the command; -1 when it has none of its own.
+};
+
+// Facts about the job's processes, and the judgement.
+class Verdict {
+ public:
+  struct Refusal {  // An emulated device had no memory left.
+    int rank = 0;
+    std::uint32_t device = 0;
+    std::uint64_t asked_bytes = 0;
+    std::uint64_t booked_bytes = 0;
+    std::uint64_t capacity_bytes = 0;
+  };
+  struct RankDeath {
+    int rank = 0;
+    int pid = 0;
+    launch::ExitStatus status;
+  };
+
+  void NoteRefusal(const Refusal& refusal) { refusal_ = refusal; }
+  void NoteRefusedCall(const std::string& name, bool strict);
+  void NoteErrorLine(const std::string& line);
+  // Of a rank that did not end well. The first counts, but one by SIGTERM only until another.
+  void NoteRankDeath(const RankDeath& death);
+  // Of a rank whose parent collected it before anybody saw how it ended.
+  void NoteRankGone(const RankDeath& death);
+  bool has_rank_death() const { return death_.has_value(); }
+  // Of a rank that goes on without us, or as another program: what it did from then on is not
+  // known. The first counts.
+  void NoteSessionLost(int rank, int pid, const std::string& how);
+  bool has_lost_session() const { return !lost_.empty(); }
+  // Of a rank that ended and never said so.
+  void NoteSilentEnd(int rank, int pid);
+
+  // The command ended by itself, or a rank's death ends the job.
+  Ending Judge(const std::optional<launch::ExitStatus>& command) const;
+
+ private:
+  std::string LastLines() const;
+  bool WasTerminated() const;
+  std::string Culprit(const std::optional<launch::ExitStatus>& command) const;
+
+  std::optional<Refusal> refusal_;
+  std::optional<RankDeath> death_;
+  std::optional<RankDeath> gone_;  // The first, when nothing was known of a death before.
+  std::string lost_;               // The rank whose session was lost, as a sentence.
+  std::string silent_;             // Ranks that ended without a word.
+  std::string refused_call_;
+  bool strict_ = false;
+  std::deque<std::string> error_lines_;
+  std::string advice_;     // What can be done about the environment.
+  std::string exception_;  // The last line that names a Python exception of the program.
+};
+
+// "3.50 GiB".
+std::string BytesText(std::uint64_t bytes);
+
+}  // namespace eidolon::agent::outcome

@@ -1,0 +1,294 @@
+#include "services/agent/server/agent.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "eidolon/network/v1/network.pb.h"
+#include "eidolon/timing/v1/timing.pb.h"
+#include "services/agent/job/declared_values.h"
+#include "services/agent/job/device_properties.h"
+#include "services/agent/outcome/plain_text.h"
+#include "services/agent/ring/listener.h"
+#include "services/agent/server/job_command.h"
+#include "services/base/check.h"
+#include "services/base/log.h"
+#include "services/base/text.h"
+#include "services/ring/replay.h"
+
+namespace eidolon::agent::server {
+
+namespace wire = ::eidolon::ring;
+using base::ErrorCode;
+using base::StrCat;
+
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSleepNs = kMillisecond;  // Plain launches do not ring.
+constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
+constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
+constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
+constexpr int kStopGraceMs = 2'000;
+// What a job had written when it was stopped is read for at most so long.
+constexpr int kLastLinesMs = 300;
+
+}  // namespace
+
+Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
+    : options_(std::move(options)),
+      metrics_(metrics),
+      clock_(clock),
+      mailbox_([this] {
+        if (page_ready_.load()) page_->Ring();
+      }),
+      controller_(std::make_unique<client::ControllerClient>(client::ControllerClient::Options{
+          .address = options_.controller_address, .token = options_.token})),
+      quiescence_([this] { return LookAtProcesses(); }, [this] { return HasNews(); }),
+      watch_(clock),
+      time_(metrics) {}
+
+Agent::~Agent() { CleanUp(); }
+
+int Agent::Run() {
+  auto assignment = controller_->Introduce();
+  if (!assignment) {
+    base::Log(base::Level::kError, "no_assignment", {{"reason", assignment.error().message}});
+    return 1;
+  }
+  job_ = std::make_unique<JobParts>();
+  job_->assignment = std::move(*assignment);
+  processes_ = std::make_unique<Processes>(job_.get(), this);
+  deaths_ = std::make_unique<Deaths>(processes_.get(), &verdict_, clock_);
+  reports_ =
+      std::make_unique<Reports>(job_.get(), processes_.get(), &watch_, controller_.get(), metrics_);
+  controller_->Listen(
+      {.on_stop =
+           [this](const std::string& reason) {
+             End({.reason = outcome::Reason::kStopped, .message = reason});
+           },
+       .on_end =
+           [this](const base::Error& error) {
+             controller_gone_ = true;
+             End({.reason = outcome::Reason::kServiceLost, .message = error.message});
+           }},
+      &mailbox_);
+  if (auto ready = SetUp(); !ready) {
+    const bool lost = ready.error().code == ErrorCode::kUnavailable;
+    End({.reason = lost ? outcome::Reason::kServiceLost : outcome::Reason::kCommandFailed,
+         .message = ready.error().message});
+  }
+  if (!ending_.has_value()) Loop();
+  CleanUp();
+  SendOutcome();
+  return controller_gone_ ? 1 : 0;
+}
+
+base::Result<void> Agent::SetUp() {
+  const auto& assignment = job_->assignment;
+  if (!assignment.iterations().log_pattern().empty()) {
+    auto pattern = outcome::LinePattern::Compile(assignment.iterations().log_pattern());
+    if (!pattern) return std::unexpected(pattern.error());
+    job_->log_pattern.emplace(std::move(*pattern));
+  }
+
+  const std::string module_folder = StrCat(assignment.run_directory(), "/modules");
+  timing_ = std::make_unique<client::TimingClient>(
+      client::TimingClient::Options{.address = assignment.timing_address(),
+                                    .gpu = assignment.cluster().gpu(),
+                                    .token = assignment.pass(),
+                                    .patience = options_.timing_patience,
+                                    .module_folder = module_folder},
+      &mailbox_);
+  const auto gpu = timing_->Describe();
+  if (!gpu) return std::unexpected(gpu.error());
+  auto content = job::SegmentContentOf(assignment, *gpu);
+  if (!content) return std::unexpected(content.error());
+  if (auto written = job::WriteDeclarations(assignment); !written) {
+    return std::unexpected(written.error());
+  }
+  job_->content = std::move(*content);
+  if (timing_->measures()) {
+    std::error_code ignored;  // Without the folder nothing is measured, and the service says so.
+    std::filesystem::create_directory(module_folder, ignored);
+    job_->content.unknown_reads |= ::eidolon::ring::kReplayKernels;
+  }
+  job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
+  costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors());
+  reports_->UseCosts(costs_.get());
+  CHECK(costs_->InternBasis(iteration::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
+
+  auto page = ring::ServerPage::Create(assignment.run_directory(), job_->content.host_model,
+                                       job_->content.epoch_unix_ns);
+  if (!page) return std::unexpected(page.error());
+  page_.emplace(std::move(*page));
+  page_ready_.store(true);
+  network_ = std::make_unique<client::NetworkClient>(
+      client::NetworkClient::Options{
+          .address = assignment.network_address(),
+          .job = assignment.job(),
+          .token = assignment.pass(),
+          .server = assignment.server(),
+          .on_message = [this](const auto& message) { OnNetworkMessage(message); },
+          .on_end = [this](const base::Error& error) { ServiceLost(error); }},
+      &mailbox_);
+  questions_.emplace(costs_.get(), timing_.get(), network_.get(), metrics_,
+                     [this](const base::Error& error) { ServiceLost(error); });
+  auto listener = ProcessListener::Start(
+      assignment.run_directory(),
+      {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
+       .on_nap = [this](int connection, const auto& nap) { OnNap(connection, nap); },
+       .on_hang_up = [this](int connection) { OnHangUp(connection); }},
+      &mailbox_);
+  if (!listener) return std::unexpected(listener.error());
+  process_listener_ = std::move(*listener);
+  CountMissing();
+  return StartCommand();
+}
+
+base::Result<void> Agent::StartCommand() {
+  auto command = server::StartCommand(job_->assignment, options_.library_folder, this);
+  if (!command) return std::unexpected(command.error());
+  command_ = std::move(*command);
+  base::Log(base::Level::kInfo, "command_started",
+            {{"job", job_->assignment.job()}, {"pid", StrCat(command_->pid())}});
+  return {};
+}
+
+void Agent::Loop() {
+  while (!ending_.has_value()) {
+    const std::uint32_t seen = page_->doorbell();
+    const bool moved = Step();
+    if (!moved && !ending_.has_value()) page_->Sleep(seen, kSleepNs);
+  }
+}
+
+// One round of the main loop. True when something moved.
+bool Agent::Step() {
+  auto tasks = mailbox_.TakeAll();
+  for (const auto& task : tasks) task();
+  const bool drained = DrainSessions();
+  questions_->AskCosts();
+  for (const auto& [number, session] : processes_->all()) {
+    active_ = session->TakeActivity() || active_;
+  }
+  watch_.Pass();
+  if (std::exchange(active_, false) || questions_->has_open()) {
+    quiescence_.NoteActivity(clock_->MonotonicNs());
+    naps_.NoteActivity(clock_->MonotonicNs());
+    watch_.Move();
+  }
+  SendHorizon();
+  network_->Flush();
+  Housekeeping();
+  return !tasks.empty() || drained;
+}
+
+void Agent::Housekeeping() {
+  const std::int64_t now = clock_->MonotonicNs();
+  deaths_->Watch();
+  for (const auto& [number, session] : processes_->all()) session->WakeSleepers();
+  if (now >= next_report_ns_) {
+    next_report_ns_ = now + kReportEveryNs;
+    reports_->SendProgress(mailbox_.size());
+  }
+  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs &&
+      !deaths_->IsLastWordOpen(command_ended_ns_)) {
+    deaths_->Settle();
+    return End(verdict_.Judge(command_status_));
+  }
+  const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
+  if (has_lost && now - deaths_->first_ns() >= kRankGraceNs) {
+    End(verdict_.Judge(std::nullopt));
+  }
+}
+
+void Agent::End(const outcome::Ending& ending) {
+  if (ending_.has_value()) return;
+  ending_ = ending;
+  if (command_status_.has_value()) ending_->exit_status = command_status_->code;
+  base::Log(base::Level::kInfo, "job_ending", {{"message", ending.message}});
+}
+
+// Everybody who waits is let go, the command ends, what is complete is reported.
+void Agent::CleanUp() {
+  if (command_ != nullptr) {
+    // Before anybody who waits is let go: what ranks say then is said because the job ends.
+    if (ending_.has_value() && ending_->reason == outcome::Reason::kStopped) {
+      command_->AwaitOutput(kLastLinesMs);
+      was_told_to_end_.store(true);
+    }
+    for (const auto& [number, session] : processes_->all()) session->Dismiss();
+    const bool ended_itself = command_status_.has_value();
+    command_->Stop(ended_itself ? 0 : kStopGraceMs);
+    command_.reset();
+    // Lines that were written while it ended.
+    for (const auto& task : mailbox_.TakeAll()) task();
+  }
+  process_listener_.reset();
+  if (processes_ != nullptr) {
+    for (const auto& [number, session] : processes_->all()) session->Finish();
+    processes_->SettleRanks();
+    RanksChanged();
+  }
+  mailbox_.Close();
+  if (network_ != nullptr) network_->Flush();
+  network_.reset();
+  timing_.reset();
+}
+
+void Agent::RequestStop(const std::string& reason) {
+  mailbox_.Post([this, reason] { End({.reason = outcome::Reason::kStopped, .message = reason}); });
+}
+
+// The last words: event log, progress, usage, outcome.
+void Agent::SendOutcome() {
+  if (!ending_.has_value() || controller_gone_) return;
+  if (job_->assignment.write_event_log()) reports_->JoinEventLogs();
+  reports_->SendProgress(mailbox_.size());
+  reports_->SendUsage(time_.clamped());
+  reports_->SendOutcome(*ending_);
+}
+
+void Agent::Line(launch::OutputStream stream, std::string text) {
+  // What a job says because it was told to stop is not part of its story.
+  if (was_told_to_end_.load()) return;
+  mailbox_.Post([this, stream, text = std::move(text)] { OnLine(stream, text); });
+}
+
+void Agent::Exited(launch::ExitStatus status) {
+  mailbox_.Post([this, status] {
+    command_status_ = status;
+    command_ended_ns_ = clock_->MonotonicNs();
+  });
+}
+
+void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
+  metrics_->log_lines.Increment();
+  if (options_.print_lines) {
+    std::FILE* out = stream == launch::OutputStream::kStderr ? stderr : stdout;
+    std::fprintf(out, "%s\n", text.c_str());
+    std::fflush(out);
+  }
+  if (stream == launch::OutputStream::kStderr) verdict_.NoteErrorLine(text);
+  controller::v1::AgentReport report;
+  controller::v1::LogLine* line = report.mutable_log();
+  line->set_stream(static_cast<std::uint32_t>(stream));
+  line->set_text(outcome::PlainText(text));
+  line->set_virtual_picoseconds(page_->job_clock_ps());
+  controller_->Send(report);
+  if (!ending_.has_value() || ending_->reason != outcome::Reason::kStopped) MatchLine(text);
+}
+
+// A line ends an iteration of every rank of the server.
+void Agent::MatchLine(const std::string& text) {
+  if (!job_->log_pattern.has_value() || !job_->log_pattern->EndsIteration(text)) return;
+  for (const auto& [number, session] : processes_->all()) session->EndIterationByLog();
+}
+
+clock::Look Agent::LookAtProcesses() {
+  return command_ == nullptr ? clock::Look::kStill : watch_.Look(*processes_);
+}
+
+}  // namespace eidolon::agent::server

@@ -1,0 +1,113 @@
+// Whoever waits for a moment without promising anything, at a whole agent.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "services/agent/server/agent.h"
+#include "services/agent/server/agent_fixture.h"
+#include "services/ring/nap.h"
+
+namespace eidolon::agent::server {
+namespace {
+
+namespace wire = ::eidolon::ring;
+using wire::RecordKind;
+
+constexpr std::uint64_t kSecondPs = 1'000'000'000'000;
+constexpr int kLongMs = 60'000;  // What must come comes much sooner on an idle machine.
+constexpr int kShortMs = 300;
+
+class AgentNapsTest : public AgentFixture {
+ protected:
+  AgentNapsTest() {
+    // Nothing of it runs for seconds: the job may be quiescent.
+    assignment_.set_command(2, "echo started; while [ ! -e done ]; do sleep 2; done");
+  }
+  // A connection that naps.
+  class Sleeper {
+   public:
+    Sleeper(const std::string& run_directory, std::uint64_t moment_ps, std::uint64_t length_ps,
+            std::uint64_t patience_ns = 0)
+        : socket_(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      (run_directory + "/agent.sock").copy(address.sun_path, sizeof(address.sun_path) - 1);
+      EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+      const wire::Nap nap{.magic = wire::kNapMagic,
+                          .version = wire::kVersion,
+                          .pid = getpid(),
+                          .moment_ps = moment_ps,
+                          .length_ps = length_ps,
+                          .patience_ns = patience_ns};
+      EXPECT_EQ(send(socket_, &nap, sizeof(nap), 0), static_cast<ssize_t>(sizeof(nap)));
+    }
+    ~Sleeper() { close(socket_); }
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+
+    bool IsAnswered(int within_ms) const {
+      pollfd one{.fd = socket_, .events = POLLIN, .revents = 0};
+      return poll(&one, 1, within_ms) == 1;
+    }
+    bool Passed() const {
+      wire::NapEnd end{};
+      EXPECT_EQ(recv(socket_, &end, sizeof(end), 0), static_cast<ssize_t>(sizeof(end)));
+      return end.passed != 0;
+    }
+
+   private:
+    int socket_;
+  };
+};
+
+TEST_F(AgentNapsTest, WhereNoRankHasBegunNoVirtualTimeRuns) {
+  StartAndWaitForCommand();
+
+  const Sleeper sleeper(directory_, 0, 100 * kSecondPs);
+
+  ASSERT_TRUE(sleeper.IsAnswered(kLongMs));
+  EXPECT_FALSE(sleeper.Passed());
+}
+
+TEST_F(AgentNapsTest, ANapPassesWhenARanksClockHas) {
+  StartAndWaitForCommand();
+  FakeRank rank(directory_, {.rank = 0});
+  Prepare(rank);
+  rank.Join(400, "alone", 1, 0);
+  const Sleeper sleeper(directory_, 0, 100 * kSecondPs);
+  EXPECT_FALSE(sleeper.IsAnswered(kShortMs));
+
+  rank.Work(101 * kSecondPs);
+
+  ASSERT_TRUE(sleeper.IsAnswered(kLongMs));
+  EXPECT_TRUE(sleeper.Passed());
+}
+
+TEST_F(AgentNapsTest, WhenAllOfTheJobWaitsTheEarliestNapIsTheNextThingToHappen) {
+  network_.ReleaseWhenQuiescent();
+  StartAndWaitForCommand();
+  FakeRank rank(directory_, {.rank = 0});
+  Prepare(rank);
+  rank.Join(400, "alone", 1, 0);
+  rank.Work(5 * kSecondPs);
+  constexpr std::uint64_t kPatienceNs = 3'000'000'000;
+  const Sleeper later(directory_, 300 * kSecondPs, 0, kPatienceNs);
+  { const Sleeper woken_by_something_else(directory_, 20 * kSecondPs, 0, kPatienceNs); }
+  const Sleeper child(directory_, 0, 100 * kSecondPs);
+
+  ASSERT_TRUE(child.IsAnswered(kLongMs));
+  EXPECT_TRUE(child.Passed());
+  const std::uint64_t begin = rank.clock();
+  const auto& floor = wire::CursorsOf(rank.segment())->floor_ps.value;
+  EXPECT_EQ(floor.load(), begin + 100 * kSecondPs) << "the rank goes on at the child's end";
+  const Sleeper second(directory_, 0, 100 * kSecondPs);
+  ASSERT_TRUE(second.IsAnswered(kLongMs));
+  EXPECT_EQ(floor.load(), begin + 200 * kSecondPs) << "one sleep after the other";
+  ASSERT_TRUE(later.IsAnswered(kLongMs));
+  EXPECT_EQ(floor.load(), 300 * kSecondPs);
+}
+
+}  // namespace
+}  // namespace eidolon::agent::server

@@ -1,0 +1,285 @@
+// What processes and the network tell the agent, and what follows from it.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "eidolon/network/v1/network.pb.h"
+#include "services/agent/ring/listener.h"
+#include "services/agent/server/agent.h"
+#include "services/agent/session/session.h"
+#include "services/base/log.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::server {
+
+namespace v1 = network::v1;
+namespace wire = ::eidolon::ring;
+using base::SimTime;
+using base::StrCat;
+
+namespace {
+
+constexpr int kDrainLimit = 1 << 14;  // Records of one session before the others are read.
+
+iteration::Source SourceOf(common::v1::EstimateSource source) {
+  switch (source) {
+    case common::v1::ESTIMATE_SOURCE_MEASURED:
+      return iteration::Source::kMeasured;
+    case common::v1::ESTIMATE_SOURCE_INTERPOLATED:
+      return iteration::Source::kInterpolated;
+    case common::v1::ESTIMATE_SOURCE_ASSUMED:
+      return iteration::Source::kAssumed;
+    default:
+      return iteration::Source::kModelled;
+  }
+}
+
+std::uint64_t Bytes(std::int64_t bytes) {
+  return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
+}
+
+}  // namespace
+
+void Agent::OnHello(int connection, const wire::Hello& hello) {
+  active_ = true;
+  const auto admitted = processes_->Admit(connection, hello, page_->doorbell_descriptor());
+  if (admitted.has_value()) return metrics_->sessions.Increment();
+  ring::SendRefusal(connection, admitted.error().message);
+  base::Log(base::Level::kWarning, "process_refused", {{"reason", admitted.error().message}});
+  // The hang-up that follows closes the connection.
+}
+
+void Agent::OnNap(int connection, const wire::Nap& nap) {
+  active_ = true;  // Others may tell of an earlier moment: they get as much time as after a record.
+  new_naps_[connection] = nap;
+}
+
+void Agent::SettleNaps(base::SimTime latest) {
+  for (const auto& [connection, nap] : std::exchange(new_naps_, {})) {
+    const bool known =
+        processes_->MayNap(nap.pid) && naps_.Begin(connection, nap, latest, clock_->MonotonicNs());
+    if (!known) ring::SendNapEnd(connection, false);
+  }
+  for (const int connection : naps_.TakeReached(latest)) ring::SendNapEnd(connection, true);
+}
+
+void Agent::OnHangUp(int connection) {
+  ProcessListener::CloseConnection(connection);
+  active_ = true;
+  naps_.End(connection);
+  new_naps_.erase(connection);
+  const auto process = processes_->Disconnect(connection);
+  if (!process.has_value()) return;
+  session::Session& session = processes_->at(*process);
+  // Its last records count: an iteration may end with them.
+  while (true) {
+    const auto moved = session.Drain(kDrainLimit);
+    if (!moved.has_value()) EndDamaged(session, moved.error());
+    if (!moved.has_value() || !*moved) break;
+  }
+  session.MarkGone();
+  processes_->ranks().NoteGone(*process);
+  metrics_->sessions.Decrement();
+  deaths_->Add(*process);
+}
+
+bool Agent::DrainSessions() {
+  bool moved = false;
+  base::SimTime latest;
+  std::uint64_t backlog = 0;
+  for (const auto& [number, session] : processes_->all()) {
+    const auto drained = session->Drain(kDrainLimit);
+    if (!drained.has_value()) {
+      EndDamaged(*session, drained.error());
+      return false;
+    }
+    moved = moved || *drained;
+    latest = std::max(latest, session->known_clock());
+    backlog += session->ring_backlog();
+  }
+  CountMissing();
+  if (page_.has_value()) {
+    page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
+    // With the time to which the job was released last.
+    SettleNaps({static_cast<std::int64_t>(page_->job_clock_ps())});
+  }
+  metrics_->ring_backlog_bytes.Set(static_cast<double>(backlog));
+  return moved;
+}
+
+void Agent::EndDamaged(const session::Session& session, const base::Error& damage) {
+  const session::SessionOptions& who = session.options();
+  End({.reason = outcome::Reason::kRingDamaged,
+       .message = StrCat("rank ", processes_->ranks().NameOf(who.number), " (pid ", who.pid,
+                         "): ", damage.message)});
+}
+
+std::int32_t Agent::CommunicatorEntered(std::uint32_t process, const CommunicatorEntry& entry) {
+  processes_->ranks().Enter(
+      process, {.communicator = entry.unique_id, .size = entry.size, .rank = entry.rank});
+  RanksChanged();
+  return processes_->ranks().NameOf(process);
+}
+
+void Agent::WorkBegan(session::Session& session, std::uint32_t device) {
+  processes_->ranks().NoteWork(session.options().number, device);
+}
+
+void Agent::IterationEnded(session::Session& session, const iteration::Report& report) {
+  const auto rank = processes_->ranks().EndIteration(session.options().number);
+  RanksChanged();
+  if (rank.has_value()) return reports_->SendIteration(*rank, report);
+  reports_->HoldIteration(session, report);
+}
+
+void Agent::RequestRefused(session::Session& session) {
+  for (const auto& [index, memory] : session.memory().devices()) {
+    if (memory.refused == 0) continue;
+    const session::MemorySplit& now = memory.now;
+    verdict_.NoteRefusal(
+        {.rank = processes_->ranks().NameOf(session.options().number),
+         .device = index,
+         .asked_bytes = memory.refused,
+         .booked_bytes = Bytes(now.allocations + now.workspace + now.nccl + now.context),
+         .capacity_bytes = job_->content.devices[index].memory_bytes});
+  }
+}
+
+void Agent::CallRefused(session::Session&, const std::string& name) {
+  verdict_.NoteRefusedCall(name, job_->assignment.strict());
+}
+
+// Who has lost a rank does not hold the others up; what the new ones had to report is due.
+void Agent::RanksChanged() {
+  processes_->GiveUpDisplaced();
+  reports_->SendHeld();
+}
+
+void Agent::CountMissing() { horizon_.SetMissing(processes_->CountMissing(world_met_)); }
+
+void Agent::SendToNetwork(v1::SessionRequest request) { network_->Send(std::move(request)); }
+
+std::optional<session::SessionHost::CollectiveEstimate> Agent::FindEstimate(
+    std::uint64_t communicator, const v1::Operation& op) {
+  return questions_->FindEstimate(communicator, op);
+}
+
+std::uint64_t Agent::NewRequest(std::uint32_t process) {
+  const std::uint64_t request = next_request_++;
+  requests_[request] = process;
+  return request;
+}
+
+void Agent::ServiceLost(const base::Error& error) {
+  End({.reason = outcome::Reason::kServiceLost, .message = error.message});
+}
+
+void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
+  active_ = true;
+  switch (message.message_case()) {
+    case v1::SessionResponse::kJoined: {
+      ++processed_;
+      world_met_ = world_met_ || processes_->ranks().IsWorld(message.joined().size());
+      // Its finish may lie beyond the horizon: it settles nothing for those that are not members.
+      const auto request = requests_.extract(message.joined().request());
+      if (!request.empty()) processes_->at(request.mapped()).OnJoined(message.joined());
+      break;
+    }
+    case v1::SessionResponse::kCommitted:
+      OnCommitted(message);
+      break;
+    case v1::SessionResponse::kValues:
+      for (const auto& [number, session] : processes_->all()) session->OnValues(message.values());
+      break;
+    case v1::SessionResponse::kSafeThrough:
+      OnSafeThrough(TimeOf(message.safe_through().time_picoseconds()),
+                    message.safe_through().released());
+      break;
+    case v1::SessionResponse::kDeadlock:
+      End({.reason = outcome::Reason::kDeadlock, .message = message.deadlock().report()});
+      break;
+    case v1::SessionResponse::kFailed: {
+      const auto& failed = message.failed();
+      const auto request = requests_.extract(failed.request());
+      if (!request.empty()) {
+        processes_->at(request.mapped()).OnJoinFailed(failed.request(), failed.reason());
+      }
+      for (const auto& [number, session] : processes_->all()) {
+        session->OnCommunicatorFailed(failed.communicator(), failed.reason());
+      }
+      End({.reason = failed.server_gone() ? outcome::Reason::kPeerLost
+                                          : outcome::Reason::kCollectiveMismatch,
+           .message = failed.reason()});
+      break;
+    }
+    case v1::SessionResponse::kBatch:  // The client takes it apart.
+    case v1::SessionResponse::MESSAGE_NOT_SET:
+      break;
+  }
+}
+
+void Agent::OnCommitted(const v1::SessionResponse& message) {
+  const v1::Committed& committed = message.committed();
+  ++processed_;
+  const std::uint32_t basis =
+      costs_->InternBasis(SourceOf(committed.source()), committed.relative_error(),
+                          StrCat("nccl ", committed.algorithm(), " ", committed.protocol()),
+                          costs_->InternName("collective"));
+  // Posts that follow from this lie at its end or later, and so does everything else that may come.
+  time_.Settle(TimeOf(committed.finish_picoseconds()));
+  bool known = false;
+  for (const auto& [number, session] : processes_->all()) {
+    known = session->OnCommitted({.communicator = committed.communicator(),
+                                  .sequence = committed.sequence(),
+                                  .member = committed.rank(),
+                                  .start = TimeOf(committed.start_picoseconds()),
+                                  .finish = TimeOf(committed.finish_picoseconds()),
+                                  .basis = basis}) ||
+            known;
+    session->AnswerMoments();
+  }
+  if (!known) {
+    base::Log(base::Level::kWarning, "unknown_commitment",
+              {{"communicator", StrCat(committed.communicator())},
+               {"sequence", StrCat(committed.sequence())}});
+  }
+}
+
+void Agent::OnSafeThrough(SimTime time, bool released) {
+  time_.SetSafe(time);
+  if (released) {
+    // Ranks that slept through this time continue at it. The claim has been used up.
+    for (const auto& [number, session] : processes_->all()) session->RaiseFloor(time);
+    page_->RaiseJobClock(static_cast<std::uint64_t>(time.ps));
+    claims_.UseUp();
+  }
+  for (const auto& [number, session] : processes_->all()) session->AnswerMoments();
+  for (const int connection : naps_.TakeSafe(time)) ring::SendNapEnd(connection, true);
+}
+
+bool Agent::HasNews() { return mailbox_.size() > 0 || processes_->HasNews(); }
+
+void Agent::SendHorizon() {
+  if (network_ == nullptr || ending_.has_value()) return;
+  const std::int64_t now = clock_->MonotonicNs();
+  auto wanted = horizon_.Wanted();
+  const bool held_back = naps_.HoldsBack(wanted, now);
+  if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
+  const bool quiescent = quiescence_.Poll(now);
+  const HorizonClaim claim{.bound = horizon_.LowerBound(),
+                           .processed = processed_,
+                           .quiescent = quiescent && !held_back,
+                           .wanted = wanted.value_or(SimTime{})};
+  if (!claims_.Take(claim, now)) return;
+  v1::SessionRequest request;
+  v1::Horizon* horizon = request.mutable_horizon();
+  const bool infinite = claim.bound == SimTime::Max();
+  horizon->set_lower_bound_picoseconds(infinite ? std::numeric_limits<std::uint64_t>::max()
+                                                : static_cast<std::uint64_t>(claim.bound.ps));
+  horizon->set_processed(claim.processed);
+  horizon->set_quiescent(claim.quiescent);
+  horizon->set_wanted_picoseconds(static_cast<std::uint64_t>(claim.wanted.ps));
+  network_->Send(std::move(request));
+}
+
+}  // namespace eidolon::agent::server

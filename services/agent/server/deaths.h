@@ -1,0 +1,51 @@
+// Processes that have hung up: how they ended, or that they go on without their session. Ranks that
+// ended badly and sessions that were lost become findings of the verdict.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "services/agent/outcome/verdict.h"
+#include "services/agent/server/processes.h"
+#include "services/base/clock.h"
+#include "services/ring/layout.h"
+
+namespace eidolon::agent::server {
+
+// Each process is watched from its hang-up until all is known of it. Main loop only.
+class Deaths {
+ public:
+  // All outlive it.
+  Deaths(Processes* processes, outcome::Verdict* verdict, const base::RealClock* clock)
+      : processes_(processes), verdict_(verdict), clock_(clock) {}
+
+  // The process has hung up, and its last records were applied.
+  void Add(std::uint32_t process);
+  // A rank that ended badly takes the job down. Its parent will soon collect it, so call often.
+  void Watch();
+  // The command has ended: what its ranks had to say comes within moments, also on a busy machine.
+  bool IsLastWordOpen(std::int64_t command_ended_ns) const;
+  // Judges those that live on although the command has ended.
+  void Settle();
+  // When the first rank died or lost its session. Requires: the verdict has one.
+  std::int64_t first_ns() const { return first_ns_; }
+
+ private:
+  // A process whose socket hung up: its exit status shows in /proc for a moment.
+  struct Dying {
+    std::uint32_t process = 0;
+    std::int64_t since_ns = 0;
+    ::eidolon::ring::Farewell farewell{};  // What it had said by then.
+  };
+  bool HasEnded(const Dying& dying);
+  void NoteLost(const session::Session& lost, std::string_view how);
+
+  Processes* processes_;
+  outcome::Verdict* verdict_;
+  const base::RealClock* clock_;
+  std::vector<Dying> dying_;
+  std::int64_t first_ns_ = 0;
+};
+
+}  // namespace eidolon::agent::server

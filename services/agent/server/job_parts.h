@@ -1,0 +1,24 @@
+// A job as this server sees it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "eidolon/controller/v1/controller.pb.h"
+#include "services/agent/device/operation.h"
+#include "services/agent/outcome/line_pattern.h"
+#include "services/agent/ring/segment.h"
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::server {
+
+// The assignment and what follows from it.
+struct JobParts {
+  controller::v1::Assignment assignment;
+  ring::SegmentContent content;
+  std::vector<device::Traits> traits;
+  std::optional<outcome::LinePattern> log_pattern;
+};
+
+}  // namespace eidolon::agent::server

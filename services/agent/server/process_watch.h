@@ -1,0 +1,37 @@
+// Whether the server's processes move: what quiescence and the report of a standstill are told.
+#pragma once
+
+#include "services/agent/clock/quiescence.h"
+#include "services/agent/clock/standstill.h"
+#include "services/agent/launch/stillness.h"
+#include "services/agent/server/processes.h"
+#include "services/base/clock.h"
+
+namespace eidolon::controller::v1 {
+class Progress;
+}
+
+namespace eidolon::agent::server {
+
+// Main loop only.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(const base::RealClock* clock)
+      : clock_(clock), standstill_(clock->MonotonicNs()) {}
+
+  // What all processes below the agent do now.
+  clock::Look Look(const Processes& processes);
+  // For how long nothing has moved, and what the processes do, when that is long.
+  void Describe(const Processes& processes, controller::v1::Progress* progress) const;
+
+  // Time passes, and something of the job moves.
+  void Pass() { standstill_.Pass(clock_->MonotonicNs()); }
+  void Move() { standstill_.Move(); }
+
+ private:
+  const base::RealClock* clock_;
+  launch::StillnessWatch stillness_;
+  clock::Standstill standstill_;
+};
+
+}  // namespace eidolon::agent::server

@@ -1,0 +1,129 @@
+#include "services/agent/server/processes.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "services/agent/ring/listener.h"
+#include "services/base/text.h"
+#include "services/process/process_tree.h"
+
+namespace eidolon::agent::server {
+
+namespace wire = ::eidolon::ring;
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+Processes::Processes(const JobParts* job, session::SessionHost* host)
+    : job_(job),
+      host_(host),
+      ranks_({.first = static_cast<std::int32_t>(job->assignment.server()) *
+                       static_cast<std::int32_t>(job->assignment.ranks_per_server()),
+              .count = static_cast<std::int32_t>(job->assignment.ranks_per_server()),
+              .servers = static_cast<std::int32_t>(job->assignment.servers())}) {}
+
+base::Result<void> Processes::Admit(int connection, const wire::Hello& hello, int doorbell) {
+  const auto& assignment = job_->assignment;
+  const auto devices = static_cast<std::int32_t>(job_->content.devices.size());
+  if (hello.local_rank >= devices) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("LOCAL_RANK ", hello.local_rank, ": this server has ", devices, " GPUs"));
+  }
+  const std::uint32_t process = next_process_++;
+  auto segment = ring::Segment::Create(job_->content, process, StartClockOf(hello));
+  if (!segment) return std::unexpected(segment.error());
+  const ring::SharedFiles files{.segment = segment->descriptor(), .doorbell = doorbell};
+  if (auto sent = ring::SendWelcome(connection, files); !sent) {
+    return std::unexpected(sent.error());
+  }
+  const bool is_primary =
+      ranks_.Introduce(process, {.rank = hello.rank, .local_rank = hello.local_rank});
+  session::SessionOptions options{
+      .number = process,
+      .pid = hello.pid,
+      .is_primary = is_primary,
+      .server = assignment.server(),
+      .devices = job_->traits,
+      .rule = {.nvtx = assignment.iterations().nvtx(),
+               .by_log = job_->log_pattern.has_value(),
+               .wanted = assignment.iterations().warmup() + assignment.iterations().measure()},
+      .event_log = {}};
+  if (assignment.write_event_log()) {
+    options.event_log = StrCat(assignment.run_directory(), "/events.", process, ".log");
+  }
+  sessions_[process] =
+      std::make_unique<session::Session>(std::move(options), std::move(*segment), host_);
+  connections_[connection] = process;
+  return {};
+}
+
+std::optional<std::uint32_t> Processes::Disconnect(int connection) {
+  const auto found = connections_.extract(connection);
+  return found.empty() ? std::nullopt : std::optional(found.mapped());
+}
+
+void Processes::GiveUpDisplaced() {
+  for (const std::uint32_t process : ranks_.TakeDisplaced()) at(process).GiveUpRank();
+}
+
+void Processes::SettleRanks() {
+  for (const auto& [number, session] : sessions_) {
+    if (session->memory().has_allocations()) ranks_.NoteAllocation(number);
+  }
+  ranks_.Settle();
+}
+
+// Virtual time runs for ranks that have begun, and for what they started. What launchers wait, and
+// ranks that start up, is not simulated time.
+bool Processes::MayNap(std::int32_t pid) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [pid](const auto& entry) {
+    const session::Session& session = *entry.second;
+    if (!session.is_driving() || !session.has_begun()) return false;
+    const std::int32_t rank = session.options().pid;
+    if (rank == pid) return true;
+    const std::vector<pid_t> below = process::DescendantsOf(rank);
+    return std::find(below.begin(), below.end(), pid) != below.end();
+  });
+}
+
+// Where the clock of a new process begins in the fixed host model: with the job for ranks and
+// whoever may become one, with its parent for the child of one that works. What the clock of the
+// job shows when a process comes is a matter of real time.
+std::uint64_t Processes::StartClockOf(const wire::Hello& hello) const {
+  if (hello.rank >= 0 || job_->content.host_model != wire::HostModel::kFixed) return 0;
+  for (const pid_t ancestor : process::AncestorsOf(hello.pid)) {
+    for (const auto& [number, session] : sessions_) {
+      if (session->options().pid != ancestor || !session->is_driving()) continue;
+      return static_cast<std::uint64_t>(session->known_clock().ps);
+    }
+  }
+  return 0;
+}
+
+// Ranks that have not introduced themselves may still do anything. A program whose ranks have no
+// RANK is complete when it begins to work; a launcher never does. Who meets in the communicator of
+// the whole job has all come.
+int Processes::CountMissing(bool world_met) const {
+  const auto expected = static_cast<int>(job_->assignment.ranks_per_server());
+  int ranks = 0;
+  bool lone = false;
+  for (const auto& [number, session] : sessions_) {
+    ranks += session->options().is_primary ? 1 : 0;
+    lone = lone || (!session->options().is_primary && session->is_driving());
+  }
+  const bool is_complete = world_met || (ranks == 0 && lone);
+  return is_complete ? 0 : std::max(0, expected - ranks);
+}
+
+bool Processes::IsReporting(const session::Session& session) const {
+  if (ranks_.has_ranks()) return ranks_.RankOf(session.options().number).has_value();
+  return session.launches() > 0;
+}
+
+bool Processes::HasNews() const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& entry) { return entry.second->HasNews(); });
+}
+
+}  // namespace eidolon::agent::server

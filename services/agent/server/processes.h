@@ -1,0 +1,61 @@
+// The processes with emulated GPUs of one server: who is admitted, which connection and session
+// each has, and which rank it is. They stay in the books when they are gone, for the report.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "services/agent/server/job_parts.h"
+#include "services/agent/server/rank_book.h"
+#include "services/agent/session/session.h"
+#include "services/base/error.h"
+#include "services/ring/layout.h"
+
+namespace eidolon::agent::server {
+
+// A process number is given once. Each connection belongs to one session, which outlives it. Main
+// loop only.
+class Processes {
+ public:
+  using Sessions = std::map<std::uint32_t, std::unique_ptr<session::Session>>;
+  // Both outlive it.
+  Processes(const JobParts* job, session::SessionHost* host);
+
+  // Makes a session for who introduced itself, and sends it its files.
+  base::Result<void> Admit(int connection, const ::eidolon::ring::Hello& hello, int doorbell);
+  // The process whose connection this was; nothing when it had none.
+  std::optional<std::uint32_t> Disconnect(int connection);
+  // Who has lost a rank to another process does not hold the others up.
+  void GiveUpDisplaced();
+  // The job is over: who became no rank by then is one now, or none.
+  void SettleRanks();
+
+  // Whether the sleep of a process outside of sessions is simulated time.
+  bool MayNap(std::int32_t pid) const;
+  // Ranks that may still come. `world_met`: every rank of the job is in one communicator.
+  int CountMissing(bool world_met) const;
+  // Launchers and compilers have sessions too, but no iterations.
+  bool IsReporting(const session::Session& session) const;
+  bool HasNews() const;
+
+  const Sessions& all() const { return sessions_; }  // By process number.
+  session::Session& at(std::uint32_t process) { return *sessions_.at(process); }
+  const session::Session& at(std::uint32_t process) const { return *sessions_.at(process); }
+  const std::map<int, std::uint32_t>& connections() const { return connections_; }
+  RankBook& ranks() { return ranks_; }
+  const RankBook& ranks() const { return ranks_; }
+
+ private:
+  std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
+
+  const JobParts* job_;
+  session::SessionHost* host_;
+  RankBook ranks_;
+  Sessions sessions_;
+  std::map<int, std::uint32_t> connections_;  // Descriptor to process number.
+  std::uint32_t next_process_ = 1;
+};
+
+}  // namespace eidolon::agent::server

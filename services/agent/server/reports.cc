@@ -1,0 +1,261 @@
+#include "services/agent/server/reports.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "eidolon/controller/v1/controller.pb.h"
+#include "services/agent/outcome/plain_text.h"
+#include "services/agent/outcome/unknown_read_sum.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::server {
+
+namespace v1 = controller::v1;
+using base::StrCat;
+
+namespace {
+
+// For a controller that has a long queue of reports: what was not read when the agent ends is lost.
+constexpr int kFinishMs = 60'000;
+constexpr std::size_t kKernelsMax = 1000;
+
+std::uint64_t Ps(base::Duration duration) { return static_cast<std::uint64_t>(duration.ps); }
+std::uint64_t Ps(base::SimTime time) { return static_cast<std::uint64_t>(time.ps); }
+std::uint64_t Bytes(std::int64_t bytes) {
+  return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
+}
+
+v1::OutcomeReason ReasonOf(outcome::Reason reason) {
+  switch (reason) {
+    case outcome::Reason::kCompleted:
+      return v1::OUTCOME_REASON_COMPLETED;
+    case outcome::Reason::kCommandFailed:
+      return v1::OUTCOME_REASON_COMMAND_FAILED;
+    case outcome::Reason::kOutOfMemory:
+      return v1::OUTCOME_REASON_OUT_OF_MEMORY;
+    case outcome::Reason::kDeadlock:
+      return v1::OUTCOME_REASON_DEADLOCK;
+    case outcome::Reason::kRankLost:
+      return v1::OUTCOME_REASON_RANK_LOST;
+    case outcome::Reason::kUnsupportedCall:
+      return v1::OUTCOME_REASON_UNSUPPORTED_CALL;
+    case outcome::Reason::kServiceLost:
+      return v1::OUTCOME_REASON_SERVICE_LOST;
+    case outcome::Reason::kStopped:
+      return v1::OUTCOME_REASON_STOPPED;
+    case outcome::Reason::kCollectiveMismatch:
+      return v1::OUTCOME_REASON_COLLECTIVE_MISMATCH;
+    case outcome::Reason::kRingDamaged:
+      return v1::OUTCOME_REASON_RING_DAMAGED;
+    case outcome::Reason::kPeerLost:
+      return v1::OUTCOME_REASON_PEER_LOST;
+    case outcome::Reason::kSessionLost:
+      return v1::OUTCOME_REASON_SESSION_LOST;
+  }
+  return v1::OUTCOME_REASON_UNSPECIFIED;
+}
+
+common::v1::EstimateSource SourceNumber(iteration::Source source) {
+  switch (source) {
+    case iteration::Source::kMeasured:
+      return common::v1::ESTIMATE_SOURCE_MEASURED;
+    case iteration::Source::kInterpolated:
+      return common::v1::ESTIMATE_SOURCE_INTERPOLATED;
+    case iteration::Source::kModelled:
+      return common::v1::ESTIMATE_SOURCE_MODELLED;
+    case iteration::Source::kAssumed:
+      return common::v1::ESTIMATE_SOURCE_ASSUMED;
+  }
+  return common::v1::ESTIMATE_SOURCE_UNSPECIFIED;
+}
+
+void AddKernels(const cost::CostBook& costs, std::vector<iteration::BasisTime> times,
+                v1::Coverage* coverage) {
+  std::stable_sort(times.begin(), times.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  if (times.size() > kKernelsMax) times.resize(kKernelsMax);
+  for (const iteration::BasisTime& time : times) {
+    const iteration::Basis& basis = costs.bases()[time.basis];
+    v1::KernelTime* kernel = coverage->add_kernels();
+    kernel->set_name(outcome::PlainText(costs.name(basis.name)));
+    kernel->set_family(outcome::PlainText(costs.name(basis.family)));
+    kernel->set_source(SourceNumber(basis.source));
+    kernel->set_picoseconds(Ps(time.time));
+    kernel->set_launches(time.count);
+    kernel->set_shortest_picoseconds(Ps(time.shortest));
+  }
+}
+
+void FillBreakdown(const iteration::Breakdown& parts, v1::Breakdown* breakdown) {
+  breakdown->set_compute_picoseconds(Ps(parts.compute));
+  breakdown->set_exposed_communication_picoseconds(Ps(parts.exposed_communication));
+  breakdown->set_idle_picoseconds(Ps(parts.idle));
+  breakdown->set_host_picoseconds(Ps(parts.host));
+}
+
+void FillCoverage(const cost::CostBook& costs, const iteration::Split& split,
+                  v1::Coverage* coverage) {
+  const auto busy = [&](iteration::Source source) {
+    return Ps(split.busy_by_source[static_cast<std::size_t>(source)]);
+  };
+  coverage->set_measured_picoseconds(busy(iteration::Source::kMeasured));
+  coverage->set_interpolated_picoseconds(busy(iteration::Source::kInterpolated));
+  coverage->set_modelled_picoseconds(busy(iteration::Source::kModelled));
+  coverage->set_assumed_picoseconds(busy(iteration::Source::kAssumed));
+  for (const iteration::NamedTime& assumed : split.assumed) {
+    v1::NamedAmount* named = coverage->add_assumed_kernels();
+    named->set_name(outcome::PlainText(costs.name(assumed.name)));
+    named->set_amount(Ps(assumed.time));
+  }
+}
+
+// Of all operations of that name.
+std::uint64_t TimeOf(const cost::CostBook& costs, const iteration::Report& report,
+                     std::string_view name) {
+  base::Duration sum;
+  for (const iteration::BasisTime& time : report.split.times) {
+    if (costs.name(costs.bases()[time.basis].name) == name) sum += time.time;
+  }
+  return Ps(sum);
+}
+
+}  // namespace
+
+void Reports::HoldIteration(const session::Session& session, const iteration::Report& report) {
+  const std::uint32_t wanted = session.options().rule.wanted;
+  if (wanted == 0 || report.index < wanted) held_[session.options().number].push_back(report);
+}
+
+void Reports::SendHeld() {
+  const RankBook& ranks = processes_->ranks();
+  for (auto& [process, reports] : held_) {
+    if (!ranks.RankOf(process).has_value()) continue;
+    for (const auto& report : std::exchange(reports, {})) {
+      SendIteration(*ranks.RankOf(process), report);
+    }
+  }
+}
+
+void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) {
+  metrics_->iterations.Increment();
+  v1::AgentReport message;
+  v1::Iteration* iteration = message.mutable_iteration();
+  iteration->set_rank(rank);
+  iteration->set_index(report.index);
+  iteration->set_start_picoseconds(Ps(report.start));
+  iteration->set_end_picoseconds(Ps(report.end));
+  iteration->set_error_picoseconds(Ps(report.split.error));
+  FillBreakdown(report.split.breakdown, iteration->mutable_breakdown());
+  iteration->set_copies_to_host_picoseconds(TimeOf(*costs_, report, "memcpy DtoH"));
+  iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
+  FillCoverage(*costs_, report.split, iteration->mutable_coverage());
+  if (report.index == job_->assignment.iterations().warmup()) {
+    AddKernels(*costs_, report.split.times, iteration->mutable_coverage());
+  }
+  controller_->Send(message);
+}
+
+void Reports::SendProgress(std::size_t waiting) {
+  std::uint64_t launches = 0;
+  std::size_t open = 0;
+  base::SimTime latest;
+  std::optional<std::uint32_t> iterations;
+  for (const auto& [number, session] : processes_->all()) {
+    launches += session->launches();
+    open += session->open_operations();
+    if (session->is_driving()) latest = std::max(latest, session->clock());
+    if (!processes_->IsReporting(*session)) continue;
+    iterations =
+        std::min(iterations.value_or(session->iterations_ended()), session->iterations_ended());
+  }
+  metrics_->launches.Increment(static_cast<double>(launches - launches_counted_));
+  launches_counted_ = launches;
+  metrics_->open_operations.Set(static_cast<double>(open));
+  metrics_->mailbox_letters.Set(static_cast<double>(waiting));
+  v1::AgentReport message;
+  message.mutable_progress()->set_virtual_picoseconds(Ps(latest));
+  message.mutable_progress()->set_iterations(iterations.value_or(0));
+  message.mutable_progress()->set_launches(launches);
+  watch_->Describe(*processes_, message.mutable_progress());
+  controller_->Send(message);
+}
+
+void Reports::SendUsage(std::uint64_t clamped) {
+  v1::AgentReport message;
+  v1::Usage* usage = message.mutable_usage();
+  std::map<std::string, std::uint64_t> refused;
+  outcome::UnknownReadSum unknown;
+  for (const auto& [number, session] : processes_->all()) {
+    const bool is_rank = processes_->ranks().RankOf(number).has_value();
+    const session::SessionUsage& used = session->reported_usage();
+    unknown.Add(used);
+    for (const auto& [name, count] : used.refused_calls) refused[name] += count;
+    for (const auto& [index, memory] : used.memory.devices()) {
+      // A launcher holds a context at most.
+      if (!is_rank && memory.refused == 0) continue;
+      v1::RankMemory* rank = usage->add_memory();
+      rank->set_rank(processes_->ranks().NameOf(number));
+      rank->set_device(index);
+      rank->set_peak_bytes(memory.peak);
+      rank->set_capacity_bytes(job_->content.devices[index].memory_bytes);
+      rank->set_allocations_bytes(Bytes(memory.at_peak.allocations));
+      rank->set_workspace_bytes(Bytes(memory.at_peak.workspace));
+      rank->set_nccl_bytes(Bytes(memory.at_peak.nccl));
+      rank->set_context_bytes(Bytes(memory.at_peak.context));
+      rank->set_refused_bytes(memory.refused);
+    }
+  }
+  AddPrograms(usage);
+  for (const auto& [name, count] : refused) {
+    v1::NamedAmount* call = usage->add_refused_calls();
+    call->set_name(outcome::PlainText(name));
+    call->set_amount(count);
+  }
+  unknown.Fill(usage);
+  usage->set_clamped_records(clamped);
+  controller_->Send(message);
+}
+
+// What is known of ranks that have no iteration to show.
+void Reports::AddPrograms(v1::Usage* usage) const {
+  for (const auto& [number, session] : processes_->all()) {
+    const auto rank = processes_->ranks().RankOf(number);
+    if (!rank.has_value() || session->launches() == 0) continue;
+    if (session->iterations_taken() > job_->assignment.iterations().warmup()) continue;
+    const iteration::Program& program = session->program();
+    v1::RankProgram* sent = usage->add_programs();
+    sent->set_rank(*rank);
+    sent->set_picoseconds(Ps(program.end));
+    sent->set_error_picoseconds(Ps(program.split.error));
+    sent->set_launches(session->launches());
+    FillBreakdown(program.split.breakdown, sent->mutable_breakdown());
+    FillCoverage(*costs_, program.split, sent->mutable_coverage());
+    AddKernels(*costs_, program.split.times, sent->mutable_coverage());
+  }
+}
+
+void Reports::JoinEventLogs() const {
+  std::vector<session::EventLogPart> parts;
+  for (const auto& [number, session] : processes_->all()) {
+    const session::EventLog* log = session->event_log();
+    if (log == nullptr) continue;
+    parts.push_back(
+        {.rank = processes_->ranks().RankOf(number), .path = log->path(), .lines_max = log->end()});
+  }
+  session::JoinEventLogs(std::move(parts), StrCat(job_->assignment.run_directory(), "/events.log"));
+}
+
+void Reports::SendOutcome(const outcome::Ending& ending) {
+  v1::AgentReport message;
+  v1::Outcome* sent = message.mutable_outcome();
+  sent->set_reason(ReasonOf(ending.reason));
+  sent->set_message(outcome::PlainText(ending.message));
+  sent->set_exit_status(ending.exit_status);
+  controller_->Send(message);
+  controller_->Finish(kFinishMs);
+}
+
+}  // namespace eidolon::agent::server

@@ -1,0 +1,157 @@
+#include "services/agent/session/collective_calls.h"
+
+#include <utility>
+
+#include "eidolon/network/v1/network.pb.h"
+#include "services/agent/session/prepared_call.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::session {
+
+namespace wire = ::eidolon::ring;
+namespace v1 = network::v1;
+using base::ErrorCode;
+using base::Fail;
+using base::SimTime;
+using base::StrCat;
+
+base::Result<void> CollectiveCalls::DefineTemplate(std::uint32_t id, std::uint32_t communicator,
+                                                   std::span<const wire::CommunicationOp> ops) {
+  if (templates_.contains(id)) {
+    return Fail(ErrorCode::kCorrupt,
+                StrCat("communication record: template ", id, " exists already"));
+  }
+  CommunicationTemplate made{.communicator = communicator, .ops = {ops.begin(), ops.end()}};
+  // What a launch sends is not what was there at capture: its values are not known.
+  for (wire::CommunicationOp& op : made.ops) op.payload_bytes = 0;
+  templates_[id] = std::move(made);
+  return {};
+}
+
+const CommunicationTemplate* CollectiveCalls::FindTemplate(std::uint32_t id) const {
+  const auto found = templates_.find(id);
+  return found == templates_.end() ? nullptr : &found->second;
+}
+
+base::Result<CollectiveCalls::Prepared> CollectiveCalls::Prepare(
+    const Communicator& communicator, std::span<const wire::CommunicationOp> ops,
+    std::span<const std::byte> payload) {
+  std::vector<PreparedCall> calls = CallsOf(ops, payload);
+  bool complete = true;
+  for (PreparedCall& call : calls) {
+    const auto estimate = host_->FindEstimate(communicator.service, call.operation);
+    if (estimate.has_value()) call.estimate = *estimate;
+    complete = complete && estimate.has_value();
+  }
+  if (!complete) return std::nullopt;
+  return calls;
+}
+
+base::Result<CollectiveCalls::PreparedTemplates> CollectiveCalls::PrepareTemplates(
+    std::span<const std::uint32_t> templates) {
+  std::vector<OwnedCall> owned;
+  for (const std::uint32_t id : templates) {
+    const CommunicationTemplate& made = templates_.at(id);
+    const auto communicator = communicators_->Find(made.communicator);
+    if (!communicator) return std::unexpected(communicator.error());
+    auto calls = Prepare(**communicator, made.ops, {});
+    if (!calls) return std::unexpected(calls.error());
+    if (!calls->has_value()) return std::nullopt;
+    for (PreparedCall& call : **calls) owned.push_back({made.communicator, std::move(call)});
+  }
+  return owned;
+}
+
+// Also says where the shim's numbers of its small results lead, and numbers its transfers.
+CallName CollectiveCalls::NumberCall(Communicator* communicator, PreparedCall* call) {
+  const CallName name{.point_to_point = call->point_to_point,
+                      .sequence = call->point_to_point ? communicator->next_group++
+                                                       : communicator->next_collective++};
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < call->ops.size(); ++i) {
+    const wire::CommunicationOp& op = call->ops[i];
+    const bool is_send = op.kind == wire::CommunicationKind::kSend;
+    const bool is_small = op.bytes <= wire::ValueBytesMax(op);
+    if (!call->point_to_point) {
+      if (is_small) communicator->results.AddPlace(op.sequence, {.call = name});
+      continue;
+    }
+    call->operation.mutable_transfers(static_cast<int>(i))
+        ->set_sequence(communicator->next_transfer[{op.peer, is_send}]++);
+    if (is_send) continue;
+    if (is_small) {
+      communicator->results.AddPlace(wire::ReceiveValues(op.peer, op.sequence),
+                                     {.call = name, .offset = offset, .bytes = op.bytes});
+    }
+    offset += op.bytes;
+  }
+  return name;
+}
+
+device::Collective CollectiveCalls::Issue(std::uint32_t id, PreparedCall* call) {
+  Communicator* communicator = &communicators_->at(id);
+  const CallName name = NumberCall(communicator, call);
+  v1::SessionRequest message;
+  v1::Issue* issue = message.mutable_issue();
+  issue->set_communicator(communicator->service);
+  issue->set_sequence(name.sequence);
+  issue->set_rank(communicator->rank);
+  issue->set_has_payload(call->has_payload);
+  if (call->has_payload) issue->set_payload(std::move(call->payload));
+  *issue->mutable_operation() = call->operation;
+  host_->SendToNetwork(std::move(message));
+
+  const std::uint64_t token = next_token_++;
+  communicator->open[name] = token;
+  const auto kind = static_cast<v1::CollectiveKind>(call->operation.kind());
+  open_[token] = {.communicator = id,
+                  .name = name,
+                  .name_number = host_->costs().InternName(v1::CollectiveKind_Name(kind))};
+  return {.communicator = id,
+          .token = token,
+          .estimate = call->estimate.duration,
+          .channels = call->estimate.channels};
+}
+
+void CollectiveCalls::Post(std::uint64_t token, SimTime ready) {
+  const OpenCall& call = open_.at(token);
+  const Communicator& communicator = communicators_->at(call.communicator);
+  v1::SessionRequest message;
+  v1::Post* post = message.mutable_post();
+  post->set_communicator(communicator.service);
+  post->set_sequence(call.name.sequence);
+  post->set_point_to_point(call.name.point_to_point);
+  post->set_rank(communicator.rank);
+  post->set_ready_picoseconds(static_cast<std::uint64_t>(host_->ClampReady(ready).ps));
+  host_->SendToNetwork(std::move(message));
+}
+
+bool CollectiveCalls::Commit(const Commitment& commitment) {
+  const CallName name{.point_to_point = commitment.member >= 0, .sequence = commitment.sequence};
+  bool known = false;
+  for (auto& [id, communicator] : communicators_->all()) {
+    if (communicator.service != commitment.communicator) continue;
+    if (commitment.member >= 0 && commitment.member != communicator.rank) continue;
+    const auto open = communicator.open.find(name);
+    if (open == communicator.open.end()) continue;
+    const std::uint64_t token = open->second;
+    communicator.open.erase(open);
+    resolving_ = {.basis = commitment.basis, .name = open_.at(token).name_number};
+    open_.erase(token);
+    known = engine_->ResolveCollective(token, commitment.start, commitment.finish) || known;
+  }
+  return known;
+}
+
+std::string CollectiveCalls::DescribeOpen() const {
+  std::string text;
+  for (const auto& [id, communicator] : communicators_->all()) {
+    if (communicator.open.empty()) continue;
+    const auto& [call, token] = *communicator.open.begin();
+    const std::string& name = host_->costs().name(open_.at(token).name_number);
+    text += StrCat("; not finished: call ", call.sequence, " (", name, ") of communicator ", id);
+  }
+  return text;
+}
+
+}  // namespace eidolon::agent::session

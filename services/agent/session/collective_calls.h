@@ -1,0 +1,101 @@
+// Collectives of one process between the network service, which estimates and commits them, and the
+// engine, which knows when a rank reaches them: captured calls, numbers, tokens.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "services/agent/device/engine.h"
+#include "services/agent/session/communicators.h"
+#include "services/agent/session/session_host.h"
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+#include "services/ring/record.h"
+
+namespace eidolon::agent::session {
+
+// prepared_call.h has both.
+struct PreparedCall;
+struct OwnedCall;
+
+// The network's answer to a collective. `member`: -1 for every rank of the communicator.
+struct Commitment {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::int32_t member = -1;
+  base::SimTime start;
+  base::SimTime finish;
+  std::uint32_t basis = 0;
+};
+
+// A captured call.
+struct CommunicationTemplate {
+  std::uint32_t communicator = 0;
+  std::vector<::eidolon::ring::CommunicationOp> ops;
+};
+
+// By which numbers of the cost book reports call a collective.
+struct CollectiveNumbers {
+  std::uint32_t basis = 0;
+  std::uint32_t name = 0;
+};
+
+// Each open call has one token here, in its communicator, and in the engine, from Issue until
+// Commit. Owned by its session. Main loop only.
+class CollectiveCalls {
+ public:
+  // All outlive it.
+  CollectiveCalls(SessionHost* host, device::Engine* engine, Communicators* communicators)
+      : host_(host), engine_(engine), communicators_(communicators) {}
+
+  // A template never changes: graphs that were made of it count its calls.
+  base::Result<void> DefineTemplate(std::uint32_t id, std::uint32_t communicator,
+                                    std::span<const ::eidolon::ring::CommunicationOp> ops);
+  const CommunicationTemplate* FindTemplate(std::uint32_t id) const;
+
+  // The calls of the operations; nothing when an estimate is not known yet.
+  using Prepared = std::optional<std::vector<PreparedCall>>;
+  base::Result<Prepared> Prepare(const Communicator& communicator,
+                                 std::span<const ::eidolon::ring::CommunicationOp> ops,
+                                 std::span<const std::byte> payload);
+  // The calls of the templates, one behind the other, with whose they are.
+  using PreparedTemplates = std::optional<std::vector<OwnedCall>>;
+  base::Result<PreparedTemplates> PrepareTemplates(std::span<const std::uint32_t> templates);
+
+  // Numbers the call of communicator `id`, tells the network about it, and returns what the engine
+  // needs.
+  device::Collective Issue(std::uint32_t id, PreparedCall* call);
+  // From inside the engine: this rank has reached the call.
+  void Post(std::uint64_t token, base::SimTime ready);
+  // Resolves the call in the engine. True when it was open here.
+  bool Commit(const Commitment& commitment);
+  // Of the call that is being resolved, while the engine reports it.
+  const CollectiveNumbers& resolving() const { return resolving_; }
+
+  // For people: the oldest open call of each communicator.
+  std::string DescribeOpen() const;
+
+ private:
+  // A collective in the engine.
+  struct OpenCall {
+    std::uint32_t communicator = 0;
+    CallName name;
+    std::uint32_t name_number = 0;
+  };
+  CallName NumberCall(Communicator* communicator, PreparedCall* call);
+
+  SessionHost* host_;
+  device::Engine* engine_;
+  Communicators* communicators_;
+  std::map<std::uint32_t, CommunicationTemplate> templates_;
+  std::unordered_map<std::uint64_t, OpenCall> open_;  // By token.
+  std::uint64_t next_token_ = 1;
+  CollectiveNumbers resolving_;
+};
+
+}  // namespace eidolon::agent::session

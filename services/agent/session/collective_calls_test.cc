@@ -1,0 +1,165 @@
+#include "services/agent/session/collective_calls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/agent/session/graph_book.h"
+#include "services/agent/session/parts_fixture.h"
+#include "services/agent/session/prepared_call.h"
+
+namespace eidolon::agent::session {
+namespace {
+
+namespace wire = ::eidolon::ring;
+using base::SimTime;
+using ::testing::HasSubstr;
+using wire::RecordKind;
+
+class CollectiveCallsTest : public PartsFixture {
+ protected:
+  void Join(std::uint32_t id, std::uint64_t service) {
+    wire::CommunicatorInit init{};
+    init.slot = 1;
+    init.communicator = id;
+    init.size = 2;
+    const auto record = View(RecordKind::kCommunicatorInit, init);
+    ASSERT_TRUE(communicators_.CheckJoin(record).has_value());
+    communicators_.Join(record);
+    network::v1::Joined joined;
+    joined.set_request(1);
+    joined.set_communicator(service);
+    joined.set_size(2);
+    joined.set_rank(1);
+    joined.set_finish_picoseconds(300);
+    communicators_.OnJoined(joined);
+  }
+  static wire::CommunicationOp AllReduce(std::uint64_t sequence) {
+    return {.kind = wire::CommunicationKind::kAllReduce,
+            .data_type = 7,
+            .reduction = 0,
+            .peer = -1,
+            .count = 2,
+            .bytes = 8,
+            .sequence = sequence,
+            .payload_bytes = 0,
+            .in_place = 0};
+  }
+  device::Collective Issue(std::uint64_t sequence) {
+    const wire::CommunicationOp op = AllReduce(sequence);
+    auto prepared = calls_.Prepare(communicators_.at(5), {&op, 1}, {});
+    return calls_.Issue(5, &(**prepared)[0]);
+  }
+  void CollectiveReady(std::uint64_t token, SimTime ready) override { calls_.Post(token, ready); }
+
+  Communicators communicators_{1, 0, &host_, &intake_, &replies_};
+  CollectiveCalls calls_{&host_, &engine_, &communicators_};
+};
+
+TEST_F(CollectiveCallsTest, ACommunicatorCanBeUsedOnceItIsJoined) {
+  wire::CommunicatorInit init{};
+  init.communicator = 5;
+  const auto record = View(RecordKind::kCommunicatorInit, init);
+  ASSERT_TRUE(communicators_.CheckJoin(record).has_value());
+  communicators_.Join(record);
+
+  EXPECT_FALSE(communicators_.Find(5).has_value());
+  EXPECT_THAT(communicators_.CheckJoin(record).error().message,
+              HasSubstr("communicator 5 exists already"));
+  EXPECT_TRUE(host_.horizon().HasNetworkWait());
+}
+
+TEST_F(CollectiveCallsTest, AJoinTellsPlaceAndTime) {
+  Join(5, 77);
+
+  ASSERT_TRUE(communicators_.Find(5).has_value());
+  EXPECT_TRUE(writer_.IsAnswered(1));
+  EXPECT_EQ(SlotOf(1).extra, std::uint64_t{1} << 32 | 2);
+  EXPECT_EQ(replies_.last_told().host_clock, SimTime{300});
+}
+
+TEST_F(CollectiveCallsTest, CallsAreNumberedAndCommittedOnce) {
+  Join(5, 77);
+  const auto first = Issue(0);
+  const auto second = Issue(1);
+  EXPECT_NE(first.token, second.token);
+  ASSERT_TRUE(engine_.Issue({}, first).has_value());
+  ASSERT_TRUE(engine_.Issue({}, second).has_value());
+  ASSERT_EQ(host_.sent.size(), 4u);  // Join, two issues, one post: the second has to wait.
+  EXPECT_EQ(host_.sent[2].issue().sequence(), 1u);
+  EXPECT_EQ(host_.sent[3].post().sequence(), 0u);
+  const Commitment commitment{
+      .communicator = 77, .sequence = 0, .start = SimTime{10}, .finish = SimTime{90}, .basis = 3};
+
+  EXPECT_TRUE(calls_.Commit(commitment));
+
+  EXPECT_EQ(calls_.resolving().basis, 3u);
+  EXPECT_FALSE(calls_.Commit(commitment));
+  EXPECT_EQ(host_.sent.back().post().sequence(), 1u);
+}
+
+TEST_F(CollectiveCallsTest, WhatIsOpenIsToldByItsOldestCall) {
+  Join(5, 77);
+  EXPECT_EQ(calls_.DescribeOpen(), "");
+
+  Issue(0);
+  Issue(1);
+
+  EXPECT_EQ(calls_.DescribeOpen(),
+            "; not finished: call 0 (COLLECTIVE_KIND_ALL_REDUCE) of communicator 5");
+}
+
+TEST_F(CollectiveCallsTest, ACommunicatorThatIsLeftStaysUntilItsCallsEnd) {
+  Join(5, 77);
+  Issue(0);
+  wire::CommunicatorRecord leave{};
+  leave.communicator = 5;
+
+  ASSERT_TRUE(communicators_.Leave(View(RecordKind::kCommunicatorDestroy, leave)).has_value());
+
+  EXPECT_TRUE(communicators_.all().contains(5));
+}
+
+TEST_F(CollectiveCallsTest, ATemplateIsDefinedOnceAndKeepsNoValues) {
+  wire::CommunicationOp op = AllReduce(0);
+  op.payload_bytes = 8;
+
+  ASSERT_TRUE(calls_.DefineTemplate(9, 5, {&op, 1}).has_value());
+
+  EXPECT_EQ(calls_.FindTemplate(9)->ops[0].payload_bytes, 0u);
+  EXPECT_EQ(calls_.FindTemplate(8), nullptr);
+  EXPECT_THAT(calls_.DefineTemplate(9, 5, {&op, 1}).error().message,
+              HasSubstr("template 9 exists already"));
+}
+
+TEST_F(CollectiveCallsTest, AGraphKnowsTheCallsOfItsTemplates) {
+  WorkDefinitions works(&host_);
+  GraphBook graphs(&host_, &engine_, &works, &calls_);
+  const std::vector<wire::CommunicationOp> ops = {AllReduce(0), AllReduce(1)};
+  ASSERT_TRUE(calls_.DefineTemplate(9, 5, ops).has_value());
+  const wire::GraphNode node{wire::GraphNodeKind::kCommunication, 9, 0, 0};
+  const std::string_view tail(reinterpret_cast<const char*>(&node), sizeof(node));
+
+  ASSERT_TRUE(graphs.Define(View(RecordKind::kGraphDefine, wire::GraphDefine{{}, 3, 1, 0, 0}, tail))
+                  .has_value());
+
+  EXPECT_EQ((*graphs.Find(3))->nodes.size(), 2u);
+  EXPECT_THAT((*graphs.Find(3))->templates, ::testing::ElementsAre(9));
+  EXPECT_TRUE(graphs.Destroy(3).has_value());
+  EXPECT_THAT(graphs.Find(3).error().message, HasSubstr("graph 3 does not exist"));
+  EXPECT_FALSE(graphs.Destroy(3).has_value());
+}
+
+TEST_F(CollectiveCallsTest, AGraphOfUnknownWorkIsDamage) {
+  WorkDefinitions works(&host_);
+  GraphBook graphs(&host_, &engine_, &works, &calls_);
+  const wire::GraphNode node{wire::GraphNodeKind::kWork, 4, 0, 0};
+  const std::string_view tail(reinterpret_cast<const char*>(&node), sizeof(node));
+
+  EXPECT_THAT(graphs.Define(View(RecordKind::kGraphDefine, wire::GraphDefine{{}, 3, 1, 0, 0}, tail))
+                  .error()
+                  .message,
+              HasSubstr("node 0 names work 4, which was not defined"));
+}
+
+}  // namespace
+}  // namespace eidolon::agent::session

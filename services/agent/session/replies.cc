@@ -1,0 +1,33 @@
+#include "services/agent/session/replies.h"
+
+#include <algorithm>
+
+namespace eidolon::agent::session {
+
+using base::SimTime;
+
+void Replies::AwaitNetwork(std::uint32_t slot) {
+  host_->horizon().BeginNetworkWait(process_, slot);
+}
+
+void Replies::AwaitMoment(std::uint32_t slot, SimTime moment) {
+  host_->horizon().BeginMomentWait(process_, slot, moment);
+}
+
+void Replies::Send(std::uint32_t slot, const ring::Reply& reply) {
+  host_->horizon().EndWait(process_, slot);
+  intake_->FreeSlot(slot);
+  segment_->Answer(slot, reply);
+}
+
+void Replies::SendTime(std::uint32_t slot, SimTime time) {
+  NoteTold(time);
+  Send(slot, {.status = ::eidolon::ring::ReplyStatus::kOk,
+              .value_ps = static_cast<std::uint64_t>(time.ps)});
+}
+
+void Replies::NoteTold(SimTime time) {
+  last_told_ = {.sequence = engine_->issued(), .host_clock = std::max(last_told_.host_clock, time)};
+}
+
+}  // namespace eidolon::agent::session

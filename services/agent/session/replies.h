@@ -1,0 +1,47 @@
+// The answers that threads of one process wait for in their reply slots. An answer ends the wait on
+// the server's horizon, frees the slot for the next question, and only then reaches the thread.
+#pragma once
+
+#include <cstdint>
+
+#include "services/agent/device/engine.h"
+#include "services/agent/iteration/ledger.h"
+#include "services/agent/ring/segment.h"
+#include "services/agent/session/intake.h"
+#include "services/agent/session/session_host.h"
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::session {
+
+// Owned by its session, and owns none of what it is made of. Main loop only.
+class Replies {
+ public:
+  Replies(std::uint32_t process, SessionHost* host, const device::Engine* engine, Intake* intake,
+          ring::Segment* segment)
+      : process_(process), host_(host), engine_(engine), intake_(intake), segment_(segment) {}
+
+  // The thread in `slot` waits, for what only the network can tell, or for a moment.
+  void AwaitNetwork(std::uint32_t slot);
+  void AwaitMoment(std::uint32_t slot, base::SimTime moment);
+
+  // Each of these ends the slot's wait.
+  void Send(std::uint32_t slot, const ring::Reply& reply);
+  // The program learns that time has come to `time`.
+  void SendTime(std::uint32_t slot, base::SimTime time);
+
+  // The program learns of a moment by an answer that says more than it.
+  void NoteTold(base::SimTime time);
+  // The latest moment that the program was told of, and the operation that it issues next after the
+  // answer which was sent last.
+  const iteration::Mark& last_told() const { return last_told_; }
+
+ private:
+  std::uint32_t process_;
+  SessionHost* host_;
+  const device::Engine* engine_;
+  Intake* intake_;
+  ring::Segment* segment_;
+  iteration::Mark last_told_;
+};
+
+}  // namespace eidolon::agent::session

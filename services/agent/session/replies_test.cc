@@ -1,0 +1,46 @@
+#include "services/agent/session/replies.h"
+
+#include <gtest/gtest.h>
+
+#include "services/agent/session/parts_fixture.h"
+
+namespace eidolon::agent::session {
+namespace {
+
+using base::SimTime;
+
+class RepliesTest : public PartsFixture {};
+
+TEST_F(RepliesTest, AnAnswerEndsTheWaitAndFreesTheSlot) {
+  const auto question =
+      View(::eidolon::ring::RecordKind::kWaitUntil, ::eidolon::ring::WaitRecord{{}, 3, 0, 0, 0});
+  ASSERT_TRUE(intake_.TakeSlot(question).has_value());
+  ASSERT_FALSE(intake_.TakeSlot(question).has_value());
+  replies_.AwaitNetwork(3);
+
+  replies_.Send(3, {.value_ps = 7});
+
+  EXPECT_TRUE(writer_.IsAnswered(3));
+  EXPECT_EQ(SlotOf(3).value_ps, 7u);
+  EXPECT_FALSE(host_.horizon().HasNetworkWait());
+  EXPECT_TRUE(intake_.TakeSlot(question).has_value());
+}
+
+TEST_F(RepliesTest, TheMomentThatTheProgramKnowsOnlyGrows) {
+  replies_.SendTime(1, SimTime{900});
+  IssueCollective(1);
+  replies_.SendTime(1, SimTime{400});
+
+  EXPECT_EQ(SlotOf(1).value_ps, 400u);
+  EXPECT_EQ(replies_.last_told().host_clock, SimTime{900});
+  EXPECT_EQ(replies_.last_told().sequence, 1u);
+}
+
+TEST_F(RepliesTest, AnAnswerWithoutATimeTellsOfNoMoment) {
+  replies_.Send(1, {.value_ps = 900});
+
+  EXPECT_EQ(replies_.last_told().host_clock, SimTime{});
+}
+
+}  // namespace
+}  // namespace eidolon::agent::session

@@ -1,0 +1,398 @@
+#include "services/agent/session/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/agent/ring/record_check.h"
+#include "services/agent/session/prepared_call.h"
+#include "services/base/check.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::session {
+
+namespace wire = ::eidolon::ring;
+using base::ErrorCode;
+using base::Fail;
+using base::SimTime;
+using base::StrCat;
+using wire::RecordKind;
+
+Session::Session(Options options, ring::Segment segment, SessionHost* host)
+    : options_(std::move(options)),
+      host_(host),
+      segment_(std::move(segment)),
+      reader_(segment_.base(), static_cast<std::uint32_t>(options_.devices.size())),
+      engine_(options_.devices, this),
+      replies_(options_.number, host, &engine_, &intake_, &segment_),
+      works_(host),
+      communicators_(options_.number, options_.server, host, &intake_, &replies_),
+      calls_(host, &engine_, &communicators_),
+      graphs_(host, &engine_, &works_, &calls_),
+      waits_(host, &engine_, &replies_),
+      iterations_(options_.rule, options_.event_log, host, &usage_) {
+  clock_.ps = static_cast<std::int64_t>(std::min(segment_.clock_ps(), ring::kClockMaxPs));
+  if (options_.is_primary) StartDriving();
+}
+
+Session::~Session() = default;
+
+ApplyResult Session::Done(const base::Result<void>& done) {
+  if (!done) return std::unexpected(done.error());
+  return Applied::kYes;
+}
+
+void Session::StartDriving() {
+  if (driving_) return;
+  driving_ = true;
+  host_->horizon().AddRank(options_.number, clock_);
+}
+
+void Session::GiveUpRank() {
+  if (has_begun()) return;
+  driving_ = false;
+  host_->horizon().RemoveRank(options_.number);
+}
+
+base::Result<bool> Session::Drain(int limit) {
+  if (gone_) return false;
+  // The clock is read before the ring: records that come later have a clock that is not smaller.
+  const std::uint64_t clock_ps = segment_.clock_ps();
+  if (clock_ps > ring::kClockMaxPs) {
+    return Fail(ErrorCode::kCorrupt, StrCat("ring damaged: the rank's clock is ", clock_ps));
+  }
+  const SimTime clock{static_cast<std::int64_t>(clock_ps)};
+  const std::uint64_t written = reader_.written();
+  bool moved = false;
+  SimTime bound = clock;
+  for (int i = 0; i < limit; ++i) {
+    const std::uint64_t before = position_;
+    auto record = reader_.Read(&position_);
+    if (!record) return std::unexpected(record.error());
+    if (!record->has_value()) break;
+    const SimTime issued = ClockOf((*record)->header());
+    ApplyResult applied = Apply(**record, before);
+    if (auto timely = intake_.Finish(**record); applied.has_value() && !timely) {
+      applied = std::unexpected(timely.error());
+    }
+    if (!applied) {
+      return Fail(ErrorCode::kCorrupt,
+                  StrCat("ring damaged at byte ", before, ": ", applied.error().message));
+    }
+    if (*applied == Applied::kStalled) {
+      position_ = before;
+      bound = std::min(bound, issued);
+      works_.Scout(&reader_, position_);
+      break;
+    }
+    moved = true;
+    if (i + 1 == limit) bound = std::min(bound, issued);
+  }
+  reader_.Release(position_);
+  clock_ = std::max(clock_, clock);
+  intake_.NoteClock(clock, written);
+  host_->horizon().SetClock(options_.number, std::max(bound, floor_));
+  if (moved) {
+    waits_.Settle();
+    ReportIterations();
+  }
+  return moved;
+}
+
+SimTime Session::known_clock() const { return std::max(clock_, replies_.last_told().host_clock); }
+
+void Session::MarkGone() {
+  gone_ = true;
+  host_->horizon().RemoveRank(options_.number);
+  waits_.Forget();
+}
+
+void Session::RaiseFloor(SimTime floor) {
+  floor_ = std::max(floor_, floor);
+  segment_.RaiseFloor(static_cast<std::uint64_t>(floor.ps));
+  host_->horizon().SetClock(options_.number, floor_);
+}
+
+SimTime Session::ClockOf(const wire::RecordHeader& header) const {
+  return {static_cast<std::int64_t>(header.host_clock_ps)};
+}
+
+device::Engine::Call Session::CallOf(const wire::RecordHeader& header, std::uint32_t stream) {
+  return {.device = header.device, .stream = stream, .host_clock = ClockOf(header)};
+}
+
+iteration::Mark Session::MarkOf(const wire::RecordHeader& header) const {
+  return {.sequence = engine_.issued(), .host_clock = ClockOf(header)};
+}
+
+ApplyResult Session::JoinCommunicator(const ring::RecordView& record) {
+  if (auto may = communicators_.CheckJoin(record); !may) return std::unexpected(may.error());
+  StartDriving();
+  communicators_.Join(record);
+  return Applied::kYes;
+}
+
+ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t position) {
+  if (auto taken = intake_.Take(record, position); !taken) return std::unexpected(taken.error());
+  const RecordKind kind = record.header().kind;
+  if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
+    const bool is_program = record.As<wire::WaitRecord>().observer == 0;
+    const bool is_query = kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent;
+    if (is_program && !is_query) last_kind_ = kind;
+    active_ = active_ || (driving_ && is_program);
+    return Ask(record);
+  }
+  active_ = true;
+  last_kind_ = kind;
+  switch (kind) {
+    case RecordKind::kCollectiveValues:
+      return Ask(record);
+    case RecordKind::kCommunicatorInit:
+      return JoinCommunicator(record);
+    case RecordKind::kCommunicatorSplit:
+      return Done(communicators_.Split(record));
+    case RecordKind::kCommunicatorDestroy:
+      return Done(communicators_.Leave(record));
+    default:
+      break;
+  }
+  if (kind < RecordKind::kLaunch) return ApplyDefinition(record);
+  if (kind < RecordKind::kSynchronizeStream) {
+    StartDriving();
+    return ApplyWork(record);
+  }
+  return ApplyNote(record);
+}
+
+ApplyResult Session::ApplyDefinition(const ring::RecordView& record) {
+  base::Result<void> done;
+  switch (record.header().kind) {
+    case RecordKind::kDefineWork:
+      done = works_.Define(record, intake_.position());
+      break;
+    case RecordKind::kStreamCreate: {
+      const auto& stream = record.As<wire::StreamRecord>();
+      done = engine_.CreateStream(record.header().device, stream.stream, stream.non_blocking != 0);
+      break;
+    }
+    case RecordKind::kStreamDestroy:
+      done = engine_.DestroyStream(record.As<wire::StreamRecord>().stream);
+      break;
+    case RecordKind::kEventCreate:
+      done = engine_.CreateEvent(record.As<wire::EventRecord>().event);
+      break;
+    case RecordKind::kEventDestroy:
+      done = engine_.DestroyEvent(record.As<wire::EventRecord>().event);
+      break;
+    case RecordKind::kGraphDefine:
+      return graphs_.Define(record);
+    case RecordKind::kGraphDestroy:
+      done = graphs_.Destroy(record.As<wire::GraphRecord>().graph);
+      break;
+    default:
+      CHECK(false);
+  }
+  return Done(done);
+}
+
+ApplyResult Session::ApplyWork(const ring::RecordView& record) {
+  base::Result<void> done;
+  switch (record.header().kind) {
+    case RecordKind::kLaunch:
+      return Launch(record);
+    case RecordKind::kEventRecord: {
+      const auto& event = record.As<wire::EventRecord>();
+      done = engine_.RecordEvent(CallOf(record.header(), event.stream), event.event);
+      break;
+    }
+    case RecordKind::kStreamWaitEvent: {
+      const auto& event = record.As<wire::EventRecord>();
+      done = engine_.WaitEvent(CallOf(record.header(), event.stream), event.event);
+      break;
+    }
+    case RecordKind::kHostCallback:
+      done = engine_.Callback(CallOf(record.header(), record.As<wire::CallbackRecord>().stream));
+      break;
+    case RecordKind::kGraphLaunch:
+      return LaunchGraph(record);
+    case RecordKind::kCommunication:
+      return Communicate(record);
+    default:
+      CHECK(false);
+  }
+  return Done(done);
+}
+
+ApplyResult Session::Launch(const ring::RecordView& record) {
+  const auto& launch = record.As<wire::LaunchRecord>();
+  const std::uint32_t* number = works_.Find(launch.work);
+  if (number == nullptr) {
+    return Fail(ErrorCode::kCorrupt,
+                StrCat("launch record: work ", launch.work, " was not defined"));
+  }
+  const cost::CostEntry& entry = host_->costs().entry(*number);
+  if (!entry.known) return Applied::kStalled;
+  const auto call = CallOf(record.header(), launch.stream);
+  iterations_.Feed(*number, entry.update, MarkOf(record.header()));
+  CountLaunch(record.header().device);
+  return Done(engine_.Launch(call, entry.work));
+}
+
+void Session::CountLaunch(std::uint32_t device) {
+  if (launches_++ == 0) host_->WorkBegan(*this, device);
+}
+
+ApplyResult Session::Communicate(const ring::RecordView& record) {
+  const auto& header = record.As<wire::CommunicationRecord>();
+  const auto* first = reinterpret_cast<const wire::CommunicationOp*>(&header + 1);
+  const std::span ops(first, header.op_count);
+  const auto communicator = communicators_.Find(header.communicator);
+  if (!communicator) return std::unexpected(communicator.error());
+  if (header.template_id != 0) {
+    return Done(calls_.DefineTemplate(header.template_id, header.communicator, ops));
+  }
+  const std::span payload(reinterpret_cast<const std::byte*>(first + header.op_count),
+                          header.payload_bytes);
+  auto calls = calls_.Prepare(**communicator, ops, payload);
+  if (!calls) return std::unexpected(calls.error());
+  if (!calls->has_value()) return Applied::kStalled;
+  const auto call = CallOf(record.header(), header.stream);
+  for (PreparedCall& prepared : **calls) {
+    iterations_.Feed(~static_cast<std::uint32_t>(prepared.operation.kind()), iteration::Update::kNo,
+                     MarkOf(record.header()));
+    const device::Collective collective = calls_.Issue(header.communicator, &prepared);
+    if (auto done = engine_.Issue(call, collective); !done) return std::unexpected(done.error());
+  }
+  return Applied::kYes;
+}
+
+ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
+  const auto& launch = record.As<wire::GraphRecord>();
+  const auto shape = graphs_.Find(launch.graph);
+  if (!shape) return std::unexpected(shape.error());
+  auto prepared = calls_.PrepareTemplates((*shape)->templates);
+  if (!prepared) return std::unexpected(prepared.error());
+  if (!prepared->has_value()) return Applied::kStalled;
+  iteration::Mark mark = MarkOf(record.header());
+  for (const GraphShape::Node& node : (*shape)->nodes) {
+    iterations_.Feed(node.identity, node.update, mark);
+    ++mark.sequence;
+  }
+  std::vector<device::Collective> collectives;
+  for (OwnedCall& owned : **prepared) {
+    collectives.push_back(calls_.Issue(owned.communicator, &owned.call));
+  }
+  CountLaunch(record.header().device);
+  return Done(
+      engine_.LaunchGraph(CallOf(record.header(), launch.stream), launch.graph, collectives));
+}
+
+ApplyResult Session::Ask(const ring::RecordView& record) {
+  if (auto taken = intake_.TakeSlot(record); !taken) return std::unexpected(taken.error());
+  const auto& question = record.As<wire::WaitRecord>();
+  switch (record.header().kind) {
+    case RecordKind::kSynchronizeStream:
+    case RecordKind::kSynchronizeDevice:
+    case RecordKind::kSynchronizeEvent:
+      if (question.observer == 0) iterations_.NoteWait();
+      return waits_.AskCompletion(question);
+    case RecordKind::kQueryStream:
+    case RecordKind::kQueryEvent:
+      return waits_.AskQuery(question);
+    case RecordKind::kElapsedTime:
+      return waits_.AskElapsed(question);
+    case RecordKind::kCollectiveValues:
+      return Done(communicators_.AskValues(question));
+    case RecordKind::kWaitUntil:
+      waits_.AskMoment(question, driving_);
+      return Applied::kYes;
+    default:
+      CHECK(false);
+  }
+  return Applied::kYes;
+}
+
+ApplyResult Session::ApplyNote(const ring::RecordView& record) {
+  switch (record.header().kind) {
+    case RecordKind::kMemory:
+      return Done(usage_.Book(record.As<wire::MemoryRecord>()));
+    case RecordKind::kOutOfMemory:
+      usage_.RefuseMemory(record.As<wire::MemoryRecord>());
+      host_->RequestRefused(*this);
+      break;
+    case RecordKind::kRangePush:
+    case RecordKind::kRangePop:
+      iterations_.NoteRange(record, MarkOf(record.header()));
+      break;
+    case RecordKind::kRefusedCall: {
+      const auto& mark = record.As<wire::MarkRecord>();
+      const std::string name(ring::NameAfter(mark));
+      usage_.RefuseCall(name, mark.id);
+      host_->CallRefused(*this, name);
+      break;
+    }
+    case RecordKind::kUnknownRead:
+      usage_.NoteUnknownRead(record.As<wire::MarkRecord>());
+      break;
+    case RecordKind::kUnknownSource:
+      usage_.NoteUnknownSource(record.As<wire::MarkRecord>());
+      break;
+    case RecordKind::kDamage:
+      return Fail(ErrorCode::kCorrupt, StrCat("the process found that ",
+                                              ring::NameAfter(record.As<wire::MarkRecord>())));
+    default:
+      CHECK(false);
+  }
+  return Applied::kYes;
+}
+
+void Session::OpResolved(const device::ResolvedOp& op) {
+  intake_.NoteEnd(op.finish);
+  iterations_.Add(op, calls_.resolving());
+}
+
+void Session::CollectiveReady(std::uint64_t token, SimTime ready) { calls_.Post(token, ready); }
+
+void Session::WaitEnded(std::uint64_t ticket, SimTime time) { waits_.NoteEnded(ticket, time); }
+
+bool Session::OnCommitted(const Commitment& commitment) {
+  const bool known = calls_.Commit(commitment);
+  if (known) {
+    waits_.Settle();
+    ReportIterations();
+  }
+  return known;
+}
+
+// The line was written between the last answered wait and now. That wait is the same in every run
+// of the program, while the moment at which the line was read is not.
+void Session::EndIterationByLog() {
+  if (!options_.rule.by_log || finished_) return;
+  iterations_.EndByLog(replies_.last_told());
+  ReportIterations();
+}
+
+void Session::ReportIterations() {
+  while (const auto report = iterations_.Take()) host_->IterationEnded(*this, *report);
+}
+
+void Session::Finish() {
+  if (finished_) return;
+  finished_ = true;
+  iterations_.End({.sequence = engine_.issued(), .host_clock = known_clock()});
+  ReportIterations();
+  // Leaving is not part of a program: it lasts until its last work, or the last answer that it
+  // waited for.
+  iterations_.Close({.sequence = engine_.issued(), .host_clock = replies_.last_told().host_clock});
+}
+
+void Session::Dismiss() {
+  waits_.Dismiss();
+  communicators_.Dismiss();
+}
+
+std::string Session::LastDoing() const {
+  return StrCat("its last record: ", ring::Name(last_kind_), ", launches so far: ", launches_,
+                calls_.DescribeOpen());
+}
+
+}  // namespace eidolon::agent::session

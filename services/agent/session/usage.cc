@@ -1,0 +1,33 @@
+#include "services/agent/session/usage.h"
+
+#include <algorithm>
+
+#include "services/agent/ring/record_check.h"
+
+namespace eidolon::agent::session {
+
+namespace wire = ::eidolon::ring;
+
+base::Result<void> UsageBook::Book(const wire::MemoryRecord& record) {
+  return now_.memory.Add(record);
+}
+
+void UsageBook::RefuseCall(const std::string& name, std::uint64_t times) {
+  now_.refused_calls[name] += std::max<std::uint64_t>(times, 1);
+}
+
+void UsageBook::NoteUnknownRead(const wire::MarkRecord& mark) {
+  ++now_.unknown_reads;
+  const auto source = now_.unknown_sources.find(mark.reserved);
+  if (source == now_.unknown_sources.end()) return;
+  ++source->second.reads;
+  source->second.bytes += mark.id;
+}
+
+void UsageBook::NoteUnknownSource(const wire::MarkRecord& mark) {
+  if (now_.unknown_sources.size() >= wire::kMostUnknownSources) return;
+  now_.unknown_sources[mark.id] = {.source = wire::SplitUnknownSource(ring::NameAfter(mark)),
+                                   .declaration = mark.reserved};
+}
+
+}  // namespace eidolon::agent::session

@@ -1,0 +1,66 @@
+#include "services/agent/session/usage.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace eidolon::agent::session {
+namespace {
+
+namespace wire = ::eidolon::ring;
+
+wire::MarkRecord Read(std::uint32_t source, std::uint64_t bytes) {
+  wire::MarkRecord mark{};
+  mark.id = bytes;
+  mark.reserved = source;
+  return mark;
+}
+
+TEST(UsageBookTest, ARefusedCallCountsAtLeastOnce) {
+  UsageBook usage;
+
+  usage.RefuseCall("cudaX", 0);
+  usage.RefuseCall("cudaX", 4);
+
+  EXPECT_EQ(usage.now().refused_calls.at("cudaX"), 5u);
+}
+
+TEST(UsageBookTest, ReadsOfAKnownSourceAreAddedUpThere) {
+  UsageBook usage;
+  const std::string_view name = "writer\n2\ntrain.py:40\nzero";
+  wire::MarkRecord source{};
+  source.id = 6;
+  source.name_bytes = static_cast<std::uint32_t>(name.size());
+  source.reserved = 11;
+  std::vector<std::uint64_t> bytes((sizeof(source) + name.size() + 7) / 8);
+  std::memcpy(bytes.data(), &source, sizeof(source));
+  std::memcpy(reinterpret_cast<char*>(bytes.data()) + sizeof(source), name.data(), name.size());
+  usage.NoteUnknownSource(*reinterpret_cast<const wire::MarkRecord*>(bytes.data()));
+
+  usage.NoteUnknownRead(Read(6, 4));
+  usage.NoteUnknownRead(Read(6, 8));
+  usage.NoteUnknownRead(Read(7, 8));
+
+  EXPECT_EQ(usage.now().unknown_reads, 3u);
+  const UnknownReads& reads = usage.now().unknown_sources.at(6);
+  EXPECT_EQ(reads.reads, 2u);
+  EXPECT_EQ(reads.bytes, 12u);
+  EXPECT_EQ(reads.declaration, 11u);
+  EXPECT_EQ(reads.source.line, "train.py:40");
+}
+
+TEST(UsageBookTest, WhatIsUsedAfterTheFreezeIsNotReported) {
+  UsageBook usage;
+  usage.NoteUnknownRead(Read(1, 1));
+  EXPECT_EQ(usage.reported().unknown_reads, 1u);
+  usage.Freeze();
+
+  usage.NoteUnknownRead(Read(1, 1));
+
+  EXPECT_EQ(usage.now().unknown_reads, 2u);
+  EXPECT_EQ(usage.reported().unknown_reads, 1u);
+}
+
+}  // namespace
+}  // namespace eidolon::agent::session

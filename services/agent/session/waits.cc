@@ -1,0 +1,159 @@
+#include "services/agent/session/waits.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace eidolon::agent::session {
+
+namespace wire = ::eidolon::ring;
+using base::SimTime;
+using wire::RecordKind;
+using wire::ReplyStatus;
+
+namespace {
+
+constexpr std::int64_t kLongestSleepNs = 100'000'000;
+
+SimTime ClockOf(const wire::RecordHeader& header) {
+  return {static_cast<std::int64_t>(header.host_clock_ps)};
+}
+
+}  // namespace
+
+base::Result<device::Engine::Completion> Waits::EndOf(const Record& record,
+                                                      std::optional<std::uint64_t> ticket) {
+  const auto id = static_cast<std::uint32_t>(record.id);
+  switch (record.header.kind) {
+    case RecordKind::kSynchronizeStream:
+    case RecordKind::kQueryStream:
+      return engine_->StreamEnd(record.header.device, id, ticket);
+    case RecordKind::kSynchronizeDevice:
+      return engine_->DeviceEnd(record.header.device, ticket);
+    default:
+      return engine_->EventEnd(id, ticket);
+  }
+}
+
+ApplyResult Waits::AskCompletion(const Record& record) {
+  const std::uint64_t ticket = next_ticket_++;
+  const auto end = EndOf(record, ticket);
+  if (!end) return std::unexpected(end.error());
+  if (end->time.has_value()) {
+    // A wait for work that ended earlier ends at once.
+    replies_->SendTime(record.slot, std::max(*end->time, ClockOf(record.header)));
+    return Applied::kYes;
+  }
+  open_[ticket] = record;
+  // An observer's waiting says nothing about the program's.
+  if (record.observer == 0) replies_->AwaitNetwork(record.slot);
+  return Applied::kYes;
+}
+
+ApplyResult Waits::AskQuery(const Record& record) {
+  const auto end = EndOf(record, std::nullopt);
+  if (!end) return std::unexpected(end.error());
+  const SimTime asked = ClockOf(record.header);
+  const bool is_open = !end->time.has_value();
+  if (is_open && record.observer == 0 && host_->safe_through() < asked) {
+    moments_[record.slot] = record;
+    replies_->AwaitMoment(record.slot, asked);
+    return Applied::kYes;
+  }
+  const bool complete = !is_open && (*end->time <= asked || record.observer != 0);
+  replies_->Send(record.slot,
+                 {.status = complete ? ReplyStatus::kOk : ReplyStatus::kNotReady,
+                  .value_ps = is_open ? 0 : static_cast<std::uint64_t>(end->time->ps)});
+  return Applied::kYes;
+}
+
+void Waits::AskMoment(const Record& record, bool driving) {
+  // A program may sleep longer than time lasts.
+  const SimTime moment{static_cast<std::int64_t>(
+      std::min<std::uint64_t>(record.id, static_cast<std::uint64_t>(SimTime::Max().ps)))};
+  if (!driving) {
+    // A launcher polls while it sleeps. Nobody waits for its clock, so it sleeps for real, but not
+    // long.
+    const auto asked_ns = std::max<std::int64_t>(0, (moment - ClockOf(record.header)).ps / 1000);
+    sleepers_.push_back({.slot = record.slot,
+                         .moment = moment,
+                         .until_ns = host_->now_ns() + std::min(asked_ns, kLongestSleepNs)});
+    return;
+  }
+  if (record.observer != 0 || host_->safe_through() >= moment) {
+    return replies_->Send(record.slot, {.value_ps = static_cast<std::uint64_t>(moment.ps)});
+  }
+  moments_[record.slot] = record;
+  replies_->AwaitMoment(record.slot, moment);
+}
+
+ApplyResult Waits::AskElapsed(const Record& record) {
+  const std::uint64_t ticket = next_ticket_++;
+  const auto begin = engine_->EventEnd(static_cast<std::uint32_t>(record.id), ticket);
+  if (!begin) return std::unexpected(begin.error());
+  auto open_ticket = begin->time.has_value() ? std::optional(ticket) : std::nullopt;
+  const auto end = engine_->EventEnd(static_cast<std::uint32_t>(record.id2), open_ticket);
+  if (!end) return std::unexpected(end.error());
+  if (begin->time.has_value() && end->time.has_value()) {
+    const auto elapsed = *end->time - *begin->time;
+    replies_->Send(record.slot, {.value_ps = static_cast<std::uint64_t>(elapsed.ps)});
+    return Applied::kYes;
+  }
+  open_[ticket] = record;
+  if (record.observer == 0) replies_->AwaitNetwork(record.slot);
+  return Applied::kYes;
+}
+
+// The engine has told of waits that ended while it was at work; now they can be answered.
+void Waits::Settle() {
+  for (std::size_t i = 0; i < ended_.size(); ++i) {
+    const auto [ticket, time] = ended_[i];
+    const auto found = open_.find(ticket);
+    if (found == open_.end()) continue;
+    const Record record = found->second;
+    open_.erase(found);
+    if (record.header.kind == RecordKind::kElapsedTime) {
+      // Both events existed when it was asked; one that was destroyed since has no time.
+      if (!AskElapsed(record)) replies_->Send(record.slot, {.status = ReplyStatus::kInvalid});
+    } else {
+      replies_->SendTime(record.slot, std::max(time, ClockOf(record.header)));
+    }
+  }
+  ended_.clear();
+}
+
+void Waits::AnswerMoments(bool driving) {
+  const std::map<std::uint32_t, Record> moments = std::exchange(moments_, {});
+  for (const auto& [slot, record] : moments) {
+    if (record.header.kind == RecordKind::kWaitUntil) {
+      AskMoment(record, driving);
+    } else if (!AskQuery(record)) {
+      replies_->Send(slot, {.status = ReplyStatus::kInvalid});
+    }
+  }
+}
+
+void Waits::WakeSleepers() {
+  if (sleepers_.empty()) return;
+  const std::int64_t now = host_->now_ns();
+  std::erase_if(sleepers_, [&](const Sleeper& sleeper) {
+    if (now < sleeper.until_ns) return false;
+    replies_->Send(sleeper.slot, {.value_ps = static_cast<std::uint64_t>(sleeper.moment.ps)});
+    return true;
+  });
+}
+
+void Waits::Dismiss() {
+  const ring::Reply ending{.status = ReplyStatus::kJobEnding};
+  for (const Sleeper& sleeper : sleepers_) replies_->Send(sleeper.slot, ending);
+  for (const auto& [ticket, record] : open_) replies_->Send(record.slot, ending);
+  for (const auto& [slot, record] : moments_) replies_->Send(slot, ending);
+  Forget();
+}
+
+void Waits::Forget() {
+  open_.clear();
+  moments_.clear();
+  sleepers_.clear();
+}
+
+}  // namespace eidolon::agent::session
