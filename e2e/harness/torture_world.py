@@ -149,16 +149,28 @@ class World:
             self.find("unnamed", f"{job.name} was refused with {status} without a reason: {str(answer)[:200]}")
         return status
 
+    def list_jobs(self):
+        """Every job, page by page; None when the server does not answer."""
+        items, token = [], ""
+        while True:
+            try:
+                status, answer = self.server.request("GET", self.server.jobs_path() + (token and f"?continue={token}"))
+            except (OSError, urllib.error.URLError):
+                return None
+            if status != 200:
+                return None
+            items += answer["items"]
+            token = answer["metadata"].get("continue", "")
+            if not token:
+                return items
+
     def look(self):
         """Reads all jobs once, and compares with what was seen before."""
-        try:
-            status, answer = self.server.request("GET", self.server.jobs_path())
-        except (OSError, urllib.error.URLError):
-            return False
-        if status != 200:
+        items = self.list_jobs()
+        if items is None:
             return False
         listed = {}
-        for item in answer["items"]:
+        for item in items:
             name = item["metadata"]["name"]
             if name in listed:
                 self.find("doubled", f"{name} is listed twice")

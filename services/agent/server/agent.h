@@ -89,6 +89,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void OnCommitted(const network::v1::SessionResponse& message);
   void OnSafeThrough(base::SimTime time, bool released);
   bool HasNews();
+  bool IsAboutToEnd() const;
   void SendHorizon();
   void ServiceLost(const base::Error& error);
 

@@ -259,13 +259,20 @@ void Agent::OnSafeThrough(SimTime time, bool released) {
 
 bool Agent::HasNews() { return mailbox_.size() > 0 || processes_->HasNews(); }
 
+bool Agent::IsAboutToEnd() const {
+  return command_status_.has_value() || deaths_->is_judging() || verdict_.has_rank_death() ||
+         verdict_.has_lost_session();
+}
+
 void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
   const std::int64_t now = clock_->MonotonicNs();
   auto wanted = horizon_.Wanted();
   const bool held_back = naps_.HoldsBack(wanted, now);
   if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
-  const bool quiescent = quiescence_.Poll(now);
+  // With the command or a rank gone this server ends the job itself and knows why: nobody shall
+  // take the silence until then for a deadlock.
+  const bool quiescent = quiescence_.Poll(now) && !IsAboutToEnd();
   const HorizonClaim claim{.bound = horizon_.LowerBound(),
                            .processed = processed_,
                            .quiescent = quiescent && !held_back,

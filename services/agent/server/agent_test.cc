@@ -220,6 +220,17 @@ TEST_F(AgentTest, ADeadlockIsReportedAsTheNetworkSaysIt) {
   EXPECT_EQ(outcome.message(), "rank 1 never joined 'world'");
 }
 
+// The silence after the command is its end; to the network it would look like a deadlock of the
+// ranks that still wait there.
+TEST_F(AgentTest, ClaimsNoQuiescenceOnceItsCommandHasEnded) {
+  StartAndWaitForCommand();
+
+  EndCommand(1);
+  WaitForOutcome();
+
+  EXPECT_FALSE(network_.claims_quiescence());
+}
+
 TEST_F(AgentTest, ALostNetworkServiceEndsTheJob) {
   StartAndWaitForCommand();
   network_server_.reset();

@@ -28,6 +28,8 @@ class Deaths {
   bool IsLastWordOpen(std::int64_t command_ended_ns) const;
   // Judges those that live on although the command has ended.
   void Settle();
+  // Whether a process has hung up and it is not known yet how it ended.
+  bool is_judging() const { return !dying_.empty(); }
   // When the first rank died or lost its session. Requires: the verdict has one.
   std::int64_t first_ns() const { return first_ns_; }
 

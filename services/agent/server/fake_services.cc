@@ -84,6 +84,7 @@ void FakeNetwork::Handle(Agent* agent, const net::SessionRequest& request) {
       agent->processed = request.horizon().processed();
       agent->wanted = request.horizon().wanted_picoseconds();
       agent->quiescent = request.horizon().quiescent();
+      claims_quiescence_ = agent->quiescent;
       break;
     default:
       break;

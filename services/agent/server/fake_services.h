@@ -41,6 +41,8 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
                                   network::v1::EstimateCollectiveResponse* response) override;
   // From now on the earliest wanted moment passes when every agent is quiescent.
   void ReleaseWhenQuiescent() { releases_ = true; }
+  // What the newest horizon of any agent claims.
+  bool claims_quiescence() const { return claims_quiescence_; }
   // Says to every agent that there is a deadlock.
   void DeclareDeadlock(const std::string& report);
 
@@ -81,6 +83,7 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
 
   const int servers_;
   std::atomic<bool> releases_ = false;
+  std::atomic<bool> claims_quiescence_ = false;
   std::mutex mutex_;  // Guards everything below.
   std::vector<std::unique_ptr<Agent>> agents_;
   std::map<std::string, Meeting> meetings_;
