@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Rules of the dashboards (see README.md); exit 1 with one line for each breach."""
+
 import json
 import pathlib
 import re
@@ -12,8 +13,12 @@ SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def known_metrics():
-    text = subprocess.run(["git", "-C", str(ROOT), "grep", "-hoE", '"eidolon_[a-z_]+"', "--", "services/*.cc"],
-                          capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["git", "-C", str(ROOT), "grep", "-hoE", '"eidolon_[a-z_]+"', "--", "services/*.cc"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     return set(text.replace('"', "").split())
 
 
@@ -61,8 +66,7 @@ def check(path, metrics):
 
 def main():
     metrics = known_metrics()
-    problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json"))
-                for problem in check(path, metrics)]
+    problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json")) for problem in check(path, metrics)]
     print("\n".join(problems) or f"{len(list(FOLDER.glob('*.json')))} dashboards are as they should be")
     return 1 if problems else 0
 

@@ -6,6 +6,7 @@
 
 Needs helm: the one of e2e/kube/cluster, or of PATH.
 """
+
 import collections
 import os
 import pathlib
@@ -34,8 +35,12 @@ VARIANTS = {
 
 
 def helm():
-    text = subprocess.run(["bash", "-c", f". {HERE.parent}/e2e/kube/cluster/env.sh; echo $bin/helm"],
-                          capture_output=True, text=True, check=True).stdout.strip()
+    text = subprocess.run(
+        ["bash", "-c", f". {HERE.parent}/e2e/kube/cluster/env.sh; echo $bin/helm"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
     found = text if os.access(text, os.X_OK) else shutil.which("helm")
     if not found:
         print("render: helm is missing: run e2e/kube/cluster/build.sh")
@@ -67,16 +72,22 @@ def file_of(document):
 
 def manifests():
     files = collections.defaultdict(list)
-    namespace = {"apiVersion": "v1", "kind": "Namespace",
-                 "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+    }
     files["namespace"].append(namespace)
     for document in render([]):
         if "helm.sh/hook" in document["metadata"].get("annotations", {}):
             continue  # `helm test` is Helm's.
         document["metadata"].pop("annotations", None) if document["kind"] == "CustomResourceDefinition" else None
         files[file_of(document)].append(document)
-    return {f"{name}.yaml": "# Rendered from helm/eidolon by operator-manifests/render.py.\n"
-            + yaml.safe_dump_all(documents, sort_keys=False, width=110) for name, documents in files.items()}
+    return {
+        f"{name}.yaml": "# Rendered from helm/eidolon by operator-manifests/render.py.\n"
+        + yaml.safe_dump_all(documents, sort_keys=False, width=110)
+        for name, documents in files.items()
+    }
 
 
 def pods_of(documents):
@@ -107,15 +118,21 @@ def breaches(documents):
             yield f"{name} mounts a token that it does not need"
         for container in pod["containers"] + pod.get("initContainers", []):
             security = container["securityContext"]
-            if not (security["readOnlyRootFilesystem"] and security["capabilities"] == {"drop": ["ALL"]}
-                    and security["allowPrivilegeEscalation"] is False and security["runAsGroup"]):
+            if not (
+                security["readOnlyRootFilesystem"]
+                and security["capabilities"] == {"drop": ["ALL"]}
+                and security["allowPrivilegeEscalation"] is False
+                and security["runAsGroup"]
+            ):
                 yield f"{name} has loose security settings"
             starts = container in pod.get("initContainers", [])
             if "requests" not in container["resources"] or not (starts or "readinessProbe" in container):
                 yield f"{name} lacks requests or a readiness probe"
         selector = document["spec"]["selector"]["matchLabels"]
-        if "app.kubernetes.io/version" in selector or not selector.items() <= \
-                document["spec"]["template"]["metadata"]["labels"].items():
+        if (
+            "app.kubernetes.io/version" in selector
+            or not selector.items() <= document["spec"]["template"]["metadata"]["labels"].items()
+        ):
             yield f"{name} selects by what changes, or not its own pods"
 
 
@@ -124,17 +141,32 @@ def expectations(name, documents):
     kinds = collections.Counter(document["kind"] for document in documents)
     text = yaml.safe_dump_all(documents)
     truths = {
-        "default": kinds["CustomResourceDefinition"] == 2 and kinds["PodDisruptionBudget"] == 1
+        "default": kinds["CustomResourceDefinition"] == 2
+        and kinds["PodDisruptionBudget"] == 1
         and text.count("helm.sh/resource-policy: keep") == 2,
-        "namespaced": "--watch-namespace=team" in text and not any(
-            rule.get("resources") == ["jobs"] for document in documents if document["kind"] == "ClusterRole"
-            for rule in document["rules"]),
+        "namespaced": "--watch-namespace=team" in text
+        and not any(
+            rule.get("resources") == ["jobs"]
+            for document in documents
+            if document["kind"] == "ClusterRole"
+            for rule in document["rules"]
+        ),
         "policies": kinds["NetworkPolicy"] == 2 and "--network-policies" in text,
         "persistent": "volumeClaimTemplates" in text,
-        "gpu": "nvidia.com/gpu: 1" in text and "--own-gpu=0" in text and "memory: 2Gi" in text
+        "gpu": "nvidia.com/gpu: 1" in text
+        and "--own-gpu=0" in text
+        and "memory: 2Gi" in text
         and "initContainers" not in text,
-        "libraries": all(word in text for word in (
-            "image: torch:13", "libcudnn*.so.9", "/nvidia/*/lib", "--own-gpu-libraries=/libraries", "name: libraries")),
+        "libraries": all(
+            word in text
+            for word in (
+                "image: torch:13",
+                "libcudnn*.so.9",
+                "/nvidia/*/lib",
+                "--own-gpu-libraries=/libraries",
+                "name: libraries",
+            )
+        ),
         "dashboards": kinds["ConfigMap"] == 2 and "grafana_dashboard" in text,
         "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 3 and "resource-policy" not in text,
     }
@@ -154,7 +186,9 @@ def main():
     for variant, values in VARIANTS.items():
         documents = render(values)
         problems += [f"{variant}: {problem}" for problem in [*breaches(documents), *expectations(variant, documents)]]
-    print("\n".join(problems) or f"{len(files)} manifests equal the chart; {len(VARIANTS)} ways to install hold the rules")
+    print(
+        "\n".join(problems) or f"{len(files)} manifests equal the chart; {len(VARIANTS)} ways to install hold the rules"
+    )
     return 1 if problems else 0
 
 

@@ -8,6 +8,7 @@ third-party headers. "proto" allows generated headers (eidolon/.../v1/...), "ven
 libraries, "@name" the folders of that set, "folder/*" every folder listed below it. Tests, fuzzers and
 benchmarks may include anything of the project. A header and the source of the same name count as one file.
 """
+
 import pathlib
 import re
 import sys
@@ -15,13 +16,18 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 VENDOR = re.compile(
     r"^(cuda|cublas|cudnn|nccl|nvml|nvrtc|cupti|cusparse|cusolver|cufft|cufile|driver_types|vector_types"
-    r"|library_types|crt/|fatbinary|generated_cuda|generated_nvtx|nvJitLink|cudaTypedefs|cudaProfiler)")
+    r"|library_types|crt/|fatbinary|generated_cuda|generated_nvtx|nvJitLink|cudaTypedefs|cudaProfiler)"
+)
 GENERATED = re.compile(r"^eidolon/\w+/v\d+/")
 FREE = ("_test.cc", "_fuzz.cc", "_bench.cc", "_test.h", "main.cc")
 COLUMNS = 480
 # Of each circle that is still to be broken, one file.
-CIRCLES_STILL = {"services/network/topology/fabric", "services/controller/job/cluster", "services/cli/client",
-                 "services/network/collective/cost"}
+CIRCLES_STILL = {
+    "services/network/topology/fabric",
+    "services/controller/job/cluster",
+    "services/cli/client",
+    "services/network/collective/cost",
+}
 
 
 def read_layers(path):
@@ -64,7 +70,7 @@ def find_cycle(allowed):
 
     def visit(folder):
         if folder in path:
-            return path[path.index(folder):] + [folder]
+            return path[path.index(folder) :] + [folder]
         if folder in done:
             return None
         path.append(folder)
@@ -141,8 +147,8 @@ def file_circles(root):
             elif other in stack:
                 low[file] = min(low[file], order[other])
         if low[file] == order[file]:
-            group = stack[stack.index(file):]
-            del stack[stack.index(file):]
+            group = stack[stack.index(file) :]
+            del stack[stack.index(file) :]
             if len(group) > 1:
                 circles.append(sorted(group))
 

@@ -4,9 +4,10 @@
     e2e/checks/tidy.py [ROOT]
 
 Limits: file 500 lines, header 200, function 70, line 100 columns; a class in at most two source files. Every
-top folder has a README.md of at most a page. Every source is named in its folder's CMakeLists.txt. Banned words and calls are listed below
-with what to use instead. Generated rows (*.inc) and data are exempt from lengths.
+top folder has a README.md of at most a page. Every source is named in its folder's CMakeLists.txt. Banned words
+and calls are listed below with what to use instead. Generated rows (*.inc) and data are exempt from lengths.
 """
+
 import collections
 import pathlib
 import re
@@ -18,12 +19,21 @@ SOURCES = (".h", ".cc", ".c")
 
 # pattern, what to do instead, paths where it is allowed
 BANNED = [
-    (re.compile(r"\bstd::(mt19937|uniform_\w+_distribution|normal_distribution|random_device)\b|\brand\(\)"),
-     "draw from base::Random", ("services/base/random",)),
-    (re.compile(r"\b(system_clock|steady_clock|high_resolution_clock)::now\b|\bgettimeofday\("),
-     "take a base::RealClock", ("services/base/clock", "shim/time/")),
-    (re.compile(r"(?<![\w:.])(clock_gettime|clock_nanosleep|nanosleep|usleep)\("),
-     "take a base::RealClock", ("services/base/clock", "shim/time/", "shim/core/", "shim/probe/")),
+    (
+        re.compile(r"\bstd::(mt19937|uniform_\w+_distribution|normal_distribution|random_device)\b|\brand\(\)"),
+        "draw from base::Random",
+        ("services/base/random",),
+    ),
+    (
+        re.compile(r"\b(system_clock|steady_clock|high_resolution_clock)::now\b|\bgettimeofday\("),
+        "take a base::RealClock",
+        ("services/base/clock", "shim/time/"),
+    ),
+    (
+        re.compile(r"(?<![\w:.])(clock_gettime|clock_nanosleep|nanosleep|usleep)\("),
+        "take a base::RealClock",
+        ("services/base/clock", "shim/time/", "shim/core/", "shim/probe/"),
+    ),
     (re.compile(r"\bTODO\b(?!\(#\d+\))"), "name an issue: TODO(#12)", ()),
     (re.compile(r"\b(using namespace std)\b"), "write std::", ()),
     (re.compile(r"\b(strcpy|strcat|sprintf|gets|strtok)\("), "use the sized or std::string forms", ()),
@@ -33,23 +43,32 @@ SUFFIX = re.compile(r"_(tests|unittest|fuzzer|benchmark)\.(cc|h)$")  # Say _test
 GOOGLE_BENCHMARK = "services/cli/bench/google_benchmark"  # Reads what the library of that name prints.
 SOURCES_OF_A_CLASS = 2
 # Still to be split; a class that needs no exception any more is a problem too, so that this only shrinks.
-SPREAD_STILL = {"eidolon::agent::device::Engine", "eidolon::controller::Controller",
-                "eidolon::controller::kube_host::KubeController"}
+SPREAD_STILL = {
+    "eidolon::agent::device::Engine",
+    "eidolon::controller::Controller",
+    "eidolon::controller::kube_host::KubeController",
+}
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
 MEMBER = re.compile(r"^(?:[\w:<>,&*\[\]][\w:<>,&* \[\]]*?[ ][*&]?)?(?:(\w+)::)~?\w+\([^;]*?\)[^;{]*\{", re.M)
 BANNED_NAMES = re.compile(r"(^|_)(utils?|helpers?|misc|common|manager)(_|\.|$)", re.IGNORECASE)
 
 
 def tracked(root):
-    out = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
-                          "--exclude-standard"], check=True, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     return [pathlib.Path(name) for name in out.split("\0") if name and (root / name).is_file()]
 
 
 def strip_comments(text):
     """The text with comments and string contents blanked, line structure kept."""
+
     def blank(match):
         return re.sub(r"[^\n]", " ", match.group(0))
+
     pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
     text = re.sub(r'R"(\w*)\((?:.|\n)*?\)\1"', blank, text)
     return re.sub(pattern, blank, text, flags=re.DOTALL)
@@ -65,7 +84,8 @@ def long_functions(code):
         elif char == "{":
             tail = last.rstrip()
             function = bool(re.search(r"\)\s*(const|noexcept|override|final|->[^;{}]*|\s)*$", tail)) and not (
-                re.search(r"\b(if|for|while|switch|catch)\s*\([^{}]*$", tail.split(";")[-1]))
+                re.search(r"\b(if|for|while|switch|catch)\s*\([^{}]*$", tail.split(";")[-1])
+            )
             inside = any(depth_is_function)
             depth_is_function.append(function and not inside)
             starts.append(line)
@@ -117,13 +137,14 @@ def spread_classes(root, files):
         for member in MEMBER.finditer(text):
             if member.group(1) != "std":
                 sources[(namespace.group(1) if namespace else "", member.group(1))].add(str(path))
-    spread = {f"{namespace}::{name}" for (namespace, name), found in sources.items()
-              if len(found) > SOURCES_OF_A_CLASS}
+    spread = {f"{namespace}::{name}" for (namespace, name), found in sources.items() if len(found) > SOURCES_OF_A_CLASS}
     yield from (f"{name} needs no exception in SPREAD_STILL any more" for name in sorted(SPREAD_STILL - spread))
     for (namespace, name), found in sorted(sources.items()):
         if len(found) > SOURCES_OF_A_CLASS and f"{namespace}::{name}" not in SPREAD_STILL:
-            yield (f"{namespace}::{name} is defined in {len(found)} files, allowed are {SOURCES_OF_A_CLASS}: "
-                   f"split the class into objects ({' '.join(sorted(found))})")
+            yield (
+                f"{namespace}::{name} is defined in {len(found)} files, allowed are {SOURCES_OF_A_CLASS}: "
+                f"split the class into objects ({' '.join(sorted(found))})"
+            )
 
 
 def check_listed(root, path):
@@ -141,8 +162,9 @@ def main():
     problems, count = [], 0
     files = tracked(root)
     for path in files:
-        if BANNED_NAMES.search(path.stem) or any(BANNED_NAMES.search(part) for part in path.parts[:-1]
-                                                 if part != "common" or path.parts[0] != "proto"):
+        if BANNED_NAMES.search(path.stem) or any(
+            BANNED_NAMES.search(part) for part in path.parts[:-1] if part != "common" or path.parts[0] != "proto"
+        ):
             if not str(path).startswith("proto/"):
                 problems.append(f"{path}: name the concept instead of util, helper, misc, common, manager")
         if SUFFIX.search(path.name) and not str(path).startswith(GOOGLE_BENCHMARK):

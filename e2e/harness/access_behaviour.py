@@ -1,4 +1,5 @@
 """Who gets at a running server and its files. Run by behaviour.py."""
+
 import os
 import pathlib
 import stat
@@ -41,8 +42,14 @@ def only_the_owner_uses_a_server_and_reads_its_files(world):
     done = subprocess.run([eidolon, "--server", server.address, "get", name], capture_output=True, text=True)
     expect(done.returncode == 1 and "asks for its token" in done.stderr, f"without a token: {done}")
     if os.geteuid() == 0:
-        nobody = subprocess.run(["curl", "-sS", "--unix-socket", server.data / "eidolon.sock", "http://localhost/livez"],
-                                capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
+        nobody = subprocess.run(
+            ["curl", "-sS", "--unix-socket", server.data / "eidolon.sock", "http://localhost/livez"],
+            capture_output=True,
+            text=True,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+        )
         expect(nobody.returncode != 0, f"another user is let in: {nobody.stdout}")
 
 
@@ -91,7 +98,12 @@ def what_another_user_leaves_among_temporary_folders_is_not_opened(world):
         print("     only root can give a folder to another user")
         return
     os.chown(left, 65534, 65534)
-    done = subprocess.run([world.build / "bin" / "eidolon", "run", "--", "true"], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "TMPDIR": str(temporary)})
+    done = subprocess.run(
+        [world.build / "bin" / "eidolon", "run", "--", "true"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
     expect(done.returncode == 1, f"a run of nothing: {done}")
     expect(left.exists(), "another user's folder is gone")

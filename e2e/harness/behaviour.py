@@ -5,6 +5,7 @@
 Each test is a function named for the behaviour; `job` makes the document of a small job whose command is a
 piece of Python.
 """
+
 import argparse
 import json
 import subprocess
@@ -15,7 +16,7 @@ import time
 import traceback
 
 from server import Server, verdict
-from trial import TESTS, World, expect, expect_complete, expect_failed, pending, prediction_of, test
+from trial import TESTS, World, expect, expect_complete, expect_failed, prediction_of, test
 
 # A small data-parallel loop; DELAY is filled in by tests.
 LOOP = """
@@ -45,8 +46,10 @@ def outcome(world, job):
 def expect_same(one, other):
     """Two outcomes are equal to the last digit."""
     for key, value in one["prediction"].items():
-        expect(other["prediction"].get(key) == value,
-               f"{key} differs: {json.dumps(value)[:400]} or {json.dumps(other['prediction'].get(key))[:400]}")
+        expect(
+            other["prediction"].get(key) == value,
+            f"{key} differs: {json.dumps(value)[:400]} or {json.dumps(other['prediction'].get(key))[:400]}",
+        )
     for name, log in one["events"].items():
         pairs = zip(log.splitlines(), other["events"].get(name, b"").splitlines())
         different = next((pair for pair in pairs if pair[0] != pair[1]), None)
@@ -65,8 +68,10 @@ def fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world)
 
     whole, stopped = run("pass", measure=100), run("pass", measure=4)
     expect(whole["events"], "no event log was written")
-    expect(sum(map(len, stopped["events"].values())) < sum(map(len, whole["events"].values())),
-           "a job that is stopped after 6 of 10 iterations logs them all")
+    expect(
+        sum(map(len, stopped["events"].values())) < sum(map(len, whole["events"].values())),
+        "a job that is stopped after 6 of 10 iterations logs them all",
+    )
     expect_same(whole, run(delay, measure=100))
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     try:
@@ -100,8 +105,12 @@ def ranks_may_start_in_any_order(world):
     """
     results = []
     for order, pause in (("0,1", "sleep"), ("1,0", "sleep"), ("1,0", "work")):
-        document = world.job(launcher, ranks=2, command=["python", "script.py"],
-                             extra=f"env: [{{name: ORDER, value: '{order}'}}, {{name: PAUSE, value: {pause}}}]\n")
+        document = world.job(
+            launcher,
+            ranks=2,
+            command=["python", "script.py"],
+            extra=f"env: [{{name: ORDER, value: '{order}'}}, {{name: PAUSE, value: {pause}}}]\n",
+        )
         directory = world.folder / f"job{world.count}"
         (directory / "loop.py").write_text(textwrap.dedent(LOOP.replace("DELAY", "pass")))
         results.append(outcome(world, world.server.run(document)))
@@ -120,8 +129,14 @@ def the_measured_host_model_keeps_the_gpus_work(world):
         print(f"     {model}: {p['iterationSeconds']['mean'] * 1e6:.1f} us, {json.dumps(p['breakdown'])}")
         expect(abs(sum(p["breakdown"].values()) - 1) < 1e-6, "the shares do not add up to 1")
     # Each kernel by itself; how long the GPU is busy in all depends on what runs beside collectives, hence on the host.
-    kernels = {model: {kernel["name"]: kernel["shortestPicoseconds"] for kernel in p["kernels"]
-                       if not kernel["family"].startswith("nccl")} for model, p in predictions.items()}
+    kernels = {
+        model: {
+            kernel["name"]: kernel["shortestPicoseconds"]
+            for kernel in p["kernels"]
+            if not kernel["family"].startswith("nccl")
+        }
+        for model, p in predictions.items()
+    }
     expect(len(kernels["fixed"]) >= 3, f"no kernels are listed: {kernels}")
     expect(kernels["measured"] == kernels["fixed"], f"the same kernels take other times: {kernels}")
     gpu = {model: p["iterationSeconds"]["mean"] * p["breakdown"]["compute"] for model, p in predictions.items()}
@@ -133,7 +148,8 @@ def the_measured_host_model_keeps_the_gpus_work(world):
 
 @test
 def events_clocks_and_report_tell_one_story(world):
-    job = world.run("""
+    job = world.run(
+        """
         import time, torch
         x = torch.zeros(8192, 8192, device="cuda", dtype=torch.bfloat16)
         for step in range(8):
@@ -146,10 +162,13 @@ def events_clocks_and_report_tell_one_story(world):
             torch.cuda.synchronize()
             print("story", time.perf_counter() - t, begin.elapsed_time(end) / 1000, flush=True)
             torch.cuda.nvtx.range_pop()
-    """, boundary="{nvtx: step}")
+    """,
+        boundary="{nvtx: step}",
+    )
     expect_complete(job)
-    lines = [line.split()[1:] for line in world.server.logs(job["metadata"]["name"]).splitlines()
-             if line.startswith("story")]
+    lines = [
+        line.split()[1:] for line in world.server.logs(job["metadata"]["name"]).splitlines() if line.startswith("story")
+    ]
     expect(len(lines) > 5, f"a line of the program is missing: {lines} {verdict(job)}")
     clock, event = (float(x) for x in lines[5])
     report = job["status"]["prediction"]["iterationSeconds"]["mean"]
@@ -159,7 +178,8 @@ def events_clocks_and_report_tell_one_story(world):
 
 @test
 def device_queries_answer_as_the_emulated_gpu(world):
-    job = world.run("""
+    job = world.run(
+        """
         import pynvml, torch
         free, total = torch.cuda.mem_get_info()
         p = torch.cuda.get_device_properties(0)
@@ -172,16 +192,19 @@ def device_queries_answer_as_the_emulated_gpu(world):
             torch.cuda.nvtx.range_push("step")
             (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
             torch.cuda.nvtx.range_pop()
-    """, boundary="{nvtx: step}")
+    """,
+        boundary="{nvtx: step}",
+    )
     expect_complete(job)
-    facts = [l for l in world.server.logs(job["metadata"]["name"]).splitlines() if l.startswith("facts")][0]
+    facts = [line for line in world.server.logs(job["metadata"]["name"]).splitlines() if line.startswith("facts")][0]
     print("     " + facts)
     expect(facts == "facts|1|(9, 0)|132|NVIDIA H100 80GB HBM3|True|True", facts)
 
 
 @test
 def a_virtual_hour_fires_no_watchdog_and_waits_return(world):
-    job = world.run("""
+    job = world.run(
+        """
         import threading, time, torch, os
         import torch.distributed as dist
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -200,7 +223,11 @@ def a_virtual_hour_fires_no_watchdog_and_waits_return(world):
         event = torch.cuda.Event(); event.record()
         while not event.query(): pass
         dist.destroy_process_group()
-    """, ranks=2, measure=100, boundary="{nvtx: step}")
+    """,
+        ranks=2,
+        measure=100,
+        boundary="{nvtx: step}",
+    )
     expect_complete(job)
     log = world.server.logs(job["metadata"]["name"])
     expect("slept 3600" in log, log[-2000:])
@@ -253,7 +280,9 @@ def seconds_after(world, name, word):
 @test
 def a_killed_rank_takes_the_job_down_within_five_seconds(world):
     for servers, ranks, victim in ((1, 2, 1), (2, 2, 3)):
-        name = world.server.submit(world.job(f"""
+        name = world.server.submit(
+            world.job(
+                f"""
             import os, signal, time, torch, torch.distributed as dist
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
             dist.init_process_group("nccl")
@@ -263,7 +292,11 @@ def a_killed_rank_takes_the_job_down_within_five_seconds(world):
                 print("dies", flush=True)
                 os.kill(os.getpid(), signal.SIGKILL)
             dist.all_reduce(x); torch.cuda.synchronize()
-        """, servers=servers, ranks=ranks))
+        """,
+                servers=servers,
+                ranks=ranks,
+            )
+        )
         job, seconds = seconds_after(world, name, "dies")
         expect_failed(job, "RankLost", f"rank {victim}", "SIGKILL")
         print(f"     {seconds:.1f} s after its death, {servers} server(s)")
@@ -272,19 +305,29 @@ def a_killed_rank_takes_the_job_down_within_five_seconds(world):
 
 @test
 def a_mismatched_collective_is_named(world):
-    expect_failed(world.run("""
+    expect_failed(
+        world.run(
+            """
         import os, torch, torch.distributed as dist
         rank = int(os.environ["RANK"])
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         dist.init_process_group("nccl")
         dist.all_reduce(torch.ones(1000 + rank, device="cuda"))
         torch.cuda.synchronize()
-    """, ranks=2), "CollectiveMismatch", "1000", "1001")
+    """,
+            ranks=2,
+        ),
+        "CollectiveMismatch",
+        "1000",
+        "1001",
+    )
 
 
 @test
 def a_rank_that_never_joins_is_a_deadlock(world):
-    name = world.server.submit(world.job("""
+    name = world.server.submit(
+        world.job(
+            """
         import os, time, torch, torch.distributed as dist
         rank = int(os.environ["RANK"])
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -296,17 +339,20 @@ def a_rank_that_never_joins_is_a_deadlock(world):
         else:
             print("hangs", flush=True)
             import threading; threading.Event().wait()
-    """, ranks=2))
+    """,
+            ranks=2,
+        )
+    )
     job, seconds = seconds_after(world, name, "hangs")
-    expect_failed(job, "Deadlock", "all_reduce", "1000 float32", "rank 0 waits",
-                  "rank 1 has not called it")
+    expect_failed(job, "Deadlock", "all_reduce", "1000 float32", "rank 0 waits", "rank 1 has not called it")
     print(f"     {seconds:.1f} s after the hang")
     expect(seconds < 10, f"the verdict took {seconds:.1f} s")
 
 
 @test
 def work_outside_the_gpu_is_no_deadlock(world):
-    job = world.run("""
+    job = world.run(
+        """
         import os, subprocess, sys, torch, torch.distributed as dist
         rank = int(os.environ["RANK"])
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -321,13 +367,18 @@ def work_outside_the_gpu_is_no_deadlock(world):
             if rank == 1 and step == 2: exec(work)
             torch.cuda.nvtx.range_pop()
         dist.destroy_process_group()
-    """, ranks=2, measure=100, boundary="{nvtx: step}")
+    """,
+        ranks=2,
+        measure=100,
+        boundary="{nvtx: step}",
+    )
     expect_complete(job)
 
 
 @test
 def an_unsupported_call_is_named(world):
-    job = world.run("""
+    job = world.run(
+        """
         import ctypes, torch
         torch.cuda.init()
         library = ctypes.CDLL("libcuda.so.1")
@@ -336,15 +387,20 @@ def an_unsupported_call_is_named(world):
             torch.cuda.nvtx.range_push("step")
             (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
             torch.cuda.nvtx.range_pop()
-    """, boundary="{nvtx: step}")
+    """,
+        boundary="{nvtx: step}",
+    )
     expect_complete(job)
     calls = {call["name"]: call["count"] for call in job["status"]["prediction"]["unsupportedCalls"]}
     expect("cuGraphicsUnregisterResource" in calls, calls)
-    strict = world.run("""
+    strict = world.run(
+        """
         import ctypes, torch
         torch.cuda.init()
         ctypes.CDLL("libcuda.so.1").cuGraphicsUnregisterResource(None)
-    """, extra="strict: true\n")
+    """,
+        extra="strict: true\n",
+    )
     expect_failed(strict, "UnsupportedCall", "cuGraphicsUnregisterResource")
 
 
@@ -372,8 +428,9 @@ def jobs_survive_the_controllers_death(world):
     with Server(world.build, world.python, data=data) as server:
         name = server.submit(world.job("import time, torch\nwhile True: time.sleep(1); torch.cuda.synchronize()"))
         deadline = time.monotonic() + 60
-        while not any(c["type"] == "Running" and c["status"] in ("True", True)
-                      for c in server.get(name)["status"]["conditions"]):
+        while not any(
+            c["type"] == "Running" and c["status"] in ("True", True) for c in server.get(name)["status"]["conditions"]
+        ):
             expect(time.monotonic() < deadline, "the job did not start")
             time.sleep(0.1)
         server.kill()
@@ -435,6 +492,7 @@ def main():
     import program_behaviour  # noqa: F401
     import ranks_behaviour  # noqa: F401
     import values_behaviour  # noqa: F401
+
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("--python", required=True)

@@ -1,4 +1,5 @@
 """Calls that cannot mean anything: a program gets the vendor's code for them, and goes on. Run by behaviour.py."""
+
 import json
 
 from cuda12_behaviour import environment
@@ -126,6 +127,16 @@ def an_empty_all_reduce_meets_nobody_and_an_impossible_one_is_refused(world):
     got = answers(world)
     said = got.pop("said")
     invalid = 4  # ncclInvalidArgument.
-    expect(got == {"empty": 0, "all elements": invalid, "2^62 floats": invalid, "more than the GPU has": invalid,
-                   "no type": invalid, "no reduction": invalid}, f"{got}")
+    expect(
+        got
+        == {
+            "empty": 0,
+            "all elements": invalid,
+            "2^62 floats": invalid,
+            "more than the GPU has": invalid,
+            "no type": invalid,
+            "no reduction": invalid,
+        },
+        f"{got}",
+    )
     expect("to the end of its allocation" in said, said)

@@ -1,5 +1,6 @@
 """Waits of a rank pass in virtual time: a hundred seconds of each kind take the rank a hundred seconds and the machine
 few. docs/waiting_calls.md tells which call does what. Run by behaviour.py."""
+
 import re
 
 from trial import expect, expect_complete, expect_failed, test
@@ -88,10 +89,21 @@ CASES = """
 """
 
 RESULTS = {
-    "events": "False", "queues": "empty", "locks": "False", "selects": "([], [], [])", "polls": "[]",
-    "sockets": "timed out", "coroutines": "slept", "expected_signals": "None", "alarms": "1",
-    "an_alarm_in_a_sleep": "late", "children": "0", "a_child_that_tells": "['one', 'two']",
-    "a_child_with_a_limit": "124", "a_limited_child": "expired", "forks": "0",
+    "events": "False",
+    "queues": "empty",
+    "locks": "False",
+    "selects": "([], [], [])",
+    "polls": "[]",
+    "sockets": "timed out",
+    "coroutines": "slept",
+    "expected_signals": "None",
+    "alarms": "1",
+    "an_alarm_in_a_sleep": "late",
+    "children": "0",
+    "a_child_that_tells": "['one', 'two']",
+    "a_child_with_a_limit": "124",
+    "a_limited_child": "expired",
+    "forks": "0",
 }
 
 
@@ -110,7 +122,8 @@ def a_hundred_seconds_of_any_wait_pass_at_once(world):
 @test
 def a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
     # Rank 1 sleeps for a minute before it writes: that is before rank 0's hundred seconds have passed.
-    job = world.run("""
+    job = world.run(
+        """
         import os, select, socket, time, torch, torch.distributed as dist
         rank = int(os.environ["RANK"])
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -129,7 +142,9 @@ def a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
             s.sendto(b"x", path)
         dist.all_reduce(x); x.sum().item()
         dist.destroy_process_group()
-    """, ranks=2)
+    """,
+        ranks=2,
+    )
     expect_complete(job)
     log = world.server.logs(job["metadata"]["name"])
     expect("heard True 60" in log, log[-2000:])
@@ -138,7 +153,8 @@ def a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
 @test
 def a_timer_counts_no_real_time(world):
     # A second of real work, half a second of an alarm: in the fixed model the work takes no virtual time.
-    job = world.run("""
+    job = world.run(
+        """
         import os, signal, time, torch
         def late(number, frame): raise SystemExit("an alarm in virtual time that has not passed")
         signal.signal(signal.SIGALRM, late)
@@ -150,7 +166,9 @@ def a_timer_counts_no_real_time(world):
             while os.times().user < end: sum(range(10_000))
             signal.setitimer(signal.ITIMER_REAL, 0)
             print("step", flush=True)
-    """, boundary="{log: step}")
+    """,
+        boundary="{log: step}",
+    )
     expect_complete(job)
 
 

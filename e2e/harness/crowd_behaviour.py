@@ -1,5 +1,6 @@
 """Clients that ask too much of `eidolon up`: crowds of silent connections, slow readers, large documents. Run by
 behaviour.py; the figures that it prints are those of the real service."""
+
 import concurrent.futures
 import contextlib
 import pathlib
@@ -22,7 +23,10 @@ PEAK_MIB, KEPT_MIB = 100, 40
 @contextlib.contextmanager
 def own_server(world):
     """A server without jobs, whose memory is its own."""
-    with tempfile.TemporaryDirectory(prefix="crowd-") as folder, Server(world.build, world.python, data=folder) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="crowd-") as folder,
+        Server(world.build, world.python, data=folder) as server,
+    ):
         yield server
 
 
@@ -66,8 +70,10 @@ def a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
     with own_server(world) as server, contextlib.ExitStack() as stack:
-        crowd = [stack.enter_context(connect(server, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " if at % 2 else b""))
-                 for at in range(CROWD)]
+        crowd = [
+            stack.enter_context(connect(server, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " if at % 2 else b""))
+            for at in range(CROWD)
+        ]
         stop = threading.Event()
         dripping = threading.Thread(target=drip, args=(crowd[1::2], stop))
         dripping.start()
@@ -96,13 +102,18 @@ def large_documents_take_little_memory_and_give_it_back(world):
         for kind in ("texts", "values"):
             reset_peak(server)
             with concurrent.futures.ThreadPoolExecutor(DOCUMENTS) as pool:
-                answers = list(pool.map(
-                    lambda at: server.request("POST", server.jobs_path(), large_document(f"large{at}", kind)),
-                    range(DOCUMENTS)))
+                answers = list(
+                    pool.map(
+                        lambda at: server.request("POST", server.jobs_path(), large_document(f"large{at}", kind)),
+                        range(DOCUMENTS),
+                    )
+                )
             time.sleep(1)
             peak, after = memory_mib(server, "VmHWM"), memory_mib(server, "VmRSS")
-            print(f"     {DOCUMENTS} x {DOCUMENT_BYTES} bytes of {kind}: {before:.0f} MiB before, {peak:.0f} at most, "
-                  f"{after:.0f} after")
+            print(
+                f"     {DOCUMENTS} x {DOCUMENT_BYTES} bytes of {kind}: {before:.0f} MiB before, {peak:.0f} at most, "
+                f"{after:.0f} after"
+            )
             if any(status not in (400, 422) for status, _ in answers):
                 problems.append(f"{kind} were answered {[status for status, _ in answers]}")
             if peak - before > PEAK_MIB or after - before > KEPT_MIB:

@@ -1,4 +1,5 @@
 """Programs of CUDA 12: a stock wheel of that time, and compiled ones. Run by behaviour.py."""
+
 import json
 import pathlib
 import subprocess
@@ -79,7 +80,9 @@ COMPILED = r"""
 
 
 def environment(word=""):
-    answer = subprocess.run([ROOT / "e2e" / "cuda12", *([word] if word else [])], check=True, capture_output=True, text=True)
+    answer = subprocess.run(
+        [ROOT / "e2e" / "cuda12", *([word] if word else [])], check=True, capture_output=True, text=True
+    )
     return pathlib.Path(answer.stdout.strip())
 
 
@@ -107,8 +110,20 @@ def a_program_linked_against_the_runtime_of_cuda_12_finds_its_forms_of_functions
     folder = world.folder / "linked"
     folder.mkdir()
     (folder / "program.c").write_text(COMPILED)
-    subprocess.run(["gcc", "program.c", "-o", "program", f"-I{runtime}/include", f"-I{runtime.parent}/cuda_nvcc/include",
-                    runtime / "lib" / "libcudart.so.12", f"-Wl,-rpath,{runtime}/lib"], cwd=folder, check=True)
+    subprocess.run(
+        [
+            "gcc",
+            "program.c",
+            "-o",
+            "program",
+            f"-I{runtime}/include",
+            f"-I{runtime.parent}/cuda_nvcc/include",
+            runtime / "lib" / "libcudart.so.12",
+            f"-Wl,-rpath,{runtime}/lib",
+        ],
+        cwd=folder,
+        check=True,
+    )
     document = world.job("", command=[str(folder / "program")])
     world.server.run(document, seconds=100)  # It launches nothing, so there is no iteration.
     answer = (world.folder / f"job{world.count}" / "answers.txt").read_text()

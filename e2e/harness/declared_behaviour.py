@@ -1,5 +1,6 @@
 """What a job reads of values that nobody computes: who is named for it, and what the job declares instead.
 Run by behaviour.py."""
+
 import json
 
 from trial import expect, expect_complete, test
@@ -72,8 +73,11 @@ def bytes_that_a_kernel_may_have_changed_read_as_the_policy_says(world):
 @test
 def declared_values_are_what_the_host_reads(world):
     script = NAMED_READS.replace("GIVEN", "2.5")
-    declared = [{"line": line_of(script, "the norm"), "value": 2.5}, {"kernel": "cublas.gem?", "value": 2.5},
-                {"kernel": "a kernel that nobody launches", "value": 1}]
+    declared = [
+        {"line": line_of(script, "the norm"), "value": 2.5},
+        {"kernel": "cublas.gem?", "value": 2.5},
+        {"kernel": "a kernel that nobody launches", "value": 1},
+    ]
     for compute in (False, True):
         extra = f"values: {json.dumps({'compute': compute, 'declared': declared})}\n"
         final = world.run(script, boundary="{nvtx: step}", extra=extra)
@@ -135,12 +139,17 @@ ROUTED = """
 def routed(world, values):
     """The counts of both ranks at the last step, in order, and the prediction."""
     script = ROUTED.replace("COMPUTE", str(values.get("compute", True)))
-    job = world.run(script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}",
-                    extra=f"values: {json.dumps(values)}\n")
+    job = world.run(
+        script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}", extra=f"values: {json.dumps(values)}\n"
+    )
     expect_complete(job)
     prediction = job["status"]["prediction"]
     expect("unusedDeclarations" not in prediction, prediction)
-    lines = [line.split("counts ", 1)[1] for line in world.server.logs(job["metadata"]["name"]).split("\n") if "counts [" in line]
+    lines = [
+        line.split("counts ", 1)[1]
+        for line in world.server.logs(job["metadata"]["name"]).split("\n")
+        if "counts [" in line
+    ]
     return sorted(json.loads(line) for line in lines), prediction
 
 
@@ -159,8 +168,20 @@ def declared_routing_gives_token_counts_that_fit_on_all_ranks(world):
 def declared_token_counts_need_no_computed_values(world):
     table = world.folder / "counts.csv"
     table.write_text("# shares of the eight experts\n40,20,10,10,10,5,4,1\n")
-    counts, prediction = routed(world, {"compute": False, "expertRouting": {
-        "gives": "counts", "kernel": "scatter_gather", "experts": 8, "tokens": 2048, "topK": 2, "file": str(table)}})
+    counts, prediction = routed(
+        world,
+        {
+            "compute": False,
+            "expertRouting": {
+                "gives": "counts",
+                "kernel": "scatter_gather",
+                "experts": 8,
+                "tokens": 2048,
+                "topK": 2,
+                "file": str(table),
+            },
+        },
+    )
     expect(len(counts) == 2 and all(sum(c) == 4096 for c in counts), counts)
     expect(all(abs(c[0] - 1638) <= 8 and abs(c[7] - 41) <= 8 for c in counts), counts)
     expect(any("token counts of 8 experts" in s["given"] for s in prediction["unknownReadSources"]), prediction)
@@ -168,7 +189,10 @@ def declared_token_counts_need_no_computed_values(world):
 
 @test
 def a_routing_whose_table_is_missing_fails_with_its_name(world):
-    job = world.run("print('never')", extra="""\
+    job = world.run(
+        "print('never')",
+        extra="""\
         values: {expertRouting: {experts: 8, tokens: 16, topK: 2, file: absent.csv}}
-        """)
+        """,
+    )
     expect("absent.csv" in json.dumps(job["status"]["conditions"]), job["status"])

@@ -8,6 +8,7 @@ are stopped for a while, writers that keep the disk busy, ranks that come late. 
 first run byte by byte, and so must the clock readings that the program prints: all lines that begin with "clock".
 What happens at which moment is not repeatable; a seed repeats the kind and the rhythm of the disturbance.
 """
+
 import argparse
 import dataclasses
 import os
@@ -170,12 +171,17 @@ class Disturbance:
             self.go_on(process)
 
     def describe(self):
-        return (f"{self.load} busy processes, {self.writers} writers, {self.stops} stops a second, "
-                f"{'late' if self.late else 'undelayed'} ranks, {self.count} stops in all")
+        return (
+            f"{self.load} busy processes, {self.writers} writers, {self.stops} stops a second, "
+            f"{'late' if self.late else 'undelayed'} ranks, {self.count} stops in all"
+        )
 
     def start(self, code, *arguments):
-              self.helpers.append(subprocess.Popen([sys.executable, "-c", code, *arguments],
-                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.helpers.append(
+            subprocess.Popen(
+                [sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        )
 
     def stop(self, process, seconds):
         try:
@@ -221,7 +227,7 @@ class Disturbance:
 
     def change_load(self):
         wanted = self.random.randint(0, self.load)
-        busy = self.helpers[self.writers:]
+        busy = self.helpers[self.writers :]
         for helper in busy[wanted:]:
             helper.kill()
             helper.wait()
@@ -252,8 +258,10 @@ class Difference:
     other: str
 
     def __str__(self):
-        return (f"seed {self.seed} ({self.disturbance}): {self.where} differs first at\n"
-                f"  alone     {self.first}\n  disturbed {self.other}")
+        return (
+            f"seed {self.seed} ({self.disturbance}): {self.where} differs first at\n"
+            f"  alone     {self.first}\n  disturbed {self.other}"
+        )
 
 
 def first_difference(one, other):
@@ -271,8 +279,18 @@ class Determinism:
     `start`: who starts the ranks: torchrun, a launcher of ours ("hand", on one server), or the program "itself".
     `keep`: a folder for the logs of runs that differ. `job`: more for World.job."""
 
-    def __init__(self, world, program=None, ranks=2, servers=1, start="torchrun", longest_stop=3.0, seconds=300,
-                 keep=None, job=None):
+    def __init__(
+        self,
+        world,
+        program=None,
+        ranks=2,
+        servers=1,
+        start="torchrun",
+        longest_stop=3.0,
+        seconds=300,
+        keep=None,
+        job=None,
+    ):
         self.world, self.ranks, self.servers, self.longest_stop = world, ranks, servers, longest_stop
         self.seconds, self.keep = seconds, keep and pathlib.Path(keep)
         self.program = textwrap.dedent(program or BUILTIN)
@@ -309,8 +327,11 @@ class Determinism:
 
     def compare(self, one, other, seed, disturbance):
         """The first difference of two outcomes, or None."""
-        texts = [{name: log.decode().splitlines() for name, log in outcome.events.items()} |
-                 {"what the program's clocks show": outcome.clocks} for outcome in (one, other)]
+        texts = [
+            {name: log.decode().splitlines() for name, log in outcome.events.items()}
+            | {"what the program's clocks show": outcome.clocks}
+            for outcome in (one, other)
+        ]
         for where in sorted(texts[0].keys() | texts[1].keys()):
             different = first_difference(*(text.get(where, []) for text in texts))
             if different:
@@ -333,8 +354,10 @@ class Determinism:
             if difference:
                 differences.append(difference)
                 self.save(outcome, f"seed{number}")
-            tell(f"     {time.monotonic() - started:.1f} s: " + (str(difference) if difference else
-                 f"seed {number} ({disturbance}): the same"))
+            tell(
+                f"     {time.monotonic() - started:.1f} s: "
+                + (str(difference) if difference else f"seed {number} ({disturbance}): the same")
+            )
         return differences
 
 
@@ -356,9 +379,12 @@ def main():
         world = World(a.build, a.python, folder)
         world.server = server
         different = Determinism(world, program, ranks=a.ranks, servers=a.servers, start=a.start, keep=a.keep).check(
-            a.runs, a.seed)
-    print(f"determinism: {a.runs} disturbed runs, {len(different)} differ"
-          + (f": seeds {', '.join(str(d.seed) for d in different)}" if different else ""))
+            a.runs, a.seed
+        )
+    print(
+        f"determinism: {a.runs} disturbed runs, {len(different)} differ"
+        + (f": seeds {', '.join(str(d.seed) for d in different)}" if different else "")
+    )
     return 1 if different else 0
 
 

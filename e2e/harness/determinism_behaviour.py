@@ -1,4 +1,5 @@
 """The fixed host model gives the same run again, whatever the machine does meanwhile."""
+
 from determinism import BUILTIN, Determinism
 from trial import expect, pending, test
 

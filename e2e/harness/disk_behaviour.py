@@ -1,4 +1,5 @@
 """A disk that is full while jobs end: what users have seen stays true. Run by behaviour.py."""
+
 import contextlib
 import os
 import pathlib
@@ -74,8 +75,10 @@ def what_ends_on_a_full_disk_is_kept(world):
         return
     go = world.folder / "go-on-full"
     data = tempfile.mkdtemp(dir=world.folder)
-    with SmallDisk(world.folder, 16) as disk, \
-            Server(world.build, world.python, data=data, store=disk.path, arguments=["--jobs", "3"]) as server:
+    with (
+        SmallDisk(world.folder, 16) as disk,
+        Server(world.build, world.python, data=data, store=disk.path, arguments=["--jobs", "3"]) as server,
+    ):
         names = [server.submit(held_job(world, go)) for _ in range(3)]
         for name in names:
             await_that(f"{name} runs", lambda: "step 1" in server.logs(name))
@@ -112,14 +115,15 @@ def a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
     go = world.folder / "go-without-reserve"
     data = tempfile.mkdtemp(dir=world.folder)
     # Too small for a reserve.
-    with SmallDisk(world.folder, 3) as disk, \
-            Server(world.build, world.python, data=data, store=disk.path) as server:
+    with SmallDisk(world.folder, 3) as disk, Server(world.build, world.python, data=data, store=disk.path) as server:
         name = server.submit(held_job(world, go))
         await_that(f"{name} runs", lambda: "step 1" in server.logs(name))
         disk.fill()
         go.touch()
-        await_that("the job waits for the disk",
-                   lambda: condition_of(server.get(name), "Running").get("reason") == "WaitingForStore")
+        await_that(
+            "the job waits for the disk",
+            lambda: condition_of(server.get(name), "Running").get("reason") == "WaitingForStore",
+        )
         job = server.get(name)
         expect(verdict(job) is None, f"it is shown as {verdict(job)}")
         print(f"     {condition_of(job, 'Running')['message']}")

@@ -1,5 +1,6 @@
 """A job's network is the one its cluster describes, of whatever kind: what a collective costs in a job is what
 `eidolon net collective` prints for the same description. Run by behaviour.py."""
+
 import json
 import re
 import subprocess
@@ -16,13 +17,21 @@ CLUSTERS = {
     "torus with slow links": {"server": NODE, "fabric": {"preset": "torus", "dimensions": [2], "linkGbps": 200}},
     "servers without NVLink": {
         "server": {"gpu": "RTX-4090", "gpusPerServer": 1, "nics": {"count": 1, "gbps": 100}},
-        "fabric": {"preset": "leaf-spine"}},
-    "dragonfly with slow links": {"server": NODE, "fabric": {
-        "preset": "dragonfly", "serversPerRouter": 1, "routersPerGroup": 2, "linkGbps": 50}},
-    "two switches and a cable": {"server": NODE, "fabric": {
-        "preset": "graph", "switches": ["left", "right"],
-        "cables": [{"from": "left", "to": "right", "gbps": 25}],
-        "plugs": [{"server": 0, "at": "left"}, {"server": 1, "at": "right"}]}},
+        "fabric": {"preset": "leaf-spine"},
+    },
+    "dragonfly with slow links": {
+        "server": NODE,
+        "fabric": {"preset": "dragonfly", "serversPerRouter": 1, "routersPerGroup": 2, "linkGbps": 50},
+    },
+    "two switches and a cable": {
+        "server": NODE,
+        "fabric": {
+            "preset": "graph",
+            "switches": ["left", "right"],
+            "cables": [{"from": "left", "to": "right", "gbps": 25}],
+            "plugs": [{"server": 0, "at": "left"}, {"server": 1, "at": "right"}],
+        },
+    },
 }
 # The difference between many and few is what one more costs: launches hide behind their predecessors.
 SCRIPT = f"""
@@ -48,8 +57,23 @@ def in_the_table(world, cluster):
     """Microseconds of the collective, as the command prints them."""
     file = world.folder / "topology.yaml"
     file.write_text(json.dumps({"servers": 2, **cluster}))
-    out = subprocess.run([world.build / "bin/eidolon", "net", "collective", "all_reduce", "--topology", file,
-                          "-b", str(BYTES), "-e", str(BYTES)], capture_output=True, text=True, timeout=60)
+    out = subprocess.run(
+        [
+            world.build / "bin/eidolon",
+            "net",
+            "collective",
+            "all_reduce",
+            "--topology",
+            file,
+            "-b",
+            str(BYTES),
+            "-e",
+            str(BYTES),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     expect(out.returncode == 0, out.stderr)
     row = next(line.split() for line in out.stdout.splitlines() if line.split()[:1] == [str(BYTES)])
     return float(row[1])

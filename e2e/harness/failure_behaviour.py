@@ -1,5 +1,6 @@
 """Failures of what surrounds a program, and what its user is told: damaged shared memory, services that die,
 a program for another version of CUDA. Run by behaviour.py."""
+
 import contextlib
 import os
 import pathlib
@@ -72,10 +73,12 @@ def damage_until_ended(world, offset, data):
 
 @test
 def a_damaged_ring_ends_the_job_with_its_reason(world):
-    for what, offset, data in (("records", RING, b"\xff" * RING_BYTES),
-                               ("a write position far ahead", WRITE_POSITION, struct.pack("<Q", 1 << 50)),
-                               ("a write position behind", WRITE_POSITION, struct.pack("<Q", 8)),
-                               ("a read position far ahead", READ_POSITION, struct.pack("<Q", 1 << 50))):
+    for what, offset, data in (
+        ("records", RING, b"\xff" * RING_BYTES),
+        ("a write position far ahead", WRITE_POSITION, struct.pack("<Q", 1 << 50)),
+        ("a write position behind", WRITE_POSITION, struct.pack("<Q", 8)),
+        ("a read position far ahead", READ_POSITION, struct.pack("<Q", 1 << 50)),
+    ):
         job = damage_until_ended(world, offset, data)
         expect_failed(job, "RingDamaged", "rank 0", "ring damaged at byte")
         left = [pid for pid in descendants(world.server.process.pid)]
@@ -207,12 +210,38 @@ def a_program_for_another_version_of_cuda_is_told_so(world):
           fprintf(stderr, "runtime %d: cuInit answers %d\\n", version, code);
           return code == 0 ? 0 : 1;
         }""")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libcudart.so.11.0", "-o", folder / "libcudart.so.11.0",
-                    folder / "runtime.c"], check=True)
-    subprocess.run(["gcc", "-o", folder / "program", folder / "program.c", folder / "libcudart.so.11.0", "-ldl",
-                    f"-Wl,-rpath,{folder}"], check=True)
-    expect_failed(world.run("", command=[str(folder / "program")]), "UnsupportedCall", "libcudart.so.11",
-                  "built for CUDA 11", "CUDA 12 and 13", "install")
+    subprocess.run(
+        [
+            "gcc",
+            "-shared",
+            "-fPIC",
+            "-Wl,-soname,libcudart.so.11.0",
+            "-o",
+            folder / "libcudart.so.11.0",
+            folder / "runtime.c",
+        ],
+        check=True,
+    )
+    subprocess.run(
+        [
+            "gcc",
+            "-o",
+            folder / "program",
+            folder / "program.c",
+            folder / "libcudart.so.11.0",
+            "-ldl",
+            f"-Wl,-rpath,{folder}",
+        ],
+        check=True,
+    )
+    expect_failed(
+        world.run("", command=[str(folder / "program")]),
+        "UnsupportedCall",
+        "libcudart.so.11",
+        "built for CUDA 11",
+        "CUDA 12 and 13",
+        "install",
+    )
 
 
 # Asks for kernels that nobody has timed yet, before and after the test has done its work.
@@ -266,8 +295,7 @@ def a_timing_service_that_comes_back_loses_nothing(world):
         predictions = []
         for kills in (False, True):
             go = world.folder / f"go-{kills}"
-            name = server.submit(world.job(NEW_SHAPES.replace("GO", str(go)), measure=100,
-                                           boundary="{nvtx: step}"))
+            name = server.submit(world.job(NEW_SHAPES.replace("GO", str(go)), measure=100, boundary="{nvtx: step}"))
             wait_for_line(server, name, "halfway")
             if kills:
                 server.kill_service("timing")
@@ -288,8 +316,7 @@ def a_network_service_that_dies_ends_the_job(world):
         wait_for_line(server, name, "halfway")
         server.kill_service("network")
         started = time.monotonic()
-        expect_failed(server.wait(name, 30), "ServiceLost", "the network service at",
-                      server.addresses["network"])
+        expect_failed(server.wait(name, 30), "ServiceLost", "the network service at", server.addresses["network"])
         print(f"     {time.monotonic() - started:.1f} s after it died")
         server.start_service("network")
         time.sleep(1)  # The controller finds it.

@@ -1,5 +1,6 @@
 """What users are told of iterations: uneven ones, turns of loops without an optimizer, programs that repeat nothing.
 Run by behaviour.py."""
+
 import subprocess
 
 from server import verdict
@@ -8,8 +9,12 @@ from trial import expect, expect_complete, expect_failed, test
 
 def report_of(world, job):
     """The report as `eidolon get` prints it."""
-    done = subprocess.run([world.build / "bin" / "eidolon", "--data-dir", world.server.data, "get",
-                           job["metadata"]["name"]], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [world.build / "bin" / "eidolon", "--data-dir", world.server.data, "get", job["metadata"]["name"]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     expect(done.returncode == 0, f"{done}")
     return done.stdout
 
@@ -44,8 +49,12 @@ def an_iteration_unlike_the_others_is_told(world):
     # 8 matrices of 2048 x 2048 float32 over PCIe, in pageable memory.
     expect(0.01 < odd["more"]["copiesToHost"] < 0.1, f"{odd}")
     report = report_of(world, job)
-    expect("1 of 6 iterations is far from the median" in report and "iteration 6: 2." in report
-           and "more: host 2.0" in report, report)
+    expect(
+        "1 of 6 iterations is far from the median" in report
+        and "iteration 6: 2." in report
+        and "more: host 2.0" in report,
+        report,
+    )
     print("     " + "\n     ".join(line for line in report.splitlines() if "iteration" in line))
     even = world.run(CHECKPOINT.replace("step == 4", "False"), measure=6)
     expect("unevenIterations" not in even["status"]["prediction"], "even iterations are called uneven")

@@ -1,4 +1,5 @@
 """How jobs end when nothing moves any more, when ranks lose us, and what is left of them. Run by behaviour.py."""
+
 import contextlib
 import os
 import pathlib
@@ -51,14 +52,15 @@ def stop(pid):
 @test
 def a_rank_that_pauses_for_eight_seconds_is_no_deadlock(world):
     go = world.folder / "go-pause"
-    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100,
-                                         boundary="{nvtx: step}"))
+    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, boundary="{nvtx: step}"))
     pid = rank_1_of(world, name)
     stop(pid)
     go.touch()
     time.sleep(8)
-    expect(not any(c["type"] == "Failed" for c in world.server.get(name)["status"]["conditions"]),
-           "the job ended while a rank was stopped")
+    expect(
+        not any(c["type"] == "Failed" for c in world.server.get(name)["status"]["conditions"]),
+        "the job ended while a rank was stopped",
+    )
     os.kill(pid, signal.SIGCONT)
     job = world.server.wait(name, 120)
     expect_complete(job)
@@ -68,19 +70,29 @@ def a_rank_that_pauses_for_eight_seconds_is_no_deadlock(world):
 @test
 def a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
     go = world.folder / "go-never"
-    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100,
-                                         boundary="{nvtx: step}", extra="limits: {stillSeconds: 5}\n"))
+    name = world.server.submit(
+        world.job(
+            WAITING.replace("GO", str(go)),
+            ranks=2,
+            measure=100,
+            boundary="{nvtx: step}",
+            extra="limits: {stillSeconds: 5}\n",
+        )
+    )
     pid = rank_1_of(world, name)
     stop(pid)
     job = world.server.wait(name, 120)
-    expect_failed(job, "Stuck", "limits.stillSeconds", f"rank 1 (pid {pid}, ", "is stopped (state T)",
-                  "its last record: ")
+    expect_failed(
+        job, "Stuck", "limits.stillSeconds", f"rank 1 (pid {pid}, ", "is stopped (state T)", "its last record: "
+    )
     expect(not pathlib.Path(f"/proc/{pid}").exists(), "the stopped rank is left")
 
 
 @test
 def a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
-    name = world.server.submit(world.job("""
+    name = world.server.submit(
+        world.job(
+            """
         import os, signal, socket, sys, time, torch
         import torch.distributed as dist
         rank = int(os.environ["RANK"])
@@ -99,12 +111,19 @@ def a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
             os.write(1, f"pid {os.getpid()} of rank 1\\n".encode())
             os.kill(os.getpid(), signal.SIGSTOP)
             peer.send(b"x")
-    """, ranks=2, measure=100, extra="limits: {stillSeconds: 5}\n"))
+    """,
+            ranks=2,
+            measure=100,
+            extra="limits: {stillSeconds: 5}\n",
+        )
+    )
     pid = rank_1_of(world, name)
     job = world.server.wait(name, 120)
     expect_failed(job, "Stuck", f"rank 1 (pid {pid}, ", "is stopped (state T)", "rank 0 (pid ", "waits in ")
-    expect(verdict(job)["message"].index("rank 1 (pid") < verdict(job)["message"].index("rank 0 (pid"),
-           "who is stopped comes first")
+    expect(
+        verdict(job)["message"].index("rank 1 (pid") < verdict(job)["message"].index("rank 0 (pid"),
+        "who is stopped comes first",
+    )
 
 
 # A program that closes what it has not opened, in the middle of its training: CLOSE says how. Then it trains on, and
@@ -139,8 +158,12 @@ def a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
 
     expected = iterations(train_carelessly(world, "pass"))
     expect(len(expected) == 6, expected)
-    for how in ("os.closerange(3, 10000)", "[os.dup2(2, file) for file in range(3, 200)]",
-                "[ctypes.CDLL(None).close(file) for file in range(3, 10000)]", "ctypes.CDLL(None).closefrom(3)"):
+    for how in (
+        "os.closerange(3, 10000)",
+        "[os.dup2(2, file) for file in range(3, 200)]",
+        "[ctypes.CDLL(None).close(file) for file in range(3, 10000)]",
+        "ctypes.CDLL(None).closefrom(3)",
+    ):
         found = iterations(train_carelessly(world, how))
         expect(found == expected, f"{how}: {found}, not {expected}")
 
@@ -253,11 +276,15 @@ def nothing_of_a_run_outlives_it_when_it_is_killed(world):
     folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
     (folder / "script.py").write_text(textwrap.dedent(DAEMON.replace("WAIT", FOR_EVER)))
     (folder / "tmp").mkdir()
-    environment = dict(os.environ, TMPDIR=str(folder / "tmp"),
-                       PATH=f"{world.python}/bin:{os.environ['PATH']}")
+    environment = dict(os.environ, TMPDIR=str(folder / "tmp"), PATH=f"{world.python}/bin:{os.environ['PATH']}")
     with open(folder / "out", "w") as out:
-        run = subprocess.Popen([world.build / "bin" / "eidolon", "run", "--", "python", "script.py"], cwd=folder,
-                               env=environment, stdout=out, stderr=out)
+        run = subprocess.Popen(
+            [world.build / "bin" / "eidolon", "run", "--", "python", "script.py"],
+            cwd=folder,
+            env=environment,
+            stdout=out,
+            stderr=out,
+        )
     try:
         expect_soon(lambda: "daemon " in (folder / "out").read_text(), "the daemon did not start")
         pid, run_folder = daemon_in((folder / "out").read_text())

@@ -1,5 +1,6 @@
 """Measuring on a GPU, where the GPU is emulated too: the worker runs in a job of its own, with our own libcuda. Run
 by behaviour.py."""
+
 import json
 import subprocess
 
@@ -45,9 +46,19 @@ STEPS = """
 
 
 def worker_of(world):
-    return " ".join(str(word) for word in (
-        world.build / "bin/eidolon", "run", "--gpu", "H100-SXM5-80GB", "--host-model", "fixed", "--",
-        world.build / "bin/eidolon-timing-worker"))
+    return " ".join(
+        str(word)
+        for word in (
+            world.build / "bin/eidolon",
+            "run",
+            "--gpu",
+            "H100-SXM5-80GB",
+            "--host-model",
+            "fixed",
+            "--",
+            world.build / "bin/eidolon-timing-worker",
+        )
+    )
 
 
 def predicted(world, arguments):
@@ -78,7 +89,20 @@ def a_job_measured_on_a_gpu_is_predicted_the_same_from_its_profile(world):
 def profile_run_needs_a_gpu_and_says_so(world):
     profile = world.folder / "none.sqlite"
     done = subprocess.run(
-        [world.build / "bin/eidolon", "profile", "run", "--profile", profile, "--own-gpu-driver", "libnowhere.so.1",
-         "--", "true"], capture_output=True, text=True, timeout=120)
+        [
+            world.build / "bin/eidolon",
+            "profile",
+            "run",
+            "--profile",
+            profile,
+            "--own-gpu-driver",
+            "libnowhere.so.1",
+            "--",
+            "true",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     expect(done.returncode == 1, f"{done}")
     expect("no CUDA driver: libnowhere.so.1" in done.stderr and "no GPU to measure on" in done.stderr, done.stderr)

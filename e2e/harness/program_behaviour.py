@@ -1,5 +1,6 @@
 """Programs that never touch a GPU do inside a job what they do outside: the same output, the same end. And what
 `eidolon run` shows on a terminal. Run by behaviour.py."""
+
 import json
 import os
 import pathlib
@@ -133,14 +134,21 @@ PYTHON_CASES = {
 }
 
 SHELL_CASES = {
-    "pipeline": ["bash", "-c", "set -o pipefail; printf 'b\\na\\n' | sort | (cat; exit 3); echo ${PIPESTATUS[@]} $?; exit 77"],
+    "pipeline": [
+        "bash",
+        "-c",
+        "set -o pipefail; printf 'b\\na\\n' | sort | (cat; exit 3); echo ${PIPESTATUS[@]} $?; exit 77",
+    ],
     "jobs of a shell": ["bash", "-c", "(sleep 0.1; exit 3) & wait $!; echo $?; trap 'echo trapped' TERM; kill $$"],
     "here document": ["bash", "-c", "cat <<END\nline $((1 + 1))\nEND\nread -t 0.1 x < <(sleep 5); echo $?"],
     "timeout": ["timeout", "0.2", "sleep", "60"],
     "git": ["git", "--version"],
     "missing file": ["cat", "/no/such/file"],
-    "compiler": ["bash", "-c", "echo 'int main(){return 6;}' | gcc -x c -o /tmp/p$$ - && /tmp/p$$; c=$?; "
-                 "rm -f /tmp/p$$; exit $c"],
+    "compiler": [
+        "bash",
+        "-c",
+        "echo 'int main(){return 6;}' | gcc -x c -o /tmp/p$$ - && /tmp/p$$; c=$?; rm -f /tmp/p$$; exit $c",
+    ],
     "environment": ["bash", "-c", "echo $HOME $PATH $LANG"],
     **{f"exit status {code}": ["sh", "-c", f"exit {code}"] for code in (0, 1, 2, 126, 127, 128, 200, 255)},
 }
@@ -162,8 +170,9 @@ DRIVER = """
 
 def static_program(folder):
     """A program that the dynamic linker never sees, so that nothing is preloaded into it."""
-    (folder / "static.c").write_text('#include <stdio.h>\n#include <unistd.h>\n'
-                                     'int main(void) { usleep(1000); puts("alone"); return 13; }\n')
+    (folder / "static.c").write_text(
+        '#include <stdio.h>\n#include <unistd.h>\nint main(void) { usleep(1000); puts("alone"); return 13; }\n'
+    )
     subprocess.run(["gcc", "-static", "-o", folder / "static", folder / "static.c"], check=True)
     return [str(folder / "static")]
 
@@ -205,8 +214,12 @@ def programs_without_a_gpu_behave_as_outside(world):
 @test
 def output_and_exit_status_reach_who_runs_it(world):
     program = "import sys; print('to stdout'); print('to stderr', file=sys.stderr); sys.exit(7)"
-    run = subprocess.run([world.build / "bin" / "eidolon", "run", "--", f"{world.python}/bin/python", "-c", program],
-                         capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        [world.build / "bin" / "eidolon", "run", "--", f"{world.python}/bin/python", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     expect(run.returncode == 1, f"status {run.returncode}: {run.stdout}{run.stderr}")
     for line in ("to stdout", "to stderr"):
         expect(line in run.stdout.splitlines(), run.stdout)
@@ -216,8 +229,9 @@ def output_and_exit_status_reach_who_runs_it(world):
 def on_a_terminal(command, environment, seconds=120):
     """(exit status, everything that a terminal 200 columns wide was sent)"""
     parent, child = pty.openpty()
-    process = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, env=environment,
-                               start_new_session=True)
+    process = subprocess.Popen(
+        command, stdin=child, stdout=child, stderr=child, env=environment, start_new_session=True
+    )
     os.close(child)
     seen, deadline = b"", time.monotonic() + seconds
     try:
@@ -269,12 +283,24 @@ def expect_progress(status, screen):
 def run_and_submit_show_progress_on_a_terminal(world):
     eidolon = str(world.build / "bin" / "eidolon")
     environment = dict(os.environ, PATH=f"{world.python}/bin:{os.environ['PATH']}", TERM="xterm")
-    expect_progress(*on_a_terminal([eidolon, "run", "--nvtx", "step", "--warmup", "2", "--measure", "20", "--",
-                                    "python", "-c", SLOW], environment))
+    expect_progress(
+        *on_a_terminal(
+            [eidolon, "run", "--nvtx", "step", "--warmup", "2", "--measure", "20", "--", "python", "-c", SLOW],
+            environment,
+        )
+    )
     document = world.folder / "progress.yaml"
     document.write_text(world.job(SLOW, warmup=2, measure=20, boundary="{nvtx: step}"))
-    expect_progress(*on_a_terminal([eidolon, "--data-dir", world.server.data, "submit", "--follow", "-f",
-                                    str(document)], environment))
-    plain = subprocess.run([eidolon, "run", "--nvtx", "step", "--warmup", "1", "--measure", "2", "--", "python", "-c",
-                            SLOW], capture_output=True, text=True, env=environment, timeout=120)
+    expect_progress(
+        *on_a_terminal(
+            [eidolon, "--data-dir", world.server.data, "submit", "--follow", "-f", str(document)], environment
+        )
+    )
+    plain = subprocess.run(
+        [eidolon, "run", "--nvtx", "step", "--warmup", "1", "--measure", "2", "--", "python", "-c", SLOW],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
     expect("\x1b" not in plain.stdout + plain.stderr, "a progress line where there is no terminal")

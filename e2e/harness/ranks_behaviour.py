@@ -1,4 +1,5 @@
 """Programs that start their ranks themselves, without torchrun and its variables. Run by behaviour.py."""
+
 import json
 
 from server import verdict
@@ -45,10 +46,13 @@ def story(world, job):
     """What is told of the ranks: times of iterations, memory of each, and which operations of a rank are on which GPU."""
     expect_complete(job)
     prediction = job["status"]["prediction"]
-    places = {tuple(line.split()[:4]) for log in world.event_logs(job).values()
-              for line in log.decode().splitlines()}
-    return {"iterations": prediction["iterationPicoseconds"], "breakdown": prediction["breakdown"],
-            "memory": prediction["memory"]["ranks"], "places": sorted(places)}
+    places = {tuple(line.split()[:4]) for log in world.event_logs(job).values() for line in log.decode().splitlines()}
+    return {
+        "iterations": prediction["iterationPicoseconds"],
+        "breakdown": prediction["breakdown"],
+        "memory": prediction["memory"]["ranks"],
+        "places": sorted(places),
+    }
 
 
 @test
@@ -57,13 +61,17 @@ def ranks_that_a_program_spawns_are_predicted_as_torchruns(world):
     expect(expected["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")], expected["places"])
     expect([entry["rank"] for entry in expected["memory"]] == [0, 1], expected["memory"])
     # GPUs may be hidden from each other; in some clusters all processes inherit the rank of the first.
-    for command in (["python", "script.py", "2"], ["python", "script.py", "2", "hide"],
-                    ["env", "RANK=0", "WORLD_SIZE=2", "python", "script.py", "2"]):
+    for command in (
+        ["python", "script.py", "2"],
+        ["python", "script.py", "2", "hide"],
+        ["env", "RANK=0", "WORLD_SIZE=2", "python", "script.py", "2"],
+    ):
         job = world.run(SPAWNING, ranks=2, measure=5, command=command)
         found = story(world, job)
         for key, value in expected.items():
-            expect(found[key] == value, f"{command}: {key} is {json.dumps(found[key])}, torchrun's is "
-                                        f"{json.dumps(value)}")
+            expect(
+                found[key] == value, f"{command}: {key} is {json.dumps(found[key])}, torchrun's is {json.dumps(value)}"
+            )
         expect("clampedRecords" not in job["status"]["prediction"], "records were clamped")
 
 
@@ -78,7 +86,8 @@ def a_killed_rank_that_a_program_spawned_is_named(world):
 
 @test
 def workers_that_never_meet_are_the_ranks_of_their_gpus(world):
-    job = world.run("""
+    job = world.run(
+        """
         import torch, torch.multiprocessing as mp
         def work(index):
             torch.cuda.set_device(index)
@@ -91,7 +100,11 @@ def workers_that_never_meet_are_the_ranks_of_their_gpus(world):
         if __name__ == "__main__":
             torch.cuda.device_count(), torch.cuda.current_device()
             mp.spawn(work, nprocs=torch.cuda.device_count())
-    """, ranks=2, command=["python", "script.py"], measure=4)
+    """,
+        ranks=2,
+        command=["python", "script.py"],
+        measure=4,
+    )
     found = story(world, job)
     expect(found["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")], found["places"])
     expect([entry["rank"] for entry in found["memory"]] == [0, 1], found["memory"])
@@ -99,7 +112,8 @@ def workers_that_never_meet_are_the_ranks_of_their_gpus(world):
 
 @test
 def one_process_may_drive_all_gpus_of_its_server(world):
-    job = world.run("""
+    job = world.run(
+        """
         import torch
         model = torch.nn.DataParallel(torch.nn.Linear(1024, 1024).cuda())
         optimizer = torch.optim.AdamW(model.parameters())
@@ -107,7 +121,11 @@ def one_process_may_drive_all_gpus_of_its_server(world):
             model(torch.ones(256, 1024, device="cuda")).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
-    """, ranks=2, command=["python", "script.py"], measure=4)
+    """,
+        ranks=2,
+        command=["python", "script.py"],
+        measure=4,
+    )
     found = story(world, job)
     expect(found["places"] == [("rank", "0", "device", "0"), ("rank", "0", "device", "1")], found["places"])
     expect([(entry["rank"], entry["device"]) for entry in found["memory"]] == [(0, 0), (0, 1)], found["memory"])

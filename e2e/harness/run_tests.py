@@ -6,6 +6,7 @@ Parts run in order; one that fails does not stop the others unless they stand on
 build/test-logs/<part>.log; when it fails, what its failed tests printed is shown. With --quick the parts that
 build the tests again (sanitizers, fuzzers) are skipped, and say so.
 """
+
 import argparse
 import os
 import pathlib
@@ -36,24 +37,43 @@ def parts(python):
 
     def sanitized(preset, *targets, without=()):
         # All that compiles is built before one failure ends it, so that one log shows every error.
-        return [Part(f"build-{preset}", ["e2e/build", preset, "-k", "0", *targets], minutes=40, slow=True),
-                Part(f"test-{preset}", [*ctest, "--test-dir", f"build/{preset}", "-L", "unit", *without],
-                     needs=(f"build-{preset}",), minutes=20, slow=True)]
+        return [
+            Part(f"build-{preset}", ["e2e/build", preset, "-k", "0", *targets], minutes=40, slow=True),
+            Part(
+                f"test-{preset}",
+                [*ctest, "--test-dir", f"build/{preset}", "-L", "unit", *without],
+                needs=(f"build-{preset}",),
+                minutes=20,
+                slow=True,
+            ),
+        ]
 
     return [
         Part("format", ["e2e/checks/format.sh"]),
+        Part("python", ["e2e/checks/python.sh"]),
         Part("layers", [sys.executable, "e2e/checks/layers.py"]),
         Part("tidy", [sys.executable, "e2e/checks/tidy.py"]),
         Part("apigen", ["shim/api/apigen", "--verify"]),
         Part("build-release", ["e2e/build", "release"], minutes=45),
-        Part("headers", ["e2e/build", "release", "all_verify_interface_header_sets"],
-             needs=("build-release",), minutes=15),
-        Part("test-release", [*ctest, "--test-dir", "build/release", "-L", "unit|shim"],
-             needs=("build-release",)),
-        Part("behaviour", [*harness, "e2e/harness/behaviour.py", "--build", str(release),
-                           "--python", python], needs=("build-release",), minutes=20),
-        Part("scenarios", [*harness, "e2e/harness/scenarios.py", "--build", str(release),
-                           "--python", python], needs=("build-release",), minutes=30),
+        Part(
+            "headers",
+            ["e2e/build", "release", "all_verify_interface_header_sets"],
+            needs=("build-release",),
+            minutes=15,
+        ),
+        Part("test-release", [*ctest, "--test-dir", "build/release", "-L", "unit|shim"], needs=("build-release",)),
+        Part(
+            "behaviour",
+            [*harness, "e2e/harness/behaviour.py", "--build", str(release), "--python", python],
+            needs=("build-release",),
+            minutes=20,
+        ),
+        Part(
+            "scenarios",
+            [*harness, "e2e/harness/scenarios.py", "--build", str(release), "--python", python],
+            needs=("build-release",),
+            minutes=30,
+        ),
         Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "5"], needs=("build-release",), minutes=15),
         Part("kube", ["e2e/kube/run", "--if-ready"], needs=("build-release",), minutes=60),
         *sanitized("asan", "unit_tests", "fuzzers"),
@@ -75,8 +95,9 @@ def counts_in(text):
 def names_of_failed(text):
     """The tests that ctest, or a runner of ours, names as failed."""
     of_ctest = re.findall(r"^\s+\d+ - (\S+) \((.*)\)", text, re.M)
-    return ([name for name, why in of_ctest if why not in ("Skipped", "Disabled")]
-            or re.findall(r"^FAIL (\S+)", text, re.M))
+    return [name for name, why in of_ctest if why not in ("Skipped", "Disabled")] or re.findall(
+        r"^FAIL (\S+)", text, re.M
+    )
 
 
 def words_of_failed(text):
@@ -88,7 +109,7 @@ def words_of_failed(text):
     for at, line in enumerate(lines):
         if failed.match(line):
             end = next((i for i in range(at + 1, len(lines)) if another.match(lines[i])), len(lines))
-            kept += lines[at:min(end, at + 80)]
+            kept += lines[at : min(end, at + 80)]
     return kept[:300] or lines[-60:]
 
 
@@ -96,8 +117,15 @@ def run(part, environment):
     log = LOGS / f"{part.name}.log"
     started = time.monotonic()
     with open(log, "wb") as out:
-        process = subprocess.Popen(part.command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT,
-                                   stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+        process = subprocess.Popen(
+            part.command,
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+        )
         try:
             status = process.wait(part.minutes * 60)
         except subprocess.TimeoutExpired:
@@ -112,8 +140,9 @@ def run(part, environment):
     if status != 0 and failed == 0:
         failed = 1
     verdict = "ok  " if failed == 0 else "FAIL"
-    print(f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {time.monotonic() - started:7.0f} s",
-          flush=True)
+    print(
+        f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {time.monotonic() - started:7.0f} s", flush=True
+    )
     if failed:
         print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")

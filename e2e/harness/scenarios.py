@@ -10,6 +10,7 @@ present, says why a scenario does not pass yet; it is then skipped unless it is 
 Every kernel, library call, copy and collective of a scenario must have an estimate, none may be free, and what
 is assumed must stay below a bound. --kernels lists them all.
 """
+
 import argparse
 import json
 import pathlib
@@ -29,8 +30,10 @@ SOURCES = ("measured", "interpolated", "modelled", "assumed")
 def result_of(job):
     """What must not change unnoticed."""
     prediction = job["status"]["prediction"]
-    return {key: prediction.get(key) for key in
-            ("iterationSeconds", "breakdown", "memory", "coverage", "unsupportedCalls", "unknownReads")}
+    return {
+        key: prediction.get(key)
+        for key in ("iterationSeconds", "breakdown", "memory", "coverage", "unsupportedCalls", "unknownReads")
+    }
 
 
 def silent_zeros(prediction):
@@ -73,8 +76,7 @@ def run(server, name, python, update):
         directory = pathlib.Path(copy) / name
         shutil.copytree(source, directory)
         if (directory / "prepare.py").exists():
-            subprocess.run([f"{python}/bin/python", "prepare.py"], cwd=directory, check=True,
-                           capture_output=True)
+            subprocess.run([f"{python}/bin/python", "prepare.py"], cwd=directory, check=True, capture_output=True)
         document = (source / "job.yaml").read_text().replace("@DIRECTORY@", str(directory))
         document = document.replace("@HOST_MODEL@", "fixed")
         job = server.run(document, seconds=900)
@@ -116,13 +118,19 @@ def main():
             seconds = time.monotonic() - started
             prediction = (job or {}).get("status", {}).get("prediction") or {}
             mean = (prediction.get("iterationSeconds") or {}).get("mean")
-            print(f"{'FAIL' if failures else 'ok  '} {name:24} {seconds:6.1f} s wall  "
-                  f"{mean if mean is not None else '-'} s predicted", flush=True)
+            print(
+                f"{'FAIL' if failures else 'ok  '} {name:24} {seconds:6.1f} s wall  "
+                f"{mean if mean is not None else '-'} s predicted",
+                flush=True,
+            )
             for failure in failures:
                 print(f"     {failure}", flush=True)
             for kernel in prediction.get("kernels", []) if a.kernels else []:
-                print(f"     {kernel['seconds'] * 1e6:12.1f} us {kernel['launches']:7} x {kernel['source']:12} "
-                      f"{kernel['family']}: {kernel['name'][:120]}", flush=True)
+                print(
+                    f"     {kernel['seconds'] * 1e6:12.1f} us {kernel['launches']:7} x {kernel['source']:12} "
+                    f"{kernel['family']}: {kernel['name'][:120]}",
+                    flush=True,
+                )
             if failures and job is not None:
                 print("     last lines: " + "\n       ".join(server.logs(job["metadata"]["name"]).splitlines()[-12:]))
             failed += bool(failures)

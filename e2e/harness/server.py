@@ -1,4 +1,5 @@
 """Drives Eidolon the way users do: starts `eidolon up`, talks REST, waits for jobs."""
+
 import json
 import os
 import pathlib
@@ -32,15 +33,28 @@ class Server:
         self.stop()
 
     def start(self):
-        environment = dict(os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}",
-                           PYTHONDONTWRITEBYTECODE="1")
+        environment = dict(
+            os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1"
+        )
         address_file = self.data / "address"
         address_file.unlink(missing_ok=True)
         self.log = open(self.log_path, "ab")
         self.process = subprocess.Popen(
-            [self.build / "bin" / "eidolon", "up", "--data-dir", self.store, "--listen", "127.0.0.1:0",
-             "--address-file", address_file, *self.arguments],
-            stdout=self.log, stderr=self.log, env=environment)
+            [
+                self.build / "bin" / "eidolon",
+                "up",
+                "--data-dir",
+                self.store,
+                "--listen",
+                "127.0.0.1:0",
+                "--address-file",
+                address_file,
+                *self.arguments,
+            ],
+            stdout=self.log,
+            stderr=self.log,
+            env=environment,
+        )
         deadline = time.monotonic() + 30
         while not (address_file.exists() and address_file.read_text().strip()):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -70,7 +84,11 @@ class Server:
     def request(self, method, path, body=None, kind="application/yaml", headers=None):
         """(status, parsed JSON or text)"""
         data = body.encode() if isinstance(body, str) else body
-        sent = {"Authorization": f"Bearer {self.token()}", **({"Content-Type": kind} if data else {}), **(headers or {})}
+        sent = {
+            "Authorization": f"Bearer {self.token()}",
+            **({"Content-Type": kind} if data else {}),
+            **(headers or {}),
+        }
         request = urllib.request.Request(f"http://{self.address}{path}", data=data, method=method, headers=sent)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -133,19 +151,34 @@ class SplitServer(Server):
         self.start_service("timing")
         self.start_service("network")
         self.process = self.start_service(
-            "controller", "--data-dir", self.data, "--timing", self.addresses["timing"], "--network",
-            self.addresses["network"])
+            "controller",
+            "--data-dir",
+            self.data,
+            "--timing",
+            self.addresses["timing"],
+            "--network",
+            self.addresses["network"],
+        )
         self.address = self.addresses["controller"]
 
     def start_service(self, name, *arguments):
         """Starts it, again at its old address if it had one, and waits until it serves."""
         errors = self.data / f"{name}.log"
-        environment = dict(os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}",
-                           PYTHONDONTWRITEBYTECODE="1")
+        environment = dict(
+            os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1"
+        )
         with open(errors, "w") as file:
-            process = subprocess.Popen([self.build / "bin" / f"eidolon-{name}", "--listen",
-                                        self.addresses.get(name, "127.0.0.1:0"), *arguments],
-                                       stdout=self.log, stderr=file, env=environment)
+            process = subprocess.Popen(
+                [
+                    self.build / "bin" / f"eidolon-{name}",
+                    "--listen",
+                    self.addresses.get(name, "127.0.0.1:0"),
+                    *arguments,
+                ],
+                stdout=self.log,
+                stderr=file,
+                env=environment,
+            )
         self.services[name] = process
         deadline = time.monotonic() + 30
         while not (started := re.search(rf"{name}_started address=(\S+)", errors.read_text())):

@@ -1,5 +1,6 @@
 """The faults of e2e/torture. Each takes the world, does its harm, undoes what would not end by itself, and returns
 what it did in words. Which jobs a fault met is written into them: a job that nothing met must end as its kind does."""
+
 import contextlib
 import os
 import pathlib
@@ -298,7 +299,8 @@ def send_hostile_documents(world):
     flat = "a: [" + "x, " * 200_000 + "x]"
     deep = "a: " + "[" * 50_000
     laughs = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
-        f"a{n}: &a{n} [{','.join(['*a' + str(n - 1)] * 9)}]\n" for n in range(1, 9))
+        f"a{n}: &a{n} [{','.join(['*a' + str(n - 1)] * 9)}]\n" for n in range(1, 9)
+    )
     text = world.chance.choice((flat, deep, laughs))
     statuses = []
 
@@ -321,8 +323,12 @@ def send_hostile_documents(world):
 def ask_for_impossible_names(world):
     for name in ("..", "%2e%2e", "a%0ab", "a%00b", "x" * 300, "%ff"):
         with contextlib.suppress(OSError):
-            status, _ = world.server.request("POST", f"/api/v1/namespaces/{name}/simulationjobs",
-                                             world.document("never", "honest"), kind="application/json")
+            status, _ = world.server.request(
+                "POST",
+                f"/api/v1/namespaces/{name}/simulationjobs",
+                world.document("never", "honest"),
+                kind="application/json",
+            )
             if status < 400:
                 world.find("accepted", f"a job in namespace {name} was answered {status}")
     return "as namespaces"
@@ -330,8 +336,12 @@ def ask_for_impossible_names(world):
 
 @fault
 def come_without_the_token(world):
-    for headers in ({"Authorization": ""}, {"Authorization": "Bearer wrong"}, {"Origin": "http://evil.example"},
-                    {"Host": "127.evil.example"}):
+    for headers in (
+        {"Authorization": ""},
+        {"Authorization": "Bearer wrong"},
+        {"Origin": "http://evil.example"},
+        {"Host": "127.evil.example"},
+    ):
         with contextlib.suppress(OSError):
             status, _ = world.server.request("GET", world.server.jobs_path(), headers=headers)
             if status < 400:
@@ -356,7 +366,8 @@ def talk_nonsense_to_every_port(world):
                 ports.add(int(fields[1].rpartition(":")[2], 16))
     for port in ports:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
-            connection.sendall(world.chance.choice((b"\xff" * 3000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x01" * 900,
-                                                    b"\0" * 9)))
+            connection.sendall(
+                world.chance.choice((b"\xff" * 3000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x01" * 900, b"\0" * 9))
+            )
     world.expect_alive("after nonsense on every port")
     return f"{len(ports)} ports"

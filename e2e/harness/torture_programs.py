@@ -5,6 +5,7 @@
 Each kind is a function of the ranks, named in KINDS. MARK is an argument that every process of a job carries, so
 that whoever is left over can be found by its command line.
 """
+
 import ctypes
 import glob
 import os
@@ -69,7 +70,9 @@ def daemon(rank):
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            os.execve(sys.executable, [sys.executable, "-c", "import time\nwhile True: time.sleep(1)", sys.argv[-1]], {})
+            os.execve(
+                sys.executable, [sys.executable, "-c", "import time\nwhile True: time.sleep(1)", sys.argv[-1]], {}
+            )
         os._exit(0)
     os.wait()
     rank.steps(40)
@@ -93,8 +96,9 @@ def truncates(rank):
     folder. Nothing else: as root it would cut the libraries of the machine."""
     rank.steps(20)
     if rank.rank == 1:
-        shared = [path for path in glob.glob("/proc/self/fd/*") + glob.glob("/proc/self/map_files/*")
-                  if is_anonymous(path)]
+        shared = [
+            path for path in glob.glob("/proc/self/fd/*") + glob.glob("/proc/self/map_files/*") if is_anonymous(path)
+        ]
         for path in shared + glob.glob(os.environ["EIDOLON_RUN_DIR"] + "/*"):
             try:
                 os.truncate(path, 0)
@@ -165,8 +169,9 @@ def children(rank):
     """Leaves a crowd of children behind."""
     rank.steps(20)
     for _ in range(15):
-        subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(1)", sys.argv[-1]],
-                         start_new_session=True)
+        subprocess.Popen(
+            [sys.executable, "-c", "import time\nwhile True: time.sleep(1)", sys.argv[-1]], start_new_session=True
+        )
     rank.steps(40)
 
 
@@ -183,8 +188,12 @@ def impossible(rank):
     huge = ctypes.c_size_t((1 << 64) - 1)
     if rank.runtime.cudaMemsetAsync(rank.target, 0, huge, rank.stream) == 0:
         sys.exit("a memset of 2^64-1 bytes was accepted")
-    if rank.runtime.cudaMemcpyAsync(rank.target, rank.source, ctypes.c_size_t(BYTES + 4096), light.DEVICE_TO_DEVICE,
-                                    rank.stream) == 0:
+    if (
+        rank.runtime.cudaMemcpyAsync(
+            rank.target, rank.source, ctypes.c_size_t(BYTES + 4096), light.DEVICE_TO_DEVICE, rank.stream
+        )
+        == 0
+    ):
         sys.exit("a copy beyond its allocation was accepted")
     rank.steps(40)
 

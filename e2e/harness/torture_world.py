@@ -2,6 +2,7 @@
 
 An invariant that is broken is a Finding; it never stops the run, so that one defect does not hide another.
 """
+
 import contextlib
 import fcntl
 import json
@@ -25,8 +26,20 @@ WALL_SECONDS = 90
 LONGEST_SECONDS = 240
 # Reasons that a disturbance from outside may give to any job.
 DISTURBED = {
-    "CommandFailed", "RankLost", "AgentLost", "ServiceLost", "RingDamaged", "ControllerRestarted", "ControllerStopped",
-    "StartFailed", "DeadlineExceeded", "Stuck", "SessionLost", "Deadlock", "NoIterations", "Cancelled",
+    "CommandFailed",
+    "RankLost",
+    "AgentLost",
+    "ServiceLost",
+    "RingDamaged",
+    "ControllerRestarted",
+    "ControllerStopped",
+    "StartFailed",
+    "DeadlineExceeded",
+    "Stuck",
+    "SessionLost",
+    "Deadlock",
+    "NoIterations",
+    "Cancelled",
 }
 
 
@@ -106,8 +119,7 @@ class World:
         self.data.mkdir(mode=0o700)
         self.run_root = self.folder / "run"
         self.mark = f"mark-{self.folder.name}"
-        self.server = Server(build, python, data=self.data,
-                             arguments=["--run-root", str(self.run_root), "--jobs", "3"])
+        self.server = Server(build, python, data=self.data, arguments=["--run-root", str(self.run_root), "--jobs", "3"])
         self.jobs, self.findings, self.count, self.keep = {}, [], 0, keep
         self.golden, self.deleted = {}, {}
 
@@ -118,14 +130,22 @@ class World:
 
     # --- jobs -------------------------------------------------------------------------
     def document(self, name, kind):
-        return json.dumps({
-            "apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob", "metadata": {"name": name},
-            "spec": {
-                "cluster": {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 2}},
-                "servers": 1, "ranksPerServer": 2,
-                "command": [sys.executable, str(PROGRAM), kind, f"{self.mark}-{name}"],
-                "iterations": {"warmup": 1, "measure": 1000}, "hostModel": {"kind": "fixed"},
-                "limits": {"wallSeconds": WALL_SECONDS, "stillSeconds": STILL_SECONDS}}})
+        return json.dumps(
+            {
+                "apiVersion": "eidolon.dev/v1alpha1",
+                "kind": "SimulationJob",
+                "metadata": {"name": name},
+                "spec": {
+                    "cluster": {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 2}},
+                    "servers": 1,
+                    "ranksPerServer": 2,
+                    "command": [sys.executable, str(PROGRAM), kind, f"{self.mark}-{name}"],
+                    "iterations": {"warmup": 1, "measure": 1000},
+                    "hostModel": {"kind": "fixed"},
+                    "limits": {"wallSeconds": WALL_SECONDS, "stillSeconds": STILL_SECONDS},
+                },
+            }
+        )
 
     def submit(self, kind):
         """Submits with a key, as clients do that may ask again. Returns the job, or None when it was refused."""
@@ -137,8 +157,13 @@ class World:
 
     def submit_again(self, job):
         try:
-            status, answer = self.server.request("POST", self.server.jobs_path(), self.document(job.name, job.kind),
-                                                 kind="application/json", headers={"Idempotency-Key": job.key})
+            status, answer = self.server.request(
+                "POST",
+                self.server.jobs_path(),
+                self.document(job.name, job.kind),
+                kind="application/json",
+                headers={"Idempotency-Key": job.key},
+            )
         except OSError:
             return None  # Nobody answers at present; whether it was taken is not known.
         if status in (200, 201):
@@ -224,8 +249,10 @@ class World:
             return
         golden = self.golden.setdefault(job.kind, seen)
         if seen != golden:
-            self.find("false", f"{job.name} is Complete with {str(seen)[:200]}, not {str(golden)[:200]}, "
-                               f"after {job.disturbed}")
+            self.find(
+                "false",
+                f"{job.name} is Complete with {str(seen)[:200]}, not {str(golden)[:200]}, after {job.disturbed}",
+            )
 
     def open_jobs(self):
         return [job for job in self.jobs.values() if job.accepted and not job.verdict]
@@ -240,8 +267,11 @@ class World:
                 return
             if time.monotonic() > deadline:
                 for job in left:
-                    self.find("hung", f"{job.name} has no end {time.monotonic() - job.submitted:.0f} s after it came in,"
-                                      f" after {job.disturbed}")
+                    self.find(
+                        "hung",
+                        f"{job.name} has no end {time.monotonic() - job.submitted:.0f} s after it came in,"
+                        f" after {job.disturbed}",
+                    )
                     with contextlib.suppress(OSError):
                         self.server.request("DELETE", self.server.jobs_path(job.name))
                     job.accepted = False

@@ -1,4 +1,5 @@
 """The frame of behaviour tests: the registry, the world they run in, and what they expect of a job."""
+
 import json
 import pathlib
 import re
@@ -16,9 +17,11 @@ def test(function):
 
 def pending(reason):
     """Marks a test that does not pass yet: it is skipped with its reason unless it is named."""
+
     def mark(function):
         function.pending = reason
         return function
+
     return mark
 
 
@@ -34,8 +37,19 @@ class World:
         self.build, self.python, self.folder = pathlib.Path(build), python, pathlib.Path(folder)
         self.server, self.count = None, 0
 
-    def job(self, script, ranks=1, servers=1, gpu=None, command=None, measure=4, warmup=2, boundary="auto",
-            extra="", cluster=None):
+    def job(
+        self,
+        script,
+        ranks=1,
+        servers=1,
+        gpu=None,
+        command=None,
+        measure=4,
+        warmup=2,
+        boundary="auto",
+        extra="",
+        cluster=None,
+    ):
         """The document of a job that runs `script` in every rank, by torchrun when there are several. `cluster` is
         described whole, or else servers with as many H100 as ranks."""
         self.count += 1

@@ -1,5 +1,6 @@
 """What a job reads from its emulated GPUs when small kernels are run for their values, which is the default.
 Run by behaviour.py."""
+
 import json
 
 from trial import expect, expect_complete, test
@@ -280,7 +281,8 @@ COMPILED_FOR_GPU = """
     for step in range(3):
         torch.cuda.nvtx.range_push("step")
         for function in (lambda c: c.nonzero(), lambda c: c[c > 0], lambda c: c.unique(), lambda c: c.argsort(stable=True),
-                         lambda c: c.sort().values, lambda c: c.topk(5).values, lambda c: c.cumsum(0), lambda c: c.view(60, 100).argmax(1), lambda c: (c.half() * 2).amax(),
+                         lambda c: c.sort().values, lambda c: c.topk(5).values, lambda c: c.cumsum(0),
+                         lambda c: c.view(60, 100).argmax(1), lambda c: (c.half() * 2).amax(),
                          lambda c: torch.zeros(20, device=c.device).index_add(0, c.long().abs(), c)):
             assert torch.equal(function(c.cuda()).cpu(), function(c))
         if CAPABILITY[0] < 10:  # Of what 10.x brought, packed arithmetic and a few others are refused.

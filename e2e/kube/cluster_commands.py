@@ -1,4 +1,5 @@
 """Commands in the test's cluster, for the steps of e2e/kube/run."""
+
 import json
 import pathlib
 import subprocess
@@ -15,11 +16,13 @@ class Failure(Exception):
 
 
 def call(*command, check=True, text_in=None, timeout=300):
-    done = subprocess.run([str(word) for word in command], input=text_in, capture_output=True, text=True,
-                          timeout=timeout)
+    done = subprocess.run(
+        [str(word) for word in command], input=text_in, capture_output=True, text=True, timeout=timeout
+    )
     if check and done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-2000:]}"
-                      f"{done.stderr[-4000:]}")
+        raise Failure(
+            f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
     return done.stdout
 
 
@@ -58,8 +61,12 @@ def expect(truth, message):
 
 
 def settings():
-    text = subprocess.run(["bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE; echo $KUBE_STATE; echo $node_ip"],
-                          check=True, capture_output=True, text=True).stdout.split()
+    text = subprocess.run(
+        ["bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE; echo $KUBE_STATE; echo $node_ip"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
     return pathlib.Path(text[0]), pathlib.Path(text[1]), text[2]
 
 
@@ -73,9 +80,11 @@ def condition(job, kind, namespace=TEAM):
 
 def finished(job, seconds, namespace=TEAM):
     """The status of a job that is over."""
+
     def over():
         status = get("simjob", job, namespace).get("status", {})
         return status if status.get("phase") in ("Complete", "Failed", "Interrupted") else None
+
     return wait(f"job {job} is over", seconds, over)
 
 
@@ -91,8 +100,9 @@ def first_process(pod, namespace, container):
     """The process number, on this machine, of a container's first process."""
     entries = get("pod", pod, namespace)["status"]["containerStatuses"]
     number = next(entry["containerID"] for entry in entries if entry["name"] == container).rsplit("/", 1)[1]
-    text = subprocess.run(["bash", "-c", f". {CLUSTER}/env.sh; ctr task ls"], check=True, capture_output=True,
-                          text=True).stdout
+    text = subprocess.run(
+        ["bash", "-c", f". {CLUSTER}/env.sh; ctr task ls"], check=True, capture_output=True, text=True
+    ).stdout
     for line in text.splitlines():
         if line.startswith(number):
             return int(line.split()[1])

@@ -8,6 +8,7 @@ services/controller/rest/openapi.json is the source; a C++ test holds it equal w
 Here it becomes structural: references are resolved, what Kubernetes does not know is rewritten, sizes are
 capped (CEL needs to know its cost), and rules that concern several fields are added.
 """
+
 import json
 import pathlib
 import sys
@@ -20,14 +21,46 @@ OUT = ROOT / "helm/eidolon/files/crds"
 GROUP = "eidolon.dev"
 NAME_MAX = 52  # Jobs, services and the host names of pods are derived from it.
 
-RESERVED = ["MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK",
-            "GROUP_RANK", "NNODES", "LD_PRELOAD", "NPROC_PER_NODE", "TRITON_LIBCUDA_PATH"]
+RESERVED = [
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "WORLD_SIZE",
+    "RANK",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "NODE_RANK",
+    "GROUP_RANK",
+    "NNODES",
+    "LD_PRELOAD",
+    "NPROC_PER_NODE",
+    "TRITON_LIBCUDA_PATH",
+]
 # Fields of a job that may change after its creation.
 MUTABLE = {"suspend", "ttlSecondsAfterFinished", "podTemplate", "iterations"}
-KEEP = ("type", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems",
-        "maxItems", "format", "x-kubernetes-preserve-unknown-fields")
-CAPS = {"command": 512, "env": 512, "warnings": 64, "iterationPicoseconds": 1000, "ranks": 128,
-        "assumedKernels": 64, "unsupportedCalls": 1024, "conditions": 16}
+KEEP = (
+    "type",
+    "description",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "format",
+    "x-kubernetes-preserve-unknown-fields",
+)
+CAPS = {
+    "command": 512,
+    "env": 512,
+    "warnings": 64,
+    "iterationPicoseconds": 1000,
+    "ranks": 128,
+    "assumedKernels": 64,
+    "unsupportedCalls": 1024,
+    "conditions": 16,
+}
 
 # Longer lists than an object of Kubernetes can hold, and than CEL's estimate of costs would bear.
 LIST_CAPS = {"cables": 65536, "plugs": 65536, "faults": 1000, "background": 1000}
@@ -46,8 +79,11 @@ class Converter:
         schema = self.resolve(schema)
         out = {key: schema[key] for key in KEEP if key in schema}
         if "oneOf" in schema:  # Not structural; the controller's validator looks at it.
-            return {"description": schema["description"], "x-kubernetes-preserve-unknown-fields": True,
-                    **({"default": schema["default"]} if "default" in schema else {})}
+            return {
+                "description": schema["description"],
+                "x-kubernetes-preserve-unknown-fields": True,
+                **({"default": schema["default"]} if "default" in schema else {}),
+            }
         if "exclusiveMinimum" in schema:
             out.update(minimum=schema["exclusiveMinimum"], exclusiveMinimum=True)
         if "default" in schema and not schema.get("x-kubernetes-no-default") and not self.status:
@@ -60,8 +96,11 @@ class Converter:
             out["items"] = self.convert(schema["items"], name + "[]")
             out.setdefault("maxItems", CAPS.get(name, 256))
             out["maxItems"] = min(out["maxItems"], LIST_CAPS.get(name, out["maxItems"]))
-            if "properties" not in self.resolve(schema["items"]) and "type" in out["items"] \
-                    and out["items"]["type"] == "object":
+            if (
+                "properties" not in self.resolve(schema["items"])
+                and "type" in out["items"]
+                and out["items"]["type"] == "object"
+            ):
                 out["items"]["x-kubernetes-preserve-unknown-fields"] = True
         if "properties" in schema:
             out["properties"] = {key: self.convert(value, key) for key, value in schema["properties"].items()}
@@ -78,10 +117,13 @@ def rule(expression, message, **more):
 
 
 def name_rules(length):
-    return [rule(f"size(self.metadata.name) <= {length} && "
-                 "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-                 f"metadata.name must be at most {length} lower-case letters, digits and '-', beginning with a "
-                 "letter: other objects are named after it")]
+    return [
+        rule(
+            f"size(self.metadata.name) <= {length} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+            f"metadata.name must be at most {length} lower-case letters, digits and '-', beginning with a "
+            "letter: other objects are named after it",
+        )
+    ]
 
 
 def job_spec(document):
@@ -97,22 +139,37 @@ def job_spec(document):
     fields["env"]["items"]["properties"]["name"].update(maxLength=256, pattern="^[^=]+$")
     reserved = "|".join(RESERVED)
     fields["env"]["items"]["x-kubernetes-validations"] = [
-        rule(f"!self.name.matches('^(EIDOLON_.*|PET_.*|{reserved})$')",
-             "this variable is set by Eidolon for every rank and cannot be changed", fieldPath=".name")]
+        rule(
+            f"!self.name.matches('^(EIDOLON_.*|PET_.*|{reserved})$')",
+            "this variable is set by Eidolon for every rank and cannot be changed",
+            fieldPath=".name",
+        )
+    ]
     fields["code"]["x-kubernetes-validations"] = [
-        rule("!(has(self.configMapRef) && has(self.persistentVolumeClaim))",
-             "configMapRef and persistentVolumeClaim exclude each other")]
-    rules = [rule("has(self.clusterRef) != has(self.cluster)",
-                  "exactly one of clusterRef (a SimulatedCluster of the namespace) and cluster (described in "
-                  "place) is required")]
+        rule(
+            "!(has(self.configMapRef) && has(self.persistentVolumeClaim))",
+            "configMapRef and persistentVolumeClaim exclude each other",
+        )
+    ]
+    rules = [
+        rule(
+            "has(self.clusterRef) != has(self.cluster)",
+            "exactly one of clusterRef (a SimulatedCluster of the namespace) and cluster (described in "
+            "place) is required",
+        )
+    ]
     for name in fields:
         if name in MUTABLE or name in ("cluster", "command", "env"):
             continue
-        rules.append(rule(f"has(self.{name}) == has(oldSelf.{name}) && "
-                          f"(!has(self.{name}) || self.{name} == oldSelf.{name})",
-                          f"{name} cannot be changed: delete the job and create another"))
+        rules.append(
+            rule(
+                f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
+                f"{name} cannot be changed: delete the job and create another",
+            )
+        )
     fields["command"]["x-kubernetes-validations"] = [
-        rule("self == oldSelf", "command cannot be changed: delete the job and create another")]
+        rule("self == oldSelf", "command cannot be changed: delete the job and create another")
+    ]
     spec["x-kubernetes-validations"] = rules
     return spec
 
@@ -138,23 +195,35 @@ def definition(document, kind, plural, singular, short, spec, status, columns, r
         "spec": {
             "group": GROUP,
             "scope": "Namespaced",
-            "names": {"kind": kind, "listKind": kind + "List", "plural": plural, "singular": singular,
-                      "shortNames": [short]},
-            "versions": [{
-                "name": "v1alpha1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "additionalPrinterColumns": columns,
-                "schema": {"openAPIV3Schema": schema},
-            }],
+            "names": {
+                "kind": kind,
+                "listKind": kind + "List",
+                "plural": plural,
+                "singular": singular,
+                "shortNames": [short],
+            },
+            "versions": [
+                {
+                    "name": "v1alpha1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": columns,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
         },
     }
 
 
 def column(name, kind, path, description, priority=0):
-    return {"name": name, "type": kind, "jsonPath": path, "description": description,
-            **({"priority": priority} if priority else {})}
+    return {
+        "name": name,
+        "type": kind,
+        "jsonPath": path,
+        "description": description,
+        **({"priority": priority} if priority else {}),
+    }
 
 
 def conditions_schema(status):
@@ -173,25 +242,47 @@ def job_definition(document):
     columns = [
         column("Phase", "string", ".status.phase", "Where the job stands."),
         column("Progress", "integer", ".status.progress.percent", "Percent of the wanted iterations."),
-        column("Iteration(s)", "number", ".status.prediction.iterationSeconds.mean",
-               "Predicted seconds of an iteration."),
-        column("Reason", "string", '.status.conditions[-1:].reason', "Reason of the newest condition.", 1),
+        column(
+            "Iteration(s)", "number", ".status.prediction.iterationSeconds.mean", "Predicted seconds of an iteration."
+        ),
+        column("Reason", "string", ".status.conditions[-1:].reason", "Reason of the newest condition.", 1),
         column("Servers", "integer", ".spec.servers", "Emulated servers.", 1),
         column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
     ]
-    return definition(document, "SimulationJob", "simulationjobs", "simulationjob", "simjob", job_spec(document),
-                      status, columns, name_rules(NAME_MAX))
+    return definition(
+        document,
+        "SimulationJob",
+        "simulationjobs",
+        "simulationjob",
+        "simjob",
+        job_spec(document),
+        status,
+        columns,
+        name_rules(NAME_MAX),
+    )
 
 
 def cluster_definition(document):
     spec = Converter(document, status=False).convert({"$ref": "#/components/schemas/ClusterSpec"})
     spec["x-kubernetes-validations"] = [
-        rule("has(self.server.preset) || has(self.server.gpu)",
-             "server needs a preset or the name of a GPU model", fieldPath=".server")]
-    status = {"type": "object", "description": "What presets became.", "properties": {
-        "observedGeneration": {"type": "integer", "format": "int64", "description": "Of which spec."},
-        "resolved": {"type": "object", "description": "The spec with every field.",
-                     "x-kubernetes-preserve-unknown-fields": True}}}
+        rule(
+            "has(self.server.preset) || has(self.server.gpu)",
+            "server needs a preset or the name of a GPU model",
+            fieldPath=".server",
+        )
+    ]
+    status = {
+        "type": "object",
+        "description": "What presets became.",
+        "properties": {
+            "observedGeneration": {"type": "integer", "format": "int64", "description": "Of which spec."},
+            "resolved": {
+                "type": "object",
+                "description": "The spec with every field.",
+                "x-kubernetes-preserve-unknown-fields": True,
+            },
+        },
+    }
     job_status = Converter(document, status=True).convert({"$ref": "#/components/schemas/JobStatus"})
     conditions_schema(job_status)
     conditions = job_status["properties"]["conditions"]
@@ -203,8 +294,17 @@ def cluster_definition(document):
         column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', "Its network service runs."),
         column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
     ]
-    return definition(document, "SimulatedCluster", "simulatedclusters", "simulatedcluster", "simcluster", spec,
-                      status, columns, name_rules(NAME_MAX))
+    return definition(
+        document,
+        "SimulatedCluster",
+        "simulatedclusters",
+        "simulatedcluster",
+        "simcluster",
+        spec,
+        status,
+        columns,
+        name_rules(NAME_MAX),
+    )
 
 
 class Plain(yaml.SafeDumper):
@@ -217,8 +317,9 @@ def main():
     files = {"simulationjobs.yaml": job_definition(document), "simulatedclusters.yaml": cluster_definition(document)}
     differing = []
     for name, content in files.items():
-        text = ("# Generated by e2e/kube/crds.py from services/controller/rest/openapi.json.\n"
-                + yaml.dump(content, Dumper=Plain, sort_keys=False, width=110))
+        text = "# Generated by e2e/kube/crds.py from services/controller/rest/openapi.json.\n" + yaml.dump(
+            content, Dumper=Plain, sort_keys=False, width=110
+        )
         path = OUT / name
         if "--check" not in sys.argv[1:]:
             OUT.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
 """Steps of e2e/kube/run about images that are not like ours."""
+
 import sys
 
 from cluster_commands import CLUSTER, HERE, call, condition, expect, finished
@@ -24,11 +25,26 @@ class Foreign:
 
     def cpu_torch(self):
         """Debian's own torch, which is built without CUDA, is told which to install. Not by default: 1 GB to fetch."""
-        call(sys.executable, HERE / "images.py", "--build", self.build, "--out", self.images, "--base",
-             self.cache / "base/debian.tar", "cpu-torch", timeout=1200)
+        call(
+            sys.executable,
+            HERE / "images.py",
+            "--build",
+            self.build,
+            "--out",
+            self.images,
+            "--base",
+            self.cache / "base/debian.tar",
+            "cpu-torch",
+            timeout=1200,
+        )
         call(CLUSTER / "load.sh", self.images / "cpu-torch.tar", timeout=600)
-        self.apply_light("without-cuda", spin=0, image="e2e.local/cpu-torch:test",
-                         command=["python3", "-c", "import torch; torch.cuda.set_device(0)"], **RUN_AS_ITSELF)
+        self.apply_light(
+            "without-cuda",
+            spin=0,
+            image="e2e.local/cpu-torch:test",
+            command=["python3", "-c", "import torch; torch.cuda.set_device(0)"],
+            **RUN_AS_ITSELF,
+        )
         self.refused("without-cuda", "CommandFailed", "built without CUDA: install the wheel that is built for CUDA 13")
         self.leaves_nothing("without-cuda")
 

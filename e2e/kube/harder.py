@@ -1,4 +1,5 @@
 """Steps of e2e/kube/run that ask more: REST with permissions, every panel of the dashboards, deaths, a long queue."""
+
 import collections
 import json
 import math
@@ -7,8 +8,23 @@ import re
 import signal
 import time
 
-from cluster_commands import (CLUSTER, NAMESPACE, TEAM, condition, descendants, expect, finished,
-                              first_process, get, jobs_path, kube, kubectl, leader_pod, pod_ip, wait)
+from cluster_commands import (
+    CLUSTER,
+    NAMESPACE,
+    TEAM,
+    condition,
+    descendants,
+    expect,
+    finished,
+    first_process,
+    get,
+    jobs_path,
+    kube,
+    kubectl,
+    leader_pod,
+    pod_ip,
+    wait,
+)
 from monitoring import INTERVAL_SECONDS, Prometheus
 
 AUDIENCE = "rest.eidolon.dev"
@@ -18,8 +34,10 @@ class Rest:
     """A user of the REST interface: a service account with a role in one namespace."""
 
     def __init__(self, user):
-        self.address = kubectl("-n", NAMESPACE, "get", "service", "eidolon-controller", "-o",
-                               "jsonpath={.spec.clusterIP}").strip() + ":8080"
+        self.address = (
+            kubectl("-n", NAMESPACE, "get", "service", "eidolon-controller", "-o", "jsonpath={.spec.clusterIP}").strip()
+            + ":8080"
+        )
         self.token = kubectl("-n", TEAM, "create", "token", user, "--audience", AUDIENCE).strip()
 
     def call(self, method, path, body=None, headers=(), token=None, seconds=60):
@@ -46,7 +64,15 @@ class Harder:
     def rest(self):
         """REST writes the same resources, for those the cluster lets: 401, 403, 201, replay, 304, events, log."""
         kubectl("-n", TEAM, "create", "serviceaccount", "alice")
-        kubectl("-n", TEAM, "create", "rolebinding", "alice", "--clusterrole=eidolon-editor", f"--serviceaccount={TEAM}:alice")
+        kubectl(
+            "-n",
+            TEAM,
+            "create",
+            "rolebinding",
+            "alice",
+            "--clusterrole=eidolon-editor",
+            f"--serviceaccount={TEAM}:alice",
+        )
         rest = Rest("alice")
         jobs = f"/api/v1/namespaces/{TEAM}/simulationjobs"
         body = json.dumps(self.document("by-rest"))
@@ -55,8 +81,10 @@ class Harder:
         other = kubectl("-n", TEAM, "create", "token", "alice").strip()
         expect(rest.call("GET", jobs, token=other)[0] == 401, "a token for the API server is let in")
         elsewhere = "/api/v1/namespaces/kube-system/simulationjobs"
-        expect(rest.call("GET", elsewhere)[0] == 403 and rest.call("POST", elsewhere, body)[0] == 403,
-               "another namespace is open")
+        expect(
+            rest.call("GET", elsewhere)[0] == 403 and rest.call("POST", elsewhere, body)[0] == 403,
+            "another namespace is open",
+        )
         expect(rest.call("GET", "/api/v1/simulationjobs")[0] == 403, "all namespaces are open")
         status, headers, text = rest.call("POST", jobs, body, key)
         expect(status == 201 and headers["location"] == f"{jobs}/by-rest", text)
@@ -92,11 +120,16 @@ class Harder:
             time.sleep(2)
         status = finished("watched", 60)
         expect(status["phase"] == "Complete", json.dumps(status["conditions"]))
-        expect(sorted(target[1] for target in targets if target[3] == "up")
-               == ["agent", "agent", "controller", "controller", "network", "timing"], f"targets: {targets}")
+        expect(
+            sorted(target[1] for target in targets if target[3] == "up")
+            == ["agent", "agent", "controller", "controller", "network", "timing"],
+            f"targets: {targets}",
+        )
         time.sleep(2 * INTERVAL_SECONDS)
         queries = 0
-        boards = json.loads(kubectl("-n", NAMESPACE, "get", "configmap", "-l", "grafana_dashboard=1", "-o", "json"))["items"]
+        boards = json.loads(kubectl("-n", NAMESPACE, "get", "configmap", "-l", "grafana_dashboard=1", "-o", "json"))[
+            "items"
+        ]
         for name, text in [entry for board in boards for entry in board["data"].items()]:
             for panel in json.loads(text)["panels"]:
                 for target in panel["targets"]:
@@ -104,7 +137,9 @@ class Harder:
                     self.check_query(prometheus, f"{name}: {panel['title']}", target["expr"], since)
         rules = self.check_rules(prometheus)
         expect(queries and rules, f"{queries} queries, {rules} rules")
-        print(f"     {queries} queries of {len(boards)} dashboards and {rules} rules, by Prometheus over {len(targets)} pods")
+        print(
+            f"     {queries} queries of {len(boards)} dashboards and {rules} rules, by Prometheus over {len(targets)} pods"
+        )
         kubectl("-n", TEAM, "delete", "simjob", "watched", "--timeout=60s")
 
     @staticmethod
@@ -133,14 +168,15 @@ class Harder:
         self.apply_light("undisturbed", spin=0)
         undisturbed = self.over_well("undisturbed", attempt=1)
         for name, kill, reasons in [
-                # Its launcher may collect it and end before the agent looks; then the launcher's words count.
-                ("rank", self.kill_rank, {"RankLost": "rank 3", "CommandFailed": "rank 3 ended with status -9"}),
-                ("agent", self.kill_agent, {"AgentLost": "server 1"}),
-                ("pod", self.kill_pod, {"AgentLost": "server 1", "RankLost": "with server 1"}),
-                ("network", self.kill_network, {"ServiceLost": "network service"}),
-                ("timing", self.kill_timing, {}),
-                ("controller", self.kill_controller, {}),
-                ("leader", self.delete_leader, {})]:
+            # Its launcher may collect it and end before the agent looks; then the launcher's words count.
+            ("rank", self.kill_rank, {"RankLost": "rank 3", "CommandFailed": "rank 3 ended with status -9"}),
+            ("agent", self.kill_agent, {"AgentLost": "server 1"}),
+            ("pod", self.kill_pod, {"AgentLost": "server 1", "RankLost": "with server 1"}),
+            ("network", self.kill_network, {"ServiceLost": "network service"}),
+            ("timing", self.kill_timing, {}),
+            ("controller", self.kill_controller, {}),
+            ("leader", self.delete_leader, {}),
+        ]:
             job = f"dies-{name}"
             self.start_training(job)
             kill(job)
@@ -157,8 +193,10 @@ class Harder:
                 status = self.over_well(job, attempt=2 if name in ("controller", "leader") else 1)
                 took = time.monotonic() - started
                 verdict = condition(job, "Complete")
-                expect(status["prediction"]["iterationPicoseconds"] == undisturbed["prediction"]["iterationPicoseconds"],
-                       f"{name}: another answer")
+                expect(
+                    status["prediction"]["iterationPicoseconds"] == undisturbed["prediction"]["iterationPicoseconds"],
+                    f"{name}: another answer",
+                )
             print(f"     {name}: {status['phase']} {verdict[1]} after {took:.1f} s: {verdict[2][:120]}", flush=True)
             self.leaves_nothing(job)
         self.leaves_nothing("undisturbed")
@@ -168,39 +206,63 @@ class Harder:
         """Its status; `attempt`: one number, or several that will do."""
         status = finished(job, 240)
         attempts = attempt if isinstance(attempt, tuple) else (attempt,)
-        expect(status["phase"] == "Complete" and status["attempt"] in attempts,
-               f"{job}: attempt {status['attempt']}, {status['conditions']}")
+        expect(
+            status["phase"] == "Complete" and status["attempt"] in attempts,
+            f"{job}: attempt {status['attempt']}, {status['conditions']}",
+        )
         return status
 
     def start_training(self, job, **changes):
         """A job that lasts, until its four ranks meet in collectives: virtual time goes by the network service."""
         self.apply_light(job, spin=400_000, **changes)
-        wait(f"{job} trains", 120, lambda: get("simjob", job).get("status", {}).get("progress", {}).get(
-            "virtualSeconds", 0) > 0.05)
+        wait(
+            f"{job} trains",
+            120,
+            lambda: get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0) > 0.05,
+        )
         expect(condition(job, "Running")[:2] == ("True", "Started"), f"{job} was over too soon")
 
     def apply_light(self, name, spin, **changes):
         """A job of the usual size whose ranks need no framework; it lasts as long as their loops turn."""
         document = self.document(name)
-        document["spec"].update({
-            "image": "e2e.local/debian:12", "command": ["python3", "light.py"], "iterations": {"warmup": 3, "measure": 900},
-            "env": [{"name": "STEPS", "value": "1000000"}, {"name": "SPIN", "value": str(spin)}],
-            "podTemplate": {"securityContext": {"runAsUser": 1000}}, **changes})
+        document["spec"].update(
+            {
+                "image": "e2e.local/debian:12",
+                "command": ["python3", "light.py"],
+                "iterations": {"warmup": 3, "measure": 900},
+                "env": [{"name": "STEPS", "value": "1000000"}, {"name": "SPIN", "value": str(spin)}],
+                "podTemplate": {"securityContext": {"runAsUser": 1000}},
+                **changes,
+            }
+        )
         kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(document))
 
     @staticmethod
     def leaves_nothing(job):
         """With the job go its pods and every process of theirs."""
         kubectl("-n", TEAM, "delete", "simjob", job, "--timeout=60s")
-        wait(f"nothing of {job} is left", 60, lambda: not kubectl(
-            "-n", TEAM, "get", "pods,jobs,services", "-l", f"eidolon.dev/simulation-job={job}", "-o", "name").strip())
+        wait(
+            f"nothing of {job} is left",
+            60,
+            lambda: not kubectl(
+                "-n", TEAM, "get", "pods,jobs,services", "-l", f"eidolon.dev/simulation-job={job}", "-o", "name"
+            ).strip(),
+        )
         left = [line for line in descendants(1).values() if "light.py" in line]
         expect(not left, f"orphans of {job}: {left}")
 
     @staticmethod
     def server_pod(job, server=1):
-        return kubectl("-n", TEAM, "get", "pods", "-l", f"eidolon.dev/simulation-job={job},"
-                       f"batch.kubernetes.io/job-completion-index={server}", "-o", "jsonpath={.items[0].metadata.name}").strip()
+        return kubectl(
+            "-n",
+            TEAM,
+            "get",
+            "pods",
+            "-l",
+            f"eidolon.dev/simulation-job={job},batch.kubernetes.io/job-completion-index={server}",
+            "-o",
+            "jsonpath={.items[0].metadata.name}",
+        ).strip()
 
     def kill_rank(self, job):
         agent = first_process(self.server_pod(job), TEAM, "server")
@@ -216,8 +278,16 @@ class Harder:
 
     @staticmethod
     def kill_network(_job):
-        pod = kubectl("-n", TEAM, "get", "pods", "-l", "app.kubernetes.io/component=network", "-o",
-                      "jsonpath={.items[0].metadata.name}").strip()
+        pod = kubectl(
+            "-n",
+            TEAM,
+            "get",
+            "pods",
+            "-l",
+            "app.kubernetes.io/component=network",
+            "-o",
+            "jsonpath={.items[0].metadata.name}",
+        ).strip()
         os.kill(first_process(pod, TEAM, "network"), signal.SIGKILL)
 
     @staticmethod
@@ -246,8 +316,15 @@ class Harder:
             kubectl("create", "namespace", space)
             kubectl("-n", space, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
             documents = [self.short_job(f"job-{number}") for number in range(count)]
-            kubectl("-n", space, "apply", "-f", "-", text_in=json.dumps(
-                {"apiVersion": "v1", "kind": "List", "items": documents}), timeout=300)
+            kubectl(
+                "-n",
+                space,
+                "apply",
+                "-f",
+                "-",
+                text_in=json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}),
+                timeout=300,
+            )
         self.scale_controllers(2)
         before = self.controller_numbers()
         started = time.monotonic()
@@ -255,17 +332,31 @@ class Harder:
         seconds = time.monotonic() - started
         after = self.controller_numbers()
         expect(all(job["status"]["phase"] == "Failed" for job in jobs), "a job that does nothing has a prediction")
-        expect({entry["reason"] for job in jobs for entry in job["status"]["conditions"] if entry["type"] == "Failed"}
-               == {"NoIterations"}, "another reason than NoIterations")
+        expect(
+            {entry["reason"] for job in jobs for entry in job["status"]["conditions"] if entry["type"] == "Failed"}
+            == {"NoIterations"},
+            "another reason than NoIterations",
+        )
         # Each namespace has a third of the turns while it has jobs, from the moment that its network service runs; in
         # order of age, two of them would have none in the first half.
-        events = [event for space in spaces for event in json.loads(kubectl(
-            "-n", space, "get", "events.events.k8s.io", "-o", "json", timeout=120))["items"] if event["reason"] == "Placed"]
-        half = [event["metadata"]["namespace"] for event in sorted(events, key=lambda event: event["eventTime"])][:queued // 2]
+        events = [
+            event
+            for space in spaces
+            for event in json.loads(kubectl("-n", space, "get", "events.events.k8s.io", "-o", "json", timeout=120))[
+                "items"
+            ]
+            if event["reason"] == "Placed"
+        ]
+        half = [event["metadata"]["namespace"] for event in sorted(events, key=lambda event: event["eventTime"])][
+            : queued // 2
+        ]
         for space in ("queue-b", "queue-c"):
             expect(half.count(space) >= len(half) // 8, f"{space} waited for others: {half}")
-        print(f"     {queued} jobs in {seconds:.0f} s, {(after[1] - before[1]) / queued:.1f} requests to the API server"
-              f" for each; the controller's memory {before[0]:.0f} -> {after[0]:.0f} MiB; first half {collections.Counter(half)}")
+        print(
+            f"     {queued} jobs in {seconds:.0f} s, {(after[1] - before[1]) / queued:.1f} requests to the API server"
+            f" for each; the controller's memory {before[0]:.0f} -> {after[0]:.0f} MiB;"
+            f" first half {collections.Counter(half)}"
+        )
         expect(after[0] < before[0] + 64, "the controller has grown")
         for space in spaces:
             kubectl("delete", "namespace", space, "--timeout=240s", timeout=300)
@@ -274,8 +365,13 @@ class Harder:
     def scale_controllers(count):
         kubectl("-n", NAMESPACE, "scale", "deployment", "eidolon-controller", f"--replicas={count}")
         if count == 0:
-            wait("no controller is left", 60, lambda: not kubectl(
-                "-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=controller", "-o", "name").strip())
+            wait(
+                "no controller is left",
+                60,
+                lambda: not kubectl(
+                    "-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=controller", "-o", "name"
+                ).strip(),
+            )
             return
         kubectl("-n", NAMESPACE, "rollout", "status", "deployment", "eidolon-controller", "--timeout=90s", timeout=120)
         pods = kubectl("-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=controller", "-o", "name")
@@ -283,8 +379,11 @@ class Harder:
 
     @staticmethod
     def all_over(spaces):
-        jobs = [job for space in spaces for job in json.loads(
-            kubectl("get", "--raw", jobs_path(space), timeout=120))["items"]]
+        jobs = [
+            job
+            for space in spaces
+            for job in json.loads(kubectl("get", "--raw", jobs_path(space), timeout=120))["items"]
+        ]
         over = [job for job in jobs if job.get("status", {}).get("phase") in ("Complete", "Failed", "Interrupted")]
         time.sleep(2)
         return jobs if len(over) == len(jobs) == sum(spaces.values()) else None
@@ -306,8 +405,17 @@ class Harder:
 
     @staticmethod
     def short_job(name):
-        return {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob", "metadata": {"name": name},
-                "spec": {"clusterRef": {"name": "h100"}, "servers": 1, "ranksPerServer": 1,
-                         "image": "e2e.local/debian:12", "command": ["/bin/true"],
-                         "podTemplate": {"securityContext": {"runAsUser": 1000}},
-                         "hostModel": {"kind": "fixed"}}}
+        return {
+            "apiVersion": "eidolon.dev/v1alpha1",
+            "kind": "SimulationJob",
+            "metadata": {"name": name},
+            "spec": {
+                "clusterRef": {"name": "h100"},
+                "servers": 1,
+                "ranksPerServer": 1,
+                "image": "e2e.local/debian:12",
+                "command": ["/bin/true"],
+                "podTemplate": {"securityContext": {"runAsUser": 1000}},
+                "hostModel": {"kind": "fixed"},
+            },
+        }

@@ -10,6 +10,7 @@ large and does not depend on the tree: made once for each content of that enviro
 foreign: users' images that are not like ours: an older Debian, a newer one without any shell, a program built on musl.
 cpu-torch: Debian's own torch, which is built without CUDA; 1 GB, so only made when asked for.
 """
+
 import argparse
 import hashlib
 import pathlib
@@ -25,8 +26,23 @@ LOADER = "/lib64/ld-linux-x86-64.so.2"
 NOBODY = "65532:65532"
 # What pip installs for `pip install torch numpy`, without the vendor's libraries that the shim stands for.
 VENDOR = "nvidia/nvshmem/lib/libnvshmem_host.so.3"
-TORCH = ["torch", "torchgen", "functorch", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe",
-         "filelock", "fsspec", "setuptools", "_distutils_hack", "packaging"]
+TORCH = [
+    "torch",
+    "torchgen",
+    "functorch",
+    "numpy",
+    "numpy.libs",
+    "sympy",
+    "mpmath",
+    "networkx",
+    "jinja2",
+    "markupsafe",
+    "filelock",
+    "fsspec",
+    "setuptools",
+    "_distutils_hack",
+    "packaging",
+]
 
 
 def libraries_of(program):
@@ -43,8 +59,11 @@ def make(out, name, arguments):
 
 
 def file_arguments(files):
-    return [word for target, source in sorted(files.items())
-            for word in ("--file", f"{pathlib.Path(source).resolve()}={target}")]
+    return [
+        word
+        for target, source in sorted(files.items())
+        for word in ("--file", f"{pathlib.Path(source).resolve()}={target}")
+    ]
 
 
 def services(build, out, tag):
@@ -54,9 +73,19 @@ def services(build, out, tag):
         files[f"/eidolon/bin/{program}"] = path
         for name, source in libraries_of(path).items():
             files[source if name == pathlib.Path(LOADER).name else f"/usr/lib/x86_64-linux-gnu/{name}"] = source
-    make(out / "services.tar", f"e2e.local/services:{tag}",
-         [*file_arguments(files), "--user", NOBODY, "--entrypoint", '["/eidolon/bin/eidolon-operator"]',
-          "--env", "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu"])
+    make(
+        out / "services.tar",
+        f"e2e.local/services:{tag}",
+        [
+            *file_arguments(files),
+            "--user",
+            NOBODY,
+            "--entrypoint",
+            '["/eidolon/bin/eidolon-operator"]',
+            "--env",
+            "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu",
+        ],
+    )
 
 
 def injection(build, out, tag):
@@ -84,11 +113,24 @@ def torch(base, out):
         trees = [f"{packages / name}=/opt/python/{name}" for name in TORCH if (packages / name).is_dir()]
         trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("torch-*.dist-info"))]
         trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("numpy-*.dist-info"))]
-        arguments = ["--layer", str(base), *[word for tree in trees for word in ("--tree", tree)],
-                     "--file", f"{packages / 'typing_extensions.py'}=/opt/python/typing_extensions.py",
-                     "--file", f"{packages / VENDOR}=/opt/python/{VENDOR}",
-                     "--file", f"{run}=/usr/local/bin/torchrun",
-                     "--env", "PYTHONPATH=/opt/python", "--user", "1000:1000", "--workdir", "/tmp", "--plain"]
+        arguments = [
+            "--layer",
+            str(base),
+            *[word for tree in trees for word in ("--tree", tree)],
+            "--file",
+            f"{packages / 'typing_extensions.py'}=/opt/python/typing_extensions.py",
+            "--file",
+            f"{packages / VENDOR}=/opt/python/{VENDOR}",
+            "--file",
+            f"{run}=/usr/local/bin/torchrun",
+            "--env",
+            "PYTHONPATH=/opt/python",
+            "--user",
+            "1000:1000",
+            "--workdir",
+            "/tmp",
+            "--plain",
+        ]
         make(target, name, arguments)
         run.unlink()
     print(f"{name}: {target}")
@@ -119,23 +161,57 @@ def foreign(base, out):
         make(out / "newer.tar", "e2e.local/newer:test", ["--layer", str(work / "newer.tar"), "--user", NOBODY])
         with tarfile.open(base.parent / "musl.tar") as system:
             (work / "libc.so").write_bytes(system.extractfile("./lib/x86_64-linux-musl/libc.so").read())
-        subprocess.run(["gcc", "-nostdlib", "-nostartfiles", "-no-pie", "-fno-stack-protector", "-x", "c", "-", "-x", "none",
-                        f"-L{work}", "-lc", "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1", "-o", str(work / "program")],
-                       check=True, input=MUSL_PROGRAM, text=True)
-        make(out / "musl.tar", "e2e.local/musl:test", ["--layer", str(base.parent / "musl.tar"), "--user", NOBODY,
-                                                       "--file", f"{work / 'program'}=/program"])
+        subprocess.run(
+            [
+                "gcc",
+                "-nostdlib",
+                "-nostartfiles",
+                "-no-pie",
+                "-fno-stack-protector",
+                "-x",
+                "c",
+                "-",
+                "-x",
+                "none",
+                f"-L{work}",
+                "-lc",
+                "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1",
+                "-o",
+                str(work / "program"),
+            ],
+            check=True,
+            input=MUSL_PROGRAM,
+            text=True,
+        )
+        make(
+            out / "musl.tar",
+            "e2e.local/musl:test",
+            ["--layer", str(base.parent / "musl.tar"), "--user", NOBODY, "--file", f"{work / 'program'}=/program"],
+        )
 
 
 def cpu_torch(base, out):
     system = base.parent / "cpu-torch.tar"
     if not system.exists():
-        subprocess.run(["mmdebstrap", "--quiet", "--variant=extract", "--include=python3-torch,python3", "bookworm",
-                        str(system)], check=True)
+        subprocess.run(
+            ["mmdebstrap", "--quiet", "--variant=extract", "--include=python3-torch,python3", "bookworm", str(system)],
+            check=True,
+        )
     # Its alternatives of linear algebra are links that only its set-up would make.
     libraries = "/usr/lib/x86_64-linux-gnu"
-    make(out / "cpu-torch.tar", "e2e.local/cpu-torch:test",
-         ["--layer", str(system), "--user", NOBODY, "--plain", "--env",
-          f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack"])
+    make(
+        out / "cpu-torch.tar",
+        "e2e.local/cpu-torch:test",
+        [
+            "--layer",
+            str(system),
+            "--user",
+            NOBODY,
+            "--plain",
+            "--env",
+            f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack",
+        ],
+    )
 
 
 def main():

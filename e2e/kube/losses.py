@@ -1,4 +1,5 @@
 """Steps of e2e/kube/run about the network between pods: it is lost for seconds, and comes back or not in time."""
+
 import re
 import time
 
@@ -17,10 +18,11 @@ class Losses:
         undisturbed = self.over_well("connected", attempt=1)["prediction"]["iterationPicoseconds"]
         self.leaves_nothing("connected")
         for name, find, seconds in [
-                ("server", lambda job: (self.server_pod(job), TEAM, "server"), SHORT_SECONDS),
-                ("simulator", lambda _job: (self.simulator_pod(), TEAM, "network"), SHORT_SECONDS),
-                ("timing", lambda _job: ("eidolon-timing-0", NAMESPACE, "timing"), SHORT_SECONDS),
-                ("server-for-long", lambda job: (self.server_pod(job), TEAM, "server"), LONG_SECONDS)]:
+            ("server", lambda job: (self.server_pod(job), TEAM, "server"), SHORT_SECONDS),
+            ("simulator", lambda _job: (self.simulator_pod(), TEAM, "network"), SHORT_SECONDS),
+            ("timing", lambda _job: ("eidolon-timing-0", NAMESPACE, "timing"), SHORT_SECONDS),
+            ("server-for-long", lambda job: (self.server_pod(job), TEAM, "server"), LONG_SECONDS),
+        ]:
             job = f"cut-{name}"
             self.start_training(job)
             started = time.monotonic()
@@ -32,14 +34,25 @@ class Losses:
                 expect(status["prediction"]["iterationPicoseconds"] == undisturbed, f"{name}: another answer")
             else:
                 expect(kind == "Failed" and verdict[1] in NAMED and len(verdict[2]) > 20, f"{name}: {verdict}")
-            print(f"     {name} cut off for {seconds} s: {kind} {verdict[1]} after {time.monotonic() - started:.1f} s: "
-                  f"{verdict[2][:120]}", flush=True)
+            print(
+                f"     {name} cut off for {seconds} s: {kind} {verdict[1]} after {time.monotonic() - started:.1f} s: "
+                f"{verdict[2][:120]}",
+                flush=True,
+            )
             self.leaves_nothing(job)
 
     @staticmethod
     def simulator_pod():
-        return kubectl("-n", TEAM, "get", "pods", "-l", "app.kubernetes.io/component=network", "-o",
-                       "jsonpath={.items[0].metadata.name}").strip()
+        return kubectl(
+            "-n",
+            TEAM,
+            "get",
+            "pods",
+            "-l",
+            "app.kubernetes.io/component=network",
+            "-o",
+            "jsonpath={.items[0].metadata.name}",
+        ).strip()
 
     @staticmethod
     def cut(place, seconds):

@@ -4,6 +4,7 @@ The Prometheus operator is not built for this: it would cost as much as Promethe
 the fields that the chart uses what the operator does with them (prometheus-operator: pkg/prometheus/promcfg.go), and
 refuses a PodMonitor that has any other. The API server knows the monitors by the definitions below.
 """
+
 import json
 import re
 import time
@@ -23,13 +24,29 @@ INTERVAL_SECONDS = 2  # Of the chart's PodMonitors here; 15 by default.
 def definition(kind):
     """The operator's kind, its schema left open."""
     plural = KINDS[kind]
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{plural}.{GROUP}"},
-            "spec": {"group": GROUP, "scope": "Namespaced",
-                     "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-                         "type": "object", "properties": {"spec": {
-                             "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}}}]}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                        }
+                    },
+                }
+            ],
+        },
+    }
 
 
 def label(name):
@@ -54,23 +71,53 @@ def scrape_configuration(monitor):
         only(endpoint, ("port", "interval", "honorLabels"), name)
         rules = [{"source_labels": ["__meta_kubernetes_pod_phase"], "regex": "(Failed|Succeeded)", "action": "drop"}]
         for key, value in sorted(spec["selector"]["matchLabels"].items()):
-            rules.append({"source_labels": [f"__meta_kubernetes_pod_label_{label(key)}",
-                                            f"__meta_kubernetes_pod_labelpresent_{label(key)}"],
-                          "regex": f"({re.escape(value)});true", "action": "keep"})
-        rules.append({"source_labels": ["__meta_kubernetes_pod_container_port_name"], "regex": endpoint["port"],
-                      "action": "keep"})
-        rules += [{"source_labels": [f"__meta_kubernetes_{source}"], "target_label": target} for source, target in
-                  (("namespace", "namespace"), ("pod_container_name", "container"), ("pod_name", "pod"))]
-        rules += [{"source_labels": [f"__meta_kubernetes_pod_label_{label(key)}"], "target_label": label(key),
-                   "regex": "(.+)", "replacement": "$1"} for key in spec.get("podTargetLabels", [])]
-        rules += [{"target_label": "job", "replacement": name},
-                  {"target_label": "endpoint", "replacement": endpoint["port"]}]
+            rules.append(
+                {
+                    "source_labels": [
+                        f"__meta_kubernetes_pod_label_{label(key)}",
+                        f"__meta_kubernetes_pod_labelpresent_{label(key)}",
+                    ],
+                    "regex": f"({re.escape(value)});true",
+                    "action": "keep",
+                }
+            )
+        rules.append(
+            {
+                "source_labels": ["__meta_kubernetes_pod_container_port_name"],
+                "regex": endpoint["port"],
+                "action": "keep",
+            }
+        )
+        rules += [
+            {"source_labels": [f"__meta_kubernetes_{source}"], "target_label": target}
+            for source, target in (("namespace", "namespace"), ("pod_container_name", "container"), ("pod_name", "pod"))
+        ]
+        rules += [
+            {
+                "source_labels": [f"__meta_kubernetes_pod_label_{label(key)}"],
+                "target_label": label(key),
+                "regex": "(.+)",
+                "replacement": "$1",
+            }
+            for key in spec.get("podTargetLabels", [])
+        ]
+        rules += [
+            {"target_label": "job", "replacement": name},
+            {"target_label": "endpoint", "replacement": endpoint["port"]},
+        ]
         discovery = {"role": "pod"}
         if not everywhere:
             discovery["namespaces"] = {"names": [metadata["namespace"]]}
-        jobs.append({"job_name": f"podMonitor/{name}/{number}", "scrape_interval": endpoint["interval"],
-                     "scrape_timeout": endpoint["interval"], "honor_labels": endpoint.get("honorLabels", False),
-                     "kubernetes_sd_configs": [discovery], "relabel_configs": rules})
+        jobs.append(
+            {
+                "job_name": f"podMonitor/{name}/{number}",
+                "scrape_interval": endpoint["interval"],
+                "scrape_timeout": endpoint["interval"],
+                "honor_labels": endpoint.get("honorLabels", False),
+                "kubernetes_sd_configs": [discovery],
+                "relabel_configs": rules,
+            }
+        )
     return jobs
 
 
@@ -83,8 +130,17 @@ def make_image(cache, out):
     """Prometheus and nothing else."""
     program, archive = cache / "bin/prometheus", out / "prometheus.tar"
     if not archive.exists() or archive.stat().st_mtime < program.stat().st_mtime:
-        call("python3", CLUSTER / "images/mkimage.py", archive, IMAGE, "--file", f"{program}=/prometheus", "--user",
-             "65534:65534", "--plain")
+        call(
+            "python3",
+            CLUSTER / "images/mkimage.py",
+            archive,
+            IMAGE,
+            "--file",
+            f"{program}=/prometheus",
+            "--user",
+            "65534:65534",
+            "--plain",
+        )
     return archive
 
 
@@ -97,21 +153,37 @@ class Prometheus:
         kubectl("apply", "-f", "-", text_in=yaml.safe_dump_all(map(definition, KINDS)))
         for kind, plural in KINDS.items():
             kubectl("wait", "--for=condition=Established", f"crd/{plural}.{GROUP}", "--timeout=30s")
-            wait(f"{kind} is served", 30, lambda plural=plural: plural in kube(
-                "kubectl", "get", "--raw", f"/apis/{GROUP}/v1", check=False))
+            wait(
+                f"{kind} is served",
+                30,
+                lambda plural=plural: plural in kube("kubectl", "get", "--raw", f"/apis/{GROUP}/v1", check=False),
+            )
 
     @staticmethod
     def start():
         jobs = [job for monitor in installed("PodMonitor") for job in scrape_configuration(monitor)]
         groups = [group for rule in installed("PrometheusRule") for group in rule["spec"]["groups"]]
         expect(len(jobs) == 2 and groups, f"{len(jobs)} jobs, {len(groups)} groups of rules")
-        files = {"prometheus.yml": yaml.safe_dump({
-            "global": {"evaluation_interval": "2s"}, "rule_files": ["/etc/prometheus/rules.yml"],
-            "scrape_configs": jobs}), "rules.yml": yaml.safe_dump({"groups": groups})}
+        files = {
+            "prometheus.yml": yaml.safe_dump(
+                {
+                    "global": {"evaluation_interval": "2s"},
+                    "rule_files": ["/etc/prometheus/rules.yml"],
+                    "scrape_configs": jobs,
+                }
+            ),
+            "rules.yml": yaml.safe_dump({"groups": groups}),
+        }
         text = (HERE / "jobs/prometheus.yaml").read_text()
-        documents = [*yaml.safe_load_all(text), {
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "prometheus", "namespace": NAMESPACE},
-            "data": files}]
+        documents = [
+            *yaml.safe_load_all(text),
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "prometheus", "namespace": NAMESPACE},
+                "data": files,
+            },
+        ]
         kubectl("apply", "-f", "-", text_in=yaml.safe_dump_all(documents))
         kubectl("-n", NAMESPACE, "wait", "--for=condition=Ready", "pod/prometheus", "--timeout=90s", timeout=120)
 
@@ -133,15 +205,23 @@ class Prometheus:
 
     def targets(self):
         """(job of Prometheus, component, pod, health, error) of what is scraped now."""
-        return [(target["labels"]["job"], target["labels"].get("app_kubernetes_io_component", ""),
-                 target["labels"]["pod"], target["health"], target["lastError"])
-                for target in self.ask("targets", state="active")["activeTargets"]]
+        return [
+            (
+                target["labels"]["job"],
+                target["labels"].get("app_kubernetes_io_component", ""),
+                target["labels"]["pod"],
+                target["health"],
+                target["lastError"],
+            )
+            for target in self.ask("targets", state="active")["activeTargets"]
+        ]
 
     def series_over(self, query, since):
         """Series of a query, each with its values, at every scrape from a time of this machine's clock until now."""
         found = self.ask("query_range", query=query, start=since, end=time.time(), step=INTERVAL_SECONDS)
-        return [(series["metric"], [(at, float(value)) for at, value in series["values"]])
-                for series in found["result"]]
+        return [
+            (series["metric"], [(at, float(value)) for at, value in series["values"]]) for series in found["result"]
+        ]
 
     def selectors(self, query):
         """Metrics that a query reads, each as a query of its own; from Prometheus' own reading of it."""
@@ -156,6 +236,7 @@ class Prometheus:
             elif isinstance(node, list):
                 for value in node:
                     walk(value)
+
         walk(self.ask("parse_query", query=query))
         expect(found, f"{query} reads no metric")
         return found

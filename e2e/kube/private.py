@@ -1,12 +1,25 @@
 """Steps of e2e/kube/run about what nobody may see, and about jobs that another queue admits."""
+
 import base64
 import json
 import pathlib
 import re
 import time
 
-from cluster_commands import (HERE, NAMESPACE, TEAM, condition, descendants, expect, first_process, get, kube,
-                              kubectl, leader_pod, wait)
+from cluster_commands import (
+    HERE,
+    NAMESPACE,
+    TEAM,
+    condition,
+    descendants,
+    expect,
+    first_process,
+    get,
+    kube,
+    kubectl,
+    leader_pod,
+    wait,
+)
 from harder import Rest
 
 KUBERNETES_TOKEN = "var/run/secrets/kubernetes.io/serviceaccount/token"
@@ -24,15 +37,27 @@ class Private:
     def secrets(self):
         """No token, key or code of a user is in any log, object, event, metric or command line."""
         kubectl("-n", TEAM, "create", "serviceaccount", "carol")
-        kubectl("-n", TEAM, "create", "rolebinding", "carol", "--clusterrole=eidolon-editor", f"--serviceaccount={TEAM}:carol")
+        kubectl(
+            "-n",
+            TEAM,
+            "create",
+            "rolebinding",
+            "carol",
+            "--clusterrole=eidolon-editor",
+            f"--serviceaccount={TEAM}:carol",
+        )
         rest = Rest("carol")
         self.start_training("private", iterations={"warmup": 3, "measure": 400})
-        expect(rest.call("GET", f"/api/v1/namespaces/{TEAM}/simulationjobs/private/logs")[0] == 200, "no log for its owner")
-        secret = {"the user's token": rest.token,
-                  "the pod's token": file_in(self.server_pod("private"), TEAM, "server", "eidolon/token/token"),
-                  "the controller's token": file_in(leader_pod(), NAMESPACE, "controller", KUBERNETES_TOKEN),
-                  "a pass": PASS,
-                  "the user's code": (HERE / "jobs/light.py").read_text().splitlines()[0].strip('"')}
+        expect(
+            rest.call("GET", f"/api/v1/namespaces/{TEAM}/simulationjobs/private/logs")[0] == 200, "no log for its owner"
+        )
+        secret = {
+            "the user's token": rest.token,
+            "the pod's token": file_in(self.server_pod("private"), TEAM, "server", "eidolon/token/token"),
+            "the controller's token": file_in(leader_pod(), NAMESPACE, "controller", KUBERNETES_TOKEN),
+            "a pass": PASS,
+            "the user's code": (HERE / "jobs/light.py").read_text().splitlines()[0].strip('"'),
+        }
         for name, value in get("secret", "eidolon-passes", NAMESPACE)["data"].items():
             secret[f"{name} of passes"] = base64.b64decode(value).decode("latin-1")
             secret[f"{name} of passes, encoded"] = value
@@ -46,7 +71,9 @@ class Private:
             for what, value in secret.items():
                 expect(what in public or value.strip() not in text, f"{what} is in {place}")
             expect(not ANY_TOKEN.search(text), f"a token is in {place}")
-        print(f"     {len(secret)} secrets, {len(places)} places, {sum(map(len, places.values())) / 1e6:.1f} MB of text")
+        print(
+            f"     {len(secret)} secrets, {len(places)} places, {sum(map(len, places.values())) / 1e6:.1f} MB of text"
+        )
         self.leaves_nothing("private")
 
     @staticmethod
@@ -65,7 +92,9 @@ class Private:
         kinds = kubectl("api-resources", "--verbs=list", "-o", "name").split()
         kinds = [kind for kind in kinds if kind not in ("secrets", "configmaps")]
         places["all objects"] = kubectl("get", ",".join(kinds), "-A", "-o", "json")
-        expect("SimulationJob" in places["all objects"] and '"kind": "Event"' in places["all objects"], "not all objects")
+        expect(
+            "SimulationJob" in places["all objects"] and '"kind": "Event"' in places["all objects"], "not all objects"
+        )
         return places
 
     def suspends(self):
@@ -77,14 +106,20 @@ class Private:
         time.sleep(3)
         expect(not self.placed("held"), "a suspended job has pods")
         self.suspend("held", False)
-        wait("held trains", 120, lambda: get("simjob", "held")["status"].get("progress", {}).get("virtualSeconds", 0) > 0.02)
+        wait(
+            "held trains",
+            120,
+            lambda: get("simjob", "held")["status"].get("progress", {}).get("virtualSeconds", 0) > 0.02,
+        )
         self.suspend("held", True)
         wait("its pods are gone", 60, lambda: not self.placed("held"))
         expect(condition("held", "Scheduled")[1] == "Suspended", "not held again")
         self.suspend("held", False)
         status = self.over_well("held", attempt=2)
         expect(len(status["prediction"]["iterationPicoseconds"]) == 300, "not all iterations")
-        expect("status" not in get("simjob", "foreign") and not self.placed("foreign"), "another manager's job is touched")
+        expect(
+            "status" not in get("simjob", "foreign") and not self.placed("foreign"), "another manager's job is touched"
+        )
         for name in ("held", "foreign"):
             self.leaves_nothing(name)
 

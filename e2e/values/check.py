@@ -14,6 +14,7 @@ runs this program under the shim. Every sample of every operator runs on the CPU
     skipped    the CPU run raised, PyTorch has no CUDA implementation, or the operator draws random numbers or
                leaves memory as it is
 """
+
 import argparse
 import collections
 import json
@@ -33,18 +34,25 @@ sys.modules.setdefault("expecttest", types.SimpleNamespace(TestCase=unittest.Tes
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map
 
-RANDOM = re.compile(r"rand|bernoulli|multinomial|normal|dropout|cauchy|exponential|geometric|uniform|empty"
-                    r"|rrelu|poisson|gumbel|fractional_max_pool|svd_lowrank|pca_lowrank|as_strided_partial"
-                    r"|new_empty|resize|from_file")
+RANDOM = re.compile(
+    r"rand|bernoulli|multinomial|normal|dropout|cauchy|exponential|geometric|uniform|empty"
+    r"|rrelu|poisson|gumbel|fractional_max_pool|svd_lowrank|pca_lowrank|as_strided_partial"
+    r"|new_empty|resize|from_file"
+)
 # Operators with indices of equal values in any order.
 TIES = {"sort", "argsort", "msort", "topk", "kthvalue", "mode", "median", "nanmedian"}
 # Not about the emulation: (operator, message) and why.
 DOCUMENTED = [
-    (r"batch_norm|native_layer_norm", r"The values for attribute '(shape|dtype)' do not match",
-     "PyTorch saves other statistics for the backward pass on CUDA than on the CPU"),
+    (
+        r"batch_norm|native_layer_norm",
+        r"The values for attribute '(shape|dtype)' do not match",
+        "PyTorch saves other statistics for the backward pass on CUDA than on the CPU",
+    ),
 ]
-ABSENT = re.compile(r"Could not run '.*CUDA' backend|is not supported on CUDA|to be on cpu, but it's on cuda"
-                    r"|not implemented for|only supported on CPU|not supported on GPU")
+ABSENT = re.compile(
+    r"Could not run '.*CUDA' backend|is not supported on CUDA|to be on cpu, but it's on cuda"
+    r"|not implemented for|only supported on CPU|not supported on GPU"
+)
 OUTCOMES = ("equal", "documented", "library", "unknown", "mismatch", "error")
 
 
@@ -94,20 +102,33 @@ def compare(expected, actual):
 def blame(text):
     """The kernel that was refused or read something unknown first."""
     for line in text.splitlines():
-        match = re.match(r"eidolon values: (refused, .*?|reads unknown|faults at|limit|deadlocks|traps)"
-                         r"[ ,:].*?: (_Z\w+|\w+)", line)
+        match = re.match(
+            r"eidolon values: (refused, .*?|reads unknown|faults at|limit|deadlocks|traps)"
+            r"[ ,:].*?: (_Z\w+|\w+)",
+            line,
+        )
         if match:
             return f"{match.group(1)[:60]}: {match.group(2)[:120]}"
     return "library" if "unknown bytes" in text else ""
 
 
-WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64,
-         torch.complex64: torch.complex128}
+WIDER = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
 
 
 def widened(value):
-    return tree_map(lambda x: x.to(WIDER[x.dtype]) if isinstance(x, torch.Tensor) and x.dtype in WIDER
-                    else WIDER.get(x, x) if isinstance(x, torch.dtype) else x, value)
+    return tree_map(
+        lambda x: x.to(WIDER[x.dtype])
+        if isinstance(x, torch.Tensor) and x.dtype in WIDER
+        else WIDER.get(x, x)
+        if isinstance(x, torch.dtype)
+        else x,
+        value,
+    )
 
 
 def as_near_as_the_cpu(op, arguments, expected, actual):
@@ -125,8 +146,9 @@ def as_near_as_the_cpu(op, arguments, expected, actual):
             scale = true.abs().nan_to_num(0, 0, 0).max().item() if true.numel() else 0
             error = (cpu.to(true.dtype) - true).abs().nan_to_num(0, 0, 0).max().item() if true.numel() else 0
             bound = max(4 * error, scale * torch.finfo(ours.dtype).eps)
-            torch.testing.assert_close(ours.to(true.dtype), true, rtol=0, atol=bound, equal_nan=True,
-                                       check_stride=False)
+            torch.testing.assert_close(
+                ours.to(true.dtype), true, rtol=0, atol=bound, equal_nan=True, check_stride=False
+            )
         return any(isinstance(x, torch.Tensor) and x.dtype in WIDER for x in left)
     except Exception:
         return False
@@ -152,16 +174,18 @@ def only_ties_differ(name, arguments, expected, actual):
         if name == "mode":  # Any of the values that are there most often.
             counts = [(source == source.take_along_dim(x, dim)).sum(dim) for x in (first, second)]
             return torch.equal(*counts)
-        torch.testing.assert_close(source.take_along_dim(second, dim), source.take_along_dim(first, dim),
-                                   equal_nan=True)
+        torch.testing.assert_close(
+            source.take_along_dim(second, dim), source.take_along_dim(first, dim), equal_nan=True
+        )
         return True
     except Exception:
         return False
 
 
 def run_sample(op, name, sample, trace):
-    if sample.kwargs.get("dropout_p") or (name == "nn.functional.multi_head_attention_forward" and
-                                          sample.kwargs.get("training")):
+    if sample.kwargs.get("dropout_p") or (
+        name == "nn.functional.multi_head_attention_forward" and sample.kwargs.get("training")
+    ):
         return "skipped", ""  # Draws random numbers.
     arguments = detached((sample.input, sample.args, sample.kwargs))
     try:
@@ -173,8 +197,7 @@ def run_sample(op, name, sample, trace):
     trace.take()
     try:
         moved = to_device(arguments)
-        moved[2].update({k: "cuda" for k, v in moved[2].items()
-                         if k == "device" and str(v).startswith("cpu")})
+        moved[2].update({k: "cuda" for k, v in moved[2].items() if k == "device" and str(v).startswith("cpu")})
         actual = op(moved[0], *moved[1], **moved[2])
         actual = tree_map(lambda x: x.cpu() if isinstance(x, torch.Tensor) else x, actual)
         difference = compare(expected, actual)
@@ -196,8 +219,9 @@ def run_sample(op, name, sample, trace):
     for operator, message, reason in DOCUMENTED:
         if re.search(operator, name) and re.search(message, difference):
             return "documented", reason
-    return "mismatch", difference + " | " + re.sub(r"\s+", " ", " ".join(
-        re.findall(r"ran 0 after \d+ thread instructions: (\S{0,140})", text)))[:400]
+    return "mismatch", difference + " | " + re.sub(
+        r"\s+", " ", " ".join(re.findall(r"ran 0 after \d+ thread instructions: (\S{0,140})", text))
+    )[:400]
 
 
 def doubt(text):
@@ -257,24 +281,37 @@ def table(total, rows, command):
         for outcome, note in row["notes"].items():
             if outcome != "library":
                 notes[outcome].append(f"`{row['op']}` {row['dtype']}: {note[:160].replace('|', '/')}")
-    lines = ["# Conformance of computed values", "",
-             "PyTorch's operator database on the emulated GPU against the CPU; written by", "",
-             f"    {command}", "",
-             "What the outcomes mean is said in `e2e/values/check.py`. \"equal\" is within the tolerances of",
-             "torch.testing, or nearer to the result in a wider type than four times the CPU's largest error (sums in",
-             "another order), or other indices of equal values: the second and third are also counted as `near` and",
-             "`ties`. A sample that read a byte nobody knows is never equal. The last two columns are the share of",
-             "equal samples among those that no library call decides, and among all.", "",
-             "| type | " + " | ".join(OUTCOMES) + " | computed | all |", "| --- |" + " ---: |" * (len(OUTCOMES) + 2)]
+    lines = [
+        "# Conformance of computed values",
+        "",
+        "PyTorch's operator database on the emulated GPU against the CPU; written by",
+        "",
+        f"    {command}",
+        "",
+        'What the outcomes mean is said in `e2e/values/check.py`. "equal" is within the tolerances of',
+        "torch.testing, or nearer to the result in a wider type than four times the CPU's largest error (sums in",
+        "another order), or other indices of equal values: the second and third are also counted as `near` and",
+        "`ties`. A sample that read a byte nobody knows is never equal. The last two columns are the share of",
+        "equal samples among those that no library call decides, and among all.",
+        "",
+        "| type | " + " | ".join(OUTCOMES) + " | computed | all |",
+        "| --- |" + " ---: |" * (len(OUTCOMES) + 2),
+    ]
     own = [key for key in OUTCOMES if key != "library"]
     for name, counts in [*by_type.items(), ("all", total)]:
-        lines.append(f"| {name} | " + " | ".join(str(counts[key]) for key in OUTCOMES) +
-                     f" | {share(counts, own)} | {share(counts, OUTCOMES)} |")
+        lines.append(
+            f"| {name} | "
+            + " | ".join(str(counts[key]) for key in OUTCOMES)
+            + f" | {share(counts, own)} | {share(counts, OUTCOMES)} |"
+        )
     kinds = collections.Counter()
     for row in rows:
         kinds.update(row["kinds"])
-    lines += ["", f"Of the equal ones, {kinds['near']} are near and {kinds['ties']} differ in ties. "
-              f"{total['skipped']} samples were skipped."]
+    lines += [
+        "",
+        f"Of the equal ones, {kinds['near']} are near and {kinds['ties']} differ in ties. "
+        f"{total['skipped']} samples were skipped.",
+    ]
     if kinds["near"]:
         near = [f"`{row['op']}` {row['dtype']}" for row in rows if row["kinds"].get("near")]
         lines += ["", "Near: " + ", ".join(near) + "."]

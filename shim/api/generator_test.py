@@ -34,8 +34,7 @@ class PolicyTest(unittest.TestCase):
         return str(caught.exception)
 
     def test_reads_decisions_with_class_and_note(self):
-        policy = self.load("toyRun simulate run::Run class=Launch starts it\n"
-                           "toyHint accept - a hint\n")
+        policy = self.load("toyRun simulate run::Run class=Launch starts it\ntoyHint accept - a hint\n")
 
         self.assertEqual(policy.decisions["toyRun"].handler, "run::Run")
         self.assertEqual(policy.decisions["toyRun"].call_class, "Launch")
@@ -53,8 +52,7 @@ class PolicyTest(unittest.TestCase):
         self.assertIsNone(policy.find("toyRun"))
 
     def test_names_the_line_of_a_mistake(self):
-        self.assertIn("toy.policy:5: toyRun: unknown decision 'simulated'",
-                      self.refused("toyRun simulated run::Run\n"))
+        self.assertIn("toy.policy:5: toyRun: unknown decision 'simulated'", self.refused("toyRun simulated run::Run\n"))
         self.assertIn("unknown call class 'Fast'", self.refused("toyRun simulate Run class=Fast\n"))
         self.assertIn("do not fit together", self.refused("toyRun simulate -\n"))
         self.assertIn("do not fit together", self.refused("toyRun reject Run\n"))
@@ -78,21 +76,37 @@ class RowsTest(unittest.TestCase):
 
     def test_writes_one_row_per_decision(self):
         policy = self.load("toyRun simulate Run class=Launch\ntoyHint accept - a hint\n")
-        made = self.make(policy, [Function("toyRun", "int", (("void *", "data"), ("int", "n"))),
-                                  Function("toyHint", "int", ()), Function("toyRest", "void", ())])
+        made = self.make(
+            policy,
+            [
+                Function("toyRun", "int", (("void *", "data"), ("int", "n"))),
+                Function("toyHint", "int", ()),
+                Function("toyRest", "void", ()),
+            ],
+        )
 
-        self.assertEqual(made, ["ACCEPT(int, toyHint, Library, ())", "REJECT(void, toyRest, ())",
-                                "SIMULATE(int, toyRun, Launch, Run, (void *data, int n), (data, n))"])
+        self.assertEqual(
+            made,
+            [
+                "ACCEPT(int, toyHint, Library, ())",
+                "REJECT(void, toyRest, ())",
+                "SIMULATE(int, toyRun, Launch, Run, (void *data, int n), (data, n))",
+            ],
+        )
 
     def test_twins_follow_their_base_row(self):
         policy = self.load("@twin p\ntoyRun simulate Run\n")
         policy.single["prefix"] = "p?toy"
-        made = self.make(policy, [Function(name, "int", ()) for name in
-                                  ("toyRun", "toyRun_ptsz", "ptoyRun")])
+        made = self.make(policy, [Function(name, "int", ()) for name in ("toyRun", "toyRun_ptsz", "ptoyRun")])
 
-        self.assertEqual(made, ["SIMULATE(int, ptoyRun, Library, Run, (), ())",
-                                "SIMULATE(int, toyRun, Library, Run, (), ())",
-                                "SIMULATE_PER_THREAD(int, toyRun_ptsz, Library, Run, (), ())"])
+        self.assertEqual(
+            made,
+            [
+                "SIMULATE(int, ptoyRun, Library, Run, (), ())",
+                "SIMULATE(int, toyRun, Library, Run, (), ())",
+                "SIMULATE_PER_THREAD(int, toyRun_ptsz, Library, Run, (), ())",
+            ],
+        )
 
     def test_refuses_a_policy_for_a_symbol_that_does_not_exist(self):
         policy = self.load("toyGone simulate Run\n")
@@ -114,9 +128,10 @@ class RowsTest(unittest.TestCase):
 
         with self.assertRaisesRegex(PolicyError, "would leave 'size_t \\* size' unwritten"):
             self.make(self.load("toySize accept - harmless\n"), [function])
-        self.assertEqual(self.make(self.load("toySize accept - outputs=untouched read by nobody\n"),
-                                   [function]),
-                         ["ACCEPT(int, toySize, Library, (const char *name, size_t *size))"])
+        self.assertEqual(
+            self.make(self.load("toySize accept - outputs=untouched read by nobody\n"), [function]),
+            ["ACCEPT(int, toySize, Library, (const char *name, size_t *size))"],
+        )
 
 
 class OlderRowsTest(unittest.TestCase):
@@ -135,8 +150,10 @@ class OlderRowsTest(unittest.TestCase):
         return load_policy(path)
 
     def make(self, older_text, older, newer, sizes=({}, {})):
-        policies = (self.load("toy_1", "@soname libtoy.so.1\n@older toy\n@complete\n", older_text),
-                    self.load("toy", "@soname libtoy.so.2\n", "toyRun simulate Run\ntoySize simulate Size\n"))
+        policies = (
+            self.load("toy_1", "@soname libtoy.so.1\n@older toy\n@complete\n", older_text),
+            self.load("toy", "@soname libtoy.so.2\n", "toyRun simulate Run\ntoySize simulate Size\n"),
+        )
         declared = [{function.name: function for function in made} for made in (older, newer)]
         rows.declared_functions = lambda policy, *_: declared[policies.index(policy)]
         rows._sizes = lambda policy, *_: sizes[policies.index(policy)]
@@ -148,14 +165,18 @@ class OlderRowsTest(unittest.TestCase):
         self.assertEqual(self.make("", [run], [Function("toyRun", "int", (("toy *", "other"),))]), [])
 
     def test_what_only_the_older_one_has_keeps_its_name(self):
-        self.assertEqual(self.make("toyOld simulate Old\n", [Function("toyOld", "int", ())], []),
-                         ["SIMULATE(int, toyOld, Library, Old, (), ())"])
+        self.assertEqual(
+            self.make("toyOld simulate Old\n", [Function("toyOld", "int", ())], []),
+            ["SIMULATE(int, toyOld, Library, Old, (), ())"],
+        )
 
     def test_other_parameters_give_a_row_with_the_major_behind_the_name(self):
         older, newer = Function("toyRun", "int", (("int", "n"),)), Function("toyRun", "int", (("long", "n"),))
 
-        self.assertEqual(self.make("toyRun simulate run::Older\n", [older], [newer]),
-                         ["SIMULATE(int, toyRun_1, Library, run::Older, (int n), (n))"])
+        self.assertEqual(
+            self.make("toyRun simulate run::Older\n", [older], [newer]),
+            ["SIMULATE(int, toyRun_1, Library, run::Older, (int n), (n))"],
+        )
 
     def test_a_structure_of_another_size_does_so_too(self):
         size = Function("toySize", "int", (("struct toy *", "data"),))
@@ -184,8 +205,9 @@ class HeadersTest(unittest.TestCase):
         return read_functions(["toy.h"], [self.folder], language=language)
 
     def test_reads_types_as_written(self):
-        functions = self.read("struct toy; typedef struct toy *toy_t;\n"
-                              "toy_t toyMake(const char *name, void (*done)(void *), int n[4]);\n")
+        functions = self.read(
+            "struct toy; typedef struct toy *toy_t;\ntoy_t toyMake(const char *name, void (*done)(void *), int n[4]);\n"
+        )
 
         made = functions["toyMake"]
         self.assertEqual(made.returns, "toy_t")
@@ -193,12 +215,13 @@ class HeadersTest(unittest.TestCase):
         self.assertEqual(made.arguments, "(name, done, n)")
 
     def test_names_unnamed_parameters(self):
-        self.assertEqual(self.read("int toyAdd(int, int);")["toyAdd"].parameter_list,
-                         "(int argument0, int argument1)")
+        self.assertEqual(self.read("int toyAdd(int, int);")["toyAdd"].parameter_list, "(int argument0, int argument1)")
 
     def test_leaves_out_functions_with_a_body(self):
-        functions = self.read("static inline int toyInline(void) { return 1; }\n"
-                              "inline int toyBody(void) { return 2; }\nint toyReal(void);\n")
+        functions = self.read(
+            "static inline int toyInline(void) { return 1; }\n"
+            "inline int toyBody(void) { return 2; }\nint toyReal(void);\n"
+        )
 
         self.assertEqual(sorted(functions), ["toyReal"])
 
@@ -209,8 +232,9 @@ class HeadersTest(unittest.TestCase):
         self.assertEqual(self.read(text, "c++")["toyHalf"].parameter_list, "(bool exact)")
 
     def test_reads_sizes_of_structures(self):
-        (self.folder / "toy.h").write_text("struct toy { long a; int b; }; typedef struct { char c; } unnamed_t;\n"
-                                           "union both { char c; short s; };\n")
+        (self.folder / "toy.h").write_text(
+            "struct toy { long a; int b; }; typedef struct { char c; } unnamed_t;\nunion both { char c; short s; };\n"
+        )
 
         self.assertEqual(read_sizes(["toy.h"], [self.folder]), {"toy": 16, "both": 2})
 
@@ -221,12 +245,19 @@ class HeadersTest(unittest.TestCase):
 
 class LookupTest(unittest.TestCase):
     def test_pairs_versions_with_symbols(self):
-        made = lookup.pair_symbols({("cuMemAlloc", ""): [2000, 3020], ("cuLaunch", "ptsz"): [7000]},
-                                   {"cuMemAlloc", "cuMemAlloc_v2", "cuLaunch_ptsz", "cuMemAllocHost"})
+        made = lookup.pair_symbols(
+            {("cuMemAlloc", ""): [2000, 3020], ("cuLaunch", "ptsz"): [7000]},
+            {"cuMemAlloc", "cuMemAlloc_v2", "cuLaunch_ptsz", "cuMemAllocHost"},
+        )
 
-        self.assertEqual(made, [("cuLaunch", 7000, "ptsz", "cuLaunch_ptsz"),
-                                ("cuMemAlloc", 2000, "", "cuMemAlloc"),
-                                ("cuMemAlloc", 3020, "", "cuMemAlloc_v2")])
+        self.assertEqual(
+            made,
+            [
+                ("cuLaunch", 7000, "ptsz", "cuLaunch_ptsz"),
+                ("cuMemAlloc", 2000, "", "cuMemAlloc"),
+                ("cuMemAlloc", 3020, "", "cuMemAlloc_v2"),
+            ],
+        )
 
     def test_refuses_versions_without_symbols(self):
         with self.assertRaisesRegex(HeaderError, "cuMemAlloc has versions"):
@@ -243,8 +274,9 @@ class CoverageTest(unittest.TestCase):
     def test_replaces_only_the_table(self):
         readme = f"before\n{coverage.BEGIN}\nold\n{coverage.END}\nafter\n"
 
-        self.assertEqual(coverage.replace_table(readme, "new"),
-                         f"before\n{coverage.BEGIN}\n\nnew\n\n{coverage.END}\nafter\n")
+        self.assertEqual(
+            coverage.replace_table(readme, "new"), f"before\n{coverage.BEGIN}\n\nnew\n\n{coverage.END}\nafter\n"
+        )
         with self.assertRaisesRegex(ValueError, "no place for the coverage table"):
             coverage.replace_table("nothing here", "new")
 

@@ -19,8 +19,7 @@ from generator.policy import load_policy  # noqa: E402
 SHIM = Path(__file__).resolve().parent.parent
 ROW = re.compile(r"^(?:UNDECLARED\((\w+)\)|[A-Z_]+\([^,()]+, (\w+),)")
 # What the core may need: libc under its several names. Anything else may be missing from a user's image.
-LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1",
-        "ld-linux-x86-64.so.2"}
+LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 
 def row_symbols(library):
@@ -41,8 +40,7 @@ class SymbolsTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.policies = {path.parent.name: load_policy(path)
-                        for path in sorted(SHIM.glob("*/*.policy"))}
+        cls.policies = {path.parent.name: load_policy(path) for path in sorted(SHIM.glob("*/*.policy"))}
         cls.core = SharedLibrary(cls.folder / "libeidolon_shim.so")
 
     def test_core_exports_exactly_the_rows_and_libc_functions(self):
@@ -89,8 +87,17 @@ class SymbolsTest(unittest.TestCase):
     def test_older_libraries_have_facades(self):
         sonames = {SharedLibrary(path).soname for path in (self.folder / "eidolon").glob("*_12.so")}
 
-        self.assertEqual(sonames, {"libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcupti.so.12",
-                                   "libcusolver.so.11", "libnvrtc.so.12"})
+        self.assertEqual(
+            sonames,
+            {
+                "libcublas.so.12",
+                "libcublasLt.so.12",
+                "libcufft.so.11",
+                "libcupti.so.12",
+                "libcusolver.so.11",
+                "libnvrtc.so.12",
+            },
+        )
 
     def test_no_facade_is_called_like_the_runtime(self):
         names = [path.name for path in (self.folder / "eidolon").iterdir()]

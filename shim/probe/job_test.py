@@ -21,13 +21,23 @@ class JobTest(unittest.TestCase):
     def run_sections(self, *sections):
         python = self.packages.parents[2] / "bin" / "python"
         result = subprocess.run(
-            [self.probes / "eidolon_lone_agent", self.libraries, python, "-W", "ignore",
-             HERE / "torch_program.py", *sections],
-            capture_output=True, text=True, check=False, timeout=240)
+            [
+                self.probes / "eidolon_lone_agent",
+                self.libraries,
+                python,
+                "-W",
+                "ignore",
+                HERE / "torch_program.py",
+                *sections,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertNotIn("refused", result.stderr)
-        self.assertEqual([line.split(":")[0] for line in result.stdout.splitlines()],
-                         list(sections))
+        self.assertEqual([line.split(":")[0] for line in result.stdout.splitlines()], list(sections))
         print(result.stdout, end="", flush=True)
 
     def test_device_queries(self):

@@ -5,7 +5,7 @@ import ctypes
 
 import torch  # noqa: F401
 
-SOURCE = b"extern \"C\" __global__ void scale(float *x, float a) { x[threadIdx.x] *= a; }\n"
+SOURCE = b'extern "C" __global__ void scale(float *x, float a) { x[threadIdx.x] *= a; }\n'
 
 
 def check(code):

@@ -37,8 +37,15 @@ class PreloadTest(unittest.TestCase):
 
     def run_program(self, command, **environment):
         with tempfile.TemporaryDirectory() as folder:
-            result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60,
-                                    check=False, env={**os.environ, **environment})
+            result = subprocess.run(
+                command,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+                env={**os.environ, **environment},
+            )
             return result.returncode, result.stdout, result.stderr, sorted(os.listdir(folder))
 
     def check_same(self, command, exit_code):

@@ -86,8 +86,13 @@ def attention():
 
 
 def convolution():
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.BatchNorm2d(64), torch.nn.ReLU(),
-                              torch.nn.MaxPool2d(3, 2, 1), torch.nn.Conv2d(64, 64, 3, padding=1)).cuda()
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 64, 7, 2, 3),
+        torch.nn.BatchNorm2d(64),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(3, 2, 1),
+        torch.nn.Conv2d(64, 64, 3, padding=1),
+    ).cuda()
     torch.backends.cudnn.benchmark = True
     net(torch.randn(8, 3, 224, 224, device="cuda")).sum().backward()
     return str(tuple(net[0].weight.grad.shape))

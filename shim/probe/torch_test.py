@@ -40,8 +40,14 @@ class TorchTest(unittest.TestCase):
 
     def run_stock(self, *arguments, **environment):
         python = self.packages.parents[2] / "bin" / "python"
-        result = subprocess.run([python, *arguments], capture_output=True, text=True, check=False,
-                                timeout=240, env={**os.environ, **environment})
+        result = subprocess.run(
+            [python, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+            env={**os.environ, **environment},
+        )
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
 
@@ -61,8 +67,10 @@ class TorchTest(unittest.TestCase):
     def test_resident_memory_after_import(self):
         stock_mb, _ = self.memory_of(self.run_stock("-c", LOOK_AROUND))
         resident_mb, anonymous_mb = self.memory_of(self.run_python("-c", LOOK_AROUND))
-        print(f"resident after import torch: {resident_mb:.0f} MB, {anonymous_mb:.0f} of them anonymous; "
-              f"{stock_mb:.0f} MB without the shim")
+        print(
+            f"resident after import torch: {resident_mb:.0f} MB, {anonymous_mb:.0f} of them anonymous; "
+            f"{stock_mb:.0f} MB without the shim"
+        )
 
         self.assertLessEqual(resident_mb, RESIDENT_SHARE_MAX * stock_mb)
         self.assertLessEqual(anonymous_mb, ANONYMOUS_MB_MAX)
@@ -71,8 +79,9 @@ class TorchTest(unittest.TestCase):
         self.assertEqual(self.run_python("-W", "ignore", "-c", DEVICES).stdout, "False 0\n")
 
     def test_run_time_compiler_works(self):
-        self.assertRegex(self.run_python(HERE / "nvrtc_program.py").stdout,
-                         r"NVRTC 13\.\d+: \d{4,} bytes, NVRTC_SUCCESS")
+        self.assertRegex(
+            self.run_python(HERE / "nvrtc_program.py").stdout, r"NVRTC 13\.\d+: \d{4,} bytes, NVRTC_SUCCESS"
+        )
 
 
 if __name__ == "__main__":

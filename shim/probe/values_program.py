@@ -1,5 +1,6 @@
 """What the host reads from the emulated GPU is what a real one would have written. Needs a shim that runs
 small kernels for their values (eidolon_lone_agent --values)."""
+
 import math
 
 import torch
@@ -7,11 +8,11 @@ import torch
 
 def philox(key, counter):
     """Philox 4x32, ten rounds."""
-    c, k = list(counter), [key & 0xffffffff, key >> 32]
+    c, k = list(counter), [key & 0xFFFFFFFF, key >> 32]
     for _ in range(10):
         a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(b >> 32) ^ c[1] ^ k[0], b & 0xffffffff, (a >> 32) ^ c[3] ^ k[1], a & 0xffffffff]
-        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
+        c = [(b >> 32) ^ c[1] ^ k[0], b & 0xFFFFFFFF, (a >> 32) ^ c[3] ^ k[1], a & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
     return c
 
 

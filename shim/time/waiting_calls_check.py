@@ -1,6 +1,6 @@
 """Checks the table of waiting calls (docs/waiting_calls.md) against what the shim exports and the tests there are.
 
-    waiting_calls_check.py [-v]
+waiting_calls_check.py [-v]
 """
 
 import pathlib

@@ -2,6 +2,7 @@
 
 For steps that ask what happens to jobs and not what frameworks do: any image with a Python runs it.
 """
+
 import ctypes
 import os
 import signal
@@ -39,8 +40,10 @@ class Rank:
             good(self.nccl.ncclGetUniqueId(ctypes.byref(identity)), "ncclGetUniqueId")
         identity = self.share(identity)
         self.nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctypes.c_int]
-        good(self.nccl.ncclCommInitRank(ctypes.byref(self.communicator), self.world, identity, self.rank),
-             "ncclCommInitRank")
+        good(
+            self.nccl.ncclCommInitRank(ctypes.byref(self.communicator), self.world, identity, self.rank),
+            "ncclCommInitRank",
+        )
 
     def share(self, identity):
         """Rank 0's identity, everywhere."""
@@ -65,10 +68,14 @@ class Rank:
         for _ in range(spin):
             pass
         size, count = ctypes.c_size_t(self.size), ctypes.c_size_t(self.size // 4)
-        good(self.runtime.cudaMemcpyAsync(self.target, self.source, size, DEVICE_TO_DEVICE, self.stream),
-             "cudaMemcpyAsync")
-        good(self.nccl.ncclAllReduce(self.target, self.source, count, FLOAT, SUM, self.communicator, self.stream),
-             "ncclAllReduce")
+        good(
+            self.runtime.cudaMemcpyAsync(self.target, self.source, size, DEVICE_TO_DEVICE, self.stream),
+            "cudaMemcpyAsync",
+        )
+        good(
+            self.nccl.ncclAllReduce(self.target, self.source, count, FLOAT, SUM, self.communicator, self.stream),
+            "ncclAllReduce",
+        )
         good(self.runtime.cudaStreamSynchronize(self.stream), "cudaStreamSynchronize")
 
 

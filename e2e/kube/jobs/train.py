@@ -1,4 +1,5 @@
 """Two servers, two ranks each: DistributedDataParallel over a small multilayer perceptron."""
+
 import os
 
 import torch

@@ -1,6 +1,7 @@
 """A Llama-3 8B training loop in plain PyTorch, as KempnerForge's MFU benchmark runs it: parameters in bf16,
 full activation checkpointing, fused AdamW, gradient accumulation, FSDP2 when there are several ranks, and
 torch.compile over the whole model."""
+
 import argparse
 import functools
 import os
@@ -10,7 +11,10 @@ import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
-    CheckpointImpl, apply_activation_checkpointing, checkpoint_wrapper)
+    CheckpointImpl,
+    apply_activation_checkpointing,
+    checkpoint_wrapper,
+)
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 parser = argparse.ArgumentParser()
@@ -105,8 +109,10 @@ rates = 1 / 500000.0 ** (torch.arange(0, HEAD, 2, device=device).float() / HEAD)
 turns = torch.outer(torch.arange(flags.length, device=device).float(), rates)
 model.angles = torch.polar(torch.ones_like(turns), turns)
 apply_activation_checkpointing(
-    model, checkpoint_wrapper_fn=functools.partial(checkpoint_wrapper, checkpoint_impl=CheckpointImpl.NO_REENTRANT),
-    check_fn=lambda module: isinstance(module, Block))
+    model,
+    checkpoint_wrapper_fn=functools.partial(checkpoint_wrapper, checkpoint_impl=CheckpointImpl.NO_REENTRANT),
+    check_fn=lambda module: isinstance(module, Block),
+)
 if world > 1:
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for layer in model.layers:
@@ -133,7 +139,10 @@ for step in range(flags.steps):
     optimizer.zero_grad()
     if rank == 0:
         gib = 1024**3
-        print(f"step {step} loss {total:.3f} allocated {torch.cuda.max_memory_allocated() / gib:.2f} GiB "
-              f"reserved {torch.cuda.max_memory_reserved() / gib:.2f} GiB", flush=True)
+        print(
+            f"step {step} loss {total:.3f} allocated {torch.cuda.max_memory_allocated() / gib:.2f} GiB "
+            f"reserved {torch.cuda.max_memory_reserved() / gib:.2f} GiB",
+            flush=True,
+        )
 if world > 1:
     dist.destroy_process_group()

@@ -1,5 +1,6 @@
 """The operators of operators.csv, each alone and twenty times in a row; prints microseconds of one by CUDA events.
 Shapes, strides and types are those of the published traces."""
+
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -19,6 +20,7 @@ def flash(queries, keys):
     def run():
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
             return F.scaled_dot_product_attention(queries, keys, keys)
+
     return run
 
 
@@ -103,6 +105,7 @@ def causal_flash(queries):
     def run():
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
             return F.scaled_dot_product_attention(queries, queries, queries, is_causal=True)
+
     return run
 
 
@@ -153,10 +156,12 @@ def plain_norm():
 
 OPERATORS = {
     "wan attention 32256": lambda: flash(
-        strided((1, 12, PLACES, 128), (WIDTH, 128, WIDTH, 1)), strided((1, 12, PLACES, 128), (WIDTH, 128, WIDTH, 1))),
+        strided((1, 12, PLACES, 128), (WIDTH, 128, WIDTH, 1)), strided((1, 12, PLACES, 128), (WIDTH, 128, WIDTH, 1))
+    ),
     "wan attention 32256 x 512": lambda: flash(
         strided((1, 12, PLACES, 128), (PLACES * WIDTH, 128, WIDTH, 1)),
-        strided((1, 12, 512, 128), (786432, 128, WIDTH, 1))),
+        strided((1, 12, 512, 128), (786432, 128, WIDTH, 1)),
+    ),
     "wan addmm 32256x1536x1536": lambda: addmm(PLACES, 1536, 1536),
     "wan addmm 32256x8960x1536": lambda: addmm(PLACES, 8960, 1536),
     "wan addmm 32256x1536x8960": lambda: addmm(PLACES, 1536, 8960),
@@ -172,8 +177,10 @@ OPERATORS = {
     "wan mul bf16 of a row": lambda: binary(torch.mul, full(*matrix), full(WIDTH)),
     "wan mul bf16 of an fp32 column": lambda: binary(torch.mul, full(*matrix), full(1, PLACES, 1, dtype=fp32)),
     "wan mul of complex numbers": lambda: binary(
-        torch.mul, strided((1, 12, PLACES, 64), (768, 64, 768, 1), torch.complex128),
-        full(1, 1, PLACES, 64, dtype=torch.complex128)),
+        torch.mul,
+        strided((1, 12, PLACES, 64), (768, 64, 768, 1), torch.complex128),
+        full(1, 1, PLACES, 64, dtype=torch.complex128),
+    ),
     "wan copy bf16 to fp32": lambda: copied(full(*matrix, dtype=fp32), full(*matrix)),
     "wan copy fp32 to bf16": lambda: copied(full(*matrix), full(*matrix, dtype=fp32)),
     "wan copy bf16 to fp64": lambda: copied(full(1, PLACES, 12, 128, dtype=fp64), full(1, PLACES, 12, 128)),
@@ -204,24 +211,30 @@ OPERATORS = {
     "timesformer addmm 25096x2304x768": lambda: addmm(25096, 2304, 768),
     "timesformer gelu bf16": lambda: (lambda x: lambda: F.gelu(x))(full(1, 25089, 3072)),
     "timesformer heads last bf16": lambda: copied(
-        full(8, 12, 64, 3137), strided((8, 12, 64, 3137), (7227648, 64, 1, 2304))),
+        full(8, 12, 64, 3137), strided((8, 12, 64, 3137), (7227648, 64, 1, 2304))
+    ),
     "wan mul bf16 of an fp32 row": lambda: binary(torch.mul, full(*matrix), full(1, 1, WIDTH, dtype=fp32)),
     "wan div bf16 of a broadcast picture": lambda: binary(
-        torch.div, full(1, 96, 4, 256, 256), full(1, 1, 4, 256, 256).expand(1, 96, 4, 256, 256)),
+        torch.div, full(1, 96, 4, 256, 256), full(1, 1, 4, 256, 256).expand(1, 96, 4, 256, 256)
+    ),
     "wan mul bf16 of channels": lambda: binary(torch.mul, full(1, 96, 4, 256, 256), full(96, 1, 1, 1)),
     "wan copy of part of a smaller picture": lambda: copied(
-        strided((1, 192, 6, 128, 128), (19468800, 101400, 16900, 130, 1)), full(1, 192, 6, 128, 128)),
+        strided((1, 192, 6, 128, 128), (19468800, 101400, 16900, 130, 1)), full(1, 192, 6, 128, 128)
+    ),
     "wan copy fp32 to bf16 of a transposed matrix": lambda: copied(columns(bf16), columns(fp32)),
     "wan cat of pictures": lambda: cat(
-        2, strided((1, 96, 2, 256, 256), (12582912, 131072, 65536, 256, 1)), full(1, 96, 4, 256, 256)),
+        2, strided((1, 96, 2, 256, 256), (12582912, 131072, 65536, 256, 1)), full(1, 96, 4, 256, 256)
+    ),
     "wan conv2d 192 to 96": lambda: conv2d(4, 192, 256, 96, 3, padding=1),
     "wan conv2d 384 to 192": lambda: conv2d(4, 384, 128, 192, 3, padding=1),
     "wan conv3d 384 of a small picture": lambda: conv3d(384, 3, 34),
     "wan conv3d 96 to 3": lambda: conv3d(96, 6, 258, out=3),
     "timesformer heads first bf16": lambda: copied(
-        full(8, 12, 3137, 64), strided((8, 12, 3137, 64), (7227648, 64, 2304, 1))),
+        full(8, 12, 3137, 64), strided((8, 12, 3137, 64), (7227648, 64, 2304, 1))
+    ),
     "timesformer heads first of frames bf16": lambda: copied(
-        full(3136, 12, 8, 64), strided((3136, 12, 8, 64), (18432, 64, 2304, 1))),
+        full(3136, 12, 8, 64), strided((3136, 12, 8, 64), (18432, 64, 2304, 1))
+    ),
     "timesformer bmm 8x64x8": lambda: bmm(37632, 8, 64, 8, False),
     "timesformer addmm 25088x2304x768": lambda: addmm(25088, 2304, 768),
     "timesformer addmm 25088x768x768": lambda: addmm(25088, 768, 768),
@@ -237,15 +250,19 @@ OPERATORS |= {
     "wan conv3d 384 to 768 over time": lambda: convolved(F.conv3d, (1, 384, 4, 64, 64), 768, (3, 1, 1)),
     "wan conv2d 384 to 192 of two pictures": lambda: conv2d(2, 384, 64, 192, 3, padding=1),
     "wan conv3d 384 to 768 over time of a small picture": lambda: convolved(
-        F.conv3d, (1, 384, 3, 32, 32), 768, (3, 1, 1)),
+        F.conv3d, (1, 384, 3, 32, 32), 768, (3, 1, 1)
+    ),
     "wan conv3d 16 to 1536 of patches": lambda: convolved(
-        F.conv3d, (1, 16, 126, 32, 32), 1536, (1, 2, 2), stride=(1, 2, 2)),
+        F.conv3d, (1, 16, 126, 32, 32), 1536, (1, 2, 2), stride=(1, 2, 2)
+    ),
     "wan conv3d 16 to 384": lambda: conv3d(16, 3, 34, out=384),
     "wan conv3d 192 to 384 of points": lambda: convolved(
-        F.conv3d, strided((1, 192, 2, 64, 64), (1572864, 4096, 786432, 64, 1)), 384, (1, 1, 1)),
+        F.conv3d, strided((1, 192, 2, 64, 64), (1572864, 4096, 786432, 64, 1)), 384, (1, 1, 1)
+    ),
     "wan conv2d 384 to 1152 of points": lambda: conv2d(1, 384, 32, 1152, 1),
     "wan conv2d 384 to 384 of points": lambda: convolved(
-        F.conv2d, strided((1, 384, 32, 32), (384, 1, 12288, 384)), 384, (1, 1)),
+        F.conv2d, strided((1, 384, 32, 32), (384, 1, 12288, 384)), 384, (1, 1)
+    ),
     "wan conv3d 96 of one frame": lambda: conv3d(96, 3, 258),
     "wan conv3d 192 of one frame": lambda: conv3d(192, 3, 130),
     "wan conv3d 384 of one frame": lambda: conv3d(384, 3, 66),
@@ -278,7 +295,8 @@ OPERATORS |= {
     "kernelbench instance_norm 64": lambda: unary(F.instance_norm, 112, *PICTURES, type=fp32),
     "kernelbench group_norm 64": lambda: group_norm(8, 112, *PICTURES),
     "kernelbench rms_norm in parts": lambda: unary(
-        lambda x: x / torch.sqrt(torch.mean(x ** 2, dim=1, keepdim=True) + 1e-5), 112, *PICTURES, type=fp32),
+        lambda x: x / torch.sqrt(torch.mean(x**2, dim=1, keepdim=True) + 1e-5), 112, *PICTURES, type=fp32
+    ),
     "kernelbench layer_norm of 16 long rows": lambda: long_layer_norm(16, 64, 256, 256),
     "bert addmm 141x512x512": lambda: addmm(141, 512, 512),
     "bert addmm 141x30522x512": lambda: addmm(141, 30522, 512),
@@ -316,19 +334,23 @@ OPERATORS |= {
     "kernelbench swish fp32": lambda: unary(lambda x: x * torch.sigmoid(x), *LONG, type=fp32),
     "kernelbench gelu fp32": lambda: unary(F.gelu, *LONG, type=fp32),
     "kernelbench gelu in parts": lambda: unary(
-        lambda x: 0.5 * x * (1.0 + torch.tanh(0.797885 * (x + 0.044715 * torch.pow(x, 3.0)))), 8192, 8192, type=fp32),
+        lambda x: 0.5 * x * (1.0 + torch.tanh(0.797885 * (x + 0.044715 * torch.pow(x, 3.0)))), 8192, 8192, type=fp32
+    ),
     "falconsai cat of a token": lambda: cat(
-        1, strided((4, 1, 768), (0, 768, 1)), strided((4, 196, 768), (150528, 1, 196))),
-    "qwen cat of half heads": lambda: cat(
-        -1, strided((16, 16, Q, 32), (286208, 32, 512, 1)), heads(Q, 32)),
+        1, strided((4, 1, 768), (0, 768, 1)), strided((4, 196, 768), (150528, 1, 196))
+    ),
+    "qwen cat of half heads": lambda: cat(-1, strided((16, 16, Q, 32), (286208, 32, 512, 1)), heads(Q, 32)),
     "qwen heads first bf16": lambda: copied(full(16, 16, Q, 64), heads(Q, 64)),
     "timesformer cat of a row": lambda: cat(1, full(1, 1, 768), full(1, 25088, 768)),
     "timesformer heads last of frames bf16": lambda: copied(
-        full(3136, 8, 12, 64), strided((3136, 8, 12, 64), (6144, 64, 512, 1))),
+        full(3136, 8, 12, 64), strided((3136, 8, 12, 64), (6144, 64, 512, 1))
+    ),
     "timesformer heads last of rows bf16": lambda: copied(
-        full(8, 3137, 12, 64), strided((8, 3137, 12, 64), (2409216, 64, 200768, 1))),
+        full(8, 3137, 12, 64), strided((8, 3137, 12, 64), (2409216, 64, 200768, 1))
+    ),
     "timesformer frames last bf16": lambda: copied(
-        full(1, 224, 14, 8, 768), strided((1, 224, 14, 8, 768), (19273728, 10752, 768, 2409216, 1))),
+        full(1, 224, 14, 8, 768), strided((1, 224, 14, 8, 768), (19273728, 10752, 768, 2409216, 1))
+    ),
     "bert index_select 512": lambda: index_select(512, 512, 141),
     "qwen index_select of words": lambda: index_select(151936, 1024, 8944),
     "bert all of a mask": lambda: unary(torch.all, 1, 141, type=torch.bool),
@@ -339,7 +361,8 @@ OPERATORS |= {
     "kernelbench mean of columns fp32": lambda: unary(lambda x: x.mean(1), 128, 4096, 4095, type=fp32),
     "kernelbench argmax of columns fp32": lambda: unary(lambda x: x.argmax(1), 128, 4096, 4095, type=fp32),
     "kernelbench max_pool2d fp32": lambda: unary(
-        F.max_pool2d, 32, 64, 512, 512, type=fp32, kernel_size=4, stride=1, padding=1),
+        F.max_pool2d, 32, 64, 512, 512, type=fp32, kernel_size=4, stride=1, padding=1
+    ),
     "kernelbench avg_pool2d fp32": lambda: unary(F.avg_pool2d, 16, 64, 2048, 2048, type=fp32, kernel_size=11),
     "kernelbench cross_entropy fp32": lambda: cross_entropy(32768, 4096),
     "kernelbench cumsum fp32": lambda: unary(lambda x: x.cumsum(1), 32768, 32768, type=fp32),

@@ -5,6 +5,7 @@ AdamW, foreach gradient clipping, a loss over fp32 logits. --compile compiles ea
 Attention is FlashAttention 2: PyTorch's choice on an H100 from pull request 138522 (October 2024) until cuDNN 9.15
 (pytorch issue 142132 shows it for a nightly of December 2024). Today's would choose cuDNN, which is faster, and which
 the list of saved operations does not know, so that its outputs would be computed again instead of kept."""
+
 import argparse
 import functools
 import os
@@ -50,6 +51,7 @@ def rotate(query, key, angles):
     def turn(x):
         pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
         return torch.view_as_real(pairs * angles[: x.shape[1]].view(1, x.shape[1], 1, -1)).flatten(3).type_as(x)
+
     return turn(query), turn(key)
 
 
@@ -158,6 +160,9 @@ for step in range(flags.steps):
     schedule.step()
     if step == flags.steps - 1 and dist.get_rank() == 0:
         gib = 1024**3
-        print(f"step {step} loss {loss.item():.3f} allocated {torch.cuda.max_memory_allocated() / gib:.2f} GiB "
-              f"reserved {torch.cuda.max_memory_reserved() / gib:.2f} GiB", flush=True)
+        print(
+            f"step {step} loss {loss.item():.3f} allocated {torch.cuda.max_memory_allocated() / gib:.2f} GiB "
+            f"reserved {torch.cuda.max_memory_reserved() / gib:.2f} GiB",
+            flush=True,
+        )
 dist.destroy_process_group()

@@ -4,6 +4,7 @@ test.
 
     bench_test.py --eidolon BUILD/bin/eidolon --packages SITE_PACKAGES
 """
+
 import argparse
 import json
 import subprocess
@@ -23,8 +24,9 @@ class BenchTest(unittest.TestCase):
     python = None
 
     def bench(self, *arguments):
-        return subprocess.run([self.eidolon, "bench", "--quick", *arguments], capture_output=True, text=True,
-                              check=False, timeout=500)
+        return subprocess.run(
+            [self.eidolon, "bench", "--quick", *arguments], capture_output=True, text=True, check=False, timeout=500
+        )
 
     def test_every_figure_is_measured(self):
         result = self.bench("--python", self.python, "-o", "json")

@@ -1,5 +1,6 @@
 """What stock torch costs on this machine, printed as lines "eidolon-bench NAME VALUE". Run by `eidolon bench`:
 with "stock" without the shim (only the import), else inside `eidolon run` with a number of training steps."""
+
 import os
 import resource
 import statistics
@@ -36,8 +37,9 @@ report("resident_bytes", resident_bytes())
 
 
 def layer(width):
-    return torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, 4 * width), torch.nn.GELU(),
-                               torch.nn.Linear(4 * width, width))
+    return torch.nn.Sequential(
+        torch.nn.LayerNorm(width), torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, width)
+    )
 
 
 model = torch.nn.Sequential(*[layer(256) for _ in range(8)]).cuda()
@@ -54,6 +56,7 @@ def step():
 def operations_of_a_step():
     """Launches, copies and memsets of one step, counted as the nodes of its CUDA graph."""
     import ctypes
+
     graph = torch.cuda.CUDAGraph(keep_graph=True)
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):

@@ -5,6 +5,7 @@
 
 starts two jobs of itself, one with values computed and one without, and has them do the same work in turns, so that
 what else the machine does falls on both alike. Figures of additions are medians over the turns."""
+
 import json
 import os
 import resource
@@ -27,8 +28,27 @@ class Worker:
         for path in paths:
             os.mkfifo(path)
         self.log = open(os.path.join(folder, "log." + mode), "w+", encoding="utf-8")
-        run = [eidolon, "run", "--gpu", "H100-SXM5-80GB", "--values", mode, "--nvtx", "bench", "--warmup", "0",
-               "--measure", "1", "--", sys.executable, "-c", sys.orig_argv[2], "work", mode, *paths]
+        run = [
+            eidolon,
+            "run",
+            "--gpu",
+            "H100-SXM5-80GB",
+            "--values",
+            mode,
+            "--nvtx",
+            "bench",
+            "--warmup",
+            "0",
+            "--measure",
+            "1",
+            "--",
+            sys.executable,
+            "-c",
+            sys.orig_argv[2],
+            "work",
+            mode,
+            *paths,
+        ]
         self.process = subprocess.Popen(run, stdout=self.log, stderr=subprocess.STDOUT)
         # Open for reading and writing: a job that ends does not leave us waiting for it to open its end.
         self.ask, self.answer = (os.open(path, os.O_RDWR) for path in paths)
@@ -111,12 +131,20 @@ def cpu_seconds():
 def work(mode, ask, answer):
     """Does what is asked for and answers with processor seconds, of all threads, for one piece of it."""
     import torch
+
     torch.manual_seed(0)
     small = torch.zeros(10, device="cuda")
     width = 4096
     with torch.device("meta"):  # Nothing is drawn: a step's cost does not depend on the weights.
-        layers = [torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, 4 * width),
-                                      torch.nn.GELU(), torch.nn.Linear(4 * width, width)) for _ in range(6)]
+        layers = [
+            torch.nn.Sequential(
+                torch.nn.LayerNorm(width),
+                torch.nn.Linear(width, 4 * width),
+                torch.nn.GELU(),
+                torch.nn.Linear(4 * width, width),
+            )
+            for _ in range(6)
+        ]
     model = torch.nn.Sequential(*layers).to_empty(device="cuda")
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
     batch = torch.empty(8192, width, device="cuda")

@@ -7,6 +7,7 @@ Cases and goals: cases.txt. Without --simgrid the driver is built from simgrid_d
 libsimgrid-dev is there. Figures are of processor time, the best of N runs; 'apart' is the largest difference
 between the two simulators' finish times of a flow, for cases that both play to the end.
 """
+
 import argparse
 import json
 import pathlib
@@ -79,12 +80,14 @@ def main():
         for dump in (ours_dump, theirs_dump):
             dump.unlink(missing_ok=True)
         dumps = not flags
-        ours = play([a.eidolon, "net", "flows", str(flows), *flags, *(["--dump", str(ours_dump)] if dumps else [])],
-                    a.repeat)
+        ours = play(
+            [a.eidolon, "net", "flows", str(flows), *flags, *(["--dump", str(ours_dump)] if dumps else [])], a.repeat
+        )
         theirs = {"error": "not built"}
         if driver:
-            theirs = play([str(driver), str(flows), "--limit", limit, *flags,
-                           *(["--dump", str(theirs_dump)] if dumps else [])], 1)
+            theirs = play(
+                [str(driver), str(flows), "--limit", limit, *flags, *(["--dump", str(theirs_dump)] if dumps else [])], 1
+            )
         if "error" in ours:
             print(f"| {name} | | | {ours['error']} |")
             missed += 1
@@ -97,8 +100,11 @@ def main():
             other = f"{figure(theirs, unit):.3g}" + (" (stopped)" if theirs["truncated"] and dumps else "")
             quotient = value / figure(theirs, unit)
             ratio = f"{quotient if unit == 'events/s' else 1 / quotient:.1f}"
-        print(f"| {name} | {ours['flows']} | {goal:.3g} {unit} | {value:.3g} | {'met' if met else 'MISSED'} "
-              f"| {other} | {ratio} | {apart(ours_dump, theirs_dump)} | {ours['rss_mib']:.0f} |", flush=True)
+        print(
+            f"| {name} | {ours['flows']} | {goal:.3g} {unit} | {value:.3g} | {'met' if met else 'MISSED'} "
+            f"| {other} | {ratio} | {apart(ours_dump, theirs_dump)} | {ours['rss_mib']:.0f} |",
+            flush=True,
+        )
     return 1 if missed else 0
 
 

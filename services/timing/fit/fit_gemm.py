@@ -4,8 +4,10 @@
   fit_gemm.py GROUND_TRUTH_FOLDER OUTPUT_FOLDER
 
 Reads xla_matmul_h100_b200.csv and neusight_kernels_fp32_a100_h100.csv, writes gemm_smooth.csv (past the tables, and
-FP32) and gemm_waves.csv (GPUs without a table) and prints the formulas' errors. Needs NumPy. The same input gives the same output: the search is seeded.
+FP32) and gemm_waves.csv (GPUs without a table) and prints the formulas' errors. Needs NumPy.
+The same input gives the same output: the search is seeded.
 """
+
 import csv
 import sys
 
@@ -97,7 +99,9 @@ def show(what, errors):
 
 def show_shared(what, residual, bf16):
     """What the waves leave over of bf16 on H100 and of another table: shared, or a library's choices?"""
-    print(f"{what:58} residual {residual.std():5.1%}, with that of bf16 on H100 {np.corrcoef(residual, bf16)[0, 1]:+.2f}")
+    print(
+        f"{what:58} residual {residual.std():5.1%}, with that of bf16 on H100 {np.corrcoef(residual, bf16)[0, 1]:+.2f}"
+    )
 
 
 def fit_table(cells, constants):

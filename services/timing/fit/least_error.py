@@ -7,6 +7,7 @@ A table that itself shrinks where a size grows cannot be met by a model that nev
 solves the linear program over all functions of (batch, m, n, k) that grow along the table's grid: the mean of
 |predicted - measured| / measured over all rows, with every row known. Needs NumPy and SciPy.
 """
+
 import collections
 import csv
 import os

@@ -6,11 +6,15 @@ END = "<!-- end of coverage -->"
 
 def render_table(counted):
     """`counted`: (library, soname, {kind: count}) in the order of the table."""
-    lines = ["| library | answers for | exports | simulated | accepted | forwarded | refused | undocumented, refused |",
-             "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [
+        "| library | answers for | exports | simulated | accepted | forwarded | refused | undocumented, refused |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for library, soname, counts in counted:
-        lines.append(f"| {library} | {soname} | {sum(counts.values())} | {counts['simulate']} | "
-                     f"{counts['accept']} | {counts['forward']} | {counts['reject']} | {counts['undeclared']} |")
+        lines.append(
+            f"| {library} | {soname} | {sum(counts.values())} | {counts['simulate']} | "
+            f"{counts['accept']} | {counts['forward']} | {counts['reject']} | {counts['undeclared']} |"
+        )
     return "\n".join(lines)
 
 

@@ -46,12 +46,11 @@ class SharedLibrary:
         count = struct.unpack_from("<H", self._data, 0x3C)[0]
         if not offset or not count:
             raise ElfError(f"{self.path}: has no section table")
-        return [struct.unpack_from("<IIQQQQIIQQ", self._data, offset + index * 64)
-                for index in range(count)]
+        return [struct.unpack_from("<IIQQQQIIQQ", self._data, offset + index * 64) for index in range(count)]
 
     def _string(self, table, offset):
         start = table[4] + offset
-        return self._data[start:self._data.index(b"\0", start)].decode()
+        return self._data[start : self._data.index(b"\0", start)].decode()
 
     def _version_names(self):
         """Index to name; the library's own name, which is no version, is left out."""
@@ -73,8 +72,10 @@ class SharedLibrary:
     def _version_indices(self):
         for section in self._sections:
             if section[1] == SECTION_VERSION_INDICES:
-                return [index & 0x7FFF for (index,) in
-                        struct.iter_unpack("<H", self._data[section[4]:section[4] + section[5]])]
+                return [
+                    index & 0x7FFF
+                    for (index,) in struct.iter_unpack("<H", self._data[section[4] : section[4] + section[5]])
+                ]
         return []
 
     def _read_symbols(self):

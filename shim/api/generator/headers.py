@@ -68,10 +68,9 @@ def _functions(node):
                 continue  # Inline in the header: not an export.
             parameters = tuple(
                 (_clean(part["type"]["qualType"]), part.get("name") or f"argument{index}")
-                for index, part in enumerate(
-                    part for part in inner if part.get("kind") == "ParmVarDecl"))
-            yield Function(child["name"], _clean(_return_type(child["type"]["qualType"])),
-                           parameters)
+                for index, part in enumerate(part for part in inner if part.get("kind") == "ParmVarDecl")
+            )
+            yield Function(child["name"], _clean(_return_type(child["type"]["qualType"])), parameters)
 
 
 def _ask_clang(options, headers, include_dirs, defines, language):

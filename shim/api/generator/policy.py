@@ -12,8 +12,20 @@ import fnmatch
 from dataclasses import dataclass, field
 from pathlib import Path
 
-CALL_CLASSES = ("Launch", "Library", "Collective", "Copy", "Stream", "Allocation", "Synchronize",
-                "Graph", "Module", "Query", "EventQuery", "ThreadState")
+CALL_CLASSES = (
+    "Launch",
+    "Library",
+    "Collective",
+    "Copy",
+    "Stream",
+    "Allocation",
+    "Synchronize",
+    "Graph",
+    "Module",
+    "Query",
+    "EventQuery",
+    "ThreadState",
+)
 KINDS = ("simulate", "accept", "forward", "reject")
 SINGLE = ("soname", "binary", "class", "prefix", "twin", "language", "complete", "older")
 MULTIPLE = ("header", "define", "omit", "differs")
@@ -44,15 +56,15 @@ class Policy:
     patterns: dict = field(default_factory=dict)  # All reject.
 
     def omitted(self, symbol):
-        return any(fnmatch.fnmatchcase(symbol, pattern.split()[0])
-                   for pattern in self.multiple["omit"])
+        return any(fnmatch.fnmatchcase(symbol, pattern.split()[0]) for pattern in self.multiple["omit"])
 
     def find(self, symbol):
         """The decision of a line or a pattern; None when there is neither."""
         if symbol in self.decisions:
             return self.decisions[symbol]
-        return next((decision for pattern, decision in self.patterns.items()
-                     if fnmatch.fnmatchcase(symbol, pattern)), None)
+        return next(
+            (decision for pattern, decision in self.patterns.items() if fnmatch.fnmatchcase(symbol, pattern)), None
+        )
 
     def decision(self, symbol):
         return self.find(symbol) or Decision("reject", "-", self.single["class"])

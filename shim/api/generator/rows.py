@@ -24,20 +24,28 @@ class Row:
 
 def include_dirs(packages, shim):
     nvidia = packages / "nvidia"
-    return [shim.parent, shim / "api" / "interop", nvidia / "cu13" / "include",
-            nvidia / "cudnn" / "include", nvidia / "nccl" / "include",
-            nvidia / "cusparselt" / "include", nvidia / "cuda_runtime" / "include",
-            nvidia / "cuda_nvcc" / "include"]
+    return [
+        shim.parent,
+        shim / "api" / "interop",
+        nvidia / "cu13" / "include",
+        nvidia / "cudnn" / "include",
+        nvidia / "nccl" / "include",
+        nvidia / "cusparselt" / "include",
+        nvidia / "cuda_runtime" / "include",
+        nvidia / "cuda_nvcc" / "include",
+    ]
 
 
 def declared_functions(policy, packages, shim):
-    return read_functions(policy.multiple["header"], include_dirs(packages, shim),
-                          policy.multiple["define"], policy.single["language"])
+    return read_functions(
+        policy.multiple["header"], include_dirs(packages, shim), policy.multiple["define"], policy.single["language"]
+    )
 
 
 def _sizes(policy, packages, shim):
-    return read_sizes(policy.multiple["header"], include_dirs(packages, shim), policy.multiple["define"],
-                      policy.single["language"])
+    return read_sizes(
+        policy.multiple["header"], include_dirs(packages, shim), policy.multiple["define"], policy.single["language"]
+    )
 
 
 def exported_symbols(policy, declared, packages):
@@ -45,8 +53,9 @@ def exported_symbols(policy, declared, packages):
     if "binary" in policy.single:
         library = SharedLibrary(packages / policy.single["binary"])
         if library.soname != policy.single["soname"]:
-            raise PolicyError(f"{policy.path}: @soname {policy.single['soname']}, but "
-                              f"{policy.single['binary']} says {library.soname}")
+            raise PolicyError(
+                f"{policy.path}: @soname {policy.single['soname']}, but {policy.single['binary']} says {library.soname}"
+            )
         data = [name for name in library.objects if not policy.omitted(name)]
         if data:
             raise PolicyError(f"{policy.path}: data symbols without a decision: {' '.join(data)}")
@@ -70,8 +79,7 @@ def base_name(policy, symbol, symbols):
 
 def _writes_through(kind):
     """True for parameters that a caller expects to be written: pointers to non-const values."""
-    return kind.endswith("*") and not re.match(r"(const\b|.*\bconst \*$|(struct \w+_st|void) \*$)",
-                                               kind)
+    return kind.endswith("*") and not re.match(r"(const\b|.*\bconst \*$|(struct \w+_st|void) \*$)", kind)
 
 
 def _check_accept(policy, decision, function):
@@ -79,7 +87,8 @@ def _check_accept(policy, decision, function):
     if outputs and not decision.outputs_untouched:
         raise PolicyError(
             f"{policy.path}:{decision.line}: {function.name} is accepted, but would leave "
-            f"'{', '.join(outputs)}' unwritten; simulate it, or say outputs=untouched")
+            f"'{', '.join(outputs)}' unwritten; simulate it, or say outputs=untouched"
+        )
 
 
 def _make_row(policy, symbol, symbols, function, export=None):
@@ -93,20 +102,21 @@ def _make_row(policy, symbol, symbols, function, export=None):
     if decision.kind == "reject":
         return Row("reject", symbol, f"REJECT({head}, {function.parameter_list})")
     if decision.kind == "forward":
-        return Row("forward", symbol,
-                   f"FORWARD({head}, {function.parameter_list}, {function.arguments})")
+        return Row("forward", symbol, f"FORWARD({head}, {function.parameter_list}, {function.arguments})")
     if decision.kind == "accept":
         _check_accept(policy, decision, function)
-        return Row("accept", symbol,
-                   f"ACCEPT({head}, {decision.call_class}, {function.parameter_list})")
+        return Row("accept", symbol, f"ACCEPT({head}, {decision.call_class}, {function.parameter_list})")
     macro = "SIMULATE" + ("_BARE" if decision.bare else "") + ("_PER_THREAD" if per_thread else "")
-    return Row("simulate", symbol,
-               f"{macro}({head}, {decision.call_class}, {decision.handler}, "
-               f"{function.parameter_list}, {function.arguments})")
+    return Row(
+        "simulate",
+        symbol,
+        f"{macro}({head}, {decision.call_class}, {decision.handler}, {function.parameter_list}, {function.arguments})",
+    )
 
 
 def _check_policy(policy, symbols, declared):
     """Every line speaks of something; under @complete, every declared function has a line."""
+
     def fail(decision, message):
         raise PolicyError(f"{policy.path}:{decision.line}: {message}")
 
@@ -114,22 +124,24 @@ def _check_policy(policy, symbols, declared):
         if symbol not in symbols:
             fail(decision, f"{policy.library} exports no {symbol}")
         if symbol not in declared and decision.kind != "reject":
-            fail(decision, f"no header declares {symbol}; declare it in a supplement header to "
-                           f"{decision.kind} it")
+            fail(decision, f"no header declares {symbol}; declare it in a supplement header to {decision.kind} it")
     for pattern, decision in policy.patterns.items():
         if not fnmatch.filter(symbols, pattern):
             fail(decision, f"{policy.library} exports nothing like {pattern}")
     if "complete" in policy.single:
-        missing = sorted(symbol for symbol in symbols & declared.keys()
-                         if not policy.find(base_name(policy, symbol, symbols)[0]))
+        missing = sorted(
+            symbol for symbol in symbols & declared.keys() if not policy.find(base_name(policy, symbol, symbols)[0])
+        )
         if missing:
             raise PolicyError(f"{policy.path}: nobody decided {' '.join(missing)}")
 
 
 def _prototype(function):
     """Types alone, so that two majors of a header can be compared."""
-    plain = [re.sub(r"\b(struct|enum) |\s", "", kind)
-             for kind in (function.returns, *(kind for kind, _ in function.parameters))]
+    plain = [
+        re.sub(r"\b(struct|enum) |\s", "", kind)
+        for kind in (function.returns, *(kind for kind, _ in function.parameters))
+    ]
     return tuple(plain)
 
 
@@ -146,18 +158,24 @@ def make_older_rows(policy, packages, newer, newer_packages, shim):
     """What an older major of a library has otherwise than the newer one, whose policy is `newer`.
 
     Symbols that the newer one lacks keep their names. Those with other parameters or with structures of another
-    size, and those that `@differs` names, get the major behind their names: the facade of the older library binds its callers to them. What both
-    refuse or both accept without a look at parameters needs no second row.
+    size, and those that `@differs` names, get the major behind their names: the facade of the older library binds its
+    callers to them. What both refuse or both accept without a look at parameters needs no second row.
     """
-    declared, declared_newer = (declared_functions(policy, packages, shim),
-                                declared_functions(newer, newer_packages, shim))
-    symbols, symbols_newer = (exported_symbols(policy, declared, packages),
-                              exported_symbols(newer, declared_newer, newer_packages))
+    declared, declared_newer = (
+        declared_functions(policy, packages, shim),
+        declared_functions(newer, newer_packages, shim),
+    )
+    symbols, symbols_newer = (
+        exported_symbols(policy, declared, packages),
+        exported_symbols(newer, declared_newer, newer_packages),
+    )
     sizes, sizes_newer = _sizes(policy, packages, shim), _sizes(newer, newer_packages, shim)
     resized = {name for name in sizes.keys() & sizes_newer.keys() if sizes[name] != sizes_newer[name]}
-    changed = {symbol for symbol in symbols & symbols_newer & declared.keys() & declared_newer.keys()
-               if _prototype(declared[symbol]) != _prototype(declared_newer[symbol])
-               or resized & _words(declared[symbol])}
+    changed = {
+        symbol
+        for symbol in symbols & symbols_newer & declared.keys() & declared_newer.keys()
+        if _prototype(declared[symbol]) != _prototype(declared_newer[symbol]) or resized & _words(declared[symbol])
+    }
     for symbol in policy.multiple["differs"]:
         if symbol not in symbols & symbols_newer & declared.keys():
             raise PolicyError(f"{policy.path}: @differs {symbol}: not a function of both libraries")

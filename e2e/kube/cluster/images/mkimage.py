@@ -7,6 +7,7 @@ mkimage.py OUT.tar NAME:TAG [--layer ROOTFS.tar] [--file SRC=/DST ...] [--tree S
 One layer for --layer, one for all --file and --tree. --plain leaves layers uncompressed: for large images that
 stay on this machine.
 """
+
 import argparse
 import gzip
 import hashlib
@@ -53,8 +54,7 @@ def members():
             names[:] = sorted(name for name in names if name != "__pycache__")
             inside = os.path.relpath(folder, source)
             for name in sorted(files):
-                yield (os.path.join(folder, name),
-                       os.path.normpath(os.path.join(target.strip("/"), inside, name)))
+                yield (os.path.join(folder, name), os.path.normpath(os.path.join(target.strip("/"), inside, name)))
 
 
 def write_files(path):
@@ -123,9 +123,15 @@ with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(a.out))) as
     for key, value in (("Entrypoint", a.entrypoint), ("Cmd", a.cmd), ("User", a.user), ("WorkingDir", a.workdir)):
         if value:
             config[key] = value
-    configuration = blob(OCI + "config.v1+json", {
-        "architecture": "amd64", "os": "linux", "config": config,
-        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + plain for _, _, plain in layers]}})
+    configuration = blob(
+        OCI + "config.v1+json",
+        {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": config,
+            "rootfs": {"type": "layers", "diff_ids": ["sha256:" + plain for _, _, plain in layers]},
+        },
+    )
     described = []
     for path, media, _ in layers:
         digest = sha(path)
@@ -137,10 +143,14 @@ with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(a.out))) as
         with open(path, "rb") as f:
             out.addfile(info, f)
         os.unlink(path)
-    manifest = blob(OCI + "manifest.v1+json", {
-        "schemaVersion": 2, "mediaType": OCI + "manifest.v1+json", "config": configuration, "layers": described})
-    manifest["annotations"] = {"io.containerd.image.name": a.name,
-                               "org.opencontainers.image.ref.name": a.name.rsplit(":", 1)[1]}
+    manifest = blob(
+        OCI + "manifest.v1+json",
+        {"schemaVersion": 2, "mediaType": OCI + "manifest.v1+json", "config": configuration, "layers": described},
+    )
+    manifest["annotations"] = {
+        "io.containerd.image.name": a.name,
+        "org.opencontainers.image.ref.name": a.name.rsplit(":", 1)[1],
+    }
     add("index.json", json.dumps({"schemaVersion": 2, "manifests": [manifest]}).encode())
     add("oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
     out.close()
