@@ -14,6 +14,8 @@ namespace {
 constexpr socket_t kServing = 0;
 // Of a body whose document may take much memory.
 constexpr std::size_t kLargeBodyBytes = 64u << 10;
+// Of an answer whose making took many times as much.
+constexpr std::size_t kLargeAnswerBytes = 128u << 10;
 
 // A complete request as the library reads it, and its way to the outbox.
 class RequestStream final : public httplib::Stream {
@@ -42,8 +44,10 @@ class RequestStream final : public httplib::Stream {
       goes_on_ = text.substr(0, text.find("\r\n\r\n")).find("\r\nTransfer-Encoding: chunked") !=
                  std::string_view::npos;
     }
+    written_ += size;
     return outbox_.Write(text, goes_on_) ? static_cast<ssize_t>(size) : -1;
   }
+  std::size_t written() const { return written_; }
 
   void get_remote_ip_and_port(std::string& address, int& port) const override {
     address = peer_.address;
@@ -60,25 +64,30 @@ class RequestStream final : public httplib::Stream {
   std::size_t at_ = 0;
   bool begun_ = false;
   bool goes_on_ = false;
+  std::size_t written_ = 0;
 };
 
-// Gives what large documents took back to the system when the last of those that are being handled
-// is done: the allocator would keep it.
-class LargeBody {
+// Gives what large documents and large answers (lists of many jobs) took back to the system when
+// the last large document that is being handled is done: the allocator would keep it.
+class LargeWork {
  public:
-  LargeBody(const Request& request, std::atomic<int>* handled)
-      : handled_(*handled), large_(request.body.size() >= kLargeBodyBytes) {
-    if (large_) ++handled_;
+  LargeWork(const Request& request, std::atomic<int>* handled)
+      : handled_(*handled), has_large_body_(request.body.size() >= kLargeBodyBytes) {
+    if (has_large_body_) ++handled_;
   }
-  ~LargeBody() {
-    if (large_ && --handled_ == 0) malloc_trim(0);
+  ~LargeWork() {
+    const int left = has_large_body_ ? --handled_ : handled_.load();
+    if (left == 0 && (has_large_body_ || answered_ >= kLargeAnswerBytes)) malloc_trim(0);
   }
-  LargeBody(const LargeBody&) = delete;
-  LargeBody& operator=(const LargeBody&) = delete;
+  LargeWork(const LargeWork&) = delete;
+  LargeWork& operator=(const LargeWork&) = delete;
+
+  void NoteAnswer(std::size_t bytes) { answered_ = bytes; }
 
  private:
   std::atomic<int>& handled_;
-  const bool large_;
+  const bool has_large_body_;
+  std::size_t answered_ = 0;
 };
 
 }  // namespace
@@ -118,8 +127,8 @@ void Server::Dispatch(Request request, const Peer& peer, const std::shared_ptr<O
   auto shared = std::make_shared<Request>(std::move(request));
   WorkersFor(*shared).Add(ClientOf(peer.address),
                           [this, shared = std::move(shared), peer, outbox]() mutable {
-                            const LargeBody large(*shared, &large_bodies_);
-                            Answer(*shared, peer, outbox);
+                            LargeWork large(*shared, &large_bodies_);
+                            large.NoteAnswer(Answer(*shared, peer, outbox));
                             shared.reset();
                           });
 }
@@ -130,13 +139,14 @@ Workers& Server::WorkersFor(const Request& request) {
   return request.body.size() >= kLargeBodyBytes ? *large_body_workers_ : *workers_;
 }
 
-void Server::Answer(const Request& request, const Peer& peer,
-                    const std::shared_ptr<Outbox>& outbox) {
-  if (outbox->gone()) return;
+std::size_t Server::Answer(const Request& request, const Peer& peer,
+                           const std::shared_ptr<Outbox>& outbox) {
+  if (outbox->gone()) return 0;
   RequestStream stream(request, peer, outbox.get());
   bool close = false;
   const bool done = process_request(stream, /*close_connection=*/false, close, nullptr);
   outbox->Finish(done && !close && svr_sock_ != INVALID_SOCKET);
+  return stream.written();
 }
 
 }  // namespace eidolon::controller::http

@@ -52,7 +52,9 @@ class Server : public httplib::Server {
  private:
   Workers& WorkersFor(const Request& request);
   void Dispatch(Request request, const Peer& peer, const std::shared_ptr<Outbox>& outbox);
-  void Answer(const Request& request, const Peer& peer, const std::shared_ptr<Outbox>& outbox);
+  // The answer's bytes.
+  std::size_t Answer(const Request& request, const Peer& peer,
+                     const std::shared_ptr<Outbox>& outbox);
 
   std::atomic<int> large_bodies_ = 0;                         // Being handled.
   std::map<std::string, std::unique_ptr<Workers>> reserved_;  // By path.
