@@ -13,16 +13,31 @@ namespace eidolon::shim::gpu {
 // All emulated device memory of a process lies here, whatever the device; see memory.h. Parameter
 // blocks hold pairs of 32-bit sizes too, and a pair looks like an address when its upper number
 // lies in the upper half of one. So the begin is no round number that sizes like, and what blanks
-// pointers asks HoldsDeviceAddress, which knows how far memory was ever handed out. The end leaves
-// out where the thread sanitizer keeps its heap (0x7b00'0000'0000): a test's own memory must be the
-// host's.
+// pointers asks HoldsDeviceAddress, which knows how far memory was ever handed out.
 inline constexpr std::uint64_t kArenaBegin = 0x6b0100000000;
-inline constexpr std::uint64_t kArenaEnd = 0x7a8100000000;
+inline constexpr std::uint64_t kArenaEnd = 0x7b0100000000;
+
+// The thread sanitizer keeps its heap within that range, where the last of sixteen GPUs would be:
+// what a test allocates itself is the host's. Empty without it.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define EIDOLON_HEAP_OF_SANITIZER
+#endif
+#endif
+#ifdef EIDOLON_HEAP_OF_SANITIZER
+inline constexpr std::uint64_t kSanitizerBegin = 0x729000000000;
+inline constexpr std::uint64_t kSanitizerEnd = 0x730100000000;
+#undef EIDOLON_HEAP_OF_SANITIZER
+#else
+inline constexpr std::uint64_t kSanitizerBegin = 0;
+inline constexpr std::uint64_t kSanitizerEnd = 0;
+#endif
 
 // True when the address lies in emulated device memory, allocated or not. For values that are
 // addresses.
 inline bool IsDeviceAddress(std::uint64_t address) noexcept {
-  return address - kArenaBegin < kArenaEnd - kArenaBegin;
+  return address - kArenaBegin < kArenaEnd - kArenaBegin &&
+         address - kSanitizerBegin >= kSanitizerEnd - kSanitizerBegin;
 }
 
 // The arena in windows of 512 GiB: a device each, then ranges. Of each, the bytes from its begin to

@@ -3,7 +3,7 @@
 //   0x6b01'0000'0000   device 0: reservation for cudaMalloc, 320 GiB, then a gap
 //   0x6b81'0000'0000   device 1 ...
 //   0x7301'0000'0000   ranges of the virtual-memory API and of IPC, reserved one by one
-//   0x7a81'0000'0000   end
+//   0x7b01'0000'0000   end
 //
 // As on a real GPU, memory is used in pieces of 2 MiB; allocations up to 1 MiB share such pieces at
 // 512-byte alignment. Every change is told to the agent (kMemory), every refusal too
