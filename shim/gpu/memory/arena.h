@@ -17,16 +17,16 @@ namespace eidolon::shim::gpu {
 inline constexpr std::uint64_t kArenaBegin = 0x6b0100000000;
 inline constexpr std::uint64_t kArenaEnd = 0x7b0100000000;
 
-// The thread sanitizer keeps its heap within that range, where the last of sixteen GPUs would be:
-// what a test allocates itself is the host's. Empty without it.
+// The thread sanitizer keeps its heap within that range, where the last three of sixteen GPUs would
+// be: what a test allocates itself is the host's. Empty without it.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define EIDOLON_HEAP_OF_SANITIZER
 #endif
 #endif
 #ifdef EIDOLON_HEAP_OF_SANITIZER
-inline constexpr std::uint64_t kSanitizerBegin = 0x729000000000;
-inline constexpr std::uint64_t kSanitizerEnd = 0x730100000000;
+inline constexpr std::uint64_t kSanitizerBegin = 0x720000000000;
+inline constexpr std::uint64_t kSanitizerEnd = 0x730000000000;
 #undef EIDOLON_HEAP_OF_SANITIZER
 #else
 inline constexpr std::uint64_t kSanitizerBegin = 0;
