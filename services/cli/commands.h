@@ -3,7 +3,8 @@
 #pragma once
 
 #include <functional>
-#include <string>
+
+#include "services/cli/globals.h"
 
 namespace CLI {
 class App;
@@ -14,15 +15,6 @@ struct Error;
 }
 
 namespace eidolon::cli {
-
-// What all commands share.
-struct Globals {
-  std::string server;          // Empty: target.h finds one.
-  std::string data_directory;  // Of the `eidolon up` to talk to.
-  std::string token_file;
-  bool raw = false;  // Control characters reach the terminal as they are.
-  std::string name_space = "default";
-};
 
 using Action = std::function<int()>;
 

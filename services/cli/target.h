@@ -4,7 +4,7 @@
 #include <string>
 
 #include "services/base/error.h"
-#include "services/cli/commands.h"
+#include "services/cli/globals.h"
 
 namespace eidolon::cli {
 
