@@ -44,7 +44,6 @@ GOOGLE_BENCHMARK = "services/cli/bench/google_benchmark"  # Reads what the libra
 SOURCES_OF_A_CLASS = 2
 # Still to be split; a class that needs no exception any more is a problem too, so that this only shrinks.
 SPREAD_STILL = {
-    "eidolon::agent::device::Engine",
     "eidolon::controller::Controller",
     "eidolon::controller::kube_host::KubeController",
 }

@@ -1,8 +1,8 @@
-// Graphs: expanded at launch by their dependencies. Branches get lanes of their own, so that they
-// contend with each other and with streams.
-#include <algorithm>
+#include "services/agent/device/graph_table.h"
 
-#include "services/agent/device/engine.h"
+#include <algorithm>
+#include <utility>
+
 #include "services/base/check.h"
 #include "services/base/text.h"
 
@@ -39,9 +39,9 @@ std::vector<int> AssignBranches(const std::vector<GraphNode>& nodes, int* branch
 
 }  // namespace
 
-base::Result<void> Engine::DefineGraph(std::uint16_t device, std::uint32_t graph,
-                                       std::vector<GraphNode> nodes) {
-  if (device >= devices_.size()) {
+base::Result<void> GraphTable::Define(std::uint16_t device, std::uint32_t graph,
+                                      std::vector<GraphNode> nodes) {
+  if (device >= parts_.gpus->size()) {
     return Fail(ErrorCode::kCorrupt, StrCat("device ", device, " does not exist"));
   }
   if (graphs_.Find(graph) != nullptr) {
@@ -59,36 +59,43 @@ base::Result<void> Engine::DefineGraph(std::uint16_t device, std::uint32_t graph
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!has_follower[i]) made.ends.push_back(static_cast<std::uint32_t>(i));
   }
-  int branches = 0;
-  made.lanes = AssignBranches(nodes, &branches);
-  const auto lanes = std::min(static_cast<std::size_t>(branches), kLaneLimit);
-  for (std::size_t i = 0; i < lanes; ++i) {
-    made.owned_lanes.push_back(devices_[device].contention.AddLane(Contention::Delay::kNever));
-  }
-  for (int& lane : made.lanes) {
-    const auto branch = static_cast<std::size_t>(lane);
-    lane = branch < lanes ? made.owned_lanes[branch] : kNoLane;
-  }
   made.nodes = std::move(nodes);
+  AssignLanes(&made);
+  made.last = parts_.signals->Add();
   graphs_.Insert(graph, std::move(made));
   return {};
 }
 
-base::Result<void> Engine::DestroyGraph(std::uint32_t graph) {
+void GraphTable::AssignLanes(Graph* graph) {
+  Contention& contention = (*parts_.gpus)[graph->device].contention;
+  int branches = 0;
+  graph->lanes = AssignBranches(graph->nodes, &branches);
+  const auto lanes = std::min(static_cast<std::size_t>(branches), kLaneLimit);
+  for (std::size_t i = 0; i < lanes; ++i) {
+    graph->owned_lanes.push_back(contention.AddLane(Contention::Delay::kNever));
+  }
+  for (int& lane : graph->lanes) {
+    const auto branch = static_cast<std::size_t>(lane);
+    lane = branch < lanes ? graph->owned_lanes[branch] : kNoLane;
+  }
+}
+
+base::Result<void> GraphTable::Destroy(std::uint32_t graph) {
   Graph* found = graphs_.Find(graph);
   if (found == nullptr) {
     return Fail(ErrorCode::kCorrupt, StrCat("graph ", graph, " does not exist"));
   }
   for (const int lane : found->owned_lanes) {
-    devices_[found->device].contention.RemoveLane(lane);
+    (*parts_.gpus)[found->device].contention.RemoveLane(lane);
   }
+  parts_.signals->Release(found->last);
   graphs_.Erase(graph);
   return {};
 }
 
-base::Result<void> Engine::LaunchGraph(const Call& call, std::uint32_t graph,
-                                       std::span<const Collective> collectives) {
-  auto stream = FindStream(call.device, call.stream);
+base::Result<void> GraphTable::Launch(const Call& call, std::uint32_t graph,
+                                      std::span<const Collective> collectives) {
+  auto stream = parts_.streams->Find(call.device, call.stream);
   if (!stream) return std::unexpected(stream.error());
   Graph* found = graphs_.Find(graph);
   if (found == nullptr) {
@@ -99,52 +106,49 @@ base::Result<void> Engine::LaunchGraph(const Call& call, std::uint32_t graph,
                                             ", not to ", call.device));
   }
   CHECK(collectives.size() == found->collectives);
-  FollowLegacyRules(*stream);
-  Place place = PlaceOf(call, **stream);
-  const Signal begin = Merge((*stream)->tail, found->last, call.device, call.stream);
+  parts_.streams->FollowLegacyRules(**stream);
+  Dispatcher::Place place = parts_.dispatcher->PlaceOf(**stream, call.host_clock);
+  const Signal begin = parts_.work->Merge(parts_.streams->TailOf(**stream),
+                                          (*parts_.signals)[found->last], place.tail);
   std::vector<Signal> ends(found->nodes.size());
   for (std::size_t i = 0; i < found->nodes.size(); ++i) {
     const GraphNode& node = found->nodes[i];
     Signal after = node.dependencies.empty() ? begin : ends[node.dependencies.front()];
     for (const std::uint32_t dependency : node.dependencies) {
-      after = Merge(after, ends[dependency], call.device, call.stream);
+      after = parts_.work->Merge(after, ends[dependency], place.tail);
     }
     place.lane = found->lanes[i];
-    ends[i] = AddGraphNode(place, node, after, &collectives);
+    ends[i] = AddNode(place, node, after, &collectives);
   }
   Signal end = begin;
   for (const std::uint32_t last : found->ends) {
-    end = Merge(end, ends[last], call.device, call.stream);
+    end = parts_.work->Merge(end, ends[last], place.tail);
   }
-  SetTail(*stream, end);
-  found->last = end;
-  if (end.node != 0) AddEdge(end.node, {.kind = EdgeKind::kGraph, .target = graph});
+  parts_.work->Assign(place.tail, end);
+  parts_.work->Assign(found->last, end);
   return {};
 }
 
-Engine::Signal Engine::AddGraphNode(const Place& place, const GraphNode& node, const Signal& after,
-                                    std::span<const Collective>* collectives) {
+Signal GraphTable::AddNode(const Dispatcher::Place& place, const GraphNode& node,
+                           const Signal& after, std::span<const Collective>* collectives) {
   switch (node.kind) {
     case GraphNodeKind::kEmpty:
       return after;
     case GraphNodeKind::kWork:
-      return AddWork(place, after, node.work, OpKind::kWork);
-    case GraphNodeKind::kCallback: {
-      const Work work{.duration = devices_[place.device].traits.callback_cost,
-                      .resource = Resource::kNone};
-      return AddWork(place, after, work, OpKind::kCallback);
-    }
+      return parts_.dispatcher->AddWork(place, after, node.work);
+    case GraphNodeKind::kCallback:
+      return parts_.dispatcher->AddCallback(place, after);
     case GraphNodeKind::kEventRecord:
-      SetEvent(node.event, after);
+      parts_.events->Record(node.event, after);
       return after;
     case GraphNodeKind::kEventWait: {
-      const Signal* event = events_.Find(node.event);
-      return event == nullptr ? after : Merge(after, *event, place.device, place.stream);
+      const Signal* event = parts_.events->Find(node.event);
+      return event == nullptr ? after : parts_.work->Merge(after, *event, place.tail);
     }
     case GraphNodeKind::kCollective: {
       const Collective& collective = collectives->front();
       *collectives = collectives->subspan(1);
-      return AddCollective(place, after, collective);
+      return parts_.dispatcher->AddCollective(place, after, collective);
     }
   }
   return after;

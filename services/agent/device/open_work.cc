@@ -1,11 +1,12 @@
-// The slab of open operations: joins, edges and the propagation of finish times.
+#include "services/agent/device/open_work.h"
+
 #include <algorithm>
 
-#include "services/agent/device/engine.h"
 #include "services/base/check.h"
 
 namespace eidolon::agent::device {
 
+using base::Duration;
 using base::SimTime;
 
 namespace {
@@ -14,34 +15,34 @@ namespace {
 std::uint64_t NodeName(std::uint32_t slot, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | (slot + 1);
 }
-std::uint32_t SlotOf(std::uint64_t node) { return static_cast<std::uint32_t>(node) - 1; }
+std::uint32_t IndexOf(std::uint64_t node) { return static_cast<std::uint32_t>(node) - 1; }
 
 }  // namespace
 
-std::uint64_t Engine::NewOpen(const Open& open) {
+std::uint64_t OpenWork::NewNode(const Node& node) {
   std::uint32_t slot;
-  if (free_slots_.empty()) {
+  if (free_nodes_.empty()) {
     slot = static_cast<std::uint32_t>(slab_.size());
-    slab_.push_back(open);
+    slab_.push_back(node);
   } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
+    slot = free_nodes_.back();
+    free_nodes_.pop_back();
     const std::uint32_t generation = slab_[slot].generation;
-    slab_[slot] = open;
+    slab_[slot] = node;
     slab_[slot].generation = generation;
   }
   return NodeName(slot, slab_[slot].generation);
 }
 
-Engine::Open* Engine::FindOpen(std::uint64_t node) {
-  Open& open = slab_[SlotOf(node)];
-  return open.generation == static_cast<std::uint32_t>(node >> 32) ? &open : nullptr;
+OpenWork::Node* OpenWork::Find(std::uint64_t node) {
+  Node& found = slab_[IndexOf(node)];
+  return found.generation == static_cast<std::uint32_t>(node >> 32) ? &found : nullptr;
 }
 
-void Engine::AddEdge(std::uint64_t node, Edge edge) {
-  Open* open = FindOpen(node);
-  CHECK(open != nullptr);
-  edge.next = open->first_edge;
+void OpenWork::AddEdge(std::uint64_t node, Edge edge) {
+  Node* found = Find(node);
+  CHECK(found != nullptr);
+  edge.next = found->first_edge;
   std::uint32_t slot;
   if (free_edges_.empty()) {
     slot = static_cast<std::uint32_t>(edges_.size());
@@ -51,48 +52,101 @@ void Engine::AddEdge(std::uint64_t node, Edge edge) {
     free_edges_.pop_back();
     edges_[slot] = edge;
   }
-  open->first_edge = slot + 1;
+  found->first_edge = slot + 1;
 }
 
-Engine::Signal Engine::Merge(const Signal& a, const Signal& b, std::uint16_t device,
-                             std::uint32_t stream) {
-  Signal merged{.node = a.node, .at = std::max(a.at, b.at), .local = std::max(a.local, b.local)};
-  if (b.node == 0 || a.node == b.node) return merged;
-  if (a.node == 0) {
-    merged.node = b.node;
-    return merged;
+Signal OpenWork::AddWork(const Signal& after, const Operation& operation) {
+  ++open_;
+  const std::uint64_t node = NewNode({.op = operation.op,
+                                      .inputs = 1,
+                                      .owner = operation.owner,
+                                      .host_ready = operation.host_ready,
+                                      .gap = operation.gap,
+                                      .duration = operation.duration});
+  AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});
+  return {.node = node, .at = operation.op.ready, .local = operation.local_end};
+}
+
+Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, std::uint64_t token,
+                               Slot communicator) {
+  ++open_;
+  const std::uint64_t node = NewNode({.op = operation.op,
+                                      .inputs = after.node == 0 ? 0u : 1u,
+                                      .owner = operation.owner,
+                                      .communicator = communicator,
+                                      .token = token,
+                                      .host_ready = operation.host_ready,
+                                      .gap = operation.gap});
+  const Signal end{.node = node, .at = operation.op.ready, .local = operation.local_end};
+  signals_->Put(communicator, end);
+  if (after.node != 0) {
+    AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});
+  } else {
+    Settle(node, Find(node));
   }
-  Open join{.inputs = 2, .is_join = true};
-  join.op.device = device;
-  join.op.stream = stream;
-  join.op.ready = merged.at;
-  merged.node = NewOpen(join);
-  AddEdge(a.node, {.kind = EdgeKind::kInput, .target = merged.node});
-  AddEdge(b.node, {.kind = EdgeKind::kInput, .target = merged.node});
-  return merged;
+  return end;
+}
+
+Signal OpenWork::Join(const Signal& a, const Signal& b, Slot owner) {
+  Signal joined{.at = std::max(a.at, b.at), .local = std::max(a.local, b.local)};
+  Node join{.inputs = 2, .is_join = true, .owner = owner};
+  join.op.ready = joined.at;
+  joined.node = NewNode(join);
+  AddEdge(a.node, {.kind = EdgeKind::kInput, .target = joined.node});
+  AddEdge(b.node, {.kind = EdgeKind::kInput, .target = joined.node});
+  return joined;
+}
+
+// The owner of a node hears of its end anyway.
+void OpenWork::Follow(Slot slot, std::uint64_t node) {
+  const Node* found = Find(node);
+  CHECK(found != nullptr);
+  if (found->owner != slot) AddEdge(node, {.kind = EdgeKind::kSlot, .target = slot});
+}
+
+void OpenWork::Postpone(Slot slot, Duration by) {
+  Signal signal = (*signals_)[slot];
+  signal.at = signal.at + by;
+  signal.local = signal.local + by;
+  if (signal.node != 0) {
+    Node late{.inputs = 1, .is_join = true, .owner = slot, .gap = by};
+    late.op.ready = signal.at;
+    const std::uint64_t node = NewNode(late);
+    AddEdge(signal.node, {.kind = EdgeKind::kInput, .target = node});
+    signal.node = node;
+  }
+  signals_->Put(slot, signal);
+}
+
+std::optional<SimTime> OpenWork::Watch(const Signal& signal, std::optional<std::uint64_t> ticket) {
+  if (signal.node == 0) return signal.at;
+  if (ticket.has_value()) {
+    AddEdge(signal.node, {.kind = EdgeKind::kTicket, .target = *ticket, .floor = signal.at});
+  }
+  return std::nullopt;
 }
 
 // All inputs are known. A collective now waits for the network; everything else ends at once.
-void Engine::Settle(std::uint64_t node, Open* open) {
-  if (!open->is_join && open->op.kind == OpKind::kCollective) {
-    tokens_.Insert(open->token, node);
-    sink_->CollectiveReady(open->token, open->op.ready);
+void OpenWork::Settle(std::uint64_t node, Node* found) {
+  if (!found->is_join && found->op.kind == OpKind::kCollective) {
+    tokens_.Insert(found->token, node);
+    sink_->CollectiveReady(found->token, found->op.ready);
     return;
   }
-  open->op.start = open->op.ready;
-  open->op.finish = open->op.ready + open->duration;
-  finished_.emplace_back(node, open->op.finish);
+  found->op.start = found->op.ready;
+  found->op.finish = found->op.ready + found->duration;
+  finished_.emplace_back(node, found->op.finish);
 }
 
-bool Engine::ResolveCollective(std::uint64_t token, SimTime start, SimTime finish) {
+bool OpenWork::ResolveCollective(std::uint64_t token, SimTime start, SimTime finish) {
   const std::uint64_t* node = tokens_.Find(token);
   if (node == nullptr) return false;
   const std::uint64_t name = *node;
   tokens_.Erase(token);
-  Open& open = *FindOpen(name);
-  open.op.start = std::max(start, open.op.ready);
-  open.op.finish = std::max(finish, open.op.start);
-  finished_.emplace_back(name, open.op.finish);
+  Node& found = *Find(name);
+  found.op.start = std::max(start, found.op.ready);
+  found.op.finish = std::max(finish, found.op.start);
+  finished_.emplace_back(name, found.op.finish);
   while (!finished_.empty()) {
     const auto [next, end] = finished_.back();
     finished_.pop_back();
@@ -101,53 +155,36 @@ bool Engine::ResolveCollective(std::uint64_t token, SimTime start, SimTime finis
   return true;
 }
 
-void Engine::Close(Signal* signal, std::uint64_t node, SimTime finish) {
-  if (signal == nullptr || signal->node != node) return;
-  signal->node = 0;
-  signal->at = std::max(signal->at, finish);
-}
-
-void Engine::Complete(std::uint64_t node, SimTime finish) {
-  const std::uint32_t slot = SlotOf(node);
-  Open& open = slab_[slot];
-  if (!open.is_join) {
-    open.op.host_bound = open.op.ready == open.host_ready;
+void OpenWork::Complete(std::uint64_t node, SimTime finish) {
+  const std::uint32_t slot = IndexOf(node);
+  Node& found = slab_[slot];
+  if (!found.is_join) {
+    found.op.host_bound = found.op.ready == found.host_ready;
     --open_;
-    sink_->OpResolved(open.op);
-    if (open.op.kind == OpKind::kCollective) {
-      Close(communicators_.Find(open.communicator), node, finish);
-    }
+    sink_->OpResolved(found.op);
+    if (found.op.kind == OpKind::kCollective) signals_->Close(found.communicator, node, finish);
   }
-  const std::uint64_t legacy = std::uint64_t{1} << 40 | open.op.device;
-  Stream* stream = streams_.Find(open.op.stream != 0 ? open.op.stream : legacy);
-  if (stream != nullptr) Close(&stream->tail, node, finish);
-  Close(&devices_[open.op.device].orphans, node, finish);
-  const std::uint32_t first_edge = open.first_edge;
-  ++open.generation;
-  free_slots_.push_back(slot);
+  signals_->Close(found.owner, node, finish);
+  const std::uint32_t first_edge = found.first_edge;
+  ++found.generation;
+  free_nodes_.push_back(slot);
   FollowEdges(node, first_edge, finish);
 }
 
-void Engine::FollowEdges(std::uint64_t node, std::uint32_t first, SimTime finish) {
+void OpenWork::FollowEdges(std::uint64_t node, std::uint32_t first, SimTime finish) {
   for (std::uint32_t edge = first; edge != 0;) {
     const Edge taken = edges_[edge - 1];
     free_edges_.push_back(edge - 1);
     edge = taken.next;
     switch (taken.kind) {
-      case EdgeKind::kStream:
-        if (Stream* stream = streams_.Find(taken.target)) Close(&stream->tail, node, finish);
-        break;
-      case EdgeKind::kGraph:
-        if (Graph* graph = graphs_.Find(taken.target)) Close(&graph->last, node, finish);
-        break;
-      case EdgeKind::kEvent:
-        Close(events_.Find(taken.target), node, finish);
+      case EdgeKind::kSlot:
+        signals_->Close(static_cast<Slot>(taken.target), node, finish);
         break;
       case EdgeKind::kTicket:
         sink_->WaitEnded(taken.target, std::max(finish, taken.floor));
         break;
       case EdgeKind::kInput: {
-        Open* target = FindOpen(taken.target);
+        Node* target = Find(taken.target);
         CHECK(target != nullptr && target->inputs > 0);
         target->op.ready = std::max(target->op.ready, finish + target->gap);
         if (--target->inputs == 0) Settle(taken.target, target);

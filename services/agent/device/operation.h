@@ -17,6 +17,13 @@ struct Traits {
   std::uint32_t multiprocessors = 1;
 };
 
+// Where and when the program made a call.
+struct Call {
+  std::uint16_t device = 0;
+  std::uint32_t stream = 0;
+  base::SimTime host_clock;
+};
+
 // What one operation costs.
 struct Work {
   base::Duration duration;  // Alone on the device.

@@ -1,0 +1,82 @@
+#include "services/agent/device/dispatcher.h"
+
+#include <algorithm>
+
+namespace eidolon::agent::device {
+
+using base::Duration;
+using base::SimTime;
+
+Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& work, OpKind kind) {
+  EmulatedGpu& gpu = (*parts_.gpus)[place.device];
+  const Duration gap = gpu.traits.launch_gap;
+  const SimTime local = std::max(after.local + gap, place.host_ready);
+  const Duration duration = gpu.contention.Place({.lane = place.lane,
+                                                  .resource = work.resource,
+                                                  .share = work.share,
+                                                  .start = local,
+                                                  .alone = work.duration,
+                                                  .issued = place.host_clock});
+  ResolvedOp op{.sequence = next_sequence_++,
+                .stream = place.stream,
+                .device = place.device,
+                .kind = kind,
+                .host_bound = false,
+                .tag = work.tag,
+                .ready = std::max(after.at + gap, place.host_ready)};
+  if (after.node == 0) {
+    op.start = op.ready;
+    op.finish = op.start + duration;
+    op.host_bound = op.start == place.host_ready;
+    parts_.sink->OpResolved(op);
+    return {.node = 0, .at = op.finish, .local = local + duration};
+  }
+  return parts_.work->AddWork(after, {.op = op,
+                                      .owner = place.tail,
+                                      .local_end = local + duration,
+                                      .host_ready = place.host_ready,
+                                      .gap = gap,
+                                      .duration = duration});
+}
+
+Signal Dispatcher::AddCallback(const Place& place, const Signal& after) {
+  const Work work{.duration = (*parts_.gpus)[place.device].traits.callback_cost,
+                  .resource = Resource::kNone};
+  return AddWork(place, after, work, OpKind::kCallback);
+}
+
+// By value: `after` may lie in the table, which a new communicator lets grow.
+Signal Dispatcher::AddCollective(const Place& place, Signal after, const Collective& collective) {
+  EmulatedGpu& gpu = (*parts_.gpus)[place.device];
+  const SignalTable::Slot* known = communicators_.Find(collective.communicator);
+  const SignalTable::Slot communicator =
+      known != nullptr ? *known
+                       : communicators_.Insert(collective.communicator, parts_.signals->Add());
+  const Signal input = parts_.work->Merge(after, (*parts_.signals)[communicator], place.tail);
+  const Duration gap = gpu.traits.launch_gap;
+  const SimTime local = std::max(input.local + gap, place.host_ready);
+  const auto share = std::min<std::uint64_t>(
+      kWholeShare, std::uint64_t{collective.channels} * kWholeShare / gpu.traits.multiprocessors);
+  const auto delayed = gpu.contention.Hold({.lane = place.lane,
+                                            .share = static_cast<std::uint32_t>(share),
+                                            .start = local,
+                                            .alone = collective.estimate,
+                                            .issued = place.host_clock});
+  for (const Contention::Delayed& lane : delayed) parts_.streams->Delay(place.device, lane);
+  const ResolvedOp op{.sequence = next_sequence_++,
+                      .stream = place.stream,
+                      .device = place.device,
+                      .kind = OpKind::kCollective,
+                      .host_bound = false,
+                      .tag = collective.tag,
+                      .ready = std::max(input.at + gap, place.host_ready)};
+  return parts_.work->AddCollective(input,
+                                    {.op = op,
+                                     .owner = place.tail,
+                                     .local_end = local + collective.estimate,
+                                     .host_ready = place.host_ready,
+                                     .gap = gap},
+                                    collective.token, communicator);
+}
+
+}  // namespace eidolon::agent::device

@@ -1,0 +1,66 @@
+// Times that may still be open, and a table of those that something holds: the tail of a stream,
+// the last record of an event, the end of a graph's or a communicator's last run. Holders keep the
+// number of a slot, so open work can tell them of an end without knowing what they are.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "services/base/sim_time.h"
+
+namespace eidolon::agent::device {
+
+// The later of `at` and the end of `node`. `local` is its value on the local timeline
+// (contention.h), which is always known.
+struct Signal {
+  std::uint64_t node = 0;  // Of open work; 0: nothing open.
+  base::SimTime at;
+  base::SimTime local;
+};
+
+// Owned by the engine; no threads. A slot belongs to one holder from Add to Release and is given
+// out again later. Only OpenWork puts open signals in, so that each of them hears of its end.
+class SignalTable {
+ public:
+  using Slot = std::uint32_t;
+  static constexpr Slot kNoSlot = ~Slot{0};
+
+  // A slot whose signal is complete at time 0.
+  Slot Add() {
+    if (free_.empty()) {
+      signals_.emplace_back();
+      return static_cast<Slot>(signals_.size() - 1);
+    }
+    const Slot slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  void Release(Slot slot) {
+    signals_[slot] = {};
+    free_.push_back(slot);
+  }
+
+  // The reference lives until the next Add.
+  const Signal& operator[](Slot slot) const { return signals_[slot]; }
+  void Put(Slot slot, const Signal& signal) { signals_[slot] = signal; }
+  void NotBefore(Slot slot, base::SimTime time) {
+    Signal& signal = signals_[slot];
+    signal.at = std::max(signal.at, time);
+    signal.local = std::max(signal.local, time);
+  }
+  // `node` ended. A signal that has moved on to another node, or whose slot has a new holder, is
+  // left alone.
+  void Close(Slot slot, std::uint64_t node, base::SimTime finish) {
+    Signal& signal = signals_[slot];
+    if (signal.node != node) return;
+    signal.node = 0;
+    signal.at = std::max(signal.at, finish);
+  }
+
+ private:
+  std::vector<Signal> signals_;
+  std::vector<Slot> free_;
+};
+
+}  // namespace eidolon::agent::device
