@@ -20,7 +20,7 @@ VENDOR = re.compile(
 )
 GENERATED = re.compile(r"^eidolon/\w+/v\d+/")
 FREE = ("_test.cc", "_fuzz.cc", "_bench.cc", "_test.h", "main.cc")
-COLUMNS = 480
+COLUMNS = 110
 
 
 def read_layers(path):
