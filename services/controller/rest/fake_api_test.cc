@@ -1,5 +1,7 @@
 #include "services/controller/rest/fake_api_test.h"
 
+#include <chrono>
+
 namespace eidolon::controller::rest {
 
 using nlohmann::json;
@@ -129,6 +131,18 @@ void FakeApi::CountRequest(const std::string& method, int status) {
 void FakeApi::CountRefusal(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   ++refusals_[reason];
+}
+
+void FakeApi::SetConnections(std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  connections_ = count;
+  changed_.notify_all();
+}
+
+std::size_t FakeApi::AwaitConnections(std::size_t count) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::seconds(20), [&] { return connections_ == count; });
+  return connections_;
 }
 
 std::map<std::string, int> FakeApi::refusals() {

@@ -43,10 +43,11 @@ class FakeApi final : public Api {
   void CountRequest(const std::string& method, int status) override;
   std::vector<std::string> requests();
   void CountRefusal(const std::string& reason) override;
-  void SetConnections(std::size_t count) override { connections_ = count; }
+  void SetConnections(std::size_t count) override;
   // How often something was refused, by reason.
   std::map<std::string, int> refusals();
-  std::size_t connections() const { return connections_; }
+  // The number of open connections once it is `count`, or what it is when that takes too long.
+  std::size_t AwaitConnections(std::size_t count);
 
  private:
   struct Job {
@@ -63,8 +64,8 @@ class FakeApi final : public Api {
   bool log_ended_ = false;
   std::vector<std::string> requests_;
   std::map<std::string, int> refusals_;
+  std::size_t connections_ = 0;
   std::atomic<bool> ready_ = true;
-  std::atomic<std::size_t> connections_ = 0;
 };
 
 }  // namespace eidolon::controller::rest

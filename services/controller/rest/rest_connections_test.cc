@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "services/base/clock.h"
 #include "services/base/text.h"
@@ -122,9 +121,9 @@ TEST_F(RestConnectionsTest, TellsHowManyConnectionsAreOpen) {
   {
     const RawClient one = Connect();
     const RawClient two = Connect();
-    while (api_.connections() != 2) std::this_thread::yield();
+    EXPECT_EQ(api_.AwaitConnections(2), 2u);
   }
-  while (api_.connections() != 0) std::this_thread::yield();
+  EXPECT_EQ(api_.AwaitConnections(0), 0u);
 }
 
 }  // namespace

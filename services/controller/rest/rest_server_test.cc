@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <chrono>
+#include <future>
 #include <thread>
+#include <utility>
 
 #include "services/controller/rest/fake_api_test.h"
 
@@ -218,19 +221,24 @@ TEST_F(RestServerTest, RefusesMoreStreamsThanAllowed) {
 
 TEST_F(RestServerTest, StoppingEndsStreams) {
   Post(kJob);
-  std::atomic<bool> open = false;
-  std::thread stream([&] {
+  std::promise<std::string> first_event;
+  std::future<void> stream = std::async(std::launch::async, [&] {
     httplib::Client client("http://" + server_->address());
-    client.Get(std::string(kJobs) + "/a/events", [&](const char*, size_t) {
-      open = true;
+    bool first = true;
+    client.Get(std::string(kJobs) + "/a/events", [&](const char* text, std::size_t size) {
+      if (std::exchange(first, false)) first_event.set_value({text, size});
       return true;
     });
   });
-  while (!open) std::this_thread::yield();
+  std::future<std::string> event = first_event.get_future();
+  ASSERT_EQ(event.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_THAT(event.get(), HasSubstr("data: "));
+  EXPECT_EQ(stream.wait_for(std::chrono::seconds(0)), std::future_status::timeout)
+      << "the job is not over, so its stream has no end of its own";
 
   server_->Stop();
 
-  stream.join();
+  EXPECT_EQ(stream.wait_for(std::chrono::seconds(20)), std::future_status::ready);
 }
 
 TEST_F(RestServerTest, ServesHealthMetricsDescriptionAndPage) {
