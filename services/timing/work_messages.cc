@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/estimate/wire/source_message.h"
 
 namespace eidolon::timing {
 namespace {
@@ -149,20 +150,6 @@ kernel::CopyKind ToCopyKind(v1::CopyKind kind) {
   }
 }
 
-common::v1::EstimateSource ToSource(model::Source source) {
-  switch (source) {
-    case model::Source::kMeasured:
-      return common::v1::ESTIMATE_SOURCE_MEASURED;
-    case model::Source::kInterpolated:
-      return common::v1::ESTIMATE_SOURCE_INTERPOLATED;
-    case model::Source::kModelled:
-      return common::v1::ESTIMATE_SOURCE_MODELLED;
-    case model::Source::kAssumed:
-      return common::v1::ESTIMATE_SOURCE_ASSUMED;
-  }
-  return common::v1::ESTIMATE_SOURCE_ASSUMED;
-}
-
 std::uint32_t Megahertz(std::uint64_t hertz) {
   return static_cast<std::uint32_t>((hertz + 500'000) / 1'000'000);
 }
@@ -196,7 +183,7 @@ Result<kernel::WorkItem> FromMessage(const v1::WorkItem& message) {
 void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
   message.set_duration_picoseconds(
       static_cast<std::uint64_t>(std::max<std::int64_t>(estimate.duration.ps, 0)));
-  message.set_source(ToSource(estimate.source));
+  message.set_source(estimate::wire::ToMessage(estimate.source));
   message.set_relative_error(static_cast<float>(estimate.relative_error));
   message.set_family(estimate.family.data(), estimate.family.size());
 }

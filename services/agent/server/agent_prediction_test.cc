@@ -56,6 +56,28 @@ TEST_F(AgentPredictionTest, PredictsTheIterationsOfTwoRanks) {
   }
 }
 
+TEST_F(AgentPredictionTest, ACollectiveWhoseSourceTheNetworkLeavesOutIsAssumed) {
+  network_.SetSource(common::v1::ESTIMATE_SOURCE_UNSPECIFIED);
+  assignment_.mutable_iterations()->set_warmup(1);
+  assignment_.mutable_iterations()->set_measure(3);
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    Train(rank, 1, 0, 4);
+  }
+  EndCommand(0);
+
+  EXPECT_EQ(WaitForOutcome().reason(), controller::v1::OUTCOME_REASON_COMPLETED);
+  const auto iterations = controller_->iterations();
+  ASSERT_EQ(iterations.size(), 4u);
+  for (const auto& iteration : iterations) {
+    const auto& coverage = iteration.coverage();
+    EXPECT_EQ(coverage.modelled_picoseconds(), iteration.breakdown().compute_picoseconds());
+    EXPECT_EQ(coverage.assumed_picoseconds(), 100 * kMicrosecond);
+  }
+  EXPECT_EQ(metrics_.unknown_sources.Value(), 4);
+}
+
 TEST_F(AgentPredictionTest, TheEventLogDoesNotDependOnRealTime) {
   std::string logs[2];
   for (int run = 0; run < 2; ++run) {

@@ -51,7 +51,7 @@ Prediction PredictCopy(const gpu_model::GpuModel& gpu, const kernel::Copy& copy)
       prediction.seconds = kEngineSeconds + bytes / LinkRate(gpu, copy);
       if (!copy.pinned) prediction.relative_error = 0.4;
   }
-  if (copy.kind == kernel::CopyKind::kUnspecified) prediction.source = Source::kAssumed;
+  if (copy.kind == kernel::CopyKind::kUnspecified) prediction.source = estimate::Source::kAssumed;
   return prediction;
 }
 

@@ -154,7 +154,7 @@ DnnPrediction Memory(const gpu_model::GpuModel& gpu, const DnnGraph& graph, Fami
   result.family = family;
   result.prediction.seconds = gpu.kernel_floor.Seconds() + MemorySeconds(gpu, passes * bytes, 0.8);
   result.prediction.relative_error = 0.3;
-  if (bytes == 0) result.prediction.source = Source::kAssumed;
+  if (bytes == 0) result.prediction.source = estimate::Source::kAssumed;
   return result;
 }
 

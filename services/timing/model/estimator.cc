@@ -112,7 +112,7 @@ std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double
   const double log_high = std::log(std::max(high.median, low.median).Seconds());
   Estimate estimate;
   estimate.duration = base::Duration::FromSeconds(std::exp(log_low + share * (log_high - log_low)));
-  estimate.source = Source::kInterpolated;
+  estimate.source = estimate::Source::kInterpolated;
   estimate.relative_error = 0.05;
   return estimate;
 }
@@ -123,7 +123,7 @@ Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& i
   Estimate modelled = Modelled(gpu, item);
   if (measurements_ == nullptr) return modelled;
   if (const auto found = measurements_->Find(gpu.name, kernel::WorkKey(item))) {
-    return {found->median, Source::kMeasured, found->spread, modelled.family};
+    return {found->median, estimate::Source::kMeasured, found->spread, modelled.family};
   }
   const auto points = measurements_->Class(gpu.name, kernel::ClassKey(item));
   if (auto between = Interpolate(points, SizeOf(item))) {
@@ -176,7 +176,7 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
   prediction.seconds = DemandSeconds(gpu, demand, parallelism);
   prediction.relative_error = KernelError(demand);
   if (demand.evidence == Evidence::kGuess) {
-    prediction.source = Source::kAssumed;
+    prediction.source = estimate::Source::kAssumed;
     prediction.relative_error = kAssumedError;
   }
   return Make(prediction, kernel::Name(demand.family));
@@ -207,7 +207,7 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
   prediction.seconds = DemandSeconds(gpu, demand, {});
   prediction.relative_error = 0.5;
   // Without a count there is nothing but the floor to go by.
-  if (call.flops == 0 && call.memory_bytes == 0) prediction.source = Source::kAssumed;
+  if (call.flops == 0 && call.memory_bytes == 0) prediction.source = estimate::Source::kAssumed;
   return Make(prediction, "library");
 }
 

@@ -54,17 +54,17 @@ TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
   FakeMeasurements measurements;
   Estimator estimator(&measurements);
   const kernel::Copy copy{kernel::CopyKind::kHostToDevice, 1000, 1000, true};
-  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kModelled);
+  EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kModelled);
 
   measurements.points = {{800, base::Duration::Nanoseconds(80)},
                          {1250, base::Duration::Nanoseconds(125)}};
   const Estimate between = estimator.Of(H100(), copy);
-  EXPECT_EQ(between.source, Source::kInterpolated);
+  EXPECT_EQ(between.source, estimate::Source::kInterpolated);
   EXPECT_NEAR(static_cast<double>(between.duration.ps), 100e3, 1e3);
 
   measurements.exact[kernel::WorkKey(copy)] = base::Duration::Nanoseconds(99);
   const Estimate measured = estimator.Of(H100(), copy);
-  EXPECT_EQ(measured.source, Source::kMeasured);
+  EXPECT_EQ(measured.source, estimate::Source::kMeasured);
   EXPECT_EQ(measured.duration, base::Duration::Nanoseconds(99));
 }
 
@@ -95,7 +95,7 @@ TEST(EstimatorTest, AGroupedProductTakesTheTimeOfItsRowsWhateverItsGrid) {
   EXPECT_LT(seconds(Grouped(32768, 8, "float_e4m3_t")), 0.7 * whole);
 
   const Estimate estimate = estimator.Of(H100(), Grouped(32768, 8));
-  EXPECT_NE(estimate.source, Source::kAssumed);
+  EXPECT_NE(estimate.source, estimate::Source::kAssumed);
   EXPECT_EQ(estimate.family, "gemm");
   EXPECT_GE(estimate.relative_error, 0.3);
 }
@@ -105,10 +105,10 @@ TEST(EstimatorTest, InterpolatesNothingFromAMeasurementWithinTheLaunchGap) {
   Estimator estimator(&measurements);
   const kernel::Copy copy{kernel::CopyKind::kHostToDevice, 1000, 1000, true};
   measurements.points = {{800, kWithinLaunchGap}, {1250, base::Duration::Nanoseconds(125)}};
-  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kModelled);
+  EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kModelled);
 
   measurements.exact[kernel::WorkKey(copy)] = kWithinLaunchGap;
-  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kMeasured);
+  EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kMeasured);
 }
 
 TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
@@ -119,7 +119,7 @@ TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
 
   EXPECT_EQ(
       estimator.Of(H100(), kernel::Copy{kernel::CopyKind::kHostToDevice, 1000, 0, true}).source,
-      Source::kModelled);
+      estimate::Source::kModelled);
 }
 
 TEST(EstimatorTest, EqualItemsGiveEqualAnswers) {
@@ -181,7 +181,7 @@ TEST(EstimatorTest, RecordedLaunchesLastWhatIsExpected) {
     const Estimate estimate = estimator.Of(H100(), r.launch);
     const double ns = estimate.duration.Seconds() * 1e9;
     EXPECT_EQ(estimate.family, r.family) << r.launch.name;
-    EXPECT_EQ(estimate.source, Source::kModelled) << r.launch.name;
+    EXPECT_EQ(estimate.source, estimate::Source::kModelled) << r.launch.name;
     EXPECT_GE(ns, r.ns_min) << r.launch.name;
     EXPECT_LE(ns, r.ns_max) << r.launch.name;
   }
