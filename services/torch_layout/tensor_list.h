@@ -9,9 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "services/ring/work.h"
-
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 
 // Lists of tensors, split into chunks, one for each block: addresses[depth][tensors],
 // numel[tensors], `extra` bytes for each tensor, then by block the tensor (2 bytes) and the chunk.
@@ -24,9 +22,9 @@ struct TensorLists {
   bool has_scalars = false;  // That is what `extra` holds.
   std::size_t padding = 0;   // Bytes at the very end.
 
-  // Zeroes what no block of the grid reads; nothing when the tables make no sense. `bytes` starts
-  // at the structure, which is there whole.
-  void ClearUnused(std::byte* bytes, const ring::Dim3& grid) const;
+  // Zeroes what none of the launch's blocks reads; nothing when the tables make no sense. `bytes`
+  // starts at the structure, which is there whole.
+  void ClearUnused(std::byte* bytes, std::uint32_t blocks) const;
 
   std::size_t BytesOfTables() const;
   // Where the scalars lie: begin and end, equal without any.
@@ -42,7 +40,8 @@ struct ConcatenatedInputs {
   std::size_t shapes = 0;
   std::size_t dimensions = 0;
 
-  void ClearUnused(std::byte* bytes, const ring::Dim3& grid) const;
+  // Zeroes what belongs to no input of the first `used`.
+  void ClearUnused(std::byte* bytes, std::uint32_t used) const;
   // The dimensions that a shape like those does not have.
   void ClearShape(std::byte* shape) const;
 
@@ -54,4 +53,4 @@ struct ConcatenatedInputs {
 std::optional<TensorLists> FindTensorLists(std::string_view name, std::size_t bytes);
 std::optional<ConcatenatedInputs> FindConcatenatedInputs(std::string_view name, std::size_t bytes);
 
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::torch_layout

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 
 // One calculator at a place of a parameter block.
 struct OffsetCalculator {
@@ -39,9 +39,16 @@ enum class CalculatorUse : std::uint8_t {
 };
 CalculatorUse CalculatorUseOf(std::string_view name);
 
-// The calculators in the parameter at `offset` of a block, in which they are whole; none when what
-// is there does not look like them.
-std::vector<OffsetCalculator> FindCalculators(CalculatorUse use, const std::byte* block,
-                                              std::uint32_t offset, std::uint32_t bytes);
+// A parameter of a block, and how the reader tells device addresses from other words.
+struct CalculatorPlace {
+  const std::byte* block = nullptr;
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+  bool (*is_address)(std::uint64_t word) = nullptr;
+};
 
-}  // namespace eidolon::shim::gpu
+// The calculators in a parameter, which holds them whole; none when what is there does not look
+// like them.
+std::vector<OffsetCalculator> FindCalculators(CalculatorUse use, const CalculatorPlace& place);
+
+}  // namespace eidolon::torch_layout

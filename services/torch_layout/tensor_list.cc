@@ -1,11 +1,11 @@
-#include "shim/gpu/torch/tensor_list.h"
+#include "services/torch_layout/tensor_list.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 namespace {
 
 constexpr std::size_t kPointer = 8;
@@ -57,14 +57,14 @@ std::pair<std::size_t, std::size_t> TensorLists::Scalars() const {
   return {begin, begin + (has_scalars ? extra * tensors : 0)};
 }
 
-void TensorLists::ClearUnused(std::byte* bytes, const ring::Dim3& grid) const {
+void TensorLists::ClearUnused(std::byte* bytes, std::uint32_t blocks) const {
   std::byte* const counts = bytes + kPointer * depth * tensors;
   std::byte* const extras = counts + kCount * tensors;
   std::byte* const owners = extras + extra * tensors;
   std::byte* const chunks = owners + kTensorIndex * kBlocks;
-  if (grid.x > kBlocks) return;
+  if (blocks > kBlocks) return;
   std::size_t used = 0;
-  for (std::size_t block = 0; block < grid.x; ++block) {
+  for (std::size_t block = 0; block < blocks; ++block) {
     std::uint16_t tensor;
     std::memcpy(&tensor, owners + kTensorIndex * block, sizeof(tensor));
     used = std::max<std::size_t>(used, std::size_t{tensor} + 1);
@@ -75,25 +75,25 @@ void TensorLists::ClearUnused(std::byte* bytes, const ring::Dim3& grid) const {
   }
   Zero(counts, kCount, used, tensors);
   Zero(extras, extra, used, tensors);
-  Zero(owners, kTensorIndex, grid.x, kBlocks);
-  Zero(chunks, kChunkIndex, grid.x, kBlocks);
+  Zero(owners, kTensorIndex, blocks, kBlocks);
+  Zero(chunks, kChunkIndex, blocks, kBlocks);
   constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
   if (padding != 0) std::memset(chunks + kChunkIndex * kBlocks + kFirstTensor, 0, padding);
 }
 
-void ConcatenatedInputs::ClearUnused(std::byte* bytes, const ring::Dim3& grid) const {
-  if (grid.y > inputs) return;
-  Zero(bytes, kPointer, grid.y, inputs);
+void ConcatenatedInputs::ClearUnused(std::byte* bytes, std::uint32_t used) const {
+  if (used > inputs) return;
+  Zero(bytes, kPointer, used, inputs);
   std::byte* at = bytes + kPointer * inputs;
-  for (int array = 0; array < 3; ++array, at += index * inputs) Zero(at, index, grid.y, inputs);
-  Zero(at, 1, grid.y, inputs);
+  for (int array = 0; array < 3; ++array, at += index * inputs) Zero(at, index, used, inputs);
+  Zero(at, 1, used, inputs);
   at += inputs;
   const std::size_t whole = BytesOfShape();
-  const std::size_t used = shapes == 1 ? 0 : std::min<std::size_t>(grid.y, shapes);
-  for (std::size_t shape = 0; shape < used; ++shape) {
+  const std::size_t shapes_used = shapes == 1 ? 0 : std::min<std::size_t>(used, shapes);
+  for (std::size_t shape = 0; shape < shapes_used; ++shape) {
     ClearShape(at + whole * shape);
   }
-  Zero(at, whole, used, shapes);
+  Zero(at, whole, shapes_used, shapes);
 }
 
 void ConcatenatedInputs::ClearShape(std::byte* shape) const {
@@ -161,4 +161,4 @@ std::optional<ConcatenatedInputs> FindConcatenatedInputs(std::string_view name, 
   return std::nullopt;
 }
 
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::torch_layout
