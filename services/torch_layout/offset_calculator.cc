@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "services/torch_layout/reduction.h"
+
 namespace eidolon::torch_layout {
 namespace {
 
@@ -26,14 +28,12 @@ bool IsDivider(const std::byte* bytes) {
   return At<std::uint32_t>(bytes + 4) == static_cast<std::uint32_t>(magic);
 }
 
-std::size_t RoundedUp(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
-
 // The number of operands follows from the pointers, one for each, that stand behind the calculator.
 // The largest that fits: what looks like fewer may be chance among the strides.
 std::vector<OffsetCalculator> InLambda(const CalculatorPlace& place) {
   const auto [block, offset, bytes, is_address] = place;
   for (std::uint32_t operands = kOperandsMax; operands > 0; --operands) {
-    const std::size_t pointers = RoundedUp(OffsetCalculator::Bytes(operands));
+    const std::size_t pointers = OffsetCalculator::AlignedBytes(operands);
     const OffsetCalculator found{
         .offset = offset,
         .operands = operands,
@@ -52,7 +52,7 @@ std::vector<OffsetCalculator> InLambda(const CalculatorPlace& place) {
 std::vector<OffsetCalculator> InIndex(const CalculatorPlace& place) {
   const auto [block, offset, bytes, is_address] = place;
   const OffsetCalculator found{.offset = offset, .operands = 3, .padding = 4};
-  const std::size_t pointers = RoundedUp(OffsetCalculator::Bytes(3));
+  const std::size_t pointers = OffsetCalculator::AlignedBytes(3);
   if (pointers + 16 > bytes || !found.Fits(block)) return {};
   for (const std::size_t at : {pointers, pointers + 8}) {
     if (!is_address(At<std::uint64_t>(block + offset + at))) return {};
@@ -60,10 +60,10 @@ std::vector<OffsetCalculator> InIndex(const CalculatorPlace& place) {
   return {found};
 }
 
-// ReduceOp ends with both calculators, seven words (pointers and an index), two flags and a count.
+// ReduceOp has both calculators near its end.
 std::vector<OffsetCalculator> InReduction(const CalculatorPlace& place) {
   const auto [block, offset, bytes, is_address] = place;
-  constexpr std::size_t kTail = 7 * 8 + 8;
+  constexpr std::size_t kTail = ReduceOp::kTail;
   constexpr std::size_t kBoth = OffsetCalculator::Bytes(1) + OffsetCalculator::Bytes(2);
   std::vector<OffsetCalculator> found;
   for (const std::uint32_t padding : {0, 4}) {
@@ -88,7 +88,7 @@ bool OffsetCalculator::Fits(const std::byte* block) const {
   const auto dims = At<std::int32_t>(at);
   if (dims < 0 || dims > static_cast<std::int32_t>(kDimensions)) return false;
   for (std::int32_t i = 0; i < dims; ++i) {
-    if (!IsDivider(at + 4 + 12 * i)) return false;
+    if (!IsDivider(at + SizeAt(static_cast<std::size_t>(i)))) return false;
   }
   return true;
 }
@@ -97,8 +97,8 @@ void OffsetCalculator::ClearUnused(std::byte* block) const {
   std::byte* at = block + offset;
   const auto dims = static_cast<std::size_t>(At<std::int32_t>(at));
   const std::size_t left = kDimensions - dims;
-  std::memset(at + 4 + 12 * dims, 0, 12 * left);
-  std::memset(at + kStrides + 4 * operands * dims, 0, 4 * operands * left + padding);
+  std::memset(at + SizeAt(dims), 0, 12 * left);
+  std::memset(at + StrideAt(dims, 0), 0, 4 * operands * left + padding);
 }
 
 CalculatorUse CalculatorUseOf(std::string_view name) {

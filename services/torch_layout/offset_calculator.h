@@ -23,6 +23,15 @@ struct OffsetCalculator {
   static constexpr std::size_t Bytes(std::size_t operands) {
     return kStrides + 4 * kDimensions * operands;
   }
+  // Where pointers behind it stand.
+  static constexpr std::size_t AlignedBytes(std::size_t operands) {
+    return (Bytes(operands) + 7) / 8 * 8;
+  }
+  // Places from its beginning.
+  static constexpr std::size_t SizeAt(std::size_t dimension) { return 4 + 12 * dimension; }
+  std::size_t StrideAt(std::size_t dimension, std::size_t operand) const {
+    return kStrides + 4 * (dimension * operands + operand);
+  }
   // True when the dimensions that are there divide as dividers do: it is a calculator.
   bool Fits(const std::byte* block) const;
   // Zeroes the padding and the dimensions that are not there. Requires: Fits().

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "services/torch_layout/reduction.h"
 #include "shim/compute/parameter_reads.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/arena.h"
@@ -42,8 +43,7 @@ std::vector<bool> BytesRead(std::string_view name, std::span<const cubin::Parame
 // What a reduction was configured with tells how much there is to do, also where the code does not
 // need it: only the bytes beside one that is read are padding.
 void KeepWholeWords(std::vector<bool>& read) {
-  constexpr std::size_t kConfiguration = 8;  // Behind the operation and its neutral element.
-  for (std::size_t at = kConfiguration; at + 4 <= read.size(); at += 4) {
+  for (std::size_t at = torch_layout::ReduceConfig::kOperation; at + 4 <= read.size(); at += 4) {
     const auto word = read.begin() + static_cast<std::ptrdiff_t>(at);
     if (std::none_of(word, word + 4, [](bool r) { return r; })) std::fill_n(word, 4, true);
   }
