@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "services/cudnn_numbers/attribute.h"
+
 namespace eidolon::timing::kernel {
 namespace {
 
@@ -49,18 +51,12 @@ void Write(const Gemm& g, bool sized, Writer& w) {
   if (g.fast_accumulation) w.Add(g.fast_accumulation);  // Older profiles know only the others.
 }
 
-// CUDNN_ATTR_TENSOR_DATA_TYPE and its neighbours, cudnn_graph_v9.h.
-constexpr std::uint32_t kTensorAttributeFirst = 900;
-constexpr std::uint32_t kTensorAttributeLast = 999;
-
 // Nothing for a graph without them: older profiles know only those.
 void Write(const std::vector<DnnNode>& nodes, bool sized, Writer& w) {
   for (const DnnNode& node : nodes) {
     w.Add(node.type).Add(node.attributes.size());
     for (const DnnAttribute& attribute : node.attributes) {
-      const bool of_tensor =
-          attribute.name >= kTensorAttributeFirst && attribute.name <= kTensorAttributeLast;
-      if (of_tensor && !sized) continue;
+      if (cudnn_numbers::IsOfTensor(attribute.name) && !sized) continue;
       w.Add(attribute.name).Add(attribute.type).Add(attribute.elements);
       w.Add(attribute.nodes.size());
       for (const std::uint32_t index : attribute.nodes) w.Add(index);
