@@ -10,6 +10,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/estimate/wire/source_message.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::agent::cost {
 
@@ -27,13 +28,13 @@ std::uint32_t ShareOf(std::uint64_t blocks, std::uint64_t blocks_at_once) {
       std::max<std::uint64_t>(1, blocks * device::kWholeShare / blocks_at_once));
 }
 
-device::Resource ResourceOf(wire::CopyKind kind) {
+device::Resource ResourceOf(workload::CopyKind kind) {
   switch (kind) {
-    case wire::CopyKind::kHostToDevice:
+    case workload::CopyKind::kHostToDevice:
       return device::Resource::kCopyIn;
-    case wire::CopyKind::kDeviceToHost:
+    case workload::CopyKind::kDeviceToHost:
       return device::Resource::kCopyOut;
-    case wire::CopyKind::kPeer:
+    case workload::CopyKind::kPeer:
       return device::Resource::kCopyPeer;
     default:
       return device::Resource::kNone;

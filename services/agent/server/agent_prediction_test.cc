@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "services/agent/server/agent_fixture.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::agent::server {
 namespace {
@@ -208,7 +209,7 @@ TEST_F(AgentPredictionTest, AnIterationTellsItsCopiesToTheHost) {
   StartAndWaitForCommand();
   {
     FakeRank rank(directory_, {.rank = 0});
-    rank.writer().DefineCopy(600, wire::CopyKind::kDeviceToHost, 4096);
+    rank.writer().DefineCopy(600, workload::CopyKind::kDeviceToHost, 4096);
     const std::string name = "step";
     for (int step = 0; step < 2; ++step) {
       rank.writer().Append(RecordKind::kRangePush,

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "services/cudnn_numbers/attribute.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::kernel {
 namespace {
@@ -80,8 +81,13 @@ void Write(const DnnGraph& g, bool sized, Writer& w) {
   Write(g.nodes, sized, w);
 }
 
+// Profiles count from the unspecified kind on.
+std::uint32_t KeyOf(workload::CopyKind kind) {
+  return kind == workload::CopyKind::kUnspecified ? 0 : static_cast<std::uint32_t>(kind) + 1;
+}
+
 void Write(const Copy& c, bool sized, Writer& w) {
-  w.Add(c.kind).Add(c.pinned).Add(c.row_bytes == c.bytes);
+  w.Add(KeyOf(c.kind)).Add(c.pinned).Add(c.row_bytes == c.bytes);
   if (sized) w.Add(c.bytes).Add(c.row_bytes);
 }
 

@@ -11,6 +11,8 @@
 #include "services/timing/model/dnn_model.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
+#include "services/workload/copy_kind.h"
+#include "services/workload/grouped_product.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -75,9 +77,9 @@ bool IsAttention(const Demand& demand) {
 // whoever is free, so how rows are spread over groups matters little while each has many tiles. How
 // CUTLASS's kernel compares with the library's is not known from measurements; that is in the
 // error.
-Prediction PredictGrouped(const gpu_model::GpuModel& gpu, const kernel::GroupedProduct& product,
+Prediction PredictGrouped(const gpu_model::GpuModel& gpu, const workload::GroupedProduct& product,
                           const kernel::KernelName& name) {
-  using Ragged = kernel::GroupedProduct::Ragged;
+  using Ragged = workload::GroupedProduct::Ragged;
   constexpr double kGroupedError = 0.3;
   const auto groups = static_cast<double>(product.groups);
   const auto part = [&](std::uint64_t size, Ragged dimension) {
@@ -195,7 +197,7 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
   }
   if (const auto* copy = std::get_if<kernel::Copy>(&item)) {
     return Make(PredictCopy(gpu, *copy),
-                copy->kind == kernel::CopyKind::kMemset ? "memset" : "memory_copy");
+                copy->kind == workload::CopyKind::kMemset ? "memset" : "memory_copy");
   }
   const auto& call = std::get<kernel::LibraryCall>(item);
   Demand demand;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "services/torch_layout/reduction.h"
+#include "services/workload/pointer_tag.h"
 #include "shim/compute/parameter_reads.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/arena.h"
@@ -76,10 +77,6 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOf(
   return numbers;
 }
 
-bool IsBlankedPointer(std::uint64_t word) {
-  return (word & ~std::uint64_t{0xff}) == ring::kPointerTag;
-}
-
 }  // namespace
 
 IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Parameter> parameters,
@@ -136,7 +133,7 @@ void IdleParameters::TakeNumbers(std::byte* block, FoundWords<compute::NumberWor
     for (std::uint32_t at = begin; at + 2 * kWord <= end; at += 2 * kWord) {
       std::uint64_t both;
       std::memcpy(&both, block + at, sizeof(both));
-      if (both == 0 || IsBlankedPointer(both)) continue;
+      if (both == 0 || workload::IsBlankedPointer(both)) continue;
       const auto low = static_cast<std::uint32_t>(both);
       const auto high = static_cast<std::uint32_t>(both >> 32);
       if (low != 0) found.Add({at, low});

@@ -6,13 +6,14 @@
 #include <unordered_map>
 
 #include "services/torch_layout/grouped_gemm.h"
+#include "services/workload/grouped_product.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/memory/arena.h"
 
 namespace eidolon::shim::gpu {
 namespace {
 
-using Ragged = ring::GroupedProduct::Ragged;
+using Ragged = workload::GroupedProduct::Ragged;
 
 using torch_layout::PrepareGroupedGemm;
 
@@ -20,7 +21,7 @@ constexpr std::size_t kKeptMax = 4096;
 
 struct Kept {
   core::SpinLock lock;
-  std::unordered_map<std::uint64_t, ring::GroupedProduct> products;
+  std::unordered_map<std::uint64_t, workload::GroupedProduct> products;
 };
 
 Kept& KeptProducts() {
@@ -88,7 +89,7 @@ std::optional<PreparedProduct> ReadPreparedProduct(std::span<const cubin::Parame
   }
   PreparedProduct prepared{
       Read<std::uint64_t>(block, parameters[PrepareGroupedGemm::kSizes].offset), {}};
-  prepared.product = {.tag = ring::kGroupedProductTag,
+  prepared.product = {.tag = workload::kGroupedProductTag,
                       .m = static_cast<std::uint64_t>(sizes[0]),
                       .n = static_cast<std::uint64_t>(sizes[1]),
                       .k = static_cast<std::uint64_t>(sizes[2]),
@@ -104,7 +105,7 @@ void KeepPreparedProduct(const PreparedProduct& prepared) {
   kept.products[prepared.sizes_address] = prepared.product;
 }
 
-std::optional<ring::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block) {
+std::optional<workload::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block) {
   Kept& kept = KeptProducts();
   const std::lock_guard lock(kept.lock);
   for (std::size_t at = 0; at + 8 <= block.size(); at += 8) {
