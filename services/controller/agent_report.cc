@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "services/estimate/wire/source_message.h"
+
 namespace eidolon::controller {
 namespace {
 
@@ -15,16 +17,8 @@ std::vector<job::NamedAmount> FromProto(
 }
 
 std::string NameOf(common::v1::EstimateSource source) {
-  switch (source) {
-    case common::v1::ESTIMATE_SOURCE_MEASURED:
-      return "measured";
-    case common::v1::ESTIMATE_SOURCE_INTERPOLATED:
-      return "interpolated";
-    case common::v1::ESTIMATE_SOURCE_MODELLED:
-      return "modelled";
-    default:
-      return "assumed";
-  }
+  const auto known = estimate::wire::FromMessage(source);
+  return std::string(estimate::Name(known.value_or(estimate::Source::kAssumed)));
 }
 
 std::vector<job::KernelTime> FromProto(

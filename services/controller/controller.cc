@@ -5,6 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/base/utc.h"
 #include "services/controller/place/free_port.h"
 
 namespace eidolon::controller {
@@ -238,7 +239,7 @@ void Controller::End(JobEntry* entry, const job::JobStatus& filled, const job::V
   SetCondition(entry, result, true, verdict.reason, verdict.message);
   job::JobStatus status = filled;
   status.conditions = entry->conditions;
-  status.completion_time = job::FormatTime(parts_.clock.UnixNs());
+  status.completion_time = base::FormatUtc(parts_.clock.UnixNs());
   table_.Settle(entry, ToJson(status), StrCat(result, " (", verdict.reason, "): ", verdict.message),
                 [this, status, verdict, result](JobEntry* over) {
                   if (status.prediction) {
@@ -389,7 +390,7 @@ Result<std::unique_ptr<ActiveRun>> Controller::Prepare(std::int64_t uid, const j
                      .master_port = *port,
                      .peak_flops = *peak_flops,
                      .now_ns = parts_.clock.MonotonicNs(),
-                     .start_time = job::FormatTime(parts_.clock.UnixNs())});
+                     .start_time = base::FormatUtc(parts_.clock.UnixNs())});
 }
 
 void Controller::FailStart(std::int64_t uid, std::string_view reason, const std::string& message) {
@@ -457,7 +458,7 @@ ActiveRun* Controller::FindRun(AgentName agent, JobEntry** entry) {
 void Controller::SetCondition(JobEntry* entry, std::string_view type, bool value,
                               std::string_view reason, const std::string& message) {
   entry->conditions.Set({std::string(type), value, std::string(reason), message,
-                         job::FormatTime(parts_.clock.UnixNs())});
+                         base::FormatUtc(parts_.clock.UnixNs())});
   entry->changed = true;
 }
 

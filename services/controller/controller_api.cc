@@ -1,6 +1,7 @@
 // The controller's side of users: documents in, documents out.
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/base/utc.h"
 #include "services/controller/controller.h"
 
 namespace eidolon::controller {
@@ -137,7 +138,7 @@ ApiResult<rest::Created> Controller::CreateJob(const std::string& name_space, co
       name_space, parsed, [&] { return *gpus; }, &parsed.problems);
   if (!parsed.problems.empty()) return Refuse("simulation job", std::move(parsed.problems));
   job::Conditions conditions;
-  const std::string now = job::FormatTime(parts_.clock.UnixNs());
+  const std::string now = base::FormatUtc(parts_.clock.UnixNs());
   conditions.Set({std::string(job::condition::kAccepted), true, std::string(job::reason::kValid),
                   base::Join(parsed.warnings, "; "), now});
   const auto why = parsed.spec.suspend ? job::reason::kSuspended : job::reason::kQueued;
@@ -198,7 +199,7 @@ ApiResult<json> Controller::DeleteJob(const ObjectName& job) {
   if (entry.starting) TakeBackStart(&entry);
   const bool busy = entry.active != nullptr || entry.starting || entry.ending;
   const bool first = entry.deletion_time.empty();
-  if (first) entry.deletion_time = job::FormatTime(parts_.clock.UnixNs());
+  if (first) entry.deletion_time = base::FormatUtc(parts_.clock.UnixNs());
   object["metadata"]["deletionTimestamp"] = entry.deletion_time;
   if (!busy && (first || entry.delete_when_over)) {
     entry.delete_when_over = false;
@@ -239,7 +240,7 @@ ApiResult<json> Controller::SetSuspend(const ObjectName& job, bool suspend) {
   job::Conditions conditions = entry.conditions;
   conditions.Set({std::string(job::condition::kScheduled), false,
                   std::string(suspend ? job::reason::kSuspended : job::reason::kQueued), "",
-                  job::FormatTime(parts_.clock.UnixNs())});
+                  base::FormatUtc(parts_.clock.UnixNs())});
   const auto answer = std::make_shared<ApiResult<json>>();
   const auto asked =
       table_.Replace(&entry, std::move(document), std::move(conditions),

@@ -4,6 +4,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/base/utc.h"
 #include "services/controller/active_run.h"
 #include "services/controller/job/document.h"
 #include "services/controller/place/token.h"
@@ -127,7 +128,7 @@ void JobTable::LoadJob(const store::StoredJob& stored, std::vector<std::int64_t>
 }
 
 void JobTable::Interrupt(JobEntry* entry) {
-  const std::string now = job::FormatTime(clock_.UnixNs());
+  const std::string now = base::FormatUtc(clock_.UnixNs());
   entry->conditions.Set(
       {std::string(job::condition::kRunning), false, std::string(job::reason::kFinished), "", now});
   // A verdict that could not be stored leaves the same traces as a run that was cut off.
@@ -285,7 +286,7 @@ JobTable::Asked JobTable::Replace(JobEntry* job, json document, job::Conditions 
 
 void JobTable::Delete(JobEntry* job, std::function<void()> then) {
   const std::int64_t uid = job->uid;
-  if (job->deletion_time.empty()) job->deletion_time = job::FormatTime(clock_.UnixNs());
+  if (job->deletion_time.empty()) job->deletion_time = base::FormatUtc(clock_.UnixNs());
   job->version = NextVersion();
   writer_->Keep({.job = uid,
                  .what = StrCat("job ", job->name_space, "/", job->name, ": deleted"),
@@ -322,7 +323,7 @@ void JobTable::ShowWaiting(JobEntry* job, const base::Error& why) {
   const job::Condition* now = shown.Find(type);
   shown.Set({std::string(type), now != nullptr && now->value,
              std::string(job::reason::kWaitingForStore), message,
-             job::FormatTime(clock_.UnixNs())});
+             base::FormatUtc(clock_.UnixNs())});
   job->status["conditions"] = shown.ToJson();
   job->version = NextVersion();
 }
@@ -332,7 +333,7 @@ json JobTable::Render(const JobEntry& job) {
   json& metadata = object["metadata"];
   metadata["uid"] = std::to_string(job.uid);
   metadata["resourceVersion"] = std::to_string(job.version);
-  metadata["creationTimestamp"] = job::FormatTime(job.created_unix_ns);
+  metadata["creationTimestamp"] = base::FormatUtc(job.created_unix_ns);
   if (!job.deletion_time.empty()) metadata["deletionTimestamp"] = job.deletion_time;
   object["status"] = job.status;
   return object;
@@ -393,7 +394,7 @@ JobTable::Asked JobTable::DeleteCluster(const std::string& name_space, const std
 
 json JobTable::Render(const ClusterEntry& cluster) {
   json object = cluster.document;
-  object["metadata"]["creationTimestamp"] = job::FormatTime(cluster.created_unix_ns);
+  object["metadata"]["creationTimestamp"] = base::FormatUtc(cluster.created_unix_ns);
   object["status"] = {{"resolved", job::ToJson(cluster.spec)}};
   return object;
 }

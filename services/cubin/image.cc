@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "services/base/hex.h"
 #include "services/base/text.h"
 #include "services/cubin/cubin.h"
 #include "services/cubin/ptx.h"
@@ -102,11 +102,7 @@ LoadedIndex::~LoadedIndex() {
 }
 
 std::string IndexCache::PathFor(base::Digest key) const {
-  char name[48];
-  std::snprintf(name, sizeof(name), "/%016llx%016llx.cubin-index",
-                static_cast<unsigned long long>(key.high),
-                static_cast<unsigned long long>(key.low));
-  return folder_ + name;
+  return StrCat(folder_, "/", base::Hex(key), ".cubin-index");
 }
 
 std::unique_ptr<LoadedIndex> IndexCache::Find(base::Digest key) const {

@@ -3,15 +3,18 @@
 //
 // A definition is a WorkHeader, the fixed struct of its kind, and a tail. All fields are little
 // endian, padding bytes are zero. Words that pointed into emulated device memory are blanked: only
-// the lowest 8 bits (the alignment) and kPointerTag remain.
+// the lowest 8 bits (the alignment) and workload::kPointerTag remain.
 #pragma once
 
 #include <cstdint>
 
-namespace eidolon::ring {
+#include "services/workload/copy_kind.h"
+#include "services/workload/dnn_value.h"
+#include "services/workload/epilogue.h"
+#include "services/workload/grouped_product.h"
+#include "services/workload/pointer_tag.h"
 
-// Marks a blanked device pointer; the low byte keeps the address's low byte.
-inline constexpr std::uint64_t kPointerTag = 0xe1d0000000000000u;
+namespace eidolon::ring {
 
 enum class WorkKind : std::uint32_t {
   kKernel = 1,  // KernelWork.
@@ -31,7 +34,8 @@ struct Dim3 {
   std::uint32_t x, y, z;
 };
 
-// Tail: name (name_bytes), ParameterSlot[parameter_count], parameter bytes (parameter_bytes).
+// Tail: name (name_bytes), ParameterSlot[parameter_count], parameter bytes (parameter_bytes). The
+// last slot may be a workload::GroupedProduct.
 struct KernelWork {
   WorkHeader header;
   std::uint64_t module_hash[2];  // base::Hash128 of the cubin, 0 when unknown.
@@ -54,43 +58,9 @@ struct ParameterSlot {
   std::uint32_t bytes;
 };
 
-// Products of several groups of rows in one kernel, which finds their sizes in device memory: where
-// the program's own launches tell them, they stand behind the parameters as one more slot, the
-// last. Group i is m_i x n_i x k_i; of the ragged dimension, if any, the number here is the sum
-// over the groups.
-inline constexpr std::uint64_t kGroupedProductTag = 0x67726f7570656421u;
-struct GroupedProduct {
-  enum class Ragged : std::uint32_t { kNone, kM, kN, kK };
-
-  std::uint64_t tag;  // kGroupedProductTag.
-  std::uint64_t m, n, k;
-  std::uint32_t groups;
-  Ragged ragged;
-};
-
 // Element types of library work: cudaDataType_t's numbers, which cuBLAS and cuBLASLt share. cuDNN's
 // types are mapped to them.
 using DataType = std::uint32_t;
-
-enum class Epilogue : std::uint32_t {
-  kNone,
-  kBias,
-  kRelu,
-  kReluBias,
-  kGelu,
-  kGeluBias,
-  kGeluAux,
-  kGeluAuxBias,
-  kDRelu,
-  kDGelu,
-  kDGeluBgrad,
-  kBgradA,
-  kBgradB,
-  kOther,
-  kReluAux,
-  kReluAuxBias,
-  kDReluBgrad,
-};
 
 // D = alpha op(A) op(B) + beta C, column major as in BLAS: op(A) is m x k, op(B) is k x n.
 struct GemmWork {
@@ -101,7 +71,7 @@ struct GemmWork {
   DataType type_a, type_b, type_c, type_d;
   std::uint32_t compute_type;  // cublasComputeType_t.
   std::uint32_t transpose_a, transpose_b;
-  Epilogue epilogue;
+  workload::Epilogue epilogue;
   std::uint32_t beta_zero;      // 1: C is not read.
   std::uint32_t scale_mode;     // FP8 and MX scaling: 0 none, else 1 + cublasLtMatmulMatrixScale_t.
   std::uint32_t pointer_array;  // Batched by an array of pointers.
@@ -153,27 +123,14 @@ struct DnnNode {
   std::uint32_t attribute_count;
 };
 struct DnnAttribute {
-  std::uint32_t name;  // cudnnBackendAttributeName_t, or kDnnValue.
+  std::uint32_t name;  // cudnnBackendAttributeName_t, or workload::kDnnValue.
   std::uint32_t type;  // cudnnBackendAttributeType_t.
   std::uint32_t element_bytes;
   std::uint32_t reference_count;
 };
-// What a program gives at execution for a tensor of one whole number that is passed by value, such
-// as a mask's bound.
-inline constexpr std::uint32_t kDnnValue = 0xffffffff;
-
-enum class CopyKind : std::uint32_t {
-  kHostToDevice,
-  kDeviceToHost,
-  kDeviceToDevice,
-  kPeer,
-  kHostToHost,
-  kMemset
-};
-
 struct CopyWork {
   WorkHeader header;
-  CopyKind kind;
+  workload::CopyKind kind;
   std::uint32_t pinned;         // The host side is page locked.
   std::uint64_t bytes;          // In all.
   std::uint64_t row_bytes;      // 2D and 3D copies: bytes of a contiguous row; else equal to bytes.
@@ -192,5 +149,14 @@ struct LibraryWork {
   std::uint32_t number_count;
   std::uint32_t reserved;
 };
+
+// Both sides of the ring are built together, but captures of rings outlive a build.
+static_assert(sizeof(KernelWork) == 96);
+static_assert(sizeof(GemmWork) == 152);
+static_assert(sizeof(CopyWork) == 40);
+static_assert(sizeof(LibraryWork) == 40);
+static_assert(sizeof(DnnTensor) == 152);
+static_assert(sizeof(DnnOperation) == 312);
+static_assert(sizeof(DnnGraphWork) == 24);
 
 }  // namespace eidolon::ring

@@ -17,6 +17,8 @@
 #include "services/timing/kernel/grouped_product.h"
 #include "services/timing/kernel/parameters.h"
 #include "services/timing/timing_service.h"
+#include "services/workload/grouped_product.h"
+#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing {
 namespace {
@@ -77,7 +79,7 @@ class GpuBackendTest : public testing::Test {
     kernel.mutable_grid()->set_x(blocks);
     kernel.mutable_block()->set_x(128);
     const std::uint64_t words[] = {kBegin + 0x200, stray ? kBegin + 0x40000000 : 7};
-    const std::uint64_t blanked[] = {kernel::kPointerTag, words[1]};
+    const std::uint64_t blanked[] = {workload::kPointerTag, words[1]};
     replay.set_parameters(words, sizeof(words));
     kernel.set_parameter_block(blanked, sizeof(blanked));
     v1::Range& range = *replay.add_allocations();
@@ -89,7 +91,7 @@ class GpuBackendTest : public testing::Test {
   static void AddGroupedProduct(v1::EstimateRequest& request) {
     AddKernel(request, 64);
     v1::Kernel& kernel = *request.mutable_items(request.items_size() - 1)->mutable_kernel();
-    const std::uint64_t product[] = {kernel::kGroupedProductTag, 512, 512, 512, 8};
+    const std::uint64_t product[] = {workload::kGroupedProductTag, 512, 512, 512, 8};
     v1::Parameter& slot = *kernel.add_parameters();
     slot.set_offset(static_cast<std::uint32_t>(kernel.parameter_block().size()));
     slot.set_size_bytes(sizeof(product));

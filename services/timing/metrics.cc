@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "services/timing/model/estimate.h"
+#include "services/estimate/source.h"
 
 namespace eidolon::timing {
 
@@ -66,7 +66,7 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
                     .Register(registry);
   for (std::size_t i = 0; i < by_source_.size(); ++i) {
     by_source_[i] =
-        &items.Add({{"source", std::string(model::Name(static_cast<model::Source>(i)))}});
+        &items.Add({{"source", std::string(estimate::Name(static_cast<estimate::Source>(i)))}});
   }
   auto& replays = prometheus::BuildCounter()
                       .Name("eidolon_timing_replays_total")

@@ -38,7 +38,7 @@ class TimingMetrics {
   struct Batch {
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
-    std::array<std::uint64_t, 4> by_source{};  // In the order of model::Source.
+    std::array<std::uint64_t, 4> by_source{};  // In the order of estimate::Source.
     double seconds = 0;
   };
   void Count(const Batch& batch);

@@ -295,7 +295,7 @@ void TimingService::ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind,
 }
 
 void TimingService::Report(const v1::WorkItem& item, const model::Estimate& estimate) {
-  if (estimate.source != model::Source::kAssumed) return;
+  if (estimate.source != estimate::Source::kAssumed) return;
   std::string name = NameOf(item);
   const std::lock_guard lock(reported_mutex_);
   if (reported_.size() >= kReportedNamesMax || !reported_.insert(name).second) return;

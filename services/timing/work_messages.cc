@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/estimate/wire/source_message.h"
+#include "services/workload/wire/copy_kind_message.h"
 
 namespace eidolon::timing {
 namespace {
@@ -130,39 +132,6 @@ Result<kernel::WorkItem> ToGraph(const v1::DnnGraph& message) {
   return graph;
 }
 
-kernel::CopyKind ToCopyKind(v1::CopyKind kind) {
-  switch (kind) {
-    case v1::COPY_KIND_HOST_TO_DEVICE:
-      return kernel::CopyKind::kHostToDevice;
-    case v1::COPY_KIND_DEVICE_TO_HOST:
-      return kernel::CopyKind::kDeviceToHost;
-    case v1::COPY_KIND_DEVICE_TO_DEVICE:
-      return kernel::CopyKind::kDeviceToDevice;
-    case v1::COPY_KIND_PEER:
-      return kernel::CopyKind::kPeer;
-    case v1::COPY_KIND_HOST_TO_HOST:
-      return kernel::CopyKind::kHostToHost;
-    case v1::COPY_KIND_MEMSET:
-      return kernel::CopyKind::kMemset;
-    default:
-      return kernel::CopyKind::kUnspecified;
-  }
-}
-
-common::v1::EstimateSource ToSource(model::Source source) {
-  switch (source) {
-    case model::Source::kMeasured:
-      return common::v1::ESTIMATE_SOURCE_MEASURED;
-    case model::Source::kInterpolated:
-      return common::v1::ESTIMATE_SOURCE_INTERPOLATED;
-    case model::Source::kModelled:
-      return common::v1::ESTIMATE_SOURCE_MODELLED;
-    case model::Source::kAssumed:
-      return common::v1::ESTIMATE_SOURCE_ASSUMED;
-  }
-  return common::v1::ESTIMATE_SOURCE_ASSUMED;
-}
-
 std::uint32_t Megahertz(std::uint64_t hertz) {
   return static_cast<std::uint32_t>((hertz + 500'000) / 1'000'000);
 }
@@ -179,7 +148,7 @@ Result<kernel::WorkItem> FromMessage(const v1::WorkItem& message) {
       return ToGraph(message.dnn_graph());
     case v1::WorkItem::kCopy: {
       const v1::Copy& copy = message.copy();
-      return kernel::Copy{ToCopyKind(copy.kind()), copy.size_bytes(), copy.row_bytes(),
+      return kernel::Copy{workload::wire::FromMessage(copy.kind()), copy.size_bytes(), copy.row_bytes(),
                           copy.pinned()};
     }
     case v1::WorkItem::kLibrary: {
@@ -196,7 +165,7 @@ Result<kernel::WorkItem> FromMessage(const v1::WorkItem& message) {
 void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
   message.set_duration_picoseconds(
       static_cast<std::uint64_t>(std::max<std::int64_t>(estimate.duration.ps, 0)));
-  message.set_source(ToSource(estimate.source));
+  message.set_source(estimate::wire::ToMessage(estimate.source));
   message.set_relative_error(static_cast<float>(estimate.relative_error));
   message.set_family(estimate.family.data(), estimate.family.size());
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/ring/work.h"
+#include "services/workload/pointer_tag.h"
 #include "shim/gpu/module/sample.h"
 #include "shim/value/pending.h"
 
@@ -68,7 +69,7 @@ TEST_F(LaunchTest, WritesThroughATableThatIsKnownChangeWhatItNames) {
 }
 
 TEST_F(LaunchTest, PointersThatAreBlankedInTheBlockAreThoseOfTheList) {
-  static constexpr std::array<std::uint64_t, 1> kBlanked = {ring::kPointerTag};
+  static constexpr std::array<std::uint64_t, 1> kBlanked = {workload::kPointerTag};
   const std::array<std::uint64_t, 2> table = {kOther, 0};
   value::ProcessPending().Write(kBuffer, table.data(), 8);
   const std::array<PointerWord, 1> pointers = {{{0, kBuffer}}};

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/workload/epilogue.h"
 #include "shim/core/call.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
@@ -58,42 +59,42 @@ bool AreTypesSupported(const MatmulDesc& desc, std::uint32_t a, std::uint32_t b,
          (a == CUDA_R_8I && d == CUDA_R_32F);
 }
 
-ring::Epilogue EpilogueOf(std::uint32_t epilogue) {
+workload::Epilogue EpilogueOf(std::uint32_t epilogue) {
   switch (epilogue) {
     case CUBLASLT_EPILOGUE_DEFAULT:
-      return ring::Epilogue::kNone;
+      return workload::Epilogue::kNone;
     case CUBLASLT_EPILOGUE_BIAS:
-      return ring::Epilogue::kBias;
+      return workload::Epilogue::kBias;
     case CUBLASLT_EPILOGUE_RELU:
-      return ring::Epilogue::kRelu;
+      return workload::Epilogue::kRelu;
     case CUBLASLT_EPILOGUE_RELU_BIAS:
-      return ring::Epilogue::kReluBias;
+      return workload::Epilogue::kReluBias;
     case CUBLASLT_EPILOGUE_GELU:
-      return ring::Epilogue::kGelu;
+      return workload::Epilogue::kGelu;
     case CUBLASLT_EPILOGUE_GELU_BIAS:
-      return ring::Epilogue::kGeluBias;
+      return workload::Epilogue::kGeluBias;
     case CUBLASLT_EPILOGUE_GELU_AUX:
-      return ring::Epilogue::kGeluAux;
+      return workload::Epilogue::kGeluAux;
     case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
-      return ring::Epilogue::kGeluAuxBias;
+      return workload::Epilogue::kGeluAuxBias;
     case CUBLASLT_EPILOGUE_RELU_AUX:
-      return ring::Epilogue::kReluAux;
+      return workload::Epilogue::kReluAux;
     case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
-      return ring::Epilogue::kReluAuxBias;
+      return workload::Epilogue::kReluAuxBias;
     case CUBLASLT_EPILOGUE_DRELU_BGRAD:
-      return ring::Epilogue::kDReluBgrad;
+      return workload::Epilogue::kDReluBgrad;
     case CUBLASLT_EPILOGUE_DRELU:
-      return ring::Epilogue::kDRelu;
+      return workload::Epilogue::kDRelu;
     case CUBLASLT_EPILOGUE_DGELU:
-      return ring::Epilogue::kDGelu;
+      return workload::Epilogue::kDGelu;
     case CUBLASLT_EPILOGUE_DGELU_BGRAD:
-      return ring::Epilogue::kDGeluBgrad;
+      return workload::Epilogue::kDGeluBgrad;
     case CUBLASLT_EPILOGUE_BGRADA:
-      return ring::Epilogue::kBgradA;
+      return workload::Epilogue::kBgradA;
     case CUBLASLT_EPILOGUE_BGRADB:
-      return ring::Epilogue::kBgradB;
+      return workload::Epilogue::kBgradB;
     default:
-      return ring::Epilogue::kOther;
+      return workload::Epilogue::kOther;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "services/workload/epilogue.h"
 #include "shim/core/call.h"
 #include "shim/core/session.h"
 #include "shim/cublas/handle.h"
@@ -74,15 +75,15 @@ void ForgetOutputs(const MatmulDesc& desc, const Layouts& layouts, void* d, cuda
 std::optional<compute::Product> PlainProduct(const MatmulDesc& desc, const ring::GemmWork& work) {
   compute::Product product;
   switch (work.epilogue) {
-    case ring::Epilogue::kNone:
-    case ring::Epilogue::kBias:
+    case workload::Epilogue::kNone:
+    case workload::Epilogue::kBias:
       break;
-    case ring::Epilogue::kRelu:
-    case ring::Epilogue::kReluBias:
+    case workload::Epilogue::kRelu:
+    case workload::Epilogue::kReluBias:
       product.activation = compute::Activation::kRelu;
       break;
-    case ring::Epilogue::kGelu:
-    case ring::Epilogue::kGeluBias:
+    case workload::Epilogue::kGelu:
+    case workload::Epilogue::kGeluBias:
       product.activation = compute::Activation::kGelu;
       break;
     default:

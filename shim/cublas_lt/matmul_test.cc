@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/workload/epilogue.h"
 #include "shim/cublas_lt/algorithm.h"
 #include "shim/cublas_lt/descriptor.h"
 #include "shim/cublas_lt/library_state.h"
@@ -83,7 +84,7 @@ TEST_F(MatmulTest, ABiasedLinearLayerIsOneProductWithItsEpilogue) {
   EXPECT_EQ(work.m, 2048u);
   EXPECT_EQ(work.n, 1024u);
   EXPECT_EQ(work.k, 512u);
-  EXPECT_EQ(work.epilogue, ring::Epilogue::kBias);
+  EXPECT_EQ(work.epilogue, workload::Epilogue::kBias);
   EXPECT_EQ(work.transpose_a, 1u);
   EXPECT_EQ(work.beta_zero, 1u);
 }

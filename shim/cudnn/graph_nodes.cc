@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "services/workload/dnn_value.h"
+
 namespace eidolon::shim::cudnn {
 namespace {
 
@@ -90,7 +92,7 @@ bool GraphNodes::AddNode(const Node& node, int depth, std::uint32_t* index) {
   }
   const bool has_value = HasValueSlot(node);
   if (has_value) {
-    Append(attributes, ring::DnnAttribute{.name = ring::kDnnValue,
+    Append(attributes, ring::DnnAttribute{.name = workload::kDnnValue,
                                           .type = CUDNN_TYPE_INT32,
                                           .element_bytes = sizeof(std::int32_t),
                                           .reference_count = 0});

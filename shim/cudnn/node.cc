@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "services/cudnn_numbers/attribute.h"
+
 namespace eidolon::shim::cudnn {
 namespace {
 
@@ -119,22 +121,7 @@ std::int64_t Attribute::count() const {
 }
 
 std::size_t ElementBytes(cudnnBackendAttributeType_t type) {
-  switch (static_cast<int>(type)) {
-    case CUDNN_TYPE_BOOLEAN:
-    case CUDNN_TYPE_CHAR:
-      return 1;
-    case CUDNN_TYPE_HANDLE:
-    case CUDNN_TYPE_INT64:
-    case CUDNN_TYPE_DOUBLE:
-    case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-      return 8;
-    case CUDNN_TYPE_FRACTION:
-      return sizeof(cudnnFraction_t);
-    default:
-      // The rest are enumerations, 32-bit integers and floats.
-      return type >= 0 && type <= CUDNN_TYPE_OPERATIONGRAPH_MODE ? 4 : 0;
-  }
+  return cudnn_numbers::ElementBytes(static_cast<std::uint32_t>(type));
 }
 
 int OwnerOf(cudnnBackendAttributeName_t name) {

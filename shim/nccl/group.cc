@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "services/ring/work.h"
+#include "services/workload/copy_kind.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/stream/stream.h"
@@ -41,7 +42,7 @@ ncclResult_t CopyAlone(cudaStream_t stream, const Operation& operation) {
   if (operation.input_bytes == 0) return ncclSuccess;
   ring::CopyWork work{};
   work.header = {ring::WorkKind::kCopy, sizeof(work)};
-  work.kind = ring::CopyKind::kDeviceToDevice;
+  work.kind = workload::CopyKind::kDeviceToDevice;
   work.bytes = work.row_bytes = operation.output_bytes;
   work.peer_device = -1;
   if (gpu::Submit(stream, std::as_bytes(std::span(&work, 1))) != gpu::Status::kSuccess) {

@@ -7,6 +7,10 @@
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/agent/cost/work_item.h"
 #include "services/agent/ring/definition.h"
+#include "services/base/log.h"
+#include "services/base/text.h"
+#include "services/estimate/wire/source_message.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::agent::cost {
 
@@ -24,29 +28,16 @@ std::uint32_t ShareOf(std::uint64_t blocks, std::uint64_t blocks_at_once) {
       std::max<std::uint64_t>(1, blocks * device::kWholeShare / blocks_at_once));
 }
 
-device::Resource ResourceOf(wire::CopyKind kind) {
+device::Resource ResourceOf(workload::CopyKind kind) {
   switch (kind) {
-    case wire::CopyKind::kHostToDevice:
+    case workload::CopyKind::kHostToDevice:
       return device::Resource::kCopyIn;
-    case wire::CopyKind::kDeviceToHost:
+    case workload::CopyKind::kDeviceToHost:
       return device::Resource::kCopyOut;
-    case wire::CopyKind::kPeer:
+    case workload::CopyKind::kPeer:
       return device::Resource::kCopyPeer;
     default:
       return device::Resource::kNone;
-  }
-}
-
-iteration::Source SourceOf(common::v1::EstimateSource source) {
-  switch (source) {
-    case common::v1::ESTIMATE_SOURCE_MEASURED:
-      return iteration::Source::kMeasured;
-    case common::v1::ESTIMATE_SOURCE_INTERPOLATED:
-      return iteration::Source::kInterpolated;
-    case common::v1::ESTIMATE_SOURCE_MODELLED:
-      return iteration::Source::kModelled;
-    default:
-      return iteration::Source::kAssumed;
   }
 }
 
@@ -125,9 +116,19 @@ void CostBook::Learn(std::uint32_t number, const common::v1::Estimate& estimate)
   constexpr auto kLongest = static_cast<std::uint64_t>(base::SimTime::Max().ps);
   entry.work.duration.ps =
       static_cast<std::int64_t>(std::min(estimate.duration_picoseconds(), kLongest));
-  entry.basis = InternBasis(SourceOf(estimate.source()), estimate.relative_error(),
+  entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),
                             estimate.family(), entry.name);
   entry.known = true;
+}
+
+estimate::Source CostBook::KnownSource(common::v1::EstimateSource source) {
+  const auto known = estimate::wire::FromMessage(source);
+  if (known.has_value()) return *known;
+  if (unknown_sources_++ == 0) {
+    base::Log(base::Level::kWarning, "unknown_estimate_source",
+              {{"source", base::StrCat(static_cast<int>(source))}});
+  }
+  return estimate::Source::kAssumed;
 }
 
 std::uint32_t CostBook::InternName(const std::string& name) {
@@ -137,7 +138,7 @@ std::uint32_t CostBook::InternName(const std::string& name) {
   return found->second;
 }
 
-std::uint32_t CostBook::InternBasis(iteration::Source source, float relative_error,
+std::uint32_t CostBook::InternBasis(estimate::Source source, float relative_error,
                                     const std::string& family, std::uint32_t name) {
   const iteration::Basis basis{.source = source,
                                .relative_error = relative_error,

@@ -15,10 +15,12 @@
 #include "services/agent/iteration/detector.h"
 #include "services/agent/iteration/split.h"
 #include "services/base/hash.h"
+#include "services/estimate/source.h"
 
 namespace eidolon::common::v1 {
 class Estimate;
-}
+enum EstimateSource : int;
+}  // namespace eidolon::common::v1
 namespace eidolon::timing::v1 {
 class Replay;
 class WorkItem;
@@ -60,9 +62,14 @@ class CostBook {
   bool HasQuestions() const { return !questions_.empty(); }
   void Learn(std::uint32_t entry, const common::v1::Estimate& estimate);
 
+  // The source that a service names. One that it leaves out, or that is not known here, is counted
+  // and taken for assumed, the least that an estimate can be.
+  estimate::Source KnownSource(common::v1::EstimateSource source);
+  std::uint64_t unknown_sources() const { return unknown_sources_; }
+
   // Bases, for SplitWindow; names, for reports. Numbers stay valid.
   std::span<const iteration::Basis> bases() const { return bases_; }
-  std::uint32_t InternBasis(iteration::Source source, float relative_error,
+  std::uint32_t InternBasis(estimate::Source source, float relative_error,
                             const std::string& family, std::uint32_t name);
   std::uint32_t InternName(const std::string& name);
   const std::string& name(std::uint32_t number) const { return *names_[number]; }
@@ -78,6 +85,7 @@ class CostBook {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> basis_numbers_;
   std::unordered_map<std::string, std::uint32_t> name_numbers_;
   std::vector<const std::string*> names_;
+  std::uint64_t unknown_sources_ = 0;
 };
 
 }  // namespace eidolon::agent::cost

@@ -8,6 +8,7 @@
 #include "services/agent/ring/dnn_nodes.h"
 #include "services/base/check.h"
 #include "services/ring/replay.h"
+#include "services/workload/wire/copy_kind_message.h"
 
 namespace eidolon::agent::cost {
 
@@ -110,23 +111,7 @@ void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {
 }
 
 void FillCopy(const wire::CopyWork& work, v1::Copy* copy) {
-  copy->set_kind([&] {
-    switch (work.kind) {
-      case wire::CopyKind::kHostToDevice:
-        return v1::COPY_KIND_HOST_TO_DEVICE;
-      case wire::CopyKind::kDeviceToHost:
-        return v1::COPY_KIND_DEVICE_TO_HOST;
-      case wire::CopyKind::kDeviceToDevice:
-        return v1::COPY_KIND_DEVICE_TO_DEVICE;
-      case wire::CopyKind::kPeer:
-        return v1::COPY_KIND_PEER;
-      case wire::CopyKind::kHostToHost:
-        return v1::COPY_KIND_HOST_TO_HOST;
-      case wire::CopyKind::kMemset:
-        return v1::COPY_KIND_MEMSET;
-    }
-    return v1::COPY_KIND_UNSPECIFIED;
-  }());
+  copy->set_kind(workload::wire::ToMessage(work.kind));
   copy->set_size_bytes(work.bytes);
   copy->set_row_bytes(work.row_bytes);
   copy->set_pinned(work.pinned != 0);

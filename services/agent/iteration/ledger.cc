@@ -58,7 +58,7 @@ Report Ledger::Cut(std::uint64_t sequence, SimTime host_clock, std::span<const B
       .start = window.start, .end = window.end, .split = SplitWindow(window, intervals, bases)};
   program_.breakdown += report.split.breakdown;
   program_.error += report.split.error;
-  for (std::size_t source = 0; source < kSources; ++source) {
+  for (std::size_t source = 0; source < estimate::kSources; ++source) {
     program_.busy_by_source[source] += report.split.busy_by_source[source];
   }
   for (const BasisTime& time : report.split.times) {

@@ -10,7 +10,7 @@ namespace {
 using base::SimTime;
 
 SimTime Us(std::int64_t us) { return {us * 1'000'000}; }
-const std::vector<Basis> kBases{{.source = Source::kModelled}};
+const std::vector<Basis> kBases{{.source = estimate::Source::kModelled}};
 
 Interval Work(std::int64_t start, std::int64_t end) { return {.start = Us(start), .end = Us(end)}; }
 

@@ -114,7 +114,7 @@ std::vector<NamedTime> AssumedOf(std::span<const BasisTime> times, std::span<con
   std::map<std::uint32_t, Duration> sums;
   for (const BasisTime& sum : times) {
     const Basis& basis = bases[sum.basis];
-    if (basis.source == Source::kAssumed) sums[basis.name] += sum.time;
+    if (basis.source == estimate::Source::kAssumed) sums[basis.name] += sum.time;
   }
   std::vector<NamedTime> assumed;
   for (const auto& [name, time] : sums) assumed.push_back({name, time});

@@ -24,16 +24,13 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
+#include "services/estimate/source.h"
 
 namespace eidolon::agent::iteration {
 
-// As in eidolon.common.v1.EstimateSource, without the unspecified one.
-enum class Source : std::uint8_t { kMeasured, kInterpolated, kModelled, kAssumed };
-inline constexpr int kSources = 4;
-
 // How a duration came about; many operations share one.
 struct Basis {
-  Source source = Source::kAssumed;
+  estimate::Source source = estimate::Source::kAssumed;
   float relative_error = 0;
   std::uint32_t family = 0;  // The caller's number.
   std::uint32_t name = 0;    // The caller's number of the kernel's name.
@@ -80,7 +77,7 @@ struct BasisTime {
 
 struct Split {
   Breakdown breakdown;
-  std::array<base::Duration, kSources> busy_by_source;
+  std::array<base::Duration, estimate::kSources> busy_by_source;
   std::vector<NamedTime> assumed;  // Largest first, at most 20.
   std::vector<BasisTime> times;    // Of every basis that occurs, by its number.
   base::Duration error;

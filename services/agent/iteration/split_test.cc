@@ -23,9 +23,9 @@ Interval Communication(std::int64_t start, std::int64_t end) {
   return {.start = Us(start), .end = Us(end), .basis = 1, .activity = Activity::kCommunication};
 }
 const std::vector<Basis> kBases{
-    {.source = Source::kModelled, .relative_error = 0.1f, .family = 1},
-    {.source = Source::kModelled, .relative_error = 0.2f, .family = 2},
-    {.source = Source::kAssumed, .relative_error = 0.5f, .family = 3, .name = 7}};
+    {.source = estimate::Source::kModelled, .relative_error = 0.1f, .family = 1},
+    {.source = estimate::Source::kModelled, .relative_error = 0.2f, .family = 2},
+    {.source = estimate::Source::kAssumed, .relative_error = 0.5f, .family = 3, .name = 7}};
 
 TEST(SplitTest, NamesEveryMomentOnce) {
   const std::vector<Interval> intervals{Compute(10, 30, true), Communication(20, 50),
@@ -86,8 +86,8 @@ TEST(SplitTest, SumsBusyTimeBySourceAndNamesWhatWasAssumed) {
 
   const Split split = SplitWindow({.start = Us(0), .end = Us(50)}, intervals, kBases);
 
-  EXPECT_EQ(split.busy_by_source[static_cast<int>(Source::kModelled)], Long(40));
-  EXPECT_EQ(split.busy_by_source[static_cast<int>(Source::kAssumed)], Long(4));
+  EXPECT_EQ(split.busy_by_source[static_cast<int>(estimate::Source::kModelled)], Long(40));
+  EXPECT_EQ(split.busy_by_source[static_cast<int>(estimate::Source::kAssumed)], Long(4));
   ASSERT_EQ(split.assumed.size(), 1u);
   EXPECT_EQ(split.assumed[0].name, 7u);
 }

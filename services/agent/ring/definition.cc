@@ -2,6 +2,7 @@
 
 #include "services/agent/ring/dnn_nodes.h"
 #include "services/base/text.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::agent::ring {
 
@@ -106,7 +107,7 @@ Result<void> CheckFields(std::span<const std::byte> definition) {
     case WorkKind::kCopy:
     case WorkKind::kMemset: {
       const auto kind = WorkOf<wire::CopyWork>(definition).kind;
-      if (kind > wire::CopyKind::kMemset) {
+      if (kind > workload::CopyKind::kMemset) {
         return Damaged(WorkKind::kCopy,
                        StrCat("copy kind ", static_cast<std::uint32_t>(kind), " is unknown"));
       }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/agent/ring/dnn_nodes.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::agent::ring {
 namespace {
@@ -124,7 +125,7 @@ TEST(DefinitionTest, NamesADamagedDescriptorOfACuDnnGraph) {
 TEST(DefinitionTest, NamesAnUnknownCopy) {
   wire::CopyWork copy{};
   copy.header = {wire::WorkKind::kCopy, sizeof(copy)};
-  copy.kind = static_cast<wire::CopyKind>(20);
+  copy.kind = static_cast<workload::CopyKind>(20);
 
   EXPECT_THAT(Complaint(Words(copy), sizeof(copy)), HasSubstr("copy kind 20 is unknown"));
 }

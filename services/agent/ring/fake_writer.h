@@ -12,6 +12,7 @@
 #include "services/ring/layout.h"
 #include "services/ring/record.h"
 #include "services/ring/work.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::agent::ring {
 
@@ -69,7 +70,7 @@ class FakeWriter {
   }
 
   // A copy definition: the smallest valid work. Different sizes are different works.
-  void DefineCopy(std::uint32_t work, wire::CopyKind kind, std::uint64_t bytes) {
+  void DefineCopy(std::uint32_t work, workload::CopyKind kind, std::uint64_t bytes) {
     wire::CopyWork copy{};
     copy.header = {wire::WorkKind::kCopy, sizeof(copy)};
     copy.kind = kind;

@@ -117,7 +117,7 @@ base::Result<void> Agent::SetUp() {
   job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
   costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors());
   reports_->UseCosts(costs_.get());
-  CHECK(costs_->InternBasis(iteration::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
+  CHECK(costs_->InternBasis(estimate::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
 
   auto page = ring::ServerPage::Create(assignment.run_directory(), job_->content.host_model,
                                        job_->content.epoch_unix_ns);

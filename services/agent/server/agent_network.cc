@@ -21,19 +21,6 @@ namespace {
 
 constexpr int kDrainLimit = 1 << 14;  // Records of one session before the others are read.
 
-iteration::Source SourceOf(common::v1::EstimateSource source) {
-  switch (source) {
-    case common::v1::ESTIMATE_SOURCE_MEASURED:
-      return iteration::Source::kMeasured;
-    case common::v1::ESTIMATE_SOURCE_INTERPOLATED:
-      return iteration::Source::kInterpolated;
-    case common::v1::ESTIMATE_SOURCE_ASSUMED:
-      return iteration::Source::kAssumed;
-    default:
-      return iteration::Source::kModelled;
-  }
-}
-
 std::uint64_t Bytes(std::int64_t bytes) {
   return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
 }
@@ -222,7 +209,7 @@ void Agent::OnCommitted(const v1::SessionResponse& message) {
   const v1::Committed& committed = message.committed();
   ++processed_;
   const std::uint32_t basis =
-      costs_->InternBasis(SourceOf(committed.source()), committed.relative_error(),
+      costs_->InternBasis(costs_->KnownSource(committed.source()), committed.relative_error(),
                           StrCat("nccl ", committed.algorithm(), " ", committed.protocol()),
                           costs_->InternName("collective"));
   // Posts that follow from this lie at its end or later, and so does everything else that may come.

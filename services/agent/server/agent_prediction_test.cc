@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "services/agent/server/agent_fixture.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::agent::server {
 namespace {
@@ -54,6 +55,28 @@ TEST_F(AgentPredictionTest, PredictsTheIterationsOfTwoRanks) {
     const bool is_first = iteration.index() == assignment_.iterations().warmup();
     EXPECT_EQ(listed, is_first ? iteration.coverage().modelled_picoseconds() : 0u);
   }
+}
+
+TEST_F(AgentPredictionTest, ACollectiveWhoseSourceTheNetworkLeavesOutIsAssumed) {
+  network_.SetSource(common::v1::ESTIMATE_SOURCE_UNSPECIFIED);
+  assignment_.mutable_iterations()->set_warmup(1);
+  assignment_.mutable_iterations()->set_measure(3);
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    Train(rank, 1, 0, 4);
+  }
+  EndCommand(0);
+
+  EXPECT_EQ(WaitForOutcome().reason(), controller::v1::OUTCOME_REASON_COMPLETED);
+  const auto iterations = controller_->iterations();
+  ASSERT_EQ(iterations.size(), 4u);
+  for (const auto& iteration : iterations) {
+    const auto& coverage = iteration.coverage();
+    EXPECT_EQ(coverage.modelled_picoseconds(), iteration.breakdown().compute_picoseconds());
+    EXPECT_EQ(coverage.assumed_picoseconds(), 100 * kMicrosecond);
+  }
+  EXPECT_EQ(metrics_.unknown_sources.Value(), 4);
 }
 
 TEST_F(AgentPredictionTest, TheEventLogDoesNotDependOnRealTime) {
@@ -186,7 +209,7 @@ TEST_F(AgentPredictionTest, AnIterationTellsItsCopiesToTheHost) {
   StartAndWaitForCommand();
   {
     FakeRank rank(directory_, {.rank = 0});
-    rank.writer().DefineCopy(600, wire::CopyKind::kDeviceToHost, 4096);
+    rank.writer().DefineCopy(600, workload::CopyKind::kDeviceToHost, 4096);
     const std::string name = "step";
     for (int step = 0; step < 2; ++step) {
       rank.writer().Append(RecordKind::kRangePush,

@@ -197,7 +197,7 @@ bool FakeNetwork::CommitNext() {
     committed->set_finish_picoseconds(start + 100 * kMicrosecond);
     committed->set_algorithm("ring");
     committed->set_protocol("simple");
-    committed->set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
+    committed->set_source(source_);
     for (const auto& agent : agents_) {
       const auto& members = meeting->second.members;
       const bool concerned = std::any_of(members.begin(), members.end(), [&](const auto& entry) {

@@ -43,6 +43,8 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   void ReleaseWhenQuiescent() { releases_ = true; }
   // What the newest horizon of any agent claims.
   bool claims_quiescence() const { return claims_quiescence_; }
+  // Where the times of collectives come from, from now on.
+  void SetSource(common::v1::EstimateSource source) { source_ = source; }
   // Says to every agent that there is a deadlock.
   void DeclareDeadlock(const std::string& report);
 
@@ -84,6 +86,7 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   const int servers_;
   std::atomic<bool> releases_ = false;
   std::atomic<bool> claims_quiescence_ = false;
+  std::atomic<common::v1::EstimateSource> source_ = common::v1::ESTIMATE_SOURCE_MODELLED;
   std::mutex mutex_;  // Guards everything below.
   std::vector<std::unique_ptr<Agent>> agents_;
   std::map<std::string, Meeting> meetings_;

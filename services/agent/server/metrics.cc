@@ -20,6 +20,8 @@ Metrics::Metrics(prometheus::Registry& registry)
           Count(registry, "eidolon_agent_iterations_total", "Iterations reported, of all ranks.")),
       estimates_asked(Count(registry, "eidolon_agent_estimates_asked_total",
                             "Distinct work definitions sent to the timing service.")),
+      unknown_sources(Count(registry, "eidolon_agent_unknown_sources_total",
+                            "Estimates whose source was missing or unknown, taken as assumed.")),
       clamped_posts(Count(registry, "eidolon_agent_clamped_posts_total",
                           "Collectives whose ready time lay before what was settled.")),
       log_lines(Count(registry, "eidolon_agent_log_lines_total",

@@ -13,6 +13,7 @@ struct Metrics {
   prometheus::Counter& launches;
   prometheus::Counter& iterations;
   prometheus::Counter& estimates_asked;
+  prometheus::Counter& unknown_sources;
   prometheus::Counter& clamped_posts;
   prometheus::Counter& log_lines;
   prometheus::Gauge& sessions;

@@ -10,6 +10,7 @@
 #include "services/agent/outcome/plain_text.h"
 #include "services/agent/outcome/unknown_read_sum.h"
 #include "services/base/text.h"
+#include "services/estimate/wire/source_message.h"
 
 namespace eidolon::agent::server {
 
@@ -58,20 +59,6 @@ v1::OutcomeReason ReasonOf(outcome::Reason reason) {
   return v1::OUTCOME_REASON_UNSPECIFIED;
 }
 
-common::v1::EstimateSource SourceNumber(iteration::Source source) {
-  switch (source) {
-    case iteration::Source::kMeasured:
-      return common::v1::ESTIMATE_SOURCE_MEASURED;
-    case iteration::Source::kInterpolated:
-      return common::v1::ESTIMATE_SOURCE_INTERPOLATED;
-    case iteration::Source::kModelled:
-      return common::v1::ESTIMATE_SOURCE_MODELLED;
-    case iteration::Source::kAssumed:
-      return common::v1::ESTIMATE_SOURCE_ASSUMED;
-  }
-  return common::v1::ESTIMATE_SOURCE_UNSPECIFIED;
-}
-
 void AddKernels(const cost::CostBook& costs, std::vector<iteration::BasisTime> times,
                 v1::Coverage* coverage) {
   std::stable_sort(times.begin(), times.end(),
@@ -82,7 +69,7 @@ void AddKernels(const cost::CostBook& costs, std::vector<iteration::BasisTime> t
     v1::KernelTime* kernel = coverage->add_kernels();
     kernel->set_name(outcome::PlainText(costs.name(basis.name)));
     kernel->set_family(outcome::PlainText(costs.name(basis.family)));
-    kernel->set_source(SourceNumber(basis.source));
+    kernel->set_source(estimate::wire::ToMessage(basis.source));
     kernel->set_picoseconds(Ps(time.time));
     kernel->set_launches(time.count);
     kernel->set_shortest_picoseconds(Ps(time.shortest));
@@ -98,13 +85,13 @@ void FillBreakdown(const iteration::Breakdown& parts, v1::Breakdown* breakdown) 
 
 void FillCoverage(const cost::CostBook& costs, const iteration::Split& split,
                   v1::Coverage* coverage) {
-  const auto busy = [&](iteration::Source source) {
+  const auto busy = [&](estimate::Source source) {
     return Ps(split.busy_by_source[static_cast<std::size_t>(source)]);
   };
-  coverage->set_measured_picoseconds(busy(iteration::Source::kMeasured));
-  coverage->set_interpolated_picoseconds(busy(iteration::Source::kInterpolated));
-  coverage->set_modelled_picoseconds(busy(iteration::Source::kModelled));
-  coverage->set_assumed_picoseconds(busy(iteration::Source::kAssumed));
+  coverage->set_measured_picoseconds(busy(estimate::Source::kMeasured));
+  coverage->set_interpolated_picoseconds(busy(estimate::Source::kInterpolated));
+  coverage->set_modelled_picoseconds(busy(estimate::Source::kModelled));
+  coverage->set_assumed_picoseconds(busy(estimate::Source::kAssumed));
   for (const iteration::NamedTime& assumed : split.assumed) {
     v1::NamedAmount* named = coverage->add_assumed_kernels();
     named->set_name(outcome::PlainText(costs.name(assumed.name)));
@@ -173,6 +160,9 @@ void Reports::SendProgress(std::size_t waiting) {
   }
   metrics_->launches.Increment(static_cast<double>(launches - launches_counted_));
   launches_counted_ = launches;
+  const std::uint64_t unknown = costs_ == nullptr ? 0 : costs_->unknown_sources();
+  metrics_->unknown_sources.Increment(static_cast<double>(unknown - unknown_sources_counted_));
+  unknown_sources_counted_ = unknown;
   metrics_->open_operations.Set(static_cast<double>(open));
   metrics_->mailbox_letters.Set(static_cast<double>(waiting));
   v1::AgentReport message;

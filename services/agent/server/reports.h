@@ -62,6 +62,7 @@ class Reports {
   const cost::CostBook* costs_ = nullptr;
   std::map<std::uint32_t, std::vector<iteration::Report>> held_;  // By process.
   std::uint64_t launches_counted_ = 0;
+  std::uint64_t unknown_sources_counted_ = 0;
 };
 
 }  // namespace eidolon::agent::server

@@ -83,7 +83,7 @@ TEST_F(IterationsTest, UsageIsFrozenWithTheLastWantedIteration) {
 
 TEST_F(IterationsTest, ACollectiveCountsFromWhenItsRankIsReady) {
   Iterations iterations({.by_log = true}, "", &host_, &usage_);
-  const auto basis = host_.costs().InternBasis(iteration::Source::kModelled, 0, "nccl ring", 0);
+  const auto basis = host_.costs().InternBasis(estimate::Source::kModelled, 0, "nccl ring", 0);
   iterations.Add({.sequence = 0,
                   .stream = 0,
                   .device = 0,

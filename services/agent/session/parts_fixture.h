@@ -40,7 +40,7 @@ class PartsFixture : public ::testing::Test, protected device::Sink {
         engine_({{.launch_latency = {}, .launch_gap = {}, .callback_cost = {}}}, this),
         replies_(1, &host_, &engine_, &intake_, &segment_) {
     host_.horizon().AddRank(1, {});
-    host_.costs().InternBasis(iteration::Source::kMeasured, 0, "none", 0);
+    host_.costs().InternBasis(estimate::Source::kMeasured, 0, "none", 0);
   }
 
   // A record as the reader would return it, valid until the next call.

@@ -86,7 +86,7 @@ struct Scribble {
 class RankRun {
  public:
   explicit RankRun(const Scribble& scribble) : scribble_(scribble) {
-    host_.costs().InternBasis(iteration::Source::kMeasured, 0, "none", 0);
+    host_.costs().InternBasis(estimate::Source::kMeasured, 0, "none", 0);
     ring::Segment segment = *ring::Segment::Create({.devices = {{}}}, 1, 0);
     base_ = segment.base();
     writer_.emplace(base_);

@@ -39,7 +39,7 @@ SessionOptions OneGpu() {
 // Steps of 1,000 launches of 100 distinct kernels, ended by an optimizer.
 void DrainLaunches(benchmark::State& state) {
   LoneHost host;
-  host.costs().InternBasis(iteration::Source::kMeasured, 0, "none", 0);
+  host.costs().InternBasis(estimate::Source::kMeasured, 0, "none", 0);
   ring::Segment segment = *ring::Segment::Create({.devices = {{}}}, 1, 0);
   ring::FakeWriter writer(segment.base());
   Session session(OneGpu(), std::move(segment), &host);

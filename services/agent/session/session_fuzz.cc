@@ -136,7 +136,7 @@ void Scribble(std::span<const std::uint8_t> content, Session* session) {
 void Run(std::span<const std::uint8_t> data) {
   if (data.size() < 2) return;
   FuzzHost host;
-  host.costs().InternBasis(iteration::Source::kMeasured, 0, "none", 0);
+  host.costs().InternBasis(estimate::Source::kMeasured, 0, "none", 0);
   ring::Segment segment = *ring::Segment::Create({.devices = {{}, {}}}, 1, 0);
   ring::FakeWriter writer(segment.base());
   Session session(TwoGpus(data[0] % 4 != 0), std::move(segment), &host);

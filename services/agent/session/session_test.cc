@@ -30,7 +30,7 @@ class QuietHost final : public FakeHost {
 class SessionTest : public ::testing::Test {
  protected:
   SessionTest() {
-    host_.costs().InternBasis(iteration::Source::kMeasured, 0, "none", 0);
+    host_.costs().InternBasis(estimate::Source::kMeasured, 0, "none", 0);
     ring::Segment segment = *ring::Segment::Create({.devices = {{}}}, 1, 0);
     writer_.emplace(segment.base());
     SessionOptions options;

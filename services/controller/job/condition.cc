@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "services/base/utc.h"
-
 namespace eidolon::controller::job {
 
 using nlohmann::json;
@@ -85,7 +83,5 @@ json Conditions::ToJson() const {
   }
   return list;
 }
-
-std::string FormatTime(std::int64_t unix_ns) { return base::FormatUtc(unix_ns); }
 
 }  // namespace eidolon::controller::job

@@ -98,7 +98,4 @@ class Conditions {
   std::vector<Condition> list_;
 };
 
-// Nanoseconds since 1970 as RFC 3339 in UTC with seconds: "2026-11-21T09:53:36Z".
-std::string FormatTime(std::int64_t unix_ns);
-
 }  // namespace eidolon::controller::job

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "services/base/log.h"
+#include "services/base/utc.h"
 #include "services/controller/job/condition.h"
 
 namespace eidolon::controller::kube {
@@ -16,7 +17,7 @@ constexpr std::chrono::milliseconds kNap(50);
 }  // namespace
 
 std::string FormatMicroTime(std::int64_t unix_ns) {
-  std::string seconds = job::FormatTime(unix_ns);
+  std::string seconds = base::FormatUtc(unix_ns);
   seconds.pop_back();
   char micros[16];
   std::snprintf(micros, sizeof micros, ".%06dZ", static_cast<int>(unix_ns / 1000 % 1'000'000));

@@ -1,5 +1,6 @@
 // The side of the agents: who they are is told by the token of their pod.
 #include "services/base/text.h"
+#include "services/base/utc.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/kube_host/kube_controller.h"
 #include "services/controller/reconcile/pod_state.h"
@@ -60,7 +61,7 @@ Result<Assignment> KubeController::Attach(const std::string& token,
     if (run != nullptr) {
       if (run->dropped) break;
       if (server == 0 && run->master_address.empty()) run->master_address = address;
-      run->Assemble(parts_.clock.MonotonicNs(), job::FormatTime(parts_.clock.UnixNs()));
+      run->Assemble(parts_.clock.MonotonicNs(), base::FormatUtc(parts_.clock.UnixNs()));
       if (run->run) {
         assembled_.notify_all();
         Changed(*run);

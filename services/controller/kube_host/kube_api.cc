@@ -4,6 +4,7 @@
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
+#include "services/base/utc.h"
 #include "services/controller/job/job.h"
 #include "services/controller/kube/lease.h"
 #include "services/controller/kube_host/kube_controller.h"
@@ -209,7 +210,7 @@ ApiResult<json> KubeApi::DeleteJob(const ObjectName& job) {
   auto object = Delete(kube::kSimulationJobs, job);
   // The pods of a running job go after it.
   if (object && !IsOver(*object)) {
-    (*object)["metadata"]["deletionTimestamp"] = job::FormatTime(parts_.clock.UnixNs());
+    (*object)["metadata"]["deletionTimestamp"] = base::FormatUtc(parts_.clock.UnixNs());
   }
   return object;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "services/base/text.h"
+#include "services/base/utc.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/reconcile/objects.h"
@@ -75,7 +76,7 @@ class JobReconciler {
     const job::Condition* before = conditions_.Find(type);
     const bool news = before == nullptr || before->value != value || before->reason != why;
     conditions_.Set({std::string(type), value, std::string(why), message,
-                     job::FormatTime(seen_.now_unix_ns),
+                     base::FormatUtc(seen_.now_unix_ns),
                      metadata().value("generation", std::int64_t{1})});
     // Waiting is no event.
     if (!news || (!value && why != reason::kStopping)) return;
@@ -94,7 +95,7 @@ class JobReconciler {
       Set(condition::kRunning, false, reason::kFinished, "");
     }
     Set(job::Name(verdict.phase), true, verdict.reason, verdict.message);
-    parts_["completionTime"] = job::FormatTime(seen_.now_unix_ns);
+    parts_["completionTime"] = base::FormatUtc(seen_.now_unix_ns);
     if (seen_.run) plan_.run = RunStep::kDrop;
     if (seen_.placed && !HasEnded(*seen_.placed)) plan_.look_again_s = kLeaveSeconds;
   }
@@ -351,7 +352,7 @@ Plan ReconcileCluster(const ObservedCluster& observed, const Settings& settings)
   const std::int64_t generation = cluster["metadata"].value("generation", std::int64_t{1});
   const auto set = [&](const char* type, bool value, std::string_view why,
                        const std::string& message) {
-    conditions.Set({type, value, std::string(why), message, job::FormatTime(observed.now_unix_ns),
+    conditions.Set({type, value, std::string(why), message, base::FormatUtc(observed.now_unix_ns),
                     generation});
   };
   const bool valid = parsed.problems.empty();

@@ -6,9 +6,12 @@
 #include <cctype>
 
 #include "services/timing/kernel/rules.h"
+#include "services/torch_layout/attention.h"
 
 namespace eidolon::timing::kernel {
 namespace {
+
+using torch_layout::FlashSizes;
 
 struct Shape {
   double batch = 0;
@@ -71,23 +74,30 @@ bool Tiles(std::int64_t size, std::uint32_t blocks, int block) {
   return size > 0 && (size + block - 1) / block == blocks;
 }
 
-// Flash_fwd_params: ... int b, seqlen_q, seqlen_k, seqlen_knew, d, ... with b = grid.y; `h`, the
-// number of heads, is grid.z. A kernel for one head size does not read d, which then stands as 0.
+// The batch is grid.y, the number of heads grid.z. A kernel for one head size does not read it, and
+// it then stands as 0.
 std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_keys) {
   const auto& grid = l.launch.grid;
-  for (std::size_t at = 96; at + 20 <= std::min<std::size_t>(l.parameters.size(), 512); at += 4) {
+  const std::size_t end = std::min(l.parameters.size(), FlashSizes::kEnd);
+  for (std::size_t at = FlashSizes::kEarliest; at + FlashSizes::kBytes <= end; at += 4) {
     const auto word = [&](std::size_t i) {
       return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
     };
-    if (word(0) != static_cast<std::int32_t>(grid.y) || word(2) <= 0) continue;
-    const bool unread = word(4) == 0 && word(3) == 0;
-    if (!unread && (word(4) <= 0 || word(4) > traits.head_size)) continue;
-    const bool fits = by_keys ? Tiles(word(2), grid.x, traits.block_keys) && word(1) > 0
-                              : Tiles(word(1), grid.x, traits.block_queries);
+    if (word(FlashSizes::kBatch) != static_cast<std::int32_t>(grid.y) ||
+        word(FlashSizes::kKeys) <= 0)
+      continue;
+    const bool unread = word(FlashSizes::kHeadSize) == 0 && word(FlashSizes::kNewKeys) == 0;
+    if (!unread &&
+        (word(FlashSizes::kHeadSize) <= 0 || word(FlashSizes::kHeadSize) > traits.head_size))
+      continue;
+    const bool fits = by_keys ? Tiles(word(FlashSizes::kKeys), grid.x, traits.block_keys) &&
+                                    word(FlashSizes::kQueries) > 0
+                              : Tiles(word(FlashSizes::kQueries), grid.x, traits.block_queries);
     if (!fits) continue;
     return Shape{static_cast<double>(grid.y), static_cast<double>(grid.z),
-                 static_cast<double>(word(1)), static_cast<double>(word(2)),
-                 static_cast<double>(unread ? traits.head_size : word(4))};
+                 static_cast<double>(word(FlashSizes::kQueries)),
+                 static_cast<double>(word(FlashSizes::kKeys)),
+                 static_cast<double>(unread ? traits.head_size : word(FlashSizes::kHeadSize))};
   }
   return std::nullopt;
 }
@@ -99,24 +109,28 @@ Shape GridShape(const Launch& l, const Traits& traits, bool by_keys) {
           length, static_cast<double>(traits.head_size)};
 }
 
-// {int head_dim, head_dim_value, num_queries, num_keys} of PyTorchMemEffAttention's Params; grid.y
-// heads, grid.z batches.
+// grid.y heads, grid.z batches.
 std::optional<Shape> EfficientShape(const Launch& l, bool backward) {
+  using Sizes = torch_layout::MemoryEfficientSizes;
   const auto& grid = l.launch.grid;
-  for (std::size_t at = 32; at + 24 <= std::min<std::size_t>(l.parameters.size(), 512); at += 4) {
+  const std::size_t end = std::min(l.parameters.size(), Sizes::kEnd);
+  for (std::size_t at = Sizes::kEarliest; at + Sizes::kBytes <= end; at += 4) {
     const auto word = [&](std::size_t i) {
       return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
     };
-    const bool sane = word(0) >= 4 && word(0) <= 1024 && word(1) >= 4 && word(1) <= 1024 &&
-                      word(2) > 0 && word(3) > 0;
+    const bool sane = word(Sizes::kHeadSize) >= 4 && word(Sizes::kHeadSize) <= 1024 &&
+                      word(Sizes::kValueHeadSize) >= 4 && word(Sizes::kValueHeadSize) <= 1024 &&
+                      word(Sizes::kQueries) > 0 && word(Sizes::kKeys) > 0;
     if (!sane) continue;
-    const bool fits = backward ? word(4) == static_cast<std::int32_t>(grid.y)
-                               : Tiles(word(2), grid.x, 32) || Tiles(word(2), grid.x, 64) ||
-                                     Tiles(word(2), grid.x, 128);
+    const bool fits = backward ? word(Sizes::kBackwardHeads) == static_cast<std::int32_t>(grid.y)
+                               : Tiles(word(Sizes::kQueries), grid.x, 32) ||
+                                     Tiles(word(Sizes::kQueries), grid.x, 64) ||
+                                     Tiles(word(Sizes::kQueries), grid.x, 128);
     if (!fits) continue;
     return Shape{static_cast<double>(grid.z), static_cast<double>(grid.y),
-                 static_cast<double>(word(2)), static_cast<double>(word(3)),
-                 static_cast<double>(word(0))};
+                 static_cast<double>(word(Sizes::kQueries)),
+                 static_cast<double>(word(Sizes::kKeys)),
+                 static_cast<double>(word(Sizes::kHeadSize))};
   }
   return std::nullopt;
 }

@@ -3,17 +3,21 @@
 #include <gtest/gtest.h>
 
 #include "services/timing/kernel/launch_test.h"
+#include "services/workload/grouped_product.h"
 
 namespace eidolon::timing::kernel {
 namespace {
 
-using Ragged = GroupedProduct::Ragged;
+using Ragged = workload::GroupedProduct::Ragged;
 
 LaunchBuilder Kernel() { return LaunchBuilder("grouped").Grid(132).Block(384).Pointers(3); }
 
 std::string Slot(std::uint64_t m, std::uint32_t groups, std::uint32_t ragged) {
   StructBytes bytes(40);
-  bytes.Set(0, kGroupedProductTag).Set(8, m).Set(16, std::uint64_t{512}).Set(24, std::uint64_t{64});
+  bytes.Set(0, workload::kGroupedProductTag)
+      .Set(8, m)
+      .Set(16, std::uint64_t{512})
+      .Set(24, std::uint64_t{64});
   return bytes.Set(32, groups).Set(36, ragged).bytes();
 }
 

@@ -4,6 +4,7 @@
 
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
+#include "services/torch_layout/tensor_view.h"
 
 namespace eidolon::timing::kernel {
 namespace {
@@ -18,18 +19,19 @@ Demand Rows(Family family, double rows, double row_bytes, double operands) {
   return demand;
 }
 
-// TensorInfo<T, index>: {T* data; index sizes[25]; index strides[25]; int dims}. Its elements.
+// Elements of a TensorInfo<T, index>.
 std::optional<double> TensorInfoElements(const Launch& l, std::size_t slot) {
   const auto where = l.parameters.Slot(slot);
   if (!where || slot >= l.name.parameters.size()) return std::nullopt;
   if (l.name.parameters[slot].find("TensorInfo<") == std::string::npos) return std::nullopt;
   const bool wide = l.name.parameters[slot].find("long>") != std::string::npos;
-  const std::size_t index_bytes = wide ? 8 : 4;
-  const auto dims = l.parameters.At<std::int32_t>(where->offset + 8 + 50 * index_bytes);
-  if (!dims || *dims < 0 || *dims > 25) return std::nullopt;
+  const torch_layout::TensorInfo info{.index = wide ? 8u : 4u};
+  constexpr auto kDimensions = static_cast<std::int32_t>(torch_layout::TensorInfo::kDimensions);
+  const auto dims = l.parameters.At<std::int32_t>(where->offset + info.DimensionsAt());
+  if (!dims || *dims < 0 || *dims > kDimensions) return std::nullopt;
   double elements = 1;
   for (std::size_t d = 0; d < static_cast<std::size_t>(*dims); ++d) {
-    const std::size_t at = where->offset + 8 + index_bytes * d;
+    const std::size_t at = where->offset + info.SizeAt(d);
     const double size = wide ? static_cast<double>(l.parameters.At<std::uint64_t>(at).value_or(0))
                              : l.parameters.At<std::uint32_t>(at).value_or(0);
     if (size <= 0) return std::nullopt;

@@ -8,6 +8,7 @@
 
 #include "services/timing/kernel/parameters.h"
 #include "services/timing/kernel/work_item.h"
+#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::kernel {
 
@@ -27,11 +28,11 @@ class LaunchBuilder {
   LaunchBuilder& Add(T value) {
     return AddBytes(std::string(reinterpret_cast<const char*>(&value), sizeof(T)), sizeof(T));
   }
-  LaunchBuilder& Pointer() { return Add(kPointerTag); }
+  LaunchBuilder& Pointer() { return Add(workload::kPointerTag); }
   LaunchBuilder& Pointers(int count) {
     std::string bytes;
     for (int i = 0; i < count; ++i) {
-      bytes.append(reinterpret_cast<const char*>(&kPointerTag), sizeof(kPointerTag));
+      bytes.append(reinterpret_cast<const char*>(&workload::kPointerTag), sizeof(workload::kPointerTag));
     }
     return AddBytes(bytes, 8);
   }

@@ -1,28 +1,16 @@
 // Kernels over lists of tensors: fused optimizers, foreach operations, norms, gradient scaling.
-// Layouts: ATen/native/cuda/MultiTensorApply.cuh of CUDA 13 builds, and apex' older one, which
-// DeepSpeed and Transformer Engine copied.
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
+#include "services/torch_layout/tensor_list.h"
 
 namespace eidolon::timing::kernel {
 namespace {
 
-constexpr double kChunk = 65536;  // kChunkSize of MultiTensorApply.cuh.
-
-// Where the parts of a TensorListMetadata<depth> start.
-struct Layout {
-  std::size_t numel = 0;
-  std::size_t numel_bytes = 8;
-  std::size_t block_to_tensor = 0;
-  std::size_t tensor_index_bytes = 2;
-  std::size_t block_to_chunk = 0;
-  std::size_t blocks = 0;
-  std::size_t tensors = 0;
-};
+using torch_layout::ArgumentSpace;
+using torch_layout::TensorLists;
 
 std::size_t Digit(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
@@ -31,38 +19,28 @@ std::size_t Digit(std::string_view text, std::string_view word) {
   return c >= '1' && c <= '5' ? static_cast<std::size_t>(c - '0') : 0;
 }
 
-// PyTorch's layout. `extra` is what stands between numel and block_to_tensor: per-tensor scalars or
-// state step pointers, 0 when nothing does.
-Layout TorchLayout(std::size_t at, std::size_t depth, std::size_t extra, std::size_t tensors,
-                   bool large) {
-  Layout layout;
-  layout.tensors = tensors;
-  layout.blocks = large ? 2240 : 320;
-  layout.tensor_index_bytes = large ? 2 : 1;
-  layout.numel = at + 8 * depth * tensors;
-  layout.block_to_tensor = layout.numel + (8 + extra) * tensors;
-  layout.block_to_chunk = layout.block_to_tensor + layout.tensor_index_bytes * layout.blocks;
-  return layout;
-}
-
 // Elements that the launch's blocks really touch; nothing when the tables make no sense, which is
 // how a wrong layout is noticed.
-std::optional<double> Elements(const Launch& l, const Layout& layout, double chunk) {
+std::optional<double> Elements(const Launch& l, std::size_t at, const TensorLists& lists,
+                               double chunk) {
   const std::size_t blocks = l.launch.grid.x;
-  if (blocks > layout.blocks) return std::nullopt;
+  if (blocks > lists.blocks) return std::nullopt;
+  const std::size_t owners = at + lists.OwnersAt();
+  const std::size_t chunks = at + lists.ChunksAt();
   double elements = 0;
   for (std::size_t b = 0; b < blocks; ++b) {
-    const auto tensor = layout.tensor_index_bytes == 2
-                            ? l.parameters.At<std::uint16_t>(layout.block_to_tensor + 2 * b)
-                            : l.parameters.At<std::uint8_t>(layout.block_to_tensor + b)
-                                  .transform([](std::uint8_t v) { return std::uint16_t{v}; });
-    const auto index = l.parameters.At<std::int32_t>(layout.block_to_chunk + 4 * b);
-    if (!tensor || !index || *tensor >= layout.tensors || *index < 0) return std::nullopt;
-    const std::size_t at = layout.numel + layout.numel_bytes * *tensor;
-    const auto numel = layout.numel_bytes == 8
-                           ? l.parameters.At<std::int64_t>(at)
-                           : l.parameters.At<std::int32_t>(at).transform(
-                                 [](std::int32_t v) { return std::int64_t{v}; });
+    const auto tensor =
+        lists.tensor_index_bytes == 2
+            ? l.parameters.At<std::uint16_t>(owners + 2 * b)
+            : l.parameters.At<std::uint8_t>(owners + b).transform([](std::uint8_t v) {
+                return std::uint16_t{v};
+              });
+    const auto index = l.parameters.At<std::int32_t>(chunks + 4 * b);
+    if (!tensor || !index || *tensor >= lists.tensors || *index < 0) return std::nullopt;
+    const std::size_t count = at + lists.CountsAt() + lists.count_bytes * *tensor;
+    const auto numel = lists.count_bytes == 8 ? l.parameters.At<std::int64_t>(count)
+                                              : l.parameters.At<std::int32_t>(count).transform(
+                                                    [](std::int32_t v) { return std::int64_t{v}; });
     if (!numel || *numel <= 0) return std::nullopt;
     const double left = static_cast<double>(*numel) - chunk * *index;
     if (left <= 0) return std::nullopt;
@@ -133,16 +111,12 @@ std::optional<double> TorchElements(const Launch& l, std::string_view metadata) 
     depth = Digit(metadata, "Metadata<");
   }
   const auto slot = l.parameters.Slot(0);
-  if (!slot || depth < 1 || depth > 5) return std::nullopt;
-  constexpr std::array<std::size_t, 5> kLarge = {770, 448, 336, 252, 210};
-  constexpr std::array<std::size_t, 5> kSmall = {110, 64, 48, 36, 30};
-  std::size_t large = kLarge[depth - 1];
-  std::size_t small = kSmall[depth - 1];
-  if (scalars && depth == 1) large = extra == 16 ? 504 : 672, small = extra == 16 ? 72 : 96;
-  if (scalars && depth == 2 && extra == 16) large = 420, small = 60;
-  const auto found = Elements(l, TorchLayout(slot->offset, depth, extra, large, true), kChunk);
-  if (found) return found;
-  return Elements(l, TorchLayout(slot->offset, depth, extra, small, false), kChunk);
+  if (!slot || depth < 1 || depth > TensorLists::kDepthMax) return std::nullopt;
+  for (const auto space : {ArgumentSpace::kLarge, ArgumentSpace::kSmall}) {
+    const TensorLists lists = torch_layout::TorchLists(depth, extra, scalars, space);
+    if (const auto found = Elements(l, slot->offset, lists, TensorLists::kChunk)) return found;
+  }
+  return std::nullopt;
 }
 
 // multi_tensor_apply_kernel(int chunk, volatile int* noop, TensorListMetadata<n>, functor, ...) of
@@ -153,16 +127,8 @@ std::optional<double> ApexElements(const Launch& l) {
   const auto slot = l.parameters.Slot(2);
   const std::size_t depth = Digit(l.name.full, "TensorListMetadata<");
   if (!chunk || !slot || depth == 0) return std::nullopt;
-  constexpr std::array<std::size_t, 5> kTensors = {110, 64, 48, 36, 30};
-  Layout layout;
-  layout.tensors = kTensors[depth - 1];
-  layout.blocks = 320;
-  layout.tensor_index_bytes = 1;
-  layout.numel_bytes = l.name.parameters[0] == "long" ? 8 : 4;
-  layout.numel = slot->offset + 8 * depth * layout.tensors;
-  layout.block_to_tensor = layout.numel + layout.numel_bytes * layout.tensors;
-  layout.block_to_chunk = (layout.block_to_tensor + layout.blocks + 3) / 4 * 4;
-  return Elements(l, layout, *chunk);
+  const std::size_t count_bytes = l.name.parameters[0] == "long" ? 8 : 4;
+  return Elements(l, slot->offset, torch_layout::ApexLists(depth, count_bytes), *chunk);
 }
 
 }  // namespace
@@ -179,7 +145,7 @@ std::optional<Demand> MultiTensor(const Launch& l) {
   demand.family = traffic.family;
   demand.evidence = exact ? Evidence::kParameters : Evidence::kGrid;
   // Without a layout that fits: full chunks, the most that the blocks can touch.
-  const double elements = exact.value_or(l.launch.grid.x * kChunk);
+  const double elements = exact.value_or(l.launch.grid.x * TensorLists::kChunk);
   demand.bytes = elements * traffic.bytes;
   demand.flops = elements * (traffic.family == Family::kOptimizer ? 30 : 4);
   demand.efficiency = 0.9;

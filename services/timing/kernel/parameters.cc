@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "services/workload/pointer_tag.h"
+
 namespace eidolon::timing::kernel {
 
 std::optional<std::int64_t> Parameters::Integer(std::size_t index) const {
@@ -24,7 +26,7 @@ std::optional<std::int64_t> Parameters::Integer(std::size_t index) const {
 
 bool Parameters::IsPointer(std::size_t offset) const {
   const auto word = At<std::uint64_t>(offset);
-  return word && (*word & ~std::uint64_t{0xff}) == kPointerTag;
+  return word && workload::IsBlankedPointer(*word);
 }
 
 int Parameters::PointerCount(std::size_t begin, std::size_t end) const {

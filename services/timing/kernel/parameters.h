@@ -9,10 +9,6 @@
 
 namespace eidolon::timing::kernel {
 
-// Marks a blanked device pointer, as services/ring/work.h defines it; the low byte is the
-// alignment.
-inline constexpr std::uint64_t kPointerTag = 0xe1d0000000000000u;
-
 // A view of one launch; the launch outlives it.
 class Parameters {
  public:

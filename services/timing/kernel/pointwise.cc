@@ -1,5 +1,5 @@
-// Kernels of PyTorch's TensorIterator: one thread handles a few elements of every operand. Layouts:
-// ATen/native/cuda/CUDALoops.cuh and MemoryAccess.cuh as shipped in the wheel.
+// Kernels of PyTorch's TensorIterator (ATen/native/cuda/CUDALoops.cuh): one thread handles a few
+// elements of every operand.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -11,9 +11,14 @@
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/pointwise_operations.h"
 #include "services/timing/kernel/rules.h"
+#include "services/torch_layout/offset_calculator.h"
+#include "services/torch_layout/scalar_type.h"
+#include "services/torch_layout/tensor_list.h"
 
 namespace eidolon::timing::kernel {
 namespace {
+
+using torch_layout::OffsetCalculator;
 
 constexpr double kDefaultBytes = 4;
 
@@ -119,14 +124,13 @@ std::size_t ArrayLength(std::string_view array) {
   return length;
 }
 
-// Element sizes that LoadWithCast and StoreWithCast carry: one-byte type codes, padded to 4, then
-// one 32-bit size each.
+// Element sizes that LoadWithCast and StoreWithCast carry.
 void ReadCastSizes(const Launch& l, std::size_t slot, std::size_t count, double* widths) {
   const auto where = l.parameters.Slot(slot);
-  const std::size_t codes = (count + 3) / 4 * 4;
-  if (!where || count == 0 || where->bytes != codes + 4 * count) return;
+  const torch_layout::CastTypes types{count};
+  if (!where || count == 0 || where->bytes != types.Bytes()) return;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto size = l.parameters.At<std::uint32_t>(where->offset + codes + 4 * i);
+    const auto size = l.parameters.At<std::uint32_t>(where->offset + types.SizeAt(i));
     if (size && *size >= 1 && *size <= 16) widths[i] = *size;
   }
 }
@@ -137,8 +141,6 @@ double Sum(const Widths& widths) {
   return sum;
 }
 
-constexpr std::size_t kDimsMax = 25;  // MAX_DIMS of OffsetCalculator.cuh.
-
 // Integer operations an element for offsets in several dimensions, and for types that are only
 // known at run time, beside offsets and without. Published kernels on H100 (torch's profiler, 10 of
 // them; e2e/validation/operators.csv) do 327 to 380, 234 and 321 G elements/s.
@@ -148,8 +150,7 @@ constexpr double kOffsetCastOperations = 71;
 constexpr double kCastOperations = 52;
 constexpr double kDoubleCastOperations = 83;  // Through double: 202 G elements/s, published alike.
 
-// OffsetCalculator<NARGS, unsigned>: int dims; {divisor, magic, shift}[25]; unsigned
-// strides[25][NARGS], in bytes.
+// A dimension of one operand of an offset calculator; the stride in bytes.
 struct Axis {
   std::uint32_t size;
   std::uint32_t stride;
@@ -159,13 +160,14 @@ using Axes = std::vector<Axis>;
 // Of each operand; empty when the layout is another one.
 std::vector<Axes> AxesOf(const Launch& l, std::size_t at, std::size_t operands) {
   const auto dims = l.parameters.At<std::int32_t>(at);
-  if (!dims || *dims < 1 || *dims > static_cast<std::int32_t>(kDimsMax)) return {};
-  const std::size_t strides = at + 4 + 12 * kDimsMax;
+  if (!dims || *dims < 1 || *dims > static_cast<std::int32_t>(OffsetCalculator::kDimensions))
+    return {};
+  const OffsetCalculator layout{.operands = static_cast<std::uint32_t>(operands)};
   std::vector<Axes> all(operands);
   for (std::size_t arg = 0; arg < operands; ++arg) {
     for (std::size_t d = 0; d < static_cast<std::size_t>(*dims); ++d) {
-      const auto size = l.parameters.At<std::uint32_t>(at + 4 + 12 * d);
-      const auto stride = l.parameters.At<std::uint32_t>(strides + 4 * (d * operands + arg));
+      const auto size = l.parameters.At<std::uint32_t>(at + OffsetCalculator::SizeAt(d));
+      const auto stride = l.parameters.At<std::uint32_t>(at + layout.StrideAt(d, arg));
       if (!size || !stride || *size == 0) return {};
       all[arg].push_back({*size, *stride});
     }
@@ -251,14 +253,6 @@ std::optional<Demand> Unrolled(const Launch& l) {
 
 namespace {
 
-// Widths of at::ScalarType's numbers, c10/core/ScalarType.h; 0 for those that kernels never load.
-double ScalarTypeBytes(std::uint8_t code) {
-  constexpr std::uint8_t kBytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2,
-                                     0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1,  2, 4, 8, 0, 0,
-                                     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0, 1, 1};
-  return code < std::size(kBytes) ? kBytes[code] : 0;
-}
-
 // Sizes that the functor in a closure may have, the likely one first. Without state it is one byte,
 // which nothing initialises.
 std::vector<std::size_t> FunctorSizes(std::string_view functor) {
@@ -280,18 +274,13 @@ void ReadDynamicTypes(const Launch& l, std::size_t at, std::string_view functor,
     Widths found;
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const auto code = l.parameters.At<std::uint8_t>(at + size + i);
-      const double bytes = code ? ScalarTypeBytes(*code) : 0;
-      if (bytes > 0) found.push_back(bytes);
+      const std::size_t bytes = code ? torch_layout::ScalarTypeBytes(*code) : 0;
+      if (bytes > 0) found.push_back(static_cast<double>(bytes));
     }
     if (found.size() != widths.size()) continue;
     widths = std::move(found);
     return;
   }
-}
-
-// Where the data pointers stand in the closure of a strided kernel with so many operands.
-std::size_t ClosureData(std::size_t operands) {
-  return (4 + 12 * kDimsMax + 4 * kDimsMax * operands + 7) / 8 * 8;
 }
 
 // How many operands the closure has: as many as the functor says, else as many as have their
@@ -304,7 +293,7 @@ std::size_t ClosureOperands(const Launch& l, const ParameterSlot& closure,
   if (functor.find("UnaryFunctor<") != std::string_view::npos) return 2;
   if (functor.find("BinaryFunctor<") != std::string_view::npos) return 3;
   for (std::size_t n = kOperandsMax; n > 1; --n) {
-    const std::size_t begin = closure.offset + ClosureData(n);
+    const std::size_t begin = closure.offset + OffsetCalculator::AlignedBytes(n);
     const std::size_t end = begin + 8 * n;
     if (end > closure.offset + closure.bytes) continue;
     if (l.parameters.PointerCount(begin, end) == static_cast<int>(n)) return n;
@@ -329,7 +318,8 @@ std::optional<Demand> Strided(const Launch& l) {
   Widths widths = FunctorWidths(functor, operands);
   widths.resize(operands, kDefaultBytes);
   if (casts) {
-    const std::size_t behind_data = closure->offset + ClosureData(operands) + 8 * operands;
+    const std::size_t behind_data =
+        closure->offset + OffsetCalculator::AlignedBytes(operands) + 8 * operands;
     ReadDynamicTypes(l, behind_data, functor, widths);
   }
   Demand demand = Pointwise(functor, *elements, *elements * Sum(widths), widths);
@@ -414,8 +404,7 @@ std::optional<Demand> Dropout(const Launch& l) {
 }
 
 // CatArrayBatchedCopy*<T, unsigned, dims, batch, strides, ...>(out, CatArrInputTensorMetadata,
-// ...): {const T* input[n]; unsigned offset[n], dimSize[n], nElements[n]; bool isContiguous[n];
-// ...}, one row of blocks (grid.y) an input.
+// ...): one row of blocks (grid.y) an input.
 std::optional<Demand> Cat(const Launch& l) {
   const auto metadata = l.parameters.Slot(1);
   const auto width = ElementBytes(l.Template(0));
@@ -428,9 +417,10 @@ std::optional<Demand> Cat(const Launch& l) {
   if (batch == 0 || l.launch.grid.y > batch) return std::nullopt;
   const bool wide = l.Template(1).find("long") != std::string_view::npos;
   const std::size_t index_bytes = wide ? 8 : 4;
+  const torch_layout::ConcatenatedInputs inputs{.inputs = batch, .index = index_bytes};
   double elements = 0;
   for (std::size_t i = 0; i < l.launch.grid.y; ++i) {
-    const std::size_t at = metadata->offset + 8 * batch + index_bytes * (2 * batch + i);
+    const std::size_t at = metadata->offset + inputs.CountsAt() + index_bytes * i;
     const auto count = wide ? l.parameters.At<std::uint64_t>(at)
                             : l.parameters.At<std::uint32_t>(at).transform(
                                   [](std::uint32_t v) { return std::uint64_t{v}; });

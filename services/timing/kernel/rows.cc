@@ -5,9 +5,14 @@
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/row_efficiency.h"
 #include "services/timing/kernel/rules.h"
+#include "services/torch_layout/reduction.h"
+#include "services/torch_layout/tensor_view.h"
 
 namespace eidolon::timing::kernel {
 namespace {
+
+using torch_layout::PackedAccessor;
+using torch_layout::ReduceConfig;
 
 // Published kernels on H100 with rows of 3137 and 5185 elements of 16 bits reach 0.66 and 0.79 TB/s
 // (e2e/validation/operators.csv); backward was not published and is taken to suffer alike.
@@ -22,8 +27,8 @@ Demand Rows(Family family, double bytes, double elements, Evidence evidence) {
   return demand;
 }
 
-// GenericPackedTensorAccessor {T* data; index sizes[N]; index strides[N]}. Numbers that the
-// kernel's code does not read are zero; a size is then the quotient of two strides.
+// A GenericPackedTensorAccessor. Numbers that the kernel's code does not read are zero; a size is
+// then the quotient of two strides.
 struct Accessor {
   std::size_t dims = 0;
   double elements = 0;  // 0: not known.
@@ -35,18 +40,20 @@ std::optional<Accessor> AccessorOf(const Launch& l, std::size_t slot) {
   const std::string& type = l.name.parameters[slot];
   if (type.find("PackedTensorAccessor") == std::string::npos) return std::nullopt;
   const std::size_t index_bytes = type.ends_with("long>") ? 8 : 4;
-  if (where->bytes < 8 + 2 * index_bytes) return std::nullopt;
-  const std::size_t dims = std::min<std::size_t>((where->bytes - 8) / index_bytes / 2, 8);
-  const auto number = [&](std::size_t i) -> double {
-    const std::size_t at = where->offset + 8 + index_bytes * i;
+  if (where->bytes < PackedAccessor::BytesMin(index_bytes)) return std::nullopt;
+  auto layout = PackedAccessor::OfBytes(where->bytes, index_bytes);
+  layout.dimensions = std::min<std::size_t>(layout.dimensions, 8);
+  const std::size_t dims = layout.dimensions;
+  const auto number = [&](std::size_t offset) -> double {
+    const std::size_t at = where->offset + offset;
     return index_bytes == 8 ? static_cast<double>(l.parameters.At<std::int64_t>(at).value_or(0))
                             : l.parameters.At<std::int32_t>(at).value_or(0);
   };
   Accessor accessor{dims, 1};
   for (std::size_t d = 0; d < dims; ++d) {
-    double size = number(d);
-    const double outer = d > 0 ? number(dims + d - 1) : 0;
-    const double inner = number(dims + d);
+    double size = number(layout.SizeAt(d));
+    const double outer = d > 0 ? number(layout.StrideAt(d - 1)) : 0;
+    const double inner = number(layout.StrideAt(d));
     if (size <= 0 && outer > 0 && inner > 0) size = outer / inner;
     accessor.elements *= std::max(size, 0.0);
   }
@@ -56,29 +63,33 @@ std::optional<Accessor> AccessorOf(const Launch& l, std::size_t slot) {
 }  // namespace
 
 // reduce_kernel<threads, vec, ReduceOp<T, ops, index, out, ...>>(ReduceOp): its ReduceConfig is
-// found by the block's shape, which it repeats: {element, inputs, outputs, step_in, step_out, ctas,
-// input_mult[3], output_mult[2], block_width, block_height, threads}.
+// found by the block's shape, which it repeats.
 std::optional<Demand> Reduce(const Launch& l) {
   const auto arguments = SplitTopLevel(TemplateArguments(l.name.full, "ReduceOp"));
   if (arguments.size() < 4) return std::nullopt;
   const double input = ElementBytes(arguments[0]).value_or(4);
   const double output = ElementBytes(arguments[3]).value_or(4);
-  for (std::size_t at = 0; at <= 64 && at + 56 <= l.parameters.size(); at += 4) {
+  for (std::size_t at = 0;
+       at <= ReduceConfig::kLatest && at + ReduceConfig::kBytes <= l.parameters.size(); at += 4) {
     const auto word = [&](std::size_t i) {
       return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
     };
-    const bool found = word(11) == static_cast<std::int32_t>(l.launch.block.x) &&
-                       word(12) == static_cast<std::int32_t>(l.launch.block.y) &&
-                       word(13) == word(11) * word(12) && word(1) > 0 && word(2) > 0;
+    const std::int32_t width = word(ReduceConfig::kBlockWidth);
+    const std::int32_t height = word(ReduceConfig::kBlockHeight);
+    const std::int32_t inputs = word(ReduceConfig::kInputs);
+    const std::int32_t outputs = word(ReduceConfig::kOutputs);
+    const bool found = width == static_cast<std::int32_t>(l.launch.block.x) &&
+                       height == static_cast<std::int32_t>(l.launch.block.y) &&
+                       word(ReduceConfig::kThreads) == width * height && inputs > 0 && outputs > 0;
     if (!found) continue;
-    const double elements = static_cast<double>(word(1)) * word(2);
-    Demand demand = Rows(Family::kReduction, elements * input + word(2) * output, elements,
+    const double elements = static_cast<double>(inputs) * outputs;
+    Demand demand = Rows(Family::kReduction, elements * input + outputs * output, elements,
                          Evidence::kParameters);
     // The threads of a block meet in shared memory, which lasts as long as three round trips to
     // memory (published: 141 elements 3.7 us, 8944 in one block 4.1; e2e/validation/operators.csv);
     // blocks that share an output meet through memory and a semaphore.
-    demand.serial_steps = word(5) > 1 ? 7 : 4;
-    demand.efficiency = word(9) != 0 ? 0.85 : 0.8;
+    demand.serial_steps = word(ReduceConfig::kBlocksPerOutput) > 1 ? 7 : 4;
+    demand.efficiency = word(ReduceConfig::kOutputMultiple) != 0 ? 0.85 : 0.8;
     return demand;
   }
   return std::nullopt;

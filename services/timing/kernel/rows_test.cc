@@ -5,6 +5,7 @@
 
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
+#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::kernel {
 namespace {
@@ -62,7 +63,7 @@ constexpr char kAccessor[] =
 std::string AccessorBytes(const std::array<std::int32_t, 3>& sizes,
                           const std::array<std::int32_t, 3>& strides) {
   StructBytes bytes(32);
-  bytes.Set(0, kPointerTag);
+  bytes.Set(0, workload::kPointerTag);
   for (std::size_t d = 0; d < 3; ++d) {
     bytes.Set(8 + 4 * d, sizes[d]);
     bytes.Set(20 + 4 * d, strides[d]);

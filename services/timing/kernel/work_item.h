@@ -7,6 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "services/workload/copy_kind.h"
+#include "services/workload/dnn_value.h"
+#include "services/workload/epilogue.h"
+
 namespace eidolon::timing::kernel {
 
 struct Dim3 {
@@ -53,7 +57,7 @@ struct Gemm {
   std::uint64_t ldb = 0;
   std::uint64_t ldc = 0;
   std::uint64_t ldd = 0;
-  std::uint32_t epilogue = 0;
+  std::uint32_t epilogue = 0;  // Number of a workload::Epilogue.
   bool beta_zero = true;
   std::uint32_t scale_mode = 0;
   bool pointer_array = false;
@@ -82,14 +86,11 @@ struct DnnOperation {
 
 // An attribute of a cuDNN backend descriptor.
 struct DnnAttribute {
-  std::uint32_t name = 0;  // cudnnBackendAttributeName_t, or kDnnValue.
+  std::uint32_t name = 0;  // cudnnBackendAttributeName_t, or workload::kDnnValue.
   std::uint32_t type = 0;  // cudnnBackendAttributeType_t.
   std::string elements;
   std::vector<std::uint32_t> nodes;  // Indices into DnnGraph::nodes, where it holds descriptors.
 };
-// What the program gives at execution for a tensor that is passed by value.
-inline constexpr std::uint32_t kDnnValue = 0xffffffff;
-
 struct DnnNode {
   std::uint32_t type = 0;  // cuDNN backend descriptor type.
   std::vector<DnnAttribute> attributes;
@@ -103,18 +104,8 @@ struct DnnGraph {
   std::vector<DnnNode> nodes;
 };
 
-enum class CopyKind {
-  kUnspecified,
-  kHostToDevice,
-  kDeviceToHost,
-  kDeviceToDevice,
-  kPeer,
-  kHostToHost,
-  kMemset
-};
-
 struct Copy {
-  CopyKind kind = CopyKind::kUnspecified;
+  workload::CopyKind kind = workload::CopyKind::kUnspecified;
   std::uint64_t bytes = 0;
   std::uint64_t row_bytes = 0;
   bool pinned = false;

@@ -2,6 +2,9 @@
 
 #include <type_traits>
 
+#include "services/cudnn_numbers/attribute.h"
+#include "services/workload/copy_kind.h"
+
 namespace eidolon::timing::kernel {
 namespace {
 
@@ -49,18 +52,12 @@ void Write(const Gemm& g, bool sized, Writer& w) {
   if (g.fast_accumulation) w.Add(g.fast_accumulation);  // Older profiles know only the others.
 }
 
-// CUDNN_ATTR_TENSOR_DATA_TYPE and its neighbours, cudnn_graph_v9.h.
-constexpr std::uint32_t kTensorAttributeFirst = 900;
-constexpr std::uint32_t kTensorAttributeLast = 999;
-
 // Nothing for a graph without them: older profiles know only those.
 void Write(const std::vector<DnnNode>& nodes, bool sized, Writer& w) {
   for (const DnnNode& node : nodes) {
     w.Add(node.type).Add(node.attributes.size());
     for (const DnnAttribute& attribute : node.attributes) {
-      const bool of_tensor =
-          attribute.name >= kTensorAttributeFirst && attribute.name <= kTensorAttributeLast;
-      if (of_tensor && !sized) continue;
+      if (cudnn_numbers::IsOfTensor(attribute.name) && !sized) continue;
       w.Add(attribute.name).Add(attribute.type).Add(attribute.elements);
       w.Add(attribute.nodes.size());
       for (const std::uint32_t index : attribute.nodes) w.Add(index);
@@ -84,8 +81,13 @@ void Write(const DnnGraph& g, bool sized, Writer& w) {
   Write(g.nodes, sized, w);
 }
 
+// Profiles count from the unspecified kind on.
+std::uint32_t KeyOf(workload::CopyKind kind) {
+  return kind == workload::CopyKind::kUnspecified ? 0 : static_cast<std::uint32_t>(kind) + 1;
+}
+
 void Write(const Copy& c, bool sized, Writer& w) {
-  w.Add(c.kind).Add(c.pinned).Add(c.row_bytes == c.bytes);
+  w.Add(KeyOf(c.kind)).Add(c.pinned).Add(c.row_bytes == c.bytes);
   if (sized) w.Add(c.bytes).Add(c.row_bytes);
 }
 

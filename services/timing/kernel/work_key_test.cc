@@ -1,4 +1,5 @@
 #include "services/timing/kernel/work_key.h"
+#include "services/workload/dnn_value.h"
 
 #include <gtest/gtest.h>
 
@@ -61,7 +62,7 @@ TEST(WorkKeyTest, TheDescriptorsOfAGraphTellItFromOthersOfTheSameTensors) {
   // Of one class are graphs that differ in sizes, not those that mask another share.
   EXPECT_NE(WorkKey(with(kStrides, "a")), WorkKey(with(kStrides, "b")));
   EXPECT_EQ(ClassKey(with(kStrides, "a")), ClassKey(with(kStrides, "b")));
-  EXPECT_NE(ClassKey(with(kDnnValue, "a")), ClassKey(with(kDnnValue, "b")));
+  EXPECT_NE(ClassKey(with(workload::kDnnValue, "a")), ClassKey(with(workload::kDnnValue, "b")));
 }
 
 // Profiles are stored under these keys: a change needs a new kSchema.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "services/cudnn_numbers/operation.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/model/dnn_tensors.h"
 #include "services/timing/model/gemm_model.h"
@@ -16,6 +17,7 @@ namespace {
 using kernel::DnnGraph;
 using kernel::DnnOperation;
 using kernel::DnnTensor;
+using enum cudnn_numbers::Operation;
 
 // Gradients and grouped convolutions reach this share of a product of the same shape (cuDNN on A100
 // and H100, published ResNet traces); the filter gradient reduces over pixels and reaches less.

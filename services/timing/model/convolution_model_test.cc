@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "services/base/random.h"
+#include "services/cudnn_numbers/operation.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/model/dnn_tensors.h"
 
@@ -56,7 +57,7 @@ double Microseconds(const Case& c, const std::string& gpu = "H100-SXM5-80GB") {
   graph.tensors = {Tensor(1, c.image, c.channels_last, c.type),
                    Tensor(2, filter, c.channels_last, c.type),
                    Tensor(3, response, c.channels_last, c.type)};
-  graph.operations = {{.kind = kConvolutionForward,
+  graph.operations = {{.kind = cudnn_numbers::kConvolutionForward,
                        .inputs = {1, 2},
                        .outputs = {3},
                        .pads = Sizes(c.window.size(), 0),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/timing/model/memory_model.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -19,10 +20,10 @@ constexpr double kRowOverheadBytes = 64;   // A row of a 2D copy costs as if it 
 double LinkRate(const gpu_model::GpuModel& gpu, const kernel::Copy& copy) {
   const double pcie = static_cast<double>(gpu.pcie_bytes_per_second) * kPinnedShare;
   switch (copy.kind) {
-    case kernel::CopyKind::kHostToDevice:
-    case kernel::CopyKind::kDeviceToHost:
+    case workload::CopyKind::kHostToDevice:
+    case workload::CopyKind::kDeviceToHost:
       return copy.pinned ? pcie : std::min(pcie, kPageableBytesPerSecond);
-    case kernel::CopyKind::kPeer:
+    case workload::CopyKind::kPeer:
       return gpu.nvlink_bytes_per_second > 0
                  ? static_cast<double>(gpu.nvlink_bytes_per_second) * kNvlinkShare
                  : pcie;
@@ -41,17 +42,17 @@ Prediction PredictCopy(const gpu_model::GpuModel& gpu, const kernel::Copy& copy)
   Prediction prediction;
   prediction.relative_error = 0.15;
   switch (copy.kind) {
-    case kernel::CopyKind::kDeviceToDevice:
+    case workload::CopyKind::kDeviceToDevice:
       prediction.seconds = kEngineSeconds + MemorySeconds(gpu, 2 * bytes, 0.95);
       break;
-    case kernel::CopyKind::kMemset:
+    case workload::CopyKind::kMemset:
       prediction.seconds = kEngineSeconds + MemorySeconds(gpu, bytes, 0.95);
       break;
     default:
       prediction.seconds = kEngineSeconds + bytes / LinkRate(gpu, copy);
       if (!copy.pinned) prediction.relative_error = 0.4;
   }
-  if (copy.kind == kernel::CopyKind::kUnspecified) prediction.source = Source::kAssumed;
+  if (copy.kind == workload::CopyKind::kUnspecified) prediction.source = estimate::Source::kAssumed;
   return prediction;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "services/cudnn_numbers/operation.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/convolution_model.h"
@@ -21,22 +22,8 @@ using kernel::DnnOperation;
 using kernel::DnnTensor;
 using kernel::Family;
 
-// CUDNN_BACKEND_OPERATION_*_DESCRIPTOR and CUDNN_POINTWISE_* numbers, cudnn_graph_v9.h.
-enum Kind : std::uint32_t {
-  kPointwise = 13,
-  kMatmul = 19,
-  kReduction = 22,
-  kResampleForward = 25,
-  kResampleBackward = 26,
-  kNormForward = 29,
-  kNormBackward = 30,
-  kSdpaForward = 41,
-  kSdpaBackward = 43,
-  kDiagonalBandMask = 44,
-  kSoftmax = 45,
-};
-constexpr std::uint32_t kPointwiseExp = 13;
-constexpr std::uint32_t kPointwiseGenIndex = 501;
+using enum cudnn_numbers::Operation;
+using enum cudnn_numbers::PointwiseMode;
 
 std::size_t Count(const DnnGraph& graph, std::uint32_t kind) {
   return static_cast<std::size_t>(
@@ -154,7 +141,7 @@ DnnPrediction Memory(const gpu_model::GpuModel& gpu, const DnnGraph& graph, Fami
   result.family = family;
   result.prediction.seconds = gpu.kernel_floor.Seconds() + MemorySeconds(gpu, passes * bytes, 0.8);
   result.prediction.relative_error = 0.3;
-  if (bytes == 0) result.prediction.source = Source::kAssumed;
+  if (bytes == 0) result.prediction.source = estimate::Source::kAssumed;
   return result;
 }
 

@@ -8,11 +8,6 @@
 
 namespace eidolon::timing::model {
 
-// CUDNN_BACKEND_OPERATION_*_DESCRIPTOR numbers, cudnn_graph_v9.h.
-inline constexpr std::uint32_t kConvolutionForward = 10;
-inline constexpr std::uint32_t kConvolutionBackwardFilter = 11;
-inline constexpr std::uint32_t kConvolutionBackwardData = 12;
-
 double Elements(const kernel::DnnTensor& tensor);
 // A size of at least 1, also where the tensor has fewer dimensions.
 double Dim(const kernel::DnnTensor& tensor, std::size_t index);

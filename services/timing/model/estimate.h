@@ -4,17 +4,13 @@
 #include <string_view>
 
 #include "services/base/sim_time.h"
+#include "services/estimate/source.h"
 
 namespace eidolon::timing::model {
 
-// Best first, as in proto/eidolon/common/v1.
-enum class Source { kMeasured, kInterpolated, kModelled, kAssumed };
-
-std::string_view Name(Source source);
-
 struct Estimate {
   base::Duration duration;
-  Source source = Source::kAssumed;
+  estimate::Source source = estimate::Source::kAssumed;
   double relative_error = 0.5;          // One standard deviation over the duration.
   std::string_view family = "unknown";  // Static text.
 };
@@ -22,7 +18,7 @@ struct Estimate {
 // What the models below compute before rounding: seconds of execution on the GPU.
 struct Prediction {
   double seconds = 0;
-  Source source = Source::kModelled;
+  estimate::Source source = estimate::Source::kModelled;
   double relative_error = 0.3;
 };
 

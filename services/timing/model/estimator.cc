@@ -11,6 +11,8 @@
 #include "services/timing/model/dnn_model.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
+#include "services/workload/copy_kind.h"
+#include "services/workload/grouped_product.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -75,9 +77,9 @@ bool IsAttention(const Demand& demand) {
 // whoever is free, so how rows are spread over groups matters little while each has many tiles. How
 // CUTLASS's kernel compares with the library's is not known from measurements; that is in the
 // error.
-Prediction PredictGrouped(const gpu_model::GpuModel& gpu, const kernel::GroupedProduct& product,
+Prediction PredictGrouped(const gpu_model::GpuModel& gpu, const workload::GroupedProduct& product,
                           const kernel::KernelName& name) {
-  using Ragged = kernel::GroupedProduct::Ragged;
+  using Ragged = workload::GroupedProduct::Ragged;
   constexpr double kGroupedError = 0.3;
   const auto groups = static_cast<double>(product.groups);
   const auto part = [&](std::uint64_t size, Ragged dimension) {
@@ -112,7 +114,7 @@ std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double
   const double log_high = std::log(std::max(high.median, low.median).Seconds());
   Estimate estimate;
   estimate.duration = base::Duration::FromSeconds(std::exp(log_low + share * (log_high - log_low)));
-  estimate.source = Source::kInterpolated;
+  estimate.source = estimate::Source::kInterpolated;
   estimate.relative_error = 0.05;
   return estimate;
 }
@@ -123,7 +125,7 @@ Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& i
   Estimate modelled = Modelled(gpu, item);
   if (measurements_ == nullptr) return modelled;
   if (const auto found = measurements_->Find(gpu.name, kernel::WorkKey(item))) {
-    return {found->median, Source::kMeasured, found->spread, modelled.family};
+    return {found->median, estimate::Source::kMeasured, found->spread, modelled.family};
   }
   const auto points = measurements_->Class(gpu.name, kernel::ClassKey(item));
   if (auto between = Interpolate(points, SizeOf(item))) {
@@ -176,7 +178,7 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
   prediction.seconds = DemandSeconds(gpu, demand, parallelism);
   prediction.relative_error = KernelError(demand);
   if (demand.evidence == Evidence::kGuess) {
-    prediction.source = Source::kAssumed;
+    prediction.source = estimate::Source::kAssumed;
     prediction.relative_error = kAssumedError;
   }
   return Make(prediction, kernel::Name(demand.family));
@@ -195,7 +197,7 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
   }
   if (const auto* copy = std::get_if<kernel::Copy>(&item)) {
     return Make(PredictCopy(gpu, *copy),
-                copy->kind == kernel::CopyKind::kMemset ? "memset" : "memory_copy");
+                copy->kind == workload::CopyKind::kMemset ? "memset" : "memory_copy");
   }
   const auto& call = std::get<kernel::LibraryCall>(item);
   Demand demand;
@@ -207,7 +209,7 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
   prediction.seconds = DemandSeconds(gpu, demand, {});
   prediction.relative_error = 0.5;
   // Without a count there is nothing but the floor to go by.
-  if (call.flops == 0 && call.memory_bytes == 0) prediction.source = Source::kAssumed;
+  if (call.flops == 0 && call.memory_bytes == 0) prediction.source = estimate::Source::kAssumed;
   return Make(prediction, "library");
 }
 

@@ -11,6 +11,8 @@
 #include "services/timing/kernel/grouped_product.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/work_key.h"
+#include "services/workload/copy_kind.h"
+#include "services/workload/grouped_product.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -53,18 +55,18 @@ class FakeMeasurements : public Measurements {
 TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
   FakeMeasurements measurements;
   Estimator estimator(&measurements);
-  const kernel::Copy copy{kernel::CopyKind::kHostToDevice, 1000, 1000, true};
-  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kModelled);
+  const kernel::Copy copy{workload::CopyKind::kHostToDevice, 1000, 1000, true};
+  EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kModelled);
 
   measurements.points = {{800, base::Duration::Nanoseconds(80)},
                          {1250, base::Duration::Nanoseconds(125)}};
   const Estimate between = estimator.Of(H100(), copy);
-  EXPECT_EQ(between.source, Source::kInterpolated);
+  EXPECT_EQ(between.source, estimate::Source::kInterpolated);
   EXPECT_NEAR(static_cast<double>(between.duration.ps), 100e3, 1e3);
 
   measurements.exact[kernel::WorkKey(copy)] = base::Duration::Nanoseconds(99);
   const Estimate measured = estimator.Of(H100(), copy);
-  EXPECT_EQ(measured.source, Source::kMeasured);
+  EXPECT_EQ(measured.source, estimate::Source::kMeasured);
   EXPECT_EQ(measured.duration, base::Duration::Nanoseconds(99));
 }
 
@@ -72,7 +74,7 @@ TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
 kernel::KernelLaunch Grouped(std::uint64_t m, std::uint32_t groups,
                              const std::string& type = "bfloat16_t") {
   kernel::StructBytes product(40);
-  product.Set(0, kernel::kGroupedProductTag).Set(8, m).Set(16, std::uint64_t{4096});
+  product.Set(0, workload::kGroupedProductTag).Set(8, m).Set(16, std::uint64_t{4096});
   product.Set(24, std::uint64_t{2048}).Set(32, groups).Set(36, std::uint32_t{1});
   return LaunchBuilder("cutlass::device_kernel<GroupProblemShape, cutlass::" + type + ">")
       .Grid(132)
@@ -95,7 +97,7 @@ TEST(EstimatorTest, AGroupedProductTakesTheTimeOfItsRowsWhateverItsGrid) {
   EXPECT_LT(seconds(Grouped(32768, 8, "float_e4m3_t")), 0.7 * whole);
 
   const Estimate estimate = estimator.Of(H100(), Grouped(32768, 8));
-  EXPECT_NE(estimate.source, Source::kAssumed);
+  EXPECT_NE(estimate.source, estimate::Source::kAssumed);
   EXPECT_EQ(estimate.family, "gemm");
   EXPECT_GE(estimate.relative_error, 0.3);
 }
@@ -103,12 +105,12 @@ TEST(EstimatorTest, AGroupedProductTakesTheTimeOfItsRowsWhateverItsGrid) {
 TEST(EstimatorTest, InterpolatesNothingFromAMeasurementWithinTheLaunchGap) {
   FakeMeasurements measurements;
   Estimator estimator(&measurements);
-  const kernel::Copy copy{kernel::CopyKind::kHostToDevice, 1000, 1000, true};
+  const kernel::Copy copy{workload::CopyKind::kHostToDevice, 1000, 1000, true};
   measurements.points = {{800, kWithinLaunchGap}, {1250, base::Duration::Nanoseconds(125)}};
-  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kModelled);
+  EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kModelled);
 
   measurements.exact[kernel::WorkKey(copy)] = kWithinLaunchGap;
-  EXPECT_EQ(estimator.Of(H100(), copy).source, Source::kMeasured);
+  EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kMeasured);
 }
 
 TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
@@ -117,9 +119,8 @@ TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
   measurements.points = {{100, base::Duration::Nanoseconds(80)},
                          {5000, base::Duration::Nanoseconds(125)}};
 
-  EXPECT_EQ(
-      estimator.Of(H100(), kernel::Copy{kernel::CopyKind::kHostToDevice, 1000, 0, true}).source,
-      Source::kModelled);
+  EXPECT_EQ(estimator.Of(H100(), kernel::Copy{workload::CopyKind::kHostToDevice, 1000, 0, true}).source,
+            estimate::Source::kModelled);
 }
 
 TEST(EstimatorTest, EqualItemsGiveEqualAnswers) {
@@ -181,7 +182,7 @@ TEST(EstimatorTest, RecordedLaunchesLastWhatIsExpected) {
     const Estimate estimate = estimator.Of(H100(), r.launch);
     const double ns = estimate.duration.Seconds() * 1e9;
     EXPECT_EQ(estimate.family, r.family) << r.launch.name;
-    EXPECT_EQ(estimate.source, Source::kModelled) << r.launch.name;
+    EXPECT_EQ(estimate.source, estimate::Source::kModelled) << r.launch.name;
     EXPECT_GE(ns, r.ns_min) << r.launch.name;
     EXPECT_LE(ns, r.ns_max) << r.launch.name;
   }
@@ -283,9 +284,9 @@ TEST(EstimatorTest, ConvolutionsOfChannelsFirstRewriteTheirTensors) {
 
 TEST(EstimatorTest, CopiesMoveAtTheLinksRate) {
   Estimator estimator(nullptr);
-  const kernel::Copy up{kernel::CopyKind::kHostToDevice, 1u << 30, 1u << 30, true};
-  const kernel::Copy pageable{kernel::CopyKind::kHostToDevice, 1u << 30, 1u << 30, false};
-  const kernel::Copy inside{kernel::CopyKind::kDeviceToDevice, 1u << 30, 1u << 30, false};
+  const kernel::Copy up{workload::CopyKind::kHostToDevice, 1u << 30, 1u << 30, true};
+  const kernel::Copy pageable{workload::CopyKind::kHostToDevice, 1u << 30, 1u << 30, false};
+  const kernel::Copy inside{workload::CopyKind::kDeviceToDevice, 1u << 30, 1u << 30, false};
 
   EXPECT_NEAR(estimator.Of(H100(), up).duration.Seconds(), 20e-3, 2e-3);
   EXPECT_GT(estimator.Of(H100(), pageable).duration, estimator.Of(H100(), up).duration);

@@ -282,8 +282,8 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
   for (const double size : {shape.m, shape.n, shape.k}) {
     inside = inside && size >= GemmSurface::kSizeMin && size <= kReach * GemmSurface::kSizeMax;
   }
-  prediction.source =
-      basis.exact && inside && burst >= bound ? Source::kInterpolated : Source::kModelled;
+  prediction.source = basis.exact && inside && burst >= bound ? estimate::Source::kInterpolated
+                                                              : estimate::Source::kModelled;
   if (!inside) prediction.relative_error *= 2;
   if (!basis.exact) prediction.relative_error += 0.1;
   return prediction;
@@ -333,7 +333,7 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
   const double small = std::max(SmallBlocksSeconds(gpu, shape), TrafficSeconds(gpu, shape));
   if (shape.k <= kShortSum && small < prediction.seconds) {
     prediction.seconds = small;
-    prediction.source = Source::kModelled;
+    prediction.source = estimate::Source::kModelled;
     prediction.relative_error = 0.5;
   }
   if (HasOddRows(gemm)) {
@@ -342,7 +342,7 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
     const double seconds = 2 * shape.batch * shape.m * shape.n * shape.k / rate;
     if (seconds > prediction.seconds) {
       prediction.seconds = seconds;
-      prediction.source = Source::kModelled;
+      prediction.source = estimate::Source::kModelled;
       prediction.relative_error = 0.3;
     }
   }

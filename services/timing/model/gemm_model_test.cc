@@ -27,7 +27,7 @@ TEST(GemmModelTest, GivesTheTableAtItsPoints) {
 
   EXPECT_NEAR(Tflops(large, 1, 4096, 4096, 1024), 685.2, 8);
   EXPECT_NEAR(Tflops(medium, 1, 2048, 2048, 2048), 641, 20);
-  EXPECT_EQ(large.source, Source::kInterpolated);
+  EXPECT_EQ(large.source, estimate::Source::kInterpolated);
 }
 
 TEST(GemmModelTest, WhatTheTableDoesNotReachIsModelled) {
@@ -39,8 +39,8 @@ TEST(GemmModelTest, WhatTheTableDoesNotReachIsModelled) {
       model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 256, .n = 256, .k = 32768});
 
   EXPECT_NEAR(Tflops(capped, 1, 4096, 4096, 4096), 0.94 * 794.5, 1);
-  EXPECT_EQ(capped.source, Source::kModelled);
-  EXPECT_EQ(long_sum.source, Source::kModelled);
+  EXPECT_EQ(capped.source, estimate::Source::kModelled);
+  EXPECT_EQ(long_sum.source, estimate::Source::kModelled);
 }
 
 TEST(GemmModelTest, LargeProductsStayBelowTheSteadyRate) {
@@ -125,8 +125,8 @@ TEST(GemmModelTest, AnotherArchitectureFollowsFromWavesAlone) {
   const auto own = GemmModel::Get().Predict(unknown, shape);
   const auto foretold = GemmModel::Get().PredictFrom("H100-SXM5-80GB", unknown, shape);
 
-  EXPECT_EQ(own.source, Source::kInterpolated);
-  EXPECT_EQ(foretold.source, Source::kModelled);
+  EXPECT_EQ(own.source, estimate::Source::kInterpolated);
+  EXPECT_EQ(foretold.source, estimate::Source::kModelled);
   EXPECT_NEAR(foretold.seconds, own.seconds, 0.15 * own.seconds);
 }
 
@@ -149,7 +149,7 @@ TEST(GemmModelTest, RowsAtOddElementsAreSlow) {
   gemm.ldb = 64;
   const auto odd = GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), gemm);
   EXPECT_NEAR(odd.seconds, 1.90e-3, 0.1e-3);
-  EXPECT_EQ(odd.source, Source::kModelled);
+  EXPECT_EQ(odd.source, estimate::Source::kModelled);
 
   gemm.lda = gemm.ldd = gemm.ldc = 3144;
   EXPECT_LT(GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), gemm).seconds, odd.seconds / 2);

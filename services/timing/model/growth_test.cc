@@ -9,6 +9,7 @@
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/estimator.h"
 #include "services/timing/model/memory_model.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -114,8 +115,8 @@ TEST(GrowthTest, CopiesTakeLongerWithMoreBytes) {
   base::Random random(9);
   for (const std::string& gpu : Catalog().names()) {
     for (const auto kind :
-         {kernel::CopyKind::kHostToDevice, kernel::CopyKind::kDeviceToHost,
-          kernel::CopyKind::kDeviceToDevice, kernel::CopyKind::kPeer, kernel::CopyKind::kMemset}) {
+         {workload::CopyKind::kHostToDevice, workload::CopyKind::kDeviceToHost,
+          workload::CopyKind::kDeviceToDevice, workload::CopyKind::kPeer, workload::CopyKind::kMemset}) {
       for (int round = 0; round < 200; ++round) {
         const auto bytes = static_cast<std::uint64_t>(Size(random, 34));
         const auto more = bytes + static_cast<std::uint64_t>(Size(random, 32));
@@ -165,9 +166,9 @@ TEST(GrowthTest, AnItemLastsTheSameInEveryProcess) {
       {"A100-SXM4-80GB", large, 7'547'799'177},
       {"H100-SXM5-80GB", odd, 9'397'973},
       {"B200-SXM-180GB", odd, 8'239'373},
-      {"H100-SXM5-80GB", kernel::Copy{kernel::CopyKind::kHostToDevice, 12'345'678, 0, true},
+      {"H100-SXM5-80GB", kernel::Copy{workload::CopyKind::kHostToDevice, 12'345'678, 0, true},
        231'844'874},
-      {"H200-SXM-141GB", kernel::Copy{kernel::CopyKind::kDeviceToDevice, 12'345'678, 0, true},
+      {"H200-SXM-141GB", kernel::Copy{workload::CopyKind::kDeviceToDevice, 12'345'678, 0, true},
        5'661'534},
       {"L40S", kernel::LibraryCall{.name = "cufft", .flops = 1'000'000'007, .memory_bytes = 99},
        16'551'515},

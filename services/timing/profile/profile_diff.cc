@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
+#include "services/base/hex.h"
 #include "services/base/text.h"
 #include "services/timing/profile/profile.h"
 
@@ -11,20 +11,13 @@ namespace {
 
 using base::StrCat;
 
-std::string Hex(base::Digest key) {
-  char text[33];
-  std::snprintf(text, sizeof(text), "%016llx%016llx", static_cast<unsigned long long>(key.high),
-                static_cast<unsigned long long>(key.low));
-  return text;
-}
-
 double Change(const std::pair<ProfileRow, ProfileRow>& rows) {
   const double left = rows.first.median.Seconds();
   return left > 0 ? std::abs(rows.second.median.Seconds() / left - 1) : 0;
 }
 
 std::string Line(char sign, const ProfileRow& row) {
-  return StrCat(std::string(1, sign), " ", Hex(row.key), " ", row.median.ps, " ps x",
+  return StrCat(std::string(1, sign), " ", base::Hex(row.key), " ", row.median.ps, " ps x",
                 row.repetitions, "\n");
 }
 

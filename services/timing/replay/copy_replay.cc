@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "services/base/sim_time.h"
+#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::replay {
 
 using base::ErrorCode;
 using base::Result;
-using kernel::CopyKind;
+using workload::CopyKind;
 
 namespace {
 

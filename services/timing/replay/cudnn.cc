@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "services/base/text.h"
+#include "services/cudnn_numbers/attribute.h"
 #include "services/timing/replay/vendor_library.h"
 
 namespace eidolon::timing::replay {
@@ -78,21 +79,8 @@ Result<void> Cudnn::Refer(const DnnDescriptor& descriptor, cudnnBackendAttribute
 }
 
 std::size_t DnnElementBytes(std::uint32_t type) {
-  switch (type) {
-    case CUDNN_TYPE_BOOLEAN:
-    case CUDNN_TYPE_CHAR:
-      return 1;
-    case CUDNN_TYPE_HANDLE:
-    case CUDNN_TYPE_INT64:
-    case CUDNN_TYPE_DOUBLE:
-    case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-      return 8;
-    case CUDNN_TYPE_FRACTION:
-      return sizeof(cudnnFraction_t);
-    default:  // Enumerations, 32-bit integers and floats.
-      return 4;
-  }
+  const std::size_t bytes = cudnn_numbers::ElementBytes(type);
+  return bytes == 0 ? sizeof(int) : bytes;
 }
 
 Wide DnnExtentOf(std::span<const std::int64_t> dims, std::span<const std::int64_t> strides) {

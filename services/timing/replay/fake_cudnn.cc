@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "services/cudnn_numbers/attribute.h"
+
 #define EIDOLON_FAKE extern "C" __attribute__((visibility("default"))) cudnnStatus_t
 
 namespace {
@@ -32,19 +34,6 @@ std::string Script(const std::string& call) {
   const char* text = std::getenv("EIDOLON_FAKE_DNN");
   const std::string script = text == nullptr ? "" : text;
   return script.starts_with(call + ":") ? script.substr(call.size() + 1) : "";
-}
-
-std::size_t WidthOf(cudnnBackendAttributeType_t type) {
-  switch (type) {
-    case CUDNN_TYPE_HANDLE:
-    case CUDNN_TYPE_INT64:
-    case CUDNN_TYPE_DOUBLE:
-    case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-      return 8;
-    default:
-      return 4;
-  }
 }
 
 Descriptor& Of(cudnnBackendDescriptor_t descriptor) {
@@ -245,8 +234,9 @@ EIDOLON_FAKE cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                       const void* values) {
   Descriptor& of = Of(descriptor);
   of.types[name] = type;
-  of.values[name].assign(static_cast<const char*>(values),
-                         WidthOf(type) * static_cast<std::size_t>(count));
+  of.values[name].assign(
+      static_cast<const char*>(values),
+      eidolon::cudnn_numbers::ElementBytes(type) * static_cast<std::size_t>(count));
   return CUDNN_STATUS_SUCCESS;
 }
 EIDOLON_FAKE cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {

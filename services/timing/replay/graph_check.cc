@@ -11,6 +11,7 @@
 
 #include "services/base/text.h"
 #include "services/timing/replay/cudnn.h"
+#include "services/workload/dnn_value.h"
 
 namespace eidolon::timing::replay {
 
@@ -164,7 +165,7 @@ Result<GraphTensor> ReadTensor(const DnnNode& node) {
                      .by_value = IsSet(node, CUDNN_ATTR_TENSOR_IS_BY_VALUE),
                      .value = {}};
   for (const std::uint32_t name :
-       {std::uint32_t{CUDNN_ATTR_TENSOR_CONSTANT_VALUE}, kernel::kDnnValue}) {
+       {std::uint32_t{CUDNN_ATTR_TENSOR_CONSTANT_VALUE}, workload::kDnnValue}) {
     if (const DnnAttribute* value = Find(node, name)) {
       tensor.value = value->elements;
       tensor.by_value = true;
@@ -181,7 +182,7 @@ Result<void> CheckNode(const DnnGraph& graph, const DnnNode& node) {
   for (const DnnAttribute& attribute : node.attributes) {
     const bool refers = attribute.type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
     bool makes_sense = refers ? attribute.elements.empty() : attribute.nodes.empty();
-    if (attribute.name >= kNamesEnd && attribute.name != kernel::kDnnValue) makes_sense = false;
+    if (attribute.name >= kNamesEnd && attribute.name != workload::kDnnValue) makes_sense = false;
     if (!makes_sense || attribute.type >= kTypesEnd || attribute.type == CUDNN_TYPE_HANDLE ||
         attribute.type == CUDNN_TYPE_VOID_PTR ||
         attribute.elements.size() % DnnElementBytes(attribute.type) != 0) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/workload/dnn_value.h"
 
 namespace eidolon::timing::replay {
 
@@ -41,7 +42,7 @@ Result<void> GraphCall::AddNode(const kernel::DnnNode& node) {
   }
   for (const kernel::DnnAttribute& attribute : node.attributes) {
     if (!done) return done;
-    if (attribute.name == kernel::kDnnValue) continue;
+    if (attribute.name == workload::kDnnValue) continue;
     const auto name = static_cast<cudnnBackendAttributeName_t>(attribute.name);
     const auto type = static_cast<cudnnBackendAttributeType_t>(attribute.type);
     if (attribute.type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {

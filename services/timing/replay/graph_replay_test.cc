@@ -9,6 +9,7 @@
 #include <string>
 
 #include "services/timing/replay/player.h"
+#include "services/workload/dnn_value.h"
 
 namespace eidolon::timing::replay {
 namespace {
@@ -76,7 +77,7 @@ kernel::DnnGraph Attention(
   const auto bound = program.Tensor(
       21, {1, 1, 1, 1}, {.type = CUDNN_DATA_INT32, .is_virtual = false, .by_value = true});
   program.graph.nodes[bound].attributes.push_back(
-      Program::Plain(kernel::kDnnValue, CUDNN_TYPE_INT32, Program::Bytes<std::int32_t>({-128})));
+      Program::Plain(workload::kDnnValue, CUDNN_TYPE_INT32, Program::Bytes<std::int32_t>({-128})));
   const Program::Traits inner{.type = CUDNN_DATA_FLOAT, .is_virtual = true, .by_value = false};
   const auto mask =
       program.Add(CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR,

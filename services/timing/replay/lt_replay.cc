@@ -9,6 +9,7 @@
 #include "services/base/sim_time.h"
 #include "services/base/text.h"
 #include "services/timing/replay/vendor_library.h"
+#include "services/workload/epilogue.h"
 
 namespace eidolon::timing::replay {
 
@@ -24,7 +25,7 @@ constexpr const char* kLibrary = "libcublasLt.so.13";
 constexpr std::size_t kWorkspaceHopper = 4096 * 8 * 1024;
 constexpr std::size_t kWorkspaceBefore = 4096 * 2 * 1024 + 16 * 8 * 1024;
 
-// By the numbers of services/ring/work.h's Epilogue; 0: not replayed.
+// By the numbers of workload::Epilogue; 0: not replayed.
 constexpr std::uint32_t kEpilogues[] = {
     CUBLASLT_EPILOGUE_DEFAULT,
     CUBLASLT_EPILOGUE_BIAS,
@@ -44,6 +45,7 @@ constexpr std::uint32_t kEpilogues[] = {
     CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
     CUBLASLT_EPILOGUE_DRELU_BGRAD,
 };
+static_assert(std::size(kEpilogues) == workload::kEpilogues);
 // Bits of those numbers.
 constexpr std::uint32_t kBiasBit = 4, kReluBit = 2, kDReluBit = 8, kBiasGradientBit = 16,
                         kAuxBit = 128;

@@ -12,6 +12,8 @@
 #include <fstream>
 
 #include "services/timing/kernel/parameters.h"
+#include "services/workload/copy_kind.h"
+#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::replay {
 namespace {
@@ -46,7 +48,7 @@ class PlayerTest : public testing::Test {
   // A parameter that points `offset` bytes into emulated memory.
   void AddPointer(std::uint64_t offset) {
     const std::uint64_t address = kBegin + offset;
-    const std::uint64_t blanked = kernel::kPointerTag | (address & 0xff);
+    const std::uint64_t blanked = workload::kPointerTag | (address & 0xff);
     memory_.parameters.append(reinterpret_cast<const char*>(&address), 8);
     launch_.parameters.append(reinterpret_cast<const char*>(&blanked), 8);
   }
@@ -152,7 +154,7 @@ TEST_F(PlayerTest, RefusesWhatItCannotReplayAndGoesOn) {
   EXPECT_THAT(refusal(kernel::LibraryCall{}), HasSubstr("not replayed"));
   EXPECT_THAT(refusal(kernel::DnnGraph{}), HasSubstr("no cuDNN"));
   EXPECT_THAT(refusal(kernel::Gemm{}), HasSubstr("no cuBLAS"));
-  EXPECT_THAT(refusal(kernel::Copy{.kind = kernel::CopyKind::kPeer, .bytes = 8, .row_bytes = 8}),
+  EXPECT_THAT(refusal(kernel::Copy{.kind = workload::CopyKind::kPeer, .bytes = 8, .row_bytes = 8}),
               HasSubstr("not replayed"));
   launch_.parameters.resize(8);
   EXPECT_EQ(refusal(launch_), "played");
@@ -161,7 +163,7 @@ TEST_F(PlayerTest, RefusesWhatItCannotReplayAndGoesOn) {
 TEST_F(PlayerTest, RefusesCopiesThatMakeNoSense) {
   const auto player = Open();
   ASSERT_TRUE(player);
-  using kernel::CopyKind;
+  using workload::CopyKind;
   const auto refusal = [&](const kernel::Copy& copy) {
     const auto played = (*player)->Play(copy, memory_);
     return played ? std::string("played") : played.error().message;
@@ -178,7 +180,7 @@ TEST_F(PlayerTest, RefusesCopiesThatMakeNoSense) {
 TEST_F(PlayerTest, MeasuresCopiesAndMemsets) {
   const auto player = Open();
   ASSERT_TRUE(player);
-  using kernel::CopyKind;
+  using workload::CopyKind;
   for (const CopyKind kind : {CopyKind::kMemset, CopyKind::kDeviceToDevice, CopyKind::kHostToDevice,
                               CopyKind::kDeviceToHost}) {
     for (const std::uint64_t rows : {1, 1024}) {
@@ -195,7 +197,7 @@ TEST_F(PlayerTest, MeasuresCopiesAndMemsets) {
 }
 
 TEST_F(PlayerTest, OnlyPageableCopiesThatTheHostWaitsForComeLate) {
-  using kernel::CopyKind;
+  using workload::CopyKind;
   for (const bool cold_cache : {true, false}) {
     const auto player = Player::Open({.driver = kDriver, .cold_cache = cold_cache});
     ASSERT_TRUE(player);

@@ -11,6 +11,7 @@
 #include "services/timing/replay/kernel_replay.h"
 #include "services/timing/replay/player.h"
 #include "services/timing/work_messages.h"
+#include "services/workload/copy_kind.h"
 
 namespace {
 
@@ -38,8 +39,7 @@ void Play(const timing::kernel::WorkItem& item) {
     return std::move(*opened);
   }();
   const auto* copy = std::get_if<timing::kernel::Copy>(&item);
-  if (copy != nullptr && copy->bytes > (8 << 20) &&
-      copy->kind != timing::kernel::CopyKind::kMemset) {
+  if (copy != nullptr && copy->bytes > (8 << 20) && copy->kind != workload::CopyKind::kMemset) {
     return;  // Of the host's memory, which is real.
   }
   const auto played = player->Play(item, {});

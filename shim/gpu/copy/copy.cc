@@ -5,6 +5,7 @@
 #include <span>
 
 #include "services/ring/work.h"
+#include "services/workload/copy_kind.h"
 #include "shim/gpu/allocation/pointer.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/copy/reach.h"
@@ -107,13 +108,13 @@ void SetBytes(const FillRequest& request, const End& target) {
   });
 }
 
-ring::CopyKind KindOf(const End& target, const End& source) {
+workload::CopyKind KindOf(const End& target, const End& source) {
   if (target.on_gpu && source.on_gpu) {
-    return target.info.device == source.info.device ? ring::CopyKind::kDeviceToDevice
-                                                    : ring::CopyKind::kPeer;
+    return target.info.device == source.info.device ? workload::CopyKind::kDeviceToDevice
+                                                    : workload::CopyKind::kPeer;
   }
-  if (target.on_gpu) return ring::CopyKind::kHostToDevice;
-  return source.on_gpu ? ring::CopyKind::kDeviceToHost : ring::CopyKind::kHostToHost;
+  if (target.on_gpu) return workload::CopyKind::kHostToDevice;
+  return source.on_gpu ? workload::CopyKind::kDeviceToHost : workload::CopyKind::kHostToHost;
 }
 
 bool Contradicts(CopyDirection direction, const End& target, const End& source) {
@@ -133,14 +134,14 @@ bool Contradicts(CopyDirection direction, const End& target, const End& source) 
   return false;
 }
 
-bool MustWait(ring::CopyKind kind, const CopyRequest& request, const End& target, const End& source,
+bool MustWait(workload::CopyKind kind, const CopyRequest& request, const End& target, const End& source,
               std::size_t bytes) {
   switch (kind) {
-    case ring::CopyKind::kHostToHost:
+    case workload::CopyKind::kHostToHost:
       return true;
-    case ring::CopyKind::kDeviceToHost:
+    case workload::CopyKind::kDeviceToHost:
       return request.mode == CopyMode::kBlocking || target.pageable;
-    case ring::CopyKind::kHostToDevice:
+    case workload::CopyKind::kHostToDevice:
       return request.mode == CopyMode::kBlocking || (source.pageable && bytes > kStagedBytes);
     default:
       return false;
@@ -170,7 +171,7 @@ Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
   const bool flat =
       shape.target_pitch == shape.source_pitch && shape.target_pitch == shape.row_bytes;
   work.row_bytes = flat || shape.rows * shape.slices == 1 ? bytes : shape.row_bytes;
-  work.peer_device = work.kind == ring::CopyKind::kPeer ? RingDevice(target->info.device) : -1;
+  work.peer_device = work.kind == workload::CopyKind::kPeer ? RingDevice(target->info.device) : -1;
   const Status status = Submit(stream, std::as_bytes(std::span(&work, 1)));
   if (status != Status::kSuccess) return status;
   if (IsCapturing(stream)) {
@@ -192,7 +193,7 @@ Status Prefetch(const void* pointer, std::size_t bytes, int device, StreamHandle
   if (device >= DeviceCount()) return Status::kInvalidDevice;
   ring::CopyWork work{};
   work.header = {ring::WorkKind::kCopy, sizeof(work)};
-  work.kind = device < 0 ? ring::CopyKind::kDeviceToHost : ring::CopyKind::kHostToDevice;
+  work.kind = device < 0 ? workload::CopyKind::kDeviceToHost : workload::CopyKind::kHostToDevice;
   work.pinned = 1;
   work.bytes = bytes;
   work.row_bytes = bytes;
@@ -225,7 +226,7 @@ Status Fill(const FillRequest& request, StreamHandle stream) noexcept {
 
   ring::CopyWork work{};
   work.header = {ring::WorkKind::kMemset, sizeof(work)};
-  work.kind = ring::CopyKind::kMemset;
+  work.kind = workload::CopyKind::kMemset;
   work.pinned = 1;
   work.bytes = bytes;
   const bool flat = request.rows * request.slices == 1 || request.pitch == row_bytes;

@@ -10,6 +10,7 @@
 
 #include "services/ring/unknown_source.h"
 #include "services/ring/work.h"
+#include "services/workload/copy_kind.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/allocation/host_memory.h"
 #include "shim/gpu/context/context.h"
@@ -73,14 +74,14 @@ TEST_F(CopyTest, BytesGoThereAndBack) {
 TEST_F(CopyTest, TheDefinitionSaysWhatIsCopied) {
   char text[64];
   Copy(At(address_), text, sizeof(text), CopyMode::kAsync, nullptr);
-  EXPECT_EQ(LastWork().kind, ring::CopyKind::kHostToDevice);
+  EXPECT_EQ(LastWork().kind, workload::CopyKind::kHostToDevice);
   EXPECT_EQ(LastWork().pinned, 0u);
   EXPECT_EQ(LastWork().row_bytes, 64u);
   Copy(pinned_, At(address_), 64, CopyMode::kAsync, nullptr);
-  EXPECT_EQ(LastWork().kind, ring::CopyKind::kDeviceToHost);
+  EXPECT_EQ(LastWork().kind, workload::CopyKind::kDeviceToHost);
   EXPECT_EQ(LastWork().pinned, 1u);
   Copy(At(peer_), At(address_), 64, CopyMode::kAsync, nullptr);
-  EXPECT_EQ(LastWork().kind, ring::CopyKind::kPeer);
+  EXPECT_EQ(LastWork().kind, workload::CopyKind::kPeer);
   EXPECT_EQ(LastWork().peer_device, 1);
 }
 
@@ -176,7 +177,7 @@ TEST_F(CopyTest, ManagedMemoryHoldsItsOwnBytes) {
   Fill({.target = managed, .value = 'm', .elements = 3}, nullptr);
   EXPECT_STREQ(static_cast<char*>(managed), "mmm");
   Copy(At(address_), managed, 4, CopyMode::kAsync, nullptr);
-  EXPECT_EQ(LastWork().kind, ring::CopyKind::kDeviceToDevice);
+  EXPECT_EQ(LastWork().kind, workload::CopyKind::kDeviceToDevice);
   EXPECT_EQ(FreeManaged(managed), Status::kSuccess);
 }
 
@@ -184,9 +185,9 @@ TEST_F(CopyTest, APrefetchCostsACopyOfManagedMemory) {
   void* managed = nullptr;
   ASSERT_EQ(AllocateManaged(8192, 1, &managed), Status::kSuccess);
   EXPECT_EQ(Prefetch(managed, 8192, 0, nullptr), Status::kSuccess);
-  EXPECT_EQ(LastWork().kind, ring::CopyKind::kHostToDevice);
+  EXPECT_EQ(LastWork().kind, workload::CopyKind::kHostToDevice);
   EXPECT_EQ(Prefetch(managed, 8192, -1, nullptr), Status::kSuccess);
-  EXPECT_EQ(LastWork().kind, ring::CopyKind::kDeviceToHost);
+  EXPECT_EQ(LastWork().kind, workload::CopyKind::kDeviceToHost);
   EXPECT_EQ(LastWork().bytes, 8192u);
   EXPECT_EQ(Prefetch(managed, 8193, 0, nullptr), Status::kInvalidValue);
   EXPECT_EQ(Prefetch(At(address_), 8, 0, nullptr), Status::kInvalidValue);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "services/torch_layout/reduction.h"
+#include "services/workload/pointer_tag.h"
 #include "shim/compute/parameter_reads.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/arena.h"
@@ -42,8 +44,7 @@ std::vector<bool> BytesRead(std::string_view name, std::span<const cubin::Parame
 // What a reduction was configured with tells how much there is to do, also where the code does not
 // need it: only the bytes beside one that is read are padding.
 void KeepWholeWords(std::vector<bool>& read) {
-  constexpr std::size_t kConfiguration = 8;  // Behind the operation and its neutral element.
-  for (std::size_t at = kConfiguration; at + 4 <= read.size(); at += 4) {
+  for (std::size_t at = torch_layout::ReduceConfig::kOperation; at + 4 <= read.size(); at += 4) {
     const auto word = read.begin() + static_cast<std::ptrdiff_t>(at);
     if (std::none_of(word, word + 4, [](bool r) { return r; })) std::fill_n(word, 4, true);
   }
@@ -64,7 +65,8 @@ void ClearRange(std::byte* block, std::uint32_t begin, std::uint32_t end) {
 // tables alone (timing/kernel/multi_tensor.cc): what else is a number is one to compute with.
 // Requires: the lists are the first parameter.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOf(
-    std::string_view name, const TensorLists& lists, std::span<const cubin::Parameter> parameters) {
+    std::string_view name, const torch_layout::TensorLists& lists,
+    std::span<const cubin::Parameter> parameters) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;
   if (name.find("multi_tensor_apply_kernel") == std::string_view::npos) return numbers;
   const std::uint32_t first = parameters.front().offset;
@@ -75,26 +77,23 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOf(
   return numbers;
 }
 
-bool IsBlankedPointer(std::uint64_t word) {
-  return (word & ~std::uint64_t{0xff}) == ring::kPointerTag;
-}
-
 }  // namespace
 
 IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Parameter> parameters,
                                const std::vector<interpret::ParameterRead>* reads)
-    : calculators_(CalculatorUseOf(name)) {
+    : calculators_(torch_layout::CalculatorUseOf(name)) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const cubin::Parameter& parameter = parameters[i];
     size = std::max<std::size_t>(size, parameter.offset + parameter.bytes);
-    if (calculators_ != CalculatorUse::kNone && parameter.bytes >= OffsetCalculator::Bytes(1)) {
+    if (calculators_ != torch_layout::CalculatorUse::kNone &&
+        parameter.bytes >= torch_layout::OffsetCalculator::Bytes(1)) {
       calculator_places_.emplace_back(parameter.offset, parameter.bytes);
     }
-    if (const auto lists = FindTensorLists(name, parameter.bytes)) {
+    if (const auto lists = torch_layout::FindTensorLists(name, parameter.bytes)) {
       lists_.emplace(parameter.offset, *lists);
       if (i == 0) numbers_ = NumbersOf(name, *lists, parameters);
-    } else if (const auto inputs = FindConcatenatedInputs(name, parameter.bytes)) {
+    } else if (const auto inputs = torch_layout::FindConcatenatedInputs(name, parameter.bytes)) {
       inputs_.emplace(parameter.offset, *inputs);
       // The shape of the output.
       if (i + 1 < parameters.size() && parameters[i + 1].bytes == inputs->BytesOfShape()) {
@@ -104,7 +103,7 @@ IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Par
   }
   if (reads == nullptr) return;
   std::vector<bool> read = BytesRead(name, parameters, *reads, size);
-  if (calculators_ == CalculatorUse::kReduction) KeepWholeWords(read);
+  if (calculators_ == torch_layout::CalculatorUse::kReduction) KeepWholeWords(read);
   for (std::uint32_t at = 0; at < size; ++at) {
     if (read[at]) continue;
     if (!ranges_.empty() && ranges_.back().second == at) {
@@ -118,12 +117,13 @@ IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Par
 void IdleParameters::Clear(std::byte* block, const ring::Dim3& grid) const {
   for (const auto& [begin, end] : ranges_) ClearRange(block, begin, end);
   for (const auto& [offset, bytes] : calculator_places_) {
-    for (const auto& found : FindCalculators(calculators_, block, offset, bytes)) {
+    for (const auto& found :
+         torch_layout::FindCalculators(calculators_, {block, offset, bytes, HoldsDeviceAddress})) {
       found.ClearUnused(block);
     }
   }
-  if (lists_) lists_->second.ClearUnused(block + lists_->first, grid);
-  if (inputs_) inputs_->second.ClearUnused(block + inputs_->first, grid);
+  if (lists_) lists_->second.ClearUnused(block + lists_->first, grid.x);
+  if (inputs_) inputs_->second.ClearUnused(block + inputs_->first, grid.y);
   if (output_shape_) inputs_->second.ClearShape(block + *output_shape_);
 }
 
@@ -133,7 +133,7 @@ void IdleParameters::TakeNumbers(std::byte* block, FoundWords<compute::NumberWor
     for (std::uint32_t at = begin; at + 2 * kWord <= end; at += 2 * kWord) {
       std::uint64_t both;
       std::memcpy(&both, block + at, sizeof(both));
-      if (both == 0 || IsBlankedPointer(both)) continue;
+      if (both == 0 || workload::IsBlankedPointer(both)) continue;
       const auto low = static_cast<std::uint32_t>(both);
       const auto high = static_cast<std::uint32_t>(both >> 32);
       if (low != 0) found.Add({at, low});

@@ -12,11 +12,11 @@
 
 #include "services/interpret/constant_reads.h"
 #include "services/ring/work.h"
+#include "services/torch_layout/offset_calculator.h"
+#include "services/torch_layout/tensor_list.h"
 #include "shim/compute/launch.h"
 #include "shim/gpu/launch/found_words.h"
 #include "shim/gpu/module/module.h"
-#include "shim/gpu/torch/offset_calculator.h"
-#include "shim/gpu/torch/tensor_list.h"
 
 namespace eidolon::shim::gpu {
 
@@ -42,11 +42,11 @@ class IdleParameters {
  private:
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges_;  // Begin, end.
   // Structures and where they begin.
-  std::optional<std::pair<std::uint32_t, TensorLists>> lists_;
-  std::optional<std::pair<std::uint32_t, ConcatenatedInputs>> inputs_;
+  std::optional<std::pair<std::uint32_t, torch_layout::TensorLists>> lists_;
+  std::optional<std::pair<std::uint32_t, torch_layout::ConcatenatedInputs>> inputs_;
   std::optional<std::uint32_t> output_shape_;                     // Of the concatenation.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers_;  // Begin, end, of whole words.
-  CalculatorUse calculators_ = CalculatorUse::kNone;
+  torch_layout::CalculatorUse calculators_ = torch_layout::CalculatorUse::kNone;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> calculator_places_;  // Offset, bytes.
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/workload/pointer_tag.h"
 #include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim::gpu {
@@ -64,7 +65,7 @@ TEST(IdleParametersTest, NumbersOfKernelsOverListsAreTakenOut) {
     std::memcpy(block.data() + at, &value, sizeof(value));
   };
   put(kScalars - 8, std::uint64_t{1000});  // How long the last tensor is.
-  put(kLists + 8, ring::kPointerTag | 0x40);
+  put(kLists + 8, workload::kPointerTag | 0x40);
   const std::vector<std::byte> rest = block;
   put(kScalars + 4, 0x3f800000u);
   put(kScalars + 8, 0x40000000u);

@@ -5,6 +5,7 @@
 
 #include "services/base/hash.h"
 #include "services/ring/work.h"
+#include "services/workload/grouped_product.h"
 #include "shim/core/intern_work.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/launch/idle_parameters.h"
@@ -70,7 +71,7 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
   put(kernel.name.data(), kernel.name.size());
   put(kernel.parameters.data(), slot_bytes);
   const ring::ParameterSlot added = {static_cast<std::uint32_t>(block.product),
-                                     sizeof(ring::GroupedProduct)};
+                                     sizeof(workload::GroupedProduct)};
   put(&added, added_bytes);
   put(block.bytes, parameter_bytes);
   std::vector<std::byte> context;

@@ -11,6 +11,7 @@
 #include "services/base/hash.h"
 #include "services/ring/record.h"
 #include "services/ring/replay.h"
+#include "services/workload/pointer_tag.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
@@ -137,7 +138,7 @@ TEST_F(LaunchTest, DescribesTheKernelOnceAndBlanksPointers) {
   std::memcpy(&pointer, tail + sizeof(slots), 8);
   std::memcpy(&factor, tail + sizeof(slots) + 8, 4);
   std::memcpy(&count, tail + sizeof(slots) + 12, 4);
-  EXPECT_EQ(pointer, ring::kPointerTag | 8);
+  EXPECT_EQ(pointer, workload::kPointerTag | 8);
   EXPECT_EQ(factor, 2.0F);
   EXPECT_EQ(count, 1001u);
 }

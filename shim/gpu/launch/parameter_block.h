@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "services/ring/work.h"
+#include "services/workload/grouped_product.h"
+#include "services/workload/pointer_tag.h"
 #include "shim/compute/launch.h"
 #include "shim/gpu/launch/found_words.h"
 #include "shim/gpu/memory/arena.h"
@@ -20,7 +22,7 @@ inline constexpr std::size_t kLargestParameters = 32 << 10;
 
 // The block of bytes that the device would read, with pointers blanked. Only `size` bytes are set.
 struct ParameterBlock {
-  alignas(8) std::byte bytes[kLargestParameters + sizeof(ring::GroupedProduct)];
+  alignas(8) std::byte bytes[kLargestParameters + sizeof(workload::GroupedProduct)];
   std::size_t size = 0;  // A multiple of 8.
   // Where a grouped product's sizes stand, the last bytes; 0 without.
   std::size_t product = 0;
@@ -72,7 +74,7 @@ void BlankPointers(ParameterBlock& block, Note&& note) {
     std::memcpy(&word, block.bytes + at, 8);
     if (!HoldsDeviceAddress(word)) continue;
     note(at, word);
-    word = ring::kPointerTag | (word & 0xff);
+    word = workload::kPointerTag | (word & 0xff);
     std::memcpy(block.bytes + at, &word, 8);
   }
 }

@@ -5,28 +5,23 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "services/torch_layout/grouped_gemm.h"
+#include "services/workload/grouped_product.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/memory/arena.h"
 
 namespace eidolon::shim::gpu {
 namespace {
 
-using Ragged = ring::GroupedProduct::Ragged;
+using Ragged = workload::GroupedProduct::Ragged;
 
-// Parameters of prepare_grouped_gemm_data, ATen/native/cuda/GroupMMCommon.cuh.
-constexpr std::size_t kParameters = 27;
-constexpr std::size_t kSizes = 10;
-constexpr std::size_t kM = 15;
-constexpr std::size_t kN = 16;
-constexpr std::size_t kK = 17;
-constexpr std::size_t kShapeA = 21;
-constexpr std::size_t kShapeB = 22;
+using torch_layout::PrepareGroupedGemm;
 
 constexpr std::size_t kKeptMax = 4096;
 
 struct Kept {
   core::SpinLock lock;
-  std::unordered_map<std::uint64_t, ring::GroupedProduct> products;
+  std::unordered_map<std::uint64_t, workload::GroupedProduct> products;
 };
 
 Kept& KeptProducts() {
@@ -42,12 +37,9 @@ T Read(std::span<const std::byte> block, std::size_t offset) {
 }
 
 bool HasKnownLayout(std::span<const cubin::Parameter> parameters) {
-  if (parameters.size() != kParameters) return false;
-  for (std::size_t i = 0; i < kParameters; ++i) {
-    const bool number = i >= kM && i <= kK;
-    const bool shape = i > kK && i <= kShapeB;
-    const bool flag = i >= kParameters - 2;
-    if (parameters[i].bytes != (number ? 4u : shape ? 24u : flag ? 1u : 8u)) return false;
+  if (parameters.size() != PrepareGroupedGemm::kParameters) return false;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].bytes != PrepareGroupedGemm::BytesOf(i)) return false;
   }
   return true;
 }
@@ -78,23 +70,26 @@ std::optional<PreparedProduct> ReadPreparedProduct(std::span<const cubin::Parame
   const auto shape = [&](std::size_t i) {
     return Read<std::array<std::int64_t, 3>>(block, parameters[i].offset);
   };
-  std::array<std::int64_t, 3> sizes = {number(kM), number(kN), number(kK)};
+  std::array<std::int64_t, 3> sizes = {number(PrepareGroupedGemm::kM),
+                                       number(PrepareGroupedGemm::kN),
+                                       number(PrepareGroupedGemm::kK)};
   auto ragged = Ragged::kNone;
   if (sizes[0] < 0) {
     ragged = Ragged::kM;
-    sizes[0] = shape(kShapeA)[0];
+    sizes[0] = shape(PrepareGroupedGemm::kShapeA)[0];
   } else if (sizes[1] < 0) {
     ragged = Ragged::kN;
-    sizes[1] = shape(kShapeB)[1];
+    sizes[1] = shape(PrepareGroupedGemm::kShapeB)[1];
   } else if (sizes[2] < 0) {
     ragged = Ragged::kK;
-    sizes[2] = shape(kShapeA)[1];
+    sizes[2] = shape(PrepareGroupedGemm::kShapeA)[1];
   }
   for (const std::int64_t size : sizes) {
     if (size <= 0) return std::nullopt;
   }
-  PreparedProduct prepared{Read<std::uint64_t>(block, parameters[kSizes].offset), {}};
-  prepared.product = {.tag = ring::kGroupedProductTag,
+  PreparedProduct prepared{
+      Read<std::uint64_t>(block, parameters[PrepareGroupedGemm::kSizes].offset), {}};
+  prepared.product = {.tag = workload::kGroupedProductTag,
                       .m = static_cast<std::uint64_t>(sizes[0]),
                       .n = static_cast<std::uint64_t>(sizes[1]),
                       .k = static_cast<std::uint64_t>(sizes[2]),
@@ -110,7 +105,7 @@ void KeepPreparedProduct(const PreparedProduct& prepared) {
   kept.products[prepared.sizes_address] = prepared.product;
 }
 
-std::optional<ring::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block) {
+std::optional<workload::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block) {
   Kept& kept = KeptProducts();
   const std::lock_guard lock(kept.lock);
   for (std::size_t at = 0; at + 8 <= block.size(); at += 8) {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "services/ring/work.h"
+#include "services/workload/grouped_product.h"
 #include "shim/gpu/module/module.h"
 
 namespace eidolon::shim::gpu {
@@ -27,7 +28,7 @@ GroupedRole GroupedRoleOf(const Kernel& kernel) noexcept;
 // 2.15. `block` is as the device reads it, before pointers are blanked; `groups` are its threads.
 struct PreparedProduct {
   std::uint64_t sizes_address = 0;
-  ring::GroupedProduct product{};
+  workload::GroupedProduct product{};
 };
 std::optional<PreparedProduct> ReadPreparedProduct(std::span<const cubin::Parameter> parameters,
                                                    std::span<const std::byte> block,
@@ -37,6 +38,6 @@ std::optional<PreparedProduct> ReadPreparedProduct(std::span<const cubin::Parame
 void KeepPreparedProduct(const PreparedProduct& prepared);
 
 // The product whose sizes lie where a word of the block points; nothing when none was prepared.
-std::optional<ring::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block);
+std::optional<workload::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block);
 
 }  // namespace eidolon::shim::gpu

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "services/workload/grouped_product.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
@@ -12,7 +13,7 @@
 namespace eidolon::shim::gpu {
 namespace {
 
-using Ragged = ring::GroupedProduct::Ragged;
+using Ragged = workload::GroupedProduct::Ragged;
 
 // The preparing kernel's parameters as nvcc lays them out.
 std::vector<cubin::Parameter> Layout() {
@@ -92,11 +93,11 @@ TEST(GroupedProductTest, IsFoundByTheAddressOfItsSizesUntilAnotherIsPreparedTher
   const auto block = std::as_bytes(std::span(words));
   EXPECT_FALSE(FindPreparedProduct(block).has_value());
 
-  KeepPreparedProduct({memory + 256, {.tag = ring::kGroupedProductTag, .m = 1}});
-  KeepPreparedProduct({memory + 512, {.tag = ring::kGroupedProductTag, .m = 2}});
+  KeepPreparedProduct({memory + 256, {.tag = workload::kGroupedProductTag, .m = 1}});
+  KeepPreparedProduct({memory + 512, {.tag = workload::kGroupedProductTag, .m = 2}});
   ASSERT_TRUE(FindPreparedProduct(block).has_value());
   EXPECT_EQ(FindPreparedProduct(block)->m, 1u);
-  KeepPreparedProduct({memory + 256, {.tag = ring::kGroupedProductTag, .m = 3}});
+  KeepPreparedProduct({memory + 256, {.tag = workload::kGroupedProductTag, .m = 3}});
   EXPECT_EQ(FindPreparedProduct(block)->m, 3u);
   EXPECT_EQ(Free(memory), Status::kSuccess);
 }

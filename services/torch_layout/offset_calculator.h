@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 
 // One calculator at a place of a parameter block.
 struct OffsetCalculator {
@@ -22,6 +22,15 @@ struct OffsetCalculator {
 
   static constexpr std::size_t Bytes(std::size_t operands) {
     return kStrides + 4 * kDimensions * operands;
+  }
+  // Where pointers behind it stand.
+  static constexpr std::size_t AlignedBytes(std::size_t operands) {
+    return (Bytes(operands) + 7) / 8 * 8;
+  }
+  // Places from its beginning.
+  static constexpr std::size_t SizeAt(std::size_t dimension) { return 4 + 12 * dimension; }
+  std::size_t StrideAt(std::size_t dimension, std::size_t operand) const {
+    return kStrides + 4 * (dimension * operands + operand);
   }
   // True when the dimensions that are there divide as dividers do: it is a calculator.
   bool Fits(const std::byte* block) const;
@@ -39,9 +48,16 @@ enum class CalculatorUse : std::uint8_t {
 };
 CalculatorUse CalculatorUseOf(std::string_view name);
 
-// The calculators in the parameter at `offset` of a block, in which they are whole; none when what
-// is there does not look like them.
-std::vector<OffsetCalculator> FindCalculators(CalculatorUse use, const std::byte* block,
-                                              std::uint32_t offset, std::uint32_t bytes);
+// A parameter of a block, and how the reader tells device addresses from other words.
+struct CalculatorPlace {
+  const std::byte* block = nullptr;
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+  bool (*is_address)(std::uint64_t word) = nullptr;
+};
 
-}  // namespace eidolon::shim::gpu
+// The calculators in a parameter, which holds them whole; none when what is there does not look
+// like them.
+std::vector<OffsetCalculator> FindCalculators(CalculatorUse use, const CalculatorPlace& place);
+
+}  // namespace eidolon::torch_layout

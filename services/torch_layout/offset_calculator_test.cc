@@ -1,4 +1,4 @@
-#include "shim/gpu/torch/offset_calculator.h"
+#include "services/torch_layout/offset_calculator.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "shim/gpu/module/sample.h"
-
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 namespace {
 
 constexpr char kLambda[] =
@@ -26,6 +24,11 @@ constexpr char kUnrolled[] =
     "OffsetCalculatorILi0EjE16OffsetCalculatorILi1EjLb0EENS0_6memory12LoadWithCast";
 
 using Block = std::vector<std::byte>;
+
+// Any range of addresses will do, as long as nothing else in the blocks lies in it.
+constexpr std::uint64_t kDevice = std::uint64_t{0x7f} << 40;
+std::uint64_t DeviceAddress(std::uint64_t offset) { return kDevice + offset; }
+bool IsAddress(std::uint64_t word) { return word >> 40 == kDevice >> 40; }
 
 template <typename T>
 void Put(Block& block, std::size_t at, T value) {
@@ -47,7 +50,7 @@ void PutCalculator(Block& block, std::size_t at, std::span<const std::uint32_t> 
 Block Chance(std::size_t bytes) { return Block(bytes, std::byte{0xaa}); }
 
 void Clear(CalculatorUse use, Block& block, std::uint32_t offset, std::uint32_t bytes) {
-  for (const auto& found : FindCalculators(use, block.data(), offset, bytes)) {
+  for (const auto& found : FindCalculators(use, {block.data(), offset, bytes, IsAddress})) {
     found.ClearUnused(block.data());
   }
 }
@@ -92,7 +95,7 @@ TEST(OffsetCalculatorTest, PointersLeftAmongTheStridesMakeNoOperands) {
   for (std::size_t i = 0; i < 3; ++i) Put(block, 8 + 608 + 8 * i, DeviceAddress(256 * i));
   for (std::size_t i = 0; i < 4; ++i) Put(block, 8 + 704 + 8 * i, DeviceAddress(256 * i));
 
-  const auto found = FindCalculators(CalculatorUse::kLambda, block.data(), 8, kBytes);
+  const auto found = FindCalculators(CalculatorUse::kLambda, {block.data(), 8, kBytes, IsAddress});
 
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].operands, 4u);
@@ -166,4 +169,4 @@ TEST(OffsetCalculatorTest, OneOfItsOwnIsFoundByItsSize) {
 }
 
 }  // namespace
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::torch_layout

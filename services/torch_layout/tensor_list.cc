@@ -1,18 +1,21 @@
-#include "shim/gpu/torch/tensor_list.h"
+#include "services/torch_layout/tensor_list.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 namespace {
 
 constexpr std::size_t kPointer = 8;
-constexpr std::size_t kCount = 8;
 constexpr std::size_t kTensorIndex = 2;
 constexpr std::size_t kChunkIndex = 4;
 constexpr std::size_t kShapeDimensions = 4;
+
+// Tensors of a launch at most, by depth.
+constexpr std::array<std::size_t, TensorLists::kDepthMax> kTensorsLarge = {770, 448, 336, 252, 210};
+constexpr std::array<std::size_t, TensorLists::kDepthMax> kTensorsSmall = {110, 64, 48, 36, 30};
 
 std::size_t RoundedUp(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -48,23 +51,31 @@ void Zero(std::byte* bytes, std::size_t item, std::size_t from, std::size_t to) 
 
 }  // namespace
 
-std::size_t TensorLists::BytesOfTables() const {
-  return (kPointer * depth + kCount + extra) * tensors + (kTensorIndex + kChunkIndex) * kBlocks;
+std::size_t TensorLists::CountsAt() const { return kPointer * depth * tensors; }
+
+std::size_t TensorLists::ExtrasAt() const { return CountsAt() + count_bytes * tensors; }
+
+std::size_t TensorLists::OwnersAt() const { return ExtrasAt() + extra * tensors; }
+
+std::size_t TensorLists::ChunksAt() const {
+  const std::size_t end = OwnersAt() + tensor_index_bytes * blocks;
+  return (end + kChunkIndex - 1) / kChunkIndex * kChunkIndex;
 }
+
+std::size_t TensorLists::BytesOfTables() const { return ChunksAt() + kChunkIndex * blocks; }
 
 std::pair<std::size_t, std::size_t> TensorLists::Scalars() const {
-  const std::size_t begin = (kPointer * depth + kCount) * tensors;
-  return {begin, begin + (has_scalars ? extra * tensors : 0)};
+  return {ExtrasAt(), ExtrasAt() + (has_scalars ? extra * tensors : 0)};
 }
 
-void TensorLists::ClearUnused(std::byte* bytes, const ring::Dim3& grid) const {
-  std::byte* const counts = bytes + kPointer * depth * tensors;
-  std::byte* const extras = counts + kCount * tensors;
-  std::byte* const owners = extras + extra * tensors;
-  std::byte* const chunks = owners + kTensorIndex * kBlocks;
-  if (grid.x > kBlocks) return;
+void TensorLists::ClearUnused(std::byte* bytes, std::uint32_t launched) const {
+  std::byte* const counts = bytes + CountsAt();
+  std::byte* const extras = bytes + ExtrasAt();
+  std::byte* const owners = bytes + OwnersAt();
+  std::byte* const chunks = bytes + ChunksAt();
+  if (launched > blocks) return;
   std::size_t used = 0;
-  for (std::size_t block = 0; block < grid.x; ++block) {
+  for (std::size_t block = 0; block < launched; ++block) {
     std::uint16_t tensor;
     std::memcpy(&tensor, owners + kTensorIndex * block, sizeof(tensor));
     used = std::max<std::size_t>(used, std::size_t{tensor} + 1);
@@ -73,28 +84,30 @@ void TensorLists::ClearUnused(std::byte* bytes, const ring::Dim3& grid) const {
   for (std::size_t list = 0; list < depth; ++list) {
     Zero(bytes + kPointer * tensors * list, kPointer, used, tensors);
   }
-  Zero(counts, kCount, used, tensors);
+  Zero(counts, count_bytes, used, tensors);
   Zero(extras, extra, used, tensors);
-  Zero(owners, kTensorIndex, grid.x, kBlocks);
-  Zero(chunks, kChunkIndex, grid.x, kBlocks);
+  Zero(owners, kTensorIndex, launched, blocks);
+  Zero(chunks, kChunkIndex, launched, blocks);
   constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
-  if (padding != 0) std::memset(chunks + kChunkIndex * kBlocks + kFirstTensor, 0, padding);
+  if (padding != 0) std::memset(chunks + kChunkIndex * blocks + kFirstTensor, 0, padding);
 }
 
-void ConcatenatedInputs::ClearUnused(std::byte* bytes, const ring::Dim3& grid) const {
-  if (grid.y > inputs) return;
-  Zero(bytes, kPointer, grid.y, inputs);
+void ConcatenatedInputs::ClearUnused(std::byte* bytes, std::uint32_t used) const {
+  if (used > inputs) return;
+  Zero(bytes, kPointer, used, inputs);
   std::byte* at = bytes + kPointer * inputs;
-  for (int array = 0; array < 3; ++array, at += index * inputs) Zero(at, index, grid.y, inputs);
-  Zero(at, 1, grid.y, inputs);
+  for (int array = 0; array < 3; ++array, at += index * inputs) Zero(at, index, used, inputs);
+  Zero(at, 1, used, inputs);
   at += inputs;
   const std::size_t whole = BytesOfShape();
-  const std::size_t used = shapes == 1 ? 0 : std::min<std::size_t>(grid.y, shapes);
-  for (std::size_t shape = 0; shape < used; ++shape) {
+  const std::size_t shapes_used = shapes == 1 ? 0 : std::min<std::size_t>(used, shapes);
+  for (std::size_t shape = 0; shape < shapes_used; ++shape) {
     ClearShape(at + whole * shape);
   }
-  Zero(at, whole, used, shapes);
+  Zero(at, whole, shapes_used, shapes);
 }
+
+std::size_t ConcatenatedInputs::CountsAt() const { return (kPointer + 2 * index) * inputs; }
 
 void ConcatenatedInputs::ClearShape(std::byte* shape) const {
   Zero(shape, index, dimensions, kShapeDimensions);
@@ -103,37 +116,49 @@ void ConcatenatedInputs::ClearShape(std::byte* shape) const {
 
 std::size_t ConcatenatedInputs::BytesOfShape() const { return 2 * kShapeDimensions * index; }
 
+TensorLists TorchLists(std::size_t depth, std::size_t extra, bool has_scalars,
+                       ArgumentSpace space) {
+  constexpr std::size_t kComplexDouble = 16;
+  const bool large = space == ArgumentSpace::kLarge;
+  std::size_t tensors = large ? kTensorsLarge[depth - 1] : kTensorsSmall[depth - 1];
+  // Lists with scalars are shorter.
+  if (has_scalars && depth == 1) {
+    tensors = extra == kComplexDouble ? (large ? 504 : 72) : (large ? 672 : 96);
+  } else if (has_scalars && depth == 2 && extra == kComplexDouble) {
+    tensors = large ? 420 : 60;
+  }
+  return {.depth = depth,
+          .tensors = tensors,
+          .extra = extra,
+          .has_scalars = has_scalars,
+          .blocks = large ? TensorLists::kBlocks : TensorLists::kBlocksSmall,
+          .tensor_index_bytes = large ? kTensorIndex : 1};
+}
+
+TensorLists ApexLists(std::size_t depth, std::size_t count_bytes) {
+  return {.depth = depth,
+          .tensors = kTensorsSmall[depth - 1],
+          .blocks = TensorLists::kBlocksSmall,
+          .count_bytes = count_bytes,
+          .tensor_index_bytes = 1};
+}
+
 std::optional<TensorLists> FindTensorLists(std::string_view name, std::size_t bytes) {
-  constexpr std::array<std::size_t, 5> kTensors = {770, 448, 336, 252, 210};
   const bool scalars = name.find("TensorListScalarListMetadataI") != std::string_view::npos;
   const bool fused = name.find("FusedOptimizerTensorListMetadataI") != std::string_view::npos;
   const auto depth =
       FirstInteger(Behind(name, scalars ? "TensorListScalarListMetadataI" : "TensorListMetadataI"));
-  if (!depth || *depth < 1 || *depth > kTensors.size()) return std::nullopt;
-  TensorLists lists{
-      .depth = *depth, .tensors = kTensors[*depth - 1], .extra = fused ? kPointer : 0};
-  const auto whole = [&](std::size_t tail) { return RoundedUp(lists.BytesOfTables() + tail); };
+  if (!depth || *depth < 1 || *depth > TensorLists::kDepthMax) return std::nullopt;
   if (!scalars) {
+    TensorLists lists = TorchLists(*depth, fused ? kPointer : 0, false, ArgumentSpace::kLarge);
     constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
-    if (whole(kFirstTensor) != bytes) return std::nullopt;
+    if (RoundedUp(lists.BytesOfTables() + kFirstTensor) != bytes) return std::nullopt;
     lists.padding = bytes - lists.BytesOfTables() - kFirstTensor;
     return lists;
   }
-  lists.has_scalars = true;
-  // The scalar's type is one of a few sizes, and lists with them are shorter.
-  struct Scalars {
-    std::size_t extra;
-    std::size_t depth;
-    std::size_t tensors;
-  };
-  for (const Scalars& entry :
-       {Scalars{4, 1, 672}, Scalars{8, 1, 672}, Scalars{16, 1, 504}, Scalars{16, 2, 420},
-        Scalars{4, *depth, lists.tensors}, Scalars{8, *depth, lists.tensors},
-        Scalars{16, *depth, lists.tensors}}) {
-    if (entry.depth != *depth) continue;
-    lists.extra = entry.extra;
-    lists.tensors = entry.tensors;
-    if (whole(0) == bytes) return lists;
+  for (const std::size_t scalar : {4, 8, 16}) {
+    const TensorLists lists = TorchLists(*depth, scalar, true, ArgumentSpace::kLarge);
+    if (RoundedUp(lists.BytesOfTables()) == bytes) return lists;
   }
   return std::nullopt;
 }
@@ -161,4 +186,4 @@ std::optional<ConcatenatedInputs> FindConcatenatedInputs(std::string_view name, 
   return std::nullopt;
 }
 
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::torch_layout

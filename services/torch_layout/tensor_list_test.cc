@@ -1,11 +1,12 @@
-#include "shim/gpu/torch/tensor_list.h"
+#include "services/torch_layout/tensor_list.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 namespace {
 
 constexpr char kUnary[] =
@@ -66,15 +67,14 @@ TEST(TensorListTest, AnotherSizeIsNotTakenForOne) {
 TEST(TensorListTest, OnlyWhatBlocksReadTellsListsApart) {
   for (const auto& [name, bytes] : {std::pair(kUnary, 24200u), std::pair(kScalars, 25536u)}) {
     const TensorLists lists = *FindTensorLists(name, bytes);
-    const ring::Dim3 grid{5, 1, 1};
     auto one = FiveBlocks(lists, bytes, 0x11);
     auto other = FiveBlocks(lists, bytes, 0xee);
     // The number behind the tables is read.
     std::memset(one.data() + lists.BytesOfTables(), 5, lists.padding);
     std::memset(other.data() + lists.BytesOfTables(), 5, lists.padding);
 
-    lists.ClearUnused(one.data(), grid);
-    lists.ClearUnused(other.data(), grid);
+    lists.ClearUnused(one.data(), 5);
+    lists.ClearUnused(other.data(), 5);
 
     EXPECT_EQ(one, other) << name;
     EXPECT_EQ(one[0], std::byte{7});
@@ -89,9 +89,9 @@ TEST(TensorListTest, TablesThatMakeNoSenseAreLeftAlone) {
   const std::vector<std::byte> chance(24200, std::byte{0xff});
   auto block = chance;
 
-  lists.ClearUnused(block.data(), {5, 1, 1});
+  lists.ClearUnused(block.data(), 5);
   EXPECT_EQ(block, chance);
-  lists.ClearUnused(block.data(), {2241, 1, 1});
+  lists.ClearUnused(block.data(), 2241);
   EXPECT_EQ(block, chance);
 }
 
@@ -101,7 +101,7 @@ TEST(TensorListTest, InputsBehindTheLastAreNotRead) {
   EXPECT_EQ(inputs.index, 4u);
   std::vector<std::byte> block(2720, std::byte{0x55});
 
-  inputs.ClearUnused(block.data(), {10, 3, 1});
+  inputs.ClearUnused(block.data(), 3);
 
   const auto is_zero = [&](std::size_t begin, std::size_t end) {
     return std::all_of(block.begin() + std::ptrdiff_t(begin), block.begin() + std::ptrdiff_t(end),
@@ -119,9 +119,9 @@ TEST(TensorListTest, InputsBehindTheLastAreNotRead) {
   EXPECT_TRUE(is_zero(4, 16));
   EXPECT_EQ(block[16 + 3], std::byte{0x55});
   auto whole = block;
-  inputs.ClearUnused(whole.data(), {10, 129, 1});
+  inputs.ClearUnused(whole.data(), 129);
   EXPECT_EQ(whole, block);
 }
 
 }  // namespace
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::torch_layout

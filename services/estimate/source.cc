@@ -1,6 +1,8 @@
-#include "services/timing/model/estimate.h"
+#include "services/estimate/source.h"
 
-namespace eidolon::timing::model {
+#include "services/base/check.h"
+
+namespace eidolon::estimate {
 
 std::string_view Name(Source source) {
   switch (source) {
@@ -13,7 +15,7 @@ std::string_view Name(Source source) {
     case Source::kAssumed:
       return "assumed";
   }
-  return "assumed";
+  CHECK(false);
 }
 
-}  // namespace eidolon::timing::model
+}  // namespace eidolon::estimate

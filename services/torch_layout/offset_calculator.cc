@@ -1,11 +1,11 @@
-#include "shim/gpu/torch/offset_calculator.h"
+#include "services/torch_layout/offset_calculator.h"
 
 #include <bit>
 #include <cstring>
 
-#include "shim/gpu/memory/arena.h"
+#include "services/torch_layout/reduction.h"
 
-namespace eidolon::shim::gpu {
+namespace eidolon::torch_layout {
 namespace {
 
 constexpr std::uint32_t kOperandsMax = 8;
@@ -28,14 +28,12 @@ bool IsDivider(const std::byte* bytes) {
   return At<std::uint32_t>(bytes + 4) == static_cast<std::uint32_t>(magic);
 }
 
-std::size_t RoundedUp(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
-
 // The number of operands follows from the pointers, one for each, that stand behind the calculator.
 // The largest that fits: what looks like fewer may be chance among the strides.
-std::vector<OffsetCalculator> InLambda(const std::byte* block, std::uint32_t offset,
-                                       std::uint32_t bytes) {
+std::vector<OffsetCalculator> InLambda(const CalculatorPlace& place) {
+  const auto [block, offset, bytes, is_address] = place;
   for (std::uint32_t operands = kOperandsMax; operands > 0; --operands) {
-    const std::size_t pointers = RoundedUp(OffsetCalculator::Bytes(operands));
+    const std::size_t pointers = OffsetCalculator::AlignedBytes(operands);
     const OffsetCalculator found{
         .offset = offset,
         .operands = operands,
@@ -43,7 +41,7 @@ std::vector<OffsetCalculator> InLambda(const std::byte* block, std::uint32_t off
     if (pointers + 8 * operands > bytes || !found.Fits(block)) continue;
     bool all = true;
     for (std::uint32_t i = 0; i < operands && all; ++i) {
-      all = HoldsDeviceAddress(At<std::uint64_t>(block + offset + pointers + 8 * i));
+      all = is_address(At<std::uint64_t>(block + offset + pointers + 8 * i));
     }
     if (all) return {found};
   }
@@ -51,21 +49,21 @@ std::vector<OffsetCalculator> InLambda(const std::byte* block, std::uint32_t off
 }
 
 // {calculator of three operands, output, input, number of indices, ...}.
-std::vector<OffsetCalculator> InIndex(const std::byte* block, std::uint32_t offset,
-                                      std::uint32_t bytes) {
+std::vector<OffsetCalculator> InIndex(const CalculatorPlace& place) {
+  const auto [block, offset, bytes, is_address] = place;
   const OffsetCalculator found{.offset = offset, .operands = 3, .padding = 4};
-  const std::size_t pointers = RoundedUp(OffsetCalculator::Bytes(3));
+  const std::size_t pointers = OffsetCalculator::AlignedBytes(3);
   if (pointers + 16 > bytes || !found.Fits(block)) return {};
   for (const std::size_t at : {pointers, pointers + 8}) {
-    if (!HoldsDeviceAddress(At<std::uint64_t>(block + offset + at))) return {};
+    if (!is_address(At<std::uint64_t>(block + offset + at))) return {};
   }
   return {found};
 }
 
-// ReduceOp ends with both calculators, seven words (pointers and an index), two flags and a count.
-std::vector<OffsetCalculator> InReduction(const std::byte* block, std::uint32_t offset,
-                                          std::uint32_t bytes) {
-  constexpr std::size_t kTail = 7 * 8 + 8;
+// ReduceOp has both calculators near its end.
+std::vector<OffsetCalculator> InReduction(const CalculatorPlace& place) {
+  const auto [block, offset, bytes, is_address] = place;
+  constexpr std::size_t kTail = ReduceOp::kTail;
   constexpr std::size_t kBoth = OffsetCalculator::Bytes(1) + OffsetCalculator::Bytes(2);
   std::vector<OffsetCalculator> found;
   for (const std::uint32_t padding : {0, 4}) {
@@ -90,7 +88,7 @@ bool OffsetCalculator::Fits(const std::byte* block) const {
   const auto dims = At<std::int32_t>(at);
   if (dims < 0 || dims > static_cast<std::int32_t>(kDimensions)) return false;
   for (std::int32_t i = 0; i < dims; ++i) {
-    if (!IsDivider(at + 4 + 12 * i)) return false;
+    if (!IsDivider(at + SizeAt(static_cast<std::size_t>(i)))) return false;
   }
   return true;
 }
@@ -99,8 +97,8 @@ void OffsetCalculator::ClearUnused(std::byte* block) const {
   std::byte* at = block + offset;
   const auto dims = static_cast<std::size_t>(At<std::int32_t>(at));
   const std::size_t left = kDimensions - dims;
-  std::memset(at + 4 + 12 * dims, 0, 12 * left);
-  std::memset(at + kStrides + 4 * operands * dims, 0, 4 * operands * left + padding);
+  std::memset(at + SizeAt(dims), 0, 12 * left);
+  std::memset(at + StrideAt(dims, 0), 0, 4 * operands * left + padding);
 }
 
 CalculatorUse CalculatorUseOf(std::string_view name) {
@@ -116,18 +114,17 @@ CalculatorUse CalculatorUseOf(std::string_view name) {
   return CalculatorUse::kNone;
 }
 
-std::vector<OffsetCalculator> FindCalculators(CalculatorUse use, const std::byte* block,
-                                              std::uint32_t offset, std::uint32_t bytes) {
-  if (bytes < OffsetCalculator::Bytes(1)) return {};
-  if (use == CalculatorUse::kLambda) return InLambda(block, offset, bytes);
-  if (use == CalculatorUse::kIndex) return InIndex(block, offset, bytes);
-  if (use == CalculatorUse::kReduction) return InReduction(block, offset, bytes);
+std::vector<OffsetCalculator> FindCalculators(CalculatorUse use, const CalculatorPlace& place) {
+  if (place.bytes < OffsetCalculator::Bytes(1)) return {};
+  if (use == CalculatorUse::kLambda) return InLambda(place);
+  if (use == CalculatorUse::kIndex) return InIndex(place);
+  if (use == CalculatorUse::kReduction) return InReduction(place);
   if (use != CalculatorUse::kParameters) return {};
   for (std::uint32_t operands = 1; operands <= kOperandsMax; ++operands) {
-    const OffsetCalculator found{.offset = offset, .operands = operands};
-    if (OffsetCalculator::Bytes(operands) == bytes && found.Fits(block)) return {found};
+    const OffsetCalculator found{.offset = place.offset, .operands = operands};
+    if (OffsetCalculator::Bytes(operands) == place.bytes && found.Fits(place.block)) return {found};
   }
   return {};
 }
 
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::torch_layout

@@ -1,0 +1,30 @@
+// ReduceOp of ATen/native/cuda/Reduce.cuh, the only parameter of reduce_kernel: {the operation and
+// its neutral element, ReduceConfig, ..., calculators of the input and the output, ...}. Where the
+// parts begin depends on the operation, so that readers look for what must be there.
+#pragma once
+
+#include <cstddef>
+
+namespace eidolon::torch_layout {
+
+// Words of four bytes: {element, inputs, outputs, step_in, step_out, ctas, input_mult[3],
+// output_mult[2], block_width, block_height, threads}.
+struct ReduceConfig {
+  static constexpr std::size_t kInputs = 1;
+  static constexpr std::size_t kOutputs = 2;
+  static constexpr std::size_t kBlocksPerOutput = 5;
+  static constexpr std::size_t kOutputMultiple = 9;
+  static constexpr std::size_t kBlockWidth = 11;
+  static constexpr std::size_t kBlockHeight = 12;
+  static constexpr std::size_t kThreads = 13;
+  static constexpr std::size_t kBytes = 4 * 14;
+  static constexpr std::size_t kOperation = 8;  // Bytes before it, at least.
+  static constexpr std::size_t kLatest = 64;    // It begins no later.
+};
+
+struct ReduceOp {
+  // Behind the calculators: seven words (pointers and an index), two flags and a count.
+  static constexpr std::size_t kTail = 7 * 8 + 8;
+};
+
+}  // namespace eidolon::torch_layout

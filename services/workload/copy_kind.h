@@ -1,0 +1,18 @@
+// Between which memories a copy runs. The numbers are those of the ring.
+#pragma once
+
+#include <cstdint>
+
+namespace eidolon::workload {
+
+enum class CopyKind : std::uint32_t {
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,
+  kPeer,
+  kHostToHost,
+  kMemset,
+  kUnspecified = 0xffffffff,  // Of messages alone; no definition has it.
+};
+
+}  // namespace eidolon::workload
