@@ -16,4 +16,6 @@ std::int64_t Read(clockid_t id) {
 std::int64_t SystemClock::MonotonicNs() const { return Read(CLOCK_MONOTONIC); }
 std::int64_t SystemClock::UnixNs() const { return Read(CLOCK_REALTIME); }
 
+std::int64_t ThreadCpuNs() { return Read(CLOCK_THREAD_CPUTIME_ID); }
+
 }  // namespace eidolon::base

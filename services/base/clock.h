@@ -23,4 +23,7 @@ class SystemClock final : public RealClock {
   std::int64_t UnixNs() const override;
 };
 
+// Processor time of the calling thread, in nanoseconds.
+std::int64_t ThreadCpuNs();
+
 }  // namespace eidolon::base

@@ -15,6 +15,7 @@
 #include "services/base/text.h"
 #include "services/cli/client.h"
 #include "services/controller/job/status.h"
+#include "services/host_speed/probe.h"
 
 namespace eidolon::cli {
 namespace {
@@ -79,6 +80,23 @@ Finding ExamineTorch() {
   }
   while (answer.ends_with('\n')) answer.pop_back();
   return JudgeTorch(answer);
+}
+
+// How fast the program's own work runs here, which the measured host model scales to the target.
+Finding ExamineProcessor() {
+  constexpr int kRuns = 50;
+  constexpr double kSlow = 0.5;
+  const double speed = host_speed::SpeedOf(host_speed::TimeProbe(kRuns));
+  std::array<char, 160> text{};
+  std::snprintf(
+      text.data(), text.size(),
+      "a core runs host code at %.2f of a Xeon Platinum 8480C; host time is scaled to the "
+      "target's processor",
+      speed);
+  if (speed >= kSlow) return Good("processor", text.data());
+  return Warning("processor", StrCat(text.data(),
+                                     ". Less than half of it: other programs, a power "
+                                     "limit or a busy hypervisor may take the rest"));
 }
 
 Finding ExamineSharedMemory() {
@@ -177,6 +195,7 @@ std::vector<Finding> Examine(const DoctorOptions& options) {
   return {ExaminePrograms(options.binary_directory),
           ExamineShim(options.binary_directory),
           ExamineTorch(),
+          ExamineProcessor(),
           ExamineSharedMemory(),
           ExamineAddressSpace(),
           ExamineMemory(),

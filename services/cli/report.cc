@@ -179,6 +179,21 @@ std::string FormatTimes(const json& prediction) {
   return text;
 }
 
+// Whose processor the program's own work was timed for.
+std::string FormatHostTime(const json& prediction) {
+  const json& host = At(prediction, {"hostTime"});
+  if (!host.is_object()) return "";
+  std::string text = TextAt(host, {"model"});
+  const std::string cpu = TextAt(host, {"cpu"});
+  const double ratio = NumberAt(host, {"speedRatio"});
+  if (ratio > 0) {
+    text += StrCat(", ", Print("%.2f", ratio), " times as fast as this machine");
+  } else if (!cpu.empty()) {
+    text += StrCat(" for ", cpu);
+  }
+  return Line("host time", StrCat(text, "   error ", Percent(NumberAt(host, {"error"}))));
+}
+
 std::string FormatBreakdown(const json& prediction) {
   const json& shares = At(prediction, {"breakdown"});
   if (!shares.is_object()) return "";
@@ -339,8 +354,8 @@ std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
   return FormatVerdict(job) + FormatTimes(prediction) + FormatProgram(prediction) +
-         FormatBreakdown(prediction) + FormatMemory(prediction) + FormatSureness(prediction) +
-         FormatCost(status);
+         FormatBreakdown(prediction) + FormatHostTime(prediction) + FormatMemory(prediction) +
+         FormatSureness(prediction) + FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {

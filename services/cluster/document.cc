@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/cluster/cpu_model.h"
 #include "services/cluster/fabric_document.h"
 #include "services/cluster/limits.h"
 #include "services/cluster/presets.h"
@@ -52,6 +53,18 @@ void ReadNics(Fields& server, ClusterSpec& spec) {
   nics->Finish();
 }
 
+// speedRatio is a number, or "auto": then the processor's model says how fast the host is.
+void ReadCpu(Fields& server, ClusterSpec& spec) {
+  if (FindCpuModel(spec.cpu) == nullptr) spec.cpu = UsualCpuOf(spec.gpu);
+  const auto cpu = server.Object("cpu");
+  if (!cpu) return;
+  spec.cpu = cpu->Choice("model", CpuModelNames(), spec.cpu);
+  if (!cpu->Is("speedRatio", "auto")) {
+    spec.cpu_speed_ratio = cpu->Number("speedRatio", {0.01, 100}, 0);
+  }
+  cpu->Finish();
+}
+
 void ReadServer(Fields& server, bool preset, ClusterSpec& spec) {
   const std::string gpu = server.Text("gpu", spec.gpu);
   if (!preset && !gpu.empty()) {
@@ -73,10 +86,7 @@ void ReadServer(Fields& server, bool preset, ClusterSpec& spec) {
   }
   spec.host_bridges = Whole(server, "hostBridges", {1, spec.gpus_per_server}, spec.host_bridges);
   ReadNics(server, spec);
-  if (const auto cpu = server.Object("cpu")) {
-    spec.cpu_speed_ratio = cpu->Number("speedRatio", {0.01, 100}, 1.0);
-    cpu->Finish();
-  }
+  ReadCpu(server, spec);
   server.Finish();
 }
 

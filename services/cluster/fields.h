@@ -32,6 +32,8 @@ class Fields {
 
   // False for absent fields and null.
   virtual bool Has(std::string_view name) = 0;
+  // True when the field is exactly this text.
+  virtual bool Is(std::string_view name, std::string_view text) = 0;
   virtual std::string Text(std::string_view name, std::string otherwise) = 0;
   // A text out of `allowed`.
   virtual std::string Choice(std::string_view name, const std::vector<std::string>& allowed,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "services/base/check.h"
+#include "services/cluster/cpu_model.h"
 
 namespace eidolon::cluster {
 namespace {
@@ -99,6 +100,7 @@ ClusterSpec MakePreset(std::string_view name) {
   CHECK(preset != nullptr);
   ClusterSpec spec;
   spec.gpu = preset->gpu;
+  spec.cpu = UsualCpuOf(preset->gpu);
   spec.gpus_per_server = preset->gpus;
   spec.nvlink_generation = preset->nvlink_generation;
   spec.nvlink_switched = preset->nvlink_switched;

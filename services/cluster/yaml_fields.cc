@@ -69,6 +69,11 @@ bool YamlFields::Has(std::string_view name) {
   return child.IsDefined() && !child.IsNull();
 }
 
+bool YamlFields::Is(std::string_view name, std::string_view text) {
+  const YAML::Node child = Take(name);
+  return child.IsDefined() && child.IsScalar() && child.Scalar() == text;
+}
+
 std::string YamlFields::Text(std::string_view name, std::string otherwise) {
   return Scalar(name).value_or(std::move(otherwise));
 }

@@ -25,6 +25,7 @@ class YamlFields final : public Fields {
   YamlFields(const YAML::Node& node, std::string path, std::optional<base::Error>& complaint);
 
   bool Has(std::string_view name) override;
+  bool Is(std::string_view name, std::string_view text) override;
   std::string Text(std::string_view name, std::string otherwise) override;
   std::string Choice(std::string_view name, const std::vector<std::string>& allowed,
                      std::string otherwise) override;

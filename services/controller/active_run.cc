@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "services/base/text.h"
+#include "services/controller/job/host_time.h"
 #include "services/controller/place/token.h"
 
 namespace eidolon::controller {
@@ -24,6 +25,7 @@ job::RunOptions OptionsOf(const ActiveRunParts& parts) {
                           .tokens = rule.tokens,
                           .parameters = rule.parameters,
                           .peak_flops_per_gpu = parts.peak_flops,
+                          .host_time = job::HostTimeOf(resolved.spec, resolved.cluster),
                           .declarations = job::TitlesOf(resolved.spec.values)},
           .wall_seconds_max = resolved.spec.wall_seconds_max,
           .still_seconds_max = resolved.spec.still_seconds_max,

@@ -1,5 +1,7 @@
 #include "services/controller/cluster_message.h"
 
+#include "services/cluster/cpu_model.h"
+
 namespace eidolon::controller {
 
 void FillCluster(const job::ClusterSpec& spec, const std::string& name, common::v1::Cluster* out) {
@@ -15,6 +17,11 @@ void FillCluster(const job::ClusterSpec& spec, const std::string& name, common::
   out->mutable_fabric()->set_preset(spec.fabric.kind);
   out->mutable_fabric()->set_oversubscription(spec.fabric.oversubscription);
   out->set_cpu_speed_ratio(spec.cpu_speed_ratio);
+  if (const cluster::CpuModel* cpu = cluster::FindCpuModel(spec.cpu)) {
+    out->mutable_cpu()->set_model(spec.cpu);
+    out->mutable_cpu()->set_speed(cpu->speed);
+    out->mutable_cpu()->set_cores(cpu->cores);
+  }
   out->set_driver_version(spec.driver_version);
   out->set_nccl_version(spec.nccl_version);
 }

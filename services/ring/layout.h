@@ -89,7 +89,10 @@ struct SegmentHeader {
   std::uint32_t device_count;  // Entries of DeviceProperties that are valid.
   HostModel host_model;
   std::uint32_t strict;  // 1: the first refused call ends the process with a clear message.
-  double speed_ratio;    // Target CPU speed over this machine's; measured model only.
+  // Measured model only: the target's processor relative to the one of services/host_speed, or, if
+  // speed_ratio is above zero, relative to this machine's.
+  double target_speed;
+  double speed_ratio;
   HostCosts host_costs;
   std::uint64_t start_clock_ps;  // The rank clock when the session begins.
   std::int64_t epoch_unix_ns;    // Wall-clock time at virtual time 0; the same for all of a job.

@@ -65,7 +65,7 @@ void TellAgent(Session& session, std::string_view name) noexcept {
 
 CallScope::CallScope(const char* name, ring::CallClass call_class) noexcept
     : name_(name), allowed_(!IsTearingDown()) {
-  if (depth++ == 0 && allowed_) ChargeCall(call_class);
+  if (depth++ == 0 && allowed_) ChargeCall(name, call_class);
 }
 
 CallScope::~CallScope() {

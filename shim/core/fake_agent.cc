@@ -141,6 +141,7 @@ void FakeAgent::Impl::FillSegment() {
   header.device_count = static_cast<std::uint32_t>(options.device_count);
   header.host_model = options.host_model;
   header.strict = options.strict ? 1 : 0;
+  header.target_speed = options.target_speed;
   header.speed_ratio = options.speed_ratio;
   header.unknown_reads = options.compute_values ? ring::kComputeValues : 0;
   for (std::uint64_t& cost : header.host_costs.ps) cost = options.cost_ps;

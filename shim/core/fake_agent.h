@@ -49,7 +49,8 @@ class FakeAgent {
     std::uint64_t memory_bytes = std::uint64_t{80} << 30;
     ring::HostModel host_model = ring::HostModel::kFixed;
     std::uint64_t cost_ps = 1'000'000;  // Of every call class.
-    double speed_ratio = 1;             // Target host speed over this machine's.
+    double target_speed = 1;
+    double speed_ratio = 1;  // Target host speed over this machine's.
     bool keep_records = true;
     bool strict = false;
     bool compute_values = false;  // Small kernels are run for their results.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "shim/core/damage.h"
@@ -9,6 +11,9 @@
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
 #include "shim/core/tick_rate.h"
+#include "shim/host_time/core_speed.h"
+#include "shim/host_time/host_work.h"
+#include "shim/host_time/switch_mark.h"
 
 namespace eidolon::shim::core {
 namespace {
@@ -17,12 +22,18 @@ namespace {
 // operating system, so the thread's CPU time is read.
 constexpr std::uint64_t kShortGapNs = 20'000;
 constexpr std::int64_t kCalibrationNs = 500'000;
+// How often a thread looks how fast its core is: 0.2 ms of work each time.
+constexpr std::uint64_t kSpeedIntervalPs = 100'000'000'000;
+// The name under which a clock reading is a call of the program.
+constexpr std::uint64_t kClockReading = 1;
 
 constinit ClockSource source{};
 constinit std::atomic<bool> started{false};
 constinit std::atomic<std::uint64_t> process_clock_ps{0};
 constinit double ps_per_tick = 0;
 constinit std::uint64_t short_gap_ticks = 0;
+constinit std::uint64_t speed_interval_ticks = 0;
+constinit host_time::CoreSpeed* core_speed = nullptr;  // Made once, never destroyed.
 constinit std::atomic<bool> pinned_memory_is_shared{false};
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool after_fruitless_query = false;
 
@@ -31,10 +42,51 @@ struct ThreadClock {
   std::int64_t cpu_ns;         // Thread CPU time at the last reading.
   std::uint64_t accounted_ps;  // Already charged, or spent in the shim, since that reading.
   std::uint64_t own_ps;
+  std::uint64_t call;  // The call in progress, and what is known of it.
+  std::uint64_t call_detail;
+  std::uint64_t next_speed_ticks;
+  host_time::HostWork* work;  // Made with the first measurement; the thread's owner has it.
   bool waited;
   bool slept;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadClock thread_clock{};
+
+// Gives the thread's table back when the thread ends. What it still calls afterwards costs what it
+// takes.
+class WorkOwner {
+ public:
+  WorkOwner() = default;
+  WorkOwner(const WorkOwner&) = delete;
+  WorkOwner& operator=(const WorkOwner&) = delete;
+  ~WorkOwner() {
+    thread_clock.work = nullptr;
+    work_.reset();
+  }
+  host_time::HostWork* Make() {
+    work_.reset(new (std::nothrow) host_time::HostWork);
+    return work_.get();
+  }
+
+ private:
+  std::unique_ptr<host_time::HostWork> work_;
+};
+
+host_time::HostWork* MakeHostWork() {
+  static thread_local WorkOwner owner;
+  return owner.Make();
+}
+
+std::uint64_t TimeProbe(host_speed::Probe& probe) {
+  const std::int64_t begin = ThreadCpuNs();
+  const std::uint64_t result = probe.Run();
+  asm volatile("" : : "r"(result) : "memory");
+  return static_cast<std::uint64_t>(ThreadCpuNs() - begin) * 1000;
+}
+
+// The target's speed in multiples of the reference processor's.
+double TargetSpeed() {
+  return source.speed_ratio > 0 ? source.speed_ratio * core_speed->best() : source.target_speed;
+}
 
 std::uint64_t TicksToPs(std::uint64_t ticks) {
   return static_cast<std::uint64_t>(static_cast<double>(ticks) * ps_per_tick);
@@ -86,6 +138,7 @@ bool IsFree(ring::CallClass call_class) {
 void CalibrateTicks() {
   ps_per_tick = MeasurePsPerTick(kCalibrationNs, MonotonicNs, ReadTicks);
   short_gap_ticks = static_cast<std::uint64_t>(kShortGapNs * 1000 / ps_per_tick);
+  speed_interval_ticks = static_cast<std::uint64_t>(kSpeedIntervalPs / ps_per_tick);
 }
 
 // CPU picoseconds of the calling thread since its last call or clock read.
@@ -103,12 +156,14 @@ std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) {
   return used_ps > accounted ? std::min(used_ps - accounted, TicksToPs(gap)) : 0;
 }
 
-// Brings the measured clock of the calling thread up to `ticks`.
-void Measure(ThreadClock& clock, std::uint64_t ticks) {
+// Brings the measured clock of the calling thread up to `ticks`, where it makes `call`.
+void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
   if (clock.last_ticks == 0) {
     clock.cpu_ns = ThreadCpuNs();
     clock.own_ps = ProcessClock().load(std::memory_order_relaxed);
     clock.last_ticks = ticks;
+    clock.next_speed_ticks = ticks + speed_interval_ticks;
+    clock.work = MakeHostWork();
     return;
   }
   if (clock.waited) {
@@ -116,7 +171,12 @@ void Measure(ThreadClock& clock, std::uint64_t ticks) {
     clock.waited = false;
   }
   const std::uint64_t work = TakeOwnWork(clock, ticks);
-  clock.own_ps += static_cast<std::uint64_t>(static_cast<double>(work) / source.speed_ratio);
+  const double speed = core_speed->now();
+  const double cost =
+      clock.work == nullptr
+          ? static_cast<double>(work) * speed
+          : static_cast<double>(clock.work->Before(call, work, host_time::WasSwitched(), speed));
+  clock.own_ps += static_cast<std::uint64_t>(cost / TargetSpeed());
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
   Publish(clock.own_ps);
@@ -128,13 +188,18 @@ void StartClock(const ClockSource& where) noexcept {
   source = where;
   RaiseTo(ProcessClock(), where.start_ps);
   Publish(where.start_ps);
-  if (where.model == ring::HostModel::kMeasured) CalibrateTicks();
+  if (where.model == ring::HostModel::kMeasured) {
+    CalibrateTicks();
+    alignas(host_time::CoreSpeed) static std::byte storage[sizeof(host_time::CoreSpeed)];
+    core_speed = new (storage) host_time::CoreSpeed(TimeProbe);
+    core_speed->Sample();
+  }
   started.store(true, std::memory_order_release);
 }
 
 void DetachClock() noexcept { started.store(false, std::memory_order_relaxed); }
 
-base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
+base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept {
   if (!started.load(std::memory_order_acquire)) return {};
   std::atomic<std::uint64_t>& clock = ProcessClock();
   RaiseToFloor();
@@ -149,7 +214,15 @@ base::SimTime ChargeCall(ring::CallClass call_class) noexcept {
     Publish(now);
   } else {
     ThreadClock& own = thread_clock;
-    Measure(own, ReadTicks());
+    const std::uint64_t ticks = ReadTicks();
+    own.call = reinterpret_cast<std::uintptr_t>(name);
+    own.call_detail = 0;
+    Measure(own, ticks, own.call);
+    if (ticks >= own.next_speed_ticks) {
+      core_speed->Sample();
+      own.next_speed_ticks = ReadTicks() + speed_interval_ticks;
+      own.slept = true;  // What it took is nobody's work.
+    }
     now = clock.load(std::memory_order_relaxed);
   }
   return {static_cast<std::int64_t>(now)};
@@ -160,6 +233,8 @@ void NotePinnedMemory() noexcept {
     pinned_memory_is_shared.store(true, std::memory_order_relaxed);
   }
 }
+
+void NoteCallDetail(std::uint64_t detail) noexcept { thread_clock.call_detail = detail; }
 
 void NoteFruitlessEventQuery() noexcept { after_fruitless_query = true; }
 
@@ -179,6 +254,8 @@ void EndCall() noexcept {
     own.accounted_ps += TicksToPs(ticks - own.last_ticks);
   }
   own.last_ticks = ticks;
+  if (own.work != nullptr) own.work->After(own.call, own.call_detail, host_time::WasSwitched());
+  host_time::SetSwitchMark();
 }
 
 base::SimTime Now() noexcept {
@@ -191,7 +268,13 @@ base::SimTime Now() noexcept {
   }
   RaiseToFloor();
   if (source.model == ring::HostModel::kMeasured && CurrentRole() == ThreadRole::kDriver) {
-    Measure(thread_clock, ReadTicks());
+    ThreadClock& own = thread_clock;
+    Measure(own, ReadTicks(), kClockReading);
+    // How often a wait looks at the clock depends on this machine: readings in a row are one.
+    if (own.work != nullptr && own.call != kClockReading) {
+      own.work->After(kClockReading, 0, false);
+      own.call = kClockReading;
+    }
   }
   return {static_cast<std::int64_t>(ProcessClock().load(std::memory_order_acquire))};
 }

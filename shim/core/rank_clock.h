@@ -16,9 +16,12 @@ namespace eidolon::shim::core {
 
 // Charges the calling thread for one call of a class, and returns the clock after it. Called by
 // CallScope.
-base::SimTime ChargeCall(ring::CallClass call_class) noexcept;
+base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept;
 // The call is over: what follows is the program's own time again. Called by CallScope.
 void EndCall() noexcept;
+
+// What the call in progress was asked, as far as it tells one place of the program from another.
+void NoteCallDetail(std::uint64_t detail) noexcept;
 
 // The calling thread keeps pinned memory. PyTorch gives a block of it back once its event has
 // happened, and the thread that asks is whoever needs memory next. If that may be one that does not
@@ -55,7 +58,8 @@ struct ClockSource {
   ring::Cursors* cursors = nullptr;
   ring::HostModel model = ring::HostModel::kFixed;
   ring::HostCosts costs{};
-  double speed_ratio = 1.0;  // Speed of the target's processor over this machine's; above zero.
+  double target_speed = 1.0;  // The target's processor relative to that of host_speed/probe.h.
+  double speed_ratio = 0;     // If above zero instead: relative to this machine's.
   std::uint64_t start_ps = 0;
 };
 void StartClock(const ClockSource& source) noexcept;

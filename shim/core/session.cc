@@ -124,6 +124,7 @@ Session* Session::Connect() noexcept {
     StartClock({.cursors = ring::CursorsOf(connection.segment),
                 .model = header.host_model,
                 .costs = header.host_costs,
+                .target_speed = header.target_speed,
                 .speed_ratio = header.speed_ratio,
                 .start_ps = header.start_clock_ps});
     pthread_atfork(nullptr, nullptr, ForgetSessionInFork);
@@ -159,6 +160,9 @@ bool Session::agent_alive() const noexcept { return !GetState().writer.agent_gon
 void Session::Append(ring::RecordHeader* record, std::size_t record_bytes,
                      std::span<const std::span<const std::byte>> tail) noexcept {
   if (IsWork(record->kind)) {
+    if (record->kind == ring::RecordKind::kLaunch) {
+      NoteCallDetail(reinterpret_cast<const ring::LaunchRecord*>(record)->work);
+    }
     if (++thread_work == 1) {
       NoteThreadIssuedWork();
       begun.store(true, std::memory_order_relaxed);

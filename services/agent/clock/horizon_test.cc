@@ -63,10 +63,18 @@ TEST(HorizonTest, NobodyLeftPromisesEverything) {
 }
 
 TEST(HostCostsTest, EveryClassCostsSomethingButThreadState) {
-  const ::eidolon::ring::HostCosts costs = FixedHostCosts();
+  const ::eidolon::ring::HostCosts costs = FixedHostCosts(1.0);
   for (int call = 0; call < static_cast<int>(::eidolon::ring::CallClass::kCount); ++call) {
     const bool is_free = call == static_cast<int>(::eidolon::ring::CallClass::kThreadState);
     EXPECT_EQ(costs.ps[call] == 0, is_free) << call;
+  }
+}
+
+TEST(HostCostsTest, ASlowerProcessorTakesLongerForEveryCall) {
+  const ::eidolon::ring::HostCosts fast = FixedHostCosts(1.0);
+  const ::eidolon::ring::HostCosts slow = FixedHostCosts(0.5);
+  for (int call = 0; call < static_cast<int>(::eidolon::ring::CallClass::kCount); ++call) {
+    EXPECT_EQ(slow.ps[call], 2 * fast.ps[call]) << call;
   }
 }
 

@@ -1,10 +1,11 @@
 #include "services/agent/clock/host_costs.h"
 
+#include <cmath>
 #include <cstdint>
 
 namespace eidolon::agent::clock {
 
-::eidolon::ring::HostCosts FixedHostCosts() {
+::eidolon::ring::HostCosts FixedHostCosts(double speed) {
   using ::eidolon::ring::CallClass;
   constexpr std::uint64_t kMicrosecond = 1'000'000;
   ::eidolon::ring::HostCosts costs{};
@@ -32,6 +33,9 @@ namespace eidolon::agent::clock {
   // Tens of nanoseconds each. PyTorch calls these thousands of times a step, and its watchdog gives
   // events back to a cache in real time, so that their number need not be the same in every run.
   set(CallClass::kThreadState, 0);
+  for (std::uint64_t& ps : costs.ps) {
+    ps = static_cast<std::uint64_t>(std::llround(static_cast<double>(ps) / speed));
+  }
   return costs;
 }
 

@@ -7,7 +7,8 @@ namespace eidolon::agent::clock {
 
 // Costs of a current server CPU (3 to 4 GHz) running PyTorch in eager mode. In this model a call
 // stands for itself and for the framework's work that leads to it, because nothing else moves the
-// clock.
-::eidolon::ring::HostCosts FixedHostCosts();
+// clock. `speed`: of the target's processor, relative to the reference of services/host_speed.
+// Requires: speed > 0.
+::eidolon::ring::HostCosts FixedHostCosts(double speed);
 
 }  // namespace eidolon::agent::clock

@@ -108,9 +108,11 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
   }
   const bool fixed = assignment.host_model().fixed();
   content.host_model = fixed ? wire::HostModel::kFixed : wire::HostModel::kMeasured;
-  content.host_costs = clock::FixedHostCosts();
+  const double cpu_speed = cluster.cpu().speed() > 0 ? cluster.cpu().speed() : 1.0;
+  content.host_costs = clock::FixedHostCosts(cpu_speed);
   content.strict = assignment.strict();
-  content.speed_ratio = cluster.cpu_speed_ratio() > 0 ? cluster.cpu_speed_ratio() : 1.0;
+  content.target_speed = cpu_speed;
+  content.speed_ratio = cluster.cpu_speed_ratio();
   content.epoch_unix_ns = kEpochUnixNs;
   content.driver_version = kCudaVersion;
   content.driver_name = cluster.driver_version().empty() ? "580.82" : cluster.driver_version();

@@ -60,6 +60,7 @@ base::Result<Segment> Segment::Create(const SegmentContent& content, std::uint32
   header.device_count = static_cast<std::uint32_t>(content.devices.size());
   header.host_model = content.host_model;
   header.strict = content.strict ? 1 : 0;
+  header.target_speed = content.target_speed;
   header.speed_ratio = content.speed_ratio;
   header.host_costs = content.host_costs;
   header.start_clock_ps = start_clock_ps;

@@ -18,7 +18,8 @@ struct SegmentContent {
   std::vector<wire::DeviceProperties> devices;
   wire::HostModel host_model = wire::HostModel::kMeasured;
   bool strict = false;
-  double speed_ratio = 1.0;
+  double target_speed = 1.0;  // Relative to the processor of services/host_speed.
+  double speed_ratio = 0;     // If above zero instead: relative to this machine's.
   wire::HostCosts host_costs{};
   std::int64_t epoch_unix_ns = 0;
   std::uint32_t driver_version = 0;

@@ -23,6 +23,10 @@ class JsonFields final : public cluster::Fields {
   explicit JsonFields(job::Fields fields) : fields_(std::move(fields)) {}
 
   bool Has(std::string_view name) override { return fields_.Has(name); }
+  bool Is(std::string_view name, std::string_view text) override {
+    const nlohmann::json* value = fields_.Find(name);
+    return value != nullptr && value->is_string() && value->get_ref<const std::string&>() == text;
+  }
   std::string Text(std::string_view name, std::string otherwise) override {
     return fields_.Text(name, std::move(otherwise));
   }
@@ -143,7 +147,8 @@ nlohmann::json ToJson(const ClusterSpec& spec) {
        {{"count", spec.nic_count},
         {"gbps", spec.nic_gigabits_per_second},
         {"latencyMicroseconds", spec.nic_latency_microseconds}}},
-      {"cpu", {{"speedRatio", spec.cpu_speed_ratio}}}};
+      {"cpu", {{"model", spec.cpu}}}};
+  if (spec.cpu_speed_ratio > 0) server["cpu"]["speedRatio"] = spec.cpu_speed_ratio;
   if (spec.servers_per_domain > 1) server["serversPerDomain"] = spec.servers_per_domain;
   if (spec.host_bridges > 1) server["hostBridges"] = spec.host_bridges;
   return {

@@ -238,6 +238,28 @@ TEST(BothSidesTest, RefuseAsManySwitches) {
   EXPECT_FALSE(BothSides(document).NetAccepts());
 }
 
+TEST(BothSidesTest, ReadTheProcessorOfAServer) {
+  const auto server = [](nlohmann::json cpu) {
+    return BothSides(
+        {{"servers", 1}, {"server", {{"preset", "dgx-a100"}, {"cpu", std::move(cpu)}}}});
+  };
+  const BothSides usual = server({{"speedRatio", "auto"}});
+  ASSERT_TRUE(usual.JobsAccept()) << Describe(usual.problems);
+  ASSERT_TRUE(usual.NetAccepts());
+  EXPECT_EQ(usual.job.cpu, "EPYC-7742");
+  EXPECT_EQ(usual.job.cpu_speed_ratio, 0);
+  EXPECT_EQ(ToJson(usual.job)["server"]["cpu"], nlohmann::json({{"model", "EPYC-7742"}}));
+
+  const BothSides chosen = server({{"model", "Grace"}, {"speedRatio", 1.5}});
+  EXPECT_EQ(chosen.job.cpu, "Grace");
+  EXPECT_EQ(chosen.job.cpu_speed_ratio, 1.5);
+
+  EXPECT_FALSE(server({{"model", "Pentium"}}).JobsAccept());
+  EXPECT_FALSE(server({{"speedRatio", "fast"}}).JobsAccept());
+  EXPECT_FALSE(server({{"speedRatio", "fast"}}).NetAccepts());
+  EXPECT_FALSE(server({{"speedRatio", 0}}).JobsAccept());
+}
+
 TEST(BothSidesTest, ReadAllThatADescriptionMayHold) {
   const BothSides read(
       {{"servers", 8},

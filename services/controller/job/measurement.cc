@@ -1,6 +1,7 @@
 #include "services/controller/job/measurement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <tuple>
@@ -148,6 +149,7 @@ std::vector<const Measurement::Iteration*> Measurement::Measured() const {
 
 Prediction Measurement::Predict() const {
   Prediction prediction;
+  prediction.host_time = options_.host_time;
   const std::vector<const Iteration*> measured = Measured();
   prediction.measured_iterations = static_cast<std::uint32_t>(measured.size());
   if (!measured.empty()) {
@@ -165,12 +167,15 @@ void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
                            Prediction* prediction) const {
   std::uint64_t sum = 0;
   std::uint64_t error_sum = 0;
+  double host_sum = 0;
   for (const Iteration* iteration : measured) {
     const std::uint64_t length =
         iteration->end_ps > iteration->start_ps ? iteration->end_ps - iteration->start_ps : 0;
     prediction->iteration_picoseconds.push_back(length);
     sum += length;
     error_sum += iteration->error_ps;
+    host_sum += static_cast<double>(iteration->breakdown.host) /
+                static_cast<double>(iteration->ranks.size());
   }
   std::vector<std::uint64_t> sorted = prediction->iteration_picoseconds;
   std::sort(sorted.begin(), sorted.end());
@@ -181,7 +186,8 @@ void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
   seconds.p90 = Quantile(sorted, 0.9) * kSecondsPerPicosecond;
   // Errors of estimates repeat in every iteration: they do not average out.
   const double band =
-      kBandDeviations * static_cast<double>(error_sum) / count * kSecondsPerPicosecond;
+      kBandDeviations * kSecondsPerPicosecond / count *
+      std::hypot(static_cast<double>(error_sum), host_sum * options_.host_time.error);
   seconds.low = std::max(0.0, seconds.mean - band);
   seconds.high = seconds.mean + band;
   prediction->iteration_seconds = seconds;
@@ -240,8 +246,10 @@ void Measurement::AddProgram(Prediction* prediction) const {
   Coverage busy;
   std::map<std::string, std::uint64_t> assumed;
   Kernels kernels;
+  double program_ranks = 0;
   for (const auto& [server, usage] : usage_) {
     for (const RankProgram& rank : usage.programs) {
+      ++program_ranks;
       length_ps = std::max(length_ps, rank.length_ps);
       error_ps = std::max(error_ps, rank.error_ps);
       program.launches += rank.launches;
@@ -252,7 +260,9 @@ void Measurement::AddProgram(Prediction* prediction) const {
     }
   }
   if (program.launches == 0) return;
-  const double band = kBandDeviations * static_cast<double>(error_ps) * kSecondsPerPicosecond;
+  const double host_ps = static_cast<double>(time.host) / std::max(1.0, program_ranks);
+  const double band = kBandDeviations * kSecondsPerPicosecond *
+                      std::hypot(static_cast<double>(error_ps), host_ps * options_.host_time.error);
   program.seconds = static_cast<double>(length_ps) * kSecondsPerPicosecond;
   program.low = std::max(0.0, program.seconds - band);
   program.high = program.seconds + band;

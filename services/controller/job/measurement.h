@@ -79,7 +79,8 @@ struct MeasurementOptions {
   std::uint32_t measure = 5;
   std::uint64_t tokens = 0;
   std::uint64_t parameters = 0;
-  double peak_flops_per_gpu = 0;          // 0: unknown, no utilization is reported.
+  double peak_flops_per_gpu = 0;  // 0: unknown, no utilization is reported.
+  HostTime host_time;
   std::vector<std::string> declarations;  // What the job says of unknown values, from number 1.
 };
 

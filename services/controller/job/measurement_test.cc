@@ -183,6 +183,29 @@ TEST(MeasurementTest, ClosingForgetsRanksThatNeverIterated) {
   EXPECT_EQ(measurement.Predict().measured_iterations, 1u);
 }
 
+TEST(MeasurementTest, TheBandHoldsTheErrorOfTheHostsTime) {
+  const RankIteration iteration{.rank = 0,
+                                .index = 0,
+                                .start_ps = 0,
+                                .end_ps = 1000,
+                                .error_ps = 30,
+                                .breakdown = {.host = 400}};
+  Measurement certain({.ranks = 1, .warmup = 0, .measure = 1});
+  Measurement uncertain(
+      {.ranks = 1, .warmup = 0, .measure = 1, .host_time = {.cpu = "Grace", .error = 0.1}});
+  certain.Add(iteration);
+  uncertain.Add(iteration);
+
+  // Half-widths: 1.645 deviations of 30 ps, and of 30 and 40 ps together.
+  const auto half_width = [](const Measurement& measurement) {
+    const IterationSeconds seconds = *measurement.Predict().iteration_seconds;
+    return (seconds.high - seconds.mean) * 1e12;
+  };
+  EXPECT_NEAR(half_width(certain), 1.645 * 30, 0.01);
+  EXPECT_NEAR(half_width(uncertain), 1.645 * 50, 0.01);
+  EXPECT_EQ(ToJson(uncertain.Predict())["hostTime"]["cpu"], "Grace");
+}
+
 TEST(MeasurementTest, ReportsThroughputOnlyWhenItCanBeKnown) {
   MeasurementOptions options = TwoRanks();
   options.tokens = 1100;

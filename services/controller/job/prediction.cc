@@ -166,6 +166,11 @@ json ToJson(const Prediction& prediction) {
   if (!prediction.unused_declarations.empty()) {
     out["unusedDeclarations"] = prediction.unused_declarations;
   }
+  if (const auto& host = prediction.host_time) {
+    out["hostTime"] = {{"model", host->fixed ? "fixed" : "measured"}, {"error", host->error}};
+    if (!host->cpu.empty()) out["hostTime"]["cpu"] = host->cpu;
+    if (host->speed_ratio > 0) out["hostTime"]["speedRatio"] = host->speed_ratio;
+  }
   if (prediction.iteration_seconds) AddTimes(prediction, &out);
   if (prediction.program) {
     out["program"] = {{"seconds", prediction.program->seconds},

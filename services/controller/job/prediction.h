@@ -60,7 +60,7 @@ struct RankMemory {
 };
 
 // Seconds. low and high: the iteration time is between them with 90 % probability, by the errors of
-// the estimates alone.
+// the estimates and of the host's time.
 struct IterationSeconds {
   double mean = 0;
   double p50 = 0;
@@ -75,6 +75,14 @@ struct ProgramSeconds {
   double low = 0;
   double high = 0;
   std::uint64_t launches = 0;  // Of all ranks.
+};
+
+// How the program's own work was timed.
+struct HostTime {
+  bool fixed = false;      // A table of call costs; else measured.
+  std::string cpu;         // The target's processor.
+  double error = 0;        // Of the host's time, one deviation, relative.
+  double speed_ratio = 0;  // Given by the job: over this machine's; 0: by the processor.
 };
 
 struct BreakdownShares {
@@ -93,6 +101,7 @@ struct CoverageShares {
 
 struct Prediction {
   std::uint32_t measured_iterations = 0;
+  std::optional<HostTime> host_time;
   // Set when measured_iterations > 0.
   std::optional<IterationSeconds> iteration_seconds;
   std::vector<std::uint64_t> iteration_picoseconds;  // Each measured one, exact.

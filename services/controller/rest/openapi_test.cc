@@ -35,6 +35,9 @@ json SampleOf(const json& document, const json& unresolved, const std::string& p
   const json& schema = Resolve(document, unresolved);
   if (schema.contains("example")) return schema["example"];
   if (schema.contains("default")) return schema["default"];
+  if (schema.contains("oneOf") && !schema.contains("type")) {
+    return SampleOf(document, schema["oneOf"][0], preset);
+  }
   if (schema.contains("enum")) {
     const bool kind = std::ranges::find(schema["enum"], json(preset)) != schema["enum"].end();
     return kind ? json(preset) : schema["enum"][0];

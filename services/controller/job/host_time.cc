@@ -1,0 +1,32 @@
+#include "services/controller/job/host_time.h"
+
+#include <cmath>
+
+#include "services/cluster/cpu_model.h"
+
+namespace eidolon::controller::job {
+namespace {
+
+// One deviation of host time by model, on the target's processor: what separates the two models,
+// and either from published steps that the host decides (docs/host_time.md). The fixed model does
+// not see what a program computes between its calls.
+constexpr double kMeasuredError = 0.12;
+constexpr double kFixedError = 0.30;
+// Of a ratio that the job gives itself.
+constexpr double kGivenRatioError = 0.10;
+
+}  // namespace
+
+HostTime HostTimeOf(const JobSpec& spec, const ClusterSpec& cluster) {
+  HostTime host;
+  host.fixed = spec.fixed_host_model;
+  host.cpu = cluster.cpu;
+  host.speed_ratio = host.fixed ? 0 : cluster.cpu_speed_ratio;
+  const cluster::CpuModel* cpu = cluster::FindCpuModel(cluster.cpu);
+  double speed_error = cpu == nullptr ? kGivenRatioError : cpu->relative_error;
+  if (host.speed_ratio > 0) speed_error = kGivenRatioError;
+  host.error = std::hypot(host.fixed ? kFixedError : kMeasuredError, speed_error);
+  return host;
+}
+
+}  // namespace eidolon::controller::job

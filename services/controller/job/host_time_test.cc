@@ -1,0 +1,47 @@
+#include "services/controller/job/host_time.h"
+
+#include <gtest/gtest.h>
+
+namespace eidolon::controller::job {
+namespace {
+
+ClusterSpec ClusterWith(const char* cpu) {
+  ClusterSpec cluster;
+  cluster.cpu = cpu;
+  return cluster;
+}
+
+TEST(HostTimeTest, NamesTheModelAndTheProcessor) {
+  JobSpec spec;
+  spec.fixed_host_model = true;
+  const HostTime host = HostTimeOf(spec, ClusterWith("EPYC-7742"));
+
+  EXPECT_TRUE(host.fixed);
+  EXPECT_EQ(host.cpu, "EPYC-7742");
+}
+
+TEST(HostTimeTest, TheFixedModelIsLessCertainThanTheMeasuredOne) {
+  JobSpec fixed, measured;
+  fixed.fixed_host_model = true;
+
+  EXPECT_GT(HostTimeOf(fixed, ClusterWith("Xeon-8480C")).error,
+            HostTimeOf(measured, ClusterWith("Xeon-8480C")).error);
+}
+
+TEST(HostTimeTest, AProcessorKnownWithLessCertaintyWidensTheError) {
+  EXPECT_GT(HostTimeOf({}, ClusterWith("Grace")).error,
+            HostTimeOf({}, ClusterWith("Xeon-8480C")).error);
+}
+
+TEST(HostTimeTest, ARatioOfTheJobIsKeptAndIsTheMeasuredModelsOnly) {
+  ClusterSpec cluster = ClusterWith("Xeon-8480C");
+  cluster.cpu_speed_ratio = 2;
+  JobSpec fixed;
+  fixed.fixed_host_model = true;
+
+  EXPECT_DOUBLE_EQ(HostTimeOf({}, cluster).speed_ratio, 2);
+  EXPECT_DOUBLE_EQ(HostTimeOf(fixed, cluster).speed_ratio, 0);
+}
+
+}  // namespace
+}  // namespace eidolon::controller::job

@@ -1,0 +1,30 @@
+#include "shim/host_time/core_speed.h"
+
+#include <algorithm>
+
+namespace eidolon::shim::host_time {
+
+void CoreSpeed::Sample() noexcept {
+  const std::unique_lock lock(sampling_, std::try_to_lock);
+  if (!lock.owns_lock() || !probe_) return;
+  // The median: now and then processor time runs too slowly, where a hypervisor reports what it
+  // took.
+  std::array<std::uint64_t, kFirstRuns> times{};
+  const std::ptrdiff_t runs = samples_ == 0 ? kFirstRuns : kRuns;
+  for (std::ptrdiff_t run = 0; run < runs; ++run)
+    times[static_cast<std::size_t>(run)] = timer_(probe_);
+  const auto typical = times.begin() + runs / 2;
+  std::nth_element(times.begin(), typical, times.begin() + runs);
+  const base::Duration length{static_cast<std::int64_t>(std::max<std::uint64_t>(*typical, 1))};
+  const double speed = host_speed::SpeedOf(length);
+  last_[samples_ % kKept] = speed;
+  ++samples_;
+  std::array<double, kKept> sorted = last_;
+  const std::size_t count = std::min(samples_, kKept);
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
+  std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count));
+  now_.store(*middle, std::memory_order_relaxed);
+  if (samples_ == 1 || speed > best()) best_.store(speed, std::memory_order_relaxed);
+}
+
+}  // namespace eidolon::shim::host_time

@@ -1,0 +1,60 @@
+#include "shim/host_time/core_speed.h"
+
+#include <gtest/gtest.h>
+
+namespace eidolon::shim::host_time {
+namespace {
+
+// What the next run of the probe takes, and how often it ran.
+std::uint64_t run_ps = 0;
+int runs = 0;
+
+std::uint64_t TimeOfTest(host_speed::Probe& probe) {
+  EXPECT_TRUE(static_cast<bool>(probe));
+  ++runs;
+  return run_ps;
+}
+
+class CoreSpeedTest : public ::testing::Test {
+ protected:
+  CoreSpeedTest() : speed_(TimeOfTest) { runs = 0; }
+
+  void SampleAt(double speed) {
+    run_ps = static_cast<std::uint64_t>(static_cast<double>(host_speed::kReferenceRun.ps) / speed);
+    speed_.Sample();
+  }
+  CoreSpeed speed_;
+};
+
+TEST_F(CoreSpeedTest, IsOneBeforeTheFirstSample) {
+  EXPECT_EQ(speed_.now(), 1.0);
+  EXPECT_EQ(speed_.best(), 1.0);
+}
+
+TEST_F(CoreSpeedTest, TheFirstSampleTakesMoreRuns) {
+  SampleAt(1.2);
+  EXPECT_EQ(runs, CoreSpeed::kFirstRuns);
+  SampleAt(1.2);
+  EXPECT_EQ(runs, CoreSpeed::kFirstRuns + CoreSpeed::kRuns);
+  EXPECT_NEAR(speed_.now(), 1.2, 1e-6);
+}
+
+TEST_F(CoreSpeedTest, FollowsTheMedianSoThatOneSlowSampleChangesLittle) {
+  for (int i = 0; i < 7; ++i) SampleAt(1.0);
+  SampleAt(0.3);
+  EXPECT_NEAR(speed_.now(), 1.0, 1e-6);
+
+  for (int i = 0; i < 4; ++i) SampleAt(0.6);
+  EXPECT_NEAR(speed_.now(), 0.6, 1e-6);
+}
+
+TEST_F(CoreSpeedTest, RemembersItsBest) {
+  SampleAt(0.8);
+  EXPECT_NEAR(speed_.best(), 0.8, 1e-6);
+  SampleAt(0.9);
+  SampleAt(0.5);
+  EXPECT_NEAR(speed_.best(), 0.9, 1e-6);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::host_time
