@@ -2,8 +2,9 @@
 // Cursors::clock_ps is its copy for the agent, which a stray pointer may overwrite.
 //
 // Two host models (architecture.md section 3). fixed: each exported call adds its class's cost,
-// whatever thread makes it. measured: a thread adds its own CPU time since its last call, over
-// speed_ratio, minus time spent in the shim; a thread that waited since then first takes max(own,
+// whatever thread makes it. measured: a thread adds what its own work since its last call costs on
+// the target: CPU time without time spent in the shim, without this machine's noise, scaled to the
+// target's processor (shim/host_time); a thread that waited since then first takes max(own,
 // process). Only drivers (thread_role.h) move the clock.
 #pragma once
 

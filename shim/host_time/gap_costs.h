@@ -34,14 +34,13 @@ class GapCosts {
   // What the gap costs; learns from it.
   std::uint64_t Charge(const Gap& gap) noexcept;
 
-  // The quantile of a place's samples that counts as undisturbed: the second smallest of twelve.
-  // And what the same work takes on the target in the mean, over that. A rank that is alone on this
-  // machine takes 1.28 times that quantile (GPT-2); a server with all GPUs at work, whose cores run
-  // below their highest frequency beside threads that spin, takes longer: 1.5, from the published
-  // step of DeepSpeed ZeRO-3 at 512 tokens, which the host decides (docs/host_time.md).
+  // The quantile of a place's samples that counts as undisturbed: the second smallest of twelve. And
+  // what the same work takes in the mean where a rank has a core of its own, over that: measured
+  // with GPT-2 on one rank, whose host time is 1.28 times the quantile that eight ranks on two cores
+  // find (docs/host_time.md). No published training step had a part in it.
   static constexpr std::size_t kSamples = 12;
   static constexpr std::size_t kLowRank = 1;
-  static constexpr double kOverLow = 1.5;
+  static constexpr double kOverLow = 1.28;
   // From this length on the median is taken.
   static constexpr double kLongPs = 500e6;
   // Beyond so many times its place's cost, and by so much, a gap is another piece of work.
