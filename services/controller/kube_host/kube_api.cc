@@ -7,7 +7,7 @@
 #include "services/base/utc.h"
 #include "services/controller/job/job.h"
 #include "services/controller/kube/lease.h"
-#include "services/controller/kube_host/kube_controller.h"
+#include "services/controller/kube_host/object_text.h"
 #include "services/controller/kube_host/pod_logs.h"
 #include "services/controller/reconcile/plan.h"
 #include "services/controller/reconcile/pod_state.h"

@@ -4,8 +4,9 @@
 #include "services/base/text.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/kube_host/object_text.h"
+#include "services/controller/place/token.h"
 #include "services/controller/reconcile/objects.h"
-#include "services/controller/reconcile/turns.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
@@ -16,28 +17,16 @@ using base::StrCat;
 using nlohmann::json;
 
 constexpr char kOurs[] = "app.kubernetes.io/managed-by=eidolon-controller";
+constexpr std::size_t kTokenBytes = 16;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kGpusNs = 30 * kSecondNs;
+constexpr std::int64_t kStepNs = kSecondNs / 2;
+constexpr std::int64_t kStatusNs = 5 * kSecondNs;
+
+kube::Refusal Refused(const base::Error& error) {
+  return {.status = 0, .reason = "ServiceLost", .message = error.message, .details = {}};
+}
 
 }  // namespace
-
-std::string TextOf(const char* kind, const kube::ObjectKey& key) {
-  return StrCat(kind, "/", key.name_space, "/", key.name);
-}
-
-std::string UidOf(const json& object) { return object["metadata"].value("uid", ""); }
-
-bool IsOver(const json& job) {
-  const std::string phase = job.value("status", json::object()).value("phase", "");
-  return phase == "Complete" || phase == "Failed" || phase == "Interrupted";
-}
-
-std::string OwnerUidOf(const json& object) {
-  for (const json& owner : object["metadata"].value("ownerReferences", json::array())) {
-    if (owner.value("controller", false)) return owner.value("uid", "");
-  }
-  return "";
-}
 
 KubeController::KubeController(KubeControllerOptions options, KubeControllerParts parts)
     : options_(std::move(options)),
@@ -48,14 +37,26 @@ KubeController::KubeController(KubeControllerOptions options, KubeControllerPart
       clusters_({kube::kSimulatedClusters, options_.name_space, ""}, &parts_.client,
                 [this](const json& object) {
                   Add("cluster", object);
-                  LookAtWaiting();
+                  admission_.LookAtWaiting();
                 }),
       placed_({kube::kJobs, options_.name_space, kOurs}, &parts_.client,
               [this](const json& object) { AddOwner(object); }),
       pods_({kube::kPods, options_.name_space, kOurs}, &parts_.client,
             [this](const json& object) { AddOwner(object); }),
       deployments_({kube::kDeployments, options_.name_space, kOurs}, &parts_.client,
-                   [this](const json& object) { AddOwner(object); }) {}
+                   [this](const json& object) { AddOwner(object); }),
+      simulators_(parts_.clock, parts_.find_simulators),
+      status_(parts_.clock, parts_.client, parts_.metrics, options_.settings.agents_address),
+      admission_(options_.jobs_max, jobs_, runs_, parts_.metrics,
+                 [this](const json& job) { Add("job", job); }),
+      agents_({.clock = parts_.clock,
+               .reviews = parts_.reviews,
+               .metrics = parts_.metrics,
+               .placed = placed_,
+               .pods = pods_,
+               .runs = runs_,
+               .changed = [this](const kube::ObjectKey& job) { queue_.Add(TextOf("job", job)); }}) {
+}
 
 KubeController::~KubeController() { Stop(); }
 
@@ -67,12 +68,7 @@ void KubeController::Start() {
 }
 
 void KubeController::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    stopping_ = true;
-    assembled_.notify_all();
-  }
+  if (!runs_.Close()) return;
   queue_.Stop();
   for (std::thread& worker : workers_) worker.join();
   for (kube::Informer* informer : {&jobs_, &clusters_, &placed_, &pods_, &deployments_}) {
@@ -97,7 +93,7 @@ void KubeController::AddOwner(const json& object) {
   }
   if (labels.contains(reconcile::kClusterLabel)) {
     queue_.Add(TextOf("cluster", {name_space, labels[reconcile::kClusterLabel]}));
-    if (object["kind"] == "Deployment") LookAtWaiting();
+    if (object["kind"] == "Deployment") admission_.LookAtWaiting();
   }
 }
 
@@ -125,7 +121,7 @@ void KubeController::Work() {
 }
 
 void KubeController::CountRequests() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(counting_);
   const std::uint64_t requests = parts_.client.requests();
   parts_.metrics.CountApiRequests(requests - requests_counted_);
   requests_counted_ = requests;
@@ -140,15 +136,14 @@ KubeController::Done KubeController::Reconcile(const std::string& key) {
 KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key) {
   const kube::ObjectPointer cluster = clusters_.Find(key);
   if (cluster == nullptr) {
-    const std::lock_guard lock(mutex_);
-    NoteWrite(std::string(job::kClusterKind), key, true);
+    status_.Forget(std::string(job::kClusterKind), key);
     return {};
   }
   const auto network = deployments_.Find(
       {key.name_space, reconcile::NetworkNameOf(std::string(job::kClusterKind), key.name)});
   reconcile::ObservedCluster observed{.cluster = *cluster,
                                       .network = std::nullopt,
-                                      .gpus = KnownGpus(),
+                                      .gpus = simulators_.KnownGpus(),
                                       .now_unix_ns = parts_.clock.UnixNs()};
   if (network != nullptr) observed.network = *network;
   reconcile::Plan plan = reconcile::ReconcileCluster(observed, options_.settings);
@@ -156,7 +151,7 @@ KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key
     const auto applied = parts_.client.Apply(object);
     if (!applied) return std::unexpected(applied.error());
   }
-  if (plan.status) return WriteStatus(*cluster, *plan.status);
+  if (plan.status) return status_.Write(*cluster, *plan.status);
   return {};
 }
 
@@ -184,116 +179,191 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
       seen.pods.push_back(*pod);
     }
   }
-  seen.gpus = KnownGpus();
-  const std::lock_guard lock(mutex_);
-  const auto run = runs_.find(uid);
-  if (run == runs_.end()) return seen;
-  if (run->second->placed && seen.placed) run->second->placement_seen = true;
-  seen.run = run->second->Facts(parts_.clock.MonotonicNs());
-  seen.pods_refused = run->second->pods_refused;
+  seen.gpus = simulators_.KnownGpus();
+  const RunRegistry::View runs(runs_);
+  const auto run = runs.Find(uid);
+  if (run == nullptr) return seen;
+  if (run->placed && seen.placed) run->placement_seen = true;
+  seen.run = run->Facts(parts_.clock.MonotonicNs());
+  seen.pods_refused = run->pods_refused;
   return seen;
 }
 
 KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
   const kube::ObjectPointer job = jobs_.Find(key);
-  {
-    // Runs whose job is gone, or was replaced by another of the same name.
-    std::vector<std::string> gone;
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& [uid, run] : runs_) {
-        if (run->key == key && (job == nullptr || UidOf(*job) != uid)) gone.push_back(uid);
-      }
-    }
-    for (const std::string& uid : gone) DropRun(uid);
+  // Runs whose job is gone, or was replaced by another of the same name.
+  for (const std::string& uid : runs_.UidsBut(key, job == nullptr ? "" : UidOf(*job))) {
+    DropRun(uid);
   }
   if (job == nullptr) {
-    {
-      const std::lock_guard lock(mutex_);
-      parts_.metrics.ForgetJob(key.name_space, key.name);
-      NoteWrite(std::string(job::kJobKind), key, true);
-    }
-    LookAtWaiting();
+    parts_.metrics.ForgetJob(key.name_space, key.name);
+    status_.Forget(std::string(job::kJobKind), key);
+    admission_.LookAtWaiting();
     return {};
   }
   reconcile::ObservedJob seen = Observe(*job);
-  if (!IsOver(*job)) seen.turn = TakeTurn(*job);
-  return Carry(*job, reconcile::ReconcileJob(seen, options_.settings));
+  if (!IsOver(*job)) seen.turn = admission_.Ask(*job);
+  return Apply(*job, reconcile::ReconcileJob(seen, options_.settings));
 }
 
-std::vector<kube::ObjectPointer> KubeController::QueuedJobs() const {
-  return jobs_.List([](const json& object) {
-    return !IsOver(object) && !object["metadata"].contains("deletionTimestamp") &&
-           !object["spec"].value("suspend", false);
-  });
-}
-
-std::map<std::string, reconcile::Turn> KubeController::TurnsOf(
-    const std::vector<kube::ObjectPointer>& jobs) {
-  std::set<std::string> uids;
-  for (const auto& object : jobs) uids.insert(UidOf(*object));
-  std::erase_if(admitted_, [&](const std::string& uid) { return !uids.contains(uid); });
-  std::vector<reconcile::QueuedJob> all;
-  for (const auto& object : jobs) {
-    const std::string uid = UidOf(*object);
-    const json status = object->value("status", json::object());
-    const bool active = admitted_.contains(uid) || runs_.contains(uid) ||
-                        status.value("phase", "") == job::Name(job::Phase::kRunning);
-    all.push_back({.key = uid,
-                   .name_space = (*object)["metadata"].value("namespace", ""),
-                   .created = (*object)["metadata"].value("creationTimestamp", ""),
-                   .active = active});
+KubeController::Done KubeController::Apply(const json& object, reconcile::Plan plan) {
+  const kube::ObjectKey key = kube::KeyOf(object);
+  const std::string uid = UidOf(object);
+  StepRun(object, plan.exits);
+  if (plan.run == reconcile::RunStep::kStart) {
+    if (Done started = StartRun(object, std::move(plan)); !started) return started;
+    queue_.Add(TextOf("job", key));
+    return {};
   }
-  return reconcile::ComputeTurns(all, options_.jobs_max);
-}
-
-reconcile::Turn KubeController::TakeTurn(const json& job) {
-  const std::string own = UidOf(job);
-  const auto jobs = QueuedJobs();
-  const std::lock_guard lock(mutex_);
-  const auto turns = TurnsOf(jobs);
-  const auto found = turns.find(own);
-  if (found == turns.end()) return {.granted = false};
-  if (found->second.granted) admitted_.insert(own);
-  parts_.metrics.SetQueue(jobs.size() - found->second.running, found->second.running);
-  return found->second;
-}
-
-void KubeController::LookAtWaiting() {
-  const auto jobs = QueuedJobs();
-  std::map<std::string, reconcile::Turn> turns;
-  {
-    const std::lock_guard lock(mutex_);
-    turns = TurnsOf(jobs);
+  bool later = false;
+  if (plan.status) {
+    // Transitions are written at once, progress now and then: etcd is no time series database.
+    const bool news = !plan.events.empty() || plan.run != reconcile::RunStep::kNone;
+    const std::int64_t now_ns = parts_.clock.MonotonicNs();
+    {
+      const RunRegistry::View runs(runs_);
+      if (const auto run = runs.Find(uid)) {
+        later = !news && now_ns - run->status_written_ns < kStatusNs;
+        if (!later) run->status_written_ns = now_ns;
+      }
+    }
+    if (!later) {
+      if (Done written = status_.Write(object, *plan.status); !written) return written;
+    }
   }
-  // Those far behind in the queue are looked at when they come nearer.
-  const std::size_t near = 4 * options_.jobs_max;
-  for (const auto& object : jobs) {
-    if (object->value("status", json::object()).value("phase", "Pending") != "Pending") continue;
-    const reconcile::Turn& turn = turns.at(UidOf(*object));
-    if (turn.granted || turn.before < near) Add("job", *object);
+  if (Done placed = Place(object, plan.apply); !placed) return placed;
+  for (const reconcile::Deletion& deletion : plan.remove) {
+    if (Done removed = Remove(key.name_space, deletion); !removed) return removed;
   }
+  for (const reconcile::Transition& transition : plan.events)
+    status_.RecordEvent(object, transition);
+  if (plan.run == reconcile::RunStep::kDrop) DropRun(uid);
+  if (plan.status && IsOver({{"status", *plan.status}}) && !IsOver(object)) {
+    const json& status = *plan.status;
+    std::string why;
+    for (const json& condition : status["conditions"]) {
+      if (condition["type"] == status["phase"]) why = condition["reason"].get<std::string>();
+    }
+    parts_.metrics.CountFinishedJob(status["phase"], why);
+    const json none = json::object();
+    parts_.metrics.AddCost(
+        {.wall_seconds = status.value("simulation", none).value("wallSeconds", 0.0),
+         .slowdown = std::nullopt},
+        status.value("progress", none).value("virtualSeconds", 0.0));
+    admission_.LookAtWaiting();
+  }
+  if (plan.remove_itself) {
+    return parts_.client.Delete(kube::kSimulationJobs, key, kube::Propagation::kBackground, uid);
+  }
+  if (plan.look_again_s) {
+    queue_.AddAfter(TextOf("job", key), *plan.look_again_s * kSecondNs);
+  }
+  const RunRegistry::View runs(runs_);
+  if (runs.Find(uid) != nullptr) queue_.AddAfter(TextOf("job", key), kStepNs);
+  return {};
 }
 
-std::optional<std::vector<std::string>> KubeController::KnownGpus() {
+KubeController::Done KubeController::Place(const json& object, const std::vector<json>& objects) {
+  for (const json& child : objects) {
+    if (child["kind"] == "Job") {
+      // Asked before, the API server says at once what its admission has against such a pod.
+      json pod = child["spec"]["template"];
+      pod["apiVersion"] = "v1";
+      pod["kind"] = "Pod";
+      pod["metadata"]["namespace"] = object["metadata"]["namespace"];
+      pod["metadata"]["generateName"] = object["metadata"].value("name", "") + "-check-";
+      const auto accepted = parts_.client.Create(kube::kPods, pod, /*dry_run=*/true);
+      if (!accepted && accepted.error().IsForbidden() &&
+          accepted.error().message.find("violates PodSecurity") != std::string::npos) {
+        const RunRegistry::View runs(runs_);
+        const auto run = runs.Find(UidOf(object));
+        if (run != nullptr) run->pods_refused = accepted.error().message;
+        queue_.Add(TextOf("job", kube::KeyOf(object)));
+        return {};
+      }
+    }
+    const auto applied = parts_.client.Apply(child);
+    if (!applied) return std::unexpected(applied.error());
+    if (child["kind"] != "Job") continue;
+    const RunRegistry::View runs(runs_);
+    if (const auto run = runs.Find(UidOf(object))) run->placed = true;
+  }
+  return {};
+}
+
+KubeController::Done KubeController::Remove(const std::string& name_space,
+                                            const reconcile::Deletion& deletion) {
+  const json named = {{"apiVersion", deletion.api_version}, {"kind", deletion.kind}};
+  const auto removed = parts_.client.Delete(kube::ResourceOf(named), {name_space, deletion.name},
+                                            kube::Propagation::kForeground, deletion.uid);
+  // Another object of this name is not what was meant.
+  if (!removed && !removed.error().IsConflict()) return removed;
+  return {};
+}
+
+KubeController::Done KubeController::StartRun(const json& object, reconcile::Plan plan) {
+  const kube::ObjectKey key = kube::KeyOf(object);
+  const std::string& cluster = plan.resolved.spec.cluster_name;
+  const std::string network =
+      cluster.empty() ? reconcile::NetworkNameOf(std::string(job::kJobKind), key.name)
+                      : reconcile::NetworkNameOf(std::string(job::kClusterKind), cluster);
+  auto run = std::make_shared<KubeRun>();
+  run->resolved = std::move(plan.resolved);
+  run->key = key;
+  run->uid = UidOf(object);
+  run->attempt = plan.attempt;
+  run->simulators = simulators_.At(reconcile::NetworkAddress(network, key.name_space));
+  run->network_job =
+      StrCat(key.name_space, "/", key.name, "/", plan.attempt, "/", place::MakeToken(kTokenBytes));
+  const auto peak_flops = run->simulators->FindPeakFlops(run->resolved.cluster.gpu);
+  if (!peak_flops) return std::unexpected(Refused(peak_flops.error()));
+  run->peak_flops = *peak_flops;
+  const auto registered =
+      run->simulators->RegisterJob(run->network_job, run->resolved.cluster, run->resolved.servers,
+                                   run->resolved.spec.environment);
+  if (!registered) return std::unexpected(Refused(registered.error()));
+  Log(Level::kInfo, "job_starting",
+      {{"namespace", key.name_space}, {"job", key.name}, {"attempt", StrCat(plan.attempt)}});
+  runs_.Add(std::move(run));
+  return {};
+}
+
+void KubeController::DropRun(const std::string& uid) {
+  const std::shared_ptr<KubeRun> run = runs_.Take(uid);
+  admission_.Release(uid);
+  if (run == nullptr) return;
+  for (const auto& [server, link] : run->links) link->SendStop("the job is over");
+  run->simulators->RemoveJob(run->network_job);
+}
+
+void KubeController::StepRun(const json& object, const std::vector<reconcile::AgentExit>& exits) {
   const std::int64_t now_ns = parts_.clock.MonotonicNs();
+  job::Order order = job::Order::kNone;
+  std::vector<std::shared_ptr<AgentLink>> links;
+  std::string why;
   {
-    const std::lock_guard lock(mutex_);
-    if (!gpus_.empty() && now_ns - gpus_asked_ns_ < kGpusNs) return gpus_;
+    const RunRegistry::View runs(runs_);
+    const auto found = runs.Find(UidOf(object));
+    if (found == nullptr || !found->run) return;
+    KubeRun& run = *found;
+    for (const reconcile::AgentExit& exit : exits) run.run->Exited(exit.server, exit.how, now_ns);
+    order = run.run->Step(now_ns);
+    why = run.run->stop_reason();
+    for (const auto& [server, link] : run.links) links.push_back(link);
+    parts_.metrics.SetPrediction(run.key.name_space, run.key.name, run.run->Predict());
+    parts_.metrics.SetProgress(run.key.name_space, run.key.name, run.run->progress(now_ns),
+                               run.run->cost(now_ns));
   }
-  auto names = SimulatorsOf("")->ListGpus();
-  const std::lock_guard lock(mutex_);
-  if (!names) return std::nullopt;
-  gpus_ = std::move(*names);
-  gpus_asked_ns_ = now_ns;
-  return gpus_;
-}
-
-std::shared_ptr<Simulators> KubeController::SimulatorsOf(const std::string& network) {
-  const std::lock_guard lock(mutex_);
-  auto& simulators = simulators_[network];
-  if (simulators == nullptr) simulators = parts_.find_simulators(network);
-  return simulators;
+  if (order == job::Order::kNone) return;
+  queue_.Add(TextOf("job", kube::KeyOf(object)));
+  // An agent without a link has told its outcome and ends: to remove its pod would remove its log.
+  if (order == job::Order::kStop) {
+    for (const auto& link : links) link->SendStop(why);
+    return;
+  }
+  const auto removed =
+      parts_.client.Delete(kube::kJobs, kube::KeyOf(object), kube::Propagation::kForeground);
+  if (!removed) Log(Level::kWarning, "pods_not_ended", {{"reason", removed.error().message}});
 }
 
 }  // namespace eidolon::controller::kube_host

@@ -13,6 +13,7 @@
 
 #include "services/base/text.h"
 #include "services/controller/kube_host/fake_cluster_test.h"
+#include "services/controller/kube_host/object_text.h"
 #include "services/controller/reconcile/plan.h"
 
 namespace eidolon::controller::kube_host {
@@ -165,7 +166,7 @@ class KubeControllerTest : public ::testing::Test {
     std::vector<std::future<Result<Assignment>>> calls;
     for (int server = 0; server < 2; ++server) {
       calls.push_back(std::async(std::launch::async, [this, process, server] {
-        return process->controller.Attach(StrCat("token-", server), links_[server]);
+        return process->controller.agents().Attach(StrCat("token-", server), links_[server]);
       }));
     }
     std::vector<Result<Assignment>> answers;
@@ -177,22 +178,23 @@ class KubeControllerTest : public ::testing::Test {
   void RunToTheEnd(Process* process, const std::vector<Result<Assignment>>& assignments) {
     for (std::uint32_t index = 0; index < 3; ++index) {
       for (int rank = 0; rank < 2; ++rank) {
-        process->controller.OnIteration(assignments[rank]->agent, {.rank = rank,
-                                                                   .index = index,
-                                                                   .start_ps = index * kTenMs,
-                                                                   .end_ps = (index + 1) * kTenMs,
-                                                                   .error_ps = 0,
-                                                                   .breakdown = {},
-                                                                   .coverage = {},
-                                                                   .assumed_kernels = {},
-                                                                   .kernels = {}});
+        process->controller.agents().OnIteration(assignments[rank]->agent,
+                                                 {.rank = rank,
+                                                  .index = index,
+                                                  .start_ps = index * kTenMs,
+                                                  .end_ps = (index + 1) * kTenMs,
+                                                  .error_ps = 0,
+                                                  .breakdown = {},
+                                                  .coverage = {},
+                                                  .assumed_kernels = {},
+                                                  .kernels = {}});
       }
     }
     for (int server = 0; server < 2; ++server) {
       EXPECT_THAT(links_[server]->AwaitStop(), HasSubstr("measured"));
-      process->controller.OnOutcome(assignments[server]->agent,
-                                    {.reason = job::OutcomeReason::kStopped, .message = {}});
-      process->controller.Detach(assignments[server]->agent);
+      process->controller.agents().OnOutcome(
+          assignments[server]->agent, {.reason = job::OutcomeReason::kStopped, .message = {}});
+      process->controller.agents().Detach(assignments[server]->agent);
     }
     EndPods();
   }
@@ -283,14 +285,14 @@ TEST_F(KubeControllerTest, OnlyTheJobsOwnPodsAreWelcome) {
   cluster_.AddToken("elsewhere", "another.audience", "system:serviceaccount:team:default");
 
   for (const char* token : {"unknown", "elsewhere"}) {
-    const auto refused = process.controller.Attach(token, links_[0]);
+    const auto refused = process.controller.agents().Attach(token, links_[0]);
     ASSERT_FALSE(refused) << token;
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument) << token;
   }
   std::vector<std::future<Result<Assignment>>> calls;
   for (const char* token : {"stranger", "stale"}) {
     calls.push_back(std::async(std::launch::async, [&process, token, this] {
-      return process.controller.Attach(token, links_[0]);
+      return process.controller.agents().Attach(token, links_[0]);
     }));
   }
   for (auto& call : calls) {
@@ -373,9 +375,10 @@ TEST_F(KubeControllerTest, AFailedRunKeepsItsPodsUntilTheyEnd) {
   for (int server = 0; server < 2; ++server) {
     ASSERT_TRUE(assignments[server]);
     // Told and gone before anybody asked it to stop.
-    process.controller.OnOutcome(assignments[server]->agent,
-                                 {.reason = job::OutcomeReason::kCommandFailed, .message = "no"});
-    process.controller.Detach(assignments[server]->agent);
+    process.controller.agents().OnOutcome(
+        assignments[server]->agent,
+        {.reason = job::OutcomeReason::kCommandFailed, .message = "no"});
+    process.controller.agents().Detach(assignments[server]->agent);
   }
   ASSERT_TRUE(Eventually([&] { return ReasonOf("Running") == "Stopping"; })) << Status().dump(1);
 

@@ -82,7 +82,7 @@ int Serve(Flags flags) {
   if (flags.network_policies) flags.options.settings.policy_namespace = flags.name_space;
   controller::Metrics metrics(&page.registry());
   if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
-  controller::kube_host::KubeController desk(
+  controller::kube_host::KubeController kube_controller(
       flags.options, {.clock = clock,
                       .client = client,
                       .reviews = reviews,
@@ -91,7 +91,7 @@ int Serve(Flags flags) {
                         return std::make_shared<controller::SimulatorClients>(flags.timing, network,
                                                                               issuer, clock);
                       }});
-  controller::ControllerService service(&desk);
+  controller::ControllerService service(&kube_controller.agents());
   auto server = eidolon::runtime::GrpcServer::Start(
       {.address = flags.agents_listen, .registry = &page.registry()}, {&service});
   if (!server) return Fail(server.error());
@@ -100,7 +100,7 @@ int Serve(Flags flags) {
       LeaseOf(flags, &client), &client, clock,
       [&] {
         Log(Level::kInfo, "leading", {{"identity", flags.pod_name}});
-        desk.Start();
+        kube_controller.Start();
       },
       [&] {
         lost = true;
@@ -125,7 +125,7 @@ int Serve(Flags flags) {
   }
   api.Stop();
   (*rest)->Stop();
-  desk.Stop();
+  kube_controller.Stop();
   server->Shutdown(std::chrono::milliseconds(500));
   lease.Stop();
   Log(Level::kInfo, "operator_stopped");

@@ -1,0 +1,62 @@
+// The agents' side of the controller on Kubernetes: who they are is told by the token of their pod,
+// and what they report goes to the run of their job.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/controller/agent_desk.h"
+#include "services/controller/kube/informer.h"
+#include "services/controller/kube/review.h"
+#include "services/controller/kube_host/run_registry.h"
+#include "services/controller/metrics.h"
+
+namespace eidolon::controller::kube_host {
+
+// What it is given must outlive it.
+struct AgentSessionsParts {
+  const base::RealClock& clock;
+  kube::Reviews& reviews;
+  Metrics& metrics;
+  const kube::Informer& placed;  // Kubernetes' Jobs.
+  const kube::Informer& pods;
+  RunRegistry& runs;
+  std::function<void(const kube::ObjectKey& job)> changed;  // The job is to be reconciled.
+};
+
+// Thread safe.
+class AgentSessions final : public AgentDesk {
+ public:
+  explicit AgentSessions(AgentSessionsParts parts) : parts_(std::move(parts)) {}
+
+  base::Result<Assignment> Attach(const std::string& token,
+                                  std::shared_ptr<AgentLink> link) override;
+  void Detach(AgentName agent) override;
+  void OnIteration(AgentName agent, const job::RankIteration& iteration) override;
+  void OnProgress(AgentName agent, const job::AgentProgress& progress) override;
+  void OnUsage(AgentName agent, job::ServerUsage usage) override;
+  void OnLogLine(AgentName agent, store::LogEntry entry) override;
+  void OnOutcome(AgentName agent, job::AgentOutcome outcome) override;
+
+ private:
+  // An agent's pod as the informers show it.
+  struct Pod {
+    std::string address;
+    std::uint32_t server = 0;
+    std::string job_uid;
+  };
+  // None while the pod, or the Job that owns it, has not been observed.
+  std::optional<Pod> FindPod(const kube::Identity& identity) const;
+  // Takes the link of the pod's server into its run.
+  base::Result<std::shared_ptr<KubeRun>> Join(const RunRegistry::View& runs, const Pod& pod,
+                                              const std::shared_ptr<AgentLink>& link);
+
+  const AgentSessionsParts parts_;
+};
+
+}  // namespace eidolon::controller::kube_host

@@ -1,0 +1,70 @@
+#include "services/controller/kube_host/job_admission.h"
+
+#include "services/controller/job/condition.h"
+#include "services/controller/kube_host/object_text.h"
+
+namespace eidolon::controller::kube_host {
+
+using nlohmann::json;
+
+std::vector<kube::ObjectPointer> JobAdmission::Queued() const {
+  return jobs_.List([](const json& object) {
+    return !IsOver(object) && !object["metadata"].contains("deletionTimestamp") &&
+           !object["spec"].value("suspend", false);
+  });
+}
+
+std::map<std::string, reconcile::Turn> JobAdmission::Compute(
+    const std::vector<kube::ObjectPointer>& jobs) {
+  std::set<std::string> uids;
+  for (const auto& object : jobs) uids.insert(UidOf(*object));
+  std::erase_if(admitted_, [&](const std::string& uid) { return !uids.contains(uid); });
+  const std::set<std::string> running = runs_.Uids();
+  std::vector<reconcile::QueuedJob> all;
+  for (const auto& object : jobs) {
+    const std::string uid = UidOf(*object);
+    const json status = object->value("status", json::object());
+    const bool active = admitted_.contains(uid) || running.contains(uid) ||
+                        status.value("phase", "") == job::Name(job::Phase::kRunning);
+    all.push_back({.key = uid,
+                   .name_space = (*object)["metadata"].value("namespace", ""),
+                   .created = (*object)["metadata"].value("creationTimestamp", ""),
+                   .active = active});
+  }
+  return reconcile::ComputeTurns(all, jobs_max_);
+}
+
+reconcile::Turn JobAdmission::Ask(const json& job) {
+  const std::string own = UidOf(job);
+  const auto jobs = Queued();
+  const std::lock_guard lock(mutex_);
+  const auto turns = Compute(jobs);
+  const auto found = turns.find(own);
+  if (found == turns.end()) return {.granted = false};
+  if (found->second.granted) admitted_.insert(own);
+  metrics_.SetQueue(jobs.size() - found->second.running, found->second.running);
+  return found->second;
+}
+
+void JobAdmission::Release(const std::string& uid) {
+  const std::lock_guard lock(mutex_);
+  admitted_.erase(uid);
+}
+
+void JobAdmission::LookAtWaiting() {
+  const auto jobs = Queued();
+  std::map<std::string, reconcile::Turn> turns;
+  {
+    const std::lock_guard lock(mutex_);
+    turns = Compute(jobs);
+  }
+  // Those far behind in the queue are looked at when they come nearer.
+  const std::size_t near = 4 * jobs_max_;
+  for (const auto& object : jobs) {
+    if (object->value("status", json::object()).value("phase", "Pending") != "Pending") continue;
+    const reconcile::Turn& turn = turns.at(UidOf(*object));
+    if (turn.granted || turn.before < near) look_at_(*object);
+  }
+}
+
+}  // namespace eidolon::controller::kube_host

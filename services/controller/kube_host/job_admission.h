@@ -1,0 +1,56 @@
+// Which jobs may have agents: as many at a time as the controller is told, in the order of
+// reconcile/turns.h.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/controller/kube/informer.h"
+#include "services/controller/kube_host/run_registry.h"
+#include "services/controller/metrics.h"
+#include "services/controller/reconcile/turns.h"
+
+namespace eidolon::controller::kube_host {
+
+// Thread safe. What it is given must outlive it. Locks: its own, then the registry's.
+class JobAdmission {
+ public:
+  // `look_at` puts a job into the work queue.
+  JobAdmission(std::size_t jobs_max, const kube::Informer& jobs, RunRegistry& runs,
+               Metrics& metrics, std::function<void(const nlohmann::json& job)> look_at)
+      : jobs_max_(jobs_max),
+        jobs_(jobs),
+        runs_(runs),
+        metrics_(metrics),
+        look_at_(std::move(look_at)) {}
+
+  // Whether the job may start, and how many are before it. Once granted it stays so.
+  reconcile::Turn Ask(const nlohmann::json& job);
+  // The job needs its place no longer.
+  void Release(const std::string& uid);
+  // Looks at the jobs that have been granted a place since, and at those that come soon.
+  void LookAtWaiting();
+
+ private:
+  // Jobs that wait or run.
+  std::vector<kube::ObjectPointer> Queued() const;
+  // By uid. Requires: mutex_ is held.
+  std::map<std::string, reconcile::Turn> Compute(const std::vector<kube::ObjectPointer>& jobs);
+
+  const std::size_t jobs_max_;
+  const kube::Informer& jobs_;
+  RunRegistry& runs_;
+  Metrics& metrics_;
+  const std::function<void(const nlohmann::json& job)> look_at_;
+
+  std::mutex mutex_;                // Guards what follows.
+  std::set<std::string> admitted_;  // Uids.
+};
+
+}  // namespace eidolon::controller::kube_host

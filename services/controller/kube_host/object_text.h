@@ -1,0 +1,20 @@
+// What is asked of objects of the API server in several places.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "services/controller/kube/resource.h"
+
+namespace eidolon::controller::kube_host {
+
+// Key of an object in the work queue: "job/team/train".
+std::string TextOf(const char* kind, const kube::ObjectKey& key);
+std::string UidOf(const nlohmann::json& object);
+// Uid of the object's controlling owner; empty without one.
+std::string OwnerUidOf(const nlohmann::json& object);
+// Whether the status of a SimulationJob says that it has ended.
+bool IsOver(const nlohmann::json& job);
+
+}  // namespace eidolon::controller::kube_host

@@ -1,0 +1,77 @@
+#include "services/controller/kube_host/status_writer.h"
+
+#include "services/base/hash.h"
+#include "services/base/log.h"
+#include "services/base/text.h"
+#include "services/controller/kube/lease.h"
+#include "services/controller/kube_host/object_text.h"
+
+namespace eidolon::controller::kube_host {
+
+using base::Level;
+using base::Log;
+using base::StrCat;
+using nlohmann::json;
+
+kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
+  const json change = {{"apiVersion", object["apiVersion"]},
+                       {"kind", object["kind"]},
+                       {"metadata",
+                        {{"name", object["metadata"]["name"]},
+                         {"namespace", object["metadata"]["namespace"]},
+                         {"uid", object["metadata"]["uid"]}}},
+                       {"status", status}};
+  const auto written = client_.ApplyStatus(change);
+  const bool done = written || written.error().IsNotFound();
+  // One that fails is looked at again, sooner or later; until then it is shown as it was.
+  if (done || !written.error().IsConflict()) {
+    const std::lock_guard lock(mutex_);
+    NoteWrite(object["kind"], kube::KeyOf(object), done);
+  }
+  if (done) return {};
+  return std::unexpected(written.error());
+}
+
+void StatusWriter::Forget(const std::string& kind, const kube::ObjectKey& key) {
+  const std::lock_guard lock(mutex_);
+  NoteWrite(kind, key, true);
+}
+
+void StatusWriter::NoteWrite(const std::string& kind, const kube::ObjectKey& key, bool done) {
+  if (done) {
+    unsaved_.erase({kind, key});
+  } else {
+    unsaved_.insert({kind, key});
+    ++failed_writes_;
+  }
+  metrics_.SetStore(unsaved_.empty(), unsaved_.size(), failed_writes_);
+}
+
+void StatusWriter::RecordEvent(const json& object, const reconcile::Transition& transition) {
+  const json& metadata = object["metadata"];
+  const std::string now = kube::FormatMicroTime(clock_.UnixNs());
+  const std::string text = StrCat(UidOf(object), transition.reason, transition.message, now);
+  const std::uint64_t hash = base::Hash64(text.data(), text.size());
+  const json event = {{"apiVersion", kube::kEvents.api_version},
+                      {"kind", kube::kEvents.kind},
+                      {"metadata",
+                       {{"name", StrCat(metadata["name"].get<std::string>(), ".", hash)},
+                        {"namespace", metadata["namespace"]}}},
+                      {"eventTime", now},
+                      {"reportingController", reconcile::kManagerName},
+                      {"reportingInstance", instance_},
+                      {"action", transition.reason},
+                      {"reason", transition.reason},
+                      {"note", transition.message.substr(0, 1000)},
+                      {"type", transition.warning ? "Warning" : "Normal"},
+                      {"regarding",
+                       {{"apiVersion", object["apiVersion"]},
+                        {"kind", object["kind"]},
+                        {"name", metadata["name"]},
+                        {"namespace", metadata["namespace"]},
+                        {"uid", metadata["uid"]}}}};
+  const auto created = client_.Create(kube::kEvents, event);
+  if (!created) Log(Level::kWarning, "event_not_written", {{"reason", created.error().message}});
+}
+
+}  // namespace eidolon::controller::kube_host

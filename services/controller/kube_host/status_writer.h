@@ -1,0 +1,50 @@
+// Writes what the controller says about its objects: their status, and events.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "services/base/clock.h"
+#include "services/controller/kube/client.h"
+#include "services/controller/metrics.h"
+#include "services/controller/reconcile/plan.h"
+
+namespace eidolon::controller::kube_host {
+
+// Thread safe; its lock is never held during a call to the API server. What it is given must
+// outlive it.
+class StatusWriter {
+ public:
+  // `instance`: who reports, as events name it.
+  StatusWriter(const base::RealClock& clock, kube::Client& client, Metrics& metrics,
+               std::string instance)
+      : clock_(clock), client_(client), metrics_(metrics), instance_(std::move(instance)) {}
+
+  // An object that is gone counts as written. One that fails is looked at again, sooner or later;
+  // until then the object is shown as it was, and metrics count it.
+  kube::Answer<void> Write(const nlohmann::json& object, const nlohmann::json& status);
+  // The object is gone: nothing of it is unsaved any more.
+  void Forget(const std::string& kind, const kube::ObjectKey& key);
+  // A transition as an event. One that cannot be written is logged.
+  void RecordEvent(const nlohmann::json& object, const reconcile::Transition& transition);
+
+ private:
+  void NoteWrite(const std::string& kind, const kube::ObjectKey& key, bool done);
+
+  const base::RealClock& clock_;
+  kube::Client& client_;
+  Metrics& metrics_;
+  const std::string instance_;
+
+  std::mutex mutex_;  // Guards what follows.
+  // Kind and key of objects whose status the API server has refused.
+  std::set<std::pair<std::string, kube::ObjectKey>> unsaved_;
+  std::uint64_t failed_writes_ = 0;
+};
+
+}  // namespace eidolon::controller::kube_host
