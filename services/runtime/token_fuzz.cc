@@ -4,7 +4,7 @@
 #include <string>
 
 #include "services/base/check.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using eidolon::runtime::CheckPass;

@@ -1,4 +1,4 @@
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 #include <grpcpp/grpcpp.h>
 #include <openssl/evp.h>
