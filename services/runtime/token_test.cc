@@ -9,17 +9,17 @@ namespace {
 
 constexpr std::int64_t kNow = 1'000;
 
-class PassTest : public ::testing::Test {
+class TokenTest : public ::testing::Test {
  protected:
-  const PassIssuer issuer_ = PassIssuer::Generate();
+  const TokenIssuer issuer_ = TokenIssuer::Generate();
 };
 
-TEST_F(PassTest, NamesWhomItWasIssuedTo) {
+TEST_F(TokenTest, NamesWhomItWasIssuedTo) {
   const std::string agent = issuer_.Issue({.is_controller = false, .job = "team/a/1/x"}, kNow + 1);
   const std::string controller = issuer_.Issue({.is_controller = true, .job = {}}, kNow + 1);
 
-  const auto of_agent = CheckPass(agent, issuer_.public_key(), kNow);
-  const auto of_controller = CheckPass(controller, issuer_.public_key(), kNow);
+  const auto of_agent = CheckToken(agent, issuer_.public_key(), kNow);
+  const auto of_controller = CheckToken(controller, issuer_.public_key(), kNow);
 
   ASSERT_TRUE(of_agent && of_controller);
   EXPECT_TRUE(of_agent->MaySpeakFor("team/a/1/x"));
@@ -28,48 +28,48 @@ TEST_F(PassTest, NamesWhomItWasIssuedTo) {
   EXPECT_TRUE(of_controller->MaySpeakFor("team/b/1/x"));
 }
 
-TEST_F(PassTest, ExpiresAndIsTiedToItsKey) {
-  const std::string pass = issuer_.Issue({.is_controller = true, .job = {}}, kNow);
+TEST_F(TokenTest, ExpiresAndIsTiedToItsKey) {
+  const std::string token = issuer_.Issue({.is_controller = true, .job = {}}, kNow);
 
-  EXPECT_TRUE(CheckPass(pass, issuer_.public_key(), kNow - 1));
-  EXPECT_FALSE(CheckPass(pass, issuer_.public_key(), kNow));
-  EXPECT_FALSE(CheckPass(pass, PassIssuer::Generate().public_key(), kNow - 1));
+  EXPECT_TRUE(CheckToken(token, issuer_.public_key(), kNow - 1));
+  EXPECT_FALSE(CheckToken(token, issuer_.public_key(), kNow));
+  EXPECT_FALSE(CheckToken(token, TokenIssuer::Generate().public_key(), kNow - 1));
 }
 
-TEST_F(PassTest, EveryChangedDigitIsSeen) {
-  const std::string pass = issuer_.Issue({.is_controller = false, .job = "team/a"}, kNow + 1);
+TEST_F(TokenTest, EveryChangedDigitIsSeen) {
+  const std::string token = issuer_.Issue({.is_controller = false, .job = "team/a"}, kNow + 1);
 
-  for (std::size_t at = 0; at < pass.size(); ++at) {
-    std::string changed = pass;
+  for (std::size_t at = 0; at < token.size(); ++at) {
+    std::string changed = token;
     changed[at] = changed[at] == '0' ? '1' : '0';
-    EXPECT_FALSE(CheckPass(changed, issuer_.public_key(), kNow)) << at;
+    EXPECT_FALSE(CheckToken(changed, issuer_.public_key(), kNow)) << at;
   }
-  EXPECT_FALSE(CheckPass("", issuer_.public_key(), kNow));
-  EXPECT_FALSE(CheckPass(pass.substr(0, pass.find('.')), issuer_.public_key(), kNow));
-  EXPECT_FALSE(CheckPass(pass + "00", issuer_.public_key(), kNow));
+  EXPECT_FALSE(CheckToken("", issuer_.public_key(), kNow));
+  EXPECT_FALSE(CheckToken(token.substr(0, token.find('.')), issuer_.public_key(), kNow));
+  EXPECT_FALSE(CheckToken(token + "00", issuer_.public_key(), kNow));
 }
 
-TEST_F(PassTest, ANameWithLinesIsNoOtherPass) {
+TEST_F(TokenTest, ANameWithLinesCannotForgeAnotherToken) {
   // As if the job's name could add fields of its own.
   EXPECT_DEATH(issuer_.Issue({.is_controller = false, .job = "a\ncontroller"}, kNow), "CHECK");
 }
 
-TEST_F(PassTest, TheIssuerComesBackFromItsPrivateKey) {
-  const auto again = PassIssuer::FromPrivateKey(issuer_.private_key());
+TEST_F(TokenTest, TheIssuerComesBackFromItsPrivateKey) {
+  const auto again = TokenIssuer::FromPrivateKey(issuer_.private_key());
 
   ASSERT_TRUE(again);
   EXPECT_EQ(again->public_key(), issuer_.public_key());
-  EXPECT_FALSE(PassIssuer::FromPrivateKey("abc"));
-  EXPECT_FALSE(PassIssuer::FromPrivateKey(std::string(64, 'z')));
+  EXPECT_FALSE(TokenIssuer::FromPrivateKey("abc"));
+  EXPECT_FALSE(TokenIssuer::FromPrivateKey(std::string(64, 'z')));
 }
 
-TEST_F(PassTest, AGateWantsAProperKey) {
+TEST_F(TokenTest, AGateWantsAProperKey) {
   const testing::FakeClock clock;
 
-  EXPECT_TRUE(PassGate::Make(issuer_.public_key(), clock));
-  EXPECT_FALSE(PassGate::Make("", clock));
-  EXPECT_FALSE(PassGate::Make("00", clock));
-  EXPECT_FALSE(PassGate::Make(std::string(64, 'x'), clock));
+  EXPECT_TRUE(TokenGate::Make(issuer_.public_key(), clock));
+  EXPECT_FALSE(TokenGate::Make("", clock));
+  EXPECT_FALSE(TokenGate::Make("00", clock));
+  EXPECT_FALSE(TokenGate::Make(std::string(64, 'x'), clock));
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ class GapCosts {
   // What the gap costs; learns from it.
   std::uint64_t Charge(const Gap& gap) noexcept;
 
-  // The quantile of a place's samples that counts as undisturbed: the second smallest of twelve. And
-  // what the same work takes in the mean where a rank has a core of its own, over that: measured
-  // with GPT-2 on one rank, whose host time is 1.28 times the quantile that eight ranks on two cores
-  // find (docs/host_time.md). No published training step had a part in it.
+  // The quantile of a place's samples that counts as undisturbed: the second smallest of twelve.
+  // And what the same work takes in the mean where a rank has a core of its own, over that:
+  // measured with GPT-2 on one rank, whose host time is 1.28 times the quantile that eight ranks on
+  // two cores find (docs/host_time.md). No published training step had a part in it.
   static constexpr std::size_t kSamples = 12;
   static constexpr std::size_t kLowRank = 1;
   static constexpr double kOverLow = 1.28;
