@@ -1,4 +1,4 @@
-#include "services/timing/kernel/grouped_product.h"
+#include "services/timing/kernel/grouped_gemm.h"
 
 #include "services/timing/kernel/parameters.h"
 

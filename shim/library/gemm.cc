@@ -1,4 +1,4 @@
-#include "shim/library/product.h"
+#include "shim/library/gemm.h"
 
 #include <cstring>
 #include <utility>

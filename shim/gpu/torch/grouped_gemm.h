@@ -9,7 +9,7 @@
 #include <span>
 
 #include "services/ring/work.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "shim/gpu/module/module.h"
 
 namespace eidolon::shim::gpu {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "shim/compute/product.h"
+#include "shim/compute/gemm.h"
 #include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::library {

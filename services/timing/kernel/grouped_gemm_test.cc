@@ -1,9 +1,9 @@
-#include "services/timing/kernel/grouped_product.h"
+#include "services/timing/kernel/grouped_gemm.h"
 
 #include <gtest/gtest.h>
 
 #include "services/timing/kernel/launch_test.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::kernel {
 namespace {

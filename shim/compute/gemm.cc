@@ -1,4 +1,4 @@
-#include "shim/compute/product.h"
+#include "shim/compute/gemm.h"
 
 #include <algorithm>
 #include <bit>

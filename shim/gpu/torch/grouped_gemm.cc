@@ -1,4 +1,4 @@
-#include "shim/gpu/torch/grouped_product.h"
+#include "shim/gpu/torch/grouped_gemm.h"
 
 #include <array>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "services/torch_layout/grouped_gemm.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/memory/arena.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "services/timing/kernel/work_item.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::kernel {
 

@@ -1,11 +1,11 @@
-#include "shim/gpu/torch/grouped_product.h"
+#include "shim/gpu/torch/grouped_gemm.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
