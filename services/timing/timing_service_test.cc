@@ -155,7 +155,7 @@ TEST_F(TimingServiceTest, AnImportedProfileWinsOverTheModel) {
   EXPECT_TRUE(service_->ExportProfile("H100-SXM5-80GB"));
 }
 
-TEST(TimingServicePassTest, AnswersOnlyWhoeverShowsAPassOfTheController) {
+TEST(TimingServiceTokenTest, AnswersOnlyWhoeverSendsATokenOfTheController) {
   const base::SystemClock clock;
   const auto issuer = runtime::TokenIssuer::Generate();
   runtime::MetricsPage page;

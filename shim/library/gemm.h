@@ -1,4 +1,4 @@
-// Matrix products of the math libraries as the plane of values sees them (compute/product.h).
+// GEMMs of the math libraries as the plane of values sees them (compute/gemm.h).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@ namespace eidolon::shim::library {
 // Of a cudaDataType_t; kNone for what is not computed with.
 compute::Element ElementOf(std::uint32_t type);
 
-// A scalar argument of a product: read now when it is on the host, or with the product.
-compute::ProductScalar ScalarOf(const void* scalar, std::uint32_t type, bool on_device);
+// A scalar argument of a GEMM: read now when it is on the host, or with the GEMM.
+compute::GemmScalar ScalarOf(const void* scalar, std::uint32_t type, bool on_device);
 
-// The stream's last work is this product, now or at every replay of the graph that it is captured
+// The stream's last work is this GEMM, now or at every replay of the graph that it is captured
 // into. `forget` says what becomes unknown when its values are not computed.
-void AfterProduct(gpu::StreamHandle stream, const compute::Product& product,
-                  std::function<void()> forget);
+void AfterGemm(gpu::StreamHandle stream, const compute::Gemm& gemm, std::function<void()> forget);
 
 }  // namespace eidolon::shim::library

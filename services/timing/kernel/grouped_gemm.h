@@ -1,4 +1,4 @@
-// Sizes of grouped matrix products, which the shim adds to the launch because the kernel itself
+// Sizes of grouped GEMMs, which the shim adds to the launch because the kernel itself
 // finds them in device memory.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace eidolon::timing::kernel {
 
-// Nothing when the launch has no such slot, or sizes that no product has.
-std::optional<workload::GroupedProduct> FindGroupedProduct(const KernelLaunch& launch);
+// Nothing when the launch has no such slot, or sizes that no GEMM has.
+std::optional<workload::GroupedGemm> FindGroupedGemm(const KernelLaunch& launch);
 
 }  // namespace eidolon::timing::kernel

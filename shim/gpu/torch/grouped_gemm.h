@@ -1,7 +1,7 @@
-// Products of groups of rows, as in mixtures of experts. PyTorch's kernel for them reads its sizes
-// from device memory, where a small kernel writes them right before; how long the product takes can
+// GEMMs of groups of rows, as in mixtures of experts. PyTorch's kernel for them reads its sizes
+// from device memory, where a small kernel writes them right before; how long the GEMM takes can
 // be told only by what that one was given. So its parameters are noted by the address that it
-// writes to, and found again by the same address among the product's. Thread safe.
+// writes to, and found again by the same address among the GEMM's. Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -26,18 +26,18 @@ GroupedRole GroupedRoleOf(const Kernel& kernel) noexcept;
 
 // What the preparing kernel was given; nothing when its parameters are not those of PyTorch 2.8 to
 // 2.15. `block` is as the device reads it, before pointers are blanked; `groups` are its threads.
-struct PreparedProduct {
+struct PreparedGemm {
   std::uint64_t sizes_address = 0;
-  workload::GroupedProduct product{};
+  workload::GroupedGemm gemm{};
 };
-std::optional<PreparedProduct> ReadPreparedProduct(std::span<const cubin::Parameter> parameters,
-                                                   std::span<const std::byte> block,
-                                                   std::uint32_t groups);
+std::optional<PreparedGemm> ReadPreparedGemm(std::span<const cubin::Parameter> parameters,
+                                             std::span<const std::byte> block,
+                                             std::uint32_t groups);
 
 // Keeps it until another is prepared at the same address. Bounded.
-void KeepPreparedProduct(const PreparedProduct& prepared);
+void KeepPreparedGemm(const PreparedGemm& prepared);
 
-// The product whose sizes lie where a word of the block points; nothing when none was prepared.
-std::optional<workload::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block);
+// The GEMM whose sizes lie where a word of the block points; nothing when none was prepared.
+std::optional<workload::GroupedGemm> FindPreparedGemm(std::span<const std::byte> block);
 
 }  // namespace eidolon::shim::gpu
