@@ -59,8 +59,8 @@ class Private:
             "the user's code": (HERE / "jobs/light.py").read_text().splitlines()[0].strip('"'),
         }
         for name, value in get("secret", "eidolon-passes", NAMESPACE)["data"].items():
-            secret[f"{name} of passes"] = base64.b64decode(value).decode("latin-1")
-            secret[f"{name} of passes, encoded"] = value
+            secret[f"{name} of tokens"] = base64.b64decode(value).decode("latin-1")
+            secret[f"{name} of tokens, encoded"] = value
         expect(len(secret) > 4 and all(len(value) > 24 for value in secret.values()), f"{list(secret)}")
         places = self.what_may_be_read()
         expect("eidolon-agent" in places["command lines"], "no command line of an agent")
