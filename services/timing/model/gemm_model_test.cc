@@ -55,7 +55,7 @@ TEST(GemmModelTest, LargeGemmsStayBelowTheSteadyRate) {
   }
 }
 
-TEST(GemmModelTest, AMatrixVectorProductIsBoundByMemory) {
+TEST(GemmModelTest, AMatrixTimesAVectorIsBoundByMemory) {
   const auto p = GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"),
                                           GemmModel::Shape{.m = 1, .n = 16384, .k = 16384});
 
