@@ -69,7 +69,7 @@ TEST(DocumentTest, NamesTheFieldThatIsWrong) {
   };
   const Case cases[] = {
       {"servers: [1", "line"},
-      {"just text", "no mapping"},
+      {"just text", "not a mapping"},
       {"servers: many", "servers is 'many', which is not a number"},
       {"servers: 2.5", "servers is '2.5'; it must be a whole number"},
       {"servers: -1", "must be a whole number"},
