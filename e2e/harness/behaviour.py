@@ -350,7 +350,7 @@ def a_rank_that_never_joins_is_a_deadlock(world):
 
 
 @test
-def work_outside_the_gpu_is_no_deadlock(world):
+def work_outside_the_gpu_is_not_a_deadlock(world):
     job = world.run(
         """
         import os, subprocess, sys, torch, torch.distributed as dist
@@ -441,7 +441,7 @@ def jobs_survive_the_controllers_death(world):
 
 
 @test
-def products_of_experts_take_the_time_of_their_tokens(world):
+def gemms_of_experts_take_the_time_of_their_tokens(world):
     """Their kernel finds its sizes in device memory, and its grid says nothing."""
     script = """
         import torch
@@ -451,24 +451,24 @@ def products_of_experts_take_the_time_of_their_tokens(world):
         ends = torch.arange(1, experts + 1, device="cuda", dtype=torch.int32) * (tokens // experts)
         optimizer = torch.optim.SGD([inputs], lr=0.1)
         for step in range(8):
-            product = torch._grouped_mm(inputs, weights, offs=ends)
-            product.backward(torch.ones_like(product))
+            gemm = torch._grouped_mm(inputs, weights, offs=ends)
+            gemm.backward(torch.ones_like(gemm))
             optimizer.step()
             optimizer.zero_grad()
             weights.grad = None
             torch.cuda.synchronize()
     """
 
-    def products(tokens):
+    def gemms(tokens):
         job = world.run(script.replace("TOKENS", str(tokens)))
         expect_complete(job)
         prediction = job["status"]["prediction"]
         expect(prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}")
         grouped = [k for k in prediction["kernels"] if "GroupProblemShape" in k["name"]]
-        expect(sum(k["launches"] for k in grouped) == 3, f"not three products an iteration: {grouped}")
+        expect(sum(k["launches"] for k in grouped) == 3, f"not three GEMMs an iteration: {grouped}")
         return sum(k["seconds"] for k in grouped)
 
-    few, many = products(16384), products(65536)
+    few, many = gemms(16384), gemms(65536)
     rate = 3 * 2 * 65536 * 2048 * 4096 / many
     expect(4.5e14 < rate < 9e14, f"{rate:.3g} operations a second of an H100")
     expect(3.2 < many / few < 4.8, f"four times the tokens take {many / few:.2f} times as long")

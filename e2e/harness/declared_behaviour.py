@@ -15,9 +15,9 @@ NAMED_READS = """
     for step in range(6):
         torch.cuda.nvtx.range_push("step")
         norm = x.norm()
-        product = x @ weight
+        gemm = x @ weight
         value = norm.item()  # the norm
-        row = product[7, :3].tolist()  # the product
+        row = gemm[7, :3].tolist()  # the GEMM
         assert value == GIVEN and row == [GIVEN] * 3, (value, row)
         x.uniform_()
         never = torch.empty(1 << 20, device="cuda").cpu()  # never written
@@ -38,7 +38,7 @@ def unknown_reads_are_named_with_their_writer_and_python_line(world):
         expect_complete(final)
         prediction = final["status"]["prediction"]
         sources = prediction["unknownReadSources"]
-        for writer, comment in zip(writers, ("the norm", "the product")):
+        for writer, comment in zip(writers, ("the norm", "the GEMM")):
             found = [s for s in sources if s.get("line", "").endswith("/" + line_of(script, comment))]
             expect(found and all(writer in s["writer"] and s["given"] == "zero" for s in found), (comment, sources))
             expect(sum(s["reads"] for s in found) >= 4 and all(s["bytes"] >= 4 * s["reads"] for s in found), sources)

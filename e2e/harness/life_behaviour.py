@@ -50,7 +50,7 @@ def stop(pid):
 
 
 @test
-def a_rank_that_pauses_for_eight_seconds_is_no_deadlock(world):
+def a_rank_that_pauses_for_eight_seconds_is_not_a_deadlock(world):
     go = world.folder / "go-pause"
     name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, boundary="{nvtx: step}"))
     pid = rank_1_of(world, name)
@@ -183,7 +183,7 @@ def a_rank_that_replaces_itself_is_not_complete(world):
     expect_failed(job, "SessionLost", "rank 0 (pid ", "replaced itself by another program")
     expect("done" in world.server.logs(job["metadata"]["name"]), "the other program did not run")
     expect(job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept")
-    # That it has no work of ours before is no harm.
+    # It need not have any work of ours before that.
     job = world.run("""
         import os, sys, torch
         if sys.argv[1:] != ["now"]:

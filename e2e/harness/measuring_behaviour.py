@@ -7,7 +7,7 @@ import subprocess
 from server import Server
 from trial import expect, expect_complete, test
 
-# A training step: products with and without a bias, convolutions, attention by cuDNN, copies (of pageable memory, by
+# A training step: GEMMs with and without a bias, convolutions, attention by cuDNN, copies (of pageable memory, by
 # rows), element-wise over strided tensors, reductions, concatenation, lists of tensors.
 # Much of what such kernels get as parameters is left to chance, and is not the same in another process.
 STEPS = """

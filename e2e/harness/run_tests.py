@@ -53,6 +53,7 @@ def parts(python):
         Part("python", ["e2e/checks/python.sh"]),
         Part("layers", [sys.executable, "e2e/checks/layers.py"]),
         Part("tidy", [sys.executable, "e2e/checks/tidy.py"]),
+        Part("vocabulary", [sys.executable, "e2e/checks/vocabulary.py"]),
         Part("apigen", ["shim/api/apigen", "--verify"]),
         Part("build-release", ["e2e/build", "release"], minutes=45),
         Part(

@@ -351,7 +351,7 @@ def come_without_the_token(world):
 
 @fault
 def talk_nonsense_to_every_port(world):
-    """gRPC and whatever else the server listens on hears bytes that are no protocol."""
+    """gRPC and whatever else the server listens on receives bytes that do not follow any protocol."""
     inodes = set()
     for link in pathlib.Path(f"/proc/{world.server.process.pid}/fd").iterdir():
         with contextlib.suppress(OSError):

@@ -23,7 +23,7 @@ from cluster_commands import (
 from harder import Rest
 
 KUBERNETES_TOKEN = "var/run/secrets/kubernetes.io/serviceaccount/token"
-PASS = "eidolon-pass-1".encode().hex()  # How every pass begins.
+TOKEN = "eidolon-pass-1".encode().hex()  # How every token begins.
 ANY_TOKEN = re.compile(r"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{16,}")  # A signed token in JSON's form, whosever.
 
 
@@ -55,12 +55,12 @@ class Private:
             "the user's token": rest.token,
             "the pod's token": file_in(self.server_pod("private"), TEAM, "server", "eidolon/token/token"),
             "the controller's token": file_in(leader_pod(), NAMESPACE, "controller", KUBERNETES_TOKEN),
-            "a pass": PASS,
+            "a token": TOKEN,
             "the user's code": (HERE / "jobs/light.py").read_text().splitlines()[0].strip('"'),
         }
         for name, value in get("secret", "eidolon-passes", NAMESPACE)["data"].items():
-            secret[f"{name} of passes"] = base64.b64decode(value).decode("latin-1")
-            secret[f"{name} of passes, encoded"] = value
+            secret[f"{name} of tokens"] = base64.b64decode(value).decode("latin-1")
+            secret[f"{name} of tokens, encoded"] = value
         expect(len(secret) > 4 and all(len(value) > 24 for value in secret.values()), f"{list(secret)}")
         places = self.what_may_be_read()
         expect("eidolon-agent" in places["command lines"], "no command line of an agent")

@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       shown, [](char c) { return c != '\n' && c != '\t' && (c == 0x7f || (c >= 0 && c < 0x20)); }));
   cli::EventSplitter events;
   cli::EventSplitter::Event event;
-  constexpr std::size_t kPart = 40;  // What comes at once is no multiple of an event.
+  constexpr std::size_t kPart = 40;  // What comes at once is not a multiple of an event.
   for (std::size_t at = 0; at < text.size(); at += kPart) {
     events.Add(std::string_view(text).substr(at, kPart));
     while (events.Next(&event)) {

@@ -23,8 +23,8 @@ struct Embedded::Parts {
 
   Result<void> Start(EmbeddedOptions options) {
     // Others on this machine reach loopback too.
-    options.controller.pass_issuer = runtime::PassIssuer::Generate();
-    auto gate = runtime::PassGate::Make(options.controller.pass_issuer->public_key(), clock);
+    options.controller.token_issuer = runtime::TokenIssuer::Generate();
+    auto gate = runtime::TokenGate::Make(options.controller.token_issuer->public_key(), clock);
     if (!gate) return std::unexpected(gate.error());
     auto made =
         timing::TimingService::Create({.gpu_model_directory = options.gpu_models,

@@ -34,7 +34,7 @@ bool IsSurrogateOrBeyond(char32_t value) {
 }
 
 // Marks, embeddings, overrides and isolates: they make text look as it is not.
-bool TurnsDirection(char32_t value) {
+bool ChangesDirection(char32_t value) {
   return value == 0x061c || value == 0x200e || value == 0x200f ||
          (value >= 0x202a && value <= 0x202e) || (value >= 0x2066 && value <= 0x2069);
 }
@@ -72,7 +72,7 @@ std::string Printable::Add(std::string_view text) {
       ++at;
       continue;
     }
-    if (IsControl(value) || TurnsDirection(value)) {
+    if (IsControl(value) || ChangesDirection(value)) {
       shown += Show(value);
     } else {
       shown += character;

@@ -143,7 +143,7 @@ int Diff(const ProfileFlags& flags) {
 
 void AddFit(CLI::App* profile, const std::shared_ptr<ProfileFlags>& flags, Action* action) {
   CLI::App* fit = profile->add_subcommand(
-      "fit", "fit the matrix-product model; --check prints every model's errors instead");
+      "fit", "fit the GEMM model; --check prints every model's errors instead");
   fit->add_flag("--check", flags->check, "print fit and test errors beside their targets");
   fit->add_option("--tables", flags->tables, "folder with neusight_fp32.csv and long_runs.csv")
       ->capture_default_str();

@@ -46,7 +46,7 @@ std::uint32_t ReadSwitch(Fields& fields, const char* name, const Switches& switc
   const auto found = switches.find(text);
   if (found != switches.end()) return found->second;
   if (fields.Has(name)) {
-    fields.ReportText(name, text, "no switch of the list");
+    fields.ReportText(name, text, "not a switch of the list");
   } else {
     fields.Report(name, "is required");
   }
@@ -83,7 +83,7 @@ void ReadPlugs(Fields& fabric, const Switches& switches, const ClusterSpec& spec
     }
     plug.Finish();
   });
-  if (many) fabric.Report("plugs", StrCat("name more than ", kPlugsMax, " cards"));
+  if (many) fabric.Report("plugs", StrCat("name more than ", kPlugsMax, " NICs"));
 }
 
 void ReadGraph(Fields& fabric, const ClusterSpec& spec, FabricSpec& plan) {

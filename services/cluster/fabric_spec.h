@@ -24,10 +24,10 @@ struct FabricSpec {
   std::uint32_t routers_per_group = 8;
   // Torus: servers along each dimension; their product is the number of servers.
   std::vector<std::uint32_t> dimensions;
-  // Dragonfly and torus: Gbit/s of one link between routers; 0: that of a server's cards together.
+  // Dragonfly and torus: Gbit/s of one link between routers; 0: that of a server's NICs together.
   double link_gigabits_per_second = 0;
 
-  // Arbitrary graph: switches by number, cables between them, and where the cards are plugged in.
+  // Arbitrary graph: switches by number, cables between them, and where the NICs are plugged in.
   struct Cable {
     std::uint32_t a = 0, b = 0;
     double gigabits_per_second = 0;

@@ -52,7 +52,7 @@ class Fields {
 
   // Reports a problem of a field: "is required".
   virtual void Report(std::string_view name, std::string detail) = 0;
-  // The same of a field's text: `why` is "no switch of the list".
+  // The same of a field's text: `why` is "not a switch of the list".
   virtual void ReportText(std::string_view name, const std::string& text, std::string_view why) = 0;
   // Of the whole document so far.
   virtual std::size_t ProblemCount() const = 0;

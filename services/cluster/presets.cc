@@ -27,7 +27,7 @@ struct Preset {
 // A GB200 NVL72 is 18 trays of 4 GPUs in one NVLink domain; a server is a tray, and racks meet over
 // InfiniBand. The hgx presets are the same boards in other vendors' servers, with one NIC per GPU;
 // ib-8x400 and roce-8x400 are such servers on InfiniBand and on Ethernet. slingshot-200 has four
-// GH200 with a NIC each, in groups of a dragonfly (CSCS Alps); ethernet-2x100 PCIe cards under two
+// GH200 with a NIC each, in groups of a dragonfly (CSCS Alps); ethernet-2x100 PCIe NICs under two
 // host bridges.
 constexpr std::array<Preset, 15> kPresets = {{
     {"dgx-a100", "A100-SXM4-80GB", 8, 3, true, 8, 200},

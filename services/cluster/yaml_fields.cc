@@ -24,14 +24,14 @@ constexpr double kWholeMax = 9e15;
 YamlFields::YamlFields(const YAML::Node& node, std::string path,
                        std::optional<base::Error>& complaint)
     : node_(node), path_(std::move(path)), complaint_(complaint) {
-  if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap()) Report("", "is no mapping");
+  if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap()) Report("", "is not a mapping");
   if (node_.IsMap()) CheckNames();
 }
 
 void YamlFields::CheckNames() {
   std::set<std::string> names;
   for (const auto& entry : node_) {
-    if (!entry.first.IsScalar()) return Report("", "has a field whose name is no word");
+    if (!entry.first.IsScalar()) return Report("", "has a field whose name is not a word");
     if (!names.insert(entry.first.Scalar()).second) {
       return Report(entry.first.Scalar(), "is given twice");
     }
@@ -96,7 +96,7 @@ std::int64_t YamlFields::Integer(std::string_view name, IntegerRule rule, std::i
   if (!text) return otherwise;
   const auto number = base::ParseNumber(*text);
   if (!number) {
-    Report(name, StrCat("is '", *text, "', which is no number"));
+    Report(name, StrCat("is '", *text, "', which is not a number"));
     return otherwise;
   }
   const bool whole = std::abs(*number) < kWholeMax && *number == std::floor(*number);
@@ -114,7 +114,7 @@ double YamlFields::Number(std::string_view name, NumberRule rule, double otherwi
   if (!text) return otherwise;
   const auto number = base::ParseNumber(*text);
   if (!number) {
-    Report(name, StrCat("is '", *text, "', which is no number"));
+    Report(name, StrCat("is '", *text, "', which is not a number"));
     return otherwise;
   }
   const bool above = rule.min_excluded ? *number > rule.min : *number >= rule.min;
@@ -219,7 +219,7 @@ Result<void> ReadYaml(std::string_view text, const std::function<void(Fields&)>&
   // yaml-cpp speaks by exceptions; they end here.
   try {
     const YAML::Node root = YAML::Load(std::string(text));
-    if (!root.IsMap()) return Fail(ErrorCode::kInvalidArgument, "the document is no mapping");
+    if (!root.IsMap()) return Fail(ErrorCode::kInvalidArgument, "the document is not a mapping");
     std::optional<base::Error> complaint;
     YamlFields fields(root, "", complaint);
     read(fields);

@@ -1,5 +1,5 @@
 // The fields of a YAML document. The first problem is told, by the field's path:
-// "fabric.cables[0].to is 'b', which is no switch of the list".
+// "fabric.cables[0].to is 'b', which is not a switch of the list".
 #pragma once
 
 #include <yaml-cpp/yaml.h>

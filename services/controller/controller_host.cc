@@ -24,7 +24,7 @@ using base::Result;
 struct ControllerHost::Parts {
   Parts(const ControllerHostOptions& options, const base::RealClock& clock,
         prometheus::Registry* registry)
-      : simulators(options.timing_address, options.network_address, options.pass_issuer, clock),
+      : simulators(options.timing_address, options.network_address, options.token_issuer, clock),
         metrics(registry),
         placement(options.agent.empty() ? ProgramDirectory() + "/eidolon-agent" : options.agent,
                   options.job_umask) {}

@@ -13,7 +13,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/error.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace prometheus {
 class Registry;
@@ -27,7 +27,7 @@ struct ControllerHostOptions {
   std::string timing_address;
   std::string network_address;
   // Signs passes for both, when they ask for them.
-  std::optional<runtime::PassIssuer> pass_issuer;
+  std::optional<runtime::TokenIssuer> token_issuer;
   std::string data_directory;
   std::string run_root;  // Empty: the default.
   std::string agent;     // Path of eidolon-agent; empty: beside this program.

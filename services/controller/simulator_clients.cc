@@ -39,7 +39,7 @@ struct SimulatorClients::Stubs {
 
 SimulatorClients::SimulatorClients(const std::string& timing_address,
                                    const std::string& network_address,
-                                   std::optional<runtime::PassIssuer> issuer,
+                                   std::optional<runtime::TokenIssuer> issuer,
                                    const base::RealClock& clock)
     : timing_address_(timing_address),
       network_address_(network_address),
@@ -69,7 +69,7 @@ void SimulatorClients::Prepare(grpc::ClientContext* context) const {
   context->set_deadline(deadline);
   if (!issuer_) return;
   const std::int64_t expires = clock_.UnixNs() / kSecondNs + kOwnPassSeconds;
-  runtime::ShowPass(issuer_->Issue({.is_controller = true, .job = {}}, expires), context);
+  runtime::AttachToken(issuer_->Issue({.is_controller = true, .job = {}}, expires), context);
 }
 
 std::string SimulatorClients::MakePass(const std::string& job) {

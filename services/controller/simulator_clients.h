@@ -9,7 +9,7 @@
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/base/clock.h"
 #include "services/controller/simulators.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace eidolon::controller {
 
@@ -18,7 +18,7 @@ class SimulatorClients final : public Simulators {
  public:
   // `issuer`: of passes, when the services ask for them; else nothing. The clock outlives this.
   SimulatorClients(const std::string& timing_address, const std::string& network_address,
-                   std::optional<runtime::PassIssuer> issuer, const base::RealClock& clock);
+                   std::optional<runtime::TokenIssuer> issuer, const base::RealClock& clock);
   ~SimulatorClients() override;
 
   base::Result<std::vector<std::string>> ListGpus() override;
@@ -40,7 +40,7 @@ class SimulatorClients final : public Simulators {
 
   const std::string timing_address_;
   const std::string network_address_;
-  const std::optional<runtime::PassIssuer> issuer_;
+  const std::optional<runtime::TokenIssuer> issuer_;
   const base::RealClock& clock_;
   std::unique_ptr<Stubs> stubs_;
 };

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kElfMagic = 0x464c457f;  // "\x7f" "ELF", little 
 base::Result<Code> ParseCubin(Bytes bytes);
 
 // Size of the cubin that starts at `start`, from its section and program headers; nothing when it
-// is no cubin. Requires: the file behind `start` is readable as far as its own headers say.
+// is not a cubin. Requires: the file behind `start` is readable as far as its own headers say.
 std::optional<std::uint64_t> CubinBytes(const void* start);
 
 }  // namespace eidolon::cubin

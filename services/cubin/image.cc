@@ -84,7 +84,7 @@ base::Result<FoundImage> FindImage(const void* start) {
   }
   if (magic == kElfMagic) {
     const auto size = CubinBytes(start);
-    if (!size) return Fail(ErrorCode::kInvalidArgument, "ELF file is no cubin");
+    if (!size) return Fail(ErrorCode::kInvalidArgument, "ELF file is not a cubin");
     return FoundImage{ImageKind::kCubin, {bytes, *size}};
   }
   const char first = static_cast<char>(magic & 0xff);

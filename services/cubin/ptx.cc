@@ -18,7 +18,7 @@ using base::StrCat;
 // The largest parameter block of any architecture, with room to spare.
 constexpr std::uint64_t kLargestParameters = 64 << 10;
 
-// Bytes of a type directive; nothing when the word is no type.
+// Bytes of a type directive; nothing when the word is not a type.
 std::optional<std::uint32_t> TypeBytes(std::string_view word) {
   struct Type {
     std::string_view name;

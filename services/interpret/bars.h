@@ -9,10 +9,10 @@
 
 namespace eidolon::interpret {
 
-// True when courses of each block show that it was not: every thread that may ever come to the last
+// True when traces of each block show that it was not: every thread that may ever come to the last
 // branches before the step, which values do not decide, came to them in one. `by_values`: of the
 // flow's blocks, those that end with a branch that values decide.
-bool IsBarred(const Flow& flow, const std::vector<bool>& by_values, std::span<const Course> courses,
-              std::uint32_t step);
+bool IsBarred(const Flow& flow, const std::vector<bool>& by_values,
+              std::span<const BlockTrace> traces, std::uint32_t step);
 
 }  // namespace eidolon::interpret

@@ -61,14 +61,14 @@ void BranchWatch::Note(Warp& warp, const Step& step, std::uint32_t mask) {
   }
 }
 
-Course BranchWatch::course() const {
-  Course course;
+BlockTrace BranchWatch::trace() const {
+  BlockTrace trace;
   for (std::uint32_t i = 0; i < ways_.size(); ++i) {
     const Ways& ways = ways_[i];
-    if (ways.next || ways.parted) course.ran.push_back(i);
-    if (ways.next && !ways.parted) course.decisions.push_back({.step = i, .next = *ways.next});
+    if (ways.next || ways.parted) trace.ran.push_back(i);
+    if (ways.next && !ways.parted) trace.decisions.push_back({.step = i, .next = *ways.next});
   }
-  return course;
+  return trace;
 }
 
 }  // namespace eidolon::interpret

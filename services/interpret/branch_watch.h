@@ -24,7 +24,7 @@ class BranchWatch {
   // To be run instead of the program; runs alike.
   const Program& program() const { return watched_; }
   // Of the steps: which ran, and where they led as far as that was always to one step.
-  Course course() const;
+  BlockTrace trace() const;
 
  private:
   // Where a branch led.

@@ -52,7 +52,7 @@ TEST(ConstantReadsTest, EveryParameterThatIsUsedIsRead) {
   EXPECT_THAT(reads, Each(Field(&ParameterRead::indexed, false)));
 }
 
-// What the launch says (block sizes, the stack) is no parameter.
+// What the launch says (block sizes, the stack) is not a parameter.
 TEST(ConstantReadsTest, WhatLiesBeforeTheParametersIsLeftOut) {
   Program program;
   Step step;

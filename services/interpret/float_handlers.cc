@@ -269,12 +269,12 @@ void RunFchk(Warp& warp, const Step& step, std::uint32_t mask) {
 }
 
 float Special(std::uint64_t function, float a) {
-  constexpr double kTurn = 6.283185307179586476925;
+  constexpr double kTwoPi = 6.283185307179586476925;
   switch (function) {
     case 0:
-      return static_cast<float>(std::cos(static_cast<double>(a) * kTurn));
+      return static_cast<float>(std::cos(static_cast<double>(a) * kTwoPi));
     case 1:
-      return static_cast<float>(std::sin(static_cast<double>(a) * kTurn));
+      return static_cast<float>(std::sin(static_cast<double>(a) * kTwoPi));
     case 2:
       return static_cast<float>(std::exp2(static_cast<double>(a)));
     case 3:

@@ -38,7 +38,7 @@ struct Decision {
 };
 
 // What a block of a launch did with one content of memory.
-struct Course {
+struct BlockTrace {
   std::uint64_t block = 0;
   std::vector<std::uint32_t> ran;   // Last steps of blocks of the flow, ascending.
   std::vector<Decision> decisions;  // Of those, by step, where all threads went one way.

@@ -13,24 +13,24 @@ std::uint32_t ParameterWord(std::span<const std::byte> parameters, std::size_t n
   return word;
 }
 
-const IdleLesson* IdleWarps::Find(std::span<const std::byte> parameters) {
-  for (const IdleLesson& lesson : lessons_) {
-    if (lesson.warps == 0 || lesson.parameter_bytes != parameters.size()) continue;
-    const bool holds = std::ranges::all_of(lesson.words, [&](const IdleLesson::Word& word) {
+const IdleMemo* IdleWarps::Find(std::span<const std::byte> parameters) {
+  for (const IdleMemo& memo : memos_) {
+    if (memo.warps == 0 || memo.parameter_bytes != parameters.size()) continue;
+    const bool holds = std::ranges::all_of(memo.words, [&](const IdleMemo::Word& word) {
       return ParameterWord(parameters, word.number) == word.value;
     });
     if (!holds) continue;
     attempts_left_ = kMostAttempts;
-    return &lesson;
+    return &memo;
   }
   return nullptr;
 }
 
-void IdleWarps::Add(IdleLesson lesson) {
+void IdleWarps::Add(IdleMemo memo) {
   if (attempts_left_ != 0) --attempts_left_;
-  if (lesson.warps == 0) return;
-  lessons_[next_] = std::move(lesson);
-  next_ = (next_ + 1) % lessons_.size();
+  if (memo.warps == 0) return;
+  memos_[next_] = std::move(memo);
+  next_ = (next_ + 1) % memos_.size();
 }
 
 }  // namespace eidolon::interpret

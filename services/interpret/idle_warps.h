@@ -14,7 +14,7 @@
 namespace eidolon::interpret {
 
 // What one launch showed. Warps count through the blocks, 64 at most.
-struct IdleLesson {
+struct IdleMemo {
   struct Word {
     std::uint32_t number = 0;  // Among the parameters.
     std::uint32_t value = 0;
@@ -31,16 +31,16 @@ class IdleWarps {
  public:
   static constexpr std::uint64_t kMostWarps = 64;  // Of a launch.
 
-  // The lesson that holds for such parameters; null: none does.
-  const IdleLesson* Find(std::span<const std::byte> parameters);
+  // The memo that holds for such parameters; null: none does.
+  const IdleMemo* Find(std::span<const std::byte> parameters);
   // False when launches taught nothing for long.
   bool is_worth_learning() const { return attempts_left_ != 0; }
-  void Add(IdleLesson lesson);
+  void Add(IdleMemo memo);
 
  private:
   static constexpr unsigned kMostAttempts = 16;
 
-  std::array<IdleLesson, 4> lessons_;
+  std::array<IdleMemo, 4> memos_;
   std::size_t next_ = 0;  // To be replaced.
   unsigned attempts_left_ = kMostAttempts;
 };

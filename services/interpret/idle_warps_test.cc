@@ -39,8 +39,8 @@ class IdleWarpsTest : public testing::Test {
   // The warps that would not run.
   static std::uint64_t Known(IdleWarps& idle, std::uint32_t count, float factor = 3) {
     const ScaleParameters parameters{.factor = factor, .count = count};
-    const IdleLesson* lesson = idle.Find(ScaleLaunch(parameters).parameters);
-    return lesson == nullptr ? 0 : lesson->warps;
+    const IdleMemo* memo = idle.Find(ScaleLaunch(parameters).parameters);
+    return memo == nullptr ? 0 : memo->warps;
   }
 
   static void ExpectSame(const Effects& a, const Effects& b) {
@@ -78,7 +78,7 @@ TEST_F(IdleWarpsTest, OnlyWordsThatIdleWarpsReadMatter) {
   ExpectSame(Launch(700, &idle), Launch(700, nullptr));
 }
 
-TEST_F(IdleWarpsTest, ALessonIsForParametersOfOneSize) {
+TEST_F(IdleWarpsTest, AMemoIsForParametersOfOneSize) {
   IdleWarps idle;
   idle.Add({.warps = 2, .parameter_bytes = 16});
 

@@ -62,7 +62,7 @@ constexpr Origin Sum(const Origin& a, const Origin& b) {
   return result;
 }
 
-// A number made of it that is no pointer any more: a difference, a multiple.
+// A number made of it that is not a pointer any more: a difference, a multiple.
 constexpr Origin Stripped(const Origin& a) {
   Origin result = a;
   result.bounds = {};

@@ -16,7 +16,7 @@ namespace {
 // Every number an instruction can name, with room for wide operands behind the last.
 constexpr std::size_t kRows = kFirstRow + 256 + 8;
 // Steps that a warp runs before the next one has its turn.
-constexpr std::uint32_t kTurn = 2048;
+constexpr std::uint32_t kSliceSteps = 2048;
 // What functions that a kernel calls may need beyond its own frame.
 constexpr std::uint32_t kStackReserve = 1024;
 
@@ -111,7 +111,7 @@ bool RunWarp(Warp& warp) {
   const Step* const steps = state.program->steps.data();
   const std::size_t count = state.program->steps.size();
   std::uint32_t done = 0;
-  while (done < kTurn && state.stop == Stop::kNone && Choose(warp)) {
+  while (done < kSliceSteps && state.stop == Stop::kNone && Choose(warp)) {
     const std::uint32_t meeting = NextMeeting(warp);
     Group* group = &warp.group();
     std::uint64_t lane_steps = 0;
@@ -139,7 +139,7 @@ bool RunWarp(Warp& warp) {
         group = &warp.group();
         if (group->wait != Wait::kRunnable || groups != 1) break;
       }
-      if (group->at >= meeting || done >= kTurn || state.stop != Stop::kNone) break;
+      if (group->at >= meeting || done >= kSliceSteps || state.stop != Stop::kNone) break;
     }
     state.lane_steps += lane_steps;
   }
@@ -188,19 +188,19 @@ class Learner {
       if (all_words_ != nullptr) Unite(words_, all_words_);
       if (warp.live != 0 || warp.touched_memory || state_.stop != Stop::kNone) continue;
       Unite(words_, idle_words_.data());
-      lesson_.warps |= std::uint64_t{1} << (first_warp + i);
-      lesson_.warp_steps += steps - state_.steps_left;
-      lesson_.lane_steps += state_.lane_steps - lane_steps;
+      memo_.warps |= std::uint64_t{1} << (first_warp + i);
+      memo_.warp_steps += steps - state_.steps_left;
+      memo_.lane_steps += state_.lane_steps - lane_steps;
     }
   }
 
   // Of a launch with these parameters.
-  IdleLesson Lesson(std::span<const std::byte> parameters) && {
+  IdleMemo Memo(std::span<const std::byte> parameters) && {
     for (std::uint32_t i = 0; i < idle_words_.size(); ++i) {
-      if (idle_words_[i] != 0) lesson_.words.push_back({i, ParameterWord(parameters, i)});
+      if (idle_words_[i] != 0) memo_.words.push_back({i, ParameterWord(parameters, i)});
     }
-    lesson_.parameter_bytes = parameters.size();
-    return std::move(lesson_);
+    memo_.parameter_bytes = parameters.size();
+    return std::move(memo_);
   }
 
  private:
@@ -212,15 +212,15 @@ class Learner {
   std::uint8_t* const all_words_;
   std::vector<std::uint8_t> words_;  // Read by one warp.
   std::vector<std::uint8_t> idle_words_;
-  IdleLesson lesson_;
+  IdleMemo memo_;
 };
 
 // As if the idle warps had run.
-void Account(const IdleLesson& lesson, LaunchState& state) {
-  state.lane_steps += lesson.lane_steps;
-  if (lesson.warp_steps > state.steps_left) state.End(Stop::kLimit);
-  state.steps_left -= std::min(state.steps_left, lesson.warp_steps);
-  for (const IdleLesson::Word& word : lesson.words) {
+void Account(const IdleMemo& memo, LaunchState& state) {
+  state.lane_steps += memo.lane_steps;
+  if (memo.warp_steps > state.steps_left) state.End(Stop::kLimit);
+  state.steps_left -= std::min(state.steps_left, memo.warp_steps);
+  for (const IdleMemo::Word& word : memo.words) {
     if (state.words_read != nullptr) state.words_read[word.number] = 1;
   }
 }
@@ -279,7 +279,7 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   if (launch.cooperative && count > kMostTogether) return {.stop = Stop::kLimit};
   const std::uint64_t together = launch.cooperative ? count : 1;
   const auto blocks = workspace.Take(together);
-  const IdleLesson* idle = nullptr;
+  const IdleMemo* idle = nullptr;
   std::optional<Learner> learner;
   if (MayBeIdle(program, launch)) {
     idle = launch.idle->Find(launch.parameters);
@@ -299,7 +299,7 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
     RunBlocks(blocks, state);
   }
   if (learner && state.stop == Stop::kNone) {
-    launch.idle->Add(std::move(*learner).Lesson(launch.parameters));
+    launch.idle->Add(std::move(*learner).Memo(launch.parameters));
   }
   return {state.stop, state.stop_address, state.lane_steps};
 }

@@ -43,7 +43,7 @@ class Follower {
         constants_(program, pointers),
         flow_(program, facts.decisions),
         shape_(facts.shape),
-        courses_(facts.courses),
+        traces_(facts.traces),
         varying_(varying) {
     for (const Step& step : program.steps) uses_.push_back(UseOf(step));
     states_.resize(flow_.blocks().size());
@@ -84,7 +84,7 @@ class Follower {
       by_values.push_back(states_[i].reached && flow_.blocks()[i].decides && IsDecided(i));
     }
     for (StoreSite& site : sites) {
-      site.barred = site.depends && IsBarred(flow_, by_values, courses_, site.step);
+      site.barred = site.depends && IsBarred(flow_, by_values, traces_, site.step);
     }
     return sites;
   }
@@ -464,7 +464,7 @@ class Follower {
   const ConstantOrigins constants_;
   const Flow flow_;
   const LaunchShape shape_;
-  const std::span<const Course> courses_;
+  const std::span<const BlockTrace> traces_;
   const Varying varying_;
   std::vector<DataUse> uses_;
   std::vector<OriginState> states_;      // By block, before it.

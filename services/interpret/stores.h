@@ -24,14 +24,14 @@ struct StoreSite {
   bool no_pointer = false;     // Its address may come from neither: a variable of the module.
   bool moves = false;          // Values in memory change its address,
   bool depends = false;        // or whether it happens.
-  bool barred = false;         // No value kept it from happening in LaunchFacts::courses.
+  bool barred = false;         // No value kept it from happening in LaunchFacts::traces.
 };
 
 // What is known of a launch beyond its pointers.
 struct LaunchFacts {
   std::span<const Decision> decisions{};  // Ways of branches.
   LaunchShape shape{};
-  std::span<const Course> courses{};
+  std::span<const BlockTrace> traces{};
 };
 
 // Every instruction that may run and writes. `pointers`: offsets of the parameters that are

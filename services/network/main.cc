@@ -20,17 +20,17 @@ int main(int argc, char** argv) {
   CLI::App app("Simulates the collectives of GPU clusters for Eidolon's agents.");
   app.add_option("--listen", address, "host:port to serve gRPC on")->capture_default_str();
   app.add_option("--metrics", metrics_address, "host:port of the Prometheus page; none when empty");
-  std::string pass_key;
-  app.add_option("--pass-key", pass_key,
+  std::string token_key;
+  app.add_option("--pass-key", token_key,
                  "public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);
 
   eidolon::runtime::SignalWaiter signals;
   eidolon::runtime::MetricsPage page;
   const eidolon::base::SystemClock clock;
-  eidolon::runtime::PassGate gate;
-  if (!pass_key.empty()) {
-    auto made = eidolon::runtime::PassGate::Make(pass_key, clock);
+  eidolon::runtime::TokenGate gate;
+  if (!token_key.empty()) {
+    auto made = eidolon::runtime::TokenGate::Make(token_key, clock);
     if (!made) {
       std::fprintf(stderr, "eidolon-network: %s\n", made.error().message.c_str());
       return 1;

@@ -11,7 +11,7 @@
 #include "services/workload/copy_kind.h"
 #include "services/workload/dnn_value.h"
 #include "services/workload/epilogue.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "services/workload/pointer_tag.h"
 
 namespace eidolon::ring {
@@ -35,7 +35,7 @@ struct Dim3 {
 };
 
 // Tail: name (name_bytes), ParameterSlot[parameter_count], parameter bytes (parameter_bytes). The
-// last slot may be a workload::GroupedProduct.
+// last slot may be a workload::GroupedGemm.
 struct KernelWork {
   WorkHeader header;
   std::uint64_t module_hash[2];  // base::Hash128 of the cubin, 0 when unknown.

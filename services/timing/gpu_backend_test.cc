@@ -14,10 +14,10 @@
 #include "services/base/hash.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
-#include "services/timing/kernel/grouped_product.h"
+#include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/parameters.h"
 #include "services/timing/timing_service.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing {
@@ -88,15 +88,14 @@ class GpuBackendTest : public testing::Test {
   }
 
   // A kernel that finds its sizes in device memory; the shim tells them behind its parameters.
-  static void AddGroupedProduct(v1::EstimateRequest& request) {
+  static void AddGroupedGemm(v1::EstimateRequest& request) {
     AddKernel(request, 64);
     v1::Kernel& kernel = *request.mutable_items(request.items_size() - 1)->mutable_kernel();
-    const std::uint64_t product[] = {workload::kGroupedProductTag, 512, 512, 512, 8};
+    const std::uint64_t gemm[] = {workload::kGroupedGemmTag, 512, 512, 512, 8};
     v1::Parameter& slot = *kernel.add_parameters();
     slot.set_offset(static_cast<std::uint32_t>(kernel.parameter_block().size()));
-    slot.set_size_bytes(sizeof(product));
-    kernel.mutable_parameter_block()->append(reinterpret_cast<const char*>(product),
-                                             sizeof(product));
+    slot.set_size_bytes(sizeof(gemm));
+    kernel.mutable_parameter_block()->append(reinterpret_cast<const char*>(gemm), sizeof(gemm));
   }
 
   v1::EstimateResponse Ask(v1::EstimateRequest& request) {
@@ -276,7 +275,7 @@ TEST_F(GpuBackendTest, WhatIsNotMeasuredIsCountedByReason) {
   Start();
   v1::EstimateRequest request;
   AddKernel(request, 64);  // Its code is not there.
-  AddGroupedProduct(request);
+  AddGroupedGemm(request);
   request.add_items()->mutable_library()->set_name("cufftExecC2C");
   v1::Copy& copy = *request.add_items()->mutable_copy();
   copy.set_kind(v1::COPY_KIND_PEER);

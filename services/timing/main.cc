@@ -18,7 +18,7 @@ namespace {
 struct Flags {
   std::string listen = "127.0.0.1:7402";
   std::string metrics;
-  std::string pass_key_file;
+  std::string token_key_file;
   eidolon::timing::TimingOptions options;
   eidolon::timing::GpuFlags gpu;
 };
@@ -33,11 +33,11 @@ int Serve(Flags flags) {
   eidolon::runtime::SignalWaiter signals;
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
-  if (!flags.pass_key_file.empty()) {
-    std::ifstream file(flags.pass_key_file);
+  if (!flags.token_key_file.empty()) {
+    std::ifstream file(flags.token_key_file);
     std::string key;
     file >> key;
-    auto gate = eidolon::runtime::PassGate::Make(key, clock);
+    auto gate = eidolon::runtime::TokenGate::Make(key, clock);
     if (!gate) return Fail(gate.error());
     flags.options.gate = std::move(*gate);
   }
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32))
       ->capture_default_str();
   eidolon::timing::AddGpuFlags(&app, &flags.gpu);
-  app.add_option("--pass-key-file", flags.pass_key_file,
+  app.add_option("--pass-key-file", flags.token_key_file,
                  "file with the public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);
   return Serve(std::move(flags));

@@ -10,7 +10,7 @@
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/runtime/grpc_status.h"
-#include "services/timing/kernel/grouped_product.h"
+#include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/measurements.h"
 #include "services/timing/work_messages.h"
@@ -204,7 +204,7 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
     v1::ReplayRequest replay;
     if (item.has_kernel()) {
       const std::string& hash = item.kernel().module_hash();
-      if (kernel::FindGroupedProduct(std::get<kernel::KernelLaunch>(*question.work))) {
+      if (kernel::FindGroupedGemm(std::get<kernel::KernelLaunch>(*question.work))) {
         ReportUnmeasured(item, Unmeasured::kUnsupported, "it finds its sizes in device memory");
         continue;
       }

@@ -12,7 +12,7 @@
 #include "eidolon/timing/v1/timing.grpc.pb.h"
 #include "services/base/clock.h"
 #include "services/base/error.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 #include "services/timing/answer_cache.h"
 #include "services/timing/gpu_backend.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
@@ -31,7 +31,7 @@ struct TimingOptions {
   // Measuring on a GPU of this machine. Without a driver or a GPU the models answer.
   GpuBackendOptions gpu;
   // Whose calls are answered.
-  runtime::PassGate gate;
+  runtime::TokenGate gate;
 };
 
 // Thread safe. The registry and the clock outlive it.
@@ -67,7 +67,7 @@ class TimingService final : public v1::TimingService::Service {
                 const TimingOptions& options, prometheus::Registry& registry,
                 const base::RealClock& clock);
 
-  // Any pass of the controller will do: what a kernel lasts is no job's secret.
+  // Any token of the controller will do: how long a kernel takes is not secret between jobs.
   grpc::Status Admit(const grpc::ServerContext* context) const;
 
   // One batch of questions while it is answered.
@@ -90,7 +90,7 @@ class TimingService final : public v1::TimingService::Service {
   // Writes one log line for each kernel name that no rule knows.
   void Report(const v1::WorkItem& item, const model::Estimate& estimate);
 
-  const runtime::PassGate gate_;
+  const runtime::TokenGate gate_;
   const gpu_model::GpuCatalog catalog_;
   const std::unique_ptr<profile::ProfileCache> profiles_;
   const base::RealClock& clock_;

@@ -155,12 +155,12 @@ TEST_F(TimingServiceTest, AnImportedProfileWinsOverTheModel) {
   EXPECT_TRUE(service_->ExportProfile("H100-SXM5-80GB"));
 }
 
-TEST(TimingServicePassTest, AnswersOnlyWhoeverShowsAPassOfTheController) {
+TEST(TimingServiceTokenTest, AnswersOnlyWhoeverSendsATokenOfTheController) {
   const base::SystemClock clock;
-  const auto issuer = runtime::PassIssuer::Generate();
+  const auto issuer = runtime::TokenIssuer::Generate();
   runtime::MetricsPage page;
   TimingOptions options;
-  options.gate = *runtime::PassGate::Make(issuer.public_key(), clock);
+  options.gate = *runtime::TokenGate::Make(issuer.public_key(), clock);
   const auto service = *TimingService::Create(options, page.registry(), clock);
   const auto server = *runtime::GrpcServer::Start({}, {service.get()});
   const auto client = v1::TimingService::NewStub(
@@ -168,12 +168,12 @@ TEST(TimingServicePassTest, AnswersOnlyWhoeverShowsAPassOfTheController) {
   const std::int64_t later = clock.UnixNs() / 1'000'000'000 + 3600;
   const std::string good = issuer.Issue({.is_controller = false, .job = "team/a/1"}, later);
   const std::string foreign =
-      runtime::PassIssuer::Generate().Issue({.is_controller = true, .job = {}}, later);
+      runtime::TokenIssuer::Generate().Issue({.is_controller = true, .job = {}}, later);
 
-  for (const std::string& pass : {std::string(), foreign, good}) {
-    const auto code = pass == good ? grpc::StatusCode::OK : grpc::StatusCode::UNAUTHENTICATED;
+  for (const std::string& token : {std::string(), foreign, good}) {
+    const auto code = token == good ? grpc::StatusCode::OK : grpc::StatusCode::UNAUTHENTICATED;
     grpc::ClientContext contexts[3];
-    for (auto& context : contexts) runtime::ShowPass(pass, &context);
+    for (auto& context : contexts) runtime::AttachToken(token, &context);
     v1::EstimateRequest estimate;
     estimate.set_gpu("H100-SXM5-80GB");
     v1::EstimateResponse estimated;

@@ -165,10 +165,10 @@ std::optional<TensorLists> FindTensorLists(std::string_view name, std::size_t by
 
 std::optional<ConcatenatedInputs> FindConcatenatedInputs(std::string_view name, std::size_t bytes) {
   if (name.find("CatArrayBatchedCopy") == std::string_view::npos) return std::nullopt;
-  for (const auto& [letter, index] : {std::pair('j', 4u), std::pair('m', 8u), std::pair('l', 8u)}) {
+  for (const auto& [symbol, index] : {std::pair('j', 4u), std::pair('m', 8u), std::pair('l', 8u)}) {
     // <type, index type, dimensions, inputs, structures of sizes and strides>
-    for (std::size_t at = name.find(letter); at != std::string_view::npos;
-         at = name.find(letter, at + 1)) {
+    for (std::size_t at = name.find(symbol); at != std::string_view::npos;
+         at = name.find(symbol, at + 1)) {
       std::string_view text = name.substr(at + 1);
       const auto dimensions = IntegerArgument(text);
       const auto inputs = dimensions ? IntegerArgument(text) : std::nullopt;

@@ -5,7 +5,7 @@
 
 #include "services/workload/copy_kind.h"
 #include "services/workload/epilogue.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "services/workload/pointer_tag.h"
 
 namespace eidolon::workload {
@@ -18,11 +18,11 @@ TEST(WorkTest, BlankedPointersKeepTheirAlignmentAndNothingElse) {
   EXPECT_FALSE(IsBlankedPointer(0xf0));
 }
 
-TEST(WorkTest, GroupedProductsStandWhereProfilesHaveThem) {
-  EXPECT_EQ(offsetof(GroupedProduct, m), 8u);
-  EXPECT_EQ(offsetof(GroupedProduct, k), 24u);
-  EXPECT_EQ(offsetof(GroupedProduct, groups), 32u);
-  EXPECT_EQ(offsetof(GroupedProduct, ragged), 36u);
+TEST(WorkTest, GroupedGemmsStandWhereProfilesHaveThem) {
+  EXPECT_EQ(offsetof(GroupedGemm, m), 8u);
+  EXPECT_EQ(offsetof(GroupedGemm, k), 24u);
+  EXPECT_EQ(offsetof(GroupedGemm, groups), 32u);
+  EXPECT_EQ(offsetof(GroupedGemm, ragged), 36u);
 }
 
 TEST(WorkTest, NumbersStay) {

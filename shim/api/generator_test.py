@@ -265,7 +265,7 @@ class LookupTest(unittest.TestCase):
 
 
 class ElfTest(unittest.TestCase):
-    def test_names_a_file_that_is_no_library(self):
+    def test_names_a_file_that_is_not_a_library(self):
         with self.assertRaisesRegex(ElfError, "generator_test.py: not a 64-bit"):
             SharedLibrary(__file__)
 

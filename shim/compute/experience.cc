@@ -82,7 +82,7 @@ void RememberUnknown(ShapeExperience& shape, Condition condition, const UnknownI
 const Footprint* FindFootprint(const ShapeExperience& shape,
                                std::span<const std::byte> parameters) {
   const auto found = std::ranges::find_if(
-      shape.footprints, [&](const auto& lesson) { return lesson.first.Holds(parameters); });
+      shape.footprints, [&](const auto& memo) { return memo.first.Holds(parameters); });
   return found == shape.footprints.end() ? nullptr : &found->second;
 }
 

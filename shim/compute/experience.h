@@ -1,6 +1,6 @@
 // What launches taught about later ones: which of their inputs nobody knew, and what they change.
 //
-// A lesson holds for launches of the same kernel and shape whose parameters agree in the words that
+// A memo holds for launches of the same kernel and shape whose parameters agree in the words that
 // were read when it was learned. Blocks of parameters hold bytes that no instruction looks at,
 // stack garbage among them, and scalars that change from step to step.
 #pragma once

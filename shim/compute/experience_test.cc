@@ -72,7 +72,7 @@ TEST_F(ExperienceTest, WhatNoInstructionReadsMakesNoDifference) {
   EXPECT_EQ(Find({.first = kBuffer + (1 << 20), .out = kBuffer}), learned);
 }
 
-TEST_F(ExperienceTest, AnotherScalarOrAlignmentIsALessonOfItsOwn) {
+TEST_F(ExperienceTest, AnotherScalarOrAlignmentIsAMemoOfItsOwn) {
   Add({});
 
   EXPECT_EQ(Find({.flag = 6}), nullptr);
@@ -86,7 +86,7 @@ TEST_F(ExperienceTest, AKernelTeachesOnlySoOften) {
 
   EXPECT_EQ(learned->buffers.size(), 0u);
   EXPECT_EQ(learned->writes.size(), 2u);
-  // From then on for every launch that has no lesson.
+  // From then on for every launch that has no memo.
   EXPECT_EQ(taken->buffers.size(), 2u);
   EXPECT_EQ(taken->writes.size(), 0u);
   EXPECT_EQ(Find({.flag = 7}), taken);

@@ -169,7 +169,7 @@ TEST_F(FootprintTest, AVariableThatAKernelUpdatesIsUnknownThen) {
 }
 
 TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
-  // bulk stores a word of its parameters through another one; here that one is no pointer.
+  // bulk stores a word of its parameters through another one; here that one is not a pointer.
   struct {
     std::uint64_t lists[525] = {};
     std::uint64_t tail = 0;

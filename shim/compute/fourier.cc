@@ -23,9 +23,9 @@ std::int64_t Offset(const FourierSide& side, std::int64_t batch, std::int64_t x,
 // exp(sign 2 pi i k / n) for k below n.
 std::vector<Number> Roots(std::int64_t n, bool inverse) {
   std::vector<Number> roots(static_cast<std::size_t>(n));
-  const double turn = (inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(n);
+  const double angle = (inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(n);
   for (std::size_t k = 0; k < roots.size(); ++k) {
-    roots[k] = std::polar(1.0, turn * static_cast<double>(k));
+    roots[k] = std::polar(1.0, angle * static_cast<double>(k));
   }
   return roots;
 }

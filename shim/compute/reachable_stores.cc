@@ -22,8 +22,8 @@ std::vector<std::uint64_t> SomeBlocks(const interpret::Dims& grid) {
 }
 
 // What some blocks do, with whatever memory holds: it tells even when they come to no end.
-std::vector<interpret::Course> WatchSomeBlocks(const Learning& learning,
-                                               const value::Store& store) {
+std::vector<interpret::BlockTrace> WatchSomeBlocks(const Learning& learning,
+                                                   const value::Store& store) {
   const std::vector<std::byte> parameters = MadeUpParameters(learning);
   std::vector<std::uint8_t> read;
   interpret::Launch launch = learning.launch;
@@ -32,7 +32,7 @@ std::vector<interpret::Course> WatchSomeBlocks(const Learning& learning,
   std::vector<std::uint64_t> patterns = CounterPatterns(learning);
   patterns.push_back(0);
   const std::vector<std::uint32_t> ends = interpret::Flow(learning.program).Ends();
-  std::vector<interpret::Course> courses;
+  std::vector<interpret::BlockTrace> traces;
   for (const std::uint64_t block : SomeBlocks(learning.launch.grid)) {
     launch.blocks = std::span(&block, 1);
     for (const std::uint64_t pattern : patterns) {
@@ -40,19 +40,19 @@ std::vector<interpret::Course> WatchSomeBlocks(const Learning& learning,
       MadeUpMemory memory(store, pattern);
       interpret::Run(watch.program(), launch, memory, kLimits);
       NoteWordsRead(learning, read);
-      courses.push_back(watch.course());
-      courses.back().block = block;
+      traces.push_back(watch.trace());
+      traces.back().block = block;
     }
   }
-  return courses;
+  return traces;
 }
 
-// Of branches that go one way in each course.
+// Of branches that go one way in each trace.
 std::vector<interpret::Decision> SteadyDecisions(std::span<const std::uint32_t> steady,
-                                                 std::span<const interpret::Course> courses) {
+                                                 std::span<const interpret::BlockTrace> traces) {
   std::vector<interpret::Decision> decisions;
-  for (const interpret::Course& course : courses) {
-    for (const interpret::Decision& decision : course.decisions) {
+  for (const interpret::BlockTrace& trace : traces) {
+    for (const interpret::Decision& decision : trace.decisions) {
       const bool known = std::ranges::find(decisions, decision.step, &interpret::Decision::step) !=
                          decisions.end();
       if (!known && std::ranges::binary_search(steady, decision.step)) {
@@ -62,9 +62,9 @@ std::vector<interpret::Decision> SteadyDecisions(std::span<const std::uint32_t> 
   }
   // What is steady differs nowhere; should it, it is not decided.
   std::erase_if(decisions, [&](const interpret::Decision& decision) {
-    return std::ranges::any_of(courses, [&](const interpret::Course& course) {
-      return std::ranges::binary_search(course.ran, decision.step) &&
-             std::ranges::find(course.decisions, decision) == course.decisions.end();
+    return std::ranges::any_of(traces, [&](const interpret::BlockTrace& trace) {
+      return std::ranges::binary_search(trace.ran, decision.step) &&
+             std::ranges::find(trace.decisions, decision) == trace.decisions.end();
     });
   });
   return decisions;
@@ -111,12 +111,12 @@ Stores ReachableStores(const Learning& learning, const value::Store& store) {
   const std::vector<std::uint32_t>& steady = learning.steady == nullptr ? found : *learning.steady;
   const interpret::Launch& whole = learning.launch;
   if (whole.grid.volume() == 0) return learning.stores;
-  const std::vector<interpret::Course> courses = WatchSomeBlocks(learning, store);
-  const std::vector<interpret::Decision> decisions = SteadyDecisions(steady, courses);
+  const std::vector<interpret::BlockTrace> traces = WatchSomeBlocks(learning, store);
+  const std::vector<interpret::Decision> decisions = SteadyDecisions(steady, traces);
   return interpret::FindStores(learning.program, learning.pointers.Places(),
                                {.decisions = decisions,
                                 .shape = {.grid = whole.grid, .block = whole.block},
-                                .courses = courses});
+                                .traces = traces});
 }
 
 }  // namespace eidolon::shim::compute

@@ -16,7 +16,7 @@ namespace eidolon::shim::compute {
 // The launch's parameters with each pointer in a window of its own (made_up_memory.h).
 std::vector<std::byte> MadeUpParameters(const Learning& learning);
 
-// Adds to the words that the lesson depends on.
+// Adds to the words that the memo depends on.
 void NoteWordsRead(const Learning& learning, const std::vector<std::uint8_t>& read);
 
 // What the last of a row of blocks to come finds in their counter, eight bytes that repeat, for

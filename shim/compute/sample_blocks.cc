@@ -33,10 +33,10 @@ std::vector<std::uint64_t> CheckBlocks(const interpret::Dims& grid) {
   constexpr std::uint64_t kCount = 12;
   // Parts of a whole of 2^64, of the golden ratio: spread evenly.
   constexpr std::uint64_t kStride = 0x9e3779b97f4a7c15;
-  __extension__ typedef unsigned __int128 Product;
+  __extension__ typedef unsigned __int128 Wide;
   std::vector<std::uint64_t> blocks;
   for (std::uint64_t i = 1; i <= kCount; ++i) {
-    blocks.push_back(static_cast<std::uint64_t>(Product{i * kStride} * grid.volume() >> 64));
+    blocks.push_back(static_cast<std::uint64_t>(Wide{i * kStride} * grid.volume() >> 64));
   }
   return blocks;
 }

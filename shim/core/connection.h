@@ -13,7 +13,7 @@ struct Connection {
   const ring::ServerPage* page = nullptr;
   ring::Doorbell* doorbell = nullptr;
   int socket = -1;
-  std::string reason;  // Empty when there simply is no agent (not in a job).
+  std::string reason;  // Empty when there is no agent (not in a job).
 };
 
 Connection ConnectToAgent();

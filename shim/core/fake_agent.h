@@ -76,8 +76,8 @@ class FakeAgent {
   // The bytes of a defined work.
   std::vector<std::byte> Work(std::uint32_t work);
 
-  // Naps (services/ring/nap.h) are kept waiting, until they are let pass: then each passes at once,
-  // and the rank's floor is at its end.
+  // Naps (services/ring/nap.h) are kept waiting, until the test releases them: then each ends at
+  // once, and the rank's floor is at its end.
   void LetNapsPass(bool pass);
   // How many have come so far, and how many are waiting.
   int naps_seen() const;

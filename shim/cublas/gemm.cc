@@ -8,7 +8,7 @@
 #include "shim/cublas/grouped_gemm.h"
 #include "shim/cublas/handle.h"
 #include "shim/cublas/pool.h"
-#include "shim/library/product.h"
+#include "shim/library/gemm.h"
 #include "shim/library/work.h"
 #include "shim/value/pending.h"
 #include "shim/value/store.h"
@@ -114,7 +114,7 @@ bool HasValidSizes(const Problem& p) {
          p.c.leading >= at_least(p.m);
 }
 
-// The math mode of the handle lets single-precision products use faster formats.
+// The math mode of the handle lets single-precision GEMMs use faster formats.
 cublasComputeType_t EffectiveComputeType(const Context& context, const Problem& p) {
   const auto mode =
       static_cast<int>(context.math_mode) & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
@@ -142,7 +142,7 @@ void ForgetOutput(const Context& context, const Problem& p) {
     library::NoteWritten(context.stream, p.c.address, library::BytesOf(p.c.type, all));
     return;
   }
-  // The pointers live on the device; where they are known, so is what the product overwrites.
+  // The pointers live on the device; where they are known, so is what the GEMM overwrites.
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const auto slot =
         reinterpret_cast<std::uint64_t>(p.c.address) + static_cast<std::uint64_t>(i) * 8;
@@ -161,14 +161,14 @@ compute::Transpose TransposeOf(cublasOperation_t operation) {
   return operation == CUBLAS_OP_C ? compute::Transpose::kConjugate : compute::Transpose::kYes;
 }
 
-compute::ProductMatrix MatrixOf(const Operand& operand) {
+compute::GemmMatrix MatrixOf(const Operand& operand) {
   return {.address = reinterpret_cast<std::uint64_t>(operand.address),
           .type = library::ElementOf(operand.type),
           .leading = operand.leading,
           .stride = operand.stride};
 }
 
-compute::Product ProductOf(const Context& context, const Problem& p) {
+compute::Gemm GemmOf(const Context& context, const Problem& p) {
   const bool on_device = context.pointer_mode != CUBLAS_POINTER_MODE_HOST;
   const cudaDataType_t scale_type = ScaleTypeOf(p);
   return {.m = p.m,
@@ -235,8 +235,8 @@ cublasStatus_t Run(cublasHandle_t handle, const Problem& problem) {
 
   const gpu::Status status = library::Submit(context->stream, WorkOf(*context, problem));
   if (status == gpu::Status::kSuccess) {
-    library::AfterProduct(context->stream, ProductOf(*context, problem),
-                          [&] { ForgetOutput(*context, problem); });
+    library::AfterGemm(context->stream, GemmOf(*context, problem),
+                       [&] { ForgetOutput(*context, problem); });
   }
   return ToCublas(status);
 }
@@ -248,7 +248,7 @@ cublasStatus_t RunGrouped(cublasHandle_t handle, const GroupTypes& types, int co
   if (count < 0) return CUBLAS_STATUS_INVALID_VALUE;
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;
-  std::int64_t products = 0;
+  std::int64_t gemms = 0;
   for (int i = 0; i < count; ++i) {
     const Group g = group(source, i);
     if (g.m < 0 || g.n < 0 || g.k < 0 || g.size < 0) return CUBLAS_STATUS_INVALID_VALUE;
@@ -259,16 +259,16 @@ cublasStatus_t RunGrouped(cublasHandle_t handle, const GroupTypes& types, int co
     flops += size * 2 * m * n * k * library::FlopScale(types.a);
     bytes += size * (library::BytesOf(types.a, m * k) + library::BytesOf(types.b, k * n) +
                      library::BytesOf(types.c, m * n));
-    products += g.size;
+    gemms += g.size;
   }
-  if (products == 0) return CUBLAS_STATUS_SUCCESS;
+  if (gemms == 0) return CUBLAS_STATUS_SUCCESS;
   if (!BookPool(*context)) return CUBLAS_STATUS_ALLOC_FAILED;
   const gpu::Status status = library::Submit(
       context->stream, library::Call{.name = "cublas.gemm_grouped",
                                      .type = types.a,
                                      .flops = flops,
                                      .memory_bytes = bytes,
-                                     .numbers = {count, products, types.compute_type}});
+                                     .numbers = {count, gemms, types.compute_type}});
   if (status == gpu::Status::kSuccess) library::NoteWrittenAnywhere(context->stream);
   return ToCublas(status);
 }

@@ -53,7 +53,7 @@ TEST_F(GemmTest, LinearLayerKeepsItsShape) {
   EXPECT_EQ(work.beta_zero, 1u);
 }
 
-TEST_F(GemmTest, EqualProductsAreOneWork) {
+TEST_F(GemmTest, EqualGemmsAreOneWork) {
   ASSERT_EQ(Linear(64, 64, 64), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(Linear(64, 64, 64), CUBLAS_STATUS_SUCCESS);
 
@@ -75,19 +75,19 @@ TEST_F(GemmTest, StridedBatchesAndSixtyFourBitSizesAreTaken) {
   EXPECT_EQ(work.beta_zero, 0u);
 }
 
-TEST_F(GemmTest, TheMathModeDecidesHowSingleProductsCompute) {
+TEST_F(GemmTest, TheMathModeDecidesHowSingleGemmsCompute) {
   const float* a = static_cast<float*>(Buffer(0));
   float* c = static_cast<float*>(Buffer(2));
-  const auto product = [&] {
+  const auto gemm = [&] {
     EXPECT_EQ(
         Gemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 32, 32, 32, &one_, a, 32, a, 32, &zero_, c, 32),
         CUBLAS_STATUS_SUCCESS);
     return LastGemm().compute_type;
   };
 
-  EXPECT_EQ(product(), static_cast<std::uint32_t>(CUBLAS_COMPUTE_32F));
+  EXPECT_EQ(gemm(), static_cast<std::uint32_t>(CUBLAS_COMPUTE_32F));
   handle::SetMathMode(handle_, CUBLAS_TF32_TENSOR_OP_MATH);
-  EXPECT_EQ(product(), static_cast<std::uint32_t>(CUBLAS_COMPUTE_32F_FAST_TF32));
+  EXPECT_EQ(gemm(), static_cast<std::uint32_t>(CUBLAS_COMPUTE_32F_FAST_TF32));
 }
 
 TEST_F(GemmTest, RefusesWhatCublasRefuses) {
@@ -104,22 +104,22 @@ TEST_F(GemmTest, RefusesWhatCublasRefuses) {
   EXPECT_TRUE(library::LaunchedWork(agent_).empty());
 }
 
-TEST_F(GemmTest, ProductsThatNoMemoryHoldsAreRefused) {
+TEST_F(GemmTest, GemmsThatNoMemoryHoldsAreRefused) {
   const std::int64_t most = INT64_MAX;
-  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+  const auto gemm = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     return GemmEx<std::int64_t>(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one_, Buffer(0),
                                 CUDA_R_16F, m, Buffer(1), CUDA_R_16F, k, &zero_, Buffer(2),
                                 CUDA_R_16F, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
   };
-  EXPECT_EQ(product(1 << 20, 1 << 20, 64), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(product(most, 2, 2), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(product(2, most, 2), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(product(2, 2, most), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(product(std::int64_t{1} << 32, std::int64_t{1} << 32, 1), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(gemm(1 << 20, 1 << 20, 64), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(gemm(most, 2, 2), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(gemm(2, most, 2), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(gemm(2, 2, most), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(gemm(std::int64_t{1} << 32, std::int64_t{1} << 32, 1), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(library::LaunchedWork(agent_).size(), 1u);
 }
 
-TEST_F(GemmTest, AnEmptyProductSucceedsWithoutWork) {
+TEST_F(GemmTest, AnEmptyGemmSucceedsWithoutWork) {
   EXPECT_EQ(Linear(0, 4, 4), CUBLAS_STATUS_SUCCESS);
 
   EXPECT_TRUE(library::LaunchedWork(agent_).empty());

@@ -1,4 +1,4 @@
-// Grouped matrix products: several shapes in one call, each with its own batch of pointers.
+// Grouped GEMMs: several shapes in one call, each with its own batch of pointers.
 #pragma once
 
 #include <cublas_api.h>

@@ -39,14 +39,14 @@ template <typename Int>
 cublasStatus_t DotEx(cublasHandle_t handle, Int n, const void* x, cudaDataType_t type_x, Int incx,
                      const void* y, cudaDataType_t type_y, Int incy, void* result,
                      cudaDataType_t type_r, cudaDataType_t) {
-  const compute::Product product = DotProduct(n, {x, type_x, incx}, {y, type_y, incy});
+  const compute::Gemm gemm = DotAsGemm(n, {x, type_x, incx}, {y, type_y, incy});
   return RunWithResult(handle,
                        {.name = "cublas.dot",
                         .type = type_x,
                         .multiply_adds = double(n),
                         .elements = 2.0 * double(n),
                         .numbers = {n, incx, incy},
-                        .product = library::IsComplex(type_x) ? nullptr : &product},
+                        .gemm = library::IsComplex(type_x) ? nullptr : &gemm},
                        {result, type_r});
 }
 

@@ -22,8 +22,8 @@ cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n
                     const T* a, Int lda, const T* x, Int incx, const T* beta, T* y, Int incy) {
   constexpr auto type = library::kTypeOf<T>;
   const double mn = double(m) * double(n);
-  const compute::Product product =
-      GemvProduct(trans, m, n, {a, type, lda}, {x, type, incx}, {y, type, incy});
+  const compute::Gemm gemm =
+      GemvAsGemm(trans, m, n, {a, type, lda}, {x, type, incx}, {y, type, incy});
   return Run(handle,
              {.name = "cublas.gemv",
               .type = type,
@@ -32,7 +32,7 @@ cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n
               .numbers = {m, n, trans, lda, incx, incy},
               .output = y,
               .output_elements = Span(trans == CUBLAS_OP_N ? m : n, incy),
-              .product = &product,
+              .gemm = &gemm,
               .alpha = alpha,
               .beta = beta,
               .scale_type = type},
@@ -48,9 +48,9 @@ cublasStatus_t GemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans
   const double mn = double(m) * double(n);
   const auto last = Span(trans == CUBLAS_OP_N ? m : n, incy);
   const auto all = batch <= 0 || stride_y < 0 ? 0 : (batch - 1) * stride_y + last;
-  const compute::Product product =
-      GemvProduct(trans, m, n, {a, type, lda, stride_a}, {x, type, incx, stride_x},
-                  {y, library::kTypeOf<R>, incy, stride_y}, batch);
+  const compute::Gemm gemm =
+      GemvAsGemm(trans, m, n, {a, type, lda, stride_a}, {x, type, incx, stride_x},
+                 {y, library::kTypeOf<R>, incy, stride_y}, batch);
   return Run(handle,
              {.name = "cublas.gemv_batched",
               .type = type,
@@ -59,7 +59,7 @@ cublasStatus_t GemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans
               .numbers = {m, n, batch, trans, lda, stride_a},
               .output = y,
               .output_elements = CountAs<T, R>(all),
-              .product = &product,
+              .gemm = &gemm,
               .alpha = alpha,
               .beta = beta,
               .scale_type = library::kTypeOf<S>},

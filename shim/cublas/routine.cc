@@ -74,8 +74,8 @@ void ForgetTargets(const Context& context, const Routine& routine, std::uint64_t
   }
 }
 
-compute::ProductMatrix MatrixOf(const VectorOperand& operand, bool vector) {
-  // A step that is not computed with makes the whole product unknown.
+compute::GemmMatrix MatrixOf(const VectorOperand& operand, bool vector) {
+  // A step that is not computed with makes the whole GEMM unknown.
   const bool fits = operand.step > 0;
   return {.address = reinterpret_cast<std::uint64_t>(operand.address),
           .type = fits ? library::ElementOf(operand.type) : compute::Element::kNone,
@@ -87,41 +87,41 @@ compute::ProductMatrix MatrixOf(const VectorOperand& operand, bool vector) {
 // The effect of the routine's work on values.
 template <typename Forget>
 void AfterRoutine(const Context& context, const Routine& routine, Forget&& forget) {
-  if (routine.product == nullptr) return forget();
-  compute::Product product = *routine.product;
+  if (routine.gemm == nullptr) return forget();
+  compute::Gemm gemm = *routine.gemm;
   const bool on_device = context.pointer_mode != CUBLAS_POINTER_MODE_HOST;
   if (routine.alpha == nullptr) {
-    product.alpha.real = 1;
+    gemm.alpha.real = 1;
   } else {
-    product.alpha = library::ScalarOf(routine.alpha, routine.scale_type, on_device);
+    gemm.alpha = library::ScalarOf(routine.alpha, routine.scale_type, on_device);
   }
-  product.beta = library::ScalarOf(routine.beta, routine.scale_type, on_device);
-  library::AfterProduct(context.stream, product, forget);
+  gemm.beta = library::ScalarOf(routine.beta, routine.scale_type, on_device);
+  library::AfterGemm(context.stream, gemm, forget);
 }
 
 }  // namespace
 
-compute::Product GemvProduct(cublasOperation_t operation, std::int64_t m, std::int64_t n,
-                             const VectorOperand& a, const VectorOperand& x, const VectorOperand& y,
-                             std::int64_t batch) {
+compute::Gemm GemvAsGemm(cublasOperation_t operation, std::int64_t m, std::int64_t n,
+                         const VectorOperand& a, const VectorOperand& x, const VectorOperand& y,
+                         std::int64_t batch) {
   const bool plain = operation == CUBLAS_OP_N;
-  compute::Product product{.m = plain ? m : n, .n = 1, .k = plain ? n : m, .batch = batch};
+  compute::Gemm gemm{.m = plain ? m : n, .n = 1, .k = plain ? n : m, .batch = batch};
   if (!plain) {
-    product.transpose_a =
+    gemm.transpose_a =
         operation == CUBLAS_OP_C ? compute::Transpose::kConjugate : compute::Transpose::kYes;
   }
-  product.a = MatrixOf(a, false);
-  product.b = MatrixOf(x, true);
-  product.c = product.d = MatrixOf(y, true);
-  return product;
+  gemm.a = MatrixOf(a, false);
+  gemm.b = MatrixOf(x, true);
+  gemm.c = gemm.d = MatrixOf(y, true);
+  return gemm;
 }
 
-compute::Product DotProduct(std::int64_t n, const VectorOperand& x, const VectorOperand& y) {
-  compute::Product product{.m = 1, .n = 1, .k = n};
-  product.transpose_a = compute::Transpose::kYes;
-  product.a = MatrixOf(x, true);
-  product.b = MatrixOf(y, true);
-  return product;
+compute::Gemm DotAsGemm(std::int64_t n, const VectorOperand& x, const VectorOperand& y) {
+  compute::Gemm gemm{.m = 1, .n = 1, .k = n};
+  gemm.transpose_a = compute::Transpose::kYes;
+  gemm.a = MatrixOf(x, true);
+  gemm.b = MatrixOf(y, true);
+  return gemm;
 }
 
 cublasStatus_t Run(cublasHandle_t handle, const Routine& routine, int size_count) {
@@ -171,13 +171,13 @@ cublasStatus_t RunWithResult(cublasHandle_t handle, const Routine& routine, cons
   if (status != gpu::Status::kSuccess) return ToCublas(status);
   if (context->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) {
     Routine routine_with_target = routine;
-    compute::Product product;
-    if (routine.product != nullptr) {
-      product = *routine.product;
-      product.d = {.address = reinterpret_cast<std::uint64_t>(result.address),
-                   .type = library::ElementOf(result.type),
-                   .leading = 1};
-      routine_with_target.product = &product;
+    compute::Gemm gemm;
+    if (routine.gemm != nullptr) {
+      gemm = *routine.gemm;
+      gemm.d = {.address = reinterpret_cast<std::uint64_t>(result.address),
+                .type = library::ElementOf(result.type),
+                .leading = 1};
+      routine_with_target.gemm = &gemm;
     }
     AfterRoutine(*context, routine_with_target,
                  [&] { library::NoteWritten(context->stream, result.address, bytes); });

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "shim/library/element_type.h"
-#include "shim/library/product.h"
+#include "shim/library/gemm.h"
 
 namespace eidolon::shim::cublas {
 
@@ -25,8 +25,8 @@ struct Routine {
   // Batched routines: a table of pointers in device memory, each to output_elements.
   const void* output_table = nullptr;
   std::int64_t table_entries = 0;
-  // What it computes, where that is a product; its scalars are `alpha` and `beta`.
-  const compute::Product* product = nullptr;
+  // What it computes, where that is a GEMM; its scalars are `alpha` and `beta`.
+  const compute::Gemm* gemm = nullptr;
   const void* alpha = nullptr;  // Null: one.
   const void* beta = nullptr;   // Null: zero.
   cudaDataType_t scale_type = CUDA_R_32F;
@@ -39,11 +39,11 @@ struct VectorOperand {
   std::int64_t step = 1;  // Its increment, or a matrix's leading dimension.
   std::int64_t stride = 0;
 };
-compute::Product GemvProduct(cublasOperation_t operation, std::int64_t m, std::int64_t n,
-                             const VectorOperand& a, const VectorOperand& x, const VectorOperand& y,
-                             std::int64_t batch = 1);
+compute::Gemm GemvAsGemm(cublasOperation_t operation, std::int64_t m, std::int64_t n,
+                         const VectorOperand& a, const VectorOperand& x, const VectorOperand& y,
+                         std::int64_t batch = 1);
 // The sum of x times y; D is left out.
-compute::Product DotProduct(std::int64_t n, const VectorOperand& x, const VectorOperand& y);
+compute::Gemm DotAsGemm(std::int64_t n, const VectorOperand& x, const VectorOperand& y);
 
 // Submits the routine. Negative numbers are refused, and a zero among the first `size_count`
 // numbers makes the call succeed without work, as in BLAS.

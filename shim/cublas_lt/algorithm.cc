@@ -80,7 +80,7 @@ void Store(const Configuration& configuration, cublasLtMatmulAlgo_t* algorithm) 
   std::memcpy(algorithm, &configuration, sizeof(configuration));
 }
 
-// The product behind handles, or cuBLASLt's code.
+// The GEMM behind handles, or cuBLASLt's code.
 std::expected<ring::GemmWork, cublasStatus_t> DescribeHandles(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, cublasLtMatrixLayout_t a,
     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d) {

@@ -1,5 +1,5 @@
 // Algorithm selection of cuBLASLt. One algorithm exists; the timing service decides how fast a
-// product is, so what matters here is that selection succeeds exactly when the product can run.
+// GEMM is, so what matters here is that selection succeeds exactly when the GEMM can run.
 #pragma once
 
 #include <cublasLt.h>

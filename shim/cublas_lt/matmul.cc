@@ -13,7 +13,7 @@
 #include "shim/cublas_lt/gemm_description.h"
 #include "shim/gpu/stream/submit.h"
 #include "shim/library/element_type.h"
-#include "shim/library/product.h"
+#include "shim/library/gemm.h"
 #include "shim/library/work.h"
 #include "shim/value/pending.h"
 #include "shim/value/store.h"
@@ -72,19 +72,19 @@ void ForgetOutputs(const MatmulDesc& desc, const Layouts& layouts, void* d, cuda
 }
 
 // The bias and activation that are computed; nothing for other epilogues, and for scaled formats.
-std::optional<compute::Product> PlainProduct(const MatmulDesc& desc, const ring::GemmWork& work) {
-  compute::Product product;
+std::optional<compute::Gemm> PlainGemm(const MatmulDesc& desc, const ring::GemmWork& work) {
+  compute::Gemm gemm;
   switch (work.epilogue) {
     case workload::Epilogue::kNone:
     case workload::Epilogue::kBias:
       break;
     case workload::Epilogue::kRelu:
     case workload::Epilogue::kReluBias:
-      product.activation = compute::Activation::kRelu;
+      gemm.activation = compute::Activation::kRelu;
       break;
     case workload::Epilogue::kGelu:
     case workload::Epilogue::kGeluBias:
-      product.activation = compute::Activation::kGelu;
+      gemm.activation = compute::Activation::kGelu;
       break;
     default:
       return std::nullopt;
@@ -97,11 +97,11 @@ std::optional<compute::Product> PlainProduct(const MatmulDesc& desc, const ring:
       desc.alpha_stride != 0 || desc.beta_stride != 0) {
     return std::nullopt;
   }
-  return product;
+  return gemm;
 }
 
-compute::ProductMatrix MatrixOf(const void* address, std::uint32_t type, std::uint64_t leading,
-                                std::uint64_t stride) {
+compute::GemmMatrix MatrixOf(const void* address, std::uint32_t type, std::uint64_t leading,
+                             std::uint64_t stride) {
   return {.address = reinterpret_cast<std::uint64_t>(address),
           .type = library::ElementOf(type),
           .leading = static_cast<std::int64_t>(leading),
@@ -118,40 +118,40 @@ struct Arguments {
 };
 
 // What the work computes; nothing when it is not computed.
-std::optional<compute::Product> ProductOf(const MatmulDesc& desc, const Layouts& layouts,
-                                          const ring::GemmWork& work, const Arguments& in) {
-  auto product = PlainProduct(desc, work);
+std::optional<compute::Gemm> GemmOf(const MatmulDesc& desc, const Layouts& layouts,
+                                    const ring::GemmWork& work, const Arguments& in) {
+  auto gemm = PlainGemm(desc, work);
   const bool row_major = layouts.d->order == CUBLASLT_ORDER_ROW;
-  if (!product || layouts.c->order != layouts.d->order) return std::nullopt;
+  if (!gemm || layouts.c->order != layouts.d->order) return std::nullopt;
   // Only transposition is kept in the work; and a bias runs along D's rows, wherever these lie.
   const bool conjugates = desc.transpose_a == CUBLAS_OP_C || desc.transpose_b == CUBLAS_OP_C;
   const bool biased = (desc.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
   if ((conjugates && library::IsComplex(work.type_a)) || (biased && row_major)) return std::nullopt;
-  product->m = static_cast<std::int64_t>(work.m);
-  product->n = static_cast<std::int64_t>(work.n);
-  product->k = static_cast<std::int64_t>(work.k);
-  product->batch = static_cast<std::int64_t>(work.batch);
+  gemm->m = static_cast<std::int64_t>(work.m);
+  gemm->n = static_cast<std::int64_t>(work.n);
+  gemm->k = static_cast<std::int64_t>(work.k);
+  gemm->batch = static_cast<std::int64_t>(work.batch);
   const auto transpose = [](std::uint32_t operation) {
     return operation == CUBLAS_OP_N ? compute::Transpose::kNo : compute::Transpose::kYes;
   };
-  product->transpose_a = transpose(work.transpose_a);
-  product->transpose_b = transpose(work.transpose_b);
-  product->a = MatrixOf(row_major ? in.b : in.a, work.type_a, work.lda, work.stride_a);
-  product->b = MatrixOf(row_major ? in.a : in.b, work.type_b, work.ldb, work.stride_b);
-  product->c = MatrixOf(in.c, work.type_c, work.ldc, work.stride_c);
-  product->d = MatrixOf(in.d, work.type_d, work.ldd, work.stride_d);
+  gemm->transpose_a = transpose(work.transpose_a);
+  gemm->transpose_b = transpose(work.transpose_b);
+  gemm->a = MatrixOf(row_major ? in.b : in.a, work.type_a, work.lda, work.stride_a);
+  gemm->b = MatrixOf(row_major ? in.a : in.b, work.type_b, work.ldb, work.stride_b);
+  gemm->c = MatrixOf(in.c, work.type_c, work.ldc, work.stride_c);
+  gemm->d = MatrixOf(in.d, work.type_d, work.ldd, work.stride_d);
   const bool on_device = desc.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
   const auto scale_type = static_cast<std::uint32_t>(desc.scale_type);
-  product->alpha = library::ScalarOf(in.alpha, scale_type, on_device);
-  product->beta = library::ScalarOf(in.beta, scale_type, on_device);
-  product->rounds_to_tf32 = desc.compute_type == CUBLAS_COMPUTE_32F_FAST_TF32;
+  gemm->alpha = library::ScalarOf(in.alpha, scale_type, on_device);
+  gemm->beta = library::ScalarOf(in.beta, scale_type, on_device);
+  gemm->rounds_to_tf32 = desc.compute_type == CUBLAS_COMPUTE_32F_FAST_TF32;
   if (biased) {
     if (desc.bias == nullptr || work.batch != 1) return std::nullopt;
     const bool given = desc.bias_type >= 0;
-    product->bias = MatrixOf(
+    gemm->bias = MatrixOf(
         desc.bias, given ? static_cast<std::uint32_t>(desc.bias_type) : work.type_d, work.m, 0);
   }
-  return product;
+  return gemm;
 }
 
 }  // namespace
@@ -183,9 +183,9 @@ cublasStatus_t Matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle,
   work->beta_zero = IsBetaZero(*desc, beta) ? 1 : 0;
   const gpu::Status status = library::Submit(stream, *work);
   if (status == gpu::Status::kSuccess) {
-    const auto product = ProductOf(*desc, layouts, *work, {alpha, a, b, beta, c, d});
-    library::AfterProduct(stream, product.value_or(compute::Product{}),
-                          [&] { ForgetOutputs(*desc, layouts, d, stream); });
+    const auto gemm = GemmOf(*desc, layouts, *work, {alpha, a, b, beta, c, d});
+    library::AfterGemm(stream, gemm.value_or(compute::Gemm{}),
+                       [&] { ForgetOutputs(*desc, layouts, d, stream); });
   }
   return cublas::ToCublas(status);
 }

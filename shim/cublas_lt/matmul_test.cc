@@ -70,7 +70,7 @@ class MatmulTest : public ::testing::Test {
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
 };
 
-TEST_F(MatmulTest, ABiasedLinearLayerIsOneProductWithItsEpilogue) {
+TEST_F(MatmulTest, ABiasedLinearLayerIsOneGemmWithItsEpilogue) {
   SetDesc(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
   SetDesc(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(Buffer(3)));
   cublasLtMatmulHeuristicResult_t result{};

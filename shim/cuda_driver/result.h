@@ -17,7 +17,7 @@ inline gpu::Status RequireContext() noexcept {
   return gpu::IsInitialized() ? gpu::Status::kInvalidContext : gpu::Status::kNotInitialized;
 }
 
-// What calls about a device answer before cuInit, and for a number that is no device.
+// What calls about a device answer before cuInit, and for a number that is not a device.
 inline gpu::Status CheckDevice(int device) noexcept {
   if (!gpu::IsInitialized()) return gpu::Status::kNotInitialized;
   const bool exists = device >= 0 && device < gpu::DeviceCount();

@@ -78,7 +78,8 @@ std::optional<ElementType> TypeOf(CUtensorMapDataType type) {
   return std::nullopt;
 }
 
-// The largest inner dimension of a box in bytes; 0: any; nothing for a number that is no swizzle.
+// The largest inner dimension of a box in bytes; 0: any; nothing for a number that is not a swizzle
+// mode.
 std::optional<cuuint64_t> SpanOf(CUtensorMapSwizzle swizzle) {
   switch (swizzle) {
     case CU_TENSOR_MAP_SWIZZLE_NONE:

@@ -8,8 +8,8 @@
 
 namespace eidolon::shim::cuda_runtime::error_state {
 
-// The answer of a call that ended so; a failure becomes the thread's last error. Not-ready is no
-// failure.
+// The answer of a call that ended so; a failure becomes the thread's last error. Not-ready is not
+// a failure.
 cudaError_t Finish(gpu::Status status) noexcept;
 // The same for codes that only the runtime has.
 cudaError_t Fail(cudaError_t error) noexcept;

@@ -11,7 +11,7 @@
 #include "shim/cudnn/graph_work.h"
 #include "shim/cudnn/handle.h"
 #include "shim/gpu/stream/submit.h"
-#include "shim/library/product.h"
+#include "shim/library/gemm.h"
 #include "shim/library/work.h"
 
 namespace eidolon::shim::cudnn::spatial_transformer {

@@ -43,23 +43,23 @@ double FilterBytes(std::span<const DnnTensor> tensors, std::span<const DnnOperat
   return bytes;
 }
 
-// The five products of attention's backward pass. The usual one adds the queries' gradients up in
+// The five GEMMs of attention's backward pass. The usual one adds the queries' gradients up in
 // a tensor of single precision; the deterministic one multiplies the stored score gradients, which
-// have the shape of the first product, queries by keys.
+// have the shape of the first GEMM, queries by keys.
 double ScoreGradientBytes(std::span<const DnnTensor> tensors,
                           std::span<const DnnOperation> operations) {
   constexpr double kTile = 64;
   const DnnTensor* scores = nullptr;
-  int products = 0;
+  int gemms = 0;
   for (const DnnOperation& operation : operations) {
     if (operation.kind != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) continue;
     const DnnTensor* output = Output(tensors, operation);
     if (output == nullptr) continue;
-    ++products;
+    ++gemms;
     if (scores == nullptr) scores = output;
     if (output->is_virtual == 0 && output->type == CUDA_R_32F) return 0;
   }
-  if (products < 5 || scores->rank != 4) return 0;
+  if (gemms < 5 || scores->rank != 4) return 0;
   double bytes = 2.0 * static_cast<double>(std::max<std::int64_t>(scores->dims[0], 1)) *
                  static_cast<double>(std::max<std::int64_t>(scores->dims[1], 1));
   for (const int side : {2, 3}) {

@@ -42,12 +42,11 @@ std::int64_t OfAttention(std::int64_t queries, std::int64_t keys, std::uint32_t 
       Tensor(3, scores, CUDA_R_32F, true),  Tensor(4, columns, CUDA_R_16BF),
       Tensor(5, scores, CUDA_R_16BF, true), Tensor(6, columns, CUDA_R_16BF),
       Tensor(7, rows, accumulator)};
-  const auto product = [](std::vector<std::int64_t> inputs, std::int64_t output) {
+  const auto gemm = [](std::vector<std::int64_t> inputs, std::int64_t output) {
     return Operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, std::move(inputs), output);
   };
-  const std::vector<ring::DnnOperation> operations = {product({1, 2}, 3), product({3, 1}, 4),
-                                                      product({1, 2}, 5), product({5, 1}, 6),
-                                                      product({5, 4}, 7)};
+  const std::vector<ring::DnnOperation> operations = {
+      gemm({1, 2}, 3), gemm({3, 1}, 4), gemm({1, 2}, 5), gemm({5, 1}, 6), gemm({5, 4}, 7)};
   return WorkspaceOf(tensors, operations);
 }
 

@@ -12,7 +12,7 @@
 #include "shim/gpu/memory/memory.h"
 #include "shim/gpu/stream/submit.h"
 #include "shim/library/element_type.h"
-#include "shim/library/product.h"
+#include "shim/library/gemm.h"
 
 namespace eidolon::shim::cufft {
 namespace {

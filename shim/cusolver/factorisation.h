@@ -1,4 +1,4 @@
-// Factorisations and solves with a type letter. Entry points are templates over the element type.
+// Factorisations and solves with a type prefix. Entry points are templates over the element type.
 #pragma once
 
 #include <cusolverDn.h>

@@ -1,4 +1,4 @@
-// The routines without a type letter: 64-bit sizes, types as arguments, sizes in bytes.
+// The routines without a type prefix: 64-bit sizes, types as arguments, sizes in bytes.
 #pragma once
 
 #include <cusolverDn.h>

@@ -33,7 +33,7 @@ cusolverStatus_t Run(cusolverDnHandle_t handle, const Routine& routine);
 // Answers a size query: LAPACK's blocked workspaces, at least one element.
 template <typename Int>
 cusolverStatus_t TellSize(cusolverDnHandle_t handle, double elements, Int* size);
-// The same in bytes, for the routines without a type letter; nothing is needed on the host.
+// The same in bytes, for the routines without a type prefix; nothing is needed on the host.
 cusolverStatus_t TellBytes(cusolverDnHandle_t handle, cudaDataType_t type, double elements,
                            std::size_t* device_bytes, std::size_t* host_bytes);
 

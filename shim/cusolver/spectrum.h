@@ -1,4 +1,4 @@
-// Eigenvalues and singular values with a type letter. Entry points are templates over the element
+// Eigenvalues and singular values with a type prefix. Entry points are templates over the element
 // type and the real type of the values. Iterative methods are counted as their direct counterparts.
 #pragma once
 

@@ -4,7 +4,7 @@
 //
 // A place's cost is a low quantile of its samples, times how much longer work takes on a core of
 // its own than in its quickest moments. Long stretches average their noise themselves: theirs is
-// the median. A sample far above its place's cost is no noise: something else ran there once (a
+// the median. A sample far above its place's cost is not noise: something else ran there once (a
 // garbage collection, a checkpoint, a compilation, every tenth step's logging), and costs what it
 // took.
 #pragma once

@@ -12,7 +12,7 @@ struct __nv_bfloat16;
 
 namespace eidolon::shim::library {
 
-// Bits of one element; 0 for a number that is no type.
+// Bits of one element; 0 for a number that is not a type.
 std::uint64_t BitsOf(std::uint32_t type);
 // Bytes of `count` elements, rounded up.
 inline std::uint64_t BytesOf(std::uint32_t type, std::uint64_t count) {

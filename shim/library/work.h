@@ -16,7 +16,7 @@ namespace eidolon::shim::library {
 // A call that has no definition of its own kind. flops and memory_bytes are counted from the
 // arguments.
 struct Call {
-  std::string_view name;   // Library and routine without the type's letter: "cublas.gemv".
+  std::string_view name;   // Library and routine without the type's prefix: "cublas.gemv".
   std::uint32_t type = 0;  // cudaDataType_t.
   std::uint64_t flops = 0;
   std::uint64_t memory_bytes = 0;

@@ -145,7 +145,7 @@ std::string WrongWith(const char* which, const void* buffer, std::uint64_t bytes
   if (buffer == nullptr) return name + " is null";
   const gpu::PointerInfo info = gpu::Inspect(buffer);
   if (info.kind == gpu::PointerKind::kUnregistered) {
-    return name + " is no memory that the GPU reaches (not allocated, or freed)";
+    return name + " is not memory that the GPU reaches (not allocated, or freed)";
   }
   if (gpu::HoldsBytes(info, buffer, bytes)) return {};
   const std::uint64_t left = info.begin + info.bytes - reinterpret_cast<std::uint64_t>(buffer);

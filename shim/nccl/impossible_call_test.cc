@@ -94,7 +94,7 @@ TEST_F(ImpossibleCallTest, BuffersEndWithTheirAllocation) {
   std::uint64_t freed = 0;
   ASSERT_EQ(gpu::Allocate(0, 4 << 20, &freed), gpu::Status::kSuccess);
   gpu::Free(freed);
-  const std::string kNowhere = "no memory that the GPU reaches";
+  const std::string kNowhere = "not memory that the GPU reaches";
 
   ExpectAll({
       {"the whole buffer", [&] { return Sum(buffer(), kElements); }, ncclSuccess},

@@ -283,8 +283,8 @@ ncclResult_t Shrink(ncclComm_t parent_handle, int* excluded, int excluded_count,
       std::ranges::binary_search(gone, parent->rank)) {
     return Fail(ncclInvalidArgument, "the ranks to exclude are not other ranks of the parent");
   }
-  // The excluded ranks do not call, so this is no split: the others meet under a name that each of
-  // them derives from the parent's.
+  // The excluded ranks do not call, so this is not a split: the others meet under a name that each
+  // of them derives from the parent's.
   std::uint64_t seed = base::Hash64(parent->unique_id.internal, sizeof(parent->unique_id));
   seed = base::Hash64(gone.data(), gone.size() * sizeof(int), seed ^ parent->id ^ parent->derived);
   ++parent->derived;

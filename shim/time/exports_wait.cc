@@ -23,7 +23,7 @@ bool IsWaitable(clockid_t id) { return id == CLOCK_REALTIME || id == CLOCK_MONOT
 
 // CPython's interpreter lock waits on a monotonic condition for its switch interval, 5 ms, to ask
 // for the lock, and never looks at the clock: how often that happens depends on the machine, so it
-// is no time.
+// does not move the clock.
 constexpr Duration kLongestYield = Duration::Milliseconds(20);
 
 enum class Expiry { kMovesClock, kMayBeYield };

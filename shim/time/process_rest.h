@@ -15,7 +15,7 @@ struct ProcessActivity {
 };
 ProcessActivity LookAtProcess(std::int64_t now_ns) noexcept;
 
-// True when little was done between two looks: threads that poll are no work.
+// True when little was done between two looks: threads that poll do not work.
 bool Rests(const ProcessActivity& before, const ProcessActivity& now) noexcept;
 
 }  // namespace eidolon::shim::time

@@ -176,12 +176,12 @@ TEST_F(RankTimeTest, WaitingForTheInterpreterLockNeverMovesTheClock) {
 }
 
 // As CPython waits for its lock; returns how many turns ended by their time.
-int WaitForALock(int turns) {
+int WaitForALock(int rounds) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
   int timed_out = 0;
   pthread_mutex_lock(&mutex);
-  for (int i = 0; i < turns; ++i) {
+  for (int i = 0; i < rounds; ++i) {
     const timespec until = ToTimespec(ReadNs(CLOCK_MONOTONIC) + 50'000);
     if (pthread_cond_timedwait(&condition, &mutex, &until) == ETIMEDOUT) ++timed_out;
   }

@@ -1,4 +1,5 @@
-// Time in a rank that starts up: before its first work, its waiting is no simulated time.
+// Time in a rank that starts up: before its first work, its waiting does not count as simulated
+// time.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 //                     time, plus own sleeps
 //
 // Start-up lasts until the first work or communicator. Ranks that look for each other in it sleep
-// between two looks, as often as the simulating machine makes them: that is no simulated time, so
+// between two looks, as often as the simulating machine makes them: that is not simulated time, so
 // the rank clock stands still meanwhile and only the program's clocks show the waiting. In the
 // fixed host model they then go on at the next multiple of ten seconds, so that they are the same
 // in every run.
@@ -43,7 +43,7 @@ base::SimTime OwnNow() noexcept;
 bool MayMoveFixedClock() noexcept;
 
 // The calling thread returns from a wait after which the program reads the clock again. How many
-// such waits there are depends on the machine: the reading is no polling.
+// such waits there are depends on the machine: the reading does not count as polling.
 void NoteYield() noexcept;
 
 // True for clocks that show virtual time: wall, monotonic, boot and their variants; and, in a

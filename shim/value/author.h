@@ -1,5 +1,5 @@
 // Who wrote bytes of emulated memory that nobody knows, so that the report can name them: kernels
-// by their readable names, and some that are no kernels.
+// by their readable names, and some that are not kernels.
 //
 // A small table from pointers to who was last seen to write through them; what is older than some
 // thousand pointers is forgotten. Without computed values nobody knows which of its pointers a

@@ -112,15 +112,15 @@ class Llama(nn.Module):
         return self.output(self.norm(x))
 
 
-def save_every_second_product():
-    """Keeps what is dear to compute again, and every second matrix product."""
+def save_every_second_gemm():
+    """Keeps what is dear to compute again, and every second GEMM."""
     counts = {"forward": 0, "recompute": 0}
 
     def policy(context, function, *_, **__):
         mode = "recompute" if context.is_recompute else "forward"
-        product = function == torch.ops.aten.mm.default
-        counts[mode] += product
-        keep = function in SAVED and not (product and counts[mode] % 2 == 0)
+        gemm = function == torch.ops.aten.mm.default
+        counts[mode] += gemm
+        keep = function in SAVED and not (gemm and counts[mode] % 2 == 0)
         return CheckpointPolicy.MUST_SAVE if keep else CheckpointPolicy.PREFER_RECOMPUTE
 
     return create_selective_checkpoint_contexts(policy)
@@ -133,7 +133,7 @@ dist.init_process_group("nccl")
 with torch.device("meta"):
     model = Llama()
 for name, block in model.layers.items():
-    block = checkpoint_wrapper(block, context_fn=save_every_second_product, preserve_rng_state=False)
+    block = checkpoint_wrapper(block, context_fn=save_every_second_gemm, preserve_rng_state=False)
     model.layers[name] = torch.compile(block, fullgraph=True) if flags.compile else block
 policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
 for name, block in model.layers.items():

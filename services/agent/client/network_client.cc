@@ -10,7 +10,7 @@
 #include "services/agent/client/rpc_worker.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace eidolon::agent::client {
 
@@ -60,7 +60,7 @@ struct NetworkClient::Link {
       if (cancelled) return base::Fail(base::ErrorCode::kUnavailable, "the agent is ending");
       estimating = &context;
     }
-    runtime::ShowPass(options.token, &context);
+    runtime::AttachToken(options.token, &context);
     v1::EstimateCollectiveResponse response;
     const grpc::Status status = stub->EstimateCollective(&context, request, &response);
     const std::lock_guard lock(mutex);
@@ -80,7 +80,7 @@ NetworkClient::NetworkClient(Options options, Mailbox* mailbox) : link_(new Link
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   link.stub = v1::NetworkService::NewStub(grpc::CreateCustomChannel(
       link.options.address, grpc::InsecureChannelCredentials(), arguments));
-  runtime::ShowPass(link.options.token, &link.session_context);
+  runtime::AttachToken(link.options.token, &link.session_context);
   link.session = link.stub->Session(&link.session_context);
   v1::SessionRequest hello;
   hello.mutable_hello()->set_job(link.options.job);

@@ -16,7 +16,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace eidolon::agent::client {
 
@@ -50,7 +50,7 @@ struct TimingClient::Link {
     for (int attempt = 0; attempt < attempts; ++attempt) {
       if (attempt > 0) std::this_thread::sleep_for(kPause);
       grpc::ClientContext context;
-      runtime::ShowPass(token, &context);
+      runtime::AttachToken(token, &context);
       {
         const std::lock_guard lock(mutex);
         if (cancelled) return base::Fail(base::ErrorCode::kUnavailable, "the agent is ending");

@@ -87,8 +87,8 @@ void Detector::Feed(const Launch& fed) {
   CountFresh(launch.identity);
 }
 
-// Compilers time candidates by launching the same few kernels a hundred times in a row. That is no
-// sign of a long step, so a launch that was among the last few counts once.
+// Compilers time candidates by launching the same few kernels a hundred times in a row. That does
+// not make a step long, so a launch that was among the last few counts once.
 void Detector::CountFresh(std::uint32_t identity) {
   if (std::find(latest_.begin(), latest_.end(), identity) == latest_.end()) ++fresh_launches_;
   latest_[next_latest_] = identity;
@@ -134,7 +134,7 @@ void Detector::Finish(const Mark& mark) {
     // Leaving is not part of the last step.
     const Mark end{.sequence = mark.sequence, .host_clock = last_launch_.host_clock};
     if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});
-    if (repetition_ == 0) return SearchTurnsAtEnd(end);
+    if (repetition_ == 0) return SearchPeriodsAtEnd(end);
     if (since_boundary_ * 10 >= repetition_ * 9) boundaries_.push_back(end);
     return;
   }

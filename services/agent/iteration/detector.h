@@ -95,12 +95,12 @@ class Detector {
     std::size_t run_min;
   };
   void SearchRepetition(const Patience& patience);
-  struct Turns {
+  struct PeriodSearch {
     std::size_t tail = 0;  // Launches behind the last one.
     bool by_kind = false;
   };
-  bool SearchTurns(const Turns& turns, const Mark& end);
-  void SearchTurnsAtEnd(const Mark& end);
+  bool SearchPeriods(const PeriodSearch& search, const Mark& end);
+  void SearchPeriodsAtEnd(const Mark& end);
   void FollowRepetition(const Launch& launch);
 
   // Updates.

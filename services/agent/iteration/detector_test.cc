@@ -194,9 +194,9 @@ TEST_F(DetectorTest, LayersOfOneForwardPassAreNoIterations) {
 
 TEST_F(DetectorTest, WhatComesBehindALoopThatMeetsTheHostIsNoPartOfIt) {
   Launches(1000, 50);
-  std::vector<std::uint64_t> turns;
+  std::vector<std::uint64_t> starts;
   for (int i = 0; i < 4; ++i) {
-    turns.push_back(next_);
+    starts.push_back(next_);
     Launches(10, 6, 4);
     Launches(50, 20);
     detector_.NoteWait();
@@ -204,14 +204,14 @@ TEST_F(DetectorTest, WhatComesBehindALoopThatMeetsTheHostIsNoPartOfIt) {
   const std::uint64_t end = next_;
   Launches(2000, 3);
 
-  EXPECT_THAT(Finish(), ElementsAre(turns[0], turns[1], turns[2], turns[3], end));
+  EXPECT_THAT(Finish(), ElementsAre(starts[0], starts[1], starts[2], starts[3], end));
 }
 
 TEST_F(DetectorTest, TurnsOfGrowingSizesRepeatByTheirKinds) {
   Launches(500, 60);
-  std::vector<std::uint64_t> turns;
+  std::vector<std::uint64_t> starts;
   for (std::uint32_t i = 0; i < 5; ++i) {
-    turns.push_back(next_);
+    starts.push_back(next_);
     Launches(10, 30);
     Launches(1000 * (i + 1) + 90, 5);
     Launches(10, 30);
@@ -220,7 +220,7 @@ TEST_F(DetectorTest, TurnsOfGrowingSizesRepeatByTheirKinds) {
   const std::uint64_t end = next_;
   Launches(700, 2);
 
-  EXPECT_THAT(Finish(), ElementsAre(turns[0], turns[1], turns[2], turns[3], turns[4], end));
+  EXPECT_THAT(Finish(), ElementsAre(starts[0], starts[1], starts[2], starts[3], starts[4], end));
 }
 
 TEST_F(DetectorTest, LayersAreNoTurnsWhateverComesBehindThem) {

@@ -21,8 +21,8 @@ constexpr std::size_t kPatientLaunches = 4096;
 constexpr std::size_t kTailShare = 20;  // Launches of a turn for one behind the last turn, or
 constexpr std::size_t kTailMin = 4;     // so many in any case.
 constexpr std::size_t kTailLimit = 64;
-constexpr std::size_t kTurnsMin = 2;
-constexpr std::size_t kTurnsMinByKind = 3;
+constexpr std::size_t kPeriodsMin = 2;
+constexpr std::size_t kPeriodsMinByKind = 3;
 
 using Key = std::uint32_t Launch::*;
 
@@ -93,25 +93,25 @@ void Detector::SearchRepetition(const Patience& patience) {
   }
 }
 
-void Detector::SearchTurnsAtEnd(const Mark& end) {
+void Detector::SearchPeriodsAtEnd(const Mark& end) {
   for (const bool by_kind : {false, true}) {
     for (std::size_t tail = 0; tail <= kTailLimit; ++tail) {
-      if (SearchTurns({.tail = tail, .by_kind = by_kind}, end)) return;
+      if (SearchPeriods({.tail = tail, .by_kind = by_kind}, end)) return;
     }
   }
 }
 
 // Whether there are such turns; marks where they end.
-bool Detector::SearchTurns(const Turns& turns, const Mark& end) {
-  const std::size_t tail = turns.tail;
+bool Detector::SearchPeriods(const PeriodSearch& search, const Mark& end) {
+  const std::size_t tail = search.tail;
   if (history_.size() <= tail) return false;
-  const Key key = turns.by_kind ? &Launch::kind : &Launch::identity;
-  const std::size_t turns_min = turns.by_kind ? kTurnsMinByKind : kTurnsMin;
+  const Key key = search.by_kind ? &Launch::kind : &Launch::identity;
+  const std::size_t periods_min = search.by_kind ? kPeriodsMinByKind : kPeriodsMin;
   const auto loop = std::span<const Launch>(history_).first(history_.size() - tail);
   const std::vector<std::size_t> match = MatchAtDistance(loop, key);
-  for (std::size_t period = 1; period * turns_min <= loop.size(); ++period) {
+  for (std::size_t period = 1; period * periods_min <= loop.size(); ++period) {
     const std::size_t run = match[period] + period;
-    if (run < period * turns_min || 2 * run < loop.size()) continue;
+    if (run < period * periods_min || 2 * run < loop.size()) continue;
     if (!MeetsHost(loop.last(period))) continue;
     if (tail > std::max(kTailMin, period / kTailShare)) return false;
     for (std::size_t at = loop.size() - run / period * period; at < loop.size(); at += period) {

@@ -75,7 +75,7 @@ Result<std::vector<std::vector<std::uint32_t>>> ParseShares(const std::string& t
       line.remove_prefix(word.size());
       const auto value = base::ParseNumber(word);
       if (!value || *value < 0 || *value > kShareMax) {
-        return bad(StrCat("has '", word.substr(0, 40), "', which is no count of tokens"));
+        return bad(StrCat("has '", word.substr(0, 40), "', which is not a count of tokens"));
       }
       values.push_back(*value);
       if (values.size() > experts) break;
@@ -121,7 +121,8 @@ Result<std::vector<wire::Declaration>> DeclarationsOf(const v1::Assignment& assi
   for (const v1::DeclaredValue& in : assignment.declared_values()) {
     const auto type = wire::ElementTypeOf(in.type());
     if (!type) {
-      return Fail(ErrorCode::kInvalidArgument, StrCat("'", in.type(), "' is no type of elements"));
+      return Fail(ErrorCode::kInvalidArgument,
+                  StrCat("'", in.type(), "' is not a type of elements"));
     }
     wire::Declaration out{.number = in.number(),
                           .type = *type,

@@ -188,7 +188,7 @@ TEST(RealStillnessTest, TellsASpinningProcessFromASleepingOne) {
     const pid_t child = fork();
     if (child != 0) return child;
     // A loop without any effect may be left out by the compiler.
-    for (std::atomic<std::uint64_t> turns = 0;; ++turns) {
+    for (std::atomic<std::uint64_t> rounds = 0;; ++rounds) {
       if (!spins) pause();
     }
   };

@@ -72,7 +72,9 @@ TEST(WitnessTest, NamesAStoppedProcess) {
   EXPECT_THAT(seen.text, HasSubstr(") is stopped (state T)"));
 }
 
-TEST(WitnessTest, AProcessThatIsGoneTellsNothing) { EXPECT_FALSE(LookAtProcess(1 << 30).is_there); }
+TEST(WitnessTest, AProcessThatIsGoneHasNothingToShow) {
+  EXPECT_FALSE(LookAtProcess(1 << 30).is_there);
+}
 
 }  // namespace
 }  // namespace eidolon::agent::launch

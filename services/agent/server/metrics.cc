@@ -31,7 +31,7 @@ Metrics::Metrics(prometheus::Registry& registry)
                             "Operations that wait for a collective.")),
       ring_backlog_bytes(Level(registry, "eidolon_agent_ring_backlog_bytes",
                                "Bytes in the rings that were not applied yet.")),
-      mailbox_letters(Level(registry, "eidolon_agent_mailbox_letters",
-                            "Letters that wait for the main loop.")) {}
+      mailbox_tasks(
+          Level(registry, "eidolon_agent_mailbox_letters", "Tasks that wait for the main loop.")) {}
 
 }  // namespace eidolon::agent::server

@@ -19,7 +19,7 @@ struct Metrics {
   prometheus::Gauge& sessions;
   prometheus::Gauge& open_operations;
   prometheus::Gauge& ring_backlog_bytes;
-  prometheus::Gauge& mailbox_letters;
+  prometheus::Gauge& mailbox_tasks;
 };
 
 }  // namespace eidolon::agent::server

@@ -1,8 +1,8 @@
 // Which processes of a server are ranks of the job, and which.
 //
 // A launcher tells its processes their ranks in the environment (RANK, LOCAL_RANK). Programs that
-// start their ranks themselves (torch.multiprocessing.spawn) tell nothing there, or let all of them
-// inherit the same number. What a rank truly is, it says when it enters the communicator of the
+// start their ranks themselves (torch.multiprocessing.spawn) do not set it there, or let all of
+// them inherit the same number. A rank shows its number when it enters the communicator of the
 // whole job. Hence, strongest first:
 //   1. A process that enters a communicator of as many members as the job has ranks has its rank
 //      there (the lowest one, when it enters with several GPUs). It takes the rank from a process
@@ -16,7 +16,7 @@
 //      worked, then those that worked (or else allocated memory) are: by their places in the
 //      largest communicators that they entered, if these are all different; else by the GPUs that
 //      they used first; else in the order in which they came.
-// All other processes (launchers, data loaders, compilers) are no ranks. What a process reports
+// All other processes (launchers, data loaders, compilers) are not ranks. What a process reports
 // before it is one waits.
 #pragma once
 

@@ -164,7 +164,7 @@ void Reports::SendProgress(std::size_t waiting) {
   metrics_->unknown_sources.Increment(static_cast<double>(unknown - unknown_sources_counted_));
   unknown_sources_counted_ = unknown;
   metrics_->open_operations.Set(static_cast<double>(open));
-  metrics_->mailbox_letters.Set(static_cast<double>(waiting));
+  metrics_->mailbox_tasks.Set(static_cast<double>(waiting));
   v1::AgentReport message;
   message.mutable_progress()->set_virtual_picoseconds(Ps(latest));
   message.mutable_progress()->set_iterations(iterations.value_or(0));

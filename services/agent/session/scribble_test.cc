@@ -172,7 +172,7 @@ class RankRun {
   }
   // The answer's time, as far as it lies ahead.
   std::uint64_t Hear() {
-    for (int turns = 0; !writer_->IsAnswered(kSlot) && turns < 10 && damage.empty(); ++turns) {
+    for (int rounds = 0; !writer_->IsAnswered(kSlot) && rounds < 10 && damage.empty(); ++rounds) {
       Drain();
     }
     if (!damage.empty()) return 0;

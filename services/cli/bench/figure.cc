@@ -104,7 +104,7 @@ json FiguresToJson(const std::vector<Figure>& figures) {
 std::string FormatValue(double value) {
   struct Scale {
     double from;
-    const char* letter;
+    const char* suffix;
   };
   constexpr std::array<Scale, 3> kScales = {{{1e6, " M"}, {1e4, " k"}, {0, ""}}};
   const double size = std::abs(value);
@@ -113,7 +113,7 @@ std::string FormatValue(double value) {
   const double divisor = scale.from >= 1e6 ? 1e6 : scale.from > 0 ? 1e3 : 1;
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g", value / divisor);
-  return std::string(text.data()) + scale.letter;
+  return std::string(text.data()) + scale.suffix;
 }
 
 }  // namespace eidolon::cli::bench

@@ -37,7 +37,7 @@ bool MeetsAllGoals(const std::vector<Figure>& figures);
 std::string FormatFigures(const std::vector<Figure>& figures);
 nlohmann::json FiguresToJson(const std::vector<Figure>& figures);
 
-// "83.4", "11.21 M", "261.3 k": four digits, thousands and millions by letter.
+// "83.4", "11.21 M", "261.3 k": four digits, thousands and millions by suffix.
 std::string FormatValue(double value);
 
 }  // namespace eidolon::cli::bench

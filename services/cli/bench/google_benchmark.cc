@@ -45,7 +45,7 @@ BenchmarkResult ResultOf(const json& entry) {
 Result<BenchmarkResults> ParseBenchmarkOutput(const std::string& text) {
   const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("benchmarks")) {
-    return Fail(ErrorCode::kCorrupt, "the output is no document of Google Benchmark");
+    return Fail(ErrorCode::kCorrupt, "the output is not a document of Google Benchmark");
   }
   BenchmarkResults results;
   for (const json& entry : document["benchmarks"]) {

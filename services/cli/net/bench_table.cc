@@ -124,13 +124,13 @@ void MeasureMemory(bool quick, Table& table) {
   const replay::ChurnResult result = replay::Churn(options);
   const double seconds = ProcessorSeconds() - before;
   const std::string flows = quick ? "10^6" : "10^7";
-  table.Add({StrCat(flows, " flows of 8192 cards"), static_cast<double>(result.events) / seconds,
+  table.Add({StrCat(flows, " flows of 8192 NICs"), static_cast<double>(result.events) / seconds,
              "events/s", 0.2e6});
   table.Add({StrCat("memory after ", flows, " / 10^", quick ? 5 : 6),
              static_cast<double>(result.bytes_end) / static_cast<double>(result.bytes_begin), "x",
              1.25, true});  // A link's list keeps the largest crowd it has met.
   table.Add({"one live flow over two links",
-             static_cast<double>(result.bytes_full - result.bytes_empty) / options.cards, "bytes",
+             static_cast<double>(result.bytes_full - result.bytes_empty) / options.nics, "bytes",
              128, true});
 }
 

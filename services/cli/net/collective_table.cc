@@ -167,7 +167,7 @@ Result<std::string> CollectiveTable(const CollectiveOptions& options) {
   }
   if (bound) {
     text +=
-        "# the fabric is too narrow for some of these: they take longer than NCCL's cards need\n";
+        "# the fabric is too narrow for some of these: they take longer than NCCL's NICs need\n";
   }
   return text;
 }

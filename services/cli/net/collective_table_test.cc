@@ -41,7 +41,7 @@ TEST(CollectiveTableTest, ARackOfOneNvlinkDomainIsOneNode) {
   EXPECT_NE(table->find("nvls"), std::string::npos);
 }
 
-// Two servers' 8 cards of 48.9 GB/s each meet half of that above their leaves.
+// Two servers' 8 NICs of 48.9 GB/s each meet half of that above their leaves.
 TEST(CollectiveTableTest, ANarrowFabricMakesItLongerAndIsNamed) {
   const auto rate = [](const std::string& oversubscription) {
     const std::string path = testing::TempDir() + "/narrow.yaml";

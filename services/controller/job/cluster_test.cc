@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"GraphWithoutSwitches", {{"preset", "graph"}}, "/fabric/switches", "names 0"},
         Wrong{"NoSuchSwitch",
               With(TwoSwitches(), "cables", {{{"from", "left"}, {"to", "rigth"}, {"gbps", 1}}}),
-              "/fabric/cables/0/to", "'rigth' is no switch of the list"},
+              "/fabric/cables/0/to", "'rigth' is not a switch of the list"},
         Wrong{"NoSuchServer", With(TwoSwitches(), "plugs", {{{"server", 8}, {"at", "left"}}}),
               "/fabric/plugs/0/server", "must be a whole number from 0 to 7"},
         Wrong{"NotPluggedIn", TwoSwitches(), "/fabric/plugs", "is plugged in nowhere"},

@@ -71,7 +71,7 @@ int Serve(Flags flags) {
   eidolon::runtime::MetricsPage page;
   kube::Client client(flags.server, clock);
   kube::Reviews reviews(&client, clock);
-  std::optional<eidolon::runtime::PassIssuer> issuer;
+  std::optional<eidolon::runtime::TokenIssuer> issuer;
   if (!flags.pass_secret.empty()) {
     auto found =
         controller::kube_host::FindOrMakePassKey(&client, {flags.name_space, flags.pass_secret});

@@ -50,18 +50,19 @@ std::unexpected<base::Error> Failure(const char* doing, const kube::ObjectKey& s
 
 }  // namespace
 
-Result<runtime::PassIssuer> FindOrMakePassKey(kube::Client* client, const kube::ObjectKey& secret) {
+Result<runtime::TokenIssuer> FindOrMakePassKey(kube::Client* client,
+                                               const kube::ObjectKey& secret) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     auto found = client->Get(kube::kSecrets, secret);
     if (!found) return Failure("reading", secret, found.error().message);
     const json data = found->value("data", json::object());
     if (data.contains(kPrivateField)) {
       const auto kept =
-          runtime::PassIssuer::FromPrivateKey(Decode(data[kPrivateField].get<std::string>()));
+          runtime::TokenIssuer::FromPrivateKey(Decode(data[kPrivateField].get<std::string>()));
       if (!kept) return Failure("reading", secret, kept.error().message);
       return kept;
     }
-    const auto made = runtime::PassIssuer::Generate();
+    const auto made = runtime::TokenIssuer::Generate();
     // The version that was read guards against another replica's key.
     const json change = {
         {"metadata", {{"resourceVersion", (*found)["metadata"].value("resourceVersion", "")}}},

@@ -4,7 +4,7 @@
 
 #include "services/base/error.h"
 #include "services/controller/kube/client.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace eidolon::controller::kube_host {
 
@@ -14,7 +14,7 @@ inline constexpr char kPublicField[] = "public";
 
 // Reads the key, or makes it where the Secret has none; of several that try at once one wins. The
 // Secret itself belongs to the installation, which makes it empty and removes it.
-base::Result<runtime::PassIssuer> FindOrMakePassKey(kube::Client* client,
-                                                    const kube::ObjectKey& secret);
+base::Result<runtime::TokenIssuer> FindOrMakePassKey(kube::Client* client,
+                                                     const kube::ObjectKey& secret);
 
 }  // namespace eidolon::controller::kube_host

@@ -19,7 +19,7 @@ const kube::ObjectKey kSecret = {"eidolon-system", "eidolon-passes"};
 
 class PassKeyTest : public ::testing::Test {
  protected:
-  base::Result<runtime::PassIssuer> FindOrMake() {
+  base::Result<runtime::TokenIssuer> FindOrMake() {
     kube::Client client({.url = cluster_.url(), .ca_file = {}, .token_file = {}}, clock_);
     return FindOrMakePassKey(&client, kSecret);
   }
@@ -43,7 +43,7 @@ TEST_F(PassKeyTest, IsMadeOnceAndKept) {
 
 TEST_F(PassKeyTest, ReplicasThatTryAtOnceAgree) {
   cluster_.Put(kube::kSecrets, kSecret, json::object());
-  std::vector<std::future<base::Result<runtime::PassIssuer>>> replicas;
+  std::vector<std::future<base::Result<runtime::TokenIssuer>>> replicas;
   for (int replica = 0; replica < 4; ++replica) {
     replicas.push_back(std::async(std::launch::async, [this] { return FindOrMake(); }));
   }

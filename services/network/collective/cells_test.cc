@@ -28,7 +28,7 @@ TEST(CellsTest, PatNeedsOneGpuAServer) {
   EXPECT_FALSE(CellOf(AllReduce(1 << 20), H100(8, 1), Algorithm::kPat, kSimple).has_value());
 }
 
-TEST(CellsTest, CollNetNeedsSwitchesThatReduceAndTheUsersWish) {
+TEST(CellsTest, CollNetNeedsSwitchesThatReduceAndTheUsersRequest) {
   Shape shape = H100(4, 8);
   EXPECT_FALSE(CellOf(AllReduce(1 << 30), shape, Algorithm::kCollNetDirect, kSimple).has_value());
   shape.in_network_reduction = true;

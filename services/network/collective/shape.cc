@@ -94,14 +94,14 @@ Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Plac
   CHECK(!places.empty());
   const topology::Wiring& wiring = topology.wiring();
   std::map<std::uint32_t, std::uint32_t> members;
-  std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> cards;
+  std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> nics;
   std::set<std::uint32_t> bridges;
   for (const topology::Place& place : places) {
     CHECK(topology.Contains(place));
     const std::uint32_t node = topology.DomainOf(place.server);
     ++members[node];
     if (wiring.rails > 0) {
-      cards[node].insert({place.server, topology.RailOf(place.device)});
+      nics[node].insert({place.server, topology.RailOf(place.device)});
     }
     bridges.insert(place.device * wiring.cluster.host_bridges / wiring.cluster.gpus_per_server);
   }
@@ -126,7 +126,7 @@ Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Plac
   if (wiring.rails > 0) {
     std::size_t fewest = wiring.rails;
     fewest *= wiring.cluster.servers_per_domain;
-    for (const auto& [node, used] : cards) fewest = std::min(fewest, used.size());
+    for (const auto& [node, used] : nics) fewest = std::min(fewest, used.size());
     const std::uint32_t per_rail = std::max(1u, wiring.cluster.nics / wiring.rails);
     shape.nics = static_cast<std::uint32_t>(fewest) * per_rail;
     shape.nic_line_rate = static_cast<double>(wiring.line_rate) * 1e-9 / per_rail;

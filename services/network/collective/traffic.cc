@@ -119,22 +119,22 @@ Nodes NodesOf(const Topology& topology, std::span<const Place> places) {
   return nodes;
 }
 
-// The cards that serve a node's members, each once.
-std::vector<Port> CardsOf(const Topology& topology, const std::vector<Place>& members) {
-  std::vector<Port> cards;
+// The NICs that serve a node's members, each once.
+std::vector<Port> NicsOf(const Topology& topology, const std::vector<Place>& members) {
+  std::vector<Port> nics;
   for (const Place& place : members) {
-    cards.push_back({place.server, topology.RailOf(place.device)});
+    nics.push_back({place.server, topology.RailOf(place.device)});
   }
   const auto key = [](const Port& port) { return std::pair(port.server, port.rail); };
-  std::sort(cards.begin(), cards.end(),
+  std::sort(nics.begin(), nics.end(),
             [&](const Port& a, const Port& b) { return key(a) < key(b); });
-  cards.erase(std::unique(cards.begin(), cards.end(),
-                          [&](const Port& a, const Port& b) { return key(a) == key(b); }),
-              cards.end());
-  return cards;
+  nics.erase(std::unique(nics.begin(), nics.end(),
+                         [&](const Port& a, const Port& b) { return key(a) == key(b); }),
+             nics.end());
+  return nics;
 }
 
-// Bytes from one card to another, over as many ways as its queue pairs take.
+// Bytes from one NIC to another, over as many ways as its queue pairs take.
 void AddBetween(const Topology& topology, Port from, Port to, double bytes, Tally& tally) {
   tally.Add(topology.NicOut(from.server, from.rail), bytes);
   tally.Add(topology.NicIn(to.server, to.rail), bytes);
@@ -147,8 +147,8 @@ void AddBetween(const Topology& topology, Port from, Port to, double bytes, Tall
   }
 }
 
-// Rings, trees and NVLS: every GPU port and every card carries the same; between nodes the traffic
-// follows the ring of nodes, card by card.
+// Rings, trees and NVLS: every GPU port and every NIC carries the same; between nodes the traffic
+// follows the ring of nodes, NIC by NIC.
 void AddUniform(const Topology& topology, const Nodes& nodes, const Bytes& bytes, Tally& tally) {
   for (auto at = nodes.begin(); at != nodes.end(); ++at) {
     const std::vector<Place>& members = at->second;
@@ -162,35 +162,35 @@ void AddUniform(const Topology& topology, const Nodes& nodes, const Bytes& bytes
     }
     if (nodes.size() == 1) continue;
     const auto next = std::next(at) == nodes.end() ? nodes.begin() : std::next(at);
-    const std::vector<Port> cards = CardsOf(topology, members);
-    const std::vector<Port> others = CardsOf(topology, next->second);
-    const double share = bytes.server / static_cast<double>(cards.size());
-    for (std::size_t card = 0; card < cards.size(); ++card) {
-      AddBetween(topology, cards[card], others[card % others.size()], share, tally);
+    const std::vector<Port> nics = NicsOf(topology, members);
+    const std::vector<Port> others = NicsOf(topology, next->second);
+    const double share = bytes.server / static_cast<double>(nics.size());
+    for (std::size_t nic = 0; nic < nics.size(); ++nic) {
+      AddBetween(topology, nics[nic], others[nic % others.size()], share, tally);
     }
   }
 }
 
 // What an exchange moves between a node's GPUs: the parts they have for each other, and those that
-// leave by a card which another GPU is nearest to.
+// leave by a NIC which another GPU is nearest to.
 void AddInsideOfExchange(const Topology& topology, const std::vector<Place>& members,
-                         const std::vector<Port>& cards, const std::vector<double>& through,
+                         const std::vector<Port>& nics, const std::vector<double>& through,
                          double part, Tally& tally) {
   const auto senders = static_cast<double>(members.size());
-  const auto serves = [&](const Place& place, const Port& card) {
-    return place.server == card.server && topology.RailOf(place.device) == card.rail;
+  const auto serves = [&](const Place& place, const Port& nic) {
+    return place.server == nic.server && topology.RailOf(place.device) == nic.rail;
   };
   for (const Place& place : members) {
     double up = part * (senders - 1);
     double down = up;
-    for (std::size_t card = 0; card < cards.size(); ++card) {
+    for (std::size_t nic = 0; nic < nics.size(); ++nic) {
       const auto near = static_cast<double>(
           std::count_if(members.begin(), members.end(),
-                        [&](const Place& other) { return serves(other, cards[card]); }));
-      if (serves(place, cards[card])) {
-        down += part * through[card] * (senders - near) / near;
+                        [&](const Place& other) { return serves(other, nics[nic]); }));
+      if (serves(place, nics[nic])) {
+        down += part * through[nic] * (senders - near) / near;
       } else {
-        up += part * through[card];
+        up += part * through[nic];
       }
     }
     tally.Add(topology.GpuUp(place), up);
@@ -199,14 +199,14 @@ void AddInsideOfExchange(const Topology& topology, const std::vector<Place>& mem
 }
 
 // All-to-all. With PXN what is bound for another rail goes by NVLink to the local GPU on that rail
-// and stays on it; all parts of a node for one card travel together. Without, it leaves by the
-// sender's own card and changes the rail in the fabric.
+// and stays on it; all parts of a node for one NIC travel together. Without, it leaves by the
+// sender's own NIC and changes the rail in the fabric.
 void AddAllToAll(const Topology& topology, const Nodes& nodes, double part, bool pxn,
                  Tally& tally) {
   for (const auto& [node, members] : nodes) {
-    const std::vector<Port> cards = CardsOf(topology, members);
+    const std::vector<Port> nics = NicsOf(topology, members);
     const auto senders = static_cast<double>(members.size());
-    std::vector<double> through(cards.size(), 0);  // Remote targets that a card leads to.
+    std::vector<double> through(nics.size(), 0);  // Remote targets that a NIC leads to.
     for (const auto& [other, targets] : nodes) {
       if (other == node) continue;
       for (const Place& target : targets) {
@@ -217,16 +217,16 @@ void AddAllToAll(const Topology& topology, const Nodes& nodes, double part, bool
           }
           continue;
         }
-        // The node's card on the target's rail, if it has one, else one of its cards in turn.
-        std::size_t via = to.rail % cards.size();
-        for (std::size_t card = 0; card < cards.size(); ++card) {
-          if (cards[card].rail == to.rail) via = card;
+        // The node's NIC on the target's rail, if it has one, else one of its NICs in turn.
+        std::size_t via = to.rail % nics.size();
+        for (std::size_t nic = 0; nic < nics.size(); ++nic) {
+          if (nics[nic].rail == to.rail) via = nic;
         }
         through[via] += 1;
-        AddBetween(topology, cards[via], to, part * senders, tally);
+        AddBetween(topology, nics[via], to, part * senders, tally);
       }
     }
-    AddInsideOfExchange(topology, members, cards, through, part, tally);
+    AddInsideOfExchange(topology, members, nics, through, part, tally);
   }
 }
 

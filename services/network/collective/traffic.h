@@ -20,7 +20,7 @@ struct Load {
 
 // The links of one collective in link order, each with the bytes per second that pass over it while
 // the collective takes exactly cost.transfer. Never more than the capacity of a GPU's port, bridge
-// or card: costs are measured on servers with those. Links of the fabric can be too narrow
+// or NIC: costs are measured on servers with those. Links of the fabric can be too narrow
 // (oversubscription, queue pairs that meet, slow cables), and then it takes longer, even alone.
 std::vector<flow::LinkUse> TrafficOf(const topology::Topology& topology,
                                      std::span<const topology::Place> places, const Load& load,

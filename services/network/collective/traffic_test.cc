@@ -102,7 +102,7 @@ TEST(TrafficTest, NothingExceedsALinkOfAServer) {
   }
 }
 
-// 32 servers a leaf, half of their cards' bandwidth above it: a ring that crosses leaves twice is
+// 32 servers a leaf, half of their NICs' bandwidth above it: a ring that crosses leaves twice is
 // not slowed; of an exchange with everybody three quarters climb, and half would fit.
 TEST(TrafficTest, ANarrowFabricSlowsWhatFillsIt) {
   const Topology topology = H100(128);

@@ -43,8 +43,8 @@ constexpr Word kFunctions[] = {{"broadcast", At(Kind::kBroadcast)},
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
-  for (char& letter : lower) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  for (char& character : lower) {
+    character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
   }
   return lower;
 }

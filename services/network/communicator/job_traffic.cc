@@ -112,7 +112,7 @@ Result<void> Job::Post(std::uint32_t server, const PostCall& call) {
   auto found = Find(server, call.communicator, call.rank);
   if (!found) return std::unexpected(found.error());
   Communicator& communicator = **found;
-  // The failure was told when it happened; a post on its way then is no new question.
+  // The failure was told when it happened; a post on its way then does not ask again.
   if (communicator.failure) return {};
   if (call.point_to_point) {
     const auto posted = communicator.transfers.Post({call.rank, call.sequence}, call.ready);

@@ -32,7 +32,7 @@ class Fields {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (word.empty() || error != std::errc{} || end != word.data() + word.size()) {
-      return Fail(ErrorCode::kCorrupt, StrCat("'", word, "' is no ", what));
+      return Fail(ErrorCode::kCorrupt, StrCat("'", word, "' is not a ", what));
     }
     if (value > most) {
       return Fail(ErrorCode::kCorrupt, StrCat(what, " is ", value, "; at most ", most));

@@ -33,7 +33,7 @@ TEST(FlowFileTest, SaysWhatIsWrongAndWhere) {
   const Case cases[] = {
       {"F 0 0 1000 1 0\n", "route 1 does not exist"},
       {"F 1 0 1000 0 0\n", "flow 1 comes where 0 should"},
-      {"F 0 0 many 0 0\n", "'many' is no size"},
+      {"F 0 0 many 0 0\n", "'many' is not a size"},
       {"F 0 0 2000000000000000000 0 0\n", "size is 2000000000000000000"},
       {"F 0 0 1000 0 1 0\n", "count of flows is 1"},
       {"R 1 1 2 0\n", "a route has no links"},

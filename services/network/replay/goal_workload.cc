@@ -14,7 +14,7 @@ namespace eidolon::network::replay {
 namespace {
 
 constexpr std::uint64_t kNvlink = 370'000'000'000;  // Bytes per second and direction.
-constexpr std::uint64_t kCard = 50'000'000'000;
+constexpr std::uint64_t kNic = 50'000'000'000;
 constexpr std::uint64_t kHost = 12'500'000'000;
 
 using Way = std::vector<std::uint32_t>;
@@ -72,13 +72,13 @@ std::vector<std::vector<std::uint32_t>> RingEdges(const RingSize& size, Sheet& s
   CHECK(size.gpus % 8 == 0 && size.gpus >= 16 && size.channels >= 1 && size.channels <= 8);
   const std::uint32_t servers = size.gpus / 8;
   const std::uint32_t pods = (servers + kServersPerLeaf - 1) / kServersPerLeaf;
-  std::vector<std::uint32_t> leaf, gpu, card;  // By rail and pod; by number; by server and rail.
+  std::vector<std::uint32_t> leaf, gpu, nic;  // By rail and pod; by number; by server and rail.
   for (std::uint32_t at = 0; at < 8 * pods; ++at) {
-    leaf.push_back(sheet.Cable(kCard * kServersPerLeaf));
+    leaf.push_back(sheet.Cable(kNic * kServersPerLeaf));
   }
   for (std::uint32_t at = 0; at < size.gpus; ++at) {
     gpu.push_back(sheet.Cable(kNvlink));
-    card.push_back(sheet.Cable(kCard));
+    nic.push_back(sheet.Cable(kNic));
   }
   std::vector<std::vector<std::uint32_t>> edges(size.channels);
   for (std::uint32_t channel = 0; channel < size.channels; ++channel) {
@@ -93,11 +93,11 @@ std::vector<std::vector<std::uint32_t>> RingEdges(const RingSize& size, Sheet& s
       const std::uint32_t next = (server + 1) % servers;
       const std::uint32_t pod = channel * pods + server / kServersPerLeaf;
       const std::uint32_t next_pod = channel * pods + next / kServersPerLeaf;
-      Way way{Sheet::Up(card[server * 8 + channel])};
+      Way way{Sheet::Up(nic[server * 8 + channel])};
       if (pod != next_pod) {
         way.insert(way.end(), {Sheet::Up(leaf[pod]), Sheet::Down(leaf[next_pod])});
       }
-      way.push_back(Sheet::Down(card[next * 8 + channel]));
+      way.push_back(Sheet::Down(nic[next * 8 + channel]));
       edges[channel].push_back(sheet.Route(way));
     }
   }

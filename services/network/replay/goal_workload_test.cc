@@ -18,7 +18,7 @@ double LastMicrosecond(const ReplayResult& result) {
   return static_cast<double>(last.ps) * 1e-6;
 }
 
-TEST(GoalWorkloadTest, ARingIsBoundByTheCardsOfItsChannels) {
+TEST(GoalWorkloadTest, ARingIsBoundByTheNicsOfItsChannels) {
   const RingSize size{.gpus = 64, .channels = 8};
   const ReplayResult step = Play(StepRing(size));
   const ReplayResult fluid = Play(FluidRing(size));
@@ -55,7 +55,7 @@ TEST(GoalWorkloadTest, TreesCarryRandomAndPoissonTraffic) {
 }
 
 TEST(ChurnTest, MemoryStaysWhatTheFirstFlowsNeeded) {
-  const ChurnResult result = Churn({.cards = 256, .flows = 100'000});
+  const ChurnResult result = Churn({.nics = 256, .flows = 100'000});
 
   EXPECT_EQ(result.events, 200'000u);
   EXPECT_EQ(result.uncertified, 0u);

@@ -64,7 +64,7 @@ TEST(ReplayTest, StopsAtItsLimit) {
   EXPECT_TRUE(result.truncated);
 }
 
-TEST(WorkloadTest, RailRingsKeepEveryCardBusyAtItsRate) {
+TEST(WorkloadTest, RailRingsKeepEveryNicBusyAtItsRate) {
   const FlowFile file = RailRings({.gpus = 64, .rounds = 3});
 
   const ReplayResult result = Replay(file, Free());

@@ -8,18 +8,18 @@ namespace {
 
 constexpr std::uint32_t kRails = 8;
 constexpr std::uint32_t kServersPerLeaf = 32;
-constexpr std::uint64_t kCard = 50'000'000'000;
+constexpr std::uint64_t kNic = 50'000'000'000;
 
-// Links: out and in of each card, then up and down of each leaf.
+// Links: out and in of each NIC, then up and down of each leaf.
 class Fabric {
  public:
   explicit Fabric(const WorkloadSize& size)
       : servers_(size.gpus / kRails),
         leaves_per_rail_((servers_ + kServersPerLeaf - 1) / kServersPerLeaf) {
     CHECK(size.gpus % kRails == 0 && servers_ > 1);
-    file.capacities.assign(std::size_t{2} * servers_ * kRails, kCard);
+    file.capacities.assign(std::size_t{2} * servers_ * kRails, kNic);
     file.capacities.insert(file.capacities.end(), std::size_t{2} * leaves_per_rail_ * kRails,
-                           kCard * kServersPerLeaf);
+                           kNic * kServersPerLeaf);
     file.flows.reserve(std::size_t{size.gpus} * size.rounds);
   }
 
@@ -30,12 +30,12 @@ class Fabric {
            std::int64_t before) {
     const std::uint32_t from_leaf = LeafOf(rail, from);
     const std::uint32_t to_leaf = LeafOf(rail, to);
-    file.route_links.push_back(2 * Card(rail, from));
+    file.route_links.push_back(2 * Nic(rail, from));
     if (from_leaf != to_leaf) {
       file.route_links.push_back(first_leaf() + 2 * from_leaf);
       file.route_links.push_back(first_leaf() + 2 * to_leaf + 1);
     }
-    file.route_links.push_back(2 * Card(rail, to) + 1);
+    file.route_links.push_back(2 * Nic(rail, to) + 1);
     file.route_begin.push_back(static_cast<std::uint32_t>(file.route_links.size()));
     FlowFile::Flow flow{.bytes = bytes,
                         .route = static_cast<std::uint32_t>(file.route_begin.size() - 2),
@@ -50,7 +50,7 @@ class Fabric {
   FlowFile file;
 
  private:
-  std::uint32_t Card(std::uint32_t rail, std::uint32_t server) const {
+  std::uint32_t Nic(std::uint32_t rail, std::uint32_t server) const {
     return rail * servers_ + server;
   }
   std::uint32_t LeafOf(std::uint32_t rail, std::uint32_t server) const {

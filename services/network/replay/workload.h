@@ -1,5 +1,5 @@
 // Workloads made in the program, for measuring the flow engine at the size of large clusters:
-// servers of 8 GPUs with a 400 Gbit/s card each, one leaf for 32 servers of a rail, no
+// servers of 8 GPUs with a 400 Gbit/s NIC each, one leaf for 32 servers of a rail, no
 // oversubscription.
 #pragma once
 
@@ -11,14 +11,14 @@ namespace eidolon::network::replay {
 
 struct WorkloadSize {
   std::uint32_t gpus = 8192;  // A multiple of 8.
-  std::uint32_t rounds = 8;   // Flows of a card, one after another.
+  std::uint32_t rounds = 8;   // Flows of a NIC, one after another.
 };
 
-// Rings of 32 servers on each rail, one flow a card towards the next server; a card's next flow
+// Rings of 32 servers on each rail, one flow a NIC towards the next server; a NIC's next flow
 // starts when its last one ends. Sizes differ, so flows end one by one.
 FlowFile RailRings(const WorkloadSize& size);
 
-// The same, each flow towards a card drawn at random on its rail.
+// The same, each flow towards a NIC drawn at random on its rail.
 FlowFile RandomPairs(const WorkloadSize& size);
 
 }  // namespace eidolon::network::replay

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "eidolon/network/v1/network.grpc.pb.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace eidolon::network::serving {
 
@@ -19,9 +19,9 @@ namespace eidolon::network::serving {
 class FakeAgent {
  public:
   FakeAgent(v1::NetworkService::Stub& stub, const std::string& job, std::uint32_t server,
-            const std::string& pass = "")
+            const std::string& token = "")
       : server_(server) {
-    runtime::ShowPass(pass, &context_);
+    runtime::AttachToken(token, &context_);
     stream_ = stub.Session(&context_);
     v1::SessionRequest hello;
     hello.mutable_hello()->set_job(job);

@@ -44,11 +44,12 @@ struct Agent {
 
   // What is said in one turn, and what is read at once.
   std::unique_ptr<google::protobuf::Arena> memory = std::make_unique<google::protobuf::Arena>();
-  v1::SessionRequest* turn = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&*memory);
+  v1::SessionRequest* request =
+      google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&*memory);
 
   void Call(std::uint64_t sequence, std::uint64_t ready) {
     for (std::size_t gpu = 0; gpu < communicators.size(); ++gpu) {
-      auto& issue = *turn->mutable_batch()->add_requests()->mutable_issue();
+      auto& issue = *request->mutable_batch()->add_requests()->mutable_issue();
       issue.set_communicator(communicators[gpu]);
       issue.set_sequence(sequence);
       issue.set_rank(ranks[gpu]);
@@ -57,7 +58,7 @@ struct Agent {
       operation.set_data_type(7);
       operation.set_count(1 << 20);
       operation.set_size_bytes(4 << 20);
-      auto& post = *turn->mutable_batch()->add_requests()->mutable_post();
+      auto& post = *request->mutable_batch()->add_requests()->mutable_post();
       post.set_communicator(communicators[gpu]);
       post.set_sequence(sequence);
       post.set_rank(ranks[gpu]);
@@ -66,12 +67,12 @@ struct Agent {
   }
 
   void Promise() {
-    auto& promise = *turn->mutable_batch()->add_requests()->mutable_horizon();
+    auto& promise = *request->mutable_batch()->add_requests()->mutable_horizon();
     promise.set_lower_bound_picoseconds(~std::uint64_t{0});
     promise.set_processed(processed);
-    stream->Write(*turn);
+    stream->Write(*request);
     memory->Reset();
-    turn = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&*memory);
+    request = google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&*memory);
   }
 
   // Reads until so many messages have come; the finish of the last that is committed.
@@ -171,7 +172,7 @@ class Conversation {
       const std::uint32_t device = number / groups_.each;
       const std::uint32_t rank = ring > 0 ? at % ring : at * ranks_per_server + device;
       agent.ranks.push_back(static_cast<std::int32_t>(rank));
-      auto& join = *agent.turn->mutable_batch()->add_requests()->mutable_join();
+      auto& join = *agent.request->mutable_batch()->add_requests()->mutable_join();
       join.set_request(number);
       join.set_unique_id(
           std::to_string(ring > 0 ? at / ring * count + number : number % groups_.each));
@@ -220,9 +221,9 @@ void CommitLatency(benchmark::State& state) {
 }
 BENCHMARK(CommitLatency)->UseManualTime()->Iterations(3000);
 
-// Rings of 32 GPUs, so many for each card and group of 32 servers, that all reduce once a round,
+// Rings of 32 GPUs, so many for each NIC and group of 32 servers, that all reduce once a round,
 // through the service: several are what a server says in one turn when its host runs ahead. One
-// client thread plays all agents. An event is the arrival or the end of a ring's flow from a card
+// client thread plays all agents. An event is the arrival or the end of a ring's flow from a NIC
 // to the next, as in the benchmark of the flow engine: two for each GPU, ring and round; that is
 // also the number of calls and posts.
 void RailRings(benchmark::State& state) {
@@ -400,9 +401,9 @@ void PostExchange(Simulation& simulation, std::uint64_t communicator, std::uint6
 
 // What speculation could hide at most: the ranks of eight servers each send to and receive from all
 // others of theirs in one group, sizes staggered, so that 4,032 transfers crowd the fabric. One
-// rank keeps all others waiting; `engine_ms` is what is left to do when it is heard, in `turns` of
-// which each wants the promises of those that the turn before told; `calls_ms` is what taking the
-// calls cost the service, without sockets.
+// rank keeps all others waiting; `engine_ms` is what is left to do when it is heard, in `requests`
+// of which each wants the promises of those that the turn before told; `calls_ms` is what taking
+// the calls cost the service, without sockets.
 void Exchange(benchmark::State& state) {
   constexpr std::int32_t kRanks = kExchangeRanks;
   Silent listener;
@@ -430,7 +431,7 @@ void Exchange(benchmark::State& state) {
   const base::SystemClock clock;
   std::int64_t calls_ns = 0;
   std::int64_t engine_ns = 0;
-  std::uint64_t turns = 0;
+  std::uint64_t requests = 0;
   std::uint64_t sequence = 0;
   for (auto _ : state) {
     const std::int64_t begin = clock.MonotonicNs();
@@ -446,14 +447,14 @@ void Exchange(benchmark::State& state) {
              "promising");
       }
       simulation.Progress();
-      ++turns;
+      ++requests;
     }
     calls_ns += heard - begin;
     engine_ns += clock.MonotonicNs() - heard;
     ++sequence;
   }
   const auto rounds = static_cast<double>(sequence);
-  state.counters["turns"] = static_cast<double>(turns) / rounds;
+  state.counters["requests"] = static_cast<double>(requests) / rounds;
   state.counters["engine_ms"] = static_cast<double>(engine_ns) / rounds * 1e-6;
   state.counters["calls_ms"] = static_cast<double>(calls_ns) / rounds * 1e-6;
 }

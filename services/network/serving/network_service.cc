@@ -60,7 +60,7 @@ std::string FabricOf(const v1::RegisterJobRequest& request) {
 }  // namespace
 
 NetworkService::NetworkService(prometheus::Registry& registry, const base::RealClock& clock,
-                               runtime::PassGate gate)
+                               runtime::TokenGate gate)
     : metrics_(registry), clock_(clock), gate_(std::move(gate)) {}
 
 NetworkService::~NetworkService() = default;

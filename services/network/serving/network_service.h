@@ -12,7 +12,7 @@
 #include "services/base/error.h"
 #include "services/network/serving/metrics.h"
 #include "services/network/serving/session_stream.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace prometheus {
 class Registry;
@@ -30,9 +30,9 @@ class NetworkService final
     : public v1::NetworkService::WithCallbackMethod_Session<v1::NetworkService::Service> {
  public:
   // `gate`: whose calls are answered. Jobs come and go by the controller; a job's sessions and
-  // estimates are for those whose pass names it.
+  // estimates are for those whose token names it.
   NetworkService(prometheus::Registry& registry, const base::RealClock& clock,
-                 runtime::PassGate gate);
+                 runtime::TokenGate gate);
   ~NetworkService() override;
 
   grpc::Status RegisterJob(grpc::ServerContext* context, const v1::RegisterJobRequest* request,
@@ -64,7 +64,7 @@ class NetworkService final
 
   Metrics metrics_;
   const base::RealClock& clock_;
-  const runtime::PassGate gate_;
+  const runtime::TokenGate gate_;
   std::mutex jobs_mutex_;
   std::map<std::string, Registered> jobs_;
   std::uint64_t next_job_ = 1;

@@ -18,7 +18,7 @@
 #include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace eidolon::network::serving {
 
@@ -39,9 +39,9 @@ inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 class NetworkServiceTest : public ::testing::Test {
  protected:
-  NetworkServiceTest() : NetworkServiceTest(runtime::PassGate()) {}
+  NetworkServiceTest() : NetworkServiceTest(runtime::TokenGate()) {}
 
-  explicit NetworkServiceTest(runtime::PassGate gate)
+  explicit NetworkServiceTest(runtime::TokenGate gate)
       : service_(page_.registry(), clock_, std::move(gate)) {
     auto server = runtime::GrpcServer::Start({}, {&service_});
     EXPECT_TRUE(server.has_value());
@@ -68,16 +68,16 @@ class NetworkServiceTest : public ::testing::Test {
     return request;
   }
 
-  grpc::Status Register(const v1::RegisterJobRequest& request, const std::string& pass = "") {
+  grpc::Status Register(const v1::RegisterJobRequest& request, const std::string& token = "") {
     grpc::ClientContext context;
-    runtime::ShowPass(pass, &context);
+    runtime::AttachToken(token, &context);
     v1::RegisterJobResponse response;
     return stub_->RegisterJob(&context, request, &response);
   }
 
-  grpc::Status Remove(const std::string& job, const std::string& pass = "") {
+  grpc::Status Remove(const std::string& job, const std::string& token = "") {
     grpc::ClientContext context;
-    runtime::ShowPass(pass, &context);
+    runtime::AttachToken(token, &context);
     v1::RemoveJobRequest request;
     request.set_job(job);
     v1::RemoveJobResponse response;

@@ -16,7 +16,7 @@ constexpr int kWaitingMax = 1 << 17;
 
 using base::Result;
 
-const google::protobuf::ArenaOptions SessionStream::kLetterMemory = [] {
+const google::protobuf::ArenaOptions SessionStream::kMessageMemory = [] {
   google::protobuf::ArenaOptions options;
   options.start_block_size = 1 << 10;
   options.max_block_size = 1 << 15;
@@ -38,14 +38,14 @@ SessionStream* SessionStream::Refuse(const grpc::Status& reason) {
 }
 
 void SessionStream::Read() {
-  read_ = std::make_unique<Letter<v1::SessionRequest>>();
+  read_ = std::make_unique<ArenaMessage<v1::SessionRequest>>();
   StartRead(read_->message);
 }
 
 void SessionStream::Send(const communicator::Notice& notice) {
   const std::lock_guard lock(writes_mutex_);
   if (finished_ || closing_) return;
-  if (!waiting_) waiting_ = std::make_unique<Letter<v1::SessionResponse>>();
+  if (!waiting_) waiting_ = std::make_unique<ArenaMessage<v1::SessionResponse>>();
   v1::ResponseBatch& batch = *waiting_->message->mutable_batch();
   if (batch.responses_size() >= kWaitingMax) {
     waiting_.reset();
@@ -137,15 +137,15 @@ grpc::Status SessionStream::Greet(const v1::SessionRequest& request) {
 
 grpc::Status SessionStream::Handle() {
   if (!place_) return Greet(*read_->message);
-  place_->cluster->Submit(Speaker(), [letter = std::move(read_), job = place_->job,
+  place_->cluster->Submit(Speaker(), [task = std::move(read_), job = place_->job,
                                       server = server_](simulation::Simulation& simulation) {
-    return Do(*letter->message, job, server, simulation);
+    return Do(*task->message, job, server, simulation);
   });
   return grpc::Status::OK;
 }
 
 grpc::Status NotTheirJob() {
-  return {grpc::StatusCode::PERMISSION_DENIED, "the pass is another job's"};
+  return {grpc::StatusCode::PERMISSION_DENIED, "the token is another job's"};
 }
 
 }  // namespace eidolon::network::serving

@@ -15,7 +15,7 @@
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/error.h"
 #include "services/network/serving/cluster_thread.h"
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 namespace eidolon::network::serving {
 
@@ -65,21 +65,21 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
 
   // A message and the memory of all its parts, which a batch has many of.
   template <typename Message>
-  struct Letter {
-    google::protobuf::Arena arena{kLetterMemory};
+  struct ArenaMessage {
+    google::protobuf::Arena arena{kMessageMemory};
     Message* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
   };
-  static const google::protobuf::ArenaOptions kLetterMemory;
+  static const google::protobuf::ArenaOptions kMessageMemory;
 
   // Of the read reactions.
-  std::unique_ptr<Letter<v1::SessionRequest>> read_;
+  std::unique_ptr<ArenaMessage<v1::SessionRequest>> read_;
   std::optional<JobPlace> place_;
   std::uint32_t server_ = 0;
 
   std::mutex writes_mutex_;
-  std::unique_ptr<Letter<v1::SessionResponse>> waiting_;  // A batch, or nothing yet.
-  std::unique_ptr<Letter<v1::SessionResponse>> writing_;  // gRPC's until it is written.
-  std::optional<grpc::Status> closing_;                   // Finish with this after the last write.
+  std::unique_ptr<ArenaMessage<v1::SessionResponse>> waiting_;  // A batch, or nothing yet.
+  std::unique_ptr<ArenaMessage<v1::SessionResponse>> writing_;  // gRPC's until it is written.
+  std::optional<grpc::Status> closing_;  // Finish with this after the last write.
   bool finished_ = false;
 };
 

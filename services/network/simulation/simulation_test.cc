@@ -331,7 +331,7 @@ double SecondsWith(const std::vector<topology::Fault>& faults,
   return SecondsOf(cluster, recorder);
 }
 
-TEST(SimulationFaultsTest, ASlowerCardDelaysWhatIsLeftOfACollective) {
+TEST(SimulationFaultsTest, ASlowerNicDelaysWhatIsLeftOfACollective) {
   const double free = SecondsWith({});
   const double half = SecondsWith({{0, "NIC 0 of server 0", 0.5}});
   const double late = SecondsWith({{1 + free / 2, "NIC 0 of server 0", 0.5}});
@@ -353,7 +353,7 @@ TEST(SimulationFaultsTest, AFailedLinksTrafficCrowdsTheOthers) {
   }
   const double rerouted = SecondsWith(three);
 
-  // One link of 400 Gbit/s is left for a rank's one card.
+  // One link of 400 Gbit/s is left for a rank's one NIC.
   EXPECT_GE(rerouted, free);
   EXPECT_LT(rerouted, 3 * free);
 }
@@ -374,7 +374,7 @@ TEST(SimulationFaultsTest, WhatIsCutOffWaitsForTheLinkOrIsReported) {
                                  "up to spine 0; leaf 0, down to spine 0; "));
 }
 
-// With adaptive routing, which makes one link of a leaf's four; together they carry one card.
+// With adaptive routing, which makes one link of a leaf's four; together they carry one NIC.
 double MergedSecondsWith(const std::vector<topology::Fault>& faults, Recorder& recorder) {
   topology::Cluster cluster = Spines(2);
   cluster.plan.routing = topology::Routing::kAdaptive;

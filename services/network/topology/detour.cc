@@ -50,7 +50,7 @@ void Detour::Append(Port from, Port to, std::uint32_t pair, LinkIndex first, Rou
   for (std::uint32_t at = target; at != source; at = reached[at]->from) {
     way.push_back(reached[at]->link);
   }
-  // One more link is needed behind the fabric: the other card's.
+  // One more link is needed behind the fabric: the other NIC's.
   if (begin + way.size() + 2 > Route::kLinksMax) return;
   route.length = begin;
   for (auto link = way.rbegin(); link != way.rend(); ++link) route.Append(first + *link);

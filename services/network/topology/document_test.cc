@@ -69,22 +69,22 @@ TEST(DocumentTest, NamesTheFieldThatIsWrong) {
   };
   const Case cases[] = {
       {"servers: [1", "line"},
-      {"just text", "no mapping"},
-      {"servers: many", "servers is 'many', which is no number"},
+      {"just text", "not a mapping"},
+      {"servers: many", "servers is 'many', which is not a number"},
       {"servers: 2.5", "servers is '2.5'; it must be a whole number"},
       {"servers: -1", "must be a whole number"},
-      {"server: 8", "server is no mapping"},
+      {"server: 8", "server is not a mapping"},
       {"server: {preset: dgx-h9000}", "preset 'dgx-h9000' is unknown"},
       {"server: {gpusPerSever: 8}", "server.gpusPerSever is unknown; did you mean gpusPerServer?"},
       {"server: {nvlink: {switch: maybe}}", "server.nvlink.switch is 'maybe'"},
       {"servers: 1\nservers: 2", "servers is given twice"},
       {"server: {nics: {count: 1, count: 2}}", "server.nics.count is given twice"},
-      {"? [a]\n: 1", "has a field whose name is no word"},
+      {"? [a]\n: 1", "has a field whose name is not a word"},
       {"fabric: {routing: random}", "fabric.routing is 'random'"},
       {"fabric: {dimensions: [4, big]}", "fabric.dimensions must hold whole numbers"},
       {"fabric: {switches: [a, a]}", "fabric.switches must hold names, each once"},
       {"fabric: {switches: [a], cables: [{from: a, to: b, gbps: 1}]}",
-       "fabric.cables[0].to is 'b', which is no switch"},
+       "fabric.cables[0].to is 'b', which is not a switch"},
       {"fabric: {switches: [a], plugs: [{server: 0, at: x}]}", "fabric.plugs[0].at is 'x'"},
   };
   for (const Case& row : cases) {
@@ -102,8 +102,8 @@ TEST(DocumentTest, RefusesNestingWithoutEnd) {
   EXPECT_FALSE(ParseCluster(dashes).has_value());
 }
 
-// A few bytes of aliases must not become billions of cards.
-TEST(DocumentTest, RefusesMoreCardsThanAnyClusterHas) {
+// A few bytes of aliases must not become billions of NICs.
+TEST(DocumentTest, RefusesMoreNicsThanAnyClusterHas) {
   std::string yaml =
       "server: {gpusPerServer: 1024, nics: {count: 1024}}\nfabric:\n  switches: [a]\n"
       "  plugs: [&p {server: 0, at: a}";

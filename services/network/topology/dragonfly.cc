@@ -20,15 +20,15 @@ class Dragonfly final : public Fabric {
         routers_(spec.routers_per_group),
         groups_(groups),
         size_(size) {
-    const double cards = size.rails;
+    const double nics = size.rails;
     const std::uint64_t local =
         spec.link_gigabits_per_second > 0
             ? static_cast<std::uint64_t>(spec.link_gigabits_per_second * 1e9 / 8)
-            : SummedCapacity(size.rail_rate, cards * servers_per_router_, 1);
+            : SummedCapacity(size.rail_rate, nics * servers_per_router_, 1);
     capacities_.assign(std::size_t{groups} * routers_ * routers_, local);
     first_global_ = static_cast<LinkIndex>(capacities_.size());
     // What a group's servers can send, spread over the other groups.
-    const double leaving = cards * servers_per_router_ * routers_;
+    const double leaving = nics * servers_per_router_ * routers_;
     const std::uint64_t global =
         SummedCapacity(size.rail_rate, leaving / std::max(1u, groups - 1), spec.oversubscription);
     capacities_.insert(capacities_.end(), std::size_t{groups} * groups, global);

@@ -24,8 +24,8 @@ std::string Gigabytes(std::uint64_t rate) {
 // Names may come from a user's file.
 std::string Escape(const std::string& text) {
   std::string escaped;
-  for (char letter : text) {
-    switch (letter) {
+  for (char character : text) {
+    switch (character) {
       case '<':
         escaped += "&lt;";
         break;
@@ -39,7 +39,7 @@ std::string Escape(const std::string& text) {
         escaped += "&quot;";
         break;
       default:
-        if (static_cast<unsigned char>(letter) >= 32) escaped += letter;
+        if (static_cast<unsigned char>(character) >= 32) escaped += character;
     }
   }
   return escaped;

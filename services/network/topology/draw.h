@@ -7,7 +7,7 @@
 
 namespace eidolon::network::topology {
 
-// Servers, their GPUs and cards, and every tier of links with its count and capacity.
+// Servers, their GPUs and NICs, and every tier of links with its count and capacity.
 std::string Describe(const Topology& topology);
 
 // An SVG: servers at the bottom, switches above them by their distance from servers; networks whose

@@ -1,4 +1,4 @@
-// What connects servers: links between network cards, and the routes over them. One file for each
+// What connects servers: links between NICs, and the routes over them. One file for each
 // kind of network.
 #pragma once
 
@@ -38,19 +38,19 @@ struct FabricSize {
   std::uint64_t rail_rate = 0;  // Bytes per second of one rail of a server.
 };
 
-// The card of a server on one rail.
+// The NIC of a server on one rail.
 struct Port {
   std::uint32_t server = 0;
   std::uint32_t rail = 0;
 };
 
-// Immutable. Links are numbered from 0; the cards' own links are not among them.
+// Immutable. Links are numbered from 0; the NICs' own links are not among them.
 class Fabric {
  public:
   virtual ~Fabric() = default;
 
   std::span<const std::uint64_t> capacities() const { return capacities_; }
-  // Appends `first` + the number of each link from one card to another. `pair` numbers a queue
+  // Appends `first` + the number of each link from one NIC to another. `pair` numbers a queue
   // pair: static routing may send two of them by different ways. Requires: the servers differ.
   virtual void Append(Port from, Port to, std::uint32_t pair, LinkIndex first,
                       Route& route) const = 0;
@@ -74,7 +74,7 @@ class Fabric {
   // The same links with routes round those that `failed` marks; nothing when the ways are not
   // looked up, but follow from the queue pair. Ways that lead nowhere stay as they were.
   virtual std::shared_ptr<const Fabric> Without(const std::vector<bool>&) const { return nullptr; }
-  // True when cards can be slowed by others' traffic although nothing is oversubscribed.
+  // True when NICs can be slowed by others' traffic although nothing is oversubscribed.
   virtual bool Blocks() const { return Splits(); }
 
  protected:
@@ -84,7 +84,7 @@ class Fabric {
 // A hash that spreads queue pairs over parallel links.
 std::uint32_t SpreadHash(Port from, Port to, std::uint32_t pair);
 
-// Capacity of `count` cards over an oversubscription, at least 1.
+// Capacity of `count` NICs over an oversubscription, at least 1.
 std::uint64_t SummedCapacity(std::uint64_t rate, double count, double oversubscription);
 
 }  // namespace eidolon::network::topology

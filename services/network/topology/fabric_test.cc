@@ -97,7 +97,7 @@ TEST(FabricTest, AGraphTakesShortestWaysAndSpreadsEqualOnes) {
   EXPECT_EQ(ways, (std::set<std::vector<std::string>>{{"a to b", "b to d"}, {"a to c", "c to d"}}));
 }
 
-// Every way starts and ends where its cards are, follows the links that Edges() shows, and does not
+// Every way starts and ends where its NICs are, follows the links that Edges() shows, and does not
 // turn back.
 TEST(FabricTest, EveryWayIsConnectedInEveryKind) {
   const std::vector<std::pair<FabricSpec, std::uint32_t>> fabrics = {
@@ -145,7 +145,7 @@ TEST(FabricTest, AGraphOfThousandsOfSwitchesIsCheckedInOneWalk) {
   EXPECT_EQ(*walks, 1u);
 }
 
-TEST(FabricTest, WhereCardsMayBeTooFarApartEachIsAsked) {
+TEST(FabricTest, WhereNicsMayBeTooFarApartEachIsAsked) {
   const auto check = [](std::uint32_t count) {
     return CheckGraph(ManySwitches(count, true),
                       {.servers = count, .rails = 1, .rail_rate = kRate});
@@ -171,7 +171,7 @@ TEST(FabricTest, SaysWhatIsWrong) {
   FabricSpec plugged_twice = Graph();
   plugged_twice.plugs.push_back({0, 0, 1});
   const std::vector<std::pair<FabricSpec, std::string>> cases = {
-      {plugged_twice, "card 0 of server 0 is plugged in twice"},
+      {plugged_twice, "NIC 0 of server 0 is plugged in twice"},
       {{.kind = "dragonfly", .link_gigabits_per_second = -1}, "fabric.linkGbps is -1"},
       {{.kind = "torus", .dimensions = {2}, .link_gigabits_per_second = 1e300}, "fabric.linkGbps"},
       {{.kind = "mesh"}, "fabric 'mesh' is unknown"},
@@ -179,10 +179,10 @@ TEST(FabricTest, SaysWhatIsWrong) {
       {{.kind = "torus", .dimensions = {3}}, "dimensions hold 3 servers, but the cluster has 2"},
       {{.kind = "dragonfly", .servers_per_router = 0}, "serversPerRouter is 0"},
       {{.kind = "fat-tree", .leaves_per_pod = 0}, "leavesPerPod is 0"},
-      {missing_plug, "card 0 of server 1 is plugged in nowhere"},
+      {missing_plug, "NIC 0 of server 1 is plugged in nowhere"},
       {apart, "no way leads from switch"},
       {no_capacity, "from a to b has 0 Gbit/s"},
-      {far_plug, "card 0 of server 7 does not exist"},
+      {far_plug, "NIC 0 of server 7 does not exist"},
   };
   for (const auto& [spec, complaint] : cases) {
     const FabricSize size{.servers = 2, .rails = 1, .rail_rate = kRate};

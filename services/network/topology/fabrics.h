@@ -21,7 +21,7 @@ base::Result<void> CheckFabric(const FabricSpec& spec, const FabricSize& size);
 
 // One leaf for each rail of a group of servers; leaves meet in spines.
 FabricResult MakeRailOptimised(const FabricSpec& spec, const FabricSize& size);
-// All cards of a few servers on one leaf; leaves meet in spines.
+// All NICs of a few servers on one leaf; leaves meet in spines.
 FabricResult MakeLeafSpine(const FabricSpec& spec, const FabricSize& size);
 // The same with a tier more: leaves meet in pods, pods in a core.
 FabricResult MakeFatTree(const FabricSpec& spec, const FabricSize& size);
@@ -32,7 +32,7 @@ FabricResult MakeTorus(const FabricSpec& spec, const FabricSize& size);
 // Switches and cables as listed; shortest ways, equal ones by hash.
 FabricResult MakeGraph(const FabricSpec& spec, const FabricSize& size);
 // Fails as MakeGraph does, but looks for no ways: in walks over the whole graph, whose number it
-// answers, one unless cards are very far apart.
+// answers, one unless NICs are very far apart.
 base::Result<std::uint32_t> CheckGraph(const FabricSpec& spec, const FabricSize& size);
 
 }  // namespace eidolon::network::topology

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Servers of two cards, one server a leaf, four spines with static routing.
+// Servers of two NICs, one server a leaf, four spines with static routing.
 Cluster Spines(std::vector<Fault> faults, Routing routing = Routing::kEcmp) {
   Cluster cluster{.name = "c",
                   .servers = 4,

@@ -1,6 +1,6 @@
 // Switches and cables as their owner lists them. Routes are shortest ways; of several equal next
-// hops the hash of the queue pair chooses one (with adaptive routing: of the two cards alone, so
-// that a pair of cards has one way).
+// hops the hash of the queue pair chooses one (with adaptive routing: of the two NICs alone, so
+// that a pair of NICs has one way).
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -49,13 +49,13 @@ class Graph final : public Fabric {
     }
   }
 
-  // Fails when cards cannot reach others, or only over too many cables. How often it had to walk
+  // Fails when NICs cannot reach others, or only over too many cables. How often it had to walk
   // over the whole graph for that.
   Result<std::uint32_t> Examine() const {
     std::set<std::uint32_t> targets;
     for (std::size_t at = 0; at < plugged_.size(); ++at) {
       if (plugged_[at] == kFar) {
-        return Invalid(StrCat("fabric.plugs: card ", at % rails_, " of server ", at / rails_,
+        return Invalid(StrCat("fabric.plugs: NIC ", at % rails_, " of server ", at / rails_,
                               " is plugged in nowhere"));
       }
       targets.insert(plugged_[at]);
@@ -71,7 +71,7 @@ class Graph final : public Fabric {
     return walks;
   }
 
-  // Distances to the switches that cards are plugged into. Requires: Examine found nothing.
+  // Distances to the switches that NICs are plugged into. Requires: Examine found nothing.
   void Connect() {
     for (std::uint32_t at : plugged_) {
       if (!distances_.contains(at)) distances_[at] = DistancesTo(at);
@@ -147,7 +147,7 @@ class Graph final : public Fabric {
     LinkIndex link = 0;
   };
 
-  // Cables on the longest way from a card to a switch.
+  // Cables on the longest way from a NIC to a switch.
   Result<std::uint32_t> LongestTo(std::uint32_t target) const {
     const std::vector<std::uint32_t> distances = DistancesTo(target);
     std::uint32_t longest = 0;
@@ -211,16 +211,16 @@ Result<void> Check(const FabricSpec& spec, const FabricSize& size) {
   std::vector<bool> plugged(std::size_t{size.servers} * size.rails);
   for (const FabricSpec::Plug& plug : spec.plugs) {
     if (plug.server >= size.servers || plug.rail >= size.rails || plug.at >= spec.switches.size()) {
-      return Invalid(StrCat("fabric.plugs: card ", plug.rail, " of server ", plug.server,
+      return Invalid(StrCat("fabric.plugs: NIC ", plug.rail, " of server ", plug.server,
                             " does not exist (", size.servers, " servers with ", size.rails,
-                            " cards)"));
+                            " NICs)"));
     }
-    const std::size_t card = std::size_t{plug.server} * size.rails + plug.rail;
-    if (plugged[card]) {
-      return Invalid(StrCat("fabric.plugs: card ", plug.rail, " of server ", plug.server,
+    const std::size_t nic = std::size_t{plug.server} * size.rails + plug.rail;
+    if (plugged[nic]) {
+      return Invalid(StrCat("fabric.plugs: NIC ", plug.rail, " of server ", plug.server,
                             " is plugged in twice"));
     }
-    plugged[card] = true;
+    plugged[nic] = true;
   }
   return {};
 }

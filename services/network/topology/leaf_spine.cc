@@ -1,4 +1,4 @@
-// A leaf takes all cards of a few servers, as Ethernet networks are usually built.
+// A leaf takes all NICs of a few servers, as Ethernet networks are usually built.
 #include <algorithm>
 
 #include "services/network/topology/fabrics.h"

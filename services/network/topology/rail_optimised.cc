@@ -1,4 +1,4 @@
-// A leaf takes the cards of one rail, so that traffic which stays on its rail crosses one switch.
+// A leaf takes the NICs of one rail, so that traffic which stays on its rail crosses one switch.
 #include "services/network/topology/fabrics.h"
 #include "services/network/topology/tiers.h"
 

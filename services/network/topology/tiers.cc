@@ -13,16 +13,16 @@ Tiers::Tiers(const Plan& plan) : plan_(plan) {
   const FabricSize& size = plan.size;
   const std::uint32_t groups = (size.servers + plan.servers_per_leaf - 1) / plan.servers_per_leaf;
   leaves_ = plan.by_rail ? groups * size.rails : groups;
-  const double cards = plan.by_rail ? plan.servers_per_leaf
-                                    : static_cast<double>(plan.servers_per_leaf) * size.rails;
+  const double nics = plan.by_rail ? plan.servers_per_leaf
+                                   : static_cast<double>(plan.servers_per_leaf) * size.rails;
   capacities_.assign(std::size_t{2} * leaves_ * plan.parallel,
-                     SummedCapacity(size.rail_rate, cards / plan.parallel, plan.oversubscription));
+                     SummedCapacity(size.rail_rate, nics / plan.parallel, plan.oversubscription));
   first_pod_ = static_cast<LinkIndex>(capacities_.size());
   if (plan.leaves_per_pod == 0) return;
   const std::uint32_t pods = (leaves_ + plan.leaves_per_pod - 1) / plan.leaves_per_pod;
   capacities_.insert(
       capacities_.end(), std::size_t{2} * pods,
-      SummedCapacity(size.rail_rate, cards * plan.leaves_per_pod, plan.oversubscription));
+      SummedCapacity(size.rail_rate, nics * plan.leaves_per_pod, plan.oversubscription));
 }
 
 std::uint32_t Tiers::LeafOf(Port port) const {
@@ -68,9 +68,9 @@ std::vector<Fabric::Edge> Tiers::Edges() const {
   std::vector<Edge> edges;
   for (std::uint32_t server = 0; server < plan_.size.servers; ++server) {
     for (std::uint32_t rail = 0; rail < (plan_.by_rail ? plan_.size.rails : 1); ++rail) {
-      const std::uint64_t cards = plan_.by_rail ? 1 : plan_.size.rails;
+      const std::uint64_t nics = plan_.by_rail ? 1 : plan_.size.rails;
       edges.push_back({StrCat("server ", server), StrCat("leaf ", LeafOf({server, rail})),
-                       plan_.size.rail_rate * cards});
+                       plan_.size.rail_rate * nics});
     }
   }
   if (leaves_ < 2) return edges;

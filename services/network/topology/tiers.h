@@ -12,7 +12,7 @@ class Tiers final : public Fabric {
  public:
   struct Plan {
     FabricSize size;
-    bool by_rail = false;  // A leaf takes one rail, else all cards of a server.
+    bool by_rail = false;  // A leaf takes one rail, else all NICs of a server.
     std::uint32_t servers_per_leaf = 1;
     std::uint32_t leaves_per_pod = 0;  // 0: no pods.
     std::uint32_t parallel = 1;        // Links of a leaf that routing tells apart: all or none.

@@ -55,7 +55,7 @@ class Topology {
   LinkIndex NicIn(std::uint32_t server, std::uint32_t rail) const;
   // The rail whose NICs are nearest to a GPU.
   std::uint32_t RailOf(std::uint32_t device) const;
-  // Appends the links from one card to another, without the cards' own. `pair` numbers the queue
+  // Appends the links from one NIC to another, without the NICs' own. `pair` numbers the queue
   // pair, which static routing may send its own way.
   void AppendFabric(Port from, Port to, std::uint32_t pair, Route& route) const;
   // What the cluster's faults do, in order of time.
@@ -66,7 +66,7 @@ class Topology {
   std::vector<std::string> FailedLinks() const;
   const Fabric& fabric() const { return *fabric_; }
   LinkIndex first_fabric() const { return first_fabric_; }
-  // The NVLink domain of a server; servers of one domain reach each other without cards.
+  // The NVLink domain of a server; servers of one domain reach each other without NICs.
   std::uint32_t DomainOf(std::uint32_t server) const {
     return server / wiring_.cluster.servers_per_domain;
   }

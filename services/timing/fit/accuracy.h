@@ -20,11 +20,11 @@ std::vector<Accuracy> GemmHalves(int steps);
 std::vector<Accuracy> GemmAcrossGpus(const gpu_model::GpuCatalog& catalog);
 // Each length of each published curve from the other lengths.
 std::vector<Accuracy> AttentionLengths();
-// NeuSight's FP32 kernels (the text of fit/data/neusight_fp32.csv): products fitted on A100 and
+// NeuSight's FP32 kernels (the text of fit/data/neusight_fp32.csv): GEMMs fitted on A100 and
 // predicted on H100; the others, for which no H100 was published, by the models as they are.
 base::Result<std::vector<Accuracy>> NeusightFamilies(const gpu_model::GpuCatalog& catalog,
                                                      std::string_view csv);
-// Products that ran for seconds (the text of fit/data/long_runs.csv), one row a GPU: the large ones
+// GEMMs that ran for seconds (the text of fit/data/long_runs.csv), one row a GPU: the large ones
 // from its best rate and the steady share of the other GPUs of its kind (Blackwell or not); GB200
 // has no other. Then all of its rows by the model as it is.
 base::Result<std::vector<Accuracy>> LongRuns(const gpu_model::GpuCatalog& catalog,

@@ -48,7 +48,7 @@ TEST(AccuracyTest, HalfOfTheGemmTableForetellsTheOther) {
   }
 }
 
-TEST(AccuracyTest, OneGpusProductsForetellTheNext) {
+TEST(AccuracyTest, OneGpusGemmsForetellTheNext) {
   const auto rows = GemmAcrossGpus(Catalog());
 
   ASSERT_EQ(rows.size(), 3u);
@@ -72,7 +72,7 @@ TEST(AccuracyTest, WhatAGpuHoldsForSecondsFollowsFromTheOthers) {
 
   ASSERT_EQ(rows.size(), 8u);
   for (const Accuracy& row : rows) {
-    if (!row.tested.ends_with("large products")) continue;
+    if (!row.tested.ends_with("large GEMMs")) continue;
     EXPECT_GE(row.test_rows, 3u) << row.what;
     EXPECT_LE(row.mean, 0.05) << row.what;
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the formulas of matrix products to published measurements and writes their constants.
+"""Fits the formulas of GEMMs to published measurements and writes their constants.
 
   fit_gemm.py GROUND_TRUTH_FOLDER OUTPUT_FOLDER
 

@@ -115,7 +115,7 @@ std::string GemmScales(int steps) {
       "of\n"
       "# batch, m, n, k, batch x m x n and min(m, n), signal and noise of the logarithm of time. "
       "dip:\n"
-      "# the share that a larger product may take less than a smaller one which takes less than\n"
+      "# the share that a larger GEMM may take less than a smaller one which takes less than\n"
       "# grows_from (nanoseconds).\n"
       "gpu,type,multiprocessors,rough,batch,m,n,k,tiles,narrow,signal,noise,loose_noise,dip,"
       "grows_from\n";

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The least mean error that any prediction which grows in every size can have on the published products.
+"""The least mean error that any prediction which grows in every size can have on the published GEMMs.
 
   least_error.py [services/timing/model/data/gemm_table.csv]
 

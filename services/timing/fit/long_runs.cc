@@ -1,4 +1,4 @@
-// Products that ran for seconds: what they hold of the best rate of a search, by GPU.
+// GEMMs that ran for seconds: what they hold of the best rate of a search, by GPU.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,7 @@ namespace {
 
 using base::StrCat;
 
-// Smaller products are not bound by the tensor cores alone.
+// Smaller GEMMs are not bound by the tensor cores alone.
 constexpr double kLarge = 6144;
 
 struct Run {
@@ -68,7 +68,7 @@ bool HasOthers(const Machines& machines, const Machine& machine) {
   });
 }
 
-// Mean share of the best rate that large products hold on the machines like `machine`, without it
+// Mean share of the best rate that large GEMMs hold on the machines like `machine`, without it
 // where there is another.
 double SteadyShare(const Machines& machines, const Machine& machine) {
   const bool others = HasOthers(machines, machine);
@@ -97,7 +97,7 @@ base::Result<std::vector<Accuracy>> LongRuns(const gpu_model::GpuCatalog& catalo
     const bool others = HasOthers(*machines, machine);
     Accuracy large = {.what = StrCat("GEMM ", type, ", long runs, ", name),
                       .fitted = others ? "steady share of the other GPUs" : "its own steady share",
-                      .tested = others ? "its large products" : "the same large products"};
+                      .tested = others ? "its large GEMMs" : "the same large GEMMs"};
     const double share = SteadyShare(*machines, machine);
     Errors errors;
     Errors whole;

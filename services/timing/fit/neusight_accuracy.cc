@@ -1,4 +1,4 @@
-// NeuSight's FP32 kernels. Products: a formula of tiles and waves with two constants, fitted on
+// NeuSight's FP32 kernels. GEMMs: a formula of tiles and waves with two constants, fitted on
 // A100 by a seeded random descent. Everything else: the memory model as launches meet it.
 #include <algorithm>
 #include <array>
@@ -60,18 +60,18 @@ base::Result<Rows> Read(std::string_view csv) {
 }
 
 // Seconds fixed, share of the sustained rate, of cuBLAS' FP32 kernels. Memory moves as elsewhere:
-// arithmetic bounds these products on A100, which tell nothing about it (a free share of the
+// arithmetic bounds these GEMMs on A100, so they do not show how it behaves (a free share of the
 // bandwidth fits as well at 0.33 as at 0.9).
 using Constants = std::array<double, 2>;
 
-double ProductSeconds(const Constants& c, const gpu_model::GpuModel& gpu, const Row& r) {
+double GemmSeconds(const Constants& c, const gpu_model::GpuModel& gpu, const Row& r) {
   const double sms = gpu.multiprocessors;
   const double rate = model::Rate(gpu, "fp32") / sms * c[1];
   double best = 0;
   for (const double tile_m : {32.0, 64.0, 128.0}) {
     for (const double tile_n : {32.0, 64.0, 128.0}) {
       if (tile_m * tile_n < 2048) continue;
-      // cuBLAS 12.1 took ampere_sgemm_128x128 for every batched product of the A100 rows.
+      // cuBLAS 12.1 took ampere_sgemm_128x128 for every batched GEMM of the A100 rows.
       if (gpu.compute_major == 8 && r.b > 1 && tile_m * tile_n < 16384) continue;
       const double waves = std::ceil(r.b * std::ceil(r.m / tile_m) * std::ceil(r.n / tile_n) / sms);
       const double seconds = waves * 2 * tile_m * tile_n * (r.k + 32) / rate;
@@ -87,13 +87,13 @@ double ProductSeconds(const Constants& c, const gpu_model::GpuModel& gpu, const 
 double Cost(const Constants& c, const gpu_model::GpuModel& gpu, const std::vector<Row>& rows) {
   double sum = 0;
   for (const Row& r : rows) {
-    if (r.device == kFitDevice) sum += std::abs(std::log(ProductSeconds(c, gpu, r) / r.seconds));
+    if (r.device == kFitDevice) sum += std::abs(std::log(GemmSeconds(c, gpu, r) / r.seconds));
   }
   return sum;
 }
 
-Constants FitProducts(const gpu_model::GpuModel& gpu, const std::vector<Row>& rows) {
-  // With 300 steps the descent on batched products still depends on its seed.
+Constants FitGemms(const gpu_model::GpuModel& gpu, const std::vector<Row>& rows) {
+  // With 300 steps the descent on batched GEMMs still depends on its seed.
   constexpr int kSteps = 3000;
   base::Random random(20261121);
   Constants best = {5e-6, 0.95};
@@ -113,14 +113,14 @@ Constants FitProducts(const gpu_model::GpuModel& gpu, const std::vector<Row>& ro
   return best;
 }
 
-Accuracy Products(const std::string& name, const std::vector<Row>& rows,
-                  const gpu_model::GpuModel& a100, const gpu_model::GpuModel& h100) {
-  const Constants constants = FitProducts(a100, rows);
+Accuracy Gemms(const std::string& name, const std::vector<Row>& rows,
+               const gpu_model::GpuModel& a100, const gpu_model::GpuModel& h100) {
+  const Constants constants = FitGemms(a100, rows);
   Errors fit;
   Errors test;
   for (const Row& r : rows) {
     const bool known = r.device == kFitDevice;
-    (known ? fit : test).Add(ProductSeconds(constants, known ? a100 : h100, r), r.seconds);
+    (known ? fit : test).Add(GemmSeconds(constants, known ? a100 : h100, r), r.seconds);
   }
   Accuracy row = {.what = StrCat("FP32 ", name),
                   .fitted = "A100 40 GB PCIe",
@@ -180,8 +180,8 @@ base::Result<std::vector<Accuracy>> NeusightFamilies(const gpu_model::GpuCatalog
   CHECK(a100.has_value() && h100.has_value());
   std::vector<Accuracy> result;
   for (const auto& [name, list] : *rows) {
-    const bool product = name == "linear" || name == "bmm";
-    result.push_back(product ? Products(name, list, **a100, **h100) : Streams(name, list, **a100));
+    const bool gemm = name == "linear" || name == "bmm";
+    result.push_back(gemm ? Gemms(name, list, **a100, **h100) : Streams(name, list, **a100));
   }
   return result;
 }

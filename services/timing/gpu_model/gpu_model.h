@@ -42,10 +42,10 @@ struct GpuModel {
   base::Duration launch_gap;      // End of a kernel to the start of the next of its stream.
   base::Duration launch_latency;  // Launch call to the start on an idle stream.
   base::Duration kernel_floor;    // The shortest a kernel lasts.
-  // Of sustained_flops, what tensor-core products of usual shapes hold for seconds.
+  // Of sustained_flops, what tensor-core GEMMs of usual shapes hold for seconds.
   double steady_product_share = 0;
   std::map<std::string, double> peak_flops;       // Dense, operations per second, by type.
-  std::map<std::string, double> sustained_flops;  // Best sustained matrix product, by type.
+  std::map<std::string, double> sustained_flops;  // Best sustained GEMM, by type.
 };
 
 // Parses one model file. `file` is only named in messages: "h100.yaml:12: ...".

@@ -1,5 +1,5 @@
 // Attention kernels compiled into PyTorch: FlashAttention 2 (pytorch_flash::) and the
-// memory-efficient CUTLASS kernels (fmha_cutlass*), and CUTLASS matrix products. Sizes come from
+// memory-efficient CUTLASS kernels (fmha_cutlass*), and CUTLASS GEMMs. Sizes come from
 // the parameter structs, found by what the grid says they must hold, so that a moved field is
 // noticed and not misread.
 #include <algorithm>
@@ -33,7 +33,7 @@ Demand Attention(Family family, const Shape& shape, bool causal, Evidence eviden
   demand.batch_heads = shape.batch * shape.heads;
   demand.causal = causal;
   const bool backward = family == Family::kAttentionBackward;
-  // Forward: two products of queries x keys x head size. Backward: five (FlashAttention-2 paper).
+  // Forward: two GEMMs of queries x keys x head size. Backward: five (FlashAttention-2 paper).
   demand.flops =
       (backward ? 10 : 4) * shape.queries * shape.keys * shape.head_size * demand.batch_heads;
   const double rows = (shape.queries * (backward ? 6 : 2) + shape.keys * (backward ? 4 : 2));

@@ -74,7 +74,7 @@ std::optional<Demand> TritonInductor(const Launch& l) {
   const bool is_candidate = name.starts_with("triton_flex_attention");
   if (is_candidate || (is_template && l.name.Has("flex_attention"))) return FlexAttention(l);
   if (is_template) {
-    // A template product: its sizes are compile-time constants. Tiles of 128 x 128, unknown depth.
+    // A template GEMM: its sizes are compile-time constants. Tiles of 128 x 128, unknown depth.
     demand.family = Family::kGemm;
     demand.evidence = Evidence::kGuess;
     demand.unit = Unit::kTensorCore;

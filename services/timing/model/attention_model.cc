@@ -55,7 +55,7 @@ double BackwardShare(AttentionLibrary library) {
 }
 
 // FlashAttention-2 was made for Ampere, where it reaches 225 of 312 TFLOP/s (FlashAttention-2
-// paper), 0.83 of the sustained product rate; on Hopper 370 of 794.
+// paper), 0.83 of the sustained GEMM rate; on Hopper 370 of 794.
 double ArchitectureGain(const gpu_model::GpuModel& gpu, AttentionLibrary library) {
   if (gpu.compute_major >= 9) return 1;
   return library == AttentionLibrary::kCudnn ? 1.1 : 1.75;

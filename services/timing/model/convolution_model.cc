@@ -19,7 +19,7 @@ using kernel::DnnOperation;
 using kernel::DnnTensor;
 using enum cudnn_numbers::Operation;
 
-// Gradients and grouped convolutions reach this share of a product of the same shape (cuDNN on A100
+// Gradients and grouped convolutions reach this share of a GEMM of the same shape (cuDNN on A100
 // and H100, published ResNet traces); the filter gradient reduces over pixels and reaches less.
 constexpr double kConvolutionShare = 0.7;
 constexpr double kFilterGradientShare = 0.55;
@@ -97,14 +97,14 @@ bool All(const std::vector<std::int64_t>& sizes, std::int64_t wanted) {
 }
 
 // One place of the image for one of the response: cuDNN multiplies them as they lie (published
-// traces: a CUTLASS product, no change of layout).
-bool IsProductOfPoints(const DnnOperation& op, const Convolution& roles) {
+// traces: a CUTLASS GEMM, no change of layout).
+bool IsGemmOfPoints(const DnnOperation& op, const Convolution& roles) {
   return roles.window() == 1 && roles.groups() == 1 && All(op.strides, 1) && All(op.pads, 0) &&
          All(op.post_pads, 0) && op.kind != kConvolutionBackwardFilter;
 }
 
-// The forward product by tiles. Constants: the fitted convolutions of e2e/validation/operators.csv
-// (H100), less their layout changes and 6 us that lie outside the product.
+// The forward GEMM by tiles. Constants: the fitted convolutions of e2e/validation/operators.csv
+// (H100), less their layout changes and 6 us that lie outside the GEMM.
 struct Tiles {
   double flops = 0;  // With what pads sums and tiles.
   double share = 0;  // Of the sustained rate.
@@ -149,7 +149,7 @@ double OnceSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
   return gpu.kernel_floor.Seconds() + MemorySeconds(gpu, MemoryBytes(graph), 0.85);
 }
 
-// Gradients, and products of groups: a share of the product of their shape.
+// Gradients, and GEMMs of groups: a share of the GEMM of their shape.
 double ShareSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph, const DnnOperation& op,
                     const Convolution& roles) {
   const double per_pixel = roles.window() * roles.channels();
@@ -190,16 +190,16 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
   }
   Prediction prediction;
   prediction.relative_error = 0.3;
-  double product = 0;
+  double gemm = 0;
   if (op.kind == kConvolutionForward && roles->groups() == 1) {
     constexpr double kOutsideSeconds = 6e-6;
     const Tiles tiles = ForwardTiles(gpu, *roles);
-    product = kOutsideSeconds + tiles.flops / (tiles.share * Rate(gpu, roles->type()));
+    gemm = kOutsideSeconds + tiles.flops / (tiles.share * Rate(gpu, roles->type()));
   } else {
-    product = ShareSeconds(gpu, graph, op, *roles);
+    gemm = ShareSeconds(gpu, graph, op, *roles);
   }
-  prediction.seconds = std::max(product, OnceSeconds(gpu, graph));
-  if (!IsProductOfPoints(op, *roles)) prediction.seconds += LayoutSeconds(gpu, *roles);
+  prediction.seconds = std::max(gemm, OnceSeconds(gpu, graph));
+  if (!IsGemmOfPoints(op, *roles)) prediction.seconds += LayoutSeconds(gpu, *roles);
   return prediction;
 }
 

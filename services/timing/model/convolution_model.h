@@ -1,4 +1,4 @@
-// Time of a convolution or one of its gradients as cuDNN runs it: an implicit matrix product, and
+// Time of a convolution or one of its gradients as cuDNN runs it: an implicit GEMM, and
 // the kernels that change layouts around it.
 #pragma once
 

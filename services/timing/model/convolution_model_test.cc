@@ -71,7 +71,7 @@ TEST(ConvolutionModelTest, PadsThreeChannelsOfEveryPlaceToAWholePiece) {
   const double three = Microseconds({{1, 3, 1008, 1008}, 1024, {14, 14}, 14, true});
   const double whole = Microseconds({{1, 32, 1008, 1008}, 1024, {14, 14}, 14, true});
 
-  // cuDNN's product alone took 196.6 us (TraceLens, OWLv2).
+  // cuDNN's GEMM alone took 196.6 us (TraceLens, OWLv2).
   EXPECT_NEAR(three, 196.6, 25);
   EXPECT_NEAR(three, whole, 0.2 * whole);
 }
@@ -81,7 +81,7 @@ TEST(ConvolutionModelTest, ChangesLayoutsOnlyWhereChannelsComeFirst) {
   Case last = first;
   last.channels_last = true;
 
-  // 25.6, 3.3 and 10.8 us around a product of 86 (TraceLens, Wan).
+  // 25.6, 3.3 and 10.8 us around a GEMM of 86 (TraceLens, Wan).
   EXPECT_NEAR(Microseconds(first) - Microseconds(last), 39.7, 10);
 }
 

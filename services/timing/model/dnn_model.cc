@@ -44,7 +44,7 @@ const DnnOperation* First(const DnnGraph& graph, std::uint32_t kind) {
   return nullptr;
 }
 
-// Attention as one operation, or as products with a softmax between. The first product is queries
+// Attention as one operation, or as GEMMs with a softmax between. The first GEMM is queries
 // by keys: A is [..., queries, head], B [..., head, keys].
 std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   const DnnOperation* op = First(graph, kSdpaForward);
@@ -52,10 +52,10 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   if (op == nullptr && (op = First(graph, kSdpaBackward)) != nullptr) backward = true;
   const bool one = op != nullptr;
   if (!one) {
-    const std::size_t products = Count(graph, kMatmul);
+    const std::size_t gemms = Count(graph, kMatmul);
     const bool softmax = CountPointwise(graph, kPointwiseExp) > 0 || Count(graph, kSoftmax) > 0;
-    if (products < 2 || !softmax) return std::nullopt;
-    backward = products >= 4;
+    if (gemms < 2 || !softmax) return std::nullopt;
+    backward = gemms >= 4;
     op = First(graph, kMatmul);
   }
   const DnnTensor* a = Input(graph, *op, 0);
@@ -66,7 +66,7 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   demand.family = backward ? Family::kAttentionBackward : Family::kAttentionForward;
   demand.query_length = Dim(*a, last - 1);
   demand.head_size = Dim(*a, last);
-  // Products have keys transposed; the single operation may have them either way.
+  // GEMMs have keys transposed; the single operation may have them either way.
   const bool transposed = !one || Dim(*b, last) != demand.head_size;
   demand.key_length = Dim(*b, transposed ? last : last - 1);
   demand.batch_heads = Elements(*a) / (demand.query_length * demand.head_size);
@@ -83,18 +83,18 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
 // gradients up in single precision, it keeps the score gradients and multiplies them in a kernel of
 // its own (cudnn-frontend, scaled_dot_product_flash_attention.h: the dP workspace).
 bool KeepsScoreGradients(const DnnGraph& graph) {
-  std::size_t products = 0;
+  std::size_t gemms = 0;
   for (const DnnOperation& op : graph.operations) {
     if (op.kind != kMatmul) continue;
     const DnnTensor* out = Output(graph, op);
     if (out == nullptr) return false;
     if (!out->is_virtual && kernel::CudaTypeName(out->type) == "fp32") return false;
-    ++products;
+    ++gemms;
   }
-  return products >= 5;
+  return gemms >= 5;
 }
 
-// Four of the five products with the score gradients on their way out, then the fifth with them on
+// Four of the five GEMMs with the score gradients on their way out, then the fifth with them on
 // their way in. Masked tiles are neither written nor read.
 Prediction PredictInTwoKernels(const gpu_model::GpuModel& gpu, kernel::Demand demand) {
   double scores = 2 * demand.batch_heads * demand.query_length * demand.key_length;
@@ -112,7 +112,7 @@ Prediction PredictInTwoKernels(const gpu_model::GpuModel& gpu, kernel::Demand de
   return sum;
 }
 
-std::optional<Prediction> PredictProducts(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
+std::optional<Prediction> PredictGemms(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
   Prediction sum;
   for (const DnnOperation& op : graph.operations) {
     if (op.kind != kMatmul) continue;
@@ -162,7 +162,7 @@ DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const DnnGraph& graph) 
     }
   }
   if (Count(graph, kMatmul) > 0) {
-    if (const auto prediction = PredictProducts(gpu, graph)) return {*prediction, Family::kGemm};
+    if (const auto prediction = PredictGemms(gpu, graph)) return {*prediction, Family::kGemm};
   }
   // Statistics need the tensor once, applying them once more.
   if (Count(graph, kNormForward) > 0) return Memory(gpu, graph, Family::kNormalization, 1.4);

@@ -1,4 +1,4 @@
-// Time of cuDNN graphs: attention, convolution, normalisation, matrix products and what is fused
+// Time of cuDNN graphs: attention, convolution, normalisation, GEMMs and what is fused
 // around them, recognised by their operations.
 #pragma once
 

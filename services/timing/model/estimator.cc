@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "services/timing/kernel/element_type.h"
-#include "services/timing/kernel/grouped_product.h"
+#include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/copy_model.h"
@@ -12,7 +12,7 @@
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
 #include "services/workload/copy_kind.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -77,19 +77,19 @@ bool IsAttention(const Demand& demand) {
 // whoever is free, so how rows are spread over groups matters little while each has many tiles. How
 // CUTLASS's kernel compares with the library's is not known from measurements; that is in the
 // error.
-Prediction PredictGrouped(const gpu_model::GpuModel& gpu, const workload::GroupedProduct& product,
+Prediction PredictGrouped(const gpu_model::GpuModel& gpu, const workload::GroupedGemm& gemm,
                           const kernel::KernelName& name) {
-  using Ragged = workload::GroupedProduct::Ragged;
+  using Ragged = workload::GroupedGemm::Ragged;
   constexpr double kGroupedError = 0.3;
-  const auto groups = static_cast<double>(product.groups);
+  const auto groups = static_cast<double>(gemm.groups);
   const auto part = [&](std::uint64_t size, Ragged dimension) {
     const double whole = static_cast<double>(size);
-    return product.ragged == dimension ? std::max(1.0, whole / groups) : whole;
+    return gemm.ragged == dimension ? std::max(1.0, whole / groups) : whole;
   };
   GemmModel::Shape shape = {.batch = groups,
-                            .m = part(product.m, Ragged::kM),
-                            .n = part(product.n, Ragged::kN),
-                            .k = part(product.k, Ragged::kK)};
+                            .m = part(gemm.m, Ragged::kM),
+                            .n = part(gemm.n, Ragged::kN),
+                            .k = part(gemm.k, Ragged::kK)};
   if (name.Has("float_e4m3_t") || name.Has("float_e5m2_t")) {
     shape.type = "fp8";
     shape.input_bytes = 1;
@@ -137,9 +137,9 @@ Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& i
 
 double Estimator::SizeOf(const kernel::WorkItem& item) {
   if (const auto* launch = std::get_if<kernel::KernelLaunch>(&item)) {
-    if (const auto product = kernel::FindGroupedProduct(*launch)) {
-      return static_cast<double>(product->m) * static_cast<double>(product->n) *
-             static_cast<double>(product->k);
+    if (const auto gemm = kernel::FindGroupedGemm(*launch)) {
+      return static_cast<double>(gemm->m) * static_cast<double>(gemm->n) *
+             static_cast<double>(gemm->k);
     }
     const Demand demand = kernel::Recognise(*launch, *names_.Get(launch->name));
     return demand.bytes + demand.flops;
@@ -160,8 +160,8 @@ double Estimator::SizeOf(const kernel::WorkItem& item) {
 
 Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& launch) {
   const auto name = names_.Get(launch.name);
-  if (const auto product = kernel::FindGroupedProduct(launch)) {
-    return Make(PredictGrouped(gpu, *product, *name), kernel::Name(Family::kGemm));
+  if (const auto gemm = kernel::FindGroupedGemm(launch)) {
+    return Make(PredictGrouped(gpu, *gemm, *name), kernel::Name(Family::kGemm));
   }
   const Demand demand = kernel::Recognise(launch, *name);
   if (IsAttention(demand)) {

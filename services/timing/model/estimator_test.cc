@@ -8,11 +8,11 @@
 
 #include "services/base/text.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
-#include "services/timing/kernel/grouped_product.h"
+#include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/workload/copy_kind.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -73,23 +73,23 @@ TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
 // A launch of CUTLASS's kernel for groups, with what the shim adds.
 kernel::KernelLaunch Grouped(std::uint64_t m, std::uint32_t groups,
                              const std::string& type = "bfloat16_t") {
-  kernel::StructBytes product(40);
-  product.Set(0, workload::kGroupedProductTag).Set(8, m).Set(16, std::uint64_t{4096});
-  product.Set(24, std::uint64_t{2048}).Set(32, groups).Set(36, std::uint32_t{1});
+  kernel::StructBytes gemm(40);
+  gemm.Set(0, workload::kGroupedGemmTag).Set(8, m).Set(16, std::uint64_t{4096});
+  gemm.Set(24, std::uint64_t{2048}).Set(32, groups).Set(36, std::uint32_t{1});
   return LaunchBuilder("cutlass::device_kernel<GroupProblemShape, cutlass::" + type + ">")
       .Grid(132)
       .Block(384)
       .Pointers(4)
-      .AddBytes(product.bytes(), 8)
+      .AddBytes(gemm.bytes(), 8)
       .Build();
 }
 
-TEST(EstimatorTest, AGroupedProductTakesTheTimeOfItsRowsWhateverItsGrid) {
+TEST(EstimatorTest, AGroupedGemmTakesTheTimeOfItsRowsWhateverItsGrid) {
   Estimator estimator(nullptr);
   const auto seconds = [&](const kernel::KernelLaunch& launch) {
     return estimator.Of(H100(), launch).duration.Seconds();
   };
-  // 2 * 32768 * 4096 * 2048 operations, at what a large product reaches.
+  // 2 * 32768 * 4096 * 2048 operations, at what a large GEMM reaches.
   const double whole = seconds(Grouped(32768, 8));
   EXPECT_NEAR(2.0 * 32768 * 4096 * 2048 / whole, 650e12, 100e12);
   EXPECT_NEAR(seconds(Grouped(65536, 8)) / whole, 2, 0.2);
@@ -195,7 +195,7 @@ kernel::DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims,
 }
 
 TEST(EstimatorTest, FusedAttentionGraphs) {
-  // 4 x 32 heads, 4096 queries and keys, head size 128: products with a softmax between.
+  // 4 x 32 heads, 4096 queries and keys, head size 128: GEMMs with a softmax between.
   kernel::DnnGraph graph;
   graph.tensors = {Tensor(1, {4, 32, 4096, 128}), Tensor(2, {4, 32, 128, 4096}),
                    Tensor(3, {4, 32, 4096, 4096}, true), Tensor(4, {4, 32, 4096, 128}),
@@ -219,12 +219,12 @@ TEST(EstimatorTest, DeterministicAttentionStoresItsScoreGradients) {
     graph.tensors = {Tensor(1, {2, 8, 8192, 128}),        Tensor(2, {2, 8, 128, 8192}),
                      Tensor(3, {2, 8, 8192, 8192}, true), Tensor(4, {2, 8, 8192, 128}),
                      Tensor(5, {2, 8, 8192, 128}),        {6, {2, 8, 8192, 128}, {}, type}};
-    const auto product = [](std::vector<std::int64_t> inputs, std::int64_t output) {
+    const auto gemm = [](std::vector<std::int64_t> inputs, std::int64_t output) {
       return kernel::DnnOperation{.kind = 19, .inputs = std::move(inputs), .outputs = {output}};
     };
-    graph.operations = {product({1, 2}, 3), {.kind = 13, .mode = 13, .inputs = {3}, .outputs = {3}},
-                        product({3, 1}, 4), product({1, 2}, 3),
-                        product({3, 1}, 5), product({3, 4}, 6)};
+    graph.operations = {gemm({1, 2}, 3), {.kind = 13, .mode = 13, .inputs = {3}, .outputs = {3}},
+                        gemm({3, 1}, 4), gemm({1, 2}, 3),
+                        gemm({3, 1}, 5), gemm({3, 4}, 6)};
     for (int i = 0; causal && i < 2; ++i) {
       graph.operations.push_back({.kind = 13, .mode = 501, .inputs = {3}, .outputs = {3}});
     }

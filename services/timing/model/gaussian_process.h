@@ -1,4 +1,4 @@
-// Gaussian process regression with a Matern kernel: how the published matrix-product tables are
+// Gaussian process regression with a Matern kernel: how the published GEMM tables are
 // smoothed and filled. Rasmussen and Williams, Gaussian Processes for Machine Learning (2006),
 // algorithm 2.1. Deterministic: same input, same bits on one platform.
 #pragma once
@@ -66,7 +66,7 @@ struct GaussianPrior {
 
 // The likeliest scales given the values and the prior, by `steps` of Rprop from its middle at most
 // (Blum and Riedmiller, ESANN 2013); noise stays above 0.005 and lengths within 0.3 and 200, where
-// the tables tell nothing more.
+// the tables hold no more information.
 GaussianScales FitScales(const GaussianData& data, const GaussianPrior& prior, int steps);
 
 }  // namespace eidolon::timing::model

@@ -1,8 +1,8 @@
-// Growth of a matrix product's time with its sizes, on the grid of octaves that the published
+// Growth of a GEMM's time with its sizes, on the grid of octaves that the published
 // tables cover. Libraries do not always keep it: cuBLAS chooses slow kernels for some small
-// products (FP8 on H100 takes up to a third longer for half the work), so that a surface which
+// GEMMs (FP8 on H100 takes up to a third longer for half the work), so that a surface which
 // never shrinks would miss such a table by several percent. How far and up to which time the known
-// products shrink is measured, and the surface may do no worse.
+// GEMMs shrink is measured, and the surface may do no worse.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct GemmSample {
   double seconds = 0;
 };
 
-// For products of which none is larger than the other in no size: the larger one takes at least
+// For GEMMs of which none is larger than the other in no size: the larger one takes at least
 // (1 - dip) of the time of the smaller one, and as long at least where that takes more than
 // `grows_from` seconds. Without a dip time grows everywhere.
 struct Growth {

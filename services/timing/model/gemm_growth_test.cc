@@ -33,7 +33,7 @@ GemmGrid Uneven() {
 
 constexpr Growth kGrowth = {.dip = 0.3, .grows_from = 2e-5};
 
-TEST(GemmGrowthTest, MeasuresHowFarLargerProductsFallShort) {
+TEST(GemmGrowthTest, MeasuresHowFarLargerGemmsFallShort) {
   const std::vector<GemmSample> samples = {{1, 256, 256, 256, 8e-6},   {1, 256, 512, 256, 6e-6},
                                            {1, 512, 512, 256, 9e-6},   {2, 512, 512, 256, 8.9e-6},
                                            {1, 256, 256, 512, 7.5e-6}, {1, 256, 512, 512, 6e-6}};

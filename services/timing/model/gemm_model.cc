@@ -27,18 +27,18 @@ std::string TableType(const std::string& type) {
   return type == "fp4" || type == "int8" ? "fp8" : type;
 }
 
-// As far beyond a table's last size a product still counts as interpolated.
+// As far beyond a table's last size a GEMM still counts as interpolated.
 constexpr double kReach = 2;
 
 double ShareOfTable(double size) { return std::min(size / GemmSurface::kSizeMin, 1.0); }
 
-// Below the table a product still costs whole tiles, so that little of the time goes away.
+// Below the table a GEMM still costs whole tiles, so that little of the time goes away.
 double WholeTilesShare(const GemmModel::Shape& shape) {
   constexpr double kExponent = 0.1;
   return std::pow(ShareOfTable(shape.m) * ShareOfTable(shape.n) * ShareOfTable(shape.k), kExponent);
 }
 
-// Of the narrower side of the output more goes away, down to 64, the more the product is bound by
+// Of the narrower side of the output more goes away, down to 64, the more the GEMM is bound by
 // arithmetic (`bound` is that share). The exponents keep the time growing in every size.
 double SmallShare(const GemmModel::Shape& shape, double bound) {
   constexpr double kBoundExponent = 0.6;
@@ -272,7 +272,7 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
   }
   // The tables are short bursts; what runs for seconds does not exceed the steady rate.
   const double bound =
-      2 * shape.batch * shape.m * shape.n * shape.k / SteadyProductRate(gpu, shape.type);
+      2 * shape.batch * shape.m * shape.n * shape.k / SteadyGemmRate(gpu, shape.type);
   const double traffic = TrafficSeconds(gpu, shape);
   const double seconds =
       basis.exact || basis.same_kernels ? TableSeconds(basis, gpu, shape) : WavesAlone(gpu, shape);
@@ -291,17 +291,17 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
 
 namespace {
 
-// Of a multiprocessor, for products of 16-bit types whose rows begin at odd elements: published
+// Of a multiprocessor, for GEMMs of 16-bit types whose rows begin at odd elements: published
 // kernels on H100 (CUTLASS, alignment of one element) do 51 to 71 TFLOP/s
 // (e2e/validation/operators.csv).
 constexpr double kOddRowsFlopsPerClock = 243;
 
-// Products with longer sums are not small ones: few blocks wait for their own steps.
+// GEMMs with longer sums are not small ones: few blocks wait for their own steps.
 constexpr double kShortSum = 64;
 
-// Many small products, a block of 16 x 16 elements each: 37632 of 8 x 64 x 8 take 108 us on H100
+// Many small GEMMs, a block of 16 x 16 elements each: 37632 of 8 x 64 x 8 take 108 us on H100
 // (published, e2e/validation/operators.csv), 0.72 ns a block and 32 of its sum. The fill of the
-// pipeline leaves single products to the table.
+// pipeline leaves single GEMMs to the table.
 double SmallBlocksSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape& shape) {
   constexpr double kBlock = 16;
   constexpr double kSum = 32;

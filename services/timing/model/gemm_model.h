@@ -1,5 +1,5 @@
-// Time of a matrix product from the published tables: a surface fitted to them inside, a smooth
-// formula's ratio outside and for other GPUs. Increasing in every size, but for small products of a
+// Time of a GEMM from the published tables: a surface fitted to them inside, a smooth
+// formula's ratio outside and for other GPUs. Increasing in every size, but for small GEMMs of a
 // GPU and type whose own table does not.
 #pragma once
 
@@ -35,7 +35,7 @@ class GemmModel {
 
   Prediction Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm& gemm) const;
 
-  // A product of `type` ("bf16", "tf32", ...) with these sizes in row-major order, output bytes per
+  // A GEMM of `type` ("bf16", "tf32", ...) with these sizes in row-major order, output bytes per
   // element given: what convolutions and attention templates call.
   struct Shape {
     double batch = 1;
@@ -109,7 +109,7 @@ class GemmModel {
   mutable std::map<CarriedKey, const GemmGrid> carried_;
 };
 
-// The type by which a product's rate is known, from its inputs and compute type: "bf16", "tf32"...
+// The type by which a GEMM's rate is known, from its inputs and compute type: "bf16", "tf32"...
 std::string GemmType(const kernel::Gemm& gemm);
 
 }  // namespace eidolon::timing::model

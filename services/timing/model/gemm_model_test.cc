@@ -43,7 +43,7 @@ TEST(GemmModelTest, WhatTheTableDoesNotReachIsModelled) {
   EXPECT_EQ(long_sum.source, estimate::Source::kModelled);
 }
 
-TEST(GemmModelTest, LargeProductsStayBelowTheSteadyRate) {
+TEST(GemmModelTest, LargeGemmsStayBelowTheSteadyRate) {
   for (const char* name : {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "L40S"}) {
     const auto& gpu = Gpu(name);
     const auto p =
@@ -55,7 +55,7 @@ TEST(GemmModelTest, LargeProductsStayBelowTheSteadyRate) {
   }
 }
 
-TEST(GemmModelTest, AVectorProductIsBoundByMemory) {
+TEST(GemmModelTest, AMatrixTimesAVectorIsBoundByMemory) {
   const auto p = GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"),
                                           GemmModel::Shape{.m = 1, .n = 16384, .k = 16384});
 
@@ -64,7 +64,7 @@ TEST(GemmModelTest, AVectorProductIsBoundByMemory) {
 }
 
 // Where a GPU's own table falls with a size (FP8 on H100), the prediction may, by as much and for
-// as short products; everything else grows.
+// as short GEMMs; everything else grows.
 TEST(GemmModelTest, GrowsInEverySizeAsFarAsTheTableDoes) {
   base::Random random(20261121);
   const char* gpus[] = {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "H200-SXM-141GB"};
@@ -91,7 +91,7 @@ TEST(GemmModelTest, GrowsInEverySizeAsFarAsTheTableDoes) {
   }
 }
 
-TEST(GemmModelTest, OnlyShortProductsOfFp8OnH100MayDip) {
+TEST(GemmModelTest, OnlyShortGemmsOfFp8OnH100MayDip) {
   for (const char* name :
        {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "H200-SXM-141GB"}) {
     for (const char* type : {"bf16", "fp16", "tf32", "fp8", "fp32"}) {
@@ -155,7 +155,7 @@ TEST(GemmModelTest, RowsAtOddElementsAreSlow) {
   EXPECT_LT(GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), gemm).seconds, odd.seconds / 2);
 }
 
-TEST(GemmModelTest, ManySmallProductsTakeSmallBlocks) {
+TEST(GemmModelTest, ManySmallGemmsTakeSmallBlocks) {
   // 108 us on H100 (published).
   kernel::Gemm gemm{.m = 64, .n = 8, .k = 8, .batch = 37632};
   gemm.type_a = gemm.type_b = gemm.type_c = gemm.type_d = 14;

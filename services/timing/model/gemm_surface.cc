@@ -27,7 +27,7 @@ constexpr double kStepSeconds = 0.4e-9;
 constexpr double kAttained = 0.9;
 
 // Sizes on logarithmic axes. Batch, m and n also enter as their product, the number of tiles: what
-// products of one such number have in common is that they fill the GPU alike; and the narrower side
+// GEMMs of one such number have in common is that they fill the GPU alike; and the narrower side
 // of the output, which decides how well tiles fit.
 GaussianPoint PointOf(const GemmSample& s) {
   return {std::log2(s.batch),

@@ -1,4 +1,4 @@
-// Seconds of a matrix product over (batch, m, n, k) of one GPU and type: a Gaussian process over a
+// Seconds of a GEMM over (batch, m, n, k) of one GPU and type: a Gaussian process over a
 // formula of tiles and waves, evaluated once on a grid of octaves, made to grow in every size as
 // far as the measurements do, and read by interpolation.
 #pragma once
@@ -39,7 +39,7 @@ class GemmSurface {
   // Sizes beyond the grid are taken as its edge. The sample's own seconds are not read.
   double Seconds(const GemmSample& shape) const { return surface_.Seconds(shape); }
   // The nearest surface that grows in every size: what other GPUs and sizes follow from, because a
-  // library's slow choice for one product says nothing of them.
+  // library's slow choice for one GEMM says nothing of them.
   double GrowingSeconds(const GemmSample& shape) const { return growing_.Seconds(shape); }
   // How far Seconds may fall, also between a shape's Seconds and a larger one's GrowingSeconds.
   const Growth& growth() const { return growth_; }
@@ -55,7 +55,7 @@ class GemmSurface {
 };
 
 // What makes the samples most likely, in `steps` of search at most. Twice: with noise alike for
-// all, and with more of it for products that mostly wait; what foretells left-out samples better
+// all, and with more of it for GEMMs that mostly wait; what foretells left-out samples better
 // stays. A dip is allowed only where fifths of the samples are foretold clearly better with it.
 GemmScales FitGemmScales(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
                          int steps);

@@ -1,4 +1,4 @@
-// Products on a GPU that has no published table: whole waves of tiles, with the GPU's own numbers.
+// GEMMs on a GPU that has no published table: whole waves of tiles, with the GPU's own numbers.
 // The constants are those of H100's BF16 rows (data/gemm_waves.csv, written by fit/fit_gemm.py).
 #pragma once
 

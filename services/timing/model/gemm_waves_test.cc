@@ -28,7 +28,7 @@ TEST(GemmWavesTest, GrowsInEverySize) {
   }
 }
 
-TEST(GemmWavesTest, LargeProductsRunAtAboutTheRate) {
+TEST(GemmWavesTest, LargeGemmsRunAtAboutTheRate) {
   const GemmSample large = {.batch = 4, .m = 4096, .n = 4096, .k = 4096};
   const double seconds = WaveSeconds(PublishedWaveConstants(), kHopper, large);
 

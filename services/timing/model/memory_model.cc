@@ -64,7 +64,7 @@ double Rate(const gpu_model::GpuModel& gpu, std::string_view type) {
   return gpu.peak_flops.at("bf16") * kSustainedShare;
 }
 
-double SteadyProductRate(const gpu_model::GpuModel& gpu, std::string_view type) {
+double SteadyGemmRate(const gpu_model::GpuModel& gpu, std::string_view type) {
   const bool tensor_cores = type != "fp32" && !type.starts_with("fp64");
   return Rate(gpu, type) * (tensor_cores ? gpu.steady_product_share : 1.0);
 }

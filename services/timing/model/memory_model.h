@@ -21,9 +21,9 @@ double MemorySeconds(const gpu_model::GpuModel& gpu, double bytes, double effici
 // fp16 to bf16, tf32 to fp32, others to bf16.
 double Rate(const gpu_model::GpuModel& gpu, std::string_view type);
 
-// Operations per second that a matrix product of `type` holds for seconds: for the tensor cores'
+// Operations per second that a GEMM of `type` holds for seconds: for the tensor cores'
 // types the steady share of Rate (fit/data/long_runs.csv), for others Rate itself.
-double SteadyProductRate(const gpu_model::GpuModel& gpu, std::string_view type);
+double SteadyGemmRate(const gpu_model::GpuModel& gpu, std::string_view type);
 
 // Seconds of a kernel with this demand; the floor included.
 double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kWorkspaceBytes = 32 << 20;
 constexpr const char* kLibrary = "libcublas.so.13";
 
-// Whether the plain product takes matrices of the type.
+// Whether the plain GEMM takes matrices of the type.
 bool IsPlain(std::uint32_t type) {
   switch (type) {
     case CUDA_R_64F:
@@ -35,14 +35,14 @@ bool IsPlain(std::uint32_t type) {
   }
 }
 
-// Why the plain product cannot stand for this one; empty when it can.
+// Why the plain GEMM cannot stand for this one; empty when it can.
 std::string RefusalOf(const kernel::Gemm& gemm) {
   if (gemm.epilogue != 0) return StrCat("epilogue ", gemm.epilogue, " is not replayed");
   if (gemm.scale_mode != 0) return "scaled types are not replayed";
   if (gemm.pointer_array) return "batches by arrays of pointers are not replayed";
   if (gemm.type_c != gemm.type_d) return "C and D of different types are not replayed";
   for (const std::uint32_t type : {gemm.type_a, gemm.type_b, gemm.type_c}) {
-    if (!IsPlain(type)) return StrCat("products of data type ", type, " are not replayed");
+    if (!IsPlain(type)) return StrCat("GEMMs of data type ", type, " are not replayed");
   }
   for (const std::uint64_t size :
        {gemm.m, gemm.n, gemm.k, gemm.batch, gemm.lda, gemm.ldb, gemm.ldc}) {
@@ -144,7 +144,7 @@ Result<void> GemmCall::Enqueue(CUstream stream) {
                     strides_[1], beta_.data(), at(2), type(gemm_.type_c),
                     static_cast<int>(gemm_.ldc), strides_[2], static_cast<int>(gemm_.batch),
                     static_cast<cublasComputeType_t>(gemm_.compute_type), CUBLAS_GEMM_DEFAULT),
-      "calling the product");
+      "calling the GEMM");
 }
 
 }  // namespace eidolon::timing::replay

@@ -1,4 +1,4 @@
-// A matrix product again, by its shape, through the real cuBLAS: loaded at run time, like the
+// A GEMM again, by its shape, through the real cuBLAS: loaded at run time, like the
 // driver.
 #pragma once
 
@@ -50,10 +50,10 @@ class Cublas {
   CUdeviceptr workspace_ = 0;
 };
 
-// A product that is ready to be repeated, with matrices of its own.
+// A GEMM that is ready to be repeated, with matrices of its own.
 class GemmCall {
  public:
-  // Refuses what the call of a plain batched product cannot say: epilogues, scaled types, complex
+  // Refuses what the call of a plain batched GEMM cannot say: epilogues, scaled types, complex
   // numbers, arrays of pointers.
   static base::Result<std::unique_ptr<GemmCall>> Prepare(Cublas& cublas, const kernel::Gemm& gemm,
                                                          CUstream stream);

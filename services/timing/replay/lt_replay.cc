@@ -80,7 +80,7 @@ std::string RefusalOf(const kernel::Gemm& gemm) {
     return StrCat("scale mode ", gemm.scale_mode - 1, " is not replayed");
   }
   for (const std::uint32_t type : {gemm.type_a, gemm.type_b, gemm.type_c, gemm.type_d}) {
-    if (BitsOf(type) == 0) return StrCat("products of data type ", type, " are not replayed");
+    if (BitsOf(type) == 0) return StrCat("GEMMs of data type ", type, " are not replayed");
   }
   for (const std::uint64_t size :
        {gemm.m, gemm.n, gemm.k, gemm.batch, gemm.lda, gemm.ldb, gemm.ldc, gemm.ldd}) {
@@ -206,15 +206,14 @@ Result<void> LtCall::MakeMatrices(CUstream stream) {
 
 template <typename T>
 Result<void> LtCall::Set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-  return CheckLt(lt_.lt_.set_desc(desc_, attribute, &value, sizeof(value)),
-                 "describing the product");
+  return CheckLt(lt_.lt_.set_desc(desc_, attribute, &value, sizeof(value)), "describing the GEMM");
 }
 
 Result<void> LtCall::Describe() {
   auto done =
       CheckLt(lt_.lt_.create_desc(&desc_, static_cast<cublasComputeType_t>(gemm_.compute_type),
                                   static_cast<cudaDataType_t>(ScaleTypeOf(gemm_.compute_type))),
-              "describing the product");
+              "describing the GEMM");
   const auto operation = [](bool transpose) {
     return std::int32_t{transpose ? CUBLAS_OP_T : CUBLAS_OP_N};
   };
@@ -313,7 +312,7 @@ Result<void> LtCall::Choose() {
   lt_.lt_.destroy_preference(preference);
   if (!done) return done;
   if (count < 1 || found.workspaceSize > workspace) {
-    return base::Fail(ErrorCode::kUnsupported, "cuBLASLt has no algorithm for this product");
+    return base::Fail(ErrorCode::kUnsupported, "cuBLASLt has no algorithm for this GEMM");
   }
   algorithm_ = found.algo;
   return {};
@@ -325,7 +324,7 @@ Result<void> LtCall::Enqueue(CUstream stream) {
       lt_.lt_.matmul(lt_.handle_, desc_, alpha_.data(), a_.pointer(), layout_a_, b_.pointer(),
                      layout_b_, beta_.data(), c, layout_c_, d_.pointer(), layout_d_, &algorithm_,
                      reinterpret_cast<void*>(lt_.workspace_), lt_.workspace_bytes_, stream),
-      "calling the product");
+      "calling the GEMM");
 }
 
 }  // namespace eidolon::timing::replay

@@ -1,4 +1,4 @@
-// A matrix product with an epilogue, or of scaled eight-bit numbers, again by its shape: through
+// A GEMM with an epilogue, or of scaled eight-bit numbers, again by its shape: through
 // the real cuBLASLt, loaded at run time, with the algorithm that its own heuristic puts first for
 // the workspace that PyTorch gives.
 #pragma once
@@ -65,10 +65,10 @@ class CublasLt {
   std::size_t workspace_bytes_ = 0;
 };
 
-// True when the plain product of cuBLAS cannot say it, but cuBLASLt might.
+// True when the plain GEMM of cuBLAS cannot say it, but cuBLASLt might.
 bool NeedsLt(const kernel::Gemm& gemm);
 
-// A product that is ready to be repeated, with operands of its own: matrices, bias, the auxiliary
+// A GEMM that is ready to be repeated, with operands of its own: matrices, bias, the auxiliary
 // matrix of activations, scaling factors.
 class LtCall {
  public:
@@ -95,7 +95,7 @@ class LtCall {
   CublasLt& lt_;
   const kernel::Gemm gemm_;
   Scalar alpha_, beta_;
-  Operand a_, b_, c_, d_;  // Without c_ the product is in place.
+  Operand a_, b_, c_, d_;  // Without c_ the GEMM is in place.
   Operand bias_, aux_, scale_a_, scale_b_;
   cublasLtMatmulDesc_t desc_ = nullptr;
   cublasLtMatrixLayout_t layout_a_ = nullptr, layout_b_ = nullptr, layout_c_ = nullptr,

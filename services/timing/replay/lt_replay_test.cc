@@ -1,4 +1,4 @@
-// Products through a cuBLASLt that checks what it is given (fake_cublas_lt.cc).
+// GEMMs through a cuBLASLt that checks what it is given (fake_cublas_lt.cc).
 #include "services/timing/replay/lt_replay.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ TEST_F(LtReplayTest, EveryEpilogueHasItsOperands) {
   }
 }
 
-TEST_F(LtReplayTest, EightBitProductsHaveScalingFactorsOfTheirMode) {
+TEST_F(LtReplayTest, EightBitGemmsHaveScalingFactorsOfTheirMode) {
   const auto player = Open();
   kernel::Gemm gemm = Linear(CUDA_R_8F_E4M3);
   gemm.fast_accumulation = true;
@@ -111,7 +111,7 @@ TEST_F(LtReplayTest, WhatTheLibraryRefusesIsAnErrorAndLeavesTheNextAlone) {
   setenv("EIDOLON_FAKE_LT", "desc:3", 1);
   EXPECT_THAT(RefusalOf(*player, Linear(CUDA_R_8F_E4M3)), HasSubstr("cuBLASLt status 3"));
   setenv("EIDOLON_FAKE_LT", "matmul:7", 1);
-  EXPECT_THAT(RefusalOf(*player, Linear(CUDA_R_8F_E4M3)), HasSubstr("calling the product"));
+  EXPECT_THAT(RefusalOf(*player, Linear(CUDA_R_8F_E4M3)), HasSubstr("calling the GEMM"));
   setenv("EIDOLON_FAKE_LT", "", 1);
   EXPECT_EQ(RefusalOf(*player, Linear(CUDA_R_8F_E4M3)), "");
 }

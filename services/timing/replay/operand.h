@@ -3,7 +3,7 @@
 //
 // Zeros would draw less power than a training step's numbers, and so run at another clock;
 // infinities and denormal numbers may take slower paths. All numbers are between 1/8 and 1/4 in
-// size, so that products of them, and sums over thousands, stay finite in every type; scaling
+// size, so that GEMMs of them, and sums over thousands, stay finite in every type; scaling
 // factors are 1.
 #pragma once
 

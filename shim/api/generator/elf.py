@@ -53,7 +53,7 @@ class SharedLibrary:
         return self._data[start : self._data.index(b"\0", start)].decode()
 
     def _version_names(self):
-        """Index to name; the library's own name, which is no version, is left out."""
+        """Index to name; the library's own name, which is not a version, is left out."""
         names = {}
         for section in self._sections:
             if section[1] != SECTION_VERSIONS:

@@ -5,7 +5,7 @@
 
 #include "services/base/hash.h"
 #include "services/ring/work.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "shim/core/intern_work.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/launch/idle_parameters.h"
@@ -13,7 +13,7 @@
 #include "shim/gpu/launch/launch_check.h"
 #include "shim/gpu/launch/replay_context.h"
 #include "shim/gpu/module/launch_shape.h"
-#include "shim/gpu/torch/grouped_product.h"
+#include "shim/gpu/torch/grouped_gemm.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -36,7 +36,7 @@ std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
 KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
                    std::uint32_t blocks, const ParameterBlock& block, const FoundInBlock& found) {
   const base::Digest content = kernel.library->index().header().content;
-  const bool grouped = block.product != 0;
+  const bool grouped = block.gemm != 0;
   const std::size_t slot_bytes = kernel.parameters.size() * sizeof(ring::ParameterSlot);
   const std::size_t added_bytes = grouped ? sizeof(ring::ParameterSlot) : 0;
   const auto parameter_bytes =
@@ -70,14 +70,14 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
   put(&work, sizeof(work));
   put(kernel.name.data(), kernel.name.size());
   put(kernel.parameters.data(), slot_bytes);
-  const ring::ParameterSlot added = {static_cast<std::uint32_t>(block.product),
-                                     sizeof(workload::GroupedProduct)};
+  const ring::ParameterSlot added = {static_cast<std::uint32_t>(block.gemm),
+                                     sizeof(workload::GroupedGemm)};
   put(&added, added_bytes);
   put(block.bytes, parameter_bytes);
   std::vector<std::byte> context;
   if (WantsReplays(session)) {
     SaveModule(*kernel.library);
-    const std::size_t read = grouped ? block.product : block.size;
+    const std::size_t read = grouped ? block.gemm : block.size;
     context = MakeReplayContext({block.bytes, read}, kernel.row->parameter_bytes,
                                 found.pointers.list(), found.numbers.list());
   }
@@ -91,15 +91,15 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
 void AddGroupedSizes(const Kernel& kernel, const LaunchShape& shape, ParameterBlock& block) {
   const GroupedRole role = GroupedRoleOf(kernel);
   if (role == GroupedRole::kPrepares) {
-    const auto prepared = ReadPreparedProduct(kernel.parameters, {block.bytes, block.size},
-                                              static_cast<std::uint32_t>(Volume(shape.block)));
-    if (prepared) KeepPreparedProduct(*prepared);
+    const auto prepared = ReadPreparedGemm(kernel.parameters, {block.bytes, block.size},
+                                           static_cast<std::uint32_t>(Volume(shape.block)));
+    if (prepared) KeepPreparedGemm(*prepared);
   } else if (role == GroupedRole::kMultiplies) {
-    const auto product = FindPreparedProduct({block.bytes, block.size});
-    if (!product) return;
-    block.product = block.size;
-    std::memcpy(block.bytes + block.size, &*product, sizeof(*product));
-    block.size += sizeof(*product);
+    const auto gemm = FindPreparedGemm({block.bytes, block.size});
+    if (!gemm) return;
+    block.gemm = block.size;
+    std::memcpy(block.bytes + block.size, &*gemm, sizeof(*gemm));
+    block.size += sizeof(*gemm);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "services/ring/work.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "services/workload/pointer_tag.h"
 #include "shim/compute/launch.h"
 #include "shim/gpu/launch/found_words.h"
@@ -22,10 +22,10 @@ inline constexpr std::size_t kLargestParameters = 32 << 10;
 
 // The block of bytes that the device would read, with pointers blanked. Only `size` bytes are set.
 struct ParameterBlock {
-  alignas(8) std::byte bytes[kLargestParameters + sizeof(workload::GroupedProduct)];
+  alignas(8) std::byte bytes[kLargestParameters + sizeof(workload::GroupedGemm)];
   std::size_t size = 0;  // A multiple of 8.
-  // Where a grouped product's sizes stand, the last bytes; 0 without.
-  std::size_t product = 0;
+  // Where a grouped GEMM's sizes stand, the last bytes; 0 without.
+  std::size_t gemm = 0;
 };
 
 inline void CopyParameter(std::byte* to, const void* from, std::uint32_t bytes) {

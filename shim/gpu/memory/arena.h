@@ -12,8 +12,8 @@ namespace eidolon::shim::gpu {
 
 // All emulated device memory of a process lies here, whatever the device; see memory.h. Parameter
 // blocks hold pairs of 32-bit sizes too, and a pair looks like an address when its upper number
-// lies in the upper half of one. So the begin is no round number that sizes like, and what blanks
-// pointers asks HoldsDeviceAddress, which knows how far memory was ever handed out.
+// lies in the upper half of one. So the start is not a round number that sizes resemble, and what
+// blanks pointers asks HoldsDeviceAddress, which knows how far memory was ever handed out.
 inline constexpr std::uint64_t kArenaBegin = 0x6b0100000000;
 inline constexpr std::uint64_t kArenaEnd = 0x7b0100000000;
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kWarp = 32;
 // Multiprocessors that share a cluster's fast path: a GPC of Hopper and later has at most 18, and
-// at least 16 of them work on every product.
+// at least 16 of them work on every GEMM.
 constexpr std::uint32_t kGpcMultiprocessors = 16;
 
 int ToInt(std::uint64_t value) { return static_cast<int>(value); }

@@ -53,7 +53,7 @@ struct Kernel {
   std::atomic<std::int32_t> required_cluster[3] = {0, 0, 0};
   std::atomic<std::int32_t> cluster_policy{0};
   mutable std::atomic<const IdleParameters*> idle{nullptr};  // IdleParametersOf(); never freed.
-  mutable std::atomic<std::uint8_t> grouped_role{0};         // grouped_product.h; 0: not asked yet.
+  mutable std::atomic<std::uint8_t> grouped_role{0};         // grouped_gemm.h; 0: not asked yet.
 };
 
 struct Variable {

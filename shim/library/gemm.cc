@@ -1,4 +1,4 @@
-#include "shim/library/product.h"
+#include "shim/library/gemm.h"
 
 #include <cstring>
 #include <utility>
@@ -12,12 +12,12 @@ namespace {
 
 using compute::Element;
 
-bool CanCompute(const compute::Product& product) {
-  for (const compute::ProductMatrix* matrix : {&product.a, &product.b, &product.d}) {
+bool CanCompute(const compute::Gemm& gemm) {
+  for (const compute::GemmMatrix* matrix : {&gemm.a, &gemm.b, &gemm.d}) {
     if (matrix->type == Element::kNone) return false;
   }
-  if (product.bias.address != 0 && product.bias.type == Element::kNone) return false;
-  return product.c.address == 0 || product.c.type != Element::kNone;
+  if (gemm.bias.address != 0 && gemm.bias.type == Element::kNone) return false;
+  return gemm.c.address == 0 || gemm.c.type != Element::kNone;
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ Element ElementOf(std::uint32_t type) {
   }
 }
 
-compute::ProductScalar ScalarOf(const void* scalar, std::uint32_t type, bool on_device) {
-  compute::ProductScalar result{.type = ElementOf(type)};
+compute::GemmScalar ScalarOf(const void* scalar, std::uint32_t type, bool on_device) {
+  compute::GemmScalar result{.type = ElementOf(type)};
   if (scalar == nullptr) return result;
   if (on_device) {
     result.address = reinterpret_cast<std::uint64_t>(scalar);
@@ -55,10 +55,9 @@ compute::ProductScalar ScalarOf(const void* scalar, std::uint32_t type, bool on_
   return compute::HostScalar(scalar, result.type);
 }
 
-void AfterProduct(gpu::StreamHandle stream, const compute::Product& product,
-                  std::function<void()> forget) {
-  if (!compute::IsOn() || !CanCompute(product) || !compute::IsSmall(product)) return forget();
-  AfterWork(stream, [product] { compute::Record(product); });
+void AfterGemm(gpu::StreamHandle stream, const compute::Gemm& gemm, std::function<void()> forget) {
+  if (!compute::IsOn() || !CanCompute(gemm) || !compute::IsSmall(gemm)) return forget();
+  AfterWork(stream, [gemm] { compute::Record(gemm); });
 }
 
 }  // namespace eidolon::shim::library

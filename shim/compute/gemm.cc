@@ -1,4 +1,4 @@
-#include "shim/compute/product.h"
+#include "shim/compute/gemm.h"
 
 #include <algorithm>
 #include <bit>
@@ -44,14 +44,14 @@ struct Placed {
   }
 };
 
-value::Author ProductAuthor() {
+value::Author GemmAuthor() {
   static const value::Author author = value::InternAuthor("cublas.gemm");
   return author;
 }
 
-class DeferredProduct : public value::Deferred {
+class DeferredGemm : public value::Deferred {
  public:
-  explicit DeferredProduct(const Product& product) : p_(product) {}
+  explicit DeferredGemm(const Gemm& gemm) : p_(gemm) {}
 
   void Perform(value::Store& store) override {
     bool complete = true;
@@ -60,12 +60,12 @@ class DeferredProduct : public value::Deferred {
       if (!d) return store.MakeStale(0, kModuleBegin);
       complete = complete && PerformOne(i, *d, store);
       // Rows between the columns stay what they are, as far as somebody knows them.
-      if (!complete) store.Forget(d->address, d->Bytes(), ProductAuthor());
+      if (!complete) store.Forget(d->address, d->Bytes(), GemmAuthor());
     }
   }
 
  private:
-  std::optional<Placed> Place(const ProductMatrix& matrix, std::int64_t rows, std::int64_t cols,
+  std::optional<Placed> Place(const GemmMatrix& matrix, std::int64_t rows, std::int64_t cols,
                               std::int64_t index, const value::Store& store) const {
     Placed placed{matrix.address, matrix.type, rows, cols, matrix.leading, matrix.row_step};
     if (!p_.pointer_array) {
@@ -104,7 +104,7 @@ class DeferredProduct : public value::Deferred {
     return numbers;
   }
 
-  static std::optional<Number> Scalar(const ProductScalar& scalar, const value::Store& store) {
+  static std::optional<Number> Scalar(const GemmScalar& scalar, const value::Store& store) {
     if (scalar.address == 0) return Number(scalar.real, scalar.imaginary);
     unsigned char bytes[16];
     const std::size_t size = BytesOf(scalar.type);
@@ -114,7 +114,7 @@ class DeferredProduct : public value::Deferred {
   }
 
   // op(matrix) as rows of the inner dimension: `by_rows` for A; B comes column by column.
-  std::optional<std::vector<Number>> LoadFactor(const ProductMatrix& matrix, Transpose transpose,
+  std::optional<std::vector<Number>> LoadFactor(const GemmMatrix& matrix, Transpose transpose,
                                                 bool first, std::int64_t index,
                                                 const value::Store& store) const {
     const std::int64_t outer = first ? p_.m : p_.n;
@@ -220,17 +220,17 @@ class DeferredProduct : public value::Deferred {
     }
   }
 
-  const Product p_;
+  const Gemm p_;
 };
 
 }  // namespace
 
-ProductScalar HostScalar(const void* scalar, Element type) noexcept {
+GemmScalar HostScalar(const void* scalar, Element type) noexcept {
   const Number number = ReadNumber(static_cast<const unsigned char*>(scalar), type);
   return {.real = number.real(), .imaginary = number.imag(), .type = type};
 }
 
-bool IsSmall(const Product& p) noexcept {
+bool IsSmall(const Gemm& p) noexcept {
   const auto count = [&](std::int64_t rows, std::int64_t cols) {
     return static_cast<double>(p.batch) * static_cast<double>(rows) * static_cast<double>(cols);
   };
@@ -238,8 +238,8 @@ bool IsSmall(const Product& p) noexcept {
          count(p.m, p.k) + count(p.k, p.n) + count(p.m, p.n) <= kMostElements;
 }
 
-void Record(const Product& product) {
-  value::ProcessPending().Defer(std::make_unique<DeferredProduct>(product));
+void Record(const Gemm& gemm) {
+  value::ProcessPending().Defer(std::make_unique<DeferredGemm>(gemm));
 }
 
 }  // namespace eidolon::shim::compute

@@ -1,4 +1,4 @@
-#include "shim/gpu/torch/grouped_product.h"
+#include "shim/gpu/torch/grouped_gemm.h"
 
 #include <array>
 #include <cstring>
@@ -6,14 +6,14 @@
 #include <unordered_map>
 
 #include "services/torch_layout/grouped_gemm.h"
-#include "services/workload/grouped_product.h"
+#include "services/workload/grouped_gemm.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/memory/arena.h"
 
 namespace eidolon::shim::gpu {
 namespace {
 
-using Ragged = workload::GroupedProduct::Ragged;
+using Ragged = workload::GroupedGemm::Ragged;
 
 using torch_layout::PrepareGroupedGemm;
 
@@ -21,10 +21,10 @@ constexpr std::size_t kKeptMax = 4096;
 
 struct Kept {
   core::SpinLock lock;
-  std::unordered_map<std::uint64_t, workload::GroupedProduct> products;
+  std::unordered_map<std::uint64_t, workload::GroupedGemm> gemms;
 };
 
-Kept& KeptProducts() {
+Kept& KeptGemms() {
   static Kept* const kept = new Kept;  // Never destroyed: launches may outlive main.
   return *kept;
 }
@@ -59,9 +59,9 @@ GroupedRole GroupedRoleOf(const Kernel& kernel) noexcept {
   return role;
 }
 
-std::optional<PreparedProduct> ReadPreparedProduct(std::span<const cubin::Parameter> parameters,
-                                                   std::span<const std::byte> block,
-                                                   std::uint32_t groups) {
+std::optional<PreparedGemm> ReadPreparedGemm(std::span<const cubin::Parameter> parameters,
+                                             std::span<const std::byte> block,
+                                             std::uint32_t groups) {
   if (!HasKnownLayout(parameters) || groups == 0) return std::nullopt;
   // The dimension that differs from group to group is -1; its sum is in the operands' shapes.
   const auto number = [&](std::size_t i) {
@@ -87,32 +87,32 @@ std::optional<PreparedProduct> ReadPreparedProduct(std::span<const cubin::Parame
   for (const std::int64_t size : sizes) {
     if (size <= 0) return std::nullopt;
   }
-  PreparedProduct prepared{
-      Read<std::uint64_t>(block, parameters[PrepareGroupedGemm::kSizes].offset), {}};
-  prepared.product = {.tag = workload::kGroupedProductTag,
-                      .m = static_cast<std::uint64_t>(sizes[0]),
-                      .n = static_cast<std::uint64_t>(sizes[1]),
-                      .k = static_cast<std::uint64_t>(sizes[2]),
-                      .groups = groups,
-                      .ragged = ragged};
+  PreparedGemm prepared{Read<std::uint64_t>(block, parameters[PrepareGroupedGemm::kSizes].offset),
+                        {}};
+  prepared.gemm = {.tag = workload::kGroupedGemmTag,
+                   .m = static_cast<std::uint64_t>(sizes[0]),
+                   .n = static_cast<std::uint64_t>(sizes[1]),
+                   .k = static_cast<std::uint64_t>(sizes[2]),
+                   .groups = groups,
+                   .ragged = ragged};
   return prepared;
 }
 
-void KeepPreparedProduct(const PreparedProduct& prepared) {
-  Kept& kept = KeptProducts();
+void KeepPreparedGemm(const PreparedGemm& prepared) {
+  Kept& kept = KeptGemms();
   const std::lock_guard lock(kept.lock);
-  if (kept.products.size() >= kKeptMax) kept.products.clear();
-  kept.products[prepared.sizes_address] = prepared.product;
+  if (kept.gemms.size() >= kKeptMax) kept.gemms.clear();
+  kept.gemms[prepared.sizes_address] = prepared.gemm;
 }
 
-std::optional<workload::GroupedProduct> FindPreparedProduct(std::span<const std::byte> block) {
-  Kept& kept = KeptProducts();
+std::optional<workload::GroupedGemm> FindPreparedGemm(std::span<const std::byte> block) {
+  Kept& kept = KeptGemms();
   const std::lock_guard lock(kept.lock);
   for (std::size_t at = 0; at + 8 <= block.size(); at += 8) {
     const auto word = Read<std::uint64_t>(block, at);
     if (!HoldsDeviceAddress(word)) continue;
-    const auto found = kept.products.find(word);
-    if (found != kept.products.end()) return found->second;
+    const auto found = kept.gemms.find(word);
+    if (found != kept.gemms.end()) return found->second;
   }
   return std::nullopt;
 }

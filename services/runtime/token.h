@@ -1,8 +1,8 @@
-// Passes: who may call timing and network service. The controller signs them (Ed25519) and agents
-// show them with each call; a service needs only the public key to check them, which is no secret
+// Tokens: who may call timing and network service. The controller signs them (Ed25519) and agents
+// send them with each call; a service needs only the public key to check them, which is not secret
 // and may lie in any user's namespace.
 //
-//   pass = hex(payload) "." hex(signature of payload)
+//   token = hex(payload) "." hex(signature of payload)
 //   payload = "eidolon-pass-1" LF "agent" or "controller" LF expiry in seconds since 1970 LF job
 #pragma once
 
@@ -24,7 +24,7 @@ class ServerContextBase;
 
 namespace eidolon::runtime {
 
-// Whom a pass names.
+// Whom a token names.
 struct Caller {
   bool is_controller = false;
   std::string job;  // Of an agent: its job, as the network service calls it.
@@ -33,12 +33,12 @@ struct Caller {
 };
 
 // Signs. Immutable.
-class PassIssuer {
+class TokenIssuer {
  public:
   // With a new key.
-  static PassIssuer Generate();
+  static TokenIssuer Generate();
   // Fails when `private_key` is not one of private_key().
-  static base::Result<PassIssuer> FromPrivateKey(std::string_view private_key);
+  static base::Result<TokenIssuer> FromPrivateKey(std::string_view private_key);
 
   // As hexadecimal digits.
   const std::string& private_key() const { return private_key_; }
@@ -46,27 +46,27 @@ class PassIssuer {
   std::string Issue(const Caller& caller, std::int64_t expires_unix_s) const;
 
  private:
-  PassIssuer(std::string private_key, std::string public_key)
+  TokenIssuer(std::string private_key, std::string public_key)
       : private_key_(std::move(private_key)), public_key_(std::move(public_key)) {}
 
   std::string private_key_, public_key_;
 };
 
-// Whom the pass names, when `public_key` (hexadecimal) belongs to the key that signed it and it has
-// not expired.
-std::optional<Caller> CheckPass(std::string_view pass, std::string_view public_key,
-                                std::int64_t now_unix_s);
+// Whom the token names, when `public_key` (hexadecimal) belongs to the key that signed it and it
+// has not expired.
+std::optional<Caller> CheckToken(std::string_view token, std::string_view public_key,
+                                 std::int64_t now_unix_s);
 
 // What stands between a service and its callers. Thread safe; the clock outlives it.
-class PassGate {
+class TokenGate {
  public:
   // Open: every caller counts as the controller. For a service whose address only its own user
   // reaches.
-  PassGate() = default;
+  TokenGate() = default;
   // Fails when the key is not a public_key().
-  static base::Result<PassGate> Make(std::string_view public_key, const base::RealClock& clock);
+  static base::Result<TokenGate> Make(std::string_view public_key, const base::RealClock& clock);
 
-  // UNAUTHENTICATED without a valid pass.
+  // UNAUTHENTICATED without a valid token.
   grpc::Status Admit(const grpc::ServerContextBase* context, Caller* caller) const;
 
  private:
@@ -74,7 +74,7 @@ class PassGate {
   const base::RealClock* clock_ = nullptr;
 };
 
-// Shows a pass with a call; an empty one is not shown.
-void ShowPass(const std::string& pass, grpc::ClientContext* context);
+// Adds the token to a call; an empty one is not added.
+void AttachToken(const std::string& token, grpc::ClientContext* context);
 
 }  // namespace eidolon::runtime

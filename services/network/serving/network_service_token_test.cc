@@ -1,24 +1,24 @@
-// Who is answered: by the pass that a call shows.
+// Who is answered, by the token that a call carries.
 #include "services/network/serving/network_service_fixture_test.h"
 
 namespace eidolon::network::serving {
 namespace {
 
 // The service of a cluster that several users' jobs share.
-class NetworkServicePassTest : public NetworkServiceTest {
+class NetworkServiceTokenTest : public NetworkServiceTest {
  protected:
-  NetworkServicePassTest() : NetworkServicePassTest(runtime::PassIssuer::Generate()) {}
-  explicit NetworkServicePassTest(runtime::PassIssuer issuer)
-      : NetworkServiceTest(*runtime::PassGate::Make(issuer.public_key(), kClock)),
+  NetworkServiceTokenTest() : NetworkServiceTokenTest(runtime::TokenIssuer::Generate()) {}
+  explicit NetworkServiceTokenTest(runtime::TokenIssuer issuer)
+      : NetworkServiceTest(*runtime::TokenGate::Make(issuer.public_key(), kClock)),
         controller_(issuer.Issue({.is_controller = true, .job = {}}, kLater)),
         agent_(issuer.Issue({.is_controller = false, .job = "job"}, kLater)),
         other_(issuer.Issue({.is_controller = false, .job = "other"}, kLater)),
-        forged_(runtime::PassIssuer::Generate().Issue({.is_controller = true, .job = {}}, kLater)) {
-  }
+        forged_(
+            runtime::TokenIssuer::Generate().Issue({.is_controller = true, .job = {}}, kLater)) {}
 
-  grpc::Status Estimate(const std::string& pass, std::uint64_t communicator) {
+  grpc::Status Estimate(const std::string& token, std::uint64_t communicator) {
     grpc::ClientContext context;
-    runtime::ShowPass(pass, &context);
+    runtime::AttachToken(token, &context);
     v1::EstimateCollectiveRequest request;
     request.set_job("job");
     request.set_communicator(communicator);
@@ -34,19 +34,19 @@ class NetworkServicePassTest : public NetworkServiceTest {
   const std::string controller_, agent_, other_, forged_;
 };
 
-TEST_F(NetworkServicePassTest, NobodyWithoutAPassOfTheControllerIsAnswered) {
+TEST_F(NetworkServiceTokenTest, NobodyWithoutATokenOfTheControllerIsAnswered) {
   ASSERT_TRUE(Register(JobRequest(), controller_).ok());
 
-  for (const std::string& pass : {std::string(), forged_, std::string("nonsense")}) {
-    EXPECT_EQ(Register(JobRequest(), pass).error_code(), grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(Remove("job", pass).error_code(), grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(Estimate(pass, 1).error_code(), grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(FakeAgent(*stub_, "job", 0, pass).Status().error_code(),
+  for (const std::string& token : {std::string(), forged_, std::string("nonsense")}) {
+    EXPECT_EQ(Register(JobRequest(), token).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(Remove("job", token).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(Estimate(token, 1).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(FakeAgent(*stub_, "job", 0, token).Status().error_code(),
               grpc::StatusCode::UNAUTHENTICATED);
   }
 }
 
-TEST_F(NetworkServicePassTest, AJobsPassOpensNoOtherJob) {
+TEST_F(NetworkServiceTokenTest, AJobsTokenOpensNoOtherJob) {
   ASSERT_TRUE(Register(JobRequest(), controller_).ok());
   for (std::uint32_t server : {0u, 1u}) {
     agents_.push_back(std::make_unique<FakeAgent>(*stub_, "job", server, agent_));
@@ -58,7 +58,7 @@ TEST_F(NetworkServicePassTest, AJobsPassOpensNoOtherJob) {
   for (const char* job : {"job", "never-registered"}) {
     const grpc::Status refused = FakeAgent(*stub_, job, 1, other_).Status();
     EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-    EXPECT_EQ(refused.error_message(), "the pass is another job's");
+    EXPECT_EQ(refused.error_message(), "the token is another job's");
   }
   EXPECT_EQ(Estimate(other_, communicator).error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_TRUE(Estimate(agent_, communicator).ok());

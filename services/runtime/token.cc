@@ -1,4 +1,4 @@
-#include "services/runtime/pass.h"
+#include "services/runtime/token.h"
 
 #include <grpcpp/grpcpp.h>
 #include <openssl/evp.h>
@@ -21,7 +21,7 @@ constexpr std::string_view kController = "controller";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kSignatureBytes = 64;
-constexpr std::size_t kPassBytesMax = 8192;
+constexpr std::size_t kTokenBytesMax = 8192;
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Digest = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
@@ -79,7 +79,7 @@ std::optional<Caller> ParsePayload(std::string_view payload, std::int64_t now_un
 
 }  // namespace
 
-PassIssuer PassIssuer::Generate() {
+TokenIssuer TokenIssuer::Generate() {
   EVP_PKEY* made = EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
   CHECK(made != nullptr);
   const Key key(made, &EVP_PKEY_free);
@@ -90,18 +90,18 @@ PassIssuer PassIssuer::Generate() {
   return {base::Hex(bytes), PublicHexOf(key.get())};
 }
 
-base::Result<PassIssuer> PassIssuer::FromPrivateKey(std::string_view private_key) {
+base::Result<TokenIssuer> TokenIssuer::FromPrivateKey(std::string_view private_key) {
   const auto bytes = FromHex(private_key);
   const Key key =
       bytes && bytes->size() == kKeyBytes ? PrivateKey(*bytes) : Key(nullptr, &EVP_PKEY_free);
   if (key == nullptr) {
     return base::Fail(base::ErrorCode::kCorrupt,
-                      "the private key of passes is not 64 hexadecimal digits");
+                      "the private key of tokens is not 64 hexadecimal digits");
   }
-  return PassIssuer(std::string(private_key), PublicHexOf(key.get()));
+  return TokenIssuer(std::string(private_key), PublicHexOf(key.get()));
 }
 
-std::string PassIssuer::Issue(const Caller& caller, std::int64_t expires_unix_s) const {
+std::string TokenIssuer::Issue(const Caller& caller, std::int64_t expires_unix_s) const {
   CHECK(caller.job.find('\n') == std::string::npos);
   const std::string payload =
       base::StrCat(kMagic, "\n", caller.is_controller ? kController : kAgent, "\n", expires_unix_s,
@@ -116,12 +116,12 @@ std::string PassIssuer::Issue(const Caller& caller, std::int64_t expires_unix_s)
   return base::StrCat(base::Hex(payload), ".", base::Hex(signature));
 }
 
-std::optional<Caller> CheckPass(std::string_view pass, std::string_view public_key,
-                                std::int64_t now_unix_s) {
-  const std::size_t dot = pass.find('.');
-  if (dot == pass.npos || pass.size() > kPassBytesMax) return std::nullopt;
-  const auto payload = FromHex(pass.substr(0, dot));
-  const auto signature = FromHex(pass.substr(dot + 1));
+std::optional<Caller> CheckToken(std::string_view token, std::string_view public_key,
+                                 std::int64_t now_unix_s) {
+  const std::size_t dot = token.find('.');
+  if (dot == token.npos || token.size() > kTokenBytesMax) return std::nullopt;
+  const auto payload = FromHex(token.substr(0, dot));
+  const auto signature = FromHex(token.substr(dot + 1));
   const auto key_bytes = FromHex(public_key);
   if (!payload || !signature || !key_bytes || signature->size() != kSignatureBytes) {
     return std::nullopt;
@@ -131,20 +131,20 @@ std::optional<Caller> CheckPass(std::string_view pass, std::string_view public_k
   return ParsePayload(*payload, now_unix_s);
 }
 
-base::Result<PassGate> PassGate::Make(std::string_view public_key, const base::RealClock& clock) {
+base::Result<TokenGate> TokenGate::Make(std::string_view public_key, const base::RealClock& clock) {
   const auto bytes = FromHex(public_key);
   if (!bytes || bytes->size() != kKeyBytes || PublicKey(*bytes) == nullptr) {
     return base::Fail(
         base::ErrorCode::kInvalidArgument,
-        base::StrCat("the public key of passes is not 64 hexadecimal digits: '", public_key, "'"));
+        base::StrCat("the public key of tokens is not 64 hexadecimal digits: '", public_key, "'"));
   }
-  PassGate gate;
+  TokenGate gate;
   gate.public_key_ = public_key;
   gate.clock_ = &clock;
   return gate;
 }
 
-grpc::Status PassGate::Admit(const grpc::ServerContextBase* context, Caller* caller) const {
+grpc::Status TokenGate::Admit(const grpc::ServerContextBase* context, Caller* caller) const {
   if (public_key_.empty()) {
     *caller = {.is_controller = true, .job = {}};
     return grpc::Status::OK;
@@ -152,24 +152,24 @@ grpc::Status PassGate::Admit(const grpc::ServerContextBase* context, Caller* cal
   const auto& metadata = context->client_metadata();
   const auto shown = metadata.find("authorization");
   if (shown == metadata.end()) {
-    return {grpc::StatusCode::UNAUTHENTICATED, "the call shows no pass of the controller"};
+    return {grpc::StatusCode::UNAUTHENTICATED, "the call shows no token of the controller"};
   }
   std::string_view value(shown->second.data(), shown->second.size());
   std::optional<Caller> found;
   if (value.starts_with(kBearer)) {
     value.remove_prefix(kBearer.size());
-    found = CheckPass(value, public_key_, clock_->UnixNs() / 1'000'000'000);
+    found = CheckToken(value, public_key_, clock_->UnixNs() / 1'000'000'000);
   }
   if (!found) {
     return {grpc::StatusCode::UNAUTHENTICATED,
-            "the pass is not signed by the controller, or has expired"};
+            "the token is not signed by the controller, or has expired"};
   }
   *caller = std::move(*found);
   return grpc::Status::OK;
 }
 
-void ShowPass(const std::string& pass, grpc::ClientContext* context) {
-  if (!pass.empty()) context->AddMetadata("authorization", std::string(kBearer) + pass);
+void AttachToken(const std::string& token, grpc::ClientContext* context) {
+  if (!token.empty()) context->AddMetadata("authorization", std::string(kBearer) + token);
 }
 
 }  // namespace eidolon::runtime
