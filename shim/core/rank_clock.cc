@@ -83,10 +83,10 @@ std::uint64_t TimeProbe(host_speed::Probe& probe) {
   return static_cast<std::uint64_t>(ThreadCpuNs() - begin) * 1000;
 }
 
-// The target's speed in multiples of the reference processor's.
-double TargetSpeed() {
-  return source.speed_ratio > 0 ? source.speed_ratio * core_speed->best() : source.target_speed;
-}
+// The speed of this core and that of the target, both relative to the reference processor; or,
+// where the job says how much faster than this machine the target is, relative to this machine.
+double CoreSpeedNow() { return source.speed_ratio > 0 ? 1.0 : core_speed->now(); }
+double TargetSpeed() { return source.speed_ratio > 0 ? source.speed_ratio : source.target_speed; }
 
 std::uint64_t TicksToPs(std::uint64_t ticks) {
   return static_cast<std::uint64_t>(static_cast<double>(ticks) * ps_per_tick);
@@ -171,7 +171,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
     clock.waited = false;
   }
   const std::uint64_t work = TakeOwnWork(clock, ticks);
-  const double speed = core_speed->now();
+  const double speed = CoreSpeedNow();
   const double cost =
       clock.work == nullptr
           ? static_cast<double>(work) * speed

@@ -1,4 +1,4 @@
-// How fast the cores that a process runs on are, now and at their best: the probe of
+// How fast the cores that a process runs on are now: the probe of
 // services/host_speed, run now and then by the threads whose work is timed, on their core and
 // beside the same neighbours. A sibling hardware thread at work, a lower frequency and stolen time
 // make the probe slower as they make the program slower, and are divided out.
@@ -27,8 +27,6 @@ class CoreSpeed {
 
   // The median of the last kKept samples; 1 before the first.
   double now() const noexcept { return now_.load(std::memory_order_relaxed); }
-  // The largest so far: what the core does when nothing disturbs it.
-  double best() const noexcept { return best_.load(std::memory_order_relaxed); }
 
   static constexpr int kFirstRuns = 21;
   static constexpr int kRuns = 3;
@@ -41,7 +39,6 @@ class CoreSpeed {
   std::array<double, kKept> last_{};
   std::size_t samples_ = 0;
   std::atomic<double> now_{1.0};
-  std::atomic<double> best_{1.0};
 };
 
 }  // namespace eidolon::shim::host_time
