@@ -10,8 +10,9 @@ that are not done yet; a folder without problems may not stay there, so that the
 
 import pathlib
 import re
-import subprocess
 import sys
+
+from tidy import tracked
 
 # Folders that still use private words.
 STILL = {
@@ -79,16 +80,6 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
-def tracked(root):
-    out = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    return [name for name in out.split("\0") if name and (root / name).is_file()]
-
-
 def folder_of(name):
     """The folder that STILL would name: one of services/*, or a top folder."""
     parts = pathlib.PurePath(name).parts
@@ -128,7 +119,7 @@ def problems_of(name, text):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     problems, unfinished, count = [], set(), 0
-    for name in tracked(root):
+    for name in map(str, tracked(root)):
         if EXEMPT.search(name):
             continue
         try:

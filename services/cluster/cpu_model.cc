@@ -28,15 +28,15 @@ constexpr double Speed(double gigahertz, double work_per_cycle) {
 // Frequencies are the vendors' single-core maxima. DGX A100: two EPYC 7742. DGX H100 and H200: two
 // Xeon Platinum 8480C. DGX B200: two Xeon Platinum 8570. GB200 and GH200: Grace.
 constexpr std::array<CpuModel, 9> kModels = {{
-    {"EPYC-7742", Speed(3.4, kZen2), 0.08, 64, 2},
-    {"EPYC-7763", Speed(3.5, kZen3), 0.08, 64, 2},
-    {"EPYC-9654", Speed(3.7, kZen4), 0.08, 96, 2},
-    {"Grace", Speed(3.35, kNeoverseV2), 0.12, 72, 1},
-    {"Xeon-6972P", Speed(3.9, kRedwoodCove), 0.05, 96, 2},
-    {"Xeon-8358", Speed(3.4, kSunnyCove), 0.08, 32, 2},
-    {"Xeon-8480C", Speed(3.8, kGoldenCove), 0.05, 56, 2},
-    {"Xeon-8570", Speed(4.0, kGoldenCove), 0.05, 56, 2},
-    {"Xeon-8592+", Speed(3.9, kGoldenCove), 0.05, 64, 2},
+    {"EPYC-7742", Speed(3.4, kZen2), 0.08},
+    {"EPYC-7763", Speed(3.5, kZen3), 0.08},
+    {"EPYC-9654", Speed(3.7, kZen4), 0.08},
+    {"Grace", Speed(3.35, kNeoverseV2), 0.12},
+    {"Xeon-6972P", Speed(3.9, kRedwoodCove), 0.05},
+    {"Xeon-8358", Speed(3.4, kSunnyCove), 0.08},
+    {"Xeon-8480C", Speed(3.8, kGoldenCove), 0.05},
+    {"Xeon-8570", Speed(4.0, kGoldenCove), 0.05},
+    {"Xeon-8592+", Speed(3.9, kGoldenCove), 0.05},
 }};
 
 }  // namespace

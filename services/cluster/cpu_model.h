@@ -2,7 +2,6 @@
 // does between two CUDA calls is measured on the machine that simulates and scaled to these.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +15,6 @@ struct CpuModel {
   // in a cycle.
   double speed = 1.0;
   double relative_error = 0;  // Of the speed, one deviation.
-  std::uint32_t cores = 0;    // Of one socket.
-  std::uint32_t threads_per_core = 1;
 };
 
 // Null for a name that is not known.

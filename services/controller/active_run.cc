@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "services/base/text.h"
-#include "services/controller/job/host_time.h"
 #include "services/controller/place/token.h"
 
 namespace eidolon::controller {
@@ -15,27 +14,11 @@ namespace {
 constexpr std::size_t kTailBytes = 600;
 constexpr std::size_t kTokenBytes = 16;
 
-job::RunOptions OptionsOf(const ActiveRunParts& parts) {
-  const job::ResolvedJob& resolved = parts.resolved;
-  const job::IterationRule& rule = resolved.spec.iterations;
-  return {.servers = resolved.servers,
-          .measurement = {.ranks = resolved.ranks(),
-                          .warmup = rule.warmup,
-                          .measure = rule.measure,
-                          .tokens = rule.tokens,
-                          .parameters = rule.parameters,
-                          .peak_flops_per_gpu = parts.peak_flops,
-                          .host_time = job::HostTimeOf(resolved.spec, resolved.cluster),
-                          .declarations = job::TitlesOf(resolved.spec.values)},
-          .wall_seconds_max = resolved.spec.wall_seconds_max,
-          .still_seconds_max = resolved.spec.still_seconds_max,
-          .names_boundary = !rule.nvtx.empty() || !rule.log.empty()};
-}
-
 }  // namespace
 
 ActiveRun::ActiveRun(ActiveRunParts parts)
-    : parts_(std::move(parts)), run_(OptionsOf(parts_), parts_.now_ns) {
+    : parts_(std::move(parts)),
+      run_(job::RunOptionsOf(parts_.resolved, parts_.peak_flops), parts_.now_ns) {
   for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
     tokens_.push_back(place::MakeToken(kTokenBytes));
   }

@@ -20,7 +20,6 @@ void FillCluster(const job::ClusterSpec& spec, const std::string& name, common::
   if (const cluster::CpuModel* cpu = cluster::FindCpuModel(spec.cpu)) {
     out->mutable_cpu()->set_model(spec.cpu);
     out->mutable_cpu()->set_speed(cpu->speed);
-    out->mutable_cpu()->set_cores(cpu->cores);
   }
   out->set_driver_version(spec.driver_version);
   out->set_nccl_version(spec.nccl_version);

@@ -148,8 +148,8 @@ Result<kernel::WorkItem> FromMessage(const v1::WorkItem& message) {
       return ToGraph(message.dnn_graph());
     case v1::WorkItem::kCopy: {
       const v1::Copy& copy = message.copy();
-      return kernel::Copy{workload::wire::FromMessage(copy.kind()), copy.size_bytes(), copy.row_bytes(),
-                          copy.pinned()};
+      return kernel::Copy{workload::wire::FromMessage(copy.kind()), copy.size_bytes(),
+                          copy.row_bytes(), copy.pinned()};
     }
     case v1::WorkItem::kLibrary: {
       const v1::LibraryCall& call = message.library();

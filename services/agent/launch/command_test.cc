@@ -63,6 +63,16 @@ base::Result<std::unique_ptr<Command>> Shell(const std::string& script, Recorder
                         recorder);
 }
 
+TEST(CommandTest, WhatItStartsIsScheduledAsABatch) {
+  Recorder recorder;
+  // The policy is field 41 of proc(5)'s stat; 3 is SCHED_BATCH. Children inherit it.
+  const auto command = Shell("awk '{print $41}' /proc/self/stat", &recorder);
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+
+  EXPECT_EQ(recorder.WaitExit().code, 0);
+  EXPECT_THAT(recorder.out(), ElementsAre("3"));
+}
+
 TEST(CommandTest, ReportsLinesOfBothStreamsAndTheExitStatus) {
   Recorder recorder;
   const auto command = Shell("echo one; echo two >&2; printf rest; exit 3", &recorder);

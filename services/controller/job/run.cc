@@ -5,6 +5,7 @@
 
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/controller/job/host_time.h"
 
 namespace eidolon::controller::job {
 namespace {
@@ -47,6 +48,23 @@ constexpr ReasonRow kReasons[] = {
 };
 
 }  // namespace
+
+RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu) {
+  const JobSpec& spec = resolved.spec;
+  const IterationRule& rule = spec.iterations;
+  return {.servers = resolved.servers,
+          .measurement = {.ranks = resolved.ranks(),
+                          .warmup = rule.warmup,
+                          .measure = rule.measure,
+                          .tokens = rule.tokens,
+                          .parameters = rule.parameters,
+                          .peak_flops_per_gpu = peak_flops_per_gpu,
+                          .host_time = HostTimeOf(spec, resolved.cluster),
+                          .declarations = TitlesOf(spec.values)},
+          .wall_seconds_max = spec.wall_seconds_max,
+          .still_seconds_max = spec.still_seconds_max,
+          .names_boundary = !rule.nvtx.empty() || !rule.log.empty()};
+}
 
 Run::Run(RunOptions options, std::int64_t now_ns)
     : options_(options),

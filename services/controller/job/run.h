@@ -15,6 +15,7 @@
 
 #include "services/controller/job/condition.h"
 #include "services/controller/job/measurement.h"
+#include "services/controller/job/resolve.h"
 #include "services/controller/job/status.h"
 
 namespace eidolon::controller::job {
@@ -64,6 +65,9 @@ struct RunOptions {
   // The job says where iterations begin; it is not judged by anything else then.
   bool names_boundary = false;
 };
+
+// Those of a job. `peak_flops_per_gpu`: 0 when it is not known.
+RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu);
 
 // How long agents have to follow an order before the next, sterner one is given; after both nothing
 // of them is left. Whatever else waits for agents to end derives its limits from these.

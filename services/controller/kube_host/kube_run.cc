@@ -1,6 +1,5 @@
 #include "services/controller/kube_host/kube_run.h"
 
-#include "services/controller/job/host_time.h"
 #include "services/controller/job/status.h"
 
 namespace eidolon::controller::kube_host {
@@ -12,21 +11,7 @@ constexpr std::uint16_t kMasterPort = 29500;
 
 void KubeRun::Assemble(std::int64_t now_ns, const std::string& now) {
   if (run || master_address.empty() || links.size() < resolved.servers) return;
-  const job::IterationRule& rule = resolved.spec.iterations;
-  run.emplace(
-      job::RunOptions{.servers = resolved.servers,
-                      .measurement = {.ranks = resolved.ranks(),
-                                      .warmup = rule.warmup,
-                                      .measure = rule.measure,
-                                      .tokens = rule.tokens,
-                                      .parameters = rule.parameters,
-                                      .peak_flops_per_gpu = peak_flops,
-                                      .host_time = job::HostTimeOf(resolved.spec, resolved.cluster),
-                                      .declarations = job::TitlesOf(resolved.spec.values)},
-                      .wall_seconds_max = resolved.spec.wall_seconds_max,
-                      .still_seconds_max = resolved.spec.still_seconds_max,
-                      .names_boundary = !rule.nvtx.empty() || !rule.log.empty()},
-      now_ns);
+  run.emplace(job::RunOptionsOf(resolved, peak_flops), now_ns);
   start_time = now;
   for (const auto& [server, link] : links) run->Connected(server);
 }

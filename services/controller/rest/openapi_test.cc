@@ -10,6 +10,8 @@
 #include <tuple>
 
 #include "services/base/text.h"
+#include "services/cluster/cpu_model.h"
+#include "services/cluster/presets.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/status.h"
 #include "services/controller/rest/embedded.h"
@@ -111,6 +113,15 @@ class OpenApiDocumentTest : public ::testing::TestWithParam<std::tuple<const cha
   const json& schema_;
   json sample_;
 };
+
+TEST(OpenApiTest, NamesThePresetsAndProcessorsThatThereAre) {
+  const json api = OpenApi();
+  const json& server =
+      api["components"]["schemas"]["ClusterSpec"]["properties"]["server"]["properties"];
+
+  EXPECT_EQ(server["preset"]["enum"], json(cluster::PresetNames()));
+  EXPECT_EQ(server["cpu"]["properties"]["model"]["enum"], json(cluster::CpuModelNames()));
+}
 
 TEST_P(OpenApiDocumentTest, EveryDescribedFieldIsAccepted) {
   sample_["metadata"].erase("deletionTimestamp");

@@ -32,7 +32,8 @@ class LaunchBuilder {
   LaunchBuilder& Pointers(int count) {
     std::string bytes;
     for (int i = 0; i < count; ++i) {
-      bytes.append(reinterpret_cast<const char*>(&workload::kPointerTag), sizeof(workload::kPointerTag));
+      bytes.append(reinterpret_cast<const char*>(&workload::kPointerTag),
+                   sizeof(workload::kPointerTag));
     }
     return AddBytes(bytes, 8);
   }

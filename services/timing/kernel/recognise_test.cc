@@ -48,7 +48,8 @@ TEST(RecogniseTest, ReadsStridesOfStridedKernels) {
   closure.Set<std::int32_t>(0, 2).Set<std::uint32_t>(4, 1024).Set<std::uint32_t>(16, 512);
   closure.Set<std::uint32_t>(304, 2).Set<std::uint32_t>(308, 2);
   closure.Set<std::uint32_t>(312, 2048).Set<std::uint32_t>(316, 0);
-  closure.Set<std::uint64_t>(504, workload::kPointerTag).Set<std::uint64_t>(512, workload::kPointerTag);
+  closure.Set<std::uint64_t>(504, workload::kPointerTag)
+      .Set<std::uint64_t>(512, workload::kPointerTag);
   const Demand demand = DemandOf(LaunchBuilder(kStridedCopy)
                                      .Grid(1024)
                                      .Block(128)
@@ -66,7 +67,8 @@ Demand StridedCopy(std::uint32_t inner, std::uint32_t outer) {
   closure.Set<std::int32_t>(0, 2).Set<std::uint32_t>(4, 1024).Set<std::uint32_t>(16, 512);
   closure.Set<std::uint32_t>(304, 2).Set<std::uint32_t>(308, inner);
   closure.Set<std::uint32_t>(312, 2048).Set<std::uint32_t>(316, outer);
-  closure.Set<std::uint64_t>(504, workload::kPointerTag).Set<std::uint64_t>(512, workload::kPointerTag);
+  closure.Set<std::uint64_t>(504, workload::kPointerTag)
+      .Set<std::uint64_t>(512, workload::kPointerTag);
   return DemandOf(LaunchBuilder(kStridedCopy)
                       .Grid(1024)
                       .Block(128)
@@ -135,7 +137,8 @@ TEST(RecogniseTest, WhatNobodyInitialisedChangesNothing) {
     StructBytes closure(648);
     closure.Set<std::int32_t>(0, 1).Set<std::uint32_t>(4, 1 << 20);
     closure.Set<std::uint32_t>(304, 4).Set<std::uint32_t>(308, 4).Set<std::uint32_t>(312, 0);
-    for (const std::size_t at : {608, 616, 624}) closure.Set<std::uint64_t>(at, workload::kPointerTag);
+    for (const std::size_t at : {608, 616, 624})
+      closure.Set<std::uint64_t>(at, workload::kPointerTag);
     closure.Set(632, static_cast<std::uint8_t>(leftover));
     for (const auto& [at, type] : {std::pair{633, 6}, {634, 6}, {635, 7}}) {
       closure.Set(static_cast<std::size_t>(at), static_cast<std::uint8_t>(type));

@@ -119,8 +119,9 @@ TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
   measurements.points = {{100, base::Duration::Nanoseconds(80)},
                          {5000, base::Duration::Nanoseconds(125)}};
 
-  EXPECT_EQ(estimator.Of(H100(), kernel::Copy{workload::CopyKind::kHostToDevice, 1000, 0, true}).source,
-            estimate::Source::kModelled);
+  EXPECT_EQ(
+      estimator.Of(H100(), kernel::Copy{workload::CopyKind::kHostToDevice, 1000, 0, true}).source,
+      estimate::Source::kModelled);
 }
 
 TEST(EstimatorTest, EqualItemsGiveEqualAnswers) {

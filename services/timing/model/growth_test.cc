@@ -114,9 +114,9 @@ TEST(GrowthTest, CopiesTakeLongerWithMoreBytes) {
   Estimator estimator(nullptr);
   base::Random random(9);
   for (const std::string& gpu : Catalog().names()) {
-    for (const auto kind :
-         {workload::CopyKind::kHostToDevice, workload::CopyKind::kDeviceToHost,
-          workload::CopyKind::kDeviceToDevice, workload::CopyKind::kPeer, workload::CopyKind::kMemset}) {
+    for (const auto kind : {workload::CopyKind::kHostToDevice, workload::CopyKind::kDeviceToHost,
+                            workload::CopyKind::kDeviceToDevice, workload::CopyKind::kPeer,
+                            workload::CopyKind::kMemset}) {
       for (int round = 0; round < 200; ++round) {
         const auto bytes = static_cast<std::uint64_t>(Size(random, 34));
         const auto more = bytes + static_cast<std::uint64_t>(Size(random, 32));

@@ -134,8 +134,8 @@ bool Contradicts(CopyDirection direction, const End& target, const End& source) 
   return false;
 }
 
-bool MustWait(workload::CopyKind kind, const CopyRequest& request, const End& target, const End& source,
-              std::size_t bytes) {
+bool MustWait(workload::CopyKind kind, const CopyRequest& request, const End& target,
+              const End& source, std::size_t bytes) {
   switch (kind) {
     case workload::CopyKind::kHostToHost:
       return true;

@@ -76,6 +76,30 @@ int TheirBlocks(const ring::DeviceProperties& device, const BlockResources& reso
   return result.activeBlocksPerMultiprocessor;
 }
 
+TEST(OccupancyTest, CommonKernelsHaveTheBlocksThatTheVendorSays) {
+  int cases = 0;
+  for (const Capability& capability : kCapabilities) {
+    const ring::DeviceProperties device = DeviceOf(capability);
+    for (std::uint32_t threads :
+         {1u, 32u, 33u, 64u, 96u, 128u, 192u, 256u, 384u, 512u, 640u, 1024u}) {
+      for (std::uint32_t registers : {16u, 24u, 32u, 40u, 64u, 72u, 96u, 128u, 168u, 255u}) {
+        for (std::uint32_t shared : {0u, 100u, 1024u, 5000u, 16384u, 33000u, 49152u, 65000u,
+                                     101376u, 166912u, 200000u, 232448u}) {
+          for (std::uint32_t barriers : {0u, 1u, 3u, 16u}) {
+            const BlockResources resources{threads, registers, shared, barriers};
+            const auto found = BlocksPerMultiprocessor(device, resources);
+            ASSERT_EQ(static_cast<int>(found), TheirBlocks(device, resources))
+                << "sm_" << capability.major << capability.minor << " threads " << threads
+                << " registers " << registers << " shared " << shared << " barriers " << barriers;
+            ++cases;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(cases, 10 * 12 * 10 * 12 * 4);
+}
+
 TEST(OccupancyTest, RandomKernelsHaveTheBlocksThatTheVendorSays) {
   base::Random random(7);
   for (const Capability& capability : kCapabilities) {
@@ -104,6 +128,15 @@ TEST(OccupancyTest, TheLargestBlockFitsAndTheNextWarpDoesNot) {
     if (most == 1024) continue;
     EXPECT_EQ(TheirBlocks(device, {.threads = most + 1, .registers = registers}), 0) << registers;
   }
+}
+
+TEST(OccupancyTest, RegistersLimitTheBlockSize) {
+  const ring::DeviceProperties device = DeviceOf({9, 0, 2048, 32, 228, 227, 1024});
+  EXPECT_EQ(ThreadsPerBlockMax(device, 32), 1024u);
+  EXPECT_EQ(ThreadsPerBlockMax(device, 64), 1024u);
+  EXPECT_EQ(ThreadsPerBlockMax(device, 72), 896u);
+  EXPECT_EQ(ThreadsPerBlockMax(device, 128), 512u);
+  EXPECT_EQ(ThreadsPerBlockMax(device, 255), 256u);
 }
 
 }  // namespace
