@@ -1,15 +1,16 @@
 #include "services/controller/place/run_directory.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <thread>
 #include <utility>
 
 #include "services/base/text.h"
@@ -25,8 +26,43 @@ using base::Result;
 using base::StrCat;
 namespace fs = std::filesystem;
 
-// Names the owning process inside a run directory.
+// Locked by the process that made the run directory for as long as it lives. Its number would not
+// do: another process may have it by now.
 constexpr char kOwnerFile[] = "/owner";
+// A folder without that file is being made, or its maker was killed while making it.
+constexpr std::chrono::seconds kMakingMax(60);
+// Agents that end may still write in a folder, and remove it as well.
+constexpr int kRemovalsMax = 5;
+constexpr std::chrono::milliseconds kRemovalPause(20);
+
+// The descriptor that holds the lock; an error number below 0.
+int LockOwner(const std::string& path, int flags) {
+  const int file = open((path + kOwnerFile).c_str(), flags | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) return -errno;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  const int why = errno;
+  close(file);
+  return -why;
+}
+
+bool IsLeftBehind(const std::string& path) {
+  const int lock = LockOwner(path, 0);
+  if (lock >= 0) close(lock);
+  if (lock != -ENOENT) return lock >= 0;
+  std::error_code gone;
+  const auto changed = fs::last_write_time(path, gone);
+  return !gone && fs::file_time_type::clock::now() - changed > kMakingMax;
+}
+
+bool Remove(const std::string& path) {
+  std::error_code error;
+  for (int i = 0; i < kRemovalsMax; ++i) {
+    fs::remove_all(path, error);
+    if (!fs::exists(path, error)) return true;
+    std::this_thread::sleep_for(kRemovalPause);
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -72,6 +108,12 @@ Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t s
                 StrCat("the run directory ", last, " is longer than ", kRunPathBytesMax,
                        " bytes, too long for the sockets in it; choose a shorter --run-root"));
   }
+  fs::create_directories(directory.path(), error);
+  directory.lock_ = error ? -error.value() : LockOwner(directory.path(), O_CREAT);
+  if (directory.lock_ < 0) {
+    return Fail(ErrorCode::kInternal, StrCat("making ", directory.path(), kOwnerFile, ": ",
+                                             std::strerror(-std::exchange(directory.lock_, -1))));
+  }
   for (std::uint32_t server = 0; server < servers; ++server) {
     fs::create_directories(directory.server_path(server), error);
     if (error) {
@@ -79,28 +121,24 @@ Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t s
                   StrCat("making ", directory.server_path(server), ": ", error.message()));
     }
   }
-  // Without it nobody would know that the folder may be removed.
-  std::ofstream owner(directory.path() + kOwnerFile);
-  if (!(owner << getpid() << std::flush)) {
-    return Fail(ErrorCode::kInternal,
-                StrCat("writing ", directory.path(), kOwnerFile, ": ", std::strerror(errno)));
-  }
   return directory;
 }
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::exchange(other.path_, "")), keep_(other.keep_) {}
+    : path_(std::exchange(other.path_, "")),
+      lock_(std::exchange(other.lock_, -1)),
+      keep_(other.keep_) {}
 
 RunDirectory& RunDirectory::operator=(RunDirectory&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
   std::swap(keep_, other.keep_);
   return *this;
 }
 
 RunDirectory::~RunDirectory() {
-  if (path_.empty() || keep_) return;
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  if (!path_.empty() && !keep_) Remove(path_);
+  if (lock_ >= 0) close(lock_);
 }
 
 std::string RunDirectory::server_path(std::uint32_t server) const {
@@ -111,12 +149,10 @@ int CleanUpRuns(const std::string& root) {
   int count = 0;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root, error)) {
-    pid_t owner = 0;
-    std::ifstream(entry.path().string() + kOwnerFile) >> owner;
-    if (owner <= 0 || kill(owner, 0) == 0 || errno == EPERM) continue;
-    KillProcessesOfRun(entry.path().string());
-    fs::remove_all(entry.path(), error);
-    ++count;
+    const std::string path = entry.path().string();
+    if (!IsLeftBehind(path)) continue;
+    KillProcessesOfRun(path);
+    if (Remove(path)) ++count;
   }
   return count;
 }

@@ -32,6 +32,7 @@ class RunDirectory {
   explicit RunDirectory(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
+  int lock_ = -1;  // Held while this program lives: the folder is in use.
   bool keep_ = false;
 };
 
@@ -39,8 +40,8 @@ class RunDirectory {
 inline constexpr std::size_t kRunPathBytesMax = 64;
 
 // Ends what earlier controllers left below `root` when they were killed: processes and folders. A
-// folder counts as left behind when the process that made it is gone. Returns the number of folders
-// removed.
+// folder counts as left behind when the process that made it is gone, whoever has its number now.
+// Returns the number of folders removed.
 int CleanUpRuns(const std::string& root);
 
 }  // namespace eidolon::controller::place

@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "services/testing/temporary_directory.h"
 
@@ -87,16 +89,36 @@ TEST(RunDirectoryTest, RefusesALinkAndAFileAsRoot) {
 TEST(RunDirectoryTest, CleansUpAfterADeadControllerOnly) {
   const testing::TemporaryDirectory root;
   const auto alive = RunDirectory::Make(root.path(), 1);
-  const pid_t gone = fork();
-  if (gone == 0) _exit(0);
-  waitpid(gone, nullptr, 0);
-  fs::create_directories(root / "dead/s0");
-  std::ofstream(root / "dead/owner") << gone;
+  const pid_t killed = fork();
+  if (killed == 0) {
+    const auto left = RunDirectory::Make(root.path(), 1);
+    _exit(left ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(killed, &status, 0);
+  ASSERT_EQ(status, 0);
 
   EXPECT_EQ(CleanUpRuns(root.path()), 1);
 
-  EXPECT_FALSE(fs::exists(root / "dead"));
   EXPECT_TRUE(fs::exists(alive->path()));
+  EXPECT_EQ(std::distance(fs::directory_iterator(root.path()), fs::directory_iterator()), 1);
+}
+
+TEST(RunDirectoryTest, TheNumberOfADeadControllerMayBelongToAnother) {
+  const testing::TemporaryDirectory root;
+  fs::create_directories(root / "dead/s0");
+  std::ofstream(root / "dead/owner") << getpid();
+
+  EXPECT_EQ(CleanUpRuns(root.path()), 1);
+}
+
+TEST(RunDirectoryTest, AFolderThatWasNeverFinishedIsRemovedInTime) {
+  const testing::TemporaryDirectory root;
+  fs::create_directories(root / "begun");
+  EXPECT_EQ(CleanUpRuns(root.path()), 0) << "somebody may be making it";
+
+  fs::last_write_time(root / "begun", fs::file_time_type::clock::now() - std::chrono::minutes(2));
+  EXPECT_EQ(CleanUpRuns(root.path()), 1);
 }
 
 }  // namespace

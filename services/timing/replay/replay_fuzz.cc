@@ -39,7 +39,8 @@ void Play(const timing::kernel::WorkItem& item) {
     return std::move(*opened);
   }();
   const auto* copy = std::get_if<timing::kernel::Copy>(&item);
-  if (copy != nullptr && copy->bytes > (8 << 20) && copy->kind != workload::CopyKind::kMemset) {
+  if (copy != nullptr && copy->bytes > (8 << 20) &&
+      copy->kind != eidolon::workload::CopyKind::kMemset) {
     return;  // Of the host's memory, which is real.
   }
   const auto played = player->Play(item, {});
