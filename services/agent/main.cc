@@ -8,10 +8,12 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
 #include "services/agent/launch/guardian.h"
+#include "services/agent/launch/rank_launcher.h"
 #include "services/agent/server/agent.h"
 #include "services/agent/server/metrics.h"
 #include "services/base/clock.h"
@@ -63,6 +65,10 @@ int Install(const std::string& from, const std::string& to) {
 
 int main(int argc, char** argv) {
   using namespace eidolon;
+  // Ourselves in torchrun's place, for the live ranks of a folded job.
+  if (argc > 1 && std::string_view(argv[1]) == "start-ranks") {
+    return agent::launch::RunRanks({argv + 2, argv + argc});
+  }
   agent::server::Agent::Options options{
       .controller_address = TakeVariable("EIDOLON_CONTROLLER_ADDRESS"),
       .token = TakeVariable("EIDOLON_AGENT_TOKEN"),

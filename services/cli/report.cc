@@ -194,6 +194,24 @@ std::string FormatHostTime(const json& prediction) {
   return Line("host time", StrCat(text, "   error ", Percent(NumberAt(host, {"error"}))));
 }
 
+// How many of the job's ranks ran.
+std::string FormatFolding(const json& prediction) {
+  const json& folding = At(prediction, {"folding"});
+  if (!folding.is_object()) return "";
+  std::string live;
+  std::size_t shown = 0;
+  for (const json& rank : folding.value("live", json::array())) {
+    if (++shown > 8) break;
+    live += StrCat(live.empty() ? "" : ", ", rank.dump());
+  }
+  const std::size_t count = folding.value("live", json::array()).size();
+  const std::uint64_t classes = CountAt(folding, {"classes"});
+  return Line("folded",
+              StrCat(CountAt(folding, {"ranks"}), " ranks: ", count, " live (", live,
+                     shown > 8 ? ", ..." : "", "), ", CountAt(folding, {"mirrored"}), " mirrored",
+                     classes > 1 ? StrCat(" in ", classes, " classes") : ""));
+}
+
 std::string FormatBreakdown(const json& prediction) {
   const json& shares = At(prediction, {"breakdown"});
   if (!shares.is_object()) return "";
@@ -354,8 +372,8 @@ std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
   return FormatVerdict(job) + FormatTimes(prediction) + FormatProgram(prediction) +
-         FormatBreakdown(prediction) + FormatHostTime(prediction) + FormatMemory(prediction) +
-         FormatSureness(prediction) + FormatCost(status);
+         FormatBreakdown(prediction) + FormatFolding(prediction) + FormatHostTime(prediction) +
+         FormatMemory(prediction) + FormatSureness(prediction) + FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {

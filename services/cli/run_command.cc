@@ -193,6 +193,14 @@ void AddFlags(CLI::App* run, Flags* flags) {
   run->add_option("--log-pattern", f.boundary_log, "an iteration ends with a line like this");
   run->add_option("--values", f.values, "on: small kernels are run for their results; off")
       ->check(CLI::IsMember({"on", "off"}));
+  run->add_option("--fold", f.folding,
+                  "run a few ranks and mirror the others: auto (where memory is short), off, "
+                  "required")
+      ->check(CLI::IsMember({"auto", "off", "required"}));
+  run->add_option("--live", f.live, "ranks that run besides, when the job is folded")
+      ->delimiter(',');
+  run->add_option("--live-per-class", f.live_per_class, "ranks of each class that run")
+      ->check(CLI::PositiveNumber);
   run->add_flag("--strict", f.strict, "stop at the first call that is not supported");
   run->add_flag("--event-log", f.event_log, "keep every operation's times (with --data-dir)");
   run->add_option("--data-dir", flags->embedded.controller.data_directory, "keep the job here");

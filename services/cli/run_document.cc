@@ -95,6 +95,9 @@ Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_d
   if (flags.servers > 0) spec["servers"] = flags.servers;
   if (flags.ranks_per_server > 0) spec["ranksPerServer"] = flags.ranks_per_server;
   if (!flags.values.empty()) spec["values"]["compute"] = flags.values == "on";
+  if (!flags.folding.empty()) spec["folding"]["mode"] = flags.folding;
+  if (flags.live_per_class > 0) spec["folding"]["livePerClass"] = flags.live_per_class;
+  if (!flags.live.empty()) spec["folding"]["live"] = flags.live;
   if (flags.strict) spec["strict"] = true;
   if (flags.event_log) spec["outputs"]["eventLog"] = true;
   return json{{"apiVersion", controller::job::kApiVersion},

@@ -27,7 +27,10 @@ struct RunFlags {
   std::string boundary_log;
   bool strict = false;
   bool event_log = false;
-  std::string values;  // "on": small kernels are run for their results; "off"; empty: as jobs do.
+  std::string values;   // "on": small kernels are run for their results; "off"; empty: as jobs do.
+  std::string folding;  // "auto", "off", "required"; empty: as jobs do.
+  std::uint32_t live_per_class = 0;  // 0: as jobs do.
+  std::vector<std::uint32_t> live;   // Ranks.
   std::vector<std::string> command;
 };
 

@@ -19,6 +19,8 @@ constexpr std::chrono::milliseconds kTick(50);
 constexpr std::int64_t kPublishIntervalNs = 200'000'000;
 constexpr std::int64_t kSaveIntervalNs = 1'000'000'000;
 constexpr std::int64_t kExpiryIntervalNs = 1'000'000'000;
+// How often folders of controllers that were killed are looked for.
+constexpr std::int64_t kLeftBehindIntervalNs = 5'000'000'000;
 // A transition that is not stored after this long is explained in the job's status.
 constexpr std::int64_t kShowWaitingNs = 1'000'000'000;
 // How long a stop waits for what must be stored.
@@ -58,14 +60,18 @@ Controller::~Controller() { (void)Stop(); }
 
 void Controller::Start(const std::string& address) {
   address_ = address;
-  const int left = place::CleanUpRuns(options_.run_root);
-  if (left > 0) Log(Level::kWarning, "old_runs_removed", {{"count", StrCat(left)}});
+  RemoveLeftBehind();
   {
     const std::lock_guard lock(mutex_);
     started_ = true;
     PublishQueue();
   }
   thread_ = std::thread([this] { Loop(); });
+}
+
+void Controller::RemoveLeftBehind() const {
+  const int left = place::CleanUpRuns(options_.run_root);
+  if (left > 0) Log(Level::kWarning, "old_runs_removed", {{"count", StrCat(left)}});
 }
 
 Result<void> Controller::Stop() {
@@ -118,6 +124,10 @@ bool Controller::Decide(Actions* actions) {
   for (const std::int64_t uid : active) StepJob(table_.Find(uid), now_ns, actions);
   if (stopping_) return HasUnfinished(now_ns);
   if (now_ns - expiry_checked_ns_ > kExpiryIntervalNs) RemoveExpired(now_ns);
+  if (now_ns - left_behind_checked_ns_ > kLeftBehindIntervalNs) {
+    left_behind_checked_ns_ = now_ns;
+    actions->push_back([this] { RemoveLeftBehind(); });
+  }
   bool taken = false;
   // A job whose end could not be stored had better wait.
   while (!store_error_) {
@@ -307,7 +317,7 @@ void Controller::StartJob(std::int64_t uid) {
   }
   auto placing = std::make_shared<Placing>();
   placing->request = {.job_uid = uid, .controller_address = address_};
-  for (std::uint32_t server = 0; server < (*active)->tokens().size(); ++server) {
+  for (const std::uint32_t server : (*active)->parts().resolved.AgentServers()) {
     placing->request.agents.push_back(
         {server, (*active)->tokens()[server], (*active)->parts().directory.server_path(server)});
   }
@@ -364,6 +374,7 @@ Result<std::unique_ptr<ActiveRun>> Controller::Prepare(std::int64_t uid, const j
   // The GPU was checked when the job came in.
   job::ResolvedJob resolved = job::Resolve(
       spec, referenced, [] { return std::vector<std::string>(); }, &problems);
+  if (problems.empty()) job::FoldJob(job::AvailableMemory(), &resolved, &problems);
   if (!problems.empty()) {
     return base::Fail(base::ErrorCode::kInvalidArgument,
                       "the job does not fit its cluster any more: " + job::Describe(problems));
@@ -377,9 +388,7 @@ Result<std::unique_ptr<ActiveRun>> Controller::Prepare(std::int64_t uid, const j
   const auto peak_flops = parts_.simulators.FindPeakFlops(resolved.cluster.gpu);
   if (!peak_flops) return std::unexpected(peak_flops.error());
   const std::string network_job = NetworkJobOf(uid);
-  if (auto registered = parts_.simulators.RegisterJob(network_job, resolved.cluster,
-                                                      resolved.servers, resolved.spec.environment);
-      !registered) {
+  if (auto registered = parts_.simulators.RegisterJob(network_job, resolved); !registered) {
     return std::unexpected(registered.error());
   }
   return std::make_unique<ActiveRun>(

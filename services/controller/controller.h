@@ -124,6 +124,8 @@ class Controller final : public rest::Api, public AgentDesk {
   // Stores how a job has ended; it is over when that is done.
   void End(JobEntry* entry, const job::JobStatus& status, const job::Verdict& verdict);
   void RemoveExpired(std::int64_t now_ns);
+  // Without the lock: folders and processes of controllers that were killed.
+  void RemoveLeftBehind() const;
   // The job is gone when that is stored.
   void RemoveJob(JobEntry* entry);
   // Tells metrics, and jobs that wait for it, how the store is.
@@ -176,6 +178,7 @@ class Controller final : public rest::Api, public AgentDesk {
   std::map<std::pair<std::string, std::string>, Creating> creating_;  // By namespace and key.
   std::optional<base::Error> store_error_;                            // As the queue shows it.
   std::int64_t expiry_checked_ns_ = 0;
+  std::int64_t left_behind_checked_ns_ = 0;
   std::int64_t stopping_ns_ = 0;
   bool attention_ = false;
   bool started_ = false;

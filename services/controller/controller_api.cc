@@ -121,7 +121,10 @@ void Controller::CheckCluster(const std::string& name_space, const job::ParsedJo
                 "'", job::DidYouMean(parsed.spec.cluster_name, table_.ClusterNames(name_space)))});
     return;
   }
-  job::Resolve(parsed.spec, cluster == nullptr ? nullptr : &cluster->spec, gpus, problems);
+  const std::size_t before = problems->size();
+  job::ResolvedJob resolved =
+      job::Resolve(parsed.spec, cluster == nullptr ? nullptr : &cluster->spec, gpus, problems);
+  if (problems->size() == before) job::FoldJob(job::AvailableMemory(), &resolved, problems);
 }
 
 ApiResult<rest::Created> Controller::CreateJob(const std::string& name_space, const json& document,

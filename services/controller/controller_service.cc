@@ -5,6 +5,7 @@
 
 #include "services/controller/agent_report.h"
 #include "services/controller/cluster_message.h"
+#include "services/folding/wire/fold_message.h"
 #include "services/runtime/grpc_status.h"
 
 namespace eidolon::controller {
@@ -89,6 +90,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.set_strict(spec.strict);
   out.set_run_directory(assignment.run_directory);
   out.set_write_event_log(spec.event_log);
+  if (resolved.fold.is_folded()) *out.mutable_folding() = folding::ToProto(resolved.fold);
   return command;
 }
 

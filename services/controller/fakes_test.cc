@@ -14,8 +14,7 @@ Result<std::vector<std::string>> FakeSimulators::ListGpus() {
   return std::vector<std::string>{"A100-SXM4-80GB", "H100-SXM5-80GB"};
 }
 
-Result<void> FakeSimulators::RegisterJob(const std::string& job, const job::ClusterSpec&,
-                                         std::uint32_t, const job::Environment&) {
+Result<void> FakeSimulators::RegisterJob(const std::string& job, const job::ResolvedJob&) {
   const std::lock_guard lock(mutex_);
   if (broken_)
     return Fail(ErrorCode::kUnavailable, "asking the network service at network:1: gone");

@@ -24,9 +24,7 @@ class FakeSimulators final : public Simulators {
  public:
   base::Result<std::vector<std::string>> ListGpus() override;
   base::Result<double> FindPeakFlops(const std::string&) override { return 1e15; }
-  base::Result<void> RegisterJob(const std::string& job, const job::ClusterSpec& cluster,
-                                 std::uint32_t servers,
-                                 const job::Environment& environment) override;
+  base::Result<void> RegisterJob(const std::string& job, const job::ResolvedJob& resolved) override;
   void RemoveJob(const std::string& job) override;
   std::string timing_address() const override { return "timing:1"; }
   std::string network_address() const override { return "network:1"; }

@@ -10,6 +10,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/controller/cluster_message.h"
+#include "services/folding/wire/fold_message.h"
 #include "services/runtime/grpc_status.h"
 
 namespace eidolon::controller {
@@ -109,9 +110,8 @@ base::Result<double> SimulatorClients::FindPeakFlops(const std::string& gpu) {
 }
 
 base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
-                                                 const job::ClusterSpec& cluster,
-                                                 std::uint32_t servers,
-                                                 const job::Environment& environment) {
+                                                 const job::ResolvedJob& resolved) {
+  const job::ClusterSpec& cluster = resolved.cluster;
   const auto gpu = DescribeGpu(cluster.gpu);
   if (!gpu) return std::unexpected(gpu.error());
   grpc::ClientContext context;
@@ -120,9 +120,16 @@ base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
   request.set_job(job);
   request.set_gpu_compute_major(gpu->compute_major());
   FillCluster(cluster, job, request.mutable_cluster());
-  for (std::uint32_t server = 0; server < servers; ++server) request.add_placement(server);
+  for (std::uint32_t server = 0; server < resolved.servers; ++server) {
+    request.add_placement(server);
+  }
+  if (resolved.fold.is_folded()) {
+    *request.mutable_folding() = folding::ToProto(resolved.fold);
+    request.set_ranks_per_server(resolved.ranks_per_server);
+  }
   FillFabric(cluster, &request);
-  const std::map<std::string, std::string> sorted(environment.begin(), environment.end());
+  const std::map<std::string, std::string> sorted(resolved.spec.environment.begin(),
+                                                  resolved.spec.environment.end());
   for (const auto& [name, value] : sorted) {
     if (name.starts_with("NCCL_")) request.add_environment(base::StrCat(name, "=", value));
   }

@@ -23,9 +23,7 @@ class SimulatorClients final : public Simulators {
 
   base::Result<std::vector<std::string>> ListGpus() override;
   base::Result<double> FindPeakFlops(const std::string& gpu) override;
-  base::Result<void> RegisterJob(const std::string& job, const job::ClusterSpec& cluster,
-                                 std::uint32_t servers,
-                                 const job::Environment& environment) override;
+  base::Result<void> RegisterJob(const std::string& job, const job::ResolvedJob& resolved) override;
   void RemoveJob(const std::string& job) override;
   std::string MakePass(const std::string& job) override;
   std::string timing_address() const override { return timing_address_; }

@@ -1,13 +1,11 @@
 // What the controller asks of the timing and the network service, in the controller's own words.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/controller/job/cluster.h"
-#include "services/controller/job/job.h"
+#include "services/controller/job/resolve.h"
 
 namespace eidolon::controller {
 
@@ -20,11 +18,10 @@ class Simulators {
   virtual base::Result<std::vector<std::string>> ListGpus() = 0;
   // Peak dense bf16 rate in operations per second; 0 when the model does not say.
   virtual base::Result<double> FindPeakFlops(const std::string& gpu) = 0;
-  // Tells the network service of a job on the first `servers` servers of the cluster, and of the
-  // NCCL_ variables in its environment.
-  virtual base::Result<void> RegisterJob(const std::string& job, const job::ClusterSpec& cluster,
-                                         std::uint32_t servers,
-                                         const job::Environment& environment) = 0;
+  // Tells the network service of a job on the first servers of its cluster, of the NCCL_ variables
+  // in its environment, and of which ranks run.
+  virtual base::Result<void> RegisterJob(const std::string& job,
+                                         const job::ResolvedJob& resolved) = 0;
   virtual void RemoveJob(const std::string& job) = 0;
 
   // What agents of a registered job show to both services; empty when nobody asks for it.

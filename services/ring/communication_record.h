@@ -72,6 +72,10 @@ struct CommunicatorInit {
   std::int32_t size;
   std::int32_t rank;  // In the communicator.
   char name[64];      // ncclConfig_t::commName, torch's group name; may be empty.
+  // Folded jobs: the global ranks of all members, in the communicator's order, which is ascending;
+  // so many folding::RankRun follow.
+  std::uint32_t member_runs;
+  std::uint32_t reserved;
 };
 
 // The reply's payload: u32 global-rank-in-parent of each member, in the new order. A negative
@@ -83,7 +87,7 @@ struct CommunicatorSplit {
   std::uint32_t communicator;  // The new one's identifier.
   std::int32_t color;
   std::int32_t key;
-  std::uint32_t reserved;
+  std::uint32_t member_runs;  // Folded jobs: as in CommunicatorInit; none for a negative colour.
   char name[64];
 };
 

@@ -102,6 +102,10 @@ struct SegmentHeader {
   std::uint32_t nccl_channels;   // Channels per communicator, for buffer memory.
   // Policy for host reads of unknown values: 0 zero, 1 one; kComputeValues may be added.
   std::uint32_t unknown_reads;
+  // Ranks of a folded job: most of them have no process, and communicators name their members. 0:
+  // all ranks run.
+  std::uint32_t folded_ranks;
+  std::uint32_t reserved;
 };
 static_assert(sizeof(SegmentHeader) <= kCursorsOffset);
 

@@ -173,7 +173,8 @@ void Session::Append(ring::RecordHeader* record, std::size_t record_bytes,
 
 Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_bytes,
                              std::uint32_t* slot_field, bool advance_clock,
-                             std::span<std::byte> payload) noexcept {
+                             std::span<std::byte> payload,
+                             std::span<const std::byte> tail) noexcept {
   State& state = GetState();
   if (record->kind == ring::RecordKind::kCommunicatorInit) {
     begun.store(true, std::memory_order_relaxed);
@@ -184,7 +185,8 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   slot.check = 0;
   slot.state.store(pending, std::memory_order_relaxed);
   *slot_field = static_cast<std::uint32_t>(number);
-  if (!state.writer.Append(record, record_bytes, {})) return {};
+  const std::span<const std::byte> parts[] = {tail};
+  if (!state.writer.Append(record, record_bytes, parts)) return {};
   state.writer.RingDoorbell();
   NoteSleptInShim();
   const Asking counted;

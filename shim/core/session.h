@@ -41,7 +41,7 @@ class Session {
   // Appends a question and waits for its answer. `slot_field` is where the record keeps its slot
   // number. Moves the rank clock to at least value_ps when the reply is a completion time
   // (`advance_clock`) and the thread is a driver. payload, when given, receives up to its size of
-  // the reply's payload.
+  // the reply's payload; `tail` follows the record.
   struct Answer {
     ring::ReplyStatus status = ring::ReplyStatus::kJobEnding;
     std::uint64_t value_ps = 0;
@@ -49,7 +49,8 @@ class Session {
     std::uint32_t payload_bytes = 0;
   };
   Answer Ask(ring::RecordHeader* record, std::size_t record_bytes, std::uint32_t* slot_field,
-             bool advance_clock, std::span<std::byte> payload = {}) noexcept;
+             bool advance_clock, std::span<std::byte> payload = {},
+             std::span<const std::byte> tail = {}) noexcept;
   // How many threads wait for an answer now.
   static int ThreadsAsking() noexcept;
 
@@ -84,8 +85,9 @@ void Append(Session& session, Record record) noexcept {
 }
 template <typename Record>
 Session::Answer Ask(Session& session, Record record, bool advance_clock,
-                    std::span<std::byte> payload = {}) noexcept {
-  return session.Ask(&record.header, sizeof(record), &record.slot, advance_clock, payload);
+                    std::span<std::byte> payload = {},
+                    std::span<const std::byte> tail = {}) noexcept {
+  return session.Ask(&record.header, sizeof(record), &record.slot, advance_clock, payload, tail);
 }
 
 }  // namespace eidolon::shim::core

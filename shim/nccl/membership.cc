@@ -19,6 +19,7 @@
 #include "shim/gpu/stream/submit.h"
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
+#include "shim/nccl/group_members.h"
 #include "shim/nccl/group_state.h"
 
 namespace eidolon::shim::nccl {
@@ -58,6 +59,18 @@ ncclResult_t ToNccl(ring::ReplyStatus status) {
   }
 }
 
+// The members' ranks of the job, where the agent needs them: in a folded job.
+base::Result<std::vector<folding::RankRun>> MembersToTell(const core::Session& session,
+                                                          const std::string& name, int size,
+                                                          int rank) {
+  const std::uint32_t world = session.header().folded_ranks;
+  if (world == 0) return std::vector<folding::RankRun>();
+  return MembersOf({.name = name,
+                    .size = static_cast<std::uint32_t>(size),
+                    .rank = static_cast<std::uint32_t>(rank),
+                    .world = world});
+}
+
 // Joins the other members; returns when all have come.
 ncclResult_t Make(const Making& making, std::string* sentence) {
   core::Session* session = core::Session::Get();
@@ -73,8 +86,15 @@ ncclResult_t Make(const Making& making, std::string* sentence) {
   record.size = making.size;
   record.rank = making.rank;
   CopyName(making.name, record.name);
+  const auto members = MembersToTell(*session, making.name, making.size, making.rank);
+  if (!members) {
+    *sentence = members.error().message;
+    return ncclInvalidUsage;
+  }
+  record.member_runs = static_cast<std::uint32_t>(members->size());
   char reason[512] = {};
-  const auto answer = core::Ask(*session, record, true, std::as_writable_bytes(std::span(reason)));
+  const auto answer = core::Ask(*session, record, true, std::as_writable_bytes(std::span(reason)),
+                                std::as_bytes(std::span(*members)));
   const ncclResult_t result = ToNccl(answer.status);
   if (result != ncclSuccess) {
     sentence->assign(reason, strnlen(reason, sizeof(reason)));
@@ -250,10 +270,17 @@ ncclResult_t Split(ncclComm_t parent_handle, int color, int key, ncclComm_t* res
   record.key = key;
   const std::string name = NameOf(config);
   CopyName(name, record.name);
+  std::vector<folding::RankRun> members;
+  if (color >= 0) {
+    auto told = MembersToTell(*session, name, 0, key);
+    if (!told) return Fail(ncclInvalidUsage, told.error().message);
+    members = std::move(*told);
+  }
+  record.member_runs = static_cast<std::uint32_t>(members.size());
   // The members' ranks in the parent, or a sentence when it fails.
   std::vector<std::byte> payload(
       std::max<std::size_t>(512, static_cast<std::size_t>(parent->size) * sizeof(std::uint32_t)));
-  const auto answer = core::Ask(*session, record, true, payload);
+  const auto answer = core::Ask(*session, record, true, payload, std::as_bytes(std::span(members)));
   if (const auto status = ToNccl(answer.status); status != ncclSuccess) {
     const auto* text = reinterpret_cast<const char*>(payload.data());
     SetLastError(parent, std::string(text, strnlen(text, payload.size())));

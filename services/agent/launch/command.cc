@@ -95,8 +95,8 @@ std::string PathOf(const std::vector<std::string>& environment) {
   return "/usr/local/bin:/usr/bin:/bin";
 }
 
-base::Result<std::string> FindProgram(const std::string& name, const std::string& path,
-                                      const std::string& folder) {
+base::Result<std::string> FindIn(const std::string& name, const std::string& path,
+                                 const std::string& folder) {
   if (name.find('/') != std::string::npos) {
     const std::string full = name[0] == '/' || folder.empty() ? name : StrCat(folder, "/", name);
     if (access(full.c_str(), X_OK) == 0) return full;
@@ -146,14 +146,19 @@ std::string ExitStatus::Text() const {
   return StrCat("killed by signal ", signal, name != nullptr ? StrCat(" (SIG", name, ")") : "");
 }
 
-base::Result<std::unique_ptr<Command>> Command::Start(const CommandOptions& options,
-                                                      CommandObserver* observer) {
+base::Result<std::string> FindProgram(const CommandOptions& options) {
   if (options.command.empty()) {
     return base::Fail(ErrorCode::kInvalidArgument, "the job has no command");
   }
+  return FindIn(options.command[0], PathOf(MergedEnvironment(options.environment)),
+                options.working_directory);
+}
+
+base::Result<std::unique_ptr<Command>> Command::Start(const CommandOptions& options,
+                                                      CommandObserver* observer) {
   std::vector<std::string> environment = MergedEnvironment(options.environment);
   std::vector<std::string> arguments = options.command;
-  const auto program = FindProgram(arguments[0], PathOf(environment), options.working_directory);
+  const auto program = FindProgram(options);
   if (!program) return std::unexpected(program.error());
   const auto out = MakePipe(), err = MakePipe(), failure = MakePipe();
   for (const auto* pipe : {&out, &err, &failure}) {

@@ -43,6 +43,10 @@ struct CommandOptions {
   std::string working_directory;     // Empty: this process's.
 };
 
+// Where the command's program lies: by its own PATH, or from its working directory. Fails naming
+// it.
+base::Result<std::string> FindProgram(const CommandOptions& options);
+
 // Threads: Start, Stop and the destructor from one thread.
 class Command {
  public:

@@ -8,6 +8,7 @@
 
 #include "services/agent/ring/definition.h"
 #include "services/base/text.h"
+#include "services/folding/rank_runs.h"
 #include "services/ring/layout.h"
 
 namespace eidolon::agent::ring {
@@ -132,8 +133,16 @@ std::string FaultOf(const wire::CommunicationOp& op) {
   return {};
 }
 
+Result<void> CheckSplit(std::span<const std::byte> record) {
+  const auto& split = As<wire::CommunicatorSplit>(record);
+  const std::uint64_t tail = std::uint64_t{split.member_runs} * sizeof(folding::RankRun);
+  return CheckTail(record, sizeof(split) + tail);
+}
+
 Result<void> CheckMembership(std::span<const std::byte> record) {
   const auto& init = As<wire::CommunicatorInit>(record);
+  const std::uint64_t tail = std::uint64_t{init.member_runs} * sizeof(folding::RankRun);
+  if (auto fits = CheckTail(record, sizeof(init) + tail); !fits) return fits;
   if (init.size >= 1 && init.size <= kMostMembers && init.rank >= 0 && init.rank < init.size) {
     return {};
   }
@@ -232,6 +241,8 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
       return CheckCommunication(record);
     case RecordKind::kCommunicatorInit:
       return CheckMembership(record);
+    case RecordKind::kCommunicatorSplit:
+      return CheckSplit(record);
     case RecordKind::kSynchronizeStream:
     case RecordKind::kSynchronizeDevice:
     case RecordKind::kSynchronizeEvent:

@@ -71,6 +71,7 @@ base::Result<Segment> Segment::Create(const SegmentContent& content, std::uint32
   std::copy_n(content.driver_name.begin(), name, header.driver_name);
   header.nccl_channels = content.nccl_channels;
   header.unknown_reads = content.unknown_reads;
+  header.folded_ranks = content.folded_ranks;
   wire::CursorsOf(base)->clock_ps.value.store(start_clock_ps);
   std::copy(content.devices.begin(), content.devices.end(), wire::DevicesOf(base));
   return segment;

@@ -27,6 +27,7 @@ struct SegmentContent {
   std::string driver_name;
   std::uint32_t nccl_channels = 0;
   std::uint32_t unknown_reads = 0;
+  std::uint32_t folded_ranks = 0;
 };
 
 struct Reply {

@@ -10,11 +10,13 @@
 #include "services/agent/job/declared_values.h"
 #include "services/agent/job/device_properties.h"
 #include "services/agent/outcome/plain_text.h"
+#include "services/agent/rendezvous/store_server.h"
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/job_command.h"
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/folding/wire/fold_message.h"
 #include "services/ring/replay.h"
 
 namespace eidolon::agent::server {
@@ -93,6 +95,10 @@ base::Result<void> Agent::SetUp() {
     job_->log_pattern.emplace(std::move(*pattern));
   }
 
+  auto fold = folding::FromProto(assignment.folding());
+  if (!fold) return std::unexpected(fold.error());
+  job_->fold = std::move(*fold);
+
   const std::string module_folder = StrCat(assignment.run_directory(), "/modules");
   timing_ = std::make_unique<client::TimingClient>(
       client::TimingClient::Options{.address = assignment.timing_address(),
@@ -109,6 +115,7 @@ base::Result<void> Agent::SetUp() {
     return std::unexpected(written.error());
   }
   job_->content = std::move(*content);
+  job_->content.folded_ranks = job_->fold.ranks();
   if (timing_->measures()) {
     std::error_code ignored;  // Without the folder nothing is measured, and the service says so.
     std::filesystem::create_directory(module_folder, ignored);
@@ -147,8 +154,27 @@ base::Result<void> Agent::SetUp() {
   return StartCommand();
 }
 
+// What torchrun would serve: where ranks meet, and where ghosts are answered for.
+base::Result<void> Agent::StartStore() {
+  const auto& assignment = job_->assignment;
+  rendezvous::World world{.size = static_cast<std::int32_t>(job_->fold.ranks()),
+                          .live = {job_->fold.live().begin(), job_->fold.live().end()}};
+  auto store =
+      rendezvous::StoreServer::Start({.address = assignment.master_address(),
+                                      .port = static_cast<std::uint16_t>(assignment.master_port()),
+                                      .world = std::move(world)});
+  if (!store) return std::unexpected(store.error());
+  store_ = std::move(*store);
+  base::Log(base::Level::kInfo, "job_folded",
+            {{"job", assignment.job()}, {"ranks", job_->fold.Describe()}});
+  return {};
+}
+
 base::Result<void> Agent::StartCommand() {
-  auto command = server::StartCommand(job_->assignment, options_.library_folder, this);
+  if (job_->fold.is_folded() && job_->assignment.server() == 0) {
+    if (auto started = StartStore(); !started) return started;
+  }
+  auto command = server::StartCommand(*job_, options_.library_folder, this);
   if (!command) return std::unexpected(command.error());
   command_ = std::move(*command);
   base::Log(base::Level::kInfo, "command_started",

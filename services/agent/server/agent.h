@@ -24,6 +24,7 @@
 #include "services/agent/cost/cost_book.h"
 #include "services/agent/launch/command.h"
 #include "services/agent/outcome/verdict.h"
+#include "services/agent/rendezvous/store_server.h"
 #include "services/agent/ring/server_page.h"
 #include "services/agent/server/cost_questions.h"
 #include "services/agent/server/deaths.h"
@@ -62,6 +63,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
  private:
   // agent.cc: set-up, loop, end, the command and its lines.
   base::Result<void> SetUp();
+  base::Result<void> StartStore();
   base::Result<void> StartCommand();
   void Loop();
   bool Step();
@@ -122,6 +124,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<cost::CostBook> costs_;
   std::optional<CostQuestions> questions_;
   std::unique_ptr<ProcessListener> process_listener_;
+  std::unique_ptr<rendezvous::StoreServer> store_;  // Of a folded job, on its first server.
   std::unique_ptr<launch::Command> command_;
   std::atomic<bool> was_told_to_end_ = false;  // Written here, read where its lines come in.
 

@@ -10,6 +10,7 @@
 #include "services/agent/outcome/line_pattern.h"
 #include "services/agent/ring/segment.h"
 #include "services/base/sim_time.h"
+#include "services/folding/fold.h"
 
 namespace eidolon::agent::server {
 
@@ -19,6 +20,14 @@ struct JobParts {
   ring::SegmentContent content;
   std::vector<device::Traits> traits;
   std::optional<outcome::LinePattern> log_pattern;
+  folding::Fold fold;  // Which ranks of the job run.
+
+  // Of this server, those that run.
+  std::uint32_t live_ranks() const {
+    const std::uint32_t all = assignment.ranks_per_server();
+    if (!fold.is_folded()) return all;
+    return static_cast<std::uint32_t>(fold.LiveOn(assignment.server(), all).size());
+  }
 };
 
 }  // namespace eidolon::agent::server

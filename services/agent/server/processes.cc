@@ -105,7 +105,7 @@ std::uint64_t Processes::StartClockOf(const wire::Hello& hello) const {
 // RANK is complete when it begins to work; a launcher never does. Who meets in the communicator of
 // the whole job has all come.
 int Processes::CountMissing(bool world_met) const {
-  const auto expected = static_cast<int>(job_->assignment.ranks_per_server());
+  const auto expected = static_cast<int>(job_->live_ranks());
   int ranks = 0;
   bool lone = false;
   for (const auto& [number, session] : sessions_) {

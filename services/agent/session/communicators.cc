@@ -7,6 +7,7 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/text.h"
+#include "services/folding/wire/fold_message.h"
 
 namespace eidolon::agent::session {
 
@@ -19,6 +20,16 @@ using base::StrCat;
 using wire::ReplyStatus;
 
 namespace {
+
+// The members' ranks of the job behind a record of a folded job.
+template <typename Record>
+void AddMembers(const ring::RecordView& record,
+                google::protobuf::RepeatedPtrField<common::v1::RankRun>* out) {
+  const auto count = record.As<Record>().member_runs;
+  std::vector<folding::RankRun> runs(count);
+  std::memcpy(runs.data(), record.TailAfter<Record>().data(), count * sizeof(folding::RankRun));
+  folding::AddRuns(runs, out);
+}
 
 // Group names may hold anything; protocol strings must be UTF-8.
 std::string PlainName(const char* text, std::size_t limit) {
@@ -64,6 +75,7 @@ void Communicators::Join(const ring::RecordView& record) {
   join->mutable_member()->set_device(record.header().device);
   join->set_ready_picoseconds(record.header().host_clock_ps);
   join->set_name(PlainName(init.name, sizeof(init.name)));
+  AddMembers<wire::CommunicatorInit>(record, join->mutable_members());
   Communicator& made = all_[init.communicator];
   made.rank = init.rank;
   made.size = init.size;
@@ -88,6 +100,7 @@ base::Result<void> Communicators::Split(const ring::RecordView& record) {
   body->set_key(split.key);
   body->set_ready_picoseconds(record.header().host_clock_ps);
   body->set_name(PlainName(split.name, sizeof(split.name)));
+  AddMembers<wire::CommunicatorSplit>(record, body->mutable_members());
   joins_[request] = {.slot = split.slot, .communicator = split.communicator};
   replies_->AwaitNetwork(split.slot);
   host_->SendToNetwork(std::move(message));

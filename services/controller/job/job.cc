@@ -16,6 +16,7 @@ namespace {
 using base::StrCat;
 
 constexpr std::int64_t kCountMax = 1'000'000'000'000'000;
+constexpr std::int64_t kRanksMax = 4096 * 72;
 constexpr std::size_t kPatternBytesMax = 512;
 constexpr std::size_t kCommandBytesMax = 64 * 1024;
 
@@ -239,7 +240,22 @@ class SpecReader {
       host_model->Finish();
     }
     if (auto values = fields_.Object("values")) spec().values = ReadValues(&*values);
+    if (auto folding = fields_.Object("folding")) ReadFolding(&*folding);
     spec().strict = fields_.Bool("strict", false);
+  }
+
+  void ReadFolding(Fields* folding) {
+    FoldingSpec& read = spec().folding;
+    const std::string mode = folding->Choice("mode", {"auto", "off", "required"}, "auto");
+    if (mode == "off") read.mode = FoldingSpec::Mode::kOff;
+    if (mode == "required") read.mode = FoldingSpec::Mode::kRequired;
+    if (mode == "required" && !embedded()) {
+      folding->Report("mode", "'required' exists in embedded mode only; all ranks have pods");
+    }
+    read.live_per_class =
+        static_cast<std::uint32_t>(folding->Integer("livePerClass", {1, 1024}, 2));
+    read.live = folding->IntegerList("live", {0, kRanksMax - 1});
+    folding->Finish();
   }
 
   void ReadLimits() {

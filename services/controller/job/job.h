@@ -31,6 +31,18 @@ struct IterationRule {
   std::uint64_t parameters = 0;  // Of the model; 0: not told.
 };
 
+// Which ranks run as processes, and which are mirrored from them (services/folding).
+struct FoldingSpec {
+  enum class Mode {
+    kAuto,      // Folds when this machine's memory does not hold all ranks.
+    kOff,       // Every rank runs.
+    kRequired,  // Always folds.
+  };
+  Mode mode = Mode::kAuto;
+  std::uint32_t live_per_class = 2;
+  std::vector<std::uint32_t> live;  // Ranks that run besides.
+};
+
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct JobSpec {
@@ -48,6 +60,7 @@ struct JobSpec {
   IterationRule iterations;
   bool fixed_host_model = false;
   ValuesSpec values;
+  FoldingSpec folding;
   bool strict = false;                                     // The first refused call ends the job.
   std::uint64_t wall_seconds_max = 0;                      // 0: no limit.
   std::uint64_t still_seconds_max = kStillSecondsDefault;  // 0: no limit.

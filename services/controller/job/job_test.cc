@@ -60,6 +60,7 @@ spec:
   iterations: {warmup: 1, measure: 2, boundary: {log: 'step\s+(\d+)'}, tokens: 131072,
                parameters: 8000000000}
   hostModel: {kind: fixed}
+  folding: {mode: required, livePerClass: 1, live: [5]}
   values: {unknownReads: one}
   limits: {wallSeconds: 3600, stillSeconds: 30}
   outputs: {eventLog: true}
@@ -87,6 +88,9 @@ spec:
   EXPECT_EQ(spec.wall_seconds_max, 3600u);
   EXPECT_EQ(spec.still_seconds_max, 30u);
   EXPECT_EQ(spec.ttl_seconds_after_finished, 86400u);
+  EXPECT_EQ(job.spec.folding.mode, FoldingSpec::Mode::kRequired);
+  EXPECT_EQ(job.spec.folding.live_per_class, 1u);
+  EXPECT_THAT(job.spec.folding.live, ElementsAre(5u));
 }
 
 TEST(JobTest, WarnsOfFieldsWithoutEffect) {
@@ -144,6 +148,16 @@ INSTANTIATE_TEST_SUITE_P(
                    "/spec/cluster/server/preset", "'dgx-h10', did you mean 'dgx-h100'?"},
         WrongField{"WrongHostModel", "/spec/hostModel/kind", "exact", "/spec/hostModel/kind",
                    "Allowed: measured, fixed"},
+        WrongField{"WrongFolding",
+                   "/spec/folding",
+                   {{"mode", "always"}},
+                   "/spec/folding/mode",
+                   "Allowed: auto, off, required"},
+        WrongField{"NothingLive",
+                   "/spec/folding",
+                   {{"livePerClass", 0}},
+                   "/spec/folding/livePerClass",
+                   "must be a whole number from 1 to 1024, not 0"},
         WrongField{"BothClusters",
                    "/spec/clusterRef",
                    {{"name", "a"}},
@@ -315,6 +329,64 @@ TEST(ResolveTest, AnInlineClusterIsAsLargeAsTheJobUnlessItSaysOtherwise) {
   EXPECT_EQ(resolved.servers, 4u);
   EXPECT_EQ(resolved.ranks(), 32u);
   EXPECT_EQ(resolved.cluster.servers, 4u);
+}
+
+// 64 ranks on 8 servers.
+ResolvedJob Folded(FoldingSpec folding, std::uint64_t memory_bytes, Problems* problems) {
+  ResolvedJob resolved{.servers = 8, .ranks_per_server = 8};
+  resolved.spec.folding = std::move(folding);
+  FoldJob(memory_bytes, &resolved, problems);
+  return resolved;
+}
+
+constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30;
+
+TEST(FoldJobTest, FoldsWhereMemoryDoesNotHoldAllRanks) {
+  Problems problems;
+  EXPECT_FALSE(Folded({}, 64 * kGibibyte, &problems).fold.is_folded());
+  EXPECT_FALSE(Folded({}, 0, &problems).fold.is_folded()) << "the memory is not known";
+
+  const ResolvedJob folded = Folded({}, 16 * kGibibyte, &problems);
+
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_THAT(folded.fold.live(), ElementsAre(0u, 63u));
+  EXPECT_EQ(folded.live_ranks(), 2u);
+  EXPECT_EQ(folded.ranks(), 64u);
+  EXPECT_THAT(folded.AgentServers(), ElementsAre(0u, 7u));
+}
+
+TEST(FoldJobTest, TheJobHasTheLastWord) {
+  Problems problems;
+  EXPECT_FALSE(Folded({.mode = FoldingSpec::Mode::kOff}, kGibibyte, &problems).fold.is_folded());
+  const ResolvedJob folded = Folded(
+      {.mode = FoldingSpec::Mode::kRequired, .live_per_class = 1, .live = {9}}, 0, &problems);
+
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_THAT(folded.fold.live(), ElementsAre(0u, 9u));
+}
+
+TEST(FoldJobTest, AJobWhoseRanksAreAllLiveIsNotFolded) {
+  Problems problems;
+  ResolvedJob small{.servers = 1, .ranks_per_server = 2};
+  small.spec.folding.mode = FoldingSpec::Mode::kRequired;
+  FoldJob(0, &small, &problems);
+
+  EXPECT_FALSE(small.fold.is_folded());
+  EXPECT_EQ(small.live_ranks(), 2u);
+  EXPECT_THAT(small.AgentServers(), ElementsAre(0u));
+}
+
+TEST(FoldJobTest, LiveRanksOutsideOfTheJobAreReported) {
+  Problems problems;
+  Folded({.mode = FoldingSpec::Mode::kRequired, .live = {64}}, 0, &problems);
+
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].pointer, "/spec/folding");
+  EXPECT_THAT(problems[0].detail, HasSubstr("rank 64 of a job with 64 ranks"));
+}
+
+TEST(FoldJobTest, ThisMachineKnowsItsMemory) {
+  EXPECT_GT(AvailableMemory(), std::uint64_t{1} << 20);
 }
 
 }  // namespace

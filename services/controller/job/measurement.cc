@@ -150,6 +150,7 @@ std::vector<const Measurement::Iteration*> Measurement::Measured() const {
 Prediction Measurement::Predict() const {
   Prediction prediction;
   prediction.host_time = options_.host_time;
+  prediction.folding = options_.folding;
   const std::vector<const Iteration*> measured = Measured();
   prediction.measured_iterations = static_cast<std::uint32_t>(measured.size());
   if (!measured.empty()) {
@@ -197,8 +198,8 @@ void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
   if (options_.parameters == 0 || options_.peak_flops_per_gpu <= 0) return;
   const double flops =
       kFlopsPerParameterAndToken * static_cast<double>(options_.parameters) * tokens;
-  prediction->model_flops_utilization =
-      flops / (seconds.mean * options_.peak_flops_per_gpu * options_.ranks);
+  prediction->model_flops_utilization = flops / (seconds.mean * options_.peak_flops_per_gpu *
+                                                 std::max(options_.gpus, options_.ranks));
 }
 
 void Measurement::AddUnevenness(const std::vector<const Iteration*>& measured,

@@ -74,13 +74,15 @@ struct ServerUsage {
 };
 
 struct MeasurementOptions {
-  std::uint32_t ranks = 1;
+  std::uint32_t ranks = 1;  // That run.
+  std::uint32_t gpus = 0;   // Of the job, those of mirrored ranks included; 0: as many as run.
   std::uint32_t warmup = 3;
   std::uint32_t measure = 5;
   std::uint64_t tokens = 0;
   std::uint64_t parameters = 0;
   double peak_flops_per_gpu = 0;  // 0: unknown, no utilization is reported.
   HostTime host_time;
+  std::optional<FoldingSummary> folding;
   std::vector<std::string> declarations;  // What the job says of unknown values, from number 1.
 };
 

@@ -222,6 +222,13 @@ TEST(MeasurementTest, ReportsThroughputOnlyWhenItCanBeKnown) {
   EXPECT_DOUBLE_EQ(*tokens_only.Predict().tokens_per_second, 100'000);
   EXPECT_FALSE(tokens_only.Predict().model_flops_utilization);
   EXPECT_DOUBLE_EQ(*all.Predict().model_flops_utilization, 6.0 * 1e6 * 1100 / (0.011 * 1e12 * 2));
+  options.gpus = 64;
+  options.folding = FoldingSummary{.ranks = 64, .mirrored = 62, .live = {0, 63}};
+  Measurement folded(options);
+  for (const auto& iteration : ThreeIterationsOfTwoRanks()) folded.Add(iteration);
+  EXPECT_DOUBLE_EQ(*folded.Predict().model_flops_utilization,
+                   6.0 * 1e6 * 1100 / (0.011 * 1e12 * 64));
+  EXPECT_EQ(ToJson(folded.Predict())["folding"]["mirrored"], 62);
   EXPECT_FALSE(nothing.Predict().tokens_per_second);
   EXPECT_FALSE(ToJson(nothing.Predict()).contains("tokensPerSecond"));
 }

@@ -166,6 +166,12 @@ json ToJson(const Prediction& prediction) {
   if (!prediction.unused_declarations.empty()) {
     out["unusedDeclarations"] = prediction.unused_declarations;
   }
+  if (const auto& folding = prediction.folding) {
+    out["folding"] = {{"ranks", folding->ranks},
+                      {"live", folding->live},
+                      {"mirrored", folding->mirrored},
+                      {"classes", folding->classes}};
+  }
   if (const auto& host = prediction.host_time) {
     out["hostTime"] = {{"model", host->fixed ? "fixed" : "measured"}, {"error", host->error}};
     if (!host->cpu.empty()) out["hostTime"]["cpu"] = host->cpu;

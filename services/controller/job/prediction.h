@@ -99,9 +99,18 @@ struct CoverageShares {
   double assumed = 0;
 };
 
+// Of a folded job: what ran, and what was mirrored from it.
+struct FoldingSummary {
+  std::uint32_t ranks = 0;
+  std::uint32_t mirrored = 0;
+  std::uint32_t classes = 1;
+  std::vector<std::uint32_t> live;
+};
+
 struct Prediction {
   std::uint32_t measured_iterations = 0;
   std::optional<HostTime> host_time;
+  std::optional<FoldingSummary> folding;
   // Set when measured_iterations > 0.
   std::optional<IterationSeconds> iteration_seconds;
   std::vector<std::uint64_t> iteration_picoseconds;  // Each measured one, exact.

@@ -1,6 +1,9 @@
 #include "services/controller/job/resolve.h"
 
 #include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/base/text.h"
@@ -14,6 +17,9 @@ namespace {
 
 // An agent runs for each; a described cluster may be larger than any job on it.
 constexpr std::uint32_t kJobServersMax = 4096;
+// What a rank of a PyTorch program takes on this machine before it has data of its own: 0.35 GiB
+// measured with stock torch 2.15 and the shim, and something for the program.
+constexpr std::uint64_t kRankBytes = std::uint64_t{512} << 20;
 
 }  // namespace
 
@@ -60,6 +66,39 @@ ResolvedJob Resolve(const JobSpec& spec, const ClusterSpec* referenced, const Kn
                                         gpus, " GPU(s); each rank needs its own")});
   }
   return resolved;
+}
+
+std::vector<std::uint32_t> ResolvedJob::AgentServers() const {
+  if (fold.is_folded()) return fold.LiveServers(ranks_per_server);
+  std::vector<std::uint32_t> all(servers);
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
+std::uint64_t AvailableMemory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kibibytes = 0;
+  for (std::string unit; file >> name >> kibibytes && std::getline(file, unit);) {
+    if (name == "MemAvailable:") return kibibytes << 10;
+  }
+  return 0;
+}
+
+void FoldJob(std::uint64_t memory_bytes, ResolvedJob* resolved, Problems* problems) {
+  const FoldingSpec& spec = resolved->spec.folding;
+  const bool does_not_fit =
+      memory_bytes > 0 && resolved->ranks() * kRankBytes > memory_bytes && resolved->ranks() > 1;
+  const bool folds = spec.mode == FoldingSpec::Mode::kRequired ||
+                     (spec.mode == FoldingSpec::Mode::kAuto && does_not_fit);
+  if (!folds) return;
+  auto fold = folding::Fold::Make(
+      {.ranks = resolved->ranks(), .live_per_class = spec.live_per_class, .live = spec.live});
+  if (!fold) {
+    problems->push_back({"/spec/folding", fold.error().message});
+    return;
+  }
+  if (fold->ghosts() > 0) resolved->fold = std::move(*fold);
 }
 
 }  // namespace eidolon::controller::job

@@ -49,17 +49,32 @@ constexpr ReasonRow kReasons[] = {
 
 }  // namespace
 
+namespace {
+
+std::optional<FoldingSummary> FoldingOf(const folding::Fold& fold) {
+  if (!fold.is_folded()) return std::nullopt;
+  return FoldingSummary{.ranks = fold.ranks(),
+                        .mirrored = static_cast<std::uint32_t>(fold.ghosts()),
+                        .classes = fold.classes(),
+                        .live = fold.live()};
+}
+
+}  // namespace
+
 RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu) {
   const JobSpec& spec = resolved.spec;
   const IterationRule& rule = spec.iterations;
   return {.servers = resolved.servers,
-          .measurement = {.ranks = resolved.ranks(),
+          .agents = resolved.AgentServers(),
+          .measurement = {.ranks = resolved.live_ranks(),
+                          .gpus = resolved.ranks(),
                           .warmup = rule.warmup,
                           .measure = rule.measure,
                           .tokens = rule.tokens,
                           .parameters = rule.parameters,
                           .peak_flops_per_gpu = peak_flops_per_gpu,
                           .host_time = HostTimeOf(spec, resolved.cluster),
+                          .folding = FoldingOf(resolved.fold),
                           .declarations = TitlesOf(spec.values)},
           .wall_seconds_max = spec.wall_seconds_max,
           .still_seconds_max = spec.still_seconds_max,
@@ -69,9 +84,13 @@ RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu) 
 Run::Run(RunOptions options, std::int64_t now_ns)
     : options_(options),
       measurement_(options.measurement),
-      agents_(options.servers),
       start_ns_(now_ns),
-      last_step_ns_(now_ns) {}
+      last_step_ns_(now_ns) {
+  for (const std::uint32_t server : options_.agents) agents_[server] = {};
+  for (std::uint32_t server = 0; options_.agents.empty() && server < options_.servers; ++server) {
+    agents_[server] = {};
+  }
+}
 
 std::string Run::Prefix(std::uint32_t server) const {
   return options_.servers > 1 ? StrCat("server ", server, ": ") : "";
@@ -188,8 +207,7 @@ void Run::End(const std::string& why, std::int64_t now_ns) {
 }
 
 void Run::CheckTimes(std::int64_t now_ns) {
-  for (std::uint32_t server = 0; server < agents_.size(); ++server) {
-    const Agent& agent = agents_[server];
+  for (const auto& [server, agent] : agents_) {
     if (agent.gone || agent.outcome) continue;
     if (agent.disconnected_ns && now_ns - *agent.disconnected_ns > kDisconnectGrace) {
       AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
@@ -218,8 +236,7 @@ void Run::CheckStandstill(std::int64_t now_ns) {
   const auto limit = static_cast<std::int64_t>(options_.still_seconds_max) * kSecond;
   std::vector<std::string> stopped, others;
   bool still = limit > 0 && IsRunning();
-  for (std::uint32_t server = 0; server < agents_.size(); ++server) {
-    Agent& agent = agents_[server];
+  for (auto& [server, agent] : agents_) {
     if (agent.outcome) continue;
     agent.silent_ns += step;
     still = still && agent.progress.still_ns + agent.silent_ns >= limit;
@@ -241,8 +258,7 @@ void Run::CheckStandstill(std::int64_t now_ns) {
 }
 
 void Run::CheckExits(std::int64_t now_ns) {
-  for (std::uint32_t server = 0; server < agents_.size(); ++server) {
-    const Agent& agent = agents_[server];
+  for (const auto& [server, agent] : agents_) {
     if (agent.gone || !agent.exit || now_ns - agent.exit->at_ns <= kDisconnectGrace) continue;
     Leave(server, agent.exit->how, now_ns);
   }
@@ -263,13 +279,13 @@ Order Run::Step(std::int64_t now_ns) {
 }
 
 bool Run::IsRunning() const {
-  return !IsEnding() && std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) {
-    return agent.connected || agent.outcome;
+  return !IsEnding() && std::ranges::all_of(agents_, [](const auto& entry) {
+    return entry.second.connected || entry.second.outcome;
   });
 }
 
 bool Run::IsOver() const {
-  return std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.gone; });
+  return std::ranges::all_of(agents_, [](const auto& entry) { return entry.second.gone; });
 }
 
 Verdict Run::Judge() {
@@ -312,7 +328,7 @@ Verdict Run::JudgeMeasurement() {
 // What agents add to the end of a command that ended well.
 std::string Run::Missing() const {
   std::string text;
-  for (const Agent& agent : agents_) {
+  for (const auto& [server, agent] : agents_) {
     if (!agent.outcome || agent.outcome->reason != OutcomeReason::kCompleted) continue;
     const std::string& message = agent.outcome->message;
     if (const std::size_t at = message.find("; "); at != message.npos) text += message.substr(at);
@@ -341,7 +357,7 @@ Progress Run::progress(std::int64_t now_ns) const {
   Progress progress =
       ComputeProgress(measurement_.finished(), measurement_.wanted(), first_iteration_ns_, now_ns);
   std::uint64_t virtual_ps = 0;
-  for (const Agent& agent : agents_) {
+  for (const auto& [server, agent] : agents_) {
     virtual_ps = std::max(virtual_ps, agent.progress.virtual_ps);
     progress.launches += agent.progress.launches;
   }

@@ -59,6 +59,7 @@ struct Verdict {
 
 struct RunOptions {
   std::uint32_t servers = 1;
+  std::vector<std::uint32_t> agents;  // Servers that have one; empty: all.
   MeasurementOptions measurement;
   std::uint64_t wall_seconds_max = 0;   // 0: no limit.
   std::uint64_t still_seconds_max = 0;  // Without anything that moves; 0: no limit.
@@ -151,7 +152,7 @@ class Run {
 
   RunOptions options_;
   Measurement measurement_;
-  std::vector<Agent> agents_;
+  std::map<std::uint32_t, Agent> agents_;  // By server.
   std::int64_t start_ns_;
   std::int64_t last_step_ns_;
   std::int64_t end_ns_ = 0;  // When the last agent was gone; 0: not yet.

@@ -425,5 +425,21 @@ TEST_F(RunTest, ProgressAndCostFollowTheAgents) {
   EXPECT_DOUBLE_EQ(*run_.cost(4 * kSecond).slowdown, 8.0);
 }
 
+TEST(FoldedRunTest, ServersWithoutALiveRankHaveNoAgentToWaitFor) {
+  job::Run run({.servers = 128, .agents = {0, 127}, .measurement = {.ranks = 2}}, 0);
+  EXPECT_FALSE(run.IsRunning());
+
+  run.Connected(0);
+  run.Connected(127);
+
+  EXPECT_TRUE(run.IsRunning());
+  EXPECT_EQ(run.Step(100 * kSecond), Order::kNone);
+  for (const std::uint32_t server : {0u, 127u}) {
+    run.Disconnected(server, 200 * kSecond);
+    run.Exited(server, "ended with status 0", 200 * kSecond);
+  }
+  EXPECT_TRUE(run.IsOver());
+}
+
 }  // namespace
 }  // namespace eidolon::controller::job

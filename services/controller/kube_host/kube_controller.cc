@@ -318,9 +318,7 @@ KubeController::Done KubeController::StartRun(const json& object, reconcile::Pla
   const auto peak_flops = run->simulators->FindPeakFlops(run->resolved.cluster.gpu);
   if (!peak_flops) return std::unexpected(Refused(peak_flops.error()));
   run->peak_flops = *peak_flops;
-  const auto registered =
-      run->simulators->RegisterJob(run->network_job, run->resolved.cluster, run->resolved.servers,
-                                   run->resolved.spec.environment);
+  const auto registered = run->simulators->RegisterJob(run->network_job, run->resolved);
   if (!registered) return std::unexpected(Refused(registered.error()));
   Log(Level::kInfo, "job_starting",
       {{"namespace", key.name_space}, {"job", key.name}, {"attempt", StrCat(plan.attempt)}});

@@ -36,10 +36,7 @@ class FakeSimulators final : public Simulators {
     return std::vector<std::string>{"H100-SXM5-80GB"};
   }
   Result<double> FindPeakFlops(const std::string&) override { return 1e15; }
-  Result<void> RegisterJob(const std::string&, const job::ClusterSpec&, std::uint32_t,
-                           const job::Environment&) override {
-    return {};
-  }
+  Result<void> RegisterJob(const std::string&, const job::ResolvedJob&) override { return {}; }
   void RemoveJob(const std::string&) override {}
   std::string timing_address() const override { return "timing:1"; }
   std::string network_address() const override { return network_; }

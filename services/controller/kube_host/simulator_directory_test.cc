@@ -19,8 +19,7 @@ class CountingSimulators final : public Simulators {
     return names;
   }
   base::Result<double> FindPeakFlops(const std::string&) override { return 1e15; }
-  base::Result<void> RegisterJob(const std::string&, const job::ClusterSpec&, std::uint32_t,
-                                 const job::Environment&) override {
+  base::Result<void> RegisterJob(const std::string&, const job::ResolvedJob&) override {
     return {};
   }
   void RemoveJob(const std::string&) override {}

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -45,10 +46,19 @@ int LockOwner(const std::string& path, int flags) {
   return -why;
 }
 
+// Versions before the lock wrote their number instead.
+bool IsOwnerAlive(int file) {
+  char text[16] = {};
+  if (pread(file, text, sizeof(text) - 1, 0) <= 0) return false;
+  const auto owner = static_cast<pid_t>(base::ParseInteger(text).value_or(0));
+  return owner > 0 && (kill(owner, 0) == 0 || errno == EPERM);
+}
+
 bool IsLeftBehind(const std::string& path) {
   const int lock = LockOwner(path, 0);
+  const bool is_free = lock >= 0 && !IsOwnerAlive(lock);
   if (lock >= 0) close(lock);
-  if (lock != -ENOENT) return lock >= 0;
+  if (lock != -ENOENT) return is_free;
   std::error_code gone;
   const auto changed = fs::last_write_time(path, gone);
   return !gone && fs::file_time_type::clock::now() - changed > kMakingMax;

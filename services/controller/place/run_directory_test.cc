@@ -104,11 +104,16 @@ TEST(RunDirectoryTest, CleansUpAfterADeadControllerOnly) {
   EXPECT_EQ(std::distance(fs::directory_iterator(root.path()), fs::directory_iterator()), 1);
 }
 
-TEST(RunDirectoryTest, TheNumberOfADeadControllerMayBelongToAnother) {
+TEST(RunDirectoryTest, EarlierVersionsNamedTheirProcessInstead) {
   const testing::TemporaryDirectory root;
-  fs::create_directories(root / "dead/s0");
-  std::ofstream(root / "dead/owner") << getpid();
+  fs::create_directories(root / "old/s0");
+  std::ofstream(root / "old/owner") << getpid();
+  EXPECT_EQ(CleanUpRuns(root.path()), 0);
 
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  waitpid(gone, nullptr, 0);
+  std::ofstream(root / "old/owner") << gone;
   EXPECT_EQ(CleanUpRuns(root.path()), 1);
 }
 

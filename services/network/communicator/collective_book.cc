@@ -12,6 +12,11 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
+CollectiveBook::CollectiveBook(std::int32_t size, std::shared_ptr<const Ghosts> ghosts)
+    : size_(size), ghosts_(std::move(ghosts)), callers_(size) {
+  if (ghosts_ != nullptr) callers_ -= static_cast<std::int32_t>(ghosts_->count());
+}
+
 bool NumberSet::Insert(std::uint64_t number) {
   if (Contains(number)) return false;
   above_.insert(number);
@@ -58,6 +63,9 @@ base::Result<std::optional<CollectiveBook::Values>> CollectiveBook::Issue(
   if (entry.stages.empty()) {
     entry.operation = operation;
     entry.stages.assign(static_cast<std::size_t>(size_), Stage::kAbsent);
+    for (std::size_t member = 0; member < entry.stages.size(); ++member) {
+      if (IsGhost(member)) entry.stages[member] = Stage::kMirrored;
+    }
     entry.inputs.resize(static_cast<std::size_t>(size_));
   }
   if (entry.stages[at] != Stage::kAbsent) {
@@ -69,11 +77,12 @@ base::Result<std::optional<CollectiveBook::Values>> CollectiveBook::Issue(
   }
   entry.stages[at] = Stage::kIssued;
   entry.inputs[at] = std::move(input);
-  if (++entry.issued < size_) return std::nullopt;
+  if (++entry.issued < callers_) return std::nullopt;
 
   const bool any = std::any_of(entry.inputs.begin(), entry.inputs.end(),
                                [](const Payload& payload) { return payload.has_value(); });
   std::optional<Values> values;
+  if (any && ghosts_ != nullptr) ghosts_->Mirror(entry.operation, &entry.inputs);
   if (any || CarriesValues(entry.operation, entry.inputs.size())) {
     values = Values{.sequence = sequence, .results = ResultsOf(entry.operation, entry.inputs)};
   }
@@ -96,7 +105,7 @@ base::Result<std::optional<CollectiveBook::Ready>> CollectiveBook::Post(std::uin
   Entry& entry = found->second;
   entry.stages[at] = Stage::kPosted;
   entry.ready = std::max(entry.ready, ready);
-  if (++entry.posted < size_) return std::nullopt;
+  if (++entry.posted < callers_) return std::nullopt;
   Ready result{.sequence = sequence, .start = entry.ready, .operation = entry.operation};
   entries_.erase(found);
   done_.Insert(sequence);
@@ -117,7 +126,8 @@ std::vector<CollectiveBook::Incomplete> CollectiveBook::Unfinished() const {
 
 bool CollectiveBook::Needs(std::int32_t rank) const {
   return std::any_of(entries_.begin(), entries_.end(), [rank](const auto& entry) {
-    return entry.second.stages[static_cast<std::size_t>(rank)] != Stage::kPosted;
+    const Stage stage = entry.second.stages[static_cast<std::size_t>(rank)];
+    return stage != Stage::kPosted && stage != Stage::kMirrored;
   });
 }
 

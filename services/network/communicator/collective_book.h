@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
+#include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/payload.h"
 
@@ -32,7 +34,8 @@ class NumberSet {
 // Not thread safe. Ranks are those of the communicator; callers have checked them.
 class CollectiveBook {
  public:
-  explicit CollectiveBook(std::int32_t size) : size_(size) {}
+  // Ghosts call nothing; the others do for them.
+  explicit CollectiveBook(std::int32_t size, std::shared_ptr<const Ghosts> ghosts = {});
 
   // Every rank's values of one collective, in rank order.
   struct Values {
@@ -69,7 +72,7 @@ class CollectiveBook {
   bool Needs(std::int32_t rank) const;
 
  private:
-  enum class Stage : std::uint8_t { kAbsent, kIssued, kPosted };
+  enum class Stage : std::uint8_t { kAbsent, kIssued, kPosted, kMirrored };
   struct Entry {
     Operation operation;  // As the first member called it.
     std::vector<Stage> stages;
@@ -82,7 +85,13 @@ class CollectiveBook {
                        const Operation& operation, const NameRanks& name_of) const;
   static std::vector<std::int32_t> RanksAt(const Entry& entry, Stage stage);
 
+  bool IsGhost(std::size_t rank) const {
+    return ghosts_ != nullptr && ghosts_->IsGhost(static_cast<std::int32_t>(rank));
+  }
+
   std::int32_t size_;
+  std::shared_ptr<const Ghosts> ghosts_;  // Null: none.
+  std::int32_t callers_;                  // Members that are not ghosts.
   std::map<std::uint64_t, Entry> entries_;
   NumberSet done_;
 };

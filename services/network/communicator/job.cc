@@ -1,9 +1,11 @@
 #include "services/network/communicator/job.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/folding/rank_runs.h"
 #include "services/network/collective/buffers.h"
 #include "services/network/communicator/report.h"
 
@@ -28,23 +30,25 @@ SimTime LatestReady(const Gathering& gathering) {
   return latest;
 }
 
-std::vector<Arrival> Everyone(const Gathering& gathering) {
-  std::vector<Arrival> all;
-  for (const auto& arrival : gathering.arrivals()) all.push_back(*arrival);
-  return all;
-}
-
 }  // namespace
 
-Job::Job(std::uint64_t number, const topology::Topology& topology,
-         std::vector<std::uint32_t> placement, Audience& audience, const collective::Tuning& tuning)
+Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan, Audience& audience)
     : number_(number),
       topology_(topology),
-      placement_(std::move(placement)),
+      placement_(std::move(plan.placement)),
       audience_(audience),
-      tuning_(tuning),
+      tuning_(std::move(plan.tuning)),
+      folded_(std::move(plan.fold), plan.ranks_per_server),
       communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
+  CHECK(!folded_.any() || folded_.fold().ranks() == placement_.size() * folded_.ranks_per_server());
+}
+
+std::vector<std::uint32_t> Job::LiveServers() const {
+  if (folded_.any()) return folded_.fold().LiveServers(folded_.ranks_per_server());
+  std::vector<std::uint32_t> all(placement_.size());
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
 }
 
 std::string Job::Communicator::Title() const { return NameOf(id, name, members.size()); }
@@ -66,11 +70,23 @@ Result<void> Job::CheckMember(std::uint32_t server, const Member& member) const 
     return Invalid(StrCat("rank ", member.global_rank, " uses GPU ", member.device,
                           " of a server with ", topology_.wiring().cluster.gpus_per_server));
   }
-  return {};
+  return folded_.Check(member);
 }
 
 std::uint32_t Job::NextOrdinal(const Member& member) {
   return ordinals_[{member.server, member.device}]++;
+}
+
+// The first rank of a group, which gives it its unique id, may be a ghost, and then live members
+// have been given different ones. They meet as the members that they name, in the order of the
+// communicators that a rank enters with them.
+std::string Job::MeetingOf(const Arrival& arrival) {
+  std::string name;
+  for (const folding::RankRun& run : folding::RunsOf(arrival.members)) {
+    name += StrCat(run.first, "+", run.step, "x", run.count, " ");
+  }
+  const std::uint32_t before = entered_[{arrival.member.global_rank, name}]++;
+  return StrCat(name, "#", before);
 }
 
 Result<void> Job::Join(std::uint32_t server, const std::string& unique_id, std::int32_t size,
@@ -82,7 +98,10 @@ Result<void> Job::Join(std::uint32_t server, const std::string& unique_id, std::
   }
   arrival.ordinal = NextOrdinal(arrival.member);
   const std::uint64_t request = arrival.request;
-  auto [at, inserted] = joins_.try_emplace(unique_id, Gathering(size));
+  auto gathering = folded_.GatheringOf(size, arrival);
+  if (!gathering) return std::unexpected(gathering.error());
+  const std::string name = folded_.any() ? MeetingOf(arrival) : unique_id;
+  auto [at, inserted] = joins_.try_emplace(name, std::move(*gathering));
   const auto entered = at->second.Enter(size, std::move(arrival));
   if (!entered) {
     // The newcomer and those who wait are all told: NCCL's bootstrap fails for everyone.
@@ -109,6 +128,7 @@ Result<void> Job::Split(std::uint32_t server, std::uint64_t parent, Arrival arri
     Tell(server, FailedNotice{.request = arrival.request, .reason = *communicator.failure});
     return {};
   }
+  if (folded_.any()) return SplitFolded(communicator, std::move(arrival));
   const std::uint32_t which = communicator.split_calls[rank]++;
   const auto size = static_cast<std::int32_t>(communicator.members.size());
   Gathering& gathering = communicator.splits.try_emplace(which, Gathering(size)).first->second;
@@ -128,8 +148,69 @@ Result<void> Job::Split(std::uint32_t server, std::uint64_t parent, Arrival arri
   return {};
 }
 
-Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals) {
-  const Arrival& leader = arrivals.front();
+// Whoever is in no group need not wait to hear so, and the members of one colour wait for each
+// other alone: what the callers of a split have in common does not matter after it.
+Result<void> Job::SplitFolded(Communicator& parent, Arrival arrival) {
+  const std::uint32_t which = parent.split_calls[static_cast<std::size_t>(arrival.rank)]++;
+  if (arrival.color < 0) {
+    Tell(arrival.member.server,
+         JoinedNotice{
+             .request = arrival.request,
+             .finish = flow::Later(arrival.ready, collective::SplitTime(static_cast<std::uint32_t>(
+                                                      parent.members.size())))});
+    return {};
+  }
+  const auto self = static_cast<std::uint32_t>(arrival.member.global_rank);
+  const auto place = std::ranges::find(arrival.members, self);
+  if (place == arrival.members.end()) {
+    return Invalid(StrCat("rank ", self, " names a group that it is not a member of"));
+  }
+  const auto size = static_cast<std::int32_t>(arrival.members.size());
+  auto made = folded_.GatheringOf(size, arrival);
+  if (!made) return std::unexpected(made.error());
+  const std::pair key{which, arrival.color};
+  Gathering& gathering = parent.folded_splits.try_emplace(key, std::move(*made)).first->second;
+  arrival.rank = static_cast<std::int32_t>(place - arrival.members.begin());
+  const auto entered = gathering.Enter(size, std::move(arrival));
+  if (!entered) {
+    Fail(parent, entered.error().message);
+    return {};
+  }
+  if (*entered) {
+    const auto node = parent.folded_splits.extract(key);
+    CompleteFoldedSplit(parent, node.mapped());
+  }
+  return {};
+}
+
+void Job::CompleteFoldedSplit(Communicator& parent, const Gathering& gathering) {
+  std::vector<Arrival> arrivals = folded_.Everyone(gathering);
+  // Global ranks ascend in every communicator of a folded job.
+  for (Arrival& arrival : arrivals) {
+    const auto in_parent = std::ranges::lower_bound(parent.members, arrival.member.global_rank, {},
+                                                    &Member::global_rank);
+    if (in_parent == parent.members.end() || !(*in_parent == arrival.member)) {
+      return FailGathering(gathering, StrCat("rank ", arrival.member.global_rank, " is not in ",
+                                             parent.Title(), ", which others split"));
+    }
+    arrival.rank = static_cast<std::int32_t>(in_parent - parent.members.begin());
+  }
+  const auto ghosts = folded_.GhostsOf(gathering);
+  if (!ghosts) return FailGathering(gathering, ghosts.error().message);
+  const SimTime finish =
+      flow::Later(LatestReady(gathering),
+                  collective::SplitTime(static_cast<std::uint32_t>(parent.members.size())));
+  Announce(Found(arrivals, *ghosts), arrivals, finish, true);
+}
+
+Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
+                              std::shared_ptr<const Ghosts> ghosts) {
+  const auto is_ghost = [&](std::size_t rank) {
+    return ghosts != nullptr && ghosts->IsGhost(static_cast<std::int32_t>(rank));
+  };
+  std::size_t first = 0;
+  while (is_ghost(first)) ++first;
+  const Arrival& leader = arrivals[first];
   const std::uint64_t device = (std::uint64_t{leader.member.server} << 16) + leader.member.device;
   const std::uint64_t id = ((device + 1) << 32) + leader.ordinal;
   Communicator& made = communicators_[id];
@@ -139,17 +220,21 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals) {
     if (made.name.empty()) made.name = arrival.name;
     made.members.push_back(arrival.member);
     made.places.push_back({placement_[arrival.member.server], arrival.member.device});
-    made.gone.push_back(disconnected_.contains(arrival.member.server));
+    // Nobody waits for a ghost, and a ghost waits for nobody.
+    const bool ghost = is_ghost(made.members.size() - 1);
+    if (!ghost) made.servers.push_back(arrival.member.server);
+    made.gone.push_back(ghost || disconnected_.contains(arrival.member.server));
     if (made.gone.back()) ++made.gone_count;
   }
-  for (const Member& member : made.members) made.servers.push_back(member.server);
   std::sort(made.servers.begin(), made.servers.end());
   made.servers.erase(std::unique(made.servers.begin(), made.servers.end()), made.servers.end());
   for (std::uint32_t server : made.servers) communicators_of_[server].insert(id);
   made.shape = collective::ShapeOf(topology_, made.places);
   made.shape.tuning = tuning_;
-  made.collectives = CollectiveBook(static_cast<std::int32_t>(arrivals.size()));
+  made.ghosts = std::move(ghosts);
+  made.collectives = CollectiveBook(static_cast<std::int32_t>(arrivals.size()), made.ghosts);
   made.split_calls.assign(arrivals.size(), 0);
+  made.images = folded_.ImagesOf(topology_, placement_, made.members);
   return made;
 }
 
@@ -164,6 +249,7 @@ void Job::Announce(const Communicator& communicator, const std::vector<Arrival>&
     for (const Arrival& arrival : arrivals) notice.parent_ranks.push_back(arrival.rank);
   }
   for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+    if (communicator.IsGhost(rank)) continue;
     notice.request = arrivals[rank].request;
     notice.rank = static_cast<std::int32_t>(rank);
     Tell(arrivals[rank].member.server, notice);
@@ -171,14 +257,20 @@ void Job::Announce(const Communicator& communicator, const std::vector<Arrival>&
 }
 
 void Job::CompleteJoin(const Gathering& gathering) {
-  const std::vector<Arrival> arrivals = Everyone(gathering);
+  const std::vector<Arrival> arrivals = folded_.Everyone(gathering);
   if (const auto distinct = CheckDistinct(arrivals); !distinct) {
     FailGathering(gathering, distinct.error().message);
     return;
   }
+  std::shared_ptr<const Ghosts> ghosts;
+  if (folded_.any()) {
+    auto found = folded_.GhostsOf(gathering);
+    if (!found) return FailGathering(gathering, found.error().message);
+    ghosts = std::move(*found);
+  }
   const SimTime finish = flow::Later(
       LatestReady(gathering), collective::InitTime(static_cast<std::uint32_t>(arrivals.size())));
-  Announce(Found(arrivals), arrivals, finish, false);
+  Announce(Found(arrivals, std::move(ghosts)), arrivals, finish, false);
 }
 
 void Job::CompleteSplit(const Communicator& parent, const Gathering& gathering) {
@@ -190,7 +282,7 @@ void Job::CompleteSplit(const Communicator& parent, const Gathering& gathering) 
     Tell(arrival->member.server, JoinedNotice{.request = arrival->request, .finish = finish});
   }
   for (const SplitGroup& group : SplitByColor(gathering.arrivals())) {
-    Announce(Found(group.arrivals), group.arrivals, finish, true);
+    Announce(Found(group.arrivals, nullptr), group.arrivals, finish, true);
   }
 }
 
@@ -219,12 +311,16 @@ bool Job::Refused(Communicator& communicator, std::uint32_t server) {
 void Job::Fail(Communicator& communicator, const std::string& reason) {
   if (communicator.failure) return;
   communicator.failure = reason;
-  communicator.collectives = CollectiveBook(static_cast<std::int32_t>(communicator.members.size()));
+  communicator.collectives =
+      CollectiveBook(static_cast<std::int32_t>(communicator.members.size()), communicator.ghosts);
   communicator.transfers = TransferBook();
+  communicator.mirrored_groups.clear();
   communicator.running.clear();
   audience_.Cancel(number_, communicator.id);
   for (const auto& [which, gathering] : communicator.splits) FailGathering(gathering, reason);
   communicator.splits.clear();
+  for (const auto& [key, gathering] : communicator.folded_splits) FailGathering(gathering, reason);
+  communicator.folded_splits.clear();
   for (std::uint32_t server : communicator.servers) {
     Tell(server, FailedNotice{.communicator = communicator.id, .reason = reason});
   }
@@ -305,7 +401,7 @@ std::optional<std::int32_t> Job::GoneAndNeeded(const Communicator& communicator)
   if (communicator.gone_count == 0) return std::nullopt;
   for (std::size_t rank = 0; rank < communicator.gone.size(); ++rank) {
     const auto at = static_cast<std::int32_t>(rank);
-    if (!communicator.gone[rank]) continue;
+    if (!communicator.gone[rank] || communicator.IsGhost(rank)) continue;
     if (communicator.collectives.Needs(at) || communicator.transfers.Needs(at)) return at;
   }
   return std::nullopt;
@@ -322,11 +418,26 @@ std::vector<std::string> Job::Waits() const {
       lines.push_back(
           StrCat(title, ": ", Describe("ncclCommSplit", gathering, communicator.members)));
     }
+    for (const auto& [key, gathering] : communicator.folded_splits) {
+      lines.push_back(StrCat(title, ": ", Describe("ncclCommSplit", gathering, {})));
+    }
     for (const auto& incomplete : communicator.collectives.Unfinished()) {
       lines.push_back(StrCat(title, ": ", Describe(incomplete, communicator.members)));
     }
     for (const auto& incomplete : communicator.transfers.Unfinished()) {
-      lines.push_back(StrCat(title, ": ", Describe(incomplete, communicator.members)));
+      // What ghosts wait for follows from what live members wait for.
+      const Pair& pair = incomplete.pair;
+      const std::int32_t waits = incomplete.sender_waits ? pair.from : pair.to;
+      const std::int32_t partner = incomplete.sender_waits ? pair.to : pair.from;
+      if (communicator.IsGhost(static_cast<std::size_t>(waits))) continue;
+      std::string line = StrCat(title, ": ", Describe(incomplete, communicator.members));
+      if (communicator.IsGhost(static_cast<std::size_t>(partner))) {
+        const std::string rank = NameRanks(communicator.members, {partner});
+        line += StrCat(" (", rank, " is mirrored from ",
+                       NameRanks(communicator.members, {communicator.ghosts->TwinOf(partner)}),
+                       ", which does nothing like it: make ", rank, " live)");
+      }
+      lines.push_back(std::move(line));
     }
   }
   return lines;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,11 +13,14 @@
 
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
+#include "services/folding/fold.h"
 #include "services/network/collective/cost.h"
 #include "services/network/collective/point_to_point.h"
 #include "services/network/collective/shape.h"
 #include "services/network/collective/traffic.h"
 #include "services/network/communicator/collective_book.h"
+#include "services/network/communicator/folded_members.h"
+#include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/meeting.h"
 #include "services/network/communicator/notice.h"
 #include "services/network/communicator/operation.h"
@@ -56,15 +60,21 @@ struct PostCall {
   base::SimTime ready;
 };
 
+// What a job brings.
+struct JobPlan {
+  std::vector<std::uint32_t> placement;  // Position in the cluster of each server.
+  collective::Tuning tuning;
+  folding::Fold fold;                  // Which ranks have processes.
+  std::uint32_t ranks_per_server = 0;  // Folded jobs; rank r has GPU r % ranks_per_server.
+};
+
 // Errors that these methods return are the calling agent's; errors of the user's program (members
 // that disagree, a member that is gone) fail the communicator and are told to all its servers. Not
 // thread safe. The topology and the audience outlive the job.
 class Job {
  public:
-  // `placement`: for each server of the job its position in the cluster. Requires: positions exist.
-  Job(std::uint64_t number, const topology::Topology& topology,
-      std::vector<std::uint32_t> placement, Audience& audience,
-      const collective::Tuning& tuning = {});
+  // Requires: the plan's positions exist.
+  Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan, Audience& audience);
 
   base::Result<void> Join(std::uint32_t server, const std::string& unique_id, std::int32_t size,
                           Arrival arrival);
@@ -90,6 +100,8 @@ class Job {
 
   std::uint64_t number() const { return number_; }
   std::size_t servers() const { return placement_.size(); }
+  // Those that have processes, ascending.
+  std::vector<std::uint32_t> LiveServers() const;
   std::size_t communicators() const { return communicators_.size(); }
 
  private:
@@ -99,14 +111,21 @@ class Job {
     std::vector<Member> members;
     std::vector<std::uint32_t> servers;  // Of the members, each once, in order.
     std::vector<topology::Place> places;
+    // Where ghosts do what this communicator does, in communicators of their own: GPUs in rank
+    // order.
+    std::vector<std::vector<topology::Place>> images;
     collective::Shape shape;
+    std::shared_ptr<const Ghosts> ghosts;  // Null: every member has a process.
     CollectiveBook collectives{0};
     TransferBook transfers;
+    // Ghosts that take part in a live member's group, until that group is reached.
+    std::map<GroupId, std::vector<std::int32_t>> mirrored_groups;
     std::vector<bool> gone;  // Left, or their server has gone.
     std::size_t gone_count = 0;
     std::optional<std::string> failure;
     std::vector<std::uint32_t> split_calls;     // By rank.
     std::map<std::uint32_t, Gathering> splits;  // By the how-manieth split.
+    std::map<std::pair<std::uint32_t, std::int32_t>, Gathering> folded_splits;  // And by colour.
     struct Running {
       collective::Cost cost;
       collective::Load load;
@@ -114,6 +133,9 @@ class Job {
     std::map<std::uint64_t, Running> running;
 
     std::string Title() const;
+    bool IsGhost(std::size_t rank) const {
+      return ghosts != nullptr && ghosts->IsGhost(static_cast<std::int32_t>(rank));
+    }
   };
 
   base::Result<void> CheckMember(std::uint32_t server, const Member& member) const;
@@ -123,7 +145,10 @@ class Job {
   // True when the call cannot go on: the caller is told why.
   bool Refused(Communicator& communicator, std::uint32_t server);
   std::uint32_t NextOrdinal(const Member& member);
-  Communicator& Found(const std::vector<Arrival>& arrivals);
+  std::string MeetingOf(const Arrival& arrival);
+  base::Result<void> SplitFolded(Communicator& parent, Arrival arrival);
+  void CompleteFoldedSplit(Communicator& parent, const Gathering& gathering);
+  Communicator& Found(const std::vector<Arrival>& arrivals, std::shared_ptr<const Ghosts> ghosts);
   void CompleteJoin(const Gathering& gathering);
   void CompleteSplit(const Communicator& parent, const Gathering& gathering);
   void Announce(const Communicator& communicator, const std::vector<Arrival>& arrivals,
@@ -137,6 +162,8 @@ class Job {
   static std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator);
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
+  void TellTransferred(const Communicator& communicator,
+                       const std::vector<TransferBook::Values>& all);
   void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
   void StartTransfer(const Communicator& communicator, const TransferBook::Ready& ready);
   collective::Span SpanOf(const Communicator& communicator, std::int32_t a, std::int32_t b) const;
@@ -149,7 +176,10 @@ class Job {
   std::vector<std::uint32_t> placement_;
   Audience& audience_;
   collective::Tuning tuning_;
-  std::map<std::string, Gathering> joins_;  // By unique id.
+  FoldedMembers folded_;
+  std::map<std::string, Gathering> joins_;  // By unique id; of a folded job by its members.
+  // Communicators that a live rank of a folded job has entered, by their members.
+  std::map<std::pair<std::int32_t, std::string>, std::uint32_t> entered_;
   std::map<std::uint64_t, Communicator> communicators_;
   std::vector<std::set<std::uint64_t>> communicators_of_;  // By server: with a member there.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ordinals_;  // By device.

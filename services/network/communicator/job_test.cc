@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text.h"
+#include "services/network/communicator/recorder_test.h"
 
 namespace eidolon::network::communicator {
 namespace {
@@ -13,32 +14,6 @@ namespace {
 using base::SimTime;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// Records what is told and runs transfers on a fabric of their own.
-class Recorder final : public Audience {
- public:
-  void Tell(std::uint64_t, std::uint32_t server, Notice notice) override {
-    told[server].push_back(std::move(notice));
-  }
-  void Start(flow::Transfer transfer) override { started.push_back(std::move(transfer)); }
-  void Ended(collective::Algorithm, collective::Protocol) override {}
-  void Cancel(std::uint64_t, std::uint64_t communicator) override {
-    cancelled.push_back(communicator);
-  }
-
-  template <typename T>
-  std::vector<T> All(std::uint32_t server) {
-    std::vector<T> all;
-    for (const Notice& notice : told[server]) {
-      if (const T* match = std::get_if<T>(&notice)) all.push_back(*match);
-    }
-    return all;
-  }
-
-  std::map<std::uint32_t, std::vector<Notice>> told;
-  std::vector<flow::Transfer> started;
-  std::vector<std::uint64_t> cancelled;
-};
 
 class JobTest : public testing::Test {
  protected:
@@ -54,7 +29,7 @@ class JobTest : public testing::Test {
                                              .nic_latency_microseconds = 0,
                                              .fabric = "rail-optimised",
                                              .oversubscription = 1})),
-        job_(7, topology_, {2, 3}, recorder_) {}
+        job_(7, topology_, {.placement = {2, 3}}, recorder_) {}
 
   // One rank per server.
   std::uint64_t Join() {
@@ -102,7 +77,7 @@ TEST_F(JobTest, MembersJoinAtTheLastArrivalPlusStartUp) {
 TEST_F(JobTest, NumbersDoNotDependOnWhoComesFirst) {
   const std::uint64_t id = Join();
   Recorder recorder;
-  Job other(7, topology_, {2, 3}, recorder);
+  Job other(7, topology_, {.placement = {2, 3}}, recorder);
 
   ASSERT_TRUE(other.Join(1, "id", 2, Arriving(1)).has_value());
   ASSERT_TRUE(other.Join(0, "id", 2, Arriving(0)).has_value());

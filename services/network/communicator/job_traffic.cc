@@ -3,6 +3,7 @@
 
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/network/communicator/ghost_transfers.h"
 #include "services/network/communicator/job.h"
 #include "services/network/communicator/report.h"
 
@@ -67,6 +68,7 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
   if (!*issued) return {};
   const CollectiveBook::Values& values = **issued;
   for (std::size_t rank = 0; rank < values.results.size(); ++rank) {
+    if (communicator.IsGhost(rank)) continue;
     const Payload& result = values.results[rank];
     Tell(communicator.members[rank].server,
          ValuesNotice{.communicator = communicator.id,
@@ -79,6 +81,10 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
 }
 
 Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
+  std::vector<GhostGroup> mirrored;
+  if (communicator.ghosts != nullptr) {
+    mirrored = GhostGroupsOf(*communicator.ghosts, call.rank, call.operation, call.payload);
+  }
   const auto issued = communicator.transfers.Issue({call.rank, call.sequence}, call.operation,
                                                    std::move(call.payload));
   if (!issued) {
@@ -95,7 +101,25 @@ Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
                 " called a send or receive with it"));
     return {};
   }
-  for (const TransferBook::Values& values : *issued) {
+  TellTransferred(communicator, *issued);
+  const GroupId own{call.rank, call.sequence};
+  for (GhostGroup& group : mirrored) {
+    const auto done = communicator.transfers.Issue({group.rank, call.sequence}, group.operation,
+                                                   std::move(group.payload));
+    if (!done) {
+      Fail(communicator, StrCat(communicator.Title(), ": ", done.error().message));
+      return {};
+    }
+    communicator.mirrored_groups[own].push_back(group.rank);
+    TellTransferred(communicator, *done);
+  }
+  return {};
+}
+
+void Job::TellTransferred(const Communicator& communicator,
+                          const std::vector<TransferBook::Values>& all) {
+  for (const TransferBook::Values& values : all) {
+    if (communicator.IsGhost(static_cast<std::size_t>(values.group.rank))) continue;
     const auto rank = static_cast<std::size_t>(values.group.rank);
     Tell(communicator.members[rank].server,
          ValuesNotice{.communicator = communicator.id,
@@ -105,7 +129,6 @@ Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
                       .known = values.result.has_value(),
                       .payload = values.result.value_or(std::string())});
   }
-  return {};
 }
 
 Result<void> Job::Post(std::uint32_t server, const PostCall& call) {
@@ -118,6 +141,13 @@ Result<void> Job::Post(std::uint32_t server, const PostCall& call) {
     const auto posted = communicator.transfers.Post({call.rank, call.sequence}, call.ready);
     if (!posted) return std::unexpected(posted.error());
     for (const TransferBook::Ready& ready : *posted) StartTransfer(communicator, ready);
+    const auto mirrored = communicator.mirrored_groups.extract(GroupId{call.rank, call.sequence});
+    if (mirrored.empty()) return {};
+    for (const std::int32_t ghost : mirrored.mapped()) {
+      const auto started = communicator.transfers.Post({ghost, call.sequence}, call.ready);
+      if (!started) return std::unexpected(started.error());
+      for (const TransferBook::Ready& ready : *started) StartTransfer(communicator, ready);
+    }
     return {};
   }
   const auto posted = communicator.collectives.Post(call.sequence, call.rank, call.ready);
@@ -132,13 +162,21 @@ void Job::StartCollective(Communicator& communicator, const CollectiveBook::Read
       collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
   const collective::Load load = LoadOf(operation, communicator.shape);
   communicator.running[ready.sequence] = {cost, load};
-  audience_.Start(
-      {.key = {.job = number_, .communicator = communicator.id, .sequence = ready.sequence},
-       .start = ready.start,
-       .latency = cost.latency,
-       .alone = cost.transfer,
-       .weight = cost.channels,
-       .uses = collective::TrafficOf(topology_, communicator.places, load, cost)});
+  const auto start = [&](std::uint32_t image, const std::vector<topology::Place>& places) {
+    audience_.Start({.key = {.job = number_,
+                             .communicator = communicator.id,
+                             .sequence = ready.sequence,
+                             .from = image},
+                     .start = ready.start,
+                     .latency = cost.latency,
+                     .alone = cost.transfer,
+                     .weight = cost.channels,
+                     .uses = collective::TrafficOf(topology_, places, load, cost)});
+  };
+  start(0, communicator.places);
+  for (std::uint32_t image = 0; image < communicator.images.size(); ++image) {
+    start(image + 1, communicator.images[image]);
+  }
 }
 
 collective::Span Job::SpanOf(const Communicator& communicator, std::int32_t a,
@@ -179,8 +217,8 @@ std::vector<flow::LinkUse> Job::UsesOf(const flow::Transfer& transfer) const {
   if (!key.point_to_point) {
     const auto running = communicator.running.find(key.sequence);
     if (running == communicator.running.end()) return transfer.uses;
-    return collective::TrafficOf(topology_, communicator.places, running->second.load,
-                                 running->second.cost);
+    const auto& places = key.from == 0 ? communicator.places : communicator.images[key.from - 1];
+    return collective::TrafficOf(topology_, places, running->second.load, running->second.cost);
   }
   std::uint64_t rate = 0;
   for (const flow::LinkUse& use : transfer.uses) rate = std::max(rate, use.bytes_per_second);
@@ -199,7 +237,7 @@ void Job::Finished(const flow::Finish& finish) {
          communicator.transfers.Finish(pair, finish.start, finish.finish)) {
       CommitGroup(communicator, done);
     }
-  } else {
+  } else if (finish.key.from == 0) {
     CommitCollective(communicator, finish);
   }
   if (communicator.gone_count == communicator.members.size()) EraseIfAbandoned(communicator.id);
@@ -224,6 +262,7 @@ void Job::CommitCollective(Communicator& communicator, const flow::Finish& finis
 }
 
 void Job::CommitGroup(const Communicator& communicator, const TransferBook::Done& done) {
+  if (communicator.IsGhost(static_cast<std::size_t>(done.group.rank))) return;
   const collective::TransferCost cost = collective::TransferCostOf(
       communicator.shape, SpanOf(communicator, done.group.rank, done.largest_peer), done.bytes_max);
   audience_.Ended(collective::Algorithm::kPointToPoint, cost.protocol);

@@ -31,8 +31,16 @@ base::Result<bool> Gathering::Enter(std::int32_t size, Arrival arrival) {
                " and ", std::max(place->member.global_rank, arrival.member.global_rank),
                " both join a communicator as rank ", arrival.rank));
   }
+  const auto first = std::find_if(arrivals_.begin(), arrivals_.end(),
+                                  [](const auto& other) { return other.has_value(); });
+  if (first != arrivals_.end() && (*first)->members != arrival.members) {
+    return Fail(
+        ErrorCode::kFailedPrecondition,
+        StrCat("global ranks ", (*first)->member.global_rank, " and ", arrival.member.global_rank,
+               " name different members of the communicator that both join"));
+  }
   place = std::move(arrival);
-  return ++present_ == size;
+  return ++present_ == callers_;
 }
 
 base::Result<void> CheckDistinct(const std::vector<Arrival>& arrivals) {

@@ -1,10 +1,12 @@
 // Where the members of a new communicator meet: by unique id, or by splitting a parent.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/base/error.h"
@@ -32,21 +34,33 @@ struct Arrival {
   // The how-manieth arrival of this device in the job: gives communicators numbers that do not
   // depend on the order of arrival in real time.
   std::uint32_t ordinal = 0;
+  // Folded jobs: all members' global ranks, in the order of the communicator to be.
+  std::vector<std::uint32_t> members;
 };
 
 // Arrivals of one unique id. Not thread safe.
 class Gathering {
  public:
-  explicit Gathering(std::int32_t size) : arrivals_(static_cast<std::size_t>(size)) {}
+  explicit Gathering(std::int32_t size)
+      : Gathering(std::vector<bool>(static_cast<std::size_t>(size))) {}
+  // By rank: who is a ghost, and will not enter.
+  explicit Gathering(std::vector<bool> ghosts)
+      : arrivals_(ghosts.size()),
+        callers_(static_cast<std::int32_t>(std::ranges::count(ghosts, false))),
+        ghosts_(std::move(ghosts)) {}
 
-  // True once everyone is there. Fails on a rank out of range, taken, or of another size.
+  // True once all callers are there. Fails on a rank out of range, taken, of another size, or with
+  // other members.
   base::Result<bool> Enter(std::int32_t size, Arrival arrival);
   std::int32_t size() const { return static_cast<std::int32_t>(arrivals_.size()); }
   // In rank order; empty where a rank is missing.
   const std::vector<std::optional<Arrival>>& arrivals() const { return arrivals_; }
+  bool IsGhost(std::size_t rank) const { return ghosts_[rank]; }
 
  private:
   std::vector<std::optional<Arrival>> arrivals_;
+  std::int32_t callers_;
+  std::vector<bool> ghosts_;
   std::int32_t present_ = 0;
 };
 

@@ -78,7 +78,7 @@ std::string Describe(const std::string& what, const Gathering& gathering,
     if (arrival) {
       present.push_back(arrival->member.global_rank);
       if (name.empty()) name = arrival->name;
-    } else {
+    } else if (!gathering.IsGhost(rank)) {
       missing.push_back(members.empty() ? static_cast<std::int64_t>(rank)
                                         : members[rank].global_rank);
     }

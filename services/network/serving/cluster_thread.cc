@@ -152,11 +152,8 @@ void ClusterThread::End(const SessionKey& session, const base::Result<void>& rea
   metrics_.sessions().Decrement();
 }
 
-void ClusterThread::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
-                           collective::Tuning tuning) {
-  Put([this, job, placement = std::move(placement), tuning = std::move(tuning)]() mutable {
-    simulation_.AddJob(job, std::move(placement), tuning);
-  });
+void ClusterThread::AddJob(std::uint64_t job, communicator::JobPlan plan) {
+  Put([this, job, plan = std::move(plan)]() mutable { simulation_.AddJob(job, std::move(plan)); });
 }
 
 void ClusterThread::RemoveJob(std::uint64_t job) {

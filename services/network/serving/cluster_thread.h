@@ -47,7 +47,7 @@ class ClusterThread final : private simulation::Listener {
   // Closes the sessions that are left.
   ~ClusterThread() override;
 
-  void AddJob(std::uint64_t job, std::vector<std::uint32_t> placement, collective::Tuning tuning);
+  void AddJob(std::uint64_t job, communicator::JobPlan plan);
   // Ends the job's sessions.
   void RemoveJob(std::uint64_t job);
 

@@ -312,7 +312,7 @@ void Collectives(benchmark::State& state) {
                         listener);
   std::vector<std::uint32_t> placement(servers);
   for (std::uint32_t at = 0; at < servers; ++at) placement[at] = at;
-  simulation.AddJob(1, placement);
+  simulation.AddJob(1, {.placement = placement});
   const auto size = static_cast<std::int32_t>(servers * 8);
   for (std::uint32_t server = 0; server < servers; ++server) {
     Must(simulation.Connect(1, server).has_value(), "connecting");
@@ -417,7 +417,7 @@ void Exchange(benchmark::State& state) {
                             .nic_gigabits_per_second = 400,
                             .fabric = "rail-optimised"};
   Simulation simulation(*topology::Topology::Make(cluster), listener);
-  simulation.AddJob(1, {0, 1, 2, 3, 4, 5, 6, 7});
+  simulation.AddJob(1, {.placement = {0, 1, 2, 3, 4, 5, 6, 7}});
   for (std::uint32_t server = 0; server < 8; ++server) {
     Must(simulation.Connect(1, server).has_value(), "connecting");
   }

@@ -8,6 +8,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/folding/wire/fold_message.h"
 #include "services/network/serving/translate.h"
 #include "services/runtime/grpc_status.h"
 
@@ -43,6 +44,22 @@ Result<std::vector<std::uint32_t>> PlacementOf(const v1::RegisterJobRequest& req
                 StrCat("job '", request.job(), "' is placed on no server"));
   }
   return std::vector<std::uint32_t>(request.placement().begin(), request.placement().end());
+}
+
+Result<communicator::JobPlan> PlanOf(const v1::RegisterJobRequest& request,
+                                     const std::vector<std::uint32_t>& placement,
+                                     collective::Tuning tuning) {
+  auto fold = folding::FromProto(request.folding());
+  if (!fold) return std::unexpected(fold.error());
+  const std::uint64_t ranks = std::uint64_t{request.ranks_per_server()} * placement.size();
+  if (fold->is_folded() && fold->ranks() != ranks) {
+    return Fail(ErrorCode::kInvalidArgument, StrCat("job '", request.job(), "' folds ",
+                                                    fold->ranks(), " ranks and has ", ranks));
+  }
+  return communicator::JobPlan{.placement = placement,
+                               .tuning = std::move(tuning),
+                               .fold = std::move(*fold),
+                               .ranks_per_server = request.ranks_per_server()};
 }
 
 // What jobs must have in common to share a fabric.
@@ -103,6 +120,8 @@ Result<void> NetworkService::Register(const v1::RegisterJobRequest& request) {
     base::Log(base::Level::kWarning, "nccl_variable_without_effect",
               {{"job", request.job()}, {"variable", variable}});
   }
+  auto plan = PlanOf(request, *placement, std::move(*tuning));
+  if (!plan) return std::unexpected(plan.error());
   const std::string content = request.SerializeAsString();
   const std::lock_guard lock(jobs_mutex_);
   if (const auto known = jobs_.find(request.job()); known != jobs_.end()) {
@@ -117,7 +136,7 @@ Result<void> NetworkService::Register(const v1::RegisterJobRequest& request) {
   auto thread = sharing ? Shared(cluster, *placement) : nullptr;
   if (!thread) thread = std::make_shared<ClusterThread>(std::move(*topology), metrics_, clock_);
   const std::uint64_t number = next_job_++;
-  thread->AddJob(number, *placement, std::move(*tuning));
+  thread->AddJob(number, std::move(*plan));
   jobs_[request.job()] = {.content = content,
                           .cluster = cluster,
                           .placement = std::move(*placement),

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                                      .fabric = "leaf-spine",
                                                      .oversubscription = 2});
   network::simulation::Simulation simulation(std::move(*topology), listener);
-  simulation.AddJob(1, {0, 1});
+  simulation.AddJob(1, {.placement = {0, 1}});
   bool connected[2] = {};
   for (std::uint32_t server : {0u, 1u}) {
     connected[server] = simulation.Connect(1, server).has_value();

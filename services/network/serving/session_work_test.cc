@@ -42,7 +42,7 @@ struct Job {
   Simulation simulation{TwoServers(), listener};
 
   Job() {
-    simulation.AddJob(1, {0, 1});
+    simulation.AddJob(1, {.placement = {0, 1}});
     for (std::uint32_t server : {0u, 1u}) {
       EXPECT_TRUE(simulation.Connect(1, server).has_value());
     }
@@ -79,8 +79,13 @@ TEST(SessionWorkTest, RefusesWhatIsNoRequest) {
   EXPECT_EQ(job.Do(post).error().message,
             "ready time 18446744073709551615 ps is beyond virtual time");
   v1::SessionRequest join;
-  join.mutable_join()->mutable_member()->set_multiplicity(8);
-  EXPECT_EQ(job.Do(join).error().code, base::ErrorCode::kUnsupported);
+  auto& run = *join.mutable_join()->add_members();
+  run.set_first(3);
+  run.set_step(1);
+  run.set_count(0);
+  EXPECT_EQ(
+      job.Do(join).error().message,
+      "a run of 0 ranks from 3 in steps of 1 is not a part of 1048576 ranks in ascending order");
 }
 
 TEST(SessionWorkTest, DoesABatchInOrderUpToTheFirstError) {
@@ -179,7 +184,7 @@ TEST(SessionWorkTest, SurvivesNonsense) {
     base::Random random(seed);
     Silent listener;
     Simulation simulation(TwoServers(), listener);
-    simulation.AddJob(1, {0, 1});
+    simulation.AddJob(1, {.placement = {0, 1}});
     std::vector<bool> connected(2);
     for (std::uint32_t server : {0u, 1u}) {
       connected[server] = simulation.Connect(1, server).has_value();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/folding/wire/fold_message.h"
 
 namespace eidolon::network::serving {
 namespace {
@@ -53,6 +54,13 @@ constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 42;
 
 // A month of virtual time; later starts would leave no room for what follows.
 constexpr std::uint64_t kReadyMax = std::uint64_t{1} << 61;
+
+// More ranks than any job has come from damaged messages.
+constexpr std::uint32_t kRanksMax = 1 << 20;
+
+base::Result<std::vector<std::uint32_t>> MembersOf(const folding::RunMessages& runs) {
+  return folding::RanksOf(folding::RunsFrom(runs), kRanksMax);
+}
 
 base::Result<SimTime> ReadyTime(std::uint64_t picoseconds) {
   if (picoseconds <= kReadyMax) return Time(picoseconds);
@@ -219,33 +227,33 @@ base::Result<communicator::Operation> FromProto(const v1::Operation& operation) 
 }
 
 base::Result<communicator::Arrival> FromProto(const v1::Join& join) {
-  if (join.member().multiplicity() > 1) {
-    return base::Fail(
-        base::ErrorCode::kUnsupported,
-        StrCat("rank ", join.member().global_rank(), " stands for ", join.member().multiplicity(),
-               " ranks; folded ranks are not simulated yet"));
-  }
   const auto ready = ReadyTime(join.ready_picoseconds());
   if (!ready) return std::unexpected(ready.error());
+  auto members = MembersOf(join.members());
+  if (!members) return std::unexpected(members.error());
   return communicator::Arrival{.request = join.request(),
                                .member = {.global_rank = join.member().global_rank(),
                                           .server = join.member().server(),
                                           .device = join.member().device()},
                                .rank = join.rank(),
                                .ready = *ready,
-                               .name = join.name()};
+                               .name = join.name(),
+                               .members = std::move(*members)};
 }
 
 base::Result<communicator::Arrival> FromProto(const v1::Split& split) {
   const auto ready = ReadyTime(split.ready_picoseconds());
   if (!ready) return std::unexpected(ready.error());
+  auto members = MembersOf(split.members());
+  if (!members) return std::unexpected(members.error());
   return communicator::Arrival{.request = split.request(),
                                .member = {},
                                .rank = split.parent_rank(),
                                .color = split.color(),
                                .key = split.key(),
                                .ready = *ready,
-                               .name = split.name()};
+                               .name = split.name(),
+                               .members = std::move(*members)};
 }
 
 base::Result<communicator::IssueCall> FromProto(v1::Issue& issue) {

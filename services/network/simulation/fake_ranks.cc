@@ -100,7 +100,7 @@ FakeRanks::FakeRanks(Scenario scenario, topology::Topology topology, std::uint64
     }
     agents_.push_back(std::move(agent));
   }
-  simulation_.AddJob(kJob, placement);
+  simulation_.AddJob(kJob, {.placement = placement});
   for (Agent& agent : agents_) {
     agent.outbox.push_back([server = agent.server](Simulation& simulation) {
       return simulation.Connect(kJob, server);

@@ -78,10 +78,9 @@ void Simulation::FindTiers() {
   statistics_.tier_bytes.assign(tiers_.size(), 0);
 }
 
-void Simulation::AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
-                        const collective::Tuning& tuning) {
+void Simulation::AddJob(std::uint64_t job, communicator::JobPlan plan) {
   const auto [at, inserted] = jobs_.try_emplace(
-      job, Entry{.job = communicator::Job(job, topology_, std::move(placement), *this, tuning)});
+      job, Entry{.job = communicator::Job(job, topology_, std::move(plan), *this)});
   CHECK(inserted);
 }
 
@@ -114,7 +113,7 @@ Result<void> Simulation::Connect(std::uint64_t job, std::uint32_t server) {
   if (!entry.started) {
     entry.started = true;
     entry.epoch = transfers_.now();
-    for (std::uint32_t other = 0; other < entry.job.servers(); ++other) {
+    for (const std::uint32_t other : entry.job.LiveServers()) {
       horizon_.Expect(SessionOf(job, other), entry.epoch);
     }
   }

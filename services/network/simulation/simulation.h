@@ -55,10 +55,8 @@ class Simulation final : private communicator::Audience {
   // The listener outlives the simulation.
   Simulation(topology::Topology topology, Listener& listener);
 
-  // `placement`: positions in the cluster of the job's servers. Requires: the job is not known, and
-  // the positions exist.
-  void AddJob(std::uint64_t job, std::vector<std::uint32_t> placement,
-              const collective::Tuning& tuning = {});
+  // Requires: the job is not known, and the plan's positions exist.
+  void AddJob(std::uint64_t job, communicator::JobPlan plan);
   void RemoveJob(std::uint64_t job);
 
   base::Result<void> Connect(std::uint64_t job, std::uint32_t server);

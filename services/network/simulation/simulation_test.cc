@@ -62,7 +62,7 @@ class Recorder final : public Listener {
 class SimulationTest : public testing::Test {
  protected:
   SimulationTest() : simulation_(H100(2), recorder_) {
-    simulation_.AddJob(1, {0, 1});
+    simulation_.AddJob(1, {.placement = {0, 1}});
     for (std::uint32_t server : {0u, 1u}) {
       EXPECT_TRUE(simulation_.Connect(1, server).has_value());
       EXPECT_TRUE(
@@ -253,8 +253,8 @@ TEST_F(SimulationTest, RefusesASecondSessionOfAServer) {
 TEST(SimulationSharedTest, ASecondJobBeginsAtItsOwnZero) {
   Recorder recorder;
   Simulation simulation(H100(4, 2), recorder);
-  simulation.AddJob(1, {0, 1});
-  simulation.AddJob(2, {2});
+  simulation.AddJob(1, {.placement = {0, 1}});
+  simulation.AddJob(2, {.placement = {2}});
   ASSERT_TRUE(simulation.Connect(2, 0).has_value());
   ASSERT_TRUE(simulation.Join(2, 0, "id", 1, {.request = 1, .ready = {5}}).has_value());
 
@@ -282,7 +282,7 @@ topology::Cluster Spines(std::uint32_t servers) {
 // How long one all-reduce of 1 GB between two servers' first ranks takes.
 double SecondsOf(const topology::Cluster& cluster, Recorder& recorder) {
   Simulation simulation(*topology::Topology::Make(cluster), recorder);
-  simulation.AddJob(1, {0, 1});
+  simulation.AddJob(1, {.placement = {0, 1}});
   for (std::uint32_t server : {0u, 1u}) {
     EXPECT_TRUE(simulation.Connect(1, server).has_value());
     const auto rank = static_cast<std::int32_t>(server);

@@ -1,0 +1,174 @@
+#include "services/agent/launch/rank_launcher.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "services/base/clock.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::launch {
+namespace {
+
+using base::StrCat;
+
+constexpr int kPollMs = 20;
+// As torchrun, which gives ranks 30 s; ours have nothing to wait for in a network.
+constexpr std::int64_t kGraceNs = 10'000'000'000;
+constexpr int kUsageStatus = 2;
+constexpr int kNotExecutable = 127;
+
+std::vector<std::uint32_t> Numbers(const std::string& text) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string_view word : base::Split(text, ',')) {
+    const auto number = base::ParseInteger(word);
+    if (number.has_value()) numbers.push_back(static_cast<std::uint32_t>(*number));
+  }
+  return numbers;
+}
+
+[[noreturn]] void Become(const RankLaunch& launch, std::uint32_t rank, pid_t launcher) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launcher) _exit(kNotExecutable);
+  const bool own_threads = getenv("OMP_NUM_THREADS") == nullptr;
+  for (const auto& [name, value] : RankEnvironment(launch, rank, own_threads)) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  std::vector<char*> arguments;
+  for (const std::string& word : launch.command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  fprintf(stderr, "eidolon: rank %u cannot run '%s': %s\n", rank, arguments[0], strerror(errno));
+  _exit(kNotExecutable);
+}
+
+int StatusOf(int waited) {
+  return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited);
+}
+
+// The processes of ranks, until they are gone.
+class Ranks {
+ public:
+  void Add(pid_t process, std::uint32_t rank) { running_[process] = rank; }
+  bool empty() const { return running_.empty(); }
+
+  // Reaps who has ended; the first failure ends the others.
+  void Reap(std::int64_t now_ns) {
+    int waited = 0;
+    for (pid_t gone = 0; (gone = waitpid(-1, &waited, WNOHANG)) > 0;) {
+      const auto found = running_.find(gone);
+      if (found == running_.end()) continue;
+      const std::uint32_t rank = found->second;
+      running_.erase(found);
+      if (StatusOf(waited) == 0 || status_ != 0) continue;
+      status_ = StatusOf(waited);
+      fprintf(stderr, "eidolon: rank %u ended with status %d\n", rank, status_);
+      End(now_ns);
+    }
+  }
+
+  void End(std::int64_t now_ns) {
+    if (kill_ns_ == 0) kill_ns_ = now_ns + kGraceNs;
+    SignalAll(SIGTERM);
+  }
+  void KillLate(std::int64_t now_ns) {
+    if (kill_ns_ != 0 && now_ns >= kill_ns_) SignalAll(SIGKILL);
+  }
+  int status() const { return status_; }
+
+ private:
+  void SignalAll(int signal) {
+    for (const auto& [process, rank] : running_) kill(process, signal);
+  }
+
+  std::map<pid_t, std::uint32_t> running_;
+  std::int64_t kill_ns_ = 0;
+  int status_ = 0;
+};
+
+}  // namespace
+
+Variables RankEnvironment(const RankLaunch& launch, std::uint32_t rank, bool own_threads) {
+  const auto text = [](std::uint32_t number) { return std::to_string(number); };
+  const std::uint32_t servers = launch.ranks / launch.ranks_per_server;
+  Variables variables = {{"LD_PRELOAD", launch.preload},
+                         {"RANK", text(rank)},
+                         {"LOCAL_RANK", text(rank % launch.ranks_per_server)},
+                         {"WORLD_SIZE", text(launch.ranks)},
+                         {"LOCAL_WORLD_SIZE", text(launch.ranks_per_server)},
+                         {"GROUP_RANK", text(rank / launch.ranks_per_server)},
+                         {"GROUP_WORLD_SIZE", text(servers)},
+                         {"ROLE_RANK", text(rank)},
+                         {"ROLE_WORLD_SIZE", text(launch.ranks)},
+                         {"ROLE_NAME", "default"},
+                         {"TORCHELASTIC_RESTART_COUNT", "0"},
+                         {"TORCHELASTIC_MAX_RESTARTS", "0"},
+                         {"TORCHELASTIC_RUN_ID", "none"},
+                         {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  if (own_threads && launch.ranks_per_server > 1) variables.emplace_back("OMP_NUM_THREADS", "1");
+  return variables;
+}
+
+std::vector<std::string> LaunchArguments(const RankLaunch& launch) {
+  std::string live;
+  for (const std::uint32_t rank : launch.live) live += StrCat(live.empty() ? "" : ",", rank);
+  std::vector<std::string> arguments = {StrCat(launch.ranks), StrCat(launch.ranks_per_server), live,
+                                        launch.preload};
+  arguments.insert(arguments.end(), launch.command.begin(), launch.command.end());
+  return arguments;
+}
+
+int RunRanks(const std::vector<std::string>& arguments) {
+  RankLaunch launch;
+  const auto ranks = arguments.size() < 5 ? std::nullopt : base::ParseInteger(arguments[0]);
+  const auto per_server = arguments.size() < 5 ? std::nullopt : base::ParseInteger(arguments[1]);
+  if (ranks.has_value() && per_server.has_value()) {
+    launch = {.ranks = static_cast<std::uint32_t>(*ranks),
+              .ranks_per_server = static_cast<std::uint32_t>(*per_server),
+              .live = Numbers(arguments[2]),
+              .preload = arguments[3],
+              .command = {arguments.begin() + 4, arguments.end()}};
+  }
+  if (launch.live.empty() || launch.ranks_per_server == 0) {
+    fprintf(stderr, "eidolon: start-ranks needs RANKS RANKS_PER_SERVER LIVE PRELOAD COMMAND...\n");
+    return kUsageStatus;
+  }
+  static std::atomic<bool> asked_to_end = false;
+  signal(SIGTERM, [](int) { asked_to_end = true; });
+  const base::SystemClock clock;
+  const pid_t launcher = getpid();
+  Ranks running;
+  for (const std::uint32_t rank : launch.live) {
+    const pid_t process = fork();
+    if (process == 0) {
+      signal(SIGTERM, SIG_DFL);
+      Become(launch, rank, launcher);
+    }
+    if (process < 0) {
+      fprintf(stderr, "eidolon: rank %u cannot be started: %s\n", rank, strerror(errno));
+      running.End(clock.MonotonicNs());
+      break;
+    }
+    running.Add(process, rank);
+  }
+  while (!running.empty()) {
+    poll(nullptr, 0, kPollMs);
+    const std::int64_t now_ns = clock.MonotonicNs();
+    running.Reap(now_ns);
+    if (asked_to_end) running.End(now_ns);
+    running.KillLate(now_ns);
+  }
+  return running.status();
+}
+
+}  // namespace eidolon::agent::launch

@@ -1,0 +1,82 @@
+#include "services/agent/launch/rank_launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "services/base/text.h"
+
+namespace eidolon::agent::launch {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+
+std::string ContentOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Runs `script` in a shell as each of the ranks 8 and 15 of 64, eight to a server.
+int RunInShell(const std::string& script) {
+  return RunRanks(LaunchArguments({.ranks = 64,
+                                   .ranks_per_server = 8,
+                                   .live = {8, 15},
+                                   .preload = "",
+                                   .command = {"/bin/sh", "-c", script}}));
+}
+
+TEST(RankLauncherTest, RanksFindWhatTorchrunWouldTellThem) {
+  const RankLaunch launch = {
+      .ranks = 64, .ranks_per_server = 8, .live = {15}, .preload = "shim.so"};
+  const Variables variables = RankEnvironment(launch, 15, true);
+
+  EXPECT_THAT(
+      variables,
+      AllOf(Contains(Pair("RANK", "15")), Contains(Pair("LOCAL_RANK", "7")),
+            Contains(Pair("WORLD_SIZE", "64")), Contains(Pair("LOCAL_WORLD_SIZE", "8")),
+            Contains(Pair("GROUP_RANK", "1")), Contains(Pair("GROUP_WORLD_SIZE", "8")),
+            Contains(Pair("TORCHELASTIC_USE_AGENT_STORE", "True")),
+            Contains(Pair("OMP_NUM_THREADS", "1")), Contains(Pair("LD_PRELOAD", "shim.so"))));
+  EXPECT_THAT(RankEnvironment(launch, 15, false), Not(Contains(Pair("OMP_NUM_THREADS", "1"))));
+}
+
+TEST(RankLauncherTest, StartsEachLiveRankAndEndsWithThem) {
+  const std::string folder = ::testing::TempDir();
+  EXPECT_EQ(RunInShell(base::StrCat("echo $RANK of $WORLD_SIZE > ", folder, "/rank.$LOCAL_RANK")),
+            0);
+
+  EXPECT_EQ(ContentOf(folder + "/rank.0"), "8 of 64\n");
+  EXPECT_EQ(ContentOf(folder + "/rank.7"), "15 of 64\n");
+}
+
+TEST(RankLauncherTest, AFailureEndsTheOthersAndIsTheStatus) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunInShell("test $RANK = 8 && exit 3; exec sleep 600"), 3);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("rank 8 ended with status 3"));
+}
+
+TEST(RankLauncherTest, AProgramThatDoesNotExistIsNamed) {
+  ::testing::internal::CaptureStderr();
+  const int status = RunRanks(
+      LaunchArguments({.ranks = 2, .live = {0}, .preload = "", .command = {"/no/such/program"}}));
+  EXPECT_EQ(status, 127);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("/no/such/program"));
+}
+
+TEST(RankLauncherTest, RefusesArgumentsThatAreNotALaunch) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunRanks({}), 2);
+  EXPECT_EQ(RunRanks({"64", "0", "1", "", "true"}), 2);
+  EXPECT_EQ(RunRanks({"64", "8", "", "", "true"}), 2);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("start-ranks needs"));
+}
+
+}  // namespace
+}  // namespace eidolon::agent::launch

@@ -1,0 +1,273 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "services/network/communicator/element.h"
+#include "services/network/communicator/job.h"
+#include "services/network/communicator/recorder_test.h"
+
+namespace eidolon::network::communicator {
+namespace {
+
+using base::SimTime;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::uint32_t kServers = 4;
+constexpr std::uint32_t kPerServer = 4;
+constexpr std::uint32_t kRanks = kServers * kPerServer;
+
+std::vector<std::uint32_t> World() {
+  std::vector<std::uint32_t> ranks(kRanks);
+  std::iota(ranks.begin(), ranks.end(), 0u);
+  return ranks;
+}
+
+topology::Topology MakeTopology() {
+  return *topology::Topology::Make({.name = "c",
+                                    .servers = kServers,
+                                    .gpus_per_server = kPerServer,
+                                    .gpu = "H100-SXM5-80GB",
+                                    .nvlink_generation = 4,
+                                    .nvlink_switched = true,
+                                    .nics = kPerServer,
+                                    .nic_gigabits_per_second = 400,
+                                    .nic_latency_microseconds = 0,
+                                    .fabric = "rail-optimised",
+                                    .oversubscription = 1});
+}
+
+JobPlan PlanOf(std::vector<std::uint32_t> live) {
+  JobPlan plan{.placement = {0, 1, 2, 3}, .ranks_per_server = kPerServer};
+  auto fold = folding::Fold::Make({.ranks = kRanks, .live_per_class = 1, .live = std::move(live)});
+  EXPECT_TRUE(fold.has_value()) << fold.error().message;
+  plan.fold = fold.value_or(folding::Fold());
+  return plan;
+}
+
+// Ranks 0 and 15 of 16 on four servers are live.
+class FoldedJobTest : public testing::Test {
+ protected:
+  FoldedJobTest()
+      : topology_(MakeTopology()), job_(7, topology_, PlanOf({0, kRanks - 1}), recorder_) {}
+
+  static std::uint32_t ServerOf(std::uint32_t rank) { return rank / kPerServer; }
+
+  // `rank`, a live one, as a member of a communicator of `members`.
+  static Arrival Arriving(std::uint32_t rank, std::vector<std::uint32_t> members) {
+    const auto place = std::ranges::find(members, rank) - members.begin();
+    return {.request = 100 + rank,
+            .member = {.global_rank = static_cast<std::int32_t>(rank),
+                       .server = ServerOf(rank),
+                       .device = rank % kPerServer},
+            .rank = static_cast<std::int32_t>(place),
+            .ready = SimTime{10 + rank},
+            .name = "world",
+            .members = std::move(members)};
+  }
+
+  std::uint64_t JoinWorld() {
+    for (const std::uint32_t rank : {0u, kRanks - 1}) {
+      EXPECT_TRUE(job_.Join(ServerOf(rank), "id", kRanks, Arriving(rank, World())).has_value());
+    }
+    const auto joined = recorder_.All<JoinedNotice>(0);
+    return joined.empty() ? 0 : joined.back().communicator;
+  }
+
+  IssueCall Gathering(std::uint64_t communicator, std::int32_t rank, Payload payload) {
+    return {.communicator = communicator,
+            .rank = rank,
+            .operation = {.kind = Kind::kAllGather,
+                          .data_type = kInt64,
+                          .count = 1,
+                          .bytes = 8 * kRanks},
+            .payload = std::move(payload)};
+  }
+
+  static std::string Bytes(std::int64_t value) {
+    std::string bytes(sizeof(value), '\0');
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    return bytes;
+  }
+
+  topology::Topology topology_;
+  Recorder recorder_;
+  Job job_;
+};
+
+TEST_F(FoldedJobTest, OnlyServersWithALiveRankHaveSessions) {
+  EXPECT_THAT(job_.LiveServers(), ElementsAre(0u, 3u));
+}
+
+TEST_F(FoldedJobTest, ACommunicatorIsCompleteWhenItsLiveMembersHaveCome) {
+  const std::uint64_t id = JoinWorld();
+
+  EXPECT_NE(id, 0u);
+  const auto joined = recorder_.All<JoinedNotice>(3);
+  ASSERT_THAT(joined, SizeIs(1));
+  EXPECT_EQ(joined[0].rank, 15);
+  EXPECT_EQ(joined[0].size, 16);
+  EXPECT_THAT(recorder_.All<JoinedNotice>(1), IsEmpty());
+}
+
+TEST_F(FoldedJobTest, MembersMeetByTheirRanksWhateverUniqueIdTheyWereGiven) {
+  ASSERT_TRUE(job_.Join(0, "of rank 0", kRanks, Arriving(0, World())).has_value());
+  ASSERT_TRUE(job_.Join(3, "made up", kRanks, Arriving(15, World())).has_value());
+  ASSERT_TRUE(job_.Join(3, "second", kRanks, Arriving(15, World())).has_value());
+
+  ASSERT_THAT(recorder_.All<JoinedNotice>(0), SizeIs(1));
+  EXPECT_THAT(recorder_.All<JoinedNotice>(3), SizeIs(1)) << "the second waits for rank 0";
+}
+
+TEST_F(FoldedJobTest, CollectivesTakeTheTimeOfAllRanks) {
+  const std::uint64_t id = JoinWorld();
+  for (const std::int32_t rank : {0, 15}) {
+    const std::uint32_t server = ServerOf(static_cast<std::uint32_t>(rank));
+    ASSERT_TRUE(job_.Issue(server, Gathering(id, rank, std::nullopt)).has_value());
+    ASSERT_TRUE(job_.Post(server, {.communicator = id, .rank = rank, .ready = SimTime{1000 + rank}})
+                    .has_value());
+  }
+
+  ASSERT_THAT(recorder_.started, SizeIs(1));
+  EXPECT_EQ(recorder_.started[0].start, SimTime{1015});
+  // The same operation when every rank has a process.
+  Recorder all_recorder;
+  Job all(8, topology_, {.placement = {0, 1, 2, 3}}, all_recorder);
+  for (const std::uint32_t rank : World()) {
+    Arrival arrival = Arriving(rank, World());
+    arrival.members.clear();
+    ASSERT_TRUE(all.Join(ServerOf(rank), "id", kRanks, arrival).has_value());
+  }
+  const std::uint64_t all_id = all_recorder.All<JoinedNotice>(0).back().communicator;
+  const Operation operation = Gathering(id, 0, std::nullopt).operation;
+  EXPECT_EQ(job_.Estimate(id, operation)->Total(), all.Estimate(all_id, operation)->Total());
+}
+
+TEST_F(FoldedJobTest, GhostsGiveWhatFollowsFromTheLiveRanks) {
+  const std::uint64_t id = JoinWorld();
+  ASSERT_TRUE(job_.Issue(0, Gathering(id, 0, Bytes(0))).has_value());
+  ASSERT_TRUE(job_.Issue(3, Gathering(id, 15, Bytes(30))).has_value());
+
+  const auto values = recorder_.All<ValuesNotice>(0);
+  ASSERT_THAT(values, SizeIs(1));
+  std::string expected;
+  for (std::int64_t rank = 0; rank < kRanks; ++rank) expected += Bytes(2 * rank);
+  EXPECT_TRUE(values[0].known);
+  EXPECT_EQ(values[0].payload, expected);
+  EXPECT_THAT(recorder_.All<ValuesNotice>(1), IsEmpty());
+}
+
+TEST_F(FoldedJobTest, ASplitNeedsTheLiveMembersOfItsColourAlone) {
+  const std::uint64_t world = JoinWorld();
+  const auto split = [&](std::uint32_t rank, std::int32_t color,
+                         std::vector<std::uint32_t> members) {
+    Arrival arrival = Arriving(rank, std::move(members));
+    arrival.rank = static_cast<std::int32_t>(rank);  // In the parent.
+    arrival.color = color;
+    return job_.Split(ServerOf(rank), world, arrival);
+  };
+  ASSERT_TRUE(split(0, 5, {0, 4, 8, 12}).has_value());
+  ASSERT_TRUE(split(15, -1, {}).has_value());
+
+  const JoinedNotice made = recorder_.All<JoinedNotice>(0).back();
+  EXPECT_NE(made.communicator, world);
+  EXPECT_EQ(made.size, 4);
+  EXPECT_EQ(made.rank, 0);
+  EXPECT_THAT(made.parent_ranks, ElementsAre(0, 4, 8, 12));
+  EXPECT_EQ(recorder_.All<JoinedNotice>(3).back().communicator, 0u);
+}
+
+TEST_F(FoldedJobTest, ARingOfTransfersClosesOverGhosts) {
+  const std::uint64_t id = JoinWorld();
+  for (const std::int32_t rank : {0, 15}) {
+    const Operation step = {.kind = Kind::kPointToPoint,
+                            .transfers = {{.send = true, .peer = (rank + 1) % 16, .bytes = 64},
+                                          {.send = false, .peer = (rank + 15) % 16, .bytes = 64}}};
+    const std::uint32_t server = ServerOf(static_cast<std::uint32_t>(rank));
+    ASSERT_TRUE(job_.Issue(server, {.communicator = id, .rank = rank, .operation = step}));
+    ASSERT_TRUE(job_.Post(
+        server,
+        {.communicator = id, .rank = rank, .point_to_point = true, .ready = SimTime{1000 + rank}}));
+  }
+
+  // 0 to 1, 14 to 15, and 15 to 0.
+  ASSERT_THAT(recorder_.started, SizeIs(3));
+  for (const flow::Transfer& transfer : recorder_.started) {
+    job_.Finished({.key = transfer.key, .start = transfer.start, .finish = SimTime{5000}});
+  }
+  EXPECT_THAT(recorder_.All<CommittedNotice>(0), SizeIs(1));
+  EXPECT_THAT(recorder_.All<CommittedNotice>(3), SizeIs(1));
+  EXPECT_THAT(job_.Waits(), IsEmpty());
+}
+
+TEST_F(FoldedJobTest, AGhostThatNobodyMirrorsInATransferIsNamed) {
+  const std::uint64_t id = JoinWorld();
+  // The first stage of a pipeline: it only sends.
+  const Operation send = {.kind = Kind::kPointToPoint,
+                          .transfers = {{.send = true, .peer = 7, .bytes = 64}}};
+  ASSERT_TRUE(job_.Issue(0, {.communicator = id, .rank = 0, .operation = send}).has_value());
+  ASSERT_TRUE(job_.Post(0, {.communicator = id, .rank = 0, .point_to_point = true}).has_value());
+
+  for (const FailedNotice& failed : recorder_.All<FailedNotice>(0)) ADD_FAILURE() << failed.reason;
+  EXPECT_THAT(recorder_.started, IsEmpty());
+  EXPECT_THAT(job_.Waits(),
+              ElementsAre(HasSubstr("rank 7 is mirrored from rank 0, which does nothing like it: "
+                                    "make rank 7 live")));
+}
+
+TEST_F(FoldedJobTest, GroupsOfGhostsLoadTheFabricAsTheirOriginalDoes) {
+  const std::uint64_t world = JoinWorld();
+  Arrival arrival = Arriving(0, {0, 4, 8, 12});
+  arrival.color = 1;
+  ASSERT_TRUE(job_.Split(0, world, arrival).has_value());
+  const std::uint64_t group = recorder_.All<JoinedNotice>(0).back().communicator;
+  const Operation sum = {
+      .kind = Kind::kAllReduce, .data_type = kInt64, .count = 1 << 20, .bytes = 8 << 20};
+  ASSERT_TRUE(job_.Issue(0, {.communicator = group, .rank = 0, .operation = sum}).has_value());
+  ASSERT_TRUE(job_.Post(0, {.communicator = group, .rank = 0}).has_value());
+
+  // Rank 15 is live: its group {3, 7, 11, 15} tells for itself.
+  ASSERT_THAT(recorder_.started, SizeIs(3));
+  EXPECT_EQ(recorder_.started[1].start, recorder_.started[0].start);
+  EXPECT_EQ(recorder_.started[1].alone, recorder_.started[0].alone);
+  EXPECT_EQ(recorder_.started[1].uses.size(), recorder_.started[0].uses.size());
+  EXPECT_NE(recorder_.started[1].uses[0].link, recorder_.started[0].uses[0].link);
+  for (const flow::Transfer& transfer : recorder_.started) {
+    job_.Finished({.key = transfer.key, .start = transfer.start, .finish = SimTime{5000}});
+  }
+  EXPECT_THAT(recorder_.All<CommittedNotice>(0), SizeIs(1));
+}
+
+TEST_F(FoldedJobTest, ALiveRankThatGoesFailsWhoWaitsForIt) {
+  const std::uint64_t id = JoinWorld();
+  ASSERT_TRUE(job_.Issue(0, Gathering(id, 0, Bytes(0))).has_value());
+
+  job_.Disconnect(3);
+
+  const auto failed = recorder_.All<FailedNotice>(0);
+  ASSERT_THAT(failed, SizeIs(1));
+  EXPECT_THAT(failed[0].reason, HasSubstr("rank 15"));
+}
+
+TEST_F(FoldedJobTest, RanksOnOtherGpusThanTheirNumbersSayAreRefused) {
+  Arrival arrival = Arriving(0, World());
+  arrival.member.device = 2;
+
+  const auto joined = job_.Join(0, "id", kRanks, arrival);
+
+  ASSERT_FALSE(joined.has_value());
+  EXPECT_THAT(joined.error().message, HasSubstr("rank 0 uses GPU 2"));
+}
+
+TEST_F(FoldedJobTest, WhoWaitsForALiveRankIsDescribedWithoutTheGhosts) {
+  ASSERT_TRUE(job_.Join(0, "id", kRanks, Arriving(0, World())).has_value());
+
+  EXPECT_THAT(job_.Waits(), ElementsAre(HasSubstr("its rank 15 has not come")));
+}
+
+}  // namespace
+}  // namespace eidolon::network::communicator

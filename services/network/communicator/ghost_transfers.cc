@@ -1,0 +1,38 @@
+#include "services/network/communicator/ghost_transfers.h"
+
+#include <optional>
+#include <string>
+
+namespace eidolon::network::communicator {
+
+std::vector<GhostGroup> GhostGroupsOf(const Ghosts& ghosts, std::int32_t rank,
+                                      const Operation& operation, const Payload& payload) {
+  std::map<std::int32_t, GhostGroup> groups;
+  const auto size = static_cast<std::int32_t>(ghosts.size());
+  std::size_t offset = 0;  // Of the send's bytes in the payload.
+  for (const TransferCall& call : operation.transfers) {
+    for (const std::int32_t live : ghosts.live()) {
+      const std::int32_t ghost = ((live - (call.peer - rank)) % size + size) % size;
+      if (ghosts.TwinOf(ghost) != rank) continue;
+      GhostGroup& group = groups[ghost];
+      if (group.operation.transfers.empty()) group.payload = std::string();
+      group.rank = ghost;
+      group.operation.kind = operation.kind;
+      TransferCall mirrored = call;
+      mirrored.peer = live;
+      group.operation.transfers.push_back(mirrored);
+      if (!call.send || !group.payload) continue;
+      if (payload && offset + call.bytes <= payload->size()) {
+        *group.payload += payload->substr(offset, call.bytes);
+      } else {
+        group.payload.reset();
+      }
+    }
+    if (call.send) offset += call.bytes;
+  }
+  std::vector<GhostGroup> all;
+  for (auto& [ghost, group] : groups) all.push_back(std::move(group));
+  return all;
+}
+
+}  // namespace eidolon::network::communicator

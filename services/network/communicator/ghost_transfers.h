@@ -1,0 +1,31 @@
+// Sends and receives of ghosts with live members. A ghost does what the live member that it mirrors
+// does, moved by the distance between the two: where rank 0 sends to rank 1 and receives from rank
+// 7 of a ring of 8, ghost 1 receives from rank 0 and ghost 6 sends to a live rank 7.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "services/network/communicator/ghosts.h"
+#include "services/network/communicator/operation.h"
+#include "services/network/communicator/payload.h"
+#include "services/network/communicator/transfer_book.h"
+
+namespace eidolon::network::communicator {
+
+// What one ghost does in the group of the member that it mirrors.
+struct GhostGroup {
+  std::int32_t rank = 0;
+  Operation operation;
+  Payload payload;  // Its sends' bytes, one after another.
+};
+
+// Of the ghosts that mirror `rank`: their transfers with live members, by ghost, in order; those
+// between two ghosts need not be. `rank` calls `operation` with `payload`.
+std::vector<GhostGroup> GhostGroupsOf(const Ghosts& ghosts, std::int32_t rank,
+                                      const Operation& operation, const Payload& payload);
+
+}  // namespace eidolon::network::communicator

@@ -1,0 +1,68 @@
+#include "services/network/communicator/ghost_transfers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace eidolon::network::communicator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// A communicator of all of `ranks`, with the given ones live.
+Ghosts WorldOf(std::uint32_t ranks, std::vector<std::uint32_t> live) {
+  const auto fold =
+      folding::Fold::Make({.ranks = ranks, .live_per_class = 1, .live = std::move(live)});
+  EXPECT_TRUE(fold.has_value()) << fold.error().message;
+  std::vector<std::uint32_t> members(ranks);
+  std::iota(members.begin(), members.end(), 0u);
+  const auto ghosts = Ghosts::Of(*fold, members);
+  EXPECT_TRUE(ghosts.has_value()) << ghosts.error().message;
+  return *ghosts;
+}
+
+// A step of a ring: to the next rank, from the one before.
+Operation RingStep(std::int32_t rank, std::int32_t size) {
+  return {
+      .kind = Kind::kPointToPoint,
+      .transfers = {{.send = true, .peer = (rank + 1) % size, .bytes = 4, .sequence = 9},
+                    {.send = false, .peer = (rank + size - 1) % size, .bytes = 4, .sequence = 9}}};
+}
+
+TEST(GhostTransfersTest, NeighboursInARingAreMirrored) {
+  const Ghosts ghosts = WorldOf(8, {0, 3});
+
+  const auto groups = GhostGroupsOf(ghosts, 0, RingStep(0, 8), "abcd");
+
+  // 1 receives from 0, 2 sends to 3, 4 receives from 3, 7 sends to 0.
+  ASSERT_THAT(groups, SizeIs(4));
+  EXPECT_EQ(groups[0].rank, 1);
+  EXPECT_THAT(groups[0].operation.transfers,
+              ElementsAre(TransferCall{.send = false, .peer = 0, .bytes = 4, .sequence = 9}));
+  EXPECT_EQ(groups[1].rank, 2);
+  EXPECT_THAT(groups[1].operation.transfers,
+              ElementsAre(TransferCall{.send = true, .peer = 3, .bytes = 4, .sequence = 9}));
+  EXPECT_EQ(groups[1].payload, "abcd");
+  EXPECT_EQ(groups[2].rank, 4);
+  EXPECT_EQ(groups[3].rank, 7);
+  EXPECT_THAT(groups[3].operation.transfers,
+              ElementsAre(TransferCall{.send = true, .peer = 0, .bytes = 4, .sequence = 9}));
+}
+
+TEST(GhostTransfersTest, NobodyMirrorsTheSecondLiveMemberOfAClass) {
+  EXPECT_THAT(GhostGroupsOf(WorldOf(8, {0, 3}), 3, RingStep(3, 8), "abcd"), IsEmpty());
+}
+
+TEST(GhostTransfersTest, UnknownBytesStayUnknown) {
+  const auto groups = GhostGroupsOf(WorldOf(4, {0}), 0, RingStep(0, 4), std::nullopt);
+
+  ASSERT_THAT(groups, SizeIs(2));
+  EXPECT_EQ(groups[0].payload, "") << "rank 1 only receives";
+  EXPECT_EQ(groups[1].payload, std::nullopt);
+}
+
+}  // namespace
+}  // namespace eidolon::network::communicator

@@ -1,0 +1,55 @@
+// The members of a communicator that have no process, because their job is folded: whom they
+// mirror, and what they would have put into a collective.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/folding/fold.h"
+#include "services/network/communicator/operation.h"
+#include "services/network/communicator/payload.h"
+
+namespace eidolon::network::communicator {
+
+// Immutable. Ranks are those of the communicator unless they are called global.
+class Ghosts {
+ public:
+  // Every member is live.
+  Ghosts() = default;
+  // `members`: their global ranks, in the communicator's order. Fails, naming a rank that should be
+  // live, when no live member is of a ghost's class.
+  static base::Result<Ghosts> Of(const folding::Fold& fold, std::span<const std::uint32_t> members);
+
+  std::size_t count() const { return count_; }
+  // Of a communicator with ghosts: its members, and those of them that are live, ascending.
+  std::size_t size() const { return twins_.size(); }
+  const std::vector<std::int32_t>& live() const { return live_; }
+  // The live member that a ghost mirrors; -1 for a member that is live.
+  std::int32_t TwinOf(std::int32_t rank) const {
+    return count_ > 0 ? twins_[static_cast<std::size_t>(rank)].live : -1;
+  }
+  bool IsGhost(std::int32_t rank) const {
+    return count_ > 0 && twins_[static_cast<std::size_t>(rank)].live >= 0;
+  }
+
+  // Fills in what ghosts give to a collective, from the members that they mirror: the same bytes;
+  // or, where two live members of the class differ, integers that go on in equal steps from rank to
+  // rank. What fits neither is mirrored from one and counted; the answer is that count of ghosts.
+  std::size_t Mirror(const Operation& operation, std::vector<Payload>* inputs) const;
+
+ private:
+  // Whom a ghost mirrors. `live`: -1 for a member that is live itself; `other`: another live member
+  // of its class, -1 without one.
+  struct Twin {
+    std::int32_t live = -1;
+    std::int32_t other = -1;
+  };
+  std::vector<Twin> twins_;  // By rank; empty without ghosts.
+  std::vector<std::int32_t> live_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace eidolon::network::communicator
