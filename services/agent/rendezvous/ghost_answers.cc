@@ -15,8 +15,15 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "0", "17", "3:5": how the NCCL backend calls unique ids.
+// "0", "17", "3:5", "nccl_storekey_0_1": how the NCCL backend calls unique ids.
 bool NamesUniqueId(std::string_view key) {
+  constexpr std::string_view kOfMany = "nccl_storekey_";
+  if (key.starts_with(kOfMany)) {
+    key.remove_prefix(kOfMany.size());
+    const std::size_t between = key.find('_');
+    return between != std::string_view::npos && IsNumber(key.substr(0, between)) &&
+           IsNumber(key.substr(between + 1));
+  }
   const std::size_t colon = key.find(':');
   if (colon == std::string_view::npos) return IsNumber(key);
   return IsNumber(key.substr(0, colon)) && IsNumber(key.substr(colon + 1));

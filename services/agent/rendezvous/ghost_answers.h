@@ -5,6 +5,8 @@
 // 2.9.1 and 2.15):
 //   N, a number           the unique id of a group's N-th communicator; set by its rank 0
 //   <a>:<b>               of a pair of ranks; set by the lower one
+//   nccl_storekey_<N>_<i> of a communicator of many ranks: the id of its i-th root, one for each
+//                         128 ranks
 //   store_based_barrier_key:<group>[:<n>]   counts the ranks of a group that have come
 #pragma once
 

@@ -12,6 +12,7 @@ TEST(GhostAnswersTest, UniqueIdsAreMadeUpAlikeForAll) {
   EXPECT_EQ(GhostValue("/default_pg/0//cuda//0"), id);
   EXPECT_NE(GhostValue("/default_pg/0//cuda//1"), id);
   EXPECT_TRUE(GhostValue("/2//cuda//3:5").has_value());
+  EXPECT_TRUE(GhostValue("/default_pg/0//cuda//nccl_storekey_0_7").has_value());
 }
 
 TEST(GhostAnswersTest, NothingElseIsMadeUp) {

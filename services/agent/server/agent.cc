@@ -165,6 +165,7 @@ base::Result<void> Agent::StartStore() {
                                       .world = std::move(world)});
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
+  watch_.UseStore(store_.get());
   base::Log(base::Level::kInfo, "job_folded",
             {{"job", assignment.job()}, {"ranks", job_->fold.Describe()}});
   return {};

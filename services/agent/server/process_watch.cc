@@ -72,6 +72,9 @@ void ProcessWatch::Describe(const Processes& processes, controller::v1::Progress
                                  witness.text, "; ", processes.at(session->second).LastDoing())
                         : StrCat("a process ", witness.text));
   }
+  if (store_ != nullptr) {
+    for (std::string& wait : store_->DescribeWaits()) seen.emplace_back(1, std::move(wait));
+  }
   std::stable_sort(seen.begin(), seen.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string text;

@@ -4,6 +4,7 @@
 #include "services/agent/clock/quiescence.h"
 #include "services/agent/clock/standstill.h"
 #include "services/agent/launch/stillness.h"
+#include "services/agent/rendezvous/store_server.h"
 #include "services/agent/server/processes.h"
 #include "services/base/clock.h"
 
@@ -21,6 +22,8 @@ class ProcessWatch {
 
   // What all processes below the agent do now.
   clock::Look Look(const Processes& processes);
+  // Where ranks of a folded job meet; it outlives the watch.
+  void UseStore(const rendezvous::StoreServer* store) { store_ = store; }
   // For how long nothing has moved, and what the processes do, when that is long.
   void Describe(const Processes& processes, controller::v1::Progress* progress) const;
 
@@ -30,6 +33,7 @@ class ProcessWatch {
 
  private:
   const base::RealClock* clock_;
+  const rendezvous::StoreServer* store_ = nullptr;  // Null: not here.
   launch::StillnessWatch stillness_;
   clock::Standstill standstill_;
 };
