@@ -78,6 +78,11 @@ def find():
             ranks = frame.f_locals.get("global_ranks_in_group")
             if fits(ranks) and (not name or frame.f_locals.get("group_name") == name):
                 return sorted(ranks)
+        if frame.f_code.co_name == "split_group":
+            names = frame.f_locals
+            ranks = [names["parent_group_to_global_ranks"][r] for r in names.get("my_group", ())]
+            if fits(ranks):
+                return sorted(ranks)
         frame = frame.f_back
     alike = {tuple(ordered) for _, ordered in known if size == len(ordered)}
     return list(alike.pop()) if len(alike) == 1 else None

@@ -114,7 +114,10 @@ Variables RankEnvironment(const RankLaunch& launch, std::uint32_t rank, bool own
                          {"TORCHELASTIC_RESTART_COUNT", "0"},
                          {"TORCHELASTIC_MAX_RESTARTS", "0"},
                          {"TORCHELASTIC_RUN_ID", "none"},
-                         {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+                         {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                         // A Gloo group connects its members when it is used, not when it is made:
+                         // many programs make groups that they use for checkpoints alone.
+                         {"TORCH_GLOO_LAZY_INIT", "1"}};
   if (own_threads && launch.ranks_per_server > 1) variables.emplace_back("OMP_NUM_THREADS", "1");
   return variables;
 }

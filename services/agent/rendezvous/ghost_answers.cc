@@ -33,7 +33,9 @@ bool NamesUniqueId(std::string_view key) {
 
 std::optional<std::string> GhostValue(std::string_view key) {
   const std::size_t slash = key.rfind('/');
-  if (slash == std::string_view::npos || !NamesUniqueId(key.substr(slash + 1))) {
+  // Keys of other backends (Gloo's addresses under "//cpu//") look the same.
+  const bool is_nccl = key.find("//cuda//") != std::string_view::npos;
+  if (!is_nccl || slash == std::string_view::npos || !NamesUniqueId(key.substr(slash + 1))) {
     return std::nullopt;
   }
   base::Random words(base::Hash64(key.data(), key.size()));

@@ -1,7 +1,7 @@
 // What ranks without a process would have left in the rendezvous store. Only what is known to be
 // theirs is made up; whatever else nobody sets stays unset, and whoever waits for it is named.
 //
-// Keys that PyTorch's NCCL backend uses, behind prefixes that name the process group (measured with
+// Keys that PyTorch's NCCL backend uses, behind "<process group>//cuda//" (measured with
 // 2.9.1 and 2.15):
 //   N, a number           the unique id of a group's N-th communicator; set by its rank 0
 //   <a>:<b>               of a pair of ranks; set by the lower one

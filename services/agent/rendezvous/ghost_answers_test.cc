@@ -16,8 +16,8 @@ TEST(GhostAnswersTest, UniqueIdsAreMadeUpAlikeForAll) {
 }
 
 TEST(GhostAnswersTest, NothingElseIsMadeUp) {
-  for (const char* key :
-       {"/default_pg/0//cuda//ready", "0", "/users/key", "/a/1:", "/a/", "/a/x1"}) {
+  for (const char* key : {"/default_pg/0//cuda//ready", "0", "/users/key",
+                          "/2//cuda//1:", "/2//cuda//", "/2//cuda//x1", "/2//cpu//0"}) {
     EXPECT_FALSE(GhostValue(key).has_value()) << key;
   }
 }

@@ -99,6 +99,10 @@ device::Collective CollectiveCalls::Issue(std::uint32_t id, PreparedCall* call) 
   issue->set_has_payload(call->has_payload);
   if (call->has_payload) issue->set_payload(std::move(call->payload));
   *issue->mutable_operation() = call->operation;
+  if (call->group_size > 1) {
+    issue->set_group_first(name.sequence - call->group_index);
+    issue->set_group_size(call->group_size);
+  }
   host_->SendToNetwork(std::move(message));
 
   const std::uint64_t token = next_token_++;

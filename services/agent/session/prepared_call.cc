@@ -73,6 +73,10 @@ std::vector<PreparedCall> CallsOf(std::span<const wire::CommunicationOp> ops,
     call.has_payload = op.payload_bytes > 0;
     call.ops.push_back(op);
   }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    calls[i].group_index = static_cast<std::uint32_t>(i);
+    calls[i].group_size = static_cast<std::uint32_t>(calls.size());
+  }
   if (group.has_value()) {
     group->operation.set_kind(v1::COLLECTIVE_KIND_POINT_TO_POINT);
     group->operation.set_root(-1);

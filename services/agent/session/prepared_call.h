@@ -20,6 +20,9 @@ struct PreparedCall {
   bool point_to_point = false;
   std::string payload;
   bool has_payload = true;
+  // Among the collectives of its record, which one group made.
+  std::uint32_t group_index = 0;
+  std::uint32_t group_size = 1;
   std::vector<::eidolon::ring::CommunicationOp> ops;
   SessionHost::CollectiveEstimate estimate;
 };

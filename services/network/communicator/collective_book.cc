@@ -50,9 +50,9 @@ base::Error CollectiveBook::Mismatch(const Entry& entry, std::uint64_t sequence,
                                                  sequence, ": ", first, "; ", second)};
 }
 
-base::Result<std::optional<CollectiveBook::Values>> CollectiveBook::Issue(
+base::Result<std::vector<CollectiveBook::Values>> CollectiveBook::Issue(
     std::uint64_t sequence, std::int32_t rank, const Operation& operation, Payload input,
-    const NameRanks& name_of) {
+    const NameRanks& name_of, const CallGroup& group) {
   const auto at = static_cast<std::size_t>(rank);
   CHECK(at < static_cast<std::size_t>(size_));
   if (done_.Contains(sequence)) {
@@ -77,17 +77,43 @@ base::Result<std::optional<CollectiveBook::Values>> CollectiveBook::Issue(
   }
   entry.stages[at] = Stage::kIssued;
   entry.inputs[at] = std::move(input);
-  if (++entry.issued < callers_) return std::nullopt;
+  if (++entry.issued < callers_) return std::vector<Values>();
+  return Complete(sequence, &entry, group);
+}
 
-  const bool any = std::any_of(entry.inputs.begin(), entry.inputs.end(),
+std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t sequence, Entry* entry,
+                                                             const CallGroup& group) {
+  const Operation& operation = entry->operation;
+  const auto size = static_cast<std::size_t>(size_);
+  std::vector<Values> all;
+  const bool any = std::any_of(entry->inputs.begin(), entry->inputs.end(),
                                [](const Payload& payload) { return payload.has_value(); });
-  std::optional<Values> values;
-  if (any && ghosts_ != nullptr) ghosts_->Mirror(entry.operation, &entry.inputs);
-  if (any || CarriesValues(entry.operation, entry.inputs.size())) {
-    values = Values{.sequence = sequence, .results = ResultsOf(entry.operation, entry.inputs)};
+  if (any && ghosts_ != nullptr) ghosts_->Mirror(operation, &entry->inputs);
+  const bool is_broadcast = operation.kind == Kind::kBroadcast;
+  const bool waits_for_group =
+      is_broadcast && group.size > 1 && ghosts_ != nullptr && CarriesValues(operation, size);
+  if (!waits_for_group || !IsGhost(static_cast<std::size_t>(operation.root))) {
+    if (any || CarriesValues(operation, size)) {
+      all.push_back({.sequence = sequence, .results = ResultsOf(operation, entry->inputs)});
+    }
   }
-  entry.inputs.clear();
-  return values;
+  if (waits_for_group) {
+    OpenGroup& open = groups_[group.first];
+    if (IsGhost(static_cast<std::size_t>(operation.root))) {
+      open.of_ghosts.emplace_back(sequence, operation);
+    } else {
+      open.given[operation.root] = entry->inputs[static_cast<std::size_t>(operation.root)];
+    }
+    if (++open.called == group.size) {
+      for (const auto& [ghosts_sequence, broadcast] : open.of_ghosts) {
+        const Payload given = ghosts_->GivenBy(broadcast, open.given);
+        all.push_back({.sequence = ghosts_sequence, .results = std::vector(size, given)});
+      }
+      groups_.erase(group.first);
+    }
+  }
+  entry->inputs.clear();
+  return all;
 }
 
 base::Result<std::optional<CollectiveBook::Ready>> CollectiveBook::Post(std::uint64_t sequence,

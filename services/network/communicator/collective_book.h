@@ -31,6 +31,13 @@ class NumberSet {
   std::set<std::uint64_t> above_;
 };
 
+// Collectives that one NCCL group made: torch gathers lists of tensors by a broadcast from each
+// rank, all in one group.
+struct CallGroup {
+  std::uint64_t first = 0;  // Sequence.
+  std::uint32_t size = 0;   // 0 or 1: the collective is alone.
+};
+
 // Not thread safe. Ranks are those of the communicator; callers have checked them.
 class CollectiveBook {
  public:
@@ -48,12 +55,13 @@ class CollectiveBook {
     Operation operation;
   };
 
-  // Yields the values once the last member has called. Fails on a repeated call or a mismatch
-  // between members; `name_of` names ranks for the sentence.
+  // Yields the values once the last member has called; where a ghost is the root of a broadcast,
+  // once the whole group was called, because others of the group tell what it gives. Fails on a
+  // repeated call or a mismatch between members; `name_of` names ranks for the sentence.
   using NameRanks = std::function<std::string(const std::vector<std::int32_t>&)>;
-  base::Result<std::optional<Values>> Issue(std::uint64_t sequence, std::int32_t rank,
-                                            const Operation& operation, Payload input,
-                                            const NameRanks& name_of);
+  base::Result<std::vector<Values>> Issue(std::uint64_t sequence, std::int32_t rank,
+                                          const Operation& operation, Payload input,
+                                          const NameRanks& name_of, const CallGroup& group = {});
   // Yields the start once the last member's stream has come. Fails when the rank has not called it,
   // or posts twice.
   base::Result<std::optional<Ready>> Post(std::uint64_t sequence, std::int32_t rank,
@@ -83,6 +91,8 @@ class CollectiveBook {
   };
   base::Error Mismatch(const Entry& entry, std::uint64_t sequence, std::int32_t rank,
                        const Operation& operation, const NameRanks& name_of) const;
+  // The values of a collective that all have called.
+  std::vector<Values> Complete(std::uint64_t sequence, Entry* entry, const CallGroup& group);
   static std::vector<std::int32_t> RanksAt(const Entry& entry, Stage stage);
 
   bool IsGhost(std::size_t rank) const {
@@ -94,6 +104,13 @@ class CollectiveBook {
   std::int32_t callers_;                  // Members that are not ghosts.
   std::map<std::uint64_t, Entry> entries_;
   NumberSet done_;
+  // Broadcasts of groups that are not wholly called yet, by the group's first sequence.
+  struct OpenGroup {
+    std::uint32_t called = 0;
+    std::map<std::int32_t, Payload> given;  // By live root: what it broadcasts.
+    std::vector<std::pair<std::uint64_t, Operation>> of_ghosts;
+  };
+  std::map<std::uint64_t, OpenGroup> groups_;
 };
 
 }  // namespace eidolon::network::communicator

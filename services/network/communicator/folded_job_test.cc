@@ -161,6 +161,51 @@ TEST_F(FoldedJobTest, GhostsGiveWhatFollowsFromTheLiveRanks) {
   EXPECT_THAT(recorder_.All<ValuesNotice>(1), IsEmpty());
 }
 
+TEST_F(FoldedJobTest, ABroadcastFromEachRankInOneGroupIsAGather) {
+  const std::uint64_t id = JoinWorld();
+  for (const std::int32_t rank : {0, 15}) {
+    for (std::int32_t root = 0; root < 16; ++root) {
+      IssueCall call = {.communicator = id,
+                        .sequence = static_cast<std::uint64_t>(root),
+                        .rank = rank,
+                        .operation = {.kind = Kind::kBroadcast,
+                                      .data_type = kInt64,
+                                      .root = root,
+                                      .count = 1,
+                                      .bytes = 8},
+                        .group = {.first = 0, .size = 16}};
+      if (rank == root) call.payload = Bytes(10 + rank);
+      ASSERT_TRUE(job_.Issue(ServerOf(static_cast<std::uint32_t>(rank)), std::move(call)));
+    }
+  }
+
+  std::map<std::uint64_t, std::string> values;
+  for (const ValuesNotice& notice : recorder_.All<ValuesNotice>(0)) {
+    EXPECT_TRUE(notice.known) << notice.sequence;
+    values[notice.sequence] = notice.payload;
+  }
+  ASSERT_THAT(values, SizeIs(16));
+  for (const auto& [root, value] : values) {
+    EXPECT_EQ(value, Bytes(10 + static_cast<std::int64_t>(root)));
+  }
+}
+
+TEST_F(FoldedJobTest, WhatAGhostBroadcastsAloneIsNotKnown) {
+  const std::uint64_t id = JoinWorld();
+  for (const std::int32_t rank : {0, 15}) {
+    ASSERT_TRUE(job_.Issue(
+        ServerOf(static_cast<std::uint32_t>(rank)),
+        {.communicator = id,
+         .rank = rank,
+         .operation = {
+             .kind = Kind::kBroadcast, .data_type = kInt64, .root = 4, .count = 1, .bytes = 8}}));
+  }
+
+  const auto values = recorder_.All<ValuesNotice>(0);
+  ASSERT_THAT(values, SizeIs(1));
+  EXPECT_FALSE(values[0].known);
+}
+
 TEST_F(FoldedJobTest, ASplitNeedsTheLiveMembersOfItsColourAlone) {
   const std::uint64_t world = JoinWorld();
   const auto split = [&](std::uint32_t rank, std::int32_t color,

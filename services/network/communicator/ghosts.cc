@@ -100,20 +100,32 @@ std::size_t Ghosts::Mirror(const Operation& operation, std::vector<Payload>* inp
     const Twin& twin = twins_[rank];
     if (twin.live < 0) continue;
     const Payload& live = (*inputs)[static_cast<std::size_t>(twin.live)];
-    Payload& ghost = (*inputs)[rank];
-    ghost = live;
-    if (!live || twin.other < 0) continue;
-    const Payload& other = (*inputs)[static_cast<std::size_t>(twin.other)];
-    if (!other || *other == *live) continue;
-    auto value = Extrapolate(operation.data_type, {twin.live, *live}, {twin.other, *other},
-                             static_cast<std::int32_t>(rank));
-    if (value) {
-      ghost = std::move(*value);
-    } else {
-      ++guessed;
-    }
+    const Payload* other =
+        twin.other < 0 ? nullptr : &(*inputs)[static_cast<std::size_t>(twin.other)];
+    (*inputs)[rank] =
+        Follow(operation.data_type, static_cast<std::int32_t>(rank), twin, live, other, &guessed);
   }
   return guessed;
+}
+
+Payload Ghosts::GivenBy(const Operation& broadcast,
+                        const std::map<std::int32_t, Payload>& by_root) const {
+  const Twin& twin = twins_[static_cast<std::size_t>(broadcast.root)];
+  const auto live = by_root.find(twin.live);
+  if (live == by_root.end()) return std::nullopt;
+  const auto other = by_root.find(twin.other);
+  std::size_t guessed = 0;
+  return Follow(broadcast.data_type, broadcast.root, twin, live->second,
+                other == by_root.end() ? nullptr : &other->second, &guessed);
+}
+
+Payload Ghosts::Follow(std::uint32_t type, std::int32_t rank, const Twin& twin, const Payload& live,
+                       const Payload* other, std::size_t* guessed) {
+  if (!live || other == nullptr || !*other || **other == *live) return live;
+  auto value = Extrapolate(type, {twin.live, *live}, {twin.other, **other}, rank);
+  if (value) return value;
+  ++*guessed;
+  return live;
 }
 
 }  // namespace eidolon::network::communicator

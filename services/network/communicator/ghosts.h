@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,9 @@ class Ghosts {
   // or, where two live members of the class differ, integers that go on in equal steps from rank to
   // rank. What fits neither is mirrored from one and counted; the answer is that count of ghosts.
   std::size_t Mirror(const Operation& operation, std::vector<Payload>* inputs) const;
+  // What a ghost broadcasts, from what live members broadcast in the same group; nothing when those
+  // that it mirrors do not. Requires: the root is a ghost.
+  Payload GivenBy(const Operation& broadcast, const std::map<std::int32_t, Payload>& by_root) const;
 
  private:
   // Whom a ghost mirrors. `live`: -1 for a member that is live itself; `other`: another live member
@@ -47,6 +51,10 @@ class Ghosts {
     std::int32_t live = -1;
     std::int32_t other = -1;
   };
+  // What the ghost `rank` gives where its twin gives `live` and the other one `other` (null: none).
+  static Payload Follow(std::uint32_t type, std::int32_t rank, const Twin& twin,
+                        const Payload& live, const Payload* other, std::size_t* guessed);
+
   std::vector<Twin> twins_;  // By rank; empty without ghosts.
   std::vector<std::int32_t> live_;
   std::size_t count_ = 0;

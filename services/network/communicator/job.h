@@ -50,6 +50,7 @@ struct IssueCall {
   std::int32_t rank = 0;
   Operation operation;
   Payload payload;
+  CallGroup group;
 };
 
 struct PostCall {
@@ -162,6 +163,7 @@ class Job {
   static std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator);
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
+  void TellValues(const Communicator& communicator, const CollectiveBook::Values& values);
   void TellTransferred(const Communicator& communicator,
                        const std::vector<TransferBook::Values>& all);
   void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);

@@ -49,7 +49,8 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
       call.sequence, call.rank, call.operation, std::move(call.payload),
       [&](const std::vector<std::int32_t>& ranks) {
         return NameRanks(communicator.members, ranks);
-      });
+      },
+      call.group);
   if (!issued) {
     if (issued.error().code == base::ErrorCode::kInvalidArgument) {
       return std::unexpected(issued.error());
@@ -65,8 +66,11 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
                 Describe(call.operation)));
     return {};
   }
-  if (!*issued) return {};
-  const CollectiveBook::Values& values = **issued;
+  for (const CollectiveBook::Values& values : *issued) TellValues(communicator, values);
+  return {};
+}
+
+void Job::TellValues(const Communicator& communicator, const CollectiveBook::Values& values) {
   for (std::size_t rank = 0; rank < values.results.size(); ++rank) {
     if (communicator.IsGhost(rank)) continue;
     const Payload& result = values.results[rank];
@@ -77,7 +81,6 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
                       .known = result.has_value(),
                       .payload = result.value_or(std::string())});
   }
-  return {};
 }
 
 Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {

@@ -262,7 +262,8 @@ base::Result<communicator::IssueCall> FromProto(v1::Issue& issue) {
   communicator::IssueCall call{.communicator = issue.communicator(),
                                .sequence = issue.sequence(),
                                .rank = issue.rank(),
-                               .operation = std::move(*operation)};
+                               .operation = std::move(*operation),
+                               .group = {.first = issue.group_first(), .size = issue.group_size()}};
   if (issue.has_payload()) call.payload = std::move(*issue.mutable_payload());
   return call;
 }
