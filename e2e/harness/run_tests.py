@@ -75,6 +75,13 @@ def parts(python):
             needs=("build-release",),
             minutes=30,
         ),
+        Part(
+            "folding",
+            ["e2e/folding/run", "--build", str(release), "--python", python, "--ranks", "4", "--check", "--program"]
+            + ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron"],
+            needs=("build-release",),
+            minutes=15,
+        ),
         Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "5"], needs=("build-release",), minutes=15),
         Part("kube", ["e2e/kube/run", "--if-ready"], needs=("build-release",), minutes=60),
         *sanitized("asan", "unit_tests", "fuzzers"),
@@ -148,7 +155,7 @@ def run(part, environment):
         print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
-    elif part.name in ("scenarios", "behaviour", "torture", "kube"):
+    elif part.name in ("scenarios", "behaviour", "folding", "torture", "kube"):
         print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
     return passed, failed, 0
 

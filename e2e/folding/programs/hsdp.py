@@ -1,4 +1,5 @@
 """Hybrid sharding (HSDP): parameters are sharded within groups and replicated between them."""
+
 import sys
 
 import torch
@@ -12,7 +13,9 @@ dist.init_process_group("nccl")
 rank, world = dist.get_rank(), dist.get_world_size()
 torch.cuda.set_device(rank % torch.cuda.device_count())
 mesh = init_device_mesh("cuda", (world // shards, shards), mesh_dim_names=("replicate", "shard"))
-model = nn.Sequential(*(nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)) for _ in range(4))).cuda()
+model = nn.Sequential(
+    *(nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)) for _ in range(4))
+).cuda()
 for block in model:
     fully_shard(block, mesh=mesh)
 fully_shard(model, mesh=mesh)

@@ -1,4 +1,5 @@
 """Each rank passes a block to its neighbour in a ring, as context parallelism does, and sums gradients."""
+
 import torch
 import torch.distributed as dist
 
@@ -13,10 +14,10 @@ for step in range(10):
         work = dist.batch_isend_irecv(
             [dist.P2POp(dist.isend, block, (rank + 1) % world), dist.P2POp(dist.irecv, received, (rank - 1) % world)]
         )
-        product = block @ weight
+        outcome = block @ weight
         for one in work:
             one.wait()
         block = received
-    dist.all_reduce(product)
+    dist.all_reduce(outcome)
     torch.cuda.synchronize()
 dist.destroy_process_group()

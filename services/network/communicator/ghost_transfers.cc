@@ -1,9 +1,23 @@
 #include "services/network/communicator/ghost_transfers.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
 namespace eidolon::network::communicator {
+
+namespace {
+
+// Whether the group also has the other half of the step: a receive for a send.
+bool IsOfRing(const Operation& operation, const TransferCall& call, std::int32_t rank,
+              std::int32_t size) {
+  const std::int32_t opposite = ((2 * rank - call.peer) % size + size) % size;
+  return std::ranges::any_of(operation.transfers, [&](const TransferCall& other) {
+    return other.send != call.send && other.peer == opposite && other.bytes == call.bytes;
+  });
+}
+
+}  // namespace
 
 std::vector<GhostGroup> GhostGroupsOf(const Ghosts& ghosts, std::int32_t rank,
                                       const Operation& operation, const Payload& payload) {
@@ -11,7 +25,9 @@ std::vector<GhostGroup> GhostGroupsOf(const Ghosts& ghosts, std::int32_t rank,
   const auto size = static_cast<std::int32_t>(ghosts.size());
   std::size_t offset = 0;  // Of the send's bytes in the payload.
   for (const TransferCall& call : operation.transfers) {
+    const bool is_mirrored = IsOfRing(operation, call, rank, size);
     for (const std::int32_t live : ghosts.live()) {
+      if (!is_mirrored) break;
       const std::int32_t ghost = ((live - (call.peer - rank)) % size + size) % size;
       if (ghosts.TwinOf(ghost) != rank) continue;
       GhostGroup& group = groups[ghost];

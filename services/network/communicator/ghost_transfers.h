@@ -24,7 +24,9 @@ struct GhostGroup {
 };
 
 // Of the ghosts that mirror `rank`: their transfers with live members, by ghost, in order; those
-// between two ghosts need not be. `rank` calls `operation` with `payload`.
+// between two ghosts need not be. `rank` calls `operation` with `payload`. Only steps of a ring are
+// mirrored: what goes to one distance comes from the opposite one in the same group. Where ranks
+// only send, or only answer, as in a pipeline, they are not alike, whatever class they were put in.
 std::vector<GhostGroup> GhostGroupsOf(const Ghosts& ghosts, std::int32_t rank,
                                       const Operation& operation, const Payload& payload);
 

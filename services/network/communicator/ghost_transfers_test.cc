@@ -52,6 +52,15 @@ TEST(GhostTransfersTest, NeighboursInARingAreMirrored) {
               ElementsAre(TransferCall{.send = true, .peer = 0, .bytes = 4, .sequence = 9}));
 }
 
+TEST(GhostTransfersTest, StagesOfAPipelineAreNotMirrored) {
+  const Ghosts ghosts = WorldOf(8, {0, 3});
+  const Operation first_stage = {
+      .kind = Kind::kPointToPoint,
+      .transfers = {{.send = true, .peer = 2, .bytes = 4}, {.send = false, .peer = 2, .bytes = 4}}};
+
+  EXPECT_THAT(GhostGroupsOf(ghosts, 0, first_stage, "abcd"), IsEmpty());
+}
+
 TEST(GhostTransfersTest, NobodyMirrorsTheSecondLiveMemberOfAClass) {
   EXPECT_THAT(GhostGroupsOf(WorldOf(8, {0, 3}), 3, RingStep(3, 8), "abcd"), IsEmpty());
 }
