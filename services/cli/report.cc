@@ -206,10 +206,16 @@ std::string FormatFolding(const json& prediction) {
   }
   const std::size_t count = folding.value("live", json::array()).size();
   const std::uint64_t classes = CountAt(folding, {"classes"});
+  const std::uint64_t guessed = CountAt(folding, {"guessedCollectives"});
+  const std::string warning =
+      guessed == 0 ? ""
+                   : Line("", StrCat(guessed, " collective(s) with values of mirrored ranks that ",
+                                     "were taken from a live one"));
   return Line("folded",
               StrCat(CountAt(folding, {"ranks"}), " ranks: ", count, " live (", live,
                      shown > 8 ? ", ..." : "", "), ", CountAt(folding, {"mirrored"}), " mirrored",
-                     classes > 1 ? StrCat(" in ", classes, " classes") : ""));
+                     classes > 1 ? StrCat(" in ", classes, " classes") : "")) +
+         warning;
 }
 
 std::string FormatBreakdown(const json& prediction) {

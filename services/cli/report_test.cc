@@ -119,6 +119,25 @@ TEST(ReportTest, AProgramWithoutIterationsHasATimeOfItsOwn) {
   EXPECT_EQ(report.find("iteration "), std::string::npos) << report;
 }
 
+TEST(ReportTest, AFoldedJobSaysWhatRanAndWhatWasTakenFromIt) {
+  json job = CompleteJob();
+  json& folding = job["status"]["prediction"]["folding"];
+  folding = json::parse(R"({"ranks": 1024, "live": [0, 1023], "mirrored": 1022, "classes": 1})");
+  const std::string plain = FormatReport(job);
+  folding["classes"] = 4;
+  folding["guessedCollectives"] = 3;
+  const std::string guessed = FormatReport(job);
+
+  EXPECT_NE(plain.find("\n  folded           1024 ranks: 2 live (0, 1023), 1022 mirrored\n"),
+            std::string::npos)
+      << plain;
+  EXPECT_NE(
+      guessed.find("1022 mirrored in 4 classes\n                   3 collective(s) with values "
+                   "of mirrored ranks that were taken from a live one\n"),
+      std::string::npos)
+      << guessed;
+}
+
 TEST(ReportTest, TellsTheGpusOfARankThatUsesSeveral) {
   json job = CompleteJob();
   job["status"]["prediction"]["memory"]["ranks"] = json::parse(R"([

@@ -98,6 +98,7 @@ job::ServerUsage FromProto(const v1::Usage& in) {
       .unknown_read_sources = {},
       .used_declarations = {in.used_declarations().begin(), in.used_declarations().end()},
       .clamped_records = in.clamped_records(),
+      .guessed_collectives = in.guessed_collectives(),
       .programs = {}};
   for (const v1::RankProgram& program : in.programs()) {
     usage.programs.push_back({.rank = program.rank(),

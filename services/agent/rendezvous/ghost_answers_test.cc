@@ -12,12 +12,13 @@ TEST(GhostAnswersTest, UniqueIdsAreMadeUpAlikeForAll) {
   EXPECT_EQ(GhostValue("/default_pg/0//cuda//0"), id);
   EXPECT_NE(GhostValue("/default_pg/0//cuda//1"), id);
   EXPECT_TRUE(GhostValue("/2//cuda//3:5").has_value());
-  EXPECT_TRUE(GhostValue("/default_pg/0//cuda//nccl_storekey_0_7").has_value());
+  EXPECT_TRUE(GhostValue("/default_pg/0//cuda//0/nccl_storekey_0_7").has_value());
 }
 
 TEST(GhostAnswersTest, NothingElseIsMadeUp) {
-  for (const char* key : {"/default_pg/0//cuda//ready", "0", "/users/key",
-                          "/2//cuda//1:", "/2//cuda//", "/2//cuda//x1", "/2//cpu//0"}) {
+  for (const char* key :
+       {"/default_pg/0//cuda//ready", "0", "/users/key", "/2//cuda//1:", "/2//cuda//",
+        "/2//cuda//x1", "/2//cpu//0", "/2//cuda//0/1", "/2//cuda//pg_wrapper:0/0/1"}) {
     EXPECT_FALSE(GhostValue(key).has_value()) << key;
   }
 }

@@ -182,6 +182,7 @@ void Reports::SendUsage(std::uint64_t clamped) {
     const bool is_rank = processes_->ranks().RankOf(number).has_value();
     const session::SessionUsage& used = session->reported_usage();
     unknown.Add(used);
+    usage->set_guessed_collectives(usage->guessed_collectives() + used.guessed_collectives);
     for (const auto& [name, count] : used.refused_calls) refused[name] += count;
     for (const auto& [index, memory] : used.memory.devices()) {
       // A launcher holds a context at most.

@@ -185,7 +185,8 @@ void Communicators::SendValue(std::uint32_t slot, std::string_view bytes) {
   replies_->Send(slot, {.payload = std::as_bytes(std::span(bytes.data(), bytes.size()))});
 }
 
-void Communicators::OnValues(const v1::Values& values) {
+bool Communicators::OnValues(const v1::Values& values) {
+  bool is_own = false;
   for (auto& [id, communicator] : all_) {
     if (communicator.service != values.communicator() || communicator.rank != values.rank()) {
       continue;
@@ -194,7 +195,9 @@ void Communicators::OnValues(const v1::Values& values) {
         {.point_to_point = values.point_to_point(), .sequence = values.sequence()}, values.known(),
         values.payload(),
         [this](std::uint32_t slot, std::string_view bytes) { SendValue(slot, bytes); });
+    is_own = true;
   }
+  return is_own;
 }
 
 void Communicators::Dismiss() {

@@ -56,7 +56,8 @@ class Communicators {
   void OnJoined(const network::v1::Joined& joined);
   void OnJoinFailed(std::uint64_t request, const std::string& reason);
   void OnFailed(std::uint64_t service, const std::string& reason);
-  void OnValues(const network::v1::Values& values);
+  // True when they were for this process.
+  bool OnValues(const network::v1::Values& values);
 
   // A thread asks for the bytes of a result.
   base::Result<void> AskValues(const ::eidolon::ring::WaitRecord& record);

@@ -41,6 +41,10 @@ ApplyResult Session::Done(const base::Result<void>& done) {
   return Applied::kYes;
 }
 
+void Session::OnValues(const network::v1::Values& values) {
+  if (communicators_.OnValues(values) && values.guessed() > 0) usage_.NoteGuessedCollective();
+}
+
 void Session::StartDriving() {
   if (driving_) return;
   driving_ = true;

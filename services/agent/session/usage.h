@@ -25,6 +25,7 @@ struct SessionUsage {
   MemoryBook memory;
   std::map<std::string, std::uint64_t> refused_calls;
   std::uint64_t unknown_reads = 0;
+  std::uint64_t guessed_collectives = 0;  // Folded jobs: with values of ghosts that may be wrong.
   std::map<std::uint64_t, UnknownReads> unknown_sources;  // By the process's numbers.
 };
 
@@ -39,6 +40,7 @@ class UsageBook {
   void NoteUnknownRead(const ::eidolon::ring::MarkRecord& mark);
   // At most kMostUnknownSources; further ones are left out.
   void NoteUnknownSource(const ::eidolon::ring::MarkRecord& mark);
+  void NoteGuessedCollective() { ++now_.guessed_collectives; }
   // What is used from now on is not part of the report.
   void Freeze() { frozen_ = now_; }
 

@@ -307,6 +307,9 @@ void Measurement::AddUsage(Prediction* prediction) const {
     prediction->memory.insert(prediction->memory.end(), usage.memory.begin(), usage.memory.end());
     for (const NamedAmount& call : usage.refused_calls) refused[call.name] += call.amount;
     prediction->clamped_records += usage.clamped_records;
+    if (prediction->folding) {
+      prediction->folding->guessed_collectives += usage.guessed_collectives;
+    }
   }
   std::sort(prediction->memory.begin(), prediction->memory.end(),
             [](const RankMemory& a, const RankMemory& b) {

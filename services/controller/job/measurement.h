@@ -70,6 +70,7 @@ struct ServerUsage {
   std::vector<UnknownReadSource> unknown_read_sources;
   std::vector<std::uint32_t> used_declarations;
   std::uint64_t clamped_records = 0;
+  std::uint64_t guessed_collectives = 0;  // Folded jobs.
   std::vector<RankProgram> programs;
 };
 

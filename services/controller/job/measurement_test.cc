@@ -228,7 +228,10 @@ TEST(MeasurementTest, ReportsThroughputOnlyWhenItCanBeKnown) {
   for (const auto& iteration : ThreeIterationsOfTwoRanks()) folded.Add(iteration);
   EXPECT_DOUBLE_EQ(*folded.Predict().model_flops_utilization,
                    6.0 * 1e6 * 1100 / (0.011 * 1e12 * 64));
+  folded.SetUsage(0, {.guessed_collectives = 2});
+  folded.SetUsage(1, {.guessed_collectives = 1});
   EXPECT_EQ(ToJson(folded.Predict())["folding"]["mirrored"], 62);
+  EXPECT_EQ(ToJson(folded.Predict())["folding"]["guessedCollectives"], 3);
   EXPECT_FALSE(nothing.Predict().tokens_per_second);
   EXPECT_FALSE(ToJson(nothing.Predict()).contains("tokensPerSecond"));
 }

@@ -170,7 +170,8 @@ json ToJson(const Prediction& prediction) {
     out["folding"] = {{"ranks", folding->ranks},
                       {"live", folding->live},
                       {"mirrored", folding->mirrored},
-                      {"classes", folding->classes}};
+                      {"classes", folding->classes},
+                      {"guessedCollectives", folding->guessed_collectives}};
   }
   if (const auto& host = prediction.host_time) {
     out["hostTime"] = {{"model", host->fixed ? "fixed" : "measured"}, {"error", host->error}};

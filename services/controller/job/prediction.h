@@ -105,6 +105,9 @@ struct FoldingSummary {
   std::uint32_t mirrored = 0;
   std::uint32_t classes = 1;
   std::vector<std::uint32_t> live;
+  // Collectives with small values in which mirrored ranks gave what a live one gave, although their
+  // own would differ.
+  std::uint64_t guessed_collectives = 0;
 };
 
 struct Prediction {

@@ -88,13 +88,16 @@ std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t seque
   std::vector<Values> all;
   const bool any = std::any_of(entry->inputs.begin(), entry->inputs.end(),
                                [](const Payload& payload) { return payload.has_value(); });
-  if (any && ghosts_ != nullptr) ghosts_->Mirror(operation, &entry->inputs);
+  const std::size_t guessed =
+      any && ghosts_ != nullptr ? ghosts_->Mirror(operation, &entry->inputs) : 0;
   const bool is_broadcast = operation.kind == Kind::kBroadcast;
   const bool waits_for_group =
       is_broadcast && group.size > 1 && ghosts_ != nullptr && CarriesValues(operation, size);
   if (!waits_for_group || !IsGhost(static_cast<std::size_t>(operation.root))) {
     if (any || CarriesValues(operation, size)) {
-      all.push_back({.sequence = sequence, .results = ResultsOf(operation, entry->inputs)});
+      all.push_back({.sequence = sequence,
+                     .results = ResultsOf(operation, entry->inputs),
+                     .guessed = guessed});
     }
   }
   if (waits_for_group) {
@@ -106,8 +109,10 @@ std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t seque
     }
     if (++open.called == group.size) {
       for (const auto& [ghosts_sequence, broadcast] : open.of_ghosts) {
-        const Payload given = ghosts_->GivenBy(broadcast, open.given);
-        all.push_back({.sequence = ghosts_sequence, .results = std::vector(size, given)});
+        std::size_t unruly = 0;
+        const Payload given = ghosts_->GivenBy(broadcast, open.given, &unruly);
+        all.push_back(
+            {.sequence = ghosts_sequence, .results = std::vector(size, given), .guessed = unruly});
       }
       groups_.erase(group.first);
     }

@@ -48,6 +48,7 @@ class CollectiveBook {
   struct Values {
     std::uint64_t sequence = 0;
     std::vector<Payload> results;
+    std::size_t guessed = 0;  // Ghosts whose part follows from no rule and was taken from another.
   };
   struct Ready {
     std::uint64_t sequence = 0;

@@ -161,6 +161,15 @@ TEST_F(FoldedJobTest, GhostsGiveWhatFollowsFromTheLiveRanks) {
   EXPECT_THAT(recorder_.All<ValuesNotice>(1), IsEmpty());
 }
 
+TEST_F(FoldedJobTest, ValuesThatFollowNoRuleAreToldOnce) {
+  const std::uint64_t id = JoinWorld();
+  ASSERT_TRUE(job_.Issue(0, Gathering(id, 0, Bytes(0))).has_value());
+  ASSERT_TRUE(job_.Issue(3, Gathering(id, 15, Bytes(7))).has_value());  // No whole step a rank.
+
+  EXPECT_EQ(recorder_.All<ValuesNotice>(0).back().guessed, 14u);
+  EXPECT_EQ(recorder_.All<ValuesNotice>(3).back().guessed, 0u);
+}
+
 TEST_F(FoldedJobTest, ABroadcastFromEachRankInOneGroupIsAGather) {
   const std::uint64_t id = JoinWorld();
   for (const std::int32_t rank : {0, 15}) {

@@ -108,15 +108,14 @@ std::size_t Ghosts::Mirror(const Operation& operation, std::vector<Payload>* inp
   return guessed;
 }
 
-Payload Ghosts::GivenBy(const Operation& broadcast,
-                        const std::map<std::int32_t, Payload>& by_root) const {
+Payload Ghosts::GivenBy(const Operation& broadcast, const std::map<std::int32_t, Payload>& by_root,
+                        std::size_t* guessed) const {
   const Twin& twin = twins_[static_cast<std::size_t>(broadcast.root)];
   const auto live = by_root.find(twin.live);
   if (live == by_root.end()) return std::nullopt;
   const auto other = by_root.find(twin.other);
-  std::size_t guessed = 0;
   return Follow(broadcast.data_type, broadcast.root, twin, live->second,
-                other == by_root.end() ? nullptr : &other->second, &guessed);
+                other == by_root.end() ? nullptr : &other->second, guessed);
 }
 
 Payload Ghosts::Follow(std::uint32_t type, std::int32_t rank, const Twin& twin, const Payload& live,

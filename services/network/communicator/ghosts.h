@@ -41,8 +41,10 @@ class Ghosts {
   // rank. What fits neither is mirrored from one and counted; the answer is that count of ghosts.
   std::size_t Mirror(const Operation& operation, std::vector<Payload>* inputs) const;
   // What a ghost broadcasts, from what live members broadcast in the same group; nothing when those
-  // that it mirrors do not. Requires: the root is a ghost.
-  Payload GivenBy(const Operation& broadcast, const std::map<std::int32_t, Payload>& by_root) const;
+  // that it mirrors do not. Adds to `guessed` when it follows from no rule. Requires: the root is a
+  // ghost.
+  Payload GivenBy(const Operation& broadcast, const std::map<std::int32_t, Payload>& by_root,
+                  std::size_t* guessed) const;
 
  private:
   // Whom a ghost mirrors. `live`: -1 for a member that is live itself; `other`: another live member

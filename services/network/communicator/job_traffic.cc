@@ -1,5 +1,6 @@
 // The part of a job that turns calls into transfers and ended transfers into commits.
 #include <algorithm>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/base/text.h"
@@ -71,15 +72,16 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
 }
 
 void Job::TellValues(const Communicator& communicator, const CollectiveBook::Values& values) {
+  auto guessed = static_cast<std::uint32_t>(values.guessed);
   for (std::size_t rank = 0; rank < values.results.size(); ++rank) {
     if (communicator.IsGhost(rank)) continue;
     const Payload& result = values.results[rank];
-    Tell(communicator.members[rank].server,
-         ValuesNotice{.communicator = communicator.id,
-                      .sequence = values.sequence,
-                      .rank = static_cast<std::int32_t>(rank),
-                      .known = result.has_value(),
-                      .payload = result.value_or(std::string())});
+    Tell(communicator.members[rank].server, ValuesNotice{.communicator = communicator.id,
+                                                         .sequence = values.sequence,
+                                                         .rank = static_cast<std::int32_t>(rank),
+                                                         .known = result.has_value(),
+                                                         .payload = result.value_or(std::string()),
+                                                         .guessed = std::exchange(guessed, 0)});
   }
 }
 

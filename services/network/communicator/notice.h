@@ -42,6 +42,9 @@ struct ValuesNotice {
   bool point_to_point = false;
   bool known = false;
   std::string payload;
+  // Folded jobs: ghosts whose part was taken from a live member although nothing says that it is
+  // the same. Told to one live member only.
+  std::uint32_t guessed = 0;
 };
 
 struct SafeThroughNotice {

@@ -110,6 +110,7 @@ struct Writer {
     values.set_point_to_point(notice.point_to_point);
     values.set_known(notice.known);
     values.set_payload(notice.payload);
+    values.set_guessed(notice.guessed);
   }
   void operator()(const communicator::SafeThroughNotice& notice) const {
     auto& safe = *response.mutable_safe_through();
