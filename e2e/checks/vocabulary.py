@@ -4,8 +4,7 @@
     e2e/checks/vocabulary.py [ROOT]
 
 docs/vocabulary.md lists the ideas with their words. This check finds words that are not used for them, also inside
-CamelCase and snake_case names. Data, goldens, generated rows and fuzzer corpora are exempt. STILL names the folders
-that are not done yet; a folder without problems may not stay there, so that the list only shrinks.
+CamelCase and snake_case names. Data, goldens, generated rows and fuzzer corpora are exempt.
 """
 
 import pathlib
@@ -13,11 +12,6 @@ import re
 import sys
 
 from tidy import tracked
-
-# Folders that still use private words.
-STILL = {
-    "services/controller",
-}
 
 # Not words of ours: data, generated files, and the two files that list the banned words.
 EXEMPT = re.compile(
@@ -80,12 +74,6 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
-def folder_of(name):
-    """The folder that STILL would name: one of services/*, or a top folder."""
-    parts = pathlib.PurePath(name).parts
-    return "/".join(parts[: 2 if parts[0] == "services" and len(parts) > 2 else 1])
-
-
 def split_names(text):
     """The text with the words of CamelCase and snake_case names apart; lines stay lines."""
     text = re.sub(r"\bk(?=[A-Z])", " ", text)
@@ -118,7 +106,7 @@ def problems_of(name, text):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    problems, unfinished, count = [], set(), 0
+    problems, count = [], 0
     for name in map(str, tracked(root)):
         if EXEMPT.search(name):
             continue
@@ -131,11 +119,7 @@ def main():
             f"{name}: the name says '{word}': write {instead}" for _, word, instead in problems_of(f"{name}/", name)
         ]
         found += [f"{name}:{line}: '{word}': write {instead}" for line, word, instead in problems_of(name, text)]
-        if found and folder_of(name) in STILL:
-            unfinished.add(folder_of(name))
-        else:
-            problems += found
-    problems += [f"{folder} is done: take it out of STILL" for folder in sorted(STILL - unfinished)]
+        problems += found
     for problem in problems:
         print(problem)
     print(f"vocabulary: {count} files, {len(problems)} problems")

@@ -5,7 +5,7 @@
 
 #include "services/cli/bench/suite.h"
 #include "services/cli/commands.h"
-#include "services/controller/controller_host.h"
+#include "services/controller/embedded/controller_host.h"
 
 namespace eidolon::cli {
 namespace {

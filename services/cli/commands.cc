@@ -9,7 +9,7 @@
 #include "services/cli/doctor.h"
 #include "services/cli/printable.h"
 #include "services/cli/target.h"
-#include "services/controller/controller_host.h"
+#include "services/controller/embedded/controller_host.h"
 
 namespace eidolon::cli {
 

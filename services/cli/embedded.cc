@@ -19,7 +19,7 @@ struct Embedded::Parts {
   std::unique_ptr<timing::TimingService> timing;
   std::unique_ptr<network::serving::NetworkService> network;
   std::optional<runtime::GrpcServer> simulators;
-  std::unique_ptr<controller::ControllerHost> controller;
+  std::unique_ptr<controller::embedded::ControllerHost> controller;
 
   Result<void> Start(EmbeddedOptions options) {
     // Others on this machine reach loopback too.
@@ -41,8 +41,8 @@ struct Embedded::Parts {
     simulators.emplace(std::move(*server));
     options.controller.timing_address = simulators->address();
     options.controller.network_address = simulators->address();
-    auto host = controller::ControllerHost::Start(options.controller, clock, &page.registry(),
-                                                  [this] { return page.Text(); });
+    auto host = controller::embedded::ControllerHost::Start(
+        options.controller, clock, &page.registry(), [this] { return page.Text(); });
     if (!host) return std::unexpected(host.error());
     controller = std::move(*host);
     return {};

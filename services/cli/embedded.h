@@ -5,14 +5,14 @@
 #include <string>
 
 #include "services/base/error.h"
-#include "services/controller/controller_host.h"
+#include "services/controller/embedded/controller_host.h"
 #include "services/timing/gpu_flags.h"
 
 namespace eidolon::cli {
 
 struct EmbeddedOptions {
   // The addresses of the services are filled in.
-  controller::ControllerHostOptions controller;
+  controller::embedded::ControllerHostOptions controller;
   std::string gpu_models;  // Folder with the user's GPU model files.
   std::string profile;     // SQLite file of measured durations.
   timing::GpuFlags own_gpu;

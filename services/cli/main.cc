@@ -4,7 +4,7 @@
 #include "services/cli/commands.h"
 #include "services/cli/net/command.h"
 #include "services/cli/values/command.h"
-#include "services/controller/controller_host.h"
+#include "services/controller/embedded/controller_host.h"
 
 int main(int argc, char** argv) {
   CLI::App app(

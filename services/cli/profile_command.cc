@@ -6,7 +6,7 @@
 
 #include "services/base/text.h"
 #include "services/cli/commands.h"
-#include "services/controller/controller_host.h"
+#include "services/controller/embedded/controller_host.h"
 #include "services/timing/fit/accuracy.h"
 #include "services/timing/profile/profile_cache.h"
 

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "services/base/log.h"
-#include "services/controller/controller_host.h"
+#include "services/controller/embedded/controller_host.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
 
@@ -13,13 +13,13 @@ namespace {
 using eidolon::base::Level;
 using eidolon::base::Log;
 
-int Serve(eidolon::controller::ControllerHostOptions options) {
+int Serve(eidolon::controller::embedded::ControllerHostOptions options) {
   eidolon::runtime::SignalWaiter signals;
   options.job_umask = umask(077);
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
-  auto host = eidolon::controller::ControllerHost::Start(options, clock, &page.registry(),
-                                                         [&page] { return page.Text(); });
+  auto host = eidolon::controller::embedded::ControllerHost::Start(options, clock, &page.registry(),
+                                                                   [&page] { return page.Text(); });
   if (!host) {
     Log(Level::kError, "controller_failed", {{"reason", host.error().message}});
     return 1;
@@ -38,7 +38,7 @@ int Serve(eidolon::controller::ControllerHostOptions options) {
 
 int main(int argc, char** argv) {
   CLI::App app("Eidolon's controller: takes jobs over REST and runs their agents");
-  eidolon::controller::ControllerHostOptions options;
+  eidolon::controller::embedded::ControllerHostOptions options;
   options.data_directory = eidolon::controller::DefaultDataDirectory();
   options.timing_address = "127.0.0.1:7402";
   options.network_address = "127.0.0.1:7403";

@@ -103,7 +103,7 @@ void Connections::Run() {
     const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()),
                                  TimeoutMs(clock_.MonotonicNs()));
     const std::int64_t now = clock_.MonotonicNs();
-    // Taken before the wish to stop is looked for: who rings has wished before.
+    // Taken before the request to stop is looked for: who rings has asked before.
     const std::set<std::uint64_t> rung = bell_->Take();
     if (stop_wanted_ && stopping_since_ == 0) BeginStop(now);
     ResumeAccepting(now);

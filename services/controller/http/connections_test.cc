@@ -224,7 +224,7 @@ TEST_F(ConnectionsTest, EndsHeadsAndBodiesThatDoNotArrive) {
   Await([this] { return count_ == 0; });
 }
 
-// A drip is no progress: the deadline is of the whole, not of the next byte.
+// A drip does not count as progress: the deadline is of the whole, not of the next byte.
 TEST_F(ConnectionsTest, EndsAHeadThatDrips) {
   Serve({.limits = {.head_deadline = milliseconds(300)}});
   const RawClient client = Connect();

@@ -76,7 +76,7 @@ Result<Listener> ListenTcp(const std::string& host, int port) {
   wanted.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
   if (getaddrinfo(name.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0) {
-    return Fail(ErrorCode::kUnavailable, StrCat("'", host, "' is no address of a host"));
+    return Fail(ErrorCode::kUnavailable, StrCat("'", host, "' is not the address of a host"));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, &freeaddrinfo);
   int error = 0;

@@ -222,7 +222,7 @@ bool RequestReader::ParseRequestLine(std::string_view line, Head* head) {
   const std::string_view version = line.substr(last + 1);
   request_.method = line.substr(0, first);
   if (!IsToken(request_.method) || request_.method.size() > kMethodBytesMax) {
-    return Refuse(400, Reason::kMalformed, "the method is no word of HTTP");
+    return Refuse(400, Reason::kMalformed, "the method is not a token of HTTP");
   }
   if (target.size() > limits_.target_bytes_max) {
     return Refuse(

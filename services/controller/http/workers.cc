@@ -11,7 +11,7 @@ Workers::Workers(std::size_t threads) {
 void Workers::Add(const std::string& client, std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   auto& tasks = waiting_[client];
-  if (tasks.empty()) turns_.push_back(client);
+  if (tasks.empty()) order_.push_back(client);
   tasks.push_back(std::move(task));
   added_.notify_one();
 }
@@ -27,15 +27,15 @@ void Workers::Stop() {
 }
 
 std::function<void()> Workers::TakeNext() {
-  const std::string client = std::move(turns_.front());
-  turns_.pop_front();
+  const std::string client = std::move(order_.front());
+  order_.pop_front();
   const auto found = waiting_.find(client);
   std::function<void()> task = std::move(found->second.front());
   found->second.pop_front();
   if (found->second.empty()) {
     waiting_.erase(found);
   } else {
-    turns_.push_back(client);
+    order_.push_back(client);
   }
   return task;
 }
@@ -43,8 +43,8 @@ std::function<void()> Workers::TakeNext() {
 void Workers::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    added_.wait(lock, [this] { return stopping_ || !turns_.empty(); });
-    if (turns_.empty()) return;
+    added_.wait(lock, [this] { return stopping_ || !order_.empty(); });
+    if (order_.empty()) return;
     std::function<void()> task = TakeNext();
     lock.unlock();
     task();

@@ -13,8 +13,8 @@
 
 namespace eidolon::controller::http {
 
-// Clients take turns, however many requests each has sent. Add is thread safe. The queue is bounded
-// by who adds: one request per connection.
+// Clients are served one after another, however many requests each has sent. Add is thread safe.
+// The queue is bounded by who adds: one request per connection.
 class Workers {
  public:
   explicit Workers(std::size_t threads);
@@ -34,7 +34,7 @@ class Workers {
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable added_;
   std::map<std::string, std::deque<std::function<void()>>> waiting_;  // By client; none is empty.
-  std::deque<std::string> turns_;  // The clients of waiting_, whose turn is next in front.
+  std::deque<std::string> order_;  // The clients of waiting_; the next one is in front.
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -44,7 +44,7 @@ json TwoSwitches() {
 }
 
 TEST(FabricTest, EveryKindIsReadAndWrittenWhole) {
-  const json two_cards = {{"preset", "dgx-h100"}, {"nics", {{"count", 2}}}};
+  const json two_nics = {{"preset", "dgx-h100"}, {"nics", {{"count", 2}}}};
   const std::vector<std::tuple<json, std::uint32_t, json>> rows = {
       {{{"preset", "dragonfly"},
         {"serversPerRouter", 2},
@@ -59,7 +59,7 @@ TEST(FabricTest, EveryKindIsReadAndWrittenWhole) {
       {{{"preset", "rail-optimised"}, {"routing", "ecmp"}, {"spines", 2}, {"slingshot", true}},
        8,
        {{"preset", "dgx-h100"}}},
-      {TwoSwitches(), 2, two_cards},
+      {TwoSwitches(), 2, two_nics},
       {{{"preset", "none"}}, 18, {{"preset", "gb200-nvl72"}}}};
   for (const auto& [fabric, servers, server] : rows) {
     const Read read = ReadCluster(fabric, servers, server);
@@ -67,7 +67,7 @@ TEST(FabricTest, EveryKindIsReadAndWrittenWhole) {
 
     const json written = ToJson(read.spec);
     for (const auto& [name, value] : fabric.items()) {
-      if (name == "plugs") continue;  // Written card by card.
+      if (name == "plugs") continue;  // Written NIC by NIC.
       EXPECT_EQ(written["fabric"][name], value) << name;
     }
     Problems problems;
@@ -77,9 +77,9 @@ TEST(FabricTest, EveryKindIsReadAndWrittenWhole) {
   }
 }
 
-TEST(FabricTest, AServerWithoutACardNamedIsPluggedInWhole) {
-  const json two_cards = {{"preset", "dgx-h100"}, {"nics", {{"count", 2}}}};
-  const Read read = ReadCluster(TwoSwitches(), 2, two_cards);
+TEST(FabricTest, AServerWithoutANicNamedIsPluggedInWhole) {
+  const json two_nics = {{"preset", "dgx-h100"}, {"nics", {{"count", 2}}}};
+  const Read read = ReadCluster(TwoSwitches(), 2, two_nics);
 
   ASSERT_EQ(read.spec.fabric.plugs.size(), 4u);
   EXPECT_EQ(read.spec.fabric.plugs[1],

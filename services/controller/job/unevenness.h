@@ -9,7 +9,7 @@
 // iterations are odd, while the mean and the standard deviation of few iterations follow a single
 // one. Iterations are uneven when the odd ones move the mean by more than a tenth: less than that
 // is how far predictions are wrong anyway, and what a loaded machine does to the host's measured
-// share. Two iterations tell nothing.
+// share. Two iterations cannot show it.
 #pragma once
 
 #include <cstdint>

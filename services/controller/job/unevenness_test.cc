@@ -50,7 +50,7 @@ TEST(UnevennessTest, SaysNothingOfEvenIterationsAndOfJitter) {
   EXPECT_TRUE(OddOf({0, 0, 0, 0}).empty());
 }
 
-TEST(UnevennessTest, TwoIterationsTellNothing) { EXPECT_TRUE(OddOf({0.08, 2}).empty()); }
+TEST(UnevennessTest, TwoIterationsCannotShowIt) { EXPECT_TRUE(OddOf({0.08, 2}).empty()); }
 
 TEST(UnevennessTest, WhatHardlyMovesTheMeanIsNotTold) {
   EXPECT_TRUE(OddOf({2.241, 2.806, 2.22, 2.239, 2.243}).empty());

@@ -33,7 +33,7 @@ struct ApiServer {
   static base::Result<ApiServer> InCluster();
 };
 
-// An answer that is no success. Status 0: there was no answer.
+// An answer that is not a success. Status 0: there was no answer.
 struct Refusal {
   int status = 0;
   std::string reason;   // "NotFound", "Conflict", "AlreadyExists", "Expired", ...
@@ -78,7 +78,7 @@ class Client {
   Answer<nlohmann::json> ApplyStatus(const nlohmann::json& object);
   Answer<nlohmann::json> MergePatch(const Resource& resource, const ObjectKey& key,
                                     const nlohmann::json& patch);
-  // An object that is gone is no failure. `uid`: only this one.
+  // An object that is gone counts as success. `uid`: only this one.
   Answer<void> Delete(const Resource& resource, const ObjectKey& key, Propagation propagation,
                       const std::string& uid = "");
   // Text of a pod's log, its first 32 MiB; with the time before each line or without.

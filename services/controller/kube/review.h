@@ -35,7 +35,8 @@ class Reviews {
  public:
   Reviews(Client* client, const base::RealClock& clock) : client_(*client), clock_(clock) {}
 
-  // kInvalidArgument: the token is no good for this audience. kUnavailable: nobody can say.
+  // kInvalidArgument: the token does not hold for this audience. kUnavailable: that cannot be
+  // decided now.
   base::Result<Identity> Authenticate(const std::string& token, const std::string& audience);
   // Whether the identity may do this in group eidolon.dev.
   base::Result<bool> IsAllowed(const Identity& identity, const Access& access);

@@ -35,8 +35,8 @@ std::optional<AgentSessions::Pod> AgentSessions::FindPod(const kube::Identity& i
   return Pod{.address = state.ip, .server = state.server, .job_uid = OwnerUidOf(*placed)};
 }
 
-Result<std::shared_ptr<KubeRun>> AgentSessions::Join(const RunRegistry::View& runs, const Pod& pod,
-                                                     const std::shared_ptr<AgentLink>& link) {
+Result<std::shared_ptr<KubeRun>> AgentSessions::Join(
+    const RunRegistry::View& runs, const Pod& pod, const std::shared_ptr<agents::AgentLink>& link) {
   const auto run = runs.Find(pod.job_uid);
   if (run == nullptr) return Fail(ErrorCode::kNotFound, "no job waits for this agent");
   if (run->run || run->links.contains(pod.server) || pod.server >= run->resolved.servers) {
@@ -47,8 +47,8 @@ Result<std::shared_ptr<KubeRun>> AgentSessions::Join(const RunRegistry::View& ru
   return run;
 }
 
-Result<Assignment> AgentSessions::Attach(const std::string& token,
-                                         std::shared_ptr<AgentLink> link) {
+Result<agents::Assignment> AgentSessions::Attach(const std::string& token,
+                                                 std::shared_ptr<agents::AgentLink> link) {
   const auto identity = parts_.reviews.Authenticate(token, reconcile::kTokenAudience);
   if (!identity) return std::unexpected(identity.error());
   const std::int64_t since_ns = parts_.clock.MonotonicNs();
@@ -87,7 +87,7 @@ Result<Assignment> AgentSessions::Attach(const std::string& token,
   return Fail(ErrorCode::kUnavailable, "the job was ended before all its agents were there");
 }
 
-void AgentSessions::Detach(AgentName agent) {
+void AgentSessions::Detach(agents::AgentName agent) {
   parts_.metrics.AddConnectedAgents(-1);
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);
@@ -97,7 +97,7 @@ void AgentSessions::Detach(AgentName agent) {
   parts_.changed(run->key);
 }
 
-void AgentSessions::OnIteration(AgentName agent, const job::RankIteration& iteration) {
+void AgentSessions::OnIteration(agents::AgentName agent, const job::RankIteration& iteration) {
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);
   if (run == nullptr) return;
@@ -106,26 +106,26 @@ void AgentSessions::OnIteration(AgentName agent, const job::RankIteration& itera
   if (run->run->IsEnding() != was_ending) parts_.changed(run->key);
 }
 
-void AgentSessions::OnProgress(AgentName agent, const job::AgentProgress& progress) {
+void AgentSessions::OnProgress(agents::AgentName agent, const job::AgentProgress& progress) {
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);
   if (run != nullptr) run->run->SetProgress(agent.server, progress);
 }
 
-void AgentSessions::OnUsage(AgentName agent, job::ServerUsage usage) {
+void AgentSessions::OnUsage(agents::AgentName agent, job::ServerUsage usage) {
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);
   if (run != nullptr) run->run->SetUsage(agent.server, std::move(usage));
 }
 
-void AgentSessions::OnLogLine(AgentName agent, store::LogEntry entry) {
+void AgentSessions::OnLogLine(agents::AgentName agent, store::LogEntry entry) {
   parts_.metrics.CountLogLine();
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);
   if (run != nullptr) run->run->NoteErrorLine(entry.text);
 }
 
-void AgentSessions::OnOutcome(AgentName agent, job::AgentOutcome outcome) {
+void AgentSessions::OnOutcome(agents::AgentName agent, job::AgentOutcome outcome) {
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);
   if (run == nullptr) return;

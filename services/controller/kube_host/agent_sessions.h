@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "services/base/clock.h"
-#include "services/controller/agent_desk.h"
+#include "services/controller/agents/agent_handler.h"
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube/review.h"
 #include "services/controller/kube_host/run_registry.h"
-#include "services/controller/metrics.h"
+#include "services/controller/metrics/metrics.h"
 
 namespace eidolon::controller::kube_host {
 
@@ -22,7 +22,7 @@ namespace eidolon::controller::kube_host {
 struct AgentSessionsParts {
   const base::RealClock& clock;
   kube::Reviews& reviews;
-  Metrics& metrics;
+  metrics::Metrics& metrics;
   const kube::Informer& placed;  // Kubernetes' Jobs.
   const kube::Informer& pods;
   RunRegistry& runs;
@@ -30,18 +30,18 @@ struct AgentSessionsParts {
 };
 
 // Thread safe.
-class AgentSessions final : public AgentDesk {
+class AgentSessions final : public agents::AgentHandler {
  public:
   explicit AgentSessions(AgentSessionsParts parts) : parts_(std::move(parts)) {}
 
-  base::Result<Assignment> Attach(const std::string& token,
-                                  std::shared_ptr<AgentLink> link) override;
-  void Detach(AgentName agent) override;
-  void OnIteration(AgentName agent, const job::RankIteration& iteration) override;
-  void OnProgress(AgentName agent, const job::AgentProgress& progress) override;
-  void OnUsage(AgentName agent, job::ServerUsage usage) override;
-  void OnLogLine(AgentName agent, store::LogEntry entry) override;
-  void OnOutcome(AgentName agent, job::AgentOutcome outcome) override;
+  base::Result<agents::Assignment> Attach(const std::string& token,
+                                          std::shared_ptr<agents::AgentLink> link) override;
+  void Detach(agents::AgentName agent) override;
+  void OnIteration(agents::AgentName agent, const job::RankIteration& iteration) override;
+  void OnProgress(agents::AgentName agent, const job::AgentProgress& progress) override;
+  void OnUsage(agents::AgentName agent, job::ServerUsage usage) override;
+  void OnLogLine(agents::AgentName agent, store::LogEntry entry) override;
+  void OnOutcome(agents::AgentName agent, job::AgentOutcome outcome) override;
 
  private:
   // An agent's pod as the informers show it.
@@ -54,7 +54,7 @@ class AgentSessions final : public AgentDesk {
   std::optional<Pod> FindPod(const kube::Identity& identity) const;
   // Takes the link of the pod's server into its run.
   base::Result<std::shared_ptr<KubeRun>> Join(const RunRegistry::View& runs, const Pod& pod,
-                                              const std::shared_ptr<AgentLink>& link);
+                                              const std::shared_ptr<agents::AgentLink>& link);
 
   const AgentSessionsParts parts_;
 };

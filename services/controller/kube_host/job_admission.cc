@@ -14,7 +14,7 @@ std::vector<kube::ObjectPointer> JobAdmission::Queued() const {
   });
 }
 
-std::map<std::string, reconcile::Turn> JobAdmission::Compute(
+std::map<std::string, reconcile::Admission> JobAdmission::Compute(
     const std::vector<kube::ObjectPointer>& jobs) {
   std::set<std::string> uids;
   for (const auto& object : jobs) uids.insert(UidOf(*object));
@@ -31,16 +31,16 @@ std::map<std::string, reconcile::Turn> JobAdmission::Compute(
                    .created = (*object)["metadata"].value("creationTimestamp", ""),
                    .active = active});
   }
-  return reconcile::ComputeTurns(all, jobs_max_);
+  return reconcile::ComputeAdmissions(all, jobs_max_);
 }
 
-reconcile::Turn JobAdmission::Ask(const json& job) {
+reconcile::Admission JobAdmission::Ask(const json& job) {
   const std::string own = UidOf(job);
   const auto jobs = Queued();
   const std::lock_guard lock(mutex_);
-  const auto turns = Compute(jobs);
-  const auto found = turns.find(own);
-  if (found == turns.end()) return {.granted = false};
+  const auto admissions = Compute(jobs);
+  const auto found = admissions.find(own);
+  if (found == admissions.end()) return {.granted = false};
   if (found->second.granted) admitted_.insert(own);
   metrics_.SetQueue(jobs.size() - found->second.running, found->second.running);
   return found->second;
@@ -53,17 +53,17 @@ void JobAdmission::Release(const std::string& uid) {
 
 void JobAdmission::LookAtWaiting() {
   const auto jobs = Queued();
-  std::map<std::string, reconcile::Turn> turns;
+  std::map<std::string, reconcile::Admission> admissions;
   {
     const std::lock_guard lock(mutex_);
-    turns = Compute(jobs);
+    admissions = Compute(jobs);
   }
   // Those far behind in the queue are looked at when they come nearer.
   const std::size_t near = 4 * jobs_max_;
   for (const auto& object : jobs) {
     if (object->value("status", json::object()).value("phase", "Pending") != "Pending") continue;
-    const reconcile::Turn& turn = turns.at(UidOf(*object));
-    if (turn.granted || turn.before < near) look_at_(*object);
+    const reconcile::Admission& admission = admissions.at(UidOf(*object));
+    if (admission.granted || admission.before < near) look_at_(*object);
   }
 }
 

@@ -1,5 +1,5 @@
 // Which jobs may have agents: as many at a time as the controller is told, in the order of
-// reconcile/turns.h.
+// reconcile/admission.h.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube_host/run_registry.h"
-#include "services/controller/metrics.h"
-#include "services/controller/reconcile/turns.h"
+#include "services/controller/metrics/metrics.h"
+#include "services/controller/reconcile/admission.h"
 
 namespace eidolon::controller::kube_host {
 
@@ -23,7 +23,7 @@ class JobAdmission {
  public:
   // `look_at` puts a job into the work queue.
   JobAdmission(std::size_t jobs_max, const kube::Informer& jobs, RunRegistry& runs,
-               Metrics& metrics, std::function<void(const nlohmann::json& job)> look_at)
+               metrics::Metrics& metrics, std::function<void(const nlohmann::json& job)> look_at)
       : jobs_max_(jobs_max),
         jobs_(jobs),
         runs_(runs),
@@ -31,7 +31,7 @@ class JobAdmission {
         look_at_(std::move(look_at)) {}
 
   // Whether the job may start, and how many are before it. Once granted it stays so.
-  reconcile::Turn Ask(const nlohmann::json& job);
+  reconcile::Admission Ask(const nlohmann::json& job);
   // The job needs its place no longer.
   void Release(const std::string& uid);
   // Looks at the jobs that have been granted a place since, and at those that come soon.
@@ -41,12 +41,12 @@ class JobAdmission {
   // Jobs that wait or run.
   std::vector<kube::ObjectPointer> Queued() const;
   // By uid. Requires: mutex_ is held.
-  std::map<std::string, reconcile::Turn> Compute(const std::vector<kube::ObjectPointer>& jobs);
+  std::map<std::string, reconcile::Admission> Compute(const std::vector<kube::ObjectPointer>& jobs);
 
   const std::size_t jobs_max_;
   const kube::Informer& jobs_;
   RunRegistry& runs_;
-  Metrics& metrics_;
+  metrics::Metrics& metrics_;
   const std::function<void(const nlohmann::json& job)> look_at_;
 
   std::mutex mutex_;                // Guards what follows.

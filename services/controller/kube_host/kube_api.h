@@ -1,6 +1,6 @@
 // The REST API on Kubernetes: custom resources by way of the API server, so that kubectl and REST
 // always agree. It keeps no state of its own, so that every replica serves it; who may do what was
-// decided before (KubeGate).
+// decided before (KubeAuthorizer).
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +12,7 @@
 #include "services/base/clock.h"
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
-#include "services/controller/metrics.h"
+#include "services/controller/metrics/metrics.h"
 #include "services/controller/rest/api.h"
 
 namespace eidolon::controller::kube_host {
@@ -21,7 +21,7 @@ namespace eidolon::controller::kube_host {
 struct KubeApiParts {
   const base::RealClock& clock;
   kube::Client& client;
-  Metrics& metrics;
+  metrics::Metrics& metrics;
   std::function<std::string()> metrics_text;
 };
 

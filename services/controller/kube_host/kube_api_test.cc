@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "services/controller/kube_host/fake_cluster_test.h"
-#include "services/controller/kube_host/kube_gate.h"
+#include "services/controller/kube_host/kube_authorizer.h"
 #include "services/controller/kube_host/pod_logs.h"
 #include "services/controller/kube_host/probe.h"
 #include "services/controller/rest/rest_server.h"
@@ -37,8 +37,9 @@ class KubeApiTest : public ::testing::Test {
                   .client = client_,
                   .metrics = metrics_,
                   .metrics_text = [] { return "# HELP a b\n"; }}),
-        gate_(&reviews_),
-        server_(std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &gate_))),
+        authorizer_(&reviews_),
+        server_(
+            std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &authorizer_))),
         http_("http://" + server_->address()) {
     api_.Start();
     http_.set_read_timeout(20);
@@ -63,9 +64,9 @@ class KubeApiTest : public ::testing::Test {
   kube::Client client_;
   kube::Reviews reviews_;
   prometheus::Registry registry_;
-  Metrics metrics_;
+  metrics::Metrics metrics_;
   KubeApi api_;
-  KubeGate gate_;
+  KubeAuthorizer authorizer_;
   std::unique_ptr<rest::RestServer> server_;
   httplib::Client http_;
 };

@@ -202,7 +202,7 @@ KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
     return {};
   }
   reconcile::ObservedJob seen = Observe(*job);
-  if (!IsOver(*job)) seen.turn = admission_.Ask(*job);
+  if (!IsOver(*job)) seen.admission = admission_.Ask(*job);
   return Apply(*job, reconcile::ReconcileJob(seen, options_.settings));
 }
 
@@ -217,7 +217,7 @@ KubeController::Done KubeController::Apply(const json& object, reconcile::Plan p
   }
   bool later = false;
   if (plan.status) {
-    // Transitions are written at once, progress now and then: etcd is no time series database.
+    // Transitions are written at once, progress now and then: etcd is not a time series database.
     const bool news = !plan.events.empty() || plan.run != reconcile::RunStep::kNone;
     const std::int64_t now_ns = parts_.clock.MonotonicNs();
     {
@@ -337,7 +337,7 @@ void KubeController::DropRun(const std::string& uid) {
 void KubeController::StepRun(const json& object, const std::vector<reconcile::AgentExit>& exits) {
   const std::int64_t now_ns = parts_.clock.MonotonicNs();
   job::Order order = job::Order::kNone;
-  std::vector<std::shared_ptr<AgentLink>> links;
+  std::vector<std::shared_ptr<agents::AgentLink>> links;
   std::string why;
   {
     const RunRegistry::View runs(runs_);

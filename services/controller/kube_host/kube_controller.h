@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/controller/agent_desk.h"
+#include "services/controller/agents/agent_handler.h"
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube/review.h"
@@ -23,7 +23,7 @@
 #include "services/controller/kube_host/run_registry.h"
 #include "services/controller/kube_host/simulator_directory.h"
 #include "services/controller/kube_host/status_writer.h"
-#include "services/controller/metrics.h"
+#include "services/controller/metrics/metrics.h"
 #include "services/controller/reconcile/plan.h"
 
 namespace eidolon::controller::kube_host {
@@ -40,7 +40,7 @@ struct KubeControllerParts {
   const base::RealClock& clock;
   kube::Client& client;
   kube::Reviews& reviews;
-  Metrics& metrics;
+  metrics::Metrics& metrics;
   SimulatorFinder find_simulators;
 };
 
@@ -56,7 +56,7 @@ class KubeController {
   void Stop();
   bool IsSynced() const;
   // What agents connect to.
-  AgentDesk& agents() { return agents_; }
+  agents::AgentHandler& agents() { return agents_; }
 
  private:
   using Done = kube::Answer<void>;

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kPatience(20);
 constexpr std::uint64_t kTenMs = 10'000'000'000;
 const kube::ObjectKey kJob = {"team", "train"};
 
-class FakeSimulators final : public Simulators {
+class FakeSimulators final : public simulators::Simulators {
  public:
   explicit FakeSimulators(std::string network) : network_(std::move(network)) {}
   Result<std::vector<std::string>> ListGpus() override {
@@ -45,7 +45,7 @@ class FakeSimulators final : public Simulators {
   const std::string network_;
 };
 
-class FakeLink final : public AgentLink {
+class FakeLink final : public agents::AgentLink {
  public:
   void SendStop(const std::string& reason) override { stopped_.set_value(reason); }
   std::string AwaitStop() {
@@ -93,7 +93,7 @@ struct Process {
   kube::Client client;
   kube::Reviews reviews;
   prometheus::Registry registry;
-  Metrics metrics;
+  metrics::Metrics metrics;
   KubeController controller;
 };
 
@@ -159,20 +159,20 @@ class KubeControllerTest : public ::testing::Test {
   }
 
   // Both agents come; their assignments by server.
-  std::vector<Result<Assignment>> Attach(Process* process) {
-    std::vector<std::future<Result<Assignment>>> calls;
+  std::vector<Result<agents::Assignment>> Attach(Process* process) {
+    std::vector<std::future<Result<agents::Assignment>>> calls;
     for (int server = 0; server < 2; ++server) {
       calls.push_back(std::async(std::launch::async, [this, process, server] {
         return process->controller.agents().Attach(StrCat("token-", server), links_[server]);
       }));
     }
-    std::vector<Result<Assignment>> answers;
+    std::vector<Result<agents::Assignment>> answers;
     for (auto& call : calls) answers.push_back(call.get());
     return answers;
   }
 
   // Three iterations of both ranks, then the end of the agents and their pods.
-  void RunToTheEnd(Process* process, const std::vector<Result<Assignment>>& assignments) {
+  void RunToTheEnd(Process* process, const std::vector<Result<agents::Assignment>>& assignments) {
     for (std::uint32_t index = 0; index < 3; ++index) {
       for (int rank = 0; rank < 2; ++rank) {
         process->controller.agents().OnIteration(assignments[rank]->agent,
@@ -286,7 +286,7 @@ TEST_F(KubeControllerTest, OnlyTheJobsOwnPodsAreWelcome) {
     ASSERT_FALSE(refused) << token;
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument) << token;
   }
-  std::vector<std::future<Result<Assignment>>> calls;
+  std::vector<std::future<Result<agents::Assignment>>> calls;
   for (const char* token : {"stranger", "stale"}) {
     calls.push_back(std::async(std::launch::async, [&process, token, this] {
       return process.controller.agents().Attach(token, links_[0]);

@@ -38,16 +38,16 @@ reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
   return facts;
 }
 
-Assignment KubeRun::MakeAssignment(std::uint32_t server) const {
-  Assignment assignment = {.agent = {handle, server},
-                           .job = network_job,
-                           .resolved = resolved,
-                           .run_directory = reconcile::kRunFolder,
-                           .timing_address = simulators->timing_address(),
-                           .network_address = simulators->network_address(),
-                           .pass = simulators->MakePass(network_job),
-                           .master_address = master_address,
-                           .master_port = kMasterPort};
+agents::Assignment KubeRun::MakeAssignment(std::uint32_t server) const {
+  agents::Assignment assignment = {.agent = {handle, server},
+                                   .job = network_job,
+                                   .resolved = resolved,
+                                   .run_directory = reconcile::kRunFolder,
+                                   .timing_address = simulators->timing_address(),
+                                   .network_address = simulators->network_address(),
+                                   .service_token = simulators->MakeServiceToken(network_job),
+                                   .master_address = master_address,
+                                   .master_port = kMasterPort};
   job::JobSpec& spec = assignment.resolved.spec;
   const bool code = !spec.code_config_map.empty() || !spec.code_claim.empty();
   if (spec.working_directory.empty() && code) spec.working_directory = reconcile::kCodeFolder;

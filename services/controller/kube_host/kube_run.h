@@ -9,12 +9,12 @@
 #include <optional>
 #include <string>
 
-#include "services/controller/agent_session.h"
+#include "services/controller/agents/agent_session.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
 #include "services/controller/kube/resource.h"
 #include "services/controller/reconcile/plan.h"
-#include "services/controller/simulators.h"
+#include "services/controller/simulators/simulators.h"
 
 namespace eidolon::controller::kube_host {
 
@@ -26,13 +26,13 @@ struct KubeRun {
   std::uint32_t attempt = 1;
   job::ResolvedJob resolved;
   std::string network_job;  // Name at the network service; unguessable, so only our agents know it.
-  std::shared_ptr<Simulators> simulators;
+  std::shared_ptr<simulators::Simulators> simulators;
   double peak_flops = 0;
 
   bool placed = false;
   bool placement_seen = false;  // Since then, among the observed objects.
   std::string pods_refused;
-  std::map<std::uint32_t, std::shared_ptr<AgentLink>> links;
+  std::map<std::uint32_t, std::shared_ptr<agents::AgentLink>> links;
   std::string master_address;   // Of server 0; empty: not known yet.
   std::optional<job::Run> run;  // From the moment that all agents are there.
   std::string start_time;
@@ -42,7 +42,7 @@ struct KubeRun {
   // Begins to run when every agent is connected and the first one's address is known.
   void Assemble(std::int64_t now_ns, const std::string& now);
   reconcile::RunFacts Facts(std::int64_t now_ns);
-  Assignment MakeAssignment(std::uint32_t server) const;
+  agents::Assignment MakeAssignment(std::uint32_t server) const;
 };
 
 }  // namespace eidolon::controller::kube_host

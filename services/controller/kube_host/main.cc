@@ -6,16 +6,16 @@
 #include <string_view>
 
 #include "services/base/log.h"
-#include "services/controller/controller_service.h"
+#include "services/controller/agents/controller_service.h"
 #include "services/controller/job/quantity.h"
 #include "services/controller/kube/lease.h"
 #include "services/controller/kube_host/kube_api.h"
+#include "services/controller/kube_host/kube_authorizer.h"
 #include "services/controller/kube_host/kube_controller.h"
-#include "services/controller/kube_host/kube_gate.h"
-#include "services/controller/kube_host/pass_key.h"
 #include "services/controller/kube_host/probe.h"
+#include "services/controller/kube_host/token_key.h"
 #include "services/controller/rest/rest_server.h"
-#include "services/controller/simulator_clients.h"
+#include "services/controller/simulators/simulator_clients.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
@@ -74,10 +74,10 @@ int Serve(Flags flags) {
   std::optional<eidolon::runtime::TokenIssuer> issuer;
   if (!flags.pass_secret.empty()) {
     auto found =
-        controller::kube_host::FindOrMakePassKey(&client, {flags.name_space, flags.pass_secret});
+        controller::kube_host::FindOrMakeTokenKey(&client, {flags.name_space, flags.pass_secret});
     if (!found) return Fail(found.error());
     issuer = std::move(*found);
-    flags.options.settings.pass_key = issuer->public_key();
+    flags.options.settings.token_key = issuer->public_key();
   }
   if (flags.network_policies) flags.options.settings.policy_namespace = flags.name_space;
   controller::Metrics metrics(&page.registry());
@@ -111,8 +111,8 @@ int Serve(Flags flags) {
       {.clock = clock, .client = client, .metrics = metrics, .metrics_text = [&page] {
          return page.Text();
        }});
-  controller::kube_host::KubeGate gate(&reviews);
-  auto rest = controller::rest::RestServer::Start({.address = flags.rest}, &api, &gate);
+  controller::kube_host::KubeAuthorizer authorizer(&reviews);
+  auto rest = controller::rest::RestServer::Start({.address = flags.rest}, &api, &authorizer);
   if (!rest) return Fail(rest.error());
   api.Start();
   lease.Start();
@@ -156,9 +156,10 @@ void AddOptions(CLI::App* app, Flags* flags) {
       ->capture_default_str();
   app->add_flag("--forbid-pod-templates{false}", settings.pod_templates_allowed,
                 "ignore spec.podTemplate of jobs");
-  app->add_option("--pass-secret", flags->pass_secret,
-                  "Secret of this namespace with the key of passes, made where it is empty; none: "
-                  "timing and network services answer everybody");
+  app->add_option(
+      "--pass-secret", flags->pass_secret,
+      "Secret of this namespace with the key that signs tokens, made where it is empty; none: "
+      "timing and network services answer everybody");
   app->add_option("--deployment", flags->deployment,
                   "Deployment of this namespace that runs the controller: the lease goes with it");
   app->add_flag("--network-policies", flags->network_policies,
@@ -196,7 +197,7 @@ int main(int argc, char** argv) {
   const auto bytes = eidolon::controller::job::ParseBytes(flags.memory_per_rank);
   if (!bytes) {
     return Fail({eidolon::base::ErrorCode::kInvalidArgument,
-                 "--memory-per-rank is no amount of memory such as 2Gi"});
+                 "--memory-per-rank is not an amount of memory such as 2Gi"});
   }
   auto& settings = flags.options.settings;
   settings.memory_bytes_per_rank = *bytes;

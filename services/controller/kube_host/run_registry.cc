@@ -9,7 +9,7 @@ std::shared_ptr<KubeRun> RunRegistry::View::Find(const std::string& uid) const {
   return found == registry_.runs_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<KubeRun> RunRegistry::View::Find(AgentName agent) const {
+std::shared_ptr<KubeRun> RunRegistry::View::Find(agents::AgentName agent) const {
   const auto found = registry_.handles_.find(agent.job_uid);
   return found == registry_.handles_.end() ? nullptr : found->second;
 }

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "services/controller/agent_session.h"
+#include "services/controller/agents/agent_session.h"
 #include "services/controller/kube_host/kube_run.h"
 
 namespace eidolon::controller::kube_host {
@@ -28,7 +28,7 @@ class RunRegistry {
 
     // Null when there is none.
     std::shared_ptr<KubeRun> Find(const std::string& uid) const;
-    std::shared_ptr<KubeRun> Find(AgentName agent) const;
+    std::shared_ptr<KubeRun> Find(agents::AgentName agent) const;
     bool is_closed() const { return registry_.closed_; }
 
     // Waits, unlocked, until something may have changed; at most `limit`.

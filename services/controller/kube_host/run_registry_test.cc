@@ -29,9 +29,9 @@ TEST(RunRegistryTest, ARunIsFoundByItsJobAndByItsHandle) {
   ASSERT_NE(a, nullptr);
   ASSERT_NE(b, nullptr);
   EXPECT_NE(a->handle, b->handle);
-  EXPECT_EQ(view.Find(AgentName{b->handle, 0}), b);
+  EXPECT_EQ(view.Find(agents::AgentName{b->handle, 0}), b);
   EXPECT_EQ(view.Find("c"), nullptr);
-  EXPECT_EQ(view.Find(AgentName{99, 0}), nullptr);
+  EXPECT_EQ(view.Find(agents::AgentName{99, 0}), nullptr);
 }
 
 TEST(RunRegistryTest, ARunThatWasTakenIsDroppedAndFoundNoMore) {
@@ -44,7 +44,7 @@ TEST(RunRegistryTest, ARunThatWasTakenIsDroppedAndFoundNoMore) {
   EXPECT_EQ(runs.Take("a"), nullptr);
   EXPECT_THAT(runs.Uids(), IsEmpty());
   const RunRegistry::View view(runs);
-  EXPECT_EQ(view.Find(AgentName{taken->handle, 0}), nullptr);
+  EXPECT_EQ(view.Find(agents::AgentName{taken->handle, 0}), nullptr);
 }
 
 TEST(RunRegistryTest, HandlesAreNeverUsedAgain) {

@@ -7,7 +7,7 @@ constexpr std::int64_t kGpusNs = 30'000'000'000;
 
 }  // namespace
 
-std::shared_ptr<Simulators> SimulatorDirectory::At(const std::string& network_address) {
+std::shared_ptr<simulators::Simulators> SimulatorDirectory::At(const std::string& network_address) {
   const std::lock_guard lock(mutex_);
   auto& simulators = simulators_[network_address];
   if (simulators == nullptr) simulators = find_(network_address);

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 // A timing service that is away as long as `names` is empty.
-class CountingSimulators final : public Simulators {
+class CountingSimulators final : public simulators::Simulators {
  public:
   base::Result<std::vector<std::string>> ListGpus() override {
     ++asked;

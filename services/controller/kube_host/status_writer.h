@@ -11,7 +11,7 @@
 
 #include "services/base/clock.h"
 #include "services/controller/kube/client.h"
-#include "services/controller/metrics.h"
+#include "services/controller/metrics/metrics.h"
 #include "services/controller/reconcile/plan.h"
 
 namespace eidolon::controller::kube_host {
@@ -21,7 +21,7 @@ namespace eidolon::controller::kube_host {
 class StatusWriter {
  public:
   // `instance`: who reports, as events name it.
-  StatusWriter(const base::RealClock& clock, kube::Client& client, Metrics& metrics,
+  StatusWriter(const base::RealClock& clock, kube::Client& client, metrics::Metrics& metrics,
                std::string instance)
       : clock_(clock), client_(client), metrics_(metrics), instance_(std::move(instance)) {}
 
@@ -38,7 +38,7 @@ class StatusWriter {
 
   const base::RealClock& clock_;
   kube::Client& client_;
-  Metrics& metrics_;
+  metrics::Metrics& metrics_;
   const std::string instance_;
 
   std::mutex mutex_;  // Guards what follows.

@@ -78,7 +78,7 @@ class JobReconciler {
     conditions_.Set({std::string(type), value, std::string(why), message,
                      base::FormatUtc(seen_.now_unix_ns),
                      metadata().value("generation", std::int64_t{1})});
-    // Waiting is no event.
+    // Waiting is not worth an event.
     if (!news || (!value && why != reason::kStopping)) return;
     const bool bad = (type == condition::kFailed || type == condition::kInterrupted);
     plan_.events.push_back({std::string(why), message, bad});
@@ -212,9 +212,9 @@ class JobReconciler {
            StrCat("the controller was lost in each of ", attempts, " attempts")});
       return;
     }
-    if (!seen_.turn.granted) {
-      Wait(reason::kQueued, StrCat("waiting: ", seen_.turn.before, " job(s) before this one, ",
-                                   seen_.turn.running, " running"));
+    if (!seen_.admission.granted) {
+      Wait(reason::kQueued, StrCat("waiting: ", seen_.admission.before, " job(s) before this one, ",
+                                   seen_.admission.running, " running"));
       return;
     }
     if (parsed_.spec.cluster && !IsReady(seen_.network)) {

@@ -275,9 +275,9 @@ std::vector<json> NetworkObjects(const json& owner, const Settings& settings) {
                     {"readinessProbe", probe},
                     {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
                     {"securityContext", RestrictedNobody()}};
-  if (!settings.pass_key.empty()) {
+  if (!settings.token_key.empty()) {
     container["args"].push_back("--pass-key");
-    container["args"].push_back(settings.pass_key);
+    container["args"].push_back(settings.token_key);
   }
   json pod = {{"automountServiceAccountToken", false},
               {"enableServiceLinks", false},

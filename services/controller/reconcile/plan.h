@@ -30,7 +30,7 @@ struct Settings {
   std::string pull_policy = "IfNotPresent";
   std::vector<std::string> pull_secrets;
   std::string agents_address;  // host:port of this controller, for agents.
-  std::string pass_key;        // Public key of the passes that network services ask for.
+  std::string token_key;       // Public key of the tokens that network services ask for.
   // Let agents and controller alone reach network services: the namespace of the controller's own
   // pods; empty: make no such policies.
   std::string policy_namespace;
@@ -53,8 +53,8 @@ struct RunFacts {
   nlohmann::json parts = nlohmann::json::object();
 };
 
-// Whether it is the job's turn; if not, how long the queue is.
-struct Turn {
+// Whether the job may start; if not, how long the queue is.
+struct Admission {
   bool granted = true;
   std::size_t before = 0;
   std::size_t running = 0;
@@ -69,7 +69,7 @@ struct ObservedJob {
   std::optional<RunFacts> run;
   std::optional<std::vector<std::string>> gpus;  // Known models; nothing: nobody can say now.
   std::string pods_refused;                      // Why the API server would take no such pod.
-  Turn turn;
+  Admission admission;
   std::int64_t now_unix_ns = 0;
 };
 

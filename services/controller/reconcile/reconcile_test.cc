@@ -65,7 +65,7 @@ ObservedJob ToObserved(const json& seen) {
   if (seen.contains("run")) observed.run = ToFacts(seen["run"]);
   if (seen.value("timing", true)) observed.gpus = std::vector<std::string>{"H100-SXM5-80GB"};
   observed.pods_refused = seen.value("podsRefused", "");
-  observed.turn.granted = seen.value("turn", true);
+  observed.admission.granted = seen.value("turn", true);
   observed.now_unix_ns = kNowNs;
   return observed;
 }
@@ -195,7 +195,7 @@ TEST(ReconcileClusterTest, ItsNetworkServiceAsksForPassesAndIsWalledOff) {
                         {"metadata", {{"name", "h"}, {"namespace", "n"}, {"uid", "u"}}},
                         {"spec", {{"servers", 2}, {"server", {{"preset", "dgx-h100"}}}}}};
   Settings settings = TestSettings();
-  settings.pass_key = "c0ffee";
+  settings.token_key = "c0ffee";
   settings.policy_namespace = "eidolon-system";
 
   const Plan plan = ReconcileCluster(

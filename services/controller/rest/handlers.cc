@@ -29,7 +29,7 @@ constexpr char kPagePolicy[] =
 constexpr std::size_t kListMax = 500;
 constexpr std::size_t kKeyBytesMax = 255;
 
-// Objects may hold what a request said; an answer never fails over a byte that is no text.
+// Objects may hold what a request said; an answer never fails over a byte that is not text.
 std::string Dump(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -11,7 +11,7 @@
 
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/rest_server.h"
-#include "services/controller/rest/token_gate.h"
+#include "services/controller/rest/token_authorizer.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::rest {
@@ -43,11 +43,11 @@ std::string AskUnix(const std::string& path, const std::string& request) {
 class RestAccessTest : public ::testing::Test {
  protected:
   explicit RestAccessTest(bool open_metrics = false)
-      : gate_("secret", "/data/token"),
+      : authorizer_("secret", "/data/token"),
         server_(std::move(*RestServer::Start({.address = "127.0.0.1:0",
                                               .unix_socket = folder_ / "eidolon.sock",
                                               .open_metrics = open_metrics},
-                                             &api_, &gate_))),
+                                             &api_, &authorizer_))),
         client_("http://" + server_->address()) {
     client_.set_read_timeout(20);
   }
@@ -58,7 +58,7 @@ class RestAccessTest : public ::testing::Test {
 
   testing::TemporaryDirectory folder_;
   FakeApi api_;
-  TokenGate gate_;
+  TokenAuthorizer authorizer_;
   std::unique_ptr<RestServer> server_;
   httplib::Client client_;
 };
@@ -168,7 +168,7 @@ TEST_F(RestAccessTest, WhereNoSocketFitsTheTokenOpensTheAddress) {
   const std::string path = folder_ / std::string(120, 'x');
 
   const auto server =
-      RestServer::Start({.address = "127.0.0.1:0", .unix_socket = path}, &api_, &gate_);
+      RestServer::Start({.address = "127.0.0.1:0", .unix_socket = path}, &api_, &authorizer_);
 
   ASSERT_TRUE(server) << server.error().message;
   httplib::Client client("http://" + (*server)->address());

@@ -44,8 +44,9 @@ Result<HostPort> ParseAddress(const std::string& address) {
                         ? std::nullopt
                         : base::ParseInteger(std::string_view(address).substr(colon + 1));
   if (!port || *port < 0 || *port > 65535 || colon == 0) {
-    return base::Fail(ErrorCode::kInvalidArgument,
-                      "'" + address + "' is no address; write host:port, such as 127.0.0.1:8080");
+    return base::Fail(
+        ErrorCode::kInvalidArgument,
+        "'" + address + "' is not an address; write host:port, such as 127.0.0.1:8080");
   }
   return HostPort{address.substr(0, colon), static_cast<int>(*port)};
 }
@@ -71,8 +72,11 @@ std::string ToAnswer(const http::Refusal& refusal) {
 
 class Server final : public RestServer {
  public:
-  Server(const RestServerOptions& options, Api* api, Gate* gate)
-      : options_(options), api_(*api), gate_(gate), handlers_(api, options.streams_max) {}
+  Server(const RestServerOptions& options, Api* api, Authorizer* authorizer)
+      : options_(options),
+        api_(*api),
+        authorizer_(authorizer),
+        handlers_(api, options.streams_max) {}
   ~Server() override { Stop(); }
 
   Result<void> Start() {
@@ -196,16 +200,16 @@ class Server final : public RestServer {
     return true;
   }
 
-  // Whether the gate lets the request through; answers by itself when not.
+  // Whether the authorizer lets the request through; answers by itself when not.
   bool MayPass(const Route& route, const PathParts& parts, const httplib::Request& request,
                httplib::Response* response) const {
     if (!CheckNames(parts, request, response)) return false;
-    if (gate_ == nullptr || IsOwner(request)) return true;
+    if (authorizer_ == nullptr || IsOwner(request)) return true;
     if (options_.open_metrics && route.path == "/metrics") return true;
-    const auto wish = WishOf(route.method, route.path, parts.empty() ? "" : parts[0],
-                             parts.size() < 2 ? "" : parts[1]);
-    if (!wish) return true;
-    const auto denial = gate_->Check(BearerToken(request), *wish);
+    const auto access = AccessRequestOf(route.method, route.path, parts.empty() ? "" : parts[0],
+                                        parts.size() < 2 ? "" : parts[1]);
+    if (!access) return true;
+    const auto denial = authorizer_->Check(BearerToken(request), *access);
     if (!denial) return true;
     if (denial->status == 401) response->set_header("WWW-Authenticate", "Bearer");
     Answer({ErrorCode::kFailedPrecondition, denial->message, {}}, denial->status, request,
@@ -268,7 +272,7 @@ class Server final : public RestServer {
 
   const RestServerOptions options_;
   Api& api_;
-  Gate* const gate_;
+  Authorizer* const authorizer_;
   const base::SystemClock clock_;
   Handlers handlers_;
   http::Server server_;
@@ -279,8 +283,8 @@ class Server final : public RestServer {
 }  // namespace
 
 Result<std::unique_ptr<RestServer>> RestServer::Start(const RestServerOptions& options, Api* api,
-                                                      Gate* gate) {
-  auto server = std::make_unique<Server>(options, api, gate);
+                                                      Authorizer* authorizer) {
+  auto server = std::make_unique<Server>(options, api, authorizer);
   if (auto started = server->Start(); !started) return std::unexpected(started.error());
   return server;
 }

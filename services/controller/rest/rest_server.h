@@ -10,7 +10,7 @@
 #include "services/base/error.h"
 #include "services/controller/http/connection.h"
 #include "services/controller/rest/api.h"
-#include "services/controller/rest/gate.h"
+#include "services/controller/rest/authorizer.h"
 
 namespace eidolon::controller::rest {
 
@@ -27,11 +27,11 @@ struct RestServerOptions {
   http::ConnectionLimits connections;
 };
 
-// Thread safe. The api must outlive it, and the gate, which may be missing.
+// Thread safe. The api must outlive it, and the authorizer, which may be null.
 class RestServer {
  public:
   static base::Result<std::unique_ptr<RestServer>> Start(const RestServerOptions& options, Api* api,
-                                                         Gate* gate = nullptr);
+                                                         Authorizer* authorizer = nullptr);
   virtual ~RestServer() = default;  // Stops.
 
   // "host:port" with the real port.

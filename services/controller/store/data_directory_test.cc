@@ -69,7 +69,7 @@ TEST(DataDirectoryTest, ClosesWhatAnEarlierVersionLeftOpen) {
 TEST(DataDirectoryTest, LeavesAFolderOfOtherFilesAsItIs) {
   const testing::TemporaryDirectory root;
   std::filesystem::create_directories(root / "home");
-  std::ofstream(root / "home/letter") << "";
+  std::ofstream(root / "home/file") << "";
   chmod((root / "home").c_str(), 0755);
 
   const auto directory = DataDirectory::Open(root / "home");

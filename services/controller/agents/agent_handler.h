@@ -1,0 +1,33 @@
+// What agents find behind the controller's gRPC face: the controller of embedded mode, or that of
+// Kubernetes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "services/base/error.h"
+#include "services/controller/agents/agent_session.h"
+#include "services/controller/job/measurement.h"
+#include "services/controller/job/run.h"
+#include "services/controller/store/job_log.h"
+
+namespace eidolon::controller::agents {
+
+// Thread safe. Calls of one agent come one after another.
+class AgentHandler {
+ public:
+  virtual ~AgentHandler() = default;
+
+  // Answers what to do, or why the agent is not welcome. May wait for the job's other agents.
+  virtual base::Result<Assignment> Attach(const std::string& token,
+                                          std::shared_ptr<AgentLink> link) = 0;
+  virtual void Detach(AgentName agent) = 0;
+  virtual void OnIteration(AgentName agent, const job::RankIteration& iteration) = 0;
+  virtual void OnProgress(AgentName agent, const job::AgentProgress& progress) = 0;
+  virtual void OnUsage(AgentName agent, job::ServerUsage usage) = 0;
+  virtual void OnLogLine(AgentName agent, store::LogEntry entry) = 0;
+  virtual void OnOutcome(AgentName agent, job::AgentOutcome outcome) = 0;
+};
+
+}  // namespace eidolon::controller::agents

@@ -1,0 +1,151 @@
+#include "services/controller/agents/agent_report.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "services/estimate/wire/source_message.h"
+
+namespace eidolon::controller::agents {
+namespace {
+
+std::vector<job::NamedAmount> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::NamedAmount>& amounts) {
+  std::vector<job::NamedAmount> list;
+  for (const v1::NamedAmount& amount : amounts) list.push_back({amount.name(), amount.amount()});
+  return list;
+}
+
+std::string NameOf(common::v1::EstimateSource source) {
+  const auto known = estimate::wire::FromMessage(source);
+  return std::string(estimate::Name(known.value_or(estimate::Source::kAssumed)));
+}
+
+std::vector<job::KernelTime> FromProto(
+    const google::protobuf::RepeatedPtrField<v1::KernelTime>& kernels) {
+  std::vector<job::KernelTime> list;
+  for (const v1::KernelTime& kernel : kernels) {
+    list.push_back({.name = kernel.name(),
+                    .family = kernel.family(),
+                    .source = NameOf(kernel.source()),
+                    .picoseconds = kernel.picoseconds(),
+                    .launches = kernel.launches(),
+                    .shortest_picoseconds = kernel.shortest_picoseconds()});
+  }
+  return list;
+}
+
+job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
+  switch (reason) {
+    case v1::OUTCOME_REASON_COMPLETED:
+      return job::OutcomeReason::kCompleted;
+    case v1::OUTCOME_REASON_STOPPED:
+      return job::OutcomeReason::kStopped;
+    case v1::OUTCOME_REASON_OUT_OF_MEMORY:
+      return job::OutcomeReason::kOutOfMemory;
+    case v1::OUTCOME_REASON_DEADLOCK:
+      return job::OutcomeReason::kDeadlock;
+    case v1::OUTCOME_REASON_RANK_LOST:
+      return job::OutcomeReason::kRankLost;
+    case v1::OUTCOME_REASON_UNSUPPORTED_CALL:
+      return job::OutcomeReason::kUnsupportedCall;
+    case v1::OUTCOME_REASON_SERVICE_LOST:
+      return job::OutcomeReason::kServiceLost;
+    case v1::OUTCOME_REASON_COLLECTIVE_MISMATCH:
+      return job::OutcomeReason::kCollectiveMismatch;
+    case v1::OUTCOME_REASON_RING_DAMAGED:
+      return job::OutcomeReason::kRingDamaged;
+    case v1::OUTCOME_REASON_PEER_LOST:
+      return job::OutcomeReason::kPeerLost;
+    case v1::OUTCOME_REASON_SESSION_LOST:
+      return job::OutcomeReason::kSessionLost;
+    default:
+      return job::OutcomeReason::kCommandFailed;
+  }
+}
+
+job::Breakdown FromProto(const v1::Breakdown& parts) {
+  return {parts.compute_picoseconds(), parts.exposed_communication_picoseconds(),
+          parts.idle_picoseconds(), parts.host_picoseconds()};
+}
+
+job::Coverage FromProto(const v1::Coverage& busy) {
+  return {busy.measured_picoseconds(), busy.interpolated_picoseconds(), busy.modelled_picoseconds(),
+          busy.assumed_picoseconds()};
+}
+
+}  // namespace
+
+job::RankIteration FromProto(const v1::Iteration& in) {
+  return {.rank = in.rank(),
+          .index = in.index(),
+          .start_ps = in.start_picoseconds(),
+          .end_ps = in.end_picoseconds(),
+          .error_ps = in.error_picoseconds(),
+          .breakdown = FromProto(in.breakdown()),
+          .copies_to_host_ps = in.copies_to_host_picoseconds(),
+          .copies_to_device_ps = in.copies_to_device_picoseconds(),
+          .coverage = FromProto(in.coverage()),
+          .assumed_kernels = FromProto(in.coverage().assumed_kernels()),
+          .kernels = FromProto(in.coverage().kernels())};
+}
+
+job::ServerUsage FromProto(const v1::Usage& in) {
+  job::ServerUsage usage = {
+      .memory = {},
+      .refused_calls = FromProto(in.refused_calls()),
+      .unknown_reads = in.unknown_reads(),
+      .unknown_read_sources = {},
+      .used_declarations = {in.used_declarations().begin(), in.used_declarations().end()},
+      .clamped_records = in.clamped_records(),
+      .guessed_collectives = in.guessed_collectives(),
+      .programs = {}};
+  for (const v1::RankProgram& program : in.programs()) {
+    usage.programs.push_back({.rank = program.rank(),
+                              .length_ps = program.picoseconds(),
+                              .error_ps = program.error_picoseconds(),
+                              .launches = program.launches(),
+                              .breakdown = FromProto(program.breakdown()),
+                              .coverage = FromProto(program.coverage()),
+                              .assumed_kernels = FromProto(program.coverage().assumed_kernels()),
+                              .kernels = FromProto(program.coverage().kernels())});
+  }
+  for (const v1::UnknownReadSource& source : in.unknown_read_sources()) {
+    usage.unknown_read_sources.push_back({.writer = source.writer(),
+                                          .pointer = source.pointer(),
+                                          .line = source.line(),
+                                          .given = source.given(),
+                                          .declaration = source.declaration(),
+                                          .reads = source.reads(),
+                                          .bytes = source.bytes()});
+  }
+  for (const v1::RankMemory& rank : in.memory()) {
+    usage.memory.push_back({.rank = rank.rank(),
+                            .device = rank.device(),
+                            .peak_bytes = rank.peak_bytes(),
+                            .capacity_bytes = rank.capacity_bytes(),
+                            .allocations_bytes = rank.allocations_bytes(),
+                            .workspace_bytes = rank.workspace_bytes(),
+                            .nccl_bytes = rank.nccl_bytes(),
+                            .context_bytes = rank.context_bytes(),
+                            .refused_bytes = rank.refused_bytes()});
+  }
+  return usage;
+}
+
+job::AgentProgress FromProto(const v1::Progress& in) {
+  constexpr std::uint64_t kMostMs = 1'000'000'000;
+  return {
+      .virtual_ps = in.virtual_picoseconds(),
+      .launches = in.launches(),
+      .still_ns = static_cast<std::int64_t>(std::min(in.still_milliseconds(), kMostMs)) * 1'000'000,
+      .is_stopped = in.is_stopped(),
+      .witness = in.witness()};
+}
+
+job::AgentOutcome FromProto(const v1::Outcome& in) {
+  return {
+      .reason = ReasonOf(in.reason()), .message = in.message(), .exit_status = in.exit_status()};
+}
+
+}  // namespace eidolon::controller::agents

@@ -1,0 +1,142 @@
+#include "services/controller/agents/controller_service.h"
+
+#include <memory>
+#include <mutex>
+
+#include "services/controller/agents/agent_report.h"
+#include "services/controller/job/wire/cluster_message.h"
+#include "services/folding/wire/fold_message.h"
+#include "services/runtime/grpc_status.h"
+
+namespace eidolon::controller::agents {
+namespace {
+
+using Stream = grpc::ServerReaderWriter<v1::ControllerCommand, v1::AgentReport>;
+
+// Writes to the stream until the session's thread closes the link.
+class StreamLink final : public AgentLink {
+ public:
+  explicit StreamLink(Stream* stream) : stream_(stream) {}
+
+  void SendStop(const std::string& reason) override {
+    v1::ControllerCommand command;
+    command.mutable_stop()->set_reason(reason);
+    Send(command);
+  }
+  void Send(const v1::ControllerCommand& command) {
+    const std::lock_guard lock(mutex_);
+    if (stream_ != nullptr) stream_->Write(command);
+  }
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    stream_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;  // Guards stream_ and makes writes one after another.
+  Stream* stream_;
+};
+
+void FillDeclarations(const job::ValuesSpec& values, v1::Assignment* assignment) {
+  for (const job::DeclaredValue& in : values.declared) {
+    v1::DeclaredValue& out = *assignment->add_declared_values();
+    out.set_number(static_cast<std::uint32_t>(assignment->declared_values_size()));
+    out.set_kernel(in.kernel);
+    out.set_line(in.line);
+    out.set_pointer(in.pointer.value_or(0));
+    out.set_any_pointer(!in.pointer);
+    out.set_type(in.type);
+    out.set_value(in.value);
+    if (!in.routing) continue;
+    v1::ExpertRouting& routing = *out.mutable_routing();
+    routing.set_gives_counts(in.routing->gives_counts);
+    routing.set_experts(in.routing->experts);
+    routing.set_tokens(in.routing->tokens);
+    routing.set_top_k(in.routing->top_k);
+    routing.set_seed(in.routing->seed);
+    routing.set_zipf_exponent(in.routing->zipf_exponent);
+    routing.set_file(in.routing->file);
+  }
+}
+
+v1::ControllerCommand ToCommand(const Assignment& assignment) {
+  v1::ControllerCommand command;
+  v1::Assignment& out = *command.mutable_assignment();
+  const job::ResolvedJob& resolved = assignment.resolved;
+  const job::JobSpec& spec = resolved.spec;
+  out.set_job(assignment.job);
+  out.set_server(assignment.agent.server);
+  out.set_servers(resolved.servers);
+  out.set_ranks_per_server(resolved.ranks_per_server);
+  for (const std::string& word : spec.command) out.add_command(word);
+  for (const auto& [name, value] : spec.environment) (*out.mutable_environment())[name] = value;
+  out.set_working_directory(spec.working_directory);
+  job::wire::FillCluster(resolved.cluster, assignment.job, out.mutable_cluster());
+  out.set_timing_address(assignment.timing_address);
+  out.set_network_address(assignment.network_address);
+  out.set_pass(assignment.service_token);
+  out.set_master_address(assignment.master_address);
+  out.set_master_port(assignment.master_port);
+  out.mutable_host_model()->set_fixed(spec.fixed_host_model);
+  out.mutable_iterations()->set_warmup(spec.iterations.warmup);
+  out.mutable_iterations()->set_measure(spec.iterations.measure);
+  out.mutable_iterations()->set_nvtx(spec.iterations.nvtx);
+  out.mutable_iterations()->set_log_pattern(spec.iterations.log);
+  // As the shim reads it (services/ring/layout.h).
+  constexpr std::uint32_t kComputeValues = 0x100;
+  out.set_unknown_reads(static_cast<std::uint32_t>(spec.values.unknown_reads) |
+                        (spec.values.compute ? kComputeValues : 0));
+  FillDeclarations(spec.values, &out);
+  out.set_strict(spec.strict);
+  out.set_run_directory(assignment.run_directory);
+  out.set_write_event_log(spec.event_log);
+  if (resolved.fold.is_folded()) *out.mutable_folding() = folding::ToProto(resolved.fold);
+  return command;
+}
+
+}  // namespace
+
+grpc::Status ControllerService::AgentSession(grpc::ServerContext* /*context*/, Stream* stream) {
+  v1::AgentReport report;
+  if (!stream->Read(&report) || !report.has_hello()) {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "the first report of an agent is Hello"};
+  }
+  const auto link = std::make_shared<StreamLink>(stream);
+  const auto assignment = handler_.Attach(report.hello().token(), link);
+  if (!assignment) {
+    link->Close();
+    return runtime::ToStatus(assignment.error());
+  }
+  link->Send(ToCommand(*assignment));
+  while (stream->Read(&report)) Handle(assignment->agent, report);
+  handler_.Detach(assignment->agent);
+  link->Close();
+  return grpc::Status::OK;
+}
+
+void ControllerService::Handle(AgentName agent, const v1::AgentReport& report) {
+  switch (report.report_case()) {
+    case v1::AgentReport::kProgress:
+      handler_.OnProgress(agent, FromProto(report.progress()));
+      break;
+    case v1::AgentReport::kIteration:
+      handler_.OnIteration(agent, FromProto(report.iteration()));
+      break;
+    case v1::AgentReport::kLog:
+      handler_.OnLogLine(agent, {.server = agent.server,
+                                 .standard_error = report.log().stream() == 2,
+                                 .virtual_ps = report.log().virtual_picoseconds(),
+                                 .text = report.log().text()});
+      break;
+    case v1::AgentReport::kUsage:
+      handler_.OnUsage(agent, FromProto(report.usage()));
+      break;
+    case v1::AgentReport::kOutcome:
+      handler_.OnOutcome(agent, FromProto(report.outcome()));
+      break;
+    default:  // A second Hello, or a report of a newer agent.
+      break;
+  }
+}
+
+}  // namespace eidolon::controller::agents

@@ -1,0 +1,82 @@
+#include "services/controller/embedded/active_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "services/base/text.h"
+#include "services/controller/place/token.h"
+
+namespace eidolon::controller::embedded {
+namespace {
+
+constexpr std::size_t kTailBytes = 600;
+constexpr std::size_t kTokenBytes = 16;
+
+}  // namespace
+
+ActiveRun::ActiveRun(ActiveRunParts parts)
+    : parts_(std::move(parts)),
+      run_(job::RunOptionsOf(parts_.resolved, parts_.peak_flops), parts_.now_ns) {
+  for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
+    tokens_.push_back(place::MakeToken(kTokenBytes));
+  }
+}
+
+void ActiveRun::Attach(std::uint32_t server, std::shared_ptr<agents::AgentLink> link) {
+  links_[server] = std::move(link);
+  run_.Connected(server);
+}
+
+std::vector<std::shared_ptr<agents::AgentLink>> ActiveRun::links() const {
+  std::vector<std::shared_ptr<agents::AgentLink>> all;
+  for (const auto& [server, link] : links_) all.push_back(link);
+  return all;
+}
+
+void ActiveRun::FillIn(job::JobStatus* status, std::int64_t now_ns) const {
+  status->progress = run_.progress(now_ns);
+  status->prediction = run_.Predict();
+  status->simulation = run_.cost(now_ns);
+  status->start_time = parts_.start_time;
+}
+
+base::Result<void> ActiveRun::SaveEventLogs(const std::string& folder) const {
+  base::Result<void> result;
+  for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
+    std::error_code error;
+    const std::string source = parts_.directory.server_path(server) + "/events.log";
+    if (!std::filesystem::exists(source, error)) continue;
+    const std::string target = base::StrCat(folder, "/server-", server, ".log");
+    std::filesystem::create_directories(folder, error);
+    if (!error) {
+      std::filesystem::copy_file(source, target, std::filesystem::copy_options::overwrite_existing,
+                                 error);
+    }
+    // The copy has the mode that the job's user gave the original.
+    if (!error) {
+      std::filesystem::permissions(
+          target, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+    }
+    if (!error) continue;
+    std::error_code ignored;
+    std::filesystem::remove(target, ignored);
+    result = base::Fail(
+        base::ErrorCode::kResourceExhausted,
+        base::StrCat("the event log of server ", server, " was not stored: ", error.message()));
+  }
+  return result;
+}
+
+std::string AgentLogTail(const std::string& server_path) {
+  std::ifstream file(server_path + "/agent.log", std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  file.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(kTailBytes)));
+  std::string tail((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!tail.empty() && tail.back() == '\n') tail.pop_back();
+  return tail;
+}
+
+}  // namespace eidolon::controller::embedded

@@ -1,0 +1,151 @@
+#include "services/controller/embedded/controller_host.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "services/base/log.h"
+#include "services/controller/agents/controller_service.h"
+#include "services/controller/embedded/controller.h"
+#include "services/controller/http/listener.h"
+#include "services/controller/place/local_placement.h"
+#include "services/controller/place/run_directory.h"
+#include "services/controller/rest/rest_server.h"
+#include "services/controller/rest/token_authorizer.h"
+#include "services/controller/simulators/simulator_clients.h"
+#include "services/controller/store/access_token.h"
+#include "services/runtime/grpc_server.h"
+
+namespace eidolon::controller::embedded {
+
+using base::Result;
+
+// In the order of construction; destroyed in reverse.
+struct ControllerHost::Parts {
+  Parts(const ControllerHostOptions& options, const base::RealClock& clock,
+        prometheus::Registry* registry)
+      : simulators(options.timing_address, options.network_address, options.token_issuer, clock),
+        metrics(registry),
+        placement(options.agent.empty() ? ProgramDirectory() + "/eidolon-agent" : options.agent,
+                  options.job_umask) {}
+
+  simulators::SimulatorClients simulators;
+  metrics::Metrics metrics;
+  place::LocalPlacement placement;
+  std::unique_ptr<Controller> controller;
+  std::unique_ptr<agents::ControllerService> service;
+  std::optional<runtime::GrpcServer> grpc;
+  std::string token, socket_path;
+  std::unique_ptr<rest::TokenAuthorizer> authorizer;
+  std::unique_ptr<rest::RestServer> rest;
+
+  Result<void> Open(const ControllerHostOptions& options, const base::RealClock& clock,
+                    std::function<std::string()> metrics_text) {
+    auto directory = store::DataDirectory::Open(options.data_directory);
+    if (!directory) return std::unexpected(directory.error());
+    if (auto open = LoadToken(options, *directory); !open) return open;
+    const std::string run_root =
+        options.run_root.empty() ? place::RunDirectory::DefaultRoot() : options.run_root;
+    if (auto ready = place::RunDirectory::PrepareRoot(run_root); !ready) return ready;
+    auto store = store::JobStore::Open(directory->database_path());
+    if (!store) return std::unexpected(store.error());
+    auto opened = Controller::Open({.run_root = run_root,
+                                    .concurrent_jobs = options.concurrent_jobs,
+                                    .keep_run_directories = options.keep_run_directories,
+                                    .temporary_directory = options.temporary_directory},
+                                   {.clock = clock,
+                                    .placement = placement,
+                                    .simulators = simulators,
+                                    .metrics = metrics,
+                                    .metrics_text = std::move(metrics_text)},
+                                   std::move(*directory), std::move(*store));
+    if (!opened) return std::unexpected(opened.error());
+    controller = std::move(*opened);
+    return {};
+  }
+
+  Result<void> LoadToken(const ControllerHostOptions& options,
+                         const store::DataDirectory& directory) {
+    socket_path = directory.socket_path();
+    if (socket_path.size() > http::kUnixPathBytesMax) {
+      base::Log(base::Level::kWarning, "command_socket_left_out",
+                {{"reason", "the path of the data folder is too long for a Unix socket in it"},
+                 {"path", socket_path}});
+      socket_path.clear();
+    }
+    if (!options.authenticate) {
+      base::Log(base::Level::kWarning, "rest_without_authentication",
+                {{"meaning", "whoever reaches the address runs commands as this user"}});
+      return {};
+    }
+    auto loaded = store::LoadAccessToken(directory.token_path());
+    if (!loaded) return std::unexpected(loaded.error());
+    token = std::move(*loaded);
+    authorizer = std::make_unique<rest::TokenAuthorizer>(token, directory.token_path());
+    return {};
+  }
+
+  Result<void> Serve(const ControllerHostOptions& options) {
+    service = std::make_unique<agents::ControllerService>(controller.get());
+    auto server = runtime::GrpcServer::Start({.address = options.grpc_address}, {service.get()});
+    if (!server) return std::unexpected(server.error());
+    grpc.emplace(std::move(*server));
+    auto http = rest::RestServer::Start({.address = options.rest_address,
+                                         .unix_socket = socket_path,
+                                         .open_metrics = options.open_metrics},
+                                        controller.get(), authorizer.get());
+    if (!http) return std::unexpected(http.error());
+    rest = std::move(*http);
+    controller->Start(grpc->address());
+    return {};
+  }
+};
+
+Result<std::unique_ptr<ControllerHost>> ControllerHost::Start(
+    const ControllerHostOptions& options, const base::RealClock& clock,
+    prometheus::Registry* registry, std::function<std::string()> metrics_text) {
+  auto parts = std::make_unique<Parts>(options, clock, registry);
+  if (auto opened = parts->Open(options, clock, std::move(metrics_text)); !opened) {
+    return std::unexpected(opened.error());
+  }
+  if (auto serving = parts->Serve(options); !serving) return std::unexpected(serving.error());
+  return std::unique_ptr<ControllerHost>(new ControllerHost(std::move(parts)));
+}
+
+ControllerHost::ControllerHost(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+ControllerHost::~ControllerHost() { (void)Stop(); }
+
+const std::string& ControllerHost::address() const { return parts_->rest->address(); }
+
+const std::string& ControllerHost::token() const { return parts_->token; }
+
+std::string ControllerHost::link() const {
+  // Behind '#', so that the browser keeps it to itself: in no request line, log or Referer.
+  const std::string page = "http://" + address() + "/";
+  return parts_->token.empty() ? page : page + "#token=" + parts_->token;
+}
+
+Result<void> ControllerHost::Stop() {
+  // Agents end over their sessions, so the controller stops before its gRPC server; users' streams
+  // end when the controller says that it stops.
+  auto stopped = parts_->controller->Stop();
+  parts_->rest->Stop();
+  parts_->grpc->Shutdown();
+  return stopped;
+}
+
+std::string DefaultDataDirectory() {
+  const char* data = std::getenv("XDG_DATA_HOME");
+  if (data != nullptr && *data != '\0') return std::string(data) + "/eidolon";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return std::string(home) + "/.local/share/eidolon";
+  return "/var/lib/eidolon";
+}
+
+std::string ProgramDirectory() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
+}
+
+}  // namespace eidolon::controller::embedded

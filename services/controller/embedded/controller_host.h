@@ -1,0 +1,73 @@
+// A complete controller: store, agents as local processes, gRPC for agents, REST for users. The
+// program eidolon-controller is little more; the `eidolon` command runs it beside the other
+// services.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/error.h"
+#include "services/runtime/token.h"
+
+namespace prometheus {
+class Registry;
+}
+
+namespace eidolon::controller::embedded {
+
+struct ControllerHostOptions {
+  std::string rest_address = "127.0.0.1:8080";  // Port 0 takes a free one.
+  std::string grpc_address = "127.0.0.1:0";
+  std::string timing_address;
+  std::string network_address;
+  // Signs tokens for both, when they ask for them.
+  std::optional<runtime::TokenIssuer> token_issuer;
+  std::string data_directory;
+  std::string run_root;  // Empty: the default.
+  std::string agent;     // Path of eidolon-agent; empty: beside this program.
+  std::size_t concurrent_jobs = 1;
+  bool keep_run_directories = false;
+  // Whoever uses REST shows the token of the data folder, or comes over its Unix socket.
+  bool authenticate = true;
+  bool open_metrics = false;  // /metrics needs no token.
+  // Given back to agents and their jobs when this process has a mask of its own.
+  std::optional<mode_t> job_umask;
+  std::string temporary_directory;  // Goes with this program, also when it is killed; empty: none.
+};
+
+// The clock and the registry must outlive it.
+class ControllerHost {
+ public:
+  static base::Result<std::unique_ptr<ControllerHost>> Start(
+      const ControllerHostOptions& options, const base::RealClock& clock,
+      prometheus::Registry* registry, std::function<std::string()> metrics_text);
+  ~ControllerHost();  // Stops.
+
+  // "host:port" of REST.
+  const std::string& address() const;
+  // What REST asks for; empty without authentication.
+  const std::string& token() const;
+  // The address of the status page for a browser, token and all.
+  std::string link() const;
+  // Interrupts running jobs, waits for their agents and, for a bounded time, for what came of them
+  // to be stored: the error tells what is lost. Ends streams. A second call does nothing.
+  base::Result<void> Stop();
+
+ private:
+  struct Parts;
+  explicit ControllerHost(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+// $XDG_DATA_HOME/eidolon or ~/.local/share/eidolon.
+std::string DefaultDataDirectory();
+// The folder this program is in.
+std::string ProgramDirectory();
+
+}  // namespace eidolon::controller::embedded

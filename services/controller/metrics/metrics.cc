@@ -1,0 +1,165 @@
+#include "services/controller/metrics/metrics.h"
+
+namespace eidolon::controller::metrics {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildGauge;
+using prometheus::Counter;
+using prometheus::Gauge;
+using prometheus::Registry;
+
+Gauge& MakeGauge(Registry* registry, const char* name, const char* help) {
+  return BuildGauge().Name(name).Help(help).Register(*registry).Add({});
+}
+
+Counter& MakeCounter(Registry* registry, const char* name, const char* help) {
+  return BuildCounter().Name(name).Help(help).Register(*registry).Add({});
+}
+
+prometheus::Family<Gauge>& MakeGauges(Registry* registry, const char* name, const char* help) {
+  return BuildGauge().Name(name).Help(help).Register(*registry);
+}
+
+}  // namespace
+
+Metrics::Metrics(Registry* registry)
+    : finished_(BuildCounter()
+                    .Name("eidolon_controller_finished_jobs_total")
+                    .Help("Jobs that are over, by result and reason")
+                    .Register(*registry)),
+      requests_(BuildCounter()
+                    .Name("eidolon_controller_http_requests_total")
+                    .Help("Requests answered, by method and status")
+                    .Register(*registry)),
+      refusals_(BuildCounter()
+                    .Name("eidolon_controller_http_refusals_total")
+                    .Help("Connections and requests refused before a route saw them, by reason")
+                    .Register(*registry)),
+      connections_(MakeGauge(registry, "eidolon_controller_http_connections",
+                             "Connections of REST that are open")),
+      waiting_(MakeGauge(registry, "eidolon_controller_waiting_jobs", "Jobs in the queue")),
+      running_(MakeGauge(registry, "eidolon_controller_running_jobs", "Jobs whose agents run")),
+      agents_(MakeGauge(registry, "eidolon_controller_connected_agents", "Agents with a session")),
+      log_lines_(MakeCounter(registry, "eidolon_controller_log_lines_total",
+                             "Lines of output received from agents")),
+      lost_log_lines_(MakeCounter(registry, "eidolon_controller_lost_log_lines_total",
+                                  "Lines of output that could not be stored")),
+      failed_writes_(MakeCounter(registry, "eidolon_controller_failed_store_writes_total",
+                                 "Writes to the store that failed; each is repeated")),
+      unsaved_(MakeGauge(registry, "eidolon_controller_unsaved_transitions",
+                         "Starts, ends and deletions of jobs that are not stored yet")),
+      writable_(MakeGauge(registry, "eidolon_controller_store_writable",
+                          "1 if the store can be written, 0 if not")),
+      reconciled_(MakeCounter(registry, "eidolon_controller_reconcile_total",
+                              "Objects looked at on Kubernetes, without failure")),
+      reconcile_errors_(MakeCounter(registry, "eidolon_controller_reconcile_errors_total",
+                                    "Objects looked at on Kubernetes that failed")),
+      api_requests_(MakeCounter(registry, "eidolon_controller_kubernetes_requests_total",
+                                "Requests sent to the Kubernetes API server")),
+      wall_seconds_(
+          MakeCounter(registry, "eidolon_wall_seconds_total", "Real time spent in finished runs")),
+      virtual_seconds_(MakeCounter(registry, "eidolon_virtual_seconds_total",
+                                   "Simulated time of finished runs")),
+      iteration_(MakeGauges(registry, "eidolon_predicted_iteration_seconds",
+                            "Predicted time of an iteration: mean, p50, p90, and the band")),
+      tokens_(MakeGauges(registry, "eidolon_predicted_tokens_per_second",
+                         "Predicted throughput of the whole job")),
+      utilization_(MakeGauges(registry, "eidolon_predicted_model_flops_utilization_ratio",
+                              "Predicted use of the GPUs' peak rate by the model")),
+      memory_(MakeGauges(registry, "eidolon_predicted_peak_memory_bytes",
+                         "Device memory at its high-water mark on the fullest rank")),
+      breakdown_(MakeGauges(registry, "eidolon_predicted_iteration_share_ratio",
+                            "Shares of an iteration")),
+      coverage_(MakeGauges(registry, "eidolon_prediction_coverage_ratio",
+                           "Shares of GPU-busy time by source of the estimate")),
+      progress_(MakeGauges(registry, "eidolon_job_progress_ratio",
+                           "Iterations finished by every rank, of those that are wanted")),
+      slowdown_(MakeGauges(registry, "eidolon_job_slowdown_ratio",
+                           "Real time of the simulation over the simulated time")) {
+  writable_.Set(1);
+}
+
+void Metrics::CountFinishedJob(const std::string& result, const std::string& reason) {
+  finished_.Add({{"result", result}, {"reason", reason}}).Increment();
+}
+
+void Metrics::CountRequest(const std::string& method, int status) {
+  const bool known = method == "GET" || method == "POST" || method == "DELETE" ||
+                     method == "PATCH" || method == "PUT" || method == "HEAD";
+  requests_.Add({{"method", known ? method : "other"}, {"code", std::to_string(status)}})
+      .Increment();
+}
+
+void Metrics::SetQueue(std::size_t waiting, std::size_t running) {
+  waiting_.Set(static_cast<double>(waiting));
+  running_.Set(static_cast<double>(running));
+}
+
+void Metrics::SetStore(bool writable, std::size_t unsaved, std::uint64_t failed_writes) {
+  writable_.Set(writable ? 1 : 0);
+  unsaved_.Set(static_cast<double>(unsaved));
+  const double more = static_cast<double>(failed_writes) - failed_writes_.Value();
+  if (more > 0) failed_writes_.Increment(more);
+}
+
+void Metrics::AddCost(const job::SimulationCost& cost, double virtual_seconds) {
+  wall_seconds_.Increment(cost.wall_seconds);
+  virtual_seconds_.Increment(virtual_seconds);
+}
+
+void Metrics::Set(const JobKey& job, Gauges& family, double value, prometheus::Labels more) {
+  more["namespace"] = job.first;
+  more["simulation_job"] = job.second;
+  Gauge& gauge = family.Add(more);
+  gauge.Set(value);
+  series_[job][&gauge] = &family;
+}
+
+void Metrics::SetPrediction(const std::string& name_space, const std::string& job,
+                            const job::Prediction& prediction) {
+  const JobKey key(name_space, job);
+  if (prediction.iteration_seconds) {
+    Set(key, iteration_, prediction.iteration_seconds->mean, {{"statistic", "mean"}});
+    Set(key, iteration_, prediction.iteration_seconds->p50, {{"statistic", "p50"}});
+    Set(key, iteration_, prediction.iteration_seconds->p90, {{"statistic", "p90"}});
+    Set(key, iteration_, prediction.iteration_seconds->low, {{"statistic", "low"}});
+    Set(key, iteration_, prediction.iteration_seconds->high, {{"statistic", "high"}});
+  }
+  if (prediction.tokens_per_second) Set(key, tokens_, *prediction.tokens_per_second);
+  if (prediction.model_flops_utilization) {
+    Set(key, utilization_, *prediction.model_flops_utilization);
+  }
+  if (const job::RankMemory* worst = job::WorstRank(prediction)) {
+    Set(key, memory_, static_cast<double>(worst->peak_bytes));
+  }
+  if (prediction.breakdown) {
+    Set(key, breakdown_, prediction.breakdown->compute, {{"part", "compute"}});
+    Set(key, breakdown_, prediction.breakdown->exposed_communication,
+        {{"part", "exposed_communication"}});
+    Set(key, breakdown_, prediction.breakdown->idle, {{"part", "idle"}});
+    Set(key, breakdown_, prediction.breakdown->host, {{"part", "host"}});
+  }
+  if (prediction.coverage) {
+    Set(key, coverage_, prediction.coverage->measured, {{"source", "measured"}});
+    Set(key, coverage_, prediction.coverage->interpolated, {{"source", "interpolated"}});
+    Set(key, coverage_, prediction.coverage->modelled, {{"source", "modelled"}});
+    Set(key, coverage_, prediction.coverage->assumed, {{"source", "assumed"}});
+  }
+}
+
+void Metrics::SetProgress(const std::string& name_space, const std::string& job,
+                          const job::Progress& progress, const job::SimulationCost& cost) {
+  const JobKey key(name_space, job);
+  Set(key, progress_, progress.percent / 100);
+  if (cost.slowdown) Set(key, slowdown_, *cost.slowdown);
+}
+
+void Metrics::ForgetJob(const std::string& name_space, const std::string& job) {
+  const auto found = series_.find({name_space, job});
+  if (found == series_.end()) return;
+  for (const auto& [gauge, family] : found->second) family->Remove(gauge);
+  series_.erase(found);
+}
+
+}  // namespace eidolon::controller::metrics

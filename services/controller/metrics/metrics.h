@@ -1,0 +1,90 @@
+// The controller's metrics. Labels are bounded by the jobs that are kept: the series of a deleted
+// job go with it.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/controller/job/status.h"
+
+namespace eidolon::controller::metrics {
+
+// Counters and gauges are thread safe; predictions are set and forgotten by one thread at a time.
+class Metrics {
+ public:
+  // Requires: the registry outlives this object.
+  explicit Metrics(prometheus::Registry* registry);
+
+  // `result`: "Complete", "Failed", "Interrupted"; `reason`: of the condition.
+  void CountFinishedJob(const std::string& result, const std::string& reason);
+  void SetQueue(std::size_t waiting, std::size_t running);
+  // `failed_writes`: since the start.
+  void SetStore(bool writable, std::size_t unsaved, std::uint64_t failed_writes);
+  void CountLostLogLines(std::uint64_t count) {
+    lost_log_lines_.Increment(static_cast<double>(count));
+  }
+  void AddConnectedAgents(int delta) { agents_.Increment(delta); }
+  void CountLogLine() { log_lines_.Increment(); }
+  // `method`: of HTTP.
+  void CountRequest(const std::string& method, int status);
+  // `reason`: one of the words of controller/http/refusal.h.
+  void CountRefusal(const std::string& reason) { refusals_.Add({{"reason", reason}}).Increment(); }
+  void SetConnections(std::size_t count) { connections_.Set(static_cast<double>(count)); }
+  // On Kubernetes: objects looked at, and requests sent to the API server for that.
+  void CountReconcile(bool well) { (well ? reconciled_ : reconcile_errors_).Increment(); }
+  void CountApiRequests(std::uint64_t count) {
+    api_requests_.Increment(static_cast<double>(count));
+  }
+  void AddCost(const job::SimulationCost& cost, double virtual_seconds);
+  void SetPrediction(const std::string& name_space, const std::string& job,
+                     const job::Prediction& prediction);
+  // How far a job is, and how much longer its simulation takes than what it predicts.
+  void SetProgress(const std::string& name_space, const std::string& job,
+                   const job::Progress& progress, const job::SimulationCost& cost);
+  void ForgetJob(const std::string& name_space, const std::string& job);
+
+ private:
+  using Gauges = prometheus::Family<prometheus::Gauge>;
+  using JobKey = std::pair<std::string, std::string>;
+
+  void Set(const JobKey& job, Gauges& family, double value, prometheus::Labels more = {});
+
+  prometheus::Family<prometheus::Counter>& finished_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& refusals_;
+  prometheus::Gauge& connections_;
+  prometheus::Gauge& waiting_;
+  prometheus::Gauge& running_;
+  prometheus::Gauge& agents_;
+  prometheus::Counter& log_lines_;
+  prometheus::Counter& lost_log_lines_;
+  prometheus::Counter& failed_writes_;
+  prometheus::Gauge& unsaved_;
+  prometheus::Gauge& writable_;
+  prometheus::Counter& reconciled_;
+  prometheus::Counter& reconcile_errors_;
+  prometheus::Counter& api_requests_;
+  prometheus::Counter& wall_seconds_;
+  prometheus::Counter& virtual_seconds_;
+  Gauges& iteration_;
+  Gauges& tokens_;
+  Gauges& utilization_;
+  Gauges& memory_;
+  Gauges& breakdown_;
+  Gauges& coverage_;
+  Gauges& progress_;
+  Gauges& slowdown_;
+  // What ForgetJob removes.
+  std::map<JobKey, std::map<prometheus::Gauge*, Gauges*>> series_;
+};
+
+}  // namespace eidolon::controller::metrics

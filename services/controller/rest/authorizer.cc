@@ -1,0 +1,32 @@
+#include "services/controller/rest/authorizer.h"
+
+#include <string_view>
+
+namespace eidolon::controller::rest {
+
+std::optional<AccessRequest> AccessRequestOf(const std::string& method, const std::string& path,
+                                             const std::string& name_space,
+                                             const std::string& name) {
+  // The metrics page names jobs of all namespaces.
+  if (path == "/metrics") return AccessRequest{"list", "simulationjobs", "", "", ""};
+  if (!path.starts_with("/api/")) return std::nullopt;
+  const bool cluster = path.find("/simulatedclusters") != std::string::npos;
+  AccessRequest request{"", cluster ? "simulatedclusters" : "simulationjobs", "", name_space, name};
+  if (path.ends_with("/logs")) {
+    request.verb = "get";
+    request.subresource = "log";
+  } else if (path.ends_with("/events")) {
+    request.verb = "watch";
+  } else if (method == "POST") {
+    request.verb = "create";
+  } else if (method == "PATCH") {
+    request.verb = "patch";
+  } else if (method == "DELETE") {
+    request.verb = "delete";
+  } else {
+    request.verb = name.empty() ? "list" : "get";
+  }
+  return request;
+}
+
+}  // namespace eidolon::controller::rest
