@@ -1,5 +1,6 @@
 // Hashes of content: the same bytes give the same number in every process and on every platform.
-// Not cryptographic. Hash64 is for interning on hot paths, Hash128 for identities that are stored.
+// Not cryptographic. Hash64 is for interning on hot paths; Hash128 (XXH3) for identities that are
+// stored, such as the keys of profiles.
 #pragma once
 
 #include <compare>
@@ -9,7 +10,7 @@
 
 namespace eidolon::base {
 
-// Multiplies two 64-bit words and folds the 128-bit product: the mixing step of both hashes.
+// Multiplies two 64-bit words and folds the 128-bit product: the mixing step of Hash64.
 inline std::uint64_t FoldedMultiply(std::uint64_t a, std::uint64_t b) {
   __extension__ typedef unsigned __int128 Product;
   const Product product = static_cast<Product>(a) * b;
@@ -41,8 +42,7 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
 };
 
-inline Digest Hash128(const void* data, std::size_t size) {
-  return {Hash64(data, size, 0x243f6a8885a308d3u), Hash64(data, size, 0x13198a2e03707344u)};
-}
+// XXH3_128bits of the bytes. Requires: data points to `size` readable bytes.
+Digest Hash128(const void* data, std::size_t size);
 
 }  // namespace eidolon::base

@@ -1,8 +1,12 @@
 #include "services/base/text.h"
 
+#define FMT_HEADER_ONLY  // Nothing to link: the shim lives in processes that may hold another fmt.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 namespace eidolon::base {
@@ -24,6 +28,18 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+void AppendText(std::string* out, std::int64_t number) {
+  fmt::format_to(std::back_inserter(*out), "{}", number);
+}
+
+void AppendText(std::string* out, std::uint64_t number) {
+  fmt::format_to(std::back_inserter(*out), "{}", number);
+}
+
+void AppendText(std::string* out, double number) {
+  fmt::format_to(std::back_inserter(*out), "{:g}", number);
+}
 
 std::optional<std::int64_t> ParseInteger(std::string_view text) {
   std::int64_t value = 0;

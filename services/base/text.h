@@ -2,22 +2,45 @@
 // suggestions.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace eidolon::base {
 
-// The arguments printed one after another.
+// How one argument of StrCat is written. Numbers are formatted by the fmt library.
+void AppendText(std::string* out, std::int64_t number);
+void AppendText(std::string* out, std::uint64_t number);
+// With up to six significant digits.
+void AppendText(std::string* out, double number);
+
+template <typename Part>
+void AppendPart(std::string* out, const Part& part) {
+  if constexpr (std::is_same_v<Part, char>) {
+    out->push_back(part);
+  } else if constexpr (std::convertible_to<const Part&, std::string_view>) {
+    out->append(std::string_view(part));
+  } else if constexpr (std::is_floating_point_v<Part>) {
+    AppendText(out, static_cast<double>(part));
+  } else if constexpr (std::is_signed_v<Part>) {
+    AppendText(out, static_cast<std::int64_t>(part));
+  } else {
+    static_assert(std::convertible_to<const Part&, std::uint64_t>, "write it as text first");
+    AppendText(out, static_cast<std::uint64_t>(part));
+  }
+}
+
+// The arguments one after another: texts, characters and numbers; a bool is 0 or 1.
 template <typename... Parts>
 std::string StrCat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  std::string out;
+  (AppendPart(&out, parts), ...);
+  return out;
 }
 
 // The whole text as a decimal integer; nothing for anything else (spaces, signs on unsigned,

@@ -11,7 +11,7 @@ using base::ErrorCode;
 using base::Fail;
 
 // The version is part of it: a change of any row is a new number.
-constexpr std::uint64_t kMagic = 0x3178656e69626375;  // "ucbinex1"
+constexpr std::uint64_t kMagic = 0x3278656e69626375;  // "ucbinex2"
 
 // Bytes of a block with these counts; the counts come from a file.
 std::uint64_t SizeFor(const IndexHeader& header) {

@@ -12,7 +12,7 @@
 namespace eidolon::timing::kernel {
 
 // Counts changes of the byte form. Profiles of another schema are not read.
-inline constexpr int kSchema = 1;
+inline constexpr int kSchema = 2;
 
 // All fields that decide the duration, little endian, in a fixed order. Strings carry their length.
 std::string CanonicalBytes(const WorkItem& item);

@@ -1,7 +1,9 @@
 #include "services/timing/kernel/work_key.h"
-#include "services/workload/dnn_value.h"
 
 #include <gtest/gtest.h>
+
+#include "services/base/hex.h"
+#include "services/workload/dnn_value.h"
 
 namespace eidolon::timing::kernel {
 namespace {
@@ -70,7 +72,8 @@ TEST(WorkKeyTest, StaysTheSameAcrossVersions) {
   const Gemm gemm{.m = 1, .n = 2, .k = 3, .batch = 4, .type_a = 14};
 
   EXPECT_EQ(CanonicalBytes(gemm).size(), 22u * 8);
-  EXPECT_EQ(kSchema, 1);
+  EXPECT_EQ(base::Hex(WorkKey(gemm)), "bb1ab95f8e27d309290f20df6c232b18");
+  EXPECT_EQ(kSchema, 2);
 }
 
 }  // namespace

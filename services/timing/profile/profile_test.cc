@@ -66,7 +66,7 @@ TEST(ProfileTest, NamesLineAndFieldOfWhatIsWrong) {
   EXPECT_THAT(replaced("\"median_ps\"", "\"median\""), HasSubstr("line 2: 'median_ps' is missing"));
   EXPECT_THAT(replaced("\"gpu\":\"H100-SXM5-80GB\"", "\"gpu\":7"),
               HasSubstr("line 1: 'gpu' is not a text"));
-  EXPECT_THAT(replaced("\"eidolon_profile\":1", "\"eidolon_profile\":99"), HasSubstr("schema 99"));
+  EXPECT_THAT(replaced("\"eidolon_profile\":2", "\"eidolon_profile\":99"), HasSubstr("schema 99"));
   EXPECT_THAT(replaced("{\"class\"", "[\"class\""), HasSubstr("line 2: not a JSON object"));
   EXPECT_FALSE(ParseProfile(""));
   EXPECT_THAT(replaced("\"size\":1024", "\"size\":[" + std::string(70'000, '[')),
