@@ -107,10 +107,15 @@ void ClusterThread::WatchForDeadlock() {
     stuck_since_ns_ = 0;
     return;
   }
-  const std::int64_t now = clock_.MonotonicNs();
-  if (stuck_since_ns_ == 0) stuck_since_ns_ = now;
-  if (now - stuck_since_ns_ < kDeadlockNs) return;
-  simulation_.ReportDeadlock();
+  if (!simulation_.WasAsked()) {
+    const std::int64_t now = clock_.MonotonicNs();
+    if (stuck_since_ns_ == 0) stuck_since_ns_ = now;
+    if (now - stuck_since_ns_ < kDeadlockNs) return;
+    simulation_.AskAgain();
+    stuck_since_ns_ = 0;
+  } else {
+    simulation_.ReportDeadlock();
+  }
   FlushOutlets();
 }
 

@@ -39,7 +39,8 @@ class ClusterThread final : private simulation::Listener {
   // What a session does with the simulation; an error ends the session.
   using Work = std::move_only_function<base::Result<void>(simulation::Simulation&)>;
 
-  // Everybody asleep and nothing to come: after this real time it is called a deadlock.
+  // Everybody asleep and nothing to come: after this real time all are asked again, and when all
+  // say the same it is called a deadlock.
   static constexpr std::int64_t kDeadlockNs = 3'000'000'000;
 
   // Metrics and clock outlive the thread.

@@ -86,13 +86,12 @@ TEST_F(NetworkServiceTest, AnAgentThatVanishesFailsTheOthersCollective) {
                              HasSubstr("rank 10 has left communicator 'dp'")));
 }
 
-TEST_F(NetworkServiceTest, ADeadlockIsReportedAfterThreeSeconds) {
+TEST_F(NetworkServiceTest, ADeadlockIsReportedWhenAllSayAgainAfterThreeSecondsThatTheySleep) {
   Start();
   agents_[0]->Issue(0, 1 << 20);
   agents_[0]->Post(0, 5);
   for (auto& agent : agents_) agent->Promise(kNever, true);
   // Wind on until the watch has seen the clock at both ends of its span.
-  v1::SessionResponse response;
   std::atomic<bool> read = false;
   std::thread winder([&] {
     while (!read) {
@@ -100,7 +99,13 @@ TEST_F(NetworkServiceTest, ADeadlockIsReportedAfterThreeSeconds) {
       std::this_thread::yield();
     }
   });
-  response = agents_[1]->Read();
+  for (auto& agent : agents_) {
+    const v1::SessionResponse asked = agent->Read();
+    EXPECT_TRUE(asked.has_safe_through()) << asked.ShortDebugString();
+    EXPECT_TRUE(asked.safe_through().released());
+    agent->Promise(kNever, true);
+  }
+  const v1::SessionResponse response = agents_[1]->Read();
   read = true;
   winder.join();
 

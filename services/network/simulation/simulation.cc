@@ -85,6 +85,7 @@ void Simulation::AddJob(std::uint64_t job, communicator::JobPlan plan) {
 }
 
 void Simulation::RemoveJob(std::uint64_t job) {
+  ++calls_;
   const auto found = jobs_.find(job);
   if (found == jobs_.end()) return;
   for (std::uint32_t server = 0; server < found->second.job.servers(); ++server) {
@@ -102,6 +103,7 @@ Simulation::Entry& Simulation::Job(std::uint64_t job) {
 }
 
 Result<void> Simulation::Connect(std::uint64_t job, std::uint32_t server) {
+  ++calls_;
   const auto found = jobs_.find(job);
   if (found == jobs_.end()) return base::Fail(base::ErrorCode::kNotFound, "the job has ended");
   Entry& entry = found->second;
@@ -127,6 +129,7 @@ Result<void> Simulation::Connect(std::uint64_t job, std::uint32_t server) {
 }
 
 void Simulation::Disconnect(std::uint64_t job, std::uint32_t server) {
+  ++calls_;
   const auto found = jobs_.find(job);
   const auto session = SessionOf(job, server);
   if (found == jobs_.end() || !horizon_.Knows(session)) return;
@@ -136,6 +139,7 @@ void Simulation::Disconnect(std::uint64_t job, std::uint32_t server) {
 
 Result<void> Simulation::Join(std::uint64_t job, std::uint32_t server, const std::string& unique_id,
                               std::int32_t size, communicator::Arrival arrival) {
+  ++calls_;
   Entry& entry = Job(job);
   arrival.ready = Later(arrival.ready, entry.epoch);
   return entry.job.Join(server, unique_id, size, std::move(arrival));
@@ -143,6 +147,7 @@ Result<void> Simulation::Join(std::uint64_t job, std::uint32_t server, const std
 
 Result<void> Simulation::Split(std::uint64_t job, std::uint32_t server, std::uint64_t parent,
                                communicator::Arrival arrival) {
+  ++calls_;
   Entry& entry = Job(job);
   arrival.ready = Later(arrival.ready, entry.epoch);
   return entry.job.Split(server, parent, std::move(arrival));
@@ -150,11 +155,13 @@ Result<void> Simulation::Split(std::uint64_t job, std::uint32_t server, std::uin
 
 Result<void> Simulation::Issue(std::uint64_t job, std::uint32_t server,
                                communicator::IssueCall call) {
+  ++calls_;
   return Job(job).job.Issue(server, std::move(call));
 }
 
 Result<void> Simulation::Post(std::uint64_t job, std::uint32_t server,
                               communicator::PostCall call) {
+  ++calls_;
   Entry& entry = Job(job);
   call.ready = Later(call.ready, entry.epoch);
   return entry.job.Post(server, call);
@@ -162,6 +169,7 @@ Result<void> Simulation::Post(std::uint64_t job, std::uint32_t server,
 
 Result<void> Simulation::Leave(std::uint64_t job, std::uint32_t server, std::uint64_t communicator,
                                std::int32_t rank) {
+  ++calls_;
   return Job(job).job.Leave(server, communicator, rank);
 }
 
@@ -303,6 +311,7 @@ void Simulation::Progress() {
   }
   if (released) {
     ++statistics_.releases;
+    ++calls_;
     horizon_.EndQuiescence();
     for (horizon::SessionId session : horizon_.Sessions()) TellSession(session, *released, true);
   }
@@ -317,6 +326,15 @@ bool Simulation::Stuck() const {
     if (entry.second.deadlock_reported) return false;
     return transfers_.Active() > 0 || !entry.second.job.Waits().empty();
   });
+}
+
+void Simulation::AskAgain() {
+  asked_at_ = calls_;
+  // A release to the moment where everyone is already: it uses the claims up and moves nothing.
+  horizon_.EndQuiescence();
+  for (horizon::SessionId session : horizon_.Sessions()) {
+    TellSession(session, horizon_.floor(), true);
+  }
 }
 
 void Simulation::ReportDeadlock() {

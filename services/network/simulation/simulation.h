@@ -82,6 +82,11 @@ class Simulation final : private communicator::Audience {
 
   // Everyone sleeps, nothing can happen any more, and somebody waits.
   bool Stuck() const;
+  // Everyone is to say again that it sleeps. An agent that was stopped while its claim stood says
+  // nothing, and one whose processes have woken meanwhile takes the claim back.
+  void AskAgain();
+  // Nothing but promises has come since AskAgain, so that a standstill found now was said twice.
+  bool WasAsked() const { return asked_at_ == calls_; }
   // Tells jobs that wait what they wait for; each job once.
   void ReportDeadlock();
 
@@ -124,6 +129,8 @@ class Simulation final : private communicator::Audience {
   horizon::Horizon horizon_;
   std::map<std::uint64_t, Entry> jobs_;
   std::size_t next_change_ = 0;  // Into topology_.changes().
+  std::uint64_t calls_ = 0;      // Messages that are not promises, and moments that passed.
+  std::optional<std::uint64_t> asked_at_;  // calls_ when all were asked; nothing: never.
   std::vector<Tier> tiers_;
   std::vector<std::uint8_t> tier_of_;  // By link.
   Statistics statistics_;
