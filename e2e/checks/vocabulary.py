@@ -23,11 +23,11 @@ CODE = (".h", ".cc", ".c")
 # Phrases that are not looked at, each with the reason.
 ALLOWED = [
     r"(?i)\b(capital|small|upper[- ]?case|lower[- ]?case|hexadecimal|first|one|two|drive|single) letters?\b",  # Alphabet.
-    r"\bbeginning with a letter\b|\bletter: other objects\b",
+    r"\b(?:beginning|begins|ending) with a letter\b|\bletter: other objects\b",
     r"(?i)\bletters?(,| and| or) (digits?|dashes|numbers?)\b",
     r"(?i)\bletters? of (the|its|a) \w+",
     r"(?i)\bof course\b",
-    r"(?i)\bcards?_per_leaf\b|\bcardsPerLeaf\b",  # A field of the fabric that users write.
+    r"(?i)\b(?:set_)?cards?_per_leaf\b|\bcardsPerLeaf\b",  # A field of the fabric that users write.
     r"eidolon_agent_mailbox_letters",  # A metric.
     r"pass-key(-file)?\b|eidolon-pass(es)?\b|\bpasses\.yaml\b",  # Flags, a Secret and a header that are deployed.
     r"(?i)\bthe product\b|product[ _]?name|gpu\.product",  # The software; what a vendor calls a GPU.

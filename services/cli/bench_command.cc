@@ -17,7 +17,7 @@ struct BenchFlags {
 };
 
 int Bench(BenchFlags flags) {
-  const std::string programs = controller::ProgramDirectory();
+  const std::string programs = controller::embedded::ProgramDirectory();
   if (flags.suite.benchmark_directory.empty()) {
     flags.suite.benchmark_directory = programs + "/../bench";
   }

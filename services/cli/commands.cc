@@ -27,7 +27,7 @@ void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action) {
     *action = [globals] {
       const auto target = FindTarget(*globals);
       if (!target) return PrintFailure(target.error());
-      const auto findings = Examine({.binary_directory = controller::ProgramDirectory(),
+      const auto findings = Examine({.binary_directory = controller::embedded::ProgramDirectory(),
                                      .data_directory = globals->data_directory,
                                      .target = *target});
       std::fputs(FormatFindings(findings).c_str(), stdout);

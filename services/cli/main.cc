@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", EIDOLON_VERSION);
   eidolon::cli::Globals globals;
-  globals.data_directory = eidolon::controller::DefaultDataDirectory();
+  globals.data_directory = eidolon::controller::embedded::DefaultDataDirectory();
   app.add_option("--server", globals.server,
                  "controller to talk to; default: the one of --data-dir, or http://127.0.0.1:8080")
       ->envname("EIDOLON_SERVER");
@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
   eidolon::cli::net::AddCommands(&app, &action);
-  eidolon::cli::values::AddCommands(&app, eidolon::controller::ProgramDirectory().c_str(), &action);
+  eidolon::cli::values::AddCommands(&app, eidolon::controller::embedded::ProgramDirectory().c_str(),
+                                    &action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -82,7 +82,7 @@ int Up(const UpFlags& wanted) {
 void AddUpCommand(CLI::App* app, Action* action) {
   auto flags = std::make_shared<UpFlags>();
   controller::embedded::ControllerHostOptions& options = flags->embedded.controller;
-  options.data_directory = controller::DefaultDataDirectory();
+  options.data_directory = controller::embedded::DefaultDataDirectory();
   CLI::App* up = app->add_subcommand("up", "start controller, timing and network services here");
   up->add_option("--listen", options.rest_address, "host:port of the REST interface")
       ->capture_default_str();

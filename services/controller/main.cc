@@ -39,7 +39,7 @@ int Serve(eidolon::controller::embedded::ControllerHostOptions options) {
 int main(int argc, char** argv) {
   CLI::App app("Eidolon's controller: takes jobs over REST and runs their agents");
   eidolon::controller::embedded::ControllerHostOptions options;
-  options.data_directory = eidolon::controller::DefaultDataDirectory();
+  options.data_directory = eidolon::controller::embedded::DefaultDataDirectory();
   options.timing_address = "127.0.0.1:7402";
   options.network_address = "127.0.0.1:7403";
   app.add_option("--listen", options.rest_address, "host:port of REST")->capture_default_str();

@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "services/agent/launch/command.h"
+#include "services/folding/fold.h"
 
 namespace eidolon::agent::outcome {
 
@@ -28,12 +30,14 @@ enum class Reason {
   kRingDamaged,
   kPeerLost,
   kSessionLost,
+  kRanksDiffer,  // Of a folded job: ranks of one class are not alike.
 };
 
 struct Ending {
   Reason reason = Reason::kCompleted;
   std::string message;
   int exit_status = -1;  // Of the command; -1 when it has none of its own.
+  std::vector<folding::Dimension> ranks_differ_by;  // kRanksDiffer.
 };
 
 // Facts about the job's processes, and the judgement.

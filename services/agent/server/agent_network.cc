@@ -9,6 +9,7 @@
 #include "services/agent/session/session.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/folding/wire/fold_message.h"
 
 namespace eidolon::agent::server {
 
@@ -23,6 +24,18 @@ constexpr int kDrainLimit = 1 << 14;  // Records of one session before the other
 
 std::uint64_t Bytes(std::int64_t bytes) {
   return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
+}
+
+outcome::Ending EndingOf(const v1::CommunicatorFailed& failed) {
+  outcome::Ending ending = {.reason = outcome::Reason::kCollectiveMismatch,
+                            .message = failed.reason()};
+  if (failed.server_gone()) {
+    ending.reason = outcome::Reason::kPeerLost;
+  } else if (failed.ranks_differ_by_size() > 0) {
+    ending.reason = outcome::Reason::kRanksDiffer;
+    ending.ranks_differ_by = folding::DimensionsFrom(failed.ranks_differ_by());
+  }
+  return ending;
 }
 
 }  // namespace
@@ -194,9 +207,7 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
       for (const auto& [number, session] : processes_->all()) {
         session->OnCommunicatorFailed(failed.communicator(), failed.reason());
       }
-      End({.reason = failed.server_gone() ? outcome::Reason::kPeerLost
-                                          : outcome::Reason::kCollectiveMismatch,
-           .message = failed.reason()});
+      End(EndingOf(failed));
       break;
     }
     case v1::SessionResponse::kBatch:  // The client takes it apart.

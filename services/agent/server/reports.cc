@@ -11,6 +11,7 @@
 #include "services/agent/outcome/unknown_read_sum.h"
 #include "services/base/text.h"
 #include "services/estimate/wire/source_message.h"
+#include "services/folding/wire/fold_message.h"
 
 namespace eidolon::agent::server {
 
@@ -55,6 +56,8 @@ v1::OutcomeReason ReasonOf(outcome::Reason reason) {
       return v1::OUTCOME_REASON_PEER_LOST;
     case outcome::Reason::kSessionLost:
       return v1::OUTCOME_REASON_SESSION_LOST;
+    case outcome::Reason::kRanksDiffer:
+      return v1::OUTCOME_REASON_RANKS_DIFFER;
   }
   return v1::OUTCOME_REASON_UNSPECIFIED;
 }
@@ -245,6 +248,7 @@ void Reports::SendOutcome(const outcome::Ending& ending) {
   sent->set_reason(ReasonOf(ending.reason));
   sent->set_message(outcome::PlainText(ending.message));
   sent->set_exit_status(ending.exit_status);
+  folding::AddDimensions(ending.ranks_differ_by, sent->mutable_ranks_differ_by());
   controller_->Send(message);
   controller_->Finish(kFinishMs);
 }

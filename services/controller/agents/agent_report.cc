@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/estimate/wire/source_message.h"
+#include "services/folding/wire/fold_message.h"
 
 namespace eidolon::controller::agents {
 namespace {
@@ -59,6 +60,8 @@ job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
       return job::OutcomeReason::kPeerLost;
     case v1::OUTCOME_REASON_SESSION_LOST:
       return job::OutcomeReason::kSessionLost;
+    case v1::OUTCOME_REASON_RANKS_DIFFER:
+      return job::OutcomeReason::kRanksDiffer;
     default:
       return job::OutcomeReason::kCommandFailed;
   }
@@ -144,8 +147,10 @@ job::AgentProgress FromProto(const v1::Progress& in) {
 }
 
 job::AgentOutcome FromProto(const v1::Outcome& in) {
-  return {
-      .reason = ReasonOf(in.reason()), .message = in.message(), .exit_status = in.exit_status()};
+  return {.reason = ReasonOf(in.reason()),
+          .message = in.message(),
+          .exit_status = in.exit_status(),
+          .ranks_differ_by = folding::DimensionsFrom(in.ranks_differ_by())};
 }
 
 }  // namespace eidolon::controller::agents

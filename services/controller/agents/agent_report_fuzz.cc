@@ -15,14 +15,14 @@ namespace controller = eidolon::controller;
 
 void Take(controller::job::Run* run, std::uint32_t server,
           const controller::v1::AgentReport& report, std::int64_t now_ns) {
-  if (report.has_iteration()) run->Add(controller::FromProto(report.iteration()), now_ns);
-  if (report.has_usage()) run->SetUsage(server, controller::FromProto(report.usage()));
+  if (report.has_iteration()) run->Add(controller::agents::FromProto(report.iteration()), now_ns);
+  if (report.has_usage()) run->SetUsage(server, controller::agents::FromProto(report.usage()));
   if (report.has_log()) run->NoteErrorLine(report.log().text());
   if (report.has_outcome()) {
-    run->SetOutcome(server, controller::FromProto(report.outcome()), now_ns);
+    run->SetOutcome(server, controller::agents::FromProto(report.outcome()), now_ns);
   }
   if (report.has_progress()) {
-    run->SetProgress(server, controller::FromProto(report.progress()));
+    run->SetProgress(server, controller::agents::FromProto(report.progress()));
   }
 }
 

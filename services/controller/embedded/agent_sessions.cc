@@ -1,20 +1,23 @@
-// The controller's side of agents: who may join, and what their reports do.
-#include <algorithm>
+#include "services/controller/embedded/agent_sessions.h"
 
-#include "services/base/log.h"
-#include "services/controller/embedded/controller.h"
+#include <algorithm>
+#include <mutex>
+#include <utility>
 
 namespace eidolon::controller::embedded {
 
+using agents::AgentName;
+using agents::Assignment;
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
 
-Result<agents::Assignment> Controller::Attach(const std::string& token,
-                                              std::shared_ptr<agents::AgentLink> link) {
-  const std::lock_guard lock(mutex_);
-  for (const std::int64_t uid : active_) {
-    JobEntry& entry = *table_.Find(uid);
+Result<Assignment> AgentSessions::Attach(const std::string& token,
+                                         std::shared_ptr<agents::AgentLink> link) {
+  const ControllerParts& parts = state_.parts();
+  const std::lock_guard lock(state_.mutex());
+  for (const std::int64_t uid : state_.active()) {
+    JobEntry& entry = *state_.table().Find(uid);
     ActiveRun& active = *entry.active;
     const auto& tokens = active.tokens();
     const auto found = std::find(tokens.begin(), tokens.end(), token);
@@ -28,87 +31,101 @@ Result<agents::Assignment> Controller::Attach(const std::string& token,
     }
     active.Attach(server, std::move(link));
     entry.changed = true;
-    parts_.metrics.AddConnectedAgents(1);
-    Wake();
-    return agents::Assignment{
-        .agent = {uid, server},
-        .job = active.parts().network_job,
-        .resolved = active.parts().resolved,
-        .run_directory = active.parts().directory.server_path(server),
-        .timing_address = parts_.simulators.timing_address(),
-        .network_address = parts_.simulators.network_address(),
-        .service_token = parts_.simulators.MakeServiceToken(active.parts().network_job),
-        .master_port = active.parts().master_port};
+    parts.metrics.AddConnectedAgents(1);
+    state_.Wake();
+    const std::string& job = active.parts().network_job;
+    return Assignment{.agent = {uid, server},
+                      .job = job,
+                      .resolved = active.parts().resolved,
+                      .run_directory = active.parts().directory.server_path(server),
+                      .timing_address = parts.simulators.timing_address(),
+                      .network_address = parts.simulators.network_address(),
+                      .service_token = parts.simulators.MakeServiceToken(job),
+                      .master_port = active.parts().master_port};
   }
   return Fail(ErrorCode::kNotFound, "no job waits for an agent with this token");
 }
 
-void Controller::Detach(agents::AgentName agent) {
-  const std::lock_guard lock(mutex_);
-  parts_.metrics.AddConnectedAgents(-1);
+void AgentSessions::Detach(AgentName agent) {
+  const ControllerParts& parts = state_.parts();
+  const std::lock_guard lock(state_.mutex());
+  parts.metrics.AddConnectedAgents(-1);
   JobEntry* entry = nullptr;
-  ActiveRun* active = FindRun(agent, &entry);
+  ActiveRun* active = state_.FindRun(agent, &entry);
   if (active == nullptr) return;
   active->Detach(agent.server);
-  active->run().Disconnected(agent.server, parts_.clock.MonotonicNs());
-  Wake();
+  active->run().Disconnected(agent.server, parts.clock.MonotonicNs());
+  state_.Wake();
 }
 
-void Controller::OnIteration(agents::AgentName agent, const job::RankIteration& iteration) {
-  const std::lock_guard lock(mutex_);
+void AgentSessions::WithRun(AgentName agent,
+                            const std::function<void(JobEntry&, job::Run&)>& change) {
+  const std::lock_guard lock(state_.mutex());
   JobEntry* entry = nullptr;
-  ActiveRun* active = FindRun(agent, &entry);
+  ActiveRun* active = state_.FindRun(agent, &entry);
   if (active == nullptr) return;
-  const bool was_ending = active->run().IsEnding();
-  active->run().Add(iteration, parts_.clock.MonotonicNs());
-  entry->changed = true;
-  if (active->run().IsEnding() != was_ending) Wake();
+  change(*entry, active->run());
 }
 
-void Controller::OnProgress(agents::AgentName agent, const job::AgentProgress& progress) {
-  const std::lock_guard lock(mutex_);
-  JobEntry* entry = nullptr;
-  ActiveRun* active = FindRun(agent, &entry);
-  if (active == nullptr) return;
-  active->run().SetProgress(agent.server, progress);
-  entry->changed = true;
+void AgentSessions::OnIteration(AgentName agent, const job::RankIteration& iteration) {
+  WithRun(agent, [&](JobEntry& entry, job::Run& run) {
+    const bool was_ending = run.IsEnding();
+    run.Add(iteration, state_.parts().clock.MonotonicNs());
+    entry.changed = true;
+    if (run.IsEnding() != was_ending) state_.Wake();
+  });
 }
 
-void Controller::OnUsage(agents::AgentName agent, job::ServerUsage usage) {
-  const std::lock_guard lock(mutex_);
-  JobEntry* entry = nullptr;
-  ActiveRun* active = FindRun(agent, &entry);
-  if (active == nullptr) return;
-  active->run().SetUsage(agent.server, std::move(usage));
-  entry->changed = true;
+void AgentSessions::OnProgress(AgentName agent, const job::AgentProgress& progress) {
+  WithRun(agent, [&](JobEntry& entry, job::Run& run) {
+    run.SetProgress(agent.server, progress);
+    entry.changed = true;
+  });
 }
 
-void Controller::OnLogLine(agents::AgentName agent, store::LogEntry line) {
-  parts_.metrics.CountLogLine();
+void AgentSessions::OnUsage(AgentName agent, job::ServerUsage usage) {
+  WithRun(agent, [&](JobEntry& entry, job::Run& run) {
+    run.SetUsage(agent.server, std::move(usage));
+    entry.changed = true;
+  });
+}
+
+void AgentSessions::OnLogLine(AgentName agent, store::LogEntry line) {
+  state_.parts().metrics.CountLogLine();
   std::shared_ptr<store::JobLog> log;
-  {
-    const std::lock_guard lock(mutex_);
-    JobEntry* entry = nullptr;
-    ActiveRun* active = FindRun(agent, &entry);
-    if (active == nullptr) return;
-    active->run().NoteErrorLine(line.text);
-    log = active->parts().log;
-  }
+  WithRun(agent, [&](JobEntry& entry, job::Run& run) {
+    run.NoteErrorLine(line.text);
+    log = entry.active->parts().log;
+  });
+  if (log == nullptr) return;
   line.server = agent.server;
   // A slow disk holds up this agent alone. The log counts what is lost and says so.
-  if (!log->Append(line)) parts_.metrics.CountLostLogLines(1);
-  const std::lock_guard lock(mutex_);
-  log_grown_.notify_all();
+  if (!log->Append(line)) state_.parts().metrics.CountLostLogLines(1);
+  const std::lock_guard lock(state_.mutex());
+  state_.NotifyLogGrown();
 }
 
-void Controller::OnOutcome(agents::AgentName agent, job::AgentOutcome outcome) {
-  const std::lock_guard lock(mutex_);
-  JobEntry* entry = nullptr;
-  ActiveRun* active = FindRun(agent, &entry);
-  if (active == nullptr) return;
-  active->run().SetOutcome(agent.server, std::move(outcome), parts_.clock.MonotonicNs());
-  entry->changed = true;
-  Wake();
+void AgentSessions::OnOutcome(AgentName agent, job::AgentOutcome outcome) {
+  WithRun(agent, [&](JobEntry& entry, job::Run& run) {
+    run.SetOutcome(agent.server, std::move(outcome), state_.parts().clock.MonotonicNs());
+    entry.changed = true;
+    state_.Wake();
+  });
+}
+
+void AgentSessions::OnExit(AgentName agent, std::string how) {
+  std::string folder;
+  WithRun(agent, [&](JobEntry& entry, job::Run&) {
+    folder = entry.active->parts().directory.server_path(agent.server);
+  });
+  if (folder.empty()) return;
+  const std::string tail = AgentLogTail(folder);
+  if (!tail.empty()) how += "; its log ends with: " + tail;
+  WithRun(agent, [&](JobEntry& entry, job::Run& run) {
+    run.Exited(agent.server, how, state_.parts().clock.MonotonicNs());
+    entry.changed = true;
+    state_.Wake();
+  });
 }
 
 }  // namespace eidolon::controller::embedded

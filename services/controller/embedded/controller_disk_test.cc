@@ -39,7 +39,7 @@ class ControllerDiskTest : public WithDisk, public ControllerTest {
  protected:
   ~ControllerDiskTest() override { disk_.Heal(); }
 
-  json Get(const std::string& name) { return *controller_->GetJob({"default", name}); }
+  json Get(const std::string& name) { return *controller_->api().GetJob({"default", name}); }
   static json FindCondition(const json& job, const std::string& type) {
     for (const json& condition : job["status"]["conditions"]) {
       if (condition["type"] == type) return condition;
@@ -61,7 +61,7 @@ class ControllerDiskTest : public WithDisk, public ControllerTest {
     begun_.wait();
   }
   bool AwaitReady(bool ready) {
-    return AwaitThat([&] { return controller_->CheckReady().has_value() == ready; });
+    return AwaitThat([&] { return controller_->api().CheckReady().has_value() == ready; });
   }
   // What a user sees of a job that has ended, but whose verdict waits for the disk.
   json AwaitWaiting(const std::string& name) {
@@ -91,7 +91,7 @@ TEST_F(ControllerDiskTest, AVerdictIsShownWhenItIsStoredAndNotBefore) {
   EXPECT_THAT(MetricsOf(), HasSubstr("eidolon_controller_unsaved_transitions 1"));
   EXPECT_THAT(MetricsOf(), HasSubstr("eidolon_controller_store_writable 0"));
   EXPECT_THAT(MetricsOf(), ::testing::Not(HasSubstr("reason=\"IterationsMeasured\"")));
-  EXPECT_FALSE(controller_->ReadLog({"default", "job"}, 0, 0ms)->ended);
+  EXPECT_FALSE(controller_->api().ReadLog({"default", "job"}, 0, 0ms)->ended);
 
   disk_.Heal();
 
@@ -141,19 +141,19 @@ TEST_F(ControllerDiskTest, AControllerThatEndsWithAVerdictUnsavedSaysSoAndTellsN
 TEST_F(ControllerDiskTest, AFullDiskRefusesJobsUntilItHasSpace) {
   disk_.FillUp();
 
-  const auto refused = controller_->CreateJob("default", Job("job"), std::nullopt);
+  const auto refused = controller_->api().CreateJob("default", Job("job"), std::nullopt);
 
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().disk_full);
   EXPECT_THAT(refused.error().message, HasSubstr(data_path()));
   EXPECT_THAT(refused.error().message, HasSubstr("free space"));
-  EXPECT_THAT(controller_->CheckReady().error().message, HasSubstr("disk is full"));
-  EXPECT_FALSE(controller_->CreateCluster(
+  EXPECT_THAT(controller_->api().CheckReady().error().message, HasSubstr("disk is full"));
+  EXPECT_FALSE(controller_->api().CreateCluster(
       "default", {{"apiVersion", "eidolon.dev/v1alpha1"},
                   {"kind", "SimulatedCluster"},
                   {"metadata", {{"name", "pod"}}},
                   {"spec", {{"servers", 1}, {"server", {{"preset", "dgx-a100"}}}}}}));
-  EXPECT_TRUE(controller_->ListJobs("")->empty());
+  EXPECT_TRUE(controller_->api().ListJobs("")->empty());
   disk_.Heal();
   EXPECT_TRUE(AwaitReady(true));
   Create(Job("job"));
@@ -163,7 +163,7 @@ TEST_F(ControllerDiskTest, AFullDiskRefusesJobsUntilItHasSpace) {
 TEST_F(ControllerDiskTest, ABrokenDiskIsUnavailableNotFull) {
   disk_.FailWrites();
 
-  const auto refused = controller_->CreateJob("default", Job("job"), std::nullopt);
+  const auto refused = controller_->api().CreateJob("default", Job("job"), std::nullopt);
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, base::ErrorCode::kUnavailable);
@@ -178,17 +178,17 @@ TEST_F(ControllerDiskTest, ARepeatedRequestAfterAnUnknownResultCreatesNoSecondJo
   document["metadata"] = {{"generateName", "job-"}};
   const rest::IdempotencyKey key = {"k", "digest"};
   disk_.FailSyncs(1);
-  auto created = controller_->CreateJob("default", document, key);
+  auto created = controller_->api().CreateJob("default", document, key);
   ASSERT_TRUE(AwaitReady(true));
 
-  const auto repeated = controller_->CreateJob("default", document, key);
+  const auto repeated = controller_->api().CreateJob("default", document, key);
 
   ASSERT_TRUE(repeated) << repeated.error().message;
   EXPECT_EQ(repeated->repeated, created.has_value());
-  EXPECT_EQ(controller_->ListJobs("")->size(), 1u);
+  EXPECT_EQ(controller_->api().ListJobs("")->size(), 1u);
   ASSERT_TRUE(Close());
   Open();
-  EXPECT_EQ(controller_->ListJobs("")->size(), 1u);
+  EXPECT_EQ(controller_->api().ListJobs("")->size(), 1u);
 }
 
 TEST_F(ControllerDiskTest, RequestsOfOneKeyAtATimeCreateOneJob) {
@@ -196,7 +196,7 @@ TEST_F(ControllerDiskTest, RequestsOfOneKeyAtATimeCreateOneJob) {
   document["metadata"] = {{"generateName", "job-"}};
   const rest::IdempotencyKey key = {"k", "digest"};
   disk_.Hang();
-  const auto create = [&] { return controller_->CreateJob("default", document, key); };
+  const auto create = [&] { return controller_->api().CreateJob("default", document, key); };
   auto first = std::async(std::launch::async, create);
   ASSERT_TRUE(AwaitThat([&] { return disk_.hanging() > 0; }));
   auto second = std::async(std::launch::async, create);
@@ -209,7 +209,7 @@ TEST_F(ControllerDiskTest, RequestsOfOneKeyAtATimeCreateOneJob) {
   ASSERT_TRUE(one && other);
   EXPECT_EQ(one->object["metadata"]["uid"], other->object["metadata"]["uid"]);
   EXPECT_TRUE(other->repeated);
-  EXPECT_EQ(controller_->ListJobs("")->size(), 1u);
+  EXPECT_EQ(controller_->api().ListJobs("")->size(), 1u);
 }
 
 TEST_F(ControllerDiskTest, ReadersDoNotWaitForADiskThatHangs) {
@@ -217,13 +217,13 @@ TEST_F(ControllerDiskTest, ReadersDoNotWaitForADiskThatHangs) {
   AwaitEnd("job");
   disk_.Hang();
   auto writer = std::async(std::launch::async, [&] {
-    return controller_->CreateJob("default", Job("other"), std::nullopt);
+    return controller_->api().CreateJob("default", Job("other"), std::nullopt);
   });
   ASSERT_TRUE(AwaitThat([&] { return disk_.hanging() > 0; }));
 
   // With the disk in the way none of these would come back before it is healed.
   EXPECT_EQ(Get("job")["status"]["phase"], "Complete");
-  EXPECT_EQ(controller_->ListJobs("")->size(), 1u);
+  EXPECT_EQ(controller_->api().ListJobs("")->size(), 1u);
   EXPECT_THAT(MetricsOf(), HasSubstr("eidolon_controller_"));
   const auto refused = writer.get();
   ASSERT_FALSE(refused);
@@ -241,16 +241,16 @@ TEST_F(ControllerDiskTest, ADeletionIsRepeatedUntilItIsStored) {
   AwaitEnd("job");
   disk_.FillUp();
 
-  const auto accepted = controller_->DeleteJob({"default", "job"});
+  const auto accepted = controller_->api().DeleteJob({"default", "job"});
 
   ASSERT_TRUE(accepted);
   EXPECT_TRUE(accepted->at("metadata").contains("deletionTimestamp"));
   EXPECT_TRUE(Get("job")["metadata"].contains("deletionTimestamp"));
   disk_.Heal();
-  EXPECT_TRUE(AwaitThat([&] { return !controller_->GetJob({"default", "job"}); }));
+  EXPECT_TRUE(AwaitThat([&] { return !controller_->api().GetJob({"default", "job"}); }));
   ASSERT_TRUE(Close());
   Open();
-  EXPECT_FALSE(controller_->GetJob({"default", "job"}));
+  EXPECT_FALSE(controller_->api().GetJob({"default", "job"}));
 }
 
 TEST_F(ControllerDiskTest, ASuspensionThatCannotBeStoredChangesNothing) {
@@ -259,7 +259,7 @@ TEST_F(ControllerDiskTest, ASuspensionThatCannotBeStoredChangesNothing) {
   Create(document);
   disk_.FillUp();
 
-  const auto refused = controller_->SetSuspend({"default", "job"}, false);
+  const auto refused = controller_->api().SetSuspend({"default", "job"}, false);
 
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().disk_full);
@@ -267,7 +267,7 @@ TEST_F(ControllerDiskTest, ASuspensionThatCannotBeStoredChangesNothing) {
   EXPECT_EQ(Get("job")["status"]["phase"], "Pending");
   disk_.Heal();
   ASSERT_TRUE(AwaitReady(true));
-  ASSERT_TRUE(controller_->SetSuspend({"default", "job"}, false));
+  ASSERT_TRUE(controller_->api().SetSuspend({"default", "job"}, false));
   EXPECT_EQ(AwaitEnd("job")["status"]["phase"], "Complete");
 }
 

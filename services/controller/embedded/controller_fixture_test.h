@@ -52,7 +52,7 @@ class ControllerTest : public ::testing::Test {
                                     .metrics_text = [this] { return MetricsText(); }},
                                    std::move(*directory), std::move(*store));
     controller_ = std::move(*opened);
-    service_ = std::make_unique<agents::ControllerService>(controller_.get());
+    service_ = std::make_unique<agents::ControllerService>(&controller_->agents());
     server_.emplace(std::move(*runtime::GrpcServer::Start({}, {service_.get()})));
     placement_.SetScript(IterateAndStop);
     controller_->Start(server_->address());
@@ -65,11 +65,11 @@ class ControllerTest : public ::testing::Test {
     return stopped;
   }
   // As a scrape gets it.
-  std::string MetricsOf() { return controller_->MetricsText(); }
+  std::string MetricsOf() { return controller_->api().MetricsText(); }
   std::string MetricsText() { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
 
   void Create(const nlohmann::json& document) {
-    const auto created = controller_->CreateJob("default", document, std::nullopt);
+    const auto created = controller_->api().CreateJob("default", document, std::nullopt);
     ASSERT_TRUE(created) << created.error().message;
   }
   // The job once `done` holds for it.
@@ -78,7 +78,7 @@ class ControllerTest : public ::testing::Test {
     std::int64_t version = 0;
     for (int i = 0; i < 100; ++i) {
       const auto change =
-          controller_->AwaitChange({"default", name}, version, std::chrono::seconds(1));
+          controller_->api().AwaitChange({"default", name}, version, std::chrono::seconds(1));
       if (!change) return {{"gone", change.error().message}};
       if (done(change->object, change->over)) return change->object;
       version = change->version;

@@ -86,14 +86,14 @@ struct ControllerHost::Parts {
   }
 
   Result<void> Serve(const ControllerHostOptions& options) {
-    service = std::make_unique<agents::ControllerService>(controller.get());
+    service = std::make_unique<agents::ControllerService>(&controller->agents());
     auto server = runtime::GrpcServer::Start({.address = options.grpc_address}, {service.get()});
     if (!server) return std::unexpected(server.error());
     grpc.emplace(std::move(*server));
     auto http = rest::RestServer::Start({.address = options.rest_address,
                                          .unix_socket = socket_path,
                                          .open_metrics = options.open_metrics},
-                                        controller.get(), authorizer.get());
+                                        &controller->api(), authorizer.get());
     if (!http) return std::unexpected(http.error());
     rest = std::move(*http);
     controller->Start(grpc->address());

@@ -84,10 +84,10 @@ TEST_F(ControllerTest, KeepsTheOutputAndEndsItsFollowers) {
     return IterateAndStop(agent);
   });
 
-  const auto first = controller_->ReadLog({"default", "job"}, 0, 0ms);
+  const auto first = controller_->api().ReadLog({"default", "job"}, 0, 0ms);
   ASSERT_EQ(first->entries.size(), 1u);
   EXPECT_EQ(first->entries[0].text, "step 1 loss 0.5");
-  EXPECT_TRUE(controller_->ReadLog({"default", "job"}, first->next_offset, 10s)->ended);
+  EXPECT_TRUE(controller_->api().ReadLog({"default", "job"}, first->next_offset, 10s)->ended);
 }
 
 TEST_F(ControllerTest, ACrashingScriptFailsTheJobWithItsLastWords) {
@@ -151,6 +151,48 @@ INSTANTIATE_TEST_SUITE_P(
         FailureRow{"RingDamaged", v1::OUTCOME_REASON_RING_DAMAGED, "RingDamaged"}),
     [](const auto& row) { return row.param.name; });
 
+// Four ranks on two servers, one live rank a class.
+json FoldedJob() {
+  json job = Job("job");
+  job["spec"]["folding"] = {{"mode", "required"}, {"livePerClass", 1}};
+  return job;
+}
+
+TEST_F(ControllerTest, AFoldedJobStartsAgainWithTheClassesThatItsRanksShowed) {
+  placement_.SetScript([](FakeAgent& agent) {
+    const auto& folding = agent.assignment().folding();
+    if (folding.ranks() > 0 && folding.dimensions().empty()) {
+      agent.Differ(2, 2);
+      return std::string("ended with status 0");
+    }
+    return IterateAndStop(agent);
+  });
+  Create(FoldedJob());
+  Create(Job("next"));
+
+  const json job = AwaitEnd("job");
+
+  EXPECT_EQ(job["status"]["phase"], "Complete") << LastCondition(job);
+  EXPECT_EQ(job["status"]["prediction"]["folding"]["classes"], 2);
+  EXPECT_EQ(job["status"]["prediction"]["folding"]["live"], json({0, 2}));
+  EXPECT_EQ(AwaitEnd("next")["status"]["phase"], "Complete");
+  EXPECT_EQ(placement_.started(), 3u + 2u);  // One agent, then one for each class; then the next.
+}
+
+TEST_F(ControllerTest, AFoldedJobWhoseRanksDifferInWaysThatAreKnownFails) {
+  placement_.SetScript([](FakeAgent& agent) {
+    agent.Differ(2, 2);
+    return std::string("ended with status 0");
+  });
+  Create(FoldedJob());
+
+  const json job = AwaitEnd("job");
+
+  EXPECT_EQ(LastCondition(job)["reason"], "RanksDiffer");
+  EXPECT_THAT(LastCondition(job)["message"].get<std::string>(),
+              HasSubstr("rank 0 sends to rank 2"));
+}
+
 TEST_F(ControllerTest, AnAgentThatIsKilledTakesTheJobDown) {
   const json job = RunWith([](FakeAgent& agent) {
     if (agent.server() == 1) return std::string("was killed by signal 9 (Killed)");
@@ -213,7 +255,7 @@ TEST_F(ControllerTest, JobsWaitForTheirTurn) {
 
   EXPECT_EQ(AwaitEnd("third")["status"]["phase"], "Complete");
   for (const char* name : {"first", "second"}) {
-    EXPECT_EQ(controller_->GetJob({"default", name})->at("status")["phase"], "Complete");
+    EXPECT_EQ(controller_->api().GetJob({"default", name})->at("status")["phase"], "Complete");
   }
 }
 
@@ -223,9 +265,9 @@ TEST_F(ControllerTest, ASuspendedJobRunsWhenResumed) {
   Create(document);
   Create(Job("other"));
   AwaitEnd("other");
-  EXPECT_EQ(controller_->GetJob({"default", "job"})->at("status")["phase"], "Pending");
+  EXPECT_EQ(controller_->api().GetJob({"default", "job"})->at("status")["phase"], "Pending");
 
-  ASSERT_TRUE(controller_->SetSuspend({"default", "job"}, false));
+  ASSERT_TRUE(controller_->api().SetSuspend({"default", "job"}, false));
 
   EXPECT_EQ(AwaitEnd("job")["status"]["phase"], "Complete");
 }
@@ -239,7 +281,7 @@ TEST_F(ControllerTest, DeletingARunningJobEndsItsAgentsFirst) {
   Create(Job("job"));
   Await("job", [](const json& job, bool) { return LastCondition(job)["reason"] == "Started"; });
 
-  const auto deleted = controller_->DeleteJob({"default", "job"});
+  const auto deleted = controller_->api().DeleteJob({"default", "job"});
 
   EXPECT_TRUE(deleted->at("metadata").contains("deletionTimestamp"));
   EXPECT_THAT(AwaitEnd("job")["gone"].get<std::string>(), HasSubstr("no simulation job 'job'"));
@@ -247,10 +289,11 @@ TEST_F(ControllerTest, DeletingARunningJobEndsItsAgentsFirst) {
 
 TEST_F(ControllerTest, ARepeatedRequestAnswersTheFirstJob) {
   const rest::IdempotencyKey key = {"k", "digest"};
-  const auto first = controller_->CreateJob("default", Job("job"), key);
+  const auto first = controller_->api().CreateJob("default", Job("job"), key);
 
-  const auto second = controller_->CreateJob("default", Job("job"), key);
-  const auto other = controller_->CreateJob("default", Job("job"), rest::IdempotencyKey{"k", "x"});
+  const auto second = controller_->api().CreateJob("default", Job("job"), key);
+  const auto other =
+      controller_->api().CreateJob("default", Job("job"), rest::IdempotencyKey{"k", "x"});
 
   EXPECT_FALSE(first->repeated);
   EXPECT_TRUE(second->repeated);
@@ -263,7 +306,7 @@ TEST_F(ControllerTest, ClustersAreUsedByName) {
                         {"kind", "SimulatedCluster"},
                         {"metadata", {{"name", "pod"}}},
                         {"spec", {{"servers", 4}, {"server", {{"preset", "dgx-a100"}}}}}};
-  ASSERT_TRUE(controller_->CreateCluster("default", cluster));
+  ASSERT_TRUE(controller_->api().CreateCluster("default", cluster));
   json document = Job("job");
   document["spec"].erase("cluster");
   document["spec"]["clusterRef"]["name"] = "pod";
@@ -273,7 +316,7 @@ TEST_F(ControllerTest, ClustersAreUsedByName) {
 
   document["metadata"]["name"] = "other";
   document["spec"]["clusterRef"]["name"] = "pot";
-  const auto refused = controller_->CreateJob("default", document, std::nullopt);
+  const auto refused = controller_->api().CreateJob("default", document, std::nullopt);
 
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().problems,
@@ -286,18 +329,19 @@ TEST_F(ControllerTest, RefusesUnknownGpusWithTheNearestName) {
   json document = Job("job");
   document["spec"]["cluster"]["server"]["gpu"] = "H100-SXM-80GB";
 
-  const auto refused = controller_->CreateJob("default", document, std::nullopt);
+  const auto refused = controller_->api().CreateJob("default", document, std::nullopt);
 
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().problems[0].detail, HasSubstr("did you mean 'H100-SXM5-80GB'?"));
 }
 
 TEST_F(ControllerTest, WithoutItsServicesItIsNotReady) {
-  EXPECT_TRUE(controller_->CheckReady());
+  EXPECT_TRUE(controller_->api().CheckReady());
   simulators_.Break();
 
-  EXPECT_THAT(controller_->CheckReady().error().message, HasSubstr("timing service at timing:1"));
-  EXPECT_EQ(controller_->CreateJob("default", Job("job"), std::nullopt).error().code,
+  EXPECT_THAT(controller_->api().CheckReady().error().message,
+              HasSubstr("timing service at timing:1"));
+  EXPECT_EQ(controller_->api().CreateJob("default", Job("job"), std::nullopt).error().code,
             base::ErrorCode::kUnavailable);
 }
 
@@ -318,7 +362,7 @@ TEST_F(ControllerTest, StoppingInterruptsWhatRunsAndKeepsWhatWaits) {
   ASSERT_TRUE(Close());
   Open();
 
-  const auto running = controller_->GetJob({"default", "running"});
+  const auto running = controller_->api().GetJob({"default", "running"});
   EXPECT_EQ(LastCondition(*running)["reason"], "ControllerStopped");
   EXPECT_EQ(running->at("status")["prediction"]["measuredIterations"], 1);
   EXPECT_EQ(AwaitEnd("waiting")["status"]["phase"], "Complete");

@@ -82,6 +82,16 @@ void FakeAgent::End(v1::OutcomeReason reason, const std::string& message) {
   Send(report);
 }
 
+void FakeAgent::Differ(std::uint32_t stride, std::uint32_t size) {
+  v1::AgentReport report;
+  report.mutable_outcome()->set_reason(v1::OUTCOME_REASON_RANKS_DIFFER);
+  report.mutable_outcome()->set_message("rank 0 sends to rank 2");
+  auto* dimension = report.mutable_outcome()->add_ranks_differ_by();
+  dimension->set_stride(stride);
+  dimension->set_size(size);
+  Send(report);
+}
+
 std::string FakeAgent::AwaitStop() {
   v1::ControllerCommand command;
   while (stream_->Read(&command)) {

@@ -54,6 +54,8 @@ class FakeAgent {
   void Print(const std::string& line);
   void UseMemory(std::uint64_t peak_bytes, std::uint64_t refused_bytes);
   void End(v1::OutcomeReason reason, const std::string& message = "");
+  // Ends because ranks of one class differ by their positions in this dimension.
+  void Differ(std::uint32_t stride, std::uint32_t size);
   // Waits for Stop and answers its reason; empty when the stream broke instead.
   std::string AwaitStop();
 

@@ -20,6 +20,7 @@
 #include "services/controller/store/data_directory.h"
 #include "services/controller/store/job_store.h"
 #include "services/controller/store/store_writer.h"
+#include "services/folding/fold.h"
 
 namespace eidolon::controller::embedded {
 
@@ -49,6 +50,8 @@ struct JobEntry {
   bool settling = false;  // A transition is being stored.
   bool changing = false;  // Its document is being replaced.
   bool delete_when_over = false;
+  // That tell classes of its ranks apart, as its runs have shown; of a folded job.
+  std::vector<folding::Dimension> fold_dimensions;
   std::string deletion_time;      // RFC 3339; empty: nobody wants it deleted.
   bool changed = false;           // Status is older than what is known.
   std::int64_t published_ns = 0;  // Monotonic time of the last rendering.

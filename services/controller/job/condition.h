@@ -28,6 +28,8 @@ inline constexpr std::string_view kValid = "Valid";
 inline constexpr std::string_view kQueued = "Queued";
 inline constexpr std::string_view kSuspended = "Suspended";
 inline constexpr std::string_view kPlaced = "Placed";
+// A folded job starts again with classes that it has shown to have.
+inline constexpr std::string_view kClassesFound = "ClassesFound";
 inline constexpr std::string_view kWaitingForServices = "WaitingForServices";
 // Scheduled or Running: what comes next is known, but cannot be stored.
 inline constexpr std::string_view kWaitingForStore = "WaitingForStore";
@@ -52,6 +54,8 @@ inline constexpr std::string_view kRingDamaged = "RingDamaged";
 inline constexpr std::string_view kNoIterations = "NoIterations";
 inline constexpr std::string_view kStuck = "Stuck";
 inline constexpr std::string_view kSessionLost = "SessionLost";
+// Of a folded job: ranks of one class are not alike.
+inline constexpr std::string_view kRanksDiffer = "RanksDiffer";
 inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr std::string_view kClusterNotFound = "ClusterNotFound";
 inline constexpr std::string_view kInvalidSpec = "InvalidSpec";

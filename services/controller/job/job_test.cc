@@ -335,7 +335,7 @@ TEST(ResolveTest, AnInlineClusterIsAsLargeAsTheJobUnlessItSaysOtherwise) {
 ResolvedJob Folded(FoldingSpec folding, std::uint64_t memory_bytes, Problems* problems) {
   ResolvedJob resolved{.servers = 8, .ranks_per_server = 8};
   resolved.spec.folding = std::move(folding);
-  FoldJob(memory_bytes, &resolved, problems);
+  FoldJob(memory_bytes, {}, &resolved, problems);
   return resolved;
 }
 
@@ -369,11 +369,31 @@ TEST(FoldJobTest, AJobWhoseRanksAreAllLiveIsNotFolded) {
   Problems problems;
   ResolvedJob small{.servers = 1, .ranks_per_server = 2};
   small.spec.folding.mode = FoldingSpec::Mode::kRequired;
-  FoldJob(0, &small, &problems);
+  FoldJob(0, {}, &small, &problems);
 
   EXPECT_FALSE(small.fold.is_folded());
   EXPECT_EQ(small.live_ranks(), 2u);
   EXPECT_THAT(small.AgentServers(), ElementsAre(0u));
+}
+
+TEST(FoldJobTest, EachClassThatWasFoundHasItsLiveRanks) {
+  Problems problems;
+  ResolvedJob resolved{.servers = 8, .ranks_per_server = 8};
+  resolved.spec.folding = {.mode = FoldingSpec::Mode::kRequired, .live_per_class = 1};
+  FoldJob(0, std::vector<folding::Dimension>{{.stride = 16, .size = 4}}, &resolved, &problems);
+
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_THAT(resolved.fold.live(), ElementsAre(0u, 16u, 32u, 48u));
+}
+
+TEST(FoldJobTest, LiveRanksThatDoNotFitIntoMemoryAreReported) {
+  Problems problems;
+  ResolvedJob resolved{.servers = 8, .ranks_per_server = 8};
+  FoldJob(kGibibyte, std::vector<folding::Dimension>{{.stride = 16, .size = 4}}, &resolved,
+          &problems);
+
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].detail, HasSubstr("8 live ranks need some 4 GiB, and 1 GiB are free"));
 }
 
 TEST(FoldJobTest, LiveRanksOutsideOfTheJobAreReported) {

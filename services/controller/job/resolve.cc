@@ -85,17 +85,28 @@ std::uint64_t AvailableMemory() {
   return 0;
 }
 
-void FoldJob(std::uint64_t memory_bytes, ResolvedJob* resolved, Problems* problems) {
+void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dimensions,
+             ResolvedJob* resolved, Problems* problems) {
   const FoldingSpec& spec = resolved->spec.folding;
   const bool does_not_fit =
       memory_bytes > 0 && resolved->ranks() * kRankBytes > memory_bytes && resolved->ranks() > 1;
   const bool folds = spec.mode == FoldingSpec::Mode::kRequired ||
                      (spec.mode == FoldingSpec::Mode::kAuto && does_not_fit);
   if (!folds) return;
-  auto fold = folding::Fold::Make(
-      {.ranks = resolved->ranks(), .live_per_class = spec.live_per_class, .live = spec.live});
+  auto fold = folding::Fold::Make({.ranks = resolved->ranks(),
+                                   .dimensions = {dimensions.begin(), dimensions.end()},
+                                   .live_per_class = spec.live_per_class,
+                                   .live = spec.live});
   if (!fold) {
     problems->push_back({"/spec/folding", fold.error().message});
+    return;
+  }
+  const std::uint64_t live_bytes = fold->live().size() * kRankBytes;
+  if (memory_bytes > 0 && live_bytes > memory_bytes) {
+    problems->push_back(
+        {"/spec/folding",
+         base::StrCat(fold->Describe(), ": ", fold->live().size(), " live ranks need some ",
+                      live_bytes >> 30, " GiB, and ", memory_bytes >> 30, " GiB are free")});
     return;
   }
   if (fold->ghosts() > 0) resolved->fold = std::move(*fold);

@@ -37,7 +37,8 @@ std::uint64_t AvailableMemory();
 
 // Folds a job whose sizes are settled, where it asks for that, or where `memory_bytes` (0: not
 // known) do not hold a process for each rank.
-void FoldJob(std::uint64_t memory_bytes, ResolvedJob* resolved, Problems* problems);
+void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dimensions,
+             ResolvedJob* resolved, Problems* problems);
 
 // Checks the job against its cluster (the inline one, or `referenced`) and settles the sizes. The
 // answer is meaningful when nothing was added to `problems`. Nothing is folded yet.

@@ -36,6 +36,7 @@ struct ReasonRow {
 // lets others fail or wait, never the other way round.
 constexpr ReasonRow kReasons[] = {
     {OutcomeReason::kOutOfMemory, 0, reason::kOutOfMemory},
+    {OutcomeReason::kRanksDiffer, 1, reason::kRanksDiffer},
     {OutcomeReason::kCollectiveMismatch, 1, reason::kCollectiveMismatch},
     {OutcomeReason::kUnsupportedCall, 2, reason::kUnsupportedCall},
     {OutcomeReason::kRingDamaged, 3, reason::kRingDamaged},
@@ -168,6 +169,7 @@ bool Run::WasEndedByOthers(const AgentOutcome& outcome) const {
 
 void Run::SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns) {
   agents_[server].outcome = outcome;
+  if (ranks_differ_by_.empty()) ranks_differ_by_ = outcome.ranks_differ_by;
   if (agents_[server].exit) Leave(server, agents_[server].exit->how, now_ns);
   if (outcome.reason == OutcomeReason::kStopped && WasEndedByOthers(outcome)) {
     AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),

@@ -17,6 +17,7 @@
 #include "services/controller/job/measurement.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/status.h"
+#include "services/folding/fold.h"
 
 namespace eidolon::controller::job {
 
@@ -34,6 +35,7 @@ enum class OutcomeReason {
   kRingDamaged,
   kPeerLost,  // Another server's ranks have gone.
   kSessionLost,
+  kRanksDiffer,  // Of a folded job: ranks of one class are not alike.
 };
 
 // What an agent says from time to time.
@@ -49,6 +51,7 @@ struct AgentOutcome {
   OutcomeReason reason = OutcomeReason::kCompleted;
   std::string message;
   std::int32_t exit_status = 0;
+  std::vector<folding::Dimension> ranks_differ_by;  // kRanksDiffer.
 };
 
 struct Verdict {
@@ -114,6 +117,8 @@ class Run {
 
   // Requires: IsOver().
   Verdict Judge();
+  // By what ranks of one class differ when the verdict is that they do.
+  const std::vector<folding::Dimension>& ranks_differ_by() const { return ranks_differ_by_; }
   Progress progress(std::int64_t now_ns) const;
   Prediction Predict() const { return measurement_.Predict(); }
   SimulationCost cost(std::int64_t now_ns) const;
@@ -162,6 +167,7 @@ class Run {
   Order given_ = Order::kNone;
   bool enough_ = false;
   std::optional<Failure> failure_;
+  std::vector<folding::Dimension> ranks_differ_by_;
   std::optional<Verdict> interruption_;
   std::string error_line_;
 };

@@ -80,7 +80,7 @@ int Serve(Flags flags) {
     flags.options.settings.token_key = issuer->public_key();
   }
   if (flags.network_policies) flags.options.settings.policy_namespace = flags.name_space;
-  controller::Metrics metrics(&page.registry());
+  controller::metrics::Metrics metrics(&page.registry());
   if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
   controller::kube_host::KubeController kube_controller(
       flags.options, {.clock = clock,
@@ -88,10 +88,10 @@ int Serve(Flags flags) {
                       .reviews = reviews,
                       .metrics = metrics,
                       .find_simulators = [&](const std::string& network) {
-                        return std::make_shared<controller::SimulatorClients>(flags.timing, network,
-                                                                              issuer, clock);
+                        return std::make_shared<controller::simulators::SimulatorClients>(
+                            flags.timing, network, issuer, clock);
                       }});
-  controller::ControllerService service(&kube_controller.agents());
+  controller::agents::ControllerService service(&kube_controller.agents());
   auto server = eidolon::runtime::GrpcServer::Start(
       {.address = flags.agents_listen, .registry = &page.registry()}, {&service});
   if (!server) return Fail(server.error());

@@ -8,6 +8,10 @@ void JobQueue::Add(std::int64_t job) {
   if (!PositionOf(job) && !running_.contains(job)) waiting_.push_back(job);
 }
 
+void JobQueue::AddFirst(std::int64_t job) {
+  if (!PositionOf(job) && !running_.contains(job)) waiting_.push_front(job);
+}
+
 std::optional<std::int64_t> JobQueue::TakeNext() {
   if (waiting_.empty() || running_.size() >= limit_) return std::nullopt;
   const std::int64_t job = waiting_.front();

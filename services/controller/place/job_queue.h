@@ -16,6 +16,8 @@ class JobQueue {
   explicit JobQueue(std::size_t limit) : limit_(limit) {}
 
   void Add(std::int64_t job);
+  // Before all others.
+  void AddFirst(std::int64_t job);
   // The next job, now counted as running; nothing while the limit is reached or nobody waits.
   std::optional<std::int64_t> TakeNext();
   // The job no longer waits or runs; unknown jobs are fine.

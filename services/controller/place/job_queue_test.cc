@@ -30,6 +30,20 @@ TEST(JobQueueTest, ARemovedJobLeavesItsPlaceToTheNext) {
   EXPECT_EQ(queue.running(), 1u);
 }
 
+TEST(JobQueueTest, AJobThatStartsAgainComesBeforeAllOthers) {
+  JobQueue queue(1);
+  for (const int job : {1, 2}) queue.Add(job);
+  EXPECT_EQ(queue.TakeNext(), 1);
+  queue.Remove(1);
+
+  queue.AddFirst(1);
+  queue.AddFirst(1);
+
+  EXPECT_EQ(queue.waiting(), 2u);
+  EXPECT_EQ(queue.TakeNext(), 1);
+  EXPECT_EQ(queue.PositionOf(2), 0u);
+}
+
 TEST(JobQueueTest, AddingTwiceChangesNothing) {
   JobQueue queue(1);
   queue.Add(1);

@@ -7,25 +7,36 @@ namespace eidolon::folding {
 common::v1::Folding ToProto(const Fold& fold) {
   common::v1::Folding folding;
   folding.set_ranks(fold.ranks());
-  for (const Dimension& dimension : fold.dimensions()) {
-    common::v1::FoldingDimension& added = *folding.add_dimensions();
-    added.set_stride(dimension.stride);
-    added.set_size(dimension.size);
-  }
+  AddDimensions(fold.dimensions(), folding.mutable_dimensions());
   AddRuns(RunsOf(fold.live()), folding.mutable_live());
   return folding;
 }
 
 base::Result<Fold> FromProto(const common::v1::Folding& folding) {
   if (folding.ranks() == 0) return Fold();
-  FoldOptions options{.ranks = folding.ranks(), .live_per_class = 1};
-  for (const common::v1::FoldingDimension& dimension : folding.dimensions()) {
-    options.dimensions.push_back({.stride = dimension.stride(), .size = dimension.size()});
-  }
+  FoldOptions options{.ranks = folding.ranks(),
+                      .dimensions = DimensionsFrom(folding.dimensions()),
+                      .live_per_class = 1};
   auto live = RanksOf(RunsFrom(folding.live()), folding.ranks());
   if (!live) return std::unexpected(live.error());
   options.live = std::move(*live);
   return Fold::Make(std::move(options));
+}
+
+void AddDimensions(std::span<const Dimension> dimensions, DimensionMessages* out) {
+  for (const Dimension& dimension : dimensions) {
+    common::v1::FoldingDimension& added = *out->Add();
+    added.set_stride(dimension.stride);
+    added.set_size(dimension.size);
+  }
+}
+
+std::vector<Dimension> DimensionsFrom(const DimensionMessages& messages) {
+  std::vector<Dimension> dimensions;
+  for (const common::v1::FoldingDimension& message : messages) {
+    dimensions.push_back({.stride = message.stride(), .size = message.size()});
+  }
+  return dimensions;
 }
 
 void AddRuns(std::span<const RankRun> runs, RunMessages* out) {

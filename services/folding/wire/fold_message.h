@@ -16,6 +16,10 @@ common::v1::Folding ToProto(const Fold& fold);
 // A message without ranks is a job that is not folded. Fails on what Fold::Make refuses.
 base::Result<Fold> FromProto(const common::v1::Folding& folding);
 
+using DimensionMessages = google::protobuf::RepeatedPtrField<common::v1::FoldingDimension>;
+void AddDimensions(std::span<const Dimension> dimensions, DimensionMessages* out);
+std::vector<Dimension> DimensionsFrom(const DimensionMessages& messages);
+
 using RunMessages = google::protobuf::RepeatedPtrField<common::v1::RankRun>;
 void AddRuns(std::span<const RankRun> runs, RunMessages* out);
 std::vector<RankRun> RunsFrom(const RunMessages& messages);

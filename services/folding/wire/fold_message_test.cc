@@ -18,6 +18,15 @@ TEST(FoldMessageTest, AFoldComesBackAsItWas) {
   EXPECT_EQ(back->dimensions(), fold->dimensions());
 }
 
+TEST(FoldMessageTest, DimensionsComeBackAsTheyWere) {
+  const std::vector<Dimension> dimensions = {{.stride = 1, .size = 8}, {.stride = 64, .size = 4}};
+  DimensionMessages messages;
+
+  AddDimensions(dimensions, &messages);
+
+  EXPECT_EQ(DimensionsFrom(messages), dimensions);
+}
+
 TEST(FoldMessageTest, AnEmptyMessageIsAJobThatIsNotFolded) {
   const auto fold = FromProto({});
 

@@ -258,19 +258,53 @@ TEST_F(FoldedJobTest, ARingOfTransfersClosesOverGhosts) {
   EXPECT_THAT(job_.Waits(), IsEmpty());
 }
 
-TEST_F(FoldedJobTest, AGhostThatNobodyMirrorsInATransferIsNamed) {
+TEST_F(FoldedJobTest, ARankThatOnlySendsToAGhostShowsWhatRanksDifferBy) {
   const std::uint64_t id = JoinWorld();
-  // The first stage of a pipeline: it only sends.
+  // The first stage of a pipeline of four.
   const Operation send = {.kind = Kind::kPointToPoint,
-                          .transfers = {{.send = true, .peer = 7, .bytes = 64}}};
+                          .transfers = {{.send = true, .peer = 4, .bytes = 64}}};
   ASSERT_TRUE(job_.Issue(0, {.communicator = id, .rank = 0, .operation = send}).has_value());
-  ASSERT_TRUE(job_.Post(0, {.communicator = id, .rank = 0, .point_to_point = true}).has_value());
 
-  for (const FailedNotice& failed : recorder_.All<FailedNotice>(0)) ADD_FAILURE() << failed.reason;
+  for (const std::uint32_t server : {0u, 3u}) {
+    const auto failed = recorder_.All<FailedNotice>(server);
+    ASSERT_THAT(failed, SizeIs(1));
+    EXPECT_THAT(
+        failed[0].reason,
+        HasSubstr("rank 0 sends to or receives from rank 4, which is mirrored from rank 0"));
+    EXPECT_THAT(failed[0].ranks_differ_by, ElementsAre(folding::Dimension{.stride = 4, .size = 4}));
+  }
   EXPECT_THAT(recorder_.started, IsEmpty());
-  EXPECT_THAT(job_.Waits(),
-              ElementsAre(HasSubstr("rank 7 is mirrored from rank 0, which does nothing like it: "
-                                    "make rank 7 live")));
+}
+
+TEST_F(FoldedJobTest, TransfersOfAStageLoadTheFabricForAllItsGhosts) {
+  // Four stages of four ranks; the first rank of each is live.
+  JobPlan plan = PlanOf({0});
+  plan.fold = *folding::Fold::Make(
+      {.ranks = kRanks, .dimensions = {{.stride = 4, .size = 4}}, .live_per_class = 1});
+  Recorder recorder;
+  Job job(8, topology_, plan, recorder);
+  const std::vector<std::uint32_t> stages = {0, 4, 8, 12};
+  for (const std::uint32_t rank : stages) {
+    ASSERT_TRUE(job.Join(ServerOf(rank), "pp", 4, Arriving(rank, stages)).has_value());
+  }
+  const std::uint64_t id = recorder.All<JoinedNotice>(0).at(0).communicator;
+  const auto meet = [&](std::uint32_t server, std::int32_t rank, bool send, std::int32_t peer) {
+    const Operation call = {.kind = Kind::kPointToPoint,
+                            .transfers = {{.send = send, .peer = peer, .bytes = 64}}};
+    ASSERT_TRUE(job.Issue(server, {.communicator = id, .rank = rank, .operation = call}));
+    ASSERT_TRUE(job.Post(server, {.communicator = id, .rank = rank, .point_to_point = true}));
+  };
+
+  meet(0, 0, true, 1);
+  meet(1, 1, false, 0);
+
+  // Ranks 0, 1, 2 and 3 send to 4, 5, 6 and 7, each by a NIC of its own.
+  ASSERT_THAT(recorder.started, SizeIs(4));
+  EXPECT_NE(recorder.started[0].uses[0].link, recorder.started[3].uses[0].link);
+  for (const flow::Transfer& transfer : recorder.started) {
+    job.Finished({.key = transfer.key, .start = transfer.start, .finish = SimTime{5000}});
+  }
+  EXPECT_THAT(recorder.All<CommittedNotice>(0), SizeIs(1));
 }
 
 TEST_F(FoldedJobTest, GroupsOfGhostsLoadTheFabricAsTheirOriginalDoes) {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "services/folding/images.h"
+
 namespace eidolon::network::communicator {
 
 namespace {
@@ -18,6 +20,31 @@ bool IsOfRing(const Operation& operation, const TransferCall& call, std::int32_t
 }
 
 }  // namespace
+
+std::optional<std::int32_t> FindUnlike(const Ghosts& ghosts, std::int32_t rank,
+                                       const Operation& operation) {
+  const auto size = static_cast<std::int32_t>(ghosts.size());
+  for (const TransferCall& call : operation.transfers) {
+    if (ghosts.IsGhost(call.peer) && !IsOfRing(operation, call, rank, size)) return call.peer;
+  }
+  return std::nullopt;
+}
+
+std::vector<folding::Dimension> DifferenceOf(std::span<const std::uint32_t> members,
+                                             std::int32_t rank, std::int32_t peer,
+                                             std::uint32_t job_ranks) {
+  const auto lattice = folding::LatticeOf(members);
+  const bool is_row = lattice && lattice->dimensions.size() == 1 && members.size() > 2 &&
+                      members.size() < job_ranks;
+  if (is_row) return lattice->dimensions;
+  const std::uint32_t own = members[static_cast<std::size_t>(rank)];
+  const std::uint32_t other = members[static_cast<std::size_t>(peer)];
+  const std::uint32_t step = std::max(own, other) - std::min(own, other);
+  if (step == 0 || job_ranks % step != 0 || job_ranks / step < 2) {
+    return {{.stride = 1, .size = job_ranks}};
+  }
+  return {{.stride = step, .size = job_ranks / step}};
+}
 
 std::vector<GhostGroup> GhostGroupsOf(const Ghosts& ghosts, std::int32_t rank,
                                       const Operation& operation, const Payload& payload) {

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "services/folding/fold.h"
 #include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/payload.h"
@@ -22,6 +24,19 @@ struct GhostGroup {
   Operation operation;
   Payload payload;  // Its sends' bytes, one after another.
 };
+
+// A ghost to which `rank` sends, or from which it receives, although that is not a step of a ring:
+// the two are not alike. Nothing when there is none.
+std::optional<std::int32_t> FindUnlike(const Ghosts& ghosts, std::int32_t rank,
+                                       const Operation& operation);
+
+// By what members `rank` and `peer` of a communicator of these global ranks differ: their position
+// in the communicator when it is a row of the program's mesh (a pipeline's stages); else, in a pair
+// or in a communicator of the whole job, the distance between the two taken for a step of the mesh;
+// each rank by itself when that distance does not divide the job.
+std::vector<folding::Dimension> DifferenceOf(std::span<const std::uint32_t> members,
+                                             std::int32_t rank, std::int32_t peer,
+                                             std::uint32_t job_ranks);
 
 // Of the ghosts that mirror `rank`: their transfers with live members, by ghost, in order; those
 // between two ghosts need not be. `rank` calls `operation` with `payload`. Only steps of a ring are

@@ -52,6 +52,46 @@ TEST(GhostTransfersTest, NeighboursInARingAreMirrored) {
               ElementsAre(TransferCall{.send = true, .peer = 0, .bytes = 4, .sequence = 9}));
 }
 
+TEST(GhostTransfersTest, AStepOfARingIsTakenAmongAlikeRanks) {
+  const Ghosts ghosts = WorldOf(8, {0, 3});
+
+  EXPECT_EQ(FindUnlike(ghosts, 0, RingStep(0, 8)), std::nullopt);
+}
+
+TEST(GhostTransfersTest, WhoOnlySendsToAGhostIsNotLikeIt) {
+  const Ghosts ghosts = WorldOf(8, {0, 3});
+  const auto send_to = [](std::int32_t peer) {
+    return Operation{.kind = Kind::kPointToPoint,
+                     .transfers = {{.send = true, .peer = peer, .bytes = 4}}};
+  };
+
+  EXPECT_EQ(FindUnlike(ghosts, 0, send_to(2)), 2);
+  EXPECT_EQ(FindUnlike(ghosts, 0, send_to(3)), std::nullopt) << "rank 3 is live";
+}
+
+TEST(GhostTransfersTest, RanksOfARowDifferByTheirPositionInIt) {
+  const std::vector<std::uint32_t> stages = {3, 19, 35, 51};
+
+  EXPECT_THAT(DifferenceOf(stages, 0, 1, 64),
+              ElementsAre(folding::Dimension{.stride = 16, .size = 4}));
+  // Also where the last stage sends to the first one.
+  EXPECT_THAT(DifferenceOf(stages, 3, 0, 64),
+              ElementsAre(folding::Dimension{.stride = 16, .size = 4}));
+}
+
+TEST(GhostTransfersTest, RanksOfAPairOrOfTheWholeJobDifferByTheirDistance) {
+  const std::vector<std::uint32_t> pair = {16, 32};
+  std::vector<std::uint32_t> world(64);
+  std::iota(world.begin(), world.end(), 0u);
+
+  EXPECT_THAT(DifferenceOf(pair, 1, 0, 64),
+              ElementsAre(folding::Dimension{.stride = 16, .size = 4}));
+  EXPECT_THAT(DifferenceOf(world, 0, 16, 64),
+              ElementsAre(folding::Dimension{.stride = 16, .size = 4}));
+  EXPECT_THAT(DifferenceOf(world, 0, 48, 64),
+              ElementsAre(folding::Dimension{.stride = 1, .size = 64}));
+}
+
 TEST(GhostTransfersTest, StagesOfAPipelineAreNotMirrored) {
   const Ghosts ghosts = WorldOf(8, {0, 3});
   const Operation first_stage = {

@@ -7,6 +7,7 @@
 #include "services/base/text.h"
 #include "services/folding/rank_runs.h"
 #include "services/network/collective/buffers.h"
+#include "services/network/communicator/ghost_transfers.h"
 #include "services/network/communicator/report.h"
 
 namespace eidolon::network::communicator {
@@ -308,7 +309,26 @@ bool Job::Refused(Communicator& communicator, std::uint32_t server) {
   return false;
 }
 
-void Job::Fail(Communicator& communicator, const std::string& reason) {
+void Job::FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer) {
+  std::vector<std::uint32_t> ranks;
+  for (const Member& member : communicator.members) {
+    ranks.push_back(static_cast<std::uint32_t>(member.global_rank));
+  }
+  std::vector<folding::Dimension> by = DifferenceOf(ranks, rank, peer, folded_.fold().ranks());
+  std::erase_if(by, [&](const folding::Dimension& dimension) {
+    return std::ranges::count(folded_.fold().dimensions(), dimension) > 0;
+  });
+  const std::int32_t twin = communicator.ghosts->TwinOf(peer);
+  Fail(communicator,
+       StrCat(communicator.Title(), ": ", NameRanks(communicator.members, {rank}),
+              " sends to or receives from ", NameRanks(communicator.members, {peer}),
+              ", which is mirrored from ", NameRanks(communicator.members, {twin}),
+              " and does nothing like it"),
+       by);
+}
+
+void Job::Fail(Communicator& communicator, const std::string& reason,
+               const std::vector<folding::Dimension>& ranks_differ_by) {
   if (communicator.failure) return;
   communicator.failure = reason;
   communicator.collectives =
@@ -322,7 +342,9 @@ void Job::Fail(Communicator& communicator, const std::string& reason) {
   for (const auto& [key, gathering] : communicator.folded_splits) FailGathering(gathering, reason);
   communicator.folded_splits.clear();
   for (std::uint32_t server : communicator.servers) {
-    Tell(server, FailedNotice{.communicator = communicator.id, .reason = reason});
+    Tell(server, FailedNotice{.communicator = communicator.id,
+                              .reason = reason,
+                              .ranks_differ_by = ranks_differ_by});
   }
 }
 

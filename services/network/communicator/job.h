@@ -154,7 +154,11 @@ class Job {
   void CompleteSplit(const Communicator& parent, const Gathering& gathering);
   void Announce(const Communicator& communicator, const std::vector<Arrival>& arrivals,
                 base::SimTime finish, bool split);
-  void Fail(Communicator& communicator, const std::string& reason);
+  void Fail(Communicator& communicator, const std::string& reason,
+            const std::vector<folding::Dimension>& ranks_differ_by = {});
+  // Ranks of one class of a folded job are not alike: `rank` sends to the ghost `peer`, or receives
+  // from it.
+  void FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer);
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
   // Forgets a communicator that nobody can call or hear of any more.

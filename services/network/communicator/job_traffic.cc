@@ -88,6 +88,10 @@ void Job::TellValues(const Communicator& communicator, const CollectiveBook::Val
 Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
   std::vector<GhostGroup> mirrored;
   if (communicator.ghosts != nullptr) {
+    if (const auto peer = FindUnlike(*communicator.ghosts, call.rank, call.operation)) {
+      FailUnlike(communicator, call.rank, *peer);
+      return {};
+    }
     mirrored = GhostGroupsOf(*communicator.ghosts, call.rank, call.operation, call.payload);
   }
   const auto issued = communicator.transfers.Issue({call.rank, call.sequence}, call.operation,
@@ -171,7 +175,7 @@ void Job::StartCollective(Communicator& communicator, const CollectiveBook::Read
     audience_.Start({.key = {.job = number_,
                              .communicator = communicator.id,
                              .sequence = ready.sequence,
-                             .from = image},
+                             .image = image},
                      .start = ready.start,
                      .latency = cost.latency,
                      .alone = cost.transfer,
@@ -198,20 +202,26 @@ void Job::StartTransfer(const Communicator& communicator, const TransferBook::Re
   const Pair& pair = ready.pair;
   const collective::TransferCost cost = collective::TransferCostOf(
       communicator.shape, SpanOf(communicator, pair.from, pair.to), ready.bytes);
-  audience_.Start(
-      {.key = {.job = number_,
-               .communicator = communicator.id,
-               .sequence = pair.sequence,
-               .from = static_cast<std::uint32_t>(pair.from),
-               .to = static_cast<std::uint32_t>(pair.to),
-               .point_to_point = true},
-       .start = ready.start,
-       .latency = cost.latency,
-       .alone = base::TransferTime(ready.bytes, cost.bytes_per_second),
-       .weight = cost.channels,
-       .uses = collective::TrafficBetween(
-           topology_, communicator.places[static_cast<std::size_t>(pair.from)],
-           communicator.places[static_cast<std::size_t>(pair.to)], cost.bytes_per_second)});
+  const auto start = [&](std::uint32_t image, const std::vector<topology::Place>& places) {
+    audience_.Start({.key = {.job = number_,
+                             .communicator = communicator.id,
+                             .sequence = pair.sequence,
+                             .image = image,
+                             .from = static_cast<std::uint32_t>(pair.from),
+                             .to = static_cast<std::uint32_t>(pair.to),
+                             .point_to_point = true},
+                     .start = ready.start,
+                     .latency = cost.latency,
+                     .alone = base::TransferTime(ready.bytes, cost.bytes_per_second),
+                     .weight = cost.channels,
+                     .uses = collective::TrafficBetween(
+                         topology_, places[static_cast<std::size_t>(pair.from)],
+                         places[static_cast<std::size_t>(pair.to)], cost.bytes_per_second)});
+  };
+  start(0, communicator.places);
+  for (std::uint32_t image = 0; image < communicator.images.size(); ++image) {
+    start(image + 1, communicator.images[image]);
+  }
 }
 
 std::vector<flow::LinkUse> Job::UsesOf(const flow::Transfer& transfer) const {
@@ -219,30 +229,31 @@ std::vector<flow::LinkUse> Job::UsesOf(const flow::Transfer& transfer) const {
   const auto found = communicators_.find(key.communicator);
   if (found == communicators_.end() || transfer.uses.empty()) return transfer.uses;
   const Communicator& communicator = found->second;
+  const auto& places = key.image == 0 ? communicator.places : communicator.images[key.image - 1];
   if (!key.point_to_point) {
     const auto running = communicator.running.find(key.sequence);
     if (running == communicator.running.end()) return transfer.uses;
-    const auto& places = key.from == 0 ? communicator.places : communicator.images[key.from - 1];
     return collective::TrafficOf(topology_, places, running->second.load, running->second.cost);
   }
   std::uint64_t rate = 0;
   for (const flow::LinkUse& use : transfer.uses) rate = std::max(rate, use.bytes_per_second);
-  return collective::TrafficBetween(topology_, communicator.places[key.from],
-                                    communicator.places[key.to], rate);
+  return collective::TrafficBetween(topology_, places[key.from], places[key.to], rate);
 }
 
 void Job::Finished(const flow::Finish& finish) {
   const auto found = communicators_.find(finish.key.communicator);
   if (found == communicators_.end() || found->second.failure) return;
   Communicator& communicator = found->second;
-  if (finish.key.point_to_point) {
+  if (finish.key.image != 0) {
+    // Ghosts wait for nothing.
+  } else if (finish.key.point_to_point) {
     const Pair pair{static_cast<std::int32_t>(finish.key.from),
                     static_cast<std::int32_t>(finish.key.to), finish.key.sequence};
     for (const TransferBook::Done& done :
          communicator.transfers.Finish(pair, finish.start, finish.finish)) {
       CommitGroup(communicator, done);
     }
-  } else if (finish.key.from == 0) {
+  } else {
     CommitCollective(communicator, finish);
   }
   if (communicator.gone_count == communicator.members.size()) EraseIfAbandoned(communicator.id);

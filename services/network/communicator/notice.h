@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
+#include "services/folding/fold.h"
 #include "services/network/collective/kind.h"
 #include "services/network/communicator/meeting.h"
 
@@ -61,6 +62,8 @@ struct FailedNotice {
   std::uint64_t request = 0;
   std::string reason;
   bool server_gone = false;  // A server of the job had gone before.
+  // Of a folded job: ranks of one class are not alike, but differ by their positions in these.
+  std::vector<folding::Dimension> ranks_differ_by;
 };
 
 using Notice = std::variant<JoinedNotice, CommittedNotice, ValuesNotice, SafeThroughNotice,

@@ -30,9 +30,9 @@ struct TransferKey {
   std::uint64_t job = 0;
   std::uint64_t communicator = 0;
   std::uint64_t sequence = 0;
-  // Point to point: sender and receiver. Else from: 0, or the number of an image of the collective
-  // among ghosts of a folded job.
-  std::uint32_t from = 0;
+  std::uint32_t image =
+      0;                   // Of a folded job: the number of the group of ghosts that does the same.
+  std::uint32_t from = 0;  // Point to point: sender and receiver.
   std::uint32_t to = 0;
   bool point_to_point = false;
   auto operator<=>(const TransferKey&) const = default;

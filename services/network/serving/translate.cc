@@ -126,6 +126,7 @@ struct Writer {
     failed.set_request(notice.request);
     failed.set_reason(notice.reason);
     failed.set_server_gone(notice.server_gone);
+    folding::AddDimensions(notice.ranks_differ_by, failed.mutable_ranks_differ_by());
   }
 };
 

@@ -1,0 +1,97 @@
+#include "services/controller/embedded/job_ender.h"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "services/base/log.h"
+#include "services/base/text.h"
+#include "services/base/utc.h"
+
+namespace eidolon::controller::embedded {
+
+using base::StrCat;
+
+namespace {
+
+// Of a mesh: pipeline, tensor, expert, data in two levels, and one to spare.
+constexpr std::size_t kDimensionsMax = 6;
+
+}  // namespace
+
+void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
+  base::Result<void> events;
+  if (run->parts().resolved.spec.event_log) {
+    events = run->SaveEventLogs(state_.table().directory().events_path(uid));
+  }
+  const store::LostLines lost = run->parts().log->Close();
+  const std::lock_guard lock(state_.mutex());
+  JobEntry* entry = state_.table().Find(uid);
+  entry->ending = false;
+  if (!events) entry->warnings.push_back(events.error().message);
+  if (lost.count > 0) {
+    entry->warnings.push_back(StrCat(lost.count, " line(s) of output were not stored: ", lost.why));
+  }
+  const job::Verdict verdict = run->run().Judge();
+  state_.SetCondition(entry, job::condition::kRunning, false, job::reason::kFinished);
+  if (StartsAgain(entry, *run, verdict)) return;
+  job::JobStatus status = StatusOf(*entry);
+  run->FillIn(&status, state_.parts().clock.MonotonicNs());
+  End(entry, status, verdict);
+}
+
+bool JobEnder::StartsAgain(JobEntry* entry, const ActiveRun& run, const job::Verdict& verdict) {
+  if (verdict.reason != job::reason::kRanksDiffer) return false;
+  if (entry->delete_when_over || state_.is_stopping()) return false;
+  std::vector<folding::Dimension>& known = entry->fold_dimensions;
+  const std::size_t before = known.size();
+  for (const folding::Dimension& found : run.run().ranks_differ_by()) {
+    if (std::ranges::count(known, found) == 0) known.push_back(found);
+  }
+  if (known.size() == before || known.size() > kDimensionsMax) return false;
+  const std::string why = StrCat(
+      "ranks differ by their position in steps of ", known.back().stride, " (", known.back().size,
+      " positions), so it starts again with live ranks of each: ", verdict.message);
+  base::Log(base::Level::kInfo, "classes_found", {{"job", entry->name}, {"message", why}});
+  state_.SetCondition(entry, job::condition::kScheduled, false, job::reason::kClassesFound, why);
+  state_.table().Publish(entry, StatusOf(*entry), false);
+  state_.queue().AddFirst(entry->uid);
+  state_.NotifyChanged();
+  state_.Wake();
+  return true;
+}
+
+void JobEnder::End(JobEntry* entry, const job::JobStatus& filled, const job::Verdict& verdict) {
+  if (entry->delete_when_over) return state_.RemoveJob(entry);
+  const std::string result(job::Name(verdict.phase));
+  state_.SetCondition(entry, result, true, verdict.reason, verdict.message);
+  job::JobStatus status = filled;
+  status.conditions = entry->conditions;
+  status.completion_time = base::FormatUtc(state_.parts().clock.UnixNs());
+  state_.table().Settle(
+      entry, ToJson(status), StrCat(result, " (", verdict.reason, "): ", verdict.message),
+      [this, status, verdict](JobEntry* over) { OnStored(*over, status, verdict); });
+}
+
+void JobEnder::OnStored(const JobEntry& entry, const job::JobStatus& status,
+                        const job::Verdict& verdict) {
+  metrics::Metrics& metrics = state_.parts().metrics;
+  if (status.prediction) {
+    metrics.SetPrediction(entry.name_space, entry.name, *status.prediction);
+    metrics.SetProgress(entry.name_space, entry.name, *status.progress, *status.simulation);
+    metrics.AddCost(*status.simulation, status.progress->virtual_seconds);
+  }
+  const std::string result(job::Name(verdict.phase));
+  metrics.CountFinishedJob(result, verdict.reason);
+  base::Log(base::Level::kInfo, "job_over",
+            {{"namespace", entry.name_space},
+             {"job", entry.name},
+             {"result", result},
+             {"reason", verdict.reason},
+             {"message", verdict.message}});
+  state_.NotifyChanged();
+  state_.NotifyLogGrown();
+}
+
+}  // namespace eidolon::controller::embedded
