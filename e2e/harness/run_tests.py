@@ -78,7 +78,7 @@ def parts(python):
         Part(
             "folding",
             ["e2e/folding/run", "--build", str(release), "--python", python, "--ranks", "4", "--check", "--program"]
-            + ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron"],
+            + ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron", "megatron_pp"],
             needs=("build-release",),
             minutes=15,
         ),

@@ -1,6 +1,6 @@
 """Megatron-core GPT: tensor parallelism, a pipeline (1F1B) and data parallelism with an all-reduce of gradients.
 
-    megatron_pipeline.py TENSOR PIPELINE
+megatron_pipeline.py TENSOR PIPELINE
 """
 
 import os
@@ -18,9 +18,7 @@ tensor, pipeline = int(sys.argv[1]), int(sys.argv[2])
 LENGTH, BATCH, MICROBATCHES = 256, 2, 4
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 torch.distributed.init_process_group("nccl")
-parallel_state.initialize_model_parallel(
-    tensor_model_parallel_size=tensor, pipeline_model_parallel_size=pipeline
-)
+parallel_state.initialize_model_parallel(tensor_model_parallel_size=tensor, pipeline_model_parallel_size=pipeline)
 model_parallel_cuda_manual_seed(7)
 config = TransformerConfig(
     num_layers=2 * pipeline,

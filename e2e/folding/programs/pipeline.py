@@ -1,6 +1,6 @@
 """torch.distributed.pipelining (1F1B) of some linear layers in STAGES stages, each stage data parallel with DDP.
 
-    pipeline.py STAGES
+pipeline.py STAGES
 """
 
 import os

@@ -70,6 +70,7 @@ std::vector<Arrival> FoldedMembers::Everyone(const Gathering& gathering) const {
 Result<std::shared_ptr<const Ghosts>> FoldedMembers::GhostsOf(const Gathering& gathering) const {
   auto ghosts = Ghosts::Of(fold_, FirstOf(gathering).members);
   if (!ghosts) return std::unexpected(ghosts.error());
+  if (ghosts->count() == 0) return nullptr;
   return std::make_shared<const Ghosts>(std::move(*ghosts));
 }
 

@@ -34,7 +34,7 @@ class FoldedMembers {
   base::Result<Gathering> GatheringOf(std::int32_t size, const Arrival& arrival) const;
   // All members, ghosts included. Requires: everybody who arrives has arrived.
   std::vector<Arrival> Everyone(const Gathering& gathering) const;
-  // Requires: any; somebody has arrived.
+  // Null when all members are live. Requires: any; somebody has arrived.
   base::Result<std::shared_ptr<const Ghosts>> GhostsOf(const Gathering& gathering) const;
   // GPUs of the groups of ghosts that do what `members` do, each in rank order; `placement`:
   // position of each server. None for a group inside of one domain of NVLinks, which loads nothing
