@@ -1,29 +1,33 @@
 // What ranks without a process would have left in the rendezvous store. Only what is known to be
 // theirs is made up; whatever else nobody sets stays unset, and whoever waits for it is named.
 //
-// Keys that PyTorch uses (measured with 2.9.1 and 2.15):
-//   <group>//cuda//N            NCCL: the unique id of a group's N-th communicator; set by its rank
-//   0 <group>//cuda//<a>:<b>      of a pair of ranks; set by the lower one
-//   <group>//cuda//N/nccl_storekey_<N>_<i>   of a communicator of many ranks: the id of its i-th
-//                               root, one for each 128 ranks
-//   <group>//cuda//nccl4py_uid  the same of the backend nccl4py
-//   store_based_barrier_key:<group>   TORCH_DIST_INIT_BARRIER=1: counts the ranks that have come to
-//                               init_process_group or new_group: all ranks of the job, members of
-//                               the group or not. The last one sets <key>:last_worker
-//   <hash>//store_based_barrier_key:<hash>   the same of a group that only its members make
-//                               (use_local_synchronization). Who they are, the store does not know:
-//                               the ghosts' last one is taken to have come when a live one asks.
-//                               Nothing depends on it: a communicator waits for its live members.
-//   <prefix>/num_members        torch.distributed.elastic.utils.store.barrier: counts all ranks;
-//   the
-//                               last one sets <prefix>/last_member
-//   init/                       counts the store's clients. Only a process that serves the store
-//                               itself reads it, hence nobody here
+// Keys that PyTorch uses (measured with 2.9.1 and 2.15); G is the prefix of a group.
+//   G//cuda//<n>           NCCL: the unique id of the group's n-th communicator. Its rank 0 sets it
+//   G//cuda//<a>:<b>       of a pair of ranks; the lower one sets it
+//   G//cuda//<n>/nccl_storekey_<n>_<i>
+//                          of a communicator of many ranks: the id of its i-th root, one for each
+//                          128 ranks
+//   G//cuda//nccl4py_uid   the same of the backend nccl4py
+//   store_based_barrier_key:<name>
+//                          with TORCH_DIST_INIT_BARRIER=1: counts the ranks that have come to
+//                          init_process_group or new_group, which are all ranks of the job, members
+//                          of the group or not. The last one sets <key>:last_worker
+//   G/<hash>//store_based_barrier_key:<hash>
+//                          the same of a group that only its members make, which is what
+//                          use_local_synchronization says. The store does not know who they are:
+//                          the last one is taken to be a ghost, which has come when a live one
+//                          asks. Nothing depends on it: a communicator waits for its live members
+//   <key>/num_members      Store.barrier of a PrefixStore, and the barrier of torch.distributed's
+//                          elastic.utils.store: taken to count all ranks of the job. The last one
+//                          sets <key>/last_member
+//   init/                  counts the store's clients. Only a process that serves the store itself
+//                          reads it, hence nobody here
 // Not made up, since ghosts listen at no address:
-//   <group>//<device>//N/<rank> the address of a rank in a Gloo group; with pg_wrapper:<N>/ before
-//   it
-//                               in one that TORCH_DISTRIBUTED_DEBUG=DETAIL makes
-//   AsyncCheckpointProcess/...  the Gloo group of torch.distributed.checkpoint's process
+//   G//<device>//<n>/<r>   the address of rank r of a Gloo group
+//   G//<device>//pg_wrapper:<n>/<n>/<r>
+//                          the same in a group that TORCH_DISTRIBUTED_DEBUG=DETAIL makes
+//   AsyncCheckpointProcess/...
+//                          the Gloo group of torch.distributed.checkpoint's processes
 #pragma once
 
 #include <cstdint>

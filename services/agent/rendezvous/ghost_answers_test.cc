@@ -57,13 +57,14 @@ TEST(GhostAnswersTest, GhostsComeToABarrierOfTheWholeJob) {
   EXPECT_EQ(GhostsAtBarrier(world, 8, 2), 0);
 }
 
-TEST(GhostAnswersTest, KeysOfGlooSayWhyNobodySetsThem) {
+TEST(GhostAnswersTest, KeysThatGhostsCannotSetSayWhy) {
   for (const char* key : {"/default_pg/0//cpu//0/3", "/default_pg/0//1//cuda//0/3"}) {
     EXPECT_THAT(WhyNobodySets(key), HasSubstr("the address of rank 3 of a Gloo group")) << key;
   }
   EXPECT_THAT(WhyNobodySets("/default_pg/0//cuda//pg_wrapper:0/0/3"),
               HasSubstr("TORCH_DISTRIBUTED_DEBUG=DETAIL"));
   EXPECT_THAT(WhyNobodySets("/AsyncCheckpointProcess/0//cpu//0/3"), HasSubstr("checkpoints"));
+  EXPECT_THAT(WhyNobodySets("/save/last_member"), HasSubstr("barriers of the whole job"));
   for (const char* key : {"/users/key", "/users/0/3", "", "//", "///", "0/3", "//0/3", "///0/3"}) {
     EXPECT_EQ(WhyNobodySets(key), "") << key;
   }

@@ -14,8 +14,8 @@ using base::StrCat;
 
 constexpr std::uint32_t kMagic = 0x3C85F7CE;  // After kValidate.
 
-// The arguments of an operation, a letter each: k a key, v a value, n a number of eight bytes, p
-// one of four, m the magic number. Those in `each` come several times, after the number of times.
+// The arguments of an operation, one character each: k a key, v a value, n a number of eight bytes,
+// p one of four, m the magic number. Those in `each` come several times, after the number of times.
 struct Arguments {
   std::string_view once;
   std::string_view each;
