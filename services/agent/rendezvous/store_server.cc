@@ -36,14 +36,6 @@ constexpr std::size_t kHeldBytesMax = 1 << 30;
 constexpr std::int64_t kPauseMs = 100;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
-// The rank whose process is at the other end; nothing where that is not known.
-std::optional<std::int64_t> RankAt(int socket) {
-  const auto process = process::PeerProcess(socket);
-  if (!process.has_value()) return std::nullopt;
-  const auto rank = process::VariableOf(*process, "RANK");
-  return rank.has_value() ? base::ParseInteger(*rank) : std::nullopt;
-}
-
 // A socket that listens at one of the address's numbers.
 Result<int> Listen(const std::string& address, std::uint16_t port) {
   addrinfo hints{};
@@ -166,6 +158,7 @@ void StoreServer::Step(const std::vector<pollfd>& watched) {
       continue;
     }
     handler_.Forget(at->first);
+    ranks_.erase(at->first);
     held_bytes_ -= at->second.reader.held_bytes();
     close(at->first);
     at = connections_.erase(at);
@@ -246,6 +239,17 @@ void StoreServer::Write(int socket, Connection* connection) {
   }
 }
 
+// The rank whose process is at the other end; nothing where that is not known.
+std::optional<std::int64_t> StoreServer::RankAt(int socket) const {
+  if (const auto known = ranks_.find(socket); known != ranks_.end()) return known->second;
+  const auto process = process::PeerProcess(socket);
+  if (!process.has_value()) return std::nullopt;
+  const auto variable = process::VariableOf(*process, "RANK");
+  const auto rank = variable.has_value() ? base::ParseInteger(*variable) : std::nullopt;
+  if (rank.has_value()) ranks_[socket] = *rank;
+  return rank;
+}
+
 void StoreServer::Refuse(int socket, Connection* connection, const base::Error& error) {
   const auto rank = RankAt(socket);
   base::Log(base::Level::kError, "rendezvous_refused",
@@ -255,7 +259,7 @@ void StoreServer::Refuse(int socket, Connection* connection, const base::Error& 
 
 std::vector<std::string> StoreServer::DescribeWaits() const {
   const std::lock_guard lock(mutex_);
-  return handler_.DescribeWaits(RankAt);
+  return handler_.DescribeWaits([this](int socket) { return RankAt(socket); });
 }
 
 }  // namespace eidolon::agent::rendezvous

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +59,7 @@ class StoreServer {
   void Read(int socket, Connection* connection);
   void Answer(int socket, Connection* connection);
   void Write(int socket, Connection* connection);
+  std::optional<std::int64_t> RankAt(int socket) const;
   void Refuse(int socket, Connection* connection, const base::Error& error);
 
   const base::SystemClock clock_;
@@ -73,7 +75,8 @@ class StoreServer {
 
   mutable std::mutex mutex_;  // Guards what follows.
   RequestHandler handler_;
-  std::map<int, Connection> connections_;  // By socket.
+  std::map<int, Connection> connections_;      // By socket.
+  mutable std::map<int, std::int64_t> ranks_;  // By socket; of those that were asked for.
   std::thread thread_;
 };
 
