@@ -9,7 +9,7 @@ import textwrap
 import time
 
 from server import ROOT
-from trial import expect, test
+from trial import expect, expect_failed, test
 
 # Three processes that do everything that a client can do, and print what they are answered.
 CLIENT = """
@@ -98,6 +98,18 @@ LIVE = """
     print("met", flush=True)
     if rank == 0: store.get("from/a/ghost")
     dist.all_reduce(torch.ones(1))
+"""
+# The same as a job, whose last lines need what ghosts do not have.
+STUCK = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    members = [[0, 1], [2, 3]][rank // 2]
+    dist.new_group(members, use_local_synchronization=True)
+    dist.all_reduce(torch.ones(1024, device="cuda"))
+    print(f"rank {rank} met", flush=True)
+    dist.all_reduce(torch.ones(1), group=dist.new_group(backend="gloo"))
 """
 
 
@@ -191,3 +203,16 @@ def live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world):
                 for rank in live:
                     rank.kill()
                     rank.communicate()
+
+
+@test
+def a_folded_job_that_uses_gloo_ends_with_the_address_that_no_ghost_has(world):
+    extra = """
+        env: [{name: TORCH_DIST_INIT_BARRIER, value: '1'}]
+        folding: {mode: required}
+        limits: {stillSeconds: 10}
+    """
+    job = world.run(STUCK, ranks=4, extra=extra)
+    expect_failed(job, "Stuck", "rank 0 waits in the rendezvous store for", "address of rank", "a ghost has no Gloo")
+    log = world.server.logs(job["metadata"]["name"])
+    expect("rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}")
