@@ -5,46 +5,59 @@
 
 #include "services/base/hash.h"
 #include "services/base/random.h"
+#include "services/base/text.h"
 
 namespace eidolon::agent::rendezvous {
 namespace {
 
-constexpr std::size_t kUniqueIdBytes = 128;  // ncclUniqueId.
+constexpr std::size_t kUniqueIdBytes = 128;   // ncclUniqueId.
+constexpr std::size_t kHashedNameBytes = 40;  // SHA-1 of a group's ranks, in hex.
+constexpr std::string_view kBarrier = "store_based_barrier_key:";
+constexpr std::string_view kLastWorker = ":last_worker";
 
 bool IsNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool IsHashedName(std::string_view text) {
+  return text.size() == kHashedNameBytes && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+// What stands before and behind the separator's first occurrence; nothing where it does not occur.
+struct Halves {
+  std::string_view before;
+  std::string_view behind;
+};
+std::optional<Halves> Cut(std::string_view text, std::string_view separator) {
+  const std::size_t at = text.find(separator);
+  if (at == std::string_view::npos) return std::nullopt;
+  return Halves{.before = text.substr(0, at), .behind = text.substr(at + separator.size())};
+}
+
 // "0" and "3:5": how the NCCL backend calls unique ids.
 bool NamesUniqueId(std::string_view key) {
-  const std::size_t colon = key.find(':');
-  if (colon == std::string_view::npos) return IsNumber(key);
-  return IsNumber(key.substr(0, colon)) && IsNumber(key.substr(colon + 1));
+  const auto pair = Cut(key, ":");
+  return pair.has_value() ? IsNumber(pair->before) && IsNumber(pair->behind) : IsNumber(key);
 }
 
 // "0/nccl_storekey_0_1": the same where a communicator has several.
 bool NamesUniqueIdOfMany(std::string_view key) {
-  constexpr std::string_view kOfMany = "/nccl_storekey_";
-  const std::size_t name = key.find(kOfMany);
-  if (name == std::string_view::npos || !IsNumber(key.substr(0, name))) return false;
-  key.remove_prefix(name + kOfMany.size());
-  const std::size_t between = key.find('_');
-  return between != std::string_view::npos && IsNumber(key.substr(0, between)) &&
-         IsNumber(key.substr(between + 1));
+  const auto halves = Cut(key, "/nccl_storekey_");
+  if (!halves.has_value() || !IsNumber(halves->before)) return false;
+  const auto numbers = Cut(halves->behind, "_");
+  return numbers.has_value() && IsNumber(numbers->before) && IsNumber(numbers->behind);
 }
 
-}  // namespace
+// "<hash>//store_based_barrier_key:<hash>", of a group that only its members make.
+bool IsBarrierOfMembers(std::string_view key) {
+  const auto halves = Cut(key, kBarrier);
+  return halves.has_value() && IsHashedName(halves->behind) &&
+         halves->before.ends_with("/" + std::string(halves->behind) + "//");
+}
 
-std::optional<std::string> GhostValue(std::string_view key) {
-  // Directly behind the backend's prefix: Gloo's addresses ("//cpu//0/3", or "//cuda//0/3" and
-  // "//cuda//pg_wrapper:0/0/3") look the same further below.
-  constexpr std::string_view kBackend = "//cuda//";
-  const std::size_t backend = key.rfind(kBackend);
-  if (backend == std::string_view::npos) return std::nullopt;
-  const std::string_view name = key.substr(backend + kBackend.size());
-  if (!NamesUniqueId(name) && !NamesUniqueIdOfMany(name)) {
-    return std::nullopt;
-  }
+std::string MadeUpUniqueId(std::string_view key) {
   base::Random words(base::Hash64(key.data(), key.size()));
   std::string id(kUniqueIdBytes, '\0');
   for (std::size_t at = 0; at < id.size(); at += sizeof(std::uint64_t)) {
@@ -54,10 +67,72 @@ std::optional<std::string> GhostValue(std::string_view key) {
   return id;
 }
 
+// "//cpu//0/3", "//cuda//0/3" and "//cuda//pg_wrapper:0/0/3" end in the rank's number: 3.
+std::optional<std::string_view> RankOfGlooAddress(std::string_view key) {
+  const std::size_t last = key.rfind('/');
+  if (last == std::string_view::npos || !IsNumber(key.substr(last + 1))) return std::nullopt;
+  const std::string_view group = key.substr(0, last);
+  const std::size_t sequence = group.rfind('/');
+  if (sequence == std::string_view::npos || !IsNumber(group.substr(sequence + 1))) {
+    return std::nullopt;
+  }
+  const std::string_view prefix = group.substr(0, sequence);
+  const bool is_wrapper = prefix.find("//pg_wrapper:") != std::string_view::npos;
+  // "//<device>/" without more slashes.
+  const std::size_t device = prefix.rfind("//");
+  const bool is_device = device != std::string_view::npos && prefix.ends_with('/') &&
+                         prefix.size() > device + 3 &&
+                         prefix.substr(device + 2).find('/') == prefix.size() - device - 3;
+  if (!is_wrapper && !is_device) return std::nullopt;
+  return key.substr(last + 1);
+}
+
+}  // namespace
+
+std::optional<std::string> GhostValue(std::string_view key) {
+  if (key.ends_with(kLastWorker) &&
+      IsBarrierOfMembers(key.substr(0, key.size() - kLastWorker.size()))) {
+    return "1";
+  }
+  // Directly behind the backend's prefix: Gloo's addresses look the same further below.
+  constexpr std::string_view kBackend = "//cuda//";
+  const std::size_t backend = key.rfind(kBackend);
+  if (backend == std::string_view::npos) return std::nullopt;
+  const std::string_view name = key.substr(backend + kBackend.size());
+  if (!NamesUniqueId(name) && !NamesUniqueIdOfMany(name) && name != "nccl4py_uid") {
+    return std::nullopt;
+  }
+  return MadeUpUniqueId(key);
+}
+
 std::int64_t GhostCount(const World& world, std::string_view key, std::int64_t sum) {
   const auto live = static_cast<std::int64_t>(world.live.size());
-  const bool counts_ranks = key.find("store_based_barrier_key") != std::string_view::npos;
+  const bool counts_all = key.find(kBarrier) != std::string_view::npos && !IsBarrierOfMembers(key);
+  const bool counts_ranks = counts_all || key.ends_with("/num_members");
   return counts_ranks && sum == live ? world.size - live : 0;
+}
+
+std::int64_t GhostsAtBarrier(const World& world, std::int64_t ranks, std::int64_t arrived) {
+  const auto live = static_cast<std::int64_t>(world.live.size());
+  return ranks == world.size && arrived == live ? world.size - live : 0;
+}
+
+std::string WhyNobodySets(std::string_view key) {
+  if (key.find("AsyncCheckpointProcess/") != std::string_view::npos) {
+    return "the process that writes checkpoints meets those of all other ranks over Gloo, and a "
+           "ghost has none";
+  }
+  if (key.ends_with("/last_member")) return "ghosts come to barriers of the whole job alone";
+  const auto rank = RankOfGlooAddress(key);
+  if (!rank.has_value()) return "";
+  if (key.find("//pg_wrapper:") != std::string_view::npos) {
+    return base::StrCat(
+        "TORCH_DISTRIBUTED_DEBUG=DETAIL compares collectives over Gloo, and a ghost, "
+        "here rank ",
+        *rank, " of the group, has no Gloo");
+  }
+  return base::StrCat("it is the address of rank ", *rank,
+                      " of a Gloo group, and a ghost has no Gloo");
 }
 
 }  // namespace eidolon::agent::rendezvous

@@ -51,5 +51,30 @@ TEST(KeyValueStoreTest, QueuesKeepTheOrder) {
   EXPECT_FALSE(store.HasAll(std::vector<std::string>{"q"}));
 }
 
+TEST(KeyValueStoreTest, CountsWhatItKeeps) {
+  KeyValueStore store;
+  store.Set("ab", "123");
+  store.Set("ab", "1");
+  store.Append("ab", "23456");
+  EXPECT_EQ(store.bytes(), 8u);
+  store.Add("n", 99);
+  store.Add("n", 1);
+  EXPECT_EQ(store.bytes(), 12u);
+  store.CompareSet("c", "", "x");
+  store.CompareSet("c", "x", "yz");
+  store.CompareSet("c", "x", "not set");
+  EXPECT_EQ(store.bytes(), 15u);
+  store.Push("q", "1");
+  store.Push("q", "2");
+  EXPECT_EQ(store.entries(), 5u);
+  EXPECT_EQ(store.bytes(), 19u);
+
+  store.Pop("q");
+  store.Pop("q");
+  for (const char* key : {"ab", "n", "c", "none"}) store.Delete(key);
+  EXPECT_EQ(store.entries(), 0u);
+  EXPECT_EQ(store.bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace eidolon::agent::rendezvous

@@ -1,6 +1,7 @@
 #include "services/agent/rendezvous/request.h"
 
 #include <cstring>
+#include <utility>
 
 #include "services/base/text.h"
 
@@ -13,127 +14,165 @@ using base::StrCat;
 
 constexpr std::uint32_t kMagic = 0x3C85F7CE;  // After kValidate.
 
-// Reads on from a position. After the end everything reads as 0 or empty, and `is_short`.
-class Input {
- public:
-  explicit Input(std::string_view bytes) : left_(bytes) {}
-
-  template <typename Number>
-  Number Take() {
-    Number number{};
-    if (left_.size() < sizeof(number)) {
-      is_short_ = true;
-      left_ = {};
-      return number;
-    }
-    std::memcpy(&number, left_.data(), sizeof(number));
-    left_.remove_prefix(sizeof(number));
-    return number;
-  }
-
-  std::string Text(std::uint64_t most) {
-    const auto bytes = Take<std::uint64_t>();
-    if (bytes > most) {
-      wrong_ = StrCat("a text of ", bytes, " bytes, where at most ", most, " are allowed");
-      return "";
-    }
-    if (left_.size() < bytes) {
-      is_short_ = true;
-      left_ = {};
-      return "";
-    }
-    std::string text(left_.substr(0, bytes));
-    left_.remove_prefix(bytes);
-    return text;
-  }
-
-  std::uint64_t Count() {
-    const auto count = Take<std::uint64_t>();
-    if (count <= kKeysMax) return count;
-    wrong_ = StrCat(count, " keys in one request");
-    return 0;
-  }
-
-  void Refuse(std::string why) { wrong_ = std::move(why); }
-  bool can_go_on() const { return !is_short_ && wrong_.empty(); }
-  bool is_short() const { return is_short_; }
-  const std::string& wrong() const { return wrong_; }
-  std::size_t left() const { return left_.size(); }
-
- private:
-  std::string_view left_;
-  bool is_short_ = false;
-  std::string wrong_;
+// The arguments of an operation, one character each: k a key, v a value, n a number of eight bytes,
+// p one of four, m the magic number. Those in `each` come several times, after the number of times.
+struct Arguments {
+  std::string_view once;
+  std::string_view each;
 };
 
-void TakeKeys(Input* in, Request* request, bool with_values) {
-  const std::uint64_t count = in->Count();
-  for (std::uint64_t i = 0; i < count && in->can_go_on(); ++i) {
-    request->keys.push_back(in->Text(kKeyBytesMax));
-    if (with_values) request->values.push_back(in->Text(kValueBytesMax));
-  }
-}
-
-void TakeArguments(Input* in, Request* request) {
-  switch (request->operation) {
+Arguments ArgumentsOf(Operation operation) {
+  switch (operation) {
     case Operation::kValidate:
-      if (in->Take<std::uint32_t>() != kMagic && in->can_go_on()) {
-        in->Refuse("it does not begin as a client of TCPStore does");
-      }
-      return;
+      return {.once = "m", .each = ""};
     case Operation::kPing:
-      request->number = in->Take<std::uint32_t>();
-      return;
+      return {.once = "p", .each = ""};
     case Operation::kCompareSet:
-      request->keys.push_back(in->Text(kKeyBytesMax));
-      request->values.push_back(in->Text(kValueBytesMax));
-      request->values.push_back(in->Text(kValueBytesMax));
-      return;
+      return {.once = "kvv", .each = ""};
     case Operation::kSet:
     case Operation::kAppend:
     case Operation::kQueuePush:
-      request->keys.push_back(in->Text(kKeyBytesMax));
-      request->values.push_back(in->Text(kValueBytesMax));
-      return;
+      return {.once = "kv", .each = ""};
     case Operation::kAdd:
-      request->keys.push_back(in->Text(kKeyBytesMax));
-      request->number = in->Take<std::int64_t>();
-      return;
+    case Operation::kBarrier:
+      return {.once = "kn", .each = ""};
     case Operation::kGet:
     case Operation::kDelete:
     case Operation::kQueuePop:
     case Operation::kQueueLength:
-      request->keys.push_back(in->Text(kKeyBytesMax));
-      return;
+      return {.once = "k", .each = ""};
     case Operation::kCheck:
     case Operation::kWait:
     case Operation::kMultiGet:
-      return TakeKeys(in, request, false);
+      return {.once = "", .each = "k"};
     case Operation::kMultiSet:
-      return TakeKeys(in, request, true);
+      return {.once = "", .each = "kv"};
     case Operation::kCountKeys:
     case Operation::kCancelWait:
-      return;
+    case Operation::kListKeys:
     case Operation::kCount:
       break;
   }
-  in->Refuse(StrCat("operation ", static_cast<int>(request->operation), " is unknown"));
+  return {};
+}
+
+auto Refuse(ErrorCode code, const std::string& why) {
+  return Fail(code, StrCat("a request to the rendezvous: ", why));
 }
 
 }  // namespace
 
-base::Result<std::optional<ReadRequest>> TakeRequest(std::string_view bytes) {
-  if (bytes.empty()) return std::nullopt;
-  Input in(bytes);
-  ReadRequest read;
-  read.request.operation = static_cast<Operation>(in.Take<std::uint8_t>());
-  TakeArguments(&in, &read.request);
-  if (!in.wrong().empty()) {
-    return Fail(ErrorCode::kInvalidArgument, StrCat("a request to the rendezvous: ", in.wrong()));
+void RequestReader::Append(std::string_view bytes) {
+  // Whoever moves the rest has taken as many bytes before.
+  if (position_ >= buffer_.size() - position_) {
+    buffer_.erase(0, position_);
+    position_ = 0;
   }
-  if (in.is_short()) return std::nullopt;
-  read.bytes = bytes.size() - in.left();
-  return read;
+  buffer_.append(bytes);
+}
+
+template <typename Number>
+std::optional<Number> RequestReader::Peek() const {
+  Number number{};
+  if (buffer_.size() - position_ < sizeof(number)) return std::nullopt;
+  std::memcpy(&number, buffer_.data() + position_, sizeof(number));
+  return number;
+}
+
+template <typename Number>
+std::optional<Number> RequestReader::Take() {
+  const auto number = Peek<Number>();
+  if (number.has_value()) position_ += sizeof(*number);
+  return number;
+}
+
+base::Result<std::optional<Request>> RequestReader::Next() {
+  if (!has_begun_) {
+    const auto number = Take<std::uint8_t>();
+    if (!number.has_value()) return std::nullopt;
+    if (*number >= static_cast<std::uint8_t>(Operation::kCount)) {
+      return Refuse(ErrorCode::kUnsupported,
+                    StrCat("operation ", static_cast<int>(*number),
+                           " is unknown: TCPStore of PyTorch 2.2 to 2.15 does not have it"));
+    }
+    request_ = Request{.operation = static_cast<Operation>(*number)};
+    const Arguments arguments = ArgumentsOf(request_.operation);
+    fields_ = arguments.once;
+    each_ = arguments.each;
+    needs_count_ = !each_.empty();
+    has_begun_ = true;
+  }
+  while (true) {
+    if (!fields_.empty()) {
+      const auto taken = TakeField(fields_.front());
+      if (!taken) return std::unexpected(taken.error());
+      if (!*taken) return std::nullopt;
+      fields_.remove_prefix(1);
+    } else if (needs_count_) {
+      const auto count = Take<std::uint64_t>();
+      if (!count.has_value()) return std::nullopt;
+      if (*count > kKeysMax) {
+        return Refuse(ErrorCode::kResourceExhausted,
+                      StrCat(*count, " keys in one, where at most ", kKeysMax, " are allowed"));
+      }
+      rounds_ = *count;
+      needs_count_ = false;
+    } else if (rounds_ > 0) {
+      --rounds_;
+      fields_ = each_;
+    } else {
+      has_begun_ = false;
+      request_bytes_ = 0;
+      return std::move(request_);
+    }
+  }
+}
+
+// False: it has not come yet.
+base::Result<bool> RequestReader::TakeField(char field) {
+  switch (field) {
+    case 'k':
+      return TakeText(kKeyBytesMax, &request_.keys);
+    case 'v':
+      return TakeText(kValueBytesMax, &request_.values);
+    case 'n': {
+      const auto number = Take<std::int64_t>();
+      request_.number = number.value_or(0);
+      return number.has_value();
+    }
+    case 'p': {
+      const auto number = Take<std::uint32_t>();
+      request_.number = number.value_or(0);
+      return number.has_value();
+    }
+    default: {
+      const auto magic = Take<std::uint32_t>();
+      if (magic.value_or(kMagic) != kMagic) {
+        return Refuse(ErrorCode::kInvalidArgument,
+                      "it does not begin as a client of TCPStore does");
+      }
+      return magic.has_value();
+    }
+  }
+}
+
+base::Result<bool> RequestReader::TakeText(std::uint64_t most, std::vector<std::string>* texts) {
+  const auto bytes = Peek<std::uint64_t>();
+  if (!bytes.has_value()) return false;
+  if (*bytes > most) {
+    return Refuse(ErrorCode::kResourceExhausted,
+                  StrCat("a text of ", *bytes, " bytes, where at most ", most, " are allowed"));
+  }
+  if (request_bytes_ + *bytes + kBytesPerText > bytes_max_) {
+    return Refuse(ErrorCode::kResourceExhausted,
+                  StrCat("it is larger than the ", bytes_max_, " bytes that are allowed"));
+  }
+  const std::size_t begin = position_ + sizeof(*bytes);
+  if (buffer_.size() - begin < *bytes) return false;
+  texts->emplace_back(buffer_, begin, *bytes);
+  position_ = begin + *bytes;
+  request_bytes_ += *bytes + kBytesPerText;
+  return true;
 }
 
 void AppendNumber(std::string* out, std::int64_t number) {

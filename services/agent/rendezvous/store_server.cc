@@ -11,10 +11,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/process/socket_peer.h"
 
 namespace eidolon::agent::rendezvous {
 namespace {
@@ -26,12 +29,12 @@ using base::StrCat;
 
 constexpr int kBacklog = 1024;
 constexpr std::size_t kReadBytes = 1 << 16;
-// TCPStore's answers to kCheck and kWait.
-constexpr char kReady = 0;
-constexpr char kNotReady = 1;
-constexpr char kStopWaiting = 0;
-constexpr char kWaitCancelled = 1;
-constexpr std::size_t kWaitsShown = 4;
+// Who does not take answers is not read from.
+constexpr std::size_t kUnsentBytesMax = 16 << 20;
+// Of requests that have not come whole, of all connections.
+constexpr std::size_t kHeldBytesMax = 1 << 30;
+constexpr std::int64_t kPauseMs = 100;
+constexpr std::int64_t kNsPerMs = 1'000'000;
 
 // A socket that listens at one of the address's numbers.
 Result<int> Listen(const std::string& address, std::uint16_t port) {
@@ -88,8 +91,14 @@ Result<std::unique_ptr<StoreServer>> StoreServer::Start(Options options) {
       new StoreServer(*listener, wake, PortOf(*listener), std::move(options.world)));
 }
 
+StoreServer::Connection::Connection() : reader(kRequestBytesMax) {}
+
 StoreServer::StoreServer(int listener, int wake, std::uint16_t port, World world)
-    : listener_(listener), wake_(wake), port_(port), world_(std::move(world)) {
+    : listener_(listener),
+      wake_(wake),
+      port_(port),
+      handler_({.world = std::move(world)},
+               [this](int socket) { return &connections_.at(socket).out; }) {
   thread_ = std::thread([this] { Serve(); });
 }
 
@@ -105,167 +114,152 @@ StoreServer::~StoreServer() {
 void StoreServer::Serve() {
   std::vector<pollfd> watched;
   while (!stopping_) {
-    watched = {{.fd = wake_, .events = POLLIN, .revents = 0},
-               {.fd = listener_, .events = POLLIN, .revents = 0}};
-    for (const auto& [socket, connection] : connections_) {
-      const short events = connection.out.empty() ? POLLIN : POLLIN | POLLOUT;
-      watched.push_back({.fd = socket, .events = events, .revents = 0});
-    }
-    if (poll(watched.data(), watched.size(), -1) < 0) continue;  // A signal.
-    const std::lock_guard lock(mutex_);
-    if (watched[1].revents != 0) Accept();
-    for (std::size_t i = 2; i < watched.size(); ++i) {
-      Connection& connection = connections_.at(watched[i].fd);
-      if ((watched[i].revents & ~POLLOUT) != 0) Read(watched[i].fd, &connection);
-    }
-    AnswerWaits();
-    for (auto at = connections_.begin(); at != connections_.end();) {
-      Write(at->first, &at->second);
-      if (at->second.is_broken) close(at->first);
-      at = at->second.is_broken ? connections_.erase(at) : std::next(at);
+    const int timeout_ms = Watch(&watched);
+    if (poll(watched.data(), watched.size(), timeout_ms) >= 0) {
+      Step(watched);
+    } else if (errno != EINTR) {
+      PauseAccepting(StrCat("poll: ", strerror(errno)));
+      poll(nullptr, 0, kPauseMs);
     }
   }
 }
 
-void StoreServer::Accept() {
-  for (int socket;
-       (socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
-    const int on = 1;
-    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    connections_.try_emplace(socket);
+int StoreServer::Watch(std::vector<pollfd>* watched) const {
+  const std::int64_t pause_ns = accepts_at_ns_ - clock_.MonotonicNs();
+  const bool accepts = accepts_at_ns_ == 0 || pause_ns <= 0;
+  *watched = {{.fd = wake_, .events = POLLIN, .revents = 0},
+              {.fd = accepts ? listener_ : -1, .events = POLLIN, .revents = 0}};
+  for (const auto& [socket, connection] : connections_) {
+    const std::size_t unsent = connection.out.size() - connection.sent_bytes;
+    short events = unsent > 0 ? POLLOUT : 0;
+    if (unsent < kUnsentBytesMax) events |= POLLIN;
+    watched->push_back({.fd = socket, .events = events, .revents = 0});
   }
+  return accepts ? -1 : static_cast<int>(pause_ns / kNsPerMs) + 1;
+}
+
+void StoreServer::Step(const std::vector<pollfd>& watched) {
+  const std::lock_guard lock(mutex_);
+  if ((watched[1].revents & POLLIN) != 0) {
+    Accept();
+  } else if (watched[1].revents != 0) {
+    PauseAccepting(StrCat("poll reports ", watched[1].revents, " of the listener"));
+  }
+  for (std::size_t i = 2; i < watched.size(); ++i) {
+    Connection& connection = connections_.at(watched[i].fd);
+    if ((watched[i].revents & ~POLLOUT) != 0) Read(watched[i].fd, &connection);
+  }
+  // What a request sets may be the answer to an earlier connection's: first all requests.
+  for (auto& [socket, connection] : connections_) Answer(socket, &connection);
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    Write(at->first, &at->second);
+    if (!at->second.is_broken) {
+      ++at;
+      continue;
+    }
+    handler_.Forget(at->first);
+    ranks_.erase(at->first);
+    held_bytes_ -= at->second.reader.held_bytes();
+    close(at->first);
+    at = connections_.erase(at);
+  }
+}
+
+void StoreServer::Accept() {
+  while (true) {
+    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket >= 0) {
+      const int on = 1;
+      setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+      connections_.try_emplace(socket);
+      was_told_ = false;
+      accepts_at_ns_ = 0;
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno != EAGAIN) PauseAccepting(strerror(errno));
+    return;
+  }
+}
+
+// What stands in the way may stay for long: it is told once, and tried again a few times a second.
+void StoreServer::PauseAccepting(const std::string& reason) {
+  accepts_at_ns_ = clock_.MonotonicNs() + kPauseMs * kNsPerMs;
+  if (was_told_) return;
+  was_told_ = true;
+  base::Log(base::Level::kError, "rendezvous_accepts_nobody",
+            {{"reason", reason}, {"connections", StrCat(connections_.size())}});
 }
 
 void StoreServer::Read(int socket, Connection* connection) {
   char buffer[kReadBytes];
   const ssize_t bytes = recv(socket, buffer, sizeof(buffer), 0);
-  if (bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR)) {
-    connection->is_broken = true;
-    return;
+  if (bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR)) connection->is_broken = true;
+  if (bytes <= 0) return;
+  connection->reader.Append(std::string_view(buffer, static_cast<std::size_t>(bytes)));
+  held_bytes_ += static_cast<std::size_t>(bytes);
+  if (held_bytes_ > kHeldBytesMax) {
+    Refuse(socket, connection,
+           {.code = ErrorCode::kResourceExhausted,
+            .message = StrCat("the requests to the rendezvous that have not come whole have more "
+                              "than ",
+                              kHeldBytesMax, " bytes")});
   }
-  if (bytes > 0) connection->in.append(buffer, static_cast<std::size_t>(bytes));
-  std::size_t read_bytes = 0;
-  while (!connection->is_broken) {
-    auto read = TakeRequest(std::string_view(connection->in).substr(read_bytes));
+}
+
+// All requests that have come, unless the client does not take the answers.
+void StoreServer::Answer(int socket, Connection* connection) {
+  const std::size_t before = connection->reader.held_bytes();
+  while (!connection->is_broken &&
+         connection->out.size() - connection->sent_bytes < kUnsentBytesMax) {
+    auto read = connection->reader.Next();
     if (!read) {
-      base::Log(base::Level::kWarning, "rendezvous_refused", {{"reason", read.error().message}});
-      connection->is_broken = true;
-      return;
+      Refuse(socket, connection, read.error());
+      break;
     }
     if (!read->has_value()) break;
-    read_bytes += (*read)->bytes;
-    Answer(connection, std::move((*read)->request));
+    auto answered = handler_.Answer(socket, std::move(**read));
+    if (!answered) Refuse(socket, connection, answered.error());
   }
-  connection->in.erase(0, read_bytes);
+  held_bytes_ += connection->reader.held_bytes() - before;
 }
 
 void StoreServer::Write(int socket, Connection* connection) {
-  if (connection->out.empty() || connection->is_broken) return;
-  const ssize_t bytes = send(socket, connection->out.data(), connection->out.size(), MSG_NOSIGNAL);
-  if (bytes > 0) connection->out.erase(0, static_cast<std::size_t>(bytes));
-  if (bytes < 0 && errno != EAGAIN && errno != EINTR) connection->is_broken = true;
-}
-
-void StoreServer::Answer(Connection* connection, Request request) {
-  std::string& out = connection->out;
-  switch (request.operation) {
-    case Operation::kSet:
-      return store_.Set(request.keys[0], std::move(request.values[0]));
-    case Operation::kAppend:
-      return store_.Append(request.keys[0], request.values[0]);
-    case Operation::kQueuePush:
-      return store_.Push(request.keys[0], std::move(request.values[0]));
-    case Operation::kCompareSet:
-      return AppendText(&out, store_.CompareSet(request.keys[0], request.values[0],
-                                                std::move(request.values[1])));
-    case Operation::kAdd: {
-      const std::int64_t sum = store_.Add(request.keys[0], request.number);
-      const std::int64_t ghosts = GhostCount(world_, request.keys[0], sum);
-      return AppendNumber(&out, ghosts == 0 ? sum : store_.Add(request.keys[0], ghosts));
-    }
-    case Operation::kCountKeys:
-      return AppendNumber(&out, static_cast<std::int64_t>(store_.size()));
-    case Operation::kDelete:
-      return AppendNumber(&out, store_.Delete(request.keys[0]) ? 1 : 0);
-    case Operation::kQueueLength:
-      return AppendNumber(&out, static_cast<std::int64_t>(store_.QueueLength(request.keys[0])));
-    case Operation::kPing: {
-      const auto nonce = static_cast<std::uint32_t>(request.number);
-      out.append(reinterpret_cast<const char*>(&nonce), sizeof(nonce));
-      return;
-    }
-    case Operation::kCancelWait:
-      connection->waits_for.clear();
-      out.push_back(kWaitCancelled);
-      return;
-    default:
-      return AnswerKeys(connection, request);
+  while (!connection->is_broken && connection->sent_bytes < connection->out.size()) {
+    const ssize_t bytes = send(socket, connection->out.data() + connection->sent_bytes,
+                               connection->out.size() - connection->sent_bytes, MSG_NOSIGNAL);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0 && errno != EAGAIN) connection->is_broken = true;
+    if (bytes < 0) return;
+    connection->sent_bytes += static_cast<std::size_t>(bytes);
+    if (connection->sent_bytes < connection->out.size()) continue;
+    connection->out.clear();
+    connection->sent_bytes = 0;
+    Answer(socket, connection);  // Those that had to wait until the answers were taken.
   }
 }
 
-void StoreServer::AnswerKeys(Connection* connection, const Request& request) {
-  std::string& out = connection->out;
-  switch (request.operation) {
-    case Operation::kWait:
-      return Wait(connection, request.keys);
-    case Operation::kCheck:
-      out.push_back(store_.HasAll(request.keys) ? kReady : kNotReady);
-      return;
-    case Operation::kGet:
-    case Operation::kMultiGet:
-      // Clients have waited for them.
-      for (const std::string& key : request.keys) {
-        const std::string* value = store_.Find(key);
-        AppendText(&out, value == nullptr ? std::string_view() : std::string_view(*value));
-      }
-      return;
-    case Operation::kMultiSet:
-      for (std::size_t i = 0; i < request.keys.size(); ++i) {
-        store_.Set(request.keys[i], request.values[i]);
-      }
-      return;
-    case Operation::kQueuePop: {
-      const auto first = store_.Pop(request.keys[0]);
-      AppendNumber(&out, first.has_value() ? 1 : 0);
-      if (first.has_value()) AppendText(&out, *first);
-      return;
-    }
-    default:  // kValidate has no answer.
-      return;
-  }
+// The rank whose process is at the other end; nothing where that is not known.
+std::optional<std::int64_t> StoreServer::RankAt(int socket) const {
+  if (const auto known = ranks_.find(socket); known != ranks_.end()) return known->second;
+  const auto process = process::PeerProcess(socket);
+  if (!process.has_value()) return std::nullopt;
+  const auto variable = process::VariableOf(*process, "RANK");
+  const auto rank = variable.has_value() ? base::ParseInteger(*variable) : std::nullopt;
+  if (rank.has_value()) ranks_[socket] = *rank;
+  return rank;
 }
 
-void StoreServer::Wait(Connection* connection, std::vector<std::string> keys) {
-  // What a live rank sets later replaces it. That ranks of one group may then have different ids
-  // does no harm: the members of a folded job's communicators know each other by their ranks.
-  for (const std::string& key : keys) {
-    if (store_.Find(key) != nullptr) continue;
-    if (auto value = GhostValue(key)) store_.Set(key, std::move(*value));
-  }
-  connection->waits_for = std::move(keys);
-  if (!connection->waits_for.empty()) return;
-  connection->out.push_back(kStopWaiting);
-}
-
-void StoreServer::AnswerWaits() {
-  for (auto& [socket, connection] : connections_) {
-    if (connection.waits_for.empty() || !store_.HasAll(connection.waits_for)) continue;
-    connection.waits_for.clear();
-    connection.out.push_back(kStopWaiting);
-  }
+void StoreServer::Refuse(int socket, Connection* connection, const base::Error& error) {
+  const auto rank = RankAt(socket);
+  base::Log(base::Level::kError, "rendezvous_refused",
+            {{"rank", rank.has_value() ? StrCat(*rank) : "unknown"}, {"reason", error.message}});
+  connection->is_broken = true;
 }
 
 std::vector<std::string> StoreServer::DescribeWaits() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> waits;
-  for (const auto& [socket, connection] : connections_) {
-    for (const std::string& key : connection.waits_for) {
-      if (store_.Find(key) != nullptr || waits.size() == kWaitsShown) continue;
-      waits.push_back(StrCat("a rank waits in the rendezvous store for '", key,
-                             "', which no live rank has set"));
-    }
-  }
-  return waits;
+  return handler_.DescribeWaits([this](int socket) { return RankAt(socket); });
 }
 
 }  // namespace eidolon::agent::rendezvous

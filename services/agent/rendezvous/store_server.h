@@ -2,18 +2,23 @@
 // server of c10d::TCPStore's protocol that also answers for ranks without a process.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "services/agent/rendezvous/ghost_answers.h"
-#include "services/agent/rendezvous/key_value_store.h"
 #include "services/agent/rendezvous/request.h"
+#include "services/agent/rendezvous/request_handler.h"
+#include "services/base/clock.h"
 #include "services/base/error.h"
 
 namespace eidolon::agent::rendezvous {
@@ -31,35 +36,47 @@ class StoreServer {
   ~StoreServer();
 
   std::uint16_t port() const { return port_; }
-  // Sentences about what ranks wait for and nobody has set.
+  // Sentences about what ranks wait for and nobody has set. Looks through /proc for who they are.
   std::vector<std::string> DescribeWaits() const;
 
  private:
   struct Connection {
-    std::string in;
+    Connection();
+
+    RequestReader reader;
     std::string out;
-    std::vector<std::string> waits_for;  // Keys; empty: it does not wait.
+    std::size_t sent_bytes = 0;  // Of `out`.
     bool is_broken = false;
   };
 
   StoreServer(int listener, int wake, std::uint16_t port, World world);
   void Serve();
+  // The connections and the listener as poll wants them, and until when it may sleep.
+  int Watch(std::vector<pollfd>* watched) const;
+  void Step(const std::vector<pollfd>& watched);
   void Accept();
+  void PauseAccepting(const std::string& reason);
   void Read(int socket, Connection* connection);
+  void Answer(int socket, Connection* connection);
   void Write(int socket, Connection* connection);
-  void Answer(Connection* connection, Request request);
-  void AnswerKeys(Connection* connection, const Request& request);
-  void Wait(Connection* connection, std::vector<std::string> keys);
-  void AnswerWaits();
+  std::optional<std::int64_t> RankAt(int socket) const;
+  void Refuse(int socket, Connection* connection, const base::Error& error);
 
+  const base::SystemClock clock_;
   const int listener_;
   const int wake_;  // An eventfd that ends the thread.
   const std::uint16_t port_;
-  const World world_;
   std::atomic<bool> stopping_ = false;
+
+  // Of the thread.
+  bool was_told_ = false;           // Of the failure that lasts.
+  std::int64_t accepts_at_ns_ = 0;  // Nobody is accepted before.
+  std::size_t held_bytes_ = 0;      // Of all requests that are not complete.
+
   mutable std::mutex mutex_;  // Guards what follows.
-  KeyValueStore store_;
-  std::map<int, Connection> connections_;  // By socket.
+  RequestHandler handler_;
+  std::map<int, Connection> connections_;      // By socket.
+  mutable std::map<int, std::int64_t> ranks_;  // By socket; of those that were asked for.
   std::thread thread_;
 };
 

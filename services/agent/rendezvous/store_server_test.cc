@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
 
 namespace eidolon::agent::rendezvous {
 namespace {
@@ -19,7 +22,10 @@ using ::testing::IsEmpty;
 // As TCPStore's client speaks.
 class Client {
  public:
-  explicit Client(std::uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+  Client() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {}
+  explicit Client(std::uint16_t port) : Client() { Connect(port); }
+
+  void Connect(std::uint16_t port) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
@@ -137,6 +143,78 @@ TEST_F(StoreServerTest, AStrangerIsSentAwayAndTheOthersGoOn) {
 
   EXPECT_EQ(stranger.Receive(1), "");
   EXPECT_EQ(rank.Add("/n", 1), 1);
+}
+
+TEST_F(StoreServerTest, AnUnknownRequestIsNamedInTheLog) {
+  Client rank(server_->port());
+  ::testing::internal::CaptureStderr();
+  rank.Send("\x13");
+
+  EXPECT_EQ(rank.Receive(1), "");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("rendezvous_refused"), HasSubstr("operation 19 is unknown")));
+}
+
+TEST_F(StoreServerTest, WhoTakesNoAnswersGetsThemAllLater) {
+  constexpr int kAsked = 1'000;
+  const std::string value(1 << 20, 'v');
+  Client slow(server_->port());
+  slow.Set("/large", value);
+  std::string ask = {static_cast<char>(Operation::kGet)};
+  AppendText(&ask, "/large");
+  for (int i = 0; i < kAsked; ++i) slow.Send(ask);
+  EXPECT_EQ(Client(server_->port()).Add("/n", 1), 1);  // The others go on.
+
+  for (int i = 0; i < kAsked; ++i) {
+    ASSERT_EQ(slow.ReceiveNumber(), static_cast<std::int64_t>(value.size())) << i;
+    ASSERT_EQ(slow.Receive(value.size()), value) << i;
+  }
+}
+
+// As many as are open now, and no more.
+class DescriptorLimit {
+ public:
+  DescriptorLimit() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(STDERR_FILENO);
+    close(next);
+    rlimit now = before_;
+    now.rlim_cur = static_cast<rlim_t>(next);
+    setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+std::int64_t ProcessCpuMs() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000 +
+         (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1'000;
+}
+
+TEST_F(StoreServerTest, WithoutDescriptorsItWaitsAndSaysSoOnce) {
+  constexpr int kMs = 1'000;
+  auto late = std::make_unique<Client>();
+  ::testing::internal::CaptureStderr();
+  std::int64_t used_ms = 0;
+  {
+    const DescriptorLimit limit;
+    late->Connect(server_->port());
+    const std::int64_t before_ms = ProcessCpuMs();
+    poll(nullptr, 0, kMs);
+    used_ms = ProcessCpuMs() - before_ms;
+  }
+  EXPECT_EQ(late->Add("/n", 1), 1);
+
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_LT(used_ms, kMs / 5);
+  EXPECT_THAT(said, HasSubstr("rendezvous_accepts_nobody reason=\"Too many open files\""));
+  EXPECT_EQ(said.find("rendezvous_accepts_nobody"), said.rfind("rendezvous_accepts_nobody"));
 }
 
 TEST(StoreServerStartTest, AnAddressThatIsNotThisMachinesIsNamed) {

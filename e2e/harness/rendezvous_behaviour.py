@@ -1,0 +1,218 @@
+"""What PyTorch's own clients get from the agent's rendezvous. Run by behaviour.py."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import textwrap
+import time
+
+from server import ROOT
+from trial import expect, expect_failed, test
+
+# Three processes that do everything that a client can do, and print what they are answered.
+CLIENT = """
+    import datetime, json, os, sys, torch.distributed as dist
+    rank, port, libuv = int(os.environ["RANK"]), int(sys.argv[1]), sys.argv[2] == "libuv"
+    store = dist.TCPStore("127.0.0.1", port, 3, is_master=False, timeout=datetime.timedelta(seconds=60), use_libuv=libuv)
+    answers = []
+    def tell(name, function, *args):
+        try:
+            answer = function(*args)
+        except Exception as error:
+            # Behind the first words there are addresses and stacks.
+            answer = f"{type(error).__name__}: {str(error)[:60]}".split("\\n")[0]
+        answers.append([name, repr(answer)])
+    def meet(name):
+        store.set(f"{name}/{rank}", "come")
+        store.wait([f"{name}/{r}" for r in range(3)])
+    if rank == 0:
+        store.set("value", b"of rank 0 \\x00\\xff")
+        store.set("large", b"x" * (3 << 20))
+    tell("get", store.get, "value")
+    tell("large", lambda: len(store.get("large")))
+    store.add("sum", rank + 1)
+    meet("added")
+    tell("sum", store.add, "sum", 0)
+    tell("sum as text", store.get, "sum")
+    tell("check", store.check, ["value", "sum"])
+    tell("check of none", store.check, ["value", "none"])
+    tell("wait", store.wait, ["none"], datetime.timedelta(milliseconds=200))
+    tell("get after a wait", store.get, "value")
+    mine = f"rank {rank}"
+    tell("compare", store.compare_set, mine, "expected", "new")
+    tell("compare", store.compare_set, mine, "", "first")
+    tell("compare", store.compare_set, mine, "other", "second")
+    tell("compare", store.compare_set, mine, "first", "second")
+    store.append(mine, " and more")
+    tell("append", store.get, mine)
+    store.multi_set([f"{mine}/{i}" for i in range(1000)], [str(i) * 1000 for i in range(1000)])
+    tell("multi_get", store.multi_get, [f"{mine}/{i}" for i in (0, 999)])
+    tell("delete", store.delete_key, mine + "/0")
+    tell("delete again", store.delete_key, mine + "/0")
+    meet("changed")
+    if rank == 0:
+        tell("num_keys", store.num_keys)
+        if hasattr(store, "list_keys"): tell("list_keys", lambda: sorted(store.list_keys()))
+        store.set("counted", "")
+    store.wait(["counted"])
+    prefixed = dist.PrefixStore("prefix", store)
+    prefixed.set(str(rank), str(rank))
+    tell("prefix", prefixed.get, str((rank + 1) % 3))
+    if hasattr(store, "queue_push"):
+        tell("pop of none", store.queue_pop, mine, False)
+        if rank == 0: tell("push", store.queue_push, "queue", "of rank 0")
+        if rank == 1: tell("pop", store.queue_pop, "queue")
+        meet("popped")
+        for i in range(3): tell("push", store.queue_push, mine, str(i))
+        tell("length", store.queue_len, mine)
+        tell("pop", store.queue_pop, mine)
+        tell("length", store.queue_len, mine)
+    if hasattr(store, "barrier"):
+        if rank == 2: store.set("rank 2 comes", "last")
+        tell("barrier", store.barrier, "barrier", 3, datetime.timedelta(seconds=60))
+        tell("rank 2 has come", store.check, ["rank 2 comes"])
+        meet("past the barrier")
+        tell("barrier's counter", store.get, "barrier")
+        if rank == 0: tell("barrier alone", store.barrier, "alone", 2, datetime.timedelta(milliseconds=200))
+        tell("get after a barrier", store.get, "value")
+    print(json.dumps(answers))
+"""
+# PyTorch's own server.
+HOST = """
+    import sys, torch.distributed as dist
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, use_libuv=sys.argv[1] == "libuv")
+    print(store.port, flush=True)
+    sys.stdin.read()
+"""
+# A rank of a folded job whose other ranks are ghosts.
+LIVE = """
+    import datetime, os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=100))
+    dist.new_group([0, 1, 2])
+    if rank == 7: dist.new_group([5, 6, 7], use_local_synchronization=True)
+    store = dist.distributed_c10d._get_default_store()
+    if hasattr(store, "barrier"): store.barrier("all", 8, datetime.timedelta(seconds=100))
+    print("met", flush=True)
+    if rank == 0: store.get("from/a/ghost")
+    dist.all_reduce(torch.ones(1))
+"""
+# The same as a job, whose last lines need what ghosts do not have.
+STUCK = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    members = [[0, 1], [2, 3]][rank // 2]
+    dist.new_group(members, use_local_synchronization=True)
+    dist.all_reduce(torch.ones(1024, device="cuda"))
+    print(f"rank {rank} met", flush=True)
+    dist.all_reduce(torch.ones(1), group=dist.new_group(backend="gloo"))
+"""
+
+
+@contextlib.contextmanager
+def listening(command):
+    """A process that prints its port, ends with its input, and is asked by `ask`."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            process.port = process.stdout.readline().strip()
+            expect(process.port, f"{command[0]} does not listen")
+            yield process
+        finally:
+            process.stdin.close()
+
+
+def waits_of(server):
+    server.stdin.write("waits\n")
+    server.stdin.flush()
+    return list(iter(lambda: server.stdout.readline().rstrip("\n"), ""))
+
+
+def script(world, name, text):
+    path = pathlib.Path(world.folder) / name
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def older_python():
+    done = subprocess.run([ROOT / "e2e" / "cuda12"], check=True, capture_output=True, text=True)
+    return pathlib.Path(done.stdout.strip())
+
+
+def start(python, words, ranks, environment=None):
+    return [
+        subprocess.Popen(
+            [python / "bin" / "python", *words],
+            env=os.environ | {"RANK": str(rank), "TORCH_CPP_LOG_LEVEL": "ERROR"} | (environment or {}),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in ranks
+    ]
+
+
+def answers_of(world, python, server, libuv):
+    clients = start(python, [script(world, "client.py", CLIENT), server.port, libuv], range(3))
+    told = [client.communicate(timeout=120)[0] for client in clients]
+    expect(all(client.returncode == 0 for client in clients), "a client of the store failed")
+    return [json.loads(answers) for answers in told]
+
+
+@test
+def clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world):
+    rendezvous = [world.build / "tests" / "rendezvous_server", "3", "0,1,2"]
+    host = script(world, "host.py", HOST)
+    for python in (pathlib.Path(world.python), older_python()):
+        for libuv in ("libuv", "sockets"):
+            with listening([python / "bin" / "python", host, libuv]) as server:
+                theirs = answers_of(world, python, server, libuv)
+            with listening(rendezvous) as server:
+                ours = answers_of(world, python, server, libuv)
+            for rank, (their, our) in enumerate(zip(theirs, ours)):
+                expect(len(their) == len(our) > 15, f"rank {rank}: {len(our)} answers instead of {len(their)}")
+                for wanted, got in zip(their, our):
+                    expect(wanted == got, f"rank {rank} of {python.name}, {libuv}: {got} instead of {wanted}")
+
+
+@test
+def live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world):
+    for python in (pathlib.Path(world.python), older_python()):
+        with listening([world.build / "tests" / "rendezvous_server", "8", "0,1,7"]) as server:
+            environment = {
+                "WORLD_SIZE": "8",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": server.port,
+                "TORCHELASTIC_USE_AGENT_STORE": "True",
+                "TORCH_DIST_INIT_BARRIER": "1",
+                "TORCH_GLOO_LAZY_INIT": "1",
+            }
+            live = start(python, [script(world, "live.py", LIVE)], (0, 1, 7), environment)
+            try:
+                for rank in live:
+                    expect("met\n" in iter(rank.stdout.readline, ""), "a live rank does not get past the ghosts")
+                deadline = time.monotonic() + 60
+                while not ("rank 0 waits" in (text := "\n".join(waits_of(server))) and "Gloo group" in text):
+                    expect(time.monotonic() < deadline, f"who waits is not named: {text}")
+                    time.sleep(0.1)
+                print("     " + text.replace("\n", "\n     "))
+                expect("'/default_pg/0//from/a/ghost', which no live rank has set" in text, text)
+            finally:
+                for rank in live:
+                    rank.kill()
+                    rank.communicate()
+
+
+@test
+def a_folded_job_that_uses_gloo_ends_with_the_address_that_no_ghost_has(world):
+    extra = """
+        env: [{name: TORCH_DIST_INIT_BARRIER, value: '1'}]
+        folding: {mode: required}
+        limits: {stillSeconds: 10}
+    """
+    job = world.run(STUCK, ranks=4, extra=extra)
+    expect_failed(job, "Stuck", "rank 0 waits in the rendezvous store for", "address of rank", "a ghost has no Gloo")
+    log = world.server.logs(job["metadata"]["name"])
+    expect("rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}")
