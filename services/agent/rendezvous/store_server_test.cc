@@ -198,13 +198,19 @@ std::int64_t ProcessCpuMs() {
 }
 
 TEST_F(StoreServerTest, WithoutDescriptorsItWaitsAndSaysSoOnce) {
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+  GTEST_SKIP() << "the sanitizer's check of an object's type needs descriptors itself";
+#endif
+#endif
   constexpr int kMs = 1'000;
   auto late = std::make_unique<Client>();
+  const auto port = server_->port();
   ::testing::internal::CaptureStderr();
   std::int64_t used_ms = 0;
   {
     const DescriptorLimit limit;
-    late->Connect(server_->port());
+    late->Connect(port);
     const std::int64_t before_ms = ProcessCpuMs();
     poll(nullptr, 0, kMs);
     used_ms = ProcessCpuMs() - before_ms;

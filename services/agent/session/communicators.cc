@@ -26,6 +26,7 @@ template <typename Record>
 void AddMembers(const ring::RecordView& record,
                 google::protobuf::RepeatedPtrField<common::v1::RankRun>* out) {
   const auto count = record.As<Record>().member_runs;
+  if (count == 0) return;
   std::vector<folding::RankRun> runs(count);
   std::memcpy(runs.data(), record.TailAfter<Record>().data(), count * sizeof(folding::RankRun));
   folding::AddRuns(runs, out);
