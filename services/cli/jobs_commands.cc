@@ -143,13 +143,14 @@ int Logs(const Globals& globals, const LogFlags& flags) {
     return job ? 0 : PrintFailure(job.error());
   }
   Terminal terminal = Terminal::Standard(globals.raw);
-  const auto done = client.Stream(
-      JobPath(globals.name_space, flags.name) + "/logs?x=1" + (flags.prefix ? "&prefix=true" : "") +
-          (flags.timestamps ? "&timestamps=true" : "") + (flags.follow ? "&follow=true" : ""),
-      [&](const std::string& text) {
-        terminal.Print(text);
-        return true;
-      });
+  const auto word = [](bool value) { return std::string(value ? "true" : "false"); };
+  const auto done =
+      client.Stream(JobPath(globals.name_space, flags.name) + "/logs?prefix=" + word(flags.prefix) +
+                        "&timestamps=" + word(flags.timestamps) + "&follow=" + word(flags.follow),
+                    [&](const std::string& text) {
+                      terminal.Print(text);
+                      return true;
+                    });
   return done ? 0 : PrintFailure(done.error());
 }
 

@@ -1,8 +1,10 @@
 // eidolon: the command.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
 #include "services/cli/commands.h"
 #include "services/cli/net/command.h"
+#include "services/cli/unknown_word.h"
 #include "services/cli/values/command.h"
 #include "services/controller/embedded/controller_host.h"
 
@@ -40,6 +42,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const auto unknown = eidolon::cli::DescribeUnknownWord(app);
+    if (error.get_exit_code() != 0 && unknown) {
+      std::fprintf(stderr, "eidolon: %s\n", unknown->c_str());
+      return 2;
+    }
     return app.exit(error) == 0 ? 0 : 2;
   }
   return action ? action() : 2;

@@ -90,10 +90,23 @@ class RunData {
   bool temporary_ = false;
 };
 
+// The job as it stood when the user interrupted it; nothing when no iteration was measured by then.
+std::optional<json> PartialResult(const Client& client, const std::string& name) {
+  auto job = client.SendForJson({.method = "GET", .path = JobPath("default", name)});
+  if (!job) return std::nullopt;
+  const auto measured = json::json_pointer("/status/prediction/measuredIterations");
+  if (!job->contains(measured) || job->at(measured) == 0) return std::nullopt;
+  return std::move(*job);
+}
+
+struct Followed {
+  Result<json> job;
+  bool interrupted = false;
+};
+
 // Follows the job on a thread of its own, so that this one can listen to signals.
-Result<json> FollowOrInterrupt(const Client& client, const FollowOptions& options,
-                               Terminal* terminal, runtime::SignalWaiter* signals,
-                               Embedded* embedded) {
+Followed FollowOrInterrupt(const Client& client, const FollowOptions& options, Terminal* terminal,
+                           runtime::SignalWaiter* signals, Embedded* embedded) {
   std::optional<Result<json>> result;
   std::atomic<bool> done = false;
   std::thread follower([&] {
@@ -102,18 +115,38 @@ Result<json> FollowOrInterrupt(const Client& client, const FollowOptions& option
   });
   bool interrupted = false;
   while (!done && !interrupted) interrupted = signals->WaitFor(kSignalPollMs).has_value();
-  if (interrupted) (void)embedded->Stop();
-  follower.join();
+  std::optional<json> partial;
   if (interrupted) {
-    return base::Fail(base::ErrorCode::kUnavailable, "interrupted; nothing was predicted");
+    partial = PartialResult(client, options.name);
+    (void)embedded->Stop();
   }
-  return std::move(*result);
+  follower.join();
+  if (!interrupted) return {std::move(*result)};
+  if (partial) return {std::move(*partial), true};
+  return {base::Fail(base::ErrorCode::kUnavailable,
+                     "interrupted before an iteration was measured; nothing was predicted"),
+          true};
 }
+
+// As a shell reports a command that SIGINT has ended.
+constexpr int kInterruptedStatus = 130;
 
 void PrintResult(const json& job, const std::string& output, Terminal* terminal) {
   if (output == "json") return terminal->Print(job.dump(2) + "\n");
   if (output == "yaml") return terminal->Print(controller::job::ToYaml(job));
   terminal->Print("\n" + FormatReport(job));
+}
+
+int PrintInterrupted(const Result<json>& job, const std::string& output, Terminal* terminal) {
+  if (!job) {
+    (void)PrintFailure(job.error());
+    return kInterruptedStatus;
+  }
+  PrintResult(*job, output, terminal);
+  const json& prediction = (*job)["status"]["prediction"];
+  std::fprintf(stderr, "eidolon: interrupted; this result is partial: %d iteration(s) measured\n",
+               prediction["measuredIterations"].get<int>());
+  return kInterruptedStatus;
 }
 
 int RunOnce(const Flags& wanted) {
@@ -146,9 +179,10 @@ int RunOnce(const Flags& wanted) {
   if (!created) return PrintFailure(created.error());
   Terminal terminal = Terminal::Standard(flags.raw);
   const bool report = flags.output == "report";
-  const auto job = FollowOrInterrupt(
+  const auto [job, interrupted] = FollowOrInterrupt(
       client, {.name = flags.run.name, .logs = report, .prefix = flags.run.servers > 1}, &terminal,
       &signals, embedded->get());
+  if (interrupted) return PrintInterrupted(job, flags.output, &terminal);
   if (!job) return PrintFailure(job.error());
   PrintResult(*job, flags.output, &terminal);
   return PhaseOf(*job) == "Complete" ? 0 : 1;
@@ -179,11 +213,16 @@ void AddFlags(CLI::App* run, Flags* flags) {
   run->add_option("--cluster", f.cluster_file, "file with a SimulatedCluster document")
       ->excludes("--gpu")
       ->excludes("--preset");
-  run->add_option("--servers", f.servers, "servers; the command runs once on each");
-  run->add_option("--gpus-per-server", f.gpus_per_server, "GPUs of a server");
-  run->add_option("--ranks-per-server", f.ranks_per_server, "ranks of a server");
+  run->add_option("--servers", f.servers, "servers; the command runs once on each")
+      ->check(CLI::PositiveNumber);
+  run->add_option("--gpus-per-server", f.gpus_per_server, "GPUs of a server")
+      ->check(CLI::PositiveNumber);
+  run->add_option("--ranks-per-server", f.ranks_per_server, "ranks of a server")
+      ->check(CLI::PositiveNumber);
   run->add_option("--warmup", f.warmup, "iterations that do not count")->capture_default_str();
-  run->add_option("--measure", f.measure, "iterations to measure")->capture_default_str();
+  run->add_option("--measure", f.measure, "iterations to measure")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   run->add_option("--host-model", f.host_model, "measured, or fixed for bit-identical runs")
       ->check(CLI::IsMember({"measured", "fixed"}))
       ->capture_default_str();

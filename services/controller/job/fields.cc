@@ -1,6 +1,7 @@
 #include "services/controller/job/fields.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "services/base/check.h"
@@ -60,6 +61,28 @@ std::string PointerTo(std::string_view name) {
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& names) {
   const auto nearest = base::NearestName(word, names);
   return nearest ? ", did you mean '" + *nearest + "'?" : "";
+}
+
+std::string DidYouMeanOneOf(std::string_view word, const std::vector<std::string>& names) {
+  const auto lower = [](std::string_view text) {
+    std::string result(text);
+    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return result;
+  };
+  const std::string wanted = lower(word);
+  std::vector<std::string> family, lowered;
+  for (const std::string& name : names) {
+    lowered.push_back(lower(name));
+    const std::string& text = lowered.back();
+    const auto parts = base::Split(text, '-');
+    const bool is_part = std::ranges::find(parts, wanted) != parts.end();
+    if (!wanted.empty() && (is_part || text.starts_with(wanted))) family.push_back(name);
+  }
+  if (!family.empty()) return ", did you mean '" + base::Join(family, "' or '") + "'?";
+  const auto nearest = base::NearestName(wanted, lowered);
+  if (!nearest) return "";
+  const auto at = std::ranges::find(lowered, *nearest) - lowered.begin();
+  return ", did you mean '" + names[static_cast<std::size_t>(at)] + "'?";
 }
 
 Fields::Fields(const json& object, std::string pointer, Problems* problems)

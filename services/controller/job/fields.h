@@ -76,5 +76,8 @@ std::string PointerTo(std::string_view name);
 
 // The nearest of `names` as ", did you mean 'x'?", or nothing.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& names);
+// The same for names with parts, such as H100-SXM5-80GB: all that have the word for a part or for
+// their beginning, else the nearest one; case does not count.
+std::string DidYouMeanOneOf(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace eidolon::controller::job

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/controller/job/document.h"
+#include "services/controller/job/fields.h"
 #include "services/controller/job/resolve.h"
 
 namespace eidolon::controller::job {
@@ -291,6 +292,17 @@ TEST(ResolveTest, NamesTheNearestGpu) {
                             "/spec/cluster/server/gpu",
                             "no GPU model 'H100-SXM-80GB', did you mean 'H100-SXM5-80GB'? Known: "
                             "A100-SXM4-80GB, H100-SXM5-80GB"}));
+}
+
+TEST(ResolveTest, APartOfAGpusNameSuggestsAllThatHaveIt) {
+  const std::vector<std::string> names = {"A100-SXM4-40GB", "A100-SXM4-80GB", "B200-SXM-180GB",
+                                          "GB200-SXM-186GB"};
+
+  EXPECT_EQ(DidYouMeanOneOf("a100", names), ", did you mean 'A100-SXM4-40GB' or 'A100-SXM4-80GB'?");
+  EXPECT_EQ(DidYouMeanOneOf("B200", names), ", did you mean 'B200-SXM-180GB'?");
+  EXPECT_EQ(DidYouMeanOneOf("b200-sxm-180g", names), ", did you mean 'B200-SXM-180GB'?");
+  EXPECT_EQ(DidYouMeanOneOf("a100-sxm4-81gb", names), ", did you mean 'A100-SXM4-80GB'?");
+  EXPECT_EQ(DidYouMeanOneOf("Voodoo2", names), "");
 }
 
 TEST(ResolveTest, RefusesMoreServersThanTheClusterHas) {

@@ -29,12 +29,7 @@ void CheckGpu(const ClusterSpec& cluster, const std::string& pointer, const Know
   const std::vector<std::string> names = known_gpus();
   if (names.empty()) return;
   if (std::find(names.begin(), names.end(), cluster.gpu) != names.end()) return;
-  std::string hint = DidYouMean(cluster.gpu, names);
-  // "H100" means one of the models that begin so.
-  const auto longer = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-    return name.starts_with(cluster.gpu + "-");
-  });
-  if (hint.empty() && longer != names.end()) hint = ", did you mean '" + *longer + "'?";
+  std::string hint = DidYouMeanOneOf(cluster.gpu, names);
   if (hint.empty()) hint = ".";
   problems->push_back({pointer + "/server/gpu", StrCat("no GPU model '", cluster.gpu, "'", hint,
                                                        " Known: ", base::Join(names, ", "))});

@@ -350,6 +350,11 @@ std::string Run::WithoutIterations() const {
     return "the command ended without an iteration: what iterations.boundary names was not seen in "
            "any rank";
   }
+  if (!measurement_.Predict().program && progress(start_ns_).launches == 0) {
+    return "no GPU work was seen: the command launched no kernel, copy or collective. Is it a "
+           "program for a CPU, or does it choose its device by something that is not there? "
+           "torch.cuda.is_available() is true here for wheels of CUDA 12 and 13";
+  }
   return "the command ended without an iteration: no repeating sequence of launches was found; let "
          "it run more steps, or name the iteration by iterations.boundary, {nvtx: ...} or {log: "
          "...}";

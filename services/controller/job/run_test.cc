@@ -110,8 +110,19 @@ TEST_F(RunTest, ARankThatLostItsSessionFailsTheJobAndThePredictionIsKept) {
   EXPECT_EQ(run_.Predict().measured_iterations, 1u);
 }
 
+TEST_F(RunTest, ACommandWithoutGpuWorkFailsAndSaysSo) {
+  Connect();
+  End(0, OutcomeReason::kCompleted);
+  End(1, OutcomeReason::kCompleted);
+  ExitBoth();
+
+  EXPECT_EQ(run_.Judge().reason, "NoIterations");
+  EXPECT_THAT(run_.Judge().message, HasSubstr("no GPU work was seen"));
+}
+
 TEST_F(RunTest, ACommandThatNeverIteratesFailsWithAdvice) {
   Connect();
+  run_.SetProgress(0, {.launches = 3});
   End(0, OutcomeReason::kCompleted);
   End(1, OutcomeReason::kCompleted);
   ExitBoth();

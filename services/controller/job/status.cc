@@ -80,8 +80,9 @@ std::string DescribeOutOfMemory(const Prediction& prediction) {
   const std::uint64_t needed = worst->peak_bytes + worst->refused_bytes;
   text += StrCat("; a further ", FormatBytes(worst->refused_bytes), " did not fit.");
   if (needed > worst->capacity_bytes) {
-    text += StrCat(" It would fit a GPU with at least ", FormatBytes(needed), ", or with ",
-                   FormatBytes(needed - worst->capacity_bytes), " less in use.");
+    text += StrCat(" The program came no further, so it needs ", FormatBytes(needed),
+                   " or more: at least ", FormatBytes(needed - worst->capacity_bytes),
+                   " over what the GPU has.");
   }
   return text;
 }

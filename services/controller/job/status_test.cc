@@ -31,8 +31,9 @@ TEST(StatusTest, OutOfMemoryNamesTheRankTheUseAndWhatWouldFit) {
 
   EXPECT_EQ(DescribeOutOfMemory(prediction),
             "Rank 3 peaked at 78.0 GiB of 80.0 GiB (parameters and allocator segments 75.0 GiB, "
-            "workspace 0 B, NCCL 2.0 GiB, CUDA context 1.0 GiB); a further 4.0 GiB did not fit. It "
-            "would fit a GPU with at least 82.0 GiB, or with 2.0 GiB less in use.");
+            "workspace 0 B, NCCL 2.0 GiB, CUDA context 1.0 GiB); a further 4.0 GiB did not fit. "
+            "The program came no further, so it needs 82.0 GiB or more: at least 2.0 GiB over what "
+            "the GPU has.");
 }
 
 TEST(StatusTest, LeavesOutWhatIsNotKnown) {

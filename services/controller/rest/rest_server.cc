@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,6 +14,7 @@
 #include "services/controller/http/listener.h"
 #include "services/controller/http/peer.h"
 #include "services/controller/http/server.h"
+#include "services/controller/job/fields.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/utf8.h"
 #include "services/controller/rest/embedded.h"
@@ -168,7 +170,8 @@ class Server final : public RestServer {
       for (std::size_t i = 1; i < request.matches.size(); ++i) {
         parts.push_back(request.matches[i].str());
       }
-      if (MayPass(route, parts, request, &response)) route.handler(request, parts, &response);
+      if (!MayPass(route, parts, request, &response)) return;
+      if (CheckQuery(route, request, &response)) route.handler(request, parts, &response);
     };
     if (route.method == "GET") server_.Get(pattern, handler);
     if (route.method == "POST") server_.Post(pattern, handler);
@@ -180,6 +183,25 @@ class Server final : public RestServer {
   static bool IsOwner(const httplib::Request& request) {
     const auto user = http::UserOf(request.remote_addr);
     return user && (*user == geteuid() || *user == 0);
+  }
+
+  // Parameters that the description of the API does not name would be ignored in silence.
+  static bool CheckQuery(const Route& route, const httplib::Request& request,
+                         httplib::Response* response) {
+    if (!route.path.starts_with("/api/")) return true;
+    const std::vector<std::string> known = QueryOf(route);
+    for (const auto& [name, value] : request.params) {
+      if (std::ranges::find(known, name) != known.end()) continue;
+      Answer({ErrorCode::kInvalidArgument,
+              StrCat("unknown query parameter '", name, "'",
+                     known.empty()
+                         ? ": there are none here"
+                         : job::DidYouMean(name, known) + " known: " + base::Join(known, ", ")),
+              {}},
+             400, request, response);
+      return false;
+    }
+    return true;
   }
 
   // Names in paths follow the rules of those in documents.

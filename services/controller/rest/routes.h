@@ -23,6 +23,9 @@ struct Route {
   Handler handler;
 };
 
+// The names of the query parameters that the description of the API gives a route.
+std::vector<std::string> QueryOf(const Route& route);
+
 // The template as a regular expression of the whole path, with one group per open part.
 std::string ToPattern(const std::string& path);
 
