@@ -3,6 +3,7 @@
 // cluster and load the network, but no process.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,7 +20,7 @@ struct Dimension {
   std::uint32_t stride = 1;
   std::uint32_t size = 1;
   std::uint32_t PositionOf(std::uint32_t rank) const { return rank / stride % size; }
-  bool operator==(const Dimension&) const = default;
+  auto operator<=>(const Dimension&) const = default;
 };
 
 struct FoldOptions {

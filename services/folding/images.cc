@@ -4,10 +4,8 @@
 #include <set>
 
 namespace eidolon::folding {
-namespace {
 
-// The origin of the row that a rank is in.
-std::uint32_t OriginOf(std::uint32_t rank, const std::vector<Dimension>& dimensions) {
+std::uint32_t OriginOf(std::uint32_t rank, std::span<const Dimension> dimensions) {
   std::uint32_t origin = rank;
   for (const Dimension& dimension : dimensions) {
     origin -= dimension.PositionOf(rank) * dimension.stride;
@@ -15,8 +13,18 @@ std::uint32_t OriginOf(std::uint32_t rank, const std::vector<Dimension>& dimensi
   return origin;
 }
 
-// Whether every rank is in exactly one row: each dimension's steps fit into the next one's.
+std::uint32_t PlaceIn(std::uint32_t rank, std::span<const Dimension> dimensions) {
+  std::uint32_t place = 0;
+  std::uint32_t inner = 1;
+  for (const Dimension& dimension : dimensions) {
+    place += dimension.PositionOf(rank) * inner;
+    inner *= dimension.size;
+  }
+  return place;
+}
+
 bool FillsJob(const Lattice& group, std::uint32_t ranks) {
+  // Each dimension's steps fit into the next one's.
   std::uint64_t inner = 1;
   for (const Dimension& dimension : group.dimensions) {
     if (dimension.stride % inner != 0) return false;
@@ -24,8 +32,6 @@ bool FillsJob(const Lattice& group, std::uint32_t ranks) {
   }
   return ranks % inner == 0 && OriginOf(group.origin, group.dimensions) == group.origin;
 }
-
-}  // namespace
 
 std::optional<Lattice> LatticeOf(std::span<const std::uint32_t> ranks) {
   if (ranks.empty()) return std::nullopt;

@@ -215,6 +215,35 @@ TEST_F(FoldedJobTest, WhatAGhostBroadcastsAloneIsNotKnown) {
   EXPECT_FALSE(values[0].known);
 }
 
+TEST_F(FoldedJobTest, WhatAGhostBroadcastsInItsRowIsWhatTheLiveRankOfAnotherRowDoes) {
+  const std::vector<std::uint32_t> first = {0, 1, 2, 3}, last = {12, 13, 14, 15};
+  ASSERT_TRUE(job_.Join(0, "a", 4, Arriving(0, first)).has_value());
+  ASSERT_TRUE(job_.Join(3, "b", 4, Arriving(15, last)).has_value());
+  const auto id_of = [&](std::uint32_t server) {
+    return recorder_.All<JoinedNotice>(server).at(0).communicator;
+  };
+  const auto broadcast = [&](std::uint32_t server, std::int32_t rank, Payload payload) {
+    ASSERT_TRUE(job_.Issue(
+        server,
+        {.communicator = id_of(server),
+         .rank = rank,
+         .operation =
+             {.kind = Kind::kBroadcast, .data_type = kInt64, .root = 0, .count = 1, .bytes = 8},
+         .payload = std::move(payload)}));
+  };
+
+  broadcast(3, 3, std::nullopt);
+  EXPECT_THAT(recorder_.All<ValuesNotice>(3), IsEmpty());
+  EXPECT_THAT(job_.Waits(), ElementsAre(HasSubstr("rank 15 has called it"),
+                                        HasSubstr("waits for that of rank 0 in a group like it")));
+  broadcast(0, 0, Bytes(42));
+
+  const auto values = recorder_.All<ValuesNotice>(3);
+  ASSERT_THAT(values, SizeIs(1));
+  EXPECT_TRUE(values[0].known);
+  EXPECT_EQ(values[0].payload, Bytes(42));
+}
+
 TEST_F(FoldedJobTest, ASplitNeedsTheLiveMembersOfItsColourAlone) {
   const std::uint64_t world = JoinWorld();
   const auto split = [&](std::uint32_t rank, std::int32_t color,

@@ -31,6 +31,14 @@ SimTime LatestReady(const Gathering& gathering) {
   return latest;
 }
 
+std::vector<std::uint32_t> RanksOf(std::span<const Member> members) {
+  std::vector<std::uint32_t> ranks;
+  for (const Member& member : members) {
+    ranks.push_back(static_cast<std::uint32_t>(member.global_rank));
+  }
+  return ranks;
+}
+
 }  // namespace
 
 Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan, Audience& audience)
@@ -40,6 +48,7 @@ Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan,
       audience_(audience),
       tuning_(std::move(plan.tuning)),
       folded_(std::move(plan.fold), plan.ranks_per_server),
+      row_broadcasts_(folded_.fold()),
       communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
   CHECK(!folded_.any() || folded_.fold().ranks() == placement_.size() * folded_.ranks_per_server());
@@ -236,6 +245,7 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
   made.collectives = CollectiveBook(static_cast<std::int32_t>(arrivals.size()), made.ghosts);
   made.split_calls.assign(arrivals.size(), 0);
   made.images = folded_.ImagesOf(topology_, placement_, made.members);
+  made.row = row_broadcasts_.Enter(RanksOf(made.members));
   return made;
 }
 
@@ -310,11 +320,8 @@ bool Job::Refused(Communicator& communicator, std::uint32_t server) {
 }
 
 void Job::FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer) {
-  std::vector<std::uint32_t> ranks;
-  for (const Member& member : communicator.members) {
-    ranks.push_back(static_cast<std::uint32_t>(member.global_rank));
-  }
-  std::vector<folding::Dimension> by = DifferenceOf(ranks, rank, peer, folded_.fold().ranks());
+  std::vector<folding::Dimension> by =
+      DifferenceOf(RanksOf(communicator.members), rank, peer, folded_.fold().ranks());
   std::erase_if(by, [&](const folding::Dimension& dimension) {
     return std::ranges::count(folded_.fold().dimensions(), dimension) > 0;
   });
@@ -461,6 +468,12 @@ std::vector<std::string> Job::Waits() const {
       }
       lines.push_back(std::move(line));
     }
+  }
+  for (const auto& [waiter, giver] : row_broadcasts_.Waiting()) {
+    const auto found = communicators_.find(waiter.communicator);
+    if (found == communicators_.end() || found->second.failure) continue;
+    lines.push_back(StrCat(found->second.Title(), ": broadcast ", waiter.sequence,
+                           " from a ghost waits for that of rank ", giver, " in a group like it"));
   }
   return lines;
 }

@@ -24,6 +24,7 @@
 #include "services/network/communicator/meeting.h"
 #include "services/network/communicator/notice.h"
 #include "services/network/communicator/operation.h"
+#include "services/network/communicator/row_broadcasts.h"
 #include "services/network/communicator/transfer_book.h"
 #include "services/network/flow/transfer.h"
 #include "services/network/flow/transfer_set.h"
@@ -116,7 +117,8 @@ class Job {
     // order.
     std::vector<std::vector<topology::Place>> images;
     collective::Shape shape;
-    std::shared_ptr<const Ghosts> ghosts;  // Null: every member has a process.
+    std::shared_ptr<const Ghosts> ghosts;   // Null: every member has a process.
+    std::optional<RowBroadcasts::Row> row;  // Of a folded job's mesh.
     CollectiveBook collectives{0};
     TransferBook transfers;
     // Ghosts that take part in a live member's group, until that group is reached.
@@ -156,8 +158,7 @@ class Job {
                 base::SimTime finish, bool split);
   void Fail(Communicator& communicator, const std::string& reason,
             const std::vector<folding::Dimension>& ranks_differ_by = {});
-  // Ranks of one class of a folded job are not alike: `rank` sends to the ghost `peer`, or receives
-  // from it.
+  // Ranks of one class are not alike: `rank` sends to or receives from the ghost `peer`.
   void FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer);
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
@@ -167,6 +168,9 @@ class Job {
   static std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator);
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
+  // A folded job's broadcast in a row of its mesh.
+  void TellBroadcast(const Communicator& communicator, std::int32_t root,
+                     CollectiveBook::Values values);
   void TellValues(const Communicator& communicator, const CollectiveBook::Values& values);
   void TellTransferred(const Communicator& communicator,
                        const std::vector<TransferBook::Values>& all);
@@ -183,6 +187,7 @@ class Job {
   Audience& audience_;
   collective::Tuning tuning_;
   FoldedMembers folded_;
+  RowBroadcasts row_broadcasts_;
   std::map<std::string, Gathering> joins_;  // By unique id; of a folded job by its members.
   // Communicators that a live rank of a folded job has entered, by their members.
   std::map<std::pair<std::int32_t, std::string>, std::uint32_t> entered_;

@@ -67,8 +67,46 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
                 Describe(call.operation)));
     return {};
   }
-  for (const CollectiveBook::Values& values : *issued) TellValues(communicator, values);
+  for (const CollectiveBook::Values& values : *issued) {
+    const bool is_broadcast =
+        call.operation.kind == Kind::kBroadcast && values.sequence == call.sequence;
+    if (is_broadcast && communicator.row) {
+      TellBroadcast(communicator, call.operation.root, values);
+    } else {
+      TellValues(communicator, values);
+    }
+  }
   return {};
+}
+
+void Job::TellBroadcast(const Communicator& communicator, std::int32_t root,
+                        CollectiveBook::Values values) {
+  const std::size_t size = values.results.size();
+  const std::uint64_t sequence = values.sequence;
+  if (!communicator.IsGhost(static_cast<std::size_t>(root))) {
+    const Payload& given = values.results[static_cast<std::size_t>(root)];
+    const auto waiters = row_broadcasts_.Give(*communicator.row, root, sequence, given);
+    TellValues(communicator, values);
+    for (const RowBroadcasts::Waiter& waiter : waiters) {
+      const auto found = communicators_.find(waiter.communicator);
+      if (found == communicators_.end() || found->second.failure) continue;
+      const std::size_t members = found->second.members.size();
+      TellValues(found->second,
+                 {.sequence = waiter.sequence, .results = std::vector<Payload>(members, given)});
+    }
+    return;
+  }
+  Payload given;
+  switch (row_broadcasts_.Ask(*communicator.row, root, sequence,
+                              {.communicator = communicator.id, .sequence = sequence}, &given)) {
+    case RowBroadcasts::Answer::kNobodyKnows:
+      return TellValues(communicator, values);
+    case RowBroadcasts::Answer::kGiven:
+      return TellValues(communicator,
+                        {.sequence = sequence, .results = std::vector<Payload>(size, given)});
+    case RowBroadcasts::Answer::kLater:
+      return;
+  }
 }
 
 void Job::TellValues(const Communicator& communicator, const CollectiveBook::Values& values) {
