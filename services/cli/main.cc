@@ -42,8 +42,12 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const auto unknown = eidolon::cli::DescribeUnknownWord(app);
-    if (error.get_exit_code() != 0 && unknown) {
+    // Other errors name their word themselves.
+    const int code = error.get_exit_code();
+    const bool misplaced = code == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+                           code == static_cast<int>(CLI::ExitCodes::RequiredError);
+    const auto unknown = misplaced ? eidolon::cli::DescribeUnknownWord(app) : std::nullopt;
+    if (unknown) {
       std::fprintf(stderr, "eidolon: %s\n", unknown->c_str());
       return 2;
     }

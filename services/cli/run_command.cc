@@ -32,6 +32,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr int kSignalPollMs = 50;
+constexpr int kCountMax = 1'000'000'000;  // Of flags: the controller has limits of its own.
 
 struct Flags {
   RunFlags run;
@@ -214,14 +215,14 @@ void AddFlags(CLI::App* run, Flags* flags) {
       ->excludes("--gpu")
       ->excludes("--preset");
   run->add_option("--servers", f.servers, "servers; the command runs once on each")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kCountMax));
   run->add_option("--gpus-per-server", f.gpus_per_server, "GPUs of a server")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kCountMax));
   run->add_option("--ranks-per-server", f.ranks_per_server, "ranks of a server")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kCountMax));
   run->add_option("--warmup", f.warmup, "iterations that do not count")->capture_default_str();
   run->add_option("--measure", f.measure, "iterations to measure")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kCountMax))
       ->capture_default_str();
   run->add_option("--host-model", f.host_model, "measured, or fixed for bit-identical runs")
       ->check(CLI::IsMember({"measured", "fixed"}))

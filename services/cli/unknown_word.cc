@@ -38,7 +38,7 @@ std::vector<std::string> CommandsOf(const CLI::App& app) {
 std::optional<std::string> DescribeUnknownWord(const CLI::App& app) {
   const CLI::App& at = Innermost(app);
   const std::vector<std::string> left = at.remaining();
-  if (left.empty()) return std::nullopt;
+  if (left.empty() || left.front() == "--") return std::nullopt;
   // A flag may come with its value.
   const std::string word = left.front().substr(0, left.front().find('='));
   const bool is_flag = word.starts_with("-");
