@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Turns published GEMM times into the profiles that the build embeds.
+
+  gemm_profiles.py KERNELS_FOLDER OUTPUT_FOLDER
+
+KERNELS_FOLDER holds gemm/<gpu>.csv.gz: dtype, m, n, k and one column a software stack, microseconds. Writes one
+file for each GPU and type of PROFILES, GPU.TYPE.zst: one value a shape, the median of the stacks that ran the
+kernel in short bursts. docs/kernel_times.md says which stacks count and what the times mean. Needs NumPy and the
+program zstd. The same input gives the same output.
+"""
+
+import csv
+import gzip
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+
+VERSION = 1
+SOURCE = (
+    "https://github.com/ai-dynamo/aiconfigurator/tree/095f58a51c4ca8e61b66ec108d86f223f8d559ce/"
+    "aic-core/src/aiconfigurator_core/systems/data"
+)
+LINEAR = "torch.nn.functional.linear: cuBLAS or cuBLASLt, y = x w^T"
+# Bandwidth in GB/s and sustained rate in GFLOP/s, of the GPU model files: the roofline that rows are compared with.
+ROOFS = {
+    ("A100-SXM4-80GB", "bf16"): (2039, 271200),
+    ("H100-SXM5-80GB", "bf16"): (3350, 794500),
+    ("H200-SXM-141GB", "bf16"): (4800, 794500),
+    ("B200-SXM-180GB", "bf16"): (7700, 1745000),
+    ("GB200", "bf16"): (8000, 1822000),
+}
+# Ours, theirs, type of ours, type of theirs, kernel, stacks that count (None: all).
+PROFILES = [
+    ("A100-SXM4-80GB", "a100_sxm", "bf16", "bfloat16", LINEAR, None),
+    ("H100-SXM5-80GB", "h100_sxm", "bf16", "bfloat16", LINEAR, None),
+    ("H200-SXM-141GB", "h200_sxm", "bf16", "bfloat16", LINEAR, None),
+    ("B200-SXM-180GB", "b200_sxm", "bf16", "bfloat16", LINEAR, None),
+    ("GB200", "gb200", "bf16", "bfloat16", LINEAR, None),
+]
+# Ran for 0.3 s or longer at the power limit: another meaning than the bursts of all others.
+SUSTAINED = {
+    "b200_sxm": ["trtllm-1.3.0rc15", "vllm-0.22.0"],
+    "gb200": ["trtllm-1.3.0rc17", "vllm-0.22.0"],
+    "h200_sxm": ["vllm-0.22.0"],
+}
+# Rows at odds with all other stacks of the GPU: above these microseconds (a throttled machine).
+DOUBTFUL = {("gb200", "vllm-0.24.0"): 1000.0}
+# Above, only stacks that multiply random numbers: vLLM's script leaves weights unwritten, and
+# matrices that switch less draw less power.
+RANDOM_DATA_ABOVE_US = 200.0
+
+
+def read(path, dtype):
+    """Shapes, stacks and times of one type; NaN where nothing was measured."""
+    with gzip.open(path, "rt") as file:
+        rows = csv.reader(file)
+        header = next(rows)
+        stacks = [name for name in header[4:] if not name.startswith("power_w:")]
+        columns = [header.index(name) for name in stacks]
+        shapes, times = [], []
+        for row in rows:
+            if row[0] != dtype:
+                continue
+            shapes.append([int(cell) for cell in row[1:4]])
+            times.append([float(row[i]) if row[i] else np.nan for i in columns])
+    return np.array(shapes), stacks, np.array(times)
+
+
+def robust(gpu, stacks, times, wanted):
+    """One value a shape and its relative spread between stacks, in percent (0: one stack)."""
+    times = times.copy()
+    for i, name in enumerate(stacks):
+        if name in SUSTAINED.get(gpu, ()) or (wanted is not None and name not in wanted):
+            times[:, i] = np.nan
+        limit = DOUBTFUL.get((gpu, name))
+        if limit is not None:
+            times[times[:, i] > limit, i] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # Shapes without any time.
+        middle = np.nanmedian(times, axis=1)
+        unwritten = [i for i, name in enumerate(stacks) if name.startswith("vllm")]
+        others = [i for i in range(len(stacks)) if i not in unwritten]
+        long = middle > RANDOM_DATA_ABOVE_US
+        drop = long & np.isfinite(times[:, others]).any(axis=1)
+        times[np.ix_(drop, unwritten)] = np.nan
+        middle = np.nanmedian(times, axis=1)
+        # 1.48 x the median deviation is the standard deviation of normal errors.
+        spread = 1.48 * np.nanmedian(np.abs(times / middle[:, None] - 1), axis=1)
+    used = [name for i, name in enumerate(stacks) if np.isfinite(times[:, i]).any()]
+    return middle, np.rint(np.minimum(spread, 0.99) * 100), used
+
+
+def text_of(gpu, kind, kernel, shapes, middle, spread, used):
+    """The profile as text: services/timing/model/gemm_rows.h describes it."""
+    known = {tuple(s): f"{t:.4g}:{p:.0f}" for s, t, p in zip(shapes.tolist(), middle, spread) if np.isfinite(t)}
+    axes = [sorted({shape[axis] for shape in known}) for axis in range(3)]
+    lines = [
+        f"eidolon-gemm-rows {VERSION}",
+        f"gpu {gpu}",
+        f"type {kind}",
+        f"kernel {kernel}",
+        "roof {} {}".format(*ROOFS[gpu, kind]),
+        f"source {SOURCE}",
+        "licence Apache-2.0",
+        f"stacks {' '.join(used)}",
+    ]
+    lines += [f"{name} {' '.join(map(str, axis))}" for name, axis in zip("mnk", axes)]
+    lines.append("rows")
+    for n in axes[1]:
+        for k in axes[2]:
+            lines.append(" ".join(known.get((m, n, k), "-") for m in axes[0]))
+    return "\n".join(lines) + "\n", len(known)
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    for gpu, theirs, kind, dtype, kernel, wanted in PROFILES:
+        shapes, stacks, times = read(f"{sys.argv[1]}/gemm/{theirs}.csv.gz", dtype)
+        middle, spread, used = robust(theirs, stacks, times, wanted)
+        text, rows = text_of(gpu, kind, kernel, shapes, middle, spread, used)
+        path = f"{sys.argv[2]}/{gpu}.{kind}.zst"
+        command = ["zstd", "-q", "-19", "-f", f"--stream-size={len(text)}", "-o", path]
+        subprocess.run(command, input=text.encode(), check=True)
+        print(f"{path}: {rows} rows of {', '.join(used)}")
+
+
+if __name__ == "__main__":
+    main()
