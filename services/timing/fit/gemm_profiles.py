@@ -23,13 +23,14 @@ SOURCE = (
     "aic-core/src/aiconfigurator_core/systems/data"
 )
 LINEAR = "torch.nn.functional.linear: cuBLAS or cuBLASLt, y = x w^T"
-# Bandwidth in GB/s and sustained rate in GFLOP/s, of the GPU model files: the roofline that rows are compared with.
+# Bandwidth in GB/s, sustained rate in GFLOP/s and boost clock in MHz of the GPU model files: the roofline that rows
+# are compared with.
 ROOFS = {
-    ("A100-SXM4-80GB", "bf16"): (2039, 271200),
-    ("H100-SXM5-80GB", "bf16"): (3350, 794500),
-    ("H200-SXM-141GB", "bf16"): (4800, 794500),
-    ("B200-SXM-180GB", "bf16"): (7700, 1745000),
-    ("GB200", "bf16"): (8000, 1822000),
+    ("A100-SXM4-80GB", "bf16"): (2039, 271200, 1410),
+    ("H100-SXM5-80GB", "bf16"): (3350, 794500, 1980),
+    ("H200-SXM-141GB", "bf16"): (4800, 794500, 1980),
+    ("B200-SXM-180GB", "bf16"): (7700, 1745000, 1965),
+    ("GB200", "bf16"): (8000, 1822000, 2062),
 }
 # Ours, theirs, type of ours, type of theirs, kernel, stacks that count (None: all).
 PROFILES = [
@@ -101,7 +102,7 @@ def text_of(gpu, kind, kernel, shapes, middle, spread, used):
         f"gpu {gpu}",
         f"type {kind}",
         f"kernel {kernel}",
-        "roof {} {}".format(*ROOFS[gpu, kind]),
+        "roof {} {} {}".format(*ROOFS[gpu, kind]),
         f"source {SOURCE}",
         "licence Apache-2.0",
         f"stacks {' '.join(used)}",

@@ -277,7 +277,7 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape
   const std::string type = TableType(shape.type);
   const PublishedGemms& published = PublishedGemms::Get();
   const MeasuredGemms* own = published.Find(gpu.name, type);
-  const MeasuredGemms* gemms = own != nullptr ? own : published.CarriedTo(gpu, type);
+  const MeasuredGemms* gemms = own != nullptr ? own : published.CarriedTo(gpu, type).gemms;
   if (gemms == nullptr) return PredictWith(Find(gpu, type), gpu, shape);
   Prediction prediction = PredictBurst(*gemms, gpu, shape);
   if (own == nullptr) prediction.source = estimate::Source::kModelled;

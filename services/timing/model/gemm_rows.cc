@@ -42,9 +42,10 @@ bool ReadField(std::string_view line, GemmRows& rows) {
   if (name == "kernel") rows.kernel = value;
   if (name == "roof") {
     const auto numbers = Numbers(value, false);
-    if (!numbers || numbers->size() != 2) return false;
-    rows.bandwidth = numbers->front() * 1e9;
-    rows.rate = numbers->back() * 1e9;
+    if (!numbers || numbers->size() != 3) return false;
+    rows.bandwidth = (*numbers)[0] * 1e9;
+    rows.rate = (*numbers)[1] * 1e9;
+    rows.clock = (*numbers)[2] * 1e6;
   }
   constexpr std::string_view kAxes[] = {"m", "n", "k"};
   for (std::size_t axis = 0; axis < 3; ++axis) {

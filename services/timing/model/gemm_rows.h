@@ -6,7 +6,7 @@
 //   gpu H100-SXM5-80GB                  name of the GPU model
 //   type bf16
 //   kernel torch.nn.functional.linear   which calls the times are of
-//   roof 3350 794500                    bandwidth in GB/s and sustained rate in GFLOP/s
+//   roof 3350 794500 1980               bandwidth in GB/s, sustained rate in GFLOP/s, clock in MHz
 //   source ..., licence ..., stacks ... where the numbers come from; not read
 //   m 1 2 4 8                           sizes, rising; likewise n and k
 //   rows
@@ -33,6 +33,7 @@ struct GemmRows {
   std::string kernel;
   double bandwidth = 0;                     // Bytes per second.
   double rate = 0;                          // Operations per second.
+  double clock = 0;                         // Boost clock in Hz.
   std::array<std::vector<double>, 3> axes;  // m, n, k.
   std::vector<float> microseconds;          // 0: not measured.
   std::vector<float> spread;                // Relative.

@@ -8,7 +8,7 @@ namespace eidolon::timing::model {
 namespace {
 
 constexpr const char* kHead =
-    "eidolon-gemm-rows 1\ngpu G\ntype bf16\nkernel linear of torch\nroof 2000 300000\n"
+    "eidolon-gemm-rows 1\ngpu G\ntype bf16\nkernel linear of torch\nroof 2000 300000 1500\n"
     "licence Apache-2.0\nm 1 2 4\nn 32 64\nk 16\nrows\n";
 
 std::string Text(const std::string& rows) { return kHead + rows; }
@@ -20,6 +20,7 @@ TEST(GemmRowsTest, ReadsEveryCell) {
   EXPECT_EQ(rows->gpu, "G");
   EXPECT_EQ(rows->kernel, "linear of torch");
   EXPECT_EQ(rows->rate, 300e12);
+  EXPECT_EQ(rows->clock, 1.5e9);
   EXPECT_EQ(rows->cells(), 6u);
   EXPECT_EQ(rows->measured(), 4u);
   EXPECT_FLOAT_EQ(rows->microseconds[0], 2.5f);
@@ -42,7 +43,7 @@ TEST(GemmRowsTest, RefusesWhatItDoesNotUnderstand) {
   std::string falling = good;
   falling.replace(falling.find("1 2 4"), 5, "1 4 2");
   std::string roofless = good;
-  roofless.erase(roofless.find("roof"), 17);
+  roofless.erase(roofless.find("roof"), 22);
   const Case cases[] = {
       {"empty", "", "not 'eidolon-gemm-rows 1'"},
       {"another version", other, "not 'eidolon-gemm-rows 1'"},

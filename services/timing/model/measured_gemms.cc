@@ -9,13 +9,16 @@
 namespace eidolon::timing::model {
 namespace {
 
-constexpr double kFloorSeconds = 2e-6;
+constexpr double kFloorClocks = 2000;
 constexpr double kAttained = 0.9;  // Of the bandwidth.
 
 // The most that growth may move a row which still counts as measured.
 constexpr double kMoved = 0.03;
 // Of rows of a single stack, and the least of others: repeated measurements differ by that.
 constexpr double kRepeatError = 0.02;
+// Of half the range of a missing cell's neighbours: makes the stated error the standard deviation
+// of rows that are left out.
+constexpr double kScatterShare = 0.6;
 // Added between cells: what leaving out whole planes of the published grids costs.
 constexpr double kBetweenError = 0.04;
 constexpr double kBeyondError = 0.1;
@@ -97,6 +100,7 @@ std::vector<double> Logs(const std::vector<double>& sizes) {
 GemmRoof RoofOf(const GemmRows& rows) {
   return {.bandwidth = rows.bandwidth,
           .rate = rows.rate,
+          .clock = rows.clock,
           .input_bytes = rows.type == "fp8" ? 1.0 : 2.0,
           .output_bytes = 2};
 }
@@ -137,7 +141,7 @@ double RoofSeconds(const GemmRoof& roof, double m, double n, double k) {
   const double larger = std::max(compute, memory);
   const double share = std::min(compute, memory) / larger;
   const double square = share * share;
-  return kFloorSeconds + larger * std::sqrt(std::sqrt(1 + square * square));
+  return kFloorClocks / roof.clock + larger * std::sqrt(std::sqrt(1 + square * square));
 }
 
 MeasuredGemms::MeasuredGemms(const GemmRows& rows) : roof_(RoofOf(rows)), sizes_(rows.axes) {
@@ -160,7 +164,8 @@ MeasuredGemms::MeasuredGemms(const GemmRows& rows) : roof_(RoofOf(rows)), sizes_
     if (!cell.measured) {
       const auto guess = ratios.At(i);
       ratio = guess ? guess->value : 0;
-      cell.error = static_cast<float>(guess ? guess->scatter + kRepeatError : kBeyondError);
+      cell.error =
+          static_cast<float>(guess ? kScatterShare * guess->scatter + kRepeatError : kBeyondError);
     }
     cell.log_seconds = static_cast<float>(roofs[i] + ratio);
   }

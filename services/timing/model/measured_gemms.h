@@ -19,11 +19,13 @@ namespace eidolon::timing::model {
 struct GemmRoof {
   double bandwidth = 0;  // Bytes per second.
   double rate = 0;       // Sustained operations per second.
+  double clock = 1e9;    // Hz.
   double input_bytes = 2;
   double output_bytes = 2;
 };
 
-// Operations against bytes, rounded off where both count, and a floor. Grows in every size.
+// Operations against bytes, rounded off where both count, and 2000 clocks to start and end with.
+// Grows in every size.
 double RoofSeconds(const GemmRoof& roof, double m, double n, double k);
 
 // Immutable; safe from any thread.

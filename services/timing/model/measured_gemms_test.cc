@@ -11,7 +11,8 @@ namespace {
 
 // Rows of 2 us and the operations at 100 TFLOP/s on a grid of doubling sizes.
 GemmRows Rows() {
-  GemmRows rows = {.gpu = "G", .type = "bf16", .kernel = "k", .bandwidth = 1e12, .rate = 100e12};
+  GemmRows rows = {
+      .gpu = "G", .type = "bf16", .kernel = "k", .bandwidth = 1e12, .rate = 100e12, .clock = 1e9};
   for (double size = 32; size <= 4096; size *= 2) {
     for (auto& axis : rows.axes) axis.push_back(size);
   }

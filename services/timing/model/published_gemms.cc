@@ -2,20 +2,31 @@
 
 #include <zstd.h>
 
+#include <cmath>
+
 #include "services/base/check.h"
 #include "services/timing/model/memory_model.h"
 
 namespace eidolon::timing::model {
 namespace {
 
-// Whose rows stand in for GPUs of an architecture.
-struct Donor {
+// Whose rows may stand in for others: the architecture, as far as libraries tell them apart
+// (Ampere's two have other kernels), and bytes of bandwidth an operation in BF16.
+struct Kind {
+  std::string_view gpu;
   std::uint32_t major;
   std::uint32_t minor;
-  const char* gpu;
+  double bytes;
 };
-constexpr Donor kDonors[] = {
-    {8, 0, "A100-SXM4-80GB"}, {9, 0, "H100-SXM5-80GB"}, {10, 0, "B200-SXM-180GB"}};
+constexpr Kind kKinds[] = {{"A100-SXM4-80GB", 8, 0, 7.52e-3},
+                           {"H100-SXM5-80GB", 9, 0, 4.22e-3},
+                           {"H200-SXM-141GB", 9, 0, 6.04e-3},
+                           {"B200-SXM-180GB", 10, 0, 4.41e-3},
+                           {"GB200", 10, 0, 4.39e-3}};
+
+bool Same(const gpu_model::GpuModel& gpu, const Kind& donor) {
+  return donor.major == gpu.compute_major && (donor.major != 8 || donor.minor == gpu.compute_minor);
+}
 
 }  // namespace
 
@@ -53,22 +64,41 @@ const MeasuredGemms* PublishedGemms::Find(const std::string& gpu, const std::str
   return entry.gemms.get();
 }
 
-const MeasuredGemms* PublishedGemms::CarriedTo(const gpu_model::GpuModel& gpu,
-                                               const std::string& type) const {
-  for (const Donor& donor : kDonors) {
-    if (donor.major != gpu.compute_major || donor.minor != gpu.compute_minor) continue;
-    const MeasuredGemms* from = Find(donor.gpu, type);
-    if (from == nullptr) return nullptr;
-    GemmRoof roof = from->roof();
-    roof.bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
-    roof.rate = Rate(gpu, type);
-    const CarriedKey key = {from, roof.bandwidth, roof.rate};
-    const std::lock_guard lock(carried_mutex_);
-    const auto found = carried_.find(key);
-    if (found != carried_.end()) return &found->second;
-    return &carried_.emplace(key, MeasuredGemms(*from, roof)).first->second;
+PublishedGemms::Carried PublishedGemms::DonorOf(const gpu_model::GpuModel& gpu,
+                                                const std::string& type) const {
+  const double wanted =
+      std::log(static_cast<double>(gpu.memory_bytes_per_second) / Rate(gpu, "bf16"));
+  Carried best;
+  double nearest = 0;
+  for (const Kind& kind : kKinds) {
+    if (kind.gpu == gpu.name || !entries_.contains({std::string(kind.gpu), type})) continue;
+    const bool same = Same(gpu, kind);
+    const double away = std::abs(std::log(kind.bytes) - wanted);
+    const bool better = same != best.same_architecture ? same : away < nearest;
+    if (!best.donor.empty() && !better) continue;
+    best = {.gemms = nullptr, .donor = kind.gpu, .same_architecture = same};
+    nearest = away;
   }
-  return nullptr;
+  return best;
+}
+
+PublishedGemms::Carried PublishedGemms::CarriedTo(const gpu_model::GpuModel& gpu,
+                                                  const std::string& type) const {
+  Carried carried = DonorOf(gpu, type);
+  if (carried.donor.empty()) return carried;
+  carried.gemms = Find(std::string(carried.donor), type);
+  GemmRoof roof = carried.gemms->roof();
+  roof.bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
+  roof.rate = Rate(gpu, type);
+  roof.clock = static_cast<double>(gpu.boost_clock_hz);
+  const CarriedKey key = {carried.gemms, roof.bandwidth, roof.rate, roof.clock};
+  const std::lock_guard lock(carried_mutex_);
+  auto found = carried_.find(key);
+  if (found == carried_.end()) {
+    found = carried_.emplace(key, MeasuredGemms(*carried.gemms, roof)).first;
+  }
+  carried.gemms = &found->second;
+  return carried;
 }
 
 }  // namespace eidolon::timing::model

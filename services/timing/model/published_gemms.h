@@ -1,5 +1,5 @@
 // The rows of GEMMs that the product ships (profiles/, put into the binary by the build), by GPU
-// and type, and what follows from them for GPUs of the same architecture that have none.
+// and type, and what follows from them for GPUs that have none.
 #pragma once
 
 #include <map>
@@ -37,8 +37,14 @@ class PublishedGemms {
 
   // Null without rows of this GPU and type.
   const MeasuredGemms* Find(const std::string& gpu, const std::string& type) const;
-  // From the rows of the GPU that is most alike; null where no rows are of its architecture.
-  const MeasuredGemms* CarriedTo(const gpu_model::GpuModel& gpu, const std::string& type) const;
+  struct Carried {
+    const MeasuredGemms* gemms = nullptr;  // Null without rows of this type.
+    std::string_view donor;
+    bool same_architecture = false;
+  };
+  // From the rows of the other GPU that is most alike: of the same architecture if there is one,
+  // and then the nearest in bytes an operation.
+  Carried CarriedTo(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
  private:
   struct Entry {
@@ -48,10 +54,11 @@ class PublishedGemms {
   };
 
   PublishedGemms();
+  Carried DonorOf(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
   std::map<std::pair<std::string, std::string>, Entry> entries_;
-  // By donor, bandwidth and rate.
-  using CarriedKey = std::tuple<const MeasuredGemms*, double, double>;
+  // By donor, bandwidth, rate and clock.
+  using CarriedKey = std::tuple<const MeasuredGemms*, double, double, double>;
   mutable std::mutex carried_mutex_;
   mutable std::map<CarriedKey, const MeasuredGemms> carried_;
 };
