@@ -256,12 +256,11 @@ double TrafficSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape& sh
 Prediction GemmModel::PredictBurst(const MeasuredGemms& gemms, const gpu_model::GpuModel& gpu,
                                    const Shape& s) {
   constexpr double kTile = 64;
-  constexpr double kShortest = 0.5e-6;  // Without the gap.
   constexpr double kBatchError = 0.1;
   const double rows = s.batch > 1 ? s.batch * std::ceil(s.m / kTile) * kTile : s.m;
   const MeasuredGemms::Answer answer = gemms.Read(rows, s.n, s.k);
   Prediction prediction;
-  prediction.seconds = std::max(answer.seconds - gpu.launch_gap.Seconds(), kShortest);
+  prediction.seconds = answer.seconds;
   prediction.relative_error = answer.relative_error;
   prediction.source = answer.inside ? estimate::Source::kInterpolated : estimate::Source::kModelled;
   if (answer.measured) prediction.source = estimate::Source::kMeasured;

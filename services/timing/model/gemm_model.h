@@ -51,7 +51,7 @@ class GemmModel {
   Prediction Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const;
 
   // One of a short burst, which power does not bound, from `gemms`, rows of this GPU or carried to
-  // it. Rows hold the gap to the next kernel (docs/kernel_times.md), predictions do not.
+  // it. docs/kernel_times.md says why the gap between kernels is left in.
   static Prediction PredictBurst(const MeasuredGemms& gemms, const gpu_model::GpuModel& gpu,
                                  const Shape& shape);
 
