@@ -10,22 +10,25 @@
 namespace eidolon::timing::model {
 namespace {
 
-// Whose rows may stand in for others: the architecture, as far as libraries tell them apart
-// (Ampere's two have other kernels), and bytes of bandwidth an operation in BF16.
+// Whose rows may stand in for others: the architecture, as far as libraries tell them apart, and
+// bytes of bandwidth an operation in BF16.
 struct Kind {
   std::string_view gpu;
-  std::uint32_t major;
-  std::uint32_t minor;
+  std::uint32_t architecture;
   double bytes;
 };
-constexpr Kind kKinds[] = {{"A100-SXM4-80GB", 8, 0, 7.52e-3},
-                           {"H100-SXM5-80GB", 9, 0, 4.22e-3},
-                           {"H200-SXM-141GB", 9, 0, 6.04e-3},
-                           {"B200-SXM-180GB", 10, 0, 4.41e-3},
-                           {"GB200", 10, 0, 4.39e-3}};
+constexpr Kind kKinds[] = {{"A100-SXM4-80GB", 8, 7.52e-3},
+                           {"H100-SXM5-80GB", 9, 4.22e-3},
+                           {"H200-SXM-141GB", 9, 6.04e-3},
+                           {"B200-SXM-180GB", 10, 4.41e-3},
+                           {"GB200", 10, 4.39e-3},
+                           {"B300-SXM-288GB", 10, 4.21e-3},
+                           {"RTX-PRO-6000-Server", 12, 4.29e-3}};
 
-bool Same(const gpu_model::GpuModel& gpu, const Kind& donor) {
-  return donor.major == gpu.compute_major && (donor.major != 8 || donor.minor == gpu.compute_minor);
+// Ada has the matrix instructions and the memory of the RTX parts after it, not those of A100.
+std::uint32_t ArchitectureOf(const gpu_model::GpuModel& gpu) {
+  const bool ada = gpu.compute_major == 8 && gpu.compute_minor == 9;
+  return ada ? 12 : gpu.compute_major;
 }
 
 }  // namespace
@@ -72,7 +75,7 @@ PublishedGemms::Carried PublishedGemms::DonorOf(const gpu_model::GpuModel& gpu,
   double nearest = 0;
   for (const Kind& kind : kKinds) {
     if (kind.gpu == gpu.name || !entries_.contains({std::string(kind.gpu), type})) continue;
-    const bool same = Same(gpu, kind);
+    const bool same = kind.architecture == ArchitectureOf(gpu);
     const double away = std::abs(std::log(kind.bytes) - wanted);
     const bool better = same != best.same_architecture ? same : away < nearest;
     if (!best.donor.empty() && !better) continue;

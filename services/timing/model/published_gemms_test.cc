@@ -65,12 +65,13 @@ TEST(PublishedGemmsTest, CarriesFromTheGpuThatIsMostAlike) {
 
   EXPECT_EQ(donor("A100-SXM4-40GB"), "A100-SXM4-80GB");
   EXPECT_EQ(donor("H100-PCIe-80GB"), "H100-SXM5-80GB");
+  EXPECT_EQ(donor("L40S"), "RTX-PRO-6000-Server");
   // One that has rows follows from the others here.
   EXPECT_EQ(donor("H100-SXM5-80GB"), "H200-SXM-141GB");
   EXPECT_EQ(donor("GB200"), "B200-SXM-180GB");
   // None of its architecture: the nearest ratio of bandwidth and rate.
   EXPECT_EQ(donor("A100-SXM4-80GB"), "H200-SXM-141GB");
-  EXPECT_EQ(donor("L40S"), "H100-SXM5-80GB");
+  EXPECT_EQ(donor("RTX-PRO-6000-Server"), "H100-SXM5-80GB");
   const auto& gpu = **Catalog().Find("L40S");
   EXPECT_EQ(published.CarriedTo(gpu, "bf16").gemms, published.CarriedTo(gpu, "bf16").gemms);
   EXPECT_EQ(published.CarriedTo(gpu, "fp64").gemms, nullptr);
