@@ -28,6 +28,9 @@ std::string TableType(const std::string& type) {
   return type == "fp4" || type == "int8" ? "fp8" : type;
 }
 
+// The type whose rows stand in for `type`.
+std::string RowsType(const std::string& type) { return type == "fp16" ? "bf16" : type; }
+
 // As far beyond a table's last size a GEMM still counts as interpolated.
 constexpr double kReach = 2;
 
@@ -121,13 +124,6 @@ std::vector<GemmTable> GemmModel::Tables() const {
     tables.push_back({key.first, key.second, reference.hardware, reference.samples});
   }
   return tables;
-}
-
-Growth GemmModel::GrowthOf(const gpu_model::GpuModel& gpu, const std::string& type) const {
-  if (PublishedGemms::Get().Find(gpu.name, TableType(type)) != nullptr) return {};
-  const auto own = references_.find({gpu.name, TableType(type)});
-  if (own == references_.end() || own->second.samples.empty()) return {};
-  return own->second.Surface().growth();
 }
 
 const GemmModel& GemmModel::Get() {
@@ -273,11 +269,11 @@ Prediction GemmModel::PredictBurst(const MeasuredGemms& gemms, const gpu_model::
 }
 
 Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const {
-  const std::string type = TableType(shape.type);
+  const std::string type = RowsType(shape.type);
   const PublishedGemms& published = PublishedGemms::Get();
   const MeasuredGemms* own = published.Find(gpu.name, type);
   const MeasuredGemms* gemms = own != nullptr ? own : published.CarriedTo(gpu, type).gemms;
-  if (gemms == nullptr) return PredictWith(Find(gpu, type), gpu, shape);
+  if (gemms == nullptr) return PredictWith(Find(gpu, TableType(shape.type)), gpu, shape);
   Prediction prediction = PredictBurst(*gemms, gpu, shape);
   if (own == nullptr) prediction.source = estimate::Source::kModelled;
   const double bound =
@@ -333,6 +329,9 @@ namespace {
 // (e2e/validation/operators.csv).
 constexpr double kOddRowsFlopsPerClock = 243;
 
+// Of a GEMM with other transposes or an epilogue, by judgement.
+constexpr double kOtherLayoutError = 0.05;
+
 // GEMMs with longer sums are not small ones: few blocks wait for their own steps.
 constexpr double kShortSum = 64;
 
@@ -367,6 +366,12 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
   shape.input_bytes = (kernel::CudaTypeBytes(gemm.type_a) + kernel::CudaTypeBytes(gemm.type_b)) / 2;
   shape.output_bytes = kernel::CudaTypeBytes(gemm.type_d);
   Prediction prediction = Predict(gpu, shape);
+  // The rows are of y = x w^T, which is this in column-major order, and of nothing else.
+  const bool forward = gemm.transpose_a && !gemm.transpose_b && gemm.epilogue == 0;
+  if (prediction.source == estimate::Source::kMeasured && !forward) {
+    prediction.source = estimate::Source::kInterpolated;
+    prediction.relative_error += kOtherLayoutError;
+  }
   const double small = std::max(SmallBlocksSeconds(gpu, shape), TrafficSeconds(gpu, shape));
   if (shape.k <= kShortSum && small < prediction.seconds) {
     prediction.seconds = small;

@@ -1,7 +1,6 @@
 // Time of a GEMM: from the rows that were published for this GPU and type (measured_gemms.h); else
 // from the tables of data/, a surface fitted to them inside, a smooth formula's ratio outside and
-// for other GPUs. Increasing in every size, but for small GEMMs of a GPU and type whose own table
-// does not.
+// for other GPUs. Increasing in every size.
 #pragma once
 
 #include <map>
@@ -58,11 +57,6 @@ class GemmModel {
   // As if of all published tables only those of `table_gpu` were known.
   Prediction PredictFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
                          const Shape& shape) const;
-
-  // How far Predict's time may fall where a size grows, for this very GPU inside its table where
-  // no rows were published; all
-  // other times grow but for a hundredth or two past the table's edge.
-  Growth GrowthOf(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
   std::vector<GemmTable> Tables() const;
 
