@@ -8,6 +8,7 @@
 #include "services/cli/commands.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/timing/fit/accuracy.h"
+#include "services/timing/fit/gemm_kernels.h"
 #include "services/timing/profile/profile_cache.h"
 
 namespace eidolon::cli {
@@ -20,6 +21,8 @@ using timing::profile::ProfileCache;
 
 struct ProfileFlags {
   bool check = false;
+  bool kernels = false;
+  std::string rows;
   int steps = 120;
   std::string tables = "services/timing/fit/data";
   std::string out;
@@ -79,7 +82,29 @@ Result<std::vector<timing::fit::Accuracy>> Check(const ProfileFlags& flags) {
   return rows;
 }
 
+// The tables of docs/kernel_times.md, or one of the rows of a file.
+Result<std::string> CheckKernels(const ProfileFlags& flags) {
+  const auto catalog = timing::gpu_model::GpuCatalog::Load("");
+  if (!catalog) return std::unexpected(catalog.error());
+  if (!flags.rows.empty()) {
+    const auto csv = ReadText(flags.rows);
+    if (!csv) return std::unexpected(csv.error());
+    const auto errors = timing::fit::GemmsOfFile(*catalog, *csv);
+    if (!errors) return base::Wrap(flags.rows, errors.error());
+    return timing::fit::FormatKernels(*errors);
+  }
+  return base::StrCat("## Rows that were left out\n\n",
+                      timing::fit::FormatKernels(timing::fit::HeldOutGemms()),
+                      "\n## GPUs that were left out\n\n",
+                      timing::fit::FormatKernels(timing::fit::LeftOutGpus(*catalog)));
+}
+
 int Fit(const ProfileFlags& flags) {
+  if (flags.kernels || !flags.rows.empty()) {
+    const auto text = CheckKernels(flags);
+    if (!text) return PrintFailure(text.error());
+    return Done(WriteText(flags.out, *text));
+  }
   if (!flags.check) return Done(WriteText(flags.out, timing::fit::GemmScales(flags.steps)));
   const auto rows = Check(flags);
   if (!rows) return PrintFailure(rows.error());
@@ -145,6 +170,11 @@ void AddFit(CLI::App* profile, const std::shared_ptr<ProfileFlags>& flags, Actio
   CLI::App* fit = profile->add_subcommand(
       "fit", "fit the GEMM model; --check prints every model's errors instead");
   fit->add_flag("--check", flags->check, "print fit and test errors beside their targets");
+  fit->add_flag(
+      "--kernels", flags->kernels,
+      "print how well GEMMs follow from published rows: the tables of docs/kernel_times.md");
+  fit->add_option("--rows", flags->rows,
+                  "print errors on the rows of a file: gpu,type,m,n,k,microseconds");
   fit->add_option("--tables", flags->tables, "folder with neusight_fp32.csv and long_runs.csv")
       ->capture_default_str();
   fit->add_option("--steps", flags->steps, "steps of the search for scales")

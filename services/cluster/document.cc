@@ -20,7 +20,7 @@ std::uint32_t NvlinkGenerationOf(const std::string& gpu) {
   if (gpu.find("PCIe") != std::string::npos) return 0;
   if (gpu.starts_with("A100")) return 3;
   if (gpu.starts_with("H100") || gpu.starts_with("H200")) return 4;
-  if (gpu.starts_with("B200") || gpu.starts_with("GB200")) return 5;
+  if (gpu.starts_with("B200") || gpu.starts_with("GB200") || gpu.starts_with("B300")) return 5;
   return 0;
 }
 

@@ -17,13 +17,17 @@ double Errors::Bias() const {
   return errors_.empty() ? 0 : sum / static_cast<double>(errors_.size());
 }
 
-double Errors::Percentile95() const {
+double Errors::At(double share) const {
   if (errors_.empty()) return 0;
   std::vector<double> sorted;
   for (const double e : errors_) sorted.push_back(std::abs(e));
   std::sort(sorted.begin(), sorted.end());
-  return sorted[(sorted.size() - 1) * 95 / 100];
+  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
+
+double Errors::Median() const { return At(0.5); }
+
+double Errors::Percentile95() const { return At(0.95); }
 
 void Errors::Fill(Accuracy& row) const {
   row.test_rows = size();

@@ -15,11 +15,15 @@ class Errors {
   std::size_t size() const { return errors_.size(); }
   double Mean() const;
   double Bias() const;
+  double Median() const;
   double Percentile95() const;
   // Writes the test columns.
   void Fill(Accuracy& row) const;
 
  private:
+  // Absolute, at that share of the sorted ones.
+  double At(double share) const;
+
   std::vector<double> errors_;
 };
 

@@ -1,6 +1,6 @@
-// Time of a GEMM from the published tables: a surface fitted to them inside, a smooth
-// formula's ratio outside and for other GPUs. Increasing in every size, but for small GEMMs of a
-// GPU and type whose own table does not.
+// Time of a GEMM: from the rows that were published for this GPU and type (measured_gemms.h); else
+// from the tables of data/, a surface fitted to them inside, a smooth formula's ratio outside and
+// for other GPUs. Increasing in every size.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 #include "services/timing/model/estimate.h"
 #include "services/timing/model/gemm_surface.h"
 #include "services/timing/model/gemm_waves.h"
+#include "services/timing/model/measured_gemms.h"
 
 namespace eidolon::timing::model {
 
@@ -48,13 +49,14 @@ class GemmModel {
   };
   Prediction Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const;
 
+  // One of a short burst, which power does not bound, from `gemms`, rows of this GPU or carried to
+  // it. docs/kernel_times.md says why the gap between kernels is left in.
+  static Prediction PredictBurst(const MeasuredGemms& gemms, const gpu_model::GpuModel& gpu,
+                                 const Shape& shape);
+
   // As if of all published tables only those of `table_gpu` were known.
   Prediction PredictFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
                          const Shape& shape) const;
-
-  // How far Predict's time may fall where a size grows, for this very GPU inside its table; all
-  // other times grow but for a hundredth or two past the table's edge.
-  Growth GrowthOf(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
   std::vector<GemmTable> Tables() const;
 

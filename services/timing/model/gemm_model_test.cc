@@ -17,30 +17,82 @@ double Tflops(const Prediction& p, double b, double m, double n, double k) {
   return 2 * b * m * n * k / p.seconds * 1e-12;
 }
 
-TEST(GemmModelTest, GivesTheTableAtItsPoints) {
-  // xla_matmul_h100_b200.csv: 4096 x 4096 x 1024 on H100 bf16 at 685.2 TFLOP/s, 2048^3 at 641.
+TEST(GemmModelTest, GivesPublishedRows) {
+  // Medians of six stacks on H100: 51.28 and 24.80 us from one kernel to the next, 1 us of it a
+  // gap.
   const auto& model = GemmModel::Get();
   const auto large =
       model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 4096, .n = 4096, .k = 1024});
   const auto medium =
       model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 2048, .n = 2048, .k = 2048});
 
-  EXPECT_NEAR(Tflops(large, 1, 4096, 4096, 1024), 685.2, 8);
-  EXPECT_NEAR(Tflops(medium, 1, 2048, 2048, 2048), 641, 20);
-  EXPECT_EQ(large.source, estimate::Source::kInterpolated);
+  EXPECT_NEAR(large.seconds, 51.3e-6, 1e-6);
+  EXPECT_NEAR(medium.seconds, 24.8e-6, 0.5e-6);
+  EXPECT_EQ(large.source, estimate::Source::kMeasured);
+  EXPECT_LT(large.relative_error, 0.1);
 }
 
-TEST(GemmModelTest, WhatTheTableDoesNotReachIsModelled) {
+TEST(GemmModelTest, OnlyTheForwardLayoutIsMeasured) {
+  kernel::Gemm gemm{.m = 4096, .n = 4096, .k = 1024, .transpose_a = true};
+  gemm.type_a = gemm.type_b = gemm.type_c = gemm.type_d = 14;
+  gemm.compute_type = 68;
+  const auto forward = GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), gemm);
+  gemm.transpose_a = false;
+  const auto backward = GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), gemm);
+
+  EXPECT_EQ(forward.source, estimate::Source::kMeasured);
+  EXPECT_EQ(backward.source, estimate::Source::kInterpolated);
+  EXPECT_EQ(forward.seconds, backward.seconds);
+  EXPECT_GT(backward.relative_error, forward.relative_error);
+}
+
+TEST(GemmModelTest, BetweenRowsIsInterpolated) {
+  const auto p = GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"),
+                                          GemmModel::Shape{.m = 700, .n = 1400, .k = 2800});
+
+  EXPECT_EQ(p.source, estimate::Source::kInterpolated);
+  EXPECT_NEAR(p.seconds, 11.8e-6, 1.5e-6);  // The eight rows around it: 9 to 13.4 us.
+  EXPECT_GT(p.relative_error, 0.04);
+}
+
+TEST(GemmModelTest, WhatNoRowReachesIsModelled) {
   const auto& model = GemmModel::Get();
-  // 4096^3 stands in the table with 780 TFLOP/s, which no H100 holds for seconds.
+  // 4096 x 4096 x 4096 does 779 TFLOP/s, which no H100 holds for seconds.
   const auto capped =
       model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 4096, .n = 4096, .k = 4096});
   const auto long_sum =
-      model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 256, .n = 256, .k = 32768});
+      model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 256, .n = 256, .k = 131072});
 
   EXPECT_NEAR(Tflops(capped, 1, 4096, 4096, 4096), 0.94 * 794.5, 1);
   EXPECT_EQ(capped.source, estimate::Source::kModelled);
   EXPECT_EQ(long_sum.source, estimate::Source::kModelled);
+}
+
+TEST(GemmModelTest, ABatchTakesWhatItsRowsInOneGemmTake) {
+  const auto& gpu = Gpu("H100-SXM5-80GB");
+  const auto batch =
+      GemmModel::Get().Predict(gpu, GemmModel::Shape{.batch = 4, .m = 1024, .n = 4096, .k = 1024});
+  const auto one = GemmModel::Get().Predict(gpu, GemmModel::Shape{.m = 4096, .n = 4096, .k = 1024});
+  const auto apart =
+      GemmModel::Get().Predict(gpu, GemmModel::Shape{.batch = 1024, .m = 1, .n = 128, .k = 4096});
+
+  EXPECT_DOUBLE_EQ(batch.seconds, one.seconds);
+  EXPECT_EQ(batch.source, estimate::Source::kModelled);
+  // Every member reads a matrix of its own.
+  EXPECT_GT(apart.seconds, 1024.0 * 128 * 4096 * 2 / 3.35e12);
+}
+
+TEST(GemmModelTest, AGpuWithoutRowsFollowsFromItsKind) {
+  const auto& smaller = Gpu("H100-SXM5-96GB-HBM2e");
+  for (const double size : {512.0, 2048.0, 8192.0}) {
+    const GemmModel::Shape shape = {.m = size, .n = size, .k = size};
+    const auto p = GemmModel::Get().Predict(smaller, shape);
+    const auto full = GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), shape);
+
+    EXPECT_EQ(p.source, estimate::Source::kModelled);
+    EXPECT_GE(p.seconds, full.seconds * 0.999) << size;
+    EXPECT_LE(p.seconds, full.seconds * 1.45) << size;
+  }
 }
 
 TEST(GemmModelTest, LargeGemmsStayBelowTheSteadyRate) {
@@ -63,9 +115,7 @@ TEST(GemmModelTest, AMatrixTimesAVectorIsBoundByMemory) {
   EXPECT_LT(p.seconds, 3 * 2.0 * 16384 * 16384 / 3.35e12);
 }
 
-// Where a GPU's own table falls with a size (FP8 on H100), the prediction may, by as much and for
-// as short GEMMs; everything else grows.
-TEST(GemmModelTest, GrowsInEverySizeAsFarAsTheTableDoes) {
+TEST(GemmModelTest, GrowsInEverySize) {
   base::Random random(20261121);
   const char* gpus[] = {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "H200-SXM-141GB"};
   const char* types[] = {"bf16", "tf32", "fp8", "fp32"};
@@ -78,44 +128,30 @@ TEST(GemmModelTest, GrowsInEverySizeAsFarAsTheTableDoes) {
       *sizes[d] = static_cast<double>((1 + random.Below(16)) << random.Below(12));
     }
     const auto& gpu = Gpu(gpus[random.Below(4)]);
-    const Growth growth = GemmModel::Get().GrowthOf(gpu, shape.type);
     const double before = GemmModel::Get().Predict(gpu, shape).seconds;
     const std::uint64_t grown = random.Below(4);
     *sizes[grown] *= 1 + static_cast<double>(1 + random.Below(100)) / 50;
     const double after = GemmModel::Get().Predict(gpu, shape).seconds;
-    const double dip = before > growth.grows_from ? 0 : growth.dip;
     // Past the table's edge a ratio of smooth formulas stands in, which may dip by a little.
-    ASSERT_GE(after, before * (1 - dip) * 0.98)
+    ASSERT_GE(after, before * 0.98)
         << i << " axis " << grown << " b " << shape.batch << " m " << shape.m << " n " << shape.n
         << " k " << shape.k << " " << shape.type << " " << gpu.name;
   }
 }
 
-TEST(GemmModelTest, OnlyShortGemmsOfFp8OnH100MayDip) {
-  for (const char* name :
-       {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "H200-SXM-141GB"}) {
-    for (const char* type : {"bf16", "fp16", "tf32", "fp8", "fp32"}) {
-      const Growth growth = GemmModel::Get().GrowthOf(Gpu(name), type);
-      const bool allowed = std::string(name) == "H100-SXM5-80GB" && std::string(type) == "fp8";
-      EXPECT_EQ(growth.dip > 0, allowed) << name << " " << type;
-      EXPECT_LT(growth.dip, 0.5);
-      EXPECT_LT(growth.grows_from, 40e-6);
-    }
-  }
-}
-
-TEST(GemmModelTest, KnowsTheSlowKernelsOfItsTable) {
-  // 1 x 2048 x 256 x 256 in FP8 on H100: 8.8 us; twice of each but k: 6.2 to 6.6.
-  const auto seconds = [](double batch, double m, double n) {
-    return GemmModel::Get()
-        .Predict(Gpu("H100-SXM5-80GB"),
-                 GemmModel::Shape{
-                     .batch = batch, .m = m, .n = n, .k = 256, .type = "fp8", .input_bytes = 1})
-        .seconds;
+TEST(GemmModelTest, Fp8IsTheGemmWithoutItsQuantisation) {
+  // H100, Azure AI benchmarking guide (fit/data/long_runs.csv), which fitted none of these: 17 us
+  // for 2048 cubed, 113 for 4096 cubed, 852 for 8192 cubed. With the quantisation of x it is 30,
+  // 148, 880.
+  const auto seconds = [](double size) {
+    const GemmModel::Shape shape = {
+        .m = size, .n = size, .k = size, .type = "fp8", .input_bytes = 1};
+    return GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), shape).seconds;
   };
 
-  EXPECT_NEAR(seconds(1, 2048, 256), 8.8e-6, 0.6e-6);
-  EXPECT_LT(seconds(1, 2048, 1024), 7.2e-6);
+  EXPECT_NEAR(seconds(2048), 17e-6, 1.7e-6);
+  EXPECT_NEAR(seconds(4096), 113e-6, 11e-6);
+  EXPECT_NEAR(seconds(8192), 852e-6, 60e-6);
 }
 
 TEST(GemmModelTest, AnotherArchitectureFollowsFromWavesAlone) {
@@ -125,7 +161,7 @@ TEST(GemmModelTest, AnotherArchitectureFollowsFromWavesAlone) {
   const auto own = GemmModel::Get().Predict(unknown, shape);
   const auto foretold = GemmModel::Get().PredictFrom("H100-SXM5-80GB", unknown, shape);
 
-  EXPECT_EQ(own.source, estimate::Source::kInterpolated);
+  EXPECT_EQ(own.source, estimate::Source::kMeasured);
   EXPECT_EQ(foretold.source, estimate::Source::kModelled);
   EXPECT_NEAR(foretold.seconds, own.seconds, 0.15 * own.seconds);
 }

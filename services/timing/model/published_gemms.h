@@ -1,0 +1,66 @@
+// The rows of GEMMs that the product ships (profiles/, put into the binary by the build), by GPU
+// and type, and what follows from them for GPUs that have none.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "services/timing/gpu_model/gpu_model.h"
+#include "services/timing/model/gemm_rows.h"
+#include "services/timing/model/measured_gemms.h"
+
+namespace eidolon::timing::model {
+
+// A file of profiles/ as it lies in the binary.
+struct EmbeddedRows {
+  std::string_view gpu;
+  std::string_view type;
+  std::string_view compressed;
+};
+
+// Written by embed_profiles.cmake, by GPU and type.
+std::span<const EmbeddedRows> AllEmbeddedRows();
+
+// Ends the process when the file is damaged: it is our own.
+GemmRows ReadEmbedded(const EmbeddedRows& file);
+
+// Files are read when they are first asked for. Safe from any thread.
+class PublishedGemms {
+ public:
+  static const PublishedGemms& Get();
+
+  // Null without rows of this GPU and type.
+  const MeasuredGemms* Find(const std::string& gpu, const std::string& type) const;
+  struct Carried {
+    const MeasuredGemms* gemms = nullptr;  // Null without rows of this type.
+    std::string_view donor;
+    bool same_architecture = false;
+  };
+  // From the rows of the other GPU that is most alike: of the same architecture if there is one,
+  // and then the nearest in bytes an operation.
+  Carried CarriedTo(const gpu_model::GpuModel& gpu, const std::string& type) const;
+
+ private:
+  struct Entry {
+    const EmbeddedRows* file = nullptr;
+    mutable std::once_flag once;
+    mutable std::unique_ptr<const MeasuredGemms> gemms;
+  };
+
+  PublishedGemms();
+  Carried DonorOf(const gpu_model::GpuModel& gpu, const std::string& type) const;
+
+  std::map<std::pair<std::string, std::string>, Entry> entries_;
+  // By donor, bandwidth, rate and clock.
+  using CarriedKey = std::tuple<const MeasuredGemms*, double, double, double>;
+  mutable std::mutex carried_mutex_;
+  mutable std::map<CarriedKey, const MeasuredGemms> carried_;
+};
+
+}  // namespace eidolon::timing::model
