@@ -75,6 +75,15 @@ DOUBTFUL = {("gb200", "vllm-0.24.0"): 1000.0}
 # Above, only stacks that multiply random numbers: vLLM's script leaves weights unwritten, and
 # matrices that switch less draw less power.
 RANDOM_DATA_ABOVE_US = 200.0
+# A GPU runs into its power limit after some 40 ms of large GEMMs: SGLang, which calls each shape 54 times, falls
+# behind TensorRT-LLM, which calls it 9 to 45 times, above 0.7 ms on H100, H200 and B200, and TensorRT-LLM follows
+# above 4.5 ms. Longer measurements are neither bursts nor a steady state; they count where there is no burst.
+BURST_US = 40000.0
+CALLS = {"sglang": 54, "vllm": 54, "trtllm": 45}
+# TensorRT-LLM from 1.3: with a weight that alone exceeds L2, and with smaller ones, of which there are five copies.
+CALLS_OF_NEWER_TENSORRT = (9, 45)
+L2_BYTES = {"a100_sxm": 40e6, "h100_sxm": 50e6, "h200_sxm": 50e6}
+L2_BYTES_OTHERS = 126e6
 
 
 def read(path, dtype):
@@ -93,7 +102,23 @@ def read(path, dtype):
     return np.array(shapes), stacks, np.array(times)
 
 
-def robust(gpu, stacks, times, wanted):
+def calls(gpu, stack, shapes):
+    """How often the stack's program calls a GEMM of each shape, warm-up included."""
+    framework, version = stack.split("-")
+    if framework != "trtllm" or version < "1.3":
+        return np.full(len(shapes), CALLS[framework])
+    weights = 2.0 * shapes[:, 1] * shapes[:, 2]
+    return np.where(weights > L2_BYTES.get(gpu, L2_BYTES_OTHERS), *CALLS_OF_NEWER_TENSORRT)
+
+
+def bursts_where_there_are(gpu, stacks, shapes, times):
+    """Times without measurements that were too long for a burst, for shapes that have a shorter one."""
+    long = np.column_stack([times[:, i] * calls(gpu, name, shapes) > BURST_US for i, name in enumerate(stacks)])
+    burst = np.isfinite(times) & ~long
+    return np.where(long & burst.any(axis=1)[:, None], np.nan, times)
+
+
+def robust(gpu, stacks, shapes, times, wanted):
     """One value a shape and its relative spread between stacks, in percent (0: one stack)."""
     times = times.copy()
     for i, name in enumerate(stacks):
@@ -110,6 +135,7 @@ def robust(gpu, stacks, times, wanted):
         long = middle > RANDOM_DATA_ABOVE_US
         drop = long & np.isfinite(times[:, others]).any(axis=1)
         times[np.ix_(drop, unwritten)] = np.nan
+        times = bursts_where_there_are(gpu, stacks, shapes, times)
         middle = np.nanmedian(times, axis=1)
         # 1.48 x the median deviation is the standard deviation of normal errors.
         spread = 1.48 * np.nanmedian(np.abs(times / middle[:, None] - 1), axis=1)
@@ -179,7 +205,7 @@ def main():
         sys.exit(__doc__)
     for gpu, theirs, kind, dtype, kernel, wanted in PROFILES:
         shapes, stacks, times = read(f"{sys.argv[1]}/gemm/{theirs}.csv.gz", dtype)
-        middle, spread, used = robust(theirs, stacks, times, wanted)
+        middle, spread, used = robust(theirs, stacks, shapes, times, wanted)
         if kernel == SCALED:
             middle, spread = less_quantisation(shapes, middle, spread, quantisation(sys.argv[1], theirs))
         text, rows = text_of(gpu, kind, kernel, shapes, middle, spread, used)
