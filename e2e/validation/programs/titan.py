@@ -1,6 +1,7 @@
 """Llama-3.1 8B as TorchTitan trained it at the end of 2024 (commit 9dec370), in plain PyTorch: FSDP2 with
 fp32 parameters, bf16 compute and fp32 reduction, selective activation checkpointing by operation, foreach
-AdamW, foreach gradient clipping, a loss over fp32 logits. --compile compiles each block, as it did.
+AdamW, foreach gradient clipping, a loss over fp32 logits. --compile compiles each block, as it did. --compile-loss and
+--fused are what it did with the loss and AdamW by August 2025, --cudnn its attention on Blackwell since then.
 
 Attention is FlashAttention 2: PyTorch's choice on an H100 from pull request 138522 (October 2024) until cuDNN 9.15
 (pytorch issue 142132 shows it for a nightly of December 2024). Today's would choose cuDNN, which is faster, and which
@@ -24,6 +25,9 @@ parser.add_argument("--batch", type=int, default=2)
 parser.add_argument("--length", type=int, default=8192)
 parser.add_argument("--steps", type=int, default=4)
 parser.add_argument("--compile", action="store_true")
+parser.add_argument("--compile-loss", action="store_true")
+parser.add_argument("--fused", action="store_true")
+parser.add_argument("--cudnn", action="store_true")
 flags = parser.parse_args()
 
 WIDTH, HEADS, KEY_HEADS, HEAD, INNER, WORDS = 4096, 32, 8, 128, 14336, 128256
@@ -128,7 +132,8 @@ def save_every_second_gemm():
 
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 torch.cuda.set_device(device)
-torch.backends.cuda.enable_cudnn_sdp(False)
+torch.backends.cuda.enable_cudnn_sdp(flags.cudnn)
+torch.backends.cuda.enable_flash_sdp(not flags.cudnn)
 dist.init_process_group("nccl")
 with torch.device("meta"):
     model = Llama()
@@ -144,15 +149,24 @@ with torch.no_grad():
     for weight in model.parameters():
         weight.fill_(0.01)
 model.train()
-optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, foreach=True)
+kind = "fused" if flags.fused else "foreach"
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, **{kind: True})
 schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, functools.partial(max, 0.1))
+
+
+def loss_of(logits, labels):
+    return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(0, 1))
+
+
+if flags.compile_loss:
+    loss_of = torch.compile(loss_of)
 
 for step in range(flags.steps):
     batch = torch.randint(WORDS, (flags.batch, flags.length + 1))
     tokens, labels = batch[:, :-1].to(device), batch[:, 1:].to(device)
     optimizer.zero_grad()
     logits = model(tokens)
-    loss = F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(0, 1))
+    loss = loss_of(logits, labels)
     del logits
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
