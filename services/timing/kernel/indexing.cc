@@ -154,6 +154,17 @@ std::optional<Demand> SingleCheck(const Launch& l) {
   return demand;
 }
 
+// torch.cuda._sleep: reads the clock until as many have passed as its only parameter says.
+std::optional<Demand> Spin(const Launch& l) {
+  const std::optional<std::int64_t> clocks = l.parameters.Integer(0);
+  if (!clocks || l.parameters.slot_count() != 1) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kMisc;
+  demand.evidence = Evidence::kParameters;
+  demand.clocks = std::max(0.0, static_cast<double>(*clocks));
+  return demand;
+}
+
 // Kernels whose signature tells the types of their operands: every pointer is taken to hold as many
 // elements as the largest size parameter says.
 std::optional<Demand> Typed(const Launch& l) {

@@ -72,6 +72,7 @@ constexpr NamedRule kRules[] = {
     {"krn_partials_per_segment", Family::kEmbedding, Bookkeeping},
     {"prepare_grouped_gemm_data", Family::kMisc, EngineBookkeeping},
     {"_assert_async_cuda_kernel", Family::kMisc, SingleCheck},
+    {"spin_kernel", Family::kMisc, Spin},
     {"indexSelect*", Family::kIndex, IndexSelect},
     {"indexFunc*", Family::kIndex, IndexSelect},
     {"flash_fwd_splitkv_combine_kernel", Family::kAttentionForward, FlashPointwise},

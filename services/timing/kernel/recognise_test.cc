@@ -342,6 +342,20 @@ TEST(RecogniseTest, AnAssertionReadsOneElement) {
   EXPECT_EQ(demand.serial_steps, 1);
 }
 
+TEST(RecogniseTest, ASleepLastsItsClocks) {
+  constexpr char kName[] = "_ZN2at4cuda40_GLOBAL__N__b51f33dc_8_Sleep_cu_088d913f11spin_kernelEl";
+  const auto clocks = [&](std::int64_t value) {
+    const auto launch = LaunchBuilder(kName).Grid(1).Block(1).Add(value).Build();
+    const Demand demand = Recognise(launch, ParseKernelName(kName));
+    EXPECT_EQ(demand.evidence, Evidence::kParameters);
+    return demand.clocks;
+  };
+
+  EXPECT_EQ(clocks(50'000'000), 50e6);
+  EXPECT_EQ(clocks(0), 0);
+  EXPECT_EQ(clocks(-1), 0);
+}
+
 TEST(RecogniseTest, KernelsBetweenThePassesOfASortAreCounted) {
   for (const char* name :
        {"_ZN14at_cuda_detail3cub6detail10radix_sort33DeviceRadixSortExclusiveSumKernelINS1_5radix10"

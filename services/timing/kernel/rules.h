@@ -75,6 +75,7 @@ std::optional<Demand> IndexSelect(const Launch& l);
 std::optional<Demand> Sort(const Launch& l);
 std::optional<Demand> Bookkeeping(const Launch& l);
 std::optional<Demand> SingleCheck(const Launch& l);
+std::optional<Demand> Spin(const Launch& l);
 std::optional<Demand> Typed(const Launch& l);
 
 std::optional<Demand> FlashForward(const Launch& l);

@@ -97,8 +97,9 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   }
   // The floor holds one round trip to memory, which small transfers hide behind.
   const double floor = gpu.kernel_floor.Seconds();
-  const double work =
-      std::max({memory, compute, address}) + demand.serial_steps * kMemoryLatencySeconds;
+  const double work = std::max({memory, compute, address}) +
+                      demand.serial_steps * kMemoryLatencySeconds +
+                      demand.clocks / static_cast<double>(gpu.boost_clock_hz);
   return std::max(floor, floor - kMemoryLatencySeconds + work);
 }
 

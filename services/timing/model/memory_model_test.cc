@@ -33,6 +33,12 @@ TEST(MemoryModelTest, ATinyKernelLastsTheFloor) {
   EXPECT_NEAR(DemandSeconds(H100(), demand, {.blocks = 1, .threads = 32}), 2e-6, 0.2e-6);
 }
 
+TEST(MemoryModelTest, ClocksPassAtTheBoostClock) {
+  const kernel::Demand demand{.clocks = 1.98e9};
+
+  EXPECT_NEAR(DemandSeconds(H100(), demand, {.blocks = 1, .threads = 1}), 1, 1e-5);
+}
+
 TEST(MemoryModelTest, OneBlockCannotFillTheGpu) {
   const kernel::Demand demand{.bytes = 1e8};
 
