@@ -43,6 +43,9 @@ std::vector<SetErrors> Evaluate(std::span<const LogSet> sets);
 std::array<ErrorSum, kBands> HeldOutInfiniband(std::span<const SetErrors> errors);
 std::array<ErrorSum, kBands> LeftOutInfiniband(std::span<const SetErrors> errors);
 
+// Held-out logs of one server of up to 8 GPUs on NVLink.
+std::array<ErrorSum, kBands> HeldOutServers(std::span<const SetErrors> errors);
+
 // Markdown: a summary against the targets, one row a set, and, with `rows`, one table a set.
 std::string FormatReport(std::span<const SetErrors> errors, bool rows);
 

@@ -39,6 +39,13 @@ TEST_F(ReportTest, SmallMessagesMeetTheTargetWithTheirLogLeftOut) {
   EXPECT_LE(left_out[0].Mean(), 0.10);
 }
 
+TEST_F(ReportTest, HeldOutServersMeetTheTarget) {
+  for (const ErrorSum& band : HeldOutServers(errors_)) {
+    ASSERT_GT(band.points, 100);
+    EXPECT_LE(band.Mean(), 0.08);
+  }
+}
+
 TEST_F(ReportTest, SendAndReceiveInsideAServerIsWithinTenPercentAtEverySize) {
   for (const char* name : {"xxrjun-1x8-send_recv", "xxrjun-1x4-send_recv"}) {
     const LogSet& set = *Of(name).set;
