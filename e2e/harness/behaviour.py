@@ -491,6 +491,7 @@ def main():
     import measuring_behaviour  # noqa: F401
     import program_behaviour  # noqa: F401
     import ranks_behaviour  # noqa: F401
+    import recurrent_behaviour  # noqa: F401
     import rendezvous_behaviour  # noqa: F401
     import values_behaviour  # noqa: F401
 

@@ -140,3 +140,38 @@ def an_empty_all_reduce_meets_nobody_and_an_impossible_one_is_refused(world):
         f"{got}",
     )
     expect("to the end of its allocation" in said, said)
+
+
+LATE_READS = """
+    import json, os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    doubled = []
+    for round in range(70):
+        group = dist.new_group([0, 1])
+        x = torch.full((4,), float(rank + round), device="cuda")
+        dist.all_reduce(x, group=group)
+        # A kernel behind the sum: nobody asks for the sum's bytes until the end.
+        doubled.append(x * 2)
+        if round >= 8: doubled[-1].tolist()
+        dist.destroy_process_group(group)
+    y = torch.ones(4, device="cuda")
+    dist.all_reduce(y)
+    dist.destroy_process_group()
+    seen = [each[0].item() for each in doubled] + [y.sum().item()]
+    json.dump(seen, open(f"seen{rank}.json", "w"))
+    for step in range(8):
+        y.add_(1.0)
+        torch.cuda.synchronize()
+"""
+
+
+@test
+def results_are_read_after_their_process_group_was_destroyed(world):
+    job = world.run(LATE_READS, ranks=2)
+    expect_complete(job)
+    for rank in range(2):
+        seen = json.loads((world.folder / f"job{world.count}" / f"seen{rank}.json").read_text())
+        expect(seen == [4.0 * round + 2 for round in range(70)] + [8.0], f"rank {rank} saw {seen}")

@@ -124,3 +124,24 @@ def a_program_that_repeats_nothing_is_predicted_as_a_whole(world):
     named = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]), boundary="{nvtx: step}")
     expect_failed(named, "NoIterations", "iterations.boundary")
     expect(named["status"]["prediction"]["program"] == prediction["program"], "another program")
+
+
+STOPPED = """
+    import torch
+    layers = [torch.nn.Linear(512, 512).cuda() for _ in range(30)]
+    for layer in layers:
+        torch.nn.init.normal_(layer.weight)
+        torch.nn.init.zeros_(layer.bias)
+        torch.cuda.synchronize()
+    raise SystemExit("stopped before a step")
+"""
+
+
+@test
+def a_program_that_stops_before_its_first_step_claims_no_iteration(world):
+    job = world.run(STOPPED)
+    expect_failed(job, "CommandFailed", "stopped before a step")
+    prediction = job["status"]["prediction"]
+    expect(prediction["measuredIterations"] == 0 and "iterationSeconds" not in prediction, f"{prediction}")
+    report = report_of(world, job)
+    expect("until it failed" in report and "\n  iteration " not in report, report)

@@ -149,14 +149,18 @@ std::string FormatUnevenness(const json& prediction) {
   return text;
 }
 
-// Of a program without iterations.
-std::string FormatProgram(const json& prediction) {
-  const json& program = At(prediction, {"program"});
+// Of a program without iterations, or of what a failed one had done.
+std::string FormatProgram(const json& job) {
+  const json& program = At(job, {"status", "prediction", "program"});
   if (!program.is_object()) return "";
-  return Line("whole program", StrCat(FormatSeconds(NumberAt(program, {"seconds"})),
-                                      "   90 % band ", FormatSeconds(NumberAt(program, {"low"})),
-                                      " to ", FormatSeconds(NumberAt(program, {"high"})), "   ",
-                                      FormatCount(NumberAt(program, {"launches"})), " launches"));
+  // Who names a boundary that never comes has a whole program all the same.
+  const bool ended =
+      PhaseOf(job) != "Failed" || TextAt(LastTrueCondition(job), {"reason"}) == "NoIterations";
+  const std::string label = ended ? "whole program" : "until it failed";
+  return Line(label, StrCat(FormatSeconds(NumberAt(program, {"seconds"})), "   90 % band ",
+                            FormatSeconds(NumberAt(program, {"low"})), " to ",
+                            FormatSeconds(NumberAt(program, {"high"})), "   ",
+                            FormatCount(NumberAt(program, {"launches"})), " launches"));
 }
 
 std::string FormatTimes(const json& prediction) {
@@ -377,7 +381,7 @@ std::string FormatCount(double count) {
 std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
-  return FormatVerdict(job) + FormatTimes(prediction) + FormatProgram(prediction) +
+  return FormatVerdict(job) + FormatTimes(prediction) + FormatProgram(job) +
          FormatBreakdown(prediction) + FormatFolding(prediction) + FormatHostTime(prediction) +
          FormatMemory(prediction) + FormatSureness(prediction) + FormatCost(status);
 }

@@ -117,6 +117,9 @@ TEST(ReportTest, AProgramWithoutIterationsHasATimeOfItsOwn) {
             std::string::npos)
       << report;
   EXPECT_EQ(report.find("iteration "), std::string::npos) << report;
+  job["status"]["phase"] = "Failed";
+  EXPECT_NE(FormatReport(job).find("\n  until it failed  1.250 s   90 % band"), std::string::npos)
+      << FormatReport(job);
 }
 
 TEST(ReportTest, AFoldedJobSaysWhatRanAndWhatWasTakenFromIt) {

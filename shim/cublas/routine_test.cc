@@ -178,6 +178,10 @@ TEST_F(RoutineTest, TheHandleEchoesItsSettings) {
   EXPECT_EQ(stream, nullptr);
   EXPECT_EQ(handle::GetVersion(handle_, &version), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(version, CUBLAS_VERSION);
+  version = 0;
+  EXPECT_EQ(handle::GetVersion(nullptr, &version), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(version, CUBLAS_VERSION);
+  EXPECT_EQ(handle::GetVersion(nullptr, nullptr), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_STREQ(handle::GetStatusName(CUBLAS_STATUS_NOT_SUPPORTED), "CUBLAS_STATUS_NOT_SUPPORTED");
 }
 

@@ -29,6 +29,9 @@ struct Communicator : library::Opaque<Communicator> {
   std::atomic<ncclResult_t> error{ncclSuccess};
   std::atomic<bool> ended{false};  // Aborted or revoked: takes no more work.
 
+  // Held while work is handed over, and while the end is told: nothing may follow the end.
+  std::mutex issuing;
+
   std::mutex mutex;  // Guards what follows.
   std::uint64_t next_collective = 0;
   std::map<int, std::uint64_t> next_send, next_receive;  // By peer.

@@ -1,5 +1,6 @@
 #include "shim/nccl/group.h"
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -21,15 +22,6 @@ namespace eidolon::shim::nccl {
 namespace {
 
 using ring::CommunicationKind;
-
-// Operations of one communicator and stream: one record.
-struct Batch {
-  Communicator* communicator;
-  cudaStream_t stream;
-  std::vector<Operation> operations;
-};
-
-thread_local std::vector<Batch> batches_of_group;
 
 bool IsPointToPoint(const Operation& operation) {
   return operation.op.kind == CommunicationKind::kSend ||
@@ -103,6 +95,9 @@ class OnDevice {
 ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
   Communicator& communicator = *batch.communicator;
   const OnDevice scope(communicator.device);
+  const std::lock_guard lock(communicator.issuing);
+  // A watchdog thread may have aborted it since the call was checked.
+  if (const auto result = CheckUsable(&communicator); result != ncclSuccess) return result;
   if (communicator.size == 1) {
     for (const Operation& operation : batch.operations) {
       if (const auto result = CopyAlone(batch.stream, operation); result != ncclSuccess) {
@@ -144,14 +139,6 @@ ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
   return ncclSuccess;
 }
 
-Batch& BatchOf(Communicator& communicator, cudaStream_t stream) {
-  for (Batch& batch : batches_of_group) {
-    if (batch.communicator == &communicator && batch.stream == stream) return batch;
-  }
-  batches_of_group.push_back({&communicator, stream, {}});
-  return batches_of_group.back();
-}
-
 std::uint32_t NewGroupNumber() {
   core::Session* session = core::Session::Get();
   return session == nullptr ? 0 : session->NewId();
@@ -161,7 +148,7 @@ std::uint32_t NewGroupNumber() {
 
 ncclResult_t Enqueue(Communicator& communicator, cudaStream_t stream, const Operation& operation) {
   if (InGroup()) {
-    BatchOf(communicator, stream).operations.push_back(operation);
+    QueueInGroup(communicator, stream, operation);
     return ncclSuccess;
   }
   Batch batch{&communicator, stream, {operation}};
@@ -182,7 +169,7 @@ ncclResult_t End() {
   }
   LeaveGroup();
   if (InGroup()) return ncclSuccess;
-  std::vector<Batch> batches = std::exchange(batches_of_group, {});
+  std::vector<Batch> batches = TakeQueuedOperations();
   if (const ncclResult_t failure = TakeGroupFailure(); failure != ncclSuccess) {
     DropQueuedCommunicators();
     return failure;

@@ -141,7 +141,10 @@ ncclResult_t Init(ncclComm_t* result, int size, const ncclUniqueId& id, int rank
                                   .name = NameOf(config)}));
 }
 
-void TellDestroyed(const Communicator& communicator, bool aborted) {
+// Once: a communicator that was revoked has told already.
+void TellEnd(Communicator& communicator, bool aborted) {
+  const std::lock_guard lock(communicator.issuing);
+  if (communicator.ended.exchange(true)) return;
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return;
   ring::CommunicatorRecord record{};
@@ -155,8 +158,8 @@ void TellDestroyed(const Communicator& communicator, bool aborted) {
 ncclResult_t End(ncclComm_t handle, bool aborted) {
   Communicator* communicator = Communicator::Find(handle);
   if (communicator == nullptr) return Fail(ncclInvalidArgument, "not a communicator");
-  // A revoked communicator has told already.
-  if (!communicator->ended.exchange(true)) TellDestroyed(*communicator, aborted);
+  DropQueuedOperations(*communicator);
+  TellEnd(*communicator, aborted);
   ReleaseBuffers(*communicator);
   Communicator::Destroy(handle);
   return ncclSuccess;
@@ -338,7 +341,7 @@ ncclResult_t Abort(ncclComm_t handle) { return End(handle, true); }
 ncclResult_t Revoke(ncclComm_t handle, int) {
   Communicator* communicator = Communicator::Find(handle);
   if (communicator == nullptr) return Fail(ncclInvalidArgument, "not a communicator");
-  if (!communicator->ended.exchange(true)) TellDestroyed(*communicator, true);
+  TellEnd(*communicator, true);
   return ncclSuccess;
 }
 

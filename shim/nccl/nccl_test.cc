@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "shim/gpu/context/context.h"
@@ -50,6 +51,13 @@ class NcclTest : public ::testing::Test {
   }
   static bool IsKnown(const void* address, std::size_t bytes) {
     return value::ProcessPending().IsKnown(reinterpret_cast<std::uint64_t>(address), bytes);
+  }
+  static ncclComm_t Join() {
+    ncclUniqueId id;
+    communicator::GetUniqueId(&id);
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(communicator::InitRank(&comm, 2, id, 1), ncclSuccess);
+    return comm;
   }
   struct Issued {
     ring::CommunicationRecord record;
@@ -148,6 +156,22 @@ TEST_F(NcclTest, AGroupIsOneRecordForEachCommunicatorAndStream) {
   EXPECT_EQ(issued[0].ops[1].sequence, 0u);
   EXPECT_EQ(issued[1].ops[0].sequence, 1u);
   EXPECT_EQ(group::End(), ncclInvalidUsage);
+}
+
+TEST_F(NcclTest, AGroupDoesNothingOnACommunicatorThatEndsMeanwhile) {
+  ncclComm_t second = Join();
+  ncclComm_t third = Join();
+  ASSERT_EQ(group::Start(), ncclSuccess);
+  ASSERT_EQ(collective::Send(Buffer(0), 64, ncclFloat32, 0, second, stream()), ncclSuccess);
+  ASSERT_EQ(collective::Send(Buffer(0), 64, ncclFloat32, 0, third, stream()), ncclSuccess);
+  // The same thread destroys one, a watchdog revokes the other.
+  ASSERT_EQ(communicator::Destroy(second), ncclSuccess);
+  std::thread([&] { communicator::Revoke(third, 0); }).join();
+
+  EXPECT_EQ(group::End(), ncclInvalidUsage);
+
+  EXPECT_TRUE(Communications().empty());
+  EXPECT_EQ(communicator::Destroy(third), ncclSuccess);
 }
 
 TEST_F(NcclTest, SmallKnownInputsTravelAndResultsComeBack) {

@@ -129,8 +129,9 @@ void Detector::EmitGap(const Gap& gap) {
   update_since_boundary_ = false;
 }
 
-void Detector::Finish(const Mark& mark) {
+void Detector::Finish(const Mark& mark, ProgramEnd how) {
   if (seen_update_ == Update::kNo) {
+    if (how == ProgramEnd::kFailed) return;
     // Leaving is not part of the last step.
     const Mark end{.sequence = mark.sequence, .host_clock = last_launch_.host_clock};
     if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});

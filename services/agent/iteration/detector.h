@@ -54,6 +54,10 @@ namespace eidolon::agent::iteration {
 enum class Update : std::uint8_t { kNo, kPerhaps, kYes };
 Update UpdateOf(std::string_view mangled_name);
 
+// How a program ended. One that failed may have been stopped before its first step: what repeats
+// until then (the weights of equal layers are made by equal launches) may be of no step.
+enum class ProgramEnd : std::uint8_t { kWell, kFailed };
+
 // One launch as the detector sees it.
 struct Launch {
   std::uint32_t identity = 0;  // Equal work has equal identity.
@@ -69,8 +73,9 @@ class Detector {
   void Feed(const Launch& fed);
   // The host waits for the GPU.
   void NoteWait() { waited_ = true; }
-  // The program ended. Mark: behind everything.
-  void Finish(const Mark& mark);
+  // The program ended. Mark: behind everything. Loops without updates are searched for only in a
+  // program that ended well.
+  void Finish(const Mark& mark, ProgramEnd how);
 
   // Boundaries found since the last call, in program order: each ends an iteration.
   std::vector<Mark> TakeBoundaries();

@@ -35,8 +35,8 @@ class DetectorTest : public ::testing::Test {
     Adam();
   }
   // Ends the program; returns where iterations ended.
-  std::vector<std::uint64_t> Finish() {
-    detector_.Finish({.sequence = next_});
+  std::vector<std::uint64_t> Finish(ProgramEnd how = ProgramEnd::kWell) {
+    detector_.Finish({.sequence = next_}, how);
     return Boundaries();
   }
   std::vector<std::uint64_t> Boundaries() {
@@ -161,7 +161,8 @@ TEST_F(DetectorTest, WhatAProgramDoesBeforeItExitsIsInNoIteration) {
   }
 
   detector_.Finish(
-      {.sequence = next_ + 7, .host_clock = base::SimTime{} + base::Duration::Milliseconds(4000)});
+      {.sequence = next_ + 7, .host_clock = base::SimTime{} + base::Duration::Milliseconds(4000)},
+      ProgramEnd::kWell);
 
   const std::vector<Mark> ends = detector_.TakeBoundaries();
   ASSERT_EQ(ends.size(), 3u);
@@ -184,6 +185,19 @@ TEST_F(DetectorTest, FindsTheRepetitionOfAProgramWithoutUpdates) {
   for (std::size_t i = 1; i < ends.size(); ++i) {
     EXPECT_EQ(ends[i] - ends[i - 1], 44u) << i;
   }
+}
+
+TEST_F(DetectorTest, WhatRepeatsUntilAProgramFailsIsNoIteration) {
+  for (int layer = 0; layer < 10; ++layer) Launches(10, 6);
+
+  EXPECT_THAT(Finish(ProgramEnd::kFailed), ::testing::IsEmpty());
+}
+
+TEST_F(DetectorTest, StepsBeforeAFailureAreIterations) {
+  for (int i = 0; i < 4; ++i) Step();
+  Launches(10, 8, 2);
+
+  EXPECT_EQ(Finish(ProgramEnd::kFailed).size(), 4u);
 }
 
 TEST_F(DetectorTest, LayersOfOneForwardPassAreNoIterations) {

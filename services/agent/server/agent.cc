@@ -255,7 +255,10 @@ void Agent::CleanUp() {
   }
   process_listener_.reset();
   if (processes_ != nullptr) {
-    for (const auto& [number, session] : processes_->all()) session->Finish();
+    const bool failed = ending_.has_value() && ending_->reason != outcome::Reason::kCompleted &&
+                        ending_->reason != outcome::Reason::kStopped;
+    const auto how = failed ? iteration::ProgramEnd::kFailed : iteration::ProgramEnd::kWell;
+    for (const auto& [number, session] : processes_->all()) session->Finish(how);
     processes_->SettleRanks();
     RanksChanged();
   }

@@ -44,6 +44,20 @@ class CollectiveCallsTest : public PartsFixture {
             .payload_bytes = 0,
             .in_place = 0};
   }
+  void Leave(std::uint32_t id) {
+    wire::CommunicatorRecord leave{};
+    leave.communicator = id;
+    ASSERT_TRUE(communicators_.Leave(View(RecordKind::kCommunicatorDestroy, leave)).has_value());
+  }
+  // A question for the bytes of a result; its slot is taken.
+  wire::WaitRecord ValuesOf(std::uint32_t id, std::uint64_t sequence, std::uint32_t slot) {
+    wire::WaitRecord question{};
+    question.slot = slot;
+    question.id = id;
+    question.id2 = sequence;
+    EXPECT_TRUE(intake_.TakeSlot(View(RecordKind::kCollectiveValues, question)).has_value());
+    return question;
+  }
   device::Collective Issue(std::uint64_t sequence) {
     const wire::CommunicationOp op = AllReduce(sequence);
     auto prepared = calls_.Prepare(communicators_.at(5), {&op, 1}, {});
@@ -117,6 +131,53 @@ TEST_F(CollectiveCallsTest, ACommunicatorThatIsLeftStaysUntilItsCallsEnd) {
   ASSERT_TRUE(communicators_.Leave(View(RecordKind::kCommunicatorDestroy, leave)).has_value());
 
   EXPECT_TRUE(communicators_.all().contains(5));
+}
+
+TEST_F(CollectiveCallsTest, ResultsOfACommunicatorThatWasLeftCanStillBeRead) {
+  Join(5, 77);
+  ASSERT_TRUE(engine_.Issue({}, Issue(0)).has_value());
+  network::v1::Values values;
+  values.set_communicator(77);
+  values.set_rank(1);
+  values.set_known(true);
+  values.set_payload("12345678");
+  ASSERT_TRUE(communicators_.OnValues(values));
+  ASSERT_TRUE(calls_.Commit({.communicator = 77, .sequence = 0}));
+  Leave(5);
+
+  ASSERT_TRUE(communicators_.AskValues(ValuesOf(5, 0, 2)).has_value());
+  ASSERT_TRUE(communicators_.AskValues(ValuesOf(5, 9, 3)).has_value());
+
+  EXPECT_EQ(SlotOf(2).status, wire::ReplyStatus::kOk);
+  EXPECT_EQ(SlotOf(2).payload_bytes, 8u);
+  EXPECT_EQ(SlotOf(3).status, wire::ReplyStatus::kInvalid);
+  EXPECT_THAT(communicators_.Find(5).error().message,
+              HasSubstr("communicator 5 was destroyed before this use"));
+}
+
+TEST_F(CollectiveCallsTest, AResultThatNeverCameIsLostOnceItsCommunicatorIsLeft) {
+  Join(5, 77);
+  ASSERT_TRUE(engine_.Issue({}, Issue(0)).has_value());
+  ASSERT_TRUE(calls_.Commit({.communicator = 77, .sequence = 0}));
+  Leave(5);
+
+  ASSERT_TRUE(communicators_.AskValues(ValuesOf(5, 0, 2)).has_value());
+
+  EXPECT_EQ(SlotOf(2).status, wire::ReplyStatus::kInvalid);
+}
+
+TEST_F(CollectiveCallsTest, TheOldestOfManyCommunicatorsThatWereLeftAreForgotten) {
+  const auto most = static_cast<std::uint32_t>(Communicators::kLeftKept);
+  for (std::uint32_t id = 10; id < 10 + most + 2; ++id) {
+    Join(id, 100 + id);
+    Leave(id);
+  }
+
+  ASSERT_TRUE(communicators_.AskValues(ValuesOf(10, 0, 2)).has_value());
+
+  EXPECT_EQ(communicators_.all().size(), most);
+  EXPECT_EQ(communicators_.all().begin()->first, 12u);
+  EXPECT_EQ(SlotOf(2).status, wire::ReplyStatus::kInvalid);
 }
 
 TEST_F(CollectiveCallsTest, ATemplateIsDefinedOnceAndKeepsNoValues) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -113,7 +114,9 @@ void Communicators::OnJoined(const v1::Joined& joined) {
   if (found == joins_.end()) return;  // The process is gone.
   const OpenJoin join = found->second;
   joins_.erase(found);
-  Communicator& communicator = all_[join.communicator];
+  // A rank that a split gives no communicator still learns when it ended.
+  Communicator nobody;
+  Communicator& communicator = joined.communicator() == 0 ? nobody : all_[join.communicator];
   communicator.service = joined.communicator();
   communicator.rank = joined.rank();
   communicator.size = joined.size();
@@ -152,9 +155,23 @@ base::Result<void> Communicators::Leave(const ring::RecordView& record) {
   message.mutable_leave()->set_communicator((*communicator)->service);
   message.mutable_leave()->set_rank((*communicator)->rank);
   host_->SendToNetwork(std::move(message));
-  // What it has issued still ends; the record goes when nothing is open.
-  if ((*communicator)->open.empty()) all_.erase(leave.communicator);
+  (*communicator)->left = true;
+  ForgetLeft();
   return {};
+}
+
+// Numbers grow, so that the smallest was made first.
+void Communicators::ForgetLeft() {
+  std::size_t idle = 0;
+  const auto is_idle = [](const auto& each) {
+    return each.second.left && each.second.open.empty();
+  };
+  for (const auto& each : all_) idle += is_idle(each) ? 1 : 0;
+  for (auto at = all_.begin(); at != all_.end() && idle > kLeftKept;) {
+    const bool goes = is_idle(*at);
+    idle -= goes ? 1 : 0;
+    at = goes ? all_.erase(at) : std::next(at);
+  }
 }
 
 base::Result<Communicator*> Communicators::Find(std::uint32_t id) {
@@ -162,15 +179,25 @@ base::Result<Communicator*> Communicators::Find(std::uint32_t id) {
   if (found == all_.end() || found->second.service == 0) {
     return Fail(ErrorCode::kCorrupt, StrCat("communicator ", id, " does not exist"));
   }
+  if (found->second.left) {
+    return Fail(ErrorCode::kCorrupt, StrCat("communicator ", id, " was destroyed before this use"));
+  }
   return &found->second;
 }
 
 base::Result<void> Communicators::AskValues(const wire::WaitRecord& record) {
-  const auto communicator = Find(static_cast<std::uint32_t>(record.id));
-  if (!communicator) return std::unexpected(communicator.error());
-  ResultValues& results = (*communicator)->results;
+  const auto found = all_.find(static_cast<std::uint32_t>(record.id));
+  if (found == all_.end()) {
+    replies_->Send(record.slot, {.status = ReplyStatus::kInvalid});
+    return {};
+  }
+  Communicator& communicator = found->second;
+  ResultValues& results = communicator.results;
   const auto place = results.FindPlace(record.id2);
-  if (!place.has_value()) {
+  // Values come before their call ends: what is not there by then never comes.
+  const bool is_lost = place.has_value() && communicator.left && communicator.open.empty() &&
+                       !results.Find(*place).has_value();
+  if (!place.has_value() || is_lost) {
     replies_->Send(record.slot, {.status = ReplyStatus::kInvalid});
   } else if (const auto bytes = results.Find(*place)) {
     SendValue(record.slot, *bytes);

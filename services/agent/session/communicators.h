@@ -34,12 +34,17 @@ struct Communicator {
 
   std::map<CallName, std::uint64_t> open;  // Calls in the engine: their tokens.
   ResultValues results;
+  bool left = false;  // Takes no more calls.
 };
 
-// A number that is taken stays taken until its communicator is left and none of its calls is open.
-// Owned by its session. Main loop only.
+// A communicator that was left stays until none of its calls is open, and longer for those who read
+// its results late: a program may look at a tensor after it destroyed the process group. Owned by
+// its session. Main loop only.
 class Communicators {
  public:
+  // Those that were left and have no open calls are forgotten beyond this, the oldest first.
+  static constexpr std::size_t kLeftKept = 64;
+
   // All outlive it. `process` and `server`: who joins.
   Communicators(std::uint32_t process, std::uint32_t server, SessionHost* host, Intake* intake,
                 Replies* replies)
@@ -59,10 +64,11 @@ class Communicators {
   // True when they were for this process.
   bool OnValues(const network::v1::Values& values);
 
-  // A thread asks for the bytes of a result.
+  // A thread asks for the bytes of a result, maybe of a communicator that was left. Invalid when
+  // they were forgotten.
   base::Result<void> AskValues(const ::eidolon::ring::WaitRecord& record);
 
-  // One that can be used: it was joined and has members.
+  // One that can be used: it was joined, has members, and was not left.
   base::Result<Communicator*> Find(std::uint32_t id);
   Communicator& at(std::uint32_t id) { return all_.at(id); }
   std::map<std::uint32_t, Communicator>& all() { return all_; }
@@ -78,6 +84,7 @@ class Communicators {
     std::uint32_t communicator = 0;
   };
   void SendValue(std::uint32_t slot, std::string_view bytes);
+  void ForgetLeft();
 
   std::uint32_t process_;
   std::uint32_t server_;

@@ -97,11 +97,11 @@ void Iterations::EndByLog(const iteration::Mark& mark) {
   if (rule_.by_log) EndIteration(mark);
 }
 
-void Iterations::End(const iteration::Mark& end) {
+void Iterations::End(const iteration::Mark& end, iteration::ProgramEnd how) {
   if (!rule_.nvtx.empty()) {
     if (range_seen_) EndIteration(in_range_ ? end : range_end_);
   } else if (!rule_.by_log) {
-    detector_.Finish(end);
+    detector_.Finish(end, how);
     TakeBoundaries();
   }
 }

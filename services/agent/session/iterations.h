@@ -50,7 +50,7 @@ class Iterations {
   std::optional<iteration::Report> Take() { return ledger_.Take(host_->costs().bases()); }
 
   // No more launches come: the last iteration ends at `end`, where the rule has no better place.
-  void End(const iteration::Mark& end);
+  void End(const iteration::Mark& end, iteration::ProgramEnd how);
   // Nothing more comes: the program ended at `mark`.
   void Close(const iteration::Mark& mark);
 

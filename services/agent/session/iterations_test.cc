@@ -36,7 +36,7 @@ TEST_F(IterationsTest, AnIterationLastsFromOnePushOfTheRangeToTheNext) {
   Pop(&iterations, 220);
   Push(&iterations, "step", 300);
   Pop(&iterations, 350);
-  iterations.End({.sequence = 0, .host_clock = SimTime{900}});
+  iterations.End({.sequence = 0, .host_clock = SimTime{900}}, iteration::ProgramEnd::kWell);
 
   const auto first = iterations.Take();
   const auto second = iterations.Take();
@@ -52,7 +52,7 @@ TEST_F(IterationsTest, ARangeThatIsStillOpenEndsWithTheProgram) {
   Iterations iterations({.nvtx = "step"}, "", &host_, &usage_);
   Push(&iterations, "step", 100);
 
-  iterations.End({.sequence = 0, .host_clock = SimTime{900}});
+  iterations.End({.sequence = 0, .host_clock = SimTime{900}}, iteration::ProgramEnd::kWell);
 
   EXPECT_EQ(iterations.Take()->end, SimTime{900});
 }

@@ -104,7 +104,7 @@ class RankRun {
     for (int step = 0; step < kSteps && damage.empty(); ++step) Step(step);
     if (damage.empty()) Drain();
     if (!damage.empty()) return {};
-    session_->Finish();
+    session_->Finish(iteration::ProgramEnd::kWell);
     const auto& memory = session_->memory().devices().at(0);
     return StrCat(host_.heard, "peak ", memory.peak, " allocated ", memory.at_peak.allocations,
                   " launches ", session_->launches(), " end ", session_->program().end.ps,

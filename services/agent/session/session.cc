@@ -379,10 +379,10 @@ void Session::ReportIterations() {
   while (const auto report = iterations_.Take()) host_->IterationEnded(*this, *report);
 }
 
-void Session::Finish() {
+void Session::Finish(iteration::ProgramEnd how) {
   if (finished_) return;
   finished_ = true;
-  iterations_.End({.sequence = engine_.issued(), .host_clock = known_clock()});
+  iterations_.End({.sequence = engine_.issued(), .host_clock = known_clock()}, how);
   ReportIterations();
   // Leaving is not part of a program: it lasts until its last work, or the last answer that it
   // waited for.

@@ -66,7 +66,8 @@ class Session final : private device::Sink {
   void WakeSleepers() { waits_.WakeSleepers(); }
   // A line of the job's output ended an iteration (IterationRule::by_log).
   void EndIterationByLog();
-  void Finish();   // No more records: closes the last iteration, reports what is complete.
+  // No more records: closes the last iteration, reports what is complete.
+  void Finish(iteration::ProgramEnd how);
   void Dismiss();  // Answers everybody who waits: the job is ending.
 
   void RaiseFloor(base::SimTime floor);

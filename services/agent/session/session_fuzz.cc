@@ -161,7 +161,7 @@ void Run(std::span<const std::uint8_t> data) {
     CHECK(session.clock().ps >= 0 && session.known_clock().ps >= 0);
   }
   session.EndIterationByLog();
-  session.Finish();
+  session.Finish(iteration::ProgramEnd::kWell);
   session.Dismiss();
 }
 

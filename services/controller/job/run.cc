@@ -338,6 +338,13 @@ std::string Run::Missing() const {
   return text;
 }
 
+// The first calls that were not answered, which may be why a program did without its GPU.
+std::string Run::Refused() const {
+  const std::vector<NamedAmount> calls = measurement_.Predict().unsupported_calls;
+  return calls.empty() ? ""
+                       : StrCat(". It had called '", calls[0].name, "', which is not supported");
+}
+
 // Why there is none to measure, and what to do.
 std::string Run::WithoutIterations() const {
   const std::uint32_t seen = measurement_.seen();
@@ -353,7 +360,8 @@ std::string Run::WithoutIterations() const {
   if (!measurement_.Predict().program && progress(start_ns_).launches == 0) {
     return "no GPU work was seen: the command launched no kernel, copy or collective. Is it a "
            "program for a CPU, or does it choose its device by something that is not there? "
-           "torch.cuda.is_available() is true here for wheels of CUDA 12 and 13";
+           "torch.cuda.is_available() is true here for wheels of CUDA 12 and 13" +
+           Refused();
   }
   return "the command ended without an iteration: no repeating sequence of launches was found; let "
          "it run more steps, or name the iteration by iterations.boundary, {nvtx: ...} or {log: "

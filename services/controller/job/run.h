@@ -153,6 +153,7 @@ class Run {
   std::string Prefix(std::uint32_t server) const;
   Verdict JudgeMeasurement();
   std::string WithoutIterations() const;
+  std::string Refused() const;
   std::string Missing() const;
 
   RunOptions options_;

@@ -120,6 +120,16 @@ TEST_F(RunTest, ACommandWithoutGpuWorkFailsAndSaysSo) {
   EXPECT_THAT(run_.Judge().message, HasSubstr("no GPU work was seen"));
 }
 
+TEST_F(RunTest, ACommandWithoutGpuWorkNamesTheCallThatWasRefused) {
+  Connect();
+  run_.SetUsage(0, {.refused_calls = {{"cuOddCall", 2}}});
+  End(0, OutcomeReason::kCompleted);
+  End(1, OutcomeReason::kCompleted);
+  ExitBoth();
+
+  EXPECT_THAT(run_.Judge().message, HasSubstr("It had called 'cuOddCall', which is not supported"));
+}
+
 TEST_F(RunTest, ACommandThatNeverIteratesFailsWithAdvice) {
   Connect();
   run_.SetProgress(0, {.launches = 3});
