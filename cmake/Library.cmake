@@ -21,6 +21,8 @@ if(EIDOLON_SANITIZE)
   target_compile_definitions(eidolon_sanitizer_options PRIVATE EIDOLON_ADDR2LINE="${EIDOLON_ADDR2LINE}")
 endif()
 
+configure_file(${CMAKE_SOURCE_DIR}/cmake/source_tree.h.in ${CMAKE_BINARY_DIR}/generated/source_tree.h @ONLY)
+
 # What the sanitizer presets build: no commands, benchmarks or facades that no test needs.
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
@@ -59,8 +61,7 @@ function(eidolon_test name)
   target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main
                         $<TARGET_NAME_IF_EXISTS:eidolon_sanitizer_options>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_compile_definitions(${name} PRIVATE EIDOLON_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                                             EIDOLON_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)
   add_dependencies(unit_tests ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT ${EIDOLON_TEST_TIMEOUT} LABELS unit)

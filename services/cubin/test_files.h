@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "source_tree.h"
+
 namespace eidolon::cubin {
 
 inline std::string ReadSample(const std::string& name) {

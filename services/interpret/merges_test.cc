@@ -10,6 +10,7 @@
 
 #include "services/interpret/data_use.h"
 #include "services/interpret/samples_test.h"
+#include "source_tree.h"
 
 namespace eidolon::interpret {
 namespace {

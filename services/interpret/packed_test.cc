@@ -15,6 +15,7 @@
 #include "services/cubin/program.h"
 #include "services/interpret/float_math.h"
 #include "services/interpret/run.h"
+#include "source_tree.h"
 
 namespace eidolon::interpret {
 namespace {

@@ -17,6 +17,7 @@
 #include "services/cubin/program.h"
 #include "services/interpret/float_math.h"
 #include "services/interpret/samples_test.h"
+#include "source_tree.h"
 
 namespace eidolon::interpret {
 namespace {

@@ -17,6 +17,7 @@
 #include "services/cubin/fat_binary.h"
 #include "services/cubin/program.h"
 #include "services/interpret/run.h"
+#include "source_tree.h"
 
 namespace eidolon::interpret {
 

@@ -9,6 +9,7 @@
 
 #include "services/cubin/cubin.h"
 #include "services/cubin/program.h"
+#include "source_tree.h"
 
 namespace eidolon::interpret {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "services/base/random.h"
 #include "services/sass/form.h"
+#include "source_tree.h"
 
 namespace eidolon::sass {
 namespace {

@@ -19,6 +19,7 @@
 #include "services/timing/timing_service.h"
 #include "services/workload/grouped_gemm.h"
 #include "services/workload/pointer_tag.h"
+#include "source_tree.h"
 
 namespace eidolon::timing {
 namespace {

@@ -11,6 +11,7 @@
 #include "services/interpret/stores.h"
 #include "shim/compute/footprint.h"
 #include "shim/compute/machine_code.h"
+#include "source_tree.h"
 
 namespace eidolon::shim::compute {
 namespace {

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "services/agent/device/engine.h"
+#include "source_tree.h"
 
 namespace eidolon::agent::device {
 namespace {

@@ -1,4 +1,5 @@
 #include "services/cli/net/flows.h"
+#include "source_tree.h"
 
 #include <fstream>
 

@@ -1,4 +1,5 @@
 #include "services/cli/values/explain.h"
+#include "source_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -11,6 +11,7 @@
 #include "services/controller/job/document.h"
 #include "services/controller/reconcile/objects.h"
 #include "services/controller/reconcile/plan.h"
+#include "source_tree.h"
 
 namespace eidolon::controller::reconcile {
 namespace {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "services/network/replay/workload.h"
+#include "source_tree.h"
 
 namespace eidolon::network::replay {
 namespace {

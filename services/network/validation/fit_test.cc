@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "services/network/collective/cost.h"
+#include "source_tree.h"
 
 namespace eidolon::network::validation {
 namespace {

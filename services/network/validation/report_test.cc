@@ -1,4 +1,5 @@
 #include "services/network/validation/report.h"
+#include "source_tree.h"
 
 #include <cmath>
 #include <fstream>

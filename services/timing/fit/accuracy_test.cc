@@ -1,4 +1,5 @@
 #include "services/timing/fit/accuracy.h"
+#include "source_tree.h"
 
 #include <gtest/gtest.h>
 

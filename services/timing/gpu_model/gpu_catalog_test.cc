@@ -1,4 +1,5 @@
 #include "services/timing/gpu_model/gpu_catalog.h"
+#include "source_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 
 #include "services/timing/kernel/launch_test.h"
 #include "services/workload/pointer_tag.h"
+#include "source_tree.h"
 
 namespace eidolon::timing::kernel {
 namespace {

@@ -15,6 +15,7 @@
 #include "services/cubin/image.h"
 #include "services/cubin/mapped_library.h"
 #include "services/timing/kernel/recognise.h"
+#include "source_tree.h"
 
 namespace eidolon::timing::kernel {
 namespace {

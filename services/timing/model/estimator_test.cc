@@ -13,6 +13,7 @@
 #include "services/timing/kernel/work_key.h"
 #include "services/workload/copy_kind.h"
 #include "services/workload/grouped_gemm.h"
+#include "source_tree.h"
 
 namespace eidolon::timing::model {
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "services/timing/replay/player.h"
+#include "source_tree.h"
 
 namespace eidolon::timing::replay {
 namespace {

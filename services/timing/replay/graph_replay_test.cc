@@ -10,6 +10,7 @@
 
 #include "services/timing/replay/player.h"
 #include "services/workload/dnn_value.h"
+#include "source_tree.h"
 
 namespace eidolon::timing::replay {
 namespace {

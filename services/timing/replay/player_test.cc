@@ -14,6 +14,7 @@
 #include "services/timing/kernel/parameters.h"
 #include "services/workload/copy_kind.h"
 #include "services/workload/pointer_tag.h"
+#include "source_tree.h"
 
 namespace eidolon::timing::replay {
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "shim/gpu/memory/arena.h"
+#include "source_tree.h"
 
 namespace eidolon::shim::gpu {
 
