@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "services/base/text.h"
 #include "services/cli/commands.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/timing/fit/accuracy.h"
 #include "services/timing/fit/gemm_kernels.h"
+#include "services/timing/fit/kernel_errors.h"
 #include "services/timing/profile/profile_cache.h"
 
 namespace eidolon::cli {
@@ -82,21 +84,39 @@ Result<std::vector<timing::fit::Accuracy>> Check(const ProfileFlags& flags) {
   return rows;
 }
 
+// Errors on the rows of a file, of GEMMs or of other kernels by its first line.
+Result<std::string> CheckRows(const timing::gpu_model::GpuCatalog& catalog,
+                              const std::string& path) {
+  const auto csv = ReadText(path);
+  if (!csv) return std::unexpected(csv.error());
+  if (csv->starts_with("gpu,kernel,")) {
+    const auto errors = timing::fit::KernelsOfFile(catalog, *csv);
+    if (!errors) return base::Wrap(path, errors.error());
+    return timing::fit::FormatPublished(*errors);
+  }
+  const auto errors = timing::fit::GemmsOfFile(catalog, *csv);
+  if (!errors) return base::Wrap(path, errors.error());
+  return timing::fit::FormatKernels(*errors);
+}
+
 // The tables of docs/kernel_times.md, or one of the rows of a file.
 Result<std::string> CheckKernels(const ProfileFlags& flags) {
   const auto catalog = timing::gpu_model::GpuCatalog::Load("");
   if (!catalog) return std::unexpected(catalog.error());
-  if (!flags.rows.empty()) {
-    const auto csv = ReadText(flags.rows);
-    if (!csv) return std::unexpected(csv.error());
-    const auto errors = timing::fit::GemmsOfFile(*catalog, *csv);
-    if (!errors) return base::Wrap(flags.rows, errors.error());
-    return timing::fit::FormatKernels(*errors);
+  if (!flags.rows.empty()) return CheckRows(*catalog, flags.rows);
+  std::string text = base::StrCat("## Rows that were left out\n\n",
+                                  timing::fit::FormatKernels(timing::fit::HeldOutGemms()),
+                                  "\n## GPUs that were left out\n\n",
+                                  timing::fit::FormatKernels(timing::fit::LeftOutGpus(*catalog)));
+  constexpr std::pair<const char*, const char*> kFamilies[] = {
+      {"attention", "attention"}, {"moe", "fused experts"}, {"gemm", "quantised GEMMs"}};
+  for (const auto& [family, name] : kFamilies) {
+    text += base::StrCat(
+        "\n## Rows of ", name, " that were left out\n\n",
+        timing::fit::FormatPublished(timing::fit::HeldOutKernels(family, "")), "\n## GPUs without ",
+        name, "\n\n", timing::fit::FormatPublished(timing::fit::CarriedKernels(*catalog, family)));
   }
-  return base::StrCat("## Rows that were left out\n\n",
-                      timing::fit::FormatKernels(timing::fit::HeldOutGemms()),
-                      "\n## GPUs that were left out\n\n",
-                      timing::fit::FormatKernels(timing::fit::LeftOutGpus(*catalog)));
+  return text;
 }
 
 int Fit(const ProfileFlags& flags) {
@@ -172,9 +192,10 @@ void AddFit(CLI::App* profile, const std::shared_ptr<ProfileFlags>& flags, Actio
   fit->add_flag("--check", flags->check, "print fit and test errors beside their targets");
   fit->add_flag(
       "--kernels", flags->kernels,
-      "print how well GEMMs follow from published rows: the tables of docs/kernel_times.md");
+      "print how well kernels follow from published rows: the tables of docs/kernel_times.md");
   fit->add_option("--rows", flags->rows,
-                  "print errors on the rows of a file: gpu,type,m,n,k,microseconds");
+                  "print errors on the rows of a file: gpu,type,m,n,k,microseconds or "
+                  "gpu,kernel,sizes,microseconds");
   fit->add_option("--tables", flags->tables, "folder with neusight_fp32.csv and long_runs.csv")
       ->capture_default_str();
   fit->add_option("--steps", flags->steps, "steps of the search for scales")

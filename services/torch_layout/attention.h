@@ -21,6 +21,11 @@ struct FlashSizes {
   static constexpr std::size_t kEnd = 512;
 };
 
+// The front of the same structure: three pointers, nine strides, then int h, h_k, h_h_k_ratio.
+struct FlashHeads {
+  static constexpr std::size_t kGroup = 104;  // h_h_k_ratio: heads that share keys and values.
+};
+
 // Params of PyTorchMemEffAttention's kernels: int head_dim, head_dim_value, num_queries, num_keys;
 // num_heads follows in those for the backward pass.
 struct MemoryEfficientSizes {

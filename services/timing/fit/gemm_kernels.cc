@@ -87,7 +87,7 @@ bool IsHeldOut(double m, double n, double k) {
 
 std::vector<KernelErrors> HeldOutGemms() {
   std::vector<KernelErrors> all;
-  for (const EmbeddedRows& file : model::AllEmbeddedRows()) {
+  for (const EmbeddedRows& file : model::EmbeddedGemmRows()) {
     const GemmRows rows = model::ReadEmbedded(file);
     GemmRows known = rows;
     ForEachRow(rows, [&](std::size_t cell, double m, double n, double k, double) {
@@ -108,7 +108,7 @@ std::vector<KernelErrors> HeldOutGemms() {
 
 std::vector<KernelErrors> LeftOutGpus(const gpu_model::GpuCatalog& catalog) {
   std::vector<KernelErrors> all;
-  for (const EmbeddedRows& file : model::AllEmbeddedRows()) {
+  for (const EmbeddedRows& file : model::EmbeddedGemmRows()) {
     const auto gpu = catalog.Find(std::string(file.gpu));
     if (!gpu) continue;
     const auto carried = model::PublishedGemms::Get().CarriedTo(**gpu, std::string(file.type));

@@ -19,6 +19,7 @@ struct Shape {
   double queries = 0;
   double keys = 0;
   double head_size = 0;
+  double heads_each = 1;  // Heads that share keys and values.
 };
 
 Demand Attention(Family family, const Shape& shape, bool causal, Evidence evidence) {
@@ -31,6 +32,8 @@ Demand Attention(Family family, const Shape& shape, bool causal, Evidence eviden
   demand.key_length = shape.keys;
   demand.head_size = shape.head_size;
   demand.batch_heads = shape.batch * shape.heads;
+  demand.batch = shape.batch;
+  demand.heads_each = shape.heads_each;
   demand.causal = causal;
   const bool backward = family == Family::kAttentionBackward;
   // Forward: two GEMMs of queries x keys x head size. Backward: five (FlashAttention-2 paper).
@@ -74,18 +77,32 @@ bool Tiles(std::int64_t size, std::uint32_t blocks, int block) {
   return size > 0 && (size + block - 1) / block == blocks;
 }
 
-// The batch is grid.y, the number of heads grid.z. A kernel for one head size does not read it, and
-// it then stands as 0.
-std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_keys) {
+// Of a launch's grid: sequences and heads of each. Of three dimensions, queries lie along x; when
+// keys are split, y counts the splits and z sequences times heads.
+struct GridHeads {
+  double batch = 0;
+  double heads = 0;
+};
+
+std::optional<GridHeads> HeadsOf(const Launch& l, std::int32_t batch, bool split) {
+  const auto& grid = l.launch.grid;
+  if (batch == static_cast<std::int32_t>(grid.y)) {
+    return GridHeads{static_cast<double>(grid.y), static_cast<double>(grid.z)};
+  }
+  if (!split || batch <= 0 || grid.z % static_cast<std::uint32_t>(batch) != 0) return std::nullopt;
+  return GridHeads{static_cast<double>(batch), static_cast<double>(grid.z) / batch};
+}
+
+// A kernel for one head size does not read it, and it then stands as 0.
+std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_keys, bool split) {
   const auto& grid = l.launch.grid;
   const std::size_t end = std::min(l.parameters.size(), FlashSizes::kEnd);
   for (std::size_t at = FlashSizes::kEarliest; at + FlashSizes::kBytes <= end; at += 4) {
     const auto word = [&](std::size_t i) {
       return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
     };
-    if (word(FlashSizes::kBatch) != static_cast<std::int32_t>(grid.y) ||
-        word(FlashSizes::kKeys) <= 0)
-      continue;
+    const auto heads = HeadsOf(l, word(FlashSizes::kBatch), split);
+    if (!heads || word(FlashSizes::kKeys) <= 0) continue;
     const bool unread = word(FlashSizes::kHeadSize) == 0 && word(FlashSizes::kNewKeys) == 0;
     if (!unread &&
         (word(FlashSizes::kHeadSize) <= 0 || word(FlashSizes::kHeadSize) > traits.head_size))
@@ -94,10 +111,14 @@ std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_k
                                     word(FlashSizes::kQueries) > 0
                               : Tiles(word(FlashSizes::kQueries), grid.x, traits.block_queries);
     if (!fits) continue;
-    return Shape{static_cast<double>(grid.y), static_cast<double>(grid.z),
+    const std::int32_t group =
+        l.parameters.At<std::int32_t>(torch_layout::FlashHeads::kGroup).value_or(0);
+    return Shape{heads->batch,
+                 heads->heads,
                  static_cast<double>(word(FlashSizes::kQueries)),
                  static_cast<double>(word(FlashSizes::kKeys)),
-                 static_cast<double>(unread ? traits.head_size : word(FlashSizes::kHeadSize))};
+                 static_cast<double>(unread ? traits.head_size : word(FlashSizes::kHeadSize)),
+                 group > 0 && group <= heads->heads ? static_cast<double>(group) : 1};
   }
   return std::nullopt;
 }
@@ -141,16 +162,19 @@ std::optional<Demand> FlashForward(const Launch& l) {
   const auto traits = FlashTraits(l);
   if (!traits) return std::nullopt;
   const bool split = l.name.Has("splitkv");
-  const auto shape = FlashShape(l, *traits, false);
-  return Attention(Family::kAttentionForward, shape.value_or(GridShape(l, *traits, false)),
-                   l.Template(split ? 1 : 2) == "true",
-                   shape ? Evidence::kParameters : Evidence::kGrid);
+  const auto shape = FlashShape(l, *traits, false, split);
+  Demand demand = Attention(Family::kAttentionForward, shape.value_or(GridShape(l, *traits, false)),
+                            l.Template(split ? 1 : 2) == "true",
+                            shape ? Evidence::kParameters : Evidence::kGrid);
+  // One that looks at neighbours only is another kernel; how far it looks is not known here.
+  demand.split_keys = split && shape && l.Template(2) != "true";
+  return demand;
 }
 
 std::optional<Demand> FlashBackward(const Launch& l) {
   const auto traits = FlashTraits(l);
   if (!traits) return std::nullopt;
-  const auto shape = FlashShape(l, *traits, true);
+  const auto shape = FlashShape(l, *traits, true, false);
   return Attention(Family::kAttentionBackward, shape.value_or(GridShape(l, *traits, true)),
                    l.Template(2) == "true", shape ? Evidence::kParameters : Evidence::kGrid);
 }

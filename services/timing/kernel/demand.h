@@ -69,7 +69,10 @@ struct Demand {
   double key_length = 0;
   double head_size = 0;
   double batch_heads = 0;
+  double batch = 0;       // Sequences; 0 where that is not known.
+  double heads_each = 1;  // Heads that share keys and values.
   bool causal = false;
+  bool split_keys = false;  // FlashAttention's kernel for few queries and for pages of keys.
 };
 
 }  // namespace eidolon::timing::kernel

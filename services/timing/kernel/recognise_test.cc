@@ -234,6 +234,44 @@ TEST(RecogniseTest, ReadsFlashAttentionSizesWithoutTheHeadSize) {
   EXPECT_EQ(demand.head_size, 128);
 }
 
+constexpr char kFlashSplit[] =
+    "_ZN13pytorch_flash24flash_fwd_splitkv_kernelI23Flash_fwd_kernel_"
+    "traitsILi128ELi64ELi128ELi4ELb0ELb0EN7cu"
+    "tlass10bfloat16_tE19Flash_kernel_traitsILi128ELi64ELi128ELi4ES3_"
+    "EELb0ELb0ELb0ELb0ELb1ELb0ELb1ELb0EEEvNS_16Flash_fwd_paramsE";
+
+// Decoding: 4 sequences, 8 heads of keys with 4 of queries each as queries, keys in 5 parts.
+TEST(RecogniseTest, ReadsFlashAttentionThatSplitsKeys) {
+  StructBytes params(464);
+  params.Set<std::int32_t>(104, 1).Set<std::int32_t>(176, 4).Set<std::int32_t>(180, 4);
+  params.Set<std::int32_t>(184, 8192).Set<std::int32_t>(192, 128);
+  const auto launch =
+      LaunchBuilder(kFlashSplit).Block(128).AddBytes(params.bytes(), 8).Grid(1, 5, 32).Build();
+  const Demand demand = DemandOf(launch);
+
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_TRUE(demand.split_keys);
+  EXPECT_FALSE(demand.causal);
+  EXPECT_EQ(demand.batch, 4);
+  EXPECT_EQ(demand.batch_heads, 32);
+  EXPECT_EQ(demand.heads_each, 1);
+  EXPECT_EQ(demand.query_length, 4);
+  EXPECT_EQ(demand.key_length, 8192);
+}
+
+TEST(RecogniseTest, ReadsHowManyHeadsShareKeys) {
+  StructBytes params(464);
+  params.Set<std::int32_t>(104, 4).Set<std::int32_t>(176, 2).Set<std::int32_t>(180, 4096);
+  params.Set<std::int32_t>(184, 4096).Set<std::int32_t>(192, 128);
+  const Demand demand = DemandOf(
+      LaunchBuilder(kFlashSplit).Grid(64, 2, 32).Block(128).AddBytes(params.bytes(), 8).Build());
+
+  EXPECT_EQ(demand.batch, 2);
+  EXPECT_EQ(demand.batch_heads, 64);
+  EXPECT_EQ(demand.heads_each, 4);
+  EXPECT_TRUE(demand.split_keys);
+}
+
 TEST(RecogniseTest, TakesSizesOfCompiledKernelsFromTheirNumels) {
   const Demand pointwise = DemandOf(LaunchBuilder("triton_poi_fused_add_mul_3")
                                         .Grid(1024)

@@ -1,6 +1,7 @@
 #include "services/timing/model/attention_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 #include "services/base/check.h"
 #include "services/timing/model/attention_curve.h"
 #include "services/timing/model/memory_model.h"
+#include "services/timing/model/published_kernels.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -94,6 +96,45 @@ Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand
   if (gpu.compute_major != 9) prediction.relative_error += 0.1;
   if (library == AttentionLibrary::kMemoryEfficient) prediction.relative_error += 0.2;
   return prediction;
+}
+
+std::optional<Prediction> PredictServedAttention(const gpu_model::GpuModel& gpu,
+                                                 const kernel::Demand& demand) {
+  // The stacks that call FlashAttention 2, on A100 and on the RTX parts.
+  constexpr const char* kKernels[] = {"vllm-0.14.0:vllm_flash_attn",
+                                      "vllm-0.24.0:vllm_flash_attn_fa2"};
+  // PyTorch and FlashAttention give the heads that share keys as queries of one head.
+  constexpr double kFewQueries = 32;
+  if (!demand.split_keys || demand.batch <= 0) return std::nullopt;
+  const double heads = demand.batch_heads / demand.batch;
+  KernelClass kernel = {.phase = KernelClass::Phase::kPrefill,
+                        .kernel = {},
+                        .type = "bf16",
+                        .cache_type = "bf16",
+                        .distribution = {},
+                        .head_size = demand.head_size,
+                        .window = 0};
+  std::array<double, 4> sizes = {heads, heads / demand.heads_each, demand.batch, demand.key_length};
+  if (demand.query_length < kFewQueries && demand.query_length < demand.key_length) {
+    kernel.phase = KernelClass::Phase::kDecode;
+    sizes[0] *= demand.query_length;
+    sizes[3] = std::max(1.0, demand.key_length - 1);
+  } else if (demand.query_length != demand.key_length || !demand.causal) {
+    return std::nullopt;
+  }
+  for (const char* name : kKernels) {
+    kernel.kernel = name;
+    const auto found = PublishedKernels::Get().Read(gpu, kernel, sizes);
+    if (!found) continue;
+    Prediction prediction;
+    prediction.seconds = found->time.seconds;
+    prediction.relative_error = found->time.relative_error;
+    if (found->time.inside && found->gpu == gpu.name) {
+      prediction.source = estimate::Source::kInterpolated;
+    }
+    return prediction;
+  }
+  return std::nullopt;
 }
 
 }  // namespace eidolon::timing::model

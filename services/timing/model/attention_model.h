@@ -1,6 +1,8 @@
 // Time of attention from the published rates on H100, by head size, mask and length.
 #pragma once
 
+#include <optional>
+
 #include "services/timing/gpu_model/gpu_model.h"
 #include "services/timing/kernel/demand.h"
 #include "services/timing/model/estimate.h"
@@ -12,5 +14,11 @@ enum class AttentionLibrary { kFlash2, kCudnn, kMemoryEfficient };
 // Requires: demand's family is attention with lengths, head size and batch x heads above zero.
 Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                             AttentionLibrary library);
+
+// FlashAttention 2 of few queries or of pages of keys (demand.split_keys) from published rows of
+// this GPU or of one of its architecture; nothing where there are none, and for queries that
+// continue a sequence.
+std::optional<Prediction> PredictServedAttention(const gpu_model::GpuModel& gpu,
+                                                 const kernel::Demand& demand);
 
 }  // namespace eidolon::timing::model

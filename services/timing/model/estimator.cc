@@ -165,6 +165,9 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
   }
   const Demand demand = kernel::Recognise(launch, *name);
   if (IsAttention(demand)) {
+    if (const auto served = PredictServedAttention(gpu, demand)) {
+      return Make(*served, kernel::Name(demand.family));
+    }
     const bool efficient = name->base.starts_with("fmha_");
     Prediction prediction = PredictAttention(
         gpu, demand, efficient ? AttentionLibrary::kMemoryEfficient : AttentionLibrary::kFlash2);

@@ -196,6 +196,34 @@ kernel::DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims,
   return {uid, std::move(dims), {}, 14, is_virtual};
 }
 
+// Decoding through FlashAttention 2: 4 sequences of 8192, 8 heads of keys, 4 heads each.
+TEST(EstimatorTest, DecodingComesFromPublishedRowsWhereTheArchitectureHasThem) {
+  kernel::StructBytes params(464);
+  params.Set<std::int32_t>(104, 1).Set<std::int32_t>(176, 4).Set<std::int32_t>(180, 4);
+  params.Set<std::int32_t>(184, 8192).Set<std::int32_t>(192, 128);
+  const kernel::KernelLaunch launch =
+      LaunchBuilder(
+          "_ZN13pytorch_flash24flash_fwd_splitkv_kernelI23Flash_fwd_kernel_"
+          "traitsILi128ELi64ELi128ELi4ELb0ELb0EN7cutlass10bfloat16_tE19Flash_kernel_"
+          "traitsILi128ELi64ELi128ELi4ES3_EELb0ELb0ELb0ELb0ELb1ELb0ELb1ELb0EEEvNS_16"
+          "Flash_fwd_paramsE")
+          .Grid(1, 5, 32)
+          .Block(128)
+          .AddBytes(params.bytes(), 8)
+          .Build();
+  const auto catalog = *gpu_model::GpuCatalog::Load("");
+  Estimator estimator(nullptr);
+
+  const Estimate a100 = estimator.Of(**catalog.Find("A100-SXM4-80GB"), launch);
+  EXPECT_EQ(a100.family, "attention_forward");
+  EXPECT_EQ(a100.source, estimate::Source::kInterpolated);
+  // Keys and values are read once, 134 MB at no more than 2 TB/s.
+  EXPECT_GT(a100.duration.Seconds(), 65e-6);
+  EXPECT_LT(a100.duration.Seconds(), 120e-6);
+  // Hopper's stacks call FlashAttention 3.
+  EXPECT_EQ(estimator.Of(H100(), launch).source, estimate::Source::kModelled);
+}
+
 TEST(EstimatorTest, FusedAttentionGraphs) {
   // 4 x 32 heads, 4096 queries and keys, head size 128: GEMMs with a softmax between.
   kernel::DnnGraph graph;

@@ -5,27 +5,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "services/timing/gpu_model/gpu_model.h"
+#include "services/timing/model/embedded_rows.h"
 #include "services/timing/model/gemm_rows.h"
 #include "services/timing/model/measured_gemms.h"
 
 namespace eidolon::timing::model {
-
-// A file of profiles/ as it lies in the binary.
-struct EmbeddedRows {
-  std::string_view gpu;
-  std::string_view type;
-  std::string_view compressed;
-};
-
-// Written by embed_profiles.cmake, by GPU and type.
-std::span<const EmbeddedRows> AllEmbeddedRows();
 
 // Ends the process when the file is damaged: it is our own.
 GemmRows ReadEmbedded(const EmbeddedRows& file);

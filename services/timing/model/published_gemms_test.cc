@@ -14,9 +14,9 @@ const gpu_model::GpuCatalog& Catalog() {
 }
 
 TEST(PublishedGemmsTest, EveryProfileIsOfAGpuWeModel) {
-  ASSERT_FALSE(AllEmbeddedRows().empty());
+  ASSERT_FALSE(EmbeddedGemmRows().empty());
   std::size_t bytes = 0;
-  for (const EmbeddedRows& file : AllEmbeddedRows()) {
+  for (const EmbeddedRows& file : EmbeddedGemmRows()) {
     const GemmRows rows = ReadEmbedded(file);
     const auto gpu = Catalog().Find(rows.gpu);
     ASSERT_TRUE(gpu) << rows.gpu;
@@ -35,7 +35,7 @@ TEST(PublishedGemmsTest, EveryProfileIsOfAGpuWeModel) {
 // What CarriedTo ranks by stands beside the rows: every file has its line, and it is right.
 TEST(PublishedGemmsTest, EveryGpuWithRowsMayStandInForOthers) {
   const auto& published = PublishedGemms::Get();
-  for (const EmbeddedRows& file : AllEmbeddedRows()) {
+  for (const EmbeddedRows& file : EmbeddedGemmRows()) {
     gpu_model::GpuModel twin = **Catalog().Find(std::string(file.gpu));
     twin.name = "twin";
     const auto carried = published.CarriedTo(twin, std::string(file.type));

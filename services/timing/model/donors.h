@@ -1,0 +1,20 @@
+// Which measured GPUs are most alike another one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "services/timing/gpu_model/gpu_model.h"
+
+namespace eidolon::timing::model {
+
+struct Donor {
+  std::string_view gpu;
+  bool same_architecture = false;
+};
+
+// All GPUs with published rows but `gpu` itself, the most alike first: those of the same
+// architecture, and then the nearest in bytes of bandwidth an operation.
+std::vector<Donor> DonorsFor(const gpu_model::GpuModel& gpu);
+
+}  // namespace eidolon::timing::model
