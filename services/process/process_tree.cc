@@ -4,11 +4,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "services/base/clock.h"
 #include "services/base/text.h"
@@ -59,6 +62,36 @@ std::vector<pid_t> DescendantsOf(pid_t root) {
       open.push_back(child->second);
     }
   }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<pid_t> DescendantsNow(pid_t root) {
+  // Kernels may be built without these lists.
+  static const bool has_lists = [] {
+    const std::string self = std::to_string(getpid());
+    return access(("/proc/" + self + "/task/" + self + "/children").c_str(), R_OK) == 0;
+  }();
+  if (!has_lists) return DescendantsOf(root);
+  constexpr std::size_t kCut = 4096;  // ReadProcFile reads no more.
+  bool is_cut = false;
+  std::vector<pid_t> found;
+  std::vector<pid_t> open = {root};
+  while (!open.empty()) {
+    const fs::path tasks = fs::path("/proc") / std::to_string(open.back()) / "task";
+    open.pop_back();
+    ForEachProcEntry(tasks, [&](const fs::path& task) {
+      const std::string children = ReadProcFile(task / "children");
+      is_cut = is_cut || children.size() >= kCut;
+      for (const std::string_view word : base::Split(children, ' ')) {
+        const auto child = base::ParseInteger(word);
+        if (!child) continue;
+        found.push_back(static_cast<pid_t>(*child));
+        open.push_back(static_cast<pid_t>(*child));
+      }
+    });
+  }
+  if (is_cut) return DescendantsOf(root);
   std::sort(found.begin(), found.end());
   return found;
 }

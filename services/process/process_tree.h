@@ -12,6 +12,10 @@ namespace eidolon::process {
 // All descendants of `root`, itself left out; zombies too. Processes that lost their parent count
 // when this process is their subreaper.
 std::vector<pid_t> DescendantsOf(pid_t root);
+// The same from the lists of children that the kernel keeps for every thread, so that it costs what
+// the root's own processes cost, not what all processes of the machine do. One that starts or ends
+// meanwhile may be missing, and so may its neighbours: for who asks again and again.
+std::vector<pid_t> DescendantsNow(pid_t root);
 
 // The children of `parent`; zombies too.
 std::vector<pid_t> ChildrenOf(pid_t parent);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
+#include <thread>
 
 namespace eidolon::process {
 namespace {
@@ -33,6 +35,25 @@ TEST(ProcessTreeTest, FindsChildren) {
   const auto found = DescendantsOf(getpid());
 
   EXPECT_NE(std::find(found.begin(), found.end(), child.pid()), found.end());
+}
+
+TEST(ProcessTreeTest, FindsTheChildrenOfThreadsAndTheirChildren) {
+  std::promise<pid_t> forked;
+  std::promise<void> done;
+  // The parent of a process is the thread that forked it, for as long as that thread lives.
+  std::thread other([&] {
+    const Child child;
+    forked.set_value(child.pid());
+    done.get_future().wait();
+  });
+  const pid_t child = forked.get_future().get();
+
+  const auto found = DescendantsNow(getpid());
+  EXPECT_NE(std::find(found.begin(), found.end(), child), found.end());
+  EXPECT_EQ(DescendantsNow(getppid()), DescendantsOf(getppid())) << "two levels";
+  EXPECT_TRUE(DescendantsNow(child).empty());
+  done.set_value();
+  other.join();
 }
 
 TEST(ProcessTreeTest, FindsParents) {

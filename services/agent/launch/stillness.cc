@@ -64,14 +64,41 @@ bool StillnessWatch::HasUsedDisk(pid_t process) {
   return true;
 }
 
+std::optional<StillnessWatch::Sample> StillnessWatch::SampleOf(const fs::path& task,
+                                                               std::int64_t now_ns) const {
+  const auto stat = ParseProcStat(ReadProcFile(task / "stat"));
+  if (!stat) return std::nullopt;
+  Sample sample{.state = stat->state, .at_ns = now_ns};
+  // Without statistics of the scheduler the state alone counts.
+  std::istringstream(ReadProcFile(task / "schedstat")) >> sample.ran_ns >> sample.waited_ns >>
+      sample.slices;
+  return sample;
+}
+
+bool StillnessWatch::WorksStill(std::int64_t now_ns) {
+  if (!worker_) return false;
+  const fs::path task =
+      fs::path(proc_) / std::to_string(worker_->process) / "task" / std::to_string(worker_->thread);
+  const auto sample = SampleOf(task, now_ns);
+  const auto earlier = last_.find(worker_->thread);
+  const bool works = sample && sample->state != 'D' && earlier != last_.end() &&
+                     Judge(*sample, &earlier->second, false, now_ns - earlier->second.at_ns) ==
+                         Stillness::kWorking;
+  if (works) {
+    earlier->second = *sample;
+  } else {
+    worker_.reset();
+  }
+  return works;
+}
+
 Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::set<pid_t>& leaders,
                                std::int64_t now_ns) {
-  const std::int64_t window_ns = std::max<std::int64_t>(now_ns - last_ns_, 0);
-  last_ns_ = now_ns;
   const std::map<pid_t, Sample> before = std::exchange(last_, {});
   const auto caller = static_cast<pid_t>(syscall(SYS_gettid));
   Stillness all = Stillness::kStill;
   moved_ = false;
+  worker_.reset();
   std::erase_if(disk_, [&](const auto& entry) {
     return std::find(processes.begin(), processes.end(), entry.first) == processes.end();
   });
@@ -81,24 +108,24 @@ Stillness StillnessWatch::Look(const std::vector<pid_t>& processes, const std::s
     moved_ = (counts && HasUsedDisk(process)) || moved_;
     ForEachProcEntry(fs::path(proc_) / std::to_string(process) / "task", [&](const fs::path& task) {
       const auto number = base::ParseInteger(task.filename().string());
-      const auto stat = ParseProcStat(ReadProcFile(task / "stat"));
-      if (!number || !stat) return;
+      if (!number) return;
       const auto thread = static_cast<pid_t>(*number);
       if (thread == caller) return;
-      Sample& sample = last_[thread];
-      sample.state = stat->state;
-      // Without statistics of the scheduler the state alone counts.
-      std::istringstream(ReadProcFile(task / "schedstat")) >> sample.ran_ns >> sample.waited_ns >>
-          sample.slices;
+      const auto taken = SampleOf(task, now_ns);
+      if (!taken) return;
+      const Sample& sample = last_[thread] = *taken;
       const auto found = before.find(thread);
       const Sample* earlier = found == before.end() ? nullptr : &found->second;
       const bool is_leader = thread == process && leaders.contains(process);
+      const std::int64_t window_ns = earlier == nullptr ? 0 : now_ns - earlier->at_ns;
       const Stillness seen = Judge(sample, earlier, is_leader, window_ns);
       all = std::max(all, seen);
       // A disk that does not answer lets nothing move.
       const bool hangs = sample.state == 'D' && earlier != nullptr && earlier->state == 'D' &&
                          sample.slices == earlier->slices;
-      moved_ = moved_ || (counts && seen == Stillness::kWorking && !hangs);
+      if (!counts || seen != Stillness::kWorking || hangs) return;
+      moved_ = true;
+      worker_ = {.process = process, .thread = thread};
     });
   }
   return all;

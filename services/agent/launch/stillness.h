@@ -8,7 +8,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,22 +39,33 @@ class StillnessWatch {
   // Whether the last look found that anything got on: a thread that works, bytes from or to a disk.
   bool moved() const { return moved_; }
 
+  // Looks at one thread alone, which the last look found at work in another process: whether it
+  // works still. Then so would a look at all of them say, for a hundredth of its cost.
+  bool WorksStill(std::int64_t now_ns);
+
  private:
   struct Sample {
     char state = '?';
     std::uint64_t ran_ns = 0;     // On a processor.
     std::uint64_t waited_ns = 0;  // For a processor.
     std::uint64_t slices = 0;
+    std::int64_t at_ns = 0;  // When it was taken.
+  };
+  struct Worker {
+    pid_t process = 0;
+    pid_t thread = 0;
   };
   Stillness Judge(const Sample& now, const Sample* before, bool is_leader,
                   std::int64_t window_ns) const;
   bool HasUsedDisk(pid_t process);
+  // Nothing when the thread is not there any more.
+  std::optional<Sample> SampleOf(const std::filesystem::path& task, std::int64_t now_ns) const;
 
   std::string proc_;
   std::map<pid_t, Sample> last_;       // By thread.
   std::map<pid_t, std::string> disk_;  // What is told of each process's bytes.
   bool moved_ = false;
-  std::int64_t last_ns_ = 0;
+  std::optional<Worker> worker_;  // A thread that the last look found at work.
 };
 
 }  // namespace eidolon::agent::launch

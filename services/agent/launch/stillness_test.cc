@@ -98,6 +98,30 @@ TEST_F(StillnessTest, AThreadThatWaitsForADiskWorks) {
   EXPECT_EQ(LookAfter(10), Stillness::kWorking);
 }
 
+TEST_F(StillnessTest, AThreadThatWorkedIsLookedAtAlone) {
+  Write({});
+  Write({.number = 71});
+  LookAfter(10);
+  EXPECT_FALSE(watch_.WorksStill(now_ns_ += 10 * kMs)) << "nobody worked";
+
+  Write({.number = 71, .ran_ns = 40 * kMs, .slices = 9});
+  EXPECT_EQ(LookAfter(200), Stillness::kWorking);
+  Write({.number = 71, .ran_ns = 48 * kMs, .slices = 10});
+  EXPECT_TRUE(watch_.WorksStill(now_ns_ += 10 * kMs));
+  EXPECT_FALSE(watch_.WorksStill(now_ns_ += 10 * kMs)) << "it has not run since";
+  EXPECT_EQ(LookAfter(10), Stillness::kStill);
+}
+
+TEST_F(StillnessTest, AThreadThatHasEndedWorksNoMore) {
+  Write({.number = 71});
+  LookAfter(10);
+  Write({.number = 71, .ran_ns = 40 * kMs, .slices = 9});
+  EXPECT_EQ(LookAfter(200), Stillness::kWorking);
+  fs::remove_all(folder_ / std::to_string(kProcess) / "task" / "71");
+
+  EXPECT_FALSE(watch_.WorksStill(now_ns_ += 10 * kMs));
+}
+
 TEST_F(StillnessTest, ALeaderThatHadATurnIsNotStill) {
   Write({});
   Write({.number = 71});

@@ -27,13 +27,17 @@ constexpr std::size_t kWitnesses = 4;
 }  // namespace
 
 clock::Look ProcessWatch::Look(const Processes& processes) {
+  if (stillness_.WorksStill(clock_->MonotonicNs())) {
+    standstill_.Move();
+    return clock::Look::kWorking;
+  }
   // A rank's main thread may be talking to another server.
   std::set<pid_t> ranks;
   for (const auto& [number, session] : processes.all()) {
     if (session->is_driving()) ranks.insert(session->options().pid);
   }
   // The agent's own threads bring what processes say: one that wants to run may hold such news.
-  std::vector<pid_t> below = process::DescendantsOf(getpid());
+  std::vector<pid_t> below = process::DescendantsNow(getpid());
   below.push_back(getpid());
   const auto seen = stillness_.Look(below, ranks, clock_->MonotonicNs());
   if (stillness_.moved()) standstill_.Move();
