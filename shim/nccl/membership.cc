@@ -281,8 +281,8 @@ ncclResult_t Split(ncclComm_t parent_handle, int color, int key, ncclComm_t* res
   }
   record.member_runs = static_cast<std::uint32_t>(members.size());
   // The members' ranks in the parent, or a sentence when it fails.
-  std::vector<std::byte> payload(
-      std::max<std::size_t>(512, static_cast<std::size_t>(parent->size) * sizeof(std::uint32_t)));
+  const std::size_t members_max = color < 0 ? 0 : static_cast<std::size_t>(parent->size);
+  std::vector<std::byte> payload(std::max<std::size_t>(512, members_max * sizeof(std::uint32_t)));
   const auto answer = core::Ask(*session, record, true, payload, std::as_bytes(std::span(members)));
   if (const auto status = ToNccl(answer.status); status != ncclSuccess) {
     const auto* text = reinterpret_cast<const char*>(payload.data());

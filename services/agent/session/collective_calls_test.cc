@@ -69,6 +69,24 @@ class CollectiveCallsTest : public PartsFixture {
   CollectiveCalls calls_{&host_, &engine_, &communicators_};
 };
 
+TEST_F(CollectiveCallsTest, ASplitThatGivesARankOfAFoldedJobNothingIsAnsweredAtOnce) {
+  Join(5, 77);
+  const std::size_t sent = host_.sent.size();
+  const auto split = [&](std::int32_t color) {
+    wire::CommunicatorSplit record{};
+    record.slot = 1;
+    record.parent = 5;
+    record.communicator = 6;
+    record.color = color;
+    return communicators_.Split(View(RecordKind::kCommunicatorSplit, record));
+  };
+  communicators_.at(5).split_ps = 500;
+  ASSERT_TRUE(split(-1).has_value());
+  EXPECT_EQ(host_.sent.size(), sent) << "nobody need hear of it";
+  ASSERT_TRUE(split(3).has_value()) << "its slot is free again";
+  EXPECT_EQ(host_.sent.size(), sent + 1);
+}
+
 TEST_F(CollectiveCallsTest, ACommunicatorCanBeUsedOnceItIsJoined) {
   wire::CommunicatorInit init{};
   init.communicator = 5;

@@ -92,6 +92,13 @@ base::Result<void> Communicators::Split(const ring::RecordView& record) {
   if (!parent) return std::unexpected(parent.error());
   if (all_.contains(split.communicator)) return Exists(split.communicator);
   if (auto taken = intake_->TakeSlot(record); !taken) return taken;
+  if (split.color < 0 && (*parent)->split_ps > 0) {
+    const SimTime finish{
+        static_cast<std::int64_t>(record.header().host_clock_ps + (*parent)->split_ps)};
+    replies_->NoteTold(finish);
+    replies_->Send(split.slot, {.value_ps = static_cast<std::uint64_t>(finish.ps)});
+    return {};
+  }
   const std::uint64_t request = host_->NewRequest(process_);
   v1::SessionRequest message;
   v1::Split* body = message.mutable_split();
@@ -121,6 +128,7 @@ void Communicators::OnJoined(const v1::Joined& joined) {
   communicator.rank = joined.rank();
   communicator.size = joined.size();
   communicator.channels = joined.channels();
+  communicator.split_ps = joined.split_picoseconds();
   std::vector<std::uint32_t> ranks(joined.parent_ranks().begin(), joined.parent_ranks().end());
   const std::uint64_t place =
       static_cast<std::uint64_t>(joined.rank()) << 32 | static_cast<std::uint32_t>(joined.size());

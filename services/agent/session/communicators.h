@@ -26,6 +26,8 @@ struct Communicator {
   std::int32_t rank = 0;
   std::int32_t size = 0;
   std::uint32_t channels = 0;
+  // Folded jobs: what a split takes a rank that it gives no communicator; else 0.
+  std::uint64_t split_ps = 0;
 
   // The agent numbers calls itself, because graph launches repeat calls without the shim's numbers.
   std::uint64_t next_collective = 0;

@@ -1,6 +1,7 @@
 #include "services/network/communicator/collective_book.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "services/base/check.h"
@@ -13,8 +14,19 @@ using base::Fail;
 using base::StrCat;
 
 CollectiveBook::CollectiveBook(std::int32_t size, std::shared_ptr<const Ghosts> ghosts)
-    : size_(size), ghosts_(std::move(ghosts)), callers_(size) {
-  if (ghosts_ != nullptr) callers_ -= static_cast<std::int32_t>(ghosts_->count());
+    : size_(size), ghosts_(std::move(ghosts)) {
+  if (ghosts_ != nullptr && ghosts_->count() > 0) {
+    callers_ = ghosts_->live();
+  } else {
+    callers_.resize(static_cast<std::size_t>(size));
+    std::iota(callers_.begin(), callers_.end(), 0);
+  }
+}
+
+std::optional<std::size_t> CollectiveBook::PlaceOf(std::int32_t rank) const {
+  const auto found = std::ranges::lower_bound(callers_, rank);
+  if (found == callers_.end() || *found != rank) return std::nullopt;
+  return static_cast<std::size_t>(found - callers_.begin());
 }
 
 bool NumberSet::Insert(std::uint64_t number) {
@@ -27,10 +39,10 @@ bool NumberSet::Insert(std::uint64_t number) {
   return true;
 }
 
-std::vector<std::int32_t> CollectiveBook::RanksAt(const Entry& entry, Stage stage) {
+std::vector<std::int32_t> CollectiveBook::RanksAt(const Entry& entry, Stage stage) const {
   std::vector<std::int32_t> ranks;
-  for (std::size_t rank = 0; rank < entry.stages.size(); ++rank) {
-    if (entry.stages[rank] == stage) ranks.push_back(static_cast<std::int32_t>(rank));
+  for (std::size_t place = 0; place < entry.stages.size(); ++place) {
+    if (entry.stages[place] == stage) ranks.push_back(callers_[place]);
   }
   return ranks;
 }
@@ -53,8 +65,8 @@ base::Error CollectiveBook::Mismatch(const Entry& entry, std::uint64_t sequence,
 base::Result<std::vector<CollectiveBook::Values>> CollectiveBook::Issue(
     std::uint64_t sequence, std::int32_t rank, const Operation& operation, Payload input,
     const NameRanks& name_of, const CallGroup& group) {
-  const auto at = static_cast<std::size_t>(rank);
-  CHECK(at < static_cast<std::size_t>(size_));
+  const auto place = PlaceOf(rank);
+  CHECK(place.has_value());
   if (done_.Contains(sequence)) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat(name_of({rank}), " calls collective ", sequence, ", which has ended"));
@@ -62,23 +74,31 @@ base::Result<std::vector<CollectiveBook::Values>> CollectiveBook::Issue(
   Entry& entry = entries_[sequence];
   if (entry.stages.empty()) {
     entry.operation = operation;
-    entry.stages.assign(static_cast<std::size_t>(size_), Stage::kAbsent);
-    for (std::size_t member = 0; member < entry.stages.size(); ++member) {
-      if (IsGhost(member)) entry.stages[member] = Stage::kMirrored;
-    }
-    entry.inputs.resize(static_cast<std::size_t>(size_));
+    entry.stages.assign(callers_.size(), Stage::kAbsent);
+    entry.inputs.resize(callers_.size());
   }
-  if (entry.stages[at] != Stage::kAbsent) {
+  if (entry.stages[*place] != Stage::kAbsent) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat(name_of({rank}), " calls collective ", sequence, " twice"));
   }
   if (!Matches(entry.operation, operation)) {
     return std::unexpected(Mismatch(entry, sequence, rank, operation, name_of));
   }
-  entry.stages[at] = Stage::kIssued;
-  entry.inputs[at] = std::move(input);
-  if (++entry.issued < callers_) return std::vector<Values>();
+  entry.stages[*place] = Stage::kIssued;
+  entry.inputs[*place] = std::move(input);
+  if (++entry.issued < callers_.size()) return std::vector<Values>();
   return Complete(sequence, &entry, group);
+}
+
+std::vector<Payload> CollectiveBook::TakeInputs(Entry* entry, std::size_t* guessed) const {
+  std::vector<Payload> given = std::exchange(entry->inputs, {});
+  if (callers_.size() == static_cast<std::size_t>(size_)) return given;
+  std::vector<Payload> inputs(static_cast<std::size_t>(size_));
+  for (std::size_t place = 0; place < callers_.size(); ++place) {
+    inputs[static_cast<std::size_t>(callers_[place])] = std::move(given[place]);
+  }
+  *guessed += ghosts_->Mirror(entry->operation, &inputs);
+  return inputs;
 }
 
 std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t sequence, Entry* entry,
@@ -88,31 +108,37 @@ std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t seque
   std::vector<Values> all;
   const bool any = std::any_of(entry->inputs.begin(), entry->inputs.end(),
                                [](const Payload& payload) { return payload.has_value(); });
-  const std::size_t guessed =
-      any && ghosts_ != nullptr ? ghosts_->Mirror(operation, &entry->inputs) : 0;
   const bool is_broadcast = operation.kind == Kind::kBroadcast;
+  const bool has_ghost_root = is_broadcast && IsGhost(static_cast<std::size_t>(operation.root));
   const bool waits_for_group =
       is_broadcast && group.size > 1 && ghosts_ != nullptr && CarriesValues(operation, size);
-  if (!waits_for_group || !IsGhost(static_cast<std::size_t>(operation.root))) {
-    if (any || CarriesValues(operation, size)) {
-      all.push_back({.sequence = sequence,
-                     .results = ResultsOf(operation, entry->inputs),
-                     .guessed = guessed});
+  if (waits_for_group) {
+    OpenGroup& open = groups_[group.first];
+    if (has_ghost_root) {
+      open.of_ghosts.emplace_back(sequence, operation);
+    } else {
+      open.given[operation.root] = entry->inputs[*PlaceOf(operation.root)];
     }
+  }
+  if (!(waits_for_group && has_ghost_root) && (any || CarriesValues(operation, size))) {
+    Values values{.sequence = sequence};
+    const bool is_rooted = operation.kind == Kind::kReduce || operation.kind == Kind::kGather;
+    if (any || is_rooted) {
+      values.results = ResultsOf(operation, TakeInputs(entry, &values.guessed), callers_);
+    } else {
+      values.results.resize(callers_.size());
+    }
+    all.push_back(std::move(values));
   }
   if (waits_for_group) {
     OpenGroup& open = groups_[group.first];
-    if (IsGhost(static_cast<std::size_t>(operation.root))) {
-      open.of_ghosts.emplace_back(sequence, operation);
-    } else {
-      open.given[operation.root] = entry->inputs[static_cast<std::size_t>(operation.root)];
-    }
     if (++open.called == group.size) {
       for (const auto& [ghosts_sequence, broadcast] : open.of_ghosts) {
         std::size_t unruly = 0;
         const Payload given = ghosts_->GivenBy(broadcast, open.given, &unruly);
-        all.push_back(
-            {.sequence = ghosts_sequence, .results = std::vector(size, given), .guessed = unruly});
+        all.push_back({.sequence = ghosts_sequence,
+                       .results = std::vector(callers_.size(), given),
+                       .guessed = unruly});
       }
       groups_.erase(group.first);
     }
@@ -125,18 +151,19 @@ base::Result<std::optional<CollectiveBook::Ready>> CollectiveBook::Post(std::uin
                                                                         std::int32_t rank,
                                                                         base::SimTime ready) {
   const auto found = entries_.find(sequence);
-  const auto at = static_cast<std::size_t>(rank);
-  if (found == entries_.end() || found->second.stages[at] != Stage::kIssued) {
+  const auto place = PlaceOf(rank);
+  CHECK(place.has_value());
+  if (found == entries_.end() || found->second.stages[*place] != Stage::kIssued) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("rank ", rank, " reaches collective ", sequence,
-                       found == entries_.end() || found->second.stages[at] == Stage::kAbsent
+                       found == entries_.end() || found->second.stages[*place] == Stage::kAbsent
                            ? " without having called it"
                            : " twice"));
   }
   Entry& entry = found->second;
-  entry.stages[at] = Stage::kPosted;
+  entry.stages[*place] = Stage::kPosted;
   entry.ready = std::max(entry.ready, ready);
-  if (++entry.posted < callers_) return std::nullopt;
+  if (++entry.posted < callers_.size()) return std::nullopt;
   Ready result{.sequence = sequence, .start = entry.ready, .operation = entry.operation};
   entries_.erase(found);
   done_.Insert(sequence);
@@ -156,10 +183,10 @@ std::vector<CollectiveBook::Incomplete> CollectiveBook::Unfinished() const {
 }
 
 bool CollectiveBook::Needs(std::int32_t rank) const {
-  return std::any_of(entries_.begin(), entries_.end(), [rank](const auto& entry) {
-    const Stage stage = entry.second.stages[static_cast<std::size_t>(rank)];
-    return stage != Stage::kPosted && stage != Stage::kMirrored;
-  });
+  const auto place = PlaceOf(rank);
+  return place && std::ranges::any_of(entries_, [&](const auto& entry) {
+           return entry.second.stages[*place] != Stage::kPosted;
+         });
 }
 
 }  // namespace eidolon::network::communicator

@@ -44,7 +44,7 @@ class CollectiveBook {
   // Ghosts call nothing; the others do for them.
   explicit CollectiveBook(std::int32_t size, std::shared_ptr<const Ghosts> ghosts = {});
 
-  // Every rank's values of one collective, in rank order.
+  // The values of one collective for callers(), in their order.
   struct Values {
     std::uint64_t sequence = 0;
     std::vector<Payload> results;
@@ -55,6 +55,9 @@ class CollectiveBook {
     base::SimTime start;
     Operation operation;
   };
+
+  // The ranks that call: those that are not ghosts, ascending.
+  const std::vector<std::int32_t>& callers() const { return callers_; }
 
   // Yields the values once the last member has called; where a ghost is the root of a broadcast,
   // once the whole group was called, because others of the group tell what it gives. Fails on a
@@ -81,20 +84,24 @@ class CollectiveBook {
   bool Needs(std::int32_t rank) const;
 
  private:
-  enum class Stage : std::uint8_t { kAbsent, kIssued, kPosted, kMirrored };
+  enum class Stage : std::uint8_t { kAbsent, kIssued, kPosted };
   struct Entry {
-    Operation operation;  // As the first member called it.
-    std::vector<Stage> stages;
-    std::vector<Payload> inputs;  // Emptied once the values are out.
-    std::int32_t issued = 0;
-    std::int32_t posted = 0;
+    Operation operation;          // As the first member called it.
+    std::vector<Stage> stages;    // By caller.
+    std::vector<Payload> inputs;  // By caller; emptied once the values are out.
+    std::size_t issued = 0;
+    std::size_t posted = 0;
     base::SimTime ready;
   };
   base::Error Mismatch(const Entry& entry, std::uint64_t sequence, std::int32_t rank,
                        const Operation& operation, const NameRanks& name_of) const;
   // The values of a collective that all have called.
   std::vector<Values> Complete(std::uint64_t sequence, Entry* entry, const CallGroup& group);
-  static std::vector<std::int32_t> RanksAt(const Entry& entry, Stage stage);
+  // What all ranks put into a collective, ghosts included; adds to `guessed`.
+  std::vector<Payload> TakeInputs(Entry* entry, std::size_t* guessed) const;
+  std::vector<std::int32_t> RanksAt(const Entry& entry, Stage stage) const;
+  // The rank's place among the callers; nothing for a ghost.
+  std::optional<std::size_t> PlaceOf(std::int32_t rank) const;
 
   bool IsGhost(std::size_t rank) const {
     return ghosts_ != nullptr && ghosts_->IsGhost(static_cast<std::int32_t>(rank));
@@ -102,7 +109,7 @@ class CollectiveBook {
 
   std::int32_t size_;
   std::shared_ptr<const Ghosts> ghosts_;  // Null: none.
-  std::int32_t callers_;                  // Members that are not ghosts.
+  std::vector<std::int32_t> callers_;
   std::map<std::uint64_t, Entry> entries_;
   NumberSet done_;
   // Broadcasts of groups that are not wholly called yet, by the group's first sequence.

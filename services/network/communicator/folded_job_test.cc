@@ -264,6 +264,28 @@ TEST_F(FoldedJobTest, ASplitNeedsTheLiveMembersOfItsColourAlone) {
   EXPECT_EQ(recorder_.All<JoinedNotice>(3).back().communicator, 0u);
 }
 
+TEST_F(FoldedJobTest, MembersOfASplitMeetHoweverManyOthersEachOfThemHeardOf) {
+  const std::uint64_t world = JoinWorld();
+  EXPECT_GT(recorder_.All<JoinedNotice>(0).back().split.ps, 0)
+      << "what agents answer by themselves";
+  const auto split = [&](std::uint32_t rank, std::vector<std::uint32_t> members) {
+    Arrival arrival = Arriving(rank, std::move(members));
+    arrival.rank = static_cast<std::int32_t>(rank);
+    arrival.color = 5;
+    return job_.Split(ServerOf(rank), world, arrival);
+  };
+  // Rank 15's second group is rank 0's first.
+  ASSERT_TRUE(split(15, {12, 13, 14, 15}).has_value());
+  const std::size_t before = recorder_.All<JoinedNotice>(3).size();
+  ASSERT_TRUE(split(15, {0, 3, 12, 15}).has_value());
+  EXPECT_THAT(recorder_.All<JoinedNotice>(3), SizeIs(before)) << "rank 0 has not come";
+  ASSERT_TRUE(split(0, {0, 3, 12, 15}).has_value());
+
+  EXPECT_EQ(recorder_.All<JoinedNotice>(0).back().size, 4);
+  EXPECT_EQ(recorder_.All<JoinedNotice>(0).back().communicator,
+            recorder_.All<JoinedNotice>(3).back().communicator);
+}
+
 TEST_F(FoldedJobTest, ARingOfTransfersClosesOverGhosts) {
   const std::uint64_t id = JoinWorld();
   for (const std::int32_t rank : {0, 15}) {
@@ -329,7 +351,7 @@ TEST_F(FoldedJobTest, TransfersOfAStageLoadTheFabricForAllItsGhosts) {
 
   // Ranks 0, 1, 2 and 3 send to 4, 5, 6 and 7, each by a NIC of its own.
   ASSERT_THAT(recorder.started, SizeIs(4));
-  EXPECT_NE(recorder.started[0].uses[0].link, recorder.started[3].uses[0].link);
+  EXPECT_NE(recorder.started[0].Links()[0].link, recorder.started[3].Links()[0].link);
   for (const flow::Transfer& transfer : recorder.started) {
     job.Finished({.key = transfer.key, .start = transfer.start, .finish = SimTime{5000}});
   }
@@ -351,8 +373,8 @@ TEST_F(FoldedJobTest, GroupsOfGhostsLoadTheFabricAsTheirOriginalDoes) {
   ASSERT_THAT(recorder_.started, SizeIs(3));
   EXPECT_EQ(recorder_.started[1].start, recorder_.started[0].start);
   EXPECT_EQ(recorder_.started[1].alone, recorder_.started[0].alone);
-  EXPECT_EQ(recorder_.started[1].uses.size(), recorder_.started[0].uses.size());
-  EXPECT_NE(recorder_.started[1].uses[0].link, recorder_.started[0].uses[0].link);
+  EXPECT_EQ(recorder_.started[1].Links().size(), recorder_.started[0].Links().size());
+  EXPECT_NE(recorder_.started[1].Links()[0].link, recorder_.started[0].Links()[0].link);
   for (const flow::Transfer& transfer : recorder_.started) {
     job_.Finished({.key = transfer.key, .start = transfer.start, .finish = SimTime{5000}});
   }

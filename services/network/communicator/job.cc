@@ -90,8 +90,8 @@ std::uint32_t Job::NextOrdinal(const Member& member) {
 // The first rank of a group, which gives it its unique id, may be a ghost, and then live members
 // have been given different ones. They meet as the members that they name, in the order of the
 // communicators that a rank enters with them.
-std::string Job::MeetingOf(const Arrival& arrival) {
-  std::string name;
+std::string Job::MeetingOf(const Arrival& arrival, std::uint64_t parent) {
+  std::string name = parent == 0 ? std::string() : StrCat("split of ", parent, ": ");
   for (const folding::RankRun& run : folding::RunsOf(arrival.members)) {
     name += StrCat(run.first, "+", run.step, "x", run.count, " ");
   }
@@ -110,7 +110,7 @@ Result<void> Job::Join(std::uint32_t server, const std::string& unique_id, std::
   const std::uint64_t request = arrival.request;
   auto gathering = folded_.GatheringOf(size, arrival);
   if (!gathering) return std::unexpected(gathering.error());
-  const std::string name = folded_.any() ? MeetingOf(arrival) : unique_id;
+  const std::string name = folded_.any() ? MeetingOf(arrival, 0) : unique_id;
   auto [at, inserted] = joins_.try_emplace(name, std::move(*gathering));
   const auto entered = at->second.Enter(size, std::move(arrival));
   if (!entered) {
@@ -159,9 +159,9 @@ Result<void> Job::Split(std::uint32_t server, std::uint64_t parent, Arrival arri
 }
 
 // Whoever is in no group need not wait to hear so, and the members of one colour wait for each
-// other alone: what the callers of a split have in common does not matter after it.
+// other alone: what the callers of a split have in common does not matter after it. They meet as
+// the members that they name: agents send no message for splits that give a rank nothing.
 Result<void> Job::SplitFolded(Communicator& parent, Arrival arrival) {
-  const std::uint32_t which = parent.split_calls[static_cast<std::size_t>(arrival.rank)]++;
   if (arrival.color < 0) {
     Tell(arrival.member.server,
          JoinedNotice{
@@ -178,7 +178,7 @@ Result<void> Job::SplitFolded(Communicator& parent, Arrival arrival) {
   const auto size = static_cast<std::int32_t>(arrival.members.size());
   auto made = folded_.GatheringOf(size, arrival);
   if (!made) return std::unexpected(made.error());
-  const std::pair key{which, arrival.color};
+  const std::string key = MeetingOf(arrival, parent.id);
   Gathering& gathering = parent.folded_splits.try_emplace(key, std::move(*made)).first->second;
   arrival.rank = static_cast<std::int32_t>(place - arrival.members.begin());
   const auto entered = gathering.Enter(size, std::move(arrival));
@@ -256,6 +256,9 @@ void Job::Announce(const Communicator& communicator, const std::vector<Arrival>&
                       .finish = finish,
                       .channels = collective::BlocksOf(communicator.shape),
                       .buffer_bytes = collective::BufferBytes(communicator.shape)};
+  if (folded_.any()) {
+    notice.split = collective::SplitTime(static_cast<std::uint32_t>(communicator.members.size()));
+  }
   if (split) {
     for (const Arrival& arrival : arrivals) notice.parent_ranks.push_back(arrival.rank);
   }

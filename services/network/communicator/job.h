@@ -24,6 +24,7 @@
 #include "services/network/communicator/meeting.h"
 #include "services/network/communicator/notice.h"
 #include "services/network/communicator/operation.h"
+#include "services/network/communicator/route_book.h"
 #include "services/network/communicator/row_broadcasts.h"
 #include "services/network/communicator/transfer_book.h"
 #include "services/network/flow/transfer.h"
@@ -95,7 +96,8 @@ class Job {
                                           const Operation& operation) const;
 
   // The links of a transfer that this job started, by the topology as it is now.
-  std::vector<flow::LinkUse> UsesOf(const flow::Transfer& transfer) const;
+  flow::LinkUses UsesOf(const flow::Transfer& transfer) const;
+  void ForgetRoutes();  // The topology has others now.
 
   // One line for each thing that somebody waits in and somebody is missing from.
   std::vector<std::string> Waits() const;
@@ -126,14 +128,11 @@ class Job {
     std::vector<bool> gone;  // Left, or their server has gone.
     std::size_t gone_count = 0;
     std::optional<std::string> failure;
-    std::vector<std::uint32_t> split_calls;     // By rank.
-    std::map<std::uint32_t, Gathering> splits;  // By the how-manieth split.
-    std::map<std::pair<std::uint32_t, std::int32_t>, Gathering> folded_splits;  // And by colour.
-    struct Running {
-      collective::Cost cost;
-      collective::Load load;
-    };
-    std::map<std::uint64_t, Running> running;
+    std::vector<std::uint32_t> split_calls;          // By rank.
+    std::map<std::uint32_t, Gathering> splits;       // By the how-manieth split.
+    std::map<std::string, Gathering> folded_splits;  // By who meets.
+    std::map<std::uint64_t, std::pair<collective::Cost, collective::Load>> running;
+    RouteBook routes;
 
     std::string Title() const;
     bool IsGhost(std::size_t rank) const {
@@ -148,7 +147,8 @@ class Job {
   // True when the call cannot go on: the caller is told why.
   bool Refused(Communicator& communicator, std::uint32_t server);
   std::uint32_t NextOrdinal(const Member& member);
-  std::string MeetingOf(const Arrival& arrival);
+  // `parent`: of a split; 0 for a join.
+  std::string MeetingOf(const Arrival& arrival, std::uint64_t parent);
   base::Result<void> SplitFolded(Communicator& parent, Arrival arrival);
   void CompleteFoldedSplit(Communicator& parent, const Gathering& gathering);
   Communicator& Found(const std::vector<Arrival>& arrivals, std::shared_ptr<const Ghosts> ghosts);
@@ -175,7 +175,7 @@ class Job {
   void TellTransferred(const Communicator& communicator,
                        const std::vector<TransferBook::Values>& all);
   void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
-  void StartTransfer(const Communicator& communicator, const TransferBook::Ready& ready);
+  void StartTransfer(Communicator& communicator, const TransferBook::Ready& ready);
   collective::Span SpanOf(const Communicator& communicator, std::int32_t a, std::int32_t b) const;
   void CommitCollective(Communicator& communicator, const flow::Finish& finish);
   void CommitGroup(const Communicator& communicator, const TransferBook::Done& done);

@@ -84,15 +84,16 @@ void Job::TellBroadcast(const Communicator& communicator, std::int32_t root,
   const std::size_t size = values.results.size();
   const std::uint64_t sequence = values.sequence;
   if (!communicator.IsGhost(static_cast<std::size_t>(root))) {
-    const Payload& given = values.results[static_cast<std::size_t>(root)];
+    const Payload given =
+        values.results.front();  // What a broadcast gives to one, it gives to all.
     const auto waiters = row_broadcasts_.Give(*communicator.row, root, sequence, given);
     TellValues(communicator, values);
     for (const RowBroadcasts::Waiter& waiter : waiters) {
       const auto found = communicators_.find(waiter.communicator);
       if (found == communicators_.end() || found->second.failure) continue;
-      const std::size_t members = found->second.members.size();
+      const std::size_t callers = found->second.collectives.callers().size();
       TellValues(found->second,
-                 {.sequence = waiter.sequence, .results = std::vector<Payload>(members, given)});
+                 {.sequence = waiter.sequence, .results = std::vector<Payload>(callers, given)});
     }
     return;
   }
@@ -111,15 +112,16 @@ void Job::TellBroadcast(const Communicator& communicator, std::int32_t root,
 
 void Job::TellValues(const Communicator& communicator, const CollectiveBook::Values& values) {
   auto guessed = static_cast<std::uint32_t>(values.guessed);
-  for (std::size_t rank = 0; rank < values.results.size(); ++rank) {
-    if (communicator.IsGhost(rank)) continue;
-    const Payload& result = values.results[rank];
-    Tell(communicator.members[rank].server, ValuesNotice{.communicator = communicator.id,
-                                                         .sequence = values.sequence,
-                                                         .rank = static_cast<std::int32_t>(rank),
-                                                         .known = result.has_value(),
-                                                         .payload = result.value_or(std::string()),
-                                                         .guessed = std::exchange(guessed, 0)});
+  const std::vector<std::int32_t>& callers = communicator.collectives.callers();
+  for (std::size_t at = 0; at < callers.size(); ++at) {
+    const Payload& result = values.results[at];
+    Tell(communicator.members[static_cast<std::size_t>(callers[at])].server,
+         ValuesNotice{.communicator = communicator.id,
+                      .sequence = values.sequence,
+                      .rank = callers[at],
+                      .known = result.has_value(),
+                      .payload = result.value_or(std::string()),
+                      .guessed = std::exchange(guessed, 0)});
   }
 }
 
@@ -210,15 +212,18 @@ void Job::StartCollective(Communicator& communicator, const CollectiveBook::Read
   const collective::Load load = LoadOf(operation, communicator.shape);
   communicator.running[ready.sequence] = {cost, load};
   const auto start = [&](std::uint32_t image, const std::vector<topology::Place>& places) {
-    audience_.Start({.key = {.job = number_,
-                             .communicator = communicator.id,
-                             .sequence = ready.sequence,
-                             .image = image},
-                     .start = ready.start,
-                     .latency = cost.latency,
-                     .alone = cost.transfer,
-                     .weight = cost.channels,
-                     .uses = collective::TrafficOf(topology_, places, load, cost)});
+    audience_.Start(
+        {.key = {.job = number_,
+                 .communicator = communicator.id,
+                 .sequence = ready.sequence,
+                 .image = image},
+         .start = ready.start,
+         .latency = cost.latency,
+         .alone = cost.transfer,
+         .weight = cost.channels,
+         .uses = communicator.routes.Find(
+             {.kind = load.kind, .bytes = load.bytes, .from = load.root, .image = image},
+             [&] { return collective::TrafficOf(topology_, places, load, cost); })});
   };
   start(0, communicator.places);
   for (std::uint32_t image = 0; image < communicator.images.size(); ++image) {
@@ -236,25 +241,35 @@ collective::Span Job::SpanOf(const Communicator& communicator, std::int32_t a,
              : collective::Span::kBetweenServers;
 }
 
-void Job::StartTransfer(const Communicator& communicator, const TransferBook::Ready& ready) {
+void Job::StartTransfer(Communicator& communicator, const TransferBook::Ready& ready) {
   const Pair& pair = ready.pair;
   const collective::TransferCost cost = collective::TransferCostOf(
       communicator.shape, SpanOf(communicator, pair.from, pair.to), ready.bytes);
+  const base::Duration alone = base::TransferTime(ready.bytes, cost.bytes_per_second);
   const auto start = [&](std::uint32_t image, const std::vector<topology::Place>& places) {
+    const auto from = static_cast<std::uint32_t>(pair.from);
+    const auto to = static_cast<std::uint32_t>(pair.to);
     audience_.Start({.key = {.job = number_,
                              .communicator = communicator.id,
                              .sequence = pair.sequence,
                              .image = image,
-                             .from = static_cast<std::uint32_t>(pair.from),
-                             .to = static_cast<std::uint32_t>(pair.to),
+                             .from = from,
+                             .to = to,
                              .point_to_point = true},
                      .start = ready.start,
                      .latency = cost.latency,
-                     .alone = base::TransferTime(ready.bytes, cost.bytes_per_second),
+                     .alone = alone,
                      .weight = cost.channels,
-                     .uses = collective::TrafficBetween(
-                         topology_, places[static_cast<std::size_t>(pair.from)],
-                         places[static_cast<std::size_t>(pair.to)], cost.bytes_per_second)});
+                     .uses = communicator.routes.Find({.kind = Kind::kPointToPoint,
+                                                       .bytes = ready.bytes,
+                                                       .from = from,
+                                                       .to = to,
+                                                       .image = image},
+                                                      [&] {
+                                                        return collective::TrafficBetween(
+                                                            topology_, places[from], places[to],
+                                                            cost.bytes_per_second);
+                                                      })});
   };
   start(0, communicator.places);
   for (std::uint32_t image = 0; image < communicator.images.size(); ++image) {
@@ -262,20 +277,26 @@ void Job::StartTransfer(const Communicator& communicator, const TransferBook::Re
   }
 }
 
-std::vector<flow::LinkUse> Job::UsesOf(const flow::Transfer& transfer) const {
+flow::LinkUses Job::UsesOf(const flow::Transfer& transfer) const {
   const flow::TransferKey& key = transfer.key;
   const auto found = communicators_.find(key.communicator);
-  if (found == communicators_.end() || transfer.uses.empty()) return transfer.uses;
+  if (found == communicators_.end() || transfer.uses == nullptr) return transfer.uses;
   const Communicator& communicator = found->second;
   const auto& places = key.image == 0 ? communicator.places : communicator.images[key.image - 1];
   if (!key.point_to_point) {
     const auto running = communicator.running.find(key.sequence);
     if (running == communicator.running.end()) return transfer.uses;
-    return collective::TrafficOf(topology_, places, running->second.load, running->second.cost);
+    const auto& [cost, load] = running->second;
+    return flow::ShareUses(collective::TrafficOf(topology_, places, load, cost));
   }
   std::uint64_t rate = 0;
-  for (const flow::LinkUse& use : transfer.uses) rate = std::max(rate, use.bytes_per_second);
-  return collective::TrafficBetween(topology_, places[key.from], places[key.to], rate);
+  for (const flow::LinkUse& use : transfer.Links()) rate = std::max(rate, use.bytes_per_second);
+  return flow::ShareUses(
+      collective::TrafficBetween(topology_, places[key.from], places[key.to], rate));
+}
+
+void Job::ForgetRoutes() {
+  for (auto& [id, communicator] : communicators_) communicator.routes.Clear();
 }
 
 void Job::Finished(const flow::Finish& finish) {
@@ -300,7 +321,7 @@ void Job::Finished(const flow::Finish& finish) {
 void Job::CommitCollective(Communicator& communicator, const flow::Finish& finish) {
   const auto running = communicator.running.extract(finish.key.sequence);
   CHECK(!running.empty());
-  const Cost& cost = running.mapped().cost;
+  const Cost& cost = running.mapped().first;
   audience_.Ended(cost.algorithm, cost.protocol);
   for (std::uint32_t server : communicator.servers) {
     Tell(server, CommittedNotice{.communicator = communicator.id,

@@ -22,6 +22,8 @@ struct JoinedNotice {
   std::vector<std::int32_t> parent_ranks;  // Split only.
   std::uint32_t channels = 0;
   std::uint64_t buffer_bytes = 0;
+  // Folded jobs: what a split with a negative colour takes; else 0.
+  base::Duration split;
 };
 
 struct CommittedNotice {

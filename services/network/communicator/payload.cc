@@ -33,29 +33,32 @@ std::string_view PartOf(std::string_view buffer, std::size_t rank, std::size_t r
 }
 
 using Results = std::vector<Payload>;
+using Ranks = std::span<const std::int32_t>;
 
-Results OnlyRoot(std::size_t ranks, std::size_t root, Payload result) {
-  Results results(ranks, Payload(std::string()));
-  results[root] = std::move(result);
+Results OnlyRoot(Ranks of, std::int32_t root, const Payload& result) {
+  Results results;
+  for (const std::int32_t rank : of) results.push_back(rank == root ? result : std::string());
   return results;
 }
 
-Results AllToAll(const Views& views) {
+Results AllToAll(Ranks of, const Views& views) {
   const std::size_t ranks = views.size();
-  Results results(ranks);
+  Results results(of.size());
   if (views[0].size() % ranks != 0) return results;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    results[rank].emplace();
-    for (std::string_view view : views) *results[rank] += PartOf(view, rank, ranks);
+  for (std::size_t at = 0; at < of.size(); ++at) {
+    results[at].emplace();
+    for (std::string_view view : views) {
+      *results[at] += PartOf(view, static_cast<std::size_t>(of[at]), ranks);
+    }
   }
   return results;
 }
 
-Results Parts(const Payload& buffer, std::size_t ranks) {
-  Results results(ranks);
+Results Parts(Ranks of, const Payload& buffer, std::size_t ranks) {
+  Results results(of.size());
   if (!buffer || buffer->size() % ranks != 0) return results;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    results[rank] = std::string(PartOf(*buffer, rank, ranks));
+  for (std::size_t at = 0; at < of.size(); ++at) {
+    results[at] = std::string(PartOf(*buffer, static_cast<std::size_t>(of[at]), ranks));
   }
   return results;
 }
@@ -68,30 +71,32 @@ bool CarriesValues(const Operation& operation, std::size_t ranks) {
   return operation.bytes <= ValueBytesMax(operation) * (whole ? 1 : ranks);
 }
 
-std::vector<Payload> ResultsOf(const Operation& operation, std::span<const Payload> inputs) {
+std::vector<Payload> ResultsOf(const Operation& operation, std::span<const Payload> inputs,
+                               Ranks of) {
   const std::size_t ranks = inputs.size();
-  const auto root = static_cast<std::size_t>(std::max(operation.root, 0));
-  if (operation.kind == Kind::kBroadcast) return Results(ranks, inputs[root]);
-  if (operation.kind == Kind::kScatter) return Parts(inputs[root], ranks);
+  const std::int32_t root = std::max(operation.root, 0);
+  const Payload& given = inputs[static_cast<std::size_t>(root)];
+  if (operation.kind == Kind::kBroadcast) return Results(of.size(), given);
+  if (operation.kind == Kind::kScatter) return Parts(of, given, ranks);
 
   const auto views = AllInputs(inputs);
   const bool rooted = operation.kind == Kind::kReduce || operation.kind == Kind::kGather;
-  if (!views) return rooted ? OnlyRoot(ranks, root, std::nullopt) : Results(ranks);
+  if (!views) return rooted ? OnlyRoot(of, root, std::nullopt) : Results(of.size());
   switch (operation.kind) {
     case Kind::kAllReduce:
-      return Results(ranks, Combine(operation.data_type, operation.reduction, *views));
+      return Results(of.size(), Combine(operation.data_type, operation.reduction, *views));
     case Kind::kReduceScatter:
-      return Parts(Combine(operation.data_type, operation.reduction, *views), ranks);
+      return Parts(of, Combine(operation.data_type, operation.reduction, *views), ranks);
     case Kind::kReduce:
-      return OnlyRoot(ranks, root, Combine(operation.data_type, operation.reduction, *views));
+      return OnlyRoot(of, root, Combine(operation.data_type, operation.reduction, *views));
     case Kind::kAllGather:
-      return Results(ranks, Concatenate(*views));
+      return Results(of.size(), Concatenate(*views));
     case Kind::kGather:
-      return OnlyRoot(ranks, root, Concatenate(*views));
+      return OnlyRoot(of, root, Concatenate(*views));
     case Kind::kAllToAll:
-      return AllToAll(*views);
+      return AllToAll(of, *views);
     default:
-      return Results(ranks);
+      return Results(of.size());
   }
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 namespace eidolon::network::communicator {
 namespace {
 
@@ -12,10 +14,26 @@ constexpr std::uint32_t kBytes = 1;  // uint8
 
 std::vector<Payload> Results(Kind kind, std::int32_t root, std::vector<Payload> inputs) {
   const Operation operation{.kind = kind, .data_type = kBytes, .reduction = 0, .root = root};
-  return ResultsOf(operation, inputs);
+  std::vector<std::int32_t> all(inputs.size());
+  std::iota(all.begin(), all.end(), 0);
+  return ResultsOf(operation, inputs, all);
 }
 
 const Payload kUnknown = std::nullopt;
+
+TEST(PayloadTest, MakesTheResultsOfThoseThatAskAlone) {
+  const std::vector<Payload> inputs = {"abc", "def", "ghi"};
+  const auto results = [&](Kind kind, std::int32_t root) {
+    return ResultsOf({.kind = kind, .data_type = kBytes, .root = root}, inputs,
+                     std::vector<std::int32_t>{0, 2});
+  };
+  using S = std::string;
+  EXPECT_THAT(results(Kind::kAllGather, -1), ElementsAre(S("abcdefghi"), S("abcdefghi")));
+  EXPECT_THAT(results(Kind::kAllToAll, -1), ElementsAre(S("adg"), S("cfi")));
+  EXPECT_THAT(results(Kind::kScatter, 1), ElementsAre(S("d"), S("f")));
+  EXPECT_THAT(results(Kind::kGather, 2), ElementsAre(S(), S("abcdefghi")));
+  EXPECT_THAT(results(Kind::kBroadcast, 1), ElementsAre(S("def"), S("def")));
+}
 
 TEST(PayloadTest, EachKindDeliversItsBytes) {
   using S = std::string;

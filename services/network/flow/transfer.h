@@ -3,6 +3,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "services/base/sim_time.h"
@@ -38,15 +41,28 @@ struct TransferKey {
   auto operator<=>(const TransferKey&) const = default;
 };
 
+// The links of a transfer: none twice, every use positive; null: none. Shared, because a program
+// moves the same bytes between the same GPUs again and again, over up to tens of thousands of
+// links.
+using LinkUses = std::shared_ptr<const std::vector<LinkUse>>;
+
+inline LinkUses ShareUses(std::vector<LinkUse> uses) {
+  return uses.empty() ? nullptr : std::make_shared<const std::vector<LinkUse>>(std::move(uses));
+}
+
 // A collective is one transfer over many links: all its parts progress together, as the neighbours
 // of a ring do.
 struct Transfer {
   TransferKey key;
   base::SimTime start;
-  base::Duration latency;     // Passes before any link is used.
-  base::Duration alone;       // What the bytes then take on links that are wide enough.
-  std::uint32_t weight = 1;   // Channels: competitors share a link by weight.
-  std::vector<LinkUse> uses;  // No link twice; every use positive.
+  base::Duration latency;    // Passes before any link is used.
+  base::Duration alone;      // What the bytes then take on links that are wide enough.
+  std::uint32_t weight = 1;  // Channels: competitors share a link by weight.
+  LinkUses uses;
+
+  std::span<const LinkUse> Links() const {
+    return uses == nullptr ? std::span<const LinkUse>() : std::span(*uses);
+  }
 };
 
 }  // namespace eidolon::network::flow

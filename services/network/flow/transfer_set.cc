@@ -122,8 +122,8 @@ FlowEngine::Slot TransferSet::Enter(std::span<const LinkUse> uses, std::uint64_t
 void TransferSet::Begin(std::uint32_t at) {
   Entry& entry = entries_[at];
   const Transfer& transfer = entry.transfer;
-  entry.slot =
-      Enter(transfer.uses, CapFor(transfer.uses, transfer.weight), transfer.alone, transfer.weight);
+  entry.slot = Enter(transfer.Links(), CapFor(transfer.Links(), transfer.weight), transfer.alone,
+                     transfer.weight);
   entry.flowing = true;
   if (entry.slot >= entry_of_.size()) entry_of_.resize(entry.slot + 1);
   entry_of_[entry.slot] = at;
@@ -142,7 +142,7 @@ void TransferSet::SetCapacity(topology::LinkIndex link, std::uint64_t capacity) 
   engine_.SetCapacity(link, std::min(capacity, kCapacityMax));
 }
 
-void TransferSet::Reroute(const std::function<std::vector<LinkUse>(const Transfer&)>& route) {
+void TransferSet::Reroute(const std::function<LinkUses(const Transfer&)>& route) {
   std::vector<std::pair<TransferKey, std::uint32_t>> active;
   for (std::uint32_t at = 0; at < entries_.size(); ++at) {
     if (entries_[at].active) active.emplace_back(entries_[at].transfer.key, at);
@@ -150,16 +150,19 @@ void TransferSet::Reroute(const std::function<std::vector<LinkUse>(const Transfe
   std::sort(active.begin(), active.end());
   for (const auto& [key, at] : active) {
     Entry& entry = entries_[at];
-    std::vector<LinkUse> uses = route(entry.transfer);
-    if (uses == entry.transfer.uses) continue;
-    const std::uint64_t cap = CapFor(entry.transfer.uses, entry.transfer.weight);
+    LinkUses uses = route(entry.transfer);
+    const Transfer& transfer = entry.transfer;
+    const bool is_same = uses == transfer.uses ||
+                         (uses != nullptr && transfer.uses != nullptr && *uses == *transfer.uses);
+    if (is_same) continue;
+    const std::uint64_t cap = CapFor(transfer.Links(), transfer.weight);
     entry.transfer.uses = std::move(uses);
     if (!entry.flowing) continue;
     // What is left, as time at full speed.
     const Wide left = (engine_.LeftOf(entry.slot) + cap - 1) / cap;
     engine_.Stop(entry.slot);
-    entry.slot = Enter(entry.transfer.uses, CapFor(entry.transfer.uses, entry.transfer.weight),
-                       base::Duration{static_cast<std::int64_t>(left)}, entry.transfer.weight);
+    entry.slot = Enter(transfer.Links(), CapFor(transfer.Links(), transfer.weight),
+                       base::Duration{static_cast<std::int64_t>(left)}, transfer.weight);
     if (entry.slot >= entry_of_.size()) entry_of_.resize(entry.slot + 1);
     entry_of_[entry.slot] = at;
   }

@@ -46,7 +46,7 @@ class TransferSet {
   void SetCapacity(topology::LinkIndex link, std::uint64_t capacity);
   // Asks for the links of every transfer anew, in key order; those under way go on over them with
   // what is left of their time.
-  void Reroute(const std::function<std::vector<LinkUse>(const Transfer&)>& route);
+  void Reroute(const std::function<LinkUses(const Transfer&)>& route);
   // Traffic that never ends and that nobody is told of; its number is for RerouteBackground.
   std::size_t AddBackground(std::span<const LinkUse> uses, std::uint32_t weight);
   void RerouteBackground(std::size_t number, std::span<const LinkUse> uses);

@@ -22,7 +22,7 @@ Transfer Make(std::uint64_t id, std::int64_t start, std::int64_t latency, std::i
           .latency = {latency},
           .alone = {alone},
           .weight = 1,
-          .uses = std::move(uses)};
+          .uses = ShareUses(std::move(uses))};
 }
 
 std::vector<std::pair<std::uint64_t, std::int64_t>> RunAll(TransferSet& set) {
@@ -90,7 +90,7 @@ TEST(TransferSetTest, AReroutedTransferGoesOnWithWhatIsLeft) {
   set.AdvanceTo({400});
 
   set.Reroute([](const Transfer& transfer) {
-    return std::vector<LinkUse>{{transfer.key.sequence == 1 ? 1u : 2u, 1000}};
+    return ShareUses({{transfer.key.sequence == 1 ? 1u : 2u, 1000}});
   });
 
   EXPECT_EQ(RunAll(set), (Results{{1, 400 + 2 * 600}, {2, 1900}}));

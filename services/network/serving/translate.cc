@@ -77,6 +77,7 @@ void Fill(const communicator::JoinedNotice& notice, v1::Joined& joined) {
   for (std::int32_t rank : notice.parent_ranks) joined.add_parent_ranks(rank);
   joined.set_channels(notice.channels);
   joined.set_buffer_bytes(notice.buffer_bytes);
+  joined.set_split_picoseconds(static_cast<std::uint64_t>(notice.split.ps));
 }
 
 void Fill(const communicator::CommittedNotice& notice, v1::Committed& committed) {

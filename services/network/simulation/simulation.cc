@@ -207,7 +207,7 @@ void Simulation::Start(flow::Transfer transfer) {
     ++statistics_.clamped;
     transfer.start = transfers_.now();
   }
-  for (const flow::LinkUse& use : transfer.uses) {
+  for (const flow::LinkUse& use : transfer.Links()) {
     statistics_.tier_bytes[tier_of_[use.link]] +=
         static_cast<double>(use.bytes_per_second) * transfer.alone.Seconds();
   }
@@ -255,6 +255,7 @@ void Simulation::Change(SimTime time) {
     rerouted |= topology_.SetFailed(change.link, change.capacity == 0);
   }
   if (!rerouted) return;
+  for (auto& [number, entry] : jobs_) entry.job.ForgetRoutes();
   transfers_.Reroute([this](const flow::Transfer& transfer) {
     return Job(transfer.key.job).job.UsesOf(transfer);
   });
