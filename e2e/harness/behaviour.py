@@ -493,6 +493,7 @@ def main():
     import ranks_behaviour  # noqa: F401
     import recurrent_behaviour  # noqa: F401
     import rendezvous_behaviour  # noqa: F401
+    import timeline_behaviour  # noqa: F401
     import values_behaviour  # noqa: F401
 
     parser = argparse.ArgumentParser()

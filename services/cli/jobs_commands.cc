@@ -1,4 +1,4 @@
-// submit, get, logs, delete: talk to a controller that runs.
+// submit, get, logs, timeline, delete: talk to a controller that runs.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,6 +9,7 @@
 #include "services/cli/report.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
+#include "services/cli/timeline.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/metadata.h"
 
@@ -34,6 +35,11 @@ struct LogFlags {
   bool follow = false;
   bool prefix = false;
   bool timestamps = false;
+};
+
+struct TimelineFlags {
+  std::string name;
+  std::string file;
 };
 
 int PrintDocument(const json& document, const std::string& output, const std::string& table,
@@ -167,6 +173,17 @@ int Delete(const Globals& globals, const std::vector<std::string>& names) {
   return 0;
 }
 
+int Timeline(const Globals& globals, const TimelineFlags& flags) {
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  const std::string file = flags.file.empty() ? flags.name + ".pftrace" : flags.file;
+  const auto done = FetchTimeline(
+      Client(*target), {.name_space = globals.name_space, .job = flags.name, .file = file});
+  if (!done) return PrintFailure(done.error());
+  if (file != "-") PrintTimelineHint(file);
+  return 0;
+}
+
 CLI::Option* AddOutput(CLI::App* command, std::string* output) {
   return command->add_option("-o,--output", *output, "table, json, yaml or name")
       ->check(CLI::IsMember({"table", "json", "yaml", "name"}))
@@ -198,6 +215,14 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
   logs->add_flag("--prefix", log_flags->prefix, "say which server a line comes from");
   logs->add_flag("--timestamps", log_flags->timestamps, "virtual seconds before each line");
   logs->callback([=] { *action = [=] { return Logs(*globals, *log_flags); }; });
+
+  auto timeline_flags = std::make_shared<TimelineFlags>();
+  CLI::App* timeline =
+      app->add_subcommand("timeline", "fetch a job's timeline, for ui.perfetto.dev");
+  timeline->add_option("name", timeline_flags->name, "name of a job")->required();
+  timeline->add_option("-o,--output", timeline_flags->file,
+                       "file; - is standard output; default: NAME.pftrace");
+  timeline->callback([=] { *action = [=] { return Timeline(*globals, *timeline_flags); }; });
 
   auto names = std::make_shared<std::vector<std::string>>();
   CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");

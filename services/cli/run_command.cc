@@ -20,6 +20,7 @@
 #include "services/cli/report.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
+#include "services/cli/timeline.h"
 #include "services/controller/job/document.h"
 #include "services/runtime/signal_waiter.h"
 #include "services/timing/profile/profile_cache.h"
@@ -38,6 +39,7 @@ struct Flags {
   RunFlags run;
   EmbeddedOptions embedded;
   std::string output = "report";
+  std::string timeline;  // File; empty: none.
   bool raw = false;
   bool must_measure = false;  // Without a GPU there is nothing to do.
 };
@@ -155,6 +157,11 @@ int RunOnce(const Flags& wanted) {
   runtime::SignalWaiter signals;
   flags.embedded.controller.job_umask = umask(077);
   base::SetLogLevel(base::Level::kWarning);
+  if (flags.timeline.empty()) {
+    flags.run.timeline_iterations = 0;
+  } else if (const auto may = CheckTimelineFile(flags.timeline); !may) {
+    return PrintFailure(may.error());
+  }
   const auto document = MakeRunDocument(flags.run, fs::current_path().string());
   if (!document) return PrintFailure(document.error());
   const RunData data(flags.embedded.controller.data_directory);
@@ -186,6 +193,12 @@ int RunOnce(const Flags& wanted) {
   if (interrupted) return PrintInterrupted(job, flags.output, &terminal);
   if (!job) return PrintFailure(job.error());
   PrintResult(*job, flags.output, &terminal);
+  if (!flags.timeline.empty()) {
+    const auto fetched = FetchTimeline(
+        client, {.name_space = "default", .job = flags.run.name, .file = flags.timeline});
+    if (!fetched) return PrintFailure(fetched.error());
+    PrintTimelineHint(flags.timeline);
+  }
   return PhaseOf(*job) == "Complete" ? 0 : 1;
 }
 
@@ -243,6 +256,17 @@ void AddFlags(CLI::App* run, Flags* flags) {
       ->check(CLI::PositiveNumber);
   run->add_flag("--strict", f.strict, "stop at the first call that is not supported");
   run->add_flag("--event-log", f.event_log, "keep every operation's times (with --data-dir)");
+  CLI::Option* timeline = run->add_option(
+      "--timeline", flags->timeline, "write what happened when to this file, for ui.perfetto.dev");
+  f.timeline_iterations = 1;
+  run->add_option("--timeline-iterations", f.timeline_iterations,
+                  "iterations of the timeline, from the first measured one on")
+      ->check(CLI::Range(1, 1000))
+      ->needs(timeline)
+      ->capture_default_str();
+  run->add_option("--timeline-ranks", f.timeline_ranks, "ranks of the timeline; default: all")
+      ->delimiter(',')
+      ->needs(timeline);
   run->add_option("--data-dir", flags->embedded.controller.data_directory, "keep the job here");
   run->add_option("--agent", flags->embedded.controller.agent, "path of eidolon-agent");
   run->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")

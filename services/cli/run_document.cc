@@ -99,6 +99,12 @@ Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_d
   if (flags.live_per_class > 0) spec["folding"]["livePerClass"] = flags.live_per_class;
   if (!flags.live.empty()) spec["folding"]["live"] = flags.live;
   if (flags.strict) spec["strict"] = true;
+  if (flags.timeline_iterations > 0) {
+    spec["outputs"]["timeline"]["iterations"] = flags.timeline_iterations;
+    if (!flags.timeline_ranks.empty()) {
+      spec["outputs"]["timeline"]["ranks"] = flags.timeline_ranks;
+    }
+  }
   if (flags.event_log) spec["outputs"]["eventLog"] = true;
   return json{{"apiVersion", controller::job::kApiVersion},
               {"kind", controller::job::kJobKind},

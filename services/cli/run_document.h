@@ -27,6 +27,8 @@ struct RunFlags {
   std::string boundary_log;
   bool strict = false;
   bool event_log = false;
+  std::uint32_t timeline_iterations = 0;      // 0: no timeline.
+  std::vector<std::uint32_t> timeline_ranks;  // Empty: all.
   std::string values;   // "on": small kernels are run for their results; "off"; empty: as jobs do.
   std::string folding;  // "auto", "off", "required"; empty: as jobs do.
   std::uint32_t live_per_class = 0;  // 0: as jobs do.

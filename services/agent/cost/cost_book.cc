@@ -41,6 +41,25 @@ device::Resource ResourceOf(workload::CopyKind kind) {
   }
 }
 
+WorkShown ShownOf(std::span<const std::byte> definition) {
+  WorkShown shown;
+  switch (ring::KindOf(definition)) {
+    case wire::WorkKind::kKernel: {
+      const auto& kernel = ring::WorkOf<wire::KernelWork>(definition);
+      shown.grid = {kernel.grid.x, kernel.grid.y, kernel.grid.z};
+      shown.block = {kernel.block.x, kernel.block.y, kernel.block.z};
+      break;
+    }
+    case wire::WorkKind::kCopy:
+    case wire::WorkKind::kMemset:
+      shown.bytes = ring::WorkOf<wire::CopyWork>(definition).bytes;
+      break;
+    default:
+      break;
+  }
+  return shown;
+}
+
 }  // namespace
 
 CostBook::~CostBook() = default;
@@ -85,6 +104,7 @@ std::uint32_t CostBook::Intern(std::span<const std::byte> definition,
   entry.work = WorkShape(definition);
   entry.work.tag = number;
   entry.name = InternName(name);
+  entry.shown = ShownOf(definition);
   const bool names_sizes = ring::KindOf(definition) == wire::WorkKind::kGemm;
   entry.kind = names_sizes ? InternName("gemm") : entry.name;
   if (ring::KindOf(definition) == wire::WorkKind::kKernel) {

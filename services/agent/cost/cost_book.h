@@ -2,6 +2,7 @@
 // ranks, and the numbers by which reports refer to sources, families and names.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -28,6 +29,13 @@ class WorkItem;
 
 namespace eidolon::agent::cost {
 
+// For people: what a launch looks like.
+struct WorkShown {
+  std::array<std::uint32_t, 3> grid{};  // Kernels.
+  std::array<std::uint32_t, 3> block{};
+  std::uint64_t bytes = 0;  // Copies and memsets.
+};
+
 // One distinct definition.
 struct CostEntry {
   bool known = false;
@@ -36,6 +44,7 @@ struct CostEntry {
   std::uint32_t basis = 0;  // Once known.
   std::uint32_t name = 0;
   std::uint32_t kind = 0;  // Its name without sizes: the same for GEMMs of any shape.
+  WorkShown shown;
 };
 
 // Main loop only.

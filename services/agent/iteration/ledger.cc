@@ -54,8 +54,11 @@ Report Ledger::Cut(std::uint64_t sequence, SimTime host_clock, std::span<const B
                       .end = std::max(work_end, host_clock),
                       .ends_by_host = host_clock > work_end};
   latest_ = window.end;
-  Report report{
-      .start = window.start, .end = window.end, .split = SplitWindow(window, intervals, bases)};
+  Report report{.sequence_begin = first_ - count,
+                .sequence_end = first_,
+                .start = window.start,
+                .end = window.end,
+                .split = SplitWindow(window, intervals, bases)};
   program_.breakdown += report.split.breakdown;
   program_.error += report.split.error;
   for (std::size_t source = 0; source < estimate::kSources; ++source) {

@@ -25,6 +25,9 @@ struct Mark {
 
 struct Report {
   std::uint32_t index = 0;
+  // Its operations: [sequence_begin, sequence_end).
+  std::uint64_t sequence_begin = 0;
+  std::uint64_t sequence_end = 0;
   base::SimTime start;
   base::SimTime end;
   Split split;

@@ -13,6 +13,7 @@
 #include "services/agent/rendezvous/store_server.h"
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/job_command.h"
+#include "services/agent/server/timeline_file.h"
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
@@ -276,6 +277,11 @@ void Agent::RequestStop(const std::string& reason) {
 void Agent::SendOutcome() {
   if (!ending_.has_value() || controller_gone_) return;
   if (job_->assignment.write_event_log()) reports_->JoinEventLogs();
+  if (job_->assignment.has_timeline() && processes_ != nullptr) {
+    if (const auto written = WriteTimeline(*job_, *processes_, *costs_); !written) {
+      base::Log(base::Level::kError, "timeline_not_written", {{"error", written.error().message}});
+    }
+  }
   reports_->SendProgress(mailbox_.size());
   reports_->SendUsage(time_.clamped());
   reports_->SendOutcome(*ending_);

@@ -52,10 +52,33 @@ base::Result<void> Processes::Admit(int connection, const wire::Hello& hello, in
   if (assignment.write_event_log()) {
     options.event_log = StrCat(assignment.run_directory(), "/events.", process, ".log");
   }
+  if (assignment.has_timeline() && MayBeShown(hello)) options.timeline = TimelineRule();
   sessions_[process] =
       std::make_unique<session::Session>(std::move(options), std::move(*segment), host_);
   connections_[connection] = process;
   return {};
+}
+
+// A process whose rank is not known yet may become one that is.
+bool Processes::MayBeShown(const wire::Hello& hello) const {
+  return hello.rank < 0 || IsShown(hello.rank);
+}
+
+bool Processes::IsShown(std::int32_t rank) const {
+  const auto& ranks = job_->assignment.timeline().ranks();
+  return ranks.empty() || std::ranges::count(ranks, static_cast<std::uint32_t>(rank)) > 0;
+}
+
+timeline::Rule Processes::TimelineRule() const {
+  const auto& wanted = job_->assignment.timeline();
+  std::uint32_t ranks = job_->live_ranks();
+  if (!wanted.ranks().empty()) {
+    ranks = std::min(ranks, static_cast<std::uint32_t>(wanted.ranks_size()));
+  }
+  return {
+      .first = job_->assignment.iterations().warmup(),
+      .iterations = wanted.iterations(),
+      .operations_max = std::max<std::uint64_t>(1, wanted.operations_max() / std::max(1U, ranks))};
 }
 
 std::optional<std::uint32_t> Processes::Disconnect(int connection) {

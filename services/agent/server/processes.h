@@ -10,6 +10,7 @@
 #include "services/agent/server/job_parts.h"
 #include "services/agent/server/rank_book.h"
 #include "services/agent/session/session.h"
+#include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
 #include "services/ring/layout.h"
 
@@ -39,6 +40,8 @@ class Processes {
   // Launchers and compilers have sessions too, but no iterations.
   bool IsReporting(const session::Session& session) const;
   bool HasNews() const;
+  // Whether the job's timeline, which it has, shows the rank.
+  bool IsShown(std::int32_t rank) const;
 
   const Sessions& all() const { return sessions_; }  // By process number.
   session::Session& at(std::uint32_t process) { return *sessions_.at(process); }
@@ -48,6 +51,8 @@ class Processes {
   const RankBook& ranks() const { return ranks_; }
 
  private:
+  bool MayBeShown(const ::eidolon::ring::Hello& hello) const;
+  timeline::Rule TimelineRule() const;
   std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
 
   const JobParts* job_;

@@ -4,6 +4,7 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/agent/session/prepared_call.h"
+#include "services/base/check.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::session {
@@ -110,11 +111,38 @@ device::Collective CollectiveCalls::Issue(std::uint32_t id, PreparedCall* call) 
   const auto kind = static_cast<v1::CollectiveKind>(call->operation.kind());
   open_[token] = {.communicator = id,
                   .name = name,
-                  .name_number = host_->costs().InternName(v1::CollectiveKind_Name(kind))};
+                  .name_number = host_->costs().InternName(v1::CollectiveKind_Name(kind)),
+                  .shown = keeps_shown_ ? ShownOf(*communicator, *call, name) : nullptr};
   return {.communicator = id,
           .token = token,
           .estimate = call->estimate.duration,
           .channels = call->estimate.channels};
+}
+
+std::unique_ptr<timeline::Collective> CollectiveCalls::ShownOf(const Communicator& communicator,
+                                                               const PreparedCall& call,
+                                                               const CallName& name) const {
+  auto shown = std::make_unique<timeline::Collective>();
+  shown->communicator = communicator.service;
+  shown->rank = communicator.rank;
+  shown->call = name.sequence;
+  shown->bytes = call.operation.size_bytes();
+  for (const v1::Transfer& transfer : call.operation.transfers()) {
+    shown->bytes += transfer.size_bytes();
+    shown->transfers.push_back({.is_send = transfer.send(),
+                                .peer = transfer.peer(),
+                                .bytes = transfer.size_bytes(),
+                                .sequence = transfer.sequence()});
+  }
+  return shown;
+}
+
+timeline::Collective CollectiveCalls::TakeShown() {
+  CHECK(resolving_shown_ != nullptr);
+  const std::unique_ptr<timeline::Collective> shown = std::move(resolving_shown_);
+  shown->basis = resolving_.basis;
+  shown->name = resolving_.name;
+  return std::move(*shown);
 }
 
 void CollectiveCalls::Post(std::uint64_t token, SimTime ready) {
@@ -141,6 +169,7 @@ bool CollectiveCalls::Commit(const Commitment& commitment) {
     const std::uint64_t token = open->second;
     communicator.open.erase(open);
     resolving_ = {.basis = commitment.basis, .name = open_.at(token).name_number};
+    resolving_shown_ = std::move(open_.at(token).shown);
     open_.erase(token);
     known = engine_->ResolveCollective(token, commitment.start, commitment.finish) || known;
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "services/agent/device/engine.h"
 #include "services/agent/session/communicators.h"
 #include "services/agent/session/session_host.h"
+#include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
 #include "services/ring/record.h"
@@ -77,6 +79,11 @@ class CollectiveCalls {
   // Of the call that is being resolved, while the engine reports it.
   const CollectiveNumbers& resolving() const { return resolving_; }
 
+  // From now on what a call is to a reader of the timeline is kept until it is resolved.
+  void KeepShown() { keeps_shown_ = true; }
+  // Of the call that is being resolved. Requires: it is kept.
+  timeline::Collective TakeShown();
+
   // For people: the oldest open call of each communicator.
   std::string DescribeOpen() const;
 
@@ -86,7 +93,11 @@ class CollectiveCalls {
     std::uint32_t communicator = 0;
     CallName name;
     std::uint32_t name_number = 0;
+    std::unique_ptr<timeline::Collective> shown;  // Null unless it is kept.
   };
+  std::unique_ptr<timeline::Collective> ShownOf(const Communicator& communicator,
+                                                const PreparedCall& call,
+                                                const CallName& name) const;
   CallName NumberCall(Communicator* communicator, PreparedCall* call);
 
   SessionHost* host_;
@@ -96,6 +107,8 @@ class CollectiveCalls {
   std::unordered_map<std::uint64_t, OpenCall> open_;  // By token.
   std::uint64_t next_token_ = 1;
   CollectiveNumbers resolving_;
+  bool keeps_shown_ = false;
+  std::unique_ptr<timeline::Collective> resolving_shown_;
 };
 
 }  // namespace eidolon::agent::session

@@ -31,6 +31,11 @@ Session::Session(Options options, ring::Segment segment, SessionHost* host)
       waits_(host, &engine_, &replies_),
       iterations_(options_.rule, options_.event_log, host, &usage_) {
   clock_.ps = static_cast<std::int64_t>(std::min(segment_.clock_ps(), ring::kClockMaxPs));
+  if (options_.timeline.has_value()) {
+    timeline_ = std::make_unique<timeline::Recorder>(*options_.timeline);
+    waits_.ShowOn(timeline_.get());
+    calls_.KeepShown();
+  }
   if (options_.is_primary) StartDriving();
 }
 
@@ -214,6 +219,7 @@ ApplyResult Session::ApplyWork(const ring::RecordView& record) {
       break;
     }
     case RecordKind::kHostCallback:
+      ShowCall(timeline::HostCall::kCallback, record, 1);
       done = engine_.Callback(CallOf(record.header(), record.As<wire::CallbackRecord>().stream));
       break;
     case RecordKind::kGraphLaunch:
@@ -236,6 +242,7 @@ ApplyResult Session::Launch(const ring::RecordView& record) {
   const cost::CostEntry& entry = host_->costs().entry(*number);
   if (!entry.known) return Applied::kStalled;
   const auto call = CallOf(record.header(), launch.stream);
+  ShowCall(timeline::HostCall::kLaunch, record, 1);
   iterations_.Feed(*number, entry.update, MarkOf(record.header()));
   CountLaunch(record.header().device);
   return Done(engine_.Launch(call, entry.work));
@@ -259,6 +266,7 @@ ApplyResult Session::Communicate(const ring::RecordView& record) {
   auto calls = calls_.Prepare(**communicator, ops, payload);
   if (!calls) return std::unexpected(calls.error());
   if (!calls->has_value()) return Applied::kStalled;
+  ShowCall(timeline::HostCall::kCommunication, record, (*calls)->size());
   const auto call = CallOf(record.header(), header.stream);
   for (PreparedCall& prepared : **calls) {
     iterations_.Feed(~static_cast<std::uint32_t>(prepared.operation.kind()), iteration::Update::kNo,
@@ -276,6 +284,7 @@ ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
   auto prepared = calls_.PrepareTemplates((*shape)->templates);
   if (!prepared) return std::unexpected(prepared.error());
   if (!prepared->has_value()) return Applied::kStalled;
+  ShowCall(timeline::HostCall::kGraphLaunch, record, (*shape)->nodes.size());
   iteration::Mark mark = MarkOf(record.header());
   for (const GraphShape::Node& node : (*shape)->nodes) {
     iterations_.Feed(node.identity, node.update, mark);
@@ -317,8 +326,11 @@ ApplyResult Session::Ask(const ring::RecordView& record) {
 
 ApplyResult Session::ApplyNote(const ring::RecordView& record) {
   switch (record.header().kind) {
-    case RecordKind::kMemory:
-      return Done(usage_.Book(record.As<wire::MemoryRecord>()));
+    case RecordKind::kMemory: {
+      const auto booked = usage_.Book(record.As<wire::MemoryRecord>());
+      if (booked) ShowMemory(record);
+      return Done(booked);
+    }
     case RecordKind::kOutOfMemory:
       usage_.RefuseMemory(record.As<wire::MemoryRecord>());
       host_->RequestRefused(*this);
@@ -326,6 +338,7 @@ ApplyResult Session::ApplyNote(const ring::RecordView& record) {
     case RecordKind::kRangePush:
     case RecordKind::kRangePop:
       iterations_.NoteRange(record, MarkOf(record.header()));
+      ShowRange(record);
       break;
     case RecordKind::kRefusedCall: {
       const auto& mark = record.As<wire::MarkRecord>();
@@ -352,6 +365,41 @@ ApplyResult Session::ApplyNote(const ring::RecordView& record) {
 void Session::OpResolved(const device::ResolvedOp& op) {
   intake_.NoteEnd(op.finish);
   iterations_.Add(op, calls_.resolving());
+  if (timeline_ == nullptr) return;
+  if (op.kind == device::OpKind::kCollective) {
+    timeline_->NoteCollective(op, calls_.TakeShown());
+  } else {
+    timeline_->NoteOperation(op);
+  }
+}
+
+void Session::ShowCall(timeline::HostCall call, const ring::RecordView& record,
+                       std::size_t operations) {
+  if (timeline_ == nullptr || operations == 0) return;
+  timeline_->NoteCall(call, MarkOf(record.header()), static_cast<std::uint32_t>(operations));
+}
+
+void Session::ShowRange(const ring::RecordView& record) {
+  if (timeline_ == nullptr) return;
+  const auto& mark = record.As<wire::MarkRecord>();
+  if (record.header().kind == RecordKind::kRangePush) {
+    timeline_->OpenRange(mark.id, ring::NameAfter(mark), ClockOf(record.header()));
+  } else {
+    timeline_->CloseRange(mark.id, MarkOf(record.header()));
+  }
+}
+
+void Session::ShowMemory(const ring::RecordView& record) {
+  if (timeline_ == nullptr) return;
+  const std::uint16_t device = record.header().device;
+  const MemorySplit& now = memory().devices().at(device).now;
+  timeline_->NoteMemory({.device = device,
+                         .at = ClockOf(record.header()),
+                         .sequence = engine_.issued(),
+                         .allocations = now.allocations,
+                         .workspace = now.workspace,
+                         .nccl = now.nccl,
+                         .context = now.context});
 }
 
 void Session::CollectiveReady(std::uint64_t token, SimTime ready) { calls_.Post(token, ready); }
@@ -376,7 +424,10 @@ void Session::EndIterationByLog() {
 }
 
 void Session::ReportIterations() {
-  while (const auto report = iterations_.Take()) host_->IterationEnded(*this, *report);
+  while (const auto report = iterations_.Take()) {
+    if (timeline_ != nullptr) timeline_->EndIteration(*report);
+    host_->IterationEnded(*this, *report);
+  }
 }
 
 void Session::Finish(iteration::ProgramEnd how) {
@@ -387,6 +438,7 @@ void Session::Finish(iteration::ProgramEnd how) {
   // Leaving is not part of a program: it lasts until its last work, or the last answer that it
   // waited for.
   iterations_.Close({.sequence = engine_.issued(), .host_clock = replies_.last_told().host_clock});
+  if (timeline_ != nullptr) timeline_->Close(engine_.issued(), program().end);
 }
 
 void Session::Dismiss() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,7 @@
 #include "services/agent/session/usage.h"
 #include "services/agent/session/waits.h"
 #include "services/agent/session/work_definitions.h"
+#include "services/agent/timeline/recorder.h"
 
 namespace eidolon::agent::session {
 
@@ -94,6 +96,7 @@ class Session final : private device::Sink {
   std::size_t open_operations() const { return engine_.open_operations(); }
   ring::Segment& segment() { return segment_; }
   const EventLog* event_log() const { return iterations_.event_log(); }
+  const timeline::Recorder* timeline() const { return timeline_.get(); }  // Null: not wanted.
 
  private:
   static ApplyResult Done(const base::Result<void>& done);
@@ -113,6 +116,10 @@ class Session final : private device::Sink {
   device::Engine::Call CallOf(const ::eidolon::ring::RecordHeader& header, std::uint32_t stream);
   // The place before the next operation.
   iteration::Mark MarkOf(const ::eidolon::ring::RecordHeader& header) const;
+  // For the timeline: a call that is about to issue operations; a range, or booked memory.
+  void ShowCall(timeline::HostCall call, const ring::RecordView& record, std::size_t operations);
+  void ShowRange(const ring::RecordView& record);
+  void ShowMemory(const ring::RecordView& record);
 
   void OpResolved(const device::ResolvedOp& op) override;
   void CollectiveReady(std::uint64_t token, base::SimTime ready) override;
@@ -132,6 +139,7 @@ class Session final : private device::Sink {
   Waits waits_;
   UsageBook usage_;
   Iterations iterations_;
+  std::unique_ptr<timeline::Recorder> timeline_;
 
   std::uint64_t position_ = 0;
   std::uint64_t launches_ = 0;

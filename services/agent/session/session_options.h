@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "services/agent/device/operation.h"
+#include "services/agent/timeline/recorder.h"
 
 namespace eidolon::agent::session {
 
@@ -23,7 +25,8 @@ struct SessionOptions {
   std::uint32_t server = 0;
   std::vector<device::Traits> devices;
   IterationRule rule;
-  std::string event_log;  // Path; empty: none.
+  std::string event_log;                                  // Path; empty: none.
+  std::optional<timeline::Rule> timeline = std::nullopt;  // None: nothing is recorded.
 };
 
 }  // namespace eidolon::agent::session

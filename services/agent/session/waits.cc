@@ -18,7 +18,27 @@ SimTime ClockOf(const wire::RecordHeader& header) {
   return {static_cast<std::int64_t>(header.host_clock_ps)};
 }
 
+timeline::HostCall HostCallOf(RecordKind kind) {
+  switch (kind) {
+    case RecordKind::kSynchronizeStream:
+      return timeline::HostCall::kSynchronizeStream;
+    case RecordKind::kSynchronizeDevice:
+      return timeline::HostCall::kSynchronizeDevice;
+    case RecordKind::kWaitUntil:
+      return timeline::HostCall::kSleep;
+    default:
+      return timeline::HostCall::kSynchronizeEvent;
+  }
+}
+
 }  // namespace
+
+void Waits::Show(const Record& record, SimTime time) {
+  if (timeline_ != nullptr && record.observer == 0) {
+    timeline_->NoteWait(HostCallOf(record.header.kind), ClockOf(record.header),
+                        {.sequence = engine_->issued(), .host_clock = time});
+  }
+}
 
 base::Result<device::Engine::Completion> Waits::EndOf(const Record& record,
                                                       std::optional<std::uint64_t> ticket) {
@@ -40,7 +60,9 @@ ApplyResult Waits::AskCompletion(const Record& record) {
   if (!end) return std::unexpected(end.error());
   if (end->time.has_value()) {
     // A wait for work that ended earlier ends at once.
-    replies_->SendTime(record.slot, std::max(*end->time, ClockOf(record.header)));
+    const SimTime time = std::max(*end->time, ClockOf(record.header));
+    Show(record, time);
+    replies_->SendTime(record.slot, time);
     return Applied::kYes;
   }
   open_[ticket] = record;
@@ -80,6 +102,7 @@ void Waits::AskMoment(const Record& record, bool driving) {
     return;
   }
   if (record.observer != 0 || host_->safe_through() >= moment) {
+    Show(record, moment);
     return replies_->Send(record.slot, {.value_ps = static_cast<std::uint64_t>(moment.ps)});
   }
   moments_[record.slot] = record;
@@ -115,7 +138,9 @@ void Waits::Settle() {
       // Both events existed when it was asked; one that was destroyed since has no time.
       if (!AskElapsed(record)) replies_->Send(record.slot, {.status = ReplyStatus::kInvalid});
     } else {
-      replies_->SendTime(record.slot, std::max(time, ClockOf(record.header)));
+      const SimTime end = std::max(time, ClockOf(record.header));
+      Show(record, end);
+      replies_->SendTime(record.slot, end);
     }
   }
   ended_.clear();

@@ -12,6 +12,7 @@
 #include "services/agent/session/applied.h"
 #include "services/agent/session/replies.h"
 #include "services/agent/session/session_host.h"
+#include "services/agent/timeline/recorder.h"
 #include "services/base/sim_time.h"
 #include "services/ring/record.h"
 
@@ -25,6 +26,9 @@ class Waits {
   // All outlive it.
   Waits(SessionHost* host, device::Engine* engine, Replies* replies)
       : host_(host), engine_(engine), replies_(replies) {}
+
+  // The program's waits are noted there from now on; it outlives this.
+  void ShowOn(timeline::Recorder* timeline) { timeline_ = timeline; }
 
   // A stream, a device or an event: the thread continues when its work has ended.
   ApplyResult AskCompletion(const Record& record);
@@ -56,12 +60,15 @@ class Waits {
     std::int64_t until_ns = 0;
   };
 
+  // For the timeline: the thread will continue at `time`.
+  void Show(const Record& record, base::SimTime time);
   base::Result<device::Engine::Completion> EndOf(const Record& record,
                                                  std::optional<std::uint64_t> ticket);
 
   SessionHost* host_;
   device::Engine* engine_;
   Replies* replies_;
+  timeline::Recorder* timeline_ = nullptr;
   std::map<std::uint64_t, Record> open_;  // By ticket.
   std::uint64_t next_ticket_ = 1;
   std::vector<std::pair<std::uint64_t, base::SimTime>> ended_;

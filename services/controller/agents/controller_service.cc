@@ -90,6 +90,12 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.set_strict(spec.strict);
   out.set_run_directory(assignment.run_directory);
   out.set_write_event_log(spec.event_log);
+  if (spec.timeline.iterations > 0) {
+    v1::TimelineRule* timeline = out.mutable_timeline();
+    timeline->set_iterations(spec.timeline.iterations);
+    timeline->mutable_ranks()->Assign(spec.timeline.ranks.begin(), spec.timeline.ranks.end());
+    timeline->set_operations_max(spec.timeline.operations_max);
+  }
   if (resolved.fold.is_folded()) *out.mutable_folding() = folding::ToProto(resolved.fold);
   return command;
 }

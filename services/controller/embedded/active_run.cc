@@ -69,6 +69,34 @@ base::Result<void> ActiveRun::SaveEventLogs(const std::string& folder) const {
   return result;
 }
 
+base::Result<void> ActiveRun::SaveTimeline(const std::string& path) const {
+  const auto fail = [](const std::string& why) {
+    return base::Fail(base::ErrorCode::kResourceExhausted,
+                      base::StrCat("the timeline was not stored: ", why));
+  };
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  // Who reads it sees a whole one.
+  const std::string part = path + ".part";
+  std::ofstream out(part, std::ios::trunc | std::ios::binary);
+  std::filesystem::permissions(
+      part, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+  for (std::uint32_t server = 0; server < parts_.resolved.servers && out; ++server) {
+    std::ifstream in(parts_.directory.server_path(server) + "/timeline.pftrace", std::ios::binary);
+    if (!in) {
+      std::filesystem::remove(part, error);
+      return fail(base::StrCat("server ", server, " wrote none"));
+    }
+    out << in.rdbuf();
+  }
+  out.close();
+  if (out) std::filesystem::rename(part, path, error);
+  if (out && !error) return {};
+  const std::string why = error ? error.message() : "cannot write " + part;
+  std::filesystem::remove(part, error);
+  return fail(why);
+}
+
 std::string AgentLogTail(const std::string& server_path) {
   std::ifstream file(server_path + "/agent.log", std::ios::ate);
   if (!file) return "";

@@ -48,6 +48,9 @@ class ActiveRun {
   void FillIn(job::JobStatus* status, std::int64_t now_ns) const;
   // Copies the agents' event logs to `folder`, as server-<n>.log: whole ones, or none of a server.
   base::Result<void> SaveEventLogs(const std::string& folder) const;
+  // Puts what the agents wrote of the timeline behind each other into `path`: all of it, or
+  // nothing.
+  base::Result<void> SaveTimeline(const std::string& path) const;
 
  private:
   ActiveRunParts parts_;

@@ -1,5 +1,7 @@
 #include "services/controller/embedded/embedded_api.h"
 
+#include <filesystem>
+
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
@@ -303,6 +305,29 @@ ApiResult<rest::LogPart> EmbeddedApi::ReadLog(const ObjectName& job, std::uint64
   const auto chunk = store::ReadLog(path, offset, kChunkBytes);
   if (!chunk) return Refuse(chunk.error());
   return rest::LogPart{chunk->entries, chunk->next_offset, over && chunk->next_offset == offset};
+}
+
+ApiResult<std::string> EmbeddedApi::FindTimeline(const ObjectName& job) {
+  const std::lock_guard lock(state_.mutex());
+  const auto entry = Get(job);
+  if (!entry) return std::unexpected(entry.error());
+  if ((*entry)->spec.timeline.iterations == 0) {
+    return Refuse(
+        ErrorCode::kNotFound,
+        StrCat("the job '", job.name,
+               "' keeps no timeline; jobs with 'outputs: {timeline: {iterations: 1}}' do"));
+  }
+  if ((*entry)->over_unix_ns == 0) {
+    return Refuse(ErrorCode::kFailedPrecondition,
+                  StrCat("the timeline of '", job.name, "' is there when the job is over"));
+  }
+  std::string path = table().directory().timeline_path((*entry)->uid);
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return path;
+  return Refuse(
+      ErrorCode::kNotFound,
+      StrCat("the job '", job.name, "' has left no timeline: ",
+             (*entry)->warnings.empty() ? "it never ran" : base::Join((*entry)->warnings, "; ")));
 }
 
 ApiResult<json> EmbeddedApi::CreateCluster(const std::string& name_space, const json& document) {

@@ -35,6 +35,7 @@ class EmbeddedApi final : public rest::Api {
                                                std::chrono::milliseconds timeout) override;
   rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,
                                          std::chrono::milliseconds timeout) override;
+  rest::ApiResult<std::string> FindTimeline(const rest::ObjectName& job) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                 const nlohmann::json& document) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;

@@ -25,11 +25,16 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
   if (run->parts().resolved.spec.event_log) {
     events = run->SaveEventLogs(state_.table().directory().events_path(uid));
   }
+  base::Result<void> timeline;
+  if (run->parts().resolved.spec.timeline.iterations > 0) {
+    timeline = run->SaveTimeline(state_.table().directory().timeline_path(uid));
+  }
   const store::LostLines lost = run->parts().log->Close();
   const std::lock_guard lock(state_.mutex());
   JobEntry* entry = state_.table().Find(uid);
   entry->ending = false;
   if (!events) entry->warnings.push_back(events.error().message);
+  if (!timeline) entry->warnings.push_back(timeline.error().message);
   if (lost.count > 0) {
     entry->warnings.push_back(StrCat(lost.count, " line(s) of output were not stored: ", lost.why));
   }

@@ -17,6 +17,10 @@ using base::StrCat;
 
 constexpr std::int64_t kCountMax = 1'000'000'000'000'000;
 constexpr std::int64_t kRanksMax = 4096 * 72;
+// Of a server's timeline: its agent keeps some 80 bytes of each, and writes a million in two
+// seconds, while a job that ends has fifteen.
+constexpr std::int64_t kTimelineOperations = 1'000'000;
+constexpr std::int64_t kTimelineOperationsMax = 4'000'000;
 constexpr std::size_t kPatternBytesMax = 512;
 constexpr std::size_t kCommandBytesMax = 64 * 1024;
 
@@ -285,11 +289,23 @@ class SpecReader {
     if (!outputs) return;
     spec().event_log = outputs->Bool("eventLog", false);
     if (auto timeline = outputs->Object("timeline")) {
-      timeline->Integer("iterations", {0, 1000}, 1);
-      timeline->Finish();
-      Warn("outputs.timeline has no effect yet");
+      ReadTimeline(&*timeline);
+      if (!embedded() && spec().timeline.iterations > 0) {
+        outputs->Report("timeline",
+                        "is not kept on Kubernetes yet; 'eidolon run --timeline FILE' and 'eidolon "
+                        "up' keep it");
+      }
     }
     outputs->Finish();
+  }
+
+  void ReadTimeline(Fields* timeline) {
+    TimelineSpec& read = spec().timeline;
+    read.iterations = static_cast<std::uint32_t>(timeline->Integer("iterations", {0, 1000}, 1));
+    read.ranks = timeline->IntegerList("ranks", {0, kRanksMax - 1});
+    read.operations_max = static_cast<std::uint64_t>(
+        timeline->Integer("operations", {1, kTimelineOperationsMax}, kTimelineOperations));
+    timeline->Finish();
   }
 
   Fields& fields_;

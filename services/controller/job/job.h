@@ -43,6 +43,13 @@ struct FoldingSpec {
   std::vector<std::uint32_t> live;  // Ranks that run besides.
 };
 
+// What the timeline shows: the first iterations behind the warm-up.
+struct TimelineSpec {
+  std::uint32_t iterations = 0;      // 0: there is none.
+  std::vector<std::uint32_t> ranks;  // Empty: all.
+  std::uint64_t operations_max = 0;  // Of a server.
+};
+
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct JobSpec {
@@ -66,6 +73,7 @@ struct JobSpec {
   std::uint64_t still_seconds_max = kStillSecondsDefault;  // 0: no limit.
   std::uint64_t memory_per_server_bytes = 0;               // 0: no limit.
   bool event_log = false;
+  TimelineSpec timeline;
   bool suspend = false;
   std::optional<std::uint64_t> ttl_seconds_after_finished;
 };

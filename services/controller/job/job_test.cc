@@ -64,7 +64,7 @@ spec:
   folding: {mode: required, livePerClass: 1, live: [5]}
   values: {unknownReads: one}
   limits: {wallSeconds: 3600, stillSeconds: 30}
-  outputs: {eventLog: true}
+  outputs: {eventLog: true, timeline: {iterations: 2, ranks: [0, 7], operations: 5000}}
   strict: true
   suspend: true
   ttlSecondsAfterFinished: 86400
@@ -85,6 +85,9 @@ spec:
   EXPECT_EQ(spec.iterations.log, R"(step\s+(\d+))");
   EXPECT_EQ(spec.iterations.tokens, 131072u);
   EXPECT_TRUE(spec.fixed_host_model && spec.strict && spec.suspend && spec.event_log);
+  EXPECT_EQ(spec.timeline.iterations, 2u);
+  EXPECT_THAT(spec.timeline.ranks, ElementsAre(0u, 7u));
+  EXPECT_EQ(spec.timeline.operations_max, 5000u);
   EXPECT_EQ(spec.values.unknown_reads, UnknownReads::kOne);
   EXPECT_EQ(spec.wall_seconds_max, 3600u);
   EXPECT_EQ(spec.still_seconds_max, 30u);
@@ -92,6 +95,26 @@ spec:
   EXPECT_EQ(job.spec.folding.mode, FoldingSpec::Mode::kRequired);
   EXPECT_EQ(job.spec.folding.live_per_class, 1u);
   EXPECT_THAT(job.spec.folding.live, ElementsAre(5u));
+}
+
+TEST(JobTest, ATimelineHasOneIterationOfAllRanksUnlessAskedOtherwise) {
+  const json document = With("/spec/outputs", {{"timeline", json::object()}});
+
+  const ParsedJob job = ParseJob(document, Mode::kEmbedded);
+
+  ASSERT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
+  EXPECT_EQ(job.spec.timeline.iterations, 1u);
+  EXPECT_THAT(job.spec.timeline.ranks, IsEmpty());
+  EXPECT_EQ(job.spec.timeline.operations_max, 1'000'000u);
+  EXPECT_EQ(ParseJob(With("/spec/strict", true), Mode::kEmbedded).spec.timeline.iterations, 0u);
+}
+
+TEST(JobTest, RefusesATimelineOnKubernetes) {
+  const json document = With("/spec/outputs", {{"timeline", {{"iterations", 1}}}});
+
+  const ParsedJob job = ParseJob(document, Mode::kKubernetes);
+
+  EXPECT_THAT(Describe(job.problems), HasSubstr("/spec/outputs/timeline"));
 }
 
 TEST(JobTest, WarnsOfFieldsWithoutEffect) {

@@ -288,6 +288,15 @@ ApiResult<rest::LogPart> KubeApi::ReadLog(const ObjectName& job, std::uint64_t o
   return part;
 }
 
+ApiResult<std::string> KubeApi::FindTimeline(const ObjectName& job) {
+  const auto object = GetJob(job);
+  if (!object) return std::unexpected(object.error());
+  return std::unexpected(ApiError{ErrorCode::kUnsupported,
+                                  "timelines are not kept on Kubernetes yet; 'eidolon run "
+                                  "--timeline FILE' and 'eidolon up' keep them",
+                                  {}});
+}
+
 ApiResult<json> KubeApi::CreateCluster(const std::string& name_space, const json& document) {
   job::ParsedCluster parsed = job::ParseCluster(document);
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);

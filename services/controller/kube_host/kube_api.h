@@ -48,6 +48,8 @@ class KubeApi final : public rest::Api {
   // Lines of all pods in the order of their time; the offset counts bytes of them.
   rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,
                                          std::chrono::milliseconds timeout) override;
+  // Jobs that want one are refused.
+  rest::ApiResult<std::string> FindTimeline(const rest::ObjectName& job) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                 const nlohmann::json& document) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;

@@ -77,6 +77,9 @@ class Api {
   virtual ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
                                      std::chrono::milliseconds timeout) = 0;
 
+  // The file of a job's timeline (docs/timeline.md). kFailedPrecondition while the job is not over.
+  virtual ApiResult<std::string> FindTimeline(const ObjectName& job) = 0;
+
   virtual ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                   const nlohmann::json& document) = 0;
   virtual ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) = 0;

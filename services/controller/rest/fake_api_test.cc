@@ -98,6 +98,15 @@ ApiResult<JobChange> FakeApi::AwaitChange(const ObjectName& job, std::int64_t af
   return JobChange{Render(found), found.version, found.over};
 }
 
+ApiResult<std::string> FakeApi::FindTimeline(const ObjectName& job) {
+  if (timeline_.empty()) {
+    return std::unexpected(ApiError{.code = base::ErrorCode::kNotFound,
+                                    .message = "job '" + job.name + "' has no timeline",
+                                    .problems = {}});
+  }
+  return timeline_;
+}
+
 ApiResult<LogPart> FakeApi::ReadLog(const ObjectName&, std::uint64_t offset,
                                     std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);

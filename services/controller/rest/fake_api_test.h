@@ -31,6 +31,8 @@ class FakeApi final : public Api {
                                    std::chrono::milliseconds timeout) override;
   ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
                              std::chrono::milliseconds timeout) override;
+  ApiResult<std::string> FindTimeline(const ObjectName& job) override;
+  void SetTimeline(const std::string& path) { timeline_ = path; }
   ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                           const nlohmann::json& document) override;
   ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string&) override {
@@ -62,6 +64,7 @@ class FakeApi final : public Api {
   std::map<std::string, Job> jobs_;
   std::vector<std::string> lines_;
   bool log_ended_ = false;
+  std::string timeline_;
   std::vector<std::string> requests_;
   std::map<std::string, int> refusals_;
   std::size_t connections_ = 0;

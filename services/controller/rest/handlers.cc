@@ -3,6 +3,8 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <fstream>
+#include <memory>
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
@@ -27,6 +29,7 @@ constexpr char kPagePolicy[] =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src "
     "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 constexpr std::size_t kListMax = 500;
+constexpr std::size_t kFileBlockBytes = 64 * 1024;
 constexpr std::size_t kKeyBytesMax = 255;
 
 // Objects may hold what a request said; an answer never fails over a byte that is not text.
@@ -205,6 +208,7 @@ void Handlers::AddJobs() {
   routes_.push_back({"DELETE", one, call(&Handlers::DeleteJob)});
   routes_.push_back({"GET", one + "/logs", call(&Handlers::GetLog)});
   routes_.push_back({"GET", one + "/events", call(&Handlers::GetEvents)});
+  routes_.push_back({"GET", one + "/timeline", call(&Handlers::GetTimeline)});
 }
 
 void Handlers::AddClusters() {
@@ -332,6 +336,26 @@ void Handlers::GetLog(const Request& request, const PathParts& parts, Response* 
   }
   const auto stream = OpenStream(request, response);
   if (stream) StreamLog(&api_, *stream, NameOf(parts), format, response);
+}
+
+void Handlers::GetTimeline(const Request& request, const PathParts& parts, Response* response) {
+  const auto path = api_.FindTimeline(NameOf(parts));
+  if (!path) return Answer(path.error(), request, response);
+  const auto file = std::make_shared<std::ifstream>(*path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file->tellg();
+  if (!*file || size < 0) {
+    return Answer({ErrorCode::kNotFound, "the timeline cannot be read", {}}, request, response);
+  }
+  file->seekg(0);
+  response->set_header("Content-Disposition", "attachment; filename=\"" + parts[1] + ".pftrace\"");
+  response->set_content_provider(
+      static_cast<std::size_t>(size), "application/octet-stream",
+      [file, block = std::string(kFileBlockBytes, '\0')](std::size_t, std::size_t length,
+                                                         httplib::DataSink& sink) mutable {
+        file->read(block.data(), static_cast<std::streamsize>(std::min(block.size(), length)));
+        const auto count = static_cast<std::size_t>(file->gcount());
+        return count > 0 && sink.write(block.data(), count);
+      });
 }
 
 void Handlers::GetEvents(const Request& request, const PathParts& parts, Response* response) {

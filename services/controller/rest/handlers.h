@@ -40,6 +40,8 @@ class Handlers {
   void GetLog(const httplib::Request& request, const PathParts& parts, httplib::Response* response);
   void GetEvents(const httplib::Request& request, const PathParts& parts,
                  httplib::Response* response);
+  void GetTimeline(const httplib::Request& request, const PathParts& parts,
+                   httplib::Response* response);
   // Counts a new stream, or answers that there are too many.
   std::optional<Stream> OpenStream(const httplib::Request& request, httplib::Response* response);
 

@@ -5,6 +5,8 @@
 #include <httplib.h>
 
 #include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <future>
 #include <thread>
 #include <utility>
@@ -159,6 +161,24 @@ TEST_F(RestServerTest, GivesTheLogWithPrefixAndTimes) {
   EXPECT_EQ(client_.Get(path)->body, "one\ntwo\n");
   EXPECT_EQ(client_.Get(path + "?prefix=true&timestamps=1&offset=1")->body,
             "    1.500000 [s1] two\n");
+}
+
+TEST_F(RestServerTest, GivesTheTimelineByteByByteOnceThereIsOne) {
+  const std::string path = std::string(kJobs) + "/a/timeline";
+  EXPECT_EQ(client_.Get(path)->status, 404);
+  const std::string file = ::testing::TempDir() + "rest_server_test.pftrace";
+  std::string bytes;
+  for (int i = 0; i < 200'000; ++i) bytes.push_back(static_cast<char>(i * 7));
+  std::ofstream(file, std::ios::binary) << bytes;
+  api_.SetTimeline(file);
+
+  const auto answer = client_.Get(path);
+  std::remove(file.c_str());
+
+  ASSERT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->get_header_value("Content-Type"), "application/octet-stream");
+  EXPECT_THAT(answer->get_header_value("Content-Disposition"), HasSubstr("a.pftrace"));
+  EXPECT_TRUE(answer->body == bytes);
 }
 
 TEST_F(RestServerTest, FollowsTheLogToItsEnd) {

@@ -118,10 +118,15 @@ std::string DataDirectory::events_path(std::int64_t job_uid) const {
   return StrCat(path_, "/events/", job_uid);
 }
 
+std::string DataDirectory::timeline_path(std::int64_t job_uid) const {
+  return StrCat(path_, "/timelines/", job_uid, ".pftrace");
+}
+
 void DataDirectory::RemoveJob(std::int64_t job_uid) const {
   std::error_code ignored;
   fs::remove(log_path(job_uid), ignored);
   fs::remove_all(events_path(job_uid), ignored);
+  fs::remove(timeline_path(job_uid), ignored);
 }
 
 }  // namespace eidolon::controller::store

@@ -1,0 +1,142 @@
+"""What a job's timeline shows is what the job's report and event log say. Run by behaviour.py."""
+
+import subprocess
+
+import trace_tables
+from trial import expect, expect_complete, test
+
+# Forward, backward and update on two ranks, with an NVTX range and a copy from the host.
+STEP = """
+    import os, torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    weight = torch.zeros(1024, 1024, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    batch = torch.ones(256, 1024).pin_memory()
+    for step in range(8):
+        torch.cuda.nvtx.range_push("forward")
+        loss = (batch.to("cuda", non_blocking=True) @ weight).square().mean()
+        torch.cuda.nvtx.range_pop()
+        loss.backward()
+        dist.all_reduce(weight.grad)
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()
+    dist.destroy_process_group()
+"""
+
+# Of one rank: slices of its streams, which are tracks below the rank's.
+OPERATIONS = """
+    SELECT rank.name AS rank, track.name AS track, slice.*
+    FROM slice JOIN track ON track.id = slice.track_id JOIN track rank ON rank.id = track.parent_id
+    WHERE slice.category IN ('kernel', 'copy', 'nccl', 'callback')
+"""
+
+
+def run(world, outputs, **arguments):
+    document = world.job(STEP, ranks=2, measure=1, **arguments)
+    job = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {outputs}"), seconds=300)
+    expect_complete(job)
+    return job
+
+
+def fetch(world, job):
+    """The trace, as the command fetches it."""
+    name = job["metadata"]["name"]
+    trace = world.folder / f"{name}.pftrace"
+    command = [world.build / "bin/eidolon", "--data-dir", world.server.data, "timeline", name, "-o", trace]
+    return subprocess.run(command, capture_output=True, text=True), trace
+
+
+def logged(world, job):
+    """Of each rank: the kernels and copies of its event log, as (stream, begin, end) in nanoseconds."""
+    found = {}
+    for log in world.event_logs(job).values():
+        for line in log.decode().splitlines():
+            word = line.split()
+            operation = (int(word[5]), int(word[-3]) // 1000, int(word[-1]) // 1000)
+            found.setdefault(f"rank {word[1]}", {})[int(word[7])] = (operation, " ".join(word[8:-4]))
+    return found
+
+
+@test
+def a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(world):
+    job = run(world, "{eventLog: true, timeline: {iterations: 1}}")
+    done, trace = fetch(world, job)
+    expect(done.returncode == 0 and "ui.perfetto.dev" in done.stderr, f"eidolon timeline: {done.stderr}")
+    ask = lambda sql: trace_tables.ask(trace, sql)
+
+    # The iteration is the report's.
+    marks = ask(
+        "SELECT slice.*, args.int_value AS ps FROM slice JOIN args USING (arg_set_id) "
+        "WHERE category = 'iteration' AND key = 'debug.picoseconds'"
+    )
+    report = job["status"]["prediction"]["iterationSeconds"]["mean"]
+    expect(len(marks) == 2 and all(mark["name"] == "iteration 2" for mark in marks), f"iterations: {marks}")
+    longest = max(mark["ps"] for mark in marks)
+    expect(abs(longest * 1e-12 - report) < 1e-12, f"the report says {report} s, the timeline {longest} ps")
+
+    # Each operation has the times of the event log, and none is missing.
+    log, operations = logged(world, job), ask(OPERATIONS)
+    for rank in ("rank 0", "rank 1"):
+        shown = [o for o in operations if o["rank"] == rank]
+        ends = {(int(o["track"].split()[3].rstrip(":")), o["ts"] + o["dur"]) for o in shown}
+        of_log = {(operation[0], operation[2]) for operation, name in log[rank].values()}
+        expect(len(shown) > 10 and ends <= of_log, f"{rank}: {len(shown)} operations, not in its log: {ends - of_log}")
+        counted = ask(
+            f"SELECT int_value AS n FROM args JOIN slice USING (arg_set_id) JOIN track ON track.id = track_id "
+            f"JOIN track rank ON rank.id = track.parent_id WHERE key = 'debug.operations' AND category = 'iteration' "
+            f"AND rank.name = '{rank}'"
+        )
+        expect(counted == [{"n": len(shown)}], f"{rank}: {counted} operations, {len(shown)} slices")
+    expect({o["category"] for o in operations} >= {"kernel", "copy", "nccl"}, "kinds of operations are missing")
+
+    # Operations of one stream follow each other.
+    overlaps = ask(
+        f"SELECT a.name, b.name FROM ({OPERATIONS}) a JOIN ({OPERATIONS}) b ON a.track_id = b.track_id AND a.id < b.id "
+        "WHERE a.ts < b.ts + b.dur AND b.ts < a.ts + a.dur"
+    )
+    expect(not overlaps, f"operations of one stream overlap: {overlaps[:3]}")
+
+    # An arrow leads from each call to its operation, and never back in time.
+    arrows = ask(
+        "SELECT call.ts + call.dur AS called, op.ts AS began FROM flow JOIN slice call ON call.id = slice_out "
+        "JOIN slice op ON op.id = slice_in WHERE call.category = 'call' AND op.category IN ('kernel', 'copy', 'nccl')"
+    )
+    expect(len(arrows) == len(operations), f"{len(operations)} operations, {len(arrows)} arrows")
+    expect(all(arrow["called"] <= arrow["began"] for arrow in arrows), "an operation begins before its call")
+
+    # How sure each duration is.
+    sources = ask(
+        f"SELECT string_value AS source, count(*) AS n FROM args JOIN ({OPERATIONS}) op USING (arg_set_id) "
+        "WHERE key = 'debug.source' GROUP BY 1"
+    )
+    print(f"     {len(operations)} operations, sources {sources}, {trace.stat().st_size} bytes")
+    expect(sum(row["n"] for row in sources) == len(operations), f"operations without a source: {sources}")
+    ranges = ask("SELECT count(*) AS n FROM slice WHERE category = 'nvtx' AND name = 'forward'")
+    expect(ranges == [{"n": 2}], f"NVTX ranges: {ranges}")
+    waits = ask("SELECT count(*) AS n FROM slice WHERE category = 'wait' AND name = 'cudaStreamSynchronize'")
+    expect(waits[0]["n"] >= 2, f"loss.item() waits: {waits}")
+
+
+@test
+def a_timeline_shows_the_ranks_that_were_asked_for_and_counts_what_did_not_fit(world):
+    job = run(world, "{eventLog: true, timeline: {iterations: 1, ranks: [1], operations: 8}}")
+    without = run(world, "{eventLog: true}")
+    done, trace = fetch(world, job)
+    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    ask = lambda sql: trace_tables.ask(trace, sql)
+
+    ranks = [row["name"] for row in ask("SELECT name FROM track WHERE name LIKE 'rank %'")]
+    expect(ranks == ["rank 1"], f"ranks: {ranks}")
+    counts = {
+        row["key"]: row["int_value"]
+        for row in ask("SELECT key, int_value FROM args JOIN slice USING (arg_set_id) WHERE category = 'iteration'")
+    }
+    shown = len(ask(OPERATIONS))
+    expect(shown == 8, f"{shown} operations of at most 8")
+    expect(counts["debug.operations_left_out"] == counts["debug.operations"] - 8 > 0, f"left out: {counts}")
+    # Looking does not change what is seen.
+    expect(world.event_logs(job) == world.event_logs(without), "the timeline changes the prediction")
+    done, _ = fetch(world, without)
+    expect(done.returncode == 1 and "keeps no timeline" in done.stderr, f"a job without a timeline: {done.stderr}")

@@ -1,0 +1,17 @@
+// The timeline of one server: a file in its run directory, which the controller puts behind those
+// of the other servers.
+#pragma once
+
+#include "services/agent/cost/cost_book.h"
+#include "services/agent/server/job_parts.h"
+#include "services/agent/server/processes.h"
+#include "services/base/error.h"
+
+namespace eidolon::agent::server {
+
+// Writes <run_directory>/timeline.pftrace with the tracks of every rank that the job wants to see.
+// Requires: the sessions are finished, and the job wants a timeline.
+base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes,
+                                 const cost::CostBook& costs);
+
+}  // namespace eidolon::agent::server

@@ -1,0 +1,478 @@
+#include "services/agent/timeline/render.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/agent/timeline/lanes.h"
+#include "services/base/hash.h"
+#include "services/base/text.h"
+#include "services/estimate/source.h"
+
+namespace eidolon::agent::timeline {
+
+using base::SimTime;
+using base::StrCat;
+
+namespace {
+
+// Longer names are cut: __cxa_demangle takes time that grows faster than their length.
+constexpr std::size_t kSymbolBytesMax = 8192;
+// A call that issues more, such as a graph's launch, is joined with its first operation only.
+constexpr std::uint32_t kArrowsMax = 16;
+constexpr std::uint64_t kTransferFlow = std::uint64_t{1} << 63;
+
+constexpr std::array<std::string_view, 8> kCallNames = {"launch",
+                                                        "cudaGraphLaunch",
+                                                        "NCCL call",
+                                                        "cudaLaunchHostFunc",
+                                                        "cudaStreamSynchronize",
+                                                        "cudaDeviceSynchronize",
+                                                        "cudaEventSynchronize",
+                                                        "sleep"};
+
+// Orders of a rank's tracks.
+enum Order : std::int32_t { kIterations = 0, kRanges = 1, kHost = 2, kStreams = 10 };
+constexpr std::int32_t kCounters = 1'000'000;
+
+struct Span {
+  SimTime start;
+  SimTime end;
+  std::uint64_t number = 0;  // The caller's.
+};
+
+// What a slice shows, apart from its times.
+struct Face {
+  std::string_view name;
+  std::string_view category;
+  std::vector<Argument> arguments;
+  std::vector<std::uint64_t> flows;
+};
+
+std::string Triple(const std::array<std::uint32_t, 3>& numbers) {
+  return StrCat(numbers[0], ",", numbers[1], ",", numbers[2]);
+}
+
+// Draws one process. Names that slices refer to live as long as it does.
+class Renderer {
+ public:
+  Renderer(const Recorder& recorder, const Shown& shown, TraceWriter* writer)
+      : recorder_(recorder),
+        shown_(shown),
+        writer_(*writer),
+        rank_track_(ServerTrack(shown.server) | (std::uint64_t{shown.process} + 1) << 20),
+        next_track_(rank_track_ + 1) {}
+
+  void Render() {
+    writer_.AddTrack({.uuid = rank_track_,
+                      .parent = ServerTrack(shown_.server),
+                      .name = StrCat("rank ", shown_.rank),
+                      .order = shown_.rank,
+                      .description = ""});
+    RenderIterations();
+    RenderRanges();
+    RenderHost();
+    RenderStreams();
+    RenderCollectiveRates();
+    RenderMemory();
+  }
+
+ private:
+  // A work definition, or a kind of collective, as it is shown.
+  struct Work {
+    std::string name;
+    std::string full;
+    std::string grid;
+    std::string block;
+    std::string_view category;
+    std::string_view call;
+  };
+
+  TraceWriter::Track NewTrack(std::string name, std::int32_t order, std::string description = "") {
+    return {.uuid = next_track_++,
+            .parent = rank_track_,
+            .name = std::move(name),
+            .order = order,
+            .description = std::move(description)};
+  }
+
+  // Spans that do not fit beside each other get further tracks of the same name.
+  template <typename FaceOf>
+  void RenderSpans(std::vector<Span> spans, Nesting nesting, const std::string& name,
+                   std::int32_t order, FaceOf&& face_of) {
+    if (spans.empty()) return;
+    std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+      return a.start != b.start ? a.start < b.start : a.end > b.end;
+    });
+    Lanes lanes(nesting);
+    std::vector<std::uint64_t> tracks;
+    std::vector<std::vector<SimTime>> open;
+    for (const Span& span : spans) {
+      const std::size_t lane = lanes.Place(span.start, span.end);
+      if (lane == tracks.size()) {
+        const auto track = NewTrack(lane == 0 ? name : StrCat(name, " (", lane + 1, ")"), order);
+        writer_.AddTrack(track);
+        tracks.push_back(track.uuid);
+        open.emplace_back();
+      }
+      EndUntil(span.start, tracks[lane], &open[lane]);
+      const Face face = face_of(span.number);
+      writer_.Begin({.track = tracks[lane],
+                     .at = span.start,
+                     .name = face.name,
+                     .category = face.category,
+                     .arguments = face.arguments,
+                     .flows = face.flows});
+      open[lane].push_back(span.end);
+      RenderWaitForPeers(span.number, face.category, tracks[lane]);
+    }
+    for (std::size_t lane = 0; lane < tracks.size(); ++lane) {
+      EndUntil(SimTime::Max(), tracks[lane], &open[lane]);
+    }
+  }
+
+  void EndUntil(SimTime time, std::uint64_t track, std::vector<SimTime>* open) {
+    while (!open->empty() && open->back() <= time) {
+      writer_.End(track, open->back());
+      open->pop_back();
+    }
+  }
+
+  // NCCL's kernel occupies the stream while it waits for the other ranks.
+  void RenderWaitForPeers(std::uint64_t sequence, std::string_view category, std::uint64_t track) {
+    if (category != "nccl") return;
+    const Operation* operation = recorder_.Find(sequence);
+    if (operation->start <= operation->ready) return;
+    writer_.Begin({.track = track,
+                   .at = operation->ready,
+                   .name = "waits for other ranks",
+                   .category = "wait",
+                   .arguments = {},
+                   .flows = {}});
+    writer_.End(track, operation->start);
+  }
+
+  void RenderIterations();
+  void RenderRanges();
+  void RenderHost();
+  void RenderStreams();
+  void RenderStream(std::uint16_t device, std::uint32_t stream, std::vector<Span> spans);
+  void RenderCollectiveRates();
+  void RenderMemory();
+
+  Face FaceOf(std::uint64_t sequence);
+  void AddEstimate(std::uint32_t basis, Face* face);
+  Face FaceOfCall(const HostEvent& event);
+  std::uint64_t FlowOf(std::uint64_t sequence) const {
+    return std::uint64_t{shown_.server} << 48 | std::uint64_t{shown_.process} << 32 |
+           ((sequence + 1) & 0xffff'ffff);
+  }
+  std::uint64_t FlowOf(const Collective& collective, const Collective::Transfer& transfer) const;
+  const Work& WorkOf(const Operation& operation);
+  const std::string& NameOf(std::uint32_t number);
+
+  const Recorder& recorder_;
+  const Shown& shown_;
+  TraceWriter& writer_;
+  std::uint64_t rank_track_;
+  std::uint64_t next_track_;
+  std::map<std::uint32_t, Work> works_;         // By number of the cost entry.
+  std::map<std::uint32_t, std::string> names_;  // By number of the cost book.
+  std::vector<bool> has_call_;                  // By operation, from first_ on.
+  std::uint64_t first_ = 0;
+};
+
+void Renderer::RenderIterations() {
+  const auto left_out = static_cast<std::int64_t>(recorder_.CountLeftOut());
+  std::vector<std::string> names;
+  std::vector<Span> spans;
+  for (const Window& window : recorder_.windows()) {
+    spans.push_back({.start = window.start, .end = window.finish, .number = spans.size()});
+    names.push_back(window.index ? StrCat("iteration ", *window.index) : "program");
+  }
+  RenderSpans(spans, Nesting::kNone, "iterations", kIterations, [&](std::uint64_t number) {
+    const Window& window = recorder_.windows()[number];
+    return Face{.name = names[number],
+                .category = "iteration",
+                .arguments = {{"picoseconds", (window.finish - window.start).ps},
+                              {"operations", static_cast<std::int64_t>(window.end - window.first)},
+                              {"operations_left_out", left_out}},
+                .flows = {}};
+  });
+}
+
+void Renderer::RenderRanges() {
+  std::vector<std::string> names;
+  std::vector<Span> spans;
+  for (const Range& range : recorder_.ranges()) {
+    spans.push_back({.start = range.begin, .end = range.end, .number = spans.size()});
+    names.push_back(shown_.plain(range.name));
+  }
+  RenderSpans(spans, Nesting::kAllowed, "NVTX", kRanges, [&](std::uint64_t number) {
+    return Face{.name = names[number], .category = "nvtx", .arguments = {}, .flows = {}};
+  });
+}
+
+void Renderer::RenderHost() {
+  first_ = recorder_.windows().front().first;
+  has_call_.assign(recorder_.windows().back().end - first_, false);
+  std::vector<Span> spans;
+  for (const HostEvent& event : recorder_.host_events()) {
+    spans.push_back({.start = event.begin, .end = event.end, .number = spans.size()});
+    const std::uint32_t arrows = event.operations <= kArrowsMax ? event.operations : 1;
+    for (std::uint64_t i = 0; i < arrows; ++i) {
+      const std::uint64_t sequence = event.sequence + i;
+      if (sequence >= first_ && sequence - first_ < has_call_.size()) {
+        has_call_[sequence - first_] = true;
+      }
+    }
+  }
+  RenderSpans(spans, Nesting::kAllowed, "host", kHost,
+              [&](std::uint64_t number) { return FaceOfCall(recorder_.host_events()[number]); });
+}
+
+Face Renderer::FaceOfCall(const HostEvent& event) {
+  Face face{.name = kCallNames[static_cast<std::size_t>(event.call)],
+            .category = event.operations > 0 ? "call" : "wait",
+            .arguments = {},
+            .flows = {}};
+  if (event.operations == 0) return face;
+  if (event.operations > 1)
+    face.arguments.push_back({"operations", std::int64_t{event.operations}});
+  const std::uint32_t arrows = event.operations <= kArrowsMax ? event.operations : 1;
+  for (std::uint64_t i = 0; i < arrows; ++i) {
+    const Operation* operation = recorder_.Find(event.sequence + i);
+    if (operation != nullptr) face.flows.push_back(FlowOf(event.sequence + i));
+  }
+  const Operation* operation = recorder_.Find(event.sequence);
+  if (operation == nullptr) return face;
+  if (event.call == HostCall::kLaunch && operation->kind == device::OpKind::kWork) {
+    face.name = WorkOf(*operation).call;
+  }
+  if (event.call == HostCall::kCommunication && event.operations == 1) {
+    const Collective* collective = recorder_.FindCollective(event.sequence);
+    if (collective != nullptr) face.name = NameOf(collective->name);
+  }
+  return face;
+}
+
+void Renderer::RenderStreams() {
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::vector<Span>> streams;
+  for (const Window& window : recorder_.windows()) {
+    for (std::uint64_t sequence = window.first; sequence < window.end; ++sequence) {
+      const Operation* operation = recorder_.Find(sequence);
+      if (operation == nullptr) continue;
+      const bool is_collective = operation->kind == device::OpKind::kCollective;
+      streams[{operation->device, operation->stream}].push_back(
+          {.start = is_collective ? operation->ready : operation->start,
+           .end = operation->finish,
+           .number = sequence});
+    }
+  }
+  for (auto& [place, spans] : streams) RenderStream(place.first, place.second, std::move(spans));
+}
+
+void Renderer::RenderStream(std::uint16_t device, std::uint32_t stream, std::vector<Span> spans) {
+  std::map<std::string_view, std::size_t> content;
+  for (const Span& span : spans) {
+    const Operation& operation = *recorder_.Find(span.number);
+    const bool is_work = operation.kind == device::OpKind::kWork;
+    ++content[operation.kind == device::OpKind::kCollective      ? "NCCL"
+              : !is_work || WorkOf(operation).category != "copy" ? "kernels"
+                                                                 : "copies"];
+  }
+  const auto most = std::ranges::max_element(
+      content, [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto order = static_cast<std::int32_t>(
+      std::min<std::uint64_t>(kStreams + (std::uint64_t{device} << 12) + stream, kCounters - 1));
+  RenderSpans(std::move(spans), Nesting::kNone,
+              StrCat("GPU ", device, " stream ", stream, ": ", most->first), order,
+              [this](std::uint64_t sequence) { return FaceOf(sequence); });
+}
+
+Face Renderer::FaceOf(std::uint64_t sequence) {
+  const Operation& operation = *recorder_.Find(sequence);
+  Face face;
+  if (sequence - first_ < has_call_.size() && has_call_[sequence - first_]) {
+    face.flows.push_back(FlowOf(sequence));
+  }
+  const Collective* collective = recorder_.FindCollective(sequence);
+  if (operation.kind == device::OpKind::kCallback) {
+    face.name = "host function";
+    face.category = "callback";
+  } else if (collective != nullptr) {
+    face.name = NameOf(collective->name);
+    face.category = "nccl";
+    AddEstimate(collective->basis, &face);
+    face.arguments.push_back({"bytes", static_cast<std::int64_t>(collective->bytes)});
+    face.arguments.push_back({"communicator", static_cast<std::int64_t>(collective->communicator)});
+    face.arguments.push_back({"call", static_cast<std::int64_t>(collective->call)});
+    for (const Collective::Transfer& transfer : collective->transfers) {
+      face.flows.push_back(FlowOf(*collective, transfer));
+    }
+  } else {
+    const Work& work = WorkOf(operation);
+    const cost::CostEntry& entry = shown_.costs->entry(operation.tag);
+    face.name = work.name;
+    face.category = work.category;
+    AddEstimate(entry.basis, &face);
+    if (!work.grid.empty()) {
+      face.arguments.push_back({"kernel", work.full});
+      face.arguments.push_back({"grid", work.grid});
+      face.arguments.push_back({"block", work.block});
+    } else if (work.category == "copy") {
+      face.arguments.push_back({"bytes", static_cast<std::int64_t>(entry.shown.bytes)});
+    }
+  }
+  if (operation.host_bound) face.arguments.push_back({"waited_for", "host"});
+  return face;
+}
+
+void Renderer::AddEstimate(std::uint32_t number, Face* face) {
+  const iteration::Basis& basis = shown_.costs->bases()[number];
+  face->arguments.push_back({"source", estimate::Name(basis.source)});
+  face->arguments.push_back({"relative_error", static_cast<double>(basis.relative_error)});
+  face->arguments.push_back({"family", NameOf(basis.family)});
+}
+
+std::uint64_t Renderer::FlowOf(const Collective& collective,
+                               const Collective::Transfer& transfer) const {
+  const auto own = static_cast<std::uint32_t>(collective.rank);
+  const auto peer = static_cast<std::uint32_t>(transfer.peer);
+  const std::array<std::uint64_t, 4> key = {collective.communicator, transfer.is_send ? own : peer,
+                                            transfer.is_send ? peer : own, transfer.sequence};
+  return kTransferFlow | base::Hash128(key.data(), sizeof(key)).low;
+}
+
+const std::string& Renderer::NameOf(std::uint32_t number) {
+  const auto [found, is_new] = names_.try_emplace(number);
+  if (is_new) found->second = CollectiveName(shown_.plain(shown_.costs->name(number)));
+  return found->second;
+}
+
+const Renderer::Work& Renderer::WorkOf(const Operation& operation) {
+  const auto [found, is_new] = works_.try_emplace(operation.tag);
+  Work& work = found->second;
+  if (!is_new) return work;
+  const cost::CostEntry& entry = shown_.costs->entry(operation.tag);
+  const std::string& symbol = shown_.costs->name(entry.name);
+  work.category = "kernel";
+  work.call = "library call";
+  if (entry.shown.grid[0] > 0) {
+    work.grid = Triple(entry.shown.grid);
+    work.block = Triple(entry.shown.block);
+    work.full = shown_.plain(symbol);
+    work.call = "cudaLaunchKernel";
+  } else if (entry.work.resource != device::Resource::kMultiprocessors) {
+    work.category = "copy";
+    work.call = symbol == "memset" ? "cudaMemsetAsync" : "cudaMemcpyAsync";
+  }
+  work.name = shown_.plain(KernelName(symbol));
+  return work;
+}
+
+// What a device's NCCL calls move: bytes of each call over its time, for all that are under way.
+void Renderer::RenderCollectiveRates() {
+  std::map<std::uint16_t, std::map<SimTime, std::int64_t>> steps;
+  for (const Window& window : recorder_.windows()) {
+    for (std::uint64_t sequence = window.first; sequence < window.end; ++sequence) {
+      const Collective* collective = recorder_.FindCollective(sequence);
+      const Operation* operation = recorder_.Find(sequence);
+      if (collective == nullptr || operation == nullptr) continue;
+      const double seconds = (operation->finish - operation->start).Seconds();
+      if (seconds <= 0) continue;
+      const auto rate = static_cast<std::int64_t>(static_cast<double>(collective->bytes) / seconds);
+      steps[operation->device][operation->start] += rate;
+      steps[operation->device][operation->finish] -= rate;
+    }
+  }
+  for (const auto& [device, changes] : steps) {
+    const auto track =
+        NewTrack(StrCat("GPU ", device, " NCCL bytes per second"), kCounters + device,
+                 "bytes of each call over its time, for all calls under way");
+    writer_.AddCounter(track, CounterUnit::kBytes);
+    std::int64_t rate = 0;
+    for (const auto& [time, change] : changes) {
+      rate += change;
+      writer_.Count(track.uuid, time, rate);
+    }
+  }
+}
+
+void Renderer::RenderMemory() {
+  static constexpr std::array<std::pair<const char*, std::int64_t MemoryUse::*>, 4> kCategories = {
+      {{"allocations", &MemoryUse::allocations},
+       {"workspace", &MemoryUse::workspace},
+       {"NCCL", &MemoryUse::nccl},
+       {"context", &MemoryUse::context}}};
+  std::map<std::uint16_t, std::vector<const MemoryUse*>> devices;
+  for (const MemoryUse& use : recorder_.memory()) devices[use.device].push_back(&use);
+  const SimTime begin = recorder_.windows().front().start;
+  for (const auto& [device, uses] : devices) {
+    for (const auto& [category, bytes] : kCategories) {
+      const auto track = NewTrack(StrCat("GPU ", device, " memory: ", category),
+                                  kCounters + 1000 + device, "bytes booked on the device");
+      writer_.AddCounter(track, CounterUnit::kBytes);
+      for (const MemoryUse* use : uses) {
+        writer_.Count(track.uuid, std::max(begin, use->at), use->*bytes);
+      }
+      writer_.Count(track.uuid, recorder_.windows().back().finish, uses.back()->*bytes);
+    }
+  }
+}
+
+// Without "(int, float*)" at the end; a parenthesis within belongs to the name.
+std::string WithoutParameters(std::string name) {
+  if (!name.ends_with(')')) return name;
+  int depth = 0;
+  for (std::size_t at = name.size(); at-- > 0;) {
+    depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+    if (depth == 0) return at == 0 ? name : name.substr(0, at);
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string CollectiveName(std::string_view kind) {
+  static constexpr std::string_view kPrefix = "COLLECTIVE_KIND_";
+  if (!kind.starts_with(kPrefix)) return std::string(kind);
+  kind.remove_prefix(kPrefix.size());
+  if (kind == "POINT_TO_POINT") return "ncclSend, ncclRecv";
+  std::string name = "nccl";
+  for (const std::string_view word : base::Split(kind, '_')) {
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const auto c = static_cast<unsigned char>(word[i]);
+      name += static_cast<char>(i == 0 ? c : std::tolower(c));
+    }
+  }
+  return name;
+}
+
+std::string KernelName(const std::string& symbol) {
+  if (!symbol.starts_with("_Z") || symbol.size() > kSymbolBytesMax) {
+    return symbol.substr(0, kSymbolBytesMax);
+  }
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  if (demangled == nullptr) return symbol;
+  std::string name = WithoutParameters(demangled.get());
+  if (name.starts_with("void ")) name.erase(0, 5);
+  return name;
+}
+
+void Render(const Recorder& recorder, const Shown& shown, TraceWriter* writer) {
+  if (recorder.windows().empty()) return;
+  Renderer(recorder, shown, writer).Render();
+}
+
+}  // namespace eidolon::agent::timeline

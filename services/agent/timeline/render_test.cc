@@ -1,0 +1,247 @@
+#include "services/agent/timeline/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "eidolon/common/v1/common.pb.h"
+#include "services/agent/timeline/trace_reader_test.h"
+#include "services/ring/work.h"
+
+namespace eidolon::agent::timeline {
+namespace {
+
+namespace wire = ::eidolon::ring;
+using base::SimTime;
+using ::testing::Contains;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+
+constexpr std::int64_t kMicrosecond = 1'000'000;
+constexpr char kScale[] =
+    "_ZN2at6native5scaleIfEEvPT_f";  // void at::native::scale<float>(float*, float)
+
+// Rank 8 is process 2 of server 1, and has one iteration of 100 us.
+class RenderTest : public ::testing::Test {
+ protected:
+  RenderTest() {
+    costs_.InternBasis(estimate::Source::kMeasured, 0, "none", costs_.InternName("none"));
+    common::v1::Estimate estimate;
+    estimate.set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
+    estimate.set_relative_error(0.25F);
+    estimate.set_family("elementwise");
+    kernel_ = costs_.Intern(KernelDefinition());
+    costs_.Learn(kernel_, estimate);
+    copy_ = costs_.Intern(CopyDefinition());
+    costs_.Learn(copy_, estimate);
+  }
+  ~RenderTest() override { std::filesystem::remove(path_); }
+
+  static std::vector<std::byte> KernelDefinition() {
+    const std::string_view name = kScale;
+    std::vector<std::byte> bytes((sizeof(wire::KernelWork) + name.size() + 7) / 8 * 8);
+    wire::KernelWork work{};
+    work.header = {.kind = wire::WorkKind::kKernel,
+                   .bytes = static_cast<std::uint32_t>(bytes.size())};
+    work.grid = {4, 2, 1};
+    work.block = {128, 1, 1};
+    work.name_bytes = static_cast<std::uint32_t>(name.size());
+    std::memcpy(bytes.data(), &work, sizeof(work));
+    std::memcpy(bytes.data() + sizeof(work), name.data(), name.size());
+    return bytes;
+  }
+  static std::vector<std::byte> CopyDefinition() {
+    std::vector<std::byte> bytes(sizeof(wire::CopyWork));
+    wire::CopyWork work{};
+    work.header = {.kind = wire::WorkKind::kCopy, .bytes = sizeof(work)};
+    work.kind = workload::CopyKind::kHostToDevice;
+    work.bytes = 4096;
+    std::memcpy(bytes.data(), &work, sizeof(work));
+    return bytes;
+  }
+
+  // In microseconds.
+  struct Times {
+    std::int64_t start = 0;
+    std::int64_t finish = 0;
+  };
+  device::ResolvedOp Op(device::OpKind kind, std::uint32_t stream, const Times& times,
+                        std::uint32_t tag = 0) {
+    return {.sequence = next_++,
+            .stream = stream,
+            .device = 0,
+            .kind = kind,
+            .host_bound = false,
+            .tag = tag,
+            .ready = SimTime{times.start * kMicrosecond},
+            .start = SimTime{times.start * kMicrosecond},
+            .finish = SimTime{times.finish * kMicrosecond}};
+  }
+  void Call(HostCall call, std::int64_t at, std::uint32_t operations = 1) {
+    recorder_.NoteCall(call, {.sequence = next_, .host_clock = SimTime{at * kMicrosecond}},
+                       operations);
+  }
+  void Launch(std::uint32_t work, std::uint32_t stream, const Times& times) {
+    Call(HostCall::kLaunch, times.start - 1);
+    recorder_.NoteOperation(Op(device::OpKind::kWork, stream, times, work));
+  }
+
+  TraceReader Rendered() {
+    recorder_.EndIteration({.index = 0,
+                            .sequence_end = next_,
+                            .start = {},
+                            .end = SimTime{100 * kMicrosecond},
+                            .split = {}});
+    recorder_.Close(next_, SimTime{100 * kMicrosecond});
+    TraceWriter writer(path_, 1);
+    writer.AddProcess({.uuid = ServerTrack(1), .pid = 2, .name = "server 1"});
+    Render(recorder_,
+           {.server = 1,
+            .process = 2,
+            .rank = 8,
+            .costs = &costs_,
+            .plain = [](const std::string& text) { return text; }},
+           &writer);
+    EXPECT_TRUE(writer.Finish().has_value());
+    return TraceReader(path_);
+  }
+
+  std::string path_ = ::testing::TempDir() + "render_test.pftrace";
+  cost::CostBook costs_{132};
+  Recorder recorder_{{.first = 0, .iterations = 1, .operations_max = 1000}};
+  std::uint32_t kernel_ = 0;
+  std::uint32_t copy_ = 0;
+  std::uint64_t next_ = 0;
+};
+
+TEST_F(RenderTest, AKernelShowsItsNameAndHowItsTimeIsKnownAndItsCallPointsToIt) {
+  Launch(kernel_, 7, {.start = 10, .finish = 30});
+  Launch(copy_, 7, {.start = 40, .finish = 50});
+
+  const TraceReader trace = Rendered();
+
+  const auto kernels = trace.On("GPU 0 stream 7: copies");  // As many of each: the first by name.
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].name, "at::native::scale<float>");
+  EXPECT_EQ(kernels[0].category, "kernel");
+  EXPECT_EQ(kernels[0].start, 10'000u);
+  EXPECT_EQ(kernels[0].end, 30'000u);
+  EXPECT_THAT(kernels[0].arguments, Contains(Pair("source", "modelled")));
+  EXPECT_THAT(kernels[0].arguments, Contains(Pair("relative_error", "0.250000")));
+  EXPECT_THAT(kernels[0].arguments, Contains(Pair("grid", "4,2,1")));
+  EXPECT_THAT(kernels[0].arguments, Contains(Pair("kernel", kScale)));
+  EXPECT_EQ(kernels[1].category, "copy");
+  EXPECT_THAT(kernels[1].arguments, Contains(Pair("bytes", "4096")));
+  const auto calls = trace.On("host");
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].name, "cudaLaunchKernel");
+  EXPECT_EQ(calls[1].name, "cudaMemcpyAsync");
+  ASSERT_EQ(calls[0].flows.size(), 1u);
+  EXPECT_EQ(calls[0].flows, kernels[0].flows);
+  EXPECT_NE(calls[0].flows, calls[1].flows);
+}
+
+TEST_F(RenderTest, ACollectiveOccupiesItsStreamWhileItWaitsForOtherRanks) {
+  Call(HostCall::kCommunication, 5);
+  device::ResolvedOp op = Op(device::OpKind::kCollective, 20, {.start = 30, .finish = 50});
+  op.ready = SimTime{10 * kMicrosecond};
+  recorder_.NoteCollective(op, {.basis = 0,
+                                .name = costs_.InternName("COLLECTIVE_KIND_ALL_REDUCE"),
+                                .communicator = 3,
+                                .bytes = 1'000'000,
+                                .transfers = {}});
+
+  const TraceReader trace = Rendered();
+
+  const auto slices = trace.On("GPU 0 stream 20: NCCL");
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_EQ(slices[0].name, "waits for other ranks");
+  EXPECT_EQ(slices[0].end - slices[0].start, 20'000u);
+  EXPECT_EQ(slices[1].name, "ncclAllReduce");
+  EXPECT_EQ(slices[1].start, 10'000u);
+  EXPECT_EQ(slices[1].end, 50'000u);
+  EXPECT_THAT(slices[1].arguments, Contains(Pair("bytes", "1000000")));
+  ASSERT_EQ(trace.counts().size(), 2u);  // 1 MB in 20 us.
+  EXPECT_EQ(trace.counts()[0].value, 50'000'000'000);
+  EXPECT_EQ(trace.counts()[1].value, 0);
+}
+
+TEST_F(RenderTest, ASendAndItsReceiveShareAFlow) {
+  const std::uint32_t name = costs_.InternName("COLLECTIVE_KIND_POINT_TO_POINT");
+  const auto group = [&](std::int32_t rank, bool is_send, std::int32_t peer) {
+    return Collective{.basis = 0,
+                      .name = name,
+                      .communicator = 3,
+                      .rank = rank,
+                      .transfers = {{.is_send = is_send, .peer = peer, .bytes = 8, .sequence = 4}}};
+  };
+  recorder_.NoteCollective(Op(device::OpKind::kCollective, 20, {.start = 10, .finish = 20}),
+                           group(0, true, 1));
+  recorder_.NoteCollective(Op(device::OpKind::kCollective, 21, {.start = 10, .finish = 20}),
+                           group(1, false, 0));
+  recorder_.NoteCollective(Op(device::OpKind::kCollective, 22, {.start = 10, .finish = 20}),
+                           group(1, true, 0));
+
+  const TraceReader trace = Rendered();
+
+  const auto flow = [&](const char* track) { return trace.On(track).at(0).flows; };
+  EXPECT_EQ(flow("GPU 0 stream 20: NCCL"), flow("GPU 0 stream 21: NCCL"));
+  EXPECT_NE(flow("GPU 0 stream 20: NCCL"), flow("GPU 0 stream 22: NCCL"));
+  EXPECT_EQ(trace.On("GPU 0 stream 20: NCCL")[0].name, "ncclSend, ncclRecv");
+}
+
+TEST_F(RenderTest, BranchesOfAGraphThatOverlapGetTracksOfTheirOwn) {
+  Call(HostCall::kGraphLaunch, 5, 3);
+  for (const Times& times : {Times{10, 30}, Times{10, 20}, Times{20, 40}}) {
+    recorder_.NoteOperation(Op(device::OpKind::kWork, 7, times, kernel_));
+  }
+
+  const TraceReader trace = Rendered();
+
+  EXPECT_EQ(trace.On("GPU 0 stream 7: kernels").size(), 1u);
+  EXPECT_EQ(trace.On("GPU 0 stream 7: kernels (2)").size(), 2u);
+  EXPECT_EQ(trace.On("host")[0].flows.size(), 3u);
+  EXPECT_EQ(trace.On("host")[0].name, "cudaGraphLaunch");
+}
+
+TEST_F(RenderTest, IterationsRangesWaitsAndMemoryHaveTracks) {
+  recorder_.NoteMemory(
+      {.device = 0, .at = SimTime{5 * kMicrosecond}, .sequence = 0, .allocations = 1 << 20});
+  recorder_.OpenRange(0, "forward", SimTime{2 * kMicrosecond});
+  Launch(kernel_, 7, {.start = 10, .finish = 30});
+  recorder_.CloseRange(0, {.sequence = 1, .host_clock = SimTime{12 * kMicrosecond}});
+  recorder_.NoteWait(HostCall::kSynchronizeStream, SimTime{12 * kMicrosecond},
+                     {.sequence = 1, .host_clock = SimTime{30 * kMicrosecond}});
+
+  const TraceReader trace = Rendered();
+
+  const auto iterations = trace.On("iterations");
+  ASSERT_EQ(iterations.size(), 1u);
+  EXPECT_EQ(iterations[0].name, "iteration 0");
+  EXPECT_THAT(iterations[0].arguments, Contains(Pair("picoseconds", "100000000")));
+  EXPECT_THAT(iterations[0].arguments, Contains(Pair("operations_left_out", "0")));
+  ASSERT_EQ(trace.On("NVTX").size(), 1u);
+  EXPECT_EQ(trace.On("NVTX")[0].name, "forward");
+  const auto host = trace.On("host");
+  ASSERT_EQ(host.size(), 2u);
+  EXPECT_EQ(host[1].name, "cudaStreamSynchronize");
+  EXPECT_EQ(host[1].category, "wait");
+  EXPECT_EQ(host[1].end, 30'000u);
+  EXPECT_THAT(trace.tracks(), Contains("GPU 0 memory: allocations"));
+  EXPECT_THAT(trace.tracks(), Contains("rank 8"));
+}
+
+TEST(RenderNamesTest, NamesAreThoseOfCudaAndNccl) {
+  EXPECT_EQ(KernelName(kScale), "at::native::scale<float>");
+  EXPECT_EQ(KernelName("gemm 1x2x3"), "gemm 1x2x3");
+  EXPECT_EQ(KernelName("_Znonsense"), "_Znonsense");
+  EXPECT_EQ(CollectiveName("COLLECTIVE_KIND_REDUCE_SCATTER"), "ncclReduceScatter");
+  EXPECT_EQ(CollectiveName("gemm"), "gemm");
+}
+
+}  // namespace
+}  // namespace eidolon::agent::timeline

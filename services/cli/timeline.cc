@@ -1,0 +1,54 @@
+#include "services/cli/timeline.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "services/base/text.h"
+#include "services/cli/follow.h"
+
+namespace eidolon::cli {
+
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+base::Result<void> CheckTimelineFile(const std::string& file) {
+  if (file == "-") return {};
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "ab"),
+                                                            &std::fclose);
+  if (out != nullptr) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat("cannot write the timeline to ", file, ": ", std::strerror(errno)));
+}
+
+void PrintTimelineHint(const std::string& file) {
+  std::fprintf(stderr, "eidolon: the timeline is in %s; ui.perfetto.dev opens it\n", file.c_str());
+}
+
+base::Result<void> FetchTimeline(const Client& client, const TimelineRequest& request) {
+  const bool to_file = request.file != "-";
+  if (auto may = CheckTimelineFile(request.file); !may) return may;
+  std::FILE* out = to_file ? std::fopen(request.file.c_str(), "wb") : stdout;
+  if (out == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("cannot write ", request.file, ": ", std::strerror(errno)));
+  }
+  bool is_written = true;
+  auto done = client.Stream(
+      JobPath(request.name_space, request.job) + "/timeline", [&](const std::string& part) {
+        is_written = std::fwrite(part.data(), 1, part.size(), out) == part.size();
+        return is_written;
+      });
+  is_written = std::fflush(out) == 0 && is_written;
+  if (to_file) is_written = std::fclose(out) == 0 && is_written;
+  if (done && !is_written) {
+    done =
+        Fail(ErrorCode::kResourceExhausted, "cannot write all of the timeline to " + request.file);
+  }
+  if (!done && to_file) std::remove(request.file.c_str());
+  return done;
+}
+
+}  // namespace eidolon::cli
