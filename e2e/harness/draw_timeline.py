@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws a timeline as SVG: a row for each track of its first ranks, as ui.perfetto.dev shows them.
 
-    draw_timeline.py TRACE TITLE >docs/timeline.svg
+draw_timeline.py TRACE TITLE >docs/timeline.svg
 """
 
 import html

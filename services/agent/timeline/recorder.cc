@@ -10,6 +10,9 @@ using base::SimTime;
 
 namespace {
 
+// Kept before the first wanted iteration is known, whatever the rule: some optimizers are told from
+// layers after four iterations only.
+constexpr std::uint64_t kKeptMin = 200'000;
 // Ranges that a program opened and never closes.
 constexpr std::size_t kOpenRangesMax = 10'000;
 
@@ -31,7 +34,7 @@ void DropEvents(std::deque<Event>* events, std::uint64_t sequence) {
 template <typename Event>
 bool Recorder::HasRoom(std::deque<Event>* events) {
   if (is_done_) return false;
-  if (events->size() < 2 * rule_.operations_max) return true;
+  if (events->size() < 2 * std::max(rule_.operations_max, kKeptMin)) return true;
   if (is_in_window()) return false;
   events->erase(events->begin(), events->begin() + static_cast<std::ptrdiff_t>(events->size() / 4));
   return true;
@@ -89,10 +92,12 @@ void Recorder::NoteMemory(const MemoryUse& use) {
 
 void Recorder::NoteOperation(const device::ResolvedOp& op) {
   if (is_done_ || op.sequence < first_) return;
-  if (op.sequence - first_ >= rule_.operations_max) {
+  const std::uint64_t kept_max =
+      is_in_window() ? rule_.operations_max : std::max(2 * rule_.operations_max, kKeptMin);
+  if (op.sequence - first_ >= kept_max) {
     if (is_in_window()) return;
     DropBefore(std::max(first_ + operations_.size() / 4,
-                        op.sequence + 1 - std::min(op.sequence + 1, rule_.operations_max)));
+                        op.sequence + 1 - std::min(op.sequence + 1, kept_max)));
   }
   const std::uint64_t offset = op.sequence - first_;
   if (offset >= operations_.size()) operations_.resize(offset + 1);
@@ -153,7 +158,9 @@ void Recorder::Close(std::uint64_t end, SimTime at) {
   }
   // What ran ahead into the next iteration.
   const std::uint64_t last = windows_.back().end;
-  if (last < first_ + operations_.size()) operations_.resize(last > first_ ? last - first_ : 0);
+  const std::uint64_t shown = std::max(first_, windows_.front().first) + rule_.operations_max;
+  const std::uint64_t kept = std::max(first_, std::min({last, shown, first_ + operations_.size()}));
+  operations_.resize(kept - first_);
   const auto is_behind = [last](const auto& event) { return !IsBefore(event, last); };
   std::erase_if(events_, is_behind);
   std::erase_if(ranges_, is_behind);

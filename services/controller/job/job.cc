@@ -17,8 +17,8 @@ using base::StrCat;
 
 constexpr std::int64_t kCountMax = 1'000'000'000'000'000;
 constexpr std::int64_t kRanksMax = 4096 * 72;
-// Of a server's timeline: its agent keeps some 80 bytes of each, and writes a million in two
-// seconds, while a job that ends has fifteen.
+// Of a server's timeline: its agent keeps some 80 bytes of each, and a job that ends has fifteen
+// seconds to write them.
 constexpr std::int64_t kTimelineOperations = 1'000'000;
 constexpr std::int64_t kTimelineOperationsMax = 4'000'000;
 constexpr std::size_t kPatternBytesMax = 512;
