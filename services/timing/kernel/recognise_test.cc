@@ -272,6 +272,33 @@ TEST(RecogniseTest, ReadsHowManyHeadsShareKeys) {
   EXPECT_TRUE(demand.split_keys);
 }
 
+// As Inductor wrote them for torchao's float8 layers on 4 x 1024 rows: signatures *bf16, *bf16 (one
+// scale), *fp8e4nv; *bf16, *bf16, *fp8e5, *fp8e5 (as it is and transposed).
+TEST(RecogniseTest, CompiledCastsToFloat8WriteOneByteAnElement) {
+  const auto launch = [](const char* name, int pointers) {
+    LaunchBuilder builder(name);
+    builder.Grid(128, 64).Block(256);
+    for (int i = 0; i < pointers; ++i) builder.Pointer();
+    return builder.Add<std::int32_t>(2048)
+        .Add<std::int32_t>(4096)
+        .Add<std::uint64_t>(0)
+        .Add<std::uint64_t>(0)
+        .Build();
+  };
+  const double elements = 2048.0 * 4096;
+  const Demand one = DemandOf(
+      launch("triton_poi_fused__scaled_mm__to_copy_clamp_clone_mul_reciprocal_t_view_4", 3));
+  const Demand two = DemandOf(
+      launch("triton_poi_fused__scaled_mm__to_copy_clamp_clone_mul_reciprocal_silu_t_view_3", 4));
+
+  EXPECT_DOUBLE_EQ(one.bytes, 3 * elements);
+  // 4 in truth: which of the pointers are read is not known.
+  EXPECT_DOUBLE_EQ(two.bytes, 4.5 * elements);
+  EXPECT_EQ(one.evidence, Evidence::kGrid);
+  // Others keep the bytes of an average element.
+  EXPECT_DOUBLE_EQ(DemandOf(launch("triton_poi_fused__to_copy_mul_4", 3)).bytes, 7.5 * elements);
+}
+
 TEST(RecogniseTest, TakesSizesOfCompiledKernelsFromTheirNumels) {
   const Demand pointwise = DemandOf(LaunchBuilder("triton_poi_fused_add_mul_3")
                                         .Grid(1024)

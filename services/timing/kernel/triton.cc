@@ -13,6 +13,15 @@ namespace {
 // element.
 constexpr double kElementBytes = 2.5;
 
+// Casts to float8 read two bytes an element and write one, in one layout or two.
+constexpr double kFloat8CastBytes = 1.5;
+
+// Scaling by the inverse of a maximum, saturating, converting: what torchao's float8 linear layers
+// become (their kernels: ..._to_copy_..._clamp_..._mul_reciprocal_...).
+bool CastsToFloat8(const KernelName& name) {
+  return name.Has("_to_copy") && name.Has("_clamp_") && name.Has("_reciprocal");
+}
+
 std::vector<double> Sizes(const Launch& l) {
   std::vector<double> sizes;
   for (std::size_t i = 0; i < l.parameters.slot_count(); ++i) {
@@ -91,9 +100,16 @@ std::optional<Demand> TritonInductor(const Launch& l) {
                          name.starts_with("triton_mix_");
   const bool tiled = reduction || (before > 1 && last * before <= l.threads() * 64);
   const double elements = tiled ? last * before : last;
-  // In reductions a pointer or two are row or column vectors.
-  const double full = reduction ? std::max(1.0, pointers - 2) : pointers;
-  demand.bytes = elements * full * kElementBytes;
+  double element_bytes = kElementBytes;
+  double vectors = 0;  // Pointers to a row, a column or a single number.
+  if (reduction) {
+    vectors = 2;
+  } else if (CastsToFloat8(l.name)) {
+    // The scale, and a normalisation's statistic and weight.
+    vectors = l.name.Has("rms_norm") && pointers > 4 ? 3 : 1;
+    element_bytes = kFloat8CastBytes;
+  }
+  demand.bytes = elements * std::max(1.0, pointers - vectors) * element_bytes;
   demand.flops = elements * Operations(name);
   return demand;
 }
