@@ -7,12 +7,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
 
+#include "services/agent/launch/rank_variables.h"
 #include "services/base/clock.h"
 #include "services/base/text.h"
 
@@ -21,6 +26,8 @@ namespace {
 
 using base::StrCat;
 
+constexpr std::string_view kCommandFollows = "--";
+constexpr std::string_view kLocalRank = "{LOCAL_RANK}";
 constexpr int kPollMs = 20;
 // As torchrun, which gives ranks 30 s; ours have nothing to wait for in a network.
 constexpr std::int64_t kGraceNs = 10'000'000'000;
@@ -36,16 +43,45 @@ std::vector<std::uint32_t> Numbers(const std::string& text) {
   return numbers;
 }
 
+std::optional<RankLaunch> ReadLaunch(const std::vector<std::string>& arguments) {
+  constexpr std::size_t kFixed = 5;
+  const auto divide = std::find(arguments.begin(), arguments.end(), kCommandFollows);
+  if (divide - arguments.begin() < static_cast<std::ptrdiff_t>(kFixed)) return std::nullopt;
+  if (arguments.end() - divide < 2) return std::nullopt;
+  const auto ranks = base::ParseInteger(arguments[0]);
+  const auto per_server = base::ParseInteger(arguments[1]);
+  const auto style = RankVariablesOf(arguments[3]);
+  if (!ranks || !per_server || !style) return std::nullopt;
+  RankLaunch launch = {.ranks = static_cast<std::uint32_t>(*ranks),
+                       .ranks_per_server = static_cast<std::uint32_t>(*per_server),
+                       .live = Numbers(arguments[2]),
+                       .style = *style,
+                       .preload = arguments[4],
+                       .command = {divide + 1, arguments.end()}};
+  if (launch.live.empty() || launch.ranks_per_server == 0) return std::nullopt;
+  for (auto at = arguments.begin() + kFixed; at != divide; ++at) {
+    const std::size_t equals = at->find('=');
+    if (equals == std::string::npos) return std::nullopt;
+    launch.environment.emplace_back(at->substr(0, equals), at->substr(equals + 1));
+  }
+  return launch;
+}
+
 [[noreturn]] void Become(const RankLaunch& launch, std::uint32_t rank, pid_t launcher) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launcher) _exit(kNotExecutable);
   const bool own_threads = getenv("OMP_NUM_THREADS") == nullptr;
-  for (const auto& [name, value] : RankEnvironment(launch, rank, own_threads)) {
+  for (const auto& [name, value] : EnvironmentOf(launch, rank, own_threads)) {
     setenv(name.c_str(), value.c_str(), 1);
   }
+  std::vector<std::string> words = launch.command;
+  for (std::string& word : words) {
+    if (!word.ends_with(kLocalRank)) continue;
+    word.resize(word.size() - kLocalRank.size());
+    word += std::to_string(rank % launch.ranks_per_server);
+  }
   std::vector<char*> arguments;
-  for (const std::string& word : launch.command)
-    arguments.push_back(const_cast<char*>(word.c_str()));
+  for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   fprintf(stderr, "eidolon: rank %u cannot run '%s': %s\n", rank, arguments[0], strerror(errno));
@@ -98,26 +134,14 @@ class Ranks {
 
 }  // namespace
 
-Variables RankEnvironment(const RankLaunch& launch, std::uint32_t rank, bool own_threads) {
-  const auto text = [](std::uint32_t number) { return std::to_string(number); };
-  const std::uint32_t servers = launch.ranks / launch.ranks_per_server;
-  Variables variables = {{"LD_PRELOAD", launch.preload},
-                         {"RANK", text(rank)},
-                         {"LOCAL_RANK", text(rank % launch.ranks_per_server)},
-                         {"WORLD_SIZE", text(launch.ranks)},
-                         {"LOCAL_WORLD_SIZE", text(launch.ranks_per_server)},
-                         {"GROUP_RANK", text(rank / launch.ranks_per_server)},
-                         {"GROUP_WORLD_SIZE", text(servers)},
-                         {"ROLE_RANK", text(rank)},
-                         {"ROLE_WORLD_SIZE", text(launch.ranks)},
-                         {"ROLE_NAME", "default"},
-                         {"TORCHELASTIC_RESTART_COUNT", "0"},
-                         {"TORCHELASTIC_MAX_RESTARTS", "0"},
-                         {"TORCHELASTIC_RUN_ID", "none"},
-                         {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-                         // A Gloo group connects its members when it is used, not when it is made:
-                         // many programs make groups that they use for checkpoints alone.
-                         {"TORCH_GLOO_LAZY_INIT", "1"}};
+Variables EnvironmentOf(const RankLaunch& launch, std::uint32_t rank, bool own_threads) {
+  Variables variables = launch.environment;
+  variables.emplace_back("LD_PRELOAD", launch.preload);
+  const RankPlace place = {
+      .rank = rank, .ranks = launch.ranks, .ranks_per_server = launch.ranks_per_server};
+  for (auto& variable : RankEnvironment(place, launch.style)) {
+    variables.push_back(std::move(variable));
+  }
   if (own_threads && launch.ranks_per_server > 1) variables.emplace_back("OMP_NUM_THREADS", "1");
   return variables;
 }
@@ -126,26 +150,24 @@ std::vector<std::string> LaunchArguments(const RankLaunch& launch) {
   std::string live;
   for (const std::uint32_t rank : launch.live) live += StrCat(live.empty() ? "" : ",", rank);
   std::vector<std::string> arguments = {StrCat(launch.ranks), StrCat(launch.ranks_per_server), live,
-                                        launch.preload};
+                                        std::string(Name(launch.style)), launch.preload};
+  for (const auto& [name, value] : launch.environment) {
+    arguments.push_back(StrCat(name, "=", value));
+  }
+  arguments.emplace_back(kCommandFollows);
   arguments.insert(arguments.end(), launch.command.begin(), launch.command.end());
   return arguments;
 }
 
 int RunRanks(const std::vector<std::string>& arguments) {
-  RankLaunch launch;
-  const auto ranks = arguments.size() < 5 ? std::nullopt : base::ParseInteger(arguments[0]);
-  const auto per_server = arguments.size() < 5 ? std::nullopt : base::ParseInteger(arguments[1]);
-  if (ranks.has_value() && per_server.has_value()) {
-    launch = {.ranks = static_cast<std::uint32_t>(*ranks),
-              .ranks_per_server = static_cast<std::uint32_t>(*per_server),
-              .live = Numbers(arguments[2]),
-              .preload = arguments[3],
-              .command = {arguments.begin() + 4, arguments.end()}};
-  }
-  if (launch.live.empty() || launch.ranks_per_server == 0) {
-    fprintf(stderr, "eidolon: start-ranks needs RANKS RANKS_PER_SERVER LIVE PRELOAD COMMAND...\n");
+  const std::optional<RankLaunch> read = ReadLaunch(arguments);
+  if (!read) {
+    fprintf(stderr,
+            "eidolon: start-ranks needs RANKS RANKS_PER_SERVER LIVE STYLE PRELOAD [NAME=VALUE...] "
+            "-- COMMAND...\n");
     return kUsageStatus;
   }
+  const RankLaunch& launch = *read;
   static std::atomic<bool> asked_to_end = false;
   signal(SIGTERM, [](int) { asked_to_end = true; });
   const base::SystemClock clock;

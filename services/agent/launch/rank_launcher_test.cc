@@ -35,7 +35,7 @@ int RunInShell(const std::string& script) {
 TEST(RankLauncherTest, RanksFindWhatTorchrunWouldTellThem) {
   const RankLaunch launch = {
       .ranks = 64, .ranks_per_server = 8, .live = {15}, .preload = "shim.so"};
-  const Variables variables = RankEnvironment(launch, 15, true);
+  const Variables variables = EnvironmentOf(launch, 15, true);
 
   EXPECT_THAT(
       variables,
@@ -44,7 +44,7 @@ TEST(RankLauncherTest, RanksFindWhatTorchrunWouldTellThem) {
             Contains(Pair("GROUP_RANK", "1")), Contains(Pair("GROUP_WORLD_SIZE", "8")),
             Contains(Pair("TORCHELASTIC_USE_AGENT_STORE", "True")),
             Contains(Pair("OMP_NUM_THREADS", "1")), Contains(Pair("LD_PRELOAD", "shim.so"))));
-  EXPECT_THAT(RankEnvironment(launch, 15, false), Not(Contains(Pair("OMP_NUM_THREADS", "1"))));
+  EXPECT_THAT(EnvironmentOf(launch, 15, false), Not(Contains(Pair("OMP_NUM_THREADS", "1"))));
 }
 
 TEST(RankLauncherTest, StartsEachLiveRankAndEndsWithThem) {
@@ -54,6 +54,22 @@ TEST(RankLauncherTest, StartsEachLiveRankAndEndsWithThem) {
 
   EXPECT_EQ(ContentOf(folder + "/rank.0"), "8 of 64\n");
   EXPECT_EQ(ContentOf(folder + "/rank.7"), "15 of 64\n");
+}
+
+TEST(RankLauncherTest, ARankFindsItsPlaceInWordsAndVariables) {
+  const std::string path = ::testing::TempDir() + "/words";
+  EXPECT_EQ(RunRanks(LaunchArguments(
+                {.ranks = 64,
+                 .ranks_per_server = 8,
+                 .live = {13},
+                 .style = RankVariables::kSlurm,
+                 .preload = "",
+                 .environment = {{"MODE", "a=b"}},
+                 .command = {"/bin/sh", "-c", base::StrCat("echo $0 $SLURM_LOCALID $MODE > ", path),
+                             "--local_rank={LOCAL_RANK}"}})),
+            0);
+
+  EXPECT_EQ(ContentOf(path), "--local_rank=5 5 a=b\n");
 }
 
 TEST(RankLauncherTest, AFailureEndsTheOthersAndIsTheStatus) {
@@ -73,8 +89,11 @@ TEST(RankLauncherTest, AProgramThatDoesNotExistIsNamed) {
 TEST(RankLauncherTest, RefusesArgumentsThatAreNotALaunch) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunRanks({}), 2);
-  EXPECT_EQ(RunRanks({"64", "0", "1", "", "true"}), 2);
-  EXPECT_EQ(RunRanks({"64", "8", "", "", "true"}), 2);
+  EXPECT_EQ(RunRanks({"64", "0", "1", "torchrun", "", "--", "true"}), 2);
+  EXPECT_EQ(RunRanks({"64", "8", "", "torchrun", "", "--", "true"}), 2);
+  EXPECT_EQ(RunRanks({"64", "8", "1", "rsh", "", "--", "true"}), 2);
+  EXPECT_EQ(RunRanks({"64", "8", "1", "slurm", "", "NAME", "--", "true"}), 2);
+  EXPECT_EQ(RunRanks({"64", "8", "1", "slurm", "", "--"}), 2);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("start-ranks needs"));
 }
 

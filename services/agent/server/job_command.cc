@@ -8,42 +8,61 @@
 
 #include "eidolon/controller/v1/controller.pb.h"
 #include "services/agent/launch/environment.h"
+#include "services/agent/launch/launcher_command.h"
 #include "services/agent/launch/rank_launcher.h"
-#include "services/agent/launch/torchrun_command.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::server {
 
 namespace {
 
-// Puts the launcher of live ranks in the place of torchrun.
+// Fails when the launcher is told another number of ranks than the job has.
+base::Result<void> CheckRanks(const std::string& given, std::uint32_t ranks, const char* what) {
+  const auto number = base::ParseInteger(given);
+  if (!number.has_value() || *number == ranks) return {};
+  return base::Fail(
+      base::ErrorCode::kInvalidArgument,
+      base::StrCat("the command starts ", *number, " ranks ", what, ", and the job has ", ranks,
+                   "; change one of them (--servers and --ranks-per-server of the job)"));
+}
+
+// Puts the launcher of live ranks in the place of the user's.
 base::Result<void> StartLiveRanks(const JobParts& job, launch::CommandOptions* options) {
-  const auto torchrun = launch::ReadTorchrun(options->command);
-  if (!torchrun) return std::unexpected(torchrun.error());
+  const auto read = launch::ReadLauncher(options->command);
+  if (!read) return std::unexpected(read.error());
   const std::uint32_t per_server = job.assignment.ranks_per_server();
-  const auto given = base::ParseInteger(torchrun->ranks_per_server);
-  if (given.has_value() && *given != per_server) {
-    return base::Fail(
-        base::ErrorCode::kInvalidArgument,
-        base::StrCat("torchrun starts ", *given, " ranks on a server, and the job has ", per_server,
-                     "; set --ranks-per-server to ", *given));
+  if (auto fits = CheckRanks(read->ranks_per_server, per_server, "on a server"); !fits) return fits;
+  if (auto fits = CheckRanks(read->ranks, job.fold.ranks(), "in all"); !fits) return fits;
+  std::string path;
+  if (read->is_python) {
+    launch::CommandOptions launcher = *options;
+    launcher.command = {read->launcher};
+    auto found = launch::FindProgram(launcher);
+    if (!found) return std::unexpected(found.error());
+    path = std::move(*found);
   }
-  const auto path = launch::FindProgram(*options);
-  if (!path) return std::unexpected(path.error());
-  auto rank_command = launch::RankCommand(*torchrun, *path);
+  auto rank_command = launch::RankCommand(*read, path);
   if (!rank_command) return std::unexpected(rank_command.error());
   launch::RankLaunch launch{.ranks = job.fold.ranks(),
                             .ranks_per_server = per_server,
                             .live = job.fold.LiveOn(job.assignment.server(), per_server),
+                            .style = read->variables,
+                            .preload = {},
+                            .environment = read->environment,
                             .command = std::move(*rank_command)};
   // The launcher itself is not emulated.
   for (auto& [name, value] : options->environment) {
     if (name == "LD_PRELOAD") launch.preload = std::exchange(value, {});
+    // A launcher that starts ours would put the store of its own in the place of the job's.
+    if (name == "MASTER_ADDR" || name == "MASTER_PORT")
+      launch.environment.emplace_back(name, value);
   }
   std::error_code failure;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure) return base::Fail(base::ErrorCode::kInternal, failure.message());
-  options->command = {self.string(), "start-ranks"};
+  options->command = read->wrapper;
+  options->command.push_back(self.string());
+  options->command.emplace_back("start-ranks");
   for (std::string& word : launch::LaunchArguments(launch)) {
     options->command.push_back(std::move(word));
   }

@@ -1,0 +1,131 @@
+#include "services/agent/launch/launcher_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "services/agent/launch/launcher_options.h"
+#include "services/agent/launch/option_reader.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::launch {
+namespace {
+
+using base::ErrorCode;
+using base::Fail;
+using base::Result;
+using base::StrCat;
+
+std::string NameOf(const std::string& program) { return std::filesystem::path(program).filename(); }
+
+bool IsPython(const std::string& program) { return NameOf(program).starts_with("python"); }
+
+// A launcher, and its arguments.
+struct Found {
+  const LauncherKind* kind = nullptr;
+  std::size_t arguments = 0;  // Where they begin.
+  bool is_python = false;     // Called as a module of a Python.
+};
+
+std::optional<Found> FindLauncher(std::span<const std::string> words) {
+  if (words.empty()) return std::nullopt;
+  std::size_t at = 1;
+  if (IsPython(words[0])) {
+    while (at < words.size() && (words[at] == "-u" || words[at] == "-s" || words[at] == "-E")) ++at;
+    if (at + 1 >= words.size() || words[at] != "-m") return std::nullopt;
+    const std::string& module = words[at + 1];
+    for (const LauncherKind& kind : LauncherKinds()) {
+      if (std::ranges::count(kind.modules, module) > 0) return Found{&kind, at + 2, true};
+    }
+    return std::nullopt;
+  }
+  const std::string name = NameOf(words[0]);
+  for (const LauncherKind& kind : LauncherKinds()) {
+    if (std::ranges::count(kind.programs, name) == 0) continue;
+    if (kind.subcommand.empty() || name.ends_with(kind.subcommand)) return Found{&kind, 1, false};
+    if (words.size() > 1 && words[1] == kind.subcommand) return Found{&kind, 2, false};
+  }
+  return std::nullopt;
+}
+
+std::unexpected<base::Error> NotALauncher(const std::string& program) {
+  return Fail(ErrorCode::kUnsupported,
+              StrCat("a folded job needs a command that begins with torchrun, python -m "
+                     "torch.distributed.run, accelerate launch, deepspeed, srun or mpirun, not '",
+                     program, "': only then can its live ranks be started alone"));
+}
+
+// A program that a launcher of processes starts may be a launcher itself: srun torchrun train.py.
+Result<LauncherCommand> ReadInner(LauncherCommand outer) {
+  const auto inner = FindLauncher(outer.program);
+  if (!inner) return outer;
+  auto read = ReadLauncher(outer.program);
+  if (!read) return read;
+  read->environment.insert(read->environment.begin(), outer.environment.begin(),
+                           outer.environment.end());
+  return read;
+}
+
+}  // namespace
+
+Result<LauncherCommand> ReadLauncher(const std::vector<std::string>& command) {
+  const std::span<const std::string> words(command);
+  const auto found = FindLauncher(words);
+  if (!found) return NotALauncher(command.empty() ? "" : command[0]);
+  LauncherCommand read{.launcher = command[0],
+                       .launcher_is_python = found->is_python,
+                       .variables = found->kind->variables,
+                       .is_python = !found->kind->starts_programs,
+                       .passes_local_rank = found->kind->passes_local_rank};
+  const auto arguments = words.subspan(found->arguments);
+  const auto begin = ReadOptions(found->kind->syntax, arguments,
+                                 [&](std::string_view name, const std::string& value) {
+                                   return TakeOption(*found->kind, name, value, &read);
+                                 });
+  if (!begin) return std::unexpected(begin.error());
+  read.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(*begin), arguments.end());
+  if (read.program.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat(found->kind->syntax.program, " is given no script to run"));
+  }
+  if (found->kind->starts_programs) return ReadInner(std::move(read));
+  if (found->kind->keeps_launcher) {
+    read.wrapper = WrapperOf(words.first(found->arguments), arguments.first(*begin));
+  }
+  return read;
+}
+
+Result<std::vector<std::string>> RankCommand(const LauncherCommand& read,
+                                             const std::string& launcher_path) {
+  std::vector<std::string> command;
+  if (read.is_python) {
+    std::string python = read.launcher;
+    if (!read.launcher_is_python) {
+      std::ifstream script(launcher_path);
+      std::string line;
+      std::getline(script, line);
+      if (!line.starts_with("#!") || !IsPython(line)) {
+        return Fail(ErrorCode::kUnsupported,
+                    StrCat(launcher_path,
+                           " does not begin with a line that names its Python; use "
+                           "python -m torch.distributed.run"));
+      }
+      const std::size_t begin = line.find_first_not_of(" \t", 2);
+      python = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+    }
+    command = {python, "-u"};
+    if (read.is_module) command.push_back("-m");
+  }
+  command.insert(command.end(), read.program.begin(), read.program.end());
+  if (read.passes_local_rank) {
+    const auto script = command.end() - static_cast<std::ptrdiff_t>(read.program.size());
+    command.insert(script + 1, "--local_rank={LOCAL_RANK}");
+  }
+  return command;
+}
+
+}  // namespace eidolon::agent::launch
