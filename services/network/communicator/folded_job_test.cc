@@ -244,6 +244,29 @@ TEST_F(FoldedJobTest, WhatAGhostBroadcastsInItsRowIsWhatTheLiveRankOfAnotherRowD
   EXPECT_EQ(values[0].payload, Bytes(42));
 }
 
+TEST_F(FoldedJobTest, RowsOfOneClassThatCallDifferentlyShowWhatRanksDifferBy) {
+  const std::vector<std::uint32_t> first = {0, 1, 2, 3}, last = {12, 13, 14, 15};
+  ASSERT_TRUE(job_.Join(0, "a", 4, Arriving(0, first)).has_value());
+  ASSERT_TRUE(job_.Join(3, "b", 4, Arriving(15, last)).has_value());
+  const auto reduce = [&](std::uint32_t server, std::int32_t rank, std::uint64_t count) {
+    ASSERT_TRUE(job_.Issue(
+        server,
+        {.communicator = recorder_.All<JoinedNotice>(server).at(0).communicator,
+         .rank = rank,
+         .operation = {
+             .kind = Kind::kAllReduce, .data_type = kInt64, .count = count, .bytes = 8 * count}}));
+  };
+
+  reduce(3, 3, 9);
+  reduce(0, 0, 8);
+
+  const auto failed = recorder_.All<FailedNotice>(0);
+  ASSERT_THAT(failed, SizeIs(1));
+  EXPECT_THAT(failed[0].reason, HasSubstr("rank 0 calls all_reduce (sum) of 8 int64; rank 15 calls "
+                                          "all_reduce (sum) of 9 int64"));
+  EXPECT_THAT(failed[0].ranks_differ_by, ElementsAre(folding::Dimension{.stride = 4, .size = 4}));
+}
+
 TEST_F(FoldedJobTest, ASplitNeedsTheLiveMembersOfItsColourAlone) {
   const std::uint64_t world = JoinWorld();
   const auto split = [&](std::uint32_t rank, std::int32_t color,

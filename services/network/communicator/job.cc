@@ -314,6 +314,7 @@ Result<Job::Communicator*> Job::Find(std::uint32_t server, std::uint64_t id, std
   return &communicator;
 }
 
+// True when the call cannot go on: the caller is told why.
 bool Job::Refused(Communicator& communicator, std::uint32_t server) {
   if (communicator.failure) {
     Tell(server, FailedNotice{.communicator = communicator.id, .reason = *communicator.failure});
@@ -413,6 +414,7 @@ void Job::Disconnect(std::uint32_t server) {
   }
 }
 
+// Forgets a communicator that nobody can call or hear of any more.
 void Job::EraseIfAbandoned(std::uint64_t id) {
   const auto found = communicators_.find(id);
   if (found == communicators_.end()) return;
@@ -429,6 +431,7 @@ void Job::EraseIfAbandoned(std::uint64_t id) {
   communicators_.erase(found);
 }
 
+// A gone member that the communicator's calls wait for.
 std::optional<std::int32_t> Job::GoneAndNeeded(const Communicator& communicator) {
   if (communicator.gone_count == 0) return std::nullopt;
   for (std::size_t rank = 0; rank < communicator.gone.size(); ++rank) {

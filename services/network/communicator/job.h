@@ -26,6 +26,7 @@
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/route_book.h"
 #include "services/network/communicator/row_broadcasts.h"
+#include "services/network/communicator/row_calls.h"
 #include "services/network/communicator/transfer_book.h"
 #include "services/network/flow/transfer.h"
 #include "services/network/flow/transfer_set.h"
@@ -141,10 +142,9 @@ class Job {
   };
 
   base::Result<void> CheckMember(std::uint32_t server, const Member& member) const;
-  // The communicator when `rank` is one of its members on `server`.
+  // When `rank` is one of its members on `server`.
   base::Result<Communicator*> Find(std::uint32_t server, std::uint64_t communicator,
                                    std::int32_t rank);
-  // True when the call cannot go on: the caller is told why.
   bool Refused(Communicator& communicator, std::uint32_t server);
   std::uint32_t NextOrdinal(const Member& member);
   // `parent`: of a split; 0 for a join.
@@ -160,15 +160,14 @@ class Job {
             const std::vector<folding::Dimension>& ranks_differ_by = {});
   // Ranks of one class are not alike: `rank` sends to or receives from the ghost `peer`.
   void FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer);
+  // False, and they fail, when another row of its class has called something else in its place.
+  bool RowsAreAlike(Communicator& communicator, const IssueCall& call);
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
-  // Forgets a communicator that nobody can call or hear of any more.
   void EraseIfAbandoned(std::uint64_t id);
-  // A gone member that the communicator's calls wait for.
   static std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator);
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
-  // A folded job's broadcast in a row of its mesh.
   void TellBroadcast(const Communicator& communicator, std::int32_t root,
                      CollectiveBook::Values values);
   void TellValues(const Communicator& communicator, const CollectiveBook::Values& values);
@@ -188,6 +187,7 @@ class Job {
   collective::Tuning tuning_;
   FoldedMembers folded_;
   RowBroadcasts row_broadcasts_;
+  RowCalls row_calls_;
   std::map<std::string, Gathering> joins_;  // By unique id; of a folded job by its members.
   // Communicators that a live rank of a folded job has entered, by their members.
   std::map<std::pair<std::int32_t, std::string>, std::uint32_t> entered_;

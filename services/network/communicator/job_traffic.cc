@@ -7,6 +7,7 @@
 #include "services/network/communicator/ghost_transfers.h"
 #include "services/network/communicator/job.h"
 #include "services/network/communicator/report.h"
+#include "services/network/communicator/row_calls.h"
 
 namespace eidolon::network::communicator {
 
@@ -67,6 +68,7 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
                 Describe(call.operation)));
     return {};
   }
+  if (communicator.row && !RowsAreAlike(communicator, call)) return {};
   for (const CollectiveBook::Values& values : *issued) {
     const bool is_broadcast =
         call.operation.kind == Kind::kBroadcast && values.sequence == call.sequence;
@@ -79,6 +81,28 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
   return {};
 }
 
+bool Job::RowsAreAlike(Communicator& communicator, const IssueCall& call) {
+  const auto self = static_cast<std::uint32_t>(
+      communicator.members[static_cast<std::size_t>(call.rank)].global_rank);
+  const auto other = row_calls_.Add(*communicator.row, self, call.sequence, call.operation);
+  if (!other) return true;
+  // The lower rank first, whoever came first.
+  std::string first = StrCat("rank ", other->rank, " calls ", Describe(other->operation));
+  std::string second = StrCat("rank ", self, " calls ", Describe(call.operation));
+  if (self < other->rank) std::swap(first, second);
+  const std::vector<folding::Dimension> by =
+      DifferenceOfRows(communicator.row->dimensions, self, other->rank, folded_.fold().ranks());
+  Fail(
+      communicator,
+      StrCat(communicator.Title(), " and the one like it of other ranks, collective ",
+             call.sequence, ": ", first, "; ", second,
+             ". Ranks of one class of a folded job must call the same; where these ranks differ by "
+             "more than their place in groups, run it with --fold off"),
+      by);
+  return false;
+}
+
+// A folded job's broadcast in a row of its mesh.
 void Job::TellBroadcast(const Communicator& communicator, std::int32_t root,
                         CollectiveBook::Values values) {
   const std::size_t size = values.results.size();
