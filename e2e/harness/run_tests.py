@@ -78,7 +78,8 @@ def parts(python):
         Part(
             "folding",
             ["e2e/folding/run", "--build", str(release), "--python", python, "--ranks", "4", "--check", "--program"]
-            + ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron", "megatron_pp"],
+            + ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron", "megatron_pp"]
+            + ["interleaved", "context", "experts", "checkpoint", "halves"],
             needs=("build-release",),
             minutes=15,
         ),
