@@ -76,6 +76,11 @@ host_time::HostWork* MakeHostWork() {
   return owner.Make();
 }
 
+// The name of a call as a number that is the same in all processes: where it lies in this library.
+std::uint64_t CallNumber(const char* name) {
+  return reinterpret_cast<std::uintptr_t>(name) - reinterpret_cast<std::uintptr_t>(&source);
+}
+
 std::uint64_t TimeProbe(host_speed::Probe& probe) {
   const std::int64_t begin = ThreadCpuNs();
   const std::uint64_t result = probe.Run();
@@ -215,7 +220,7 @@ base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept 
   } else {
     ThreadClock& own = thread_clock;
     const std::uint64_t ticks = ReadTicks();
-    own.call = reinterpret_cast<std::uintptr_t>(name);
+    own.call = CallNumber(name);
     own.call_detail = 0;
     Measure(own, ticks, own.call);
     if (ticks >= own.next_speed_ticks) {

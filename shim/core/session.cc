@@ -22,6 +22,7 @@
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
+#include "shim/core/work_identities.h"
 #include "shim/core/work_table.h"
 
 namespace eidolon::shim::core {
@@ -41,6 +42,7 @@ struct State {
   RingWriter writer;
   SpinLock works_lock;  // Guards works; held while a new definition enters the ring.
   WorkTable works;
+  WorkIdentities identities;
   std::atomic<std::uint32_t> next_id{1};
 };
 
@@ -161,7 +163,8 @@ void Session::Append(ring::RecordHeader* record, std::size_t record_bytes,
                      std::span<const std::span<const std::byte>> tail) noexcept {
   if (IsWork(record->kind)) {
     if (record->kind == ring::RecordKind::kLaunch) {
-      NoteCallDetail(reinterpret_cast<const ring::LaunchRecord*>(record)->work);
+      const std::uint32_t work = reinterpret_cast<const ring::LaunchRecord*>(record)->work;
+      NoteCallDetail(GetState().identities.Of(work));
     }
     if (++thread_work == 1) {
       NoteThreadIssuedWork();
@@ -225,6 +228,7 @@ InternedWork InternWork(std::span<const std::byte> definition,
   if (const InternedWork known = state.works.Find(hash, definition); known.id != 0) return known;
   const std::uint32_t id = TheSession()->NewId();
   const InternedWork kept = state.works.Insert(hash, definition, id);
+  state.identities.Note(id, hash);
   ring::DefineWork record{};
   record.header.kind = ring::RecordKind::kDefineWork;
   record.work = id;
