@@ -13,6 +13,7 @@
 #include "shim/core/tick_rate.h"
 #include "shim/host_time/core_speed.h"
 #include "shim/host_time/host_work.h"
+#include "shim/host_time/jitter.h"
 #include "shim/host_time/switch_mark.h"
 
 namespace eidolon::shim::core {
@@ -34,6 +35,7 @@ constinit double ps_per_tick = 0;
 constinit std::uint64_t short_gap_ticks = 0;
 constinit std::uint64_t speed_interval_ticks = 0;
 constinit host_time::CoreSpeed* core_speed = nullptr;  // Made once, never destroyed.
+constinit host_time::Jitter* jitter = nullptr;         // The same; null: no delays.
 constinit std::atomic<bool> pinned_memory_is_shared{false};
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool after_fruitless_query = false;
 
@@ -92,6 +94,20 @@ std::uint64_t TimeProbe(host_speed::Probe& probe) {
 // where the job says how much faster than this machine the target is, relative to this machine.
 double CoreSpeedNow() { return source.speed_ratio > 0 ? 1.0 : core_speed->now(); }
 double TargetSpeed() { return source.speed_ratio > 0 ? source.speed_ratio : source.target_speed; }
+
+// Host work on the target, with the delays that fall into it.
+std::uint64_t WithDelays(std::uint64_t work_ps) {
+  return jitter == nullptr ? work_ps : work_ps + jitter->DelaysIn(work_ps);
+}
+
+void StartJitter(const ring::HostJitter& wanted) {
+  if (wanted.per_second <= 0) return;
+  alignas(host_time::Jitter) static std::byte storage[sizeof(host_time::Jitter)];
+  jitter = new (storage) host_time::Jitter({.per_second = wanted.per_second,
+                                            .length_ps = wanted.length_ps,
+                                            .exponential = wanted.exponential != 0,
+                                            .seed = wanted.seed});
+}
 
 std::uint64_t TicksToPs(std::uint64_t ticks) {
   return static_cast<std::uint64_t>(static_cast<double>(ticks) * ps_per_tick);
@@ -181,7 +197,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
       clock.work == nullptr
           ? static_cast<double>(work) * speed
           : static_cast<double>(clock.work->Before(call, work, host_time::WasSwitched(), speed));
-  clock.own_ps += static_cast<std::uint64_t>(cost / TargetSpeed());
+  clock.own_ps += WithDelays(static_cast<std::uint64_t>(cost / TargetSpeed()));
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
   Publish(clock.own_ps);
@@ -193,6 +209,7 @@ void StartClock(const ClockSource& where) noexcept {
   source = where;
   RaiseTo(ProcessClock(), where.start_ps);
   Publish(where.start_ps);
+  StartJitter(where.jitter);
   if (where.model == ring::HostModel::kMeasured) {
     CalibrateTicks();
     alignas(host_time::CoreSpeed) static std::byte storage[sizeof(host_time::CoreSpeed)];
@@ -214,7 +231,7 @@ base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept 
   std::uint64_t now;
   if (source.model == ring::HostModel::kFixed) {
     const std::uint64_t cost =
-        IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)];
+        WithDelays(IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]);
     now = clock.fetch_add(cost, std::memory_order_acq_rel) + cost;
     Publish(now);
   } else {

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "services/base/sim_time.h"
+#include "services/ring/host_jitter.h"
 #include "services/ring/layout.h"
 
 namespace eidolon::shim::core {
@@ -62,6 +63,7 @@ struct ClockSource {
   double target_speed = 1.0;  // The target's processor relative to that of host_speed/probe.h.
   double speed_ratio = 0;     // If above zero instead: relative to this machine's.
   std::uint64_t start_ps = 0;
+  ring::HostJitter jitter{};
 };
 void StartClock(const ClockSource& source) noexcept;
 // A fork has no clock of its own: it reads the job's.

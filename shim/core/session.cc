@@ -128,7 +128,8 @@ Session* Session::Connect() noexcept {
                 .costs = header.host_costs,
                 .target_speed = header.target_speed,
                 .speed_ratio = header.speed_ratio,
-                .start_ps = header.start_clock_ps});
+                .start_ps = header.start_clock_ps,
+                .jitter = *ring::HostJitterOf(connection.segment)});
     pthread_atfork(nullptr, nullptr, ForgetSessionInFork);
   } catch (...) {
     phase.store(Phase::kNone, std::memory_order_release);

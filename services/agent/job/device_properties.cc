@@ -82,6 +82,14 @@ base::Result<std::uint32_t> NcclVersionOf(const std::string& text) {
   return parts[0] * 10000 + parts[1] * 100 + parts[2];
 }
 
+wire::HostJitter JitterOf(const controller::v1::HostJitter& jitter) {
+  return {.per_second = jitter.per_second(),
+          .length_ps = jitter.mean_picoseconds(),
+          .exponential = jitter.exponential() ? 1u : 0u,
+          .reserved = 0,
+          .seed = jitter.seed()};
+}
+
 // Channels for which NCCL allocates buffers on a system of this kind (network.md, table of graphs).
 std::uint32_t ChannelsOf(const controller::v1::Assignment& assignment) {
   if (assignment.cluster().nvlink().generation() == 0) return 4;
@@ -110,6 +118,7 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
   content.host_model = fixed ? wire::HostModel::kFixed : wire::HostModel::kMeasured;
   const double cpu_speed = cluster.cpu().speed() > 0 ? cluster.cpu().speed() : 1.0;
   content.host_costs = clock::FixedHostCosts(cpu_speed);
+  content.jitter = JitterOf(assignment.host_model().jitter());
   content.strict = assignment.strict();
   content.target_speed = cpu_speed;
   content.speed_ratio = cluster.cpu_speed_ratio();

@@ -94,6 +94,8 @@ Segment::~Segment() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+void Segment::SetJitter(const wire::HostJitter& jitter) { *wire::HostJitterOf(base_) = jitter; }
+
 wire::Farewell Segment::farewell() const {
   return static_cast<wire::Farewell>(
       wire::CursorsOf(base_)->farewell.load(std::memory_order_acquire));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/ring/host_jitter.h"
 #include "services/ring/layout.h"
 
 namespace eidolon::agent::ring {
@@ -21,6 +22,7 @@ struct SegmentContent {
   double target_speed = 1.0;  // Relative to the processor of services/host_speed.
   double speed_ratio = 0;     // If above zero instead: relative to this machine's.
   wire::HostCosts host_costs{};
+  wire::HostJitter jitter{};  // With the seed of the job.
   std::int64_t epoch_unix_ns = 0;
   std::uint32_t driver_version = 0;
   std::uint32_t nccl_version = 0;
@@ -49,6 +51,8 @@ class Segment {
   ~Segment();
 
   void* base() const { return base_; }
+  // Delays of the process's host work, with a seed of its own. Before the process gets the segment.
+  void SetJitter(const wire::HostJitter& jitter);
   // The memory file, to hand over; the segment keeps it.
   int descriptor() const { return descriptor_; }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/agent/ring/listener.h"
+#include "services/base/hash.h"
 #include "services/base/text.h"
 #include "services/process/process_tree.h"
 
@@ -14,6 +15,11 @@ namespace wire = ::eidolon::ring;
 using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
+
+namespace {
+// More than any rank: identities of processes that are none begin here.
+constexpr std::uint64_t kRanksMax = std::uint64_t{1} << 62;
+}  // namespace
 
 Processes::Processes(const JobParts* job, session::SessionHost* host)
     : job_(job),
@@ -33,6 +39,7 @@ base::Result<void> Processes::Admit(int connection, const wire::Hello& hello, in
   const std::uint32_t process = next_process_++;
   auto segment = ring::Segment::Create(job_->content, process, StartClockOf(hello));
   if (!segment) return std::unexpected(segment.error());
+  segment->SetJitter(JitterOf(hello, process));
   const ring::SharedFiles files{.segment = segment->descriptor(), .doorbell = doorbell};
   if (auto sent = ring::SendWelcome(connection, files); !sent) {
     return std::unexpected(sent.error());
@@ -122,6 +129,17 @@ std::uint64_t Processes::StartClockOf(const wire::Hello& hello) const {
     }
   }
   return 0;
+}
+
+// Every rank draws delays of its own, the same ones in each run of the job.
+wire::HostJitter Processes::JitterOf(const wire::Hello& hello, std::uint32_t process) const {
+  wire::HostJitter jitter = job_->content.jitter;
+  const std::uint64_t identity =
+      hello.rank >= 0 ? static_cast<std::uint64_t>(hello.rank)
+                      : (std::uint64_t{job_->assignment.server()} << 32 | process) + kRanksMax;
+  const std::uint64_t both[] = {jitter.seed, identity};
+  jitter.seed = base::Hash64(both, sizeof(both));
+  return jitter;
 }
 
 // Ranks that have not introduced themselves may still do anything. A program whose ranks have no

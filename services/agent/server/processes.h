@@ -54,6 +54,8 @@ class Processes {
   bool MayBeShown(const ::eidolon::ring::Hello& hello) const;
   timeline::Rule TimelineRule() const;
   std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
+  ::eidolon::ring::HostJitter JitterOf(const ::eidolon::ring::Hello& hello,
+                                       std::uint32_t process) const;
 
   const JobParts* job_;
   session::SessionHost* host_;

@@ -59,6 +59,16 @@ void FillDeclarations(const job::ValuesSpec& values, v1::Assignment* assignment)
   }
 }
 
+void FillHostModel(const job::JobSpec& spec, v1::HostModel* out) {
+  out->set_fixed(spec.fixed_host_model);
+  if (!spec.jitter) return;
+  v1::HostJitter& jitter = *out->mutable_jitter();
+  jitter.set_per_second(spec.jitter->per_second);
+  jitter.set_mean_picoseconds(static_cast<std::uint64_t>(spec.jitter->length.ps));
+  jitter.set_exponential(spec.jitter->exponential);
+  jitter.set_seed(spec.jitter->seed);
+}
+
 v1::ControllerCommand ToCommand(const Assignment& assignment) {
   v1::ControllerCommand command;
   v1::Assignment& out = *command.mutable_assignment();
@@ -77,7 +87,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.set_pass(assignment.service_token);
   out.set_master_address(assignment.master_address);
   out.set_master_port(assignment.master_port);
-  out.mutable_host_model()->set_fixed(spec.fixed_host_model);
+  FillHostModel(spec, out.mutable_host_model());
   out.mutable_iterations()->set_warmup(spec.iterations.warmup);
   out.mutable_iterations()->set_measure(spec.iterations.measure);
   out.mutable_iterations()->set_nvtx(spec.iterations.nvtx);

@@ -241,11 +241,30 @@ class SpecReader {
     if (auto host_model = fields_.Object("hostModel")) {
       spec().fixed_host_model =
           host_model->Choice("kind", {"measured", "fixed"}, "measured") == "fixed";
+      if (auto jitter = host_model->Object("jitter")) ReadJitter(&*jitter);
       host_model->Finish();
     }
     if (auto values = fields_.Object("values")) spec().values = ReadValues(&*values);
     if (auto folding = fields_.Object("folding")) ReadFolding(&*folding);
     spec().strict = fields_.Bool("strict", false);
+  }
+
+  void ReadJitter(Fields* jitter) {
+    const std::string distribution =
+        jitter->Choice("distribution", {"none", "constant", "exponential"}, "none");
+    JitterSpec read{
+        .exponential = distribution == "exponential",
+        .per_second = jitter->Number("perSecond", {0, 1e5, /*min_excluded=*/true}, 0),
+        .length = base::Duration::Microseconds(jitter->Integer("microseconds", {1, 1'000'000}, 0)),
+        .seed = static_cast<std::uint64_t>(jitter->Integer("seed", {0, 1'000'000'000'000}, 0))};
+    if (distribution != "none") {
+      for (const char* name : {"perSecond", "microseconds"}) {
+        if (!jitter->Has(name))
+          jitter->Report(name, "is required: delays have a rate and a length");
+      }
+      spec().jitter = read;
+    }
+    jitter->Finish();
   }
 
   void ReadFolding(Fields* folding) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/sim_time.h"
 #include "services/controller/job/cluster.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/problem.h"
@@ -50,6 +51,14 @@ struct TimelineSpec {
   std::uint64_t operations_max = 0;  // Of a server.
 };
 
+// Random delays of the host work of each rank.
+struct JitterSpec {
+  bool exponential = false;  // Lengths are drawn, too; else all are alike.
+  double per_second = 0;     // Of host work; above 0.
+  base::Duration length;     // Mean.
+  std::uint64_t seed = 0;
+};
+
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct JobSpec {
@@ -66,6 +75,7 @@ struct JobSpec {
   std::string managed_by;         // Kubernetes; who runs the job, empty: we.
   IterationRule iterations;
   bool fixed_host_model = false;
+  std::optional<JitterSpec> jitter;
   ValuesSpec values;
   FoldingSpec folding;
   bool strict = false;                                     // The first refused call ends the job.

@@ -41,6 +41,7 @@ TEST(JobTest, FillsInDefaults) {
   EXPECT_EQ(job.spec.iterations.warmup, 3u);
   EXPECT_EQ(job.spec.iterations.measure, 5u);
   EXPECT_FALSE(job.spec.fixed_host_model);
+  EXPECT_FALSE(job.spec.jitter.has_value());
   EXPECT_EQ(job.spec.cluster->gpu, "H100-SXM5-80GB");
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 8u);
   EXPECT_EQ(job.spec.cluster->fabric.kind, "rail-optimised");
@@ -60,7 +61,9 @@ spec:
   env: [{name: OMP_NUM_THREADS, value: "1"}]
   iterations: {warmup: 1, measure: 2, boundary: {log: 'step\s+(\d+)'}, tokens: 131072,
                parameters: 8000000000}
-  hostModel: {kind: fixed}
+  hostModel:
+    kind: fixed
+    jitter: {distribution: exponential, perSecond: 100, microseconds: 250, seed: 7}
   folding: {mode: required, livePerClass: 1, live: [5]}
   values: {unknownReads: one}
   limits: {wallSeconds: 3600, stillSeconds: 30}
@@ -88,6 +91,11 @@ spec:
   EXPECT_EQ(spec.timeline.iterations, 2u);
   EXPECT_THAT(spec.timeline.ranks, ElementsAre(0u, 7u));
   EXPECT_EQ(spec.timeline.operations_max, 5000u);
+  ASSERT_TRUE(spec.jitter.has_value());
+  EXPECT_TRUE(spec.jitter->exponential);
+  EXPECT_DOUBLE_EQ(spec.jitter->per_second, 100);
+  EXPECT_EQ(spec.jitter->length, base::Duration::Microseconds(250));
+  EXPECT_EQ(spec.jitter->seed, 7u);
   EXPECT_EQ(spec.values.unknown_reads, UnknownReads::kOne);
   EXPECT_EQ(spec.wall_seconds_max, 3600u);
   EXPECT_EQ(spec.still_seconds_max, 30u);
@@ -172,6 +180,16 @@ INSTANTIATE_TEST_SUITE_P(
                    "/spec/cluster/server/preset", "'dgx-h10', did you mean 'dgx-h100'?"},
         WrongField{"WrongHostModel", "/spec/hostModel/kind", "exact", "/spec/hostModel/kind",
                    "Allowed: measured, fixed"},
+        WrongField{"UnknownJitter",
+                   "/spec/hostModel/jitter",
+                   {{"distribution", "normal"}},
+                   "/spec/hostModel/jitter/distribution",
+                   "Allowed: none, constant, exponential"},
+        WrongField{"JitterWithoutRate",
+                   "/spec/hostModel/jitter",
+                   {{"distribution", "constant"}, {"microseconds", 250}},
+                   "/spec/hostModel/jitter/perSecond",
+                   "is required"},
         WrongField{"WrongFolding",
                    "/spec/folding",
                    {{"mode", "always"}},
@@ -398,6 +416,21 @@ TEST(FoldJobTest, TheJobHasTheLastWord) {
 
   EXPECT_THAT(problems, IsEmpty());
   EXPECT_THAT(folded.fold.live(), ElementsAre(0u, 9u));
+}
+
+TEST(FoldJobTest, DelaysOfEachRanksOwnNeedAProcessForEachRank) {
+  Problems problems;
+  ResolvedJob job{.servers = 8, .ranks_per_server = 8};
+  job.spec.jitter = JitterSpec{.per_second = 10, .length = base::Duration::Microseconds(5)};
+  FoldJob(64 * kGibibyte, {}, &job, &problems);
+  EXPECT_THAT(problems, IsEmpty()) << "all ranks run";
+
+  FoldJob(16 * kGibibyte, {}, &job, &problems);
+
+  EXPECT_FALSE(job.fold.is_folded());
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].pointer, "/spec/hostModel/jitter");
+  EXPECT_THAT(problems[0].detail, HasSubstr("folded"));
 }
 
 TEST(FoldJobTest, AJobWhoseRanksAreAllLiveIsNotFolded) {

@@ -88,6 +88,13 @@ void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dim
   const bool folds = spec.mode == FoldingSpec::Mode::kRequired ||
                      (spec.mode == FoldingSpec::Mode::kAuto && does_not_fit);
   if (!folds) return;
+  if (resolved->spec.jitter) {
+    problems->push_back({"/spec/hostModel/jitter",
+                         "needs a process for each rank, as each has delays of its own, and this "
+                         "job is folded: leave it out, or run all ranks on enough memory "
+                         "(folding: {mode: off})"});
+    return;
+  }
   auto fold = folding::Fold::Make({.ranks = resolved->ranks(),
                                    .dimensions = {dimensions.begin(), dimensions.end()},
                                    .live_per_class = spec.live_per_class,
