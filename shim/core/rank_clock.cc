@@ -14,7 +14,7 @@
 #include "shim/host_time/core_speed.h"
 #include "shim/host_time/host_work.h"
 #include "shim/host_time/jitter.h"
-#include "shim/host_time/switch_mark.h"
+#include "shim/host_time/shared_costs.h"
 
 namespace eidolon::shim::core {
 namespace {
@@ -34,8 +34,9 @@ constinit std::atomic<std::uint64_t> process_clock_ps{0};
 constinit double ps_per_tick = 0;
 constinit std::uint64_t short_gap_ticks = 0;
 constinit std::uint64_t speed_interval_ticks = 0;
-constinit host_time::CoreSpeed* core_speed = nullptr;  // Made once, never destroyed.
-constinit host_time::Jitter* jitter = nullptr;         // The same; null: no delays.
+constinit host_time::CoreSpeed* core_speed = nullptr;      // Made once, never destroyed.
+constinit host_time::Jitter* jitter = nullptr;             // The same; null: no delays.
+constinit host_time::SharedCosts* shared_costs = nullptr;  // The same; null: this rank alone.
 constinit std::atomic<bool> pinned_memory_is_shared{false};
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool after_fruitless_query = false;
 
@@ -65,7 +66,7 @@ class WorkOwner {
     work_.reset();
   }
   host_time::HostWork* Make() {
-    work_.reset(new (std::nothrow) host_time::HostWork);
+    work_.reset(new (std::nothrow) host_time::HostWork(shared_costs));
     return work_.get();
   }
 
@@ -193,10 +194,9 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
   }
   const std::uint64_t work = TakeOwnWork(clock, ticks);
   const double speed = CoreSpeedNow();
-  const double cost =
-      clock.work == nullptr
-          ? static_cast<double>(work) * speed
-          : static_cast<double>(clock.work->Before(call, work, host_time::WasSwitched(), speed));
+  const double cost = clock.work == nullptr
+                          ? static_cast<double>(work) * speed
+                          : static_cast<double>(clock.work->Before(call, work, speed));
   clock.own_ps += WithDelays(static_cast<std::uint64_t>(cost / TargetSpeed()));
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
@@ -212,6 +212,10 @@ void StartClock(const ClockSource& where) noexcept {
   StartJitter(where.jitter);
   if (where.model == ring::HostModel::kMeasured) {
     CalibrateTicks();
+    if (where.shared_costs != nullptr) {
+      alignas(host_time::SharedCosts) static std::byte rows[sizeof(host_time::SharedCosts)];
+      shared_costs = new (rows) host_time::SharedCosts(where.shared_costs);
+    }
     alignas(host_time::CoreSpeed) static std::byte storage[sizeof(host_time::CoreSpeed)];
     core_speed = new (storage) host_time::CoreSpeed(TimeProbe);
     core_speed->Sample();
@@ -276,8 +280,7 @@ void EndCall() noexcept {
     own.accounted_ps += TicksToPs(ticks - own.last_ticks);
   }
   own.last_ticks = ticks;
-  if (own.work != nullptr) own.work->After(own.call, own.call_detail, host_time::WasSwitched());
-  host_time::SetSwitchMark();
+  if (own.work != nullptr) own.work->After(own.call, own.call_detail);
 }
 
 base::SimTime Now() noexcept {
@@ -294,7 +297,7 @@ base::SimTime Now() noexcept {
     Measure(own, ReadTicks(), kClockReading);
     // How often a wait looks at the clock depends on this machine: readings in a row are one.
     if (own.work != nullptr && own.call != kClockReading) {
-      own.work->After(kClockReading, 0, false);
+      own.work->After(kClockReading, 0);
       own.call = kClockReading;
     }
   }

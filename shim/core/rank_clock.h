@@ -13,6 +13,7 @@
 #include "services/base/sim_time.h"
 #include "services/ring/host_jitter.h"
 #include "services/ring/layout.h"
+#include "services/ring/shared_host_costs.h"
 
 namespace eidolon::shim::core {
 
@@ -64,6 +65,8 @@ struct ClockSource {
   double speed_ratio = 0;     // If above zero instead: relative to this machine's.
   std::uint64_t start_ps = 0;
   ring::HostJitter jitter{};
+  // Rows that all processes of the server share, or null.
+  ring::SharedHostCost* shared_costs = nullptr;
 };
 void StartClock(const ClockSource& source) noexcept;
 // A fork has no clock of its own: it reads the job's.

@@ -19,6 +19,7 @@
 #include "shim/core/rank_clock.h"
 #include "shim/core/reply_slots.h"
 #include "shim/core/ring_writer.h"
+#include "shim/core/shared_host_costs.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
@@ -129,7 +130,10 @@ Session* Session::Connect() noexcept {
                 .target_speed = header.target_speed,
                 .speed_ratio = header.speed_ratio,
                 .start_ps = header.start_clock_ps,
-                .jitter = *ring::HostJitterOf(connection.segment)});
+                .jitter = *ring::HostJitterOf(connection.segment),
+                .shared_costs = header.host_model == ring::HostModel::kMeasured
+                                    ? MapSharedHostCosts()
+                                    : nullptr});
     pthread_atfork(nullptr, nullptr, ForgetSessionInFork);
   } catch (...) {
     phase.store(Phase::kNone, std::memory_order_release);

@@ -43,12 +43,29 @@ TEST(CallHistoryTest, DetailsTellFinePlacesApartAndCoarseOnesNot) {
   EXPECT_EQ(a.CoarsePlaceBefore(kLaunch), b.CoarsePlaceBefore(kLaunch));
 }
 
-TEST(CallHistoryTest, FineAndCoarsePlacesNeverMeetAndAreNeverZero) {
+TEST(CallHistoryTest, NearPlacesGoByTheLastFewCalls) {
+  CallHistory a, b;
+  a.Push(kGetDevice, 77);
+  for (std::size_t i = 0; i < CallHistory::kNearLength; ++i) {
+    a.Push(kLaunch, i);
+    b.Push(kLaunch, i);
+  }
+  EXPECT_EQ(a.NearPlaceBefore(kLaunch), b.NearPlaceBefore(kLaunch));
+  EXPECT_NE(a.PlaceBefore(kLaunch), b.PlaceBefore(kLaunch));
+
+  for (std::size_t i = 0; i < 2 * CallHistory::kLength; ++i) a.Push(kLaunch, i);
+  const std::uint64_t near = a.NearPlaceBefore(kLaunch);
+  for (std::size_t i = 0; i < CallHistory::kNearLength; ++i) a.Push(kLaunch, 1000 + i);
+  EXPECT_NE(a.NearPlaceBefore(kLaunch), near);
+}
+
+TEST(CallHistoryTest, PlacesOfDifferentKindsNeverMeetAndAreNeverZero) {
   CallHistory history;
   for (std::uint64_t i = 0; i < 1000; ++i) {
     history.Push(kLaunch, i * i);
     EXPECT_EQ(history.PlaceBefore(i) % 2, 1u);
-    EXPECT_EQ(history.CoarsePlaceBefore(i) % 2, 0u);
+    EXPECT_EQ(history.NearPlaceBefore(i) % 4, 2u);
+    EXPECT_EQ(history.CoarsePlaceBefore(i) % 4, 0u);
     EXPECT_NE(history.CoarsePlaceBefore(i), 0u);
   }
 }

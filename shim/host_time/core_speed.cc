@@ -9,12 +9,10 @@ void CoreSpeed::Sample() noexcept {
   if (!lock.owns_lock() || !probe_) return;
   // The median: now and then processor time runs too slowly, where a hypervisor reports what it
   // took.
-  std::array<std::uint64_t, kFirstRuns> times{};
-  const std::ptrdiff_t runs = samples_ == 0 ? kFirstRuns : kRuns;
-  for (std::ptrdiff_t run = 0; run < runs; ++run)
-    times[static_cast<std::size_t>(run)] = timer_(probe_);
-  const auto typical = times.begin() + runs / 2;
-  std::nth_element(times.begin(), typical, times.begin() + runs);
+  std::array<std::uint64_t, kRuns> times{};
+  for (std::uint64_t& time : times) time = timer_(probe_);
+  const auto typical = times.begin() + kRuns / 2;
+  std::nth_element(times.begin(), typical, times.end());
   const base::Duration length{static_cast<std::int64_t>(std::max<std::uint64_t>(*typical, 1))};
   const double speed = host_speed::SpeedOf(length);
   last_[samples_ % kKept] = speed;

@@ -21,14 +21,13 @@ class CoreSpeed {
   using Timer = std::uint64_t (*)(host_speed::Probe& probe);
   explicit CoreSpeed(Timer timer) : timer_(timer) {}
 
-  // Times the probe, kFirstRuns times for the first time, later kRuns times; the median counts.
-  // Does nothing while another thread does so.
+  // Times the probe kRuns times; the median counts. More runs would find the probe's own code warm
+  // as the program's never is. Does nothing while another thread does so.
   void Sample() noexcept;
 
   // The median of the last kKept samples; 1 before the first.
   double now() const noexcept { return now_.load(std::memory_order_relaxed); }
 
-  static constexpr int kFirstRuns = 21;
   static constexpr int kRuns = 3;
   static constexpr std::size_t kKept = 7;
 

@@ -2,17 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
+
 namespace eidolon::shim::host_time {
 namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000'000;
-constexpr std::uint64_t kPlace = 0x12345, kCoarse = 0x54320;
+constexpr std::uint64_t kPlace = 0x12345, kNearPlace = 0x54322, kCoarse = 0x54324;
 
-Gap GapOf(std::uint64_t microseconds, bool disturbed = false) {
+Gap GapOf(std::uint64_t microseconds) {
   return {.place = kPlace,
+          .near_place = kNearPlace,
           .coarse_place = kCoarse,
-          .work_ps = microseconds * kMicrosecond,
-          .disturbed = disturbed};
+          .work_ps = microseconds * kMicrosecond};
 }
 
 double Charged(GapCosts& costs, const Gap& gap) {
@@ -73,37 +76,97 @@ TEST(GapCostsTest, LongStretchesCostTheirMedian) {
   EXPECT_NEAR(Charged(costs, GapOf(5000)), 5500, 250);
 }
 
-TEST(GapCostsTest, DisturbedSamplesCountOnlyWhereThereAreNoOthers) {
-  GapCosts mixed;
-  for (int i = 0; i < 40; ++i) mixed.Charge(GapOf(i % 2 == 0 ? 10 : 3, i % 2 != 0));
-  EXPECT_NEAR(Charged(mixed, GapOf(10)), 10 * GapCosts::kOverLow, 0.1);
-
-  GapCosts only_disturbed;
-  for (int i = 0; i < 8; ++i) only_disturbed.Charge(GapOf(20 + i, true));
-  EXPECT_NEAR(Charged(only_disturbed, GapOf(60, true)), 24, 0.3);  // The best of the last four.
-}
-
 TEST(GapCostsTest, ANewPlaceCostsWhatItsCoarsePlaceDoes) {
   GapCosts costs;
   std::uint64_t place = 1001;
-  for (int i = 0; i < 20; ++i, place += 2) {
-    costs.Charge({.place = place, .coarse_place = kCoarse, .work_ps = 10 * kMicrosecond});
+  for (int i = 0; i < 20; ++i, place += 4) {
+    costs.Charge({.place = place,
+                  .near_place = place + 1,
+                  .coarse_place = kCoarse,
+                  .work_ps = 10 * kMicrosecond});
   }
-  EXPECT_NEAR(
-      Charged(costs, {.place = place, .coarse_place = kCoarse, .work_ps = 25 * kMicrosecond}),
-      10 * GapCosts::kOverLow, 0.1);
+  EXPECT_NEAR(Charged(costs, {.place = place,
+                              .near_place = place + 1,
+                              .coarse_place = kCoarse,
+                              .work_ps = 25 * kMicrosecond}),
+              10 * GapCosts::kOverLow, 0.1);
+}
+
+TEST(GapCostsTest, ANewPlaceCostsWhatItsNearPlaceDoesRatherThanItsCoarseOne) {
+  GapCosts costs;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    costs.Charge({.place = 4 * i + 1,
+                  .near_place = kNearPlace,
+                  .coarse_place = kCoarse,
+                  .work_ps = 10 * kMicrosecond});
+    costs.Charge({.place = 4 * i + 1001,
+                  .near_place = 4 * i + 1002,
+                  .coarse_place = kCoarse,
+                  .work_ps = 30 * kMicrosecond});
+  }
+  EXPECT_NEAR(Charged(costs, {.place = 9001,
+                              .near_place = kNearPlace,
+                              .coarse_place = kCoarse,
+                              .work_ps = 25 * kMicrosecond}),
+              10 * GapCosts::kOverLow, 0.1);
 }
 
 TEST(GapCostsTest, MorePlacesThanTheTableHoldsAreStillCharged) {
   GapCosts costs;
   for (int round = 0; round < 3; ++round) {
     for (std::uint64_t i = 0; i < 20'000; ++i) {
-      const std::uint64_t charged = costs.Charge(
-          {.place = i * 2 + 1, .coarse_place = (i * 2 + 2) << 20, .work_ps = 7 * kMicrosecond});
+      const std::uint64_t charged = costs.Charge({.place = i * 4 + 1,
+                                                  .near_place = (i * 4 + 2) << 20 | 2,
+                                                  .coarse_place = (i * 4 + 4) << 20,
+                                                  .work_ps = 7 * kMicrosecond});
       ASSERT_GE(charged, 7 * kMicrosecond);
       ASSERT_LE(charged, 11 * kMicrosecond);
     }
   }
+}
+
+class SharedGapCostsTest : public ::testing::Test {
+ protected:
+  // The costs of one rank of a server.
+  struct Rank {
+    explicit Rank(ring::SharedHostCost* rows) : shared(rows), costs(&shared) {}
+    SharedCosts shared;
+    GapCosts costs;
+  };
+  Rank& RankOf(std::uint32_t process) {
+    auto& rank = ranks_[process];
+    if (rank == nullptr) rank = std::make_unique<Rank>(rows_.get());
+    return *rank;
+  }
+  void Work(std::uint32_t process, std::uint64_t microseconds) {
+    for (int i = 0; i < 60; ++i) RankOf(process).costs.Charge(GapOf(microseconds));
+  }
+
+ private:
+  std::unique_ptr<ring::SharedHostCost[]> rows_{
+      std::make_unique<ring::SharedHostCost[]>(ring::kSharedHostCosts)};
+  std::array<std::unique_ptr<Rank>, 8> ranks_;
+};
+
+TEST_F(SharedGapCostsTest, WhatOneRankMetByChanceIsNoSkew) {
+  for (std::uint32_t rank = 0; rank < 8; ++rank) Work(rank, rank == 3 ? 24 : 20);
+  for (std::uint32_t rank = 0; rank < 8; ++rank) Work(rank, rank == 3 ? 24 : 20);
+
+  const double others = Charged(RankOf(0).costs, GapOf(20));
+  EXPECT_NEAR(others, 20 * GapCosts::kOverLow, 0.2);
+  EXPECT_NEAR(Charged(RankOf(3).costs, GapOf(24)), others, 0.2);
+}
+
+TEST_F(SharedGapCostsTest, ARankThatDoesMorePaysForIt) {
+  for (std::uint32_t rank = 0; rank < 8; ++rank) Work(rank, rank == 0 ? 60 : 20);
+
+  EXPECT_NEAR(Charged(RankOf(0).costs, GapOf(60)), 60 * GapCosts::kOverLow, 0.6);
+  EXPECT_NEAR(Charged(RankOf(5).costs, GapOf(20)), 20 * GapCosts::kOverLow, 0.2);
+}
+
+TEST_F(SharedGapCostsTest, APlaceThatOthersKnowCostsTheirsFromTheFirstTimeOn) {
+  Work(1, 20);
+  EXPECT_NEAR(Charged(RankOf(2).costs, GapOf(45)), 20 * GapCosts::kOverLow, 0.2);
 }
 
 TEST(GapCostsTest, NoWorkCostsNextToNothing) {

@@ -1,24 +1,25 @@
-// What learning a place's cost adds to a call of the program: history, table, quantile, mark.
+// What learning a place's cost adds to a call of the program: history, tables, quantile.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "shim/host_time/host_work.h"
-#include "shim/host_time/switch_mark.h"
+#include "shim/host_time/shared_costs.h"
 
 namespace eidolon::shim::host_time {
 namespace {
 
 // A training step of `places` operators, again and again, each with its own kernel.
 void ChargeACall(benchmark::State& state) {
-  HostWork work;
+  const auto rows = std::make_unique<ring::SharedHostCost[]>(ring::kSharedHostCosts);
+  SharedCosts shared(rows.get());
+  HostWork work(&shared);
   const auto places = static_cast<std::uint64_t>(state.range(0));
   std::uint64_t call = 0, charged = 0;
   for (auto _ : state) {
-    const bool switched = WasSwitched();
-    charged += work.Before(0x1000, 5'000'000 + call % 977, switched, 1.05);
-    work.After(0x1000, call, switched);
-    SetSwitchMark();
+    charged += work.Before(0x1000, 5'000'000 + call % 977, 1.05);
+    work.After(0x1000, call);
     call = call + 1 == places ? 0 : call + 1;
   }
   benchmark::DoNotOptimize(charged);

@@ -132,6 +132,7 @@ base::Result<void> Agent::SetUp() {
   if (!page) return std::unexpected(page.error());
   page_.emplace(std::move(*page));
   page_ready_.store(true);
+  if (auto made = MakeHostCosts(); !made) return made;
   network_ = std::make_unique<client::NetworkClient>(
       client::NetworkClient::Options{
           .address = assignment.network_address(),
@@ -153,6 +154,15 @@ base::Result<void> Agent::SetUp() {
   process_listener_ = std::move(*listener);
   CountMissing();
   return StartCommand();
+}
+
+// Where ranks tell each other what their host work takes; costs of the fixed model are given.
+base::Result<void> Agent::MakeHostCosts() {
+  if (job_->content.host_model != ::eidolon::ring::HostModel::kMeasured) return {};
+  auto made = ring::HostCostFile::Create(job_->assignment.run_directory());
+  if (!made) return std::unexpected(made.error());
+  host_costs_.emplace(std::move(*made));
+  return {};
 }
 
 // What torchrun would serve: where ranks meet, and where ghosts are answered for.

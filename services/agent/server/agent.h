@@ -25,6 +25,7 @@
 #include "services/agent/launch/command.h"
 #include "services/agent/outcome/verdict.h"
 #include "services/agent/rendezvous/store_server.h"
+#include "services/agent/ring/host_cost_file.h"
 #include "services/agent/ring/server_page.h"
 #include "services/agent/server/cost_questions.h"
 #include "services/agent/server/deaths.h"
@@ -63,6 +64,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
  private:
   // agent.cc: set-up, loop, end, the command and its lines.
   base::Result<void> SetUp();
+  base::Result<void> MakeHostCosts();
   base::Result<void> StartStore();
   base::Result<void> StartCommand();
   void Loop();
@@ -116,7 +118,8 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   const base::RealClock* clock_;
   client::Mailbox mailbox_;
   std::optional<ring::ServerPage> page_;
-  std::atomic<bool> page_ready_ = false;  // page_ is set and stays.
+  std::optional<ring::HostCostFile> host_costs_;  // With the measured host model.
+  std::atomic<bool> page_ready_ = false;          // page_ is set and stays.
   std::unique_ptr<client::ControllerClient> controller_;
   std::unique_ptr<JobParts> job_;  // The assignment and what follows from it.
   std::unique_ptr<client::TimingClient> timing_;

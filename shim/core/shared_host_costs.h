@@ -1,0 +1,13 @@
+// The memory in which the processes of one emulated server tell each other what their host work
+// costs (services/ring/shared_host_costs.h).
+#pragma once
+
+#include "services/ring/shared_host_costs.h"
+
+namespace eidolon::shim::core {
+
+// Maps the rows of $EIDOLON_RUN_DIR/host.costs; they stay mapped. nullptr where the agent made
+// none. Called once, by the session.
+ring::SharedHostCost* MapSharedHostCosts() noexcept;
+
+}  // namespace eidolon::shim::core
