@@ -29,6 +29,7 @@ ALLOWED = [
     r"(?i)\bof course\b",
     r"(?i)\b(?:set_)?cards?_per_leaf\b|\bcardsPerLeaf\b",  # A field of the fabric that users write.
     r"eidolon_agent_mailbox_letters",  # A metric.
+    r"\bletter-spacing:",  # A property of CSS.
     r"pass-key(-file)?\b|eidolon-pass(es)?\b|\bpasses\.yaml\b",  # Flags, a Secret and a header that are deployed.
     r"(?i)\bthe product\b|product[ _]?name|gpu\.product",  # The software; what a vendor calls a GPU.
     r"(?i)(dot|inner|outer|cartesian|vector)[ _-]?product(?=s?\b|_)|\btheir product\b|\bbit of a product\b",  # Arithmetic.

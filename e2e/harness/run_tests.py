@@ -54,6 +54,8 @@ def parts(python):
         Part("layers", [sys.executable, "e2e/checks/layers.py"]),
         Part("tidy", [sys.executable, "e2e/checks/tidy.py"]),
         Part("vocabulary", [sys.executable, "e2e/checks/vocabulary.py"]),
+        Part("metrics", [sys.executable, "dashboards/metrics.py"]),
+        Part("dashboards", [sys.executable, "dashboards/check.py"]),
         Part("apigen", ["shim/api/apigen", "--verify"]),
         Part("build-release", ["e2e/build", "release"], minutes=45),
         Part(
@@ -82,6 +84,9 @@ def parts(python):
             + ["interleaved", "context", "experts", "checkpoint", "halves"],
             needs=("build-release",),
             minutes=15,
+        ),
+        Part(
+            "page", ["e2e/page/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=5
         ),
         Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "5"], needs=("build-release",), minutes=15),
         Part("kube", ["e2e/kube/run", "--if-ready"], needs=("build-release",), minutes=60),
@@ -156,7 +161,7 @@ def run(part, environment):
         print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
-    elif part.name in ("scenarios", "behaviour", "folding", "torture", "kube"):
+    elif part.name in ("scenarios", "behaviour", "folding", "page", "torture", "kube"):
         print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
     return passed, failed, 0
 

@@ -77,6 +77,12 @@ class Converter:
 
     def convert(self, schema, name=""):
         schema = self.resolve(schema)
+        if self.status and name == "cluster":  # Filled in by the controller; nobody writes it.
+            return {
+                "description": "The cluster's spec with every field.",
+                "type": "object",
+                "x-kubernetes-preserve-unknown-fields": True,
+            }
         out = {key: schema[key] for key in KEEP if key in schema}
         if "oneOf" in schema:  # Not structural; the controller's validator looks at it.
             return {

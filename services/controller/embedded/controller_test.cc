@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <latch>
+#include <set>
 
 #include "services/controller/embedded/controller_fixture_test.h"
 #include "services/controller/embedded/fakes_test.h"
@@ -88,6 +89,30 @@ TEST_F(ControllerTest, KeepsTheOutputAndEndsItsFollowers) {
   ASSERT_EQ(first->entries.size(), 1u);
   EXPECT_EQ(first->entries[0].text, "step 1 loss 0.5");
   EXPECT_TRUE(controller_->api().ReadLog({"default", "job"}, first->next_offset, 10s)->ended);
+}
+
+TEST_F(ControllerTest, ListsJobsAsTheyComeChangeAndGo) {
+  rest::Api& api = controller_->api();
+  EXPECT_TRUE(api.AwaitJobs("", 0, 0, 0ms)->present.empty());
+  Create(Job("job"));
+  auto change = api.AwaitJobs("", 0, 0, 10s);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->present, std::set<std::string>{"default/job"});
+  EXPECT_TRUE(api.AwaitJobs("other", 0, 0, 0ms)->present.empty());
+
+  json last = json::object();
+  for (int i = 0; i < 100 && last.value("/status/phase"_json_pointer, "") != "Complete"; ++i) {
+    change = api.AwaitJobs("default", change->version, 1, 1s);
+    if (!change->changed.empty()) last = change->changed[0];
+  }
+
+  EXPECT_EQ(last["status"]["phase"], "Complete");
+  const json& prediction = last["status"]["prediction"];
+  EXPECT_EQ(prediction["target"]["cluster"]["server"]["gpu"], "H100-SXM5-80GB");
+  EXPECT_EQ(prediction["target"]["ranks"], 4);
+  EXPECT_FALSE(prediction.contains("kernels"));
+  (void)api.DeleteJob({"default", "job"});
+  EXPECT_TRUE(api.AwaitJobs("", change->version, 1, 10s)->present.empty());
 }
 
 TEST_F(ControllerTest, ACrashingScriptFailsTheJobWithItsLastWords) {

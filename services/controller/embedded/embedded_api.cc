@@ -1,5 +1,6 @@
 #include "services/controller/embedded/embedded_api.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "services/base/log.h"
@@ -281,6 +282,37 @@ ApiResult<rest::JobChange> EmbeddedApi::AwaitChange(const ObjectName& job, std::
   if (state_.is_stopping() && !over)
     return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
   return rest::JobChange{JobTable::Render(**entry), (*entry)->version, over};
+}
+
+ApiResult<rest::JobsChange> EmbeddedApi::AwaitJobs(const std::string& name_space,
+                                                   std::int64_t after, std::size_t known,
+                                                   std::chrono::milliseconds timeout) {
+  Lock lock(state_.mutex());
+  const auto is_asked_for = [&](const JobEntry& entry) {
+    return name_space.empty() || entry.name_space == name_space;
+  };
+  const auto has_changed = [&] {
+    std::size_t count = 0;
+    for (const auto& [uid, entry] : table().jobs()) {
+      if (!is_asked_for(entry)) continue;
+      if (entry.version > after) return true;
+      ++count;
+    }
+    return state_.is_stopping() || count != known;
+  };
+  state_.AwaitChange(&lock, timeout, has_changed);
+  if (state_.is_stopping()) {
+    return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
+  }
+  rest::JobsChange change = {.changed = {}, .present = {}, .version = after};
+  for (const auto& [uid, entry] : table().jobs()) {
+    if (!is_asked_for(entry)) continue;
+    change.present.insert(StrCat(entry.name_space, "/", entry.name));
+    if (entry.version <= after) continue;
+    change.version = std::max(change.version, entry.version);
+    change.changed.push_back(JobTable::RenderSummary(entry));
+  }
+  return change;
 }
 
 ApiResult<rest::LogPart> EmbeddedApi::ReadLog(const ObjectName& job, std::uint64_t offset,

@@ -7,6 +7,7 @@
 #include "services/base/utc.h"
 #include "services/controller/embedded/active_run.h"
 #include "services/controller/job/document.h"
+#include "services/controller/job/summary.h"
 #include "services/controller/place/token.h"
 
 namespace eidolon::controller::embedded {
@@ -60,6 +61,14 @@ Result<bool> Holds(store::JobStore& store, const std::string& name_space, const 
 JobEntry::JobEntry() = default;
 JobEntry::JobEntry(JobEntry&&) noexcept = default;
 JobEntry::~JobEntry() = default;
+
+// What the controller says of the object itself.
+void FillInMetadata(const JobEntry& job, json* metadata) {
+  (*metadata)["uid"] = std::to_string(job.uid);
+  (*metadata)["resourceVersion"] = std::to_string(job.version);
+  (*metadata)["creationTimestamp"] = base::FormatUtc(job.created_unix_ns);
+  if (!job.deletion_time.empty()) (*metadata)["deletionTimestamp"] = job.deletion_time;
+}
 
 job::JobStatus StatusOf(const JobEntry& job) {
   job::JobStatus status;
@@ -330,12 +339,14 @@ void JobTable::ShowWaiting(JobEntry* job, const base::Error& why) {
 
 json JobTable::Render(const JobEntry& job) {
   json object = job.document;
-  json& metadata = object["metadata"];
-  metadata["uid"] = std::to_string(job.uid);
-  metadata["resourceVersion"] = std::to_string(job.version);
-  metadata["creationTimestamp"] = base::FormatUtc(job.created_unix_ns);
-  if (!job.deletion_time.empty()) metadata["deletionTimestamp"] = job.deletion_time;
+  FillInMetadata(job, &object["metadata"]);
   object["status"] = job.status;
+  return object;
+}
+
+json JobTable::RenderSummary(const JobEntry& job) {
+  json object = job::SummaryOf(job.document, job.status);
+  FillInMetadata(job, &object["metadata"]);
   return object;
 }
 

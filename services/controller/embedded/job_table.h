@@ -114,6 +114,8 @@ class JobTable {
   void ShowWaiting(JobEntry* job, const base::Error& why);
   // The complete document.
   static nlohmann::json Render(const JobEntry& job);
+  // What a list shows of it (controller/job/summary.h).
+  static nlohmann::json RenderSummary(const JobEntry& job);
 
   Asked CreateCluster(const std::string& name_space, const job::ParsedCluster& parsed,
                       const nlohmann::json& document,

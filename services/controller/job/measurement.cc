@@ -149,6 +149,7 @@ std::vector<const Measurement::Iteration*> Measurement::Measured() const {
 
 Prediction Measurement::Predict() const {
   Prediction prediction;
+  prediction.target = options_.target;
   prediction.host_time = options_.host_time;
   prediction.folding = options_.folding;
   const std::vector<const Iteration*> measured = Measured();

@@ -83,6 +83,7 @@ struct MeasurementOptions {
   std::uint64_t parameters = 0;
   double peak_flops_per_gpu = 0;  // 0: unknown, no utilization is reported.
   HostTime host_time;
+  std::optional<Target> target;
   std::optional<FoldingSummary> folding;
   std::vector<std::string> declarations;  // What the job says of unknown values, from number 1.
 };

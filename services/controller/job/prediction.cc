@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "services/controller/job/cluster.h"
+
 namespace eidolon::controller::job {
 namespace {
 
@@ -172,6 +174,11 @@ json ToJson(const Prediction& prediction) {
                       {"mirrored", folding->mirrored},
                       {"classes", folding->classes},
                       {"guessedCollectives", folding->guessed_collectives}};
+  }
+  if (const auto& target = prediction.target) {
+    out["target"] = {{"servers", target->servers},
+                     {"ranks", target->ranks},
+                     {"cluster", ToJson(target->cluster)}};
   }
   if (const auto& host = prediction.host_time) {
     out["hostTime"] = {{"model", host->fixed ? "fixed" : "measured"}, {"error", host->error}};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "services/cluster/cluster_spec.h"
 #include "services/controller/job/unevenness.h"
 
 namespace eidolon::controller::job {
@@ -85,6 +86,13 @@ struct HostTime {
   double speed_ratio = 0;  // Given by the job: over this machine's; 0: by the processor.
 };
 
+// What the job ran on: its cluster with every default filled in, and how much of it was used.
+struct Target {
+  std::uint32_t servers = 0;
+  std::uint32_t ranks = 0;  // Mirrored ones included.
+  cluster::ClusterSpec cluster;
+};
+
 struct BreakdownShares {
   double compute = 0;
   double exposed_communication = 0;
@@ -112,6 +120,7 @@ struct FoldingSummary {
 
 struct Prediction {
   std::uint32_t measured_iterations = 0;
+  std::optional<Target> target;
   std::optional<HostTime> host_time;
   std::optional<FoldingSummary> folding;
   // Set when measured_iterations > 0.

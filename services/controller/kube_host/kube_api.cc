@@ -6,6 +6,7 @@
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/controller/job/job.h"
+#include "services/controller/job/summary.h"
 #include "services/controller/kube/lease.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/kube_host/pod_logs.h"
@@ -245,6 +246,38 @@ ApiResult<rest::JobChange> KubeApi::AwaitChange(const ObjectName& job, std::int6
   const auto present = GetJob(job);
   if (!present) return std::unexpected(present.error());
   return rest::JobChange{*present, VersionOf(*present), IsOver(*present)};
+}
+
+ApiResult<rest::JobsChange> KubeApi::AwaitJobs(const std::string& name_space, std::int64_t after,
+                                               std::size_t known,
+                                               std::chrono::milliseconds timeout) {
+  const auto is_asked_for = [&](const json& object) {
+    return name_space.empty() || object["metadata"].value("namespace", "") == name_space;
+  };
+  std::vector<kube::ObjectPointer> objects;
+  const auto has_changed = [&] {
+    objects = jobs_.List(is_asked_for);
+    const auto is_new = [&](const auto& object) { return VersionOf(*object) > after; };
+    return stopping_ || objects.size() != known || std::ranges::any_of(objects, is_new);
+  };
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, timeout, has_changed);
+    if (stopping_) return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
+  }
+  rest::JobsChange change = {.changed = {}, .present = {}, .version = after};
+  for (const kube::ObjectPointer& object : objects) {
+    const json& metadata = (*object)["metadata"];
+    change.present.insert(StrCat(metadata.value("namespace", ""), "/", metadata.value("name", "")));
+    const std::int64_t version = VersionOf(*object);
+    if (version <= after) continue;
+    change.version = std::max(change.version, version);
+    change.changed.push_back(job::SummaryOf(*object, object->value("status", json::object())));
+  }
+  std::ranges::stable_sort(change.changed, {}, [](const json& object) {
+    return object["metadata"].value("creationTimestamp", "");
+  });
+  return change;
 }
 
 kube::Answer<std::vector<json>> KubeApi::PodsOf(const json& job) {

@@ -7,6 +7,7 @@
 #include <expected>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,13 @@ struct JobChange {
   bool over = false;
 };
 
+// What became of the jobs since a version.
+struct JobsChange {
+  std::vector<nlohmann::json> changed;  // Summaries (controller/job/summary.h), oldest first.
+  std::set<std::string> present;        // "namespace/name" of all there are.
+  std::int64_t version = 0;             // To go on from.
+};
+
 struct LogPart {
   std::vector<store::LogEntry> entries;
   std::uint64_t next_offset = 0;
@@ -73,6 +81,10 @@ class Api {
   // either way. kUnavailable when the controller is being stopped.
   virtual ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t after,
                                            std::chrono::milliseconds timeout) = 0;
+  // Waits, at most `timeout`, until a job has a version above `after` or there are not `known` jobs
+  // any more. Empty namespace: of all.
+  virtual ApiResult<JobsChange> AwaitJobs(const std::string& name_space, std::int64_t after,
+                                          std::size_t known, std::chrono::milliseconds timeout) = 0;
   // Lines from a byte offset on; waits for some at most `timeout`.
   virtual ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
                                      std::chrono::milliseconds timeout) = 0;

@@ -1,4 +1,4 @@
-// Files that travel inside the binary.
+// The description of the API, which travels inside the binary.
 #pragma once
 
 #include <string_view>
@@ -6,6 +6,5 @@
 namespace eidolon::controller::rest {
 
 std::string_view OpenApiDocument();  // openapi.json
-std::string_view StatusPage();       // status_page.html
 
 }  // namespace eidolon::controller::rest

@@ -1,5 +1,6 @@
 #include "services/controller/rest/fake_api_test.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace eidolon::controller::rest {
@@ -105,6 +106,23 @@ ApiResult<std::string> FakeApi::FindTimeline(const ObjectName& job) {
                                     .problems = {}});
   }
   return timeline_;
+}
+
+ApiResult<JobsChange> FakeApi::AwaitJobs(const std::string&, std::int64_t after, std::size_t known,
+                                         std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  const auto is_new = [&](const auto& row) { return row.second.version > after; };
+  changed_.wait_for(lock, timeout,
+                    [&] { return jobs_.size() != known || std::ranges::any_of(jobs_, is_new); });
+  JobsChange change = {.changed = {}, .present = {}, .version = after};
+  for (const auto& [name, job] : jobs_) {
+    change.present.insert("default/" + name);
+    if (job.version <= after) continue;
+    change.version = std::max(change.version, job.version);
+    change.changed.push_back(Render(job));
+    change.changed.back()["metadata"]["namespace"] = "default";
+  }
+  return change;
 }
 
 ApiResult<LogPart> FakeApi::ReadLog(const ObjectName&, std::uint64_t offset,

@@ -29,6 +29,8 @@ class FakeApi final : public Api {
   ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend) override;
   ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t after,
                                    std::chrono::milliseconds timeout) override;
+  ApiResult<JobsChange> AwaitJobs(const std::string& name_space, std::int64_t after,
+                                  std::size_t known, std::chrono::milliseconds timeout) override;
   ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
                              std::chrono::milliseconds timeout) override;
   ApiResult<std::string> FindTimeline(const ObjectName& job) override;

@@ -11,6 +11,7 @@
 #include "services/controller/http/peer.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/page/asset.h"
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/problem_response.h"
 
@@ -24,10 +25,6 @@ using httplib::Response;
 using nlohmann::json;
 
 constexpr char kJson[] = "application/json";
-// The page has its own script and style, asks this server only, and is shown in no other page.
-constexpr char kPagePolicy[] =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src "
-    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 constexpr std::size_t kListMax = 500;
 constexpr std::size_t kFileBlockBytes = 64 * 1024;
 constexpr std::size_t kKeyBytesMax = 255;
@@ -138,6 +135,23 @@ void AnswerList(ApiResult<std::vector<json>> result, const std::string& kind,
 
 ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }
 
+// A file of the page, which browsers keep and ask about.
+void AnswerAsset(std::string_view name, const Request& request, Response* response) {
+  const page::Asset* asset = page::FindAsset(name);
+  if (asset == nullptr) {
+    return Answer({ErrorCode::kNotFound, StrCat("the page has no file '", name, "'"), {}}, request,
+                  response);
+  }
+  response->set_header("Content-Security-Policy", page::kPolicy);
+  response->set_header("Cache-Control", "no-cache");
+  response->set_header("ETag", asset->tag);
+  if (request.get_header_value("If-None-Match") == asset->tag) {
+    response->status = 304;
+    return;
+  }
+  response->set_content(asset->content.data(), asset->content.size(), std::string(asset->type));
+}
+
 }  // namespace
 
 void Answer(const ApiError& error, int status, const Request& request, Response* response) {
@@ -163,10 +177,12 @@ void Handlers::AddPages() {
       response->set_content(content.data(), content.size(), type);
     };
   };
-  routes_.push_back({"GET", "/", [](const Request&, const PathParts&, Response* response) {
-                       const std::string_view page = StatusPage();
-                       response->set_header("Content-Security-Policy", kPagePolicy);
-                       response->set_content(page.data(), page.size(), "text/html; charset=utf-8");
+  routes_.push_back({"GET", "/", [](const Request& request, const PathParts&, Response* response) {
+                       AnswerAsset("index.html", request, response);
+                     }});
+  routes_.push_back({"GET", "/page/{file}",
+                     [](const Request& request, const PathParts& parts, Response* response) {
+                       AnswerAsset(parts[0], request, response);
                      }});
   routes_.push_back({"GET", "/openapi.json", file(kJson, OpenApiDocument())});
   routes_.push_back({"GET", "/livez", [](const Request&, const PathParts&, Response* response) {
@@ -209,11 +225,21 @@ void Handlers::AddJobs() {
   routes_.push_back({"GET", one + "/logs", call(&Handlers::GetLog)});
   routes_.push_back({"GET", one + "/events", call(&Handlers::GetEvents)});
   routes_.push_back({"GET", one + "/timeline", call(&Handlers::GetTimeline)});
+  const auto watch = [this](const Request& request, const PathParts& parts, Response* response) {
+    const auto stream = OpenStream(request, response);
+    if (stream) StreamJobs(&api_, *stream, parts.empty() ? "" : parts[0], response);
+  };
+  routes_.push_back({"GET", "/api/v1/watch/simulationjobs", watch});
+  routes_.push_back({"GET", "/api/v1/watch/namespaces/{namespace}/simulationjobs", watch});
 }
 
 void Handlers::AddClusters() {
   const std::string all = "/api/v1/namespaces/{namespace}/simulatedclusters";
   const std::string one = all + "/{name}";
+  routes_.push_back({"GET", "/api/v1/simulatedclusters",
+                     [this](const Request& request, const PathParts&, Response* response) {
+                       AnswerList(api_.ListClusters(""), "SimulatedCluster", request, response);
+                     }});
   routes_.push_back(
       {"GET", all, [this](const Request& request, const PathParts& parts, Response* response) {
          AnswerList(api_.ListClusters(parts[0]), "SimulatedCluster", request, response);

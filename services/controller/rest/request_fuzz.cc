@@ -39,6 +39,10 @@ class FuzzApi final : public Api {
                                    std::chrono::milliseconds) override {
     return JobChange{Named(job), 1, true};
   }
+  ApiResult<JobsChange> AwaitJobs(const std::string&, std::int64_t after, std::size_t,
+                                  std::chrono::milliseconds) override {
+    return JobsChange{.changed = {}, .present = {}, .version = after};
+  }
   ApiResult<LogPart> ReadLog(const ObjectName&, std::uint64_t offset,
                              std::chrono::milliseconds) override {
     return LogPart{.entries = {}, .next_offset = offset, .ended = true};

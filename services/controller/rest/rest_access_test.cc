@@ -70,11 +70,13 @@ TEST_F(RestAccessTest, WithoutTheTokenNothingIsReadOrStarted) {
                                     {{"Authorization", "Bearer secret2"}},
                                     {{"Authorization", "Basic secret"}}};
   for (const auto& headers : wrong) {
-    for (const std::string path : {"/metrics", "/api/v1/simulationjobs", kJobs,
-                                   "/api/v1/namespaces/default/simulationjobs/a",
-                                   "/api/v1/namespaces/default/simulationjobs/a/logs",
-                                   "/api/v1/namespaces/default/simulationjobs/a/events",
-                                   "/api/v1/namespaces/default/simulatedclusters"}) {
+    for (const std::string path :
+         {"/metrics", "/api/v1/simulationjobs", kJobs,
+          "/api/v1/namespaces/default/simulationjobs/a",
+          "/api/v1/namespaces/default/simulationjobs/a/logs",
+          "/api/v1/namespaces/default/simulationjobs/a/events", "/api/v1/watch/simulationjobs",
+          "/api/v1/watch/namespaces/default/simulationjobs", "/api/v1/simulatedclusters",
+          "/api/v1/namespaces/default/simulatedclusters"}) {
       EXPECT_EQ(client_.Get(path, headers)->status, 401) << path;
     }
     EXPECT_EQ(client_.Post(kJobs, headers, kJob, "application/json")->status, 401);
@@ -88,7 +90,7 @@ TEST_F(RestAccessTest, WithoutTheTokenNothingIsReadOrStarted) {
 
 // A route that is added is closed unless it is named here.
 TEST_F(RestAccessTest, EveryRouteAsksForTheTokenButHealthPageAndDescription) {
-  const std::set<std::string> open = {"/", "/openapi.json", "/livez", "/readyz"};
+  const std::set<std::string> open = {"/", "/page/app.js", "/openapi.json", "/livez", "/readyz"};
   for (const std::string& route : server_->ListRoutes()) {
     const std::size_t space = route.find(' ');
     httplib::Request request;
@@ -98,6 +100,7 @@ TEST_F(RestAccessTest, EveryRouteAsksForTheTokenButHealthPageAndDescription) {
       const std::size_t at = request.path.find(part);
       if (at != std::string::npos) request.path.replace(at, part.size(), "a");
     }
+    if (request.path == "/page/{file}") request.path = "/page/app.js";
     const bool body = request.method == "POST" || request.method == "PATCH";
     if (body) request.body = kJob;
     if (body) request.set_header("Content-Type", "application/json");
@@ -182,6 +185,8 @@ TEST_F(RestAccessTest, NothingElseRunsInThePageAndNoOtherPageShowsIt) {
 
   EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
   EXPECT_THAT(policy, HasSubstr("frame-ancestors 'none'"));
+  EXPECT_THAT(policy, ::testing::Not(HasSubstr("unsafe")));
+  EXPECT_EQ(client_.Get("/page/app.js")->get_header_value("Content-Security-Policy"), policy);
   EXPECT_FALSE(page->has_header("Set-Cookie"));
   for (const char* path : {"/", kJobs, "/livez", "/nothing"}) {
     const auto answer = client_.Get(path, With("A", "b"));

@@ -170,6 +170,8 @@ class Server final : public RestServer {
       for (std::size_t i = 1; i < request.matches.size(); ++i) {
         parts.push_back(request.matches[i].str());
       }
+      const bool named = route.path.starts_with("/api/");
+      if (named && !CheckNames(parts, request, &response)) return;
       if (!MayPass(route, parts, request, &response)) return;
       if (CheckQuery(route, request, &response)) route.handler(request, parts, &response);
     };
@@ -225,7 +227,6 @@ class Server final : public RestServer {
   // Whether the authorizer lets the request through; answers by itself when not.
   bool MayPass(const Route& route, const PathParts& parts, const httplib::Request& request,
                httplib::Response* response) const {
-    if (!CheckNames(parts, request, response)) return false;
     if (authorizer_ == nullptr || IsOwner(request)) return true;
     if (options_.open_metrics && route.path == "/metrics") return true;
     const auto access = AccessRequestOf(route.method, route.path, parts.empty() ? "" : parts[0],

@@ -10,6 +10,7 @@
 #include <future>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "services/controller/rest/fake_api_test.h"
 
@@ -263,6 +264,43 @@ TEST_F(RestServerTest, StoppingEndsStreams) {
   server_->Stop();
 
   EXPECT_EQ(stream.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+}
+
+TEST_F(RestServerTest, OneStreamTellsOfAllJobs) {
+  Post(kJob);
+  std::vector<json> events;
+  std::string text;
+  httplib::Client client("http://" + server_->address());
+  client.set_read_timeout(20);
+
+  client.Get("/api/v1/watch/simulationjobs", [&](const char* data, std::size_t size) {
+    text.append(data, size);
+    for (std::size_t end = 0; (end = text.find("\n\n")) != std::string::npos;) {
+      const std::size_t at = text.find("data: ");
+      if (at < end) events.push_back(json::parse(text.substr(at + 6, end - at - 6)));
+      text.erase(0, end + 2);
+    }
+    if (events.size() == 1) api_.SetPhase("a", "Running", false);
+    if (events.size() == 2) (void)api_.DeleteJob({"default", "a"});
+    return events.size() < 3;
+  });
+
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0]["changed"][0]["metadata"]["name"], "a");
+  EXPECT_EQ(events[1]["changed"][0]["status"]["phase"], "Running");
+  EXPECT_EQ(events[2], json({{"changed", json::array()}, {"gone", {"default/a"}}}));
+}
+
+TEST_F(RestServerTest, TheFilesOfThePageAreKeptByBrowsers) {
+  const auto file = client_.Get("/page/app.js");
+  EXPECT_EQ(file->status, 200);
+  EXPECT_EQ(file->get_header_value("Content-Type"), "text/javascript; charset=utf-8");
+
+  const auto again =
+      client_.Get("/page/app.js", {{"If-None-Match", file->get_header_value("ETag")}});
+
+  EXPECT_EQ(again->status, 304);
+  EXPECT_EQ(client_.Get("/page/nothing.js")->status, 404);
 }
 
 TEST_F(RestServerTest, ServesHealthMetricsDescriptionAndPage) {

@@ -3,6 +3,9 @@
 #include <httplib.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "services/base/text.h"
 
@@ -14,9 +17,19 @@ namespace {
 constexpr std::chrono::milliseconds kWait(500);
 // A comment keeps proxies from closing a silent stream: every 15 s.
 constexpr int kWaitsPerHeartbeat = 30;
+constexpr std::chrono::milliseconds kEventPause(200);
 
 bool Send(httplib::DataSink& sink, const std::string& text) {
   return sink.write(text.data(), text.size());
+}
+
+std::string JobsEvent(const JobsChange& change, const std::set<std::string>& known) {
+  nlohmann::json data = {{"changed", change.changed}, {"gone", nlohmann::json::array()}};
+  for (const std::string& name : known) {
+    if (!change.present.contains(name)) data["gone"].push_back(name);
+  }
+  const std::string text = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return base::StrCat("id: ", change.version, "\nevent: jobs\ndata: ", text, "\n\n");
 }
 
 }  // namespace
@@ -100,6 +113,40 @@ void StreamEvents(Api* api, const Stream& stream, const ObjectName& job,
           Send(sink, "event: end\ndata: {\"reason\":\"over\"}\n\n");
           sink.done();
           return true;
+        }
+        return sink.is_writable();
+      });
+}
+
+void StreamJobs(Api* api, const Stream& stream, const std::string& name_space,
+                httplib::Response* response) {
+  struct Seen {
+    std::int64_t version = 0;
+    std::set<std::string> names;
+    int waits = 0;
+    bool first = true;
+  };
+  response->set_header("Cache-Control", "no-store");
+  response->set_chunked_content_provider(
+      "text/event-stream",
+      [api, stream, name_space, seen = Seen()](std::size_t, httplib::DataSink& sink) mutable {
+        const auto wait = seen.first ? std::chrono::milliseconds(0) : kWait;
+        const auto change = api->AwaitJobs(name_space, seen.version, seen.names.size(), wait);
+        if (!change || stream.state->stopping) {
+          if (!change) Send(sink, "event: end\ndata: {\"reason\":\"gone\"}\n\n");
+          sink.done();
+          return true;
+        }
+        const bool news = !change->changed.empty() || change->present != seen.names;
+        if (seen.first || news) {
+          const std::string text =
+              (seen.first ? "retry: 1000\n\n" : "") + JobsEvent(*change, seen.names);
+          if (!Send(sink, text)) return false;
+          // Jobs that run change all the time; what changes meanwhile comes together.
+          if (!seen.first) std::this_thread::sleep_for(kEventPause);
+          seen = {.version = change->version, .names = change->present, .waits = 0, .first = false};
+        } else if (++seen.waits % kWaitsPerHeartbeat == 0) {
+          if (!Send(sink, ": still here\n\n")) return false;
         }
         return sink.is_writable();
       });

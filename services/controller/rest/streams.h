@@ -61,5 +61,9 @@ void StreamLog(Api* api, const Stream& stream, const ObjectName& job, const LogF
 // over.
 void StreamEvents(Api* api, const Stream& stream, const ObjectName& job,
                   httplib::Response* response);
+// Server-sent events "jobs" with summaries: first of all jobs, then of those that have changed and
+// the names of those that are gone; at most five a second.
+void StreamJobs(Api* api, const Stream& stream, const std::string& name_space,
+                httplib::Response* response);
 
 }  // namespace eidolon::controller::rest

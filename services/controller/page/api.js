@@ -1,0 +1,118 @@
+// The REST API of the server that this page came from.
+
+const TOKEN = "token";
+
+/** The bearer token: of this tab alone, never in a cookie, a query or a referrer. */
+export const token = {
+  get: () => sessionStorage.getItem(TOKEN),
+  set: (value) => sessionStorage.setItem(TOKEN, value),
+};
+
+/** `eidolon up` prints a link with the token behind '#'; it is taken out of the address. */
+export function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!given) return;
+  token.set(given);
+  history.replaceState(null, "", location.pathname + "#/");
+}
+
+/** A refusal: problem+json of RFC 9457, or what came instead of it. */
+export class Problem extends Error {
+  constructor(status, document) {
+    super(document.detail || document.title || `the server answered ${status}`);
+    this.status = status;
+    this.errors = Array.isArray(document.errors) ? document.errors : [];
+  }
+}
+
+async function send(method, path, {body, type, signal} = {}) {
+  const headers = {};
+  if (token.get()) headers.Authorization = `Bearer ${token.get()}`;
+  if (type) headers["Content-Type"] = type;
+  let answer;
+  try {
+    answer = await fetch(path, {method, headers, body, signal});
+  } catch (error) {
+    if (signal && signal.aborted) throw error;
+    throw new Problem(0, {detail: "the server does not answer"});
+  }
+  if (answer.ok) return answer;
+  let document = {};
+  try {
+    document = JSON.parse(await answer.text());
+  } catch {
+    // A proxy may answer in its own words.
+  }
+  const problem = new Problem(answer.status, document);
+  if (answer.status === 401) dispatchEvent(new CustomEvent("locked", {detail: problem.message}));
+  throw problem;
+}
+
+export const getJson = async (path, options) => (await send("GET", path, options)).json();
+export const getAnswer = (path, options) => send("GET", path, options);
+export const postYaml = async (path, body) =>
+  (await send("POST", path, {body, type: "application/yaml"})).json();
+export const patchJson = async (path, change) => (await send("PATCH", path,
+  {body: JSON.stringify(change), type: "application/merge-patch+json"})).json();
+export const remove = async (path) => (await send("DELETE", path)).json();
+
+/** All objects of a list, page by page. */
+export async function getAll(path) {
+  const items = [];
+  for (let next = "0"; next;) {
+    const page = await getJson(`${path}?continue=${next}`);
+    items.push(...page.items);
+    next = page.metadata.continue;
+  }
+  return items;
+}
+
+export const jobPath = (namespace, name = "") =>
+  `/api/v1/namespaces/${encodeURIComponent(namespace)}/simulationjobs` +
+  (name ? `/${encodeURIComponent(name)}` : "");
+
+/** Server-sent events. EventSource sends no headers, so the stream is read here. */
+export async function* events(path, signal) {
+  const answer = await send("GET", path, {signal});
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let pending = [];
+  for (;;) {
+    const {value, done} = await reader.read();
+    if (done) return;
+    pending.push(value);
+    if (!value.includes("\n")) continue;
+    const blocks = pending.join("").split("\n\n");
+    pending = [blocks.pop()];
+    for (const block of blocks) {
+      const fields = {event: "message", data: ""};
+      for (const line of block.split("\n")) {
+        const colon = line.indexOf(":");
+        if (colon > 0) fields[line.slice(0, colon)] = line.slice(colon + 1).trimStart();
+      }
+      if (fields.data) yield {event: fields.event, data: JSON.parse(fields.data)};
+    }
+  }
+}
+
+/** Calls `take` for each event, again after every break, until `signal` ends it or the stream
+ * says that nothing follows. `state` learns "live", "waiting" or a Problem. */
+export async function follow(path, signal, take, state) {
+  for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 10000)) {
+    try {
+      for await (const {event, data} of events(path, signal)) {
+        state("live");
+        wait = 500;
+        if (event === "end" && data.reason !== "gone") return take(event, data);
+        if (event !== "end") take(event, data);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      state(error);
+      if ([401, 403, 404, 422].includes(error.status)) return;
+    }
+    await new Promise((done) => {
+      setTimeout(done, wait);
+      signal.addEventListener("abort", done, {once: true});
+    });
+  }
+}

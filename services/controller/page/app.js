@@ -1,0 +1,93 @@
+// The page: which view the address names, whether the server lets us in, and the keyboard.
+
+import {announce, el} from "./element.js";
+import {takeToken, token} from "./api.js";
+import {bindTheme} from "./theme.js";
+import {jobListView} from "./job_list.js";
+import {jobStore} from "./job_store.js";
+
+// Views that are not needed at once are loaded when somebody goes there.
+const ROUTES = {
+  "": async () => jobListView,
+  jobs: async () => (await import("./job_page.js")).jobView,
+  submit: async () => (await import("./submit_page.js")).submitView,
+  compare: async () => (await import("./compare_page.js")).compareView,
+  clusters: async () => (await import("./cluster_list.js")).clusterListView,
+};
+
+const main = document.getElementById("main");
+let view = null;
+let asked = 0;
+
+function lockedView(message) {
+  const field = el("input", {type: "password", id: "token", autocomplete: "off", required: true});
+  return {title: "Locked", close() {}, node: el("div", {class: "empty"},
+    el("h1", {}, "This server asks for its token"),
+    el("p", {}, "Open the link that ", el("code", {}, "eidolon up"), " printed, or give the token. It stays in this tab."),
+    el("form", {class: "line", onsubmit: (event) => {
+      event.preventDefault();
+      token.set(field.value.trim());
+      show();
+    }}, el("label", {for: "token"}, "Token"), field, el("button", {type: "submit", class: "primary"}, "Open")),
+    el("p", {class: "note"}, message))};
+}
+
+function place(next) {
+  if (view) view.close();
+  view = next;
+  document.title = `${view.title} – Eidolon`;
+  main.replaceChildren(view.node);
+}
+
+async function show() {
+  takeToken();
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/");
+  let names;
+  try {
+    names = rest.map(decodeURIComponent);
+  } catch {
+    names = [];
+  }
+  const round = ++asked;
+  const load = ROUTES[name === "jobs" && names.length < 2 ? "" : name] || ROUTES[""];
+  const make = await load();
+  if (round !== asked) return;
+  const moved = view !== null;
+  place(make(names, new URLSearchParams(query || "")));
+  for (const link of document.querySelectorAll("nav [data-route]")) {
+    const current = link.dataset.route === (name || "jobs");
+    if (current) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (!moved) return;
+  main.focus({preventScroll: true});
+  scrollTo(0, 0);
+  announce(view.title);
+}
+
+function showConnection() {
+  const node = document.getElementById("connection");
+  const state = jobStore.state;
+  const broken = state instanceof Error && state.status !== 401;
+  node.textContent = broken ? "No connection, trying again" : "";
+  node.classList.toggle("broken", broken);
+}
+
+addEventListener("hashchange", show);
+addEventListener("locked", (event) => {
+  if (view && view.title === "Locked") return;
+  place(lockedView(event.detail));
+  main.querySelector("input").focus();
+});
+addEventListener("keydown", (event) => {
+  const typing = /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const search = main.querySelector("input[type=search]");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
+});
+jobStore.addEventListener("change", showConnection);
+bindTheme(document.getElementById("theme"));
+show();

@@ -1,0 +1,81 @@
+// The drawings of a job's page: iterations with their band, memory by rank.
+
+import {svg} from "./element.js";
+import {bytes, seconds, ticks} from "./numbers.js";
+import {bandText} from "./job_fields.js";
+
+const MARGIN = {left: 64, right: 12, top: 14, bottom: 26};
+
+/** Linear, from the data's range to the drawing's. */
+const scale = (low, high, from, to) => (value) =>
+  from + (high > low ? (value - low) / (high - low) : 0.5) * (to - from);
+
+function horizontal(y, at, width, text) {
+  return [svg("line", {class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(at), y2: y(at)}),
+    svg("text", {x: MARGIN.left - 8, y: y(at) + 4, "text-anchor": "end"}, text)];
+}
+
+/** Each measured iteration against the band of the prediction. `more`: how many are expected. */
+export function iterationChart({times, warmup, time, odd, more}, width, height) {
+  const values = times.concat(time ? [time.low, time.high] : []);
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  const room = (highest - lowest || highest || 1) * 0.12;
+  const [low, high] = [Math.max(0, lowest - room), highest + room];
+  const y = scale(low, high, height - MARGIN.bottom, MARGIN.top);
+  const total = Math.max(times.length, more);
+  const x = scale(0.5, total + 0.5, MARGIN.left, width - MARGIN.right);
+  const place = (i) => x(i + 1);
+  const children = ticks(low, high, 4).map((at) => horizontal(y, at, width, seconds(at)));
+  if (time) {
+    children.push(
+      svg("rect", {class: "band", x: MARGIN.left, width: width - MARGIN.left - MARGIN.right,
+        y: y(time.high), height: Math.max(1, y(time.low) - y(time.high))}),
+      svg("line", {class: "mean dashed", x1: MARGIN.left, x2: width - MARGIN.right,
+        y1: y(time.mean), y2: y(time.mean)}));
+  }
+  if (times.length > 1) {
+    children.push(svg("polyline", {class: "line",
+      points: times.map((value, i) => `${place(i)},${y(value)}`).join(" ")}));
+  }
+  const radius = times.length > 120 ? 1.5 : times.length > 40 ? 2.5 : 4;
+  times.forEach((value, i) => {
+    const number = warmup + i + 1;
+    children.push(svg("circle", {class: odd.has(number) ? "point odd" : "point",
+      cx: place(i), cy: y(value), r: odd.has(number) ? radius + 1 : radius},
+    svg("title", {}, `iteration ${number}: ${seconds(value, 6)}`)));
+  });
+  const step = Math.max(1, Math.ceil(total / 10));
+  for (let i = 0; i < total; i += step) {
+    children.push(svg("text", {x: place(i), y: height - 8, "text-anchor": "middle"}, warmup + i + 1));
+  }
+  return svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
+    "aria-label": `${times.length} measured iterations, from ${seconds(Math.min(...times))} to ` +
+      `${seconds(Math.max(...times))}${time ? `; ${bandText(time)}` : ""}`}, children);
+}
+
+/** A column for each rank's peak, under the line of the device's capacity. */
+export function memoryChart({ranks, capacity}, width, height) {
+  const y = scale(0, Math.max(capacity, ...ranks.map((rank) => rank.peakReservedBytes)) * 1.06,
+    height - MARGIN.bottom, MARGIN.top);
+  const pitch = (width - MARGIN.left - MARGIN.right) / ranks.length;
+  const bar = Math.max(1, Math.min(40, pitch * 0.7));
+  const children = [0, capacity / 2, capacity].map((at) => horizontal(y, at, width, bytes(at)));
+  children.push(svg("line", {class: "limit", x1: MARGIN.left, x2: width - MARGIN.right,
+    y1: y(capacity), y2: y(capacity)}));
+  const step = Math.max(1, Math.ceil(ranks.length / Math.max(1, Math.floor((width - 80) / 30))));
+  ranks.forEach((rank, i) => {
+    const middle = MARGIN.left + pitch * (i + 0.5);
+    const name = rank.device === undefined ? `rank ${rank.rank}` : `rank ${rank.rank}, GPU ${rank.device}`;
+    children.push(svg("rect", {class: rank.peakReservedBytes > capacity ? "column over" : "column",
+      x: middle - bar / 2, width: bar, y: y(rank.peakReservedBytes),
+      height: Math.max(1, y(0) - y(rank.peakReservedBytes)), rx: Math.min(3, bar / 3)},
+    svg("title", {}, `${name}: ${bytes(rank.peakReservedBytes)}`)));
+    if (i % step === 0) {
+      children.push(svg("text", {x: middle, y: height - 8, "text-anchor": "middle"}, rank.rank));
+    }
+  });
+  const largest = Math.max(...ranks.map((rank) => rank.peakReservedBytes));
+  return svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
+    "aria-label": `Peak memory of ${ranks.length} ranks, at most ${bytes(largest)} of ${bytes(capacity)}`},
+  children);
+}

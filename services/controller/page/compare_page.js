@@ -1,0 +1,150 @@
+// Two jobs side by side: what is predicted, where the time goes, which kernels and which fields of
+// their documents differ.
+
+import {append, el, table} from "./element.js";
+import {getJson, jobPath} from "./api.js";
+import {bytes, change, count, DASH, percent, seconds} from "./numbers.js";
+import {bandScale, stackedBar} from "./marks.js";
+import {bandText, PARTS, phaseTag, predictionOf, sizeOf, targetOf, timeOf} from "./job_fields.js";
+import {jobStore, keyOf} from "./job_store.js";
+import {shortName} from "./text.js";
+
+const meanOf = (job) => (timeOf(job) || {}).mean;
+const memoryOf = (job) => (predictionOf(job).memory || {}).peakReservedBytes;
+
+/** What the two bands say of the difference. */
+function verdict(a, b) {
+  const [one, other] = [timeOf(a), timeOf(b)];
+  if (!one || !other) return "One of them predicts no time yet.";
+  if (one.what !== other.what) return "One predicts an iteration, the other a whole program: their times do not compare.";
+  const ratio = one.mean / other.mean;
+  if (Math.abs(ratio - 1) < 5e-4) return "Both predict the same time.";
+  const faster = ratio >= 1 ? `B is ${ratio.toFixed(2)} times as fast as A` : `A is ${(1 / ratio).toFixed(2)} times as fast as B`;
+  const apart = one.high < other.low || other.high < one.low;
+  return `${faster}. ` + (apart ? "The bands do not overlap."
+    : "The bands overlap. Errors of estimates that both share cancel, so the order may still hold; the size of the difference is uncertain.");
+}
+
+function side(mark, job) {
+  const time = timeOf(job);
+  const target = targetOf(job);
+  return el("div", {class: "side"},
+    el("h2", {}, el("span", {class: "mark"}, mark), " ", keyOf(job)), phaseTag(job),
+    el("p", {class: "target"}, [target.gpu, sizeOf(target)].filter(Boolean).join("  ·  ")),
+    time && [el("div", {class: "large"}, seconds(time.mean)), bandScale(time), el("p", {class: "note"}, bandText(time))]);
+}
+
+function figures(a, b) {
+  const rows = [
+    ["Time", meanOf, seconds], ["Tokens/s", (job) => predictionOf(job).tokensPerSecond, count],
+    ["Model FLOPs utilization", (job) => predictionOf(job).modelFlopsUtilization, percent],
+    ["Peak memory", memoryOf, bytes],
+    ...PARTS.map(([key, title]) => [title, (job) => (predictionOf(job).breakdown || {})[key] * meanOf(job), seconds]),
+  ];
+  return table("Figures", [{title: "Figure"}, {title: "A", number: true}, {title: "B", number: true}, {title: "Change", number: true}],
+    rows.filter(([, value]) => [a, b].some((job) => Number.isFinite(value(job))))
+      .map(([title, value, format]) => [title, format(value(a)), format(value(b)), change(value(a), value(b))]));
+}
+
+/** Kernels whose busy time, per rank, differs most. */
+function kernelDifferences(a, b) {
+  const times = new Map();
+  for (const [i, job] of [a, b].entries()) {
+    const ranks = targetOf(job).ranks || 1;
+    for (const kernel of predictionOf(job).kernels || []) {
+      const key = kernel.name === "collective" ? kernel.family : kernel.name;
+      const both = times.get(key) || [0, 0];
+      both[i] += kernel.seconds / ranks;
+      times.set(key, both);
+    }
+  }
+  return [...times].map(([name, [one, other]]) => ({name, one, other}))
+    .sort((x, y) => Math.abs(y.other - y.one) - Math.abs(x.other - x.one)).slice(0, 12);
+}
+
+/** Paths of a document with their values. */
+function* leaves(value, path = "") {
+  if (value !== null && typeof value === "object") {
+    for (const [key, inner] of Object.entries(value)) yield* leaves(inner, path ? `${path}.${key}` : key);
+  } else {
+    yield [path, String(value)];
+  }
+}
+
+function documentDifferences(a, b) {
+  const [one, other] = [new Map(leaves(a.spec)), new Map(leaves(b.spec))];
+  return [...new Set([...one.keys(), ...other.keys()])].filter((path) => one.get(path) !== other.get(path))
+    .map((path) => [el("code", {}, path), one.get(path) ?? DASH, other.get(path) ?? DASH]).slice(0, 100);
+}
+
+const shares = (job) => PARTS.map(([key, title]) => ({key, title,
+  share: (predictionOf(job).breakdown || {})[key] || 0}));
+
+function comparison(a, b) {
+  const differing = documentDifferences(a, b);
+  const kernels = kernelDifferences(a, b);
+  return [
+    el("p", {class: "verdict"}, verdict(a, b)),
+    el("div", {class: "sides"}, side("A", a), side("B", b)),
+    el("section", {class: "part wide"}, el("h2", {}, "Figures"), figures(a, b)),
+    el("div", {class: "sides"}, [["A", a], ["B", b]].map(([mark, job]) => predictionOf(job).breakdown &&
+      el("section", {class: "part"}, el("h2", {}, `Where the time of ${mark} goes`), stackedBar(mark, shares(job))))),
+    kernels.length > 0 && el("section", {class: "part wide"}, el("h2", {}, "Largest differences"),
+      el("p", {class: "note"}, "Busy time of one iteration, per rank."),
+      table("Kernels that differ", [{title: "Name"}, {title: "A", number: true}, {title: "B", number: true}, {title: "Change", number: true}],
+        kernels.map(({name, one, other}) => [el("code", {title: name}, shortName(name)), one ? seconds(one, 3) : DASH,
+          other ? seconds(other, 3) : DASH, one && other ? change(one, other) : one ? "only A" : "only B"]))),
+    el("section", {class: "part wide"}, el("h2", {}, "Documents"), differing.length === 0
+      ? el("p", {}, "The documents are equal.")
+      : table("Fields that differ", [{title: "Field"}, {title: "A"}, {title: "B"}], differing))];
+}
+
+export function compareView(_, query) {
+  const chosen = {a: query.get("a") || "", b: query.get("b") || ""};
+  const place = el("div", {class: "comparison"});
+  const pick = (which) => el("select", {"aria-label": `Job ${which.toUpperCase()}`, onchange: (event) => {
+    chosen[which] = event.target.value;
+    history.replaceState(null, "", `#/compare?a=${encodeURIComponent(chosen.a)}&b=${encodeURIComponent(chosen.b)}`);
+    show();
+  }});
+  const [first, second] = [pick("a"), pick("b")];
+  const node = el("section", {}, el("div", {class: "bar"}, el("h1", {}, "Compare"),
+    el("label", {class: "line"}, "A ", first), el("label", {class: "line"}, "B ", second)), place);
+  const get = (key) => getJson(jobPath(...key.split("/")));
+  let asked = 0;
+
+  async function show() {
+    const round = ++asked;
+    if (!chosen.a || !chosen.b) {
+      return place.replaceChildren(el("div", {class: "empty"}, el("h2", {}, "Choose two jobs"),
+        el("p", {}, "The list marks them too: tick two and press Compare.")));
+    }
+    try {
+      const [a, b] = await Promise.all([get(chosen.a), get(chosen.b)]);
+      if (round !== asked) return undefined;
+      const made = document.createDocumentFragment();
+      append(made, comparison(a, b));
+      return place.replaceChildren(made);
+    } catch (problem) {
+      return place.replaceChildren(el("p", {class: "notice", role: "alert"}, problem.message));
+    }
+  }
+
+  function fillPicks() {
+    const keys = [...jobStore.jobs.keys()].reverse();
+    for (const [node_, which] of [[first, "a"], [second, "b"]]) {
+      const all = chosen[which] && !keys.includes(chosen[which]) ? [chosen[which], ...keys] : keys;
+      if (node_.options.length === all.length + 1) continue;
+      node_.replaceChildren(el("option", {value: ""}, "Choose…"), ...all.map((key) => el("option", {value: key}, key)));
+      node_.value = chosen[which];
+    }
+  }
+  jobStore.addEventListener("change", fillPicks);
+  const close = jobStore.open();
+  fillPicks();
+  show();
+  return {title: "Compare", node, close() {
+    close();
+    jobStore.removeEventListener("change", fillPicks);
+  }};
+}

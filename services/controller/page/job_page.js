@@ -1,0 +1,194 @@
+// One job: what is predicted, how sure that is, where the time goes, and what the program said.
+// The parts below the head are made anew when what they show has changed.
+
+import {el, route} from "./element.js";
+import {follow, getAnswer, jobPath, patchJson, remove} from "./api.js";
+import {ago, bytes, count, parts, percent, seconds, span} from "./numbers.js";
+import {bandScale, figure} from "./marks.js";
+import {bandText, isOver, lastCondition, phaseOf, phaseTag, predictionOf, sizeOf, targetOf, timeOf}
+  from "./job_fields.js";
+import {breakdownPart, conditionsPart, coveragePart, doubtsPart, iterationsPart, memoryPart, specPart}
+  from "./job_parts.js";
+import {kernelsPart} from "./kernel_table.js";
+import {logPart} from "./log_panel.js";
+import {topology} from "./topology.js";
+
+function networkOf(cluster) {
+  if (!cluster) return "";
+  const nics = (cluster.server || {}).nics || {};
+  const fabric = cluster.fabric || {};
+  if (!nics.count || !fabric.preset || fabric.preset === "none") return "";
+  return `${nics.count} × ${nics.gbps} Gbit/s NICs a server, ${fabric.preset}` +
+    (fabric.oversubscription > 1 ? ` ${fabric.oversubscription}:1` : "");
+}
+
+/** The sentence under the name: what the figures are of. */
+function headLine(job) {
+  const target = targetOf(job);
+  const prediction = predictionOf(job);
+  const host = prediction.hostTime;
+  const folding = prediction.folding;
+  return [
+    target.gpu, sizeOf(target), target.ranks && `${count(target.ranks)} ranks`,
+    target.name && `cluster ${target.name}`, networkOf(target.cluster),
+    host && `host time ${host.model}${host.cpu ? ` for ${host.cpu}` : ""}`,
+    folding && `folded: ${count(folding.live.length)} live, ${count(folding.mirrored)} mirrored`,
+  ].filter(Boolean).join("  ·  ");
+}
+
+function hero(job) {
+  const prediction = predictionOf(job);
+  const time = timeOf(job);
+  const progress = (job.status || {}).progress;
+  if (!time) {
+    const waits = lastCondition(job);
+    return el("div", {class: "hero waiting"}, el("p", {class: "lead"},
+      isOver(job) ? "Nothing was predicted." : phaseOf(job) === "Running"
+        ? "Running; the first measured iteration shows here." : "Waiting to start."),
+    progress && progress.of > 0 && !isOver(job) &&
+      el("progress", {max: "100", value: progress.percent, "aria-label": "Progress"}),
+    el("p", {class: "note"}, progress ? `${count(progress.launches)} launches seen, ` +
+      `iteration ${progress.iteration} of ${progress.of}` : waits.message));
+  }
+  const [value, unit] = parts(seconds(time.mean));
+  const memory = prediction.memory;
+  const cost = (job.status || {}).simulation || {};
+  const [peak, peakUnit] = parts(bytes(memory && memory.peakReservedBytes));
+  return el("div", {class: "hero"},
+    el("div", {class: "lead-figure"},
+      el("div", {class: "what"}, time.what === "iteration" ? "Predicted iteration" : "Predicted program"),
+      el("div", {class: "large"}, value, el("span", {class: "unit"}, unit)),
+      bandScale(time),
+      el("div", {class: "note"}, bandText(time),
+        prediction.measuredIterations > 0 && `, from ${count(prediction.measuredIterations)} iterations`)),
+    el("dl", {class: "figures"},
+      prediction.tokensPerSecond && figure("Throughput", count(prediction.tokensPerSecond), "tokens/s"),
+      prediction.modelFlopsUtilization &&
+        figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization))),
+      memory && figure("Peak memory", peak, peakUnit,
+        `${percent(memory.peakReservedBytes / memory.capacityBytes, 0)} of ${bytes(memory.capacityBytes)}` +
+        (memory.fits ? "" : ", does not fit")),
+      prediction.breakdown && figure("GPU busy", ...parts(percent(
+        prediction.breakdown.compute + prediction.breakdown.exposedCommunication)), "compute and communication"),
+      cost.wallSeconds > 0 && figure("Cost of the simulation", ...parts(span(cost.wallSeconds)),
+        cost.slowdown && `${cost.slowdown.toFixed(1)} × the predicted time`)));
+}
+
+/** A part of the page with a title, made again when `select` of the job gives something else. */
+function section(title, select, render, wide = false) {
+  const body = el("div");
+  const node = el("section", {class: wide ? "part wide" : "part", hidden: true}, el("h2", {}, title), body);
+  let last;
+  return {node, update(job) {
+    const data = select(job);
+    const text = JSON.stringify(data);
+    if (text === last) return;
+    last = text;
+    node.hidden = data === null || data === undefined;
+    if (!node.hidden) body.replaceChildren(render(data, job));
+  }};
+}
+
+async function save(path, name) {
+  const blob = await (await getAnswer(path)).blob();
+  const link = el("a", {download: name});
+  link.href = URL.createObjectURL(blob);
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+function actionsOf(job, namespace, name, fail) {
+  const path = jobPath(namespace, name);
+  const spec = job.spec || {};
+  const act = (title, work, style = "") => el("button", {type: "button", class: style,
+    onclick: async (event) => {
+      event.target.disabled = true;
+      try {
+        await work();
+      } catch (problem) {
+        fail(problem);
+      }
+      event.target.disabled = false;
+    }}, title);
+  const confirmed = (question, work) => () => confirm(question) ? work() : undefined;
+  const hasTimeline = (job.status || {}).timeline;
+  return [
+    hasTimeline && act("Timeline", () => save(`${path}/timeline`, `${name}.pftrace`)),
+    act("JSON", () => save(path, `${name}.json`)),
+    el("a", {class: "button", href: `#/compare?a=${encodeURIComponent(`${namespace}/${name}`)}`}, "Compare"),
+    el("a", {class: "button", href: route("submit", namespace, name)}, "Run again"),
+    phaseOf(job) === "Pending" && act(spec.suspend ? "Resume" : "Suspend",
+      () => patchJson(path, {spec: {suspend: !spec.suspend}})),
+    isOver(job)
+      ? act("Delete", confirmed(`Delete the job ${name} with its log?`, () => remove(path)), "danger")
+      : act("Cancel", confirmed(`Cancel and delete the job ${name}?`, () => remove(path)), "danger"),
+  ];
+}
+
+export function jobView([namespace, name]) {
+  const head = el("div", {class: "job-head"});
+  const stage = el("div");
+  const notice = el("div", {role: "alert"});
+  const abort = new AbortController();
+  const log = logPart(namespace, name, abort.signal);
+  const prediction = predictionOf;
+  const sections = [
+    section("Iterations", iterationsPart.select, iterationsPart.render, true),
+    section("Where the time goes", breakdownPart.select, breakdownPart.render),
+    section("How sure", coveragePart.select, coveragePart.render),
+    section("Memory", memoryPart.select, memoryPart.render),
+    section("Cluster", (job) => targetOf(job).cluster &&
+      {cluster: targetOf(job).cluster, servers: targetOf(job).servers},
+    ({cluster, servers}) => topology(cluster, servers)),
+    section("Kernels and collectives", (job) => prediction(job).kernels && {
+      kernels: prediction(job).kernels, count: prediction(job).kernelCount,
+      what: prediction(job).iterationSeconds ? "iteration" : "program"}, kernelsPart, true),
+    section("To check", doubtsPart.select, doubtsPart.render, true),
+    section("Conditions", conditionsPart.select, conditionsPart.render),
+    section("Document", specPart.select, specPart.render),
+  ];
+  const node = el("article", {class: "job"},
+    el("nav", {class: "crumbs", "aria-label": "Place"}, el("a", {href: "#/"}, "Jobs"), ` / ${namespace}`),
+    head, notice, stage, el("div", {class: "parts"}, sections.slice(0, 7).map((part) => part.node),
+      log.node, sections.slice(7).map((part) => part.node)));
+  let last = "";
+
+  const fail = (problem) => notice.replaceChildren(el("p", {class: "notice"}, problem.message));
+
+  function show(job) {
+    const condition = lastCondition(job);
+    const status = job.status || {};
+    const shape = JSON.stringify([job.spec, job.metadata.deletionTimestamp, status.phase, condition,
+      status.timeline, headLine(job), status.warnings]);
+    if (shape !== last) {
+      last = shape;
+      head.replaceChildren(
+        el("div", {class: "bar"}, el("h1", {}, name), phaseTag(job),
+          el("div", {class: "actions"}, actionsOf(job, namespace, name, fail))),
+        el("p", {class: "target"}, headLine(job) || "not placed yet"),
+        el("p", {class: "note"}, condition.message && `${condition.reason}: ${condition.message}`),
+        (status.warnings || []).map((warning) => el("p", {class: "warning"}, warning)),
+        el("p", {class: "note"}, "created ", ago(job.metadata.creationTimestamp),
+          Object.entries(job.metadata.labels || {}).map(([key, value]) =>
+            [" ", el("span", {class: "label"}, `${key}=${value}`)])));
+    }
+    stage.replaceChildren(hero(job));
+    for (const part of sections) part.update(job);
+    log.update(job);
+  }
+
+  stage.append(el("p", {class: "note"}, "Loading…"));
+  follow(`${jobPath(namespace, name)}/events`, abort.signal, (event, data) => {
+    if (event === "status") return show(data);
+    if (data.reason === "deleted") {
+      notice.replaceChildren(el("p", {class: "notice"}, "The job was deleted. ", el("a", {href: "#/"}, "To the list")));
+    }
+  }, (state) => {
+    if (!(state instanceof Error)) return state === "live" && !notice.textContent.includes("deleted") &&
+      notice.replaceChildren();
+    if (state.status === 404) stage.replaceChildren(el("div", {class: "empty"}, el("h2", {}, "No such job"),
+      el("p", {}, state.message), el("p", {}, el("a", {class: "button", href: "#/"}, "All jobs"))));
+    else fail(state);
+  });
+  return {title: `${name} – job`, node, close: () => abort.abort()};
+}
