@@ -8,6 +8,7 @@
 #include "services/base/check.h"
 #include "services/cli/client.h"
 #include "services/cli/follow.h"
+#include "services/cli/html_report.h"
 #include "services/cli/printable.h"
 #include "services/cli/report.h"
 
@@ -20,6 +21,8 @@ void Show(const nlohmann::json& document) {
   CHECK(!cli::FormatReport(document).empty());
   CHECK(!cli::FormatTable({document}).empty());
   cli::FormatProgress(document);
+  const std::string page = cli::FormatHtmlReport(document, "1");
+  CHECK(page.find("<script") == std::string::npos && page.find("<img") == std::string::npos);
 }
 
 }  // namespace

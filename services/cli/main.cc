@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   eidolon::cli::AddRunCommand(&app, &globals, &action);
   eidolon::cli::AddProfileCommands(&app, &globals, &action);
   eidolon::cli::AddJobCommands(&app, &globals, &action);
+  eidolon::cli::AddReportCommand(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
   eidolon::cli::net::AddCommands(&app, &action);

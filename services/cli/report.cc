@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/cli/document_fields.h"
 #include "services/controller/job/status.h"
 
 namespace eidolon::cli {
@@ -26,33 +27,6 @@ constexpr std::array<std::array<const char*, 2>, 4> kParts = {
      {"exposedCommunication", "exposed comm."},
      {"idle", "idle"},
      {"host", "host"}}};
-
-// The value at a path of keys, or null.
-const json& At(const json& tree, std::initializer_list<const char*> path) {
-  static const json kNull;
-  const json* at = &tree;
-  for (const char* key : path) {
-    if (!at->is_object() || !at->contains(key)) return kNull;
-    at = &(*at)[key];
-  }
-  return *at;
-}
-
-double NumberAt(const json& tree, std::initializer_list<const char*> path) {
-  const json& value = At(tree, path);
-  return value.is_number() ? value.get<double>() : 0;
-}
-
-// A whole number of something; no conversion of any document's number is undefined.
-std::int64_t CountAt(const json& tree, std::initializer_list<const char*> path) {
-  constexpr double kCountMax = 9e18;
-  return static_cast<std::int64_t>(std::clamp(NumberAt(tree, path), 0.0, kCountMax));
-}
-
-std::string TextAt(const json& tree, std::initializer_list<const char*> path) {
-  const json& value = At(tree, path);
-  return value.is_string() ? value.get<std::string>() : "";
-}
 
 std::string Print(const char* format, double value) {
   std::array<char, 64> text{};
@@ -73,18 +47,6 @@ std::string Bar(double share) {
   std::string bar;
   for (int i = 0; i < full; ++i) bar += "█";
   return bar;
-}
-
-// The condition that says how things stand: the last one that is true.
-const json& LastTrueCondition(const json& job) {
-  static const json kNone = json::object();
-  const json& conditions = At(job, {"status", "conditions"});
-  if (!conditions.is_array()) return kNone;
-  const json* last = &kNone;
-  for (const json& condition : conditions) {
-    if (TextAt(condition, {"status"}) == "True") last = &condition;
-  }
-  return *last;
 }
 
 std::string FormatVerdict(const json& job) {
@@ -121,6 +83,47 @@ std::string FormatDifference(const json& more, double difference) {
     const double part = sign * NumberAt(more, {key});
     if (part <= 0 || part < kLeastShare * std::abs(difference)) continue;
     text += StrCat("; copies ", label, " ", FormatSeconds(part));
+  }
+  return text;
+}
+
+// "H100-SXM5-80GB   2 servers x 4 GPUs, 8 ranks   rail-optimised, 4 x 400 Gbit/s a server"
+std::string FormatTarget(const json& prediction) {
+  const json& target = At(prediction, {"target"});
+  const json& server = At(target, {"cluster", "server"});
+  if (!server.is_object()) return "";
+  const std::int64_t servers = CountAt(target, {"servers"});
+  std::string text =
+      StrCat(TextAt(server, {"gpu"}), "   ", servers, servers == 1 ? " server x " : " servers x ",
+             CountAt(server, {"gpusPerServer"}), " GPUs, ",
+             FormatCount(NumberAt(target, {"ranks"})), " ranks");
+  const double nics = NumberAt(server, {"nics", "count"});
+  if (servers > 1 && nics > 0) {
+    text += StrCat("   ", TextAt(target, {"cluster", "fabric", "preset"}), ", ", FormatCount(nics),
+                   " x ", FormatCount(NumberAt(server, {"nics", "gbps"})), " Gbit/s a server");
+  }
+  return Line("on", text);
+}
+
+// Where the GPUs' busy time goes.
+std::string FormatKernels(const json& prediction) {
+  constexpr std::size_t kShown = 5;
+  constexpr std::size_t kNameMax = 60;
+  const json& kernels = At(prediction, {"kernels"});
+  double total = 0;
+  for (const json& kernel : kernels) total += NumberAt(kernel, {"seconds"});
+  if (total <= 0) return "";
+  std::string text;
+  std::size_t shown = 0;
+  for (const json& kernel : kernels) {
+    if (++shown > kShown) break;
+    std::string name =
+        TextAt(kernel, {TextAt(kernel, {"name"}) == "collective" ? "family" : "name"});
+    if (name.size() > kNameMax) name = Beginning(name, kNameMax) + "...";
+    std::string share = Percent(NumberAt(kernel, {"seconds"}) / total);
+    share.insert(0, std::max<std::size_t>(share.size(), 8) - share.size(), ' ');
+    text += Line(shown == 1 ? "longest" : "",
+                 StrCat(share, "  ", name, "   ", TextAt(kernel, {"source"})));
   }
   return text;
 }
@@ -266,15 +269,6 @@ std::string FormatMemory(const json& prediction) {
   return ranks.size() > 1 ? text + Line("  by rank", each) : text;
 }
 
-// At most so many bytes of a UTF-8 text, cut between characters.
-std::string Beginning(const std::string& text, std::size_t bytes) {
-  std::size_t end = std::min(text.size(), bytes);
-  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
-    --end;
-  }
-  return text.substr(0, end);
-}
-
 // What the host read of what nobody computed.
 std::string FormatUnknownSources(const json& prediction) {
   constexpr std::size_t kShown = 5;
@@ -381,9 +375,10 @@ std::string FormatCount(double count) {
 std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
-  return FormatVerdict(job) + FormatTimes(prediction) + FormatProgram(job) +
-         FormatBreakdown(prediction) + FormatFolding(prediction) + FormatHostTime(prediction) +
-         FormatMemory(prediction) + FormatSureness(prediction) + FormatCost(status);
+  return FormatVerdict(job) + FormatTarget(prediction) + FormatTimes(prediction) +
+         FormatProgram(job) + FormatBreakdown(prediction) + FormatKernels(prediction) +
+         FormatFolding(prediction) + FormatHostTime(prediction) + FormatMemory(prediction) +
+         FormatSureness(prediction) + FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {

@@ -51,6 +51,28 @@ json CompleteJob() {
 })");
 }
 
+TEST(ReportTest, NamesTheHardwareAndWhatTakesLongest) {
+  json job = CompleteJob();
+  json& prediction = job["status"]["prediction"];
+  prediction["target"] = json::parse(R"({"servers": 2, "ranks": 1024, "cluster": {
+    "server": {"gpu": "H100-SXM5-80GB", "gpusPerServer": 8, "nics": {"count": 8, "gbps": 400}},
+    "fabric": {"preset": "rail-optimised"}}})");
+  prediction["kernels"] = json::parse(R"([
+    {"name": "gemm 8192x8192x2048", "family": "gemm", "source": "modelled", "seconds": 0.3},
+    {"name": "collective", "family": "nccl ring simple", "source": "modelled", "seconds": 0.1}])");
+
+  const std::string report = FormatReport(job);
+
+  EXPECT_NE(report.find("  on               H100-SXM5-80GB   2 servers x 8 GPUs, 1 024 ranks   "
+                        "rail-optimised, 8 x 400 Gbit/s a server\n"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(report.find("  longest            75.0 %  gemm 8192x8192x2048   modelled\n"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(report.find("25.0 %  nccl ring simple   modelled\n"), std::string::npos) << report;
+}
+
 TEST(ReportTest, TellsEverythingOfACompleteJob) {
   EXPECT_EQ(FormatReport(CompleteJob()),
             R"(llama  Complete  IterationsMeasured: 5 iterations were measured

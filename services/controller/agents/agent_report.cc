@@ -1,6 +1,10 @@
 #include "services/controller/agents/agent_report.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,10 +14,22 @@
 namespace eidolon::controller::agents {
 namespace {
 
+// A kernel's name as its source has it; as it came when it is too long or is not mangled.
+std::string ReadableName(const std::string& name) {
+  constexpr std::size_t kMangledMax = 8192;
+  if (name.size() > kMangledMax || !name.starts_with("_Z")) return name;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && readable ? readable.get() : name;
+}
+
 std::vector<job::NamedAmount> FromProto(
     const google::protobuf::RepeatedPtrField<v1::NamedAmount>& amounts) {
   std::vector<job::NamedAmount> list;
-  for (const v1::NamedAmount& amount : amounts) list.push_back({amount.name(), amount.amount()});
+  for (const v1::NamedAmount& amount : amounts) {
+    list.push_back({ReadableName(amount.name()), amount.amount()});
+  }
   return list;
 }
 
@@ -26,7 +42,7 @@ std::vector<job::KernelTime> FromProto(
     const google::protobuf::RepeatedPtrField<v1::KernelTime>& kernels) {
   std::vector<job::KernelTime> list;
   for (const v1::KernelTime& kernel : kernels) {
-    list.push_back({.name = kernel.name(),
+    list.push_back({.name = ReadableName(kernel.name()),
                     .family = kernel.family(),
                     .source = NameOf(kernel.source()),
                     .picoseconds = kernel.picoseconds(),

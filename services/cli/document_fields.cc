@@ -1,0 +1,55 @@
+#include "services/cli/document_fields.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace eidolon::cli {
+
+using nlohmann::json;
+
+const json& At(const json& tree, Path path) {
+  static const json kNull;
+  const json* at = &tree;
+  for (const char* key : path) {
+    if (!at->is_object() || !at->contains(key)) return kNull;
+    at = &(*at)[key];
+  }
+  return *at;
+}
+
+double NumberAt(const json& tree, Path path) {
+  const json& value = At(tree, path);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+std::int64_t CountAt(const json& tree, Path path) {
+  // No conversion of any document's number is undefined.
+  constexpr double kCountMax = 9e18;
+  return static_cast<std::int64_t>(std::clamp(NumberAt(tree, path), 0.0, kCountMax));
+}
+
+std::string TextAt(const json& tree, Path path) {
+  const json& value = At(tree, path);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+const json& LastTrueCondition(const json& job) {
+  static const json kNone = json::object();
+  const json& conditions = At(job, {"status", "conditions"});
+  if (!conditions.is_array()) return kNone;
+  const json* last = &kNone;
+  for (const json& condition : conditions) {
+    if (TextAt(condition, {"status"}) == "True") last = &condition;
+  }
+  return *last;
+}
+
+std::string Beginning(const std::string& text, std::size_t bytes) {
+  std::size_t end = std::min(text.size(), bytes);
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return text.substr(0, end);
+}
+
+}  // namespace eidolon::cli

@@ -1,0 +1,29 @@
+// Reads documents that another version may have written: what is missing, or of another type, reads
+// as nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace eidolon::cli {
+
+using Path = std::initializer_list<const char*>;
+
+// The value at a path of keys, or null.
+const nlohmann::json& At(const nlohmann::json& tree, Path path);
+// 0 when there is none.
+double NumberAt(const nlohmann::json& tree, Path path);
+// A whole number of something, at least 0.
+std::int64_t CountAt(const nlohmann::json& tree, Path path);
+std::string TextAt(const nlohmann::json& tree, Path path);
+
+// The condition of a job that says how things stand: the last one that is true, or an empty object.
+const nlohmann::json& LastTrueCondition(const nlohmann::json& job);
+
+// At most so many bytes of a UTF-8 text, cut between characters.
+std::string Beginning(const std::string& text, std::size_t bytes);
+
+}  // namespace eidolon::cli

@@ -1,0 +1,310 @@
+#include "services/cli/html_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "services/base/text.h"
+#include "services/cli/document_fields.h"
+#include "services/cli/html.h"
+#include "services/cli/html_drawing.h"
+#include "services/cli/report.h"
+#include "services/controller/job/document.h"
+#include "services/controller/job/status.h"
+#include "services/controller/page/asset.h"
+
+namespace eidolon::cli {
+namespace {
+
+using base::StrCat;
+using controller::job::FormatBytes;
+using html::Element;
+using html::Escape;
+using html::Text;
+using nlohmann::json;
+
+std::string Percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %%", share * 100);
+  return text.data();
+}
+
+std::string BytesAt(const json& tree, Path path) {
+  return FormatBytes(static_cast<std::uint64_t>(CountAt(tree, path)));
+}
+
+std::string Note(const std::string& text) {
+  return Element("p", {{"class", "note"}}, Escape(text));
+}
+
+std::string Part(const std::string& title, const std::string& inner, bool wide = false) {
+  if (inner.empty()) return "";
+  return Element("section", {{"class", wide ? "part wide" : "part"}}, Text("h2", title) + inner);
+}
+
+// Cells are markup. The first column names the row, the last `numbers` are numbers.
+std::string Table(const std::vector<std::string>& titles,
+                  const std::vector<std::vector<std::string>>& rows, std::size_t numbers) {
+  const auto cell = [&](std::size_t at, std::string_view name, const std::string& inner) {
+    const bool number = at + numbers >= titles.size();
+    return number ? Element(name, {{"class", "number"}}, inner) : Element(name, {}, inner);
+  };
+  std::string head;
+  for (std::size_t i = 0; i < titles.size(); ++i) head += cell(i, "th", Escape(titles[i]));
+  std::string body;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) line += cell(i, "td", row[i]);
+    body += Element("tr", {}, line);
+  }
+  return Element(
+      "div", {{"class", "scroll"}},
+      Element("table", {},
+              Element("thead", {}, Element("tr", {}, head)) + Element("tbody", {}, body)));
+}
+
+// The time that the job predicts, of an iteration or of the whole program.
+struct Time {
+  std::string what;
+  double mean = 0;
+  double low = 0;
+  double high = 0;
+};
+
+Time TimeOf(const json& prediction) {
+  const json& iteration = At(prediction, {"iterationSeconds"});
+  if (iteration.is_object()) {
+    return {"Predicted iteration", NumberAt(iteration, {"mean"}), NumberAt(iteration, {"low"}),
+            NumberAt(iteration, {"high"})};
+  }
+  const json& program = At(prediction, {"program"});
+  return {"Predicted program", NumberAt(program, {"seconds"}), NumberAt(program, {"low"}),
+          NumberAt(program, {"high"})};
+}
+
+std::string TargetText(const json& job) {
+  const json& prediction = At(job, {"status", "prediction"});
+  const json& target = At(prediction, {"target"});
+  const json& server = At(target, {"cluster", "server"});
+  if (!server.is_object()) return "";
+  std::string text = StrCat(TextAt(server, {"gpu"}), " · ", CountAt(target, {"servers"}),
+                            " servers of ", CountAt(server, {"gpusPerServer"}), " GPUs · ",
+                            FormatCount(NumberAt(target, {"ranks"})), " ranks · ",
+                            TextAt(target, {"cluster", "fabric", "preset"}));
+  const json& host = At(prediction, {"hostTime"});
+  if (host.is_object()) {
+    text += StrCat(" · host time ", TextAt(host, {"model"}), " for ", TextAt(host, {"cpu"}));
+  }
+  return text;
+}
+
+std::string Figure(const std::string& title, const std::string& value, const std::string& note) {
+  return Element(
+      "div", {{"class", "figure"}},
+      Text("dt", title) + Element("dd", {},
+                                  Element("span", {{"class", "value"}}, Escape(value)) +
+                                      Element("div", {{"class", "note"}}, Escape(note))));
+}
+
+std::string Hero(const json& job) {
+  const json& prediction = At(job, {"status", "prediction"});
+  const Time time = TimeOf(prediction);
+  if (time.mean <= 0) return Element("div", {{"class", "hero waiting"}}, "Nothing was predicted.");
+  std::string figures;
+  if (const double tokens = NumberAt(prediction, {"tokensPerSecond"}); tokens > 0) {
+    figures += Figure("Throughput", FormatCount(tokens) + " tokens/s", "");
+  }
+  if (const double share = NumberAt(prediction, {"modelFlopsUtilization"}); share > 0) {
+    figures += Figure("Model FLOPs utilization", Percent(share), "");
+  }
+  const json& memory = At(prediction, {"memory"});
+  if (memory.is_object()) {
+    const json& fits = At(memory, {"fits"});
+    const bool refused = fits.is_boolean() && !fits.get<bool>();
+    figures += Figure("Peak memory", BytesAt(memory, {"peakReservedBytes"}),
+                      StrCat("of ", BytesAt(memory, {"capacityBytes"}), " on rank ",
+                             CountAt(memory, {"worstRank"}), refused ? ", does not fit" : ""));
+  }
+  if (const double wall = NumberAt(job, {"status", "simulation", "wallSeconds"}); wall > 0) {
+    figures += Figure("Cost of the simulation", FormatSpan(wall), "");
+  }
+  const std::string lead =
+      Element("div", {{"class", "what"}}, time.what) +
+      Element("div", {{"class", "large"}}, Escape(FormatSeconds(time.mean))) +
+      Note(StrCat("90 % between ", FormatSeconds(time.low), " and ", FormatSeconds(time.high),
+                  ", by the errors of the estimates and of the host's time"));
+  return Element("div", {{"class", "hero"}},
+                 Element("div", {{"class", "lead-figure"}}, lead) +
+                     Element("dl", {{"class", "figures"}}, figures));
+}
+
+std::string Iterations(const json& prediction) {
+  std::vector<double> times;
+  for (const json& time : At(prediction, {"iterationPicoseconds"})) {
+    if (time.is_number()) times.push_back(time.get<double>() * 1e-12);
+  }
+  if (times.empty()) return "";
+  const Time time = TimeOf(prediction);
+  return html::DrawIterations(times, {time.mean, time.low, time.high}) +
+         Note(
+             "Each measured iteration as the simulation gave it, and the band. The axis does not "
+             "begin at zero.");
+}
+
+std::string Breakdown(const json& prediction) {
+  const json& shares = At(prediction, {"breakdown"});
+  if (!shares.is_object()) return "";
+  const double mean = TimeOf(prediction).mean;
+  std::vector<html::Share> list;
+  for (const auto& [key, title] : std::to_array<std::pair<const char*, const char*>>(
+           {{"compute", "Compute"},
+            {"exposedCommunication", "Exposed communication"},
+            {"host", "Host"},
+            {"idle", "Idle"}})) {
+    const double share = NumberAt(shares, {key});
+    list.push_back({key, title, share, FormatSeconds(share * mean)});
+  }
+  return html::DrawShares(list);
+}
+
+std::string Coverage(const json& prediction) {
+  const json& coverage = At(prediction, {"coverage"});
+  if (!coverage.is_object()) return "";
+  std::vector<html::Share> list;
+  for (const auto& [key, title] : std::to_array<std::pair<const char*, const char*>>(
+           {{"measured", "Measured: this kernel on this GPU"},
+            {"interpolated", "Interpolated: the same kernel, near sizes"},
+            {"modelled", "Modelled: a formula for its family"},
+            {"assumed", "Assumed: a generic fallback"}})) {
+    list.push_back({key, title, NumberAt(coverage, {key}), ""});
+  }
+  const double assumed = NumberAt(coverage, {"assumed"});
+  return html::DrawShares(list) +
+         Note(StrCat(Percent(1 - assumed),
+                     " of the GPUs' busy time has an estimate with a known "
+                     "error, which the band holds; ",
+                     Percent(assumed), " is assumed."));
+}
+
+std::string Memory(const json& prediction) {
+  const json& memory = At(prediction, {"memory"});
+  const double capacity =
+      std::max(NumberAt(memory, {"capacityBytes"}), NumberAt(memory, {"peakReservedBytes"}));
+  if (capacity <= 0) return "";
+  std::vector<html::Share> list;
+  for (const auto& [key, title] : std::to_array<std::pair<const char*, const char*>>(
+           {{"allocations", "Program: allocator segments"},
+            {"workspace", "Workspace of math libraries"},
+            {"nccl", "NCCL"},
+            {"context", "CUDA context"}})) {
+    list.push_back({key, title, NumberAt(memory, {"byCategory", key}) / capacity,
+                    BytesAt(memory, {"byCategory", key})});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const json& rank : At(memory, {"ranks"})) {
+    rows.push_back(
+        {std::to_string(CountAt(rank, {"rank"})), Escape(BytesAt(rank, {"peakReservedBytes"}))});
+  }
+  return html::DrawShares(list) +
+         Note(StrCat("At the peak of rank ", CountAt(memory, {"worstRank"}), ", the fullest.")) +
+         (rows.size() > 1 ? Element("details", {},
+                                    Text("summary", "By rank") + Table({"Rank", "Peak"}, rows, 1))
+                          : "");
+}
+
+std::string Kernels(const json& prediction) {
+  constexpr std::size_t kShown = 40;
+  const json& kernels = At(prediction, {"kernels"});
+  double total = 0;
+  for (const json& kernel : kernels) total += NumberAt(kernel, {"seconds"});
+  std::vector<std::vector<std::string>> rows;
+  for (const json& kernel : kernels) {
+    if (total <= 0 || rows.size() == kShown) break;
+    const std::string source = TextAt(kernel, {"source"});
+    rows.push_back({Element("code", {}, Escape(TextAt(kernel, {"name"}), 200)),
+                    Escape(TextAt(kernel, {"family"})), Escape(source),
+                    Escape(FormatCount(NumberAt(kernel, {"launches"}))),
+                    Escape(FormatSeconds(NumberAt(kernel, {"seconds"}))),
+                    Escape(Percent(NumberAt(kernel, {"seconds"}) / total))});
+  }
+  if (rows.empty()) return "";
+  return Note(StrCat("Busy time of one iteration, or of the program, summed over ranks: ",
+                     rows.size(), " of ", CountAt(prediction, {"kernelCount"}), ".")) +
+         Table({"Name", "Family", "Source", "Launches", "Busy time", "Share"}, rows, 3);
+}
+
+std::string Doubts(const json& prediction) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const std::string& what, const std::string& name,
+                       const std::string& amount) {
+    if (rows.size() < 3 * kShown)
+      rows.push_back({Escape(what), Text("code", name), Escape(amount)});
+  };
+  for (const json& kernel : At(prediction, {"assumedKernels"})) {
+    add("assumed kernel", TextAt(kernel, {"name"}), FormatSeconds(NumberAt(kernel, {"seconds"})));
+  }
+  for (const json& call : At(prediction, {"unsupportedCalls"})) {
+    add("refused call", TextAt(call, {"name"}), FormatCount(NumberAt(call, {"count"})) + " times");
+  }
+  for (const json& read : At(prediction, {"unknownReadSources"})) {
+    add("value that nobody computed", TextAt(read, {"writer"}) + " " + TextAt(read, {"line"}),
+        FormatCount(NumberAt(read, {"reads"})) + " reads");
+  }
+  return rows.empty() ? "" : Table({"What", "Where", "How much"}, rows, 1);
+}
+
+std::string Style() {
+  std::string style;
+  for (const char* name : {"base.css", "parts.css"}) {
+    style += controller::page::FindAsset(name)->content;
+  }
+  return style;
+}
+
+}  // namespace
+
+std::string FormatHtmlReport(const json& job, const std::string& version) {
+  const json& prediction = At(job, {"status", "prediction"});
+  const json& condition = LastTrueCondition(job);
+  const std::string name = TextAt(job, {"metadata", "name"});
+  std::string warnings;
+  for (const json& warning : At(job, {"status", "warnings"})) {
+    if (warning.is_string()) {
+      warnings += Element("p", {{"class", "warning"}}, Escape(warning.get<std::string>()));
+    }
+  }
+  const json& spec = At(job, {"spec"});
+  const std::string document =
+      spec.is_object()
+          ? Element("pre", {{"class", "document"}}, Escape(controller::job::ToYaml(spec), 100'000))
+          : "";
+  const std::string head =
+      Element("div", {{"class", "job-head"}},
+              Text("h1", name) + Element("p", {{"class", "target"}}, Escape(TargetText(job))) +
+                  Note(StrCat(PhaseOf(job), ", ", TextAt(condition, {"reason"}), ": ",
+                              TextAt(condition, {"message"}))) +
+                  warnings);
+  const std::string parts = Element(
+      "div", {{"class", "parts"}},
+      Part("Iterations", Iterations(prediction), true) +
+          Part("Where the time goes", Breakdown(prediction)) +
+          Part("How sure", Coverage(prediction)) + Part("Memory", Memory(prediction)) +
+          Part("Document", document) + Part("Kernels and collectives", Kernels(prediction), true) +
+          Part("To check", Doubts(prediction), true));
+  return StrCat(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\"><meta name=\"viewport\" content=\"width=device-width\">",
+      Text("title", name + " – Eidolon"), "<style>", Style(), "</style></head><body><main>", head,
+      Hero(job), parts,
+      Note(StrCat("Predicted by Eidolon ", version, ", job created ",
+                  TextAt(job, {"metadata", "creationTimestamp"}), ".")),
+      "</main></body></html>\n");
+}
+
+}  // namespace eidolon::cli
