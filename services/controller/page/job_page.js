@@ -111,7 +111,8 @@ function actionsOf(job, namespace, name, fail) {
       event.target.disabled = false;
     }}, title);
   const confirmed = (question, work) => () => confirm(question) ? work() : undefined;
-  const hasTimeline = (job.status || {}).timeline;
+  const timeline = (spec.outputs || {}).timeline;
+  const hasTimeline = isOver(job) && timeline && timeline.iterations !== 0;
   return [
     hasTimeline && act("Timeline", () => save(`${path}/timeline`, `${name}.pftrace`)),
     act("JSON", () => save(path, `${name}.json`)),
@@ -159,7 +160,7 @@ export function jobView([namespace, name]) {
     const condition = lastCondition(job);
     const status = job.status || {};
     const shape = JSON.stringify([job.spec, job.metadata.deletionTimestamp, status.phase, condition,
-      status.timeline, headLine(job), status.warnings]);
+      headLine(job), status.warnings]);
     if (shape !== last) {
       last = shape;
       head.replaceChildren(
