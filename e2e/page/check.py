@@ -4,6 +4,7 @@
 import argparse
 import json
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def a_job_is_submitted_by_the_form_and_followed_to_its_end(world):
     tab.wait_for_selector(".job .tag.phase-complete", timeout=60000)
     job = world.server.get("by-form")
     mean = job["status"]["prediction"]["iterationSeconds"]["mean"]
-    shown = tab.inner_text(".large").split()
+    shown = re.fullmatch(r"([\d.]+)\s*(\S+)", tab.inner_text(".large").strip()).groups()
     unit = {"s": 1, "ms": 1e3, "µs": 1e6}[shown[1]]
     expect(abs(float(shown[0]) / (mean * unit) - 1) < 1e-3, f"{shown} is shown for {mean} s")
     expect(tab.locator(".chart circle").count() == 5, "not every measured iteration is a point")
@@ -133,12 +134,12 @@ def what_is_scraped_is_as_the_catalogue_says_and_goes_with_its_job(world):
     found = list(metrics.differences(page))
     expect(not found, f"{found}")
     expect('simulation_job="by-form"' in page, "a job's prediction has no series")
-    name = world.finished["metadata"]["name"]
-    copied = world.finished["spec"] | {"iterations": {"warmup": 1, "measure": 1}}
-    document = {"metadata": {"name": "short-lived"}, "spec": copied}
+    document = {key: world.finished[key] for key in ("apiVersion", "kind", "spec")}
+    document["metadata"] = {"name": "short-lived"}
+    document["spec"] = document["spec"] | {"iterations": {"warmup": 1, "measure": 1}}
     job = world.server.run(json.dumps(document))
     expect_complete(job)
-    expect('simulation_job="short-lived"' in world.server.request("GET", "/metrics")[1], f"no series beside {name}'s")
+    expect('simulation_job="short-lived"' in world.server.request("GET", "/metrics")[1], "no series")
     world.server.request("DELETE", world.server.jobs_path("short-lived"))
     expect("short-lived" not in world.server.request("GET", "/metrics")[1], "series of a deleted job stay")
 
@@ -175,11 +176,13 @@ def what_programs_and_users_write_is_text(world):
 
 @test
 def everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(world):
-    world.server.request(
+    status, answer = world.server.request(
         "POST",
         "/api/v1/namespaces/default/simulatedclusters",
-        "metadata: {name: pod}\nspec: {servers: 16, server: {preset: dgx-h100}}",
+        "{apiVersion: eidolon.dev/v1alpha1, kind: SimulatedCluster, metadata: {name: pod},"
+        " spec: {servers: 16, server: {preset: dgx-h100}}}",
     )
+    expect(status == 201, f"{answer}")
     routes = {
         "list": ("/", ".jobs tbody tr"),
         "job": ("/jobs/default/by-form", ".kernels tbody tr"),

@@ -3,6 +3,7 @@
 // long text is cut, with a note of how much is missing.
 
 const SHOWN_MAX = 4000;
+const LINE_MAX = 2000; // Of a log.
 // C0 without tab and line feed, DEL, C1; formatting that hides or turns text around it.
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
@@ -34,11 +35,12 @@ export const shown = (text) => printable(clipped(text));
 
 /** A line of a log: without colours, and without what a carriage return has replaced. */
 export function logLine(line) {
-  const plain = line.slice(0, 4 * SHOWN_MAX).replace(COLOUR, "").replace(/\r$/, "");
+  const beginning = line.slice(0, 4 * LINE_MAX);
+  const plain = beginning.replace(COLOUR, "").replace(/\r$/, "");
   const last = plain.lastIndexOf("\r");
   const text = last >= 0 ? plain.slice(last + 1) : plain;
-  const missing = line.length - 4 * SHOWN_MAX;
-  return shown(missing > 0 ? text.slice(0, SHOWN_MAX) + `… (${missing} more characters)` : text);
+  const missing = line.length - beginning.length;
+  return printable(clipped(text, LINE_MAX)) + (missing > 0 ? ` … (${missing} more characters)` : "");
 }
 
 /** The beginning and the end of a long name, which tell most names apart. */
