@@ -8,6 +8,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
+#include "services/controller/job/class_check.h"
 
 namespace eidolon::controller::embedded {
 
@@ -43,6 +44,13 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
   if (StartsAgain(entry, *run, verdict)) return;
   job::JobStatus status = StatusOf(*entry);
   run->FillIn(&status, state_.parts().clock.MonotonicNs());
+  if (status.prediction) {
+    for (std::string& warning :
+         job::MemoryWarnings(run->parts().resolved.fold, status.prediction->memory)) {
+      status.warnings.push_back(warning);
+      entry->warnings.push_back(std::move(warning));
+    }
+  }
   End(entry, status, verdict);
 }
 
