@@ -51,6 +51,8 @@ enum class RecordKind : std::uint16_t {
   kUnknownSource,  // MarkRecord + text (unknown_source.h); id: its number, from 1; reserved: the
                    // number of the job's declaration that gave the value, 0 for none.
   kDamage,         // MarkRecord + text: what the shim found overwritten in this memory.
+  // A profiler inside the process (activity.h).
+  kActivity,  // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
   kCount,
 };
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "services/base/text.h"
+#include "shim/core/call_observer.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
@@ -65,11 +66,22 @@ void TellAgent(Session& session, std::string_view name) noexcept {
 
 CallScope::CallScope(const char* name, ring::CallClass call_class) noexcept
     : name_(name), allowed_(!IsTearingDown()) {
-  if (depth++ == 0 && allowed_) ChargeCall(name, call_class);
+  if (depth++ != 0 || !allowed_) return;
+  CallObserver* const observer = Observer();
+  if (observer == nullptr) {
+    ChargeCall(name, call_class);
+    return;
+  }
+  const std::uint64_t before = RecordClock();
+  observer->CallBegan(name, {static_cast<std::int64_t>(before)}, ChargeCall(name, call_class));
 }
 
 CallScope::~CallScope() {
-  if (--depth == 0 && allowed_) EndCall();
+  if (--depth != 0 || !allowed_) return;
+  if (CallObserver* const observer = Observer()) {
+    observer->CallEnded({static_cast<std::int64_t>(RecordClock())});
+  }
+  EndCall();
 }
 
 void CallScope::ReportEscapedException() const noexcept {

@@ -18,4 +18,8 @@ struct InternedWork {
 InternedWork InternWork(std::span<const std::byte> definition,
                         std::span<const std::byte> context) noexcept;
 
+// The definition that has this identifier, for as long as the process lives; empty when none has.
+// Looks at every definition. Requires: there is a session.
+std::span<const std::byte> FindWork(std::uint32_t id) noexcept;
+
 }  // namespace eidolon::shim::core

@@ -25,6 +25,8 @@ constexpr std::uint64_t kShortGapNs = 20'000;
 constexpr std::int64_t kCalibrationNs = 500'000;
 // How often a thread looks how fast its core is: 0.2 ms of work each time.
 constexpr std::uint64_t kSpeedIntervalPs = 100'000'000'000;
+// Of a trapped reading of the tick counter, what comes before our handler and after it.
+constexpr std::uint64_t kTrapNs = 1'500;
 // The name under which a clock reading is a call of the program.
 constexpr std::uint64_t kClockReading = 1;
 
@@ -330,6 +332,16 @@ void CheckPublishedClock() noexcept {
   if (seen > ProcessClock().load(std::memory_order_acquire)) {
     NoteDamage("the rank clock was overwritten");
   }
+}
+
+void NoteTrap() noexcept {
+  ThreadClock& own = thread_clock;
+  if (source.model != ring::HostModel::kMeasured || own.last_ticks == 0) return;
+  const std::uint64_t gap = ReadTicks() - own.last_ticks;
+  const auto detour = static_cast<std::uint64_t>(kTrapNs * 1000 / ps_per_tick);
+  const std::uint64_t left_out = std::min(gap, detour);
+  own.last_ticks += left_out;
+  own.accounted_ps += TicksToPs(left_out);
 }
 
 void NoteWaited() noexcept { thread_clock.waited = true; }

@@ -44,6 +44,10 @@ void AdvanceTo(base::SimTime time) noexcept;
 // Moves the clock on: a poll that found nothing takes time too.
 void AdvanceBy(base::Duration duration) noexcept;
 
+// The calling thread read the tick counter and got into the shim by that (shim/time/tick_clock.h):
+// what such a detour takes is not the program's work.
+void NoteTrap() noexcept;
+
 // The calling thread waited in the operating system (condition variable, join, socket): its next
 // charge starts from max(own, process).
 void NoteWaited() noexcept;

@@ -86,10 +86,11 @@ bool RingWriter::Reserve(std::size_t bytes, std::uint64_t* position) noexcept {
 }
 
 bool RingWriter::Append(ring::RecordHeader* record, std::size_t record_bytes,
-                        std::span<const std::span<const std::byte>> tail) noexcept {
+                        std::span<const std::span<const std::byte>> tail,
+                        std::uint64_t* position) noexcept {
   const std::lock_guard guard(lock_);
   if (NotedDamage() != nullptr) PutDamage();
-  return Put(record, record_bytes, tail);
+  return Put(record, record_bytes, tail, position);
 }
 
 void RingWriter::PutDamage() noexcept {
@@ -120,7 +121,8 @@ void RingWriter::CheckPosition() noexcept {
 }
 
 bool RingWriter::Put(ring::RecordHeader* record, std::size_t record_bytes,
-                     std::span<const std::span<const std::byte>> tail) noexcept {
+                     std::span<const std::span<const std::byte>> tail,
+                     std::uint64_t* placed) noexcept {
   std::size_t unpadded = record_bytes;
   for (const auto& part : tail) unpadded += part.size();
   const std::size_t bytes = RoundUp8(unpadded);
@@ -128,6 +130,7 @@ bool RingWriter::Put(ring::RecordHeader* record, std::size_t record_bytes,
   record->bytes = static_cast<std::uint32_t>(bytes);
   std::uint64_t position;
   if (agent_gone() || !Reserve(bytes, &position)) return false;
+  if (placed != nullptr) *placed = position;
   record->host_clock_ps = RecordClock();
   char* const begin = ring_ + position % ring::kRingBytes;
   char* at = begin;

@@ -28,9 +28,10 @@ class RingWriter {
   void Start(const Shared& shared) noexcept;
 
   // Session::Append. False when the agent is gone: the record is dropped. Damage that was noted
-  // (damage.h) goes before the record.
+  // (damage.h) goes before the record. `position`, when given, receives where the record lies.
   bool Append(ring::RecordHeader* record, std::size_t record_bytes,
-              std::span<const std::span<const std::byte>> tail) noexcept;
+              std::span<const std::span<const std::byte>> tail,
+              std::uint64_t* position = nullptr) noexcept;
 
   // Wakes the agent.
   void RingDoorbell() noexcept;
@@ -51,7 +52,8 @@ class RingWriter {
   bool WaitForSpace(std::uint64_t end) noexcept;
   // Requires: lock_ held.
   bool Put(ring::RecordHeader* record, std::size_t record_bytes,
-           std::span<const std::span<const std::byte>> tail) noexcept;
+           std::span<const std::span<const std::byte>> tail,
+           std::uint64_t* placed = nullptr) noexcept;
   void PutDamage() noexcept;
 
   SpinLock lock_;  // Guards the four below and the order of records.

@@ -12,6 +12,7 @@
 #include "services/base/hash.h"
 #include "services/base/text.h"
 #include "services/ring/check.h"
+#include "shim/core/call_observer.h"
 #include "shim/core/connection.h"
 #include "shim/core/damage.h"
 #include "shim/core/intern_work.h"
@@ -176,7 +177,15 @@ void Session::Append(ring::RecordHeader* record, std::size_t record_bytes,
       begun.store(true, std::memory_order_relaxed);
     }
   }
-  GetState().writer.Append(record, record_bytes, tail);
+  CallObserver* const observer = Observer();
+  if (observer == nullptr || !IsWork(record->kind)) {
+    GetState().writer.Append(record, record_bytes, tail);
+    return;
+  }
+  std::uint64_t position = 0;
+  if (GetState().writer.Append(record, record_bytes, tail, &position)) {
+    observer->WorkIssued(*record, tail, position);
+  }
 }
 
 Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_bytes,
@@ -214,6 +223,7 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   if (advance_clock && answer.status == ring::ReplyStatus::kOk &&
       CurrentRole() == ThreadRole::kDriver) {
     AdvanceTo({static_cast<std::int64_t>(answer.value_ps)});
+    if (CallObserver* const observer = Observer()) observer->WaitEnded(*record, answer.value_ps);
   }
   return answer;
 }
@@ -246,6 +256,12 @@ InternedWork InternWork(std::span<const std::byte> definition,
   state.writer.Append(&record.header, sizeof(record),
                       std::span(tail).first(fits && !context.empty() ? 3 : 1));
   return kept;
+}
+
+std::span<const std::byte> FindWork(std::uint32_t id) noexcept {
+  State& state = GetState();
+  const std::lock_guard guard(state.works_lock);
+  return state.works.Definition(id);
 }
 
 std::uint32_t Session::NewId() noexcept {

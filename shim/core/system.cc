@@ -2,10 +2,13 @@
 
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include <cstring>
+
+#include "shim/core/tick_rate.h"
 
 namespace eidolon::shim::core {
 namespace {
@@ -15,6 +18,12 @@ std::int64_t ReadClock(clockid_t id) noexcept {
   RawSyscall(SYS_clock_gettime, id, reinterpret_cast<long>(&now));
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
+
+constexpr std::int64_t kRateNs = 500'000;  // Long enough to measure a rate.
+constinit double ns_per_tick = 0;
+// Both clocks when the counter was hidden.
+constinit std::int64_t hidden_at_ns = 0;
+constinit std::uint64_t hidden_at_ticks = 0;
 
 timespec ToTimespec(std::int64_t ns) noexcept {
   return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
@@ -50,6 +59,32 @@ long RawSyscall(long number, long a, long b, long c, long d, long e, long f) noe
   return x0;
 }
 #endif
+
+constinit std::atomic<bool> ticks_hidden{false};
+
+void HideTicks(bool hide) noexcept {
+  if (hide == ticks_hidden.load(std::memory_order_relaxed)) return;
+  if (hide) {
+    if (ns_per_tick == 0) ns_per_tick = MeasurePsPerTick(kRateNs, MonotonicNs, ReadTicks) / 1000;
+    const ClockPair now = ReadTogether(MonotonicNs, ReadTicks);
+    hidden_at_ns = now.ns;
+    hidden_at_ticks = now.ticks;
+  }
+  ticks_hidden.store(hide, std::memory_order_release);
+}
+
+std::uint64_t HiddenTicks() noexcept {
+  const std::int64_t since = MonotonicNs() - hidden_at_ns;
+  return hidden_at_ticks + static_cast<std::uint64_t>(static_cast<double>(since) / ns_per_tick);
+}
+
+void TrapTicks(bool trap) noexcept {
+#if defined(__x86_64__)
+  RawSyscall(SYS_prctl, PR_SET_TSC, trap ? PR_TSC_SIGSEGV : PR_TSC_ENABLE);
+#else
+  (void)trap;
+#endif
+}
 
 std::int64_t MonotonicNs() noexcept { return ReadClock(CLOCK_MONOTONIC); }
 std::int64_t ThreadCpuNs() noexcept { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }

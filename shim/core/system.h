@@ -34,8 +34,18 @@ void RealSleep(std::int64_t ns) noexcept;
 // Writes a line to standard error, in one call, without buffers.
 void WriteToStderr(const char* text) noexcept;
 
+// While the program's readings of the counter are answered by us (shim/time/tick_clock.h), it is
+// hidden from the shim too: ReadTicks then comes from the monotonic clock, at the same rate.
+extern std::atomic<bool> ticks_hidden;
+void HideTicks(bool hide) noexcept;
+std::uint64_t HiddenTicks() noexcept;
+// Whether the calling thread's readings trap (PR_SET_TSC). New threads and programs inherit it.
+void TrapTicks(bool trap) noexcept;
+
 // A counter that runs at a constant rate, about the CPU's.
 inline std::uint64_t ReadTicks() noexcept {
+  if (ticks_hidden.load(std::memory_order_relaxed)) [[unlikely]]
+    return HiddenTicks();
 #if defined(__x86_64__)
   return __rdtsc();
 #elif defined(__aarch64__)

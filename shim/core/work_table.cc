@@ -36,6 +36,13 @@ InternedWork WorkTable::Insert(std::uint64_t hash, std::span<const std::byte> de
   return {id, entries_[at].bytes};
 }
 
+std::span<const std::byte> WorkTable::Definition(std::uint32_t id) const noexcept {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.id == id; });
+  if (id == 0 || found == entries_.end()) return {};
+  return {found->bytes, found->size};
+}
+
 const std::byte* WorkTable::Keep(std::span<const std::byte> bytes) {
   if (bytes.size() > block_left_) {
     const std::size_t size = std::max(kBlockBytes, bytes.size());

@@ -23,6 +23,10 @@ class WorkTable {
   // Requires: Find(...) found none; id != 0.
   InternedWork Insert(std::uint64_t hash, std::span<const std::byte> definition, std::uint32_t id);
 
+  // The bytes of the definition with this identifier, empty when there is none. Looks at all of
+  // them.
+  std::span<const std::byte> Definition(std::uint32_t id) const noexcept;
+
   std::size_t size() const noexcept { return count_; }
 
  private:

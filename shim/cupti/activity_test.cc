@@ -2,7 +2,23 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
+
+#include "services/ring/activity.h"
+#include "services/ring/record.h"
+#include "services/ring/work.h"
+#include "shim/core/enter.h"
+#include "shim/core/fake_agent.h"
+#include "shim/core/rank_clock.h"
+#include "shim/core/session.h"
+#include "shim/cupti/client_clock.h"
 
 namespace eidolon::shim::cupti::activity {
 namespace {
@@ -39,14 +55,198 @@ TEST(ActivityTest, RefusesUnknownKinds) {
             CUPTI_ERROR_INVALID_PARAMETER);
 }
 
-TEST(ActivityTest, HasNoRecords) {
-  std::uint8_t buffer[64] = {};
-  CUpti_Activity* record = nullptr;
-  std::size_t dropped = 9;
+TEST(ActivityTest, RefusesKindsThatAreNeverRecorded) {
+  EXPECT_EQ(Enable(CUPTI_ACTIVITY_KIND_PC_SAMPLING), CUPTI_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(Enable(CUPTI_ACTIVITY_KIND_INVALID), CUPTI_ERROR_INVALID_KIND);
+  EXPECT_EQ(GetNextRecord(nullptr, 8, nullptr), CUPTI_ERROR_INVALID_PARAMETER);
+}
 
-  EXPECT_EQ(GetNextRecord(buffer, sizeof(buffer), &record), CUPTI_ERROR_MAX_LIMIT_REACHED);
+// A program with a profiler, and what its buffers hold after a flush.
+class ActivityFlushTest : public ::testing::Test {
+ protected:
+  ActivityFlushTest() : agent_(core::FakeAgent::Start()) {
+    agent_.Reset();
+    core::Session::Get();
+    RegisterCallbacks(GiveBuffer, TakeBuffer);
+    records_.clear();
+    gives_buffers_ = true;
+  }
+  ~ActivityFlushTest() override {
+    Finalize();
+    FlushAll(0);
+    agent_.AnswerWith(core::FakeAgent::DefaultAnswer);
+  }
+
+  static void GiveBuffer(std::uint8_t** buffer, std::size_t* size, std::size_t* records_max) {
+    ++buffers_given_;
+    *size = gives_buffers_ ? 1 << 16 : 0;
+    *buffer = gives_buffers_ ? new std::uint8_t[*size] : nullptr;
+    *records_max = 0;
+  }
+  static void TakeBuffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                         std::size_t valid) {
+    CUpti_Activity* record = nullptr;
+    while (GetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) records_.push_back(record);
+  }
+  template <typename Record>
+  static std::vector<const Record*> RecordsOf(CUpti_ActivityKind kind) {
+    std::vector<const Record*> found;
+    for (const CUpti_Activity* record : records_) {
+      if (record->kind == kind) found.push_back(reinterpret_cast<const Record*>(record));
+    }
+    return found;
+  }
+
+  // Launches a kernel by a call of the runtime, or of a library.
+  static std::uint64_t Launch(const char* function) {
+    ring::KernelWork kernel{};
+    constexpr std::string_view kName = "_Z3addPf";
+    kernel.header = {.kind = ring::WorkKind::kKernel, .bytes = sizeof(kernel) + 8};
+    kernel.grid = {4, 2, 1};
+    kernel.block = {128, 1, 1};
+    kernel.registers = 40;
+    kernel.name_bytes = kName.size();
+    std::vector<std::byte> definition(sizeof(kernel) + kName.size());
+    std::memcpy(definition.data(), &kernel, sizeof(kernel));
+    std::memcpy(definition.data() + sizeof(kernel), kName.data(), kName.size());
+    return core::Enter(function, ring::CallClass::kLaunch, std::uint64_t{0}, [&] {
+      core::Session& session = *core::Session::Existing();
+      ring::LaunchRecord record{};
+      record.header.kind = ring::RecordKind::kLaunch;
+      record.stream = 5;
+      record.work = session.InternWork(definition);
+      const std::uint64_t position = core::FakeAgent::Start().cursors().write_position.value.load();
+      core::Append(session, record);
+      return position;
+    });
+  }
+  // The agent knows of these, once.
+  void AnswerTake(std::vector<ring::CompletedOperation> operations) {
+    agent_.AnswerWith([operations, asked = false](const core::FakeAgent::Record& record) mutable {
+      core::FakeAgent::Reply reply;
+      const bool takes = record.kind() == ring::RecordKind::kActivity &&
+                         record.As<ring::WaitRecord>().id ==
+                             static_cast<std::uint64_t>(ring::ActivityRequest::kTake);
+      if (!takes) return core::FakeAgent::DefaultAnswer(record);
+      if (std::exchange(asked, true)) return reply;
+      const auto bytes = std::as_bytes(std::span(operations));
+      reply.payload.assign(bytes.begin(), bytes.end());
+      return reply;
+    });
+  }
+
+  core::FakeAgent& agent_;
+  static inline std::vector<CUpti_Activity*> records_;
+  static inline bool gives_buffers_ = true;
+  static inline int buffers_given_ = 0;
+};
+
+TEST_F(ActivityFlushTest, JoinsAKernelWithItsCallAndItsTimes) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION), CUPTI_SUCCESS);
+  ASSERT_EQ(PushExternalCorrelationId(kKind, 77), CUPTI_SUCCESS);
+  const std::uint64_t position = Launch("cudaLaunchKernel");
+  ASSERT_EQ(PopExternalCorrelationId(kKind, nullptr), CUPTI_SUCCESS);
+  AnswerTake(
+      {{.record = position, .index = 0, .node = 0, .start_ps = 5'000'000, .end_ps = 8'000'000}});
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  const auto kernels = RecordsOf<CUpti_ActivityKernel11>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  const auto calls = RecordsOf<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME);
+  const auto external =
+      RecordsOf<CUpti_ActivityExternalCorrelation>(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
+  ASSERT_EQ(kernels.size(), 1u);
+  ASSERT_EQ(calls.size(), 1u);
+  ASSERT_FALSE(external.empty());
+  EXPECT_STREQ(kernels[0]->name, "_Z3addPf");
+  EXPECT_EQ(kernels[0]->end - kernels[0]->start, 3000u);
+  EXPECT_EQ(kernels[0]->gridX, 4);
+  EXPECT_EQ(kernels[0]->blockX, 128);
+  EXPECT_EQ(kernels[0]->registersPerThread, 40);
+  EXPECT_EQ(kernels[0]->streamId, 12u);
+  EXPECT_EQ(kernels[0]->correlationId, calls[0]->correlationId);
+  EXPECT_EQ(calls[0]->cbid, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_LE(calls[0]->start, calls[0]->end);
+  EXPECT_EQ(external[0]->externalId, 77u);
+  EXPECT_EQ(external[0]->correlationId, calls[0]->correlationId);
+}
+
+TEST_F(ActivityFlushTest, AsksForABufferBeforeThereIsARecord) {
+  // Kineto flushes only when it has given one.
+  const int before = buffers_given_;
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+
+  EXPECT_EQ(buffers_given_, before + 1);
+}
+
+TEST_F(ActivityFlushTest, ShowsALibrarysLaunchesAsCallsOfTheRuntime) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+  Launch("cublasGemmEx");
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  const auto calls = RecordsOf<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0]->cbid, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060);
+}
+
+TEST_F(ActivityFlushTest, WaitsAreRecordsOfTheirOwn) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION), CUPTI_SUCCESS);
+  core::Enter("cudaStreamSynchronize", ring::CallClass::kSynchronize, 0, [] {
+    ring::WaitRecord question{};
+    question.header.kind = ring::RecordKind::kSynchronizeStream;
+    question.id = 5;
+    core::Ask(*core::Session::Existing(), question, true);
+    return 0;
+  });
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  const auto waits = RecordsOf<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0]->type, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
+  EXPECT_EQ(waits[0]->streamId, 12u);
+}
+
+TEST_F(ActivityFlushTest, LeavesOutCallsThatTheProgramDoesNotWant) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+  constexpr auto kCall = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+  ASSERT_EQ(EnableRuntimeApi(kCall, 0), CUPTI_SUCCESS);
+  Launch("cudaLaunchKernel");
+  ASSERT_EQ(EnableRuntimeApi(kCall, 1), CUPTI_SUCCESS);
+  Launch("cudaLaunchKernel");
+  Finalize();
+  Launch("cudaLaunchKernel");
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  EXPECT_EQ(RecordsOf<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME).size(), 1u);
+}
+
+TEST_F(ActivityFlushTest, CountsRecordsForWhichThereIsNoBuffer) {
+  std::size_t dropped = 0;
+  gives_buffers_ = false;
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+  ASSERT_EQ(GetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
+  Launch("cudaLaunchKernel");
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  EXPECT_TRUE(records_.empty());
   EXPECT_EQ(GetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
-  EXPECT_EQ(dropped, 0u);
+  EXPECT_EQ(dropped, 1u);
+}
+
+std::uint64_t HalfTime() { return WallNs(static_cast<std::uint64_t>(core::Now().ps)) / 2; }
+
+TEST_F(ActivityFlushTest, GivesTimesInTheProgramsClock) {
+  ASSERT_EQ(RegisterTimestampCallback(HalfTime), CUPTI_SUCCESS);
+  std::uint64_t now = 0;
+  EXPECT_EQ(GetTimestamp(&now), CUPTI_SUCCESS);
+  EXPECT_LT(now, HalfTime() + 1'000'000'000);
+  EXPECT_EQ(RegisterTimestampCallback(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "shim/cupti/subscription.h"
 
-#include <time.h>
-
 #include <atomic>
+
+#include "shim/cupti/callback_name.h"
 
 namespace eidolon::shim::cupti {
 namespace {
@@ -119,12 +119,11 @@ CUptiResult GetVersion(std::uint32_t* version) {
   return CUPTI_SUCCESS;
 }
 
-CUptiResult GetTimestamp(std::uint64_t* timestamp) {
-  if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);  // The shim's own, like the program's.
-  *timestamp = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
-               static_cast<std::uint64_t>(now.tv_nsec);
+CUptiResult GetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name) {
+  if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  const char* text = CallbackText(domain, id);
+  if (text == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *name = text;
   return CUPTI_SUCCESS;
 }
 

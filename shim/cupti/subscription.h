@@ -25,8 +25,7 @@ CUptiResult EnableAllDomains(std::uint32_t enable, CUpti_SubscriberHandle subscr
 namespace description {
 
 CUptiResult GetVersion(std::uint32_t* version);
-// The program's wall clock, which is virtual inside a job, in nanoseconds.
-CUptiResult GetTimestamp(std::uint64_t* timestamp);
+CUptiResult GetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name);
 CUptiResult GetResultString(CUptiResult result, const char** text);
 
 }  // namespace description

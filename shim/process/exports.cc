@@ -6,8 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "services/ring/layout.h"
 #include "shim/core/life_line.h"
@@ -47,7 +52,31 @@ int Duplicate(int from, int to, int flags) {
   return Answer(core::RawSyscall(SYS_dup3, from, to, flags));
 }
 
+// What a process starts inherits whether its readings of the tick counter trap, and has no handler.
+class RealTicks {
+ public:
+  RealTicks() : hidden_(core::ticks_hidden.load(std::memory_order_relaxed)) {
+    if (hidden_) core::TrapTicks(false);
+  }
+  RealTicks(const RealTicks&) = delete;
+  RealTicks& operator=(const RealTicks&) = delete;
+  ~RealTicks() {
+    if (hidden_) core::TrapTicks(true);
+  }
+
+ private:
+  bool hidden_;
+};
+
+// libc's function. Of several versions dlsym alone may give the oldest one.
+template <typename Function>
+Function Next(const char* name, const char* version) {
+  void* found = dlvsym(RTLD_NEXT, name, version);
+  return reinterpret_cast<Function>(found != nullptr ? found : dlsym(RTLD_NEXT, name));
+}
+
 int Replace(const char* path, char* const* arguments, char* const* environment) {
+  const RealTicks real_ticks;
   core::SayFarewell(Farewell::kReplaced);
   const long failure =
       core::RawSyscall(SYS_execve, reinterpret_cast<long>(path), reinterpret_cast<long>(arguments),
@@ -119,4 +148,35 @@ EIDOLON_PROCESS_EXPORT void quick_exit(int status) noexcept {
   using Function = void (*)(int);
   if (const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "quick_exit"))) next(status);
   EndAtOnce(status);
+}
+
+EIDOLON_PROCESS_EXPORT int posix_spawn(pid_t* child, const char* path,
+                                       const posix_spawn_file_actions_t* actions,
+                                       const posix_spawnattr_t* attributes, char* const arguments[],
+                                       char* const environment[]) noexcept {
+  const RealTicks real_ticks;
+  const auto next = Next<decltype(&posix_spawn)>("posix_spawn", "GLIBC_2.15");
+  return next == nullptr ? ENOSYS : next(child, path, actions, attributes, arguments, environment);
+}
+
+EIDOLON_PROCESS_EXPORT int posix_spawnp(pid_t* child, const char* file,
+                                        const posix_spawn_file_actions_t* actions,
+                                        const posix_spawnattr_t* attributes,
+                                        char* const arguments[],
+                                        char* const environment[]) noexcept {
+  const RealTicks real_ticks;
+  const auto next = Next<decltype(&posix_spawnp)>("posix_spawnp", "GLIBC_2.15");
+  return next == nullptr ? ENOSYS : next(child, file, actions, attributes, arguments, environment);
+}
+
+EIDOLON_PROCESS_EXPORT int system(const char* command) {
+  const RealTicks real_ticks;
+  const auto next = Next<decltype(&system)>("system", "GLIBC_2.2.5");
+  return next == nullptr ? -1 : next(command);
+}
+
+EIDOLON_PROCESS_EXPORT FILE* popen(const char* command, const char* mode) {
+  const RealTicks real_ticks;
+  const auto next = Next<decltype(&popen)>("popen", "GLIBC_2.2.5");
+  return next == nullptr ? nullptr : next(command, mode);
 }

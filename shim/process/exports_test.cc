@@ -2,6 +2,8 @@
 // nobody while it has one.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include "shim/core/fake_agent.h"
 #include "shim/core/life_line.h"
 #include "shim/core/session.h"
+#include "shim/core/system.h"
 
 extern "C" int close_range(unsigned first, unsigned last, int flags) noexcept;
 extern "C" void closefrom(int first) noexcept;
@@ -111,6 +114,37 @@ TEST_F(ProcessTest, AChildOfVforkMayCloseEverythingAndBeReplaced) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(FarewellOf(*agent_), ring::Farewell::kNone);
   EXPECT_TRUE(Works());
+}
+
+TEST_F(ProcessTest, WhatItStartsMayReadTheTickCounter) {
+  HideTicks(true);
+  TrapTicks(true);
+  const int status = system("exit 3");
+  FILE* output = popen("echo seen", "r");
+  char line[8] = {};
+  const bool is_read = output != nullptr && fgets(line, sizeof(line), output) != nullptr;
+  const int end = output == nullptr ? -1 : pclose(output);
+  char* const arguments[] = {const_cast<char*>("sh"), const_cast<char*>("-c"),
+                             const_cast<char*>("exit 5"), nullptr};
+  pid_t child = -1;
+  const int spawned = posix_spawnp(&child, "sh", nullptr, nullptr, arguments, environ);
+  int of_child = 0;
+  waitpid(child, &of_child, 0);
+  pid_t second = -1;
+  const int again = posix_spawn(&second, "/bin/sh", nullptr, nullptr, arguments, environ);
+  int of_second = 0;
+  waitpid(second, &of_second, 0);
+  TrapTicks(false);
+  HideTicks(false);
+
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_TRUE(is_read);
+  EXPECT_STREQ(line, "seen\n");
+  EXPECT_EQ(end, 0);
+  EXPECT_EQ(spawned, 0);
+  EXPECT_EQ(WEXITSTATUS(of_child), 5);
+  EXPECT_EQ(again, 0);
+  EXPECT_EQ(WEXITSTATUS(of_second), 5);
 }
 
 }  // namespace

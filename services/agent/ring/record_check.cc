@@ -66,6 +66,7 @@ constexpr Shape kShapes[] = {
     {"unknown read", sizeof(wire::MarkRecord), false},
     {"unknown source", sizeof(wire::MarkRecord), false},
     {"damage", sizeof(wire::MarkRecord), false},
+    {"activity", sizeof(wire::WaitRecord), true},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(RecordKind::kCount));
 
@@ -251,6 +252,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     case RecordKind::kElapsedTime:
     case RecordKind::kWaitUntil:
     case RecordKind::kCollectiveValues:
+    case RecordKind::kActivity:
       return CheckQuestion(record);
     case RecordKind::kRangePush:
     case RecordKind::kRangePop:

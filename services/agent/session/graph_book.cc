@@ -56,7 +56,7 @@ ApplyResult GraphBook::AddNode(std::uint32_t index, const wire::GraphNode& node,
       if (!entry.known) return Applied::kStalled;
       first.kind = device::GraphNodeKind::kWork;
       first.work = entry.work;
-      shape->nodes.push_back({.identity = *number, .update = entry.update});
+      shape->nodes.push_back({.id = node.id, .identity = *number, .update = entry.update});
       break;
     }
     case wire::GraphNodeKind::kEventRecord:
@@ -68,7 +68,7 @@ ApplyResult GraphBook::AddNode(std::uint32_t index, const wire::GraphNode& node,
       break;
     case wire::GraphNodeKind::kHostCallback:
       first.kind = device::GraphNodeKind::kCallback;
-      shape->nodes.push_back({});
+      shape->nodes.push_back({.id = node.id});
       break;
     case wire::GraphNodeKind::kCommunication: {
       const CommunicationTemplate* captured = calls_->FindTemplate(node.id);
@@ -77,7 +77,7 @@ ApplyResult GraphBook::AddNode(std::uint32_t index, const wire::GraphNode& node,
       shape->templates.push_back(node.id);
       // The calls of a group follow each other.
       for (std::size_t call = 0; call < CountCalls(captured->ops); ++call) {
-        shape->nodes.push_back({.identity = ~node.id});
+        shape->nodes.push_back({.id = node.id, .identity = ~node.id});
         made->push_back(std::move(first));
         first = {.kind = device::GraphNodeKind::kCollective,
                  .dependencies = {static_cast<std::uint32_t>(made->size() - 1)}};

@@ -20,6 +20,7 @@ namespace eidolon::agent::session {
 // What the detector sees of a graph, and the collectives it issues.
 struct GraphShape {
   struct Node {
+    std::uint32_t id = 0;  // GraphNode::id.
     std::uint32_t identity = 0;
     iteration::Update update = iteration::Update::kNo;
   };

@@ -167,8 +167,9 @@ ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t positio
   if (kind < RecordKind::kLaunch) return ApplyDefinition(record);
   if (kind < RecordKind::kSynchronizeStream) {
     StartDriving();
-    return ApplyWork(record);
+    return ApplyWatched(record);
   }
+  if (kind == RecordKind::kActivity) return Ask(record);
   return ApplyNote(record);
 }
 
@@ -201,6 +202,20 @@ ApplyResult Session::ApplyDefinition(const ring::RecordView& record) {
       CHECK(false);
   }
   return Done(done);
+}
+
+ApplyResult Session::ApplyWatched(const ring::RecordView& record) {
+  if (!activity_.watched()) return ApplyWork(record);
+  std::vector<std::uint32_t> nodes;
+  if (record.header().kind == RecordKind::kGraphLaunch) {
+    const auto shape = graphs_.Find(record.As<wire::GraphRecord>().graph);
+    if (!shape) return std::unexpected(shape.error());
+    for (const GraphShape::Node& node : (*shape)->nodes) nodes.push_back(node.id);
+  }
+  activity_.BeginRecord(intake_.position(), engine_.issued(), std::move(nodes));
+  const ApplyResult applied = ApplyWork(record);
+  activity_.EndRecord(engine_.issued());
+  return applied;
 }
 
 ApplyResult Session::ApplyWork(const ring::RecordView& record) {
@@ -318,6 +333,9 @@ ApplyResult Session::Ask(const ring::RecordView& record) {
     case RecordKind::kWaitUntil:
       waits_.AskMoment(question, driving_);
       return Applied::kYes;
+    case RecordKind::kActivity:
+      activity_.Answer(question, &replies_);
+      return Applied::kYes;
     default:
       CHECK(false);
   }
@@ -365,6 +383,7 @@ ApplyResult Session::ApplyNote(const ring::RecordView& record) {
 void Session::OpResolved(const device::ResolvedOp& op) {
   intake_.NoteEnd(op.finish);
   iterations_.Add(op, calls_.resolving());
+  activity_.Add(op);
   if (timeline_ == nullptr) return;
   if (op.kind == device::OpKind::kCollective) {
     timeline_->NoteCollective(op, calls_.TakeShown());

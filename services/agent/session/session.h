@@ -13,6 +13,7 @@
 #include "services/agent/device/engine.h"
 #include "services/agent/ring/reader.h"
 #include "services/agent/ring/segment.h"
+#include "services/agent/session/activity_log.h"
 #include "services/agent/session/applied.h"
 #include "services/agent/session/collective_calls.h"
 #include "services/agent/session/communicators.h"
@@ -102,6 +103,7 @@ class Session final : private device::Sink {
   static ApplyResult Done(const base::Result<void>& done);
   ApplyResult Apply(const ring::RecordView& record, std::uint64_t position);
   ApplyResult ApplyDefinition(const ring::RecordView& record);
+  ApplyResult ApplyWatched(const ring::RecordView& record);
   ApplyResult ApplyWork(const ring::RecordView& record);
   ApplyResult ApplyNote(const ring::RecordView& record);
   ApplyResult Ask(const ring::RecordView& record);
@@ -138,6 +140,7 @@ class Session final : private device::Sink {
   GraphBook graphs_;
   Waits waits_;
   UsageBook usage_;
+  ActivityLog activity_;
   Iterations iterations_;
   std::unique_ptr<timeline::Recorder> timeline_;
 

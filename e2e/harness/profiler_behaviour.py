@@ -1,0 +1,133 @@
+"""PyTorch's own profilers in an unmodified program: what they show is the virtual timeline. Run by behaviour.py."""
+
+import json
+import pickle
+
+from trial import expect, expect_complete, test
+
+PROFILED = """
+    import json, os, pickle, torch, torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    torch.cuda.memory._record_memory_history()
+    layers = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
+    model = DistributedDataParallel(layers, device_ids=[torch.cuda.current_device()])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    side = torch.cuda.Stream()
+    host = torch.randn(256, 1024).pin_memory()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True, profile_memory=True,
+                 schedule=schedule(wait=2, warmup=1, active=3),
+                 on_trace_ready=tensorboard_trace_handler("traces", f"rank{rank}")) as profiler:
+        for step in range(8):
+            with torch.cuda.stream(side):
+                x = host.to("cuda", non_blocking=True)
+                y = torch.zeros(256, 1024, device="cuda")
+                torch.cuda.nvtx.range_push("batch")
+                torch.cuda.nvtx.range_pop()
+            torch.cuda.current_stream().wait_stream(side)
+            with record_function("forward_and_loss"):
+                loss = (model(x) + y).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            torch.cuda.synchronize()
+            profiler.step()
+    averages = profiler.key_averages()
+    table = averages.table(sort_by="self_cuda_time_total", row_limit=8)
+    snapshot = torch.cuda.memory._snapshot()
+    if rank == 0:
+        open("table.txt", "w").write(table)
+        pickle.dump(snapshot, open("snapshot.pickle", "wb"))
+    dist.destroy_process_group()
+"""
+
+GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+def events_of(trace, *categories):
+    return [event for event in trace["traceEvents"] if event.get("cat") in categories and event["ph"] == "X"]
+
+
+def expect_kernels(trace):
+    kernels = events_of(trace, "kernel")
+    expect(len(kernels) > 60, f"{len(kernels)} kernels in three steps")
+    for kernel in kernels:
+        arguments = kernel["args"]
+        for field in ("stream", "correlation", "grid", "block", "est. achieved occupancy %", "registers per thread"):
+            expect(field in arguments, f"{kernel['name']} has no {field}: {arguments}")
+        expect(kernel["dur"] > 0, f"{kernel['name']} takes no time")
+    calls = {event["args"]["correlation"]: event for event in events_of(trace, "cuda_runtime", "cuda_driver")}
+    for event in events_of(trace, *GPU):
+        call = calls.get(event["args"]["correlation"])
+        expect(call is not None, f"{event['name']}: no call launched it")
+        expect(event["ts"] >= call["ts"], f"{event['name']} runs before {call['name']} is called")
+    copies, memsets = events_of(trace, "gpu_memcpy"), events_of(trace, "gpu_memset")
+    expect(any("HtoD (Pinned -> Device)" in copy["name"] for copy in copies), f"{[c['name'] for c in copies]}")
+    expect(copies[0]["args"]["bytes"] > 0 and memsets is not None, "a copy has no bytes")
+    nccl = [kernel for kernel in kernels if kernel["name"].startswith("ncclDevKernel_AllReduce")]
+    expect(len(nccl) >= 3, "no kernel of NCCL")
+    for field in ("Collective name", "In msg nelems", "dtype", "Group size"):
+        expect(field in nccl[0]["args"], f"an all-reduce has no {field}: {nccl[0]['args']}")
+    return kernels
+
+
+def expect_host(trace):
+    steps = [event for event in events_of(trace, "user_annotation") if event["name"].startswith("ProfilerStep")]
+    expect([step["name"] for step in steps] == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"], f"{steps}")
+    # Host events have PyTorch's own times, which it reads from the processor's counter.
+    for event in events_of(trace, "cuda_runtime"):
+        inside = any(step["ts"] - 1 <= event["ts"] <= step["ts"] + step["dur"] + 1 for step in steps)
+        if event["name"].startswith("cudaLaunchKernel"):
+            expect(inside, f"{event['name']} at {event['ts']} is in no step")
+    ops = {
+        event["args"]["External id"]: event for event in events_of(trace, "cpu_op") if "External id" in event["args"]
+    }
+    linked = 0
+    for launch in events_of(trace, "cuda_runtime"):
+        op = ops.get(launch["args"].get("External id"))
+        if op is None or not launch["name"].startswith("cudaLaunchKernel"):
+            continue
+        linked += 1
+        inside = op["ts"] - 1 <= launch["ts"] and launch["ts"] + launch["dur"] <= op["ts"] + op["dur"] + 1
+        expect(inside, f"{launch['name']} of {op['name']} is outside of it")
+    expect(linked > 30, f"{linked} launches name their operator")
+    expect(events_of(trace, "gpu_user_annotation"), "no annotation on the device")
+    expect(trace["distributedInfo"]["world_size"] == 2, f"{trace.get('distributedInfo')}")
+    expect(trace["deviceProperties"][0]["name"].startswith("NVIDIA H100"), f"{trace['deviceProperties']}")
+    memory = [event for event in trace["traceEvents"] if event.get("name") == "[memory]"]
+    expect(any(event["args"]["Device Type"] == 1 for event in memory), "no memory event of the device")
+    return steps
+
+
+@test
+def the_programs_own_profiler_shows_the_virtual_timeline(world):
+    job = world.run(PROFILED, ranks=2, measure=100)
+    expect_complete(job)
+    folder = world.folder / f"job{world.count}"
+    traces = [json.loads(path.read_text()) for path in sorted((folder / "traces").glob("rank*.pt.trace.json"))]
+    expect(len(traces) == 2, f"{len(traces)} traces")
+    for trace in traces:
+        expect_kernels(trace)
+        expect_host(trace)
+    prediction = job["status"]["prediction"]
+    kernels = expect_kernels(traces[0])
+    steps = expect_host(traces[0])
+    mean = sum(step["dur"] for step in steps) / len(steps) / 1e6
+    predicted = prediction["iterationSeconds"]["mean"]
+    expect(abs(mean / predicted - 1) < 0.05, f"a step lasts {mean} s, an iteration {predicted} s")
+    # Kernels of the report, one iteration, against those of the trace, three.
+    for shown in prediction["kernels"]:
+        same = [kernel["dur"] for kernel in kernels if kernel["name"] == shown["name"]]
+        if same and not shown["family"].startswith("nccl"):
+            shortest = shown["shortestPicoseconds"] / 1e6
+            expect(abs(min(same) - shortest) <= 0.002, f"{shown['name']}: {min(same)} us, the report {shortest} us")
+    table = (folder / "table.txt").read_text()
+    expect("Self CUDA" in table and "Self CUDA time total" in table, table)
+    with (folder / "snapshot.pickle").open("rb") as file:
+        snapshot = pickle.load(file)
+    expect(snapshot["segments"] and snapshot["device_traces"][0], "the memory snapshot is empty")
+    refused = [name for name in prediction.get("refusedCalls", {}) if "cupti" in str(name)]
+    expect(not refused, f"refused: {refused}")

@@ -1,0 +1,314 @@
+#include "shim/cupti/watch.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "services/ring/record.h"
+#include "shim/core/session.h"
+#include "shim/core/system.h"
+#include "shim/time/tick_clock.h"
+
+namespace eidolon::shim::cupti {
+namespace {
+
+constexpr CallbackName kLaunchOfLibrary{Api::kRuntime,
+                                        CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060};
+
+// The call in progress on this thread.
+struct ThreadCall {
+  const char* function = nullptr;  // Null: none, or it began before anybody watched.
+  CallbackName name;
+  std::uint32_t correlation = 0;
+  std::uint64_t begin_ps = 0;
+};
+thread_local ThreadCall thread_call;
+
+using ExternalStacks = std::array<std::vector<std::uint64_t>, CUPTI_EXTERNAL_CORRELATION_KIND_SIZE>;
+ExternalStacks& ThreadStacks() {
+  static thread_local ExternalStacks stacks;
+  return stacks;
+}
+
+constinit std::atomic<bool> system_thread_ids{false};
+
+std::uint32_t ThreadNumber() {
+  if (UsesSystemThreadIds()) return static_cast<std::uint32_t>(core::RawSyscall(SYS_gettid));
+  return static_cast<std::uint32_t>(pthread_self());
+}
+
+// Names are literals: each is looked up once in a thread.
+CallbackName NameOf(const char* function) {
+  struct Entry {
+    const char* function = nullptr;
+    CallbackName name;
+  };
+  constexpr std::size_t kEntries = 512;
+  static thread_local std::array<Entry, kEntries> seen;
+  Entry& entry = seen[(reinterpret_cast<std::uintptr_t>(function) >> 3) % kEntries];
+  if (entry.function != function) entry = {function, NameCall(function)};
+  return entry.name;
+}
+
+std::vector<ExternalId> ExternalIds() {
+  std::vector<ExternalId> ids;
+  const ExternalStacks& stacks = ThreadStacks();
+  for (std::size_t kind = 1; kind < stacks.size(); ++kind) {
+    if (stacks[kind].empty()) continue;
+    ids.push_back({static_cast<CUpti_ExternalCorrelationKind>(kind), stacks[kind].back()});
+  }
+  return ids;
+}
+
+bool IsTransfer(const ring::CommunicationOp& op) {
+  return op.kind == ring::CommunicationKind::kSend || op.kind == ring::CommunicationKind::kReceive;
+}
+
+// One for each operation of the device: the agent runs a group's sends and receives as one, behind
+// its collectives.
+std::vector<ring::CommunicationOp> OperationsOf(const ring::CommunicationRecord& record,
+                                                std::span<const std::span<const std::byte>> tail) {
+  std::vector<ring::CommunicationOp> operations;
+  if (tail.empty()) return operations;
+  const auto* ops = reinterpret_cast<const ring::CommunicationOp*>(tail.front().data());
+  const std::size_t count =
+      std::min<std::size_t>(record.op_count, tail.front().size() / sizeof(*ops));
+  std::optional<ring::CommunicationOp> transfers;
+  for (const ring::CommunicationOp& op : std::span(ops, count)) {
+    if (IsTransfer(op)) {
+      if (!transfers.has_value()) transfers = op;
+    } else {
+      operations.push_back(op);
+    }
+  }
+  if (transfers.has_value()) operations.push_back(*transfers);
+  return operations;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t>* ExternalStackOf(CUpti_ExternalCorrelationKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return kind == CUPTI_EXTERNAL_CORRELATION_KIND_INVALID ||
+                 index >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE
+             ? nullptr
+             : &ThreadStacks()[index];
+}
+
+void UseSystemThreadIds(bool use) { system_thread_ids.store(use, std::memory_order_relaxed); }
+bool UsesSystemThreadIds() { return system_thread_ids.load(std::memory_order_relaxed); }
+
+Watch& Watch::Get() {
+  static Watch& watch = *new Watch;  // Never destroyed: threads may outlive main.
+  return watch;
+}
+
+void Watch::Enable(CUpti_ActivityKind kind, bool enable) {
+  const std::lock_guard guard(lock_);
+  enabled_.set(static_cast<std::size_t>(kind), enable);
+  core::Observe(enabled_.any() ? this : nullptr);
+}
+
+bool Watch::IsEnabled(CUpti_ActivityKind kind) const {
+  const std::lock_guard guard(lock_);
+  return enabled_.test(static_cast<std::size_t>(kind));
+}
+
+bool Watch::IsWatching() const {
+  const std::lock_guard guard(lock_);
+  return enabled_.any();
+}
+
+void Watch::EnableCall(Api api, CUpti_CallbackId id, bool enable) {
+  const std::lock_guard guard(lock_);
+  if (id >= kCalls) return;
+  (api == Api::kRuntime ? disabled_runtime_ : disabled_driver_).set(id, !enable);
+}
+
+Watch::Batch Watch::Take() {
+  Batch taken;
+  const std::lock_guard guard(lock_);
+  std::swap(taken, batch_);
+  return taken;
+}
+
+bool Watch::WantsCall(CallbackName name) const {
+  switch (name.api) {
+    case Api::kRuntime:
+      return enabled_.test(CUPTI_ACTIVITY_KIND_RUNTIME) && !disabled_runtime_.test(name.id);
+    case Api::kDriver:
+      return enabled_.test(CUPTI_ACTIVITY_KIND_DRIVER) && !disabled_driver_.test(name.id);
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+void Watch::Keep(std::vector<T>* kept, T value) {
+  if (kept->size() >= kKeptMax) {
+    ++batch_.dropped;
+  } else {
+    kept->push_back(std::move(value));
+  }
+}
+
+void Watch::KeepCall(CallbackName name, std::uint32_t correlation, std::uint64_t begin_ps,
+                     std::uint64_t end_ps) {
+  WatchedCall call{.correlation = correlation,
+                   .thread = ThreadNumber(),
+                   .name = name,
+                   .begin_ps = begin_ps,
+                   .end_ps = end_ps,
+                   .external = ExternalIds()};
+  const std::lock_guard guard(lock_);
+  if (!enabled_.test(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) call.external.clear();
+  if (WantsCall(name)) Keep(&batch_.calls, std::move(call));
+}
+
+void Watch::CallBegan(const char* name, base::SimTime before, base::SimTime charged) noexcept {
+  time::FollowTicks();
+  // In the measured host model what was charged is the program's own work since its last call.
+  const core::Session* session = core::Session::Existing();
+  const bool is_fixed =
+      session != nullptr && session->header().host_model == ring::HostModel::kFixed;
+  const CallbackName called = NameOf(name);
+  if (called.api == Api::kNone) {
+    thread_call = {};
+    return;
+  }
+  thread_call = {.function = name,
+                 .name = called,
+                 .correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed),
+                 .begin_ps = static_cast<std::uint64_t>((is_fixed ? before : charged).ps)};
+}
+
+void Watch::CallEnded(base::SimTime now) noexcept {
+  const ThreadCall call = std::exchange(thread_call, {});
+  if (call.function == nullptr || call.name.api == Api::kLibrary) return;
+  try {
+    KeepCall(call.name, call.correlation, call.begin_ps,
+             std::max(call.begin_ps, static_cast<std::uint64_t>(now.ps)));
+  } catch (...) {
+    const std::lock_guard guard(lock_);
+    ++batch_.dropped;
+  }
+}
+
+std::uint32_t Watch::CorrelationOfIssue(std::uint64_t now_ps) {
+  ThreadCall& call = thread_call;
+  if (call.function == nullptr) return 0;
+  if (call.name.api != Api::kLibrary) return call.correlation;
+  // A library's launches are calls of the runtime, one after the other.
+  const std::uint32_t correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed);
+  KeepCall(kLaunchOfLibrary, correlation, std::min(call.begin_ps, now_ps), now_ps);
+  call.begin_ps = now_ps;
+  return correlation;
+}
+
+void Watch::NoteStreamOperation(const ring::RecordHeader& record, std::uint32_t correlation) {
+  const auto& event = reinterpret_cast<const ring::EventRecord&>(record);
+  const std::lock_guard guard(lock_);
+  if (record.kind == ring::RecordKind::kEventRecord) {
+    if (!enabled_.test(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) return;
+    Keep(&batch_.events, {correlation, record.device, event.stream, event.event});
+  } else if (enabled_.test(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) {
+    Keep(&batch_.waits, {.correlation = correlation,
+                         .type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT,
+                         .ring_device = record.device,
+                         .stream = event.stream,
+                         .event = event.event,
+                         .begin_ps = record.host_clock_ps,
+                         .end_ps = record.host_clock_ps});
+  }
+}
+
+void Watch::WorkIssued(const ring::RecordHeader& record,
+                       std::span<const std::span<const std::byte>> tail,
+                       std::uint64_t position) noexcept {
+  try {
+    IssuedWork work{.position = position,
+                    .kind = record.kind,
+                    .ring_device = record.device,
+                    .stream = 0,
+                    .subject = 0,
+                    .correlation = 0,
+                    .kinds = {},
+                    .collectives = {},
+                    .external = {}};
+    switch (record.kind) {
+      case ring::RecordKind::kEventRecord:
+      case ring::RecordKind::kStreamWaitEvent:
+        NoteStreamOperation(record, thread_call.correlation);
+        return;
+      case ring::RecordKind::kLaunch: {
+        const auto& launch = reinterpret_cast<const ring::LaunchRecord&>(record);
+        work.stream = launch.stream;
+        work.subject = launch.work;
+        break;
+      }
+      case ring::RecordKind::kGraphLaunch: {
+        const auto& launch = reinterpret_cast<const ring::GraphRecord&>(record);
+        work.stream = launch.stream;
+        work.subject = launch.graph;
+        break;
+      }
+      case ring::RecordKind::kCommunication: {
+        const auto& communication = reinterpret_cast<const ring::CommunicationRecord&>(record);
+        if (communication.template_id != 0) return;
+        work.stream = communication.stream;
+        work.collectives = OperationsOf(communication, tail);
+        break;
+      }
+      default:
+        return;
+    }
+    work.correlation = CorrelationOfIssue(record.host_clock_ps);
+    work.external = ExternalIds();
+    const std::lock_guard guard(lock_);
+    work.kinds = enabled_;
+    if (!enabled_.test(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) work.external.clear();
+    Keep(&batch_.issued, std::move(work));
+  } catch (...) {
+    const std::lock_guard guard(lock_);
+    ++batch_.dropped;
+  }
+}
+
+void Watch::WaitEnded(const ring::RecordHeader& question, std::uint64_t end_ps) noexcept {
+  const auto& wait = reinterpret_cast<const ring::WaitRecord&>(question);
+  WatchedWait watched{.correlation = thread_call.correlation,
+                      .type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE,
+                      .ring_device = question.device,
+                      .stream = kNoStream,
+                      .event = 0,
+                      .begin_ps = question.host_clock_ps,
+                      .end_ps = end_ps};
+  switch (question.kind) {
+    case ring::RecordKind::kSynchronizeStream:
+      watched.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+      watched.stream = static_cast<std::uint32_t>(wait.id);
+      break;
+    case ring::RecordKind::kSynchronizeEvent:
+      watched.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE;
+      watched.event = static_cast<std::uint32_t>(wait.id);
+      break;
+    case ring::RecordKind::kSynchronizeDevice:
+      break;
+    default:
+      return;
+  }
+  try {
+    const std::lock_guard guard(lock_);
+    if (enabled_.test(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) Keep(&batch_.waits, watched);
+  } catch (...) {
+    const std::lock_guard guard(lock_);
+    ++batch_.dropped;
+  }
+}
+
+}  // namespace eidolon::shim::cupti
