@@ -486,6 +486,7 @@ def main():
     import determinism_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401
     import failure_behaviour  # noqa: F401
+    import host_time_behaviour  # noqa: F401
     import iterations_behaviour  # noqa: F401
     import life_behaviour  # noqa: F401
     import measuring_behaviour  # noqa: F401

@@ -1,0 +1,90 @@
+"""Host time: what the simulating machine does besides changes no prediction, what the job asks for does. Run by
+behaviour.py; e2e/host_time/run is the same on whole programs, docs/host_time.md holds its figures."""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+from trial import expect, expect_complete, prediction_of, test
+
+# Small collectives of two ranks.
+EAGER = """
+    import os, torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(40)]).cuda()
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
+    data = torch.ones(8, 64, device="cuda")
+    for step in range(30):
+        loss = layers(data).square().mean()
+        loss.backward()
+        dist.all_reduce(layers[0].weight.grad)
+        optimizer.step()
+        optimizer.zero_grad()
+    dist.destroy_process_group()
+"""
+# What Python computes between the operators takes longer than they do, so that the host decides.
+OPERATORS = """
+    import torch
+    weight = torch.ones(64, device="cuda")
+    for step in range(40):
+        torch.cuda.nvtx.range_push("step")
+        x = weight
+        for _ in range(200):
+            x = torch.relu(x) + sum(range(1000)) * 0
+        torch.cuda.nvtx.range_pop()
+"""
+# Largest over smallest mean: a machine that runs tests has other work of its own, and the job few iterations.
+APART = 1.10
+
+
+def predict(world, host_model, script=EAGER, ranks=2, **rest):
+    document = world.job(script, ranks=ranks, **rest).replace("hostModel: {kind: fixed}", f"hostModel: {host_model}")
+    job = world.server.run(document, seconds=300)
+    expect_complete(job)
+    return prediction_of(job)
+
+
+@contextlib.contextmanager
+def busy():
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@test
+def host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
+    def measured():
+        boundary = "{nvtx: step}"
+        return predict(world, "{kind: measured}", OPERATORS, ranks=1, warmup=10, measure=20, boundary=boundary)
+
+    predictions = {"alone": measured()}
+    with busy():
+        predictions["busy"] = measured()
+    means = {name: found["iterationSeconds"]["mean"] for name, found in predictions.items()}
+    shares = {name: found["breakdown"] for name, found in predictions.items()}
+    print(f"     {', '.join(f'{name} {mean * 1e3:.2f} ms' for name, mean in means.items())}")
+    expect(shares["alone"]["host"] > 0.5, f"the host does not decide: {shares}")
+    expect(max(means.values()) <= APART * min(means.values()), f"predictions are too far apart: {means}")
+
+
+@test
+def delays_of_the_host_come_from_a_seed_and_make_ranks_wait_for_each_other(world):
+    def delayed(seed, kind="fixed"):
+        jitter = f"{{distribution: exponential, perSecond: 2000, microseconds: 250, seed: {seed}}}"
+        return predict(world, f"{{kind: {kind}, jitter: {jitter}}}")
+
+    plain, one, same, other = predict(world, "{kind: fixed}"), delayed(7), delayed(7), delayed(8)
+    mean = [found["iterationSeconds"]["mean"] for found in (plain, one, same, other)]
+    print(f"     without {mean[0] * 1e3:.3f} ms, seed 7 {mean[1] * 1e3:.3f} ms, seed 8 {mean[3] * 1e3:.3f} ms")
+    expect(one == same, f"the same seed gives {mean[1]} and {mean[2]} s")
+    expect(mean[3] != mean[1], f"another seed gives the same {mean[1]} s")
+    # Half as much again as host work, and besides what ranks wait for each other.
+    expect(mean[1] > 1.3 * mean[0] and mean[3] > 1.3 * mean[0], f"delays are missing: {mean}")
+    waits = [found["breakdown"]["exposedCommunication"] * found["iterationSeconds"]["mean"] for found in (plain, one)]
+    expect(waits[1] > waits[0], f"ranks do not wait for each other's delays: {waits}")
