@@ -187,7 +187,7 @@ export function jobView([namespace, name]) {
   }, (state) => {
     if (!(state instanceof Error)) return state === "live" && !notice.textContent.includes("deleted") &&
       notice.replaceChildren();
-    if (state.status === 404) stage.replaceChildren(el("div", {class: "empty"}, el("h2", {}, "No such job"),
+    if (state.status === 404) stage.replaceChildren(el("div", {class: "empty"}, el("h1", {}, "No such job"),
       el("p", {}, state.message), el("p", {}, el("a", {class: "button", href: "#/"}, "All jobs"))));
     else fail(state);
   });
