@@ -52,6 +52,7 @@ float GapCosts::CostOf(const Place& place, float low_of_all) noexcept {
 void GapCosts::Learn(Place& place, std::uint64_t work_ps) noexcept {
   const Sample sample = EncodeSample(work_ps);
   const std::uint32_t seen = place.seen++;
+  bool tells = shared_ != nullptr;
   if (place.kept < kSamples) {
     place.samples[place.kept++] = sample;
   } else {
@@ -60,8 +61,11 @@ void GapCosts::Learn(Place& place, std::uint64_t work_ps) noexcept {
     const std::uint32_t drawn = seen * 0x9e3779b1u;
     if ((drawn >> 30) != 0) return;
     place.samples[(drawn >> 8) % kSamples] = sample;
+    // And of these one in four goes to the others: their memory is farther away.
+    tells = tells && ((drawn >> 28) & 3) == 0;
   }
-  place.cost_ps = CostOf(place, shared_ == nullptr ? 0 : shared_->Add(place.key, sample));
+  if (tells) place.low_of_all = shared_->Add(place.key, sample);
+  place.cost_ps = CostOf(place, place.low_of_all);
 }
 
 float GapCosts::KnownCost(const Place& place) const noexcept {

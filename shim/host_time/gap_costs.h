@@ -27,7 +27,7 @@ struct Gap {
   std::uint64_t work_ps = 0;
 };
 
-// The places of one thread: a table of fixed size, 256 KiB. Not shared.
+// The places of one thread: a table of fixed size, 512 KiB. Not shared.
 class GapCosts {
  public:
   // `shared`: samples of all processes of the server, or null; outlives this.
@@ -53,14 +53,15 @@ class GapCosts {
  private:
   static constexpr std::size_t kSamples = 12;
   static constexpr std::size_t kEnough = 4;
-  static constexpr std::size_t kPlaces = 4096;
+  static constexpr std::size_t kPlaces = 8192;
   static constexpr std::size_t kTries = 8;
 
   struct alignas(64) Place {
     std::uint64_t key = 0;
     std::uint32_t seen = 0;  // Samples so far.
     std::uint32_t kept = 0;
-    float cost_ps = 0;  // 0: not known yet.
+    float cost_ps = 0;     // 0: not known yet.
+    float low_of_all = 0;  // What the samples of all processes said last.
     std::array<Sample, kSamples> samples{};
   };
   static_assert(sizeof(Place) == 64);
