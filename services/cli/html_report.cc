@@ -204,6 +204,8 @@ std::string Memory(const json& prediction) {
     list.push_back({key, title, NumberAt(memory, {"byCategory", key}) / capacity,
                     BytesAt(memory, {"byCategory", key})});
   }
+  const double free = capacity - std::min(capacity, NumberAt(memory, {"peakReservedBytes"}));
+  list.push_back({"free", "Free", free / capacity, FormatBytes(static_cast<std::uint64_t>(free))});
   std::vector<std::vector<std::string>> rows;
   for (const json& rank : At(memory, {"ranks"})) {
     rows.push_back(
