@@ -5,10 +5,10 @@
 // iteration is under way), so everything is kept until then. An iteration that is not wanted is
 // forgotten when it ends; after the last wanted one nothing is kept any more.
 //
-// Memory is bounded: at most twice Rule::operations_max operations, and as many events of the host.
-// Before the first wanted iteration the oldest are forgotten to make room; the double room holds an
-// iteration while the next one, in which its end is found, is under way. Within the wanted ones
-// what no longer fits is left out, and counted.
+// Memory is bounded: at most twice Rule::operations_max operations or 200,000, whichever is more,
+// and as many events of the host. Before the first wanted iteration the oldest are forgotten to
+// make room; the room beyond the rule holds an iteration while the next ones, in which its end is
+// found, are under way. Within the wanted ones what no longer fits is left out, and counted.
 #pragma once
 
 #include <cstddef>

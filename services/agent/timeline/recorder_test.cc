@@ -87,19 +87,36 @@ TEST_F(RecorderTest, ForgetsTheOldestBeforeTheWantedIterationsAndCountsWhatItMis
 TEST_F(RecorderTest, ALongStartOfTheProgramDoesNotCrowdOutTheIteration) {
   Recorder recorder({.first = 1, .iterations = 1, .operations_max = 8});
 
-  for (std::uint64_t sequence = 0; sequence < 1'000; ++sequence) Operate(&recorder, sequence);
-  recorder.EndIteration({.index = 0, .sequence_end = 994, .start = {}, .end = {}, .split = {}});
+  constexpr std::uint64_t kStart = 1'000'000;
+  for (std::uint64_t sequence = 0; sequence < kStart + 8; ++sequence) Operate(&recorder, sequence);
+  recorder.EndIteration({.index = 0, .sequence_end = kStart, .start = {}, .end = {}, .split = {}});
   recorder.EndIteration({.index = 1,
-                         .sequence_begin = 994,
-                         .sequence_end = 998,
+                         .sequence_begin = kStart,
+                         .sequence_end = kStart + 4,
                          .start = {},
                          .end = {},
                          .split = {}});
-  recorder.Close(1'000, SimTime{10'000});
+  recorder.Close(kStart + 8, SimTime{10'000});
 
-  EXPECT_NE(recorder.Find(994), nullptr);
-  EXPECT_NE(recorder.Find(997), nullptr);
+  EXPECT_NE(recorder.Find(kStart), nullptr);
+  EXPECT_NE(recorder.Find(kStart + 3), nullptr);
+  EXPECT_EQ(recorder.Find(kStart + 4), nullptr);
+  EXPECT_EQ(recorder.host_events().size(), 4u);
   EXPECT_EQ(recorder.CountLeftOut(), 0u);
+}
+
+TEST_F(RecorderTest, AnIterationLongerThanTheRuleShowsItsBeginning) {
+  Recorder recorder({.first = 1, .iterations = 1, .operations_max = 2});
+
+  for (std::uint64_t sequence = 0; sequence < 20; ++sequence) Operate(&recorder, sequence);
+  recorder.EndIteration(ReportOf(0));
+  recorder.EndIteration(ReportOf(1));
+  recorder.Close(20, SimTime{200});
+
+  EXPECT_NE(recorder.Find(3), nullptr);
+  EXPECT_NE(recorder.Find(4), nullptr);
+  EXPECT_EQ(recorder.Find(5), nullptr);
+  EXPECT_EQ(recorder.CountLeftOut(), 1u);
 }
 
 TEST_F(RecorderTest, AProgramWithoutIterationsIsShownWhole) {
