@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -49,8 +50,11 @@ CallbackName NameOf(const char* function) {
     CallbackName name;
   };
   constexpr std::size_t kEntries = 512;
-  static thread_local std::array<Entry, kEntries> seen;
-  Entry& entry = seen[(reinterpret_cast<std::uintptr_t>(function) >> 3) % kEntries];
+  // On the heap: a program that loads the core with dlopen has little room for variables of
+  // threads.
+  static thread_local std::unique_ptr<std::array<Entry, kEntries>> seen;
+  if (seen == nullptr) seen = std::make_unique<std::array<Entry, kEntries>>();
+  Entry& entry = (*seen)[(reinterpret_cast<std::uintptr_t>(function) >> 3) % kEntries];
   if (entry.function != function) entry = {function, NameCall(function)};
   return entry.name;
 }
