@@ -153,7 +153,7 @@ EIDOLON_PROCESS_EXPORT void quick_exit(int status) noexcept {
 EIDOLON_PROCESS_EXPORT int posix_spawn(pid_t* child, const char* path,
                                        const posix_spawn_file_actions_t* actions,
                                        const posix_spawnattr_t* attributes, char* const arguments[],
-                                       char* const environment[]) noexcept {
+                                       char* const environment[]) {
   const RealTicks real_ticks;
   const auto next = Next<decltype(&posix_spawn)>("posix_spawn", "GLIBC_2.15");
   return next == nullptr ? ENOSYS : next(child, path, actions, attributes, arguments, environment);
@@ -162,8 +162,7 @@ EIDOLON_PROCESS_EXPORT int posix_spawn(pid_t* child, const char* path,
 EIDOLON_PROCESS_EXPORT int posix_spawnp(pid_t* child, const char* file,
                                         const posix_spawn_file_actions_t* actions,
                                         const posix_spawnattr_t* attributes,
-                                        char* const arguments[],
-                                        char* const environment[]) noexcept {
+                                        char* const arguments[], char* const environment[]) {
   const RealTicks real_ticks;
   const auto next = Next<decltype(&posix_spawnp)>("posix_spawnp", "GLIBC_2.15");
   return next == nullptr ? ENOSYS : next(child, file, actions, attributes, arguments, environment);
