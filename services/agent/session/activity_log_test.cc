@@ -25,6 +25,7 @@ class ActivityLogTest : public PartsFixture {
     Ask(ActivityRequest::kTake, clock_ps);
     std::vector<wire::CompletedOperation> taken(SlotOf(2).payload_bytes /
                                                 sizeof(wire::CompletedOperation));
+    if (taken.empty()) return taken;
     std::memcpy(taken.data(), wire::PayloadOf(segment_.base(), 2), SlotOf(2).payload_bytes);
     return taken;
   }

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
 #include <vector>
 
 #include "eidolon/common/v1/common.pb.h"
 #include "services/agent/timeline/trace_reader_test.h"
 #include "services/ring/work.h"
+#include "services/testing/temporary_directory.h"
 
 namespace eidolon::agent::timeline {
 namespace {
@@ -39,7 +39,6 @@ class RenderTest : public ::testing::Test {
     copy_ = costs_.Intern(CopyDefinition());
     costs_.Learn(copy_, estimate);
   }
-  ~RenderTest() override { std::filesystem::remove(path_); }
 
   static std::vector<std::byte> KernelDefinition() {
     const std::string_view name = kScale;
@@ -110,7 +109,8 @@ class RenderTest : public ::testing::Test {
     return TraceReader(path_);
   }
 
-  std::string path_ = ::testing::TempDir() + "render_test.pftrace";
+  eidolon::testing::TemporaryDirectory folder_;
+  std::string path_ = folder_ / "trace.pftrace";
   cost::CostBook costs_{132};
   Recorder recorder_{{.first = 0, .iterations = 1, .operations_max = 1000}};
   std::uint32_t kernel_ = 0;

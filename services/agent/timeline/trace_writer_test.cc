@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "services/agent/timeline/trace_reader_test.h"
+#include "services/testing/temporary_directory.h"
 
 namespace eidolon::agent::timeline {
 namespace {
@@ -19,9 +20,8 @@ using ::testing::UnorderedElementsAre;
 
 class TraceWriterTest : public ::testing::Test {
  protected:
-  ~TraceWriterTest() override { std::filesystem::remove(path_); }
-
-  std::string path_ = ::testing::TempDir() + "trace_writer_test.pftrace";
+  eidolon::testing::TemporaryDirectory folder_;
+  std::string path_ = folder_ / "trace.pftrace";
 };
 
 TEST_F(TraceWriterTest, SlicesComeBackWithTheirTrackNamesArgumentsAndFlows) {
