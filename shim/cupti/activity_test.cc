@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -80,7 +81,11 @@ class ActivityFlushTest : public ::testing::Test {
   static void GiveBuffer(std::uint8_t** buffer, std::size_t* size, std::size_t* records_max) {
     ++buffers_given_;
     *size = gives_buffers_ ? 1 << 16 : 0;
-    *buffer = gives_buffers_ ? new std::uint8_t[*size] : nullptr;
+    *buffer = nullptr;
+    if (gives_buffers_) {
+      buffers_.push_back(std::make_unique<std::uint8_t[]>(*size));
+      *buffer = buffers_.back().get();
+    }
     *records_max = 0;
   }
   static void TakeBuffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
@@ -138,6 +143,7 @@ class ActivityFlushTest : public ::testing::Test {
   core::FakeAgent& agent_;
   static inline std::vector<CUpti_Activity*> records_;
   static inline bool gives_buffers_ = true;
+  static inline std::vector<std::unique_ptr<std::uint8_t[]>> buffers_;  // Records point into them.
   static inline int buffers_given_ = 0;
 };
 
