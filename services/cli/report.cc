@@ -201,6 +201,18 @@ std::string FormatHostTime(const json& prediction) {
   return Line("host time", StrCat(text, "   error ", Percent(NumberAt(host, {"error"}))));
 }
 
+// Places in the program, and how often something happened there.
+std::string FormatPlaces(const json& places) {
+  constexpr std::size_t kShownMax = 5;
+  std::string text;
+  std::size_t shown = 0;
+  for (const json& place : places) {
+    if (++shown > kShownMax) break;
+    text += Line("", StrCat("  ", place.value("where", ""), " (", place.value("times", 0), "x)"));
+  }
+  return text;
+}
+
 // How many of the job's ranks ran.
 std::string FormatFolding(const json& prediction) {
   const json& folding = At(prediction, {"folding"});
@@ -214,10 +226,18 @@ std::string FormatFolding(const json& prediction) {
   const std::size_t count = folding.value("live", json::array()).size();
   const std::uint64_t classes = CountAt(folding, {"classes"});
   const std::uint64_t guessed = CountAt(folding, {"guessedCollectives"});
-  const std::string warning =
-      guessed == 0 ? ""
-                   : Line("", StrCat(guessed, " collective(s) with values of mirrored ranks that ",
-                                     "were taken from a live one"));
+  std::string warning;
+  if (guessed > 0) {
+    warning = Line("", StrCat(guessed, " collective(s) with values of mirrored ranks that ",
+                              "were taken from a live one"));
+    warning += FormatPlaces(At(folding, {"guessedCallSites"}));
+  }
+  if (const std::uint64_t differences = CountAt(folding, {"workDifferencesTotal"})) {
+    warning +=
+        Line("", StrCat("between ", differences, " calls of NCCL, live ranks that are taken ",
+                        "to be alike launched other work"));
+    warning += FormatPlaces(At(folding, {"workDifferences"}));
+  }
   return Line("folded",
               StrCat(CountAt(folding, {"ranks"}), " ranks: ", count, " live (", live,
                      shown > 8 ? ", ..." : "", "), ", CountAt(folding, {"mirrored"}), " mirrored",

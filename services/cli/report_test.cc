@@ -163,6 +163,23 @@ TEST(ReportTest, AFoldedJobSaysWhatRanAndWhatWasTakenFromIt) {
       << guessed;
 }
 
+TEST(ReportTest, AFoldedJobNamesTheLinesOfWhatWasGuessedAndDiffered) {
+  json job = CompleteJob();
+  job["status"]["prediction"]["folding"] = json::parse(R"({
+      "ranks": 8, "live": [0, 7], "mirrored": 6, "classes": 1, "guessedCollectives": 2,
+      "guessedCallSites": [{"where": "train.py:40", "times": 2}], "workDifferencesTotal": 7,
+      "workDifferences": [{"where": "rank 0 launches 1", "times": 7}]})");
+  const std::string report = FormatReport(job);
+
+  const std::string indent(19, ' ');
+  EXPECT_NE(report.find("\n" + indent + "  train.py:40 (2x)\n" + indent +
+                        "between 7 calls of NCCL, live ranks that are taken to be alike launched "
+                        "other work\n" +
+                        indent + "  rank 0 launches 1 (7x)\n"),
+            std::string::npos)
+      << report;
+}
+
 TEST(ReportTest, TellsTheGpusOfARankThatUsesSeveral) {
   json job = CompleteJob();
   job["status"]["prediction"]["memory"]["ranks"] = json::parse(R"([

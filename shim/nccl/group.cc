@@ -1,6 +1,7 @@
 #include "shim/nccl/group.h"
 
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,8 +9,10 @@
 #include "services/workload/copy_kind.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
+#include "shim/gpu/report/python_line.h"
 #include "shim/gpu/stream/stream.h"
 #include "shim/gpu/stream/submit.h"
+#include "shim/gpu/stream/submit_from.h"
 #include "shim/library/work.h"
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
@@ -92,6 +95,14 @@ class OnDevice {
   int before_;
 };
 
+// The program's line, where somebody may have to be told it: ranks of a folded job that are taken
+// to be alike are compared.
+std::string CallSite() {
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr || session->header().folded_ranks == 0) return "";
+  return gpu::PythonLine();
+}
+
 ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
   Communicator& communicator = *batch.communicator;
   const OnDevice scope(communicator.device);
@@ -124,7 +135,7 @@ ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {
     if (ops.back().reduction >= ncclNumOps) ops.back().reduction = ncclSum;
   }
   const gpu::Status status =
-      gpu::SubmitCommunication(batch.stream, communicator.id, group, ops, payload);
+      gpu::SubmitCommunicationFrom(CallSite(), batch.stream, communicator.id, group, ops, payload);
   if (status != gpu::Status::kSuccess) {
     SetLastError(&communicator, "the stream takes no work");
     return ncclUnhandledCudaError;

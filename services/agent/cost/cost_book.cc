@@ -60,6 +60,15 @@ WorkShown ShownOf(std::span<const std::byte> definition) {
   return shown;
 }
 
+std::uint64_t LikenessOf(const CostEntry& entry, const std::string& name) {
+  std::array<std::uint64_t, 5> words = {
+      base::Hash64(name.data(), name.size()), entry.shown.bytes,
+      static_cast<std::uint64_t>(entry.work.duration.ps),
+      std::uint64_t{entry.shown.grid[0]} << 32 | entry.shown.grid[1],
+      std::uint64_t{entry.shown.grid[2]} << 32 | entry.shown.block[0]};
+  return base::Hash64(words.data(), sizeof(words));
+}
+
 }  // namespace
 
 CostBook::~CostBook() = default;
@@ -138,6 +147,7 @@ void CostBook::Learn(std::uint32_t number, const common::v1::Estimate& estimate)
       static_cast<std::int64_t>(std::min(estimate.duration_picoseconds(), kLongest));
   entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),
                             estimate.family(), entry.name);
+  entry.likeness = LikenessOf(entry, name(entry.name));
   entry.known = true;
 }
 

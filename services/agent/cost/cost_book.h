@@ -45,6 +45,9 @@ struct CostEntry {
   std::uint32_t name = 0;
   std::uint32_t kind = 0;  // Its name without sizes: the same for GEMMs of any shape.
   WorkShown shown;
+  // Once known: a hash of name, grid and duration. Equal on all servers for equal work, which the
+  // number and parameters such as seeds and addresses are not.
+  std::uint64_t likeness = 0;
 };
 
 // Main loop only.

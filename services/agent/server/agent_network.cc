@@ -191,6 +191,14 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
     case v1::SessionResponse::kValues:
       for (const auto& [number, session] : processes_->all()) session->OnValues(message.values());
       break;
+    case v1::SessionResponse::kWorkDiffers: {
+      const auto rank = static_cast<std::int32_t>(message.work_differs().rank());
+      for (const auto& [number, session] : processes_->all()) {
+        if (processes_->ranks().RankOf(number) != rank) continue;
+        session->OnWorkDiffers(message.work_differs().where());
+      }
+      break;
+    }
     case v1::SessionResponse::kSafeThrough:
       OnSafeThrough(TimeOf(message.safe_through().time_picoseconds()),
                     message.safe_through().released());

@@ -30,6 +30,15 @@ std::uint64_t Bytes(std::int64_t bytes) {
   return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
 }
 
+void AddAmounts(const std::map<std::string, std::uint64_t>& amounts,
+                google::protobuf::RepeatedPtrField<v1::NamedAmount>* out) {
+  for (const auto& [name, count] : amounts) {
+    v1::NamedAmount* amount = out->Add();
+    amount->set_name(outcome::PlainText(name));
+    amount->set_amount(count);
+  }
+}
+
 v1::OutcomeReason ReasonOf(outcome::Reason reason) {
   switch (reason) {
     case outcome::Reason::kCompleted:
@@ -180,12 +189,18 @@ void Reports::SendUsage(std::uint64_t clamped) {
   v1::AgentReport message;
   v1::Usage* usage = message.mutable_usage();
   std::map<std::string, std::uint64_t> refused;
+  std::map<std::string, std::uint64_t> guessed;
+  std::map<std::string, std::uint64_t> differences;
   outcome::UnknownReadSum unknown;
   for (const auto& [number, session] : processes_->all()) {
     const bool is_rank = processes_->ranks().RankOf(number).has_value();
     const session::SessionUsage& used = session->reported_usage();
     unknown.Add(used);
     usage->set_guessed_collectives(usage->guessed_collectives() + used.guessed_collectives);
+    for (const auto& [site, count] : used.guessed_sites) guessed[site] += count;
+    for (const auto& [where, count] : used.work_differences) differences[where] += count;
+    usage->set_work_differences_total(usage->work_differences_total() +
+                                      used.work_differences_total);
     for (const auto& [name, count] : used.refused_calls) refused[name] += count;
     for (const auto& [index, memory] : used.memory.devices()) {
       // A launcher holds a context at most.
@@ -203,11 +218,9 @@ void Reports::SendUsage(std::uint64_t clamped) {
     }
   }
   AddPrograms(usage);
-  for (const auto& [name, count] : refused) {
-    v1::NamedAmount* call = usage->add_refused_calls();
-    call->set_name(outcome::PlainText(name));
-    call->set_amount(count);
-  }
+  AddAmounts(refused, usage->mutable_refused_calls());
+  AddAmounts(guessed, usage->mutable_guessed_call_sites());
+  AddAmounts(differences, usage->mutable_work_differences());
   unknown.Fill(usage);
   usage->set_clamped_records(clamped);
   controller_->Send(message);

@@ -104,6 +104,10 @@ device::Collective CollectiveCalls::Issue(std::uint32_t id, PreparedCall* call) 
     issue->set_group_first(name.sequence - call->group_index);
     issue->set_group_size(call->group_size);
   }
+  if (!call->site.empty()) issue->set_call_site(call->site);
+  const LaunchedWork launched = launched_.Take();
+  issue->set_launches(launched.launches());
+  issue->set_launched(launched.digest());
   host_->SendToNetwork(std::move(message));
 
   const std::uint64_t token = next_token_++;

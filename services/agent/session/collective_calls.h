@@ -13,6 +13,7 @@
 
 #include "services/agent/device/engine.h"
 #include "services/agent/session/communicators.h"
+#include "services/agent/session/launched_work.h"
 #include "services/agent/session/session_host.h"
 #include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
@@ -69,6 +70,8 @@ class CollectiveCalls {
   using PreparedTemplates = std::optional<std::vector<OwnedCall>>;
   base::Result<PreparedTemplates> PrepareTemplates(std::span<const std::uint32_t> templates);
 
+  // The process launches work, which its next call tells the network.
+  void NoteLaunch(std::uint64_t likeness) { launched_.Add(likeness); }
   // Numbers the call of communicator `id`, tells the network about it, and returns what the engine
   // needs.
   device::Collective Issue(std::uint32_t id, PreparedCall* call);
@@ -106,6 +109,7 @@ class CollectiveCalls {
   std::map<std::uint32_t, CommunicationTemplate> templates_;
   std::unordered_map<std::uint64_t, OpenCall> open_;  // By token.
   std::uint64_t next_token_ = 1;
+  LaunchedWork launched_;
   CollectiveNumbers resolving_;
   bool keeps_shown_ = false;
   std::unique_ptr<timeline::Collective> resolving_shown_;

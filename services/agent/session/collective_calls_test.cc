@@ -129,6 +129,30 @@ TEST_F(CollectiveCallsTest, CallsAreNumberedAndCommittedOnce) {
   EXPECT_EQ(host_.sent.back().post().sequence(), 1u);
 }
 
+TEST_F(CollectiveCallsTest, ACallTellsWhereItIsMadeAndWhatWasLaunchedBeforeIt) {
+  Join(5, 77);
+  const wire::CommunicationOp op = AllReduce(0);
+  auto prepared = calls_.Prepare(communicators_.at(5), {&op, 1}, {});
+  (**prepared)[0].site = "train.py:40";
+  calls_.NoteLaunch(7);
+  calls_.NoteLaunch(8);
+  calls_.Issue(5, &(**prepared)[0]);
+  const network::v1::Issue first = host_.sent.back().issue();
+  calls_.NoteLaunch(8);
+  calls_.NoteLaunch(7);
+  Issue(1);
+  const network::v1::Issue second = host_.sent.back().issue();
+  Issue(2);
+  const network::v1::Issue third = host_.sent.back().issue();
+
+  EXPECT_EQ(first.call_site(), "train.py:40");
+  EXPECT_EQ(first.launches(), 2u);
+  EXPECT_EQ(second.launches(), 2u);
+  EXPECT_NE(first.launched(), second.launched()) << "the order counts";
+  EXPECT_EQ(second.call_site(), "");
+  EXPECT_EQ(third.launches(), 0u);
+}
+
 TEST_F(CollectiveCallsTest, WhatIsOpenIsToldByItsOldestCall) {
   Join(5, 77);
   EXPECT_EQ(calls_.DescribeOpen(), "");

@@ -56,7 +56,8 @@ ApplyResult GraphBook::AddNode(std::uint32_t index, const wire::GraphNode& node,
       if (!entry.known) return Applied::kStalled;
       first.kind = device::GraphNodeKind::kWork;
       first.work = entry.work;
-      shape->nodes.push_back({.id = node.id, .identity = *number, .update = entry.update});
+      shape->nodes.push_back(
+          {.id = node.id, .identity = *number, .update = entry.update, .likeness = entry.likeness});
       break;
     }
     case wire::GraphNodeKind::kEventRecord:

@@ -25,6 +25,7 @@ struct PreparedCall {
   std::uint32_t group_size = 1;
   std::vector<::eidolon::ring::CommunicationOp> ops;
   SessionHost::CollectiveEstimate estimate;
+  std::string site;  // Where the program calls it; empty: not known.
 };
 
 // With its communicator's number in the process.

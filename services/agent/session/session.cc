@@ -7,6 +7,7 @@
 #include "services/agent/session/prepared_call.h"
 #include "services/base/check.h"
 #include "services/base/text.h"
+#include "services/ring/call_site.h"
 
 namespace eidolon::agent::session {
 
@@ -47,7 +48,8 @@ ApplyResult Session::Done(const base::Result<void>& done) {
 }
 
 void Session::OnValues(const network::v1::Values& values) {
-  if (communicators_.OnValues(values) && values.guessed() > 0) usage_.NoteGuessedCollective();
+  if (!communicators_.OnValues(values) || values.guessed() == 0) return;
+  usage_.NoteGuessedCollective(values.call_site());
 }
 
 void Session::StartDriving() {
@@ -259,6 +261,7 @@ ApplyResult Session::Launch(const ring::RecordView& record) {
   const auto call = CallOf(record.header(), launch.stream);
   ShowCall(timeline::HostCall::kLaunch, record, 1);
   iterations_.Feed(*number, entry.update, MarkOf(record.header()));
+  calls_.NoteLaunch(entry.likeness);
   CountLaunch(record.header().device);
   return Done(engine_.Launch(call, entry.work));
 }
@@ -283,7 +286,9 @@ ApplyResult Session::Communicate(const ring::RecordView& record) {
   if (!calls->has_value()) return Applied::kStalled;
   ShowCall(timeline::HostCall::kCommunication, record, (*calls)->size());
   const auto call = CallOf(record.header(), header.stream);
+  const std::string site = wire::CallSiteOf(record.bytes);
   for (PreparedCall& prepared : **calls) {
+    prepared.site = site;
     iterations_.Feed(~static_cast<std::uint32_t>(prepared.operation.kind()), iteration::Update::kNo,
                      MarkOf(record.header()));
     const device::Collective collective = calls_.Issue(header.communicator, &prepared);
@@ -303,6 +308,7 @@ ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
   iteration::Mark mark = MarkOf(record.header());
   for (const GraphShape::Node& node : (*shape)->nodes) {
     iterations_.Feed(node.identity, node.update, mark);
+    if (node.likeness != 0) calls_.NoteLaunch(node.likeness);
     ++mark.sequence;
   }
   std::vector<device::Collective> collectives;

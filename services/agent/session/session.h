@@ -62,6 +62,7 @@ class Session final : private device::Sink {
   // Resolves a collective. True when it was open here.
   bool OnCommitted(const Commitment& commitment);
   void OnValues(const network::v1::Values& values);
+  void OnWorkDiffers(const std::string& where) { usage_.NoteWorkDifference(where); }
   // The network's safe time has grown: answers questions about moments.
   void AnswerMoments() { waits_.AnswerMoments(driving_); }
 

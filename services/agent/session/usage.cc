@@ -8,12 +8,30 @@ namespace eidolon::agent::session {
 
 namespace wire = ::eidolon::ring;
 
+namespace {
+
+void Count(const std::string& where, std::map<std::string, std::uint64_t>* counts) {
+  if (counts->size() < kMostSites || counts->contains(where)) ++(*counts)[where];
+}
+
+}  // namespace
+
 base::Result<void> UsageBook::Book(const wire::MemoryRecord& record) {
   return now_.memory.Add(record);
 }
 
 void UsageBook::RefuseCall(const std::string& name, std::uint64_t times) {
   now_.refused_calls[name] += std::max<std::uint64_t>(times, 1);
+}
+
+void UsageBook::NoteGuessedCollective(const std::string& site) {
+  ++now_.guessed_collectives;
+  if (!site.empty()) Count(site, &now_.guessed_sites);
+}
+
+void UsageBook::NoteWorkDifference(const std::string& where) {
+  ++now_.work_differences_total;
+  Count(where, &now_.work_differences);
 }
 
 void UsageBook::NoteUnknownRead(const wire::MarkRecord& mark) {

@@ -2,6 +2,7 @@
 // host reads of bytes whose values are not known.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,11 +22,17 @@ struct UnknownReads {
   std::uint64_t bytes = 0;
 };
 
+inline constexpr std::size_t kMostSites = 32;
+
 struct SessionUsage {
   MemoryBook memory;
   std::map<std::string, std::uint64_t> refused_calls;
   std::uint64_t unknown_reads = 0;
   std::uint64_t guessed_collectives = 0;  // Folded jobs: with values of ghosts that may be wrong.
+  std::map<std::string, std::uint64_t> guessed_sites;  // Where the program calls them.
+  // Folded jobs: where this rank and others that are taken to be alike launch other work.
+  std::map<std::string, std::uint64_t> work_differences;
+  std::uint64_t work_differences_total = 0;
   std::map<std::uint64_t, UnknownReads> unknown_sources;  // By the process's numbers.
 };
 
@@ -40,7 +47,9 @@ class UsageBook {
   void NoteUnknownRead(const ::eidolon::ring::MarkRecord& mark);
   // At most kMostUnknownSources; further ones are left out.
   void NoteUnknownSource(const ::eidolon::ring::MarkRecord& mark);
-  void NoteGuessedCollective() { ++now_.guessed_collectives; }
+  // Empty: where the program calls it is not known. At most kMostSites are kept.
+  void NoteGuessedCollective(const std::string& site);
+  void NoteWorkDifference(const std::string& where);
   // What is used from now on is not part of the report.
   void Freeze() { frozen_ = now_; }
 

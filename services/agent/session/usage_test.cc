@@ -50,6 +50,23 @@ TEST(UsageBookTest, ReadsOfAKnownSourceAreAddedUpThere) {
   EXPECT_EQ(reads.source.line, "train.py:40");
 }
 
+TEST(UsageBookTest, PlacesAreCountedAndSoManyKept) {
+  UsageBook usage;
+
+  usage.NoteGuessedCollective("train.py:1");
+  usage.NoteGuessedCollective("");
+  for (std::size_t i = 0; i < kMostSites + 8; ++i) {
+    usage.NoteGuessedCollective("train.py:" + std::to_string(i));
+    usage.NoteWorkDifference("rank 0 and " + std::to_string(i));
+  }
+
+  EXPECT_EQ(usage.now().guessed_collectives, kMostSites + 10);
+  EXPECT_EQ(usage.now().guessed_sites.at("train.py:1"), 2u);
+  EXPECT_EQ(usage.now().guessed_sites.size(), kMostSites);
+  EXPECT_EQ(usage.now().work_differences.size(), kMostSites);
+  EXPECT_EQ(usage.now().work_differences_total, kMostSites + 8);
+}
+
 TEST(UsageBookTest, WhatIsUsedAfterTheFreezeIsNotReported) {
   UsageBook usage;
   usage.NoteUnknownRead(Read(1, 1));

@@ -118,6 +118,9 @@ job::ServerUsage FromProto(const v1::Usage& in) {
       .used_declarations = {in.used_declarations().begin(), in.used_declarations().end()},
       .clamped_records = in.clamped_records(),
       .guessed_collectives = in.guessed_collectives(),
+      .guessed_call_sites = FromProto(in.guessed_call_sites()),
+      .work_differences = FromProto(in.work_differences()),
+      .work_differences_total = in.work_differences_total(),
       .programs = {}};
   for (const v1::RankProgram& program : in.programs()) {
     usage.programs.push_back({.rank = program.rank(),

@@ -304,13 +304,22 @@ void Measurement::AddUnknownReads(Prediction* prediction) const {
 void Measurement::AddUsage(Prediction* prediction) const {
   AddUnknownReads(prediction);
   std::map<std::string, std::uint64_t> refused;
+  std::map<std::string, std::uint64_t> guessed;
+  std::map<std::string, std::uint64_t> differences;
   for (const auto& [server, usage] : usage_) {
     prediction->memory.insert(prediction->memory.end(), usage.memory.begin(), usage.memory.end());
     for (const NamedAmount& call : usage.refused_calls) refused[call.name] += call.amount;
     prediction->clamped_records += usage.clamped_records;
     if (prediction->folding) {
       prediction->folding->guessed_collectives += usage.guessed_collectives;
+      prediction->folding->work_differences_total += usage.work_differences_total;
     }
+    for (const NamedAmount& site : usage.guessed_call_sites) guessed[site.name] += site.amount;
+    for (const NamedAmount& one : usage.work_differences) differences[one.name] += one.amount;
+  }
+  if (prediction->folding) {
+    prediction->folding->guessed_call_sites = LargestFirst(guessed);
+    prediction->folding->work_differences = LargestFirst(differences);
   }
   std::sort(prediction->memory.begin(), prediction->memory.end(),
             [](const RankMemory& a, const RankMemory& b) {

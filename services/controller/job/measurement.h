@@ -70,7 +70,11 @@ struct ServerUsage {
   std::vector<UnknownReadSource> unknown_read_sources;
   std::vector<std::uint32_t> used_declarations;
   std::uint64_t clamped_records = 0;
-  std::uint64_t guessed_collectives = 0;  // Folded jobs.
+  // Folded jobs.
+  std::uint64_t guessed_collectives = 0;
+  std::vector<NamedAmount> guessed_call_sites;
+  std::vector<NamedAmount> work_differences;
+  std::uint64_t work_differences_total = 0;
   std::vector<RankProgram> programs;
 };
 

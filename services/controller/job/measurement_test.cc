@@ -232,6 +232,17 @@ TEST(MeasurementTest, ReportsThroughputOnlyWhenItCanBeKnown) {
   folded.SetUsage(1, {.guessed_collectives = 1});
   EXPECT_EQ(ToJson(folded.Predict())["folding"]["mirrored"], 62);
   EXPECT_EQ(ToJson(folded.Predict())["folding"]["guessedCollectives"], 3);
+  EXPECT_FALSE(ToJson(folded.Predict())["folding"].contains("workDifferences"));
+  folded.SetUsage(0, {.guessed_call_sites = {{"a.py:1", 1}},
+                      .work_differences = {{"before b.py:2", 4}},
+                      .work_differences_total = 9});
+  folded.SetUsage(1, {.guessed_call_sites = {{"a.py:1", 2}}});
+  const nlohmann::json folding = ToJson(folded.Predict())["folding"];
+  EXPECT_EQ(folding["guessedCallSites"],
+            nlohmann::json::parse(R"([{"where": "a.py:1", "times": 3}])"));
+  EXPECT_EQ(folding["workDifferences"],
+            nlohmann::json::parse(R"([{"where": "before b.py:2", "times": 4}])"));
+  EXPECT_EQ(folding["workDifferencesTotal"], 9);
   EXPECT_FALSE(nothing.Predict().tokens_per_second);
   EXPECT_FALSE(ToJson(nothing.Predict()).contains("tokensPerSecond"));
 }

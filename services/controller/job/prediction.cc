@@ -67,6 +67,13 @@ json CallsToJson(const std::vector<NamedAmount>& calls) {
   return list;
 }
 
+// Absent where there are none.
+void AddPlaces(const std::vector<NamedAmount>& places, const char* name, json* out) {
+  for (const NamedAmount& place : places) {
+    (*out)[name].push_back({{"where", place.name}, {"times", place.amount}});
+  }
+}
+
 // The beginning of a UTF-8 text, cut between characters: mangled names reach thousands.
 std::string Beginning(const std::string& name) {
   std::size_t end = std::min(name.size(), kKernelNameMax);
@@ -174,6 +181,11 @@ json ToJson(const Prediction& prediction) {
                       {"mirrored", folding->mirrored},
                       {"classes", folding->classes},
                       {"guessedCollectives", folding->guessed_collectives}};
+    AddPlaces(folding->guessed_call_sites, "guessedCallSites", &out["folding"]);
+    AddPlaces(folding->work_differences, "workDifferences", &out["folding"]);
+    if (folding->work_differences_total > 0) {
+      out["folding"]["workDifferencesTotal"] = folding->work_differences_total;
+    }
   }
   if (const auto& target = prediction.target) {
     out["target"] = {{"servers", target->servers},

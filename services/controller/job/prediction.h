@@ -116,6 +116,11 @@ struct FoldingSummary {
   // Collectives with small values in which mirrored ranks gave what a live one gave, although their
   // own would differ.
   std::uint64_t guessed_collectives = 0;
+  std::vector<NamedAmount> guessed_call_sites;  // Where the program calls them, most first.
+  // Where live ranks that are taken to be alike have launched other work, most first; how often in
+  // all.
+  std::vector<NamedAmount> work_differences;
+  std::uint64_t work_differences_total = 0;
 };
 
 struct Prediction {

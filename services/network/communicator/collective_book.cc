@@ -125,6 +125,7 @@ std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t seque
     const bool is_rooted = operation.kind == Kind::kReduce || operation.kind == Kind::kGather;
     if (any || is_rooted) {
       values.results = ResultsOf(operation, TakeInputs(entry, &values.guessed), callers_);
+      if (values.guessed > 0) values.site = operation.site;
     } else {
       values.results.resize(callers_.size());
     }
@@ -138,7 +139,8 @@ std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t seque
         const Payload given = ghosts_->GivenBy(broadcast, open.given, &unruly);
         all.push_back({.sequence = ghosts_sequence,
                        .results = std::vector(callers_.size(), given),
-                       .guessed = unruly});
+                       .guessed = unruly,
+                       .site = unruly > 0 ? broadcast.site : std::string()});
       }
       groups_.erase(group.first);
     }

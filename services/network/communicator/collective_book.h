@@ -49,6 +49,7 @@ class CollectiveBook {
     std::uint64_t sequence = 0;
     std::vector<Payload> results;
     std::size_t guessed = 0;  // Ghosts whose part follows from no rule and was taken from another.
+    std::string site;         // Where the program calls it, where something was guessed.
   };
   struct Ready {
     std::uint64_t sequence = 0;

@@ -170,6 +170,25 @@ TEST_F(FoldedJobTest, ValuesThatFollowNoRuleAreToldOnce) {
   EXPECT_EQ(recorder_.All<ValuesNotice>(3).back().guessed, 0u);
 }
 
+TEST_F(FoldedJobTest, WhatIsGuessedAndWhatRanksLaunchOtherwiseIsNamedByItsLine) {
+  const std::uint64_t id = JoinWorld();
+  for (const std::int32_t rank : {0, 15}) {
+    IssueCall call = Gathering(id, rank, rank == 0 ? Bytes(4) : Bytes(5));
+    call.operation.site = "train.py:40";
+    call.work = {.launches = 2 + static_cast<std::uint64_t>(rank == 15), .digest = 9};
+    ASSERT_TRUE(job_.Issue(ServerOf(static_cast<std::uint32_t>(rank)), call).has_value());
+  }
+
+  ASSERT_THAT(recorder_.All<ValuesNotice>(0), SizeIs(1));
+  EXPECT_EQ(recorder_.All<ValuesNotice>(0)[0].site, "train.py:40");
+  EXPECT_THAT(recorder_.All<WorkDiffersNotice>(3), IsEmpty());
+  const auto differs = recorder_.All<WorkDiffersNotice>(0);
+  ASSERT_THAT(differs, SizeIs(1));
+  EXPECT_EQ(differs[0].rank, 0u);
+  EXPECT_THAT(differs[0].where, HasSubstr("rank 0 launches 2 kernels and copies, rank 15 3"));
+  EXPECT_THAT(differs[0].where, HasSubstr("all_gather of 1 int64 at train.py:40"));
+}
+
 TEST_F(FoldedJobTest, ABroadcastFromEachRankInOneGroupIsAGather) {
   const std::uint64_t id = JoinWorld();
   for (const std::int32_t rank : {0, 15}) {

@@ -49,6 +49,7 @@ Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan,
       tuning_(std::move(plan.tuning)),
       folded_(std::move(plan.fold), plan.ranks_per_server),
       row_broadcasts_(folded_.fold()),
+      work_(folded_.fold()),
       communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
   CHECK(!folded_.any() || folded_.fold().ranks() == placement_.size() * folded_.ranks_per_server());
@@ -323,7 +324,8 @@ bool Job::Refused(Communicator& communicator, std::uint32_t server) {
   return false;
 }
 
-void Job::FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer) {
+void Job::FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer,
+                     const Operation& operation) {
   std::vector<folding::Dimension> by =
       DifferenceOf(RanksOf(communicator.members), rank, peer, folded_.fold().ranks());
   std::erase_if(by, [&](const folding::Dimension& dimension) {
@@ -333,6 +335,7 @@ void Job::FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t
   Fail(communicator,
        StrCat(communicator.Title(), ": ", NameRanks(communicator.members, {rank}),
               " sends to or receives from ", NameRanks(communicator.members, {peer}),
+              operation.site.empty() ? "" : StrCat(" at ", operation.site),
               ", which is mirrored from ", NameRanks(communicator.members, {twin}),
               " and does nothing like it"),
        by);

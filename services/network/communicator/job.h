@@ -18,6 +18,7 @@
 #include "services/network/collective/point_to_point.h"
 #include "services/network/collective/shape.h"
 #include "services/network/collective/traffic.h"
+#include "services/network/communicator/calls.h"
 #include "services/network/communicator/collective_book.h"
 #include "services/network/communicator/folded_members.h"
 #include "services/network/communicator/ghosts.h"
@@ -28,6 +29,7 @@
 #include "services/network/communicator/row_broadcasts.h"
 #include "services/network/communicator/row_calls.h"
 #include "services/network/communicator/transfer_book.h"
+#include "services/network/communicator/work_book.h"
 #include "services/network/flow/transfer.h"
 #include "services/network/flow/transfer_set.h"
 #include "services/network/topology/topology.h"
@@ -45,23 +47,6 @@ class Audience {
   virtual void Ended(collective::Algorithm algorithm, collective::Protocol protocol) = 0;
   // The communicator's transfers will not be finished.
   virtual void Cancel(std::uint64_t job, std::uint64_t communicator) = 0;
-};
-
-struct IssueCall {
-  std::uint64_t communicator = 0;
-  std::uint64_t sequence = 0;
-  std::int32_t rank = 0;
-  Operation operation;
-  Payload payload;
-  CallGroup group;
-};
-
-struct PostCall {
-  std::uint64_t communicator = 0;
-  std::uint64_t sequence = 0;
-  std::int32_t rank = 0;
-  bool point_to_point = false;
-  base::SimTime ready;
 };
 
 // What a job brings.
@@ -159,9 +144,12 @@ class Job {
   void Fail(Communicator& communicator, const std::string& reason,
             const std::vector<folding::Dimension>& ranks_differ_by = {});
   // Ranks of one class are not alike: `rank` sends to or receives from the ghost `peer`.
-  void FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer);
+  void FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer,
+                  const Operation& operation);
   // False, and they fail, when another row of its class has called something else in its place.
   bool RowsAreAlike(Communicator& communicator, const IssueCall& call);
+  // Tells where a live rank has launched other work than another one of its class.
+  void CompareWork(const Communicator& communicator, const IssueCall& call);
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
   void EraseIfAbandoned(std::uint64_t id);
@@ -188,6 +176,7 @@ class Job {
   FoldedMembers folded_;
   RowBroadcasts row_broadcasts_;
   RowCalls row_calls_;
+  WorkBook work_;
   std::map<std::string, Gathering> joins_;  // By unique id; of a folded job by its members.
   // Communicators that a live rank of a folded job has entered, by their members.
   std::map<std::pair<std::int32_t, std::string>, std::uint32_t> entered_;

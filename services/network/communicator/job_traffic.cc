@@ -40,10 +40,20 @@ Result<void> Job::Issue(std::uint32_t server, IssueCall call) {
   const auto size = static_cast<std::int32_t>(communicator.members.size());
   if (auto checked = Check(call.operation, size); !checked) return checked;
   if (Refused(communicator, server)) return {};
+  if (folded_.any()) CompareWork(communicator, call);
   if (call.operation.kind == Kind::kPointToPoint) {
     return IssueTransfers(communicator, std::move(call));
   }
   return IssueCollective(communicator, std::move(call));
+}
+
+void Job::CompareWork(const Communicator& communicator, const IssueCall& call) {
+  const auto rank = static_cast<std::uint32_t>(
+      communicator.members[static_cast<std::size_t>(call.rank)].global_rank);
+  for (WorkBook::Difference& difference : work_.Add(rank, call.work, call.operation)) {
+    Tell(difference.reference / folded_.ranks_per_server(),
+         WorkDiffersNotice{.rank = difference.reference, .where = std::move(difference.where)});
+  }
 }
 
 Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
@@ -145,7 +155,9 @@ void Job::TellValues(const Communicator& communicator, const CollectiveBook::Val
                       .rank = callers[at],
                       .known = result.has_value(),
                       .payload = result.value_or(std::string()),
-                      .guessed = std::exchange(guessed, 0)});
+                      .guessed = guessed,
+                      .site = guessed > 0 ? values.site : std::string()});
+    guessed = 0;
   }
 }
 
@@ -153,7 +165,7 @@ Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
   std::vector<GhostGroup> mirrored;
   if (communicator.ghosts != nullptr) {
     if (const auto peer = FindUnlike(*communicator.ghosts, call.rank, call.operation)) {
-      FailUnlike(communicator, call.rank, *peer);
+      FailUnlike(communicator, call.rank, *peer, call.operation);
       return {};
     }
     mirrored = GhostGroupsOf(*communicator.ghosts, call.rank, call.operation, call.payload);

@@ -48,6 +48,13 @@ struct ValuesNotice {
   // Folded jobs: ghosts whose part was taken from a live member although nothing says that it is
   // the same. Told to one live member only.
   std::uint32_t guessed = 0;
+  std::string site;  // Where the program calls it, when something was guessed.
+};
+
+// Folded jobs: live ranks of one class have launched other work before the same call.
+struct WorkDiffersNotice {
+  std::uint32_t rank = 0;  // Of the job, who is told: the lowest live one of the class.
+  std::string where;
 };
 
 struct SafeThroughNotice {
@@ -69,6 +76,6 @@ struct FailedNotice {
 };
 
 using Notice = std::variant<JoinedNotice, CommittedNotice, ValuesNotice, SafeThroughNotice,
-                            DeadlockNotice, FailedNotice>;
+                            DeadlockNotice, FailedNotice, WorkDiffersNotice>;
 
 }  // namespace eidolon::network::communicator

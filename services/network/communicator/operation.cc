@@ -57,11 +57,12 @@ bool Matches(const Operation& a, const Operation& b) {
 }
 
 std::string Describe(const Operation& operation) {
+  const std::string at = operation.site.empty() ? "" : StrCat(" at ", operation.site);
   if (operation.kind == Kind::kPointToPoint) {
     const auto sends = std::count_if(operation.transfers.begin(), operation.transfers.end(),
                                      [](const TransferCall& call) { return call.send; });
     return StrCat(sends, " sends and ",
-                  static_cast<std::ptrdiff_t>(operation.transfers.size()) - sends, " receives");
+                  static_cast<std::ptrdiff_t>(operation.transfers.size()) - sends, " receives", at);
   }
   std::string text(Name(operation.kind));
   if (Reduces(operation.kind)) text += StrCat(" (", ReductionName(operation.reduction), ")");
@@ -69,7 +70,7 @@ std::string Describe(const Operation& operation) {
     const bool from = operation.kind == Kind::kBroadcast || operation.kind == Kind::kScatter;
     text += StrCat(from ? " from " : " to ", operation.root);
   }
-  return text + StrCat(" of ", operation.count, " ", ElementName(operation.data_type));
+  return text + StrCat(" of ", operation.count, " ", ElementName(operation.data_type), at);
 }
 
 std::string Ranges(const std::vector<std::int64_t>& numbers) {

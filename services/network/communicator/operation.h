@@ -34,6 +34,8 @@ struct Operation {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;              // Of the large buffer.
   std::vector<TransferCall> transfers;  // Point to point.
+  // Where the program calls it, for people; members are not compared by it. Empty: not known.
+  std::string site;
 };
 
 // Operations whose buffers are at most this large per rank carry values: of bytes more than of
@@ -46,7 +48,8 @@ base::Result<void> Check(const Operation& operation, std::int32_t size);
 // True when two members' calls belong together.
 bool Matches(const Operation& a, const Operation& b);
 
-// "all_reduce (sum) of 1024 float32", "broadcast from 3 of 16 int64", "3 sends and 2 receives".
+// "all_reduce (sum) of 1024 float32", "broadcast from 3 of 16 int64", "3 sends and 2 receives";
+// with its line, where that is known: "all_reduce (sum) of 1024 float32 at train.py:40".
 std::string Describe(const Operation& operation);
 
 // "0-3, 5": ascending numbers, runs joined. Requires: ascending.

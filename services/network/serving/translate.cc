@@ -112,6 +112,12 @@ struct Writer {
     values.set_known(notice.known);
     values.set_payload(notice.payload);
     values.set_guessed(notice.guessed);
+    values.set_call_site(notice.site);
+  }
+  void operator()(const communicator::WorkDiffersNotice& notice) const {
+    auto& differs = *response.mutable_work_differs();
+    differs.set_rank(notice.rank);
+    differs.set_where(notice.where);
   }
   void operator()(const communicator::SafeThroughNotice& notice) const {
     auto& safe = *response.mutable_safe_through();
@@ -266,7 +272,9 @@ base::Result<communicator::IssueCall> FromProto(v1::Issue& issue) {
                                .sequence = issue.sequence(),
                                .rank = issue.rank(),
                                .operation = std::move(*operation),
-                               .group = {.first = issue.group_first(), .size = issue.group_size()}};
+                               .group = {.first = issue.group_first(), .size = issue.group_size()},
+                               .work = {.launches = issue.launches(), .digest = issue.launched()}};
+  call.operation.site = issue.call_site();
   if (issue.has_payload()) call.payload = std::move(*issue.mutable_payload());
   return call;
 }

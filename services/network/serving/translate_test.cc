@@ -94,6 +94,20 @@ TEST(TranslateTest, AbsentPayloadDiffersFromAnEmptyOne) {
   EXPECT_EQ(FromProto(message)->payload, "");
 }
 
+TEST(TranslateTest, ReadsWhereACallIsMadeAndWhatWasLaunched) {
+  v1::Issue message;
+  message.mutable_operation()->set_kind(v1::COLLECTIVE_KIND_ALL_REDUCE);
+  message.set_call_site("train.py:40");
+  message.set_launches(3);
+  message.set_launched(99);
+
+  const auto call = FromProto(message);
+
+  ASSERT_TRUE(call.has_value());
+  EXPECT_EQ(call->operation.site, "train.py:40");
+  EXPECT_EQ(call->work, (communicator::LaunchedWork{.launches = 3, .digest = 99}));
+}
+
 v1::SessionResponse Written(const communicator::Notice& notice) {
   v1::SessionResponse response;
   ToProto(notice, response);
@@ -112,6 +126,10 @@ TEST(TranslateTest, WritesEveryNotice) {
   EXPECT_EQ(committed.committed().algorithm(), "nvls_tree");
   EXPECT_EQ(committed.committed().source(), eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
   EXPECT_TRUE(Written(ValuesNotice{.known = true}).values().known());
+  EXPECT_EQ(Written(ValuesNotice{.guessed = 1, .site = "a.py:1"}).values().call_site(), "a.py:1");
+  const v1::SessionResponse differs = Written(WorkDiffersNotice{.rank = 3, .where = "before"});
+  EXPECT_EQ(differs.work_differs().rank(), 3u);
+  EXPECT_EQ(differs.work_differs().where(), "before");
   EXPECT_TRUE(Written(SafeThroughNotice{.released = true}).safe_through().released());
   EXPECT_EQ(Written(DeadlockNotice{.report = "r"}).deadlock().report(), "r");
   EXPECT_EQ(Written(FailedNotice{.request = 5}).failed().request(), 5u);

@@ -6,6 +6,7 @@
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/stream/capture_hooks.h"
 #include "shim/gpu/stream/stream.h"
+#include "shim/gpu/stream/submit_from.h"
 
 namespace eidolon::shim::gpu {
 
@@ -38,6 +39,13 @@ Status Submit(StreamHandle handle, std::span<const std::byte> definition) noexce
 Status SubmitCommunication(StreamHandle handle, std::uint32_t communicator, std::uint32_t group,
                            std::span<const ring::CommunicationOp> ops,
                            std::span<const std::byte> payload) noexcept {
+  return SubmitCommunicationFrom({}, handle, communicator, group, ops, payload);
+}
+
+Status SubmitCommunicationFrom(std::string_view site, StreamHandle handle,
+                               std::uint32_t communicator, std::uint32_t group,
+                               std::span<const ring::CommunicationOp> ops,
+                               std::span<const std::byte> payload) noexcept {
   Stream* stream = Lookup(handle);
   if (stream == nullptr) return Status::kInvalidHandle;
   if (stream->capture.load(std::memory_order_acquire) != nullptr) {
@@ -46,9 +54,9 @@ Status SubmitCommunication(StreamHandle handle, std::uint32_t communicator, std:
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return Status::kDeinitialized;
   ring::CommunicationRecord record{};
-  if (sizeof(record) + ops.size_bytes() + payload.size() > ring::kMaxRecordBytes) {
-    return Status::kNotSupported;
-  }
+  const std::size_t bytes = sizeof(record) + ops.size_bytes() + payload.size();
+  if (bytes > ring::kMaxRecordBytes) return Status::kNotSupported;
+  if (bytes + site.size() > ring::kMaxRecordBytes) site = {};
   record.header.kind = ring::RecordKind::kCommunication;
   record.header.device = RingDevice(stream->device);
   record.stream = stream->id;
@@ -57,7 +65,8 @@ Status SubmitCommunication(StreamHandle handle, std::uint32_t communicator, std:
   record.payload_bytes = static_cast<std::uint32_t>(payload.size());
   record.group = group;
   stream->issued.fetch_add(1, std::memory_order_relaxed);
-  const std::array<std::span<const std::byte>, 2> tail = {std::as_bytes(ops), payload};
+  const std::array<std::span<const std::byte>, 3> tail = {std::as_bytes(ops), payload,
+                                                          std::as_bytes(std::span(site))};
   session->Append(&record.header, sizeof(record), tail);
   return session->agent_alive() ? Status::kSuccess : Status::kUnknown;
 }
