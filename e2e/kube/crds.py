@@ -252,6 +252,7 @@ def job_definition(document):
             "Iteration(s)", "number", ".status.prediction.iterationSeconds.mean", "Predicted seconds of an iteration."
         ),
         column("Reason", "string", ".status.conditions[-1:].reason", "Reason of the newest condition.", 1),
+        column("Attempt", "integer", ".status.attempt", "How often it was started."),
         column("Servers", "integer", ".spec.servers", "Emulated servers.", 1),
         column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
     ]

@@ -32,6 +32,7 @@ Conditions Conditions::FromJson(const json& list) {
     Condition condition;
     condition.type = entry.value("type", "");
     condition.value = entry.value("status", "") == "True";
+    condition.is_unknown = entry.value("status", "") == "Unknown";
     condition.reason = entry.value("reason", "");
     condition.message = entry.value("message", "");
     condition.last_transition_time = entry.value("lastTransitionTime", "");
@@ -46,10 +47,16 @@ void Conditions::Set(Condition condition) {
     return existing.type == condition.type;
   });
   if (found == list_.end()) {
-    list_.push_back(std::move(condition));
+    const bool is_past = condition.type == condition::kRetried;
+    const auto now = std::find_if(list_.begin(), list_.end(), [](const Condition& existing) {
+      return existing.type != condition::kAccepted;
+    });
+    list_.insert(is_past ? now : list_.end(), std::move(condition));
     return;
   }
-  if (found->value == condition.value) condition.last_transition_time = found->last_transition_time;
+  if (found->value == condition.value && found->is_unknown == condition.is_unknown) {
+    condition.last_transition_time = found->last_transition_time;
+  }
   *found = std::move(condition);
 }
 
@@ -75,7 +82,9 @@ json Conditions::ToJson() const {
   json list = json::array();
   for (const Condition& entry : list_) {
     list.push_back({{"type", entry.type},
-                    {"status", entry.value ? "True" : "False"},
+                    {"status", entry.is_unknown ? "Unknown"
+                               : entry.value    ? "True"
+                                                : "False"},
                     {"reason", entry.reason},
                     {"message", entry.message},
                     {"lastTransitionTime", entry.last_transition_time},

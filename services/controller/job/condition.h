@@ -19,6 +19,8 @@ inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kComplete = "Complete";
 inline constexpr std::string_view kFailed = "Failed";
 inline constexpr std::string_view kInterrupted = "Interrupted";
+// What ended an attempt that was not the program; it stays, so that a prediction shows it.
+inline constexpr std::string_view kRetried = "Retried";
 }  // namespace condition
 
 namespace reason {
@@ -31,6 +33,10 @@ inline constexpr std::string_view kPlaced = "Placed";
 // A folded job starts again with classes that it has shown to have.
 inline constexpr std::string_view kClassesFound = "ClassesFound";
 inline constexpr std::string_view kWaitingForServices = "WaitingForServices";
+// The API server takes no such pod now; nodes have no room for one.
+inline constexpr std::string_view kQuotaExceeded = "QuotaExceeded";
+inline constexpr std::string_view kAdmissionUnavailable = "AdmissionUnavailable";
+inline constexpr std::string_view kUnschedulable = "Unschedulable";
 // Scheduled or Running: what comes next is known, but cannot be stored.
 inline constexpr std::string_view kWaitingForStore = "WaitingForStore";
 // Running: agents are starting, at work, ending the command; or the job is over.
@@ -61,7 +67,16 @@ inline constexpr std::string_view kClusterNotFound = "ClusterNotFound";
 inline constexpr std::string_view kInvalidSpec = "InvalidSpec";
 inline constexpr std::string_view kStartFailed = "StartFailed";
 inline constexpr std::string_view kPodSecurityViolation = "PodSecurityViolation";
+inline constexpr std::string_view kPodRefused = "PodRefused";
 inline constexpr std::string_view kImageNotFound = "ImageNotFound";
+inline constexpr std::string_view kBackoffLimitExceeded = "BackoffLimitExceeded";
+// Retried.
+inline constexpr std::string_view kPodEvicted = "PodEvicted";
+inline constexpr std::string_view kPodPreempted = "PodPreempted";
+inline constexpr std::string_view kPodDeleted = "PodDeleted";
+inline constexpr std::string_view kPodRejected = "PodRejected";
+inline constexpr std::string_view kNodeLost = "NodeLost";
+inline constexpr std::string_view kImagePullFailed = "ImagePullFailed";
 // Interrupted.
 inline constexpr std::string_view kControllerRestarted = "ControllerRestarted";
 inline constexpr std::string_view kControllerStopped = "ControllerStopped";
@@ -70,11 +85,12 @@ inline constexpr std::string_view kCancelled = "Cancelled";
 
 struct Condition {
   std::string type;
-  bool value = false;  // "True" or "False".
+  bool value = false;  // "True" or "False"; false while it is unknown.
   std::string reason;
   std::string message;
   std::string last_transition_time;  // RFC 3339; moves when `value` changes.
   std::int64_t observed_generation = 1;
+  bool is_unknown = false;  // "Unknown".
 
   bool operator==(const Condition&) const = default;
 };
@@ -84,7 +100,8 @@ enum class Phase { kPending, kRunning, kComplete, kFailed, kInterrupted };
 std::string_view Name(Phase phase);
 inline bool IsOver(Phase phase) { return phase != Phase::kPending && phase != Phase::kRunning; }
 
-// The conditions of one job, at most one per type, in order of first appearance.
+// The conditions of one job, at most one per type, in order of first appearance; but Retried, which
+// tells of the past, comes before all that tell where the job stands.
 class Conditions {
  public:
   Conditions() = default;

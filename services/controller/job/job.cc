@@ -51,6 +51,8 @@ class SpecReader {
     ReadLimits();
     ReadOutputs();
     ReadKubernetes();
+    spec().backoff_limit =
+        static_cast<std::uint32_t>(fields_.Integer("backoffLimit", {0, 100}, kBackoffLimitDefault));
     spec().suspend = fields_.Bool("suspend", false);
     if (fields_.Has("ttlSecondsAfterFinished")) {
       spec().ttl_seconds_after_finished = static_cast<std::uint64_t>(
@@ -187,7 +189,7 @@ class SpecReader {
       fields_.Report("podTemplate", "must be an object, not " + DescribeValue(*pods));
     }
     if (embedded()) {
-      for (const char* name : {"managedBy", "podTemplate"}) {
+      for (const char* name : {"managedBy", "podTemplate", "backoffLimit"}) {
         if (fields_.Has(name)) Warn(std::string(name) + " has no effect in embedded mode");
       }
     } else if (spec().image.empty()) {
@@ -288,6 +290,8 @@ class SpecReader {
         static_cast<std::uint64_t>(limits->Integer("wallSeconds", {1, 31'536'000}, 0));
     spec().still_seconds_max = static_cast<std::uint64_t>(
         limits->Integer("stillSeconds", {0, 31'536'000}, kStillSecondsDefault));
+    spec().schedule_seconds_max = static_cast<std::uint64_t>(
+        limits->Integer("scheduleSeconds", {0, 31'536'000}, kScheduleSecondsDefault));
     const nlohmann::json* memory = limits->Find("memoryPerServer");
     if (memory != nullptr) {
       const std::string text = memory->is_string() ? memory->get<std::string>() : memory->dump();

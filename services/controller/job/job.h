@@ -22,6 +22,9 @@ enum class Mode { kEmbedded, kKubernetes };
 
 // Of limits.stillSeconds: longer than pauses of a program that goes on.
 inline constexpr std::int64_t kStillSecondsDefault = 120;
+// Of limits.scheduleSeconds: a node of an autoscaler is there by then.
+inline constexpr std::int64_t kScheduleSecondsDefault = 300;
+inline constexpr std::uint32_t kBackoffLimitDefault = 3;
 
 struct IterationRule {
   std::uint32_t warmup = 3;   // Iterations that do not count.
@@ -82,6 +85,8 @@ struct JobSpec {
   std::uint64_t wall_seconds_max = 0;                      // 0: no limit.
   std::uint64_t still_seconds_max = kStillSecondsDefault;  // 0: no limit.
   std::uint64_t memory_per_server_bytes = 0;               // 0: no limit.
+  std::uint64_t schedule_seconds_max = kScheduleSecondsDefault;  // Kubernetes; 0: no limit.
+  std::uint32_t backoff_limit = kBackoffLimitDefault;            // Kubernetes.
   bool event_log = false;
   TimelineSpec timeline;
   bool suspend = false;

@@ -226,7 +226,7 @@ void Run::CheckTimes(std::int64_t now_ns) {
     }
   }
   const auto limit = static_cast<std::int64_t>(options_.wall_seconds_max) * kSecond;
-  if (limit > 0 && now_ns - start_ns_ > limit) {
+  if (limit > 0 && now_ns - start_ns_ + options_.admitted_before_ns > limit) {
     Fail(reason::kDeadlineExceeded,
          StrCat("the job ran for longer than limits.wallSeconds = ", options_.wall_seconds_max),
          now_ns);

@@ -64,10 +64,11 @@ struct RunOptions {
   std::uint32_t servers = 1;
   std::vector<std::uint32_t> agents;  // Servers that have one; empty: all.
   MeasurementOptions measurement;
-  std::uint64_t wall_seconds_max = 0;   // 0: no limit.
+  std::uint64_t wall_seconds_max = 0;   // Since the admission; 0: no limit.
   std::uint64_t still_seconds_max = 0;  // Without anything that moves; 0: no limit.
   // The job says where iterations begin; it is not judged by anything else then.
   bool names_boundary = false;
+  std::int64_t admitted_before_ns = 0;  // How long before the run the job was admitted.
 };
 
 // Those of a job. `peak_flops_per_gpu`: 0 when it is not known.

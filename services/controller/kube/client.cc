@@ -183,12 +183,13 @@ Answer<json> Client::Get(const Resource& resource, const ObjectKey& key) {
 }
 
 Answer<ListPage> Client::List(const Resource& resource, const std::string& name_space,
-                              const std::string& selector) {
+                              const std::string& selector, const std::string& fields) {
   ListPage all;
   std::string next;
   do {
     std::string path = StrCat(PathOf(resource, {name_space, ""}), "?limit=", kPageSize);
     if (!selector.empty()) path += "&labelSelector=" + Escape(selector);
+    if (!fields.empty()) path += "&fieldSelector=" + Escape(fields);
     if (!next.empty()) path += "&continue=" + Escape(next);
     auto page = SendJson({.method = "GET", .path = path, .body = {}});
     if (!page) return std::unexpected(page.error());

@@ -66,9 +66,10 @@ class Client {
   ~Client();
 
   Answer<nlohmann::json> Get(const Resource& resource, const ObjectKey& key);
-  // All pages. `selector`: of labels; empty: all. `name_space` empty: all namespaces.
+  // All pages. `selector`: of labels, `fields`: of fields; empty: all. `name_space` empty: all
+  // namespaces.
   Answer<ListPage> List(const Resource& resource, const std::string& name_space,
-                        const std::string& selector);
+                        const std::string& selector, const std::string& fields = "");
   Answer<nlohmann::json> Create(const Resource& resource, const nlohmann::json& object,
                                 bool dry_run = false);
   // Replaces an object; metadata.resourceVersion guards it.

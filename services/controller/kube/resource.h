@@ -24,6 +24,8 @@ inline constexpr Resource kPods{"v1", "pods", "Pod"};
 inline constexpr Resource kServices{"v1", "services", "Service"};
 inline constexpr Resource kDeployments{"apps/v1", "deployments", "Deployment"};
 inline constexpr Resource kEvents{"events.k8s.io/v1", "events", "Event"};
+// The same by their older name: what other controllers tell is found by its object.
+inline constexpr Resource kCoreEvents{"v1", "events", "Event"};
 inline constexpr Resource kLeases{"coordination.k8s.io/v1", "leases", "Lease"};
 inline constexpr Resource kSecrets{"v1", "secrets", "Secret"};
 inline constexpr Resource kNetworkPolicies{"networking.k8s.io/v1", "networkpolicies",

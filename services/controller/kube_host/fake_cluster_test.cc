@@ -1,5 +1,6 @@
 #include "services/controller/kube_host/fake_cluster_test.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -37,6 +38,18 @@ bool Selects(const std::string& selector, const json& object) {
   const std::size_t equals = selector.find('=');
   const json labels = object["metadata"].value("labels", json::object());
   return labels.value(selector.substr(0, equals), "") == selector.substr(equals + 1);
+}
+
+// "involvedObject.uid=u,reason=r"
+bool HasFields(const std::string& selector, const json& object) {
+  for (const auto part : base::Split(selector, ',')) {
+    const std::string text(part);
+    std::string pointer = "/" + text.substr(0, text.find('='));
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    const json value = object.value(json::json_pointer(pointer), json());
+    if (value != text.substr(text.find('=') + 1)) return false;
+  }
+  return true;
 }
 
 Reply Refuse(int status, const std::string& reason, const std::string& message) {
@@ -114,7 +127,7 @@ Reply FakeCluster::Create(const Target& target, json object) {
   kube::ObjectKey key = {target.key.name_space, object["metadata"].value("name", "")};
   const bool trial = target.query.contains("dryRun");
   if (trial && target.collection == "v1 pods" && !pods_refused_.empty()) {
-    return Refuse(403, "Forbidden", pods_refused_);
+    return Refuse(pods_refused_status_, "Forbidden", pods_refused_);
   }
   if (key.name.empty()) {
     key.name = StrCat(object["metadata"].value("generateName", ""), version_);
@@ -132,6 +145,9 @@ Reply FakeCluster::Patch(const Target& target, json change, bool apply) {
   const auto found = all.find(target.key);
   if (found == all.end() && (!apply || !target.subresource.empty())) {
     return Refuse(404, "NotFound", "not found");
+  }
+  if (apply && !kind_refused_.empty() && change.value("kind", "") == kind_refused_) {
+    return Refuse(403, "Forbidden", kind_refusal_);
   }
   json object = found == all.end() ? json::object() : found->second;
   const json metadata = change.value("metadata", json::object());
@@ -167,10 +183,12 @@ Reply FakeCluster::Delete(const Target& target) {
 
 Reply FakeCluster::ListObjects(const Target& target) {
   const auto selector = target.query.find("labelSelector");
+  const auto fields = target.query.find("fieldSelector");
   json items = json::array();
   for (const auto& [key, object] : objects_[target.collection]) {
     if (!target.key.name_space.empty() && key.name_space != target.key.name_space) continue;
     if (selector != target.query.end() && !Selects(selector->second, object)) continue;
+    if (fields != target.query.end() && !HasFields(fields->second, object)) continue;
     items.push_back(object);
   }
   return kube::Json(
@@ -266,9 +284,16 @@ void FakeCluster::RefuseStatus(const std::string& phase, const std::string& mess
   status_refused_ = message;
 }
 
-void FakeCluster::RefusePods(const std::string& message) {
+void FakeCluster::RefusePods(const std::string& message, int status) {
   const std::lock_guard lock(mutex_);
   pods_refused_ = message;
+  pods_refused_status_ = status;
+}
+
+void FakeCluster::RefuseApply(const std::string& kind, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  kind_refused_ = kind;
+  kind_refusal_ = message;
 }
 
 }  // namespace eidolon::controller::kube_host

@@ -35,7 +35,9 @@ class FakeCluster {
   // "user verb resource namespace" is allowed.
   void Allow(const std::string& sentence);
   // What creating a pod as a trial (dryRun) is refused with; empty: it is not.
-  void RefusePods(const std::string& message);
+  void RefusePods(const std::string& message, int status = 403);
+  // What applying an object of this kind is refused with (403); empty: it is not.
+  void RefuseApply(const std::string& kind, const std::string& message);
   // What a status of this phase is refused with (500), as of an etcd without space; empty: it is
   // not.
   void RefuseStatus(const std::string& phase, const std::string& message);
@@ -75,6 +77,8 @@ class FakeCluster {
   std::map<std::string, nlohmann::json> tokens_;
   std::set<std::string> allowed_;
   std::string pods_refused_;
+  int pods_refused_status_ = 403;
+  std::string kind_refused_, kind_refusal_;
   std::string phase_refused_;
   std::string status_refused_;
   kube::FakeServer server_;

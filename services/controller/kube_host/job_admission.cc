@@ -1,5 +1,6 @@
 #include "services/controller/kube_host/job_admission.h"
 
+#include "services/base/utc.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/kube_host/object_text.h"
 
@@ -8,7 +9,11 @@ namespace eidolon::controller::kube_host {
 using nlohmann::json;
 
 std::vector<kube::ObjectPointer> JobAdmission::Queued() const {
-  return jobs_.List([](const json& object) {
+  const std::string now = base::FormatUtc(clock_.UnixNs());
+  return jobs_.List([&](const json& object) {
+    const json status = object.value("status", json::object());
+    // Times of this form sort as texts.
+    if (status.value("nextAttemptTime", "") > now) return false;
     return !IsOver(object) && !object["metadata"].contains("deletionTimestamp") &&
            !object["spec"].value("suspend", false);
   });

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/clock.h"
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube_host/run_registry.h"
 #include "services/controller/metrics/metrics.h"
@@ -22,9 +23,11 @@ namespace eidolon::controller::kube_host {
 class JobAdmission {
  public:
   // `look_at` puts a job into the work queue.
-  JobAdmission(std::size_t jobs_max, const kube::Informer& jobs, RunRegistry& runs,
-               metrics::Metrics& metrics, std::function<void(const nlohmann::json& job)> look_at)
+  JobAdmission(std::size_t jobs_max, const base::RealClock& clock, const kube::Informer& jobs,
+               RunRegistry& runs, metrics::Metrics& metrics,
+               std::function<void(const nlohmann::json& job)> look_at)
       : jobs_max_(jobs_max),
+        clock_(clock),
         jobs_(jobs),
         runs_(runs),
         metrics_(metrics),
@@ -38,12 +41,13 @@ class JobAdmission {
   void LookAtWaiting();
 
  private:
-  // Jobs that wait or run.
+  // Jobs that wait or run; not those that left their place to others for a while.
   std::vector<kube::ObjectPointer> Queued() const;
   // By uid. Requires: mutex_ is held.
   std::map<std::string, reconcile::Admission> Compute(const std::vector<kube::ObjectPointer>& jobs);
 
   const std::size_t jobs_max_;
+  const base::RealClock& clock_;
   const kube::Informer& jobs_;
   RunRegistry& runs_;
   metrics::Metrics& metrics_;

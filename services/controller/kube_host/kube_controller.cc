@@ -15,12 +15,26 @@ using base::Level;
 using base::Log;
 using base::StrCat;
 using nlohmann::json;
+using reconcile::ClassifyRefusal;
 
 constexpr char kOurs[] = "app.kubernetes.io/managed-by=eidolon-controller";
 constexpr std::size_t kTokenBytes = 16;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kStepNs = kSecondNs / 2;
 constexpr std::int64_t kStatusNs = 5 * kSecondNs;
+// Until the watch has brought what was just written.
+constexpr std::int64_t kBehindNs = kSecondNs / 20;
+// What was refused is tried again; pods that do not come are asked after.
+constexpr std::int64_t kAskAgainNs = 3 * kSecondNs;
+
+// Conditions but for their words, which change as progress does.
+json StandsOf(const json& status) {
+  json stands = json::array();
+  for (const json& condition : status.value("conditions", json::array())) {
+    stands.push_back({condition["type"], condition["status"], condition["reason"]});
+  }
+  return stands;
+}
 
 kube::Refusal Refused(const base::Error& error) {
   return {.status = 0, .reason = "ServiceLost", .message = error.message, .details = {}};
@@ -42,12 +56,15 @@ KubeController::KubeController(KubeControllerOptions options, KubeControllerPart
       placed_({kube::kJobs, options_.name_space, kOurs}, &parts_.client,
               [this](const json& object) { AddOwner(object); }),
       pods_({kube::kPods, options_.name_space, kOurs}, &parts_.client,
-            [this](const json& object) { AddOwner(object); }),
+            [this](const json& object) {
+              NotePod(object);
+              AddOwner(object);
+            }),
       deployments_({kube::kDeployments, options_.name_space, kOurs}, &parts_.client,
                    [this](const json& object) { AddOwner(object); }),
       simulators_(parts_.clock, parts_.find_simulators),
       status_(parts_.clock, parts_.client, parts_.metrics, options_.settings.agents_address),
-      admission_(options_.jobs_max, jobs_, runs_, parts_.metrics,
+      admission_(options_.jobs_max, parts_.clock, jobs_, runs_, parts_.metrics,
                  [this](const json& job) { Add("job", job); }),
       agents_({.clock = parts_.clock,
                .reviews = parts_.reviews,
@@ -149,7 +166,14 @@ KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key
   reconcile::Plan plan = reconcile::ReconcileCluster(observed, options_.settings);
   for (const json& object : plan.apply) {
     const auto applied = parts_.client.Apply(object);
-    if (!applied) return std::unexpected(applied.error());
+    if (applied) continue;
+    if (!ClassifyRefusal(applied.error().status, applied.error().message)) {
+      return std::unexpected(applied.error());
+    }
+    observed.refused = applied.error().message;
+    plan = reconcile::ReconcileCluster(observed, options_.settings);
+    queue_.AddAfter(TextOf("cluster", key), kAskAgainNs);
+    break;
   }
   if (plan.status) return status_.Write(*cluster, *plan.status);
   return {};
@@ -183,9 +207,10 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
   const RunRegistry::View runs(runs_);
   const auto run = runs.Find(uid);
   if (run == nullptr) return seen;
-  if (run->placed && seen.placed) run->placement_seen = true;
+  if (run->placed && seen.placed && UidOf(*seen.placed) == run->placed_uid) {
+    run->placement_seen = true;
+  }
   seen.run = run->Facts(parts_.clock.MonotonicNs());
-  seen.pods_refused = run->pods_refused;
   return seen;
 }
 
@@ -201,8 +226,13 @@ KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
     admission_.LookAtWaiting();
     return {};
   }
+  if (status_.IsBehind(*job)) {
+    queue_.AddAfter(TextOf("job", key), kBehindNs);
+    return {};
+  }
   reconcile::ObservedJob seen = Observe(*job);
   if (!IsOver(*job)) seen.admission = admission_.Ask(*job);
+  LookForRefusal(seen);
   return Apply(*job, reconcile::ReconcileJob(seen, options_.settings));
 }
 
@@ -218,7 +248,8 @@ KubeController::Done KubeController::Apply(const json& object, reconcile::Plan p
   bool later = false;
   if (plan.status) {
     // Transitions are written at once, progress now and then: etcd is not a time series database.
-    const bool news = !plan.events.empty() || plan.run != reconcile::RunStep::kNone;
+    const bool news = !plan.events.empty() || plan.run != reconcile::RunStep::kNone ||
+                      StandsOf(object.value("status", json::object())) != StandsOf(*plan.status);
     const std::int64_t now_ns = parts_.clock.MonotonicNs();
     {
       const RunRegistry::View runs(runs_);
@@ -231,13 +262,18 @@ KubeController::Done KubeController::Apply(const json& object, reconcile::Plan p
       if (Done written = status_.Write(object, *plan.status); !written) return written;
     }
   }
+  for (const reconcile::Transition& transition : plan.events) {
+    status_.RecordEvent(object, transition);
+  }
+  // What has been written is not judged again, whatever becomes of the rest.
+  if (plan.run == reconcile::RunStep::kDrop) {
+    DropRun(uid);
+    admission_.LookAtWaiting();
+  }
   if (Done placed = Place(object, plan.apply); !placed) return placed;
   for (const reconcile::Deletion& deletion : plan.remove) {
     if (Done removed = Remove(key.name_space, deletion); !removed) return removed;
   }
-  for (const reconcile::Transition& transition : plan.events)
-    status_.RecordEvent(object, transition);
-  if (plan.run == reconcile::RunStep::kDrop) DropRun(uid);
   if (plan.status && IsOver({{"status", *plan.status}}) && !IsOver(object)) {
     const json& status = *plan.status;
     std::string why;
@@ -263,39 +299,13 @@ KubeController::Done KubeController::Apply(const json& object, reconcile::Plan p
   return {};
 }
 
-KubeController::Done KubeController::Place(const json& object, const std::vector<json>& objects) {
-  for (const json& child : objects) {
-    if (child["kind"] == "Job") {
-      // Asked before, the API server says at once what its admission has against such a pod.
-      json pod = child["spec"]["template"];
-      pod["apiVersion"] = "v1";
-      pod["kind"] = "Pod";
-      pod["metadata"]["namespace"] = object["metadata"]["namespace"];
-      pod["metadata"]["generateName"] = object["metadata"].value("name", "") + "-check-";
-      const auto accepted = parts_.client.Create(kube::kPods, pod, /*dry_run=*/true);
-      if (!accepted && accepted.error().IsForbidden() &&
-          accepted.error().message.find("violates PodSecurity") != std::string::npos) {
-        const RunRegistry::View runs(runs_);
-        const auto run = runs.Find(UidOf(object));
-        if (run != nullptr) run->pods_refused = accepted.error().message;
-        queue_.Add(TextOf("job", kube::KeyOf(object)));
-        return {};
-      }
-    }
-    const auto applied = parts_.client.Apply(child);
-    if (!applied) return std::unexpected(applied.error());
-    if (child["kind"] != "Job") continue;
-    const RunRegistry::View runs(runs_);
-    if (const auto run = runs.Find(UidOf(object))) run->placed = true;
-  }
-  return {};
-}
-
 KubeController::Done KubeController::Remove(const std::string& name_space,
                                             const reconcile::Deletion& deletion) {
   const json named = {{"apiVersion", deletion.api_version}, {"kind", deletion.kind}};
-  const auto removed = parts_.client.Delete(kube::ResourceOf(named), {name_space, deletion.name},
-                                            kube::Propagation::kForeground, deletion.uid);
+  const auto removed = parts_.client.Delete(
+      kube::ResourceOf(named), {name_space, deletion.name},
+      deletion.in_background ? kube::Propagation::kBackground : kube::Propagation::kForeground,
+      deletion.uid);
   // Another object of this name is not what was meant.
   if (!removed && !removed.error().IsConflict()) return removed;
   return {};
@@ -312,6 +322,7 @@ KubeController::Done KubeController::StartRun(const json& object, reconcile::Pla
   run->key = key;
   run->uid = UidOf(object);
   run->attempt = plan.attempt;
+  run->admitted_ns = parts_.clock.MonotonicNs();
   run->simulators = simulators_.At(reconcile::NetworkAddress(network, key.name_space));
   run->network_job =
       StrCat(key.name_space, "/", key.name, "/", plan.attempt, "/", place::MakeToken(kTokenBytes));
@@ -348,6 +359,7 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
     order = run.run->Step(now_ns);
     why = run.run->stop_reason();
     for (const auto& [server, link] : run.links) links.push_back(link);
+    if (order > job::Order::kStop) run.removed = true;
     parts_.metrics.SetPrediction(run.key.name_space, run.key.name, run.run->Predict());
     parts_.metrics.SetProgress(run.key.name_space, run.key.name, run.run->progress(now_ns),
                                run.run->cost(now_ns));

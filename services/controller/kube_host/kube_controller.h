@@ -70,6 +70,15 @@ class KubeController {
   // Does what the plan says, by way of the API server.
   Done Apply(const nlohmann::json& object, reconcile::Plan plan);
   Done Place(const nlohmann::json& object, const std::vector<nlohmann::json>& objects);
+  // What admission has against pods of a Job, asked on trial.
+  reconcile::PodRefusal TryPod(const nlohmann::json& batch);
+  // Nothing is there yet of what a run needs: says why, to the run.
+  void Refuse(const nlohmann::json& object, reconcile::PodRefusal refusal);
+  // Whether it is time to ask again about a run that was refused.
+  bool MayAsk(const std::string& uid);
+  // Pods that do not come: the events of their Job say why.
+  void LookForRefusal(const reconcile::ObservedJob& seen);
+  void NotePod(const nlohmann::json& pod);
   Done Remove(const std::string& name_space, const reconcile::Deletion& deletion);
   Done StartRun(const nlohmann::json& object, reconcile::Plan plan);
   void DropRun(const std::string& uid);

@@ -1,5 +1,6 @@
 #include "services/controller/kube_host/kube_run.h"
 
+#include "services/base/text.h"
 #include "services/controller/job/status.h"
 
 namespace eidolon::controller::kube_host {
@@ -11,9 +12,24 @@ constexpr std::uint16_t kMasterPort = 29500;
 
 void KubeRun::Assemble(std::int64_t now_ns, const std::string& now) {
   if (run || master_address.empty() || links.size() < resolved.servers) return;
-  run.emplace(job::RunOptionsOf(resolved, peak_flops), now_ns);
+  job::RunOptions options = job::RunOptionsOf(resolved, peak_flops);
+  options.admitted_before_ns = now_ns - admitted_ns;
+  run.emplace(std::move(options), now_ns);
   start_time = now;
   for (const auto& [server, link] : links) run->Connected(server);
+}
+
+void KubeRun::NotePod(const nlohmann::json& pod) {
+  if (disruption) return;
+  const reconcile::PodState state = reconcile::InspectPod(pod);
+  const std::string who = base::StrCat("pod ", state.name, " of server ", state.server, " ");
+  if (state.disruption) {
+    disruption = {state.disruption->reason, who + state.disruption->message};
+  } else if (state.ended) {
+    pod_ended = true;  // The job controller deletes the others then.
+  } else if (!state.deleted_at.empty() && !pod_ended && !removed) {
+    disruption = {std::string(job::reason::kPodDeleted), who + "was deleted"};
+  }
 }
 
 reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
@@ -22,6 +38,9 @@ reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
   facts.placed = placed;
   facts.seen = placement_seen;
   facts.assembled = run.has_value();
+  facts.admitted_s = (now_ns - admitted_ns) / 1'000'000'000;
+  facts.refusal = refusal;
+  facts.disruption = disruption;
   if (!run) return facts;
   facts.ending = run->IsEnding();
   facts.stop_reason = run->stop_reason();

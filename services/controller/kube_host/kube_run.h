@@ -30,8 +30,14 @@ struct KubeRun {
   double peak_flops = 0;
 
   bool placed = false;
-  bool placement_seen = false;  // Since then, among the observed objects.
-  std::string pods_refused;
+  bool placement_seen = false;                      // Since then, among the observed objects.
+  std::string placed_uid;                           // Of that Job.
+  bool removed = false;                             // By us.
+  bool pod_ended = false;                           // One of its pods, before any was taken away.
+  std::optional<reconcile::Disruption> disruption;  // The first one.
+  reconcile::PodRefusal refusal;                    // As the API server said last.
+  std::int64_t asked_ns = 0;                        // When it was asked.
+  std::int64_t admitted_ns = 0;                     // Monotonic.
   std::map<std::uint32_t, std::shared_ptr<agents::AgentLink>> links;
   std::string master_address;   // Of server 0; empty: not known yet.
   std::optional<job::Run> run;  // From the moment that all agents are there.
@@ -41,6 +47,8 @@ struct KubeRun {
 
   // Begins to run when every agent is connected and the first one's address is known.
   void Assemble(std::int64_t now_ns, const std::string& now);
+  // Remembers what took a pod away: the pod itself is soon gone.
+  void NotePod(const nlohmann::json& pod);
   reconcile::RunFacts Facts(std::int64_t now_ns);
   agents::Assignment MakeAssignment(std::uint32_t server) const;
 };

@@ -14,6 +14,13 @@ std::shared_ptr<KubeRun> RunRegistry::View::Find(agents::AgentName agent) const 
   return found == registry_.handles_.end() ? nullptr : found->second;
 }
 
+std::shared_ptr<KubeRun> RunRegistry::View::FindPlaced(const std::string& placed_uid) const {
+  for (const auto& [uid, run] : registry_.runs_) {
+    if (!placed_uid.empty() && run->placed_uid == placed_uid) return run;
+  }
+  return nullptr;
+}
+
 void RunRegistry::View::Await(std::chrono::milliseconds limit) {
   registry_.changed_.wait_for(lock_, limit);
 }

@@ -29,6 +29,8 @@ class RunRegistry {
     // Null when there is none.
     std::shared_ptr<KubeRun> Find(const std::string& uid) const;
     std::shared_ptr<KubeRun> Find(agents::AgentName agent) const;
+    // By the uid of its batch Job.
+    std::shared_ptr<KubeRun> FindPlaced(const std::string& placed_uid) const;
     bool is_closed() const { return registry_.closed_; }
 
     // Waits, unlocked, until something may have changed; at most `limit`.

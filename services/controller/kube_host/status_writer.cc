@@ -13,6 +13,14 @@ using base::Log;
 using base::StrCat;
 using nlohmann::json;
 
+namespace {
+
+std::int64_t VersionOf(const json& object) {
+  return base::ParseInteger(object["metadata"].value("resourceVersion", "")).value_or(0);
+}
+
+}  // namespace
+
 kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
   const json change = {{"apiVersion", object["apiVersion"]},
                        {"kind", object["kind"]},
@@ -23,6 +31,10 @@ kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
                        {"status", status}};
   const auto written = client_.ApplyStatus(change);
   const bool done = written || written.error().IsNotFound();
+  if (written) {
+    const std::lock_guard lock(mutex_);
+    written_[{object["kind"], kube::KeyOf(object)}] = VersionOf(*written);
+  }
   // One that fails is looked at again, sooner or later; until then it is shown as it was.
   if (done || !written.error().IsConflict()) {
     const std::lock_guard lock(mutex_);
@@ -35,6 +47,13 @@ kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
 void StatusWriter::Forget(const std::string& kind, const kube::ObjectKey& key) {
   const std::lock_guard lock(mutex_);
   NoteWrite(kind, key, true);
+  written_.erase({kind, key});
+}
+
+bool StatusWriter::IsBehind(const json& object) {
+  const std::lock_guard lock(mutex_);
+  const auto found = written_.find({object["kind"], kube::KeyOf(object)});
+  return found != written_.end() && VersionOf(object) < found->second;
 }
 
 void StatusWriter::NoteWrite(const std::string& kind, const kube::ObjectKey& key, bool done) {

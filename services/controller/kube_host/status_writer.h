@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -28,6 +29,9 @@ class StatusWriter {
   // An object that is gone counts as written. One that fails is looked at again, sooner or later;
   // until then the object is shown as it was, and metrics count it.
   kube::Answer<void> Write(const nlohmann::json& object, const nlohmann::json& status);
+  // Whether the object is as it was before the last status that was written: decisions on it would
+  // be made twice.
+  bool IsBehind(const nlohmann::json& object);
   // The object is gone: nothing of it is unsaved any more.
   void Forget(const std::string& kind, const kube::ObjectKey& key);
   // A transition as an event. One that cannot be written is logged.
@@ -45,6 +49,8 @@ class StatusWriter {
   // Kind and key of objects whose status the API server has refused.
   std::set<std::pair<std::string, kube::ObjectKey>> unsaved_;
   std::uint64_t failed_writes_ = 0;
+  // Versions of what was written, which grow in time (KEP-5504).
+  std::map<std::pair<std::string, kube::ObjectKey>, std::int64_t> written_;
 };
 
 }  // namespace eidolon::controller::kube_host

@@ -4,6 +4,7 @@
 #include "services/base/utc.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/resolve.h"
+#include "services/controller/reconcile/object_state.h"
 #include "services/controller/reconcile/objects.h"
 #include "services/controller/reconcile/plan.h"
 #include "services/controller/reconcile/pod_state.h"
@@ -23,19 +24,26 @@ constexpr std::int64_t kServicesRetrySeconds = 2;
 constexpr std::int64_t kKubeletSeconds = 20;
 constexpr std::int64_t kLeaveSeconds = job::kEndGraceSeconds + kKubeletSeconds;
 
-bool IsBeingDeleted(const json& object) { return object["metadata"].contains("deletionTimestamp"); }
+// Pods that are still there so long after the end of their grace are on a node that does not
+// answer.
+constexpr std::int64_t kStuckSeconds = 30;
+// For so long the kubelet repeats what registries refuse; then another node may do better.
+constexpr std::int64_t kPullSeconds = 120;
+// A job that gave its place back leaves it to others for so long.
+constexpr std::int64_t kGivenBackSeconds = 60;
+// Between attempts, from the third on; doubling.
+constexpr std::int64_t kBackoffSeconds = 10;
+constexpr std::int64_t kBackoffSecondsMax = 300;
 
-bool IsReady(const std::optional<json>& deployment) {
-  if (!deployment) return false;
-  const json status = deployment->value("status", json::object());
-  return status.value("availableReplicas", 0) > 0;
-}
+constexpr const char* kRunParts[] = {"progress", "prediction", "simulation", "startTime"};
 
-// Seconds since 1970 of "2026-11-21T09:53:36Z"; 0 when it is none.
-std::int64_t ParseTime(const std::string& text) {
-  std::tm utc{};
-  if (strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &utc) == nullptr) return 0;
-  return timegm(&utc);
+// Verdicts that the loss of a pod may have caused. Out of memory or an unsupported call it did not.
+bool MayBeConsequence(const job::Verdict& verdict) {
+  for (const std::string_view why : {reason::kAgentLost, reason::kRankLost, reason::kSessionLost,
+                                     reason::kCommandFailed, reason::kStuck, reason::kDeadlock}) {
+    if (verdict.reason == why) return true;
+  }
+  return false;
 }
 
 class JobReconciler {
@@ -74,20 +82,35 @@ class JobReconciler {
 
   void Set(std::string_view type, bool value, std::string_view why, const std::string& message) {
     const job::Condition* before = conditions_.Find(type);
-    const bool news = before == nullptr || before->value != value || before->reason != why;
+    const bool news = before == nullptr || before->value != value || before->reason != why ||
+                      (type == condition::kRetried && before->message != message);
     conditions_.Set({std::string(type), value, std::string(why), message,
                      base::FormatUtc(seen_.now_unix_ns),
                      metadata().value("generation", std::int64_t{1})});
     // Waiting is not worth an event.
     if (!news || (!value && why != reason::kStopping)) return;
-    const bool bad = (type == condition::kFailed || type == condition::kInterrupted);
+    const bool bad = type == condition::kFailed || type == condition::kInterrupted ||
+                     type == condition::kRetried;
     plan_.events.push_back({std::string(why), message, bad});
   }
 
+  std::int64_t now_s() const { return seen_.now_unix_ns / kSecondNs; }
+
+  void LookAgain(std::int64_t seconds) {
+    plan_.look_again_s = std::min(seconds, plan_.look_again_s.value_or(seconds));
+  }
+
   void Remove(const json& object) {
-    if (IsBeingDeleted(object)) return;
-    plan_.remove.push_back({object["apiVersion"], object["kind"], object["metadata"]["name"],
-                            object["metadata"].value("uid", "")});
+    const json& named = object["metadata"];
+    bool is_stuck = false;
+    if (IsBeingDeleted(object)) {
+      const std::int64_t since = ParseTime(named["deletionTimestamp"]);
+      is_stuck = now_s() - since >= kStuckSeconds;
+      LookAgain(is_stuck ? kStuckSeconds : kStuckSeconds - (now_s() - since));
+      if (!is_stuck) return;
+    }
+    plan_.remove.push_back(
+        {object["apiVersion"], object["kind"], named["name"], named.value("uid", ""), is_stuck});
   }
 
   void End(const job::Verdict& verdict) {
@@ -107,17 +130,6 @@ class JobReconciler {
     const std::int64_t left = ended + kLeaveSeconds - seen_.now_unix_ns / kSecondNs;
     if (left <= 0) return Remove(*seen_.placed);
     plan_.look_again_s = left;
-  }
-
-  static bool HasEnded(const json& batch) {
-    for (const json& entry :
-         batch.value("status", json::object()).value("conditions", json::array())) {
-      const std::string type = entry.value("type", "");
-      if ((type == "Complete" || type == "Failed") && entry.value("status", "") == "True") {
-        return true;
-      }
-    }
-    return false;
   }
 
   void AfterTheEnd() {
@@ -197,21 +209,64 @@ class JobReconciler {
     Wait(reason::kSuspended, "spec.suspend is true");
   }
 
-  // No run in memory: it was never started, or by a controller that is gone.
+  // An attempt is over that was not ended by the program: the next one follows, unless it was the
+  // last; then the job is judged by `otherwise`.
+  void Lose(const Disruption& cause, const job::Verdict& otherwise) {
+    const std::uint32_t attempt = parts_.value("attempt", old_status_.value("attempt", 0u));
+    const std::uint32_t failed = old_status_.value("failedAttempts", 0u) + 1;
+    const std::uint32_t limit = parsed_.spec.backoff_limit;
+    parts_["failedAttempts"] = failed;
+    if (failed > limit) return End(otherwise);
+    for (const char* part : kRunParts) parts_.erase(part);
+    forgotten_.assign(std::begin(kRunParts), std::end(kRunParts));
+    if (failed > 1) {
+      const std::int64_t wait = kBackoffSeconds << std::min(failed - 2, 5u);
+      PutOff(std::min(wait, kBackoffSecondsMax));
+    }
+    Set(condition::kRetried, true, cause.reason,
+        StrCat("attempt ", attempt, ": ", cause.message, "; ", failed, " of ", limit,
+               " retries (spec.backoffLimit)"));
+    Wait(cause.reason, StrCat("begins again: ", cause.message));
+    if (conditions_.Find(condition::kRunning) != nullptr) {
+      Set(condition::kRunning, false, cause.reason, "");
+    }
+    plan_.run = RunStep::kDrop;
+    if (seen_.placed) Remove(*seen_.placed);
+  }
+
+  void PutOff(std::int64_t seconds) {
+    parts_["nextAttemptTime"] = base::FormatUtc(seen_.now_unix_ns + seconds * kSecondNs);
+    LookAgain(seconds);
+  }
+
+  // Its agents speak to nobody any more, and nobody knows how they are.
+  void LoseController() {
+    const std::uint32_t failed = old_status_.value("failedAttempts", 0u) + 1;
+    const bool was_running = conditions_.Find(condition::kRunning) != nullptr;
+    Lose({std::string(reason::kControllerRestarted),
+          "the controller that ran the job is gone; its pods are ended first"},
+         {job::Phase::kInterrupted, std::string(reason::kControllerRestarted),
+          StrCat("the controller was lost in the last of ", failed, " lost attempts")});
+    if (!was_running || job::IsOver(conditions_.phase())) return;
+    conditions_.Set({.type = std::string(condition::kRunning),
+                     .reason = std::string(reason::kControllerRestarted),
+                     .message = "the controller that ran the job is gone",
+                     .last_transition_time = base::FormatUtc(seen_.now_unix_ns),
+                     .observed_generation = metadata().value("generation", std::int64_t{1}),
+                     .is_unknown = true});
+  }
+
+  // No run in memory: it was never started, or by a controller that is gone, or given up.
   void Begin() {
-    const std::uint32_t attempts = old_status_.value("attempt", 0u);
+    if (conditions_.IsTrue(condition::kScheduled)) return LoseController();
     if (seen_.placed) {
-      // Its agents speak to nobody any more.
-      Remove(*seen_.placed);
-      Wait(reason::kControllerRestarted,
-           "the controller that ran the job is gone; its pods are ended, then it starts again");
-      return;
+      if (conditions_.Find(condition::kScheduled) == nullptr) {
+        Wait(reason::kStarting, "pods of an earlier attempt are ended first");
+      }
+      return Remove(*seen_.placed);
     }
-    if (attempts >= settings_.attempts_max) {
-      End({job::Phase::kInterrupted, std::string(reason::kControllerRestarted),
-           StrCat("the controller was lost in each of ", attempts, " attempts")});
-      return;
-    }
+    const std::int64_t put_off = ParseTime(old_status_.value("nextAttemptTime", "")) - now_s();
+    if (put_off > 0) return LookAgain(put_off);
     if (!seen_.admission.granted) {
       Wait(reason::kQueued, StrCat("waiting: ", seen_.admission.before, " job(s) before this one, ",
                                    seen_.admission.running, " running"));
@@ -221,8 +276,12 @@ class JobReconciler {
       plan_.apply = NetworkObjects(seen_.job, settings_);
     }
     if (!IsReady(seen_.network)) {
-      Wait(reason::kWaitingForServices, "waiting for the network service of the simulated cluster");
-      return;
+      const PodRefusal refusal = ClassifyRefusal(403, RefusalOf(seen_.network));
+      if (seen_.network && !RefusalOf(seen_.network).empty()) {
+        return Wait(refusal.reason, StrCat("the network service is not let in: ", refusal.message));
+      }
+      return Wait(reason::kWaitingForServices,
+                  "waiting for the network service of the simulated cluster");
     }
     if (!seen_.gpus) {
       Wait(reason::kWaitingForServices, "waiting for the timing service");
@@ -230,27 +289,34 @@ class JobReconciler {
       return;
     }
     plan_.run = RunStep::kStart;
-    plan_.attempt = attempts + 1;
+    plan_.attempt = old_status_.value("attempt", 0u) + 1;
     plan_.resolved = std::move(resolved_);
   }
 
   void Follow() {
     const RunFacts& run = *seen_.run;
     TakeParts(run);
-    if (run.verdict) {
-      End(*run.verdict);
-      return;
+    forgotten_ = {"nextAttemptTime"};
+    if (run.verdict) return Judge(*run.verdict);
+    if (run.refusal.kind == PodRefusal::Kind::kFails) {
+      if (seen_.placed) Remove(*seen_.placed);
+      return End({job::Phase::kFailed, run.refusal.reason, run.refusal.message});
     }
-    if (!run.placed) {
-      if (!seen_.pods_refused.empty()) {
-        End({job::Phase::kFailed, std::string(reason::kPodSecurityViolation), seen_.pods_refused});
-        return;
-      }
-      plan_.apply = JobObjects(seen_.job, resolved_, run.attempt, settings_);
+    if (!run.placed) plan_.apply = JobObjects(seen_.job, resolved_, run.attempt, settings_);
+    for (const json& pod : seen_.pods) pods_.push_back(InspectPod(pod));
+    const std::optional<PodRefusal> waiting = FindWaiting();
+    if (waiting) {
+      Wait(waiting->reason, waiting->message);
+    } else {
+      Set(condition::kScheduled, true, reason::kPlaced, "");
     }
-    Set(condition::kScheduled, true, reason::kPlaced, "");
     if (run.placed) LookAtPods();
-    if (job::IsOver(conditions_.phase())) return;
+    if (plan_.run == RunStep::kDrop) return;
+    if (!run.assembled) {
+      CheckDeadline();
+      if (plan_.run == RunStep::kNone && waiting) CheckPatience(*waiting);
+      if (plan_.run == RunStep::kDrop) return;
+    }
     if (run.ending) {
       Set(condition::kRunning, conditions_.IsTrue(condition::kRunning), reason::kStopping,
           run.stop_reason);
@@ -261,32 +327,123 @@ class JobReconciler {
     }
   }
 
+  // A failure is the program's own, unless a pod was taken away from it first, or a service.
+  void Judge(const job::Verdict& verdict) {
+    std::optional<Disruption> cause;
+    if (verdict.phase == job::Phase::kFailed && verdict.reason == reason::kServiceLost) {
+      cause = Disruption{verdict.reason, verdict.message};
+    } else if (verdict.phase == job::Phase::kFailed && MayBeConsequence(verdict)) {
+      cause = seen_.run->disruption;
+    }
+    if (!cause) return End(verdict);
+    const std::uint32_t limit = parsed_.spec.backoff_limit;
+    if (limit == 0) return Lose(*cause, verdict);
+    Lose(*cause,
+         {job::Phase::kFailed, std::string(reason::kBackoffLimitExceeded),
+          StrCat("all of ", limit, " retries (spec.backoffLimit) are used; the last attempt: ",
+                 cause->message, ": ", verdict.reason, ": ", verdict.message)});
+  }
+
+  // The same of an attempt whose command was not started yet.
+  void LoseUnstarted(const Disruption& cause) {
+    Lose(cause, {job::Phase::kFailed,
+                 parsed_.spec.backoff_limit == 0 ? cause.reason
+                                                 : std::string(reason::kBackoffLimitExceeded),
+                 StrCat("the command was not started: ", cause.message)});
+    if (seen_.placed && plan_.remove.empty()) Remove(*seen_.placed);
+  }
+
+  // Why pods that are wanted have no place; nothing when they have, or nobody has said so yet.
+  std::optional<PodRefusal> FindWaiting() const {
+    const RunFacts& run = *seen_.run;
+    if (run.assembled) return std::nullopt;
+    if (run.refusal) return run.refusal;
+    std::size_t waiting = 0;
+    const PodState* first = nullptr;
+    for (const PodState& pod : pods_) {
+      if (pod.waiting_reason != "Unschedulable" && pod.waiting_reason != "SchedulingGated")
+        continue;
+      ++waiting;
+      if (first == nullptr) first = &pod;
+    }
+    if (first == nullptr) return std::nullopt;
+    return PodRefusal{PodRefusal::Kind::kWaits, std::string(reason::kUnschedulable),
+                      StrCat(waiting, " of ", resolved_.servers, " pods wait for a node; pod ",
+                             first->name, ": ", first->waiting_message)};
+  }
+
+  void CheckDeadline() {
+    const auto limit = static_cast<std::int64_t>(parsed_.spec.wall_seconds_max);
+    if (limit == 0 || seen_.run->admitted_s <= limit) return;
+    End({job::Phase::kFailed, std::string(reason::kDeadlineExceeded),
+         StrCat("the command was not started within limits.wallSeconds = ", limit,
+                " of the job's admission: ", DescribeWaiting())});
+    if (seen_.placed) Remove(*seen_.placed);
+  }
+
+  // Its place goes to others when there is none for its pods. It does not count as a failed
+  // attempt.
+  void CheckPatience(const PodRefusal& waiting) {
+    const auto limit = static_cast<std::int64_t>(parsed_.spec.schedule_seconds_max);
+    if (limit == 0 || seen_.run->admitted_s <= limit) return;
+    plan_.run = RunStep::kDrop;
+    plan_.apply.clear();
+    if (seen_.placed) Remove(*seen_.placed);
+    forgotten_.clear();
+    PutOff(kGivenBackSeconds);
+    Set(condition::kRunning, false, waiting.reason, "");
+    Wait(waiting.reason,
+         StrCat("gave its place to other jobs after limits.scheduleSeconds = ", limit,
+                ", is admitted again after ", parts_["nextAttemptTime"].get<std::string>(), ": ",
+                waiting.message));
+  }
+
   void LookAtPods() {
+    const RunFacts& run = *seen_.run;
     std::vector<bool> present(resolved_.servers);
-    for (const json& pod : seen_.pods) {
-      PodState state = InspectPod(pod);
-      if (state.server >= resolved_.servers) continue;
-      present[state.server] = true;
-      if (state.ended) plan_.exits.push_back({state.server, *state.ended});
-      const std::string hopeless = HopelessReason(state);
-      if (!hopeless.empty() && !seen_.run->assembled) {
-        End({job::Phase::kFailed, hopeless, HopelessMessage(state)});
-        if (seen_.placed) Remove(*seen_.placed);
-        return;
+    for (const PodState& pod : pods_) {
+      if (pod.server >= resolved_.servers) continue;
+      present[pod.server] = true;
+      if (pod.ended) {
+        plan_.exits.push_back({pod.server, *pod.ended});
+      } else if (IsUnreachable(pod)) {
+        plan_.exits.push_back({pod.server, "was on a node that does not answer"});
       }
-      pods_.push_back(std::move(state));
+      if (!run.assembled && LoseHopeless(pod)) return;
     }
     // What was just created may not have been observed yet.
     const bool no_more =
-        seen_.placed ? HasEnded(*seen_.placed) || IsBeingDeleted(*seen_.placed) : seen_.run->seen;
+        seen_.placed ? HasEnded(*seen_.placed) || IsBeingDeleted(*seen_.placed) : run.seen;
     for (std::uint32_t server = 0; server < resolved_.servers && no_more; ++server) {
       if (!present[server]) plan_.exits.push_back({server, "lost its pod, which was deleted"});
     }
-    if (seen_.run->assembled || plan_.exits.empty()) return;
+    if (run.assembled || (plan_.exits.empty() && !run.disruption)) return;
+    if (run.disruption) return LoseUnstarted(*run.disruption);
     const AgentExit& first = plan_.exits.front();
     End({job::Phase::kFailed, std::string(reason::kAgentLost),
          StrCat("the agent of server ", first.server, " ", first.how,
                 " before the command was started")});
+  }
+
+  // Nobody will tell how it ends: the kubelet of its node says nothing.
+  bool IsUnreachable(const PodState& pod) const {
+    const std::int64_t deleted = ParseTime(pod.deleted_at);
+    if (deleted != 0 && now_s() - deleted >= kStuckSeconds) return true;
+    return seen_.run->ending && pod.disruption && pod.disruption->reason == reason::kNodeLost;
+  }
+
+  // Of a pod that waits: whether that ends the attempt.
+  bool LoseHopeless(const PodState& pod) {
+    if (const std::string hopeless = HopelessReason(pod); !hopeless.empty()) {
+      End({job::Phase::kFailed, hopeless, HopelessMessage(pod)});
+      if (seen_.placed) Remove(*seen_.placed);
+      return true;
+    }
+    const std::int64_t started = ParseTime(pod.started_at);
+    if (!WaitsForImage(pod) || started == 0 || now_s() - started < kPullSeconds) return false;
+    LoseUnstarted({std::string(reason::kImagePullFailed),
+                   StrCat("pod ", pod.name, ": ", pod.waiting_message)});
+    return true;
   }
 
   std::string DescribeWaiting() const {
@@ -304,7 +461,9 @@ class JobReconciler {
     status["phase"] = job::Name(conditions_.phase());
     status["conditions"] = conditions_.ToJson();
     if (!parsed_.warnings.empty()) status["warnings"] = parsed_.warnings;
+    for (const std::string& part : forgotten_) status.erase(part);
     status.update(parts_);
+    if (!status.contains("attempt")) status["attempt"] = 0;
     if (status != old_status_) plan_.status = std::move(status);
   }
 
@@ -315,57 +474,15 @@ class JobReconciler {
   job::Conditions conditions_;
   job::ResolvedJob resolved_;
   json parts_ = json::object();
+  std::vector<std::string> forgotten_;  // Parts of the status that are true no longer.
   std::vector<PodState> pods_;
   Plan plan_;
 };
 
 }  // namespace
 
-json DocumentOf(const json& object) {
-  json document = {{"apiVersion", object.value("apiVersion", "")},
-                   {"kind", object.value("kind", "")},
-                   {"metadata", json::object()}};
-  for (const char* field : {"name", "namespace"}) {
-    if (object["metadata"].contains(field)) {
-      document["metadata"][field] = object["metadata"][field];
-    }
-  }
-  if (object.contains("spec")) document["spec"] = object["spec"];
-  return document;
-}
-
 Plan ReconcileJob(const ObservedJob& observed, const Settings& settings) {
   return JobReconciler(observed, settings).Run();
-}
-
-Plan ReconcileCluster(const ObservedCluster& observed, const Settings& settings) {
-  Plan plan;
-  const json& cluster = observed.cluster;
-  if (IsBeingDeleted(cluster)) return plan;
-  job::ParsedCluster parsed = job::ParseCluster(DocumentOf(cluster));
-  if (parsed.problems.empty() && observed.gpus) {
-    job::CheckGpu(
-        parsed.spec, "/spec", [&] { return *observed.gpus; }, &parsed.problems);
-  }
-  const json old_status = cluster.value("status", json::object());
-  auto conditions = job::Conditions::FromJson(old_status.value("conditions", json::array()));
-  const std::int64_t generation = cluster["metadata"].value("generation", std::int64_t{1});
-  const auto set = [&](const char* type, bool value, std::string_view why,
-                       const std::string& message) {
-    conditions.Set({type, value, std::string(why), message, base::FormatUtc(observed.now_unix_ns),
-                    generation});
-  };
-  const bool valid = parsed.problems.empty();
-  set("Accepted", valid, valid ? reason::kValid : reason::kInvalidSpec,
-      job::Describe(parsed.problems));
-  if (valid) plan.apply = NetworkObjects(cluster, settings);
-  const bool ready = valid && IsReady(observed.network);
-  set("Ready", ready, ready ? reason::kStarted : reason::kStarting,
-      ready ? "" : "the network service does not run yet");
-  json status = {{"observedGeneration", generation}, {"conditions", conditions.ToJson()}};
-  if (valid) status["resolved"] = job::ToJson(parsed.spec);
-  if (status != old_status) plan.status = std::move(status);
-  return plan;
 }
 
 }  // namespace eidolon::controller::reconcile

@@ -11,6 +11,8 @@
 
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
+#include "services/controller/reconcile/pod_refusal.h"
+#include "services/controller/reconcile/pod_state.h"
 
 namespace eidolon::controller::reconcile {
 
@@ -37,7 +39,6 @@ struct Settings {
   std::uint64_t cpu_millis_per_rank = 500;
   std::uint64_t memory_bytes_per_rank = std::uint64_t{2} << 30;
   bool pod_templates_allowed = true;
-  std::uint32_t attempts_max = 3;
 };
 
 // What the controller's memory holds of a job that has agents.
@@ -47,6 +48,9 @@ struct RunFacts {
   bool seen = false;       // And was observed since.
   bool assembled = false;  // All agents are connected; the command runs.
   bool ending = false;
+  std::int64_t admitted_s = 0;           // How long ago it was admitted.
+  PodRefusal refusal;                    // What the API server has against its pods.
+  std::optional<Disruption> disruption;  // What took the first pod away.
   std::string stop_reason;
   std::optional<job::Verdict> verdict;
   // Parts of the status, as job::ToJson gives them: progress, prediction, simulation, startTime.
@@ -68,7 +72,6 @@ struct ObservedJob {
   std::vector<nlohmann::json> pods;
   std::optional<RunFacts> run;
   std::optional<std::vector<std::string>> gpus;  // Known models; nothing: nobody can say now.
-  std::string pods_refused;                      // Why the API server would take no such pod.
   Admission admission;
   std::int64_t now_unix_ns = 0;
 };
@@ -81,6 +84,7 @@ enum class RunStep {
 
 struct Deletion {
   std::string api_version, kind, name, uid;
+  bool in_background = false;  // Its children may outlast it: their node does not answer.
 };
 
 // A pod that is gone or has ended: what its agent's end looked like.
@@ -114,6 +118,7 @@ Plan ReconcileJob(const ObservedJob& observed, const Settings& settings);
 struct ObservedCluster {
   nlohmann::json cluster;
   std::optional<nlohmann::json> network;
+  std::string refused;  // Why the API server did not take what the last plan applied.
   std::optional<std::vector<std::string>> gpus;
   std::int64_t now_unix_ns = 0;
 };

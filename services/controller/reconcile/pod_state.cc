@@ -1,6 +1,9 @@
 #include "services/controller/reconcile/pod_state.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 
 #include "services/base/text.h"
 #include "services/controller/job/condition.h"
@@ -10,6 +13,7 @@ namespace {
 
 using base::StrCat;
 using nlohmann::json;
+namespace reason = job::reason;
 
 constexpr std::size_t kLineBytesMax = 300;
 constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
@@ -53,8 +57,109 @@ void InspectContainers(const json& list, PodState* state) {
   }
 }
 
-bool Contains(const std::string& text, const char* part) {
+bool Contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+struct Named {
+  std::string_view name;
+  std::string_view reason;
+  std::string_view message;
+};
+
+// Reasons of the condition DisruptionTarget, which whoever disrupts a pod sets before.
+constexpr Named kTargets[] = {
+    {"EvictionByEvictionAPI", reason::kPodEvicted, "was evicted, as by a drain of its node"},
+    {"PreemptionByScheduler", reason::kPodPreempted, "was preempted by a pod of higher priority"},
+    {"DeletionByTaintManager", reason::kNodeLost, "was deleted because of a taint of its node"},
+    {"DeletionByPodGC", reason::kNodeLost, "was deleted because its node is gone"},
+    {"TerminationByKubelet", reason::kPodEvicted, "was ended by its node"},
+};
+
+// Reasons of the status of a pod that the kubelet has ended or would not take.
+constexpr Named kRejections[] = {
+    {"Evicted", reason::kPodEvicted, "was evicted by its node"},
+    {"Preempting", reason::kPodPreempted, "was preempted on its node"},
+    {"Preempted", reason::kPodPreempted, "was preempted on its node"},
+    {"NodeLost", reason::kNodeLost, "was on a node that was lost"},
+    {"Shutdown", reason::kNodeLost, "was ended because its node shut down"},
+    {"NodeShutdown", reason::kNodeLost, "was refused because its node shuts down"},
+    {"Terminated", reason::kNodeLost, "was ended because its node shut down"},
+    {"UnexpectedAdmissionError", reason::kPodRejected, "was refused by its node"},
+    {"OutOfcpu", reason::kPodRejected, "was refused by its node, which has no CPU left"},
+    {"OutOfmemory", reason::kPodRejected, "was refused by its node, which has no memory left"},
+    {"OutOfpods", reason::kPodRejected, "was refused by its node, which holds no more pods"},
+    {"NodeAffinity", reason::kPodRejected, "was refused by its node, whose labels have changed"},
+};
+
+// What registries answer when asking again is of no use. "no such host" is the name server's answer
+// that there is none; one that cannot answer says otherwise.
+constexpr std::string_view kNoSuchImage[] = {
+    "not found",
+    "manifest unknown",
+    "name unknown",
+    "does not exist",
+    "denied",
+    "unauthorized",
+    "Unauthorized",
+    "authentication required",
+    "no basic auth",
+    "no such host",
+    "no match for platform",
+    "invalid reference",
+    "403 Forbidden",
+    "401 ",
+    "NotFound",
+};
+
+std::optional<Disruption> FindNamed(std::span<const Named> rows, const std::string& name,
+                                    const std::string& message) {
+  for (const Named& row : rows) {
+    if (row.name != name) continue;
+    const std::string told = message.empty() ? "" : StrCat(": ", message);
+    return Disruption{std::string(row.reason), std::string(row.message) + told};
+  }
+  return std::nullopt;
+}
+
+// A kubelet that comes back, or a node that started anew, has lost its containers.
+bool HasLostContainers(const json& status) {
+  for (const json& container : status.value("containerStatuses", json::array())) {
+    const json ended = container.value("state", json::object()).value("terminated", json::object());
+    if (ended.value("reason", "") == "ContainerStatusUnknown") return true;
+  }
+  return false;
+}
+
+std::optional<Disruption> FindDisruption(const json& status, const std::string& phase) {
+  std::string ready, containers_ready;
+  for (const json& condition : status.value("conditions", json::array())) {
+    const std::string type = condition.value("type", "");
+    if (type == "Ready") ready = condition.value("status", "");
+    if (type == "ContainersReady") containers_ready = condition.value("status", "");
+    if (type != "DisruptionTarget" || condition.value("status", "") != "True") continue;
+    const std::string why = condition.value("reason", "");
+    const std::string message = condition.value("message", "");
+    if (auto known = FindNamed(kTargets, why, message)) return known;
+    return Disruption{std::string(reason::kPodEvicted),
+                      StrCat("was disrupted (", why, "): ", message)};
+  }
+  if (phase == "Failed") {
+    auto known = FindNamed(kRejections, status.value("reason", ""), status.value("message", ""));
+    if (known) return known;
+  }
+  if (HasLostContainers(status)) {
+    return Disruption{std::string(reason::kNodeLost), "was lost by its node, which started anew"};
+  }
+  // The node controller takes the readiness of pods away; their containers say nothing any more.
+  if (phase == "Running" && ready == "False" && containers_ready == "True") {
+    return Disruption{std::string(reason::kNodeLost), "is on a node that does not answer"};
+  }
+  return std::nullopt;
+}
+
+bool IsPulling(const PodState& pod) {
+  return pod.waiting_reason == "ImagePullBackOff" || pod.waiting_reason == "ErrImagePull";
 }
 
 }  // namespace
@@ -67,6 +172,8 @@ PodState InspectPod(const json& pod) {
   state.server = static_cast<std::uint32_t>(base::ParseInteger(index).value_or(0));
   const json status = pod.value("status", json::object());
   state.ip = status.value("podIP", "");
+  state.deleted_at = metadata.value("deletionTimestamp", "");
+  state.started_at = status.value("startTime", "");
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
     InspectContainers(status.value(list, json::array()), &state);
   }
@@ -78,6 +185,7 @@ PodState InspectPod(const json& pod) {
     state.waiting_message = condition.value("message", "");
   }
   const std::string phase = status.value("phase", "");
+  state.disruption = FindDisruption(status, phase);
   if (phase == "Failed" && status.contains("reason")) {
     state.ended = StrCat("was ended by Kubernetes (", status.value("reason", ""),
                          "): ", status.value("message", ""));
@@ -98,11 +206,13 @@ std::string HopelessReason(const PodState& pod) {
   if (reason == "InvalidImageName" || reason == "ErrImageNeverPull") {
     return std::string(job::reason::kImageNotFound);
   }
-  if (reason == "ImagePullBackOff" || reason == "ErrImagePull") {
-    return std::string(job::reason::kImageNotFound);
-  }
+  const bool is_final = std::ranges::any_of(
+      kNoSuchImage, [&](std::string_view part) { return Contains(pod.waiting_message, part); });
+  if (IsPulling(pod) && is_final) return std::string(job::reason::kImageNotFound);
   return "";
 }
+
+bool WaitsForImage(const PodState& pod) { return IsPulling(pod) && HopelessReason(pod).empty(); }
 
 std::string HopelessMessage(const PodState& pod) {
   const std::string reason = HopelessReason(pod);

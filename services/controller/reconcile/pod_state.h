@@ -8,6 +8,12 @@
 
 namespace eidolon::controller::reconcile {
 
+// What took a pod away that was not the program in it: an eviction, a lost node, a deletion.
+struct Disruption {
+  std::string reason;   // Of a condition.
+  std::string message;  // A half sentence: "was evicted ...".
+};
+
 struct PodState {
   std::uint32_t server = 0;  // Its completion index.
   std::string name, ip;
@@ -15,12 +21,17 @@ struct PodState {
   std::optional<std::string> ended;
   // Why it does not run yet; empty when it does, or nothing is known.
   std::string waiting_reason, waiting_message;
+  std::optional<Disruption> disruption;
+  std::string deleted_at;  // RFC 3339, the end of its grace; empty: nobody deletes it.
+  std::string started_at;  // RFC 3339, when its node took it; empty: not yet.
 };
 
 PodState InspectPod(const nlohmann::json& pod);
 
 // A wait that no time heals, as the reason of a condition; empty: it may heal.
 std::string HopelessReason(const PodState& pod);
+// Whether it waits for an image that could not be pulled, by a failure that may pass.
+bool WaitsForImage(const PodState& pod);
 // What a user can do about it.
 std::string HopelessMessage(const PodState& pod);
 

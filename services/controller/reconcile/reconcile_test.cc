@@ -45,7 +45,16 @@ RunFacts ToFacts(const json& run) {
                  .seen = run.value("seen", false),
                  .assembled = run.value("assembled", false),
                  .ending = run.value("ending", false),
+                 .admitted_s = run.value("admittedSeconds", 0),
+                 .refusal = {},
+                 .disruption = std::nullopt,
                  .stop_reason = run.value("stopReason", "")};
+  if (run.contains("refused")) {
+    facts.refusal = ClassifyRefusal(403, run["refused"].get<std::string>());
+  }
+  if (run.contains("disruption")) {
+    facts.disruption = {run["disruption"]["reason"], run["disruption"]["message"]};
+  }
   facts.parts = run.value("parts", json::object());
   if (run.contains("verdict")) {
     const json& verdict = run["verdict"];
@@ -65,7 +74,6 @@ ObservedJob ToObserved(const json& seen) {
   observed.pods = seen.value("pods", std::vector<json>{});
   if (seen.contains("run")) observed.run = ToFacts(seen["run"]);
   if (seen.value("timing", true)) observed.gpus = std::vector<std::string>{"H100-SXM5-80GB"};
-  observed.pods_refused = seen.value("podsRefused", "");
   observed.admission.granted = seen.value("turn", true);
   observed.now_unix_ns = kNowNs;
   return observed;
@@ -77,7 +85,8 @@ json ToJson(const Plan& plan) {
               {"run", "none"},           {"removeItself", plan.remove_itself}};
   for (const json& object : plan.apply) out["apply"].push_back(object);
   for (const Deletion& deletion : plan.remove) {
-    out["remove"].push_back(deletion.kind + "/" + deletion.name);
+    out["remove"].push_back(deletion.kind + "/" + deletion.name +
+                            (deletion.in_background ? " in background" : ""));
   }
   for (const Transition& event : plan.events) out["events"].push_back(event.reason);
   for (const AgentExit& exit : plan.exits) {
@@ -142,6 +151,7 @@ TEST_P(ReconcileTest, DoesNotWriteTheSameStatusTwice) {
   const Plan first = ReconcileJob(observed, TestSettings());
   if (!first.status) return;
   observed.job["status"] = *first.status;
+  if (first.run == RunStep::kDrop) observed.run.reset();
   observed.now_unix_ns += 5'000'000'000;
 
   const Plan second = ReconcileJob(observed, TestSettings());

@@ -1,0 +1,63 @@
+#include "services/controller/reconcile/pod_refusal.h"
+
+#include <string_view>
+
+#include "services/controller/job/condition.h"
+
+namespace eidolon::controller::reconcile {
+namespace {
+
+namespace reason = job::reason;
+using Kind = PodRefusal::Kind;
+
+// Messages are the only place where the API server tells who refused: all are 403 Forbidden, or
+// whatever status a webhook gives.
+struct Row {
+  std::string_view part;
+  Kind kind;
+  std::string_view reason;
+};
+
+// The first that fits counts.
+constexpr Row kRows[] = {
+    {"violates PodSecurity", Kind::kFails, reason::kPodSecurityViolation},
+    // Asked on trial (dryRun), which a webhook with side effects cannot be: it will speak when
+    // asked in earnest.
+    {"does not support dry run", Kind::kNone, ""},
+    {"exceeded quota", Kind::kWaits, reason::kQuotaExceeded},
+    {"status unknown for quota", Kind::kWaits, reason::kQuotaExceeded},
+    {"failed calling webhook", Kind::kWaits, reason::kAdmissionUnavailable},
+    {"failed to call webhook", Kind::kWaits, reason::kAdmissionUnavailable},
+    // Of a namespace that is new.
+    {"error looking up service account", Kind::kWaits, reason::kAdmissionUnavailable},
+    // Our own permissions, which an administrator gives by namespace.
+    {"cannot create resource", Kind::kWaits, reason::kAdmissionUnavailable},
+    {"cannot patch resource", Kind::kWaits, reason::kAdmissionUnavailable},
+    {"is being terminated", Kind::kWaits, reason::kAdmissionUnavailable},
+};
+
+constexpr std::string_view kEventPrefix = "Error creating: ";
+
+}  // namespace
+
+PodRefusal ClassifyRefusal(int status, const std::string& message) {
+  std::string text = message;
+  if (text.starts_with(kEventPrefix)) text.erase(0, kEventPrefix.size());
+  for (const Row& row : kRows) {
+    if (text.find(row.part) == text.npos) continue;
+    return row.kind == Kind::kNone ? PodRefusal{}
+                                   : PodRefusal{row.kind, std::string(row.reason), text};
+  }
+  // LimitRange, webhooks and policies that deny, priority classes that are not there, fields that a
+  // pod cannot have.
+  if (status == 400 || status == 403 || status == 422) {
+    return {Kind::kFails, std::string(reason::kPodRefused), text};
+  }
+  // A webhook may deny with any status.
+  if (text.find("denied the request") != text.npos) {
+    return {Kind::kFails, std::string(reason::kPodRefused), text};
+  }
+  return {};
+}
+
+}  // namespace eidolon::controller::reconcile
