@@ -1,6 +1,7 @@
 #include "shim/cuda_driver/context.h"
 
 #include "services/ring/record.h"
+#include "shim/cuda_driver/context_storage.h"
 #include "shim/cuda_driver/result.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/device/device_attributes.h"
@@ -99,7 +100,11 @@ CUresult CreateWithParams(CUcontext* context, CUctxCreateParams* parameters, uns
   return plain ? Create(context, flags, device) : ToResult(Status::kNotSupported);
 }
 
-CUresult Destroy(CUcontext context) noexcept { return ToResult(gpu::DestroyContext(context)); }
+CUresult Destroy(CUcontext context) noexcept {
+  const gpu::Context* found = gpu::LookupContext(context);
+  if (found != nullptr && !found->primary) context_storage::End(context);
+  return ToResult(gpu::DestroyContext(context));
+}
 
 CUresult Attach(CUcontext* context, unsigned) noexcept { return GetCurrent(context); }
 

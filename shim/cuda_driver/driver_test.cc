@@ -149,34 +149,6 @@ TEST_F(DriverTest, NamesOfErrorsAreTheDriversOwn) {
   EXPECT_EQ(start::GetErrorName(static_cast<CUresult>(12), &text), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(DriverTest, TablesThatTheCompilerDoesWithoutAreNoRefusal) {
-  CUuuid asked = {{'\xda', '\x91', '\x51', '\xd3', '\x3a', '\xe6', '\xcc', '\x41', '\xa5', '\xc0',
-                   '\x4f', '\x26', '\xd5', '\x33', '\xe3', '\x28'}};
-  const void* table = &asked;
-  EXPECT_EQ(start::GetExportTable(&table, &asked), CUDA_ERROR_NOT_FOUND);
-  EXPECT_EQ(table, nullptr);
-  asked = {{'\xf8', '\xcf', '\xf9', '\x51', '\x21', '\x46', '\x8b', '\x4e', '\xb9', '\xe2', '\xfb',
-            '\x46', '\x9e', '\x7c', '\x0d', '\xd9'}};
-  EXPECT_EQ(start::GetExportTable(&table, &asked), CUDA_ERROR_NOT_FOUND);
-  asked.bytes[0] = 0;
-  EXPECT_EQ(start::GetExportTable(&table, &asked), CUDA_ERROR_NOT_SUPPORTED);
-}
-
-TEST_F(DriverTest, AStaticallyLinkedRuntimeIsRefusedWithItsRemedy) {
-  const CUuuid asked = {{'\x6b', '\xd5', '\xfb', '\x6c', '\x5b', '\xf4', '\xe7', '\x4a', '\x89',
-                         '\x87', '\xd9', '\x39', '\x12', '\xfd', '\x9d', '\xf9'}};
-  const void* table = &asked;
-
-  EXPECT_EQ(start::GetExportTable(&table, &asked), CUDA_ERROR_NOT_SUPPORTED);
-
-  EXPECT_EQ(table, nullptr);
-  const auto refused = agent_.RecordsOf(ring::RecordKind::kRefusedCall);
-  ASSERT_EQ(refused.size(), 1u);
-  const auto& bytes = refused[0].bytes;
-  const std::string record(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  EXPECT_NE(record.find("nvcc -cudart shared"), std::string::npos);
-}
-
 TEST_F(DriverTest, ExportedRowsReachTheHandlers) {
   int version = 0;
   EXPECT_EQ(cuDriverGetVersion(&version), CUDA_SUCCESS);

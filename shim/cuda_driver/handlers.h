@@ -8,6 +8,7 @@
 #include "shim/cuda_driver/device.h"
 #include "shim/cuda_driver/entry_point.h"
 #include "shim/cuda_driver/error_log.h"
+#include "shim/cuda_driver/export_table.h"
 #include "shim/cuda_driver/function.h"
 #include "shim/cuda_driver/graph.h"
 #include "shim/cuda_driver/launch.h"

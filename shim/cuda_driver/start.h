@@ -11,6 +11,5 @@ CUresult GetErrorName(CUresult error, const char** text) noexcept;
 CUresult GetErrorString(CUresult error, const char** text) noexcept;
 // Undocumented tables: there are none. Asking for one that NVRTC does without is not refused; those
 // of statically linked runtimes are refused (see the limits in the README).
-CUresult GetExportTable(const void** table, const CUuuid* id) noexcept;
 
 }  // namespace eidolon::shim::cuda_driver::start
