@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Fails when what is loaded into users' programs needs a glibc that is newer than 2.28 (Debian 10, RHEL 8).
 
-e2e/checks/glibc.py BUILD/lib [--newest 2.28]
+e2e/checks/glibc.py BUILD/lib [--newest 2.28] [--programs FILE ...]
+
+--programs: also those of a wheel, which moreover need no shared library but glibc's.
 """
 
 import argparse
@@ -9,6 +11,9 @@ import pathlib
 import re
 import subprocess
 import sys
+
+
+GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 
 def number(version):
@@ -25,17 +30,28 @@ def newer(library, newest):
             yield f"{name}@{family}_{version}"
 
 
+def foreign(program):
+    """Shared libraries that a program needs and that are not parts of glibc."""
+    text = subprocess.run(
+        ["readelf", "--dynamic", "--wide", program], check=True, capture_output=True, text=True
+    ).stdout
+    return [name for name in re.findall(r"\(NEEDED\).*\[(.+)\]", text) if name not in GLIBC]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--newest", default="2.28")
+    parser.add_argument("--programs", type=pathlib.Path, nargs="+", default=[])
     a = parser.parse_args()
     libraries = [
         a.folder / "libeidolon_shim.so",
         *sorted(path for path in (a.folder / "eidolon").rglob("*.so*") if path.is_file()),
     ]
     bad = [f"{library.relative_to(a.folder)}: {symbol}" for library in libraries for symbol in newer(library, a.newest)]
-    print("\n".join(bad) or f"{len(libraries)} libraries need glibc {a.newest} at most")
+    for program in a.programs:
+        bad += [f"{program.name}: {name}" for name in [*newer(program, a.newest), *foreign(program)]]
+    print("\n".join(bad) or f"{len(libraries)} libraries and {len(a.programs)} programs need glibc {a.newest} at most")
     return 1 if bad or len(libraries) < 2 else 0
 
 

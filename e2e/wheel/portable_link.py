@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Links a program of a build again, so that it runs on any Linux since glibc 2.28 and needs no library but glibc.
+
+    portable_link.py --build build/release --program bin/eidolon --libraries FOLDER --out FILE
+
+The objects are those of the build. Its command is taken from ninja; shared libraries become static ones (from
+--libraries, see libraries.sh, or from beside the shared one), and glibc is the old one that the shim is linked against.
+Prints the static libraries of the system that it took.
+"""
+
+import argparse
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SHARED = re.compile(r"(.*/)lib([^/]+?)\.so(\.[\d.]+)?$")
+# What the static libraries need beyond what the shared ones named.
+CLOSURE = ["civetweb", "brotlienc", "brotlidec", "brotlicommon", "z"]
+SYSTEM = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+
+
+def static_of(path, folders):
+    """The static library for a shared one, or the path itself where that is no shared library of the system."""
+    shared = SHARED.fullmatch(path)
+    if not shared or not path.startswith("/usr/"):
+        return path
+    for folder in [*folders, pathlib.Path(shared[1])]:
+        found = folder / f"lib{shared[2]}.a"
+        if found.exists():
+            return str(found)
+    sys.exit(f"portable_link: there is no static library for {path}")
+
+
+def closure(folders):
+    for name in CLOSURE:
+        yield next(str(folder / f"lib{name}.a") for folder in [*folders, SYSTEM] if (folder / f"lib{name}.a").exists())
+
+
+def link_command(build, program):
+    text = subprocess.run(
+        ["ninja", "-C", build, "-t", "commands", "-s", program], check=True, capture_output=True, text=True
+    ).stdout
+    command = [line for line in text.splitlines() if f"-o {program} " in line][-1]
+    return [word for word in shlex.split(command) if word not in (":", "&&")]
+
+
+def portable(command, out, build, folders, own):
+    glibc = build / "shim/glibc"
+    words = [static_of(word, folders) for word in command]
+    words[words.index("-o") + 1] = str(out)
+    first = next(i for i, word in enumerate(words) if word.endswith(".o"))
+    libraries = [i for i, word in enumerate(words) if word.endswith(".a")]
+    old = [str(glibc / name) for name in ("libc.so.6", "libm.so.6")]
+    return [
+        *words[:first],
+        "-static-libstdc++",
+        "-static-libgcc",
+        "-Wl,--gc-sections,--strip-all",
+        "-Wl,--push-state,--no-as-needed",
+        *old,
+        "-l:libpthread.so.0",
+        "-l:libdl.so.2",
+        "-Wl,--pop-state",
+        "-Wl,--wrap=__libc_start_main",
+        *own,
+        *[str(path) for path in glibc.glob("CMakeFiles/eidolon_shim_absent.dir/*.o")],
+        *words[first : libraries[0]],
+        "-Wl,--start-group",
+        *words[libraries[0] :],
+        *closure(folders),
+        "-Wl,--end-group",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--libraries", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    a = parser.parse_args()
+    a.out.parent.mkdir(parents=True, exist_ok=True)
+    build, out = a.build.resolve(), a.out.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        own = []
+        for name in ("start", "absent"):
+            own.append(f"{folder}/{name}.o")
+            compiler = ["g++", "-std=c++23", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-c"]
+            subprocess.run([*compiler, HERE / f"{name}.cc", "-o", own[-1]], check=True)
+        command = portable(link_command(build, a.program), out, build, [a.libraries.resolve()], own)
+        subprocess.run(command, check=True, cwd=build)
+    print("\n".join(sorted({word for word in command if word.endswith(".a") and pathlib.Path(word).is_absolute()})))
+
+
+if __name__ == "__main__":
+    main()
