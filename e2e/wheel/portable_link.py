@@ -14,17 +14,16 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
 SHARED = re.compile(r"(.*/)lib([^/]+?)\.so(\.[\d.]+)?$")
 # What the static libraries need beyond what the shared ones named.
 CLOSURE = ["civetweb", "brotlienc", "brotlidec", "brotlicommon", "z"]
+OWN = ["eidolon_program_start", "eidolon_shim_absent"]  # Of shim/glibc.
 SYSTEM = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 
 
 def static_of(path, folders):
-    """The static library for a shared one, or the path itself where that is no shared library of the system."""
+    """The static library for a shared one, or the path itself where it is something else."""
     shared = SHARED.fullmatch(path)
     if not shared or not path.startswith("/usr/"):
         return path
@@ -48,7 +47,7 @@ def link_command(build, program):
     return [word for word in shlex.split(command) if word not in (":", "&&")]
 
 
-def portable(command, out, build, folders, own):
+def portable(command, out, build, folders):
     glibc = build / "shim/glibc"
     words = [static_of(word, folders) for word in command]
     words[words.index("-o") + 1] = str(out)
@@ -66,8 +65,7 @@ def portable(command, out, build, folders, own):
         "-l:libdl.so.2",
         "-Wl,--pop-state",
         "-Wl,--wrap=__libc_start_main",
-        *own,
-        *[str(path) for path in glibc.glob("CMakeFiles/eidolon_shim_absent.dir/*.o")],
+        *[str(path) for name in OWN for path in sorted(glibc.glob(f"CMakeFiles/{name}.dir/*.o"))],
         *words[first : libraries[0]],
         "-Wl,--start-group",
         *words[libraries[0] :],
@@ -85,14 +83,8 @@ def main():
     a = parser.parse_args()
     a.out.parent.mkdir(parents=True, exist_ok=True)
     build, out = a.build.resolve(), a.out.resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        own = []
-        for name in ("start", "absent"):
-            own.append(f"{folder}/{name}.o")
-            compiler = ["g++", "-std=c++23", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-c"]
-            subprocess.run([*compiler, HERE / f"{name}.cc", "-o", own[-1]], check=True)
-        command = portable(link_command(build, a.program), out, build, [a.libraries.resolve()], own)
-        subprocess.run(command, check=True, cwd=build)
+    command = portable(link_command(build, a.program), out, build, [a.libraries.resolve()])
+    subprocess.run(command, check=True, cwd=build)
     print("\n".join(sorted({word for word in command if word.endswith(".a") and pathlib.Path(word).is_absolute()})))
 
 
