@@ -15,7 +15,7 @@ std::optional<AccessRequest> AccessRequestOf(const std::string& method, const st
   if (path.ends_with("/logs")) {
     request.verb = "get";
     request.subresource = "log";
-  } else if (path.ends_with("/events")) {
+  } else if (path.ends_with("/events") || path.starts_with("/api/v1/watch/")) {
     request.verb = "watch";
   } else if (method == "POST") {
     request.verb = "create";

@@ -247,5 +247,21 @@ TEST_F(RestAccessTest, MediaTypesHaveNoCase) {
   EXPECT_EQ(answer->status, 201) << answer->body;
 }
 
+// Roles that may list jobs need not be allowed to follow them.
+TEST(AccessRequestTest, StreamsAskForTheVerbWatch) {
+  const std::string all = "/namespaces/{namespace}/simulationjobs";
+  const std::pair<std::string, std::string> rows[] = {
+      {"/api/v1" + all, "list"},
+      {"/api/v1/watch" + all, "watch"},
+      {"/api/v1/watch/simulationjobs", "watch"},
+      {"/api/v1" + all + "/{name}/events", "watch"}};
+  for (const auto& [path, verb] : rows) {
+    const auto request = AccessRequestOf("GET", path, "team", "");
+    ASSERT_TRUE(request) << path;
+    EXPECT_EQ(request->verb, verb) << path;
+    EXPECT_EQ(request->resource, "simulationjobs") << path;
+  }
+}
+
 }  // namespace
 }  // namespace eidolon::controller::rest
