@@ -27,6 +27,7 @@ void AddRunCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* action);
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddReportCommand(CLI::App* app, const Globals* globals, Action* action);
+void AddKernelCommands(CLI::App* app, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);
 

@@ -29,6 +29,8 @@ struct Embedded::Parts {
     auto made =
         timing::TimingService::Create({.gpu_model_directory = options.gpu_models,
                                        .profile_file = options.profile,
+                                       .counting = timing::CountingOf(options.counting),
+                                       .count_folder = options.counting.folder,
                                        .gpu = {.worker = timing::WorkerCommand(options.own_gpu)},
                                        .gate = *gate},
                                       page.registry(), clock);

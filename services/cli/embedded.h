@@ -6,6 +6,7 @@
 
 #include "services/base/error.h"
 #include "services/controller/embedded/controller_host.h"
+#include "services/timing/count_flags.h"
 #include "services/timing/gpu_flags.h"
 
 namespace eidolon::cli {
@@ -16,6 +17,7 @@ struct EmbeddedOptions {
   std::string gpu_models;  // Folder with the user's GPU model files.
   std::string profile;     // SQLite file of measured durations.
   timing::GpuFlags own_gpu;
+  timing::CountFlags counting;
 };
 
 // Owns all services. The destructor interrupts what runs.

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   eidolon::cli::AddProfileCommands(&app, &globals, &action);
   eidolon::cli::AddJobCommands(&app, &globals, &action);
   eidolon::cli::AddReportCommand(&app, &globals, &action);
+  eidolon::cli::AddKernelCommands(&app, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
   eidolon::cli::net::AddCommands(&app, &action);

@@ -274,6 +274,7 @@ void AddFlags(CLI::App* run, Flags* flags) {
   run->add_option("--profile", flags->embedded.profile, "SQLite file of measured durations")
       ->envname("EIDOLON_PROFILE");
   timing::AddGpuFlags(run, &flags->embedded.own_gpu);
+  timing::AddCountFlags(run, &flags->embedded.counting);
   run->add_option("-o,--output", flags->output, "report, json or yaml")
       ->check(CLI::IsMember({"report", "json", "yaml"}))
       ->capture_default_str();

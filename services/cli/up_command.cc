@@ -102,6 +102,7 @@ void AddUpCommand(CLI::App* app, Action* action) {
   up->add_option("--profile", flags->embedded.profile, "SQLite file of measured durations")
       ->envname("EIDOLON_PROFILE");
   timing::AddGpuFlags(up, &flags->embedded.own_gpu);
+  timing::AddCountFlags(up, &flags->embedded.counting);
   up->add_option("--run-root", options.run_root, "where sockets and shared memory of runs live");
   up->add_option("--agent", options.agent, "path of eidolon-agent; default: beside this program");
   up->add_flag("--keep-run-directories", options.keep_run_directories,

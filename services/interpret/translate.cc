@@ -6,7 +6,9 @@
 #include "services/base/text.h"
 #include "services/interpret/canonical.h"
 #include "services/interpret/handlers.h"
+#include "services/interpret/lanes.h"
 #include "services/interpret/layout.h"
+#include "services/interpret/lenient.h"
 #include "services/interpret/program.h"
 #include "services/sass/print.h"
 
@@ -251,9 +253,33 @@ base::Result<Step> TranslateOne(const Word& original, std::size_t index, std::si
   return step;
 }
 
-}  // namespace
+// SYNCS.PHASECHK asks a barrier in shared memory whether its phase is over, and gets a predicate.
+constexpr std::uint32_t kAsksBarrier = 0x5a7;
 
-base::Result<void> Translate(std::span<const std::byte> code, Program& program) {
+void PassOver(Warp& warp, const Step& step, std::uint32_t mask) {
+  if (step.word.opcode() == kAsksBarrier) PutPredicate(warp, step.word, 81, mask, ~0u);
+}
+
+Step PassedOver(const Word& original, const Program& program) {
+  const auto canonical = Canonical(original, program.dialect);
+  const Word& word = canonical ? *canonical : original;
+  Step step;
+  step.run = PassOver;
+  step.word = word;
+  step.dialect = CanonicalDialect(program.dialect);
+  step.form = sass::FindForm(word, step.dialect);
+  if (step.form != nullptr) {
+    step.operation = step.form->operation;
+    step.offset = sass::OffsetOf(word, step.operation, step.dialect);
+    step.descriptor = sass::HasDescriptor(word, step.operation, step.dialect);
+    step.narrow = sass::IsNarrow(word, step.operation, step.dialect);
+  }
+  step.guard = static_cast<std::uint8_t>(word.Bits(12, 3));
+  step.guard_negated = word.Bit(15);
+  return step;
+}
+
+std::size_t Prepare(std::span<const std::byte> code, Program& program) {
   const std::size_t count = code.size() / sass::kWordBytes;
   program.steps.clear();
   program.banks_read.clear();
@@ -261,10 +287,35 @@ base::Result<void> Translate(std::span<const std::byte> code, Program& program) 
   program.warps_are_apart = true;
   program.convergence_barriers = 0;
   program.steps.reserve(count);
+  return count;
+}
+
+Word WordAt(std::span<const std::byte> code, std::size_t index) {
+  Word word;
+  std::memcpy(&word, code.data() + index * sass::kWordBytes, sass::kWordBytes);
+  return word;
+}
+
+}  // namespace
+
+bool IsPassedOver(const Step& step) { return step.run == PassOver; }
+
+std::size_t TranslateLeniently(std::span<const std::byte> code, Program& program) {
+  const std::size_t count = Prepare(code, program);
+  std::size_t passed_over = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    Word word;
-    std::memcpy(&word, code.data() + i * sass::kWordBytes, sass::kWordBytes);
+    const Word word = WordAt(code, i);
     auto step = TranslateOne(word, i, count, program);
+    if (!step) ++passed_over;
+    program.steps.push_back(step ? *step : PassedOver(word, program));
+  }
+  return passed_over;
+}
+
+base::Result<void> Translate(std::span<const std::byte> code, Program& program) {
+  const std::size_t count = Prepare(code, program);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto step = TranslateOne(WordAt(code, i), i, count, program);
     if (!step) return std::unexpected(std::move(step.error()));
     program.steps.push_back(*step);
   }

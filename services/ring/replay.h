@@ -10,6 +10,10 @@ namespace eidolon::ring {
 // their ReplayContext, and ranks save the code of modules in the run directory, as
 // modules/<32 hexadecimal digits: the 16 bytes of KernelWork::module_hash>.code.
 inline constexpr std::uint32_t kReplayKernels = 0x200;
+// Likewise: ranks save the code of modules, without contexts; kKeepOthersCode: only of kernels that
+// are not PyTorch's own, which the timing service knows by their names.
+inline constexpr std::uint32_t kKeepCode = 0x400;
+inline constexpr std::uint32_t kKeepOthersCode = 0x800;
 
 // Follows a kernel's definition, padded to 8, in its DefineWork record, which is longer then. Tail:
 // the parameter bytes with their pointers, padded to 8, then ReplayRange[range_count].

@@ -10,6 +10,7 @@
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
+#include "services/timing/count_flags.h"
 #include "services/timing/gpu_flags.h"
 #include "services/timing/timing_service.h"
 
@@ -21,6 +22,7 @@ struct Flags {
   std::string token_key_file;
   eidolon::timing::TimingOptions options;
   eidolon::timing::GpuFlags gpu;
+  eidolon::timing::CountFlags count;
 };
 
 int Fail(const eidolon::base::Error& error) {
@@ -42,6 +44,8 @@ int Serve(Flags flags) {
     flags.options.gate = std::move(*gate);
   }
   flags.options.gpu.worker = eidolon::timing::WorkerCommand(flags.gpu);
+  flags.options.counting = eidolon::timing::CountingOf(flags.count);
+  flags.options.count_folder = flags.count.folder;
   auto service = eidolon::timing::TimingService::Create(flags.options, page.registry(), clock);
   if (!service) return Fail(service.error());
   if (!flags.metrics.empty()) {
@@ -73,6 +77,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32))
       ->capture_default_str();
   eidolon::timing::AddGpuFlags(&app, &flags.gpu);
+  eidolon::timing::AddCountFlags(&app, &flags.count);
   app.add_option("--pass-key-file", flags.token_key_file,
                  "file with the public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);

@@ -10,6 +10,7 @@
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/runtime/grpc_status.h"
+#include "services/timing/count/bounds.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/measurements.h"
@@ -70,10 +71,12 @@ TimingService::TimingService(gpu_model::GpuCatalog catalog,
                              const TimingOptions& options, prometheus::Registry& registry,
                              const base::RealClock& clock)
     : gate_(options.gate),
+      counting_(options.counting),
       catalog_(std::move(catalog)),
       profiles_(std::move(profiles)),
       clock_(clock),
       estimator_(profiles_.get()),
+      counted_(options.count_folder),
       answers_(options.cache_entries_max),
       metrics_(registry) {
   metrics_.SetProfileRows(static_cast<double>(profiles_->row_count()));
@@ -96,6 +99,7 @@ struct TimingService::Question {
   base::Digest cache_key;
   std::optional<model::Estimate> answer;
   std::optional<kernel::WorkItem> work;  // Without an answer.
+  model::Estimate modelled;              // Of the work, unless it may be measured.
   const v1::Replay* replay = nullptr;
   base::Digest work_key;
   GpuBackend::Answer measurement;
@@ -119,11 +123,16 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
     if (WantsModules(*request, questions, *response)) return grpc::Status::OK;
     auto measured = MeasureAll(context, *request, **gpu, questions);
     if (!measured.ok()) return measured;
+    for (Question& question : questions) {
+      if (!question.answer) question.modelled = estimator_.Of(**gpu, *question.work);
+    }
+  } else if (WantsCode(*request, **gpu, questions, *response)) {
+    return grpc::Status::OK;
   }
   response->mutable_estimates()->Reserve(request->items_size());
   for (int i = 0; i < request->items_size(); ++i) {
     Question& question = questions[static_cast<std::size_t>(i)];
-    if (!question.answer) Answer(request->items(i), **gpu, *question.work, question);
+    if (!question.answer) Answer(request->items(i), **gpu, question);
     ++batch.by_source[static_cast<std::size_t>(question.answer->source)];
     ToMessage(*question.answer, *response->add_estimates());
   }
@@ -133,9 +142,38 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
+bool TimingService::MayCount(const kernel::WorkItem& work, const model::Estimate& modelled) const {
+  if (!std::holds_alternative<kernel::KernelLaunch>(work)) return false;
+  return modelled.source == estimate::Source::kAssumed ||
+         (counting_ == Counting::kAll && modelled.source == estimate::Source::kModelled);
+}
+
+bool TimingService::WantsCode(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
+                              const std::vector<Question>& questions,
+                              v1::EstimateResponse& response) {
+  if (request.modules_sent()) return false;
+  std::set<std::string> wanted;
+  for (const Question& question : questions) {
+    if (question.answer || !MayCount(*question.work, question.modelled)) continue;
+    const auto& launch = std::get<kernel::KernelLaunch>(*question.work);
+    if (counted_.WantsCode(gpu, launch)) wanted.insert(launch.module_hash);
+  }
+  for (const std::string& hash : wanted) response.add_wanted_modules(hash);
+  return !wanted.empty();
+}
+
 void TimingService::Answer(const v1::WorkItem& item, const gpu_model::GpuModel& gpu,
-                           const kernel::WorkItem& work, Question& question) {
-  question.answer = estimator_.Of(gpu, work);
+                           Question& question) {
+  question.answer = question.modelled;
+  if (MayCount(*question.work, question.modelled)) {
+    const auto& launch = std::get<kernel::KernelLaunch>(*question.work);
+    if (const auto counts = counted_.Find(gpu, launch)) {
+      const count::CountedTime time = count::TimeOf(*counts, gpu);
+      question.answer->duration = base::Duration::FromSeconds(time.seconds);
+      question.answer->source = estimate::Source::kModelled;
+      question.answer->relative_error = time.relative_error;
+    }
+  }
   answers_.Add(question.cache_key, *question.answer);
   Report(item, *question.answer);
 }
@@ -158,12 +196,13 @@ grpc::Status TimingService::Read(const v1::EstimateRequest& request, const gpu_m
       return {grpc::StatusCode::INVALID_ARGUMENT, StrCat("items[", i, "]: ", work.error().message)};
     }
     ++batch.misses;
-    if (!measures) {
-      Answer(request.items(i), gpu, *work, question);
-      continue;
-    }
     question.work = std::move(*work);
-    question.work_key = kernel::WorkKey(*question.work);
+    if (measures) {
+      question.work_key = kernel::WorkKey(*question.work);
+    } else {
+      question.modelled = estimator_.Of(gpu, *question.work);
+      if (!MayCount(*question.work, question.modelled)) Answer(request.items(i), gpu, question);
+    }
   }
   if (!measures) return grpc::Status::OK;
   for (const v1::Replay& replay : request.replays()) {
@@ -314,6 +353,8 @@ grpc::Status TimingService::DescribeGpu(grpc::ServerContext* context,
   if (!gpu) return {grpc::StatusCode::INVALID_ARGUMENT, gpu.error().message};
   ToMessage(**gpu, *response->mutable_gpu());
   response->set_measures(Measures(**gpu));
+  response->set_code_wanted(counting_ == Counting::kAll ? v1::CODE_WANTED_ALL
+                                                        : v1::CODE_WANTED_OTHERS);
   return grpc::Status::OK;
 }
 
@@ -321,9 +362,10 @@ grpc::Status TimingService::UploadModule(grpc::ServerContext* context,
                                          const v1::UploadModuleRequest* request,
                                          v1::UploadModuleResponse* /*response*/) {
   if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
-  if (backend_ == nullptr) {
-    return {grpc::StatusCode::FAILED_PRECONDITION, "this service does not measure"};
+  if (auto added = counted_.AddCode(request->module_hash(), request->code()); !added) {
+    return runtime::ToStatus(added.error());
   }
+  if (backend_ == nullptr) return grpc::Status::OK;
   if (auto added = backend_->modules().Add(request->module_hash(), request->code()); !added) {
     return runtime::ToStatus(added.error());
   }

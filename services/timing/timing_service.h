@@ -14,6 +14,7 @@
 #include "services/base/error.h"
 #include "services/runtime/token.h"
 #include "services/timing/answer_cache.h"
+#include "services/timing/count/counted_kernels.h"
 #include "services/timing/gpu_backend.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/metrics.h"
@@ -22,12 +23,21 @@
 
 namespace eidolon::timing {
 
+// Which kernels' times follow from counting what their code executes.
+enum class Counting {
+  kAssumed,  // Those that no model knows.
+  kAll,      // Every one that can be counted and that was not measured: to test counting.
+};
+
 struct TimingOptions {
   // Folder with the user's GPU model files; empty: the built-in ones only.
   std::string gpu_model_directory;
   // SQLite file of measured durations; empty: none is kept.
   std::string profile_file;
   std::size_t cache_entries_max = std::size_t{1} << 20;
+  Counting counting = Counting::kAssumed;
+  // Where counts are kept for other processes; empty: nowhere.
+  std::string count_folder;
   // Measuring on a GPU of this machine. Without a driver or a GPU the models answer.
   GpuBackendOptions gpu;
   // Whose calls are answered.
@@ -74,8 +84,12 @@ class TimingService final : public v1::TimingService::Service {
   struct Question;
   grpc::Status Read(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
                     std::vector<Question>& questions, TimingMetrics::Batch& batch);
-  void Answer(const v1::WorkItem& item, const gpu_model::GpuModel& gpu,
-              const kernel::WorkItem& work, Question& question);
+  void Answer(const v1::WorkItem& item, const gpu_model::GpuModel& gpu, Question& question);
+  // Whether counting would answer better than the model did.
+  bool MayCount(const kernel::WorkItem& work, const model::Estimate& modelled) const;
+  // True when code must come first, so that kernels can be counted: the response names it.
+  bool WantsCode(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
+                 const std::vector<Question>& questions, v1::EstimateResponse& response);
   // Measures what has no measurement; refusals are answered by the model afterwards. True when
   // modules must come first: the response names them.
   bool WantsModules(const v1::EstimateRequest& request, const std::vector<Question>& questions,
@@ -91,10 +105,12 @@ class TimingService final : public v1::TimingService::Service {
   void Report(const v1::WorkItem& item, const model::Estimate& estimate);
 
   const runtime::TokenGate gate_;
+  const Counting counting_;
   const gpu_model::GpuCatalog catalog_;
   const std::unique_ptr<profile::ProfileCache> profiles_;
   const base::RealClock& clock_;
   model::Estimator estimator_;
+  count::CountedKernels counted_;
   AnswerCache answers_;
   TimingMetrics metrics_;
   std::mutex reported_mutex_;

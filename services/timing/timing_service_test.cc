@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
+#include "services/base/hash.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "source_tree.h"
 
 namespace eidolon::timing {
 namespace {
@@ -186,6 +190,56 @@ TEST(TimingServiceTokenTest, AnswersOnlyWhoeverSendsATokenOfTheController) {
     EXPECT_EQ(client->DescribeGpu(&contexts[1], describe, &described).error_code(), code);
     EXPECT_EQ(client->ListGpus(&contexts[2], {}, &listed).error_code(), code);
   }
+}
+
+TEST_F(TimingServiceTest, CountsAKernelThatNoModelKnowsFromItsCode) {
+  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
+                     std::ios::binary);
+  const std::string code(std::istreambuf_iterator<char>(file), {});
+  const base::Digest digest = base::Hash128(code.data(), code.size());
+  std::string hash(16, '\0');
+  std::memcpy(hash.data(), &digest.high, 8);
+  std::memcpy(hash.data() + 8, &digest.low, 8);
+  v1::EstimateRequest request = Request();
+  v1::Kernel& kernel = *request.add_items()->mutable_kernel();
+  kernel.set_name("divide");
+  kernel.set_module_hash(hash);
+  kernel.mutable_grid()->set_x(64);
+  kernel.mutable_block()->set_x(128);
+  kernel.set_parameter_block(std::string(24, '\0'));
+
+  v1::EstimateResponse response;
+  ASSERT_TRUE(Ask(request, response).ok());
+  ASSERT_EQ(response.wanted_modules_size(), 1);
+  EXPECT_EQ(response.wanted_modules(0), hash);
+  EXPECT_EQ(response.estimates_size(), 0);
+
+  v1::UploadModuleRequest upload;
+  upload.set_module_hash(hash);
+  upload.set_code(code);
+  v1::UploadModuleResponse uploaded;
+  grpc::ClientContext context;
+  ASSERT_TRUE(client_->UploadModule(&context, upload, &uploaded).ok());
+  request.set_modules_sent(true);
+  response.Clear();
+  ASSERT_TRUE(Ask(request, response).ok());
+  ASSERT_EQ(response.estimates_size(), 1);
+  EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MODELLED);
+  EXPECT_GE(response.estimates(0).relative_error(), 0.25);
+}
+
+TEST_F(TimingServiceTest, AnswersAssumedWithoutTheCodeOfAModule) {
+  v1::EstimateRequest request = Request();
+  v1::Kernel& kernel = *request.add_items()->mutable_kernel();
+  kernel.set_name("nobody_knows");
+  kernel.set_module_hash(std::string(16, 'x'));
+  kernel.mutable_grid()->set_x(64);
+  kernel.mutable_block()->set_x(128);
+  request.set_modules_sent(true);
+  v1::EstimateResponse response;
+  ASSERT_TRUE(Ask(request, response).ok());
+  ASSERT_EQ(response.estimates_size(), 1);
+  EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_ASSUMED);
 }
 
 }  // namespace

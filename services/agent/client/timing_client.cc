@@ -15,11 +15,13 @@
 #include "services/base/hex.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/ring/replay.h"
 #include "services/runtime/grpc_status.h"
 #include "services/runtime/token.h"
 
 namespace eidolon::agent::client {
 
+namespace ring = ::eidolon::ring;
 namespace v1 = timing::v1;
 
 namespace {
@@ -130,6 +132,8 @@ base::Result<v1::Gpu> TimingClient::Describe() {
   });
   if (!done) return std::unexpected(done.error());
   measures_ = response.measures();
+  if (response.code_wanted() == v1::CODE_WANTED_ALL) code_wanted_ = ring::kKeepCode;
+  if (response.code_wanted() == v1::CODE_WANTED_OTHERS) code_wanted_ = ring::kKeepOthersCode;
   return std::move(*response.mutable_gpu());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +36,8 @@ class TimingClient {
   base::Result<timing::v1::Gpu> Describe();
   // Whether the service measures, and wants replays; known once Describe has succeeded.
   bool measures() const { return measures_; }
+  // Whose code it may ask for: flags of ring/replay.h; likewise.
+  std::uint32_t code_wanted() const { return code_wanted_; }
 
   using Answer = std::function<void(base::Result<std::vector<common::v1::Estimate>>)>;
   // One estimate a question, in order.
@@ -44,6 +47,7 @@ class TimingClient {
   struct Link;
   std::shared_ptr<Link> link_;
   bool measures_ = false;
+  std::uint32_t code_wanted_ = 0;
 };
 
 }  // namespace eidolon::agent::client

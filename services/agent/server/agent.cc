@@ -117,11 +117,11 @@ base::Result<void> Agent::SetUp() {
   }
   job_->content = std::move(*content);
   job_->content.folded_ranks = job_->fold.ranks();
-  if (timing_->measures()) {
-    std::error_code ignored;  // Without the folder nothing is measured, and the service says so.
-    std::filesystem::create_directory(module_folder, ignored);
-    job_->content.unknown_reads |= ::eidolon::ring::kReplayKernels;
-  }
+  if (timing_->measures()) job_->content.unknown_reads |= ::eidolon::ring::kReplayKernels;
+  job_->content.unknown_reads |= timing_->code_wanted();
+  // Without the folder nothing is measured or counted, and the service says so.
+  std::error_code ignored;
+  std::filesystem::create_directory(module_folder, ignored);
   job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
   costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors());
   reports_->UseCosts(costs_.get());

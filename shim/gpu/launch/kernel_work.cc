@@ -80,6 +80,8 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
     const std::size_t read = grouped ? block.gemm : block.size;
     context = MakeReplayContext({block.bytes, read}, kernel.row->parameter_bytes,
                                 found.pointers.list(), found.numbers.list());
+  } else if (WantsCode(session, kernel.name)) {
+    SaveModule(*kernel.library);
   }
   const core::InternedWork kept = core::InternWork(definition, context);
   if (kept.id == 0) return {};

@@ -67,6 +67,16 @@ bool WantsReplays(const core::Session& session) noexcept {
   return (session.header().unknown_reads & ring::kReplayKernels) != 0;
 }
 
+bool WantsCode(const core::Session& session, std::string_view kernel) noexcept {
+  const std::uint32_t wanted = session.header().unknown_reads;
+  if ((wanted & ring::kKeepCode) != 0) return true;
+  // Of PyTorch's namespaces, as C++ mangles them.
+  const bool is_torch = kernel.find("2at6native") != std::string_view::npos ||
+                        kernel.find("14at_cuda_detail") != std::string_view::npos ||
+                        kernel.find("2at4cuda") != std::string_view::npos;
+  return (wanted & ring::kKeepOthersCode) != 0 && !is_torch;
+}
+
 std::vector<std::byte> MakeReplayContext(std::span<const std::byte> blanked,
                                          std::uint32_t parameter_bytes,
                                          std::span<const compute::PointerWord> pointers,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "shim/compute/launch.h"
@@ -15,6 +16,9 @@
 namespace eidolon::shim::gpu {
 
 bool WantsReplays(const core::Session& session) noexcept;
+// Whether the timing service may ask for the code of the kernel of this mangled name, to count what
+// it executes.
+bool WantsCode(const core::Session& session, std::string_view kernel) noexcept;
 
 // The bytes of a ring::ReplayContext with its tail. `blanked`: the parameter block, of whole words.
 // Requires: pointers and numbers lie in it.

@@ -1,0 +1,321 @@
+#include "services/timing/count/count.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/base/text.h"
+#include "services/interpret/run.h"
+#include "services/timing/count/launch_memory.h"
+#include "services/timing/count/watch.h"
+
+namespace eidolon::timing::count {
+namespace {
+
+using interpret::Stop;
+
+// Blocks that are spread over the grid: as many as the limit allows, within these.
+constexpr std::uint64_t kLeastSpread = 4;
+constexpr std::uint64_t kMostSpread = 24;
+// Mean and spread of so many blocks are looked at before more are run.
+constexpr std::uint64_t kFirstSpread = 6;
+constexpr double kAlike = 0.02;
+
+// Calls visit(number of a, that of b) for every count of a block.
+template <typename Visit>
+void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
+  for (std::size_t i = 0; i < kPipes; ++i) visit(a.issued[i], b.issued[i]);
+  for (std::size_t i = 0; i < kMatrixTypes; ++i) {
+    visit(a.matrix_operations[i], b.matrix_operations[i]);
+  }
+  for (const auto number :
+       {&BlockCounts::shared_wavefronts, &BlockCounts::line_requests, &BlockCounts::missed_lines,
+        &BlockCounts::missed_sectors, &BlockCounts::engine_bytes, &BlockCounts::atomics,
+        &BlockCounts::barriers, &BlockCounts::clocks, &BlockCounts::far_clocks}) {
+    visit(a.*number, b.*number);
+  }
+}
+
+// What one block came to.
+struct BlockRun {
+  std::uint64_t block = 0;
+  BlockCounts counts;
+  std::map<RegionUse, RegionTouched> regions;
+  Stop stop = Stop::kNone;
+};
+
+void Add(BlockCounts& sum, const BlockCounts& more) {
+  EachNumber(sum, more, [](double& to, double number) { to += number; });
+}
+
+BlockCounts Mean(const std::vector<BlockRun>& runs) {
+  BlockCounts sum;
+  for (const BlockRun& run : runs) Add(sum, run.counts);
+  const auto count = static_cast<double>(runs.size());
+  EachNumber(sum, sum, [count](double& to, double) { to /= count; });
+  return sum;
+}
+
+// Blocks that run at once on one multiprocessor: what the launch says, or what the launch's
+// registers, threads and shared memory allow.
+double ResidentBlocks(const kernel::KernelLaunch& launch, const gpu_model::GpuModel& gpu) {
+  if (launch.blocks_per_multiprocessor > 0) return launch.blocks_per_multiprocessor;
+  const double threads = std::max(1.0, static_cast<double>(launch.block.Count()));
+  const double warps = std::ceil(threads / 32);
+  double blocks = std::min<double>(gpu.max_blocks_per_multiprocessor,
+                                   std::floor(gpu.max_threads_per_multiprocessor / (32 * warps)));
+  const double registers = std::max(launch.registers, 16u);
+  blocks =
+      std::min(blocks, std::floor(gpu.registers_per_multiprocessor / (registers * 32 * warps)));
+  const double shared = launch.static_shared_bytes + launch.dynamic_shared_bytes + 1024.0;
+  blocks = std::min(blocks,
+                    std::floor(static_cast<double>(gpu.shared_bytes_per_multiprocessor) / shared));
+  return std::max(1.0, blocks);
+}
+
+// Of the multiprocessor's cache, which shared memory is a part of.
+double CachedBytes(const kernel::KernelLaunch& launch, const gpu_model::GpuModel& gpu,
+                   double resident) {
+  constexpr double kBesideShared = 28 << 10;  // CUDA C++ Programming Guide 13.0, 8.0 and 9.0.
+  const double all = static_cast<double>(gpu.shared_bytes_per_multiprocessor) + kBesideShared;
+  const double shared = launch.static_shared_bytes + launch.dynamic_shared_bytes;
+  return std::max(kBesideShared, all - resident * shared) / resident;
+}
+
+class Sampler {
+ public:
+  Sampler(const KernelCode& code, const kernel::KernelLaunch& launch,
+          const gpu_model::GpuModel& gpu, const CountLimits& limits)
+      : code_(code),
+        launch_(launch),
+        parameters_(WithAddresses(launch.parameters)),
+        resident_(ResidentBlocks(launch, gpu)),
+        watch_(code.program, CachedBytes(launch, gpu, resident_)),
+        steps_left_(limits.warp_steps) {
+    blocks_ = std::max<std::uint64_t>(1, launch.grid.Count());
+    at_once_ = std::min(blocks_, static_cast<std::uint64_t>(resident_ * gpu.multiprocessors));
+  }
+
+  base::Result<Counts> Count() {
+    RunCorners();
+    RunSpread();
+    if (spread_.empty()) {
+      return base::Fail(base::ErrorCode::kUnsupported,
+                        base::StrCat("no block of '", launch_.name,
+                                     "' could be run to its end: ", Reason(stop_)));
+    }
+    RunNeighbours();
+    return Sum();
+  }
+
+ private:
+  std::uint64_t IndexOf(std::uint64_t x, std::uint64_t y, std::uint64_t z) const {
+    return x + launch_.grid.x * (y + std::uint64_t{launch_.grid.y} * z);
+  }
+
+  // Runs one block; false when it told nothing.
+  bool RunBlock(std::uint64_t block, std::byte content, BlockRun& run,
+                SectorSet* together = nullptr) {
+    LaunchMemory memory(content);
+    interpret::Launch launch;
+    launch.grid = {launch_.grid.x, launch_.grid.y, launch_.grid.z};
+    launch.block = {launch_.block.x, launch_.block.y, launch_.block.z};
+    launch.dynamic_shared_bytes = launch_.dynamic_shared_bytes;
+    launch.parameters = std::as_bytes(std::span(parameters_));
+    launch.blocks = std::span(&block, 1);
+    watch_.BeginBlock(&run.regions, together);
+    const std::uint64_t most = std::max<std::uint64_t>(steps_left_ / 2, 1);
+    const auto outcome =
+        interpret::Run(watch_.program(), launch, memory, {.warp_steps = most}, workspace_);
+    run.block = block;
+    run.counts = watch_.EndBlock();
+    run.stop = outcome.stop;
+    const auto used = static_cast<std::uint64_t>(run.counts.instructions());
+    steps_left_ -= std::min(steps_left_, used);
+    if (outcome.stop != Stop::kNone) stop_ = outcome.stop;
+    return outcome.stop == Stop::kNone;
+  }
+
+  static std::string_view Reason(Stop stop) {
+    switch (stop) {
+      case Stop::kFault:
+        return "its addresses follow from what memory holds";
+      case Stop::kDeadlock:
+        return "its warps wait for what nobody does here";
+      case Stop::kTrap:
+        return "it ends itself";
+      default:
+        return "it is too long, or waits for other blocks";
+    }
+  }
+
+  // They show how far the launch reaches; blocks at the grid's end may be shorter than others.
+  void RunCorners() {
+    const auto& grid = launch_.grid;
+    std::set<std::uint64_t> corners;
+    for (unsigned corner = 0; corner < 8; ++corner) {
+      corners.insert(IndexOf((corner & 1) != 0 ? grid.x - 1 : 0, (corner & 2) != 0 ? grid.y - 1 : 0,
+                             (corner & 4) != 0 ? grid.z - 1 : 0));
+    }
+    corners.insert(at_once_ - 1);
+    for (const std::uint64_t block : corners) {
+      if (steps_left_ == 0) return;
+      BlockRun run;
+      if (RunBlock(block, std::byte{0}, run)) corners_.push_back(std::move(run));
+    }
+  }
+
+  // Numbers that fall everywhere, whatever the grid's sides are: multiples of the golden ratio.
+  std::uint64_t Spread(std::uint64_t index) const {
+    constexpr double kGolden = 0.6180339887498949;
+    const double place = static_cast<double>(index) * kGolden + 0.5;
+    const double share = place - std::floor(place);
+    return std::min(blocks_ - 1, static_cast<std::uint64_t>(share * static_cast<double>(blocks_)));
+  }
+
+  void RunSpread() {
+    if (blocks_ <= corners_.size()) {
+      spread_ = corners_;
+      return;
+    }
+    const std::uint64_t first = steps_left_;
+    const std::uint64_t most = std::min(kMostSpread, blocks_);
+    for (std::uint64_t i = 0; i < most; ++i) {
+      if (i >= kFirstSpread && AreAlike()) break;
+      if (i >= kLeastSpread && steps_left_ < (first - steps_left_) / i) break;
+      if (steps_left_ == 0) break;
+      BlockRun run;
+      if (!RunBlock(Spread(i), std::byte{0}, run)) break;
+      spread_.push_back(std::move(run));
+    }
+    if (spread_.empty()) spread_ = corners_;
+    if (!spread_.empty()) AskOfMemory();
+  }
+
+  bool AreAlike() const {
+    double least = spread_.empty() ? 0 : spread_[0].counts.instructions();
+    double most = least;
+    for (const BlockRun& run : spread_) {
+      least = std::min(least, run.counts.instructions());
+      most = std::max(most, run.counts.instructions());
+    }
+    return most - least <= kAlike * most;
+  }
+
+  // Whether other content of memory would lead to other counts.
+  void AskOfMemory() {
+    if (steps_left_ == 0) return;
+    BlockRun other;
+    constexpr std::byte kOnes{1};
+    const BlockRun& known = spread_.front();
+    const bool ran = RunBlock(known.block, kOnes, other);
+    depends_ = !ran || other.stop != known.stop || other.counts.issued != known.counts.issued ||
+               other.counts.missed_sectors != known.counts.missed_sectors;
+  }
+
+  // What blocks in a row share: of so many of them, the second half brings less than the first when
+  // they do. Twice as many each time, until the limit.
+  void RunNeighbours() {
+    constexpr std::uint64_t kMostNeighbours = 128;
+    const auto each = static_cast<std::uint64_t>(spread_.front().counts.instructions()) + 1;
+    const std::uint64_t most = std::min({kMostNeighbours, blocks_, steps_left_ / each / 2});
+    if (most < 2) return;
+    const std::uint64_t count = std::bit_floor(most);
+    const std::uint64_t first = (blocks_ - count) / 2;
+    SectorSet together;
+    double half = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (i == count / 2) half = static_cast<double>(together.size());
+      BlockRun run;
+      if (!RunBlock(first + i, std::byte{0}, run, &together)) return;
+    }
+    const auto all = static_cast<double>(together.size());
+    neighbour_bytes_ = (all - half) / static_cast<double>(count / 2) * Accesses::kSectorBytes;
+    first_bytes_ = half * Accesses::kSectorBytes;
+  }
+
+  // Bytes of device memory that so many blocks touch: as many as each of them does, or less where
+  // they share them. `within`: runs of these blocks tell how far they reach.
+  std::map<RegionUse, double> BytesOf(double blocks, std::uint64_t within) const {
+    std::map<RegionUse, RegionTouched> reach;
+    for (const auto* runs : {&corners_, &spread_}) {
+      for (const BlockRun& run : *runs) {
+        if (run.block >= within) continue;
+        for (const auto& [use, touched] : run.regions) {
+          RegionTouched& all = reach[use];
+          all.least = std::min(all.least, touched.least);
+          all.most = std::max(all.most, touched.most);
+          all.sectors = std::max(all.sectors, touched.sectors);
+        }
+      }
+    }
+    std::map<RegionUse, double> bytes;
+    for (const auto& [use, all] : reach) {
+      double each = 0;
+      for (const BlockRun& run : spread_) {
+        const auto found = run.regions.find(use);
+        if (found != run.regions.end()) each += found->second.sectors;
+      }
+      each /= static_cast<double>(spread_.size());
+      if (each == 0) each = all.sectors / blocks;  // Corners alone.
+      const double reached = static_cast<double>(all.most - all.least) + 1;
+      bytes[use] = std::min(each * blocks, std::max(reached, all.sectors)) * Accesses::kSectorBytes;
+    }
+    return bytes;
+  }
+
+  Counts Sum() const {
+    Counts counts;
+    counts.block = Mean(spread_);
+    counts.blocks = static_cast<double>(blocks_);
+    counts.warps = std::ceil(static_cast<double>(launch_.block.Count()) / 32);
+    counts.resident_blocks = resident_;
+    for (const auto& [use, bytes] : BytesOf(counts.blocks, blocks_)) {
+      (use.second ? counts.bytes_written : counts.bytes_read) += bytes;
+    }
+    for (const auto& [use, bytes] : BytesOf(static_cast<double>(at_once_), at_once_)) {
+      counts.bytes_at_once += bytes;
+    }
+    // Without neighbours that could be run, no block shares anything.
+    const double asked = counts.block.missed_sectors * Accesses::kSectorBytes * counts.blocks;
+    counts.bytes_in_order = neighbour_bytes_
+                                ? std::min(asked, first_bytes_ + *neighbour_bytes_ * counts.blocks)
+                                : asked;
+    counts.sampled_blocks = static_cast<double>(corners_.size() + spread_.size());
+    counts.passed_over = watch_.PassedOver();
+    counts.depends_on_memory = depends_;
+    return counts;
+  }
+
+  const KernelCode& code_;
+  const kernel::KernelLaunch& launch_;
+  const std::string parameters_;
+  const double resident_;
+  CountWatch watch_;
+  interpret::Workspace workspace_;
+  std::uint64_t steps_left_;
+  std::uint64_t blocks_ = 1;
+  std::uint64_t at_once_ = 1;
+  std::vector<BlockRun> corners_;
+  std::vector<BlockRun> spread_;
+  std::optional<double> neighbour_bytes_;  // That one more block in a row brings.
+  double first_bytes_ = 0;                 // Of the row's first half.
+  Stop stop_ = Stop::kNone;                // Why the last block that ended early did.
+  bool depends_ = false;
+};
+
+}  // namespace
+
+base::Result<Counts> CountLaunch(const KernelCode& code, const kernel::KernelLaunch& launch,
+                                 const gpu_model::GpuModel& gpu, const CountLimits& limits) {
+  return Sampler(code, launch, gpu, limits).Count();
+}
+
+}  // namespace eidolon::timing::count

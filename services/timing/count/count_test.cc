@@ -1,0 +1,193 @@
+#include "services/timing/count/count.h"
+
+#include <gtest/gtest.h>
+
+#include "services/cubin/cubin.h"
+#include "services/timing/count/bounds.h"
+#include "services/timing/count/count_samples_test.h"
+#include "services/timing/count/explain.h"
+#include "services/timing/count/launch_memory.h"
+#include "services/timing/count/sector_set.h"
+
+namespace eidolon::timing::count {
+namespace {
+
+double Issued(const Counts& counts, Pipe pipe) {
+  return counts.block.issued[static_cast<std::size_t>(pipe)];
+}
+
+TEST(CountTest, CountsAnElementwiseKernelToTheByte) {
+  constexpr std::uint32_t kElements = 1 << 26;
+  const auto code = ReadKernelCode(SampleCode(), "scale");
+  ASSERT_TRUE(code.has_value()) << code.error().message;
+  EXPECT_EQ(code->passed_over, 0u);
+
+  const auto counts = CountLaunch(*code, Scale(kElements), H100(), {});
+
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  EXPECT_EQ(counts->blocks, kElements / 256);
+  EXPECT_EQ(counts->warps, 8);
+  EXPECT_EQ(counts->bytes_read, 4.0 * kElements);
+  EXPECT_EQ(counts->bytes_written, 4.0 * kElements);
+  EXPECT_EQ(counts->bytes_in_order, 8.0 * kElements);
+  // Eight warps load and store a line each.
+  EXPECT_EQ(counts->block.missed_lines, 16);
+  EXPECT_EQ(counts->block.missed_sectors, 64);
+  EXPECT_GE(Issued(*counts, Pipe::kFma), 8);  // The multiplication, and that of the index.
+  EXPECT_EQ(counts->block.shared_wavefronts, 0);
+  EXPECT_GT(counts->block.far_clocks, 400);
+  EXPECT_LT(counts->block.far_clocks, counts->block.clocks);
+  EXPECT_FALSE(counts->depends_on_memory);
+
+  const CountedTime time = TimeOf(*counts, H100());
+  EXPECT_EQ(time.bounds.front().name, "DRAM");
+  // 512 MiB at 3.0 TB/s; one load a thread does not hide all of its latency.
+  EXPECT_NEAR(time.bounds.front().seconds, 178e-6, 1e-6);
+  EXPECT_GT(time.seconds, 178e-6);
+  EXPECT_LT(time.seconds, 205e-6);
+}
+
+TEST(CountTest, CountsTheSameOnEveryDialect) {
+  for (const cubin::Capability device : {cubin::Capability{8, 0}, {9, 0}, {10, 0}}) {
+    const auto code = ReadKernelCode(SampleCode(device), "scale");
+    ASSERT_TRUE(code.has_value()) << code.error().message;
+    const auto counts = CountLaunch(*code, Scale(1 << 20), H100(), {});
+    ASSERT_TRUE(counts.has_value()) << counts.error().message;
+    EXPECT_EQ(counts->bytes_read, 4 << 20) << device.number();
+    EXPECT_EQ(counts->block.missed_sectors, 64) << device.number();
+  }
+}
+
+TEST(CountTest, ASmallLaunchLastsAsLongAsTheShortestKernel) {
+  const auto code = ReadKernelCode(SampleCode(), "scale");
+  const auto counts = CountLaunch(*code, Scale(32), H100(), {});
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  EXPECT_EQ(counts->bytes_read, 128);
+  EXPECT_EQ(TimeOf(*counts, H100()).seconds, H100().kernel_floor.Seconds());
+}
+
+TEST(CountTest, CountsBarriersAndSharedMemory) {
+  const auto code = ReadKernelCode(SampleCode(), "tile");
+  ASSERT_TRUE(code.has_value()) << code.error().message;
+  kernel::KernelLaunch launch;
+  launch.name = "tile";
+  launch.grid = {8, 1, 1};
+  launch.block = {64, 1, 1};
+  launch.static_shared_bytes = 4096;
+  launch.parameters.resize(56);
+  std::memcpy(launch.parameters.data() + 16, &workload::kPointerTag, 8);
+  std::memcpy(launch.parameters.data() + 48, &workload::kPointerTag, 8);
+
+  const auto counts = CountLaunch(*code, launch, H100(), {});
+
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  EXPECT_EQ(counts->block.barriers, 2);
+  // A store and a load of each warp, of one word a lane without conflicts.
+  EXPECT_EQ(counts->block.shared_wavefronts, 4);
+  // Everybody writes the same two words.
+  EXPECT_EQ(counts->bytes_written, 64);
+}
+
+TEST(CountTest, CountsMatrixInstructionsByTheirShape) {
+  const auto bytes = TestFile("matrix.cubin");
+  const auto parsed = cubin::ParseCubin(bytes);
+  ASSERT_TRUE(parsed.has_value() && parsed->functions.size() == 1);
+  kernel::KernelLaunch launch;
+  launch.name = parsed->functions.front().name;
+  const auto code = ReadKernelCode(bytes, launch.name);
+  ASSERT_TRUE(code.has_value()) << code.error().message;
+  launch.block = {32, 1, 1};
+  launch.parameters.resize(24);
+  for (const std::size_t at : {0, 8, 16}) {
+    std::memcpy(launch.parameters.data() + at, &workload::kPointerTag, 8);
+  }
+  const auto counts = CountLaunch(*code, launch, H100(), {});
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  const double instructions = Issued(*counts, Pipe::kTensor);
+  EXPECT_GT(instructions, 0);
+  double operations = 0;
+  for (const double count : counts->block.matrix_operations) operations += count;
+  // 16 x 8 x 4 to 16 x 8 x 16.
+  EXPECT_GE(operations, instructions * 1024);
+  EXPECT_LE(operations, instructions * 4096);
+}
+
+TEST(CountTest, SaysWhenMemoryDecides) {
+  // "scatter" stores where an index in memory says.
+  const auto code = ReadKernelCode(TestFile("stores.cubin"), "scatter");
+  ASSERT_TRUE(code.has_value()) << code.error().message;
+  kernel::KernelLaunch launch;
+  launch.name = "scatter";
+  launch.grid = {64, 1, 1};
+  launch.block = {32, 1, 1};
+  launch.parameters.resize(16);
+  for (const std::size_t at : {0, 8}) {
+    std::memcpy(launch.parameters.data() + at, &workload::kPointerTag, 8);
+  }
+  const auto counts = CountLaunch(*code, launch, H100(), {});
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  EXPECT_GT(TimeOf(*counts, H100()).relative_error, 0.25);
+}
+
+TEST(CountTest, RefusesBlocksThatAreTooLong) {
+  const auto code = ReadKernelCode(SampleCode(), "scale");
+  const auto counts = CountLaunch(*code, Scale(1 << 20), H100(), {.warp_steps = 10});
+  ASSERT_FALSE(counts.has_value());
+  EXPECT_EQ(counts.error().code, base::ErrorCode::kUnsupported);
+  EXPECT_NE(counts.error().message.find("too long"), std::string::npos) << counts.error().message;
+}
+
+TEST(CountTest, NamesAKernelThatIsNotThere) {
+  const auto code = ReadKernelCode(SampleCode(), "nobody");
+  ASSERT_FALSE(code.has_value());
+  EXPECT_EQ(code.error().code, base::ErrorCode::kNotFound);
+  EXPECT_FALSE(ReadKernelCode({}, "scale").has_value());
+}
+
+TEST(CountTest, PointersLeadToRegionsOfTheirOwnAsAlignedAsTheyWere) {
+  std::string block(24, '\0');
+  const std::uint64_t first = workload::kPointerTag | 0x40;
+  const std::uint64_t second = workload::kPointerTag | 0x2;
+  std::memcpy(block.data(), &first, 8);
+  std::memcpy(block.data() + 16, &second, 8);
+  const std::string addressed = WithAddresses(block);
+  std::uint64_t a, number, b;
+  std::memcpy(&a, addressed.data(), 8);
+  std::memcpy(&number, addressed.data() + 8, 8);
+  std::memcpy(&b, addressed.data() + 16, 8);
+  EXPECT_EQ(a & 0xff, 0x40u);
+  EXPECT_EQ(b & 0xff, 0x2u);
+  EXPECT_EQ(number, 0u);
+  EXPECT_EQ(RegionOf(a), 1u);
+  EXPECT_EQ(RegionOf(b), 2u);
+}
+
+TEST(SectorSetTest, HoldsEachNumberOnceUntilItIsCleared) {
+  SectorSet set;
+  for (std::uint64_t i = 0; i < 5000; ++i) EXPECT_TRUE(set.Add(i * 64));
+  for (std::uint64_t i = 0; i < 5000; ++i) EXPECT_FALSE(set.Add(i * 64));
+  EXPECT_EQ(set.size(), 5000u);
+  set.Clear();
+  EXPECT_EQ(set.size(), 0u);
+  EXPECT_TRUE(set.Add(64));
+}
+
+TEST(ExplainTest, NamesTheFirstBoundAndDrawsTheKernel) {
+  const auto code = ReadKernelCode(SampleCode(), "scale");
+  const kernel::KernelLaunch launch = Scale(1 << 26);
+  const Record record{.name = "scale",
+                      .gpu = H100().name,
+                      .grid = launch.grid,
+                      .block = launch.block,
+                      .counts = *CountLaunch(*code, launch, H100(), {})};
+  const std::string text = ExplainText(record, H100());
+  EXPECT_NE(text.find("bounds     DRAM 9"), std::string::npos) << text;
+  EXPECT_NE(text.find("268 MB read, 268 MB written"), std::string::npos) << text;
+  const std::string svg = RooflineSvg(record, H100());
+  EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+  EXPECT_NE(svg.find("<circle "), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace eidolon::timing::count

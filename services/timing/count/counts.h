@@ -1,0 +1,72 @@
+// What a launch of a kernel executes, counted by running some of its blocks: the input of the
+// bounds in bounds.h. Numbers are doubles: means over blocks that go into formulas, never times.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace eidolon::timing::count {
+
+// Where a multiprocessor executes an instruction.
+enum class Pipe : std::uint8_t {
+  kFma,             // Single precision; multiplications of integers.
+  kHalf,            // Pairs of half precision.
+  kDouble,          // Double precision.
+  kAlu,             // Integers, logic, comparisons.
+  kTranscendental,  // Square roots, exponentials, conversions, counting bits.
+  kShuffle,         // Between the lanes of a warp.
+  kMemory,          // Loads, stores, atomics of any memory.
+  kUniform,         // The uniform datapath.
+  kControl,         // Branches, barriers, waiting.
+  kTensor,          // Matrix instructions.
+  kOther,           // Not known.
+};
+inline constexpr std::size_t kPipes = 11;
+std::string_view Name(Pipe pipe);
+
+// By the type of the operands, as GPU model files name their rates.
+enum class MatrixType : std::uint8_t { kBf16, kTf32, kFp8, kInt8, kFp64 };
+inline constexpr std::size_t kMatrixTypes = 5;
+std::string_view Name(MatrixType type);
+
+// Of one block, a mean of those that were run.
+struct BlockCounts {
+  std::array<double, kPipes> issued{};  // Instructions of warps.
+  // Multiplications and additions of matrix instructions.
+  std::array<double, kMatrixTypes> matrix_operations{};
+  double shared_wavefronts = 0;  // Clocks of the banks of shared memory.
+  double line_requests = 0;      // Lines of 128 bytes that warps ask the first-level cache for.
+  double missed_lines = 0;       // Of those, what goes on to L2, stores and atomics among them.
+  double missed_sectors = 0;     // Pieces of 32 bytes of these.
+  double engine_bytes = 0;       // That the copy engine (TMA) brings.
+  double atomics = 0;            // Lanes.
+  double barriers = 0;           // Of warps.
+  // Of its longest warp, alone on a multiprocessor, by the compiler's own schedule.
+  double clocks = 0;
+  double far_clocks = 0;  // Of these, waiting for memory outside the multiprocessor.
+
+  double instructions() const {
+    double sum = 0;
+    for (const double count : issued) sum += count;
+    return sum;
+  }
+};
+
+struct Counts {
+  BlockCounts block;
+  double blocks = 0;           // Of the grid.
+  double warps = 0;            // Of a block.
+  double resident_blocks = 0;  // On a multiprocessor at once, as far as the grid has them.
+  // Of device memory, each once: by the whole launch, and by the blocks that run at once.
+  double bytes_read = 0;
+  double bytes_written = 0;
+  double bytes_at_once = 0;
+  double bytes_in_order = 0;  // By the whole launch, where only neighbouring blocks share.
+  double sampled_blocks = 0;
+  double passed_over = 0;          // Share of instructions that were counted, not run.
+  bool depends_on_memory = false;  // Other content of memory led to other counts.
+};
+
+}  // namespace eidolon::timing::count

@@ -1,0 +1,40 @@
+// The memory that a counted launch sees: nobody knows what lies there, so every byte reads as the
+// same one until the kernel writes another. Each pointer of the launch leads to a region of its
+// own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "services/interpret/memory.h"
+
+namespace eidolon::timing::count {
+
+inline constexpr unsigned kRegionBits = 40;  // A region's bytes.
+
+// The region of an address; pointers lie in the middle of theirs, which are numbered from 1 on.
+constexpr std::uint64_t RegionOf(std::uint64_t address) { return address >> kRegionBits; }
+
+// A launch's parameter block with addresses in the place of blanked pointers
+// (workload/pointer_tag.h), as well aligned as those were.
+std::string WithAddresses(std::string_view parameters);
+
+// Of one thread. Pages beyond the limit are not given out: the kernel faults.
+class LaunchMemory : public interpret::Memory {
+ public:
+  explicit LaunchMemory(std::byte content) : content_(content) {}
+
+  interpret::Page* FindPage(std::uint64_t number) override;
+
+ private:
+  static constexpr std::size_t kMostPages = 16384;
+
+  const std::byte content_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<interpret::Page>> pages_;
+};
+
+}  // namespace eidolon::timing::count

@@ -1,0 +1,183 @@
+#include "services/timing/count/pipes.h"
+
+#include "services/base/check.h"
+
+namespace eidolon::timing::count {
+
+using sass::Operation;
+
+std::string_view Name(Pipe pipe) {
+  switch (pipe) {
+    case Pipe::kFma:
+      return "FMA";
+    case Pipe::kHalf:
+      return "half precision";
+    case Pipe::kDouble:
+      return "double precision";
+    case Pipe::kAlu:
+      return "ALU";
+    case Pipe::kTranscendental:
+      return "MUFU";
+    case Pipe::kShuffle:
+      return "shuffles";
+    case Pipe::kMemory:
+      return "LSU";
+    case Pipe::kUniform:
+      return "uniform";
+    case Pipe::kControl:
+      return "branches";
+    case Pipe::kTensor:
+      return "tensor cores";
+    case Pipe::kOther:
+      return "other";
+  }
+  CHECK(false);
+}
+
+std::string_view Name(MatrixType type) {
+  switch (type) {
+    case MatrixType::kBf16:
+      return "bf16";
+    case MatrixType::kTf32:
+      return "tf32";
+    case MatrixType::kFp8:
+      return "fp8";
+    case MatrixType::kInt8:
+      return "int8";
+    case MatrixType::kFp64:
+      return "fp64_tensor";
+  }
+  CHECK(false);
+}
+
+namespace {
+
+// By the order of sass::Operation.
+Pipe PipeOfArithmetic(Operation operation) {
+  switch (operation) {
+    case Operation::kFadd:
+    case Operation::kFmul:
+    case Operation::kFfma:
+    case Operation::kFadd2:
+    case Operation::kFmul2:
+    case Operation::kFfma2:
+    case Operation::kImad:
+    case Operation::kImadWide:
+    case Operation::kImadHi:
+    case Operation::kIdp:
+      return Pipe::kFma;
+    case Operation::kHadd2:
+    case Operation::kHmul2:
+    case Operation::kHfma2:
+    case Operation::kHfma2Mma:
+      return Pipe::kHalf;
+    case Operation::kDadd:
+    case Operation::kDmul:
+    case Operation::kDfma:
+    case Operation::kDsetp:
+      return Pipe::kDouble;
+    case Operation::kMufu:
+    case Operation::kF2f:
+    case Operation::kF2i:
+    case Operation::kI2f:
+    case Operation::kFrnd:
+    case Operation::kPopc:
+    case Operation::kFlo:
+    case Operation::kBrev:
+    case Operation::kFchk:
+      return Pipe::kTranscendental;
+    case Operation::kShfl:
+    case Operation::kRedux:
+    case Operation::kCredux:
+      return Pipe::kShuffle;
+    case Operation::kHmma:
+      return Pipe::kTensor;
+    default:
+      return Pipe::kAlu;
+  }
+}
+
+}  // namespace
+
+Pipe PipeOf(const interpret::Step& step) {
+  MatrixType ignored{};
+  if (MatrixOperations(step, &ignored) > 0) return Pipe::kTensor;
+  if (step.form == nullptr) return Pipe::kOther;
+  if (step.uniform || step.operation == Operation::kR2ur) return Pipe::kUniform;
+  if (step.control) return Pipe::kControl;
+  if (step.operation >= Operation::kLdc && step.operation <= Operation::kQspc) {
+    return Pipe::kMemory;
+  }
+  return PipeOfArithmetic(step.operation);
+}
+
+double ClocksOf(Pipe pipe, std::uint32_t compute_major, std::uint32_t compute_minor) {
+  const bool is_80 = compute_major == 8 && compute_minor == 0;
+  const bool is_small = (compute_major == 8 && !is_80) || compute_major >= 12;  // Without HBM.
+  switch (pipe) {
+    case Pipe::kFma:
+      return is_80 ? 32.0 / 64 : 32.0 / 128;
+    case Pipe::kHalf:
+      return 32.0 / 128;
+    case Pipe::kDouble:
+      return is_small ? 32.0 / 2 : is_80 ? 32.0 / 32 : 32.0 / 64;
+    case Pipe::kAlu:
+      return 32.0 / 64;
+    case Pipe::kTranscendental:
+      return 32.0 / 16;
+    case Pipe::kShuffle:
+    case Pipe::kMemory:
+      return 32.0 / 32;
+    default:
+      return 0;
+  }
+}
+
+namespace {
+
+// Bases of instructions that the interpreter does not know, of 9.0.
+constexpr std::uint32_t kBaseBits = 0x1ff;
+constexpr std::uint32_t kHgmma = 0x1f0;
+constexpr std::uint32_t kQgmma = 0x1f3;
+constexpr std::uint32_t kWarpgroup = 0x1c5;
+constexpr std::uint32_t kArrive = 0x9a7;
+
+// Rows of a warp in a matrix instruction.
+constexpr double kRows = 16;
+
+// WGMMA: 64 rows by 8 to 256 columns; the depth follows from the type.
+double GroupOperations(const sass::Word& word, MatrixType* type) {
+  const std::uint32_t base = word.opcode() & kBaseBits;
+  if (base != kHgmma && base != kQgmma) return 0;
+  const double columns = 8.0 * static_cast<double>(word.Bits(53, 5) + 1);
+  constexpr std::uint64_t kTf32 = 2;
+  const bool is_tf32 = base == kHgmma && word.Bits(76, 2) == kTf32;
+  *type = base == kQgmma ? MatrixType::kFp8 : is_tf32 ? MatrixType::kTf32 : MatrixType::kBf16;
+  const double depth = base == kQgmma ? 32 : is_tf32 ? 8 : 16;
+  return 2 * kRows * columns * depth;
+}
+
+}  // namespace
+
+bool AwaitsMatrices(const interpret::Step& step) {
+  const sass::Word& word = step.word;
+  return (word.opcode() & kBaseBits) == kWarpgroup && word.Bit(47) && word.Bits(38, 6) == 0;
+}
+
+bool AnnouncesBytes(const interpret::Step& step) {
+  return step.form == nullptr && step.word.opcode() == kArrive && !step.word.Bit(84);
+}
+
+double MatrixOperations(const interpret::Step& step, MatrixType* type) {
+  constexpr double kColumns = 8;
+  if (step.form == nullptr) return GroupOperations(step.word, type);
+  if (step.operation != Operation::kHmma) return 0;
+  // As in interpret/matrix_handlers.cc: depths and types of the operands.
+  constexpr double kDepths[] = {8, 16, 4, 16};
+  constexpr std::uint64_t kTf32 = 2;
+  const sass::Word& word = step.word;
+  *type = word.Bits(82, 2) == kTf32 ? MatrixType::kTf32 : MatrixType::kBf16;
+  return 2 * kRows * kColumns * kDepths[word.Bits(75, 1) | word.Bits(78, 1) << 1];
+}
+
+}  // namespace eidolon::timing::count

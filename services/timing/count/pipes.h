@@ -1,0 +1,45 @@
+// Which pipe executes an operation, how many clocks it takes there, and how long its result takes.
+#pragma once
+
+#include <cstdint>
+
+#include "services/interpret/program.h"
+#include "services/timing/count/counts.h"
+
+namespace eidolon::timing::count {
+
+Pipe PipeOf(const interpret::Step& step);
+
+// Clocks of a multiprocessor for one instruction of a warp: CUDA C++ Programming Guide 13.0,
+// "Throughput of Native Arithmetic Instructions", 32 lanes over the results a clock. 0 where the
+// guide says nothing: such instructions only take a clock of issuing.
+double ClocksOf(Pipe pipe, std::uint32_t compute_major, std::uint32_t compute_minor);
+
+// Latencies in clocks, for instructions whose result the compiler waits for by a scoreboard.
+// Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
+// Microbenchmarking", 2024, table of A100 and H100.
+inline constexpr double kSharedLatency = 29;
+inline constexpr double kNearCacheLatency = 40;
+inline constexpr double kFarCacheLatency = 263;
+inline constexpr double kDeviceMemoryLatency = 479;
+// Variable latencies of arithmetic: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+// Microbenchmarking", 2018; later parts are alike.
+inline constexpr double kArithmeticLatency = 24;
+inline constexpr double kBarrierLatency = 20;
+
+// A matrix instruction's multiplications and additions by one warp; type by reference. 0 for
+// others. Those of a group of four warps (WGMMA) count for each of them with a quarter of the rows.
+double MatrixOperations(const interpret::Step& step, MatrixType* type);
+
+// Operations a clock of a quarter of a multiprocessor, in bf16: NVIDIA H100 whitepaper (Hopper,
+// where warps wait for matrix instructions that run beside them).
+inline constexpr double kMatrixOperationsPerClock = 1024;
+
+// Whether the step waits for all matrix instructions of its warps (WARPGROUP.DEPBAR).
+bool AwaitsMatrices(const interpret::Step& step);
+
+// Whether the step says how many bytes the copy engine will bring into shared memory, in the
+// register at bits 32 (SYNCS.ARRIVE.TRANS64, mbarrier.arrive.expect_tx).
+bool AnnouncesBytes(const interpret::Step& step);
+
+}  // namespace eidolon::timing::count

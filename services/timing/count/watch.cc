@@ -1,0 +1,174 @@
+#include "services/timing/count/watch.h"
+
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/interpret/lenient.h"
+
+namespace eidolon::timing::count {
+namespace {
+
+using interpret::Step;
+using interpret::Warp;
+using sass::Operation;
+
+thread_local CountWatch* current = nullptr;
+
+// Clocks until an instruction has read its operands.
+constexpr double kReadLatency = 12;
+
+}  // namespace
+
+CountWatch::CountWatch(const interpret::Program& program, double cached_bytes_of_block)
+    : program_(program),
+      watched_(program),
+      fixed_(program.steps.size()),
+      accesses_(cached_bytes_of_block) {
+  CHECK(current == nullptr);
+  for (std::size_t i = 0; i < fixed_.size(); ++i) {
+    // Steps whose guard holds for no lane are left out before any handler sees them.
+    Step& step = watched_.steps[i];
+    step.run = Note;
+    step.guard = sass::kTruePredicate;
+    step.guard_negated = false;
+    const Step& original = program.steps[i];
+    Fixed& fixed = fixed_[i];
+    fixed.pipe = PipeOf(original);
+    fixed.passed_over = interpret::IsPassedOver(original) && fixed.pipe == Pipe::kOther;
+    fixed.accesses = original.form != nullptr && AccessesMemory(original.operation);
+    fixed.awaits_matrices = AwaitsMatrices(original);
+    fixed.announces_bytes = AnnouncesBytes(original);
+    fixed.matrix_operations = MatrixOperations(original, &fixed.matrix_type);
+    const sass::Word& word = original.word;
+    fixed.stall = static_cast<std::uint8_t>(std::max<std::uint64_t>(1, word.Bits(105, 4)));
+    fixed.sets = static_cast<std::uint8_t>(word.Bits(110, 3));
+    fixed.reads = static_cast<std::uint8_t>(word.Bits(113, 3));
+    fixed.waits = static_cast<std::uint8_t>(word.Bits(116, 6));
+  }
+  current = this;
+}
+
+CountWatch::~CountWatch() { current = nullptr; }
+
+void CountWatch::BeginBlock(std::map<RegionUse, RegionTouched>* regions, SectorSet* together) {
+  accesses_.Begin(regions, together);
+  counts_ = {};
+  clocks_.clear();
+  barriers_.fill(0);
+}
+
+BlockCounts CountWatch::EndBlock() {
+  const WarpClock* longest = nullptr;
+  for (const WarpClock& clock : clocks_) {
+    if (longest == nullptr || clock.now > longest->now) longest = &clock;
+  }
+  if (longest != nullptr) {
+    counts_.clocks = longest->now;
+    counts_.far_clocks = longest->far;
+  }
+  instructions_ += counts_.instructions();
+  return counts_;
+}
+
+double CountWatch::PassedOver() const {
+  return instructions_ > 0 ? passed_over_ / instructions_ : 0;
+}
+
+void CountWatch::Await(WarpClock& clock, double until, bool far) {
+  if (until <= clock.now) return;
+  if (far) clock.far += until - clock.now;
+  clock.now = until;
+}
+
+void CountWatch::Schedule(WarpClock& clock, const Fixed& fixed, const Step& step, double latency) {
+  const bool far = latency >= kDeviceMemoryLatency;
+  if (step.operation == Operation::kLdgsts) {
+    clock.copies_end = std::max(clock.copies_end, clock.now + latency);
+  } else if (step.operation == Operation::kLdgdepbar) {
+    clock.groups.push_back(clock.copies_end);
+  } else if (step.operation == Operation::kDepbar) {
+    // Waits until no more than so many groups are under way.
+    const std::size_t left = step.word.Bits(38, 6);
+    while (clock.groups.size() > left) {
+      Await(clock, clock.groups.front(), true);
+      clock.groups.pop_front();
+    }
+  }
+  if (fixed.matrix_operations > 0 && step.form == nullptr) {
+    const double begin = std::max(clock.now, clock.matrices_end);
+    clock.matrices_end = begin + fixed.matrix_operations / kMatrixOperationsPerClock;
+  }
+  if (fixed.awaits_matrices) Await(clock, clock.matrices_end, false);
+  if (fixed.sets < kScoreboards) {
+    double& free_at = clock.free_at[fixed.sets];
+    if (clock.now + latency > free_at) {
+      free_at = clock.now + latency;
+      clock.is_far[fixed.sets] = far;
+    }
+  }
+  if (fixed.reads < kScoreboards) {
+    double& free_at = clock.free_at[fixed.reads];
+    free_at = std::max(free_at, clock.now + kReadLatency);
+  }
+  clock.now += fixed.stall;
+}
+
+void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
+  const Fixed& fixed = fixed_[number];
+  const Step& step = program_.steps[number];
+  const std::size_t index = warp.first_thread / interpret::kLanes;
+  if (clocks_.size() <= index) clocks_.resize(index + 1);
+  WarpClock& clock = clocks_[index];
+  if (clock.waits_at < interpret::kBarriers) {
+    // All who were waited for have come.
+    Await(clock, barriers_[clock.waits_at] + kBarrierLatency, false);
+    clock.waits_at = ~0u;
+  }
+  for (unsigned i = 0; i < kScoreboards; ++i) {
+    if ((fixed.waits >> i & 1) != 0) Await(clock, clock.free_at[i], clock.is_far[i]);
+  }
+  ++counts_.issued[static_cast<std::size_t>(fixed.pipe)];
+  if (fixed.passed_over) ++passed_over_;
+  double latency = kArithmeticLatency;
+  if (lanes != 0) {
+    if (fixed.accesses) latency = accesses_.Count(warp, step, lanes, counts_);
+    if (fixed.announces_bytes) CountEngineCopy(warp, step, lanes);
+    counts_.matrix_operations[static_cast<std::size_t>(fixed.matrix_type)] +=
+        fixed.matrix_operations;
+    if (step.operation == Operation::kBar) {
+      ++counts_.barriers;
+      const auto barrier = static_cast<std::uint32_t>(step.word.Bits(54, 4));
+      barriers_[barrier] = std::max(barriers_[barrier], clock.now);
+      if (step.word.Bits(77, 3) != 1) clock.waits_at = barrier;
+    }
+  }
+  Schedule(clock, fixed, step, latency);
+}
+
+void CountWatch::CountEngineCopy(Warp& warp, const Step& step, std::uint32_t lanes) {
+  constexpr std::uint32_t kMostBytes = 1 << 20;  // More than the barrier's count holds.
+  const std::uint32_t* row = warp.Row(interpret::SourceRow(step.word.Bits(32, 8)));
+  for (unsigned lane = 0; lane < interpret::kLanes; ++lane) {
+    if ((lanes >> lane & 1) == 0 || row[lane] >= kMostBytes) continue;
+    counts_.engine_bytes += row[lane];
+    counts_.missed_sectors += row[lane] / Accesses::kSectorBytes;
+  }
+}
+
+void CountWatch::Note(Warp& warp, const Step& step, std::uint32_t mask) {
+  const auto number = static_cast<std::size_t>(&step - current->watched_.steps.data());
+  const Step& original = current->program_.steps[number];
+  const std::uint32_t guard =
+      original.uniform ? warp.uniform_predicate[original.guard] : warp.predicate[original.guard];
+  const std::uint32_t lanes = mask & (original.guard_negated ? ~guard : guard);
+  current->Issue(warp, number, lanes);
+  if (lanes == 0) {
+    if (original.control) ++warp.group().at;
+    return;
+  }
+  // Its numbers decide nothing.
+  if (original.operation == Operation::kHmma) return;
+  original.run(warp, step, lanes);
+}
+
+}  // namespace eidolon::timing::count

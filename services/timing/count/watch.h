@@ -1,0 +1,86 @@
+// Counting what a block executes while the interpreter runs it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "services/interpret/program.h"
+#include "services/interpret/warp.h"
+#include "services/timing/count/accesses.h"
+#include "services/timing/count/counts.h"
+#include "services/timing/count/pipes.h"
+
+namespace eidolon::timing::count {
+
+// A copy of a program whose handlers take note. Of one thread, which has one at a time; the program
+// outlives it. Blocks run one after another.
+//
+// Dependence is the compiler's own: each instruction says for how many clocks the next one waits,
+// and which scoreboards it waits for and holds. So the clocks of a warp that is alone are counted
+// without looking at registers.
+class CountWatch {
+ public:
+  CountWatch(const interpret::Program& program, double cached_bytes_of_block);
+  ~CountWatch();
+  CountWatch(const CountWatch&) = delete;
+  CountWatch& operator=(const CountWatch&) = delete;
+
+  // To be run instead of the program; runs alike, but for the results of matrix instructions.
+  const interpret::Program& program() const { return watched_; }
+  // As Accesses::Begin().
+  void BeginBlock(std::map<RegionUse, RegionTouched>* regions, SectorSet* together);
+  // Of the block that ran since.
+  BlockCounts EndBlock();
+  // Share of the instructions of all blocks that were passed over.
+  double PassedOver() const;
+
+ private:
+  static constexpr unsigned kScoreboards = 6;
+  struct WarpClock {
+    double now = 0;
+    double far = 0;  // Of which it waited for memory outside the multiprocessor.
+    std::array<double, kScoreboards> free_at{};
+    std::array<bool, kScoreboards> is_far{};
+    double matrices_end = 0;       // Of matrix instructions that run beside the warp.
+    double copies_end = 0;         // Of asynchronous copies that are not in a group yet.
+    std::deque<double> groups;     // When groups of copies end, the oldest first.
+    std::uint32_t waits_at = ~0u;  // Barrier of the block that it has come to.
+  };
+  // What is the same each time a step runs.
+  struct Fixed {
+    Pipe pipe = Pipe::kOther;
+    bool accesses = false;
+    bool passed_over = false;
+    bool awaits_matrices = false;
+    bool announces_bytes = false;
+    double matrix_operations = 0;
+    MatrixType matrix_type{};
+    std::uint8_t stall = 1;
+    std::uint8_t sets = 7;   // Scoreboard that the result frees; 7: none.
+    std::uint8_t reads = 7;  // That reading its operands frees.
+    std::uint8_t waits = 0;  // A bit for each.
+  };
+
+  static void Note(interpret::Warp& warp, const interpret::Step& step, std::uint32_t mask);
+  void Issue(interpret::Warp& warp, std::size_t number, std::uint32_t lanes);
+  // Bytes that the copy engine brings for a warp's lanes.
+  void CountEngineCopy(interpret::Warp& warp, const interpret::Step& step, std::uint32_t lanes);
+  void Await(WarpClock& clock, double until, bool far);
+  void Schedule(WarpClock& clock, const Fixed& fixed, const interpret::Step& step, double latency);
+
+  const interpret::Program& program_;
+  interpret::Program watched_;
+  std::vector<Fixed> fixed_;  // By step.
+  Accesses accesses_;
+  BlockCounts counts_;
+  std::vector<WarpClock> clocks_;  // By warp of the block.
+  std::array<double, interpret::kBarriers> barriers_{};
+  double instructions_ = 0;  // Of all blocks.
+  double passed_over_ = 0;
+};
+
+}  // namespace eidolon::timing::count

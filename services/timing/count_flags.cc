@@ -1,0 +1,26 @@
+#include "services/timing/count_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+namespace eidolon::timing {
+
+std::string DefaultCountFolder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    return std::string(cache) + "/eidolon/kernels";
+  }
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/eidolon/kernels" : "";
+}
+
+void AddCountFlags(CLI::App* app, CountFlags* flags) {
+  flags->folder = DefaultCountFolder();
+  app->add_option("--kernel-counts", flags->folder,
+                  "folder of what unknown kernels execute, for 'eidolon kernel explain'")
+      ->envname("EIDOLON_KERNEL_COUNTS")
+      ->capture_default_str();
+  app->add_flag("--count-all-kernels", flags->all,
+                "count every kernel's code, also where a model knows its time");
+}
+
+}  // namespace eidolon::timing
