@@ -28,6 +28,7 @@ void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* act
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddReportCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddKernelCommands(CLI::App* app, Action* action);
+void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);
 

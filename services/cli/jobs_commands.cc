@@ -1,4 +1,4 @@
-// submit, get, logs, timeline, delete: talk to a controller that runs.
+// submit, get, logs, timeline, recording, delete: talk to a controller that runs.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -6,10 +6,10 @@
 #include "services/cli/client.h"
 #include "services/cli/commands.h"
 #include "services/cli/follow.h"
+#include "services/cli/job_file.h"
 #include "services/cli/report.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
-#include "services/cli/timeline.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/metadata.h"
 
@@ -37,7 +37,7 @@ struct LogFlags {
   bool timestamps = false;
 };
 
-struct TimelineFlags {
+struct FileFlags {
   std::string name;
   std::string file;
 };
@@ -173,14 +173,29 @@ int Delete(const Globals& globals, const std::vector<std::string>& names) {
   return 0;
 }
 
-int Timeline(const Globals& globals, const TimelineFlags& flags) {
+base::Result<std::string> FetchTo(const Globals& globals, const FileFlags& flags,
+                                  const std::string& what, const std::string& ending) {
   const auto target = FindTarget(globals);
-  if (!target) return PrintFailure(target.error());
-  const std::string file = flags.file.empty() ? flags.name + ".pftrace" : flags.file;
-  const auto done = FetchTimeline(
-      Client(*target), {.name_space = globals.name_space, .job = flags.name, .file = file});
-  if (!done) return PrintFailure(done.error());
-  if (file != "-") PrintTimelineHint(file);
+  if (!target) return std::unexpected(target.error());
+  const std::string file = flags.file.empty() ? flags.name + ending : flags.file;
+  const auto done = FetchJobFile(
+      Client(*target),
+      {.name_space = globals.name_space, .job = flags.name, .what = what, .file = file});
+  if (!done) return std::unexpected(done.error());
+  return file;
+}
+
+int Timeline(const Globals& globals, const FileFlags& flags) {
+  const auto file = FetchTo(globals, flags, "timeline", ".pftrace");
+  if (!file) return PrintFailure(file.error());
+  if (*file != "-") PrintTimelineHint(*file);
+  return 0;
+}
+
+int Recording(const Globals& globals, const FileFlags& flags) {
+  const auto file = FetchTo(globals, flags, "recording", ".eidrec");
+  if (!file) return PrintFailure(file.error());
+  if (*file != "-") PrintRecordingHint(*file);
   return 0;
 }
 
@@ -216,13 +231,21 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
   logs->add_flag("--timestamps", log_flags->timestamps, "virtual seconds before each line");
   logs->callback([=] { *action = [=] { return Logs(*globals, *log_flags); }; });
 
-  auto timeline_flags = std::make_shared<TimelineFlags>();
+  auto timeline_flags = std::make_shared<FileFlags>();
   CLI::App* timeline =
       app->add_subcommand("timeline", "fetch a job's timeline, for ui.perfetto.dev");
   timeline->add_option("name", timeline_flags->name, "name of a job")->required();
   timeline->add_option("-o,--output", timeline_flags->file,
                        "file; - is standard output; default: NAME.pftrace");
   timeline->callback([=] { *action = [=] { return Timeline(*globals, *timeline_flags); }; });
+
+  auto recording_flags = std::make_shared<FileFlags>();
+  CLI::App* recording =
+      app->add_subcommand("recording", "fetch a job's recording, for 'eidolon replay'");
+  recording->add_option("name", recording_flags->name, "name of a job")->required();
+  recording->add_option("-o,--output", recording_flags->file,
+                        "file; - is standard output; default: NAME.eidrec");
+  recording->callback([=] { *action = [=] { return Recording(*globals, *recording_flags); }; });
 
   auto names = std::make_shared<std::vector<std::string>>();
   CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");

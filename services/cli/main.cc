@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   eidolon::cli::AddJobCommands(&app, &globals, &action);
   eidolon::cli::AddReportCommand(&app, &globals, &action);
   eidolon::cli::AddKernelCommands(&app, &action);
+  eidolon::cli::AddReplayCommand(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
   eidolon::cli::net::AddCommands(&app, &action);

@@ -17,10 +17,11 @@
 #include "services/cli/commands.h"
 #include "services/cli/embedded.h"
 #include "services/cli/follow.h"
+#include "services/cli/job_file.h"
 #include "services/cli/report.h"
+#include "services/cli/run_data.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
-#include "services/cli/timeline.h"
 #include "services/controller/job/document.h"
 #include "services/runtime/signal_waiter.h"
 #include "services/timing/profile/profile_cache.h"
@@ -39,58 +40,10 @@ struct Flags {
   RunFlags run;
   EmbeddedOptions embedded;
   std::string output = "report";
-  std::string timeline;  // File; empty: none.
+  std::string timeline;   // File; empty: none.
+  std::string recording;  // The same.
   bool raw = false;
   bool must_measure = false;  // Without a GPU there is nothing to do.
-};
-
-// A folder for the jobs of one `run`, removed at the end; or the one the user names.
-class RunData {
- public:
-  explicit RunData(const std::string& wanted) : path_(wanted) {
-    if (!path_.empty()) return;
-    RemoveLeftOver();
-    path_ = fs::temp_directory_path().string() + kPrefix + "XXXXXX";
-    temporary_ = mkdtemp(path_.data()) != nullptr;
-    if (temporary_) {
-      std::ofstream(path_ + kOwnerFile) << getpid();
-    } else {
-      path_.clear();
-    }
-  }
-  ~RunData() {
-    std::error_code ignored;
-    if (temporary_) fs::remove_all(path_, ignored);
-  }
-  RunData(const RunData&) = delete;
-  RunData& operator=(const RunData&) = delete;
-  // Empty: there is no place for one.
-  const std::string& path() const { return path_; }
-  bool is_temporary() const { return temporary_; }
-
- private:
-  static constexpr char kPrefix[] = "/eidolon-run-";
-  static constexpr char kOwnerFile[] = "/owner";
-
-  // Of runs that were killed before they had an agent to do it.
-  static void RemoveLeftOver() {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(fs::temp_directory_path(), ignored)) {
-      if (!entry.path().filename().string().starts_with(kPrefix + 1)) continue;
-      // Other users make folders there too, with whatever in them.
-      struct stat status {};
-      if (lstat(entry.path().c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-          status.st_uid != geteuid()) {
-        continue;
-      }
-      pid_t owner = 0;
-      std::ifstream(entry.path().string() + kOwnerFile) >> owner;
-      if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
-    }
-  }
-
-  std::string path_;
-  bool temporary_ = false;
 };
 
 // The job as it stood when the user interrupted it; nothing when no iteration was measured by then.
@@ -152,6 +105,22 @@ int PrintInterrupted(const Result<json>& job, const std::string& output, Termina
   return kInterruptedStatus;
 }
 
+Result<void> FetchFiles(const Client& client, const Flags& flags) {
+  const auto fetch = [&](const std::string& what, const std::string& file) {
+    return FetchJobFile(
+        client, {.name_space = "default", .job = flags.run.name, .what = what, .file = file});
+  };
+  if (!flags.timeline.empty()) {
+    if (auto fetched = fetch("timeline", flags.timeline); !fetched) return fetched;
+    PrintTimelineHint(flags.timeline);
+  }
+  if (!flags.recording.empty()) {
+    if (auto fetched = fetch("recording", flags.recording); !fetched) return fetched;
+    PrintRecordingHint(flags.recording);
+  }
+  return {};
+}
+
 int RunOnce(const Flags& wanted) {
   Flags flags = wanted;
   runtime::SignalWaiter signals;
@@ -159,8 +128,13 @@ int RunOnce(const Flags& wanted) {
   base::SetLogLevel(base::Level::kWarning);
   if (flags.timeline.empty()) {
     flags.run.timeline_iterations = 0;
-  } else if (const auto may = CheckTimelineFile(flags.timeline); !may) {
+  } else if (const auto may = CheckJobFile("timeline", flags.timeline); !may) {
     return PrintFailure(may.error());
+  }
+  flags.run.recording = !flags.recording.empty();
+  if (flags.run.recording) {
+    const auto may = CheckJobFile("recording", flags.recording);
+    if (!may) return PrintFailure(may.error());
   }
   const auto document = MakeRunDocument(flags.run, fs::current_path().string());
   if (!document) return PrintFailure(document.error());
@@ -193,12 +167,8 @@ int RunOnce(const Flags& wanted) {
   if (interrupted) return PrintInterrupted(job, flags.output, &terminal);
   if (!job) return PrintFailure(job.error());
   PrintResult(*job, flags.output, &terminal);
-  if (!flags.timeline.empty()) {
-    const auto fetched = FetchTimeline(
-        client, {.name_space = "default", .job = flags.run.name, .file = flags.timeline});
-    if (!fetched) return PrintFailure(fetched.error());
-    PrintTimelineHint(flags.timeline);
-  }
+  if (const auto fetched = FetchFiles(client, flags); !fetched)
+    return PrintFailure(fetched.error());
   return PhaseOf(*job) == "Complete" ? 0 : 1;
 }
 
@@ -267,6 +237,8 @@ void AddFlags(CLI::App* run, Flags* flags) {
   run->add_option("--timeline-ranks", f.timeline_ranks, "ranks of the timeline; default: all")
       ->delimiter(',')
       ->needs(timeline);
+  run->add_option("--record", flags->recording,
+                  "keep what the ranks ask of their GPUs in this file, for 'eidolon replay'");
   run->add_option("--data-dir", flags->embedded.controller.data_directory, "keep the job here");
   run->add_option("--agent", flags->embedded.controller.agent, "path of eidolon-agent");
   run->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")

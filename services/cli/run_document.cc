@@ -23,18 +23,6 @@ using nlohmann::json;
 
 constexpr char kDefaultGpu[] = "H100-SXM5-80GB";
 
-Result<json> ReadCluster(const std::string& path) {
-  const auto text = ReadFile(path);
-  if (!text) return std::unexpected(text.error());
-  const auto documents = controller::job::ParseDocuments(*text);
-  if (!documents) return base::Wrap("reading " + path, documents.error());
-  for (const json& document : *documents) {
-    if (controller::job::KindOf(document) != controller::job::kClusterKind) continue;
-    if (document.contains("spec")) return document["spec"];
-  }
-  return Fail(ErrorCode::kInvalidArgument, path + " holds no SimulatedCluster with a spec");
-}
-
 json MakeCluster(const RunFlags& flags) {
   json server = json::object();
   if (!flags.preset.empty()) server["preset"] = flags.preset;
@@ -75,10 +63,22 @@ Result<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
+Result<json> ReadClusterFile(const std::string& path) {
+  const auto text = ReadFile(path);
+  if (!text) return std::unexpected(text.error());
+  const auto documents = controller::job::ParseDocuments(*text);
+  if (!documents) return base::Wrap("reading " + path, documents.error());
+  for (const json& document : *documents) {
+    if (controller::job::KindOf(document) != controller::job::kClusterKind) continue;
+    if (document.contains("spec")) return document["spec"];
+  }
+  return Fail(ErrorCode::kInvalidArgument, path + " holds no SimulatedCluster with a spec");
+}
+
 Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_directory) {
   json cluster = MakeCluster(flags);
   if (!flags.cluster_file.empty()) {
-    auto read = ReadCluster(flags.cluster_file);
+    auto read = ReadClusterFile(flags.cluster_file);
     if (!read) return std::unexpected(read.error());
     cluster = std::move(*read);
   }
@@ -105,6 +105,7 @@ Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_d
       spec["outputs"]["timeline"]["ranks"] = flags.timeline_ranks;
     }
   }
+  if (flags.recording) spec["outputs"]["recording"] = true;
   if (flags.event_log) spec["outputs"]["eventLog"] = true;
   return json{{"apiVersion", controller::job::kApiVersion},
               {"kind", controller::job::kJobKind},

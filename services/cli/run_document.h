@@ -29,6 +29,7 @@ struct RunFlags {
   bool event_log = false;
   std::uint32_t timeline_iterations = 0;      // 0: no timeline.
   std::vector<std::uint32_t> timeline_ranks;  // Empty: all.
+  bool recording = false;
   std::string values;   // "on": small kernels are run for their results; "off"; empty: as jobs do.
   std::string folding;  // "auto", "off", "required"; empty: as jobs do.
   std::uint32_t live_per_class = 0;  // 0: as jobs do.
@@ -39,6 +40,9 @@ struct RunFlags {
 // Fails when the cluster file cannot be read. Fields are checked by the controller.
 base::Result<nlohmann::json> MakeRunDocument(const RunFlags& flags,
                                              const std::string& working_directory);
+
+// The spec of the SimulatedCluster that a file describes.
+base::Result<nlohmann::json> ReadClusterFile(const std::string& path);
 
 // Makes a job's relative code directory absolute: it is meant from `folder`, where the document
 // lies, and the controller runs somewhere else.

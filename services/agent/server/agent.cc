@@ -13,6 +13,7 @@
 #include "services/agent/rendezvous/store_server.h"
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/job_command.h"
+#include "services/agent/server/recording_output.h"
 #include "services/agent/server/timeline_file.h"
 #include "services/base/check.h"
 #include "services/base/log.h"
@@ -183,6 +184,7 @@ base::Result<void> Agent::StartStore() {
 }
 
 base::Result<void> Agent::StartCommand() {
+  if (job_->assignment.has_replay()) return StartReplay();
   if (job_->fold.is_folded() && job_->assignment.server() == 0) {
     if (auto started = StartStore(); !started) return started;
   }
@@ -191,6 +193,27 @@ base::Result<void> Agent::StartCommand() {
   command_ = std::move(*command);
   base::Log(base::Level::kInfo, "command_started",
             {{"job", job_->assignment.job()}, {"pid", StrCat(command_->pid())}});
+  return {};
+}
+
+base::Result<void> Agent::StartReplay() {
+  auto replay = RecordedRanks::Start(
+      *job_, {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
+              .on_hang_up =
+                  [this](int connection) {
+                    if (const auto process = TakeLeaving(connection)) {
+                      processes_->ranks().NoteGone(*process);
+                    }
+                  },
+              .on_iteration =
+                  [this](std::int32_t rank, std::uint64_t sequence, base::SimTime told) {
+                    for (const auto& [number, session] : processes_->all()) {
+                      if (processes_->ranks().NameOf(number) != rank) continue;
+                      session->EndIterationAt({.sequence = sequence, .host_clock = told});
+                    }
+                  }});
+  if (!replay) return std::unexpected(replay.error());
+  replay_ = std::move(*replay);
   return {};
 }
 
@@ -206,6 +229,7 @@ void Agent::Loop() {
 bool Agent::Step() {
   auto tasks = mailbox_.TakeAll();
   for (const auto& task : tasks) task();
+  const bool replayed = AdvanceReplay();
   const bool drained = DrainSessions();
   questions_->AskCosts();
   for (const auto& [number, session] : processes_->all()) {
@@ -220,7 +244,7 @@ bool Agent::Step() {
   SendHorizon();
   network_->Flush();
   Housekeeping();
-  return !tasks.empty() || drained;
+  return !tasks.empty() || replayed || drained;
 }
 
 void Agent::Housekeeping() {
@@ -265,6 +289,7 @@ void Agent::CleanUp() {
     for (const auto& task : mailbox_.TakeAll()) task();
   }
   process_listener_.reset();
+  replay_.reset();
   if (processes_ != nullptr) {
     const bool failed = ending_.has_value() && ending_->reason != outcome::Reason::kCompleted &&
                         ending_->reason != outcome::Reason::kStopped;
@@ -287,6 +312,11 @@ void Agent::RequestStop(const std::string& reason) {
 void Agent::SendOutcome() {
   if (!ending_.has_value() || controller_gone_) return;
   if (job_->assignment.write_event_log()) reports_->JoinEventLogs();
+  if (job_->assignment.keep_recording() && processes_ != nullptr) {
+    if (const auto written = WriteRecording(*job_, *processes_); !written) {
+      base::Log(base::Level::kError, "recording_not_written", {{"error", written.error().message}});
+    }
+  }
   if (job_->assignment.has_timeline() && processes_ != nullptr) {
     if (const auto written = WriteTimeline(*job_, *processes_, *costs_); !written) {
       base::Log(base::Level::kError, "timeline_not_written", {{"error", written.error().message}});

@@ -36,6 +36,7 @@
 #include "services/agent/server/process_listener.h"
 #include "services/agent/server/process_watch.h"
 #include "services/agent/server/processes.h"
+#include "services/agent/server/recorded_ranks.h"
 #include "services/agent/server/reports.h"
 #include "services/agent/session/session_host.h"
 #include "services/base/clock.h"
@@ -67,6 +68,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   base::Result<void> MakeHostCosts();
   base::Result<void> StartStore();
   base::Result<void> StartCommand();
+  base::Result<void> StartReplay();
   void Loop();
   bool Step();
   void Housekeeping();
@@ -84,6 +86,8 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void OnHello(int connection, const ::eidolon::ring::Hello& hello);
   void OnNap(int connection, const ::eidolon::ring::Nap& nap);
   void OnHangUp(int connection);
+  std::optional<std::uint32_t> TakeLeaving(int connection);
+  bool AdvanceReplay();
   bool DrainSessions();
   void SettleNaps(base::SimTime latest);
   void EndDamaged(const session::Session& session, const base::Error& damage);
@@ -129,6 +133,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<ProcessListener> process_listener_;
   std::unique_ptr<rendezvous::StoreServer> store_;  // Of a folded job, on its first server.
   std::unique_ptr<launch::Command> command_;
+  std::unique_ptr<RecordedRanks> replay_;      // Instead of a command.
   std::atomic<bool> was_told_to_end_ = false;  // Written here, read where its lines come in.
 
   // Once there is an assignment.

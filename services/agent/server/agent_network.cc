@@ -64,12 +64,20 @@ void Agent::SettleNaps(base::SimTime latest) {
 }
 
 void Agent::OnHangUp(int connection) {
+  if (const auto process = TakeLeaving(connection)) {
+    processes_->ranks().NoteGone(*process);
+    deaths_->Add(*process);
+  }
+}
+
+// The process of a connection that ended, whose last records were applied.
+std::optional<std::uint32_t> Agent::TakeLeaving(int connection) {
   ProcessListener::CloseConnection(connection);
   active_ = true;
   naps_.End(connection);
   new_naps_.erase(connection);
   const auto process = processes_->Disconnect(connection);
-  if (!process.has_value()) return;
+  if (!process.has_value()) return std::nullopt;
   session::Session& session = processes_->at(*process);
   // Its last records count: an iteration may end with them.
   while (true) {
@@ -78,9 +86,28 @@ void Agent::OnHangUp(int connection) {
     if (!moved.has_value() || !*moved) break;
   }
   session.MarkGone();
-  processes_->ranks().NoteGone(*process);
   metrics_->sessions.Decrement();
-  deaths_->Add(*process);
+  return process;
+}
+
+// The recorded ranks write on. Once all are at their end and nothing moves any more, the program
+// has ended.
+bool Agent::AdvanceReplay() {
+  if (replay_ == nullptr || ending_.has_value()) return false;
+  const auto moved = replay_->Advance();
+  if (!moved) {
+    End({.reason = outcome::Reason::kCommandFailed, .message = moved.error().message});
+    return false;
+  }
+  const bool is_open = std::ranges::any_of(
+      processes_->all(), [](const auto& entry) { return entry.second->open_operations() > 0; });
+  const bool was_over = command_status_.has_value();
+  if (replay_->have_ended() && !was_over && (!is_open || !active_)) {
+    command_status_ = launch::ExitStatus{};
+    command_ended_ns_ = clock_->MonotonicNs();
+  }
+  if (was_over && active_) command_ended_ns_ = clock_->MonotonicNs();
+  return *moved;
 }
 
 bool Agent::DrainSessions() {

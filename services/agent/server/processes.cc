@@ -59,6 +59,9 @@ base::Result<void> Processes::Admit(int connection, const wire::Hello& hello, in
   if (assignment.write_event_log()) {
     options.event_log = StrCat(assignment.run_directory(), "/events.", process, ".log");
   }
+  if (assignment.keep_recording()) {
+    options.recording = StrCat(assignment.run_directory(), "/recording.", process);
+  }
   if (assignment.has_timeline() && MayBeShown(hello)) options.timeline = TimelineRule();
   sessions_[process] =
       std::make_unique<session::Session>(std::move(options), std::move(*segment), host_);

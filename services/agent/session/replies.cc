@@ -17,6 +17,9 @@ void Replies::AwaitMoment(std::uint32_t slot, SimTime moment) {
 void Replies::Send(std::uint32_t slot, const ring::Reply& reply) {
   host_->horizon().EndWait(process_, slot);
   intake_->FreeSlot(slot);
+  if (recorder_ != nullptr && reply.status == ::eidolon::ring::ReplyStatus::kOk) {
+    recorder_->NoteAnswer(slot, SimTime{static_cast<std::int64_t>(reply.value_ps)});
+  }
   segment_->Answer(slot, reply);
 }
 

@@ -6,6 +6,7 @@
 
 #include "services/agent/device/engine.h"
 #include "services/agent/iteration/ledger.h"
+#include "services/agent/recording/recorder.h"
 #include "services/agent/ring/segment.h"
 #include "services/agent/session/intake.h"
 #include "services/agent/session/session_host.h"
@@ -19,6 +20,9 @@ class Replies {
   Replies(std::uint32_t process, SessionHost* host, const device::Engine* engine, Intake* intake,
           ring::Segment* segment)
       : process_(process), host_(host), engine_(engine), intake_(intake), segment_(segment) {}
+
+  // Answers are kept there from now on; it outlives this.
+  void RecordOn(recording::Recorder* recorder) { recorder_ = recorder; }
 
   // The thread in `slot` waits, for what only the network can tell, or for a moment.
   void AwaitNetwork(std::uint32_t slot);
@@ -41,6 +45,7 @@ class Replies {
   const device::Engine* engine_;
   Intake* intake_;
   ring::Segment* segment_;
+  recording::Recorder* recorder_ = nullptr;
   iteration::Mark last_told_;
 };
 

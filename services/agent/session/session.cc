@@ -37,6 +37,10 @@ Session::Session(Options options, ring::Segment segment, SessionHost* host)
     waits_.ShowOn(timeline_.get());
     calls_.KeepShown();
   }
+  if (!options_.recording.empty()) {
+    recording_ = std::make_unique<recording::Recorder>(options_.recording);
+    replies_.RecordOn(recording_.get());
+  }
   if (options_.is_primary) StartDriving();
 }
 
@@ -81,7 +85,8 @@ base::Result<bool> Session::Drain(int limit) {
     if (!record) return std::unexpected(record.error());
     if (!record->has_value()) break;
     const SimTime issued = ClockOf((*record)->header());
-    ApplyResult applied = Apply(**record, before);
+    ApplyResult applied =
+        recording_ == nullptr ? Apply(**record, before) : ApplyKept(**record, before);
     if (auto timely = intake_.Finish(**record); applied.has_value() && !timely) {
       applied = std::unexpected(timely.error());
     }
@@ -398,35 +403,6 @@ void Session::OpResolved(const device::ResolvedOp& op) {
   }
 }
 
-void Session::ShowCall(timeline::HostCall call, const ring::RecordView& record,
-                       std::size_t operations) {
-  if (timeline_ == nullptr || operations == 0) return;
-  timeline_->NoteCall(call, MarkOf(record.header()), static_cast<std::uint32_t>(operations));
-}
-
-void Session::ShowRange(const ring::RecordView& record) {
-  if (timeline_ == nullptr) return;
-  const auto& mark = record.As<wire::MarkRecord>();
-  if (record.header().kind == RecordKind::kRangePush) {
-    timeline_->OpenRange(mark.id, ring::NameAfter(mark), ClockOf(record.header()));
-  } else {
-    timeline_->CloseRange(mark.id, MarkOf(record.header()));
-  }
-}
-
-void Session::ShowMemory(const ring::RecordView& record) {
-  if (timeline_ == nullptr) return;
-  const std::uint16_t device = record.header().device;
-  const MemorySplit& now = memory().devices().at(device).now;
-  timeline_->NoteMemory({.device = device,
-                         .at = ClockOf(record.header()),
-                         .sequence = engine_.issued(),
-                         .allocations = now.allocations,
-                         .workspace = now.workspace,
-                         .nccl = now.nccl,
-                         .context = now.context});
-}
-
 void Session::CollectiveReady(std::uint64_t token, SimTime ready) { calls_.Post(token, ready); }
 
 void Session::WaitEnded(std::uint64_t ticket, SimTime time) { waits_.NoteEnded(ticket, time); }
@@ -444,7 +420,13 @@ bool Session::OnCommitted(const Commitment& commitment) {
 // of the program, while the moment at which the line was read is not.
 void Session::EndIterationByLog() {
   if (!options_.rule.by_log || finished_) return;
-  iterations_.EndByLog(replies_.last_told());
+  if (recording_ != nullptr) recording_->NoteIteration(replies_.last_told().sequence);
+  EndIterationAt(replies_.last_told());
+}
+
+void Session::EndIterationAt(const iteration::Mark& mark) {
+  if (finished_) return;
+  iterations_.EndByLog(mark);
   ReportIterations();
 }
 
@@ -458,6 +440,9 @@ void Session::ReportIterations() {
 void Session::Finish(iteration::ProgramEnd how) {
   if (finished_) return;
   finished_ = true;
+  if (recording_ != nullptr) {
+    recording_->Close(clock_, segment_.farewell() == wire::Farewell::kEnded);
+  }
   iterations_.End({.sequence = engine_.issued(), .host_clock = known_clock()}, how);
   ReportIterations();
   // Leaving is not part of a program: it lasts until its last work, or the last answer that it

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "services/agent/device/engine.h"
+#include "services/agent/recording/recorder.h"
 #include "services/agent/ring/reader.h"
 #include "services/agent/ring/segment.h"
 #include "services/agent/session/activity_log.h"
@@ -70,6 +71,7 @@ class Session final : private device::Sink {
   void WakeSleepers() { waits_.WakeSleepers(); }
   // A line of the job's output ended an iteration (IterationRule::by_log).
   void EndIterationByLog();
+  void EndIterationAt(const iteration::Mark& mark);  // The same, where it was recorded.
   // No more records: closes the last iteration, reports what is complete.
   void Finish(iteration::ProgramEnd how);
   void Dismiss();  // Answers everybody who waits: the job is ending.
@@ -99,10 +101,12 @@ class Session final : private device::Sink {
   ring::Segment& segment() { return segment_; }
   const EventLog* event_log() const { return iterations_.event_log(); }
   const timeline::Recorder* timeline() const { return timeline_.get(); }  // Null: not wanted.
+  recording::Recorder* recording() const { return recording_.get(); }     // The same.
 
  private:
   static ApplyResult Done(const base::Result<void>& done);
   ApplyResult Apply(const ring::RecordView& record, std::uint64_t position);
+  ApplyResult ApplyKept(const ring::RecordView& record, std::uint64_t position);
   ApplyResult ApplyDefinition(const ring::RecordView& record);
   ApplyResult ApplyWatched(const ring::RecordView& record);
   ApplyResult ApplyWork(const ring::RecordView& record);
@@ -144,6 +148,7 @@ class Session final : private device::Sink {
   ActivityLog activity_;
   Iterations iterations_;
   std::unique_ptr<timeline::Recorder> timeline_;
+  std::unique_ptr<recording::Recorder> recording_;
 
   std::uint64_t position_ = 0;
   std::uint64_t launches_ = 0;

@@ -26,7 +26,8 @@ struct SessionOptions {
   std::vector<device::Traits> devices;
   IterationRule rule;
   std::string event_log;                                  // Path; empty: none.
-  std::optional<timeline::Rule> timeline = std::nullopt;  // None: nothing is recorded.
+  std::optional<timeline::Rule> timeline = std::nullopt;  // None: nothing is shown.
+  std::string recording = {};                             // Path of its part; empty: none is kept.
 };
 
 }  // namespace eidolon::agent::session

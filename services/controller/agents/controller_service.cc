@@ -1,5 +1,7 @@
 #include "services/controller/agents/controller_service.h"
 
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -105,6 +107,12 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
     timeline->set_iterations(spec.timeline.iterations);
     timeline->mutable_ranks()->Assign(spec.timeline.ranks.begin(), spec.timeline.ranks.end());
     timeline->set_operations_max(spec.timeline.operations_max);
+  }
+  out.set_keep_recording(spec.recording);
+  if (!spec.replay.recording.empty()) {
+    out.mutable_replay()->set_recording(spec.replay.recording);
+    out.mutable_replay()->set_host_permille(
+        static_cast<std::uint32_t>(std::lround(spec.replay.host_factor * 1000)));
   }
   if (resolved.fold.is_folded()) *out.mutable_folding() = folding::ToProto(resolved.fold);
   return command;

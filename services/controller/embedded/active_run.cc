@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "services/base/text.h"
 #include "services/controller/place/token.h"
+#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::embedded {
 namespace {
@@ -70,9 +72,26 @@ base::Result<void> ActiveRun::SaveEventLogs(const std::string& folder) const {
 }
 
 base::Result<void> ActiveRun::SaveTimeline(const std::string& path) const {
+  if (auto joined = Join("timeline.pftrace", "", path); !joined) {
+    return base::Wrap("the timeline was not stored", joined.error());
+  }
+  return {};
+}
+
+base::Result<void> ActiveRun::SaveRecording(const std::string& job, const std::string& path) const {
+  std::ostringstream head;
+  recording::WriteJob(job, &head);
+  if (auto joined = Join("recording", head.view(), path); !joined) {
+    return base::Wrap("the recording was not stored", joined.error());
+  }
+  return {};
+}
+
+// The servers' files of this name behind each other, after `head`.
+base::Result<void> ActiveRun::Join(const std::string& file, std::string_view head,
+                                   const std::string& path) const {
   const auto fail = [](const std::string& why) {
-    return base::Fail(base::ErrorCode::kResourceExhausted,
-                      base::StrCat("the timeline was not stored: ", why));
+    return base::Fail(base::ErrorCode::kResourceExhausted, why);
   };
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
@@ -81,13 +100,15 @@ base::Result<void> ActiveRun::SaveTimeline(const std::string& path) const {
   std::ofstream out(part, std::ios::trunc | std::ios::binary);
   std::filesystem::permissions(
       part, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
-  for (std::uint32_t server = 0; server < parts_.resolved.servers && out; ++server) {
-    std::ifstream in(parts_.directory.server_path(server) + "/timeline.pftrace", std::ios::binary);
+  out << head;
+  for (const std::uint32_t server : parts_.resolved.AgentServers()) {
+    if (!out) break;
+    std::ifstream in(parts_.directory.server_path(server) + "/" + file, std::ios::binary);
     if (!in) {
       std::filesystem::remove(part, error);
       return fail(base::StrCat("server ", server, " wrote none"));
     }
-    out << in.rdbuf();
+    if (in.peek() != std::ifstream::traits_type::eof()) out << in.rdbuf();
   }
   out.close();
   if (out) std::filesystem::rename(part, path, error);

@@ -51,8 +51,13 @@ class ActiveRun {
   // Puts what the agents wrote of the timeline behind each other into `path`: all of it, or
   // nothing.
   base::Result<void> SaveTimeline(const std::string& path) const;
+  // The same of the recording, behind `job`: JSON that says what was run.
+  base::Result<void> SaveRecording(const std::string& job, const std::string& path) const;
 
  private:
+  base::Result<void> Join(const std::string& file, std::string_view head,
+                          const std::string& path) const;
+
   ActiveRunParts parts_;
   job::Run run_;
   std::vector<std::string> tokens_;

@@ -343,23 +343,37 @@ ApiResult<std::string> EmbeddedApi::FindTimeline(const ObjectName& job) {
   const std::lock_guard lock(state_.mutex());
   const auto entry = Get(job);
   if (!entry) return std::unexpected(entry.error());
-  if ((*entry)->spec.timeline.iterations == 0) {
-    return Refuse(
-        ErrorCode::kNotFound,
-        StrCat("the job '", job.name,
-               "' keeps no timeline; jobs with 'outputs: {timeline: {iterations: 1}}' do"));
+  return FindOutput(**entry, {.what = "timeline",
+                              .is_kept = (*entry)->spec.timeline.iterations > 0,
+                              .field = "timeline: {iterations: 1}",
+                              .path = table().directory().timeline_path((*entry)->uid)});
+}
+
+ApiResult<std::string> EmbeddedApi::FindRecording(const ObjectName& job) {
+  const std::lock_guard lock(state_.mutex());
+  const auto entry = Get(job);
+  if (!entry) return std::unexpected(entry.error());
+  return FindOutput(**entry, {.what = "recording",
+                              .is_kept = (*entry)->spec.recording,
+                              .field = "recording: true",
+                              .path = table().directory().recording_path((*entry)->uid)});
+}
+
+// The file that a job leaves. Requires: the lock is held.
+ApiResult<std::string> EmbeddedApi::FindOutput(const JobEntry& entry, const Output& output) const {
+  if (!output.is_kept) {
+    return Refuse(ErrorCode::kNotFound, StrCat("the job '", entry.name, "' keeps no ", output.what,
+                                               "; jobs with 'outputs: {", output.field, "}' do"));
   }
-  if ((*entry)->over_unix_ns == 0) {
-    return Refuse(ErrorCode::kFailedPrecondition,
-                  StrCat("the timeline of '", job.name, "' is there when the job is over"));
+  if (entry.over_unix_ns == 0) {
+    return Refuse(ErrorCode::kFailedPrecondition, StrCat("the ", output.what, " of '", entry.name,
+                                                         "' is there when the job is over"));
   }
-  std::string path = table().directory().timeline_path((*entry)->uid);
   std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) return path;
-  return Refuse(
-      ErrorCode::kNotFound,
-      StrCat("the job '", job.name, "' has left no timeline: ",
-             (*entry)->warnings.empty() ? "it never ran" : base::Join((*entry)->warnings, "; ")));
+  if (std::filesystem::exists(output.path, ignored)) return output.path;
+  return Refuse(ErrorCode::kNotFound,
+                StrCat("the job '", entry.name, "' has left no ", output.what, ": ",
+                       entry.warnings.empty() ? "it never ran" : base::Join(entry.warnings, "; ")));
 }
 
 ApiResult<json> EmbeddedApi::CreateCluster(const std::string& name_space, const json& document) {

@@ -39,6 +39,7 @@ class EmbeddedApi final : public rest::Api {
   rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,
                                          std::chrono::milliseconds timeout) override;
   rest::ApiResult<std::string> FindTimeline(const rest::ObjectName& job) override;
+  rest::ApiResult<std::string> FindRecording(const rest::ObjectName& job) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                 const nlohmann::json& document) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
@@ -63,6 +64,14 @@ class EmbeddedApi final : public rest::Api {
     std::shared_ptr<store::Ticket> ticket;
     std::shared_ptr<rest::ApiResult<rest::Created>> answer;
   };
+
+  struct Output {
+    std::string_view what;  // For messages.
+    bool is_kept = false;
+    std::string_view field;  // That asks for it.
+    std::string path;
+  };
+  rest::ApiResult<std::string> FindOutput(const JobEntry& entry, const Output& output) const;
 
   JobTable& table() { return state_.table(); }
   // Requires: the lock.

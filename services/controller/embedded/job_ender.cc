@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,17 @@ namespace {
 // Of a mesh: pipeline, tensor, expert, data in two levels, and one to spare.
 constexpr std::size_t kDimensionsMax = 6;
 
+// A recording is given to others: of the environment it keeps what NCCL reads.
+nlohmann::json WithoutSecrets(nlohmann::json document) {
+  nlohmann::json kept = nlohmann::json::array();
+  nlohmann::json& spec = document["spec"];
+  for (const nlohmann::json& variable : spec.value("env", nlohmann::json::array())) {
+    if (variable.value("name", "").starts_with("NCCL_")) kept.push_back(variable);
+  }
+  spec["env"] = std::move(kept);
+  return document;
+}
+
 }  // namespace
 
 void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
@@ -30,12 +42,15 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
   if (run->parts().resolved.spec.timeline.iterations > 0) {
     timeline = run->SaveTimeline(state_.table().directory().timeline_path(uid));
   }
+  base::Result<void> recording;
+  if (run->parts().resolved.spec.recording) recording = SaveRecording(uid, *run);
   const store::LostLines lost = run->parts().log->Close();
   const std::lock_guard lock(state_.mutex());
   JobEntry* entry = state_.table().Find(uid);
   entry->ending = false;
   if (!events) entry->warnings.push_back(events.error().message);
   if (!timeline) entry->warnings.push_back(timeline.error().message);
+  if (!recording) entry->warnings.push_back(recording.error().message);
   if (lost.count > 0) {
     entry->warnings.push_back(StrCat(lost.count, " line(s) of output were not stored: ", lost.why));
   }
@@ -52,6 +67,26 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
     }
   }
   End(entry, status, verdict);
+}
+
+// With what was run and what was predicted, so that a replay can be compared.
+base::Result<void> JobEnder::SaveRecording(std::int64_t uid, const ActiveRun& run) {
+  nlohmann::json head;
+  {
+    const std::lock_guard lock(state_.mutex());
+    const JobEntry& entry = *state_.table().Find(uid);
+    head["job"] = WithoutSecrets(entry.document);
+    const ClusterEntry* cluster =
+        state_.table().FindCluster(entry.name_space, entry.spec.cluster_name);
+    if (cluster != nullptr && !entry.spec.cluster) {
+      head["job"]["spec"]["cluster"] = cluster->document["spec"];
+      head["job"]["spec"].erase("clusterRef");
+    }
+  }
+  job::JobStatus status;
+  run.FillIn(&status, state_.parts().clock.MonotonicNs());
+  head["status"] = ToJson(status);
+  return run.SaveRecording(head.dump(), state_.table().directory().recording_path(uid));
 }
 
 bool JobEnder::StartsAgain(JobEntry* entry, const ActiveRun& run, const job::Verdict& verdict) {

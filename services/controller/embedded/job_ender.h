@@ -24,6 +24,7 @@ class JobEnder {
   void End(JobEntry* entry, const job::JobStatus& filled, const job::Verdict& verdict);
 
  private:
+  base::Result<void> SaveRecording(std::int64_t uid, const ActiveRun& run);
   // A folded job whose ranks have shown to be of more classes waits again, as the first one, to be
   // run with these. False: nothing new was found, or nobody wants it. Requires: the lock.
   bool StartsAgain(JobEntry* entry, const ActiveRun& run, const job::Verdict& verdict);

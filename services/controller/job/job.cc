@@ -48,6 +48,7 @@ class SpecReader {
     ReadCode();
     if (auto iterations = fields_.Object("iterations")) ReadIterations(&*iterations);
     ReadModels();
+    ReadReplay();
     ReadLimits();
     ReadOutputs();
     ReadKubernetes();
@@ -319,7 +320,28 @@ class SpecReader {
                         "up' keep it");
       }
     }
+    spec().recording = outputs->Bool("recording", false);
+    if (!embedded() && spec().recording) {
+      outputs->Report("recording",
+                      "is not kept on Kubernetes yet; 'eidolon run --record FILE' and 'eidolon up' "
+                      "keep it");
+    }
     outputs->Finish();
+  }
+
+  void ReadReplay() {
+    auto replay = fields_.Object("replay");
+    if (!replay) return;
+    ReplaySpec& read = spec().replay;
+    read.recording = replay->Text("recording");
+    read.host_factor = replay->Number("hostFactor", {0, 1000}, 1);
+    if (!read.recording.starts_with('/')) {
+      replay->Report("recording", "is required: the absolute path of a recording");
+    } else if (!embedded()) {
+      replay->Report("recording",
+                     "exists in embedded mode only; 'eidolon replay' needs no cluster");
+    }
+    replay->Finish();
   }
 
   void ReadTimeline(Fields* timeline) {

@@ -54,6 +54,12 @@ struct TimelineSpec {
   std::uint64_t operations_max = 0;  // Of a server.
 };
 
+// A recording in the place of the command (docs/recording.md).
+struct ReplaySpec {
+  std::string recording;   // Path; empty: the command runs.
+  double host_factor = 1;  // What the host's work takes, over what it took.
+};
+
 // Random delays of the host work of each rank.
 struct JitterSpec {
   bool exponential = false;  // Lengths are drawn, too; else all are alike.
@@ -89,6 +95,8 @@ struct JobSpec {
   std::uint32_t backoff_limit = kBackoffLimitDefault;            // Kubernetes.
   bool event_log = false;
   TimelineSpec timeline;
+  bool recording = false;  // What ranks ask of their GPUs is kept.
+  ReplaySpec replay;
   bool suspend = false;
   std::optional<std::uint64_t> ttl_seconds_after_finished;
 };

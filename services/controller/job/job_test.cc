@@ -117,6 +117,23 @@ TEST(JobTest, ATimelineHasOneIterationOfAllRanksUnlessAskedOtherwise) {
   EXPECT_EQ(ParseJob(With("/spec/strict", true), Mode::kEmbedded).spec.timeline.iterations, 0u);
 }
 
+TEST(JobTest, ReadsARecordingInThePlaceOfTheCommand) {
+  const json replay = {{"recording", "/data/a.eidrec"}, {"hostFactor", 0.5}};
+  const ParsedJob job = ParseJob(With("/spec/replay", replay), Mode::kEmbedded);
+  ASSERT_TRUE(job.problems.empty()) << Describe(job.problems);
+  EXPECT_EQ(job.spec.replay.recording, "/data/a.eidrec");
+  EXPECT_EQ(job.spec.replay.host_factor, 0.5);
+  const json relative = With("/spec/replay/recording", "a.eidrec");
+  EXPECT_THAT(Describe(ParseJob(relative, Mode::kEmbedded).problems),
+              HasSubstr("/spec/replay/rec"));
+}
+
+TEST(JobTest, KeepsRecordingsInEmbeddedModeOnly) {
+  const json document = With("/spec/outputs", {{"recording", true}});
+  EXPECT_TRUE(ParseJob(document, Mode::kEmbedded).spec.recording);
+  EXPECT_THAT(Describe(ParseJob(document, Mode::kKubernetes).problems), HasSubstr("/outputs/rec"));
+}
+
 TEST(JobTest, RefusesATimelineOnKubernetes) {
   const json document = With("/spec/outputs", {{"timeline", {{"iterations", 1}}}});
 

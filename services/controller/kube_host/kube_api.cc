@@ -330,6 +330,15 @@ ApiResult<std::string> KubeApi::FindTimeline(const ObjectName& job) {
                                   {}});
 }
 
+ApiResult<std::string> KubeApi::FindRecording(const ObjectName& job) {
+  const auto object = GetJob(job);
+  if (!object) return std::unexpected(object.error());
+  return std::unexpected(ApiError{ErrorCode::kUnsupported,
+                                  "recordings are not kept on Kubernetes yet; 'eidolon run "
+                                  "--record FILE' and 'eidolon up' keep them",
+                                  {}});
+}
+
 ApiResult<json> KubeApi::CreateCluster(const std::string& name_space, const json& document) {
   job::ParsedCluster parsed = job::ParseCluster(document);
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);

@@ -53,6 +53,7 @@ class KubeApi final : public rest::Api {
                                          std::chrono::milliseconds timeout) override;
   // Jobs that want one are refused.
   rest::ApiResult<std::string> FindTimeline(const rest::ObjectName& job) override;
+  rest::ApiResult<std::string> FindRecording(const rest::ObjectName& job) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                 const nlohmann::json& document) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;

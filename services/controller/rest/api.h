@@ -91,6 +91,8 @@ class Api {
 
   // The file of a job's timeline (docs/timeline.md). kFailedPrecondition while the job is not over.
   virtual ApiResult<std::string> FindTimeline(const ObjectName& job) = 0;
+  // The same of its recording (docs/recording.md).
+  virtual ApiResult<std::string> FindRecording(const ObjectName& job) = 0;
 
   virtual ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                   const nlohmann::json& document) = 0;

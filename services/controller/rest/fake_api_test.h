@@ -34,6 +34,7 @@ class FakeApi final : public Api {
   ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
                              std::chrono::milliseconds timeout) override;
   ApiResult<std::string> FindTimeline(const ObjectName& job) override;
+  ApiResult<std::string> FindRecording(const ObjectName& job) override { return FindTimeline(job); }
   void SetTimeline(const std::string& path) { timeline_ = path; }
   ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                           const nlohmann::json& document) override;

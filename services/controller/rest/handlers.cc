@@ -225,6 +225,7 @@ void Handlers::AddJobs() {
   routes_.push_back({"GET", one + "/logs", call(&Handlers::GetLog)});
   routes_.push_back({"GET", one + "/events", call(&Handlers::GetEvents)});
   routes_.push_back({"GET", one + "/timeline", call(&Handlers::GetTimeline)});
+  routes_.push_back({"GET", one + "/recording", call(&Handlers::GetRecording)});
   const auto watch = [this](const Request& request, const PathParts& parts, Response* response) {
     const auto stream = OpenStream(request, response);
     if (stream) StreamJobs(&api_, *stream, parts.empty() ? "" : parts[0], response);
@@ -367,13 +368,25 @@ void Handlers::GetLog(const Request& request, const PathParts& parts, Response* 
 void Handlers::GetTimeline(const Request& request, const PathParts& parts, Response* response) {
   const auto path = api_.FindTimeline(NameOf(parts));
   if (!path) return Answer(path.error(), request, response);
-  const auto file = std::make_shared<std::ifstream>(*path, std::ios::binary | std::ios::ate);
+  SendFile({.path = *path, .name = parts[1] + ".pftrace"}, request, response);
+}
+
+void Handlers::GetRecording(const Request& request, const PathParts& parts, Response* response) {
+  const auto path = api_.FindRecording(NameOf(parts));
+  if (!path) return Answer(path.error(), request, response);
+  SendFile({.path = *path, .name = parts[1] + ".eidrec"}, request, response);
+}
+
+void Handlers::SendFile(const Attachment& attachment, const Request& request, Response* response) {
+  const auto file =
+      std::make_shared<std::ifstream>(attachment.path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file->tellg();
   if (!*file || size < 0) {
-    return Answer({ErrorCode::kNotFound, "the timeline cannot be read", {}}, request, response);
+    return Answer({ErrorCode::kNotFound, attachment.name + " cannot be read", {}}, request,
+                  response);
   }
   file->seekg(0);
-  response->set_header("Content-Disposition", "attachment; filename=\"" + parts[1] + ".pftrace\"");
+  response->set_header("Content-Disposition", "attachment; filename=\"" + attachment.name + "\"");
   response->set_content_provider(
       static_cast<std::size_t>(size), "application/octet-stream",
       [file, block = std::string(kFileBlockBytes, '\0')](std::size_t, std::size_t length,

@@ -42,6 +42,14 @@ class Handlers {
                  httplib::Response* response);
   void GetTimeline(const httplib::Request& request, const PathParts& parts,
                    httplib::Response* response);
+  void GetRecording(const httplib::Request& request, const PathParts& parts,
+                    httplib::Response* response);
+  struct Attachment {
+    std::string path;
+    std::string name;  // For who saves it.
+  };
+  void SendFile(const Attachment& attachment, const httplib::Request& request,
+                httplib::Response* response);
   // Counts a new stream, or answers that there are too many.
   std::optional<Stream> OpenStream(const httplib::Request& request, httplib::Response* response);
 

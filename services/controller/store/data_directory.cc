@@ -122,11 +122,16 @@ std::string DataDirectory::timeline_path(std::int64_t job_uid) const {
   return StrCat(path_, "/timelines/", job_uid, ".pftrace");
 }
 
+std::string DataDirectory::recording_path(std::int64_t job_uid) const {
+  return StrCat(path_, "/recordings/", job_uid, ".eidrec");
+}
+
 void DataDirectory::RemoveJob(std::int64_t job_uid) const {
   std::error_code ignored;
   fs::remove(log_path(job_uid), ignored);
   fs::remove_all(events_path(job_uid), ignored);
   fs::remove(timeline_path(job_uid), ignored);
+  fs::remove(recording_path(job_uid), ignored);
 }
 
 }  // namespace eidolon::controller::store

@@ -1,7 +1,7 @@
-// The folder in which a controller keeps everything: jobs.db, logs/, events/, timelines/, lock,
-// token, and the socket for commands. One controller at a time owns it; a second one is told who
-// does. Jobs have secrets in their environments and logs, so folder and files are their owner's
-// alone.
+// The folder in which a controller keeps everything: jobs.db, logs/, events/, timelines/,
+// recordings/, lock, token, and the socket for commands. One controller at a time owns it; a second
+// one is told who does. Jobs have secrets in their environments and logs, so folder and files are
+// their owner's alone.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,8 @@ class DataDirectory {
   std::string events_path(std::int64_t job_uid) const;
   // The file of a job's timeline, once it has one; its folder is created on request.
   std::string timeline_path(std::int64_t job_uid) const;
+  // The same of its recording.
+  std::string recording_path(std::int64_t job_uid) const;
   // Removes the files of a job.
   void RemoveJob(std::int64_t job_uid) const;
 

@@ -1,4 +1,4 @@
-// Fetches the timeline of a job into a file.
+// Fetches a file that a job leaves, its timeline or its recording.
 #pragma once
 
 #include <string>
@@ -8,18 +8,21 @@
 
 namespace eidolon::cli {
 
-struct TimelineRequest {
+struct JobFileRequest {
   std::string name_space;
   std::string job;
+  std::string what;  // "timeline" or "recording".
   std::string file;  // "-": standard output.
 };
 
 // A file that could not be written whole is removed.
-base::Result<void> FetchTimeline(const Client& client, const TimelineRequest& request);
+base::Result<void> FetchJobFile(const Client& client, const JobFileRequest& request);
 // Whether the file can be written: asked before a long run.
-base::Result<void> CheckTimelineFile(const std::string& file);
+base::Result<void> CheckJobFile(const std::string& what, const std::string& file);
 
 // Says on stderr where the timeline is and what opens it.
 void PrintTimelineHint(const std::string& file);
+// The same of a recording.
+void PrintRecordingHint(const std::string& file);
 
 }  // namespace eidolon::cli

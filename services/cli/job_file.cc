@@ -1,4 +1,4 @@
-#include "services/cli/timeline.h"
+#include "services/cli/job_file.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -14,22 +14,28 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
-base::Result<void> CheckTimelineFile(const std::string& file) {
+base::Result<void> CheckJobFile(const std::string& what, const std::string& file) {
   if (file == "-") return {};
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "ab"),
                                                             &std::fclose);
   if (out != nullptr) return {};
   return Fail(ErrorCode::kInvalidArgument,
-              StrCat("cannot write the timeline to ", file, ": ", std::strerror(errno)));
+              StrCat("cannot write the ", what, " to ", file, ": ", std::strerror(errno)));
 }
 
 void PrintTimelineHint(const std::string& file) {
   std::fprintf(stderr, "eidolon: the timeline is in %s; ui.perfetto.dev opens it\n", file.c_str());
 }
 
-base::Result<void> FetchTimeline(const Client& client, const TimelineRequest& request) {
+void PrintRecordingHint(const std::string& file) {
+  std::fprintf(stderr,
+               "eidolon: the recording is in %s; 'eidolon replay' predicts it for other clusters\n",
+               file.c_str());
+}
+
+base::Result<void> FetchJobFile(const Client& client, const JobFileRequest& request) {
   const bool to_file = request.file != "-";
-  if (auto may = CheckTimelineFile(request.file); !may) return may;
+  if (auto may = CheckJobFile(request.what, request.file); !may) return may;
   std::FILE* out = to_file ? std::fopen(request.file.c_str(), "wb") : stdout;
   if (out == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -37,15 +43,15 @@ base::Result<void> FetchTimeline(const Client& client, const TimelineRequest& re
   }
   bool is_written = true;
   auto done = client.Stream(
-      JobPath(request.name_space, request.job) + "/timeline", [&](const std::string& part) {
+      JobPath(request.name_space, request.job) + "/" + request.what, [&](const std::string& part) {
         is_written = std::fwrite(part.data(), 1, part.size(), out) == part.size();
         return is_written;
       });
   is_written = std::fflush(out) == 0 && is_written;
   if (to_file) is_written = std::fclose(out) == 0 && is_written;
   if (done && !is_written) {
-    done =
-        Fail(ErrorCode::kResourceExhausted, "cannot write all of the timeline to " + request.file);
+    done = Fail(ErrorCode::kResourceExhausted,
+                StrCat("cannot write all of the ", request.what, " to ", request.file));
   }
   if (!done && to_file) std::remove(request.file.c_str());
   return done;

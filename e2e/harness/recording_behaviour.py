@@ -1,0 +1,169 @@
+"""A replay of a recording says what the run said, and what another cluster would do. Run by behaviour.py."""
+
+import re
+import subprocess
+
+from trial import expect, expect_complete, expect_failed, prediction_of, test
+
+# Data parallel, with a split communicator, a second stream, events, and waits in the middle of a step.
+STEP = """
+    import os, torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    pair = dist.new_group([0, 1])
+    weight = torch.zeros(2048, 2048, device="cuda", requires_grad=True)
+    optimizer = torch.optim.AdamW([weight], lr=0.1)
+    batch = torch.ones(256, 2048).pin_memory()
+    side, done = torch.cuda.Stream(), torch.cuda.Event()
+    for step in range(9):
+        with torch.cuda.stream(side):
+            data = batch.to("cuda", non_blocking=True)
+            done.record()
+        torch.cuda.current_stream().wait_event(done)
+        loss = (data @ weight).square().mean()
+        loss.backward()
+        dist.all_reduce(weight.grad, group=pair)
+        norm = torch.nn.utils.clip_grad_norm_([weight], 1.0).item()
+        optimizer.step()
+        optimizer.zero_grad()
+        print(f"step {step} loss {loss.item():.3f}", flush=True)
+    dist.destroy_process_group()
+"""
+
+# FSDP2 over a small stack.
+SHARDED = """
+    import os, torch, torch.nn as nn, torch.distributed as dist
+    from torch.distributed.fsdp import fully_shard
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+    for layer in model:
+        fully_shard(layer)
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for step in range(9):
+        model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.cuda.synchronize()
+    dist.destroy_process_group()
+"""
+
+# Two stages that send activations and gradients to each other.
+PIPELINE = """
+    import os, torch, torch.nn as nn, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    stage = nn.Sequential(nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 1024)).cuda()
+    optimizer = torch.optim.SGD(stage.parameters(), lr=1e-3)
+    for step in range(9):
+        for part in range(3):
+            if rank == 0:
+                out = stage(torch.randn(128, 1024, device="cuda"))
+                dist.send(out.detach(), 1)
+                gradient = torch.empty_like(out)
+                dist.recv(gradient, 1)
+                out.backward(gradient)
+            else:
+                x = torch.empty(128, 1024, device="cuda")
+                dist.recv(x, 0)
+                x.requires_grad_()
+                stage(x).square().mean().backward()
+                dist.send(x.grad, 0)
+        optimizer.step()
+        optimizer.zero_grad()
+    dist.destroy_process_group()
+"""
+
+
+def record(world, script, **arguments):
+    """A job, its document, and its recording."""
+    document = world.job(script, measure=3, **arguments).replace("eventLog: true", "eventLog: true, recording: true")
+    job = world.server.run(document, seconds=300)
+    expect_complete(job)
+    name = job["metadata"]["name"]
+    file = world.folder / f"{name}.eidrec"
+    command = [world.build / "bin/eidolon", "--data-dir", world.server.data, "recording", name, "-o", file]
+    done = subprocess.run(command, capture_output=True, text=True)
+    expect(done.returncode == 0 and "eidolon replay" in done.stderr, f"eidolon recording: {done.stderr}")
+    return job, document, file
+
+
+def replay(world, document, file, change=lambda text: text, options=""):
+    world.count += 1
+    text = re.sub(r"metadata: \{name: \w+\}", f"metadata: {{name: job{world.count}}}", document)
+    text = text.replace(", recording: true", "") + f'  replay: {{recording: "{file}"{options}}}\n'
+    return world.server.run(change(text), seconds=120)
+
+
+def expect_equal(world, run, again):
+    expect_complete(again)
+    logs, repeated = world.event_logs(run), world.event_logs(again)
+    expect(any(logs.values()), "the run has no event log")
+    for name, log in logs.items():
+        pairs = zip(log.splitlines(), repeated.get(name, b"").splitlines())
+        different = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        expect(different is None and repeated.get(name) == log, f"{name} differs first at {different}")
+    one, other = prediction_of(run), prediction_of(again)
+    for key in one:
+        expect(one[key] == other.get(key), f"{key}: {one[key]} in the run, {other.get(key)} in the replay")
+    expect(one.keys() == other.keys(), f"{one.keys() ^ other.keys()} in one only")
+
+
+def mean(job):
+    return job["status"]["prediction"]["iterationSeconds"]["mean"]
+
+
+def wall(job):
+    return job["status"]["simulation"]["wallSeconds"]
+
+
+@test
+def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(world):
+    run, document, file = record(world, STEP, ranks=2)
+    again = replay(world, document, file)
+    expect_equal(world, run, again)
+    print(f"     run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
+    expect(wall(run) > 5 * wall(again), f"the replay took {wall(again)} s, the run {wall(run)} s")
+
+    # A GPU with more of everything is faster, a host without work too, a slow host slower.
+    with_b200 = lambda text: text.replace("gpusPerServer: 2", "gpusPerServer: 2, gpu: B200-SXM-180GB")
+    faster = replay(world, document, file, with_b200)
+    idle = replay(world, document, file, options=", hostFactor: 0")
+    slow = replay(world, document, file, options=", hostFactor: 3")
+    for job in (faster, idle, slow):
+        expect_complete(job)
+    expect(mean(idle) < mean(run) < mean(slow), f"host: {mean(idle)}, {mean(run)}, {mean(slow)}")
+    expect(mean(faster) < mean(run), f"B200 {mean(faster)}, H100 {mean(run)}")
+    # Nobody knows what a third rank would do.
+    more = replay(world, document, file, lambda text: text.replace("ranksPerServer: 2", "ranksPerServer: 1"))
+    expect_failed(more, "CommandFailed", "2 ranks", "job has 1")
+    # Damage is refused.
+    damaged = world.folder / "damaged.eidrec"
+    whole = file.read_bytes()
+    damaged.write_bytes(whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :])
+    expect_failed(replay(world, document, damaged), "CommandFailed", "damaged")
+
+
+@test
+def replays_of_sharded_and_pipelined_programs_equal_their_runs(world):
+    for script, arguments in ((SHARDED, {"ranks": 2}), (PIPELINE, {"ranks": 1, "servers": 2})):
+        run, document, file = record(world, script, **arguments)
+        again = replay(world, document, file)
+        expect_equal(world, run, again)
+        print(f"     run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
+        if "servers" not in arguments:
+            continue
+        # Half the rate of the network between the servers shows.
+        slower = replay(
+            world, document, file, lambda text: text.replace("gpusPerServer: 1", "gpusPerServer: 1, nics: {gbps: 50}")
+        )
+        expect_complete(slower)
+        expect(mean(slower) > mean(run), f"with NICs of 50 Gbit/s {mean(slower)}, else {mean(run)}")
+
+
+@test
+def a_replay_finds_iterations_where_lines_or_ranges_ended_them(world):
+    run, document, file = record(world, STEP, ranks=2, boundary="{log: 'step \\d+'}")
+    expect_equal(world, run, replay(world, document, file))

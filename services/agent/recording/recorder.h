@@ -1,0 +1,54 @@
+// Keeps what one process asked of its GPUs, so that it can be asked again without the process
+// (playback.h). The form is that of services/recording/entry.h.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/agent/ring/reader.h"
+#include "services/base/error.h"
+#include "services/base/sim_time.h"
+#include "services/recording/entry.h"
+#include "services/recording/entry_writer.h"
+#include "services/recording/recording_file.h"
+#include "services/ring/layout.h"
+
+namespace eidolon::agent::recording {
+
+namespace kept = ::eidolon::recording;
+
+// Owned by a session. Main loop only.
+class Recorder {
+ public:
+  explicit Recorder(std::string path) : writer_(std::move(path)) {}
+
+  // Each record once, in the ring's order: questions before they are answered, what may stall when
+  // it is applied.
+  void NoteRecord(const ring::RecordView& record);
+  // The thread that waits in `slot` was told of `time`.
+  void NoteAnswer(std::uint32_t slot, base::SimTime time);
+  // A line of the output ended an iteration: `sequence` operations were issued before it.
+  void NoteIteration(std::uint64_t sequence);
+  // No more records. `ended`: the program ended by itself. Again: nothing.
+  void Close(base::SimTime clock, bool ended);
+
+  // What is there of the process. Requires: Close was called. The error says why it is of no use.
+  // Server, ranks and devices are left to fill in.
+  base::Result<kept::RankPart> Take();
+
+ private:
+  void Add(std::span<const std::byte> entry);
+  template <typename T>
+  void AddEntry(kept::EntryKind kind, base::SimTime time, T entry);
+
+  kept::EntryWriter writer_;
+  std::bitset<::eidolon::ring::kReplySlots> timed_;  // Slots with a question that is kept.
+  std::vector<std::uint64_t> copy_;                  // Words for alignment.
+  std::uint64_t queries_ = 0;
+  bool closed_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace eidolon::agent::recording

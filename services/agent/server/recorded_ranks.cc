@@ -1,0 +1,142 @@
+#include "services/agent/server/recorded_ranks.h"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "services/base/text.h"
+
+namespace eidolon::agent::server {
+
+namespace wire = ::eidolon::ring;
+namespace kept = ::eidolon::recording;
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+namespace {
+
+// A recording holds one world: what other ranks would do nobody knows.
+base::Result<void> CheckSize(const JobParts& job, const kept::RecordingFile& file) {
+  std::size_t expected = std::size_t{job.assignment.servers()} * job.assignment.ranks_per_server();
+  if (job.fold.is_folded()) expected = job.fold.live().size();
+  if (file.ranks().size() == expected) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat("the recording has ", file.ranks().size(), " ranks and the job has ", expected,
+                     "; what a job of another size does, a recording cannot tell"));
+}
+
+// What an agent sends to who introduces itself: the descriptor of its segment.
+base::Result<int> ReceiveSegment(int socket) {
+  wire::Welcome welcome{};
+  iovec part{&welcome, sizeof(welcome)};
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof(welcome)) {
+    return Fail(ErrorCode::kInternal, "a recorded rank got no welcome");
+  }
+  if (welcome.accepted == 0) return Fail(ErrorCode::kInvalidArgument, welcome.reason);
+  int files[2] = {-1, -1};
+  std::memcpy(files, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(files));
+  close(files[1]);  // The doorbell: the agent is awake when a rank of its own writes.
+  return files[0];
+}
+
+}  // namespace
+
+struct RecordedRanks::Rank {
+  int connection = -1;  // The agent's end.
+  int socket = -1;
+  void* segment = MAP_FAILED;
+  std::unique_ptr<recording::Playback> playback;
+
+  ~Rank() {
+    if (segment != MAP_FAILED) munmap(segment, wire::kSegmentBytes);
+    if (socket >= 0) close(socket);
+  }
+};
+
+RecordedRanks::RecordedRanks(kept::RecordingFile file, Host host)
+    : file_(std::move(file)), host_(std::move(host)) {}
+
+RecordedRanks::~RecordedRanks() = default;
+
+base::Result<std::unique_ptr<RecordedRanks>> RecordedRanks::Start(const JobParts& job, Host host) {
+  auto file = kept::RecordingFile::Open(job.assignment.replay().recording());
+  if (!file) return std::unexpected(file.error());
+  if (auto fits = CheckSize(job, *file); !fits) return std::unexpected(fits.error());
+  std::unique_ptr<RecordedRanks> ranks(new RecordedRanks(std::move(*file), std::move(host)));
+  const std::uint32_t per_server = job.assignment.ranks_per_server();
+  for (const kept::RecordedRank& recorded : ranks->file_.ranks()) {
+    const auto rank = static_cast<std::uint32_t>(recorded.header.rank);
+    if (rank / per_server != job.assignment.server()) continue;
+    if (auto done = ranks->Introduce(job, recorded); !done) return std::unexpected(done.error());
+  }
+  return ranks;
+}
+
+base::Result<void> RecordedRanks::Introduce(const JobParts& job,
+                                            const kept::RecordedRank& recorded) {
+  const auto devices = static_cast<std::uint32_t>(job.content.devices.size());
+  const std::int32_t number = recorded.header.rank;
+  auto rank = std::make_unique<Rank>();
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Fail(ErrorCode::kInternal, StrCat("cannot make a socket: ", std::strerror(errno)));
+  }
+  rank->connection = ends[0];
+  rank->socket = ends[1];
+  host_.on_hello(ends[0], {.magic = wire::kMagic,
+                           .version = wire::kVersion,
+                           .pid = getpid(),
+                           .rank = number,
+                           .local_rank = recorded.header.local_rank,
+                           .world_size = static_cast<std::int32_t>(
+                               job.assignment.servers() * job.assignment.ranks_per_server())});
+  const auto segment = ReceiveSegment(ends[1]);
+  if (!segment) return std::unexpected(segment.error());
+  rank->segment =
+      mmap(nullptr, wire::kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, *segment, 0);
+  close(*segment);
+  if (rank->segment == MAP_FAILED) {
+    return Fail(ErrorCode::kInternal, StrCat("cannot map a segment: ", std::strerror(errno)));
+  }
+  rank->playback = std::make_unique<recording::Playback>(
+      recording::Playback::Options{.device_count = devices,
+                                   .host_permille = job.assignment.replay().host_permille(),
+                                   .on_iteration =
+                                       [this, number](std::uint64_t sequence, base::SimTime told) {
+                                         host_.on_iteration(number, sequence, told);
+                                       }},
+      kept::EntryReader(recorded.entries), rank->segment);
+  ranks_.push_back(std::move(rank));
+  return {};
+}
+
+base::Result<bool> RecordedRanks::Advance() {
+  bool moved = false;
+  for (auto& rank : ranks_) {
+    const auto advanced = rank->playback->Advance();
+    if (!advanced) return std::unexpected(advanced.error());
+    moved = moved || *advanced;
+    if (!rank->playback->ended()) continue;
+    wire::CursorsOf(rank->segment)
+        ->farewell.store(static_cast<std::uint32_t>(wire::Farewell::kEnded));
+    host_.on_hang_up(rank->connection);
+    rank.reset();
+    moved = true;
+  }
+  std::erase(ranks_, nullptr);
+  return moved;
+}
+
+}  // namespace eidolon::agent::server

@@ -1,0 +1,51 @@
+// What a timeline and a recording keep of a session's records.
+#include "services/agent/ring/record_check.h"
+#include "services/agent/session/session.h"
+#include "services/recording/entry.h"
+
+namespace eidolon::agent::session {
+
+namespace wire = ::eidolon::ring;
+using wire::RecordKind;
+
+// Questions never stall; their answers follow them.
+ApplyResult Session::ApplyKept(const ring::RecordView& record, std::uint64_t position) {
+  const bool is_question = ::eidolon::recording::IsTimedQuestion(record.header().kind);
+  if (is_question) recording_->NoteRecord(record);
+  ApplyResult applied = Apply(record, position);
+  if (!is_question && applied.has_value() && *applied == Applied::kYes) {
+    recording_->NoteRecord(record);
+  }
+  return applied;
+}
+
+void Session::ShowCall(timeline::HostCall call, const ring::RecordView& record,
+                       std::size_t operations) {
+  if (timeline_ == nullptr || operations == 0) return;
+  timeline_->NoteCall(call, MarkOf(record.header()), static_cast<std::uint32_t>(operations));
+}
+
+void Session::ShowRange(const ring::RecordView& record) {
+  if (timeline_ == nullptr) return;
+  const auto& mark = record.As<wire::MarkRecord>();
+  if (record.header().kind == RecordKind::kRangePush) {
+    timeline_->OpenRange(mark.id, ring::NameAfter(mark), ClockOf(record.header()));
+  } else {
+    timeline_->CloseRange(mark.id, MarkOf(record.header()));
+  }
+}
+
+void Session::ShowMemory(const ring::RecordView& record) {
+  if (timeline_ == nullptr) return;
+  const std::uint16_t device = record.header().device;
+  const MemorySplit& now = memory().devices().at(device).now;
+  timeline_->NoteMemory({.device = device,
+                         .at = ClockOf(record.header()),
+                         .sequence = engine_.issued(),
+                         .allocations = now.allocations,
+                         .workspace = now.workspace,
+                         .nccl = now.nccl,
+                         .context = now.context});
+}
+
+}  // namespace eidolon::agent::session

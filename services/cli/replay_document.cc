@@ -1,0 +1,109 @@
+#include "services/cli/replay_document.h"
+
+#include <algorithm>
+
+#include "services/base/text.h"
+#include "services/cli/document_fields.h"
+#include "services/cli/report.h"
+#include "services/controller/job/metadata.h"
+
+namespace eidolon::cli {
+
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+using nlohmann::json;
+
+base::Result<RecordedJob> ReadRecordedJob(std::string_view text) {
+  const auto fail = [](const std::string& what) {
+    return Fail(ErrorCode::kCorrupt, "the recording does not say what was run: " + what);
+  };
+  if (text.empty()) return fail("it has no job block");
+  json head = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!head.is_object()) return fail("its job block is not JSON");
+  RecordedJob recorded{.job = head.value("job", json()), .status = head.value("status", json())};
+  const auto spec = json::json_pointer("/spec/cluster");
+  if (!recorded.job.is_object() || !recorded.job.contains(spec) ||
+      !recorded.job[spec].is_object()) {
+    return fail("its job has no cluster");
+  }
+  return recorded;
+}
+
+namespace {
+
+void ChangeCluster(const ReplayChanges& changes, json* cluster) {
+  if (!changes.cluster.is_null()) *cluster = changes.cluster;
+  json& server = (*cluster)["server"];
+  if (!server.is_object()) server = json::object();
+  if (!changes.preset.empty()) {
+    // The preset says what was said before; how many GPUs there are stays.
+    const json count = server.value("gpusPerServer", json());
+    server = {{"preset", changes.preset}};
+    if (!count.is_null()) server["gpusPerServer"] = count;
+  }
+  if (!changes.gpu.empty()) server["gpu"] = changes.gpu;
+  if (changes.nics > 0) server["nics"]["count"] = changes.nics;
+  if (changes.nic_gbps > 0) server["nics"]["gbps"] = changes.nic_gbps;
+  if (!changes.fabric.empty()) (*cluster)["fabric"] = {{"preset", changes.fabric}};
+}
+
+}  // namespace
+
+json MakeReplayDocument(const RecordedJob& recorded, const std::string& path,
+                        const ReplayChanges& changes) {
+  const json& old = recorded.job["spec"];
+  json spec = json::object();
+  for (const char* name : {"cluster", "servers", "ranksPerServer", "command", "env", "iterations",
+                           "hostModel", "values", "limits"}) {
+    if (old.contains(name)) spec[name] = old[name];
+  }
+  if (spec.contains("values")) spec["values"].erase("declared");
+  ChangeCluster(changes, &spec["cluster"]);
+  if (changes.tokens > 0) spec["iterations"]["tokens"] = changes.tokens;
+  spec["folding"] = {{"mode", "off"}};
+  spec["replay"] = {{"recording", path}, {"hostFactor", changes.host_factor}};
+  return {{"apiVersion", controller::job::kApiVersion},
+          {"kind", controller::job::kJobKind},
+          {"metadata", {{"name", "replay"}}},
+          {"spec", std::move(spec)}};
+}
+
+bool ArePredictedAlike(const json& status, const json& other) {
+  const auto part = [](const json& of, const char* name) { return At(of, {"prediction", name}); };
+  constexpr const char* kParts[] = {"iterationSeconds", "iterations", "breakdown", "memory",
+                                    "coverage"};
+  return std::ranges::all_of(
+      kParts, [&](const char* name) { return part(status, name) == part(other, name); });
+}
+
+std::string FormatReplay(const RecordedJob& recorded, const json& replayed, std::uint64_t queries) {
+  const double before = NumberAt(recorded.status, {"prediction", "iterationSeconds", "mean"});
+  const double after = NumberAt(replayed, {"status", "prediction", "iterationSeconds", "mean"});
+  const double run = NumberAt(recorded.status, {"simulation", "wallSeconds"});
+  const double replay = NumberAt(replayed, {"status", "simulation", "wallSeconds"});
+  std::string text;
+  if (ArePredictedAlike(recorded.status, At(replayed, {"status"}))) {
+    text += StrCat(
+        "  as recorded      the same prediction to the last digit: ", FormatSeconds(before), "\n");
+  } else if (before > 0 && after > 0) {
+    char factor[64];
+    std::snprintf(factor, sizeof(factor), "%.3f", before / after);
+    text += StrCat("  recorded         ", FormatSeconds(before), " an iteration; this is ", factor,
+                   " times as fast\n");
+  }
+  if (run > 0 && replay > 0) {
+    char factor[64];
+    std::snprintf(factor, sizeof(factor), "%.1f", run / replay);
+    text += StrCat("  replayed in      ", FormatSpan(replay), ", ", factor,
+                   " times as fast as the run (", FormatSpan(run), ")\n");
+  }
+  if (queries > 0) {
+    text += StrCat("  not replayed     ", FormatCount(static_cast<double>(queries)),
+                   " times the program asked whether work was done, or how long it took; what it "
+                   "decided by the answers is as it was\n");
+  }
+  return text;
+}
+
+}  // namespace eidolon::cli

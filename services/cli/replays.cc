@@ -1,0 +1,52 @@
+#include "services/cli/replays.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/cli/follow.h"
+#include "services/cli/terminal.h"
+
+namespace eidolon::cli {
+
+using nlohmann::json;
+
+Replays::~Replays() = default;
+
+base::Result<std::unique_ptr<Replays>> Replays::Start(EmbeddedOptions options) {
+  base::SetLogLevel(base::Level::kWarning);
+  std::unique_ptr<Replays> made(new Replays(options.controller.data_directory));
+  if (made->data_.path().empty()) {
+    return base::Fail(base::ErrorCode::kInternal,
+                      "cannot make a folder in " + std::filesystem::temp_directory_path().string() +
+                          "; name one with --data-dir, or set TMPDIR");
+  }
+  options.controller.data_directory = made->data_.path();
+  if (made->data_.is_temporary()) options.controller.temporary_directory = made->data_.path();
+  options.controller.rest_address = "127.0.0.1:0";
+  auto embedded = Embedded::Start(options);
+  if (!embedded) return std::unexpected(embedded.error());
+  made->embedded_ = std::move(*embedded);
+  made->client_ = std::make_unique<Client>(
+      Target{.server = made->embedded_->address(), .token = made->embedded_->token()});
+  return made;
+}
+
+base::Result<json> Replays::Predict(const json& document) {
+  const auto created = client_->SendForJson({.method = "POST",
+                                             .path = JobPath("default"),
+                                             .body = document.dump(),
+                                             .content_type = "application/json"});
+  if (!created) return std::unexpected(created.error());
+  Terminal terminal = Terminal::Standard(/*raw=*/false);
+  return Follow(*client_, {.name = (*created)["metadata"].value("name", ""), .logs = false},
+                &terminal);
+}
+
+base::Result<void> Replays::Fetch(const std::string& job, const std::string& what,
+                                  const std::string& file) const {
+  return FetchJobFile(*client_, {.name_space = "default", .job = job, .what = what, .file = file});
+}
+
+}  // namespace eidolon::cli

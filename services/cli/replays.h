@@ -1,0 +1,36 @@
+// Jobs run by this command itself, one after another, on services that it starts once.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "services/base/error.h"
+#include "services/cli/client.h"
+#include "services/cli/embedded.h"
+#include "services/cli/job_file.h"
+#include "services/cli/run_data.h"
+
+namespace eidolon::cli {
+
+class Replays {
+ public:
+  // `options` names no data folder or the one to keep the jobs in.
+  static base::Result<std::unique_ptr<Replays>> Start(EmbeddedOptions options);
+  ~Replays();
+
+  // The job's document once it is over; whatever became of it.
+  base::Result<nlohmann::json> Predict(const nlohmann::json& document);
+  // A file that the last job of this name has left.
+  base::Result<void> Fetch(const std::string& job, const std::string& what,
+                           const std::string& file) const;
+
+ private:
+  explicit Replays(const std::string& data_directory) : data_(data_directory) {}
+
+  RunData data_;
+  std::unique_ptr<Embedded> embedded_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace eidolon::cli
