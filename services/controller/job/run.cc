@@ -23,6 +23,7 @@ constexpr std::int64_t kLongestStep = kSecond;
 constexpr std::size_t kServersShown = 4;
 
 constexpr int kOutsideWeight = -1;
+constexpr int kUnlikeWeight = 1;  // As if an agent said so.
 constexpr int kAgentLostWeight = 5;
 constexpr int kPeerLostWeight = 9;
 
@@ -80,6 +81,7 @@ RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu) 
                                            .cluster = resolved.cluster},
                           .folding = FoldingOf(resolved.fold),
                           .declarations = TitlesOf(spec.values)},
+          .fold = resolved.fold,
           .wall_seconds_max = spec.wall_seconds_max,
           .still_seconds_max = spec.still_seconds_max,
           .names_boundary = !rule.nvtx.empty() || !rule.log.empty()};
@@ -88,6 +90,7 @@ RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu) 
 Run::Run(RunOptions options, std::int64_t now_ns)
     : options_(options),
       measurement_(options.measurement),
+      class_times_(options.fold),
       start_ns_(now_ns),
       last_step_ns_(now_ns) {
   for (const std::uint32_t server : options_.agents) agents_[server] = {};
@@ -132,6 +135,9 @@ void Run::Leave(std::uint32_t server, const std::string& how, std::int64_t now_n
 
 void Run::Add(const RankIteration& iteration, std::int64_t now_ns) {
   measurement_.Add(iteration);
+  if (const auto differ = class_times_.Add(iteration); differ && !IsEnding()) {
+    AddFailure({kUnlikeWeight, std::string(reason::kRanksDiffer), *differ}, now_ns);
+  }
   if (first_iteration_ns_ == 0 && measurement_.finished() > 0) first_iteration_ns_ = now_ns;
   if (!IsEnding() && measurement_.IsEnough()) {
     enough_ = true;
@@ -301,6 +307,12 @@ Verdict Run::Judge() {
   if (failure_->reason == reason::kOutOfMemory) {
     const std::string use = DescribeOutOfMemory(measurement_.Predict());
     if (!use.empty()) verdict.message += ". " + use;
+  } else if (failure_->reason == reason::kRanksDiffer) {
+    const Prediction prediction = measurement_.Predict();
+    const auto& folding = prediction.folding;
+    if (folding && !folding->work_differences.empty()) {
+      verdict.message += ". Most often " + folding->work_differences.front().name;
+    }
   } else if (failure_->reason == reason::kCommandFailed && !error_line_.empty() &&
              verdict.message.find(error_line_) == std::string::npos) {
     verdict.message += "; it printed: " + error_line_;

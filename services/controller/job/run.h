@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/controller/job/class_check.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/job/measurement.h"
 #include "services/controller/job/resolve.h"
@@ -64,6 +65,7 @@ struct RunOptions {
   std::uint32_t servers = 1;
   std::vector<std::uint32_t> agents;  // Servers that have one; empty: all.
   MeasurementOptions measurement;
+  folding::Fold fold;
   std::uint64_t wall_seconds_max = 0;   // Since the admission; 0: no limit.
   std::uint64_t still_seconds_max = 0;  // Without anything that moves; 0: no limit.
   // The job says where iterations begin; it is not judged by anything else then.
@@ -159,6 +161,7 @@ class Run {
 
   RunOptions options_;
   Measurement measurement_;
+  ClassTimes class_times_;
   std::map<std::uint32_t, Agent> agents_;  // By server.
   std::int64_t start_ns_;
   std::int64_t last_step_ns_;

@@ -1,6 +1,7 @@
 #include "services/network/communicator/ghosts.h"
 
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -64,12 +65,24 @@ std::optional<std::string> Extrapolate(std::uint32_t type, const LiveInput& a, c
 
 }  // namespace
 
+// The nearest live members around a ghost: ranks that differ by their numbers do so from some rank
+// on, so that the one below is the more alike.
+Ghosts::Twin Ghosts::TwinAmong(const LiveOfClass& live, std::uint32_t rank) {
+  const auto above = live.upper_bound(rank);
+  if (above == live.begin()) {
+    const auto next = std::next(above);
+    return {.live = above->second, .other = next == live.end() ? -1 : next->second};
+  }
+  const auto below = std::prev(above);
+  if (above != live.end()) return {.live = below->second, .other = above->second};
+  return {.live = below->second, .other = below == live.begin() ? -1 : std::prev(below)->second};
+}
+
 base::Result<Ghosts> Ghosts::Of(const folding::Fold& fold, std::span<const std::uint32_t> members) {
-  std::unordered_map<std::uint32_t, Twin> by_class;
+  std::unordered_map<std::uint32_t, LiveOfClass> by_class;
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     if (!fold.IsLive(members[rank])) continue;
-    Twin& twin = by_class[fold.ClassOf(members[rank])];
-    (twin.live < 0 ? twin.live : twin.other) = static_cast<std::int32_t>(rank);
+    by_class[fold.ClassOf(members[rank])][members[rank]] = static_cast<std::int32_t>(rank);
   }
   Ghosts ghosts;
   ghosts.twins_.resize(members.size());
@@ -78,15 +91,15 @@ base::Result<Ghosts> Ghosts::Of(const folding::Fold& fold, std::span<const std::
       ghosts.live_.push_back(static_cast<std::int32_t>(rank));
       continue;
     }
-    const auto twin = by_class.find(fold.ClassOf(members[rank]));
-    if (twin == by_class.end()) {
+    const auto live = by_class.find(fold.ClassOf(members[rank]));
+    if (live == by_class.end()) {
       return base::Fail(base::ErrorCode::kFailedPrecondition,
                         StrCat("rank ", members[rank],
                                " is mirrored, and no live rank of its class is a member; make it "
                                "live (--live ",
                                members[rank], ")"));
     }
-    ghosts.twins_[rank] = twin->second;
+    ghosts.twins_[rank] = TwinAmong(live->second, members[rank]);
     ++ghosts.count_;
   }
   if (ghosts.count_ == 0) return Ghosts();

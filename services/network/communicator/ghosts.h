@@ -28,7 +28,8 @@ class Ghosts {
   // Of a communicator with ghosts: its members, and those of them that are live, ascending.
   std::size_t size() const { return twins_.size(); }
   const std::vector<std::int32_t>& live() const { return live_; }
-  // The live member that a ghost mirrors; -1 for a member that is live.
+  // The live member that a ghost mirrors, the next one of its class below it, or else above; -1 for
+  // a member that is live.
   std::int32_t TwinOf(std::int32_t rank) const {
     return count_ > 0 ? twins_[static_cast<std::size_t>(rank)].live : -1;
   }
@@ -53,6 +54,10 @@ class Ghosts {
     std::int32_t live = -1;
     std::int32_t other = -1;
   };
+  // Live members of one class: by global rank, the rank in the communicator.
+  using LiveOfClass = std::map<std::uint32_t, std::int32_t>;
+  // `rank`: global, of a ghost. Requires: there is a live member.
+  static Twin TwinAmong(const LiveOfClass& live, std::uint32_t rank);
   // What the ghost `rank` gives where its twin gives `live` and the other one `other` (null: none).
   static Payload Follow(std::uint32_t type, std::int32_t rank, const Twin& twin,
                         const Payload& live, const Payload* other, std::size_t* guessed);

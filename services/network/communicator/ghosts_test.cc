@@ -53,6 +53,19 @@ TEST(GhostsTest, ACommunicatorOfLiveRanksHasNone) {
   EXPECT_FALSE(ghosts->IsGhost(1));
 }
 
+TEST(GhostsTest, AGhostMirrorsTheNextLiveMemberBelowIt) {
+  const Ghosts ghosts = WorldOf(FoldOf({.ranks = 8, .live = {4}}));
+
+  EXPECT_EQ(ghosts.TwinOf(3), 0);
+  EXPECT_EQ(ghosts.TwinOf(5), 4);
+  EXPECT_EQ(ghosts.TwinOf(4), -1);
+  const auto fold = FoldOf({.ranks = 8, .live_per_class = 1, .live = {4}});
+  const auto upper = Ghosts::Of(fold, std::vector<std::uint32_t>{3, 4, 7});
+  ASSERT_TRUE(upper.has_value());
+  EXPECT_EQ(upper->TwinOf(0), 1) << "none is below";
+  EXPECT_EQ(upper->TwinOf(2), 1);
+}
+
 TEST(GhostsTest, AGhostWhoseClassHasNoLiveMemberIsNamed) {
   const auto fold = FoldOf({.ranks = 8, .dimensions = {{.stride = 4, .size = 2}}});
   const auto ghosts = Ghosts::Of(fold, std::vector<std::uint32_t>{0, 5});
