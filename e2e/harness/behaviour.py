@@ -485,6 +485,7 @@ def main():
     import disk_behaviour  # noqa: F401
     import determinism_behaviour  # noqa: F401
     import fabric_behaviour  # noqa: F401
+    import folding_behaviour  # noqa: F401
     import failure_behaviour  # noqa: F401
     import host_time_behaviour  # noqa: F401
     import iterations_behaviour  # noqa: F401

@@ -3,6 +3,9 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -19,6 +22,7 @@
 #include "shim/gpu/stream/submit.h"
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
+#include "shim/nccl/ghost_names.h"
 #include "shim/nccl/group_members.h"
 #include "shim/nccl/group_state.h"
 
@@ -59,16 +63,31 @@ ncclResult_t ToNccl(ring::ReplyStatus status) {
   }
 }
 
+// PyTorch may not show NCCL's last error: the agent reads the sentence from what the program
+// prints.
+std::unexpected<base::Error> CannotFold(const std::string& sentence) {
+  std::fprintf(stderr, "eidolon: folding: %s\n", sentence.c_str());
+  return base::Fail(base::ErrorCode::kUnsupported, sentence);
+}
+
 // The members' ranks of the job, where the agent needs them: in a folded job.
 base::Result<std::vector<folding::RankRun>> MembersToTell(const core::Session& session,
                                                           const std::string& name, int size,
                                                           int rank) {
   const std::uint32_t world = session.header().folded_ranks;
   if (world == 0) return std::vector<folding::RankRun>();
-  return MembersOf({.name = name,
-                    .size = static_cast<std::uint32_t>(size),
-                    .rank = static_cast<std::uint32_t>(rank),
-                    .world = world});
+  // Once; not behind a lock, which a thread that holds the interpreter's could wait for.
+  static std::atomic<bool> looked{false};
+  const char* const live = std::getenv("EIDOLON_LIVE_RANKS");
+  const std::string ghost =
+      live == nullptr || looked.exchange(true) ? std::string() : FindGhostByName(live, world);
+  if (!ghost.empty()) return CannotFold(ghost);
+  auto members = MembersOf({.name = name,
+                            .size = static_cast<std::uint32_t>(size),
+                            .rank = static_cast<std::uint32_t>(rank),
+                            .world = world});
+  if (!members) return CannotFold(members.error().message);
+  return members;
 }
 
 // Joins the other members; returns when all have come.

@@ -34,7 +34,7 @@ std::string ExceptionIn(std::string_view line) {
 
 // What a user can do about an environment that cannot run on emulated GPUs; empty: nothing is
 // known.
-std::string_view AdviceFor(std::string_view line) {
+std::string AdviceFor(std::string_view line) {
   const auto says = [&](std::string_view words) { return line.find(words) != line.npos; };
   // musl's loader about a preloaded library that needs glibc's.
   if ((says("Error loading shared library") || says("Error relocating")) && says("eidolon")) {
@@ -47,7 +47,10 @@ std::string_view AdviceFor(std::string_view line) {
       says("Distributed package doesn't have NCCL built in")) {
     return "its torch is built without CUDA: install a wheel that is built for CUDA 12 or 13";
   }
-  return "";
+  // What the shim says of a folded job (shim/nccl/membership.cc).
+  constexpr std::string_view kFolded = "eidolon: folding: ";
+  const std::size_t folded = line.find(kFolded);
+  return folded == line.npos ? "" : std::string(line.substr(folded + kFolded.size()));
 }
 
 }  // namespace

@@ -130,6 +130,7 @@ TEST(VerdictTest, AnEnvironmentThatCannotWorkGetsAdvice) {
       {"AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'",
        "built for CUDA 12 or 13"},
       {"RuntimeError: Distributed package doesn't have NCCL built in", "built for CUDA 12 or 13"},
+      {"eidolon: folding: train.py:9 lets rank 3 communicate", "; train.py:9 lets rank 3"},
   };
   for (const auto& row : rows) {
     Verdict verdict;

@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "eidolon/controller/v1/controller.pb.h"
 #include "services/agent/launch/environment.h"
@@ -24,6 +25,12 @@ base::Result<void> CheckRanks(const std::string& given, std::uint32_t ranks, con
       base::ErrorCode::kInvalidArgument,
       base::StrCat("the command starts ", *number, " ranks ", what, ", and the job has ", ranks,
                    "; change one of them (--servers and --ranks-per-server of the job)"));
+}
+
+std::string ListOf(const std::vector<std::uint32_t>& ranks) {
+  std::string list;
+  for (const std::uint32_t rank : ranks) list += base::StrCat(list.empty() ? "" : ",", rank);
+  return list;
 }
 
 // Puts the launcher of live ranks in the place of the user's.
@@ -50,6 +57,7 @@ base::Result<void> StartLiveRanks(const JobParts& job, launch::CommandOptions* o
                             .preload = {},
                             .environment = read->environment,
                             .command = std::move(*rank_command)};
+  launch.environment.emplace_back("EIDOLON_LIVE_RANKS", ListOf(job.fold.live()));
   // The launcher itself is not emulated.
   for (auto& [name, value] : options->environment) {
     if (name == "LD_PRELOAD") launch.preload = std::exchange(value, {});
@@ -97,7 +105,8 @@ base::Result<std::unique_ptr<launch::Command>> StartCommand(const JobParts& job,
                                 }());
   for (const auto& [name, value] : assignment.environment()) {
     const bool ours = name == "LD_PRELOAD" || name == "EIDOLON_RUN_DIR" ||
-                      name == "EIDOLON_INDEX_DIR" || name == "TRITON_LIBCUDA_PATH";
+                      name == "EIDOLON_INDEX_DIR" || name == "EIDOLON_LIVE_RANKS" ||
+                      name == "TRITON_LIBCUDA_PATH";
     if (!ours) environment.emplace_back(name, value);
   }
   launch::CommandOptions options{

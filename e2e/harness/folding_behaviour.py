@@ -1,0 +1,65 @@
+"""What a folded job says where its ranks are not alike. Run by behaviour.py."""
+
+from server import verdict
+from trial import expect, expect_complete, expect_failed, prediction_of, test
+
+# A collective and a multiplication of matrices in each step; BODY is filled in by tests. Eight ranks, 0 and 7 live.
+STEPS = """
+    import os, torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x = torch.zeros(2048, 2048, device="cuda")
+    for step in range(10):
+        y = x @ x
+        BODY
+        dist.all_reduce(y)
+        torch.cuda.synchronize()
+    dist.destroy_process_group()
+"""
+
+
+def run(world, body, live=()):
+    script = STEPS.replace("BODY", body)
+    document = world.job(script, ranks=4, servers=2, extra=f"folding: {{mode: required, live: {list(live)}}}\n")
+    return world.server.run(document, seconds=300)
+
+
+@test
+def ranks_of_one_class_that_call_differently_are_named_with_both_lines(world):
+    job = run(world, "dist.broadcast(y, 0) if rank == 0 else dist.all_reduce(y)")
+    expect_failed(job, "CollectiveMismatch", "rank 0 calls broadcast from 0", "script.py:9; rank 7 calls all_reduce")
+
+
+@test
+def values_that_were_guessed_are_counted_by_line(world):
+    job = run(world, "dist.all_gather_object([None] * size, rank * rank)")
+    expect_complete(job)
+    folding = prediction_of(job)["folding"]
+    print(f"     {folding.get('guessedCallSites')}")
+    expect(folding["guessedCollectives"] > 0, f"nothing was guessed: {folding}")
+    sites = folding["guessedCallSites"]
+    expect(any(site["where"].endswith("script.py:9") for site in sites), f"its line is not named: {sites}")
+
+
+@test
+def ranks_of_one_class_with_other_kernels_end_the_job_until_the_class_is_live(world):
+    body = "y = y @ x if rank >= 5 else y"
+    job = run(world, body)
+    expect_failed(job, "RanksDiffer", "ranks 0 and 7 are taken to be alike", "--live 3", "script.py:10")
+    job = run(world, body, live=[4, 5])
+    expect_complete(job)
+    folding = prediction_of(job)["folding"]
+    expect(folding["live"] == [0, 4, 5, 7], f"live: {folding}")
+    where = [place["where"] for place in folding["workDifferences"]]
+    expect(any("before all_reduce" in text and "script.py:10" in text for text in where), f"named: {where}")
+
+
+@test
+def a_rank_without_a_process_that_the_program_asks_for_is_named(world):
+    job = run(world, "if rank in (3, 7): dist.all_reduce(y)")
+    said = verdict(job)["message"]
+    expect(verdict(job)["type"] == "Failed", f"it ended as {verdict(job)}")
+    expect("script.py:9 lets rank 3 communicate by its number" in said and "--live 3" in said, said)
+    # What only prints is left alone.
+    expect_complete(run(world, "if rank == 3: print(step)"))
