@@ -36,8 +36,8 @@ def find():
                 elif is_rank(right):
                     yield from numbers(left)
     def communicates(node):
-        return any(isinstance(n, ast.Call) and getattr(n.func, "attr", getattr(n.func, "id", "")) in calls
-                   for part in node.body for n in ast.walk(part))
+        found = [n.func for part in node.body for n in ast.walk(part) if isinstance(n, ast.Call)]
+        return any(getattr(f, "attr", getattr(f, "id", "")) in calls for f in found)
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if not isinstance(file, str) or not file.endswith(".py"):

@@ -129,6 +129,12 @@ std::vector<CollectiveBook::Values> CollectiveBook::Complete(std::uint64_t seque
     } else {
       values.results.resize(callers_.size());
     }
+    const bool has_root = is_broadcast || operation.kind == Kind::kScatter;
+    if (has_root && IsGhost(static_cast<std::size_t>(operation.root))) {
+      // What the ghost would give is not asked from whom it mirrors, which only receives.
+      values.guessed = 1;
+      values.site = operation.site;
+    }
     all.push_back(std::move(values));
   }
   if (waits_for_group) {

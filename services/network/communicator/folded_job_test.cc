@@ -221,17 +221,22 @@ TEST_F(FoldedJobTest, ABroadcastFromEachRankInOneGroupIsAGather) {
 TEST_F(FoldedJobTest, WhatAGhostBroadcastsAloneIsNotKnown) {
   const std::uint64_t id = JoinWorld();
   for (const std::int32_t rank : {0, 15}) {
-    ASSERT_TRUE(job_.Issue(
-        ServerOf(static_cast<std::uint32_t>(rank)),
-        {.communicator = id,
-         .rank = rank,
-         .operation = {
-             .kind = Kind::kBroadcast, .data_type = kInt64, .root = 4, .count = 1, .bytes = 8}}));
+    ASSERT_TRUE(job_.Issue(ServerOf(static_cast<std::uint32_t>(rank)),
+                           {.communicator = id,
+                            .rank = rank,
+                            .operation = {.kind = Kind::kBroadcast,
+                                          .data_type = kInt64,
+                                          .root = 4,
+                                          .count = 1,
+                                          .bytes = 8,
+                                          .site = "train.py:7"}}));
   }
 
   const auto values = recorder_.All<ValuesNotice>(0);
   ASSERT_THAT(values, SizeIs(1));
   EXPECT_FALSE(values[0].known);
+  EXPECT_EQ(values[0].guessed, 1u);
+  EXPECT_EQ(values[0].site, "train.py:7") << "a program that asks for a ghost by name";
 }
 
 TEST_F(FoldedJobTest, WhatAGhostBroadcastsInItsRowIsWhatTheLiveRankOfAnotherRowDoes) {

@@ -46,7 +46,7 @@ struct ValuesNotice {
   bool known = false;
   std::string payload;
   // Folded jobs: ghosts whose part was taken from a live member although nothing says that it is
-  // the same. Told to one live member only.
+  // the same, or is not known. Told to one live member only.
   std::uint32_t guessed = 0;
   std::string site;  // Where the program calls it, when something was guessed.
 };
