@@ -20,7 +20,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 CHART = HERE.parent / "helm/eidolon"
 NAMESPACE = "eidolon-system"
 SKIPPED = 77
-ORDER = ["crds", "rbac", "controller", "timing"]
 # Ways to install, each rendered and looked at.
 VARIANTS = {
     "default": [],
@@ -30,6 +29,9 @@ VARIANTS = {
     "gpu": ["timing.gpu=true"],
     "libraries": ["timing.gpu=true", "timing.libraries.image=torch:13"],
     "dashboards": ["grafana.dashboards.enabled=true"],
+    "monitored": ["metrics.podMonitor.enabled=true", "metrics.prometheusRule.enabled=true"],
+    "confined": ["controller.namespaces={team-a,team-b}", "controller.namespaceSelector.eidolon=yes"],
+    "kept": ["timing.podDisruptionBudget.enabled=true"],
     "one": ["controller.replicas=1", "image.pullSecrets={regcred}", "crds.keep=false"],
 }
 
@@ -49,7 +51,7 @@ def helm():
 
 
 def run_helm(values):
-    command = [helm(), "template", "eidolon", str(CHART), "-n", NAMESPACE, "--kube-version", "1.36.0"]
+    command = [helm(), "template", "eidolon", str(CHART), "-n", NAMESPACE]
     for value in values:
         command += ["--set", value]
     return subprocess.run(command, capture_output=True, text=True)
@@ -136,15 +138,32 @@ def breaches(documents):
             yield f"{name} selects by what changes, or not its own pods"
 
 
+def pod_makers(documents):
+    """Namespaces in which somebody may make pods or what makes them; "" stands for all."""
+    makers = {
+        document["metadata"]["name"]
+        for document in documents
+        for rule in document.get("rules", [])
+        if "create" in rule["verbs"] and {"pods", "jobs", "deployments"} & set(rule["resources"])
+    }
+    return {
+        document["metadata"].get("namespace", "")
+        for document in documents
+        if "roleRef" in document and document["roleRef"]["name"] in makers
+    }
+
+
 def expectations(name, documents):
     """What a variant is for."""
     kinds = collections.Counter(document["kind"] for document in documents)
     text = yaml.safe_dump_all(documents)
     truths = {
         "default": kinds["CustomResourceDefinition"] == 2
+        and pod_makers(documents) == {""}
         and kinds["PodDisruptionBudget"] == 1
         and text.count("helm.sh/resource-policy: keep") == 2,
         "namespaced": "--watch-namespace=team" in text
+        and pod_makers(documents) == {"team"}
         and not any(
             rule.get("resources") == ["jobs"]
             for document in documents
@@ -168,6 +187,10 @@ def expectations(name, documents):
             )
         ),
         "dashboards": kinds["ConfigMap"] == 2 and "grafana_dashboard" in text,
+        # Plain `helm template` knows no cluster, hence no API of the Prometheus operator.
+        "monitored": kinds["PodMonitor"] == 2 and kinds["PrometheusRule"] == 1,
+        "confined": pod_makers(documents) == {"team-a", "team-b"} and kinds["ValidatingAdmissionPolicy"] == 2,
+        "kept": kinds["PodDisruptionBudget"] == 2,
         "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 3 and "resource-policy" not in text,
     }
     if not truths[name]:

@@ -27,8 +27,15 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 
 {{- define "eidolon.image" -}}
-{{- $tag := .root.Values.image.tag | default .root.Chart.AppVersion -}}
-{{- printf "%s/%s:%s" .root.Values.image.registry .image $tag -}}
+{{- $image := .root.Values.image -}}
+{{- $name := get $image .image -}}
+{{- with $image.registry }}{{ $name = printf "%s/%s" . $name }}{{ end -}}
+{{- $digest := get $image (printf "%sDigest" .image) -}}
+{{- if $digest -}}
+{{- printf "%s@%s" $name $digest -}}
+{{- else -}}
+{{- printf "%s:%s" $name ($image.tag | default .root.Chart.AppVersion) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "eidolon.serviceAccount" -}}

@@ -1,0 +1,55 @@
+{{- define "eidolon.watchRules" -}}
+- apiGroups: [eidolon.dev]
+  resources: [simulationjobs]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [eidolon.dev]
+  resources: [simulatedclusters]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [eidolon.dev]
+  resources: [simulationjobs/status, simulatedclusters/status]
+  verbs: [get, patch]
+# Children block the deletion of their owners.
+- apiGroups: [eidolon.dev]
+  resources: [simulationjobs/finalizers, simulatedclusters/finalizers]
+  verbs: [update]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end -}}
+
+{{- define "eidolon.workRules" -}}
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [create, patch, delete]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [create, patch, delete]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, create, patch, delete]
+{{- if .Values.networkPolicy.enabled }}
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, create, patch, delete]
+{{- end }}
+# Creating is only ever tried (dryRun), to tell users what admission would say.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [create]
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
+# What the job controller was refused is told by events alone.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+{{- end -}}

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Every leaf of the chart's values as null, empty, of another type and as nonsense: it renders sound manifests, or the
+refusal names the leaf.
+
+    operator-manifests/values_test.py
+
+Needs helm as render.py does. What a leaf may be is not read from the schema, but from the default and the lists below.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import yaml
+from render import CHART, helm
+
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+IMAGE = re.compile(r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})")
+# What templates write that found nothing.
+HOLES = ("<no value>", "%!", "<nil>", "nil>", "map[")
+DIGEST = "sha256:" + "ab" * 32
+# What is not a value of a leaf of this type.
+OTHERS = {
+    bool: ["yes", 1, [], {}],
+    int: ["two", True, 1.5, -1, [], {}],
+    str: [7, True, ["a"], {"a": "b"}],
+    list: ["text", 7, True, {"a": "b"}],
+    dict: ["text", 7, True, ["a"]],
+}
+NONSENSE = {
+    "image.registry": ["GHCR.io/Eidolon", "ghcr.io/", "https://ghcr.io", "a b"],
+    "image.services": ["Services", "services:1", "/services", "a b", "s@" + DIGEST],
+    "image.injection": ["Injection", "-x"],
+    "image.servicesDigest": ["sha256:12", "ab" * 32],
+    "image.injectionDigest": ["sha512:" + "ab" * 64],
+    "image.tag": ["a b", "-a", "a" * 129],
+    "image.pullSecrets": [["A b"], [{"other": "a"}], [7], [None]],
+    "nameOverride": ["Eidolon", "1a", "a_b", "a-", "a" * 41],
+    "fullnameOverride": ["Eidolon", "1a", "a.b", "a" * 41],
+    "controller.watchNamespace": ["Team", "a.b", "-a"],
+    "controller.namespaces": [["Team"], ["a", "a"], [""], [{}]],
+    "controller.namespaceSelector": [{"a b": "c"}, {"a": "b c"}, {"a": None}, {"a": 1}, {"it's": "a"}],
+    "controller.memoryPerRank": ["2 GB", "-1Gi", "0"],
+    "controller.replicas": [0, 17],
+    "controller.resources": [{"request": {}}],
+    "controller.podLabels": [{"a": "b c"}, {"a": 1}],
+    "controller.podAnnotations": [{"a": 1}],
+    "controller.extraEnv": [[{"value": "a"}], [{"name": ""}], ["A=b"]],
+    "controller.serviceAccount.name": ["Default", "a b"],
+    "controller.priorityClassName": ["High"],
+    "timing.persistence.size": ["big", "0"],
+    "timing.persistence.accessModes": [[], ["ReadOnlyMany"]],
+    "timing.persistence.storageClass": ["Fast SSD"],
+    "timing.libraries.image": ["a b"],
+    "metrics.podMonitor.interval": ["15", "fast"],
+    "grafana.dashboards.label": ["a b"],
+    "grafana.dashboards.labelValue": ["a b"],
+    "admission.moreGpuModels": [[""], [7]],
+}
+# Leaves without which nothing can be rendered; all others may be null, which means empty.
+REQUIRED_TEXTS = {
+    "image.pullPolicy", "image.services", "image.injection", "controller.memoryPerRank", "timing.libraries.folders",
+    "timing.persistence.size", "metrics.podMonitor.interval", "grafana.dashboards.label",
+}  # fmt: skip
+MAY_BE_EMPTY = {"grafana.dashboards.labelValue"}  # Though never null.
+NEVER_NULL = REQUIRED_TEXTS | MAY_BE_EMPTY | {"timing.persistence.accessModes"}
+# With each, so that what is off by default is rendered as well.
+EVERYTHING = {
+    "timing": {"gpu": True, "persistence": {"enabled": True}, "podDisruptionBudget": {"enabled": True}},
+    "networkPolicy": {"enabled": True},
+    "metrics": {"podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
+    "grafana": {"dashboards": {"enabled": True}},
+    "crds": {"install": False},  # Long, and the same whatever is given.
+}
+
+
+def leaves(values, path=()):
+    for name, value in values.items():
+        if isinstance(value, dict) and value and name not in ("resources",):
+            yield from leaves(value, (*path, name))
+        else:
+            yield ".".join((*path, name)), value
+
+
+def branches(values, path=()):
+    for name, value in values.items():
+        if isinstance(value, dict) and value and name not in ("resources",):
+            yield ".".join((*path, name))
+            yield from branches(value, (*path, name))
+
+
+def merged(base, path, value):
+    """`base` with one value replaced."""
+    copy = json.loads(json.dumps(base))
+    *folders, name = path.split(".")
+    place = copy
+    for folder in folders:
+        place = place.setdefault(folder, {})
+    place[name] = value
+    return copy
+
+
+def render(values):
+    """The manifests, or what helm says."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        yaml.safe_dump(values, file)
+        file.flush()
+        done = subprocess.run(
+            [helm(), "template", "eidolon", str(CHART), "-n", "eidolon-system", "-f", file.name],
+            capture_output=True,
+            text=True,
+        )
+    return (done.stdout, "") if done.returncode == 0 else ("", done.stderr)
+
+
+def pods_of(document):
+    if document["kind"] == "Pod":
+        yield document["metadata"], document["spec"]
+    template = document.get("spec", {}).get("template")
+    if template:
+        yield template["metadata"], template["spec"]
+
+
+def unsound_texts(where, mapping, pattern):
+    for name, value in (mapping or {}).items():
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            yield f"{where}: {name} is {value!r}"
+
+
+def unsound(text):
+    """What an API server would refuse, or a user would not expect."""
+    for hole in HOLES:
+        if hole in text:
+            yield f"{hole!r} in the manifests"
+    documents = [document for document in yaml.safe_load_all(text) if document]
+    accounts = {entry["metadata"]["name"] for entry in documents if entry["kind"] == "ServiceAccount"}
+    for document in documents:
+        where = f"{document['kind']} {document['metadata']['name']}"
+        if not NAME.fullmatch(document["metadata"]["name"]):
+            yield f"{where} has no such name"
+        yield from unsound_texts(where, document["metadata"].get("labels"), LABEL)
+        yield from unsound_texts(where, document["metadata"].get("annotations"), re.compile(r"(?s).*"))
+        for metadata, pod in pods_of(document):
+            yield from unsound_texts(where, metadata.get("labels"), LABEL)
+            yield from unsound_texts(where, metadata.get("annotations"), re.compile(r"(?s).*"))
+            yield from unsound_texts(where, pod.get("nodeSelector"), LABEL)
+            account = pod.get("serviceAccountName", "default")
+            if account not in accounts | {"default", "given"}:
+                yield f"{where} has the account {account!r}, which nobody makes"
+            for container in pod["containers"] + pod.get("initContainers", []):
+                if not IMAGE.fullmatch(container["image"]):
+                    yield f"{where} has the image {container['image']!r}"
+                for word in container.get("args", []):
+                    if not isinstance(word, str) or word.endswith("=") or word.startswith("/"):
+                        yield f"{where} has the argument {word!r}"
+                if not isinstance(container["resources"], dict):
+                    yield f"{where} has the resources {container['resources']!r}"
+
+
+def names(refusal, path):
+    """Whether a refusal tells that it is about this leaf or folder."""
+    *folders, last = path.split(".")
+    pointer = "/".join(["", *path.split(".")])
+    missing = re.escape(f"at '{'/'.join(['', *folders])}': missing propert") + f".*'{last}'"
+    return f"at '{pointer}'" in refusal or f"at '{pointer}/" in refusal or re.search(missing, refusal) is not None
+
+
+def unsound_row(row):
+    """What is wrong about a leaf or folder that must render; None: nothing."""
+    path, value = row
+    text, refusal = render(merged(EVERYTHING, path, value))
+    problems = [refusal.strip()] if refusal else list(unsound(text))
+    return f"{path} = {value!r}: {'; '.join(problems)}" if problems else None
+
+
+def unrefused_rows(rows):
+    """Rows of different leaves that must be refused; helm tells of all at once."""
+    values = EVERYTHING
+    for path, value in rows:
+        values = merged(values, path, value)
+    _, refusal = render(values)
+    return [f"{path} = {value!r} is not refused by name" for path, value in rows if not names(refusal, path)]
+
+
+def table():
+    """Rows (leaf or folder, value) that must render, and those that must be refused."""
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+    renders, refused = [], []
+    for path in branches(defaults):
+        renders.append((path, {}))
+    for path, default in leaves(defaults):
+        kind = type(default)
+        (refused if kind in (bool, int) or path in NEVER_NULL else renders).append((path, None))
+        if kind is str:
+            (refused if path in REQUIRED_TEXTS else renders).append((path, ""))
+        elif kind in (list, dict) and path not in NEVER_NULL:
+            renders.append((path, kind()))
+        refused += [(path, value) for value in [*OTHERS[kind], *NONSENSE.get(path, [])]]
+    return renders, refused
+
+
+def rounds(rows):
+    """Rows in lists that have each leaf once."""
+    lists = []
+    for row in rows:
+        for round_ in lists:
+            if row[0] not in {other for other, _ in round_}:
+                round_.append(row)
+                break
+        else:
+            lists.append([row])
+    return lists
+
+
+def contents():
+    """Values that say something, and what must be there then."""
+    for values, wanted, unwanted in [
+        ({"image.registry": ""}, ['image: services:', "--injection-image=injection:"], ["/services"]),
+        ({"image.servicesDigest": DIGEST, "image.injectionDigest": DIGEST},
+         [f"services@{DIGEST}", f"injection@{DIGEST}"], ["services:0"]),
+        ({"timing.resources": None, "controller.resources": None}, ["resources:\n            {}"], []),
+        ({"controller.serviceAccount": {"create": False, "name": "given"}},
+         ["serviceAccountName: given", "name: given, namespace"], ["serviceAccountName: eidolon-controller"]),
+        ({"controller.namespaces": ["team-a", "team-b"]}, ["namespace: team-a", "namespace: team-b"], []),
+        ({"controller.namespaceSelector": {"team": "a"}},
+         ["namespaceObject.metadata.labels['team'] == 'a'", "system:serviceaccount:eidolon-system:eidolon-controller"],
+         []),
+        ({"admission.moreGpuModels": ["Own-GPU"]}, ["'Own-GPU'", "'H100-SXM5-80GB'"], []),
+        ({"admission.gpuModels": False}, [], ["ValidatingAdmissionPolicy"]),
+    ]:  # fmt: skip
+        chosen = EVERYTHING
+        for path, value in values.items():
+            chosen = merged(chosen, path, value)
+        text, refusal = render(chosen)
+        problems = [refusal] if refusal else list(unsound(text))
+        problems += [f"{word!r} is missing" for word in wanted if word not in text]
+        problems += [f"{word!r} is there" for word in unwanted if word in text]
+        yield from (f"{values}: {problem}" for problem in problems)
+    for values, words in [
+        ({"controller.serviceAccount": {"create": False}}, "serviceAccount"),
+        ({"controller": {"watchNamespace": "a", "namespaces": ["b"]}}, "controller.namespaces"),
+        ({"unknown": 1}, "unknown"),
+    ]:
+        text, refusal = render(values)
+        if text or words not in refusal:
+            yield f"{values}: {refusal or 'renders'}"
+
+
+def main():
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+    renders, refused = table()
+    folders = [(path, value) for path in branches(defaults) for value in (None, "text")]
+    with ThreadPoolExecutor(2) as pool:
+        problems = [problem for problem in pool.map(unsound_row, renders) if problem]
+        for found in pool.map(unrefused_rows, rounds(refused) + [[row] for row in folders]):
+            problems += found
+    problems += contents()
+    count = len(renders) + len(refused) + len(folders)
+    print("\n".join(problems) or f"{count} values of {len({row[0] for row in renders})} leaves and folders are sound")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
