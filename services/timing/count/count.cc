@@ -36,9 +36,10 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
     visit(a.matrix_operations[i], b.matrix_operations[i]);
   }
   for (const auto number :
-       {&BlockCounts::shared_wavefronts, &BlockCounts::line_requests, &BlockCounts::missed_lines,
-        &BlockCounts::missed_sectors, &BlockCounts::engine_bytes, &BlockCounts::atomics,
-        &BlockCounts::barriers, &BlockCounts::clocks, &BlockCounts::far_clocks}) {
+       {&BlockCounts::group_matrix_operations, &BlockCounts::shared_wavefronts,
+        &BlockCounts::line_requests, &BlockCounts::missed_lines, &BlockCounts::missed_sectors,
+        &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::barriers,
+        &BlockCounts::clocks, &BlockCounts::far_clocks}) {
     visit(a.*number, b.*number);
   }
 }
@@ -98,7 +99,8 @@ class Sampler {
         parameters_(WithAddresses(launch.parameters)),
         resident_(ResidentBlocks(launch, gpu)),
         watch_(code.program, CachedBytes(launch, gpu, resident_)),
-        steps_left_(limits.warp_steps) {
+        steps_left_(limits.warp_steps),
+        held_bytes_(kHeldShare * static_cast<double>(gpu.l2_bytes)) {
     blocks_ = std::max<std::uint64_t>(1, launch.grid.Count());
     at_once_ = std::min(blocks_, static_cast<std::uint64_t>(resident_ * gpu.multiprocessors));
   }
@@ -221,9 +223,15 @@ class Sampler {
   }
 
   // What blocks in a row share: of so many of them, the second half brings less than the first when
-  // they do. Twice as many each time, until the limit.
+  // they do. Only where it matters: where blocks share, and L2 does not hold all that they touch.
   void RunNeighbours() {
-    constexpr std::uint64_t kMostNeighbours = 128;
+    constexpr std::uint64_t kMostNeighbours = 2048;
+    constexpr double kShared = 1.1;
+    double once = 0;
+    for (const auto& [use, bytes] : BytesOf(static_cast<double>(blocks_), blocks_)) once += bytes;
+    const double asked =
+        Mean(spread_).missed_sectors * Accesses::kSectorBytes * static_cast<double>(blocks_);
+    if (once <= held_bytes_ || asked <= kShared * once) return;
     const auto each = static_cast<std::uint64_t>(spread_.front().counts.instructions()) + 1;
     const std::uint64_t most = std::min({kMostNeighbours, blocks_, steps_left_ / each / 2});
     if (most < 2) return;
@@ -301,6 +309,7 @@ class Sampler {
   CountWatch watch_;
   interpret::Workspace workspace_;
   std::uint64_t steps_left_;
+  const double held_bytes_;
   std::uint64_t blocks_ = 1;
   std::uint64_t at_once_ = 1;
   std::vector<BlockRun> corners_;

@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 1";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 2";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -28,6 +28,7 @@ void EachNumber(R& record, Visit&& visit) {
   for (std::size_t i = 0; i < kMatrixTypes; ++i) {
     visit(StrCat("matrix_", i), block.matrix_operations[i]);
   }
+  visit("group_matrix", block.group_matrix_operations);
   visit("shared_wavefronts", block.shared_wavefronts);
   visit("line_requests", block.line_requests);
   visit("missed_lines", block.missed_lines);

@@ -54,7 +54,7 @@ void CountWatch::BeginBlock(std::map<RegionUse, RegionTouched>* regions, SectorS
   accesses_.Begin(regions, together);
   counts_ = {};
   clocks_.clear();
-  barriers_.fill(0);
+  for (std::vector<double>& times : barriers_) times.clear();
 }
 
 BlockCounts CountWatch::EndBlock() {
@@ -78,6 +78,15 @@ void CountWatch::Await(WarpClock& clock, double until, bool far) {
   if (until <= clock.now) return;
   if (far) clock.far += until - clock.now;
   clock.now = until;
+}
+
+// Warps that went on may have come to the next barrier before others have left this one.
+void CountWatch::Arrive(WarpClock& clock, std::uint32_t barrier, bool waits) {
+  std::vector<double>& times = barriers_[barrier];
+  const std::size_t time = clock.arrivals[barrier]++;
+  if (times.size() <= time) times.resize(time + 1);
+  times[time] = std::max(times[time], clock.now);
+  if (waits) clock.waits_at = barrier;
 }
 
 void CountWatch::Schedule(WarpClock& clock, const Fixed& fixed, const Step& step, double latency) {
@@ -121,7 +130,8 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
   WarpClock& clock = clocks_[index];
   if (clock.waits_at < interpret::kBarriers) {
     // All who were waited for have come.
-    Await(clock, barriers_[clock.waits_at] + kBarrierLatency, false);
+    const std::size_t time = clock.arrivals[clock.waits_at] - 1;
+    Await(clock, barriers_[clock.waits_at][time] + kBarrierLatency, false);
     clock.waits_at = ~0u;
   }
   for (unsigned i = 0; i < kScoreboards; ++i) {
@@ -135,11 +145,10 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
     if (fixed.announces_bytes) CountEngineCopy(warp, step, lanes);
     counts_.matrix_operations[static_cast<std::size_t>(fixed.matrix_type)] +=
         fixed.matrix_operations;
+    if (step.form == nullptr) counts_.group_matrix_operations += fixed.matrix_operations;
     if (step.operation == Operation::kBar) {
       ++counts_.barriers;
-      const auto barrier = static_cast<std::uint32_t>(step.word.Bits(54, 4));
-      barriers_[barrier] = std::max(barriers_[barrier], clock.now);
-      if (step.word.Bits(77, 3) != 1) clock.waits_at = barrier;
+      Arrive(clock, static_cast<std::uint32_t>(step.word.Bits(54, 4)), step.word.Bits(77, 3) != 1);
     }
   }
   Schedule(clock, fixed, step, latency);

@@ -49,6 +49,7 @@ class CountWatch {
     double copies_end = 0;         // Of asynchronous copies that are not in a group yet.
     std::deque<double> groups;     // When groups of copies end, the oldest first.
     std::uint32_t waits_at = ~0u;  // Barrier of the block that it has come to.
+    std::array<std::uint32_t, interpret::kBarriers> arrivals{};
   };
   // What is the same each time a step runs.
   struct Fixed {
@@ -69,6 +70,7 @@ class CountWatch {
   void Issue(interpret::Warp& warp, std::size_t number, std::uint32_t lanes);
   // Bytes that the copy engine brings for a warp's lanes.
   void CountEngineCopy(interpret::Warp& warp, const interpret::Step& step, std::uint32_t lanes);
+  void Arrive(WarpClock& clock, std::uint32_t barrier, bool waits);
   void Await(WarpClock& clock, double until, bool far);
   void Schedule(WarpClock& clock, const Fixed& fixed, const interpret::Step& step, double latency);
 
@@ -78,7 +80,8 @@ class CountWatch {
   Accesses accesses_;
   BlockCounts counts_;
   std::vector<WarpClock> clocks_;  // By warp of the block.
-  std::array<double, interpret::kBarriers> barriers_{};
+  // When the last warp has come to a barrier, the first time, the second time and so on.
+  std::array<std::vector<double>, interpret::kBarriers> barriers_;
   double instructions_ = 0;  // Of all blocks.
   double passed_over_ = 0;
 };

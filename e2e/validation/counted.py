@@ -1,0 +1,36 @@
+"""The page of counted kernels: published operators whose kernels' times follow from their code alone, models switched off
+(`eidolon up --count-all-kernels`). Operators of libraries are left out, because their calls choose no kernel here, and so
+are those whose kernels cannot be counted: a model has answered, to the same time as ever."""
+
+LIBRARIES = ("cuBLAS", "CUTLASS", "cuDNN", "convolution")
+SAME = 0.001
+
+
+def section(rows, modelled, commit):
+    """Lines of the table. `rows`: (row, kind, predicted, error) by validate's operators_of; `modelled`: microseconds of each
+    operator by the models."""
+    counted, refused = [], []
+    for row, _, predicted, error in rows:
+        if row["other_kernel"] or any(word in row["kernels"] for word in LIBRARIES):
+            continue
+        gap = predicted - modelled[row["id"]]
+        same = abs(gap) < SAME * predicted and float(row["measured_us"]) > 1000
+        (refused if same else counted).append((row, predicted, error))
+    yield "## Published operators, models switched off\n"
+    yield (
+        "Written by `e2e/validate --operators --counted`: the operators of [operators.md](operators.md) on H100 that run "
+        "PyTorch's own kernels. Nothing but the rule of squares was chosen with them in sight.\n"
+    )
+    errors = sorted(abs(error) for _, _, error in counted)
+    bias = sum(error for _, _, error in counted) / len(counted)
+    yield (
+        f"{len(errors)} operators: mean of the absolute errors {sum(errors) / len(errors):.1%}, median "
+        f"{errors[len(errors) // 2]:.1%}, bias {bias:+.1%}, largest {errors[-1]:.1%}.\n"
+    )
+    attention = [abs(error) for row, _, error in counted if "Attention" in row["kernels"]]
+    yield f"Of these {len(attention)} of attention: mean {sum(attention) / len(attention):.1%}.\n"
+    yield "| operator | kernels | measured us | counted us | error |\n| --- | --- | --- | --- | --- |"
+    for row, predicted, error in counted:
+        yield f"| {row['id']} | {row['kernels']} | {float(row['measured_us']):.1f} | {predicted:.1f} | {error:+.1%} |"
+    yield "\nNot counted, because a block is too long: " + ", ".join(row["id"] for row, _, _ in refused) + ".\n"
+    yield f"Run at commit {commit}."
