@@ -1,3 +1,16 @@
-"""Eidolon predicts how a GPU cluster would run a training job, without the cluster."""
+"""Eidolon predicts how a GPU cluster would run a training job, without the cluster.
 
-__version__ = "0.1.0"
+For notebooks and scripts around a training job; the training script itself needs nothing of this:
+
+    import eidolon
+
+    report = eidolon.predict(["torchrun", "train.py"], gpu="H100-SXM5-80GB", gpus_per_server=8)
+    report.iteration_seconds.mean
+
+`sweep` predicts one command on several clusters, `compare` shows two reports beside each other.
+"""
+
+from eidolon.predicting import PredictionError, predict, sweep
+from eidolon.report import Band, Comparison, Report, Sweep, compare
+
+__all__ = ["Band", "Comparison", "PredictionError", "Report", "Sweep", "compare", "predict", "sweep"]

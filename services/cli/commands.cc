@@ -4,9 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 
 #include "services/base/error.h"
+#include "services/cli/completion.h"
 #include "services/cli/doctor.h"
+#include "services/cli/explain.h"
 #include "services/cli/printable.h"
 #include "services/cli/target.h"
 #include "services/controller/embedded/controller_host.h"
@@ -32,6 +35,36 @@ void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action) {
                                      .target = *target});
       std::fputs(FormatFindings(findings).c_str(), stdout);
       return HasBadFinding(findings) ? 1 : 0;
+    };
+  });
+}
+
+void AddGuideCommands(CLI::App* app, std::string_view schema, Action* action) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion =
+      app->add_subcommand("completion", "print a script that completes words in your shell");
+  completion->add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->callback([=] {
+    *action = [=] {
+      std::fputs(CompletionScript(CompletionRowsOf(*app), *shell).c_str(), stdout);
+      return 0;
+    };
+  });
+
+  auto field = std::make_shared<std::string>();
+  CLI::App* explain = app->add_subcommand("explain", "say what a field of a document means");
+  explain
+      ->add_option("field", *field,
+                   "such as job, job.spec.iterations or cluster.spec.fabric.preset")
+      ->required();
+  explain->callback([=] {
+    *action = [=] {
+      const auto text = Explain(schema, *field);
+      if (!text) return PrintFailure(text.error());
+      std::fputs(text->c_str(), stdout);
+      return 0;
     };
   });
 }

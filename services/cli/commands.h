@@ -1,8 +1,9 @@
 // The commands of `eidolon`. Each registers its flags; the chosen one answers the exit status: 0
-// done, 1 failed, 2 wrong use.
+// done, 1 failed, 2 wrong use, 3 (a job) fewer iterations than wanted.
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "services/cli/globals.h"
 
@@ -31,6 +32,8 @@ void AddKernelCommands(CLI::App* app, Action* action);
 void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);
+// completion, explain; `schema` is the REST interface's OpenAPI document, and outlives the action.
+void AddGuideCommands(CLI::App* app, std::string_view schema, Action* action);
 
 // Prints "eidolon: ..." to stderr and answers 1.
 int PrintFailure(const base::Error& error);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "services/base/text.h"
+#include "services/cli/document_fields.h"
 #include "services/cli/report.h"
 
 namespace eidolon::cli {
@@ -16,6 +17,12 @@ using nlohmann::json;
 std::string JobPath(const std::string& name_space, const std::string& name) {
   const std::string all = "/api/v1/namespaces/" + name_space + "/simulationjobs";
   return name.empty() ? all : all + "/" + name;
+}
+
+int ExitStatusOf(const json& job) {
+  if (PhaseOf(job) != "Complete") return kFailed;
+  const bool fewer = TextAt(LastTrueCondition(job), {"reason"}) == "CommandEnded";
+  return fewer ? kFewerIterations : kPredicted;
 }
 
 bool EventSplitter::Next(Event* event) {

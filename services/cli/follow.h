@@ -18,6 +18,15 @@ struct FollowOptions {
   bool prefix = false;  // Which server a line comes from.
 };
 
+// What a command that waited for a job answers to its shell.
+constexpr int kPredicted = 0;
+constexpr int kFailed = 1;
+// Predicted from fewer iterations than were asked for, because the program ended before.
+constexpr int kFewerIterations = 3;
+
+// One of these for a job that is over.
+int ExitStatusOf(const nlohmann::json& job);
+
 // The path of a job's resource.
 std::string JobPath(const std::string& name_space, const std::string& name = "");
 

@@ -1,4 +1,4 @@
-// submit, get, logs, timeline, recording, delete: talk to a controller that runs.
+// submit, get, wait, logs, timeline, recording, delete: talk to a controller that runs.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -77,7 +77,25 @@ int FollowToReport(const Client& client, const FollowOptions& options, bool raw)
   const auto job = Follow(client, options, &terminal);
   if (!job) return PrintFailure(job.error());
   terminal.Print("\n" + FormatReport(*job));
-  return PhaseOf(*job) == "Complete" ? 0 : 1;
+  return ExitStatusOf(*job);
+}
+
+struct WaitFlags {
+  std::string name;
+  std::string output = "table";
+};
+
+// Until the job is over; prints a line of it, or its document.
+int Wait(const Globals& globals, const WaitFlags& flags) {
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  Terminal terminal = Terminal::Messages(globals.raw);
+  const auto job =
+      Follow(Client(*target), {.name_space = globals.name_space, .name = flags.name, .logs = false},
+             &terminal);
+  if (!job) return PrintFailure(job.error());
+  PrintDocument(*job, flags.output, FormatTable({*job}), globals.raw);
+  return ExitStatusOf(*job);
 }
 
 int Submit(const Globals& globals, const SubmitFlags& flags) {
@@ -222,6 +240,13 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
   get->add_flag("-A,--all-namespaces", get_flags->all_namespaces, "jobs of all namespaces");
   AddOutput(get, &get_flags->output);
   get->callback([=] { *action = [=] { return Get(*globals, *get_flags); }; });
+
+  auto wait_flags = std::make_shared<WaitFlags>();
+  CLI::App* wait = app->add_subcommand(
+      "wait", "wait until a job is over; status 0: Complete, 3: with fewer iterations, 1: Failed");
+  wait->add_option("name", wait_flags->name, "name of a job")->required();
+  AddOutput(wait, &wait_flags->output);
+  wait->callback([=] { *action = [=] { return Wait(*globals, *wait_flags); }; });
 
   auto log_flags = std::make_shared<LogFlags>();
   CLI::App* logs = app->add_subcommand("logs", "print a job's output");

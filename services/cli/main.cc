@@ -7,6 +7,7 @@
 #include "services/cli/unknown_word.h"
 #include "services/cli/values/command.h"
 #include "services/controller/embedded/controller_host.h"
+#include "services/controller/rest/embedded.h"
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -14,6 +15,15 @@ int main(int argc, char** argv) {
       "'eidolon run -- torchrun train.py' predicts at once; 'eidolon up' starts a server for "
       "jobs.");
   app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  eidolon doctor                                          what is missing here\n"
+      "  eidolon run --gpus-per-server 8 -- torchrun train.py    predict one command\n"
+      "  eidolon up & eidolon submit --follow -f job.yaml        predict many\n"
+      "  eidolon explain job.spec.iterations                     what a field means\n"
+      "  source <(eidolon completion bash)                       complete words in this shell\n"
+      "Exit status: 0 done, 1 failed, 2 wrong use, 3 predicted from fewer iterations than were\n"
+      "asked for, 130 interrupted.");
   app.set_version_flag("--version", EIDOLON_VERSION);
   eidolon::cli::Globals globals;
   globals.data_directory = eidolon::controller::embedded::DefaultDataDirectory();
@@ -39,6 +49,7 @@ int main(int argc, char** argv) {
   eidolon::cli::AddReplayCommand(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
+  eidolon::cli::AddGuideCommands(&app, eidolon::controller::rest::OpenApiDocument(), &action);
   eidolon::cli::net::AddCommands(&app, &action);
   eidolon::cli::values::AddCommands(&app, eidolon::controller::embedded::ProgramDirectory().c_str(),
                                     &action);

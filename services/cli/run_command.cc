@@ -159,17 +159,19 @@ int RunOnce(const Flags& wanted) {
                                            .body = document->dump(),
                                            .content_type = "application/json"});
   if (!created) return PrintFailure(created.error());
+  // What the program prints is part of the report, but of no document.
   Terminal terminal = Terminal::Standard(flags.raw);
-  const bool report = flags.output == "report";
-  const auto [job, interrupted] = FollowOrInterrupt(
-      client, {.name = flags.run.name, .logs = report, .prefix = flags.run.servers > 1}, &terminal,
-      &signals, embedded->get());
+  Terminal messages = Terminal::Messages(flags.raw);
+  Terminal* const shown = flags.output == "report" ? &terminal : &messages;
+  const auto [job, interrupted] =
+      FollowOrInterrupt(client, {.name = flags.run.name, .prefix = flags.run.servers > 1}, shown,
+                        &signals, embedded->get());
   if (interrupted) return PrintInterrupted(job, flags.output, &terminal);
   if (!job) return PrintFailure(job.error());
   PrintResult(*job, flags.output, &terminal);
   if (const auto fetched = FetchFiles(client, flags); !fetched)
     return PrintFailure(fetched.error());
-  return PhaseOf(*job) == "Complete" ? 0 : 1;
+  return ExitStatusOf(*job);
 }
 
 // Runs the job with a GPU that measures its work, and tells what the profile has gained.
@@ -260,6 +262,13 @@ void AddRunCommand(CLI::App* app, const Globals* globals, Action* action) {
   CLI::App* run = app->add_subcommand("run", "predict one command; no server is needed");
   AddFlags(run, flags.get());
   run->positionals_at_end();
+  run->footer(
+      "Examples:\n"
+      "  eidolon run -- python train.py                                one H100\n"
+      "  eidolon run --gpus-per-server 8 -- torchrun train.py          eight of them\n"
+      "  eidolon run --preset dgx-b200 --servers 4 -- torchrun train.py\n"
+      "  eidolon run --preset dgx-h100 --servers 128 --fold required -- torchrun train.py\n"
+      "  eidolon run -o json -- python train.py >report.json           its output on stderr");
   run->callback([flags, globals, action] {
     flags->raw = globals->raw;
     *action = [flags] { return RunOnce(*flags); };

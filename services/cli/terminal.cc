@@ -17,6 +17,11 @@ Terminal Terminal::Standard(bool raw) {
       {.interactive = isatty(STDERR_FILENO) == 1, .printable = !raw && isatty(STDOUT_FILENO) == 1}};
 }
 
+Terminal Terminal::Messages(bool raw) {
+  const bool interactive = isatty(STDERR_FILENO) == 1;
+  return {stderr, stderr, {.interactive = interactive, .printable = !raw && interactive}};
+}
+
 Terminal::~Terminal() { std::fputs(printable_.Finish().c_str(), out_); }
 
 void Terminal::Print(const std::string& text) {

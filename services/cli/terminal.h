@@ -25,6 +25,8 @@ class Terminal {
   // stdout and stderr; progress when stderr is a terminal. `raw`: control characters stay what they
   // are, also on a terminal.
   static Terminal Standard(bool raw);
+  // stderr for both: what a program prints while stdout is for the result alone.
+  static Terminal Messages(bool raw);
 
   // Text that ends with a line end.
   void Print(const std::string& text);

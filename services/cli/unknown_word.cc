@@ -1,6 +1,7 @@
 #include "services/cli/unknown_word.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <vector>
 
 #include "services/base/text.h"
@@ -44,7 +45,12 @@ std::optional<std::string> DescribeUnknownWord(const CLI::App& app) {
   const bool is_flag = word.starts_with("-");
   const auto known = is_flag ? FlagsOf(at) : CommandsOf(at);
   if (!is_flag && known.empty()) return base::StrCat("unexpected word '", word, "'");
-  const auto nearest = base::NearestName(word, known);
+  auto nearest = base::NearestName(word, known);
+  // An abbreviation is far away when letters are counted.
+  const auto begins = [&](const std::string& name) { return name.starts_with(word); };
+  if (const auto found = std::ranges::find_if(known, begins); !nearest && found != known.end()) {
+    nearest = *found;
+  }
   return base::StrCat("unknown ", is_flag ? "flag '" : "command '", word, "'",
                       nearest ? base::StrCat(", did you mean '", *nearest, "'?") : ";",
                       " --help lists all");

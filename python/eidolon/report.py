@@ -1,0 +1,237 @@
+"""What a prediction says: the job's document, with names for the figures that people read most."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_PARTS = {"compute": "compute", "exposedCommunication": "exposed communication", "idle": "idle", "host": "host"}
+_STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds with a unit and four digits, as the command prints them."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{seconds / factor:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def _table(rows: list[list[str]], title: str) -> str:
+    lines = [f"<caption>{html.escape(title)}</caption>"]
+    for row in rows:
+        first, *others = (html.escape(cell) for cell in row)
+        cells = "".join(f'<td style="text-align:left">{cell}</td>' for cell in others)
+        lines.append(f'<tr><th style="text-align:left" scope="row">{first}</th>{cells}</tr>')
+    return f'<table style="{_STYLE}">{"".join(lines)}</table>'
+
+
+def _text(rows: list[list[str]], title: str) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Band:
+    """Seconds of an iteration; `low` and `high` are the 90 % band of the estimate."""
+
+    mean: float
+    low: float
+    high: float
+    p50: float
+    p90: float
+
+    def __str__(self) -> str:
+        return f"{format_seconds(self.mean)} ({format_seconds(self.low)} to {format_seconds(self.high)})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """A job that is over. `job` is its whole document, `log` what the command printed while it ran."""
+
+    job: Mapping[str, Any]
+    log: str = ""
+
+    @property
+    def prediction(self) -> Mapping[str, Any]:
+        """`status.prediction` of the document; empty when nothing was predicted."""
+        return self.job.get("status", {}).get("prediction", {})
+
+    @property
+    def phase(self) -> str:
+        """Complete, Failed or Interrupted."""
+        return self.job.get("status", {}).get("phase", "")
+
+    @property
+    def ok(self) -> bool:
+        return self.phase == "Complete"
+
+    def _last_condition(self) -> Mapping[str, Any]:
+        true = [c for c in self.job.get("status", {}).get("conditions", []) if c.get("status") == "True"]
+        return true[-1] if true else {}
+
+    @property
+    def reason(self) -> str:
+        """Why the job is in its phase, in one word: IterationsMeasured, OutOfMemory, CommandFailed and so on."""
+        return self._last_condition().get("reason", "")
+
+    @property
+    def message(self) -> str:
+        return self._last_condition().get("message", "")
+
+    @property
+    def warnings(self) -> list[str]:
+        return list(self.job.get("status", {}).get("warnings", []))
+
+    @property
+    def iteration_seconds(self) -> Band | None:
+        """None when no iteration was measured."""
+        found = self.prediction.get("iterationSeconds")
+        return Band(*(float(found[name]) for name in ("mean", "low", "high", "p50", "p90"))) if found else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Known when the job says how many tokens an iteration has."""
+        return self.prediction.get("tokensPerSecond")
+
+    @property
+    def model_flops_utilization(self) -> float | None:
+        return self.prediction.get("modelFlopsUtilization")
+
+    @property
+    def breakdown(self) -> dict[str, float]:
+        """Shares of the iteration, which add up to 1: compute, exposedCommunication, idle, host."""
+        return dict(self.prediction.get("breakdown", {}))
+
+    @property
+    def coverage(self) -> dict[str, float]:
+        """Shares of the GPU-busy time by the source of the estimate: measured, interpolated, modelled, assumed."""
+        return dict(self.prediction.get("coverage", {}))
+
+    @property
+    def peak_memory_bytes(self) -> int | None:
+        """Of the rank that needs most."""
+        return self.prediction.get("memory", {}).get("peakBytes")
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the job fits the GPU's memory; None when that is not known."""
+        return self.prediction.get("memory", {}).get("fits")
+
+    def compare(self, other: Report) -> Comparison:
+        """This report beside another one, the other relative to this one."""
+        return Comparison(self, other)
+
+    def _rows(self) -> list[list[str]]:
+        verdict = f"{self.phase}: {self.reason}" if self.reason else self.phase
+        rows = [["job", verdict + (f": {self.message}" if self.message and not self.ok else "")]]
+        server = self.prediction.get("target", {}).get("cluster", {}).get("server", {})
+        if server:
+            target = self.prediction["target"]
+            on = f"{target['servers']} x {server['gpusPerServer']} {server['gpu']}, {target['ranks']} ranks"
+            rows.append(["on", on])
+        if self.iteration_seconds:
+            rows.append(["iteration", str(self.iteration_seconds)])
+            rows += [[f"  {_PARTS.get(name, name)}", f"{share:.1%}"] for name, share in self.breakdown.items()]
+        if self.tokens_per_second:
+            rows.append(["throughput", f"{self.tokens_per_second:,.0f} tokens/s"])
+        if self.model_flops_utilization:
+            rows.append(["model FLOPs utilization", f"{self.model_flops_utilization:.1%}"])
+        if self.peak_memory_bytes is not None:
+            capacity = self.prediction["memory"].get("capacityBytes", 0)
+            fits = "fits" if self.fits else "does not fit"
+            rows.append(["peak memory", f"{self.peak_memory_bytes / 2**30:.1f} of {capacity / 2**30:.1f} GiB, {fits}"])
+        if self.coverage:
+            rows.append(["coverage", ", ".join(f"{name} {share:.1%}" for name, share in self.coverage.items())])
+        return rows + [["warning", text] for text in self.warnings]
+
+    def __str__(self) -> str:
+        return _text(self._rows(), "Prediction")
+
+    def __repr__(self) -> str:
+        return f"<Report {self.phase} {self.iteration_seconds or self.reason}>"
+
+    def _repr_html_(self) -> str:
+        return _table(self._rows(), "Prediction")
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Two reports beside each other."""
+
+    first: Report
+    second: Report
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster an iteration of the second is; None when one of them has none."""
+        one, other = self.first.iteration_seconds, self.second.iteration_seconds
+        return one.mean / other.mean if one and other else None
+
+    @property
+    def distinct(self) -> bool | None:
+        """Whether the bands of the two do not touch, so that the difference is larger than the estimates' errors."""
+        one, other = self.first.iteration_seconds, self.second.iteration_seconds
+        return (one.high < other.low or other.high < one.low) if one and other else None
+
+    def _rows(self) -> list[list[str]]:
+        one, other = dict(self.first._rows()), dict(self.second._rows())
+        rows = [
+            [name, one.get(name, "-"), other.get(name, "-")] for name in [*one, *(n for n in other if n not in one)]
+        ]
+        if self.speedup is not None:
+            bands = "bands do not touch" if self.distinct else "bands overlap"
+            rows.append(["speed-up", "1", f"{self.speedup:.3g} ({bands})"])
+        return rows
+
+    def __str__(self) -> str:
+        return _text(self._rows(), "Comparison")
+
+    def _repr_html_(self) -> str:
+        return _table(self._rows(), "Comparison")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep(Mapping[str, Report]):
+    """Reports by the name of their cluster."""
+
+    reports: Mapping[str, Report]
+
+    def __getitem__(self, name: str) -> Report:
+        return self.reports[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.reports)
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    @property
+    def fastest(self) -> str | None:
+        """The cluster with the shortest iteration; None when no job was predicted."""
+        known = {name: r.iteration_seconds.mean for name, r in self.items() if r.ok and r.iteration_seconds}
+        return min(known, key=known.__getitem__) if known else None
+
+    def _rows(self) -> list[list[str]]:
+        rows = [["cluster", "iteration", "peak memory", "result"]]
+        for name, report in self.items():
+            peak = report.peak_memory_bytes
+            rows.append(
+                [name, str(report.iteration_seconds or "-"), "-" if peak is None else f"{peak / 2**30:.1f} GiB"]
+                + [report.phase if report.ok else f"{report.phase}: {report.reason}"]
+            )
+        return rows
+
+    def __str__(self) -> str:
+        return _text(self._rows(), "Sweep")
+
+    def _repr_html_(self) -> str:
+        return _table(self._rows(), "Sweep")
+
+
+def compare(first: Report, second: Report) -> Comparison:
+    """Two reports beside each other; the second relative to the first."""
+    return Comparison(first, second)
