@@ -46,7 +46,7 @@ std::optional<std::string> DescribeUnknownWord(const CLI::App& app) {
   const auto known = is_flag ? FlagsOf(at) : CommandsOf(at);
   if (!is_flag && known.empty()) return base::StrCat("unexpected word '", word, "'");
   auto nearest = base::NearestName(word, known);
-  // An abbreviation is far away when letters are counted.
+  // An abbreviation is many edits away from its word.
   const auto begins = [&](const std::string& name) { return name.starts_with(word); };
   if (const auto found = std::ranges::find_if(known, begins); !nearest && found != known.end()) {
     nearest = *found;
