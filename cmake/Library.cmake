@@ -26,6 +26,8 @@ configure_file(${CMAKE_SOURCE_DIR}/cmake/source_tree.h.in ${CMAKE_BINARY_DIR}/ge
 # What the sanitizer presets build: no commands, benchmarks or facades that no test needs.
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
+# What `eidolon bench` runs.
+add_custom_target(benchmarks)
 
 function(eidolon_library name)
   cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPS;TESTS;TEST_DEPS" ${ARGN})
@@ -108,6 +110,7 @@ function(eidolon_benchmark name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} benchmark::benchmark_main)
+  add_dependencies(benchmarks ${name})
   target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
 endfunction()

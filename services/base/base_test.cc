@@ -92,6 +92,9 @@ TEST(TextTest, SuggestsTheNearestNameOrNone) {
   const std::vector<std::string> names = {"H100-SXM5-80GB", "A100-SXM4-80GB"};
   EXPECT_EQ(NearestName("H100-SXM-80GB", names), "H100-SXM5-80GB");
   EXPECT_EQ(NearestName("TPUv5", names), std::nullopt);
+  const std::vector<std::string> commands = {"up", "run", "get"};
+  EXPECT_EQ(NearestName("rnu", commands), "run");  // One exchange, however short the word.
+  EXPECT_EQ(NearestName("nur", commands), std::nullopt);
 }
 
 TEST(ErrorTest, WrapPutsTheContextInFront) {

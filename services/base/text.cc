@@ -12,16 +12,19 @@
 namespace eidolon::base {
 namespace {
 
+// Insertions, deletions, substitutions and exchanges of neighbours ("optimal string alignment").
 std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1), above(b.size() + 1), second(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(second, above);
+    std::swap(above, row);
     row[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+      const std::size_t substituted = above[j] + (a[i] == b[j] ? 0 : 1);
+      row[j + 1] = std::min({substituted, row[j] + 1, above[j + 1] + 1});
+      const bool exchanged = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+      if (exchanged) row[j + 1] = std::min(row[j + 1], second[j - 1] + 1);
     }
   }
   return row[b.size()];

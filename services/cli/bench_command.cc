@@ -1,6 +1,7 @@
 // bench: the figures of this build on this machine, beside the project's goals.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "services/cli/bench/suite.h"
@@ -22,6 +23,12 @@ int Bench(BenchFlags flags) {
     flags.suite.benchmark_directory = programs + "/../bench";
   }
   flags.suite.command = programs + "/eidolon";
+  if (!std::filesystem::exists(flags.suite.benchmark_directory + "/timing_bench")) {
+    std::fputs(
+        "eidolon: the benchmark programs are not built; in the source tree run\n"
+        "  e2e/build release benchmarks\n",
+        stderr);
+  }
   const auto figures = bench::MeasureAll(flags.suite, bench::RunProgram);
   const std::string text = flags.output == "json" ? bench::FiguresToJson(figures).dump(2) + "\n"
                                                   : bench::FormatFigures(figures);

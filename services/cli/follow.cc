@@ -25,6 +25,19 @@ int ExitStatusOf(const json& job) {
   return fewer ? kFewerIterations : kPredicted;
 }
 
+json WithoutQuotedOutput(json job) {
+  constexpr std::string_view kQuoted = "; last lines of its error output:";
+  const json::json_pointer conditions("/status/conditions");
+  if (!job.contains(conditions)) return job;
+  for (json& condition : job[conditions]) {
+    const std::string message = TextAt(condition, {"message"});
+    if (const std::size_t at = message.find(kQuoted); at != message.npos) {
+      condition["message"] = message.substr(0, at);
+    }
+  }
+  return job;
+}
+
 bool EventSplitter::Next(Event* event) {
   const std::size_t end = buffer_.find("\n\n");
   if (end == std::string::npos) return false;

@@ -27,6 +27,9 @@ constexpr int kFewerIterations = 3;
 // One of these for a job that is over.
 int ExitStatusOf(const nlohmann::json& job);
 
+// The job without the output that its verdict quotes, for who has seen the logs.
+nlohmann::json WithoutQuotedOutput(nlohmann::json job);
+
 // The path of a job's resource.
 std::string JobPath(const std::string& name_space, const std::string& name = "");
 

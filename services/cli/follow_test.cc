@@ -23,5 +23,14 @@ TEST(FollowTest, TheExitStatusSaysWhetherAllWasMeasured) {
   EXPECT_EQ(ExitStatusOf(json::object()), 1);
 }
 
+TEST(FollowTest, OutputThatWasShownIsNotQuotedAgain) {
+  json job = JobThatIs("Failed", "CommandFailed");
+  json& message = job["status"]["conditions"][0]["message"];
+  message = "server 0: exit status 1: ValueError: no; last lines of its error output:\n  Traceback";
+  EXPECT_EQ(WithoutQuotedOutput(job)["status"]["conditions"][0]["message"],
+            "server 0: exit status 1: ValueError: no");
+  EXPECT_EQ(WithoutQuotedOutput(json::object()), json::object());
+}
+
 }  // namespace
 }  // namespace eidolon::cli

@@ -76,7 +76,7 @@ int FollowToReport(const Client& client, const FollowOptions& options, bool raw)
   Terminal terminal = Terminal::Standard(raw);
   const auto job = Follow(client, options, &terminal);
   if (!job) return PrintFailure(job.error());
-  terminal.Print("\n" + FormatReport(*job));
+  terminal.Print("\n" + FormatReport(WithoutQuotedOutput(*job)));
   return ExitStatusOf(*job);
 }
 

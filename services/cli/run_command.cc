@@ -90,7 +90,7 @@ constexpr int kInterruptedStatus = 130;
 void PrintResult(const json& job, const std::string& output, Terminal* terminal) {
   if (output == "json") return terminal->Print(job.dump(2) + "\n");
   if (output == "yaml") return terminal->Print(controller::job::ToYaml(job));
-  terminal->Print("\n" + FormatReport(job));
+  terminal->Print("\n" + FormatReport(WithoutQuotedOutput(job)));
 }
 
 int PrintInterrupted(const Result<json>& job, const std::string& output, Terminal* terminal) {
