@@ -1,5 +1,6 @@
 """Commands in the test's cluster, for the steps of e2e/kube/run."""
 
+import functools
 import json
 import pathlib
 import subprocess
@@ -60,6 +61,7 @@ def expect(truth, message):
         raise Failure(message)
 
 
+@functools.cache
 def settings():
     text = subprocess.run(
         ["bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE; echo $KUBE_STATE; echo $node_ip"],
@@ -92,17 +94,40 @@ def leader_pod():
     return kubectl("-n", NAMESPACE, "get", "lease", "eidolon-operator", "-o", "jsonpath={.spec.holderIdentity}").strip()
 
 
+def user(name):
+    """A service account that may edit the team's jobs; made once."""
+    subject = f"--serviceaccount={TEAM}:{name}"
+    for kind, *more in (("serviceaccount",), ("rolebinding", "--clusterrole=eidolon-editor", subject)):
+        document = kubectl("-n", TEAM, "create", kind, name, *more, "--dry-run=client", "-o", "yaml")
+        kubectl("apply", "-f", "-", text_in=document)
+
+
 def pod_ip(name, namespace=NAMESPACE):
     return kubectl("-n", namespace, "get", "pod", name, "-o", "jsonpath={.status.podIP}").strip()
+
+
+def node_of(pod, namespace):
+    """Number of the node that a pod runs on."""
+    return int(get("pod", pod, namespace)["spec"]["nodeName"].rsplit("-", 1)[1])
+
+
+def state_of(node):
+    """The folder of a node's state."""
+    return pathlib.Path(settings()[1]) / ("" if node == 1 else f"n{node}")
+
+
+def on_node(node, *command, **more):
+    """Runs a command in a node's network namespace."""
+    holder = (state_of(node) / "run/holder.pid").read_text().strip()
+    return call("nsenter", "-t", holder, "-n", "--", *command, **more)
 
 
 def first_process(pod, namespace, container):
     """The process number, on this machine, of a container's first process."""
     entries = get("pod", pod, namespace)["status"]["containerStatuses"]
     number = next(entry["containerID"] for entry in entries if entry["name"] == container).rsplit("/", 1)[1]
-    text = subprocess.run(
-        ["bash", "-c", f". {CLUSTER}/env.sh; ctr task ls"], check=True, capture_output=True, text=True
-    ).stdout
+    socket = state_of(node_of(pod, namespace)) / "run/containerd.sock"
+    text = call("ctr", "-a", socket, "-n", "k8s.io", "task", "ls")
     for line in text.splitlines():
         if line.startswith(number):
             return int(line.split()[1])

@@ -23,6 +23,7 @@ from cluster_commands import (
     kubectl,
     leader_pod,
     pod_ip,
+    user,
     wait,
 )
 from monitoring import INTERVAL_SECONDS, Prometheus
@@ -40,9 +41,12 @@ class Rest:
         )
         self.token = kubectl("-n", TEAM, "create", "token", user, "--audience", AUDIENCE).strip()
 
+    def url(self, path):
+        return f"http://{self.address}{path}"
+
     def call(self, method, path, body=None, headers=(), token=None, seconds=60):
         """(status, headers in lower case, body)."""
-        command = ["curl", "-sS", "-i", "-m", str(seconds), "-X", method, f"http://{self.address}{path}"]
+        command = ["curl", "-sS", "-i", "-m", str(seconds), "-X", method, self.url(path)]
         if token is None:
             token = self.token
         for header in ([f"Authorization: Bearer {token}"] if token else []) + list(headers):
@@ -63,16 +67,7 @@ class Harder:
 
     def rest(self):
         """REST writes the same resources, for those the cluster lets: 401, 403, 201, replay, 304, events, log."""
-        kubectl("-n", TEAM, "create", "serviceaccount", "alice")
-        kubectl(
-            "-n",
-            TEAM,
-            "create",
-            "rolebinding",
-            "alice",
-            "--clusterrole=eidolon-editor",
-            f"--serviceaccount={TEAM}:alice",
-        )
+        user("alice")
         rest = Rest("alice")
         jobs = f"/api/v1/namespaces/{TEAM}/simulationjobs"
         body = json.dumps(self.document("by-rest"))
@@ -103,6 +98,17 @@ class Harder:
         tag = headers["etag"]
         expect(rest.call("GET", f"{jobs}/by-rest", headers=[f"If-None-Match: {tag}"])[0] == 304, "no 304")
         expect("step 5 loss" in rest.call("GET", f"{jobs}/by-rest/logs")[2], "no log")
+        watch = f"/api/v1/watch/namespaces/{TEAM}/simulationjobs"
+        seen = kube("curl", "-sS", "-m", "4", "-H", f"Authorization: Bearer {rest.token}", rest.url(watch), check=False)
+        expect("retry: 1000" in seen and '"by-rest"' in seen, f"watched: {seen[:500]}")
+        expect(rest.call("GET", "/api/v1/watch/simulationjobs")[0] == 403, "all namespaces may be watched")
+        status, _, text = rest.call("GET", f"{jobs}/by-rest/timeline")
+        expect(status in (404, 501) and "timelines are not kept on Kubernetes" in text, f"timeline: {status} {text}")
+        timed = json.loads(body)
+        timed["metadata"]["name"] = "timed"
+        timed["spec"]["outputs"] = {"timeline": {"iterations": 1}}
+        status, _, text = rest.call("POST", jobs, json.dumps(timed))
+        expect(status == 422 and "/spec/outputs/timeline" in text, f"a timeline is taken: {status} {text}")
         expect(rest.call("DELETE", f"{jobs}/by-rest", headers=['If-Match: "1"'])[0] == 412, "an old tag deletes")
         expect(rest.call("DELETE", f"{jobs}/by-rest")[0] == 200, "not deleted")
         expect(rest.call("GET", f"{jobs}/by-rest")[0] == 404, "still there")

@@ -9,6 +9,8 @@ torch: a user's image for tests: Debian, Python and the stock torch wheel of e2e
 large and does not depend on the tree: made once for each content of that environment.
 foreign: users' images that are not like ours: an older Debian, a newer one without any shell, a program built on musl.
 cpu-torch: Debian's own torch, which is built without CUDA; 1 GB, so only made when asked for.
+
+What is missing in build/release is built first; of another build folder it is said what to build.
 """
 
 import argparse
@@ -45,6 +47,27 @@ TORCH = [
 ]
 
 
+PROGRAMS = {
+    "services": ["eidolon-operator", "eidolon-timing", "eidolon-timing-worker", "eidolon-network"],
+    "injection": ["eidolon-agent", "eidolon_shim", "eidolon_facades"],
+}
+
+
+def provide(build, images):
+    """Programs and libraries that the images hold, built where they are missing."""
+    targets = [target for image in images for target in PROGRAMS.get(image, [])]
+    made = {"eidolon_shim": build / "lib/libeidolon_shim.so", "eidolon_facades": build / "lib/eidolon/cuda_driver.so"}
+    missing = [target for target in targets if not made.get(target, build / "bin" / target).exists()]
+    if not missing:
+        return
+    if build.resolve() != (ROOT / "build/release").resolve():
+        sys.exit(f"images: {build} lacks {', '.join(missing)}: run ninja -C {build} {' '.join(missing)}")
+    print(f"images: building {', '.join(missing)}", file=sys.stderr, flush=True)
+    done = subprocess.run([str(ROOT / "e2e/build"), "release", *missing], stdout=subprocess.DEVNULL)
+    if done.returncode != 0:
+        sys.exit(f"images: e2e/build release {' '.join(missing)} failed; see the lines above")
+
+
 def libraries_of(program):
     """Shared libraries that a program loads, with the loader, as real paths by name."""
     text = subprocess.run(["ldd", str(program)], check=True, capture_output=True, text=True).stdout
@@ -68,7 +91,7 @@ def file_arguments(files):
 
 def services(build, out, tag):
     files = {}
-    for program in ("eidolon-operator", "eidolon-timing", "eidolon-timing-worker", "eidolon-network"):
+    for program in PROGRAMS["services"]:
         path = build / "bin" / program
         files[f"/eidolon/bin/{program}"] = path
         for name, source in libraries_of(path).items():
@@ -222,7 +245,16 @@ def main():
     parser.add_argument("--base", type=pathlib.Path, help="root file system with python3, for torch")
     parser.add_argument("images", nargs="*", default=["services", "injection"])
     a = parser.parse_args()
+    known = {"services", "injection", "torch", "foreign", "cpu-torch"}
+    if unknown := sorted(set(a.images) - known):
+        parser.error(f"no image is called {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    standing = sorted(set(a.images) & {"torch", "foreign", "cpu-torch"})
+    if standing and (a.base is None or not a.base.exists()):
+        sys.exit(
+            f"images: {', '.join(standing)} stand on --base, a root file system that e2e/kube/cluster/build.sh makes"
+        )
     a.out.mkdir(parents=True, exist_ok=True)
+    provide(a.build, a.images)
     if "services" in a.images:
         services(a.build, a.out, a.tag)
     if "injection" in a.images:

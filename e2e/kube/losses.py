@@ -3,7 +3,18 @@
 import re
 import time
 
-from cluster_commands import NAMESPACE, TEAM, condition, expect, finished, first_process, kube, kubectl
+from cluster_commands import (
+    NAMESPACE,
+    TEAM,
+    call,
+    condition,
+    expect,
+    finished,
+    first_process,
+    kubectl,
+    node_of,
+    on_node,
+)
 
 SHORT_SECONDS, LONG_SECONDS, LATEST_SECONDS = 3, 45, 150
 NAMED = {"AgentLost", "ServiceLost", "RankLost", "CommandFailed", "Deadlock", "Stuck"}
@@ -57,13 +68,13 @@ class Losses:
     @staticmethod
     def cut(place, seconds):
         """Takes the node's end of the pod's cable away for a while."""
-        process = first_process(*place)
-        own = kube("nsenter", "-t", str(process), "-n", "ip", "-o", "link", "show", "eth0")
+        node = node_of(*place[:2])
+        own = call("nsenter", "-t", first_process(*place), "-n", "ip", "-o", "link", "show", "eth0")
         number = re.search(r"eth0@if(\d+)", own)[1]
-        cable = re.search(rf"^{number}: ([^@:]+)", kube("ip", "-o", "link"), re.M)[1]
-        kube("ip", "link", "set", "dev", cable, "down")
+        cable = re.search(rf"^{number}: ([^@:]+)", on_node(node, "ip", "-o", "link"), re.M)[1]
+        on_node(node, "ip", "link", "set", "dev", cable, "down")
         try:
             time.sleep(seconds)
         finally:
             # Whoever was cut off for long may have been given up, cable and all.
-            kube("ip", "link", "set", "dev", cable, "up", check=False)
+            on_node(node, "ip", "link", "set", "dev", cable, "up", check=False)

@@ -18,6 +18,7 @@ from cluster_commands import (
     kube,
     kubectl,
     leader_pod,
+    user,
     wait,
 )
 from harder import Rest
@@ -36,16 +37,7 @@ class Private:
 
     def secrets(self):
         """No token, key or code of a user is in any log, object, event, metric or command line."""
-        kubectl("-n", TEAM, "create", "serviceaccount", "carol")
-        kubectl(
-            "-n",
-            TEAM,
-            "create",
-            "rolebinding",
-            "carol",
-            "--clusterrole=eidolon-editor",
-            f"--serviceaccount={TEAM}:carol",
-        )
+        user("carol")
         rest = Rest("carol")
         self.start_training("private", iterations={"warmup": 3, "measure": 400})
         expect(
@@ -96,6 +88,24 @@ class Private:
             "SimulationJob" in places["all objects"] and '"kind": "Event"' in places["all objects"], "not all objects"
         )
         return places
+
+    def key_replaced(self):
+        """An emptied Secret and restarted services have another key; jobs run as before."""
+        self.apply_light("before", spin=0)
+        before = self.over_well("before", attempt=1)["prediction"]["iterationPicoseconds"]
+        old = get("secret", "eidolon-passes", NAMESPACE)["data"]
+        kubectl("-n", NAMESPACE, "patch", "secret", "eidolon-passes", "--type=merge", "-p", '{"data": null}')
+        services = ("deployment/eidolon-controller", "statefulset/eidolon-timing")
+        kubectl("-n", NAMESPACE, "rollout", "restart", *services)
+        for service in services:
+            kubectl("-n", NAMESPACE, "rollout", "status", service, "--timeout=120s", timeout=150)
+        new = wait("there is a key", 60, lambda: get("secret", "eidolon-passes", NAMESPACE).get("data"))
+        expect(set(new) == set(old) and all(new[name] != old[name] for name in old), "the key is as it was")
+        self.apply_light("after", spin=0)
+        after = self.over_well("after", attempt=1)["prediction"]["iterationPicoseconds"]
+        expect(before == after, "another answer")
+        for name in ("before", "after"):
+            self.leaves_nothing(name)
 
     def suspends(self):
         """A job that another queue holds back has no pods; it runs when let go, stops when held again, and can go on."""

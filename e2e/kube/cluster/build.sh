@@ -1,44 +1,57 @@
 #!/bin/bash
 # Build what the test cluster needs into $KUBE_CACHE: the Kubernetes programs (one
-# multi-call program), helm, coredns, prometheus, and the images. Needs Go, gcc, python3 and the
+# multi-call program), etcd, coredns, helm, prometheus, and the images. Needs Go, gcc, python3 and the
 # Debian packages of packages.txt. Does nothing for what is already there.
+#
+#   build.sh          all
+#   build.sh core     without Prometheus and without other people's systems: what the short form of the test needs
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+extent=${1:-all}
+case $extent in all|core) ;; *) die "unknown argument '$extent'; use no argument or core" ;; esac
 mkdir -p "$bin" "$img"
 export CGO_ENABLED=0
 
-# Compare whole outputs: under pipefail, "program | grep -q" fails when grep leaves early.
-have() { case $("$@" 2>/dev/null || true) in *"$want"*) true ;; *) false ;; esac; }
+programs=$here/programs
+tags=remove_all_sd,enable_kubernetes_sd    # Prometheus finds targets in Kubernetes only, and has no pages.
+component=k8s.io/component-base/version
+minor=${KUBE_VERSION#v1.}
+# Nothing for debuggers, which the compiler need not write either.
+flags=(-p "${KUBE_BUILD_JOBS:-$(nproc)}" -mod=readonly -trimpath -buildvcs=false -tags "$tags" -gcflags=all=-dwarf=false
+    -ldflags "-s -w -X $component.gitVersion=$KUBE_VERSION -X $component.gitMajor=1 -X $component.gitMinor=${minor%.*}
+        -X $component.gitTreeState=clean -X helm.sh/helm/v3/internal/version.version=$HELM_VERSION
+        -X github.com/prometheus/common/version.Version=$PROMETHEUS_VERSION")
 
-if want=$KUBE_VERSION; ! have "$bin/kubectl" version --client; then
-    v=k8s.io/component-base/version
-    minor=${KUBE_VERSION#v1.}
-    say "building Kubernetes $KUBE_VERSION"
-    (cd "$here/kubernetes" && go build -mod=readonly -trimpath -buildvcs=false -o "$bin/kube" \
-        -ldflags "-s -w -X $v.gitVersion=$KUBE_VERSION -X $v.gitMajor=1 -X $v.gitMinor=${minor%.*} -X $v.gitTreeState=clean" .)
-    for c in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do
-        ln -sf kube "$bin/$c"
-    done
-fi
-if want="etcd Version: ${ETCD_VERSION#v}"; ! have "$bin/etcd" --version; then
-    say "building etcd $ETCD_VERSION"
-    (cd "$here/etcd" && go build -mod=readonly -trimpath -buildvcs=false -ldflags "-s -w" -o "$bin/etcd" .)
-fi
-if want=$HELM_VERSION; ! have "$bin/helm" version; then
-    say "building helm $HELM_VERSION"
-    GOBIN=$bin go install -trimpath -buildvcs=false \
-        -ldflags "-s -w -X helm.sh/helm/v3/internal/version.version=$HELM_VERSION" \
-        "helm.sh/helm/v3/cmd/helm@$HELM_VERSION"
-fi
-if want=${COREDNS_VERSION#v}; ! have "$bin/coredns" -version; then
-    say "building coredns $COREDNS_VERSION"
-    (cd "$here/coredns" && go build -mod=readonly -trimpath -buildvcs=false -ldflags "-s -w" -o "$bin/coredns" .)
-fi
-if want="version $PROMETHEUS_VERSION"; ! have "$bin/prometheus" --version; then
-    say "building prometheus $PROMETHEUS_VERSION"    # Without its pages, and with discovery in Kubernetes only.
-    (cd "$here/prometheus" && go build -mod=readonly -trimpath -buildvcs=false -tags remove_all_sd,enable_kubernetes_sd \
-        -ldflags "-s -w -X github.com/prometheus/common/version.Version=$PROMETHEUS_VERSION" -o "$bin/prometheus" \
-        github.com/prometheus/prometheus/cmd/prometheus)
+# compile WHAT PACKAGE...: programs of one module, so that a package that several need is compiled once.
+compile() {
+    local what=$1 part=$KUBE_CACHE/part total; shift
+    command -v go >/dev/null || die "Go is missing (1.26, or 1.21 that fetches it): it compiles $what"
+    rm -rf "$part"; mkdir -p "$part"
+    total=$(cd "$programs" && go list -mod=readonly -deps -tags "$tags" "$@" | wc -l)
+    say "building $what: $total packages, fewer where the build cache has some"
+    (cd "$programs" && go build -v "${flags[@]}" -o "$part/" "$@" 2>&1) | {
+        n=0
+        while read -r line; do
+            case $line in *" "*|*:*) echo "$line" >&2 ;; *) n=$((n + 1)); [ $((n % 200)) != 0 ] || say "compiled $n of $total packages" ;; esac
+        done
+    }
+    mv "$part"/* "$bin/"
+    rmdir "$part"
+    say "built $what"
+}
+# Others may want the same programs at the same time.
+exec 9>"$KUBE_CACHE/lock"
+flock -n 9 || { say "waiting for another build in $KUBE_CACHE"; flock 9; }
+here_all() { local n; for n in "$@"; do [ -x "$bin/$n" ] || return 1; done; }
+here_all kube etcd coredns helm ||
+    compile "Kubernetes $KUBE_VERSION, etcd $ETCD_VERSION, CoreDNS $COREDNS_VERSION, Helm $HELM_VERSION" \
+        ./kube ./etcd ./coredns helm.sh/helm/v3/cmd/helm
+for c in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do
+    ln -sf kube "$bin/$c"
+done
+if [ "$extent" != core ]; then
+    here_all prometheus promtool || compile "Prometheus $PROMETHEUS_VERSION" \
+        github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
 fi
 mk() { python3 "$here/images/mkimage.py" "$@"; }
 if [ ! -e "$img/pause.tar" ]; then
@@ -81,7 +94,9 @@ unpack() { # NAME RELEASE PACKAGES
     mmdebstrap --quiet --variant=extract --include="$3" --dpkgopt='path-exclude=/usr/share/doc/*' "$2" "$KUBE_CACHE/base/$1.part.tar"
     mv "$KUBE_CACHE/base/$1.part.tar" "$KUBE_CACHE/base/$1.tar"
 }
+[ "$extent" = core ] || {
 unpack older bullseye python3-minimal,libpython3-stdlib,libc6
 unpack newer trixie base-files,python3-minimal,libpython3-stdlib,libc6
 unpack musl bookworm musl
+}
 say "ready: $(du -sh "$KUBE_CACHE" | cut -f1) in $KUBE_CACHE"
