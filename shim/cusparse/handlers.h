@@ -2,4 +2,4 @@
 // headers.
 #pragma once
 
-namespace eidolon::shim::cusparse {}
+#include "shim/cusparse/handle.h"
