@@ -4,6 +4,7 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -83,6 +84,26 @@ void* LoadFrom(const std::vector<std::string>& folders, std::string_view soname)
   return nullptr;
 }
 
+// Where NVIDIA's wheels put libraries, beside the packages that loaded objects came from. Programs
+// such as CuPy name no run path: they look there themselves, but find our facade loaded already.
+std::vector<std::string> WheelFolders(const std::vector<std::string>& objects) {
+  std::vector<std::string> folders;
+  for (const std::string& object : objects) {
+    for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+      const std::size_t at = object.find(packages);
+      if (at == std::string::npos) continue;
+      const std::string root = object.substr(0, at + packages.size());
+      for (const char* folder : {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"}) {
+        folders.push_back(root + folder);
+      }
+    }
+  }
+  std::ranges::sort(folders);
+  const auto repeated = std::ranges::unique(folders);
+  folders.erase(repeated.begin(), repeated.end());
+  return folders;
+}
+
 }  // namespace
 
 bool IsNeeded(const std::string& soname) {
@@ -104,10 +125,15 @@ void* RealLibrary::Load() noexcept {
   try {
     const bool older = !IsNeeded("libcudart.so.13") && IsNeeded("libcudart.so.12");
     const char* const soname = sonames_[older ? 1 : 0];
-    for (const std::string& object : LoadedObjects()) {
+    const std::vector<std::string> objects = LoadedObjects();
+    for (const std::string& object : objects) {
       void* handle = LoadFrom(SearchFolders(object), soname);
       if (handle != nullptr) return handle;
     }
+    // Nothing says which major a program with a static runtime is of; its wheels do.
+    const std::vector<std::string> wheels = WheelFolders(objects);
+    void* const handle = LoadFrom(wheels, soname);
+    return handle != nullptr ? handle : LoadFrom(wheels, sonames_[older ? 0 : 1]);
   } catch (...) {  // Out of memory: the call is refused.
   }
   return nullptr;
