@@ -6,8 +6,8 @@ namespace eidolon::agent::clock {
 
 void Quiescence::NoteActivity(std::int64_t now_ns) {
   still_looks_ = 0;
-  pause_ns_ = kFirstLookNs;
-  next_look_ns_ = now_ns + kFirstLookNs;
+  pause_ns_ = FirstPauseNs();
+  next_look_ns_ = now_ns + pause_ns_;
 }
 
 bool Quiescence::Poll(std::int64_t now_ns) {
@@ -20,10 +20,12 @@ bool Quiescence::Poll(std::int64_t now_ns) {
 bool Quiescence::Judge(std::int64_t now_ns) {
   const bool claimed = still_looks_ >= 2;
   if (now_ns < next_look_ns_) return claimed;
+  const std::int64_t before_ns = spent_ns_();
   const Look look = look_();
+  last_look_ns_ = spent_ns_() - before_ns;
   if (look == Look::kStill && !claimed) {
-    pause_ns_ = kFirstLookNs;
-    next_look_ns_ = now_ns + (++still_looks_ < 2 ? kSecondLookNs : kFirstLookNs);
+    pause_ns_ = FirstPauseNs();
+    next_look_ns_ = now_ns + (++still_looks_ < 2 ? kSecondLookNs : pause_ns_);
     return still_looks_ >= 2;
   }
   if (look == Look::kWorking || !claimed) still_looks_ = 0;

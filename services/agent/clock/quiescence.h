@@ -6,8 +6,12 @@
 // stays the same, and any activity withdraws the claim, also such as arrived during a look.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <utility>
+
+#include "services/base/clock.h"
 
 namespace eidolon::agent::clock {
 
@@ -22,9 +26,10 @@ enum class Look : std::uint8_t {
 class Quiescence {
  public:
   // `look` looks at the processes; it costs milliseconds. `has_news` tells whether anything has
-  // been written that was not read yet.
-  Quiescence(std::function<Look()> look, std::function<bool()> has_news)
-      : look_(std::move(look)), has_news_(std::move(has_news)) {}
+  // been written that was not read yet. `spent_ns`: processor time of this thread.
+  Quiescence(std::function<Look()> look, std::function<bool()> has_news,
+             std::function<std::int64_t()> spent_ns = base::ThreadCpuNs)
+      : look_(std::move(look)), has_news_(std::move(has_news)), spent_ns_(std::move(spent_ns)) {}
 
   // A record, reply or message moved: whatever was claimed is void.
   void NoteActivity(std::int64_t now_ns);
@@ -36,11 +41,19 @@ class Quiescence {
   static constexpr std::int64_t kFirstLookNs = 10'000'000;
   static constexpr std::int64_t kSecondLookNs = 5'000'000;
   static constexpr std::int64_t kLongestPauseNs = 200'000'000;
+  // Looks after activity take no more than a tenth of a processor, unless that would be too late.
+  static constexpr std::int64_t kPausesPerLook = 9;
+  static constexpr std::int64_t kLongestFirstPauseNs = 100'000'000;
 
   bool Judge(std::int64_t now_ns);
+  std::int64_t FirstPauseNs() const {
+    return std::clamp(kPausesPerLook * last_look_ns_, kFirstLookNs, kLongestFirstPauseNs);
+  }
 
   std::function<Look()> look_;
   std::function<bool()> has_news_;
+  std::function<std::int64_t()> spent_ns_;
+  std::int64_t last_look_ns_ = 0;  // Processor time of the last look.
   std::int64_t next_look_ns_ = 0;
   std::int64_t pause_ns_ = kFirstLookNs;
   int still_looks_ = 0;

@@ -55,6 +55,27 @@ TEST(QuiescenceTest, WhoSpokeDuringALookWasNotAsleep) {
   EXPECT_FALSE(quiescence.Poll(21 * kMs)) << "what it said is activity like any other";
 }
 
+TEST(QuiescenceTest, DearLooksComeLater) {
+  std::int64_t spent = 0;
+  int looks = 0;
+  Quiescence quiescence(
+      [&] {
+        ++looks;
+        spent += 4 * kMs;
+        return Look::kStill;
+      },
+      NoNews, [&] { return spent; });
+  quiescence.NoteActivity(0);
+  quiescence.Poll(10 * kMs);
+  ASSERT_EQ(looks, 1) << "nobody knows yet what it takes";
+
+  quiescence.NoteActivity(20 * kMs);
+  quiescence.Poll(55 * kMs);
+  EXPECT_EQ(looks, 1);
+  EXPECT_FALSE(quiescence.Poll(56 * kMs));
+  EXPECT_TRUE(quiescence.Poll(61 * kMs)) << "the second comes soon, whatever it takes";
+}
+
 TEST(QuiescenceTest, LooksAgainWhileQuietAndNoticesWhoWokeUp) {
   Look look = Look::kStill;
   Quiescence quiescence([&] { return look; }, NoNews);

@@ -105,21 +105,22 @@ base::Result<Engine::Completion> Engine::StreamEnd(std::uint16_t device, std::ui
   auto found = streams_.Find(device, stream);
   if (!found) return std::unexpected(found.error());
   streams_.FollowLegacyRules(**found);
-  return Completion{work_.Watch(streams_.TailOf(**found), ticket)};
+  const Signal tail = streams_.TailOf(**found);
+  return Completion{.time = work_.Watch(tail, ticket), .not_before = tail.at};
 }
 
 base::Result<Engine::Completion> Engine::DeviceEnd(std::uint16_t device,
                                                    std::optional<std::uint64_t> ticket) {
   auto end = streams_.EndOf(device);
   if (!end) return std::unexpected(end.error());
-  return Completion{work_.Watch(*end, ticket)};
+  return Completion{.time = work_.Watch(*end, ticket), .not_before = end->at};
 }
 
 base::Result<Engine::Completion> Engine::EventEnd(std::uint32_t event,
                                                   std::optional<std::uint64_t> ticket) {
   auto recorded = events_.Get(event);
   if (!recorded) return std::unexpected(recorded.error());
-  return Completion{work_.Watch(*recorded, ticket)};
+  return Completion{.time = work_.Watch(*recorded, ticket), .not_before = recorded->at};
 }
 
 }  // namespace eidolon::agent::device

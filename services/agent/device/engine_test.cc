@@ -73,6 +73,23 @@ TEST_F(EngineTest, WorkBehindACollectiveStaysOpenUntilTheNetworkAnswers) {
   EXPECT_FALSE(engine_.ResolveCollective(7, Us(20), Us(50))) << "answered twice";
 }
 
+TEST_F(EngineTest, AnOpenEndHasABoundThatItsOwnWorkGives) {
+  ASSERT_TRUE(engine_.CreateEvent(5).has_value());
+  ASSERT_TRUE(engine_.Issue(At(0, 0), AllReduce(7)).has_value());  // Not before 3.
+  ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());    // 4 to 9.
+  ASSERT_TRUE(engine_.Issue(At(1, 0), AllReduce(8)).has_value());  // Not before 10.
+  ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(20)).has_value());   // 11 to 31.
+  ASSERT_TRUE(engine_.RecordEvent(At(2, 0), 5).has_value());
+
+  const auto end = engine_.EventEnd(5, std::nullopt);
+  EXPECT_EQ(end->time, std::nullopt);
+  EXPECT_EQ(end->not_before, Us(31));
+
+  ASSERT_TRUE(engine_.ResolveCollective(7, Us(3), Us(3)));
+  ASSERT_TRUE(engine_.ResolveCollective(8, Us(10), Us(10)));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(31)) << "networks that take no time";
+}
+
 TEST_F(EngineTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {
   ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
   ASSERT_TRUE(engine_.CreateStream(0, 2, true).has_value());

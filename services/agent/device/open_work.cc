@@ -64,7 +64,11 @@ Signal OpenWork::AddWork(const Signal& after, const Operation& operation) {
                                       .gap = operation.gap,
                                       .duration = operation.duration});
   AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});
-  return {.node = node, .at = operation.op.ready, .local = operation.local_end};
+  // It starts at `ready` or later and is never shorter: a bound for whoever asks before the end is
+  // known.
+  return {.node = node,
+          .at = operation.op.ready + operation.duration,
+          .local = operation.local_end};
 }
 
 Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, std::uint64_t token,

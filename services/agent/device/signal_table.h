@@ -11,8 +11,8 @@
 
 namespace eidolon::agent::device {
 
-// The later of `at` and the end of `node`. `local` is its value on the local timeline
-// (contention.h), which is always known.
+// The later of `at` and the end of `node`; while that is open, `at` is a lower bound of it. `local`
+// is its value on the local timeline (contention.h), which is always known.
 struct Signal {
   std::uint64_t node = 0;  // Of open work; 0: nothing open.
   base::SimTime at;

@@ -76,7 +76,10 @@ ApplyResult Waits::AskQuery(const Record& record) {
   if (!end) return std::unexpected(end.error());
   const SimTime asked = ClockOf(record.header);
   const bool is_open = !end->time.has_value();
-  if (is_open && record.observer == 0 && host_->safe_through() < asked) {
+  // A host far ahead of its GPU asks about work that cannot have ended, whatever other ranks do. An
+  // allocator asks so for each block that another stream used: no answer of the network is needed.
+  const bool is_known = !is_open || end->not_before > asked || host_->safe_through() >= asked;
+  if (!is_known && record.observer == 0) {
     moments_[record.slot] = record;
     replies_->AwaitMoment(record.slot, asked);
     return Applied::kYes;

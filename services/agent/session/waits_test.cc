@@ -76,6 +76,17 @@ TEST_F(WaitsTest, AQueryAboutOpenWorkWaitsUntilItsMomentIsSafe) {
   EXPECT_EQ(SlotOf(3).status, ReplyStatus::kNotReady);
 }
 
+TEST_F(WaitsTest, AQueryAboutWorkThatCannotHaveEndedNeedsNoNetwork) {
+  IssueCollective(1);
+  ASSERT_TRUE(engine_.Launch({.host_clock = SimTime{600}}, {.duration = {1000}}).has_value());
+
+  ASSERT_TRUE(waits_.AskQuery(Question(RecordKind::kQueryStream, 3, 700)).has_value());
+
+  ASSERT_TRUE(writer_.IsAnswered(3));
+  EXPECT_EQ(SlotOf(3).status, ReplyStatus::kNotReady);
+  EXPECT_FALSE(host_.horizon().Wanted().has_value());
+}
+
 TEST_F(WaitsTest, WhoDrivesSleepsUntilTheNetworkHasPassedTheMoment) {
   waits_.AskMoment(Question(RecordKind::kWaitUntil, 4, 100, 9000), true);
   EXPECT_FALSE(writer_.IsAnswered(4));
