@@ -1,10 +1,12 @@
-// Exports: waits with a timeout on read-write locks and threads, and those of C11.
+// Exports: yields, waits with a timeout on read-write locks and threads, and those of C11.
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <threads.h>
 #include <time.h>
 
 #include "shim/time/export.h"
+#include "shim/time/lone_yield.h"
 #include "shim/time/real.h"
 #include "shim/time/timed_wait.h"
 #include "shim/time/virtual_clock.h"
@@ -13,6 +15,8 @@ namespace time_ = eidolon::shim::time;
 namespace real = time_::real;
 
 namespace {
+
+constinit thread_local time_::LoneYield yields;
 
 bool IsValid(const timespec& t) { return t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000; }
 
@@ -47,6 +51,11 @@ int ToC11(int error) {
 }
 
 }  // namespace
+
+EIDOLON_TIME_EXPORT int sched_yield() noexcept {
+  if (time_::InJob() && yields.IsFirst(real::MonotonicNs())) return 0;
+  return real::Yield();
+}
 
 EIDOLON_TIME_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock,
                                                    const timespec* until) noexcept {

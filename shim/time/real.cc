@@ -71,6 +71,7 @@ constinit Next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const si
 constinit Next<int (*)(int, epoll_event*, int, int, const sigset_t*)> next_epoll_pwait(
     "epoll_pwait", nullptr);
 constinit Next<int (*)(pthread_t, const char*)> next_setname("pthread_setname_np", nullptr);
+constinit Next<int (*)()> next_yield("sched_yield", nullptr);
 constinit Next<int (*)(int, int, const itimerspec*, itimerspec*)> next_timerfd("timerfd_settime",
                                                                                nullptr);
 
@@ -161,6 +162,8 @@ int EpollWait(int epoll, epoll_event* events, int capacity, std::int64_t ns,
 int SetThreadName(pthread_t thread, const char* name) noexcept {
   return next_setname.Get()(thread, name);
 }
+
+int Yield() noexcept { return next_yield.Get()(); }
 
 int RwlockRead(pthread_rwlock_t* lock, std::int64_t ns) noexcept {
   const timespec deadline = WallDeadline(ns);

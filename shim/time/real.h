@@ -52,6 +52,7 @@ int AioSuspend(const aiocb* const list[], int count, std::int64_t ns) noexcept;
 int ClockNanosleep(clockid_t id, int flags, const timespec* request, timespec* left);
 clock_t Times(tms* out) noexcept;
 int SetThreadName(pthread_t thread, const char* name) noexcept;
+int Yield() noexcept;
 int TimerfdSettime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept;
 int TimerfdCreate(int id, int flags) noexcept;
 int TimerfdGettime(int fd, itimerspec* out) noexcept;

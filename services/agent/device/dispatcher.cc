@@ -75,7 +75,8 @@ Signal Dispatcher::AddCollective(const Place& place, Signal after, const Collect
                                      .owner = place.tail,
                                      .local_end = local + collective.estimate,
                                      .host_ready = place.host_ready,
-                                     .gap = gap},
+                                     .gap = gap,
+                                     .duration = collective.at_least},
                                     collective.token, communicator);
 }
 

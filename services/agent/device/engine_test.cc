@@ -90,6 +90,18 @@ TEST_F(EngineTest, AnOpenEndHasABoundThatItsOwnWorkGives) {
   EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(31)) << "networks that take no time";
 }
 
+TEST_F(EngineTest, TheLeastThatACollectiveTakesBoundsItsEndAndHolds) {
+  Collective collective = AllReduce(7);
+  collective.at_least = Duration::Microseconds(40);
+  ASSERT_TRUE(engine_.Issue(At(0, 0), collective).has_value());  // 3 to 43 or later.
+  ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());  // 44 to 49 or later.
+
+  EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->not_before, Us(49));
+
+  ASSERT_TRUE(engine_.ResolveCollective(7, Us(3), Us(20)));
+  EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->time, Us(49)) << "as a query was told";
+}
+
 TEST_F(EngineTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {
   ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
   ASSERT_TRUE(engine_.CreateStream(0, 2, true).has_value());

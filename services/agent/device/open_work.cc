@@ -80,8 +80,11 @@ Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, 
                                       .communicator = communicator,
                                       .token = token,
                                       .host_ready = operation.host_ready,
-                                      .gap = operation.gap});
-  const Signal end{.node = node, .at = operation.op.ready, .local = operation.local_end};
+                                      .gap = operation.gap,
+                                      .duration = operation.duration});
+  const Signal end{.node = node,
+                   .at = operation.op.ready + operation.duration,
+                   .local = operation.local_end};
   signals_->Put(communicator, end);
   if (after.node != 0) {
     AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});
@@ -149,7 +152,8 @@ bool OpenWork::ResolveCollective(std::uint64_t token, SimTime start, SimTime fin
   tokens_.Erase(token);
   Node& found = *Find(name);
   found.op.start = std::max(start, found.op.ready);
-  found.op.finish = std::max(finish, found.op.start);
+  // Who asked before the answer came was told by the bound, so it holds afterwards, too.
+  found.op.finish = std::max({finish, found.op.start, found.op.ready + found.duration});
   finished_.emplace_back(name, found.op.finish);
   while (!finished_.empty()) {
     const auto [next, end] = finished_.back();

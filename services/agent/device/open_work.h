@@ -34,7 +34,8 @@ class OpenWork {
     base::SimTime local_end;  // Its end on the local timeline.
     base::SimTime host_ready;
     base::Duration gap;       // From the end of its input to its start.
-    base::Duration duration;  // Not of collectives, whose end the network tells.
+    // Of a collective, whose end the network tells, the least that it takes from `ready` on.
+    base::Duration duration;
   };
   // Each returns the signal of the operation's end. Requires: `after` is open.
   Signal AddWork(const Signal& after, const Operation& operation);
@@ -83,7 +84,7 @@ class OpenWork {
     std::uint64_t token = 0;
     base::SimTime host_ready;
     base::Duration gap;
-    base::Duration duration;
+    base::Duration duration;  // Of a collective the least.
   };
   enum class EdgeKind : std::uint8_t { kInput, kSlot, kTicket };
   struct Edge {

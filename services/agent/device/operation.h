@@ -37,6 +37,7 @@ struct Collective {
   std::uint32_t communicator = 0;
   std::uint64_t token = 0;     // The caller's number, unique in the engine.
   base::Duration estimate;     // Alone on the fabric.
+  base::Duration at_least;     // From when this device is ready: whatever others do, not shorter.
   std::uint32_t channels = 0;  // Multiprocessors it occupies.
   std::uint32_t tag = 0;
 };

@@ -11,10 +11,36 @@ namespace eidolon::agent::session {
 
 namespace wire = ::eidolon::ring;
 namespace v1 = network::v1;
+using base::Duration;
 using base::ErrorCode;
 using base::Fail;
 using base::SimTime;
 using base::StrCat;
+
+namespace {
+
+// The least that a call takes once its device is ready, whatever else is on the fabric: half of what
+// it takes alone, where every member moves its share until the end. A root or a sender may be done
+// early, and calls of one group share what alone each would pay.
+Duration LeastOf(const PreparedCall& call) {
+  if (call.group_size > 1) return {};
+  const Duration half{call.estimate.duration.ps / 2};
+  switch (static_cast<v1::CollectiveKind>(call.operation.kind())) {
+    case v1::COLLECTIVE_KIND_ALL_REDUCE:
+    case v1::COLLECTIVE_KIND_ALL_GATHER:
+    case v1::COLLECTIVE_KIND_REDUCE_SCATTER:
+    case v1::COLLECTIVE_KIND_ALL_TO_ALL:
+      return half;
+    case v1::COLLECTIVE_KIND_POINT_TO_POINT:
+      return call.ops.size() == 1 && call.ops[0].kind == wire::CommunicationKind::kReceive
+                 ? half
+                 : Duration{};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
 
 base::Result<void> CollectiveCalls::DefineTemplate(std::uint32_t id, std::uint32_t communicator,
                                                    std::span<const wire::CommunicationOp> ops) {
@@ -120,6 +146,7 @@ device::Collective CollectiveCalls::Issue(std::uint32_t id, PreparedCall* call) 
   return {.communicator = id,
           .token = token,
           .estimate = call->estimate.duration,
+          .at_least = LeastOf(*call),
           .channels = call->estimate.channels};
 }
 
