@@ -1,10 +1,10 @@
 // Tells a yield that stands alone from those of a loop that spins.
 //
-// Libraries poll a condition and yield between two looks: PyTorch yields before it first asks whether
-// a communicator is there. Beside many ranks on few cores one yield costs a whole turn of all others,
-// tens of milliseconds, and thousands of groups cost minutes, although what is waited for is there
-// already. A yield is a hint, so that the first of a row may do nothing; a loop that goes on spinning
-// comes again at once and yields for real.
+// Libraries poll a condition and yield between two looks: PyTorch yields before it first asks
+// whether a communicator is there. Beside many ranks on few cores one yield costs a whole turn of
+// all others, tens of milliseconds, and thousands of groups cost minutes, although what is waited
+// for is there already. A yield is a hint, so that the first of a row may do nothing; a loop that
+// goes on spinning comes again at once and yields for real.
 #pragma once
 
 #include <cstdint>

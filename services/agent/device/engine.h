@@ -78,7 +78,7 @@ class Engine {
   // later.
   struct Completion {
     std::optional<SimTime> time;
-    SimTime not_before;  // While it is open: the end is this or later, whatever the network answers.
+    SimTime not_before;  // While it is open: its end is this or later, whatever comes.
   };
   Result<Completion> StreamEnd(std::uint16_t device, std::uint32_t stream,
                                std::optional<std::uint64_t> ticket);

@@ -66,9 +66,8 @@ Signal OpenWork::AddWork(const Signal& after, const Operation& operation) {
   AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});
   // It starts at `ready` or later and is never shorter: a bound for whoever asks before the end is
   // known.
-  return {.node = node,
-          .at = operation.op.ready + operation.duration,
-          .local = operation.local_end};
+  return {
+      .node = node, .at = operation.op.ready + operation.duration, .local = operation.local_end};
 }
 
 Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, std::uint64_t token,
@@ -82,9 +81,8 @@ Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, 
                                       .host_ready = operation.host_ready,
                                       .gap = operation.gap,
                                       .duration = operation.duration});
-  const Signal end{.node = node,
-                   .at = operation.op.ready + operation.duration,
-                   .local = operation.local_end};
+  const Signal end{
+      .node = node, .at = operation.op.ready + operation.duration, .local = operation.local_end};
   signals_->Put(communicator, end);
   if (after.node != 0) {
     AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});

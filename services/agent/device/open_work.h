@@ -33,7 +33,7 @@ class OpenWork {
     Slot owner = 0;           // Of the stream it runs in: hears of the end.
     base::SimTime local_end;  // Its end on the local timeline.
     base::SimTime host_ready;
-    base::Duration gap;       // From the end of its input to its start.
+    base::Duration gap;  // From the end of its input to its start.
     // Of a collective, whose end the network tells, the least that it takes from `ready` on.
     base::Duration duration;
   };

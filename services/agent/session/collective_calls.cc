@@ -19,9 +19,9 @@ using base::StrCat;
 
 namespace {
 
-// The least that a call takes once its device is ready, whatever else is on the fabric: half of what
-// it takes alone, where every member moves its share until the end. A root or a sender may be done
-// early, and calls of one group share what alone each would pay.
+// The least that a call takes once its device is ready, whatever else is on the fabric: half of
+// what it takes alone, where every member moves its share until the end. A root or a sender may be
+// done early, and calls of one group share what alone each would pay.
 Duration LeastOf(const PreparedCall& call) {
   if (call.group_size > 1) return {};
   const Duration half{call.estimate.duration.ps / 2};
