@@ -253,12 +253,10 @@ def job_definition(document):
     columns = [
         column("Phase", "string", ".status.phase", "Where the job stands."),
         column("Progress", "integer", ".status.progress.percent", "Percent of the wanted iterations."),
-        column(
-            "Iteration(s)", "number", ".status.prediction.iterationSeconds.mean", "Predicted seconds of an iteration."
-        ),
+        column("Predicted", "string", ".status.predicted", "Time of an iteration, or of a program without any."),
         column("Reason", "string", ".status.conditions[-1:].reason", "Reason of the newest condition.", 1),
         column("Attempt", "integer", ".status.attempt", "How often it was started."),
-        column("Servers", "integer", ".spec.servers", "Emulated servers.", 1),
+        column("Servers", "integer", ".status.servers", "Emulated servers.", 1),
         column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
     ]
     return definition(

@@ -132,6 +132,12 @@ class SpecReader {
     for (Fields& entry : fields_.ObjectList("env")) {
       const std::string name = entry.Text("name");
       std::string value = entry.Text("value");
+      const bool elsewhere = entry.Has("valueFrom");
+      if (elsewhere && embedded()) {
+        entry.Report("valueFrom", "exists on Kubernetes only; give the value");
+      } else if (elsewhere && !value.empty()) {
+        entry.Report("valueFrom", "cannot be given together with value");
+      }
       if (name.empty() || name.find('=') != std::string::npos) {
         entry.Report("name", "must be the name of an environment variable");
       } else if (IsReserved(name)) {
@@ -141,7 +147,8 @@ class SpecReader {
         entry.Report("name", "'" + name + "' occurs twice");
       }
       entry.Finish();
-      spec().environment.emplace_back(name, std::move(value));
+      // The kubelet fills in the others, which reach the command by its container.
+      if (!elsewhere) spec().environment.emplace_back(name, std::move(value));
     }
   }
 
@@ -189,8 +196,12 @@ class SpecReader {
     if (pods != nullptr && !pods->is_object()) {
       fields_.Report("podTemplate", "must be an object, not " + DescribeValue(*pods));
     }
+    const nlohmann::json* sources = fields_.Find("envFrom");
+    if (sources != nullptr && !sources->is_array()) {
+      fields_.Report("envFrom", "must be a list of sources, not " + DescribeValue(*sources));
+    }
     if (embedded()) {
-      for (const char* name : {"managedBy", "podTemplate", "backoffLimit"}) {
+      for (const char* name : {"managedBy", "podTemplate", "backoffLimit", "envFrom"}) {
         if (fields_.Has(name)) Warn(std::string(name) + " has no effect in embedded mode");
       }
     } else if (spec().image.empty()) {

@@ -4,6 +4,7 @@
 #include "services/base/utc.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/resolve.h"
+#include "services/controller/reconcile/attempt.h"
 #include "services/controller/reconcile/object_state.h"
 #include "services/controller/reconcile/objects.h"
 #include "services/controller/reconcile/plan.h"
@@ -31,20 +32,7 @@ constexpr std::int64_t kStuckSeconds = 30;
 constexpr std::int64_t kPullSeconds = 120;
 // A job that gave its place back leaves it to others for so long.
 constexpr std::int64_t kGivenBackSeconds = 60;
-// Between attempts, from the third on; doubling.
-constexpr std::int64_t kBackoffSeconds = 10;
-constexpr std::int64_t kBackoffSecondsMax = 300;
-
 constexpr const char* kRunParts[] = {"progress", "prediction", "simulation", "startTime"};
-
-// Verdicts that the loss of a pod may have caused. Out of memory or an unsupported call it did not.
-bool MayBeConsequence(const job::Verdict& verdict) {
-  for (const std::string_view why : {reason::kAgentLost, reason::kRankLost, reason::kSessionLost,
-                                     reason::kCommandFailed, reason::kStuck, reason::kDeadlock}) {
-    if (verdict.reason == why) return true;
-  }
-  return false;
-}
 
 class JobReconciler {
  public:
@@ -160,7 +148,7 @@ class JobReconciler {
                    metadata().value("namespace", ""), "'"));
         return false;
       }
-      job::ParsedCluster parsed = job::ParseCluster(DocumentOf(*seen_.cluster));
+      job::ParsedCluster parsed = ClusterOfTheJob();
       if (!parsed.problems.empty()) {
         problems.push_back(
             {"/spec/clusterRef/name", StrCat("SimulatedCluster '", parsed_.spec.cluster_name,
@@ -175,11 +163,21 @@ class JobReconciler {
     }
     if (problems.empty()) {
       Set(condition::kAccepted, true, reason::kValid, base::Join(parsed_.warnings, "; "));
+      accepted_ = true;
       return true;
     }
     Set(condition::kAccepted, false, reason::kInvalidSpec, job::Describe(problems));
     End({job::Phase::kFailed, std::string(reason::kInvalidSpec), job::Describe(problems)});
     return false;
+  }
+
+  // As it was when the job was first started: a cluster may change, what a prediction is of may
+  // not.
+  job::ParsedCluster ClusterOfTheJob() const {
+    json document = DocumentOf(*seen_.cluster);
+    if (!old_status_.contains("cluster")) return job::ParseCluster(document);
+    document["spec"] = old_status_["cluster"];
+    return job::ParseCluster(document);
   }
 
   // The network service goes with its cluster: what was not measured by then never will be.
@@ -219,10 +217,7 @@ class JobReconciler {
     if (failed > limit) return End(otherwise);
     for (const char* part : kRunParts) parts_.erase(part);
     forgotten_.assign(std::begin(kRunParts), std::end(kRunParts));
-    if (failed > 1) {
-      const std::int64_t wait = kBackoffSeconds << std::min(failed - 2, 5u);
-      PutOff(std::min(wait, kBackoffSecondsMax));
-    }
+    if (const std::int64_t pause = PauseSeconds(failed); pause > 0) PutOff(pause);
     Set(condition::kRetried, true, cause.reason,
         StrCat("attempt ", attempt, ": ", cause.message, "; ", failed, " of ", limit,
                " retries (spec.backoffLimit)"));
@@ -297,6 +292,7 @@ class JobReconciler {
     const RunFacts& run = *seen_.run;
     TakeParts(run);
     forgotten_ = {"nextAttemptTime"};
+    if (!old_status_.contains("cluster")) parts_["cluster"] = job::ToJson(resolved_.cluster);
     if (run.verdict) return Judge(*run.verdict);
     if (run.refusal.kind == PodRefusal::Kind::kFails) {
       if (seen_.placed) Remove(*seen_.placed);
@@ -464,6 +460,9 @@ class JobReconciler {
     for (const std::string& part : forgotten_) status.erase(part);
     status.update(parts_);
     if (!status.contains("attempt")) status["attempt"] = 0;
+    if (accepted_) status["servers"] = resolved_.servers;
+    if (!status.contains("progress")) status["progress"] = {{"iteration", 0}, {"percent", 0}};
+    status["predicted"] = PredictedText(status.value("prediction", json::object()));
     if (status != old_status_) plan_.status = std::move(status);
   }
 
@@ -472,7 +471,8 @@ class JobReconciler {
   const json old_status_;
   const job::ParsedJob parsed_;
   job::Conditions conditions_;
-  job::ResolvedJob resolved_;
+  bool accepted_ = false;      // Now.
+  job::ResolvedJob resolved_;  // Of an accepted job.
   json parts_ = json::object();
   std::vector<std::string> forgotten_;  // Parts of the status that are true no longer.
   std::vector<PodState> pods_;

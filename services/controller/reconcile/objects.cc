@@ -147,27 +147,39 @@ json InjectionContainer(const Settings& settings) {
           {"securityContext", RestrictedNobody()}};
 }
 
-json ServerContainer(const job::ResolvedJob& resolved, const json& pods, const Settings& settings) {
+// What the agent needs, and what the kubelet fills in for the command.
+json Environment(const json& job_spec, const Settings& settings) {
+  json list =
+      json::array({{{"name", "EIDOLON_CONTROLLER_ADDRESS"}, {"value", settings.agents_address}},
+                   {{"name", "EIDOLON_AGENT_TOKEN_FILE"}, {"value", "/eidolon/token/token"}}});
+  for (const json& entry : job_spec.value("env", json::array())) {
+    if (entry.contains("valueFrom")) list.push_back(entry);
+  }
+  return list;
+}
+
+json ServerContainer(const job::ResolvedJob& resolved, const json& job_spec, const json& pods,
+                     const Settings& settings) {
   json security = Restricted();
   security.update(pods.value("securityContext", json::object()));
-  return {
+  json container = {
       {"name", "server"},
       {"image", resolved.spec.image},
       {"imagePullPolicy", pods.value("imagePullPolicy", settings.pull_policy)},
       {"terminationMessagePolicy", "FallbackToLogsOnError"},
       {"command", AgentCommand()},
       {"args", json::array()},
-      {"env",
-       {{{"name", "EIDOLON_CONTROLLER_ADDRESS"}, {"value", settings.agents_address}},
-        {{"name", "EIDOLON_AGENT_TOKEN_FILE"}, {"value", "/eidolon/token/token"}}}},
+      {"env", Environment(job_spec, settings)},
       {"ports", {{{"name", "metrics"}, {"containerPort", kAgentMetricsPort}}}},
       {"volumeMounts", Mounts(resolved.spec, pods)},
       {"resources", pods.contains("resources") ? pods["resources"] : Resources(resolved, settings)},
       {"securityContext", security}};
+  if (job_spec.contains("envFrom")) container["envFrom"] = job_spec["envFrom"];
+  return container;
 }
 
-json PodSpec(const std::string& name, const job::ResolvedJob& resolved, const json& pods,
-             const Settings& settings) {
+json PodSpec(const std::string& name, const job::ResolvedJob& resolved, const json& job_spec,
+             const json& pods, const Settings& settings) {
   json security = {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}};
   security.update(pods.value("podSecurityContext", json::object()));
   json spec = {{"restartPolicy", "Never"},
@@ -179,9 +191,9 @@ json PodSpec(const std::string& name, const job::ResolvedJob& resolved, const js
                {"securityContext", security},
                {"volumes", Volumes(resolved.spec, pods)},
                {"initContainers", {InjectionContainer(settings)}},
-               {"containers", {ServerContainer(resolved, pods, settings)}}};
-  for (const char* field :
-       {"nodeSelector", "tolerations", "affinity", "priorityClassName", "serviceAccountName"}) {
+               {"containers", {ServerContainer(resolved, job_spec, pods, settings)}}};
+  for (const char* field : {"nodeSelector", "tolerations", "affinity", "priorityClassName",
+                            "schedulerName", "serviceAccountName"}) {
     if (pods.contains(field)) spec[field] = pods[field];
   }
   json secrets = PullSecrets(settings, pods);
@@ -224,17 +236,17 @@ std::vector<json> JobObjects(const json& simulation_job, const job::ResolvedJob&
   pod_labels.update(labels);
   json pod_metadata = {{"labels", pod_labels}};
   if (pods.contains("annotations")) pod_metadata["annotations"] = pods["annotations"];
-  json batch = {
-      {"apiVersion", "batch/v1"},
-      {"kind", "Job"},
-      {"metadata", Metadata(name, simulation_job, labels)},
-      {"spec",
-       {{"completions", resolved.servers},
-        {"parallelism", resolved.servers},
-        {"completionMode", "Indexed"},
-        {"backoffLimit", 0},
-        {"template",
-         {{"metadata", pod_metadata}, {"spec", PodSpec(name, resolved, pods, settings)}}}}}};
+  json batch = {{"apiVersion", "batch/v1"},
+                {"kind", "Job"},
+                {"metadata", Metadata(name, simulation_job, labels)},
+                {"spec",
+                 {{"completions", resolved.servers},
+                  {"parallelism", resolved.servers},
+                  {"completionMode", "Indexed"},
+                  {"backoffLimit", 0},
+                  {"template",
+                   {{"metadata", pod_metadata},
+                    {"spec", PodSpec(name, resolved, simulation_job["spec"], pods, settings)}}}}}};
   batch["metadata"]["annotations"] = {{kAttemptAnnotation, StrCat(attempt)}};
   const json service = {{"apiVersion", "v1"},
                         {"kind", "Service"},

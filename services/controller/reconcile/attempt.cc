@@ -1,0 +1,44 @@
+#include "services/controller/reconcile/attempt.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "services/controller/job/condition.h"
+
+namespace eidolon::controller::reconcile {
+namespace {
+
+using nlohmann::json;
+namespace reason = job::reason;
+
+constexpr std::int64_t kPauseSeconds = 10;  // Doubling.
+constexpr std::int64_t kPauseSecondsMax = 300;
+
+}  // namespace
+
+bool MayBeConsequence(const job::Verdict& verdict) {
+  for (const std::string_view why : {reason::kAgentLost, reason::kRankLost, reason::kSessionLost,
+                                     reason::kCommandFailed, reason::kStuck, reason::kDeadlock}) {
+    if (verdict.reason == why) return true;
+  }
+  return false;
+}
+
+std::int64_t PauseSeconds(std::uint32_t failed_attempts) {
+  if (failed_attempts < 2) return 0;
+  return std::min(kPauseSeconds << std::min(failed_attempts - 2, 5u), kPauseSecondsMax);
+}
+
+std::string PredictedText(const json& prediction) {
+  char text[48] = "-";
+  if (prediction.contains("iterationSeconds")) {
+    const double mean = prediction["iterationSeconds"].value("mean", 0.0);
+    std::snprintf(text, sizeof text, "%.4g s", mean);
+  } else if (prediction.contains("program")) {
+    std::snprintf(text, sizeof text, "%.4g s in all", prediction["program"].value("seconds", 0.0));
+  }
+  return text;
+}
+
+}  // namespace eidolon::controller::reconcile
