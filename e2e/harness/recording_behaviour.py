@@ -1,7 +1,9 @@
 """A replay of a recording says what the run said, and what another cluster would do. Run by behaviour.py."""
 
+import json
 import re
 import subprocess
+import time
 
 from trial import expect, expect_complete, expect_failed, prediction_of, test
 
@@ -167,3 +169,41 @@ def replays_of_sharded_and_pipelined_programs_equal_their_runs(world):
 def a_replay_finds_iterations_where_lines_or_ranges_ended_them(world):
     run, document, file = record(world, STEP, ranks=2, boundary="{log: 'step \\d+'}")
     expect_equal(world, run, replay(world, document, file))
+
+
+@test
+def a_sweep_that_was_killed_goes_on_and_ranks_what_it_replayed_and_ran(world):
+    document = world.job(SHARDED, ranks=2, measure=3)
+    folder = world.folder / "sweep"
+    folder.mkdir()
+    (folder / "job.yaml").write_text(document)
+    sweep = folder / "sweep.yaml"
+    sweep.write_text(
+        "job: job.yaml\n"
+        "matrix: {env.MARK: [a, b], cluster.server.gpu: [H100-SXM5-80GB, B200-SXM-180GB], replay.hostFactor: [1, 0]}\n"
+        "price: {H100-SXM5-80GB: 2, B200-SXM-180GB: 5}\n"
+    )
+    environment = f"PATH={world.python}/bin:{world.build}/bin:/usr/bin:/bin"
+    command = ["env", environment, world.build / "bin/eidolon", "sweep", "-f", sweep, "-o", "json"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        results = folder / "sweep.sweep/results.jsonl"
+        for _ in range(3000):
+            if results.exists() and results.read_text().count("{") > 0:
+                break
+            time.sleep(0.1)
+        first.kill()
+    known = [json.loads(line)["name"] for line in results.read_text().splitlines() if line.endswith("}")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    expect(done.returncode == 0, f"eidolon sweep: {done.stderr}")
+    rows = json.loads(done.stdout)
+    expect(len(rows) == 8 and all(row["phase"] == "Complete" for row in rows), f"rows: {rows}")
+    asked = done.stderr.count("eidolon: point")
+    expect(0 < len(known) and asked == 8 - len(known), f"{known} were known, {asked} were predicted again")
+    # A variable that the program does not read changes nothing; a host without time does.
+    by_name = {row["name"]: row["iterationSeconds"] for row in rows}
+    for name, seconds in by_name.items():
+        expect(by_name[name.replace("MARK=a", "MARK=b")] == seconds, f"{name}: {by_name}")
+    front = [row["name"] for row in rows if row["front"]]
+    expect(front and all("hostFactor=0" in name for name in front), f"front: {front}")
+    expect(len(list((folder / "sweep.sweep").glob("*.eidrec"))) == 2, "two values of MARK are two runs")
+    expect("<svg" in (folder / "sweep.sweep/front.svg").read_text(), "no picture")

@@ -30,6 +30,8 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddReportCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddKernelCommands(CLI::App* app, Action* action);
 void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action);
+void AddSweepCommand(CLI::App* app, const Globals* globals, Action* action);
+void AddWhatIfCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);
 // completion, explain; `schema` is the REST interface's OpenAPI document, and outlives the action.

@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
   eidolon::cli::AddReportCommand(&app, &globals, &action);
   eidolon::cli::AddKernelCommands(&app, &action);
   eidolon::cli::AddReplayCommand(&app, &globals, &action);
+  eidolon::cli::AddWhatIfCommand(&app, &globals, &action);
+  eidolon::cli::AddSweepCommand(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
   eidolon::cli::AddGuideCommands(&app, eidolon::controller::rest::OpenApiDocument(), &action);

@@ -12,6 +12,7 @@
 #include "services/cli/report.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
+#include "services/cli/what_if.h"
 #include "services/controller/job/document.h"
 #include "services/recording/recording_file.h"
 
@@ -85,6 +86,36 @@ int Replay(const Flags& flags) {
   return PhaseOf(*job) == "Complete" ? 0 : 1;
 }
 
+struct WhatIfFlags {
+  std::string recording;
+  std::string gpu;
+  EmbeddedOptions embedded;
+  bool raw = false;
+};
+
+// A replay for each change; all on the same services.
+int AskWhatIf(const WhatIfFlags& flags) {
+  const auto file = recording::RecordingFile::Open(flags.recording);
+  if (!file) return PrintFailure(file.error());
+  const auto recorded = ReadRecordedJob(file->job());
+  if (!recorded) return PrintFailure(recorded.error());
+  const std::string path = std::filesystem::absolute(flags.recording).lexically_normal().string();
+  const auto replays = Replays::Start(flags.embedded);
+  if (!replays) return PrintFailure(replays.error());
+  const auto base = (*replays)->Predict(MakeReplayDocument(*recorded, path, {}));
+  if (!base) return PrintFailure(base.error());
+  std::vector<WhatIfResult> results;
+  for (const WhatIf& what : WhatIfsOf(*recorded, flags.gpu)) {
+    json document = MakeReplayDocument(*recorded, path, what.changes);
+    document["metadata"]["name"] = "what-if" + std::to_string(results.size());
+    auto job = (*replays)->Predict(document);
+    if (!job) return PrintFailure(job.error());
+    results.push_back({what.name, std::move(*job)});
+  }
+  Terminal::Standard(flags.raw).Print(FormatWhatIfs(*base, results));
+  return 0;
+}
+
 void AddChanges(CLI::App* replay, Flags* flags) {
   ReplayChanges& changes = flags->changes;
   replay->add_option("--gpu", changes.gpu, "another GPU model, such as B200-SXM-180GB");
@@ -128,6 +159,21 @@ void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action) {
   replay->callback([flags, globals, action] {
     flags->raw = globals->raw;
     *action = [flags] { return Replay(*flags); };
+  });
+}
+
+void AddWhatIfCommand(CLI::App* app, const Globals* globals, Action* action) {
+  auto flags = std::make_shared<WhatIfFlags>();
+  CLI::App* what_if =
+      app->add_subcommand("what-if", "rank what would make a recorded job faster, by replays");
+  what_if->add_option("recording", flags->recording, "file of 'eidolon run --record'")->required();
+  what_if->add_option("--gpu", flags->gpu, "another GPU to ask about; default: the next one");
+  what_if->add_option("--agent", flags->embedded.controller.agent, "path of eidolon-agent");
+  what_if->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")
+      ->envname("EIDOLON_GPU_MODELS");
+  what_if->callback([flags, globals, action] {
+    flags->raw = globals->raw;
+    *action = [flags] { return AskWhatIf(*flags); };
   });
 }
 

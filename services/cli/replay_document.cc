@@ -71,8 +71,8 @@ json MakeReplayDocument(const RecordedJob& recorded, const std::string& path,
 
 bool ArePredictedAlike(const json& status, const json& other) {
   const auto part = [](const json& of, const char* name) { return At(of, {"prediction", name}); };
-  constexpr const char* kParts[] = {"iterationSeconds", "iterations", "breakdown", "memory",
-                                    "coverage"};
+  constexpr const char* kParts[] = {"iterationSeconds", "iterationPicoseconds", "breakdown",
+                                    "memory", "coverage"};
   return std::ranges::all_of(
       kParts, [&](const char* name) { return part(status, name) == part(other, name); });
 }

@@ -19,7 +19,6 @@ struct ReplayChanges {
   nlohmann::json cluster;    // A cluster's spec in the place of the recorded one; null: none.
   std::uint32_t nics = 0;    // Of a server.
   double nic_gbps = 0;       // Of each.
-  double nic_factor = 0;     // Instead: over the recorded rate.
   std::string fabric;        // A preset.
   double host_factor = 1;    // What the host's work takes, over what it took.
   std::uint64_t tokens = 0;  // Of an iteration.

@@ -1,0 +1,61 @@
+#include "services/cli/what_if.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace eidolon::cli {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+RecordedJob Recorded(int servers) {
+  return {
+      .job = json::object(),
+      .status = {{"prediction",
+                  {{"target",
+                    {{"servers", servers},
+                     {"ranks", 8},
+                     {"cluster",
+                      {{"fabric", {{"preset", "rail-optimised"}}},
+                       {"server", {{"gpu", "H100-SXM5-80GB"}, {"nics", {{"gbps", 400}}}}}}}}}}}}};
+}
+
+std::vector<std::string> NamesOf(const std::vector<WhatIf>& all) {
+  std::vector<std::string> names;
+  for (const WhatIf& one : all) names.push_back(one.name);
+  return names;
+}
+
+json Job(double seconds) {
+  return {{"status",
+           {{"phase", seconds > 0 ? "Complete" : "Failed"},
+            {"conditions",
+             {{{"type", seconds > 0 ? "Complete" : "Failed"},
+               {"status", "True"},
+               {"message", "too few GPUs"}}}},
+            {"prediction", {{"iterationSeconds", {{"mean", seconds}}}}}}}};
+}
+
+TEST(WhatIfTest, AsksAboutTheNetworkWhereThereAreSeveralServers) {
+  EXPECT_THAT(NamesOf(WhatIfsOf(Recorded(1), "")),
+              ::testing::ElementsAre("no host time", "a host twice as fast", "GPU B200-SXM-180GB"));
+  EXPECT_THAT(NamesOf(WhatIfsOf(Recorded(2), "L40S")),
+              ::testing::ElementsAre("no host time", "a host twice as fast", "GPU L40S",
+                                     "NICs of 800 Gbit/s", "all servers in one NVLink domain"));
+}
+
+TEST(WhatIfTest, PutsWhatHelpsMostFirstAndSaysWhatHasNoAnswer) {
+  const std::string text = FormatWhatIfs(
+      Job(1), {{"worse", Job(1.5)}, {"broken", Job(0)}, {"best", Job(0.25)}, {"good", Job(0.5)}});
+  EXPECT_LT(text.find("best"), text.find("good"));
+  EXPECT_LT(text.find("good"), text.find("worse"));
+  EXPECT_LT(text.find("worse"), text.find("broken"));
+  EXPECT_THAT(text, HasSubstr("-75.0 %"));
+  EXPECT_THAT(text, HasSubstr("not answered     broken: too few GPUs"));
+}
+
+}  // namespace
+}  // namespace eidolon::cli
