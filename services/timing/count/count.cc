@@ -94,8 +94,7 @@ class Sampler {
  public:
   Sampler(const KernelCode& code, const kernel::KernelLaunch& launch,
           const gpu_model::GpuModel& gpu, const CountLimits& limits)
-      : code_(code),
-        launch_(launch),
+      : launch_(launch),
         parameters_(WithAddresses(launch.parameters)),
         resident_(ResidentBlocks(launch, gpu)),
         watch_(code.program, CachedBytes(launch, gpu, resident_)),
@@ -302,7 +301,6 @@ class Sampler {
     return counts;
   }
 
-  const KernelCode& code_;
   const kernel::KernelLaunch& launch_;
   const std::string parameters_;
   const double resident_;

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <unistd.h>
@@ -155,7 +156,9 @@ std::vector<Record> ReadRecords(const std::string& folder) {
                        : base::Fail(base::ErrorCode::kNotFound, StrCat("no '", file, "'"));
     if (record) records.push_back(std::move(*record));
   }
-  std::ranges::stable_sort(records, {}, &Record::name);
+  std::ranges::sort(records, {}, [](const Record& record) {
+    return std::tuple(record.name, record.gpu, record.counts.blocks, record.counts.block.clocks);
+  });
   return records;
 }
 

@@ -50,7 +50,7 @@ class CountedKernels {
   std::size_t code_bytes_ = 0;
 };
 
-// All records of a folder, by name, then by file. What cannot be read is left out.
+// All records of a folder, by name, GPU and size. What cannot be read is left out.
 std::vector<Record> ReadRecords(const std::string& folder);
 
 }  // namespace eidolon::timing::count
