@@ -84,6 +84,8 @@ def parts(python):
             needs=("build-release",),
             minutes=15,
         ),
+        Part("messages", ["e2e/messages", "--python", python], needs=("build-release",), minutes=10),
+        Part("wheel", ["e2e/wheel/test", "venv"], needs=("build-release",), minutes=10),
         Part(
             "page", ["e2e/page/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=5
         ),
@@ -173,7 +175,7 @@ def run(part, environment):
         print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
-    elif part.name in ("scenarios", "behaviour", "folding", "page", "torture"):
+    elif part.name in ("scenarios", "behaviour", "folding", "messages", "wheel", "page", "torture"):
         print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
     return passed, failed
 
