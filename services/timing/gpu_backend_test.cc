@@ -340,7 +340,7 @@ TEST_F(GpuBackendTest, AMachineWithoutADriverHasModels) {
 
   EXPECT_FALSE(Measures(kGpu));
   EXPECT_EQ(SourcesOf(Ask(request)), "-");
-  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::OK) << "code is counted without a GPU";
 }
 
 TEST_F(GpuBackendTest, OtherGpusAreNotMeasuredOnThisOne) {
