@@ -48,6 +48,7 @@ class FuzzApi final : public Api {
     return LogPart{.entries = {}, .next_offset = offset, .ended = true};
   }
   ApiResult<std::string> FindTimeline(const ObjectName& job) override { return Missing(job); }
+  ApiResult<std::string> FindRecording(const ObjectName& job) override { return Missing(job); }
   ApiResult<nlohmann::json> CreateCluster(const std::string&,
                                           const nlohmann::json& document) override {
     job::ParsedCluster parsed = job::ParseCluster(document);
