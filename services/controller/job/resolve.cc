@@ -95,6 +95,12 @@ void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dim
                          "(folding: {mode: off})"});
     return;
   }
+  if (resolved->spec.recording) {
+    problems->push_back({"/spec/outputs/recording",
+                         "needs what every rank asks of its GPU, and this job is folded: leave it "
+                         "out, or run all ranks on enough memory (folding: {mode: off})"});
+    return;
+  }
   auto fold = folding::Fold::Make({.ranks = resolved->ranks(),
                                    .dimensions = {dimensions.begin(), dimensions.end()},
                                    .live_per_class = spec.live_per_class,
