@@ -7,7 +7,7 @@
 #     TESTS   fair_share_test.cc link_test.cc)
 #
 # Target eidolon_<name>, alias eidolon::<name>, test binary <name>_test. TEST_DEPS adds libraries that
-# only the tests need. Headers are compiled alone by target all_verify_interface_header_sets.
+# only the tests need. ALONE names sources with compile options of their own. Headers are compiled alone by target all_verify_interface_header_sets.
 find_package(GTest REQUIRED)
 find_package(benchmark QUIET)
 include(GoogleTest)
@@ -29,13 +29,51 @@ add_custom_target(fuzzers)
 # What `eidolon bench` runs.
 add_custom_target(benchmarks)
 
+# Compiles the sources of a library a few at a time as one: two thirds of a compiler's work here are headers that
+# most of them include. So names in unnamed namespaces are unique within a library. Includes are relative to the
+# tree, so that checkouts in other folders share the compiler's cache. CMake's own UNITY_BUILD writes absolute ones.
+# `alone`: sources with flags of their own. What is generated is left alone too, and the shim's exports, whose macros
+# would go on in the next source.
+function(eidolon_compile_together sources alone)
+  set(kept)
+  set(together)
+  foreach(source ${${sources}})
+    if(source IN_LIST alone OR IS_ABSOLUTE ${source} OR source MATCHES "^exports")
+      list(APPEND kept ${source})
+    else()
+      list(APPEND together ${source})
+    endif()
+  endforeach()
+  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  while(together)
+    list(SUBLIST together 0 12 batch)
+    list(REMOVE_ITEM together ${batch})
+    list(GET batch 0 first)
+    set(text)
+    foreach(source ${batch})
+      string(APPEND text "#include \"${folder}/${source}\"\n")
+    endforeach()
+    set(path ${CMAKE_BINARY_DIR}/together/${folder}/${first})
+    file(CONFIGURE OUTPUT ${path} CONTENT "${text}" @ONLY)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # It takes a source that is included for a header.
+      set_source_files_properties(${path} PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
+    endif()
+    list(APPEND kept ${path})
+  endwhile()
+  set(${sources} ${kept} PARENT_SCOPE)
+endfunction()
+
 function(eidolon_library name)
-  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;ALONE;DEPS;TESTS;TEST_DEPS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "eidolon_library(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
   set(target eidolon_${name})
   if(ARG_SOURCES)
+    if(EIDOLON_UNITY)
+      eidolon_compile_together(ARG_SOURCES "${ARG_ALONE}")
+    endif()
     add_library(${target} STATIC ${ARG_SOURCES})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE eidolon::options)

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pictures
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "helm/eidolon/files/dashboards"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -67,6 +69,7 @@ def check(path, metrics):
 def main():
     metrics = known_metrics()
     problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json")) for problem in check(path, metrics)]
+    problems += pictures.problems_of(pictures.PICTURES)
     print("\n".join(problems) or f"{len(list(FOLDER.glob('*.json')))} dashboards are as they should be")
     return 1 if problems else 0
 

@@ -20,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CHART = HERE.parent / "helm/eidolon"
 NAMESPACE = "eidolon-system"
 SKIPPED = 77
+OLDEST = "1.30.0"  # Of Kubernetes, that the chart takes.
 # Ways to install, each rendered and looked at.
 VARIANTS = {
     "default": [],
@@ -50,15 +51,15 @@ def helm():
     return found
 
 
-def run_helm(values):
-    command = [helm(), "template", "eidolon", str(CHART), "-n", NAMESPACE]
+def run_helm(values, namespace=NAMESPACE):
+    command = [helm(), "template", "eidolon", str(CHART), "-n", namespace, "--kube-version", OLDEST]
     for value in values:
         command += ["--set", value]
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def render(values):
-    done = run_helm(values)
+def render(values, namespace=NAMESPACE):
+    done = run_helm(values, namespace)
     if done.returncode != 0:
         sys.exit(f"render: {' '.join(done.args)}:\n{done.stderr}")
     return [document for document in yaml.safe_load_all(done.stdout) if document]
@@ -138,6 +139,20 @@ def breaches(documents):
             yield f"{name} selects by what changes, or not its own pods"
 
 
+def identity(document):
+    metadata = document["metadata"]
+    return document["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def shared():
+    """Two releases of one name in two namespaces: what both would make."""
+    releases = [
+        {identity(document) for document in render(["rbac.userRoles=false", "crds.install=false"], namespace)}
+        for namespace in (NAMESPACE, "another")
+    ]
+    yield from (f"two releases make {' '.join(name)}" for name in sorted(releases[0] & releases[1]))
+
+
 def pod_makers(documents):
     """Namespaces in which somebody may make pods or what makes them; "" stands for all."""
     makers = {
@@ -186,7 +201,8 @@ def expectations(name, documents):
                 "name: libraries",
             )
         ),
-        "dashboards": kinds["ConfigMap"] == 2 and "grafana_dashboard" in text,
+        "dashboards": kinds["ConfigMap"] == len(list((CHART / "files/dashboards").iterdir()))
+        and "grafana_dashboard" in text,
         # Plain `helm template` knows no cluster, hence no API of the Prometheus operator.
         "monitored": kinds["PodMonitor"] == 2 and kinds["PrometheusRule"] == 1,
         "confined": pod_makers(documents) == {"team-a", "team-b"} and kinds["ValidatingAdmissionPolicy"] == 2,
@@ -209,6 +225,7 @@ def main():
     for variant, values in VARIANTS.items():
         documents = render(values)
         problems += [f"{variant}: {problem}" for problem in [*breaches(documents), *expectations(variant, documents)]]
+    problems += shared()
     print(
         "\n".join(problems) or f"{len(files)} manifests equal the chart; {len(VARIANTS)} ways to install hold the rules"
     )

@@ -15,7 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import yaml
-from render import CHART, helm
+from render import CHART, OLDEST, helm
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -110,7 +110,18 @@ def render(values):
         yaml.safe_dump(values, file)
         file.flush()
         done = subprocess.run(
-            [helm(), "template", "eidolon", str(CHART), "-n", "eidolon-system", "-f", file.name],
+            [
+                helm(),
+                "template",
+                "eidolon",
+                str(CHART),
+                "-n",
+                "eidolon-system",
+                "-f",
+                file.name,
+                "--kube-version",
+                OLDEST,
+            ],
             capture_output=True,
             text=True,
         )
@@ -216,6 +227,40 @@ def rounds(rows):
     return lists
 
 
+def undocumented():
+    """Leaves of values.yaml without a line before them that says what they mean."""
+    lines = (CHART / "values.yaml").read_text().splitlines()
+    path = []
+    for number, line in enumerate(lines):
+        named = re.match(r"( *)([A-Za-z]+):(.*)", line)
+        if not named:
+            continue
+        path = [*path[: len(named[1]) // 2], named[2]]
+        is_folder = not named[3].strip() and number + 1 < len(lines)
+        if not is_folder and not re.match(r" *# ", lines[number - 1]):
+            # What stands inside of one setting, such as requests of resources, is explained there.
+            if not any(re.match(r" *# ", lines[above - 1]) for above in parents(lines, number)):
+                yield f"{'.'.join(path)} is not explained"
+
+
+def parents(lines, number):
+    """Lines that a line stands under."""
+    depth = len(lines[number]) - len(lines[number].lstrip())
+    for above in range(number - 1, -1, -1):
+        own = len(lines[above]) - len(lines[above].lstrip())
+        if own < depth and re.match(r" *[A-Za-z]+:", lines[above]):
+            depth = own
+            yield above
+
+
+def old_cluster():
+    done = subprocess.run(
+        [helm(), "template", "eidolon", str(CHART), "--kube-version", "1.29.9"], capture_output=True, text=True
+    )
+    if done.returncode == 0 or "1.30" not in done.stderr:
+        yield f"Kubernetes 1.29 is not refused: {done.stderr}"
+
+
 def contents():
     """Values that say something, and what must be there then."""
     for values, wanted, unwanted in [
@@ -258,7 +303,7 @@ def main():
         problems = [problem for problem in pool.map(unsound_row, renders) if problem]
         for found in pool.map(unrefused_rows, rounds(refused) + [[row] for row in folders]):
             problems += found
-    problems += contents()
+    problems += [*contents(), *undocumented(), *old_cluster()]
     count = len(renders) + len(refused) + len(folders)
     print("\n".join(problems) or f"{count} values of {len({row[0] for row in renders})} leaves and folders are sound")
     return 1 if problems else 0

@@ -8,6 +8,7 @@ piece of Python.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -476,10 +477,12 @@ def gemms_of_experts_take_the_time_of_their_tokens(world):
 
 def main():
     # They register their tests when they are imported; after this file's own.
+    import critical_path_behaviour  # noqa: F401
     import crowd_behaviour  # noqa: F401
     import access_behaviour  # noqa: F401
     import calls_behaviour  # noqa: F401
     import clocks_behaviour  # noqa: F401
+    import comparison_behaviour  # noqa: F401
     import cuda12_behaviour  # noqa: F401
     import declared_behaviour  # noqa: F401
     import disk_behaviour  # noqa: F401
@@ -502,7 +505,7 @@ def main():
     import values_behaviour  # noqa: F401
 
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
+    parser.add_argument("--build", required=True, type=os.path.abspath)
     parser.add_argument("--python", required=True)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()

@@ -4,13 +4,16 @@
 
 Parts run in order; one that fails does not stop the others unless they stand on it. Output of a part goes to
 build/test-logs/<part>.log; when it fails, what its failed tests printed is shown. With --quick the parts that
-build the tests again (sanitizers, fuzzers) are skipped, and say so.
+build the tests again (sanitizers, fuzzers) are skipped, and say so. The sanitizers' builds begin at the lowest
+priority while the cluster test runs, which mostly waits.
 """
 
 import argparse
+import atexit
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -85,6 +88,9 @@ def parts(python):
             minutes=15,
         ),
         Part("messages", ["e2e/messages", "--python", python], needs=("build-release",), minutes=10),
+        Part(
+            "docs", ["e2e/docs/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=15
+        ),
         Part("wheel", ["e2e/wheel/test", "venv"], needs=("build-release",), minutes=10),
         Part(
             "page", ["e2e/page/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=5
@@ -175,9 +181,37 @@ def run(part, environment):
         print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
-    elif part.name in ("scenarios", "behaviour", "folding", "messages", "wheel", "page", "torture"):
+    elif part.name in ("scenarios", "behaviour", "folding", "messages", "docs", "wheel", "page", "torture"):
         print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
     return passed, failed
+
+
+def build_ahead(builds, environment):
+    """The process that builds them one after another, for whoever is due later; its failures are theirs to report."""
+    commands = "; ".join(shlex.join(map(str, part.command)) for part in builds)
+    # Where the kernel groups processes by session, priorities count within a session alone.
+    script = f"echo 19 >/proc/self/autogroup; {commands}"
+    with open(LOGS / "build-ahead.log", "wb") as out:
+        process = subprocess.Popen(
+            ["nice", "-n", "19", "sh", "-c", script],
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+        )
+    atexit.register(end, process)
+    return process
+
+
+def end(process, seconds=0):
+    """Waits so long for what build_ahead began, and ends what is left of it."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait()
 
 
 def main():
@@ -200,9 +234,15 @@ def main():
     total_passed = total_failed = total_skipped = 0
     started = time.monotonic()
     broken = set()
+    ahead = None
     for part in all_parts:
         if only and part.name not in only:
             continue
+        builds = [later for later in all_parts if later.name.startswith("build-") and later.slow]
+        if part.name == "kube" and not a.quick and not only:
+            ahead = build_ahead(builds, environment)
+        elif part in builds and ahead:
+            end(ahead, part.minutes * 60)
         if part.slow and a.quick and part.name not in only:
             print(f"skip {part.name:16} builds the tests again: run without --quick")
             total_skipped += 1

@@ -406,3 +406,36 @@ def kernels_for_an_a100_compute_what_the_cpu_does(world):
 @test
 def kernels_for_a_b200_compute_what_the_cpu_does(world):
     compiled_for_gpu(world, "B200-SXM-180GB", (10, 0))
+
+
+# 512 KiB of weights, broadcast when training begins, and as many gradients, added up in each step.
+SMALL_MODEL = """
+    import copy, torch, torch.distributed as dist
+    dist.init_process_group("nccl")
+    rank = dist.get_rank()
+    torch.cuda.set_device(rank)
+    torch.manual_seed(0)
+    reference = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 8))
+    torch.manual_seed(rank)
+    start = copy.deepcopy(reference) if rank == 0 else torch.nn.Sequential(
+        torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 8))
+    model = torch.nn.parallel.DistributedDataParallel(start.cuda(), device_ids=[rank])
+    torch.manual_seed(7)
+    data, wanted = torch.randn(2, 16, 256), torch.randn(2, 16, 8)
+    ours = torch.optim.SGD(model.parameters(), lr=0.1)
+    cpus = torch.optim.SGD(reference.parameters(), lr=0.1)
+    for step in range(4):
+        loss = (model(data[rank].cuda()) - wanted[rank].cuda()).square().mean()
+        ours.zero_grad(); loss.backward(); ours.step()
+        losses = [(reference(data[r]) - wanted[r]).square().mean() for r in range(2)]
+        cpus.zero_grad(); (sum(losses) / 2).backward(); cpus.step()
+        assert abs(loss.item() - losses[rank].item()) < 1e-3 * losses[rank].item(), (step, loss, losses)
+    dist.destroy_process_group()
+"""
+
+
+@test
+def losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(world):
+    job = world.run(SMALL_MODEL, ranks=2, measure=100)
+    expect_complete(job)
+    expect(not job["status"]["prediction"].get("unknownReads"), "a loss was not known")

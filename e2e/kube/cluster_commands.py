@@ -10,15 +10,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CLUSTER = HERE / "cluster"
 NAMESPACE, TEAM = "eidolon-system", "team"
+ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
 class Failure(Exception):
     pass
 
 
-def call(*command, check=True, text_in=None, timeout=300):
+def call(*command, check=True, text_in=None, timeout=300, cwd=None):
     done = subprocess.run(
-        [str(word) for word in command], input=text_in, capture_output=True, text=True, timeout=timeout
+        [str(word) for word in command], input=text_in, capture_output=True, text=True, timeout=timeout, cwd=cwd
     )
     if check and done.returncode != 0:
         raise Failure(
@@ -90,14 +91,24 @@ def finished(job, seconds, namespace=TEAM):
     return wait(f"job {job} is over", seconds, over)
 
 
+def make_namespace(name):
+    """A namespace that admits restricted pods only, as every one of the run; its label says so."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {ENFORCED: "restricted"}},
+    }
+    kubectl("create", "-f", "-", text_in=json.dumps(document))
+
+
 def leader_pod():
     return kubectl("-n", NAMESPACE, "get", "lease", "eidolon-operator", "-o", "jsonpath={.spec.holderIdentity}").strip()
 
 
-def user(name):
-    """A service account that may edit the team's jobs; made once."""
+def user(name, role="eidolon-editor"):
+    """A service account with a role in the team's namespace, by default to edit its jobs; made once."""
     subject = f"--serviceaccount={TEAM}:{name}"
-    for kind, *more in (("serviceaccount",), ("rolebinding", "--clusterrole=eidolon-editor", subject)):
+    for kind, *more in (("serviceaccount",), ("rolebinding", f"--clusterrole={role}", subject)):
         document = kubectl("-n", TEAM, "create", kind, name, *more, "--dry-run=client", "-o", "yaml")
         kubectl("apply", "-f", "-", text_in=document)
 

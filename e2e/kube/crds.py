@@ -63,6 +63,7 @@ CAPS = {
     "assumedKernels": 64,
     "unsupportedCalls": 1024,
     "conditions": 16,
+    "live": 294912,  # Of a status; any rank of a folded job may be.
 }
 
 # Longer lists than an object of Kubernetes can hold, and than CEL's estimate of costs would bear.

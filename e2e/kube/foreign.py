@@ -3,6 +3,7 @@
 import sys
 
 from cluster_commands import CLUSTER, HERE, call, condition, expect, finished
+from harder import PATIENCE_SECONDS
 
 RUN_AS_ITSELF = {"podTemplate": {}}
 
@@ -50,7 +51,7 @@ class Foreign:
 
     @staticmethod
     def refused(job, reason, advice):
-        finished(job, 240)
+        finished(job, PATIENCE_SECONDS)
         verdict = condition(job, "Failed")
         expect(verdict[1] == reason and advice in verdict[2], f"{job}: {verdict}")
         print(f"     {job}: {verdict[1]}: {verdict[2][:240]}".replace("\n", " "), flush=True)

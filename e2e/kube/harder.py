@@ -11,6 +11,7 @@ import time
 from cluster_commands import (
     CLUSTER,
     NAMESPACE,
+    ROOT,
     TEAM,
     condition,
     descendants,
@@ -22,6 +23,7 @@ from cluster_commands import (
     kube,
     kubectl,
     leader_pod,
+    make_namespace,
     pod_ip,
     user,
     wait,
@@ -29,6 +31,11 @@ from cluster_commands import (
 from monitoring import INTERVAL_SECONDS, Prometheus
 
 AUDIENCE = "rest.eidolon.dev"
+# How long a job may take that does not hang: a machine busy with other things takes ten times as long as an idle one.
+# What is promised in seconds (a named end after a death) has a bound of its own.
+PATIENCE_SECONDS = 900
+# How long objects and processes may take to be there, or gone.
+SETTLE_SECONDS = 240
 
 
 class Rest:
@@ -75,6 +82,9 @@ class Harder:
         expect(rest.call("GET", jobs, token="")[0] == 401, "no token is let in")
         other = kubectl("-n", TEAM, "create", "token", "alice").strip()
         expect(rest.call("GET", jobs, token=other)[0] == 401, "a token for the API server is let in")
+        told = json.loads(rest.call("GET", "/openapi.json")[2])
+        expect(told == json.loads((ROOT / "services/controller/rest/openapi.json").read_text()), "another description")
+        self.check_roles(rest, jobs)
         elsewhere = "/api/v1/namespaces/kube-system/simulationjobs"
         expect(
             rest.call("GET", elsewhere)[0] == 403 and rest.call("POST", elsewhere, body)[0] == 403,
@@ -89,7 +99,7 @@ class Harder:
         expect(status == 422, f"a key was used twice: {status} {text}")
         status, _, text = rest.call("POST", jobs, body.replace('"servers": 2', '"servers": 0'))
         expect(status == 422 and "/spec/servers" in text, text)
-        _, _, events = rest.call("GET", f"{jobs}/by-rest/events", seconds=600)
+        _, _, events = rest.call("GET", f"{jobs}/by-rest/events", seconds=PATIENCE_SECONDS)
         expect('event: end\ndata: {"reason":"over"}' in events, events[-500:])
         status, headers, text = rest.call("GET", f"{jobs}/by-rest")
         seen = json.loads(text)["status"]
@@ -113,11 +123,29 @@ class Harder:
         expect(rest.call("DELETE", f"{jobs}/by-rest")[0] == 200, "not deleted")
         expect(rest.call("GET", f"{jobs}/by-rest")[0] == 404, "still there")
 
+    @staticmethod
+    def check_roles(rest, jobs):
+        """Kubernetes' own roles hold ours: who may view the namespace reads jobs and logs, who may edit it makes them."""
+        verbs = {"view": ["get", "list", "watch"], "edit": ["get", "list", "watch", "create", "patch", "delete"]}
+        for role, allowed in verbs.items():
+            user(f"by-{role}", role)
+            token = kubectl("-n", TEAM, "create", "token", f"by-{role}", "--audience", AUDIENCE).strip()
+            expect(rest.call("GET", jobs, token=token)[0] == 200, f"{role} does not list jobs")
+            may_create = rest.call("POST", jobs, "{}", token=token)[0] == 422
+            expect(may_create == (role == "edit"), f"{role} may create: {may_create}")
+            subject = f"--as=system:serviceaccount:{TEAM}:by-{role}"
+            for verb in verbs["edit"]:
+                for kind in ("simulationjobs", "simulatedclusters"):
+                    said = kubectl("auth", "can-i", verb, kind, "-n", TEAM, subject, check=False).strip()
+                    expect(said == ("yes" if verb in allowed else "no"), f"{role} may {verb} {kind}: {said}")
+            said = kubectl("auth", "can-i", "get", "simulationjobs/log", "-n", TEAM, subject, check=False).strip()
+            expect(said == "yes", f"{role} may read logs: {said}")
+
     def panels(self):
         """A real Prometheus scrapes what the chart's monitors name; every panel and rule has numbers while a job runs."""
         prometheus = Prometheus()
         kubectl("-n", TEAM, "apply", "-f", "-", text_in=self.long_job("watched"))
-        wait("the job runs", 180, lambda: condition("watched", "Running")[0] == "True")
+        wait("the job runs", PATIENCE_SECONDS, lambda: condition("watched", "Running")[0] == "True")
         since = time.time()
         targets = []
         while get("simjob", "watched")["status"].get("phase") == "Running":
@@ -151,7 +179,7 @@ class Harder:
     @staticmethod
     def check_query(prometheus, what, text, since):
         text = text.replace("$__rate_interval", f"{4 * INTERVAL_SECONDS}s")  # As Grafana has it.
-        text = text.replace("$namespace", TEAM).replace("$simulation_job", "watched")
+        text = text.replace("$namespace", TEAM).replace("$simulation_job", "watched").replace("$jobs", "watch.*")
         expect("$" not in text, f"{what}: a variable is left in {text}")
         series = prometheus.series_over(text, since)
         expect(series, f"{what}: no answer to {text}")
@@ -163,7 +191,7 @@ class Harder:
         """Each is judged without an error, of metrics that are there, and says nothing of a cluster that is well."""
         rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
         for rule in rules:
-            expect(rule["health"] == "ok" and rule["state"] != "firing", json.dumps(rule))
+            expect(rule["health"] == "ok" and rule.get("state") != "firing", json.dumps(rule))
             for metric in prometheus.selectors(rule["query"]):
                 expect(prometheus.ask("query", query=metric)["result"], f"{rule['name']}: nobody has {metric}")
         return len(rules)
@@ -214,7 +242,7 @@ class Harder:
     @staticmethod
     def over_well(job, attempt):
         """Its status; `attempt`: one number, or several that will do."""
-        status = finished(job, 240)
+        status = finished(job, PATIENCE_SECONDS)
         attempts = attempt if isinstance(attempt, tuple) else (attempt,)
         expect(
             status["phase"] == "Complete" and status["attempt"] in attempts,
@@ -227,7 +255,7 @@ class Harder:
         self.apply_light(job, spin=400_000, **changes)
         wait(
             f"{job} trains",
-            120,
+            PATIENCE_SECONDS,
             lambda: get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0) > 0.05,
         )
         expect(condition(job, "Running")[:2] == ("True", "Started"), f"{job} was over too soon")
@@ -250,10 +278,10 @@ class Harder:
     @staticmethod
     def leaves_nothing(job):
         """With the job go its pods and every process of theirs."""
-        kubectl("-n", TEAM, "delete", "simjob", job, "--timeout=60s")
+        kubectl("-n", TEAM, "delete", "simjob", job, f"--timeout={SETTLE_SECONDS}s")
         wait(
             f"nothing of {job} is left",
-            60,
+            SETTLE_SECONDS,
             lambda: not kubectl(
                 "-n", TEAM, "get", "pods,jobs,services", "-l", f"eidolon.dev/simulation-job={job}", "-o", "name"
             ).strip(),
@@ -274,11 +302,15 @@ class Harder:
             "jsonpath={.items[0].metadata.name}",
         ).strip()
 
-    def kill_rank(self, job):
+    def ranks(self, job):
+        """Process numbers, on this machine, of server 1's processes that run the job's program."""
         agent = first_process(self.server_pod(job), TEAM, "server")
         ranks = [number for number, line in descendants(agent).items() if "light.py" in line]
         expect(ranks, f"no rank: {descendants(agent)}")
-        os.kill(max(ranks), signal.SIGKILL)
+        return ranks
+
+    def kill_rank(self, job):
+        os.kill(max(self.ranks(job)), signal.SIGKILL)
 
     def kill_agent(self, job):
         os.kill(first_process(self.server_pod(job), TEAM, "server"), signal.SIGKILL)
@@ -320,11 +352,19 @@ class Harder:
         """Many jobs of three namespaces: all end, none is starved, the controller's memory stays flat."""
         queued = self.queued
         spaces = {"queue-a": queued // 2, "queue-b": queued // 4, "queue-c": queued // 4}
+        # Jobs compete once the network service of their cluster runs; which pod starts first says nothing about turns.
+        for space in spaces:
+            make_namespace(space)
+            kubectl("-n", space, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
+        for space in spaces:
+            kubectl(
+                *("-n", space, "wait", "simulatedcluster/h100", "--for=condition=Ready"),
+                f"--timeout={SETTLE_SECONDS}s",
+                timeout=SETTLE_SECONDS + 30,
+            )
         # Nobody looks until all are there: how fast they are created says nothing about turns.
         self.scale_controllers(0)
         for space, count in spaces.items():
-            kubectl("create", "namespace", space)
-            kubectl("-n", space, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
             documents = [self.short_job(f"job-{number}") for number in range(count)]
             kubectl(
                 "-n",
@@ -347,8 +387,8 @@ class Harder:
             == {"NoIterations"},
             "another reason than NoIterations",
         )
-        # Each namespace has a third of the turns while it has jobs, from the moment that its network service runs; in
-        # order of age, two of them would have none in the first half.
+        # Each namespace has a third of the turns while it has jobs; in order of age, two of them would have none in the
+        # first half.
         events = [
             event
             for space in spaces
@@ -361,7 +401,7 @@ class Harder:
             : queued // 2
         ]
         for space in ("queue-b", "queue-c"):
-            expect(half.count(space) >= len(half) // 8, f"{space} waited for others: {half}")
+            expect(half.count(space) >= len(half) // 6, f"{space} waited for others: {half}")
         print(
             f"     {queued} jobs in {seconds:.0f} s, {(after[1] - before[1]) / queued:.1f} requests to the API server"
             f" for each; the controller's memory {before[0]:.0f} -> {after[0]:.0f} MiB;"
@@ -377,15 +417,17 @@ class Harder:
         if count == 0:
             wait(
                 "no controller is left",
-                60,
+                SETTLE_SECONDS,
                 lambda: not kubectl(
                     "-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=controller", "-o", "name"
                 ).strip(),
             )
             return
-        kubectl("-n", NAMESPACE, "rollout", "status", "deployment", "eidolon-controller", "--timeout=90s", timeout=120)
+        kubectl(
+            "-n", NAMESPACE, "rollout", "status", "deployment", "eidolon-controller", f"--timeout={SETTLE_SECONDS}s"
+        )
         pods = kubectl("-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=controller", "-o", "name")
-        wait("one leads", 60, lambda: f"pod/{leader_pod()}" in pods.split())
+        wait("one leads", SETTLE_SECONDS, lambda: f"pod/{leader_pod()}" in pods.split())
 
     @staticmethod
     def all_over(spaces):

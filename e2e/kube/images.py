@@ -26,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKE = ROOT / "e2e/kube/cluster/images/mkimage.py"
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 NOBODY = "65532:65532"
+REGISTRY = "e2e.local"
 # What pip installs for `pip install torch numpy`, without the vendor's libraries that the shim stands for.
 VENDOR = "nvidia/nvshmem/lib/libnvshmem_host.so.3"
 TORCH = [
@@ -89,18 +90,23 @@ def file_arguments(files):
     ]
 
 
-def services(build, out, tag):
+def files_of_services(build):
+    """Files of this machine by their paths in the image."""
     files = {}
     for program in PROGRAMS["services"]:
         path = build / "bin" / program
         files[f"/eidolon/bin/{program}"] = path
         for name, source in libraries_of(path).items():
             files[source if name == pathlib.Path(LOADER).name else f"/usr/lib/x86_64-linux-gnu/{name}"] = source
+    return files
+
+
+def services(build, out, tag, registry=REGISTRY):
     make(
         out / "services.tar",
-        f"e2e.local/services:{tag}",
+        f"{registry}/services:{tag}",
         [
-            *file_arguments(files),
+            *file_arguments(files_of_services(build)),
             "--user",
             NOBODY,
             "--entrypoint",
@@ -111,7 +117,8 @@ def services(build, out, tag):
     )
 
 
-def injection(build, out, tag):
+def files_of_injection(build):
+    """Files of this machine by their paths in the image."""
     agent = build / "bin/eidolon-agent"
     files = {"/eidolon/agent/eidolon-agent": agent}
     for name, source in libraries_of(agent).items():
@@ -120,7 +127,12 @@ def injection(build, out, tag):
     files["/eidolon/lib/libeidolon_shim.so"] = lib / "libeidolon_shim.so"
     for path in sorted((lib / "eidolon").rglob("*.so*")):
         files[f"/eidolon/lib/eidolon/{path.relative_to(lib / 'eidolon')}"] = path.resolve()
-    make(out / "injection.tar", f"e2e.local/injection:{tag}", [*file_arguments(files), "--user", NOBODY])
+    return files
+
+
+def injection(build, out, tag, registry=REGISTRY):
+    arguments = [*file_arguments(files_of_injection(build)), "--user", NOBODY]
+    make(out / "injection.tar", f"{registry}/injection:{tag}", arguments)
 
 
 def torch(base, out):

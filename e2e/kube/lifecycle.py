@@ -1,8 +1,15 @@
 """Steps of e2e/kube/run about the chart's life: upgrade, rollback, what an uninstall keeps and leaves."""
 
+import contextlib
 import json
+import os
+import pathlib
+import shutil
+import signal
+import tempfile
 
 from cluster_commands import NAMESPACE, ROOT, TEAM, expect, get, kube, kubectl, wait
+from harder import SETTLE_SECONDS
 from monitoring import INTERVAL_SECONDS, Prometheus
 
 VALUES = {
@@ -17,25 +24,25 @@ VALUES = {
     "metrics.prometheusRule.enabled": "true",
     "grafana.dashboards.enabled": "true",
 }
+HELM_SECONDS = "480s"
 # What Kubernetes itself keeps in every namespace.
 EVERYWHERE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
-def helm(verb, **values):
-    """helm install or upgrade with the test's values, and others in their place ("_" stands for ".")."""
+def helm(verb, words=(), chart="helm/eidolon", **values):
+    """helm install or upgrade with the test's values, and others in their place ("_" stands for ".").
+
+    `words`: the beginning of the command, from the project's folder, where it is not the usual one.
+    """
     changed = {**VALUES, **{name.replace("_", "."): value for name, value in values.items()}}
+    words = words or ["helm", verb, "eidolon", str(ROOT / chart), "-n", NAMESPACE]
     kube(
-        "helm",
-        verb,
-        "eidolon",
-        ROOT / "helm/eidolon",
-        "-n",
-        NAMESPACE,
+        *[ROOT / word if word == "helm/eidolon" else word for word in words],
         "--wait",
         "--timeout",
-        "180s",
+        HELM_SECONDS,
         *[word for pair in changed.items() for word in ("--set", "=".join(pair))],
-        timeout=240,
+        timeout=600,
     )
 
 
@@ -58,18 +65,56 @@ class Lifecycle:
         helm("upgrade")
         expect(self.generations() == before, f"an upgrade to the same changes {before} to {self.generations()}")
         self.start_training("upgraded")
-        helm("upgrade", controller_memoryPerRank="500Mi", timing_podAnnotations_test="changed")
+        with self.held("upgraded"):
+            helm("upgrade", controller_memoryPerRank="500Mi", timing_podAnnotations_test="changed")
         before = self.replaced(before, "500Mi")
         # Each of the two old controllers may have led before it was replaced.
         status = self.over_well("upgraded", attempt=(2, 3))
         self.leaves_nothing("upgraded")
-        kube("helm", "rollback", "eidolon", "1", "-n", NAMESPACE, "--wait", "--timeout", "180s", timeout=240)
+        self.start_training("rolled-back")
+        first = json.loads(kube("helm", "history", "eidolon", "-n", NAMESPACE, "-o", "json"))[0]["revision"]
+        with self.held("rolled-back"):
+            kube(
+                "helm", "rollback", "eidolon", first, "-n", NAMESPACE, "--wait", "--timeout", HELM_SECONDS, timeout=600
+            )
         self.replaced(before, "512Mi")
-        self.apply_light("rolled-back", spin=0)
-        after = self.over_well("rolled-back", attempt=1)["prediction"]
-        expect(status["prediction"]["iterationPicoseconds"] == after["iterationPicoseconds"], "another answer")
-        print(f"     the job that was upgraded is complete in attempt {status['attempt']}")
+        after = self.over_well("rolled-back", attempt=(2, 3))
+        answers = [ended["prediction"]["iterationPicoseconds"] for ended in (status, after)]
+        expect(answers[0] == answers[1], "another answer")
+        print(f"     complete in attempts {status['attempt']} (upgraded) and {after['attempt']} (rolled back)")
         self.leaves_nothing("rolled-back")
+        self.upgrades_definitions()
+
+    @contextlib.contextmanager
+    def held(self, job):
+        """Until the block's end no rank of this attempt takes a step: however fast the machine, the job is not over."""
+        ranks = self.ranks(job)
+        for rank in ranks:
+            os.kill(rank, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for rank in ranks:
+                with contextlib.suppress(ProcessLookupError):  # It went with its attempt.
+                    os.kill(rank, signal.SIGCONT)
+
+    @staticmethod
+    def upgrades_definitions():
+        """A chart with another definition brings it, and the next takes it back."""
+        words = "Another explanation of the phase."
+        with tempfile.TemporaryDirectory() as folder:
+            chart = shutil.copytree(ROOT / "helm/eidolon", pathlib.Path(folder) / "eidolon")
+            path = chart / "files/crds/simulationjobs.yaml"
+            text = path.read_text()
+            changed = text.replace("Where the job stands.", words)
+            expect(changed != text, "the definition has other words than this test")
+            path.write_text(changed)
+            helm("upgrade", chart=chart)
+        expect(
+            words in kubectl("get", "crd", "simulationjobs.eidolon.dev", "-o", "yaml"), "the definition is the old one"
+        )
+        helm("upgrade")
+        expect(words not in kubectl("get", "crd", "simulationjobs.eidolon.dev", "-o", "yaml"), "the definition stays")
 
     def replaced(self, before, memory):
         """Generations of the services, which are those of a change."""
@@ -105,31 +150,30 @@ class Lifecycle:
         helm("install")
         wait(
             "the kept job is looked after",
-            60,
+            SETTLE_SECONDS,
             lambda: get("simjob", "kept").get("status", {}).get("phase") == "Pending",
         )
         kubectl("-n", TEAM, "delete", "simjob", "kept", "--timeout=60s")
         kubectl("-n", TEAM, "delete", "simulatedcluster", "--all", "--timeout=60s")
         self.uninstall()
         expect(not self.definitions(), f"left: {self.definitions()}")
-        wait("nothing of the team's is left", 40, lambda: left_in(TEAM) <= self.of_the_team())
+        wait("nothing of the team's is left", SETTLE_SECONDS, lambda: left_in(TEAM) <= self.of_the_team())
         Prometheus.stop()
 
     @staticmethod
     def of_the_team():
         """What the steps made there themselves."""
-        return {
-            "configmap/train-code",
-            *(f"{kind}/{name}" for kind in ("serviceaccount", "rolebinding") for name in ("alice", "carol")),
-        }
+        users = ("alice", "by-edit", "by-view", "carol")
+        of_users = {f"{kind}/{name}" for kind in ("serviceaccount", "rolebinding") for name in users}
+        return {"configmap/train-code", *of_users}
 
     @staticmethod
     def uninstall():
-        kube("helm", "uninstall", "eidolon", "-n", NAMESPACE, "--wait", "--timeout", "120s", timeout=180)
+        kube("helm", "uninstall", "eidolon", "-n", NAMESPACE, "--wait", "--timeout", f"{SETTLE_SECONDS}s")
         left = kubectl("get", "clusterrole,clusterrolebinding", "-o", "name")
         expect("eidolon" not in left, left)
         # Kubernetes collects what belonged to something that is gone.
-        wait("the namespace is empty", 60, lambda: not left_in(NAMESPACE))
+        wait("the namespace is empty", SETTLE_SECONDS, lambda: not left_in(NAMESPACE))
 
     @staticmethod
     def definitions():

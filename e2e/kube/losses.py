@@ -15,6 +15,7 @@ from cluster_commands import (
     node_of,
     on_node,
 )
+from harder import PATIENCE_SECONDS
 
 SHORT_SECONDS, LONG_SECONDS, LATEST_SECONDS = 3, 45, 150
 NAMED = {"AgentLost", "ServiceLost", "RankLost", "CommandFailed", "Deadlock", "Stuck"}
@@ -38,16 +39,17 @@ class Losses:
             self.start_training(job)
             started = time.monotonic()
             self.cut(find(job), seconds)
-            status = finished(job, LATEST_SECONDS)
+            status = finished(job, PATIENCE_SECONDS)
+            took = time.monotonic() - started
             kind = status["phase"]
             verdict = condition(job, kind)
             if kind == "Complete":
                 expect(status["prediction"]["iterationPicoseconds"] == undisturbed, f"{name}: another answer")
             else:
                 expect(kind == "Failed" and verdict[1] in NAMED and len(verdict[2]) > 20, f"{name}: {verdict}")
+                expect(took < LATEST_SECONDS, f"{name}: {verdict} after {took:.0f} s only")
             print(
-                f"     {name} cut off for {seconds} s: {kind} {verdict[1]} after {time.monotonic() - started:.1f} s: "
-                f"{verdict[2][:120]}",
+                f"     {name} cut off for {seconds} s: {kind} {verdict[1]} after {took:.1f} s: {verdict[2][:120]}",
                 flush=True,
             )
             self.leaves_nothing(job)

@@ -14,6 +14,7 @@ from cluster_commands import (
     node_of,
     state_of,
 )
+from harder import PATIENCE_SECONDS, SETTLE_SECONDS
 
 SECOND = 2
 # Of one job, no two pods on a node.
@@ -64,11 +65,11 @@ class Nodes:
             expect(self.nodes_of("drained") == [1, SECOND], f"drained runs on {self.nodes_of('drained')}")
             started = time.monotonic()
             try:
-                words = ["--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=120s"]
-                kubectl("drain", f"node-{SECOND}", *words, timeout=150)
+                words = ["--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={SETTLE_SECONDS}s"]
+                kubectl("drain", f"node-{SECOND}", *words)
             finally:
                 kubectl("uncordon", f"node-{SECOND}")
-            status = finished("drained", 240)
+            status = finished("drained", PATIENCE_SECONDS)
             expect(
                 status["phase"] == "Complete" and status["attempt"] == 2, f"{status['attempt']}: {status['conditions']}"
             )

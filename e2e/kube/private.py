@@ -21,7 +21,7 @@ from cluster_commands import (
     user,
     wait,
 )
-from harder import Rest
+from harder import PATIENCE_SECONDS, SETTLE_SECONDS, Rest
 
 KUBERNETES_TOKEN = "var/run/secrets/kubernetes.io/serviceaccount/token"
 TOKEN = "eidolon-pass-1".encode().hex()  # How every token begins.
@@ -98,8 +98,8 @@ class Private:
         services = ("deployment/eidolon-controller", "statefulset/eidolon-timing")
         kubectl("-n", NAMESPACE, "rollout", "restart", *services)
         for service in services:
-            kubectl("-n", NAMESPACE, "rollout", "status", service, "--timeout=120s", timeout=150)
-        new = wait("there is a key", 60, lambda: get("secret", "eidolon-passes", NAMESPACE).get("data"))
+            kubectl("-n", NAMESPACE, "rollout", "status", service, f"--timeout={SETTLE_SECONDS}s")
+        new = wait("there is a key", SETTLE_SECONDS, lambda: get("secret", "eidolon-passes", NAMESPACE).get("data"))
         expect(set(new) == set(old) and all(new[name] != old[name] for name in old), "the key is as it was")
         self.apply_light("after", spin=0)
         after = self.over_well("after", attempt=1)["prediction"]["iterationPicoseconds"]
@@ -112,17 +112,17 @@ class Private:
         changes = {"iterations": {"warmup": 3, "measure": 300}}
         self.apply_light("held", spin=400_000, suspend=True, **changes)
         self.apply_light("foreign", spin=0, managedBy="kueue.x-k8s.io/multikueue", **changes)
-        wait("the job is held", 30, lambda: condition("held", "Scheduled")[:2] == ("False", "Suspended"))
+        wait("the job is held", SETTLE_SECONDS, lambda: condition("held", "Scheduled")[:2] == ("False", "Suspended"))
         time.sleep(3)
         expect(not self.placed("held"), "a suspended job has pods")
         self.suspend("held", False)
         wait(
             "held trains",
-            120,
+            PATIENCE_SECONDS,
             lambda: get("simjob", "held")["status"].get("progress", {}).get("virtualSeconds", 0) > 0.02,
         )
         self.suspend("held", True)
-        wait("its pods are gone", 60, lambda: not self.placed("held"))
+        wait("its pods are gone", SETTLE_SECONDS, lambda: not self.placed("held"))
         expect(condition("held", "Scheduled")[1] == "Suspended", "not held again")
         self.suspend("held", False)
         status = self.over_well("held", attempt=2)

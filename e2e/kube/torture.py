@@ -19,13 +19,18 @@ from cluster_commands import (
     jobs_path,
     kubectl,
     leader_pod,
+    make_namespace,
     wait,
 )
+from harder import SETTLE_SECONDS
+from lifecycle import helm
 
 SPACE = "torture"
+# Jobs that run at a time: more would share the two cores of a small machine until everything times out.
+AT_ONCE = "6"
 OVER = ("Complete", "Failed", "Interrupted")
-# How a job may end when something of its own has died.
-NAMED = {"AgentLost", "RankLost", "CommandFailed", "BackoffLimitExceeded"}
+# How a job may end when something of its own has died, or its controller in each of its attempts.
+NAMED = {"AgentLost", "RankLost", "CommandFailed", "BackoffLimitExceeded", "ControllerRestarted"}
 
 
 class Torture:
@@ -33,21 +38,25 @@ class Torture:
 
     def torture(self):
         """Jobs over two nodes and random deaths: none is lost, doubled or hung, and all that complete say the same."""
+        helm("upgrade", controller_maxRunningJobs=AT_ONCE)
         with self.second_node():
             self.torment(random.Random(self.seed))
+        helm("upgrade")
 
     def torment(self, chance):
-        kubectl("create", "namespace", SPACE)
-        kubectl("label", "namespace", SPACE, "pod-security.kubernetes.io/enforce=restricted")
+        make_namespace(SPACE)
         self.give_code(SPACE)
         kubectl("-n", SPACE, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
         names = [f"job-{number}" for number in range(self.tortured)]
-        documents = {"apiVersion": "v1", "kind": "List", "items": [self.tortured_job(name) for name in names]}
+        items = [self.tortured_job(name, servers=1 + number % 2) for number, name in enumerate(names)]
+        documents = {"apiVersion": "v1", "kind": "List", "items": items}
         kubectl("-n", SPACE, "apply", "-f", "-", text_in=json.dumps(documents), timeout=300)
         started = time.monotonic()
-        deaths = self.kill_at_random(chance, started)
-        jobs = wait("all jobs are over", 60 + 20 * self.tortured, lambda: self.all_ended(names))
+        deaths = self.kill_at_random(chance, started, names)
+        jobs = wait("all jobs are over", self.longest(), lambda: self.all_ended(names))
         seconds = time.monotonic() - started
+        done = sum(deaths.values())
+        expect(done == self.deadly, f"all jobs were over after {done} of {self.deadly} deaths: {dict(deaths)}")
         self.check_ends(jobs, names)
         self.check_pods(names)
         phases = collections.Counter(job["status"]["phase"] for job in jobs)
@@ -60,38 +69,56 @@ class Torture:
         left = [line for line in descendants(1).values() if "light.py" in line]
         expect(not left, f"orphans: {left}")
 
-    def tortured_job(self, name):
+    def tortured_job(self, name, servers):
+        """Two ranks, on one server or on two."""
         document = self.document(name)
         document["spec"].update(
             {
-                "ranksPerServer": 1,
+                "servers": servers,
+                "ranksPerServer": 2 // servers,
                 "image": "e2e.local/debian:12",
                 "command": ["python3", "light.py"],
                 "iterations": {"warmup": 3, "measure": 200},
-                "env": [{"name": "STEPS", "value": "1000000"}, {"name": "SPIN", "value": "200000"}],
+                "env": [{"name": "STEPS", "value": "1000000"}, {"name": "SPIN", "value": "50000"}],
                 "podTemplate": {"securityContext": {"runAsUser": 1000}},
             }
         )
         return document
 
-    def kill_at_random(self, chance, started):
-        """How often each kind has died; ends when all deaths are done or all jobs over."""
+    def kill_at_random(self, chance, started, names):
+        """How often each kind has died; ends when all deaths are done or all jobs over.
+
+        A death is due when so many jobs are over: deaths meet jobs at work, from the first to the last ones, and a
+        service that the kubelet restarts ever later does not die again before it was of use.
+        """
         deaths = collections.Counter()
         kinds = [self.end_pod, self.end_rank, self.end_agent, self.end_network]
         kinds += [self.end_timing, self.end_controller, self.restart_kubelet]
-        while sum(deaths.values()) < self.deadly:
-            time.sleep(chance.uniform(1, 6))
-            if time.monotonic() - started > 20 * self.tortured:
-                break
-            kind = chance.choice(kinds)
+        due = sorted(chance.uniform(0, 0.9 * len(names)) for _ in range(self.deadly))
+        while due and time.monotonic() - started < self.longest():
+            time.sleep(chance.uniform(0.5, 3))
             try:
-                if kind(chance):
-                    deaths[kind.__name__] += 1
-                elif self.all_ended():
+                over, running = self.counts()
+                if over == len(names):
                     break
+                kind = chance.choice(kinds)
+                if running and over >= due[0] and kind(chance):
+                    deaths[kind.__name__] += 1
+                    due.pop(0)
             except (Failure, OSError, subprocess.SubprocessError, StopIteration):
                 continue  # It was gone before it could be killed.
         return deaths
+
+    def longest(self):
+        """Seconds in which all jobs are over, deaths and a busy machine included."""
+        return 60 + 20 * self.tortured
+
+    @staticmethod
+    def counts():
+        """How many jobs are over, how many run."""
+        jobs = json.loads(kubectl("get", "--raw", jobs_path(SPACE), timeout=120))["items"]
+        phases = [job.get("status", {}).get("phase") for job in jobs]
+        return sum(phase in OVER for phase in phases), phases.count("Running")
 
     @staticmethod
     def running(component):
@@ -144,7 +171,7 @@ class Torture:
         return True
 
     @staticmethod
-    def all_ended(names=()):
+    def all_ended(names):
         jobs = json.loads(kubectl("get", "--raw", jobs_path(SPACE), timeout=120))["items"]
         time.sleep(1)
         over = all(job.get("status", {}).get("phase") in OVER for job in jobs)
@@ -153,17 +180,19 @@ class Torture:
     @staticmethod
     def check_ends(jobs, names):
         expect(sorted(job["metadata"]["name"] for job in jobs) == sorted(names), "jobs are lost or doubled")
-        answers = set()
+        answers = collections.defaultdict(set)
         for job in jobs:
             status, name = job["status"], job["metadata"]["name"]
             ends = [entry for entry in status["conditions"] if entry["type"] in OVER and entry["status"] == "True"]
             expect(len(ends) == 1, f"{name} has ended {len(ends)} times: {status['conditions']}")
             if status["phase"] == "Complete":
-                answers.add(tuple(status["prediction"]["iterationPicoseconds"]))
+                answers[job["spec"]["servers"]].add(tuple(status["prediction"]["iterationPicoseconds"]))
             else:
                 expect(ends[0]["reason"] in NAMED and len(ends[0]["message"]) > 20, f"{name}: {ends[0]}")
-        expect(len(answers) == 1, f"{len(answers)} answers")
-        expect(len(next(iter(answers))) == 200, "iterations are lost or doubled")
+        expect(sorted(answers) == [1, 2], f"jobs of {sorted(answers)} servers are complete")
+        for servers, found in answers.items():
+            expect(len(found) == 1, f"{len(found)} answers of jobs with {servers} servers")
+            expect(len(next(iter(found))) == 200, "iterations are lost or doubled")
 
     @staticmethod
     def check_pods(names):
@@ -171,11 +200,14 @@ class Torture:
         made = json.loads(kubectl("-n", SPACE, "get", "jobs.batch", "-o", "json"))["items"]
         owners = collections.Counter(job["metadata"]["labels"]["eidolon.dev/simulation-job"] for job in made)
         expect(set(owners) <= set(names) and set(owners.values()) <= {1}, f"twins: {owners}")
-        running = "--field-selector=status.phase=Running"
-        label = "batch.kubernetes.io/job-completion-index"
-        wait(
-            "no server runs on", 90, lambda: not kubectl("-n", SPACE, "get", "pods", "-l", label, running, "-o", "name")
-        )
+        words = [
+            "-l",
+            "batch.kubernetes.io/job-completion-index",
+            "--field-selector=status.phase=Running",
+            "-o",
+            "name",
+        ]
+        wait("no server runs on", SETTLE_SECONDS, lambda: not kubectl("-n", SPACE, "get", "pods", *words))
 
     @staticmethod
     def placed_on():

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "e2e" / "harness"))
@@ -126,6 +127,26 @@ def the_list_shows_jobs_as_they_come_run_and_go(world):
     tab.wait_for_selector(".jobs tbody tr:has-text('by-form')")
     world.browser.until(tab, f"!document.querySelector('.jobs').innerText.includes('{name}')")
     expect(tab.evaluate("window.here"), "the page was loaded anew")
+
+
+@test
+def timeline_and_recording_are_saved_from_the_page(world):
+    document = world.job(LOOP, ranks=2, measure=2)
+    kept = "outputs: {timeline: {iterations: 1}, recording: true}"
+    job = world.server.run(document.replace("outputs: {eventLog: true}", kept))
+    expect_complete(job)
+    name = job["metadata"]["name"]
+    tab = world.browser.tab(f"/jobs/default/{name}")
+    for title, route, ending in (("Timeline", "timeline", "pftrace"), ("Recording", "recording", "eidrec")):
+        with tab.expect_download() as saving:
+            tab.click(f"button:text-is('{title}')")
+        saved = saving.value
+        expect(saved.suggested_filename == f"{name}.{ending}", f"it is called {saved.suggested_filename}")
+        size = pathlib.Path(saved.path()).stat().st_size
+        headers = {"Authorization": f"Bearer {world.server.token()}"}
+        address = f"http://{world.server.address}{world.server.jobs_path(name)}/{route}"
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers)) as answer:
+            expect(size == len(answer.read()) > 1000, f"{size} bytes of {route} are saved")
 
 
 @test

@@ -4,24 +4,44 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/cli/client.h"
+#include "services/cli/comparison.h"
+#include "services/cli/comparison_text.h"
 #include "services/cli/follow.h"
 #include "services/cli/html_report.h"
 #include "services/cli/printable.h"
 #include "services/cli/report.h"
+#include "services/cli/what_if.h"
 
 namespace {
 
 namespace cli = eidolon::cli;
+
+// What a document is compared with.
+constexpr const char* kOther = R"({
+  "spec": {"command": ["python"], "servers": 2},
+  "status": {"prediction": {
+    "iterationSeconds": {"mean": 1, "low": 0.9, "high": 1.1},
+    "breakdown": {"host": 1},
+    "kernels": [{"name": "gemm", "seconds": 1},
+                {"name": "collective", "family": "ring", "seconds": 0.5}],
+    "target": {"ranks": 2, "cluster": {"servers": 2}}}}})";
 
 void Show(const nlohmann::json& document) {
   cli::PhaseOf(document);
   CHECK(!cli::FormatReport(document).empty());
   CHECK(!cli::FormatTable({document}).empty());
   cli::FormatProgress(document);
-  const std::string page = cli::FormatHtmlReport(document, "1");
+  const std::string page = cli::FormatHtmlReport(document, "1", document);
+  CHECK(!cli::FormatWhatIfs(document).empty());
+  const nlohmann::json other = nlohmann::json::parse(kOther);
+  for (const auto& [one, two] : {std::pair(&document, &other), std::pair(&other, &document)}) {
+    CHECK(!cli::FormatComparison(cli::CompareJobs(*one, *two)).empty());
+  }
+  CHECK(cli::CompareJobs(document, document)["fields"].empty());
   CHECK(page.find("<script") == std::string::npos && page.find("<img") == std::string::npos);
 }
 

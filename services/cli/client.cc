@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
+#include "services/cli/document_fields.h"
 
 namespace eidolon::cli {
 namespace {
@@ -49,13 +50,6 @@ std::unexpected<base::Error> CannotReach(const std::string& server, httplib::Err
   return Fail(ErrorCode::kUnavailable,
               StrCat("cannot reach a controller at ", server, " (", httplib::to_string(error),
                      "); start one with 'eidolon up' or name it with --server"));
-}
-
-// A controller of another version, or something else on its port, may answer anything.
-std::string TextAt(const json& object, const char* key) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 // The library's client over a Unix socket, which it does not know.
@@ -108,12 +102,12 @@ std::string DescribeProblem(int status, const std::string& body) {
   if (!problem.is_object()) return StrCat("the controller answered ", status);
   const auto errors = problem.find("errors");
   if (errors == problem.end() || !errors->is_array() || errors->empty()) {
-    const std::string detail = TextAt(problem, "detail");
+    const std::string detail = TextAt(problem, {"detail"});
     return detail.empty() ? StrCat("the controller answered ", status) : detail;
   }
   std::string text = "the document was refused:";
   for (const json& error : *errors) {
-    text += StrCat("\n  ", TextAt(error, "pointer"), ": ", TextAt(error, "detail"));
+    text += StrCat("\n  ", TextAt(error, {"pointer"}), ": ", TextAt(error, {"detail"}));
   }
   return text;
 }

@@ -28,6 +28,7 @@ void AddRunCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* action);
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddReportCommand(CLI::App* app, const Globals* globals, Action* action);
+void AddCompareCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddKernelCommands(CLI::App* app, Action* action);
 void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddSweepCommand(CLI::App* app, const Globals* globals, Action* action);

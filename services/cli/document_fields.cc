@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "services/controller/job/status.h"
+
 namespace eidolon::cli {
 
 using nlohmann::json;
@@ -28,20 +30,30 @@ std::int64_t CountAt(const json& tree, Path path) {
   return static_cast<std::int64_t>(std::clamp(NumberAt(tree, path), 0.0, kCountMax));
 }
 
+std::string BytesAt(const json& tree, Path path) {
+  return controller::job::FormatBytes(static_cast<std::uint64_t>(CountAt(tree, path)));
+}
+
 std::string TextAt(const json& tree, Path path) {
   const json& value = At(tree, path);
   return value.is_string() ? value.get<std::string>() : "";
 }
 
-const json& LastTrueCondition(const json& job) {
+std::string PhaseOf(const json& job) { return TextAt(job, {"status", "phase"}); }
+
+const json& StandingCondition(const json& job) {
   static const json kNone = json::object();
   const json& conditions = At(job, {"status", "conditions"});
   if (!conditions.is_array()) return kNone;
   const json* last = &kNone;
+  const json* waits = nullptr;
   for (const json& condition : conditions) {
     if (TextAt(condition, {"status"}) == "True") last = &condition;
+    const bool says_why = !TextAt(condition, {"message"}).empty();
+    if (TextAt(condition, {"type"}) == "Scheduled" && says_why) waits = &condition;
   }
-  return *last;
+  const bool is_pending = TextAt(job, {"status", "phase"}) == "Pending";
+  return is_pending && waits != nullptr ? *waits : *last;
 }
 
 std::string Beginning(const std::string& text, std::size_t bytes) {

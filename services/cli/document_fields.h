@@ -18,10 +18,16 @@ const nlohmann::json& At(const nlohmann::json& tree, Path path);
 double NumberAt(const nlohmann::json& tree, Path path);
 // A whole number of something, at least 0.
 std::int64_t CountAt(const nlohmann::json& tree, Path path);
+// The same number of bytes for people, "1.5 GiB".
+std::string BytesAt(const nlohmann::json& tree, Path path);
 std::string TextAt(const nlohmann::json& tree, Path path);
 
-// The condition of a job that says how things stand: the last one that is true, or an empty object.
-const nlohmann::json& LastTrueCondition(const nlohmann::json& job);
+// status.phase; empty when there is none.
+std::string PhaseOf(const nlohmann::json& job);
+
+// The condition of a job that says how things stand: the last one that is true, of a job that has
+// not started what it waits for, or an empty object.
+const nlohmann::json& StandingCondition(const nlohmann::json& job);
 
 // At most so many bytes of a UTF-8 text, cut between characters.
 std::string Beginning(const std::string& text, std::size_t bytes);

@@ -21,7 +21,7 @@ std::string JobPath(const std::string& name_space, const std::string& name) {
 
 int ExitStatusOf(const json& job) {
   if (PhaseOf(job) != "Complete") return kFailed;
-  const bool fewer = TextAt(LastTrueCondition(job), {"reason"}) == "CommandEnded";
+  const bool fewer = TextAt(StandingCondition(job), {"reason"}) == "CommandEnded";
   return fewer ? kFewerIterations : kPredicted;
 }
 

@@ -12,7 +12,11 @@
 #include "services/cli/document_fields.h"
 #include "services/cli/html.h"
 #include "services/cli/html_drawing.h"
+#include "services/cli/kernel_title.h"
 #include "services/cli/report.h"
+#include "services/cli/report_figures.h"
+#include "services/cli/report_line.h"
+#include "services/cli/report_path.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/status.h"
 #include "services/controller/page/asset.h"
@@ -26,16 +30,6 @@ using html::Element;
 using html::Escape;
 using html::Text;
 using nlohmann::json;
-
-std::string Percent(double share) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %%", share * 100);
-  return text.data();
-}
-
-std::string BytesAt(const json& tree, Path path) {
-  return FormatBytes(static_cast<std::uint64_t>(CountAt(tree, path)));
-}
 
 std::string Note(const std::string& text) {
   return Element("p", {{"class", "note"}}, Escape(text));
@@ -93,8 +87,10 @@ std::string TargetText(const json& job) {
   if (!server.is_object()) return "";
   std::string text = StrCat(TextAt(server, {"gpu"}), " · ", CountAt(target, {"servers"}),
                             " servers of ", CountAt(server, {"gpusPerServer"}), " GPUs · ",
-                            FormatCount(NumberAt(target, {"ranks"})), " ranks · ",
-                            TextAt(target, {"cluster", "fabric", "preset"}));
+                            FormatCount(NumberAt(target, {"ranks"})), " ranks");
+  const std::string network =
+      DescribeNetwork(At(target, {"cluster"}), CountAt(target, {"servers"}) > 1);
+  if (!network.empty()) text += " · " + network;
   const json& host = At(prediction, {"hostTime"});
   if (host.is_object()) {
     text += StrCat(" · host time ", TextAt(host, {"model"}), " for ", TextAt(host, {"cpu"}));
@@ -121,6 +117,14 @@ std::string Hero(const json& job) {
   if (const double share = NumberAt(prediction, {"modelFlopsUtilization"}); share > 0) {
     figures += Figure("Model FLOPs utilization", Percent(share), "");
   }
+  const json& rate = At(prediction, {"matrixFlops"});
+  if (const double flops = NumberAt(rate, {"perGpuAndSecond"}); flops > 0) {
+    const double peak = NumberAt(rate, {"peakPerSecond"});
+    figures += Figure("Matrix work of a GPU", Print("%.1f TFLOP/s", flops * 1e-12),
+                      peak > 0 ? StrCat(Percent(NumberAt(rate, {"utilization"})), " of ",
+                                        Print("%.0f", peak * 1e-12), " (bf16)")
+                               : "");
+  }
   const json& memory = At(prediction, {"memory"});
   if (memory.is_object()) {
     const json& fits = At(memory, {"fits"});
@@ -130,7 +134,9 @@ std::string Hero(const json& job) {
                              CountAt(memory, {"worstRank"}), refused ? ", does not fit" : ""));
   }
   if (const double wall = NumberAt(job, {"status", "simulation", "wallSeconds"}); wall > 0) {
-    figures += Figure("Cost of the simulation", FormatSpan(wall), "");
+    const std::string machine = DescribeMachine(At(job, {"status"}));
+    figures +=
+        Figure("Cost of the simulation", FormatSpan(wall), machine.empty() ? "" : "on " + machine);
   }
   const std::string lead =
       Element("div", {{"class", "what"}}, time.what) +
@@ -171,6 +177,52 @@ std::string Breakdown(const json& prediction) {
   return html::DrawShares(list);
 }
 
+std::string CriticalPath(const json& prediction) {
+  static constexpr auto kColours =
+      std::to_array<std::array<const char*, 2>>({{"kernels", "compute"},
+                                                 {"copies", "workspace"},
+                                                 {"communication", "exposedCommunication"},
+                                                 {"launches", "idle"},
+                                                 {"delays", "optimizerState"},
+                                                 {"host", "host"},
+                                                 {"sleeps", "free"},
+                                                 {"unknown", "assumed"}});
+  const json& path = At(prediction, {"criticalPath"});
+  if (!path.is_object()) return "";
+  const auto seconds = [](const json& entry) {
+    return FormatSeconds(NumberAt(entry, {"picoseconds"}) * 1e-12);
+  };
+  std::vector<html::Share> list;
+  for (const json& entry : At(path, {"kinds"})) {
+    const std::string kind = TextAt(entry, {"kind"});
+    const auto known =
+        std::ranges::find_if(kColours, [&](const auto& colour) { return kind == colour[0]; });
+    list.push_back({known == kColours.end() ? "other" : (*known)[1], kind,
+                    NumberAt(entry, {"share"}), seconds(entry)});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const json& entry : At(path, {"operations"})) {
+    const std::string name = TextAt(entry, {"name"});
+    rows.push_back({Element("code", {{"title", name}}, Escape(KernelTitle(name, 100))),
+                    Escape(TextAt(entry, {"kind"})),
+                    Escape(FormatCount(NumberAt(entry, {"times"}))), Escape(seconds(entry)),
+                    Escape(Percent(NumberAt(entry, {"share"})))});
+  }
+  std::vector<std::vector<std::string>> ranks;
+  for (const json& entry : At(path, {"ranks"})) {
+    ranks.push_back({std::to_string(CountAt(entry, {"rank"})), Escape(seconds(entry)),
+                     Escape(Percent(NumberAt(entry, {"share"})))});
+  }
+  return html::DrawShares(list) +
+         Note(StrCat("From the end backward, what each moment waited for. ",
+                     DescribeCriticalPath(path), ".")) +
+         Table({"Name", "Kind", "Times", "Time", "Share"}, rows, 3) +
+         (ranks.size() > 1
+              ? Element("details", {},
+                        Text("summary", "By rank") + Table({"Rank", "Time", "Share"}, ranks, 2))
+              : "");
+}
+
 std::string Coverage(const json& prediction) {
   const json& coverage = At(prediction, {"coverage"});
   if (!coverage.is_object()) return "";
@@ -190,15 +242,30 @@ std::string Coverage(const json& prediction) {
                      Percent(assumed), " is assumed."));
 }
 
+// The program's part by what lies in it, where the optimizer's kernels tell.
+void AddProgramShares(const json& memory, double capacity, std::vector<html::Share>* list) {
+  const bool is_told = At(memory, {"allocations"}).is_object();
+  const char* whole = is_told ? "allocations" : "byCategory";
+  const auto add = [&](const char* key, const char* title) {
+    list->push_back({is_told ? key : "allocations", title,
+                     NumberAt(memory, {whole, key}) / capacity, BytesAt(memory, {whole, key})});
+  };
+  if (!is_told) return add("allocations", "Program: allocator segments");
+  add("parameters", "Parameters");
+  add("gradients", "Gradients");
+  add("optimizerState", "Optimizer state");
+  add("other", "Activations, gathered parameters, temporary tensors, what the allocator keeps");
+}
+
 std::string Memory(const json& prediction) {
   const json& memory = At(prediction, {"memory"});
   const double capacity =
       std::max(NumberAt(memory, {"capacityBytes"}), NumberAt(memory, {"peakReservedBytes"}));
   if (capacity <= 0) return "";
   std::vector<html::Share> list;
+  AddProgramShares(memory, capacity, &list);
   for (const auto& [key, title] : std::to_array<std::pair<const char*, const char*>>(
-           {{"allocations", "Program: allocator segments"},
-            {"workspace", "Workspace of math libraries"},
+           {{"workspace", "Workspace of math libraries"},
             {"nccl", "NCCL"},
             {"context", "CUDA context"}})) {
     list.push_back({key, title, NumberAt(memory, {"byCategory", key}) / capacity,
@@ -212,7 +279,11 @@ std::string Memory(const json& prediction) {
         {std::to_string(CountAt(rank, {"rank"})), Escape(BytesAt(rank, {"peakReservedBytes"}))});
   }
   return html::DrawShares(list) +
-         Note(StrCat("At the peak of rank ", CountAt(memory, {"worstRank"}), ", the fullest.")) +
+         Note(StrCat("At the peak of rank ", CountAt(memory, {"worstRank"}), ", the fullest.",
+                     At(memory, {"allocations"}).is_object()
+                         ? " Parameters, gradients and optimizer state are what the optimizer's "
+                           "kernels update, read and keep."
+                         : "")) +
          (rows.size() > 1 ? Element("details", {},
                                     Text("summary", "By rank") + Table({"Rank", "Peak"}, rows, 1))
                           : "");
@@ -227,16 +298,39 @@ std::string Kernels(const json& prediction) {
   for (const json& kernel : kernels) {
     if (total <= 0 || rows.size() == kShown) break;
     const std::string source = TextAt(kernel, {"source"});
-    rows.push_back({Element("code", {}, Escape(TextAt(kernel, {"name"}), 200)),
+    const double flops = NumberAt(kernel, {"matrixFlops"});
+    const double seconds = NumberAt(kernel, {"seconds"});
+    rows.push_back({Element("code", {{"title", TextAt(kernel, {"name"})}},
+                            Escape(KernelTitle(TextAt(kernel, {"name"}), 100))),
                     Escape(TextAt(kernel, {"family"})), Escape(source),
                     Escape(FormatCount(NumberAt(kernel, {"launches"}))),
-                    Escape(FormatSeconds(NumberAt(kernel, {"seconds"}))),
+                    Escape(flops > 0 && seconds > 0 ? Print("%.1f", flops / seconds * 1e-12) : ""),
+                    Escape(FormatSeconds(seconds)),
                     Escape(Percent(NumberAt(kernel, {"seconds"}) / total))});
   }
   if (rows.empty()) return "";
   return Note(StrCat("Busy time of one iteration, or of the program, summed over ranks: ",
                      rows.size(), " of ", CountAt(prediction, {"kernelCount"}), ".")) +
-         Table({"Name", "Family", "Source", "Launches", "Busy time", "Share"}, rows, 3);
+         Table({"Name", "Family", "Source", "Launches", "TFLOP/s", "Busy time", "Share"}, rows, 4);
+}
+
+std::string WhatWouldHelp(const json& what_ifs) {
+  std::vector<std::vector<std::string>> rows;
+  for (const json& answer : At(what_ifs, {"whatIfs"})) {
+    const bool is_answered = !answer.contains("message");
+    const bool fits = At(answer, {"fits"}) != json(false);
+    rows.push_back(
+        {Escape(StrCat(TextAt(answer, {"name"}),
+                       is_answered ? (fits ? "" : " (its memory is too small)")
+                                   : " – not answered: " + TextAt(answer, {"message"}))),
+         Escape(is_answered ? FormatSeconds(NumberAt(answer, {"iterationSeconds"})) : ""),
+         Escape(is_answered ? Print("%+.1f %%", NumberAt(answer, {"change"}) * 100) : "")});
+  }
+  if (rows.empty()) return "";
+  return Note(StrCat("Each line is a replay of what the ranks asked of their GPUs, with the whole "
+                     "model; as it is, an iteration takes ",
+                     FormatSeconds(NumberAt(what_ifs, {"iterationSeconds"})), ".")) +
+         Table({"If", "Iteration", "Change"}, rows, 2);
 }
 
 std::string Doubts(const json& prediction) {
@@ -270,15 +364,18 @@ std::string Style() {
 
 }  // namespace
 
-std::string FormatHtmlReport(const json& job, const std::string& version) {
+std::string FormatHtmlReport(const json& job, const std::string& version, const json& what_ifs) {
   const json& prediction = At(job, {"status", "prediction"});
-  const json& condition = LastTrueCondition(job);
+  const json& condition = StandingCondition(job);
   const std::string name = TextAt(job, {"metadata", "name"});
   std::string warnings;
   for (const json& warning : At(job, {"status", "warnings"})) {
     if (warning.is_string()) {
       warnings += Element("p", {{"class", "warning"}}, Escape(warning.get<std::string>()));
     }
+  }
+  if (const std::string idle = DescribeIdleGpus(job); !idle.empty()) {
+    warnings += Element("p", {{"class", "warning"}}, Escape("Unused: " + idle));
   }
   const json& spec = At(job, {"spec"});
   const std::string document =
@@ -295,7 +392,9 @@ std::string FormatHtmlReport(const json& job, const std::string& version) {
       "div", {{"class", "parts"}},
       Part("Iterations", Iterations(prediction), true) +
           Part("Where the time goes", Breakdown(prediction)) +
-          Part("How sure", Coverage(prediction)) + Part("Memory", Memory(prediction)) +
+          Part("How sure", Coverage(prediction)) +
+          Part("Critical path", CriticalPath(prediction), true) +
+          Part("Memory", Memory(prediction)) + Part("What would help", WhatWouldHelp(what_ifs)) +
           Part("Document", document) + Part("Kernels and collectives", Kernels(prediction), true) +
           Part("To check", Doubts(prediction), true));
   return StrCat(

@@ -9,6 +9,8 @@
 namespace eidolon::cli {
 
 // The whole file. `job`: a complete document, of any version. `version`: of this program.
-std::string FormatHtmlReport(const nlohmann::json& job, const std::string& version);
+// `what_ifs`: answers of WhatIfsToJson, or null.
+std::string FormatHtmlReport(const nlohmann::json& job, const std::string& version,
+                             const nlohmann::json& what_ifs);
 
 }  // namespace eidolon::cli

@@ -44,7 +44,7 @@ json JobOf(const std::string& text) {
 }
 
 TEST(HtmlReportTest, ShowsTheFiguresOfTheDocument) {
-  const std::string report = FormatHtmlReport(JobOf("llama"), "1.2");
+  const std::string report = FormatHtmlReport(JobOf("llama"), "1.2", {});
 
   for (const char* part : {"<title>llama", "2.431 s", "2.330 s and 2.530 s", "53 916 tokens/s",
                            "81.0 %", "0.2 % is assumed", "16 ranks", "Eidolon 1.2"}) {
@@ -53,7 +53,7 @@ TEST(HtmlReportTest, ShowsTheFiguresOfTheDocument) {
 }
 
 TEST(HtmlReportTest, AsksNobodyAndRunsNothing) {
-  const std::string report = FormatHtmlReport(JobOf("llama"), "1.2");
+  const std::string report = FormatHtmlReport(JobOf("llama"), "1.2", {});
 
   for (const char* part : {"http://", "https://", "<script", "<link", "<img", "@import", "url("}) {
     EXPECT_THAT(report, Not(HasSubstr(part)));
@@ -63,7 +63,7 @@ TEST(HtmlReportTest, AsksNobodyAndRunsNothing) {
 
 TEST(HtmlReportTest, TextOfTheDocumentStaysText) {
   const std::string report = FormatHtmlReport(
-      JobOf("</title></style><img src=x onerror=alert(1)>\"'&\x1b[2J\xe2\x80\xae"), "1");
+      JobOf("</title></style><img src=x onerror=alert(1)>\"'&\x1b[2J\xe2\x80\xae"), "1", {});
 
   EXPECT_THAT(report, Not(HasSubstr("<img")));
   EXPECT_THAT(report, Not(HasSubstr("\x1b")));
@@ -72,14 +72,28 @@ TEST(HtmlReportTest, TextOfTheDocumentStaysText) {
                                 "onerror=alert(1)&gt;&quot;&#39;&amp;\\x1b[2J"));
 }
 
+TEST(HtmlReportTest, ListsWhatWouldHelp) {
+  const json answers = json::parse(R"({"iterationSeconds": 2.0, "whatIfs": [
+      {"name": "GPU <B200>", "iterationSeconds": 1.0, "change": -0.5, "fits": false},
+      {"name": "NICs", "message": "too <few>"}]})");
+
+  const std::string report = FormatHtmlReport(JobOf("llama"), "1", answers);
+
+  for (const char* part :
+       {"as it is, an iteration takes 2.000 s", "GPU &lt;B200&gt; (its memory is", "1.000 s",
+        "-50.0 %", "NICs – not answered: too &lt;few&gt;"}) {
+    EXPECT_THAT(report, HasSubstr(part));
+  }
+}
+
 TEST(HtmlReportTest, StaysSmallWithLongTexts) {
-  EXPECT_LT(FormatHtmlReport(JobOf(std::string(1u << 20, '<')), "1").size(), 1u << 21);
+  EXPECT_LT(FormatHtmlReport(JobOf(std::string(1u << 20, '<')), "1", {}).size(), 1u << 21);
 }
 
 TEST(HtmlReportTest, TakesDocumentsOfAnotherShape) {
-  EXPECT_THAT(FormatHtmlReport(json::array(), "1"), HasSubstr("Nothing was predicted"));
+  EXPECT_THAT(FormatHtmlReport(json::array(), "1", {}), HasSubstr("Nothing was predicted"));
   EXPECT_NO_THROW(
-      FormatHtmlReport({{"status", {{"prediction", {{"kernels", 1}, {"memory", "x"}}}}}}, "1"));
+      FormatHtmlReport({{"status", {{"prediction", {{"kernels", 1}, {"memory", "x"}}}}}}, "1", {}));
 }
 
 TEST(HtmlTest, CutsLongTextsBetweenCharacters) {

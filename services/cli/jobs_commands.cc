@@ -1,5 +1,6 @@
 // submit, get, wait, logs, timeline, recording, delete: talk to a controller that runs.
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +11,9 @@
 #include "services/cli/report.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
+#include "services/cli/watched_jobs.h"
 #include "services/controller/job/document.h"
+#include "services/controller/job/label_selector.h"
 #include "services/controller/job/metadata.h"
 
 namespace eidolon::cli {
@@ -27,6 +30,8 @@ struct SubmitFlags {
 struct GetFlags {
   std::string name;
   bool all_namespaces = false;
+  bool watch = false;
+  std::string selector;
   std::string output = "table";
 };
 
@@ -127,10 +132,58 @@ int Submit(const Globals& globals, const SubmitFlags& flags) {
   return flags.follow && !last.name.empty() ? FollowToReport(client, last, globals.raw) : 0;
 }
 
+// Until the stream ends, or the user ends it.
+int WatchJobs(const Globals& globals, const GetFlags& flags, const Client& client) {
+  auto selector = controller::job::LabelSelector::Parse(flags.selector);
+  if (!selector) return PrintFailure(selector.error());
+  if (flags.output == "yaml") {
+    return PrintFailure({base::ErrorCode::kInvalidArgument,
+                         "--watch prints lines: choose the output table, json or name"});
+  }
+  WatchedJobs watched(
+      {.name = flags.name, .selector = std::move(*selector), .output = flags.output});
+  Terminal terminal = Terminal::Standard(globals.raw);
+  EventSplitter events;
+  const std::string path =
+      flags.all_namespaces && flags.name.empty()
+          ? "/api/v1/watch/simulationjobs"
+          : "/api/v1/watch/namespaces/" + globals.name_space + "/simulationjobs";
+  const auto done = client.Stream(path, [&](const std::string& text) {
+    events.Add(text);
+    EventSplitter::Event event;
+    while (events.Next(&event)) {
+      if (event.type != "jobs") continue;
+      terminal.Print(watched.Add(json::parse(event.data, nullptr, /*allow_exceptions=*/false)));
+    }
+    return true;
+  });
+  return done ? 0 : PrintFailure(done.error());
+}
+
+// A value of a query, with what a URL gives another meaning as %XX.
+std::string QueryValue(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string value;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.') {
+      value += c;
+    } else {
+      value += {'%', kDigits[byte >> 4], kDigits[byte & 0xf]};
+    }
+  }
+  return value;
+}
+
 int Get(const Globals& globals, const GetFlags& flags) {
   const auto target = FindTarget(globals);
   if (!target) return PrintFailure(target.error());
   const Client client(*target);
+  if (flags.watch) return WatchJobs(globals, flags, client);
+  if (!flags.name.empty() && !flags.selector.empty()) {
+    PrintFailure({base::ErrorCode::kInvalidArgument, "name a job or a selector, not both"});
+    return 2;
+  }
   if (!flags.name.empty()) {
     const auto job = client.SendForJson({.path = JobPath(globals.name_space, flags.name)});
     if (!job) return PrintFailure(job.error());
@@ -141,7 +194,9 @@ int Get(const Globals& globals, const GetFlags& flags) {
   json all = {{"kind", "SimulationJobList"}, {"items", json::array()}};
   std::string next = "0";
   while (!next.empty()) {
-    const auto page = client.SendForJson({.path = path + "?continue=" + next});
+    const auto page = client.SendForJson(
+        {.path = path + "?continue=" + next +
+                 (flags.selector.empty() ? "" : "&labelSelector=" + QueryValue(flags.selector))});
     if (!page) return PrintFailure(page.error());
     for (const json& job : page->value("items", json::array())) all["items"].push_back(job);
     next = page->value("metadata", json::object()).value("continue", "");
@@ -238,6 +293,10 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
   CLI::App* get = app->add_subcommand("get", "list jobs, or report on one");
   get->add_option("name", get_flags->name, "name of a job");
   get->add_flag("-A,--all-namespaces", get_flags->all_namespaces, "jobs of all namespaces");
+  get->add_flag("-w,--watch", get_flags->watch,
+                "go on and print a line for each job that changes, until interrupted");
+  get->add_option("-l,--selector", get_flags->selector,
+                  "jobs with these labels, as of kubectl: team=a,!gpu,model in (x, y)");
   AddOutput(get, &get_flags->output);
   get->callback([=] { *action = [=] { return Get(*globals, *get_flags); }; });
 

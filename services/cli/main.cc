@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   eidolon::cli::AddProfileCommands(&app, &globals, &action);
   eidolon::cli::AddJobCommands(&app, &globals, &action);
   eidolon::cli::AddReportCommand(&app, &globals, &action);
+  eidolon::cli::AddCompareCommand(&app, &globals, &action);
   eidolon::cli::AddKernelCommands(&app, &action);
   eidolon::cli::AddReplayCommand(&app, &globals, &action);
   eidolon::cli::AddWhatIfCommand(&app, &globals, &action);

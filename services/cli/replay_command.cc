@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "services/cli/ask_what_if.h"
 #include "services/cli/commands.h"
 #include "services/cli/job_file.h"
 #include "services/cli/replay_document.h"
@@ -31,6 +32,7 @@ struct Flags {
   EmbeddedOptions embedded;
   std::string output = "report";
   std::string timeline;
+  bool critical_path = false;
   bool event_log = false;
   bool raw = false;
 };
@@ -64,7 +66,9 @@ int Replay(const Flags& flags) {
   }
   json document = MakeReplayDocument(
       *recorded, std::filesystem::absolute(flags.recording).lexically_normal().string(), changes);
-  if (!flags.timeline.empty()) document["spec"]["outputs"]["timeline"]["iterations"] = 1;
+  if (!flags.timeline.empty() || flags.critical_path) {
+    document["spec"]["outputs"]["timeline"]["iterations"] = 1;
+  }
   if (flags.event_log) document["spec"]["outputs"]["eventLog"] = true;
   const auto replays = Replays::Start(flags.embedded);
   if (!replays) return PrintFailure(replays.error());
@@ -90,29 +94,15 @@ struct WhatIfFlags {
   std::string recording;
   std::string gpu;
   EmbeddedOptions embedded;
+  std::string output = "report";
   bool raw = false;
 };
 
-// A replay for each change; all on the same services.
-int AskWhatIf(const WhatIfFlags& flags) {
-  const auto file = recording::RecordingFile::Open(flags.recording);
-  if (!file) return PrintFailure(file.error());
-  const auto recorded = ReadRecordedJob(file->job());
-  if (!recorded) return PrintFailure(recorded.error());
-  const std::string path = std::filesystem::absolute(flags.recording).lexically_normal().string();
-  const auto replays = Replays::Start(flags.embedded);
-  if (!replays) return PrintFailure(replays.error());
-  const auto base = (*replays)->Predict(MakeReplayDocument(*recorded, path, {}));
-  if (!base) return PrintFailure(base.error());
-  std::vector<WhatIfResult> results;
-  for (const WhatIf& what : WhatIfsOf(*recorded, flags.gpu)) {
-    json document = MakeReplayDocument(*recorded, path, what.changes);
-    document["metadata"]["name"] = "what-if" + std::to_string(results.size());
-    auto job = (*replays)->Predict(document);
-    if (!job) return PrintFailure(job.error());
-    results.push_back({what.name, std::move(*job)});
-  }
-  Terminal::Standard(flags.raw).Print(FormatWhatIfs(*base, results));
+int PrintWhatIf(const WhatIfFlags& flags) {
+  const auto answers = AskWhatIf(flags.recording, flags.gpu, flags.embedded);
+  if (!answers) return PrintFailure(answers.error());
+  Terminal::Standard(flags.raw).Print(flags.output == "json" ? answers->dump(2) + "\n"
+                                                             : FormatWhatIfs(*answers));
   return 0;
 }
 
@@ -130,6 +120,18 @@ void AddChanges(CLI::App* replay, Flags* flags) {
                    "what the host's work takes, over what it took; 0: nothing")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
+  replay
+      ->add_option("--kernel-factor", changes.kernel_factor,
+                   "what kernels and copies take, over what they would; 0: nothing")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  replay
+      ->add_option("--communication-factor", changes.communication_factor,
+                   "what transfers between GPUs take, over what they would; 0: nothing")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  replay->add_flag("--even-hosts", changes.even_hosts,
+                   "all ranks' hosts work as little as the one that worked least");
   replay->add_option("--servers", flags->servers, "same: a recording answers for no other number")
       ->capture_default_str();
   replay->add_option("--tokens", changes.tokens, "tokens per iteration of the whole job")
@@ -145,6 +147,8 @@ void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action) {
   replay->add_option("recording", flags->recording, "file of 'eidolon run --record'")->required();
   AddChanges(replay, flags.get());
   replay->add_option("--timeline", flags->timeline, "write what happened when to this file");
+  replay->add_flag("--critical-path", flags->critical_path,
+                   "report what the first measured iteration waited for, as --timeline does, too");
   replay->add_flag("--event-log", flags->event_log,
                    "keep every operation's times (with --data-dir)");
   replay->add_option("--data-dir", flags->embedded.controller.data_directory, "keep the job here");
@@ -171,9 +175,12 @@ void AddWhatIfCommand(CLI::App* app, const Globals* globals, Action* action) {
   what_if->add_option("--agent", flags->embedded.controller.agent, "path of eidolon-agent");
   what_if->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")
       ->envname("EIDOLON_GPU_MODELS");
+  what_if->add_option("-o,--output", flags->output, "report or json")
+      ->check(CLI::IsMember({"report", "json"}))
+      ->capture_default_str();
   what_if->callback([flags, globals, action] {
     flags->raw = globals->raw;
-    *action = [flags] { return AskWhatIf(*flags); };
+    *action = [flags] { return PrintWhatIf(*flags); };
   });
 }
 

@@ -63,6 +63,11 @@ json MakeReplayDocument(const RecordedJob& recorded, const std::string& path,
   if (changes.tokens > 0) spec["iterations"]["tokens"] = changes.tokens;
   spec["folding"] = {{"mode", "off"}};
   spec["replay"] = {{"recording", path}, {"hostFactor", changes.host_factor}};
+  if (changes.kernel_factor != 1) spec["replay"]["kernelFactor"] = changes.kernel_factor;
+  if (changes.communication_factor != 1) {
+    spec["replay"]["communicationFactor"] = changes.communication_factor;
+  }
+  if (changes.even_hosts) spec["replay"]["evenHosts"] = true;
   return {{"apiVersion", controller::job::kApiVersion},
           {"kind", controller::job::kJobKind},
           {"metadata", {{"name", "replay"}}},

@@ -21,7 +21,10 @@ struct ReplayChanges {
   double nic_gbps = 0;       // Of each.
   std::string fabric;        // A preset.
   double host_factor = 1;    // What the host's work takes, over what it took.
-  std::uint64_t tokens = 0;  // Of an iteration.
+  double kernel_factor = 1;  // The same of kernels and copies.
+  double communication_factor = 1;  // The same of transfers between GPUs.
+  bool even_hosts = false;          // All hosts work as little as the one that worked least.
+  std::uint64_t tokens = 0;         // Of an iteration.
 };
 
 // What was recorded: the job's document, and its status when it was over.

@@ -10,6 +10,9 @@
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
+#include "services/cli/report_figures.h"
+#include "services/cli/report_line.h"
+#include "services/cli/report_path.h"
 #include "services/controller/job/status.h"
 
 namespace eidolon::cli {
@@ -19,7 +22,6 @@ using base::StrCat;
 using controller::job::FormatBytes;
 using nlohmann::json;
 
-constexpr std::size_t kLabelWidth = 17;
 constexpr int kBarWidth = 24;
 // Of a breakdown, and how they are called here.
 constexpr std::array<std::array<const char*, 2>, 4> kParts = {
@@ -27,20 +29,6 @@ constexpr std::array<std::array<const char*, 2>, 4> kParts = {
      {"exposedCommunication", "exposed comm."},
      {"idle", "idle"},
      {"host", "host"}}};
-
-std::string Print(const char* format, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
-
-std::string Percent(double share) { return Print("%.1f %%", share * 100); }
-
-std::string Line(const std::string& label, const std::string& text) {
-  std::string line = "  " + label;
-  line.resize(std::max(line.size() + 1, kLabelWidth + 2), ' ');
-  return line + text + "\n";
-}
 
 std::string Bar(double share) {
   const int full = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * kBarWidth));
@@ -51,7 +39,7 @@ std::string Bar(double share) {
 
 std::string FormatVerdict(const json& job) {
   std::string text = StrCat(TextAt(job, {"metadata", "name"}), "  ", PhaseOf(job));
-  const json& condition = LastTrueCondition(job);
+  const json& condition = StandingCondition(job);
   const std::string message = TextAt(condition, {"message"});
   text += "  " + TextAt(condition, {"reason"}) + (message.empty() ? "" : ": " + message) + "\n";
   const json& warnings = At(job, {"status", "warnings"});
@@ -87,47 +75,6 @@ std::string FormatDifference(const json& more, double difference) {
   return text;
 }
 
-// "H100-SXM5-80GB   2 servers x 4 GPUs, 8 ranks   rail-optimised, 4 x 400 Gbit/s a server"
-std::string FormatTarget(const json& prediction) {
-  const json& target = At(prediction, {"target"});
-  const json& server = At(target, {"cluster", "server"});
-  if (!server.is_object()) return "";
-  const std::int64_t servers = CountAt(target, {"servers"});
-  std::string text =
-      StrCat(TextAt(server, {"gpu"}), "   ", servers, servers == 1 ? " server x " : " servers x ",
-             CountAt(server, {"gpusPerServer"}), " GPUs, ",
-             FormatCount(NumberAt(target, {"ranks"})), " ranks");
-  const double nics = NumberAt(server, {"nics", "count"});
-  if (servers > 1 && nics > 0) {
-    text += StrCat("   ", TextAt(target, {"cluster", "fabric", "preset"}), ", ", FormatCount(nics),
-                   " x ", FormatCount(NumberAt(server, {"nics", "gbps"})), " Gbit/s a server");
-  }
-  return Line("on", text);
-}
-
-// Where the GPUs' busy time goes.
-std::string FormatKernels(const json& prediction) {
-  constexpr std::size_t kShown = 5;
-  constexpr std::size_t kNameMax = 60;
-  const json& kernels = At(prediction, {"kernels"});
-  double total = 0;
-  for (const json& kernel : kernels) total += NumberAt(kernel, {"seconds"});
-  if (total <= 0) return "";
-  std::string text;
-  std::size_t shown = 0;
-  for (const json& kernel : kernels) {
-    if (++shown > kShown) break;
-    std::string name =
-        TextAt(kernel, {TextAt(kernel, {"name"}) == "collective" ? "family" : "name"});
-    if (name.size() > kNameMax) name = Beginning(name, kNameMax) + "...";
-    std::string share = Percent(NumberAt(kernel, {"seconds"}) / total);
-    share.insert(0, std::max<std::size_t>(share.size(), 8) - share.size(), ' ');
-    text += Line(shown == 1 ? "longest" : "",
-                 StrCat(share, "  ", name, "   ", TextAt(kernel, {"source"})));
-  }
-  return text;
-}
-
 // Says when the mean stands for none of the iterations.
 std::string FormatUnevenness(const json& prediction) {
   constexpr std::size_t kShown = 5;
@@ -158,7 +105,7 @@ std::string FormatProgram(const json& job) {
   if (!program.is_object()) return "";
   // Who names a boundary that never comes has a whole program all the same.
   const bool ended =
-      PhaseOf(job) != "Failed" || TextAt(LastTrueCondition(job), {"reason"}) == "NoIterations";
+      PhaseOf(job) != "Failed" || TextAt(StandingCondition(job), {"reason"}) == "NoIterations";
   const std::string label = ended ? "whole program" : "until it failed";
   return Line(label, StrCat(FormatSeconds(NumberAt(program, {"seconds"})), "   90 % band ",
                             FormatSeconds(NumberAt(program, {"low"})), " to ",
@@ -258,37 +205,6 @@ std::string FormatBreakdown(const json& prediction) {
   return text;
 }
 
-std::string FormatMemory(const json& prediction) {
-  const json& memory = At(prediction, {"memory"});
-  if (!memory.is_object()) return "";
-  const auto bytes = [&](std::initializer_list<const char*> path) {
-    return FormatBytes(static_cast<std::uint64_t>(CountAt(memory, path)));
-  };
-  const json& fits = At(memory, {"fits"});
-  std::string text =
-      Line("peak memory",
-           StrCat(bytes({"peakReservedBytes"}), " of ", bytes({"capacityBytes"}), " on rank ",
-                  CountAt(memory, {"worstRank"}),
-                  fits.is_boolean() && !fits.get<bool>() ? "   DOES NOT FIT" : "   fits"));
-  if (At(memory, {"byCategory"}).is_object()) {
-    text += Line(
-        "", StrCat("program ", bytes({"byCategory", "allocations"}), ", workspace ",
-                   bytes({"byCategory", "workspace"}), ", NCCL ", bytes({"byCategory", "nccl"}),
-                   ", context ", bytes({"byCategory", "context"})));
-  }
-  const json& ranks = At(memory, {"ranks"});
-  std::string each;
-  for (const json& rank : ranks) {
-    if (!each.empty()) each += "  ";
-    const bool uses_several = At(rank, {"device"}).is_number();
-    each += StrCat(CountAt(rank, {"rank"}),
-                   uses_several ? StrCat(" GPU ", CountAt(rank, {"device"})) : "", ": ",
-                   FormatBytes(static_cast<std::uint64_t>(CountAt(rank, {"peakReservedBytes"}))));
-    if (each.size() > 300) break;
-  }
-  return ranks.size() > 1 ? text + Line("  by rank", each) : text;
-}
-
 // What the host read of what nobody computed.
 std::string FormatUnknownSources(const json& prediction) {
   constexpr std::size_t kShown = 5;
@@ -346,59 +262,16 @@ std::string FormatSureness(const json& prediction) {
   return text;
 }
 
-std::string FormatCost(const json& status) {
-  const double wall = NumberAt(status, {"simulation", "wallSeconds"});
-  if (wall <= 0) return "";
-  const double virtual_seconds = NumberAt(status, {"progress", "virtualSeconds"});
-  std::string text = StrCat(FormatSeconds(wall), " wall");
-  if (virtual_seconds > 0) text += StrCat(" for ", FormatSeconds(virtual_seconds), " virtual");
-  const double slowdown = NumberAt(status, {"simulation", "slowdown"});
-  if (slowdown > 0) text += Print(": slow-down %.2f", slowdown);
-  return Line("simulation", text);
-}
-
 }  // namespace
-
-std::string PhaseOf(const json& job) { return TextAt(job, {"status", "phase"}); }
-
-std::string FormatSeconds(double seconds) {
-  if (seconds <= 0) return "0 s";
-  constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
-      {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end() - 1,
-                                 [&](const auto& u) { return seconds >= u.first; });
-  const double value = seconds / unit->first;
-  const char* format = value >= 1000  ? "%.0f"
-                       : value >= 100 ? "%.1f"
-                       : value >= 10  ? "%.2f"
-                                      : "%.3f";
-  return Print(format, value) + " " + unit->second;
-}
-
-std::string FormatSpan(double seconds) {
-  constexpr double kSpanMax = 1e15;
-  const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, kSpanMax)));
-  if (whole < 60) return StrCat(whole, " s");
-  if (whole < 3600) return StrCat(whole / 60, " min ", whole % 60, " s");
-  return StrCat(whole / 3600, " h ", whole % 3600 / 60, " min");
-}
-
-std::string FormatCount(double count) {
-  std::string digits = Print("%.0f", count);
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, " ");
-  }
-  return digits;
-}
 
 std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
-  return FormatVerdict(job) + FormatTarget(prediction) + FormatTimes(prediction) +
-         FormatProgram(job) + FormatBreakdown(prediction) + FormatKernels(prediction) +
-         FormatFolding(prediction) + FormatHostTime(prediction) + FormatMemory(prediction) +
-         FormatSureness(prediction) + FormatCost(status);
+  return FormatVerdict(job) + FormatTarget(job) + FormatTimes(prediction) + FormatProgram(job) +
+         FormatMatrixRate(prediction) + FormatBreakdown(prediction) +
+         FormatCriticalPath(prediction) + FormatKernels(prediction) + FormatFolding(prediction) +
+         FormatHostTime(prediction) + FormatMemory(prediction) + FormatSureness(prediction) +
+         FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {
@@ -407,12 +280,15 @@ std::string FormatTable(const std::vector<json>& jobs) {
   for (const json& job : jobs) {
     const json& progress = At(job, {"status", "progress"});
     const double mean = NumberAt(job, {"status", "prediction", "iterationSeconds", "mean"});
-    rows.push_back(
-        {TextAt(job, {"metadata", "namespace"}), TextAt(job, {"metadata", "name"}), PhaseOf(job),
-         progress.is_object()
-             ? StrCat(NumberAt(progress, {"iteration"}), "/", NumberAt(progress, {"of"}))
-             : "-",
-         mean > 0 ? FormatSeconds(mean) : "-", TextAt(job, {"metadata", "creationTimestamp"})});
+    const bool is_suspended =
+        PhaseOf(job) == "Pending" && At(job, {"spec", "suspend"}) == json(true);
+    rows.push_back({TextAt(job, {"metadata", "namespace"}), TextAt(job, {"metadata", "name"}),
+                    is_suspended ? "Suspended" : PhaseOf(job),
+                    progress.is_object()
+                        ? StrCat(NumberAt(progress, {"iteration"}), "/", NumberAt(progress, {"of"}))
+                        : "-",
+                    mean > 0 ? FormatSeconds(mean) : "-",
+                    TextAt(job, {"metadata", "creationTimestamp"})});
   }
   std::array<std::size_t, 6> widths{};
   for (const auto& row : rows) {
@@ -434,7 +310,7 @@ std::string FormatProgress(const json& job) {
   std::string text = StrCat(TextAt(job, {"metadata", "name"}), "  ");
   const json& progress = At(job, {"status", "progress"});
   if (!progress.is_object()) {
-    const std::string message = TextAt(LastTrueCondition(job), {"message"});
+    const std::string message = TextAt(StandingCondition(job), {"message"});
     return text + PhaseOf(job) + (message.empty() ? "" : ": " + message);
   }
   const double percent = NumberAt(progress, {"percent"});

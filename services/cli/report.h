@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace eidolon::cli {
+#include "services/cli/document_fields.h"
+#include "services/cli/report_line.h"
 
-// status.phase; empty when there is none.
-std::string PhaseOf(const nlohmann::json& job);
+namespace eidolon::cli {
 
 // Several lines: verdict, iteration time with its band, throughput, where time goes, memory,
 // coverage, cost of the simulation.
@@ -20,12 +20,5 @@ std::string FormatTable(const std::vector<nlohmann::json>& jobs);
 
 // "llama  iteration 4 of 8  [=====     ]  50 %  41 s left  virtual 9.8 s"
 std::string FormatProgress(const nlohmann::json& job);
-
-// "2.431 s", "12.30 ms", "840.0 us": four digits.
-std::string FormatSeconds(double seconds);
-// "41 s", "3 min 20 s", "2 h 5 min".
-std::string FormatSpan(double seconds);
-// 53916 as "53 916".
-std::string FormatCount(double count);
 
 }  // namespace eidolon::cli

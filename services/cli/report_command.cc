@@ -3,13 +3,17 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "services/cli/ask_what_if.h"
 #include "services/cli/client.h"
 #include "services/cli/commands.h"
 #include "services/cli/html_report.h"
+#include "services/cli/job_document.h"
+#include "services/cli/job_file.h"
 #include "services/cli/report.h"
+#include "services/cli/run_data.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
-#include "services/controller/job/document.h"
+#include "services/cli/what_if.h"
 
 namespace eidolon::cli {
 namespace {
@@ -20,21 +24,41 @@ struct ReportFlags {
   std::string name;
   std::string file;
   std::string html;
+  bool what_if = false;
+  std::string recording;  // Of the job; empty: the server's.
+  std::string gpu;
+  EmbeddedOptions embedded;
 };
 
 // The job's document: of a server, or what `-o json` has printed into a file.
 base::Result<json> ReadJob(const Globals& globals, const ReportFlags& flags) {
-  if (!flags.file.empty()) {
-    const auto text = ReadFile(flags.file);
-    if (!text) return std::unexpected(text.error());
-    auto document = controller::job::ParseJson(*text);
-    if (!document) return base::Wrap(flags.file, document.error());
-    return document;
+  return flags.file.empty() ? FetchJobDocument(globals, flags.name) : ReadJobDocument(flags.file);
+}
+
+// What would help the job, by replays of its recording; null where nobody asks.
+base::Result<json> Ask(const Globals& globals, const ReportFlags& flags) {
+  if (!flags.what_if) return json();
+  if (!flags.recording.empty()) return AskWhatIf(flags.recording, flags.gpu, flags.embedded);
+  if (flags.name.empty()) {
+    return base::Fail(base::ErrorCode::kInvalidArgument,
+                      "--what-if with --file needs the job's recording too (--recording)");
   }
   const auto target = FindTarget(globals);
   if (!target) return std::unexpected(target.error());
-  return Client(*target).SendForJson(
-      {.path = "/api/v1/namespaces/" + globals.name_space + "/simulationjobs/" + flags.name});
+  const RunData data("");
+  if (data.path().empty()) {
+    return base::Fail(base::ErrorCode::kUnavailable,
+                      "cannot make a folder for the recording; set TMPDIR");
+  }
+  const std::string file = data.path() + "/recording";
+  const auto fetched = FetchJobFile(
+      Client(*target),
+      {.name_space = globals.name_space, .job = flags.name, .what = "recording", .file = file});
+  if (!fetched) {
+    return base::Wrap("--what-if needs the job's recording (outputs: {recording: true})",
+                      fetched.error());
+  }
+  return AskWhatIf(file, flags.gpu, flags.embedded);
 }
 
 int Report(const Globals& globals, const ReportFlags& flags) {
@@ -45,12 +69,17 @@ int Report(const Globals& globals, const ReportFlags& flags) {
   }
   const auto job = ReadJob(globals, flags);
   if (!job) return PrintFailure(job.error());
+  const auto answers = Ask(globals, flags);
+  if (!answers) return PrintFailure(answers.error());
   if (flags.html.empty()) {
-    Terminal::Standard(globals.raw).Print(FormatReport(*job));
+    Terminal::Standard(globals.raw)
+        .Print(FormatReport(*job) +
+               (answers->is_null() ? ""
+                                   : "  what would help, by replays:\n" + FormatWhatIfs(*answers)));
     return 0;
   }
   std::ofstream out(flags.html, std::ios::binary | std::ios::trunc);
-  out << FormatHtmlReport(*job, EIDOLON_VERSION);
+  out << FormatHtmlReport(*job, EIDOLON_VERSION, *answers);
   out.close();
   if (!out) {
     return PrintFailure({base::ErrorCode::kUnavailable, "cannot write '" + flags.html + "'"});
@@ -66,6 +95,14 @@ void AddReportCommand(CLI::App* app, const Globals* globals, Action* action) {
   report->add_option("name", flags->name, "name of a job");
   report->add_option("--file", flags->file, "a job's document in JSON instead of a server's job");
   report->add_option("--html", flags->html, "write one self-contained page here");
+  report->add_flag("--what-if", flags->what_if,
+                   "add what would help, by replays of the job's recording");
+  report->add_option("--recording", flags->recording,
+                     "the job's recording; default: what the server keeps of it");
+  report->add_option("--gpu", flags->gpu, "--what-if: another GPU to ask about");
+  report->add_option("--agent", flags->embedded.controller.agent, "path of eidolon-agent");
+  report->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")
+      ->envname("EIDOLON_GPU_MODELS");
   report->callback([=] { *action = [=] { return Report(*globals, *flags); }; });
 }
 

@@ -73,6 +73,53 @@ TEST(ReportTest, NamesTheHardwareAndWhatTakesLongest) {
   EXPECT_NE(report.find("25.0 %  nccl ring simple   modelled\n"), std::string::npos) << report;
 }
 
+TEST(ReportTest, SaysHowMuchWorkItIsAndWhatLiesInMemory) {
+  json job = CompleteJob();
+  json& prediction = job["status"]["prediction"];
+  prediction["matrixFlops"] = json::parse(R"({"perGpu": 1.0e15, "perGpuAndSecond": 4.12e14,
+                                              "peakPerSecond": 989.4e12, "utilization": 0.4164})");
+  prediction["memory"]["allocations"] = json::parse(R"({
+      "parameters": 2147483648, "gradients": 2147483648, "optimizerState": 4294967296,
+      "other": 52613349376})");
+  job["status"]["simulation"]["machine"] = {{"processors", 2}, {"busyShare", 0.971}};
+
+  const std::string report = FormatReport(job);
+
+  EXPECT_NE(
+      report.find("  matrix work      412.0 TFLOP/s a GPU, 41.6 % of 989 (bf16)   1e+03 TFLOP "
+                  "counted in GEMMs, convolutions and attention\n"),
+      std::string::npos)
+      << report;
+  EXPECT_NE(
+      report.find("of the program: parameters 2.0 GiB, gradients 2.0 GiB, optimizer state 4.0 "
+                  "GiB, activations and other 49.0 GiB\n"),
+      std::string::npos)
+      << report;
+  EXPECT_NE(report.find(": slow-down 4.19   on 2 processors, 97.1 % busy\n"), std::string::npos)
+      << report;
+}
+
+TEST(ReportTest, SaysWhichGpusAreUnusedOnceTheJobIsOver) {
+  json job = CompleteJob();
+  json& target = job["status"]["prediction"]["target"];
+  target = json::parse(R"({"servers": 1, "ranks": 8, "gpus": 8, "usedGpus": 1, "cluster": {
+    "server": {"gpu": "H100-SXM5-80GB", "gpusPerServer": 8, "nvlink": {"generation": 4}}}})");
+
+  EXPECT_NE(FormatReport(job).find(
+                "8 ranks   NVLink 4\n"
+                "  unused           7 of 8 GPUs: the program has booked memory on 1 only\n"),
+            std::string::npos)
+      << FormatReport(job);
+  job["status"]["phase"] = "Running";
+  EXPECT_EQ(FormatReport(job).find("unused"), std::string::npos);
+  job["status"]["phase"] = "Complete";
+  target["usedGpus"] = 0;
+  EXPECT_NE(FormatReport(job).find("all 8 GPUs: the program has booked memory on none"),
+            std::string::npos);
+  target["usedGpus"] = 8;
+  EXPECT_EQ(FormatReport(job).find("unused"), std::string::npos);
+}
+
 TEST(ReportTest, TellsEverythingOfACompleteJob) {
   EXPECT_EQ(FormatReport(CompleteJob()),
             R"(llama  Complete  IterationsMeasured: 5 iterations were measured

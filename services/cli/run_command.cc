@@ -42,6 +42,7 @@ struct Flags {
   std::string output = "report";
   std::string timeline;   // File; empty: none.
   std::string recording;  // The same.
+  bool critical_path = false;
   bool raw = false;
   bool must_measure = false;  // Without a GPU there is nothing to do.
 };
@@ -126,10 +127,12 @@ int RunOnce(const Flags& wanted) {
   runtime::SignalWaiter signals;
   flags.embedded.controller.job_umask = umask(077);
   base::SetLogLevel(base::Level::kWarning);
-  if (flags.timeline.empty()) {
-    flags.run.timeline_iterations = 0;
-  } else if (const auto may = CheckJobFile("timeline", flags.timeline); !may) {
-    return PrintFailure(may.error());
+  // What the timeline shows is what the critical path is found in.
+  if (flags.timeline.empty() && !flags.critical_path) flags.run.timeline_iterations = 0;
+  if (!flags.timeline.empty()) {
+    if (const auto may = CheckJobFile("timeline", flags.timeline); !may) {
+      return PrintFailure(may.error());
+    }
   }
   flags.run.recording = !flags.recording.empty();
   if (flags.run.recording) {
@@ -239,6 +242,8 @@ void AddFlags(CLI::App* run, Flags* flags) {
   run->add_option("--timeline-ranks", f.timeline_ranks, "ranks of the timeline; default: all")
       ->delimiter(',')
       ->needs(timeline);
+  run->add_flag("--critical-path", flags->critical_path,
+                "report what the first measured iteration waited for, as --timeline does, too");
   run->add_option("--record", flags->recording,
                   "keep what the ranks ask of their GPUs in this file, for 'eidolon replay'");
   run->add_option("--data-dir", flags->embedded.controller.data_directory, "keep the job here");

@@ -1,13 +1,12 @@
 #include "services/cli/sweep.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
 #include "services/cli/html.h"
 #include "services/cli/report.h"
+#include "services/cli/report_line.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/status.h"
 
@@ -36,12 +35,6 @@ std::vector<std::string> PartsOf(std::string_view path) {
 
 std::string TextOf(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-std::string Print(const char* format, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
 }
 
 // Of the sort of a row: what it measures, whatever is known.
@@ -128,7 +121,8 @@ std::vector<SweepPoint> PointsOf(const SweepSpec& spec) {
 }
 
 bool IsReplayed(std::string_view path) {
-  if (path == "replay.hostFactor" || path == "iterations.tokens") return true;
+  if (path.starts_with("replay.")) return path != "replay.recording";
+  if (path == "iterations.tokens") return true;
   if (path.starts_with("cluster.server.")) return path != "cluster.server.gpusPerServer";
   return path == "cluster.fabric" || path.starts_with("cluster.fabric.");
 }
@@ -174,7 +168,7 @@ json RowOf(const SweepPoint& point, const json& job, const SweepSpec& spec, bool
   json fields = json::object();
   for (const auto& [path, value] : point) fields[path] = value;
   const json& prediction = At(job, {"status", "prediction"});
-  const json& condition = LastTrueCondition(job);
+  const json& condition = StandingCondition(job);
   json row = {{"name", NameOf(point)},
               {"point", fields},
               {"replayed", replayed},

@@ -62,6 +62,8 @@ TEST(SweepTest, KnowsWhatARecordingAnswers) {
   EXPECT_TRUE(IsReplayed("cluster.server.gpu"));
   EXPECT_TRUE(IsReplayed("cluster.fabric"));
   EXPECT_TRUE(IsReplayed("replay.hostFactor"));
+  EXPECT_TRUE(IsReplayed("replay.communicationFactor"));
+  EXPECT_FALSE(IsReplayed("replay.recording"));
   EXPECT_FALSE(IsReplayed("cluster.server.gpusPerServer"));
   EXPECT_FALSE(IsReplayed("cluster.servers"));
   EXPECT_FALSE(IsReplayed("env.BATCH"));

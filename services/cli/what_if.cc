@@ -1,13 +1,13 @@
 #include "services/cli/what_if.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
 #include "services/cli/report.h"
+#include "services/cli/report_line.h"
 
 namespace eidolon::cli {
 
@@ -28,10 +28,20 @@ double SecondsOf(const json& job) {
   return NumberAt(job, {"status", "prediction", "iterationSeconds", "mean"});
 }
 
-std::string Percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%+.1f %%", share * 100);
-  return text;
+// Of the replay that is slowest, {"iterationSeconds", "change", "fits"}; a message where one has no
+// answer.
+json AnswerOf(const WhatIfResult& result, double before) {
+  json answer = {{"name", result.name}, {"iterationSeconds", 0.0}, {"fits", true}};
+  for (const json& job : result.jobs) {
+    const double seconds = SecondsOf(job);
+    if (PhaseOf(job) != "Complete" || seconds <= 0 || before <= 0) {
+      return {{"name", result.name}, {"message", TextAt(StandingCondition(job), {"message"})}};
+    }
+    answer["iterationSeconds"] = std::max(NumberAt(answer, {"iterationSeconds"}), seconds);
+    if (At(job, {"status", "prediction", "memory", "fits"}) == json(false)) answer["fits"] = false;
+  }
+  answer["change"] = NumberAt(answer, {"iterationSeconds"}) / before - 1;
+  return answer;
 }
 
 }  // namespace
@@ -40,43 +50,54 @@ std::vector<WhatIf> WhatIfsOf(const RecordedJob& recorded, const std::string& gp
   const json& target = At(recorded.status, {"prediction", "target"});
   const json& server = At(target, {"cluster", "server"});
   std::vector<WhatIf> all;
-  all.push_back({"no host time", {.host_factor = 0}});
-  all.push_back({"a host twice as fast", {.host_factor = 0.5}});
+  all.push_back({"no host time", {{.host_factor = 0}}});
+  all.push_back({"a host twice as fast", {{.host_factor = 0.5}}});
   const std::string other = gpu.empty() ? NextGpu(TextAt(server, {"gpu"})) : gpu;
-  if (!other.empty()) all.push_back({"GPU " + other, {.gpu = other}});
+  if (!other.empty()) all.push_back({"GPU " + other, {{.gpu = other}}});
+  if (NumberAt(target, {"ranks"}) > 1) {
+    all.push_back({"communication hidden as well as can be",
+                   {{.communication_factor = 0}, {.host_factor = 0, .kernel_factor = 0}}});
+    all.push_back({"all hosts as fast as the fastest", {{.even_hosts = true}}});
+  }
   if (CountAt(target, {"servers"}) < 2) return all;
   const double gbps = NumberAt(server, {"nics", "gbps"});
   if (gbps > 0) {
-    all.push_back({StrCat("NICs of ", FormatCount(2 * gbps), " Gbit/s"), {.nic_gbps = 2 * gbps}});
+    all.push_back({StrCat("NICs of ", FormatCount(2 * gbps), " Gbit/s"), {{.nic_gbps = 2 * gbps}}});
   }
   // 72 GPUs are the largest domain there is.
   if (NumberAt(target, {"ranks"}) <= 72 &&
       TextAt(target, {"cluster", "fabric", "preset"}) != "nvl72") {
-    all.push_back({"all servers in one NVLink domain", {.fabric = "nvl72"}});
+    all.push_back({"all servers in one NVLink domain", {{.fabric = "nvl72"}}});
   }
   return all;
 }
 
-std::string FormatWhatIfs(const json& base, const std::vector<WhatIfResult>& results) {
+json WhatIfsToJson(const json& base, const std::vector<WhatIfResult>& results) {
   const double before = SecondsOf(base);
-  std::vector<std::pair<double, const WhatIfResult*>> ranked;
-  for (const WhatIfResult& result : results) ranked.emplace_back(SecondsOf(result.job), &result);
-  std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) {
-    return std::pair(a.first <= 0, a.first) < std::pair(b.first <= 0, b.first);
+  std::vector<json> answers;
+  for (const WhatIfResult& result : results) answers.push_back(AnswerOf(result, before));
+  std::ranges::stable_sort(answers, {}, [](const json& answer) {
+    return std::pair(answer.contains("message"), NumberAt(answer, {"iterationSeconds"}));
   });
-  std::string text = StrCat("  as it is         ", FormatSeconds(before), " an iteration\n");
-  for (const auto& [seconds, result] : ranked) {
-    if (PhaseOf(result->job) != "Complete" || seconds <= 0 || before <= 0) {
-      text += StrCat("  not answered     ", result->name, ": ",
-                     TextAt(LastTrueCondition(result->job), {"message"}), "\n");
+  return {{"iterationSeconds", before}, {"whatIfs", std::move(answers)}};
+}
+
+std::string FormatWhatIfs(const json& answers) {
+  std::string text =
+      StrCat("  as it is         ", FormatSeconds(NumberAt(answers, {"iterationSeconds"})),
+             " an iteration\n");
+  for (const json& answer : At(answers, {"whatIfs"})) {
+    const std::string name = TextAt(answer, {"name"});
+    if (answer.contains("message")) {
+      text += StrCat("  not answered     ", name, ": ", TextAt(answer, {"message"}), "\n");
       continue;
     }
-    std::string line = StrCat("  ", FormatSeconds(seconds));
+    std::string line = StrCat("  ", FormatSeconds(NumberAt(answer, {"iterationSeconds"})));
     line.resize(std::max<std::size_t>(line.size() + 1, 14), ' ');
-    line += Percent(seconds / before - 1);
+    line += Print("%+.1f %%", NumberAt(answer, {"change"}) * 100);
     line.resize(std::max<std::size_t>(line.size() + 1, 25), ' ');
-    const bool fits = At(result->job, {"status", "prediction", "memory", "fits"}) != json(false);
-    text += line + result->name + (fits ? "" : "   (its memory is too small)") + "\n";
+    const bool fits = At(answer, {"fits"}) != json(false);
+    text += line + name + (fits ? "" : "   (its memory is too small)") + "\n";
   }
   return text;
 }

@@ -1,7 +1,7 @@
 // What would help a recorded job: changes of its cluster, each to be replayed. Pure.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,7 +11,9 @@ namespace eidolon::cli {
 
 struct WhatIf {
   std::string name;  // For people.
-  ReplayChanges changes;
+  // Each is replayed, and the slowest replay is the answer. Communication that computation hides
+  // as well as can be needs two: the work without communication, and the communication alone.
+  std::vector<ReplayChanges> replays;
 };
 
 // Those that make sense for what was recorded. `gpu`: the other GPU to ask about; empty: the
@@ -20,9 +22,14 @@ std::vector<WhatIf> WhatIfsOf(const RecordedJob& recorded, const std::string& gp
 
 struct WhatIfResult {
   std::string name;
-  nlohmann::json job;  // Over.
+  std::vector<nlohmann::json> jobs;  // Over; as many as there are replays.
 };
-// A line for each, what helps most first. `base`: the replay without changes.
-std::string FormatWhatIfs(const nlohmann::json& base, const std::vector<WhatIfResult>& results);
+
+// {"iterationSeconds": as it is, "whatIfs": [{"name", "iterationSeconds", "change", "fits"} or
+// {"name", "message"}]}, what helps most first; what was not answered comes last. `base`: the
+// replay without changes.
+nlohmann::json WhatIfsToJson(const nlohmann::json& base, const std::vector<WhatIfResult>& results);
+// A line for each.
+std::string FormatWhatIfs(const nlohmann::json& answers);
 
 }  // namespace eidolon::cli

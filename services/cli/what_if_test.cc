@@ -41,15 +41,23 @@ json Job(double seconds) {
 
 TEST(WhatIfTest, AsksAboutTheNetworkWhereThereAreSeveralServers) {
   EXPECT_THAT(NamesOf(WhatIfsOf(Recorded(1), "")),
-              ::testing::ElementsAre("no host time", "a host twice as fast", "GPU B200-SXM-180GB"));
+              ::testing::ElementsAre("no host time", "a host twice as fast", "GPU B200-SXM-180GB",
+                                     "communication hidden as well as can be",
+                                     "all hosts as fast as the fastest"));
   EXPECT_THAT(NamesOf(WhatIfsOf(Recorded(2), "L40S")),
               ::testing::ElementsAre("no host time", "a host twice as fast", "GPU L40S",
-                                     "NICs of 800 Gbit/s", "all servers in one NVLink domain"));
+                                     "communication hidden as well as can be",
+                                     "all hosts as fast as the fastest", "NICs of 800 Gbit/s",
+                                     "all servers in one NVLink domain"));
 }
 
 TEST(WhatIfTest, PutsWhatHelpsMostFirstAndSaysWhatHasNoAnswer) {
-  const std::string text = FormatWhatIfs(
-      Job(1), {{"worse", Job(1.5)}, {"broken", Job(0)}, {"best", Job(0.25)}, {"good", Job(0.5)}});
+  const json answers = WhatIfsToJson(Job(1), {{"worse", {Job(1.5)}},
+                                              {"broken", {Job(0.1), Job(0)}},
+                                              {"best", {Job(0.25)}},
+                                              {"good", {Job(0.2), Job(0.5)}}});
+  const std::string text = FormatWhatIfs(answers);
+  EXPECT_EQ(answers["whatIfs"][1]["iterationSeconds"], 0.5);
   EXPECT_LT(text.find("best"), text.find("good"));
   EXPECT_LT(text.find("good"), text.find("worse"));
   EXPECT_LT(text.find("worse"), text.find("broken"));

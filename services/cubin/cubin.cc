@@ -18,7 +18,6 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
-constexpr std::uint16_t kMachineCuda = 190;
 constexpr unsigned char kKernelFlag = 0x10;  // st_other of functions that can be launched.
 // From 9.0 on a kernel's shared section begins with the part that the system keeps for itself.
 constexpr std::uint32_t kReservedShared = 1024;

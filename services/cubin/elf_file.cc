@@ -11,8 +11,6 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
-constexpr std::uint16_t kMachineCuda = 190;
-
 }  // namespace
 
 base::Result<ElfFile> ParseElf(Bytes bytes) {

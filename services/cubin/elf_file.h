@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "services/cubin/bytes.h"
 
 namespace eidolon::cubin {
+
+constexpr std::uint16_t kMachineCuda = 190;  // EM_CUDA.
 
 struct ElfSection {
   std::string_view name;

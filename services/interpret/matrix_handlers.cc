@@ -15,7 +15,7 @@ namespace {
 using sass::Operation;
 using sass::Word;
 
-constexpr unsigned kRows = 16;
+constexpr unsigned kMatrixRows = 16;
 constexpr unsigned kColumns = 8;
 constexpr unsigned kMostDepth = 16;
 
@@ -54,7 +54,7 @@ double Number(std::uint32_t bits, unsigned half, Input input) {
 }
 
 struct Factors {
-  std::array<std::array<double, kMostDepth>, kRows> a;
+  std::array<std::array<double, kMostDepth>, kMatrixRows> a;
   std::array<std::array<double, kMostDepth>, kColumns> b;
 };
 

@@ -14,7 +14,7 @@ namespace eidolon::interpret {
 namespace {
 
 // Every number an instruction can name, with room for wide operands behind the last.
-constexpr std::size_t kRows = kFirstRow + 256 + 8;
+constexpr std::size_t kRegisterRows = kFirstRow + 256 + 8;
 // Steps that a warp runs before the next one has its turn.
 constexpr std::uint32_t kSliceSteps = 2048;
 // What functions that a kernel calls may need beyond its own frame.
@@ -48,13 +48,13 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index, std::uint
   const auto threads = static_cast<std::uint32_t>(state.block.volume());
   const auto warps = static_cast<std::uint32_t>(WarpsOf(state.block));
   block.warps.resize(warps);
-  block.rows.resize(std::max<std::size_t>(block.rows.size(), warps * kRows * kLanes));
+  block.rows.resize(std::max<std::size_t>(block.rows.size(), warps * kRegisterRows * kLanes));
   block.shared.resize(state.first_shared + state.shared_bytes);
   if (state.shared_bytes != 0) std::ranges::fill(block.shared, std::byte{});
   // What the compiler gave out; others are read by no compiler's code.
   const unsigned registers = state.program->registers;
   const std::size_t cleared =
-      registers == 0 ? kRows : std::min<std::size_t>(kFirstRow + registers, kRows);
+      registers == 0 ? kRegisterRows : std::min<std::size_t>(kFirstRow + registers, kRegisterRows);
   block.local.assign(std::size_t{state.local_bytes} * warps * kLanes, std::byte{});
   block.barriers = {};
   block.live_threads = 0;
@@ -68,7 +68,7 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index, std::uint
     warp.Clear(state.program->convergence_barriers);
     warp.block = &block;
     warp.launch = &state;
-    warp.rows = block.rows.data() + i * kRows * kLanes;
+    warp.rows = block.rows.data() + i * kRegisterRows * kLanes;
     std::fill_n(warp.Row(kZeroRow), cleared * kLanes, 0u);
     warp.predicate[sass::kTruePredicate] = ~0u;
     warp.uniform_predicate[sass::kTruePredicate] = ~0u;

@@ -50,10 +50,38 @@ TEST(ProcessTreeTest, FindsTheChildrenOfThreadsAndTheirChildren) {
 
   const auto found = DescendantsNow(getpid());
   EXPECT_NE(std::find(found.begin(), found.end(), child), found.end());
-  EXPECT_EQ(DescendantsNow(getppid()), DescendantsOf(getppid())) << "two levels";
   EXPECT_TRUE(DescendantsNow(child).empty());
   done.set_value();
   other.join();
+}
+
+TEST(ProcessTreeTest, BothListsNameTheChildrenOfChildren) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const Child grandchild;
+    const pid_t number = grandchild.pid();
+    if (write(ends[1], &number, sizeof number) != sizeof number) _exit(1);
+    while (true) pause();
+  }
+  pid_t grandchild = 0;
+  ASSERT_EQ(read(ends[0], &grandchild, sizeof grandchild), ssize_t{sizeof grandchild});
+
+  // Both lists are sorted by nothing in particular; only this process's own tree stands still.
+  auto now = DescendantsNow(getpid());
+  auto all = DescendantsOf(getpid());
+  std::ranges::sort(now);
+  std::ranges::sort(all);
+  EXPECT_EQ(now, all);
+  EXPECT_EQ(std::ranges::count(now, child), 1);
+  EXPECT_EQ(std::ranges::count(now, grandchild), 1);
+
+  kill(grandchild, SIGKILL);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(ProcessTreeTest, FindsParents) {

@@ -5,7 +5,7 @@ namespace {
 
 using enum Operation;
 
-constexpr Form kForms[] = {
+constexpr Form kControlForms[] = {
     {0x147, kForm4, kBra, false, ""},
     {0x149, kForm4, kBrx, false, "BRX ?p87($N87, )$R24 $o"},
     {0x158, kForm4, kBrxu, false, "BRXU ?p87($N87, )$U24 $o"},
@@ -39,6 +39,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> ControlForms() { return kForms; }
+std::span<const Form> ControlForms() { return kControlForms; }
 
 }  // namespace eidolon::sass

@@ -5,7 +5,7 @@ namespace {
 
 using enum Operation;
 
-constexpr Form kForms[] = {
+constexpr Form kFloatForms[] = {
     {0x021, kFormsB | kFormsC, kFadd, false, "FADD{ftz:80}{rnd:78}{sat:77} $d, $A, $Xf"},
     {0x020, kFormsB, kFmul, false, "FMUL{fmz:76}{scale:84}{ftz:80}{rnd:78}{sat:77} $d, $A, $Bf"},
     {0x023, kFormsBC, kFfma, false, "FFMA{fmz:76}{ftz:80}{rnd:78}{sat:77} $d, $A, $Bf, $Cf"},
@@ -49,6 +49,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> FloatForms() { return kForms; }
+std::span<const Form> FloatForms() { return kFloatForms; }
 
 }  // namespace eidolon::sass

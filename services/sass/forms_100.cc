@@ -6,7 +6,7 @@ namespace {
 
 using enum Operation;
 
-constexpr Form kForms[] = {
+constexpr Form kForms100[] = {
     {0x010, kFormsB, kIadd3, false, "IADD3{x:74} $d, $P81, $P84, $I, $Bi, $Ci?74(, $N87, $N77)"},
     {0x090, kFormsB, kUiadd3, true, "UIADD3{x:74} $d, $P81, $P84, $I, $Bi, $Ci?74(, $N87, $N77)"},
     {0x097, kFormsB, kUiadd3Wide, true,
@@ -43,6 +43,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> Forms100() { return kForms; }
+std::span<const Form> Forms100() { return kForms100; }
 
 }  // namespace eidolon::sass

@@ -6,7 +6,7 @@ namespace {
 
 using enum Operation;
 
-constexpr Form kForms[] = {
+constexpr Form kForms80[] = {
     {0x017, kFormsB, kImnmx, false, "IMNMX{u32:73} $d, $a, $Bn, $N87"},
     {0x03e, kFormsB, kF2fp, false,
      "F2FP{satfinite:77}{relu:75}{hbf16:76}{packto:78}{packrnd:79} $d, $a, $Bn"},
@@ -41,6 +41,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> Forms80() { return kForms; }
+std::span<const Form> Forms80() { return kForms80; }
 
 }  // namespace eidolon::sass

@@ -5,7 +5,7 @@ namespace {
 
 using enum Operation;
 
-constexpr Form kForms[] = {
+constexpr Form kIntegerForms[] = {
     {0x010, kFormsB, kIadd3, false, "IADD3{x:74} $d, $p81$p84$I, $Bi, $Ci?74(, $N87, $N77)"},
     {0x011, kFormsB, kLea, false,
      "LEA{hi:80}{x:74}{sx32:73} $d, $p81$I, $Bi?80(?!73(, $Cn)), $x75.5?74(, $N87)"},
@@ -44,6 +44,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> IntegerForms() { return kForms; }
+std::span<const Form> IntegerForms() { return kIntegerForms; }
 
 }  // namespace eidolon::sass

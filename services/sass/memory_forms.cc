@@ -5,7 +5,7 @@ namespace {
 
 using enum Operation;
 
-constexpr Form kForms[] = {
+constexpr Form kMemoryForms[] = {
     {0x182, kAnyForm, kLdc, false, "LDC{size:73} $d, $cR"},
     {0x181, kAnyForm, kLdg, false, "LDG{e:72}{evict:84}{ltc:68}{size:73}{load:77} $p81$d, $gL$z"},
     {0x180, kAnyForm, kLd, false, "LD{e:72}{evict:84}{ltc:68}{size:73}{load:77} $d, $gL$z"},
@@ -44,6 +44,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> MemoryForms() { return kForms; }
+std::span<const Form> MemoryForms() { return kMemoryForms; }
 
 }  // namespace eidolon::sass

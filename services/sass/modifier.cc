@@ -107,7 +107,7 @@ constexpr V kAtomicFloatOperation[] = {".ADD", ".INVALID1", ".MIN",      ".INVAL
 constexpr V kExchange[] = {".CAS", ".CAST", ".CAS", ".CAST.SPIN"};
 constexpr V kSpace[] = {".G", ".L", ".S", ".D"};
 constexpr V kShuffle[] = {".IDX", ".UP", ".DOWN", ".BFLY"};
-constexpr V kVote[] = {".ALL", ".ANY", ".EQ", ".INVALID3"};
+constexpr V kVoteModes[] = {".ALL", ".ANY", ".EQ", ".INVALID3"};
 constexpr V kReduceType[] = {"", ".S32", ".F32", ".INVALID3"};
 constexpr V kReduce[] = {"", ".OR", ".XOR", ".SUM", ".MIN", ".MAX", ".INVALID6", ".INVALID7"};
 constexpr V kMatrixLayout[] = {".M88", ".MT88", ".M832", ".INVALID3"};
@@ -199,7 +199,7 @@ constexpr Named kLists[] = {
     {"cas", kExchange},
     {"space", kSpace},
     {"shfl", kShuffle},
-    {"vote", kVote},
+    {"vote", kVoteModes},
     {"reduce", kReduce},
     {"cred", kReduceType},
     {"mlayout", kMatrixLayout},

@@ -16,17 +16,6 @@ namespace {
 
 constexpr unsigned kCarryBit = 74;
 
-std::string Hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-std::string SignedHex(std::int64_t value) {
-  return value < 0 ? "-" + Hex(static_cast<std::uint64_t>(-value))
-                   : Hex(static_cast<std::uint64_t>(value));
-}
-
 // Requires: the value is no NaN.
 std::string Float(double value) {
   if (std::isinf(value)) return value < 0 ? "-INF" : "+INF";

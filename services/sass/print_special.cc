@@ -9,17 +9,6 @@
 namespace eidolon::sass {
 namespace {
 
-std::string Hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-std::string SignedHex(std::int64_t value) {
-  return value < 0 ? "-" + Hex(static_cast<std::uint64_t>(-value))
-                   : Hex(static_cast<std::uint64_t>(value));
-}
-
 std::string Register(const Word& word, unsigned at) {
   const std::uint64_t number = word.Bits(at, 8);
   return number == kZeroRegister ? "RZ" : "R" + std::to_string(number);
@@ -150,6 +139,17 @@ std::string CopyAddresses(const Word& word, Dialect dialect) {
 }
 
 }  // namespace
+
+std::string Hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string SignedHex(std::int64_t value) {
+  return value < 0 ? "-" + Hex(static_cast<std::uint64_t>(-value))
+                   : Hex(static_cast<std::uint64_t>(value));
+}
 
 std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t address,
                          Dialect dialect) {

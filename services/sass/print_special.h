@@ -8,6 +8,10 @@
 
 namespace eidolon::sass {
 
+// "0x2a", and with a sign "-0x2a".
+std::string Hex(std::uint64_t value);
+std::string SignedHex(std::int64_t value);
+
 // SHFL, BRA, WARPSYNC, BAR, NANOSLEEP, DEPBAR. Requires: the form has no text.
 std::string PrintSpecial(const Word& word, const Form& form, std::uint64_t address,
                          Dialect dialect);

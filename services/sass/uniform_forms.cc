@@ -5,7 +5,7 @@ namespace {
 
 using enum Operation;
 
-constexpr Form kForms[] = {
+constexpr Form kUniformForms[] = {
     {0x090, kFormsB, kUiadd3, true, "UIADD3{x:74} $d, $p81$p84$I, $Bi, $Ci?74(, $N87, $N77)"},
     {0x097, kFormsB, kUiadd3Wide, true,
      "UIADD3.64{x:74} $d, $p81$p84$I, $Bi, $Ci?74(, $N87, $N77)"},
@@ -32,6 +32,6 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-std::span<const Form> UniformForms() { return kForms; }
+std::span<const Form> UniformForms() { return kUniformForms; }
 
 }  // namespace eidolon::sass

@@ -29,6 +29,11 @@ std::vector<std::int64_t> ToVector(const google::protobuf::RepeatedField<std::in
   return {field.begin(), field.end()};
 }
 
+std::uint64_t Whole(double count) {
+  constexpr double kMost = 1e18;  // Fits; more than any GPU does in an hour.
+  return static_cast<std::uint64_t>(std::clamp(count, 0.0, kMost));
+}
+
 Result<kernel::WorkItem> ToKernel(const v1::Kernel& message) {
   if (message.name().size() > kNameBytesMax) {
     return base::Fail(ErrorCode::kInvalidArgument,
@@ -168,6 +173,15 @@ void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
   message.set_source(estimate::wire::ToMessage(estimate.source));
   message.set_relative_error(static_cast<float>(estimate.relative_error));
   message.set_family(estimate.family.data(), estimate.family.size());
+  const kernel::WorkCounts& counts = estimate.counts;
+  if (counts.matrix_flops > 0) {
+    message.mutable_counts()->set_matrix_flops(Whole(counts.matrix_flops));
+  }
+  if (counts.parameters + counts.gradients + counts.optimizer_state > 0) {
+    message.mutable_counts()->set_parameter_bytes(Whole(counts.parameters));
+    message.mutable_counts()->set_gradient_bytes(Whole(counts.gradients));
+    message.mutable_counts()->set_optimizer_state_bytes(Whole(counts.optimizer_state));
+  }
 }
 
 void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {

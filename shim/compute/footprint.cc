@@ -121,7 +121,7 @@ bool MayGoThroughSeveral(const interpret::StoreSite& site) {
   return std::popcount(site.pointers) > 1 || (site.pointers & BitOf(63)) != 0;
 }
 
-std::uint64_t WrittenPointers(const Stores& stores) {
+std::uint64_t WrittenPointerBits(const Stores& stores) {
   std::uint64_t bits = 0;
   for (const interpret::StoreSite& site : stores) bits |= site.pointers;
   return bits;
@@ -287,7 +287,7 @@ class Learner {
                  : Touched::Range{std::min(hull.begin, range.begin), std::max(hull.end, range.end)};
     }
     const bool written = hull.begin != hull.end;
-    if ((WrittenPointers(learning_.stores) & BitOf(pointer)) == 0) return !written;
+    if ((WrittenPointerBits(learning_.stores) & BitOf(pointer)) == 0) return !written;
     bool whole_buffer = !nested || MayBeElsewhere(pointer);
     for (const Observation& other : others) {
       const Touched::Range check = other.touched[pointer].Hull();
@@ -341,7 +341,7 @@ bool AreBounded(const Stores& stores) {
 Footprint CautiousFootprint(const Learning& learning) {
   if (!AreBounded(learning.stores)) return Everything(learning);
   Footprint result;
-  const std::uint64_t written = WrittenPointers(learning.stores);
+  const std::uint64_t written = WrittenPointerBits(learning.stores);
   for (std::uint32_t i = 0; i < learning.pointers.list.size(); ++i) {
     if ((written & BitOf(i)) != 0) result.buffers.push_back(i);
   }
@@ -432,7 +432,7 @@ void NoteAuthor(const std::vector<std::uint32_t>* written, const LaunchPointers&
 }
 
 std::vector<std::uint32_t> WrittenPointers(const Stores& stores, std::size_t count) {
-  const std::uint64_t bits = WrittenPointers(stores);
+  const std::uint64_t bits = WrittenPointerBits(stores);
   std::vector<std::uint32_t> numbers;
   for (std::uint32_t i = 0; i < count; ++i) {
     if ((bits & BitOf(i)) != 0) numbers.push_back(i);

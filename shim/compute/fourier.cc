@@ -12,7 +12,7 @@ namespace eidolon::shim::compute {
 namespace {
 
 // More multiply-adds than this are not done: some milliseconds.
-constexpr double kMostWork = 1 << 22;
+constexpr double kMostFourierWork = 1 << 22;
 constexpr double kMostPoints = 1 << 16;
 
 std::int64_t Offset(const FourierSide& side, std::int64_t batch, std::int64_t x, std::int64_t y,
@@ -198,7 +198,7 @@ bool IsSmall(const Fourier& f) noexcept {
     points *= static_cast<double>(length);
     sum += static_cast<double>(length);
   }
-  return points <= kMostPoints && points * sum <= kMostWork;
+  return points <= kMostPoints && points * sum <= kMostFourierWork;
 }
 
 void Record(const Fourier& fourier) {

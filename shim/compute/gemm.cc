@@ -18,7 +18,7 @@ namespace eidolon::shim::compute {
 namespace {
 
 // More multiply-adds than this are not done: some hundredths of a second.
-constexpr double kMostWork = 1 << 24;
+constexpr double kMostGemmWork = 1 << 24;
 constexpr double kMostElements = 1 << 20;
 
 // To a significand of 10 bits, to nearest, ties away from zero.
@@ -234,7 +234,7 @@ bool IsSmall(const Gemm& p) noexcept {
   const auto count = [&](std::int64_t rows, std::int64_t cols) {
     return static_cast<double>(p.batch) * static_cast<double>(rows) * static_cast<double>(cols);
   };
-  return count(p.m, p.n) * static_cast<double>(p.k) <= kMostWork &&
+  return count(p.m, p.n) * static_cast<double>(p.k) <= kMostGemmWork &&
          count(p.m, p.k) + count(p.k, p.n) + count(p.m, p.n) <= kMostElements;
 }
 

@@ -28,7 +28,7 @@ namespace {
 using interpret::Stop;
 
 constexpr std::uint64_t kMostThreads = 1 << 19;
-constexpr interpret::Limits kLimits{.warp_steps = 3'000'000};
+constexpr interpret::Limits kLaunchLimits{.warp_steps = 3'000'000};
 // Declared vectors that one launch may read.
 constexpr int kMostProvided = 8;
 // How far behind a pointer an address still counts as of its buffer.
@@ -85,7 +85,7 @@ class RecordedLaunch : public value::Deferred {
     interpret::Outcome outcome;
     for (int provided = 0; provided <= kMostProvided; ++provided) {
       PageMemory memory(store, arena_, *stock);
-      outcome = interpret::Run(*program, launch, memory, kLimits, TheWorkspace());
+      outcome = interpret::Run(*program, launch, memory, kLaunchLimits, TheWorkspace());
       Trace(kernel_.name, outcome);
       if (outcome.stop == Stop::kNone) return memory.Commit(store);
       if (outcome.stop != Stop::kUnknownRead || !Provide(store, outcome.address)) break;
@@ -233,6 +233,7 @@ class RecordedLaunch : public value::Deferred {
 
   // Nobody knows what the kernel computes: what it may have written is unknown now.
   void Disturb(WorkExperience& experience, value::Store& store) const {
+    if (kernel_.writes_its_buffers_only) return DisturbAllBuffers(experience, store);
     const ShapeExperience& shape = *experience.shape;
     const Stores* const stores = FindStores(experience);
     // Other pointers than the work had: a word looked like one that was blanked.
@@ -249,6 +250,19 @@ class RecordedLaunch : public value::Deferred {
         experience.footprint == nullptr ? !shape.bounded : experience.footprint->everything;
     const auto* const written = anywhere ? nullptr : &shape.written;
     NoteAuthor(written, pointers_, experience.kernel->writer, store);
+  }
+
+  // As every launch does that is not recorded: what its pointers lead to is unknown now.
+  void DisturbAllBuffers(const WorkExperience& experience, value::Store& store) const {
+    const value::Author author = experience.kernel->writer.author;
+    value::Origin origin{.author = author, .call = store.authors().NextCall(author)};
+    for (const PointerWord& pointer : pointers_.list) {
+      store.NoteKernelPointer(pointer.address);
+      if (origin.pointer != 0 && kernel_.writes_first_only) continue;
+      origin.begin = pointer.address;
+      store.authors().Note(origin);
+      ++origin.pointer;
+    }
   }
 
   // False when nothing is known where the stores may go.

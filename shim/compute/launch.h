@@ -17,10 +17,13 @@
 namespace eidolon::shim::compute {
 
 struct RecordedKernel {
-  const void* image = nullptr;  // Fat binary or cubin; stays readable.
-  std::string_view name;        // Lives as long.
-  cubin::Capability device;     // Whose code it is.
-  bool variables_set = false;   // The program looked at variables of the kernel's module.
+  const void* image = nullptr;     // Fat binary or cubin; stays readable.
+  std::string_view name;           // Lives as long.
+  cubin::Capability device;        // Whose code it is.
+  bool variables_set = false;      // The program looked at variables of the kernel's module.
+  bool writes_first_only = false;  // Of its pointers.
+  // When it is not run, only what its pointers lead to counts as written.
+  bool writes_its_buffers_only = false;
 };
 
 struct RecordedShape {

@@ -55,7 +55,7 @@ std::unique_ptr<const Unpacked> Open(const void* start, cubin::Capability capabi
 
 // The images asked for last, latest first: kernels of one container are first used together.
 std::shared_ptr<const Unpacked> Keep(const void* start, cubin::Capability capability) {
-  constexpr std::size_t kMostImages = 4;
+  constexpr std::size_t kMostReads = 4;
   static std::mutex mutex;
   static auto* const images = new std::deque<std::shared_ptr<const Unpacked>>;
   const std::lock_guard guard(mutex);
@@ -63,7 +63,7 @@ std::shared_ptr<const Unpacked> Keep(const void* start, cubin::Capability capabi
     if (image->start == start) return image;
   }
   images->emplace_front(Open(start, capability));
-  if (images->size() > kMostImages) images->pop_back();
+  if (images->size() > kMostReads) images->pop_back();
   return images->front();
 }
 

@@ -11,7 +11,7 @@
 namespace eidolon::shim::compute {
 namespace {
 
-constexpr interpret::Limits kLimits{.warp_steps = 100'000};
+constexpr interpret::Limits kReachLimits{.warp_steps = 100'000};
 
 // First, middle and last: near its edges a grid may have nothing to do.
 std::vector<std::uint64_t> SomeBlocks(const interpret::Dims& grid) {
@@ -38,7 +38,7 @@ std::vector<interpret::BlockTrace> WatchSomeBlocks(const Learning& learning,
     for (const std::uint64_t pattern : patterns) {
       interpret::BranchWatch watch(learning.program, ends);
       MadeUpMemory memory(store, pattern);
-      interpret::Run(watch.program(), launch, memory, kLimits);
+      interpret::Run(watch.program(), launch, memory, kReachLimits);
       NoteWordsRead(learning, read);
       traces.push_back(watch.trace());
       traces.back().block = block;

@@ -9,22 +9,24 @@ namespace eidolon::shim::core {
 namespace {
 
 constinit std::atomic<int> line{-1};
-constinit std::atomic<long> owner{0};
-constinit std::atomic<std::atomic<std::uint32_t>*> word{nullptr};
+constinit std::atomic<long> life_owner{0};
+constinit std::atomic<std::atomic<std::uint32_t>*> life_word{nullptr};
 
-bool IsOwner() noexcept { return RawSyscall(SYS_getpid) == owner.load(std::memory_order_relaxed); }
+bool IsOwner() noexcept {
+  return RawSyscall(SYS_getpid) == life_owner.load(std::memory_order_relaxed);
+}
 
 }  // namespace
 
 void StartLifeLine(int socket, std::atomic<std::uint32_t>* farewell) noexcept {
-  owner.store(RawSyscall(SYS_getpid), std::memory_order_relaxed);
-  word.store(farewell, std::memory_order_relaxed);
+  life_owner.store(RawSyscall(SYS_getpid), std::memory_order_relaxed);
+  life_word.store(farewell, std::memory_order_relaxed);
   line.store(socket, std::memory_order_release);
 }
 
 void LeaveLifeLineInFork() noexcept {
   const int copy = line.exchange(-1, std::memory_order_relaxed);
-  word.store(nullptr, std::memory_order_relaxed);
+  life_word.store(nullptr, std::memory_order_relaxed);
   if (copy >= 0) RawSyscall(SYS_close, copy);
 }
 
@@ -43,7 +45,7 @@ bool MoveLifeLine() noexcept {
 }
 
 void SayFarewell(ring::Farewell farewell) noexcept {
-  std::atomic<std::uint32_t>* told = word.load(std::memory_order_relaxed);
+  std::atomic<std::uint32_t>* told = life_word.load(std::memory_order_relaxed);
   if (told == nullptr || !IsOwner()) return;
   told->store(static_cast<std::uint32_t>(farewell), std::memory_order_release);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "shim/core/damage.h"
+#include "shim/core/page_fault_cost.h"
 #include "shim/core/server_page.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
@@ -23,6 +24,9 @@ namespace {
 // operating system, so the thread's CPU time is read.
 constexpr std::uint64_t kShortGapNs = 20'000;
 constexpr std::int64_t kCalibrationNs = 500'000;
+// From this length on, page faults in a stretch of work are counted: one more system call. A core
+// twice as fast as the reference processor still counts them in all that is long there.
+constexpr auto kCountedFaultsPs = static_cast<std::uint64_t>(host_time::kLongPs) / 2;
 // How often a thread looks how fast its core is: 0.2 ms of work each time.
 constexpr std::uint64_t kSpeedIntervalPs = 100'000'000'000;
 // Of a trapped reading of the tick counter, what comes before our handler and after it.
@@ -36,6 +40,7 @@ constinit std::atomic<std::uint64_t> process_clock_ps{0};
 constinit double ps_per_tick = 0;
 constinit std::uint64_t short_gap_ticks = 0;
 constinit std::uint64_t speed_interval_ticks = 0;
+constinit std::uint64_t page_fault_ps = 0;
 constinit host_time::CoreSpeed* core_speed = nullptr;      // Made once, never destroyed.
 constinit host_time::Jitter* jitter = nullptr;             // The same; null: no delays.
 constinit host_time::SharedCosts* shared_costs = nullptr;  // The same; null: this rank alone.
@@ -50,6 +55,7 @@ struct ThreadClock {
   std::uint64_t call;  // The call in progress, and what is known of it.
   std::uint64_t call_detail;
   std::uint64_t next_speed_ticks;
+  std::uint64_t page_faults;  // At the end of the last long stretch of work.
   host_time::HostWork* work;  // Made with the first measurement; the thread's owner has it.
   bool waited;
   bool slept;
@@ -180,6 +186,15 @@ std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) {
   return used_ps > accounted ? std::min(used_ps - accounted, TicksToPs(gap)) : 0;
 }
 
+// What page faults took of a long stretch of the calling thread that ends now; those of the short
+// ones before it are among them. At most half of it, whatever a fault costs in the mean.
+std::uint64_t TakePageFaults(ThreadClock& clock, std::uint64_t work_ps) {
+  if (work_ps < kCountedFaultsPs) return 0;
+  const std::uint64_t faults = ThreadPageFaults();
+  const std::uint64_t met = faults - std::exchange(clock.page_faults, faults);
+  return std::min(met * page_fault_ps, work_ps / 2);
+}
+
 // Brings the measured clock of the calling thread up to `ticks`, where it makes `call`.
 void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
   if (clock.last_ticks == 0) {
@@ -187,6 +202,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
     clock.own_ps = ProcessClock().load(std::memory_order_relaxed);
     clock.last_ticks = ticks;
     clock.next_speed_ticks = ticks + speed_interval_ticks;
+    clock.page_faults = ThreadPageFaults();
     clock.work = MakeHostWork();
     return;
   }
@@ -195,10 +211,11 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
     clock.waited = false;
   }
   const std::uint64_t work = TakeOwnWork(clock, ticks);
+  const std::uint64_t fault_ps = TakePageFaults(clock, work);
   const double speed = CoreSpeedNow();
   const double cost = clock.work == nullptr
                           ? static_cast<double>(work) * speed
-                          : static_cast<double>(clock.work->Before(call, work, speed));
+                          : static_cast<double>(clock.work->Before(call, work, fault_ps, speed));
   clock.own_ps += WithDelays(static_cast<std::uint64_t>(cost / TargetSpeed()));
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
@@ -214,6 +231,7 @@ void StartClock(const ClockSource& where) noexcept {
   StartJitter(where.jitter);
   if (where.model == ring::HostModel::kMeasured) {
     CalibrateTicks();
+    page_fault_ps = MeasurePageFaultPs();
     if (where.shared_costs != nullptr) {
       alignas(host_time::SharedCosts) static std::byte rows[sizeof(host_time::SharedCosts)];
       shared_costs = new (rows) host_time::SharedCosts(where.shared_costs);

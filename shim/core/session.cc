@@ -30,7 +30,7 @@
 namespace eidolon::shim::core {
 namespace {
 
-constexpr std::int64_t kLookAfterNs =
+constexpr std::int64_t kReplyLookAfterNs =
     50'000'000;  // How often a waiting thread looks for the agent.
 
 enum class Phase : int { kUnknown, kNone, kOpen };
@@ -208,7 +208,7 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   NoteSleptInShim();
   const Asking counted;
   while (slot.state.load(std::memory_order_acquire) == pending) {
-    FutexWait(&slot.state, pending, kLookAfterNs);
+    FutexWait(&slot.state, pending, kReplyLookAfterNs);
     if (slot.state.load(std::memory_order_acquire) != pending) break;
     if (!state.writer.CheckAgent()) return {};
     state.writer.CheckPosition();

@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -88,6 +89,12 @@ void TrapTicks(bool trap) noexcept {
 
 std::int64_t MonotonicNs() noexcept { return ReadClock(CLOCK_MONOTONIC); }
 std::int64_t ThreadCpuNs() noexcept { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint64_t ThreadPageFaults() noexcept {
+  rusage usage{};
+  RawSyscall(SYS_getrusage, RUSAGE_THREAD, reinterpret_cast<long>(&usage));
+  return static_cast<std::uint64_t>(usage.ru_minflt);
+}
 
 void FutexWait(const std::atomic<std::uint32_t>* word, std::uint32_t expected,
                std::int64_t timeout_ns) noexcept {

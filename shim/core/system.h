@@ -19,6 +19,8 @@ long RawSyscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, lon
 std::int64_t MonotonicNs() noexcept;
 // CPU time of the calling thread.
 std::int64_t ThreadCpuNs() noexcept;
+// Page faults of the calling thread so far that needed no reading from a disk.
+std::uint64_t ThreadPageFaults() noexcept;
 
 // Sleeps while *word == expected, at most timeout_ns (negative: for ever). May wake early.
 void FutexWait(const std::atomic<std::uint32_t>* word, std::uint32_t expected,

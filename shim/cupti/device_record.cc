@@ -18,11 +18,6 @@ constexpr std::uint64_t kTile = 128;
 constexpr std::int32_t kLibraryThreads = 256;
 constexpr std::int32_t kNcclThreads = 512;
 
-template <typename Work>
-const Work& As(std::span<const std::byte> definition) {
-  return *reinterpret_cast<const Work*>(definition.data());
-}
-
 // Where every operation's record says where and when it ran.
 template <typename Record>
 void Place(const IssuedWork& work, const RunTime& time, Record* record) {

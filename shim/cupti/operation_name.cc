@@ -27,11 +27,6 @@ const char* Keep(std::string name) {
 }
 
 template <typename Work>
-const Work& As(std::span<const std::byte> definition) {
-  return *reinterpret_cast<const Work*>(definition.data());
-}
-
-template <typename Work>
 std::string NameBehind(std::span<const std::byte> definition) {
   const auto& work = As<Work>(definition);
   return {reinterpret_cast<const char*>(&work + 1), work.name_bytes};

@@ -11,6 +11,12 @@
 
 namespace eidolon::shim::cupti {
 
+// Requires: definition holds a Work.
+template <typename Work>
+const Work& As(std::span<const std::byte> definition) {
+  return *reinterpret_cast<const Work*>(definition.data());
+}
+
 // Requires: definition is a whole WorkHeader with its tail (ring/work.h), of no copy or memset, and
 // lives as long as the process.
 const char* NameWork(std::span<const std::byte> definition);

@@ -1,6 +1,7 @@
 #include "shim/host_time/gap_costs.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <span>
 
@@ -43,14 +44,49 @@ GapCosts::Place& GapCosts::Find(std::uint64_t key) noexcept {
 }
 
 float GapCosts::CostOf(const Place& place, float low_of_all) noexcept {
-  if (place.kept < kEnough) return ChargeOf(low_of_all);
+  const std::uint32_t enough = place.had_more_faults ? 1 : kEnough;
+  if (place.kept < enough) return ChargeOf(low_of_all);
   std::array<Sample, kSamples> samples = place.samples;
   const float own = std::max(LowOf(std::span(samples).first(place.kept)), 1.0f);
   return ChargeOf(low_of_all > 0 && AreNear(own, low_of_all) ? low_of_all : own);
 }
 
-void GapCosts::Learn(Place& place, std::uint64_t work_ps) noexcept {
-  const Sample sample = EncodeSample(work_ps);
+void GapCosts::ForgetSamples(Place& place, float fault_ps) noexcept {
+  place.kept = 0;
+  place.low_of_all = 0;
+  place.cost_ps = 0;
+  place.fault_ps = fault_ps;
+  place.with_more_faults = 0;
+}
+
+bool GapCosts::HasUsualFaults(Place& place, const Gap& gap) noexcept {
+  const auto work = static_cast<float>(gap.work_ps);
+  if (work < kLongPs) return true;
+  const auto faults = static_cast<float>(gap.fault_ps);
+  if (place.seen == 0) {
+    place.fault_ps = faults;
+  } else if (faults + work * kFaultPart < place.fault_ps) {
+    ForgetSamples(place, faults);
+    place.had_more_faults = true;
+  } else if (faults > place.fault_ps + work * kFaultPart) {
+    if (++place.with_more_faults < kAllMeetFaults) return false;
+    ForgetSamples(place, faults);
+  } else {
+    place.with_more_faults = 0;
+  }
+  return true;
+}
+
+// Ranks tell each other samples with about as many page faults.
+std::uint64_t GapCosts::SharedKey(const Place& place) noexcept {
+  const auto level = static_cast<std::uint64_t>(
+      std::bit_width(static_cast<std::uint64_t>(place.fault_ps / (kLongPs / 8))));
+  return place.key + level * 0x9e3779b97f4a7c15u;
+}
+
+void GapCosts::Learn(Place& place, const Gap& gap) noexcept {
+  if (!HasUsualFaults(place, gap)) return;
+  const Sample sample = EncodeSample(gap.work_ps);
   const std::uint32_t seen = place.seen++;
   bool tells = shared_ != nullptr;
   if (place.kept < kSamples) {
@@ -64,13 +100,13 @@ void GapCosts::Learn(Place& place, std::uint64_t work_ps) noexcept {
     // And of these one in four goes to the others: their memory is farther away.
     tells = tells && ((drawn >> 28) & 3) == 0;
   }
-  if (tells) place.low_of_all = shared_->Add(place.key, sample);
+  if (tells) place.low_of_all = shared_->Add(SharedKey(place), sample);
   place.cost_ps = CostOf(place, place.low_of_all);
 }
 
 float GapCosts::KnownCost(const Place& place) const noexcept {
   if (place.cost_ps != 0 || shared_ == nullptr) return place.cost_ps;
-  return ChargeOf(shared_->LowOfAll(place.key));
+  return ChargeOf(shared_->LowOfAll(SharedKey(place)));
 }
 
 std::uint64_t GapCosts::Charge(const Gap& gap) noexcept {
@@ -79,7 +115,7 @@ std::uint64_t GapCosts::Charge(const Gap& gap) noexcept {
   for (const std::uint64_t key : {gap.place, gap.near_place, gap.coarse_place}) {
     Place& place = Find(key);
     cost = KnownCost(place);
-    Learn(place, gap.work_ps);
+    Learn(place, gap);
     if (cost != 0) break;
   }
   if (cost == 0) return gap.work_ps;

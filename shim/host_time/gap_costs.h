@@ -5,7 +5,9 @@
 // A place's cost is a low quantile of its samples, times how much longer work takes on a core of
 // its own than in its quickest moments. Samples of all ranks of the server count together, unless a
 // rank's own ones are far from them: it logs, loads data, has a larger shard, and pays for that.
-// Long stretches average their noise themselves: theirs is the median. A sample far above its
+// Long stretches average their noise themselves: theirs is the median, of those samples that met
+// the fewest page faults: whether an allocator takes memory from the kernel anew depends on what
+// lies where, and ends as a program goes on. A sample far above its
 // place's cost is not noise: something else ran there once (a garbage collection, a checkpoint, a
 // compilation, every tenth step's logging), and costs what it took.
 #pragma once
@@ -25,6 +27,8 @@ struct Gap {
   // Of CallHistory. The first one counts that is known.
   std::uint64_t place = 0, near_place = 0, coarse_place = 0;
   std::uint64_t work_ps = 0;
+  // Of these, what page faults took. Known of stretches of kLongPs and more.
+  std::uint64_t fault_ps = 0;
 };
 
 // The places of one thread: a table of fixed size, 512 KiB. Not shared.
@@ -55,6 +59,10 @@ class GapCosts {
   static constexpr std::size_t kEnough = 4;
   static constexpr std::size_t kPlaces = 8192;
   static constexpr std::size_t kTries = 8;
+  // Page faults that take this part of a stretch more than in another one tell the two apart.
+  static constexpr float kFaultPart = 1.0f / 16;
+  // So many samples in a row with more page faults than before show that all meet them now.
+  static constexpr std::uint16_t kAllMeetFaults = 12;
 
   struct alignas(64) Place {
     std::uint64_t key = 0;
@@ -62,12 +70,21 @@ class GapCosts {
     std::uint32_t kept = 0;
     float cost_ps = 0;     // 0: not known yet.
     float low_of_all = 0;  // What the samples of all processes said last.
+    // Of long stretches: what page faults took in those that are kept, how many with more of them
+    // have followed each other since, and whether samples with more were dropped for these.
+    float fault_ps = 0;
+    std::uint16_t with_more_faults = 0;
+    bool had_more_faults = false;
     std::array<Sample, kSamples> samples{};
   };
   static_assert(sizeof(Place) == 64);
 
   Place& Find(std::uint64_t key) noexcept;
-  void Learn(Place& place, std::uint64_t work_ps) noexcept;
+  void Learn(Place& place, const Gap& gap) noexcept;
+  // False: the sample met page faults that others of its place do not meet.
+  static bool HasUsualFaults(Place& place, const Gap& gap) noexcept;
+  static void ForgetSamples(Place& place, float fault_ps) noexcept;
+  static std::uint64_t SharedKey(const Place& place) noexcept;
   static float CostOf(const Place& place, float low_of_all) noexcept;
   float KnownCost(const Place& place) const noexcept;
 

@@ -61,6 +61,37 @@ TEST(GapCostsTest, WhatIsFarBeyondAPlacesCostIsOtherWorkAndCostsWhatItTakes) {
   EXPECT_NEAR(Charged(costs, GapOf(10)), 10 * GapCosts::kOverLow, 0.1);
 }
 
+// 11 ms of computing, and 6 ms of page faults where memory comes from the kernel anew, which were
+// thought to take 3 ms.
+Gap ComputingWithFaults(bool has_faults) {
+  Gap gap = GapOf(has_faults ? 17'000 : 11'000);
+  gap.fault_ps = has_faults ? 3'000 * kMicrosecond : 0;
+  return gap;
+}
+
+TEST(GapCostsTest, PageFaultsThatOnlySomeSamplesOfALongStretchMeetAreLeftOut) {
+  GapCosts mostly, rarely;
+  for (int i = 0; i < 40; ++i) {
+    mostly.Charge(ComputingWithFaults(i % 4 != 1));
+    rarely.Charge(ComputingWithFaults(i % 4 == 1));
+  }
+  EXPECT_NEAR(Charged(mostly, ComputingWithFaults(true)), 11'000, 50);
+  EXPECT_NEAR(Charged(rarely, ComputingWithFaults(false)), 11'000, 50);
+}
+
+TEST(GapCostsTest, PageFaultsThatEverySampleMeetsAreCharged) {
+  GapCosts costs;
+  for (int i = 0; i < 40; ++i) costs.Charge(ComputingWithFaults(true));
+  EXPECT_NEAR(Charged(costs, ComputingWithFaults(true)), 17'000, 50);
+}
+
+TEST(GapCostsTest, PageFaultsThatBeginLaterAreLearned) {
+  GapCosts costs;
+  for (int i = 0; i < 40; ++i) costs.Charge(ComputingWithFaults(false));
+  for (int i = 0; i < 200; ++i) costs.Charge(ComputingWithFaults(true));
+  EXPECT_NEAR(Charged(costs, ComputingWithFaults(true)), 17'000, 50);
+}
+
 TEST(GapCostsTest, WorkThatHasChangedForGoodIsLearnedAnew) {
   GapCosts costs;
   LearnTenMicroseconds(costs);

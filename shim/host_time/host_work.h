@@ -15,10 +15,11 @@ class HostWork {
   // `shared`: samples of all processes of the server, or null; outlives this.
   explicit HostWork(SharedCosts* shared = nullptr) : costs_(shared) {}
 
-  // The thread has worked for `work_ps` of processor time since the last call ended and makes the
-  // call `call` now. What that costs at the core's full speed, where `speed` is the part of it that
-  // the core has now.
-  std::uint64_t Before(std::uint64_t call, std::uint64_t work_ps, double speed) noexcept;
+  // The thread has worked for `work_ps` of processor time since the last call ended, `fault_ps` of
+  // them in page faults (0: not known, of short work), and makes the call `call` now. What that
+  // costs at the core's full speed, where `speed` is the part of it that the core has now.
+  std::uint64_t Before(std::uint64_t call, std::uint64_t work_ps, std::uint64_t fault_ps,
+                       double speed) noexcept;
   // The call has ended.
   void After(std::uint64_t call, std::uint64_t detail) noexcept { history_.Push(call, detail); }
 

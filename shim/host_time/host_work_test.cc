@@ -10,7 +10,7 @@ constexpr std::uint64_t kLaunch = 0x1000;
 
 // One operator of a loop: `microseconds` of work, then a launch.
 double Operator(HostWork& work, std::uint64_t microseconds, double speed = 1.0) {
-  const std::uint64_t cost = work.Before(kLaunch, microseconds * kMicrosecond, speed);
+  const std::uint64_t cost = work.Before(kLaunch, microseconds * kMicrosecond, 0, speed);
   work.After(kLaunch, 7);
   return static_cast<double>(cost) / kMicrosecond;
 }

@@ -7,7 +7,7 @@ namespace eidolon::shim::nccl {
 namespace {
 
 // Sets `answer` to "file:line" and the rank, with a line's end between them.
-constexpr char kCode[] = R"python(
+constexpr char kNamesCode[] = R"python(
 def find():
     import ast, os, sys, sysconfig
     alive = {int(r) for r in live.split(",") if r}
@@ -64,7 +64,7 @@ answer = find()
 std::string FindGhostByName(const std::string& live, std::uint32_t world) {
   const PythonValue given[] = {{.name = "live", .value = live},
                                {.name = "world", .value = std::int64_t{world}}};
-  const std::string answer = AskPython(kCode, given);
+  const std::string answer = AskPython(kNamesCode, given);
   const std::size_t end = answer.find('\n');
   if (end == std::string::npos) return "";
   const std::string rank = answer.substr(end + 1);

@@ -13,7 +13,7 @@ using base::StrCat;
 // Sets `answer` to the members' ranks with blanks between them. Registered groups are found by
 // name; one that is being made stands in the locals of the function that makes it; without a name,
 // all groups in which this process has the rank and that have the size must have the same members.
-constexpr char kCode[] = R"python(
+constexpr char kMembersCode[] = R"python(
 def find():
     import sys
     module = sys.modules.get("torch.distributed.distributed_c10d")
@@ -66,7 +66,7 @@ base::Result<std::vector<folding::RankRun>> MembersOf(const GroupEntry& entry) {
       {.name = "size", .value = std::int64_t{entry.size}},
       {.name = "rank", .value = std::int64_t{entry.rank}},
   };
-  const std::vector<std::uint32_t> ranks = Numbers(AskPython(kCode, given));
+  const std::vector<std::uint32_t> ranks = Numbers(AskPython(kMembersCode, given));
   auto runs = folding::RunsOf(ranks);
   const auto checked = folding::RanksOf(runs, entry.world);
   if (ranks.empty() || !checked) {

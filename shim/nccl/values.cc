@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "services/ring/layout.h"
@@ -24,8 +25,26 @@ constexpr std::size_t kRecordPayloadBytes = ring::kPayloadBytes;
 
 std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
-bool IsSmall(const ring::CommunicationOp& op, std::uint64_t bytes) {
-  return bytes > 0 && bytes <= ring::ValueBytesMax(op);
+// What a process may send and receive of values beyond ring::ValueBytesMax: weights and gradients
+// of small models, some steps long. To know whether they are known means to compute them, step for
+// step, which a job that nobody reads values of must not pay for without an end.
+constexpr std::int64_t kBudgetBytes = 64 << 20;
+std::atomic<std::int64_t> budget_bytes{kBudgetBytes};
+
+// True when all buffers of the operation are so small that it carries values for nothing.
+bool IsFree(const ring::CommunicationOp& op, std::uint64_t bytes) {
+  return std::max(bytes, op.bytes) <= ring::ValueBytesMax(op);
+}
+
+// True when the operation may carry values, if need be out of the budget.
+bool MayCarry(const ring::CommunicationOp& op, std::uint64_t bytes) {
+  if (bytes == 0 || std::max(bytes, op.bytes) > ring::kPayloadBytes) return false;
+  return IsFree(op, bytes) || budget_bytes.load(std::memory_order_relaxed) > 0;
+}
+
+void Spend(const ring::CommunicationOp& op, std::uint64_t bytes) {
+  if (IsFree(op, bytes)) return;
+  budget_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
 }
 
 // Results of custom reductions (scaled sums) are not computed, and rounding of narrow floats is
@@ -85,7 +104,7 @@ void AttachInput(Operation& operation, std::vector<std::byte>& payload) {
   const std::uint64_t bytes = operation.input_bytes;
   // The large buffer bounds every rank's answer too, which travels through a slot of the same size.
   const ring::CommunicationOp& op = operation.op;
-  if (!IsSmall(op, bytes) || !IsSmall(op, op.bytes) || !IsComputable(op)) return;
+  if (!MayCarry(op, bytes) || !IsComputable(op)) return;
   if (payload.size() + bytes > kRecordPayloadBytes) return;
   value::Pending& values = value::ProcessPending();
   const std::uint64_t address = Address(operation.input);
@@ -98,6 +117,7 @@ void AttachInput(Operation& operation, std::vector<std::byte>& payload) {
   payload.resize(offset + bytes);
   value::ProcessStore().Read(address, payload.data() + offset, known);
   operation.op.payload_bytes = static_cast<std::uint32_t>(bytes);
+  Spend(op, bytes);
 }
 
 void NoteOutput(const Communicator& communicator, const Operation& operation) {
@@ -112,12 +132,15 @@ void NoteOutput(const Communicator& communicator, const Operation& operation) {
     }
     return;
   }
-  const bool small = IsSmall(op, bytes) && IsSmall(op, op.bytes) && IsComputable(op);
-  const bool may_be_known = op.payload_bytes > 0 || OutputDependsOnOthersOnly(communicator, op);
-  if (!small || !may_be_known) {
+  const bool from_others = OutputDependsOnOthersOnly(communicator, op);
+  // What was attached is paid for.
+  const bool may_be_known = op.payload_bytes > 0 ? std::max(bytes, op.bytes) <= ring::kPayloadBytes
+                                                 : from_others && MayCarry(op, bytes);
+  if (!may_be_known || !IsComputable(op)) {
     values.Forget(target, bytes, value::kByCollective);
     return;
   }
+  if (op.payload_bytes == 0) Spend(op, bytes);
   const std::uint64_t sequence = op.kind == CommunicationKind::kReceive
                                      ? ring::ReceiveValues(op.peer, op.sequence)
                                      : op.sequence;

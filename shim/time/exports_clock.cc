@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "shim/core/file_question.h"
 #include "shim/core/thread_role.h"
 #include "shim/time/export.h"
 #include "shim/time/real.h"
@@ -22,6 +23,22 @@ namespace {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 std::int64_t Now(clockid_t id) noexcept { return time_::ReadingNs(id, time_::ReadByProgram()); }
+
+bool IsWallClock(clockid_t id) {
+  return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_TAI;
+}
+
+// A reading of the wall clock, later than the thread's last one if it asked about a file in between
+// (core/file_question.h). Neither the clock itself nor any wait is later.
+std::int64_t AfterFileQuestion(std::int64_t ns) noexcept {
+  constexpr std::int64_t kStepNs = 1000;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local std::int64_t last_ns = 0;
+  const bool asked = time_::InJob() && eidolon::shim::core::TakeFileQuestion();
+  const std::int64_t earliest = asked ? last_ns + kStepNs : last_ns;
+  // Much earlier than the last: a fork, or a test.
+  const bool was_set_back = last_ns - ns >= kNsPerSecond;
+  return last_ns = was_set_back ? ns : std::max(ns, earliest);
+}
 
 // `t` less what has passed of it.
 timespec Less(const timespec& t, std::int64_t ns) {
@@ -61,7 +78,8 @@ bool SleepsVirtually(clockid_t id) noexcept {
 
 EIDOLON_TIME_EXPORT int clock_gettime(clockid_t id, timespec* out) noexcept {
   if (!time_::IsVirtual(id)) return time_::real::ClockGettime(id, out);
-  *out = time_::ToTimespec(Now(id));
+  const std::int64_t ns = Now(id);
+  *out = time_::ToTimespec(IsWallClock(id) ? AfterFileQuestion(ns) : ns);
   return 0;
 }
 

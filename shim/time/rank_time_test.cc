@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "shim/core/fake_agent.h"
+#include "shim/core/file_question.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/core/thread_role.h"
@@ -43,6 +44,21 @@ TEST_F(RankTimeTest, ClocksShowTheRankClock) {
 
   EXPECT_EQ(ReadNs(CLOCK_REALTIME) - wall, 1'234'000'000);
   EXPECT_EQ(ReadNs(CLOCK_MONOTONIC) - monotonic, 1'234'000'000);
+}
+
+TEST_F(RankTimeTest, WhoAsksAboutAFileSeesALaterWallClock) {
+  const base::SimTime before = core::Now();
+  const std::int64_t first = ReadNs(CLOCK_REALTIME);
+  EXPECT_EQ(ReadNs(CLOCK_REALTIME), first) << "nothing happened in between";
+
+  core::NoteFileQuestion();
+  const std::int64_t second = ReadNs(CLOCK_REALTIME);
+
+  EXPECT_EQ(second - first, 1000);
+  EXPECT_EQ(ReadNs(CLOCK_REALTIME), second) << "it does not go back";
+  EXPECT_EQ(core::Now(), before) << "the clock itself stands still";
+  core::AdvanceTo(before + base::Duration::Milliseconds(1));
+  EXPECT_EQ(ReadNs(CLOCK_REALTIME) - first, 1'000'000) << "the clock caught up";
 }
 
 TEST_F(RankTimeTest, ReadingAClockCostsNothing) {

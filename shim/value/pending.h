@@ -92,6 +92,11 @@ class Pending {
     if (reads_.load(std::memory_order_acquire) != 0 || !has_deferred()) DrainQueue();
   }
 
+  // Performs what waits for no result, deferred work too.
+  void PerformReady() {
+    if (waiting_.load(std::memory_order_acquire) != 0) DrainQueue();
+  }
+
   std::size_t waiting() const { return waiting_.load(std::memory_order_acquire); }
 
  private:

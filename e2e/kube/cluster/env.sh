@@ -13,6 +13,7 @@ modules=$(cat "$here"/programs/go.{mod,sum} "$here"/programs/*/main.go | sha256s
 : "${KUBE_DNS_IP:=10.92.0.10}"
 : "${KUBE_PROXY_MODE:=nftables}"      # or iptables
 : "${KUBE_CGROUP:=e2e-kube}"          # a cgroup of our own, in every v1 controller
+: "${KUBE_CPU_SHARES:=16384}"         # of each node's cgroup; an ordinary process of the machine has 1024
 : "${KUBE_WAIT:=120}"                 # seconds to wait for each step
 
 # As in programs/go.mod.

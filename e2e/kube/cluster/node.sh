@@ -79,6 +79,9 @@ END
     for _ in $(seq 50); do [ -e "$node_run/holder.ready" ] && break; sleep 0.1; done
     [ -e "$node_run/holder.ready" ] || die "namespaces: $(cat "$node_log/holder.log")"
     for c in /sys/fs/cgroup/*/; do mkdir -p "$c$node_cgroup"; done
+    # All pods together would weigh as much as one other process of the machine, and time out beside a build.
+    f=/sys/fs/cgroup/cpu/$node_cgroup/cpu.shares
+    if [ -e "$f" ]; then echo "$KUBE_CPU_SHARES" > "$f"; fi
     # A v1 cpuset is unusable until it names cpus and memory nodes.
     if [ -d /sys/fs/cgroup/cpuset ]; then
         for f in cpuset.cpus cpuset.mems; do cat /sys/fs/cgroup/cpuset/$f > "/sys/fs/cgroup/cpuset/$node_cgroup/$f"; done

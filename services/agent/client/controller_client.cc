@@ -14,7 +14,7 @@
 
 namespace eidolon::agent::client {
 
-namespace v1 = controller::v1;
+namespace controller_v1 = controller::v1;
 
 namespace {
 
@@ -26,9 +26,11 @@ constexpr int kConnectSeconds = 15;
 struct ControllerClient::Link {
   Options options;
   std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::ControllerService::Stub> stub;
+  std::unique_ptr<controller_v1::ControllerService::Stub> stub;
   grpc::ClientContext context;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::AgentReport, v1::ControllerCommand>> stream;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<controller_v1::AgentReport, controller_v1::ControllerCommand>>
+      stream;
   Handlers handlers;
   Mailbox* mailbox = nullptr;
   std::mutex mutex;  // Guards ended.
@@ -45,7 +47,7 @@ struct ControllerClient::Link {
   }
 
   void Read() {
-    v1::ControllerCommand command;
+    controller_v1::ControllerCommand command;
     while (stream->Read(&command)) {
       if (!command.has_stop()) continue;
       const std::string reason = command.stop().reason();
@@ -69,7 +71,7 @@ ControllerClient::ControllerClient(Options options) : link_(new Link) {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
   link_->channel = grpc::CreateCustomChannel(link_->options.address,
                                              grpc::InsecureChannelCredentials(), arguments);
-  link_->stub = v1::ControllerService::NewStub(link_->channel);
+  link_->stub = controller_v1::ControllerService::NewStub(link_->channel);
 }
 
 ControllerClient::~ControllerClient() {
@@ -77,16 +79,16 @@ ControllerClient::~ControllerClient() {
   if (link_->reader.joinable()) link_->reader.join();
 }
 
-base::Result<v1::Assignment> ControllerClient::Introduce() {
+base::Result<controller_v1::Assignment> ControllerClient::Introduce() {
   const gpr_timespec limit = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
                                           gpr_time_from_seconds(kConnectSeconds, GPR_TIMESPAN));
   // Without a connection the session says what is wrong.
   link_->channel->WaitForConnected(limit);
   link_->stream = link_->stub->AgentSession(&link_->context);
-  v1::AgentReport hello;
+  controller_v1::AgentReport hello;
   hello.mutable_hello()->set_token(link_->options.token);
   link_->stream->Write(hello);
-  v1::ControllerCommand command;
+  controller_v1::ControllerCommand command;
   if (!link_->stream->Read(&command)) return std::unexpected(link_->Ending());
   if (!command.has_assignment()) {
     return base::Fail(
@@ -102,7 +104,7 @@ void ControllerClient::Listen(Handlers handlers, Mailbox* mailbox) {
   link_->reader = std::thread([link = link_.get()] { link->Read(); });
 }
 
-void ControllerClient::Send(const v1::AgentReport& report) {
+void ControllerClient::Send(const controller_v1::AgentReport& report) {
   // A broken stream is told by the reader.
   link_->stream->Write(report);
 }

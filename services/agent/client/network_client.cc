@@ -14,7 +14,7 @@
 
 namespace eidolon::agent::client {
 
-namespace v1 = network::v1;
+namespace network_v1 = network::v1;
 
 namespace {
 
@@ -26,11 +26,12 @@ constexpr int kBatchMax = 1024;
 struct NetworkClient::Link {
   Options options;
   Mailbox* mailbox = nullptr;
-  std::unique_ptr<v1::NetworkService::Stub> stub;
+  std::unique_ptr<network_v1::NetworkService::Stub> stub;
   grpc::ClientContext session_context;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>> session;
-  v1::SessionRequest waiting;  // A batch.
-  std::mutex mutex;            // Guards the two below.
+  std::unique_ptr<grpc::ClientReaderWriter<network_v1::SessionRequest, network_v1::SessionResponse>>
+      session;
+  network_v1::SessionRequest waiting;  // A batch.
+  std::mutex mutex;                    // Guards the two below.
   grpc::ClientContext* estimating = nullptr;
   bool cancelled = false;
   RpcWorker worker;
@@ -38,7 +39,7 @@ struct NetworkClient::Link {
 
   void Read() {
     while (true) {
-      auto message = std::make_shared<v1::SessionResponse>();
+      auto message = std::make_shared<network_v1::SessionResponse>();
       if (!session->Read(message.get())) break;
       mailbox->Post([this, message] {
         if (!message->has_batch()) return options.on_message(*message);
@@ -52,8 +53,8 @@ struct NetworkClient::Link {
     mailbox->Post([this, error] { options.on_end(error); });
   }
 
-  base::Result<v1::EstimateCollectiveResponse> CallEstimate(
-      const v1::EstimateCollectiveRequest& request) {
+  base::Result<network_v1::EstimateCollectiveResponse> CallEstimate(
+      const network_v1::EstimateCollectiveRequest& request) {
     grpc::ClientContext context;
     {
       const std::lock_guard lock(mutex);
@@ -61,7 +62,7 @@ struct NetworkClient::Link {
       estimating = &context;
     }
     runtime::AttachToken(options.token, &context);
-    v1::EstimateCollectiveResponse response;
+    network_v1::EstimateCollectiveResponse response;
     const grpc::Status status = stub->EstimateCollective(&context, request, &response);
     const std::lock_guard lock(mutex);
     estimating = nullptr;
@@ -78,11 +79,11 @@ NetworkClient::NetworkClient(Options options, Mailbox* mailbox) : link_(new Link
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  link.stub = v1::NetworkService::NewStub(grpc::CreateCustomChannel(
+  link.stub = network_v1::NetworkService::NewStub(grpc::CreateCustomChannel(
       link.options.address, grpc::InsecureChannelCredentials(), arguments));
   runtime::AttachToken(link.options.token, &link.session_context);
   link.session = link.stub->Session(&link.session_context);
-  v1::SessionRequest hello;
+  network_v1::SessionRequest hello;
   hello.mutable_hello()->set_job(link.options.job);
   hello.mutable_hello()->set_server(link.options.server);
   link.session->Write(hello);
@@ -100,7 +101,7 @@ NetworkClient::~NetworkClient() {
   link_->reader.join();
 }
 
-void NetworkClient::Send(v1::SessionRequest request) {
+void NetworkClient::Send(network_v1::SessionRequest request) {
   *link_->waiting.mutable_batch()->add_requests() = std::move(request);
   if (link_->waiting.batch().requests_size() >= kBatchMax) Flush();
 }
@@ -113,9 +114,9 @@ void NetworkClient::Flush() {
   link_->waiting.mutable_batch()->clear_requests();
 }
 
-void NetworkClient::Estimate(std::uint64_t communicator, const v1::Operation& operation,
+void NetworkClient::Estimate(std::uint64_t communicator, const network_v1::Operation& operation,
                              Answer answer) {
-  auto request = std::make_shared<v1::EstimateCollectiveRequest>();
+  auto request = std::make_shared<network_v1::EstimateCollectiveRequest>();
   request->set_job(link_->options.job);
   request->set_communicator(communicator);
   *request->mutable_operation() = operation;

@@ -22,18 +22,18 @@
 namespace eidolon::agent::client {
 
 namespace ring = ::eidolon::ring;
-namespace v1 = timing::v1;
+namespace timing_v1 = timing::v1;
 
 namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(300);
 // A refused connection is tried again soon: a service that starts again is on this machine or near.
-constexpr int kReconnectMs = 200;
+constexpr int kTimingReconnectMs = 200;
 
 }  // namespace
 
 struct TimingClient::Link {
-  std::unique_ptr<v1::TimingService::Stub> stub;
+  std::unique_ptr<timing_v1::TimingService::Stub> stub;
   std::string address;
   std::string gpu;
   std::string token;
@@ -67,20 +67,21 @@ struct TimingClient::Link {
     return base::Wrap(base::StrCat("the timing service at ", address), runtime::FromStatus(status));
   }
 
-  base::Result<void> Estimate(const v1::EstimateRequest& request, v1::EstimateResponse* response) {
+  base::Result<void> Estimate(const timing_v1::EstimateRequest& request,
+                              timing_v1::EstimateResponse* response) {
     return Try(
         [&](grpc::ClientContext* context) { return stub->Estimate(context, request, response); });
   }
 
   // What cannot be read or sent is answered by the model: the service says so.
-  void UploadModules(const v1::EstimateResponse& response) {
+  void UploadModules(const timing_v1::EstimateResponse& response) {
     for (const std::string& hash : response.wanted_modules()) {
-      v1::UploadModuleRequest request;
+      timing_v1::UploadModuleRequest request;
       request.set_module_hash(hash);
       request.set_code(ReadModule(hash));
       if (request.code().empty()) continue;
       const auto sent = Try([&](grpc::ClientContext* context) {
-        v1::UploadModuleResponse ignored;
+        timing_v1::UploadModuleResponse ignored;
         return stub->UploadModule(context, request, &ignored);
       });
       if (!sent) {
@@ -102,9 +103,9 @@ TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
-  link_->stub = v1::TimingService::NewStub(
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kTimingReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kTimingReconnectMs);
+  link_->stub = timing_v1::TimingService::NewStub(
       grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments));
   link_->address = options.address;
   link_->gpu = options.gpu;
@@ -123,22 +124,22 @@ TimingClient::~TimingClient() {
   link_->worker.Stop();
 }
 
-base::Result<v1::Gpu> TimingClient::Describe() {
-  v1::DescribeGpuRequest request;
+base::Result<timing_v1::Gpu> TimingClient::Describe() {
+  timing_v1::DescribeGpuRequest request;
   request.set_gpu(link_->gpu);
-  v1::DescribeGpuResponse response;
+  timing_v1::DescribeGpuResponse response;
   const auto done = link_->Try([&](grpc::ClientContext* context) {
     return link_->stub->DescribeGpu(context, request, &response);
   });
   if (!done) return std::unexpected(done.error());
   measures_ = response.measures();
-  if (response.code_wanted() == v1::CODE_WANTED_ALL) code_wanted_ = ring::kKeepCode;
-  if (response.code_wanted() == v1::CODE_WANTED_OTHERS) code_wanted_ = ring::kKeepOthersCode;
+  if (response.code_wanted() == timing_v1::CODE_WANTED_ALL) code_wanted_ = ring::kKeepCode;
+  if (response.code_wanted() == timing_v1::CODE_WANTED_OTHERS) code_wanted_ = ring::kKeepOthersCode;
   return std::move(*response.mutable_gpu());
 }
 
 void TimingClient::Ask(std::vector<cost::CostBook::Question> questions, Answer answer) {
-  auto request = std::make_shared<v1::EstimateRequest>();
+  auto request = std::make_shared<timing_v1::EstimateRequest>();
   request->set_gpu(link_->gpu);
   for (cost::CostBook::Question& question : questions) {
     if (question.replay != nullptr) {
@@ -150,7 +151,7 @@ void TimingClient::Ask(std::vector<cost::CostBook::Question> questions, Answer a
   // The worker's thread ends before the link does, so a plain pointer is enough.
   Link* link = link_.get();
   link->worker.Add([link, request, answer = std::move(answer)] {
-    v1::EstimateResponse response;
+    timing_v1::EstimateResponse response;
     auto done = link->Estimate(*request, &response);
     if (done && response.wanted_modules_size() > 0) {
       link->UploadModules(response);

@@ -21,6 +21,7 @@ namespace {
 // Output tile of one block of a large GEMM; how many blocks a GEMM has decides how much of the GPU
 // it fills.
 constexpr std::uint64_t kGemmTile = 128;
+constexpr std::uint32_t kPermille = 1000;
 
 std::uint32_t ShareOf(std::uint64_t blocks, std::uint64_t blocks_at_once) {
   if (blocks_at_once == 0 || blocks >= blocks_at_once) return device::kWholeShare;
@@ -143,10 +144,19 @@ std::vector<CostBook::Question> CostBook::TakeQuestions(std::size_t limit) {
 void CostBook::Learn(std::uint32_t number, const common::v1::Estimate& estimate) {
   CostEntry& entry = entries_[number];
   constexpr auto kLongest = static_cast<std::uint64_t>(base::SimTime::Max().ps);
-  entry.work.duration.ps =
-      static_cast<std::int64_t>(std::min(estimate.duration_picoseconds(), kLongest));
+  std::uint64_t picoseconds = std::min(estimate.duration_picoseconds(), kLongest);
+  if (permille_ != kPermille) {
+    __extension__ typedef unsigned __int128 Wide;
+    const Wide scaled = static_cast<Wide>(picoseconds) * permille_ / kPermille;
+    picoseconds = static_cast<std::uint64_t>(std::min<Wide>(scaled, kLongest));
+  }
+  entry.work.duration.ps = static_cast<std::int64_t>(picoseconds);
   entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),
-                            estimate.family(), entry.name);
+                            estimate.family(), entry.name,
+                            {.matrix_flops = estimate.counts().matrix_flops(),
+                             .parameter_bytes = estimate.counts().parameter_bytes(),
+                             .gradient_bytes = estimate.counts().gradient_bytes(),
+                             .optimizer_state_bytes = estimate.counts().optimizer_state_bytes()});
   entry.likeness = LikenessOf(entry, name(entry.name));
   entry.known = true;
 }
@@ -169,15 +179,17 @@ std::uint32_t CostBook::InternName(const std::string& name) {
 }
 
 std::uint32_t CostBook::InternBasis(estimate::Source source, float relative_error,
-                                    const std::string& family, std::uint32_t name) {
+                                    const std::string& family, std::uint32_t name,
+                                    const iteration::WorkCounts& counts) {
   const iteration::Basis basis{.source = source,
                                .relative_error = relative_error,
                                .family = InternName(family),
-                               .name = name};
+                               .name = name,
+                               .counts = counts};
   std::uint32_t error_bits;
   std::memcpy(&error_bits, &relative_error, sizeof(error_bits));
-  const auto key = std::pair(std::uint64_t{error_bits} << 8 | static_cast<std::uint64_t>(source),
-                             std::uint64_t{basis.family} << 32 | name);
+  const auto key = std::tuple(std::uint64_t{error_bits} << 8 | static_cast<std::uint64_t>(source),
+                              std::uint64_t{basis.family} << 32 | name, counts);
   const auto [found, is_new] =
       basis_numbers_.emplace(key, static_cast<std::uint32_t>(bases_.size()));
   if (is_new) bases_.push_back(basis);

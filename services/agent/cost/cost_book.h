@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -53,7 +54,10 @@ struct CostEntry {
 // Main loop only.
 class CostBook {
  public:
-  explicit CostBook(std::uint32_t multiprocessors) : multiprocessors_(multiprocessors) {}
+  // `permille`: what work takes, in thousandths of its estimates; another question than 1000 is one
+  // of replays.
+  explicit CostBook(std::uint32_t multiprocessors, std::uint32_t permille = 1000)
+      : multiprocessors_(multiprocessors), permille_(permille) {}
   ~CostBook();
 
   // The entry of a definition, made and queued for a question when it is new. Requires:
@@ -82,7 +86,8 @@ class CostBook {
   // Bases, for SplitWindow; names, for reports. Numbers stay valid.
   std::span<const iteration::Basis> bases() const { return bases_; }
   std::uint32_t InternBasis(estimate::Source source, float relative_error,
-                            const std::string& family, std::uint32_t name);
+                            const std::string& family, std::uint32_t name,
+                            const iteration::WorkCounts& counts = {});
   std::uint32_t InternName(const std::string& name);
   const std::string& name(std::uint32_t number) const { return *names_[number]; }
 
@@ -90,11 +95,13 @@ class CostBook {
   device::Work WorkShape(std::span<const std::byte> definition) const;
 
   std::uint32_t multiprocessors_;
+  std::uint32_t permille_;
   std::vector<CostEntry> entries_;
   std::map<base::Digest, std::uint32_t> by_digest_;
   std::vector<Question> questions_;
   std::vector<iteration::Basis> bases_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> basis_numbers_;
+  std::map<std::tuple<std::uint64_t, std::uint64_t, iteration::WorkCounts>, std::uint32_t>
+      basis_numbers_;
   std::unordered_map<std::string, std::uint32_t> name_numbers_;
   std::vector<const std::string*> names_;
   std::uint64_t unknown_sources_ = 0;

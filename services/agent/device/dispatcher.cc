@@ -23,13 +23,14 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
                 .kind = kind,
                 .host_bound = false,
                 .tag = work.tag,
-                .ready = std::max(after.at + gap, place.host_ready)};
+                .ready = std::max(after.at + gap, place.host_ready),
+                .released_by = after.at + gap >= place.host_ready ? after.source : 0};
   if (after.node == 0) {
     op.start = op.ready;
     op.finish = op.start + duration;
     op.host_bound = op.start == place.host_ready;
     parts_.sink->OpResolved(op);
-    return {.node = 0, .at = op.finish, .local = local + duration};
+    return {.node = 0, .at = op.finish, .local = local + duration, .source = op.sequence + 1};
   }
   return parts_.work->AddWork(after, {.op = op,
                                       .owner = place.tail,
@@ -69,14 +70,16 @@ Signal Dispatcher::AddCollective(const Place& place, Signal after, const Collect
                       .kind = OpKind::kCollective,
                       .host_bound = false,
                       .tag = collective.tag,
-                      .ready = std::max(input.at + gap, place.host_ready)};
+                      .ready = std::max(input.at + gap, place.host_ready),
+                      .released_by = input.at + gap >= place.host_ready ? input.source : 0};
   return parts_.work->AddCollective(input,
                                     {.op = op,
                                      .owner = place.tail,
                                      .local_end = local + collective.estimate,
                                      .host_ready = place.host_ready,
                                      .gap = gap,
-                                     .duration = collective.at_least},
+                                     .duration = collective.at_least,
+                                     .tells_bound = collective.tells_bound},
                                     collective.token, communicator);
 }
 

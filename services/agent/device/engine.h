@@ -66,6 +66,9 @@ class Engine {
   // The network's answer. False when no collective with this token is open and ready.
   bool ResolveCollective(std::uint64_t token, SimTime start, SimTime finish);
 
+  // The network knows that it ends at `end` or later: what waits for it is bounded by that.
+  void BoundCollective(std::uint64_t token, SimTime end) { work_.BoundCollective(token, end); }
+
   // Requires: dependencies point to earlier nodes.
   Result<void> DefineGraph(std::uint16_t device, std::uint32_t graph, std::vector<GraphNode> nodes);
   Result<void> DestroyGraph(std::uint32_t graph);

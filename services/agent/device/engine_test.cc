@@ -20,6 +20,7 @@ class EngineTest : public ::testing::Test, protected Sink {
  protected:
   void OpResolved(const ResolvedOp& op) override { ops_[op.sequence] = op; }
   void CollectiveReady(std::uint64_t token, SimTime ready) override { ready_[token] = ready; }
+  void CollectiveBounded(std::uint64_t token, SimTime ready) override { bounds_[token] = ready; }
   void WaitEnded(std::uint64_t ticket, SimTime time) override { waits_[ticket] = time; }
 
   static Engine::Call At(std::int64_t us, std::uint32_t stream) {
@@ -39,6 +40,7 @@ class EngineTest : public ::testing::Test, protected Sink {
                  this};
   std::map<std::uint64_t, ResolvedOp> ops_;
   std::map<std::uint64_t, SimTime> ready_;
+  std::map<std::uint64_t, SimTime> bounds_;
   std::map<std::uint64_t, SimTime> waits_;
 };
 
@@ -73,6 +75,43 @@ TEST_F(EngineTest, WorkBehindACollectiveStaysOpenUntilTheNetworkAnswers) {
   EXPECT_FALSE(engine_.ResolveCollective(7, Us(20), Us(50))) << "answered twice";
 }
 
+TEST_F(EngineTest, AnOperationNamesTheOneThatItWasReadyBehind) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.CreateEvent(5).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());  // 0: behind its call alone.
+  ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());   // 1: behind 0.
+  ASSERT_TRUE(engine_.RecordEvent(At(2, 0), 5).has_value());
+  ASSERT_TRUE(engine_.WaitEvent(At(2, 1), 5).has_value());
+  ASSERT_TRUE(engine_.Issue(At(3, 1), AllReduce(7)).has_value());  // 2: behind 1, by the event.
+  ASSERT_TRUE(engine_.Launch(At(4, 1), Kernel(5)).has_value());    // 3: behind 2.
+  ASSERT_TRUE(engine_.Launch(At(900, 0), Kernel(5)).has_value());  // 4: its call came late.
+
+  ASSERT_TRUE(engine_.ResolveCollective(7, Us(40), Us(140)));
+
+  EXPECT_EQ(ops_.at(0).released_by, 0u);
+  EXPECT_EQ(ops_.at(1).released_by, 1u);
+  EXPECT_EQ(ops_.at(2).released_by, 2u);
+  EXPECT_EQ(ops_.at(3).released_by, 3u);
+  EXPECT_EQ(ops_.at(4).released_by, 0u);
+}
+
+TEST_F(EngineTest, OfTwoThatItWaitedForAnOperationNamesTheLater) {
+  for (const std::uint32_t stream : {1u, 2u}) {
+    ASSERT_TRUE(engine_.CreateStream(0, stream, true).has_value());
+    ASSERT_TRUE(engine_.CreateEvent(stream).has_value());
+    ASSERT_TRUE(engine_.Issue(At(0, stream), AllReduce(stream, stream)).has_value());
+    ASSERT_TRUE(engine_.RecordEvent(At(1, stream), stream).has_value());
+    ASSERT_TRUE(engine_.WaitEvent(At(1, 0), stream).has_value());
+  }
+  ASSERT_TRUE(engine_.Launch(At(2, 0), Kernel(5)).has_value());
+
+  ASSERT_TRUE(engine_.ResolveCollective(1, Us(10), Us(90)));
+  ASSERT_TRUE(engine_.ResolveCollective(2, Us(10), Us(70)));
+
+  EXPECT_EQ(ops_.at(2).start, Us(91));
+  EXPECT_EQ(ops_.at(2).released_by, 1u);
+}
+
 TEST_F(EngineTest, AnOpenEndHasABoundThatItsOwnWorkGives) {
   ASSERT_TRUE(engine_.CreateEvent(5).has_value());
   ASSERT_TRUE(engine_.Issue(At(0, 0), AllReduce(7)).has_value());  // Not before 3.
@@ -100,6 +139,35 @@ TEST_F(EngineTest, TheLeastThatACollectiveTakesBoundsItsEndAndHolds) {
 
   ASSERT_TRUE(engine_.ResolveCollective(7, Us(3), Us(20)));
   EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->time, Us(49)) << "as a query was told";
+}
+
+TEST_F(EngineTest, WhatTheNetworkKnowsOfACollectiveBoundsAllThatWaitsForIt) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
+  ASSERT_TRUE(engine_.CreateEvent(5).has_value());
+  ASSERT_TRUE(engine_.Issue(At(0, 0), AllReduce(7)).has_value());  // Not before 3.
+  ASSERT_TRUE(engine_.RecordEvent(At(1, 0), 5).has_value());
+  ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());  // 4 to 9 or later.
+  ASSERT_TRUE(engine_.WaitEvent(At(2, 1), 5).has_value());
+  ASSERT_TRUE(engine_.Launch(At(2, 1), Kernel(20)).has_value());
+  Collective send = AllReduce(8, 10);
+  send.tells_bound = true;
+  ASSERT_TRUE(engine_.Issue(At(3, 0), send).has_value());
+  EXPECT_EQ(bounds_.at(8), Us(11)) << "the record of an event takes its time, too";
+
+  engine_.BoundCollective(7, Us(100));
+
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->not_before, Us(100));
+  EXPECT_EQ(engine_.StreamEnd(0, 1, std::nullopt)->not_before, Us(121));
+  EXPECT_EQ(bounds_.at(8), Us(107));
+  engine_.BoundCollective(7, Us(90));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->not_before, Us(100)) << "it only grows";
+  ASSERT_FALSE(engine_.ResolveCollective(8, Us(100), Us(110))) << "it was not reached";
+
+  ASSERT_TRUE(engine_.ResolveCollective(7, Us(3), Us(100)));
+  EXPECT_EQ(engine_.StreamEnd(0, 1, std::nullopt)->time, Us(121));
+  EXPECT_EQ(ready_.at(8), Us(107));
+  engine_.BoundCollective(7, Us(200));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(100)) << "what has ended stays so";
 }
 
 TEST_F(EngineTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {

@@ -1,6 +1,7 @@
 #include "services/agent/device/open_work.h"
 
 #include <algorithm>
+#include <set>
 
 #include "services/base/check.h"
 
@@ -17,6 +18,9 @@ std::uint64_t NodeName(std::uint32_t slot, std::uint32_t generation) {
 }
 std::uint32_t IndexOf(std::uint64_t node) { return static_cast<std::uint32_t>(node) - 1; }
 
+// Who hears of bounds is told of a change that saves it many questions.
+constexpr Duration kNotable = Duration::Microseconds(50);
+
 }  // namespace
 
 std::uint64_t OpenWork::NewNode(const Node& node) {
@@ -31,6 +35,7 @@ std::uint64_t OpenWork::NewNode(const Node& node) {
     slab_[slot] = node;
     slab_[slot].generation = generation;
   }
+  slab_[slot].order = nodes_made_++;
   return NodeName(slot, slab_[slot].generation);
 }
 
@@ -66,8 +71,10 @@ Signal OpenWork::AddWork(const Signal& after, const Operation& operation) {
   AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});
   // It starts at `ready` or later and is never shorter: a bound for whoever asks before the end is
   // known.
-  return {
-      .node = node, .at = operation.op.ready + operation.duration, .local = operation.local_end};
+  return {.node = node,
+          .at = operation.op.ready + operation.duration,
+          .local = operation.local_end,
+          .source = operation.op.sequence + 1};
 }
 
 Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, std::uint64_t token,
@@ -80,12 +87,17 @@ Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, 
                                       .token = token,
                                       .host_ready = operation.host_ready,
                                       .gap = operation.gap,
-                                      .duration = operation.duration});
-  const Signal end{
-      .node = node, .at = operation.op.ready + operation.duration, .local = operation.local_end};
+                                      .duration = operation.duration,
+                                      .tells_bound = operation.tells_bound});
+  tokens_.Insert(token, node);
+  const Signal end{.node = node,
+                   .at = operation.op.ready + operation.duration,
+                   .local = operation.local_end,
+                   .source = operation.op.sequence + 1};
   signals_->Put(communicator, end);
   if (after.node != 0) {
     AddEdge(after.node, {.kind = EdgeKind::kInput, .target = node});
+    TellBound(Find(node));
   } else {
     Settle(node, Find(node));
   }
@@ -93,9 +105,12 @@ Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, 
 }
 
 Signal OpenWork::Join(const Signal& a, const Signal& b, Slot owner) {
-  Signal joined{.at = std::max(a.at, b.at), .local = std::max(a.local, b.local)};
+  Signal joined{.at = std::max(a.at, b.at),
+                .local = std::max(a.local, b.local),
+                .source = a.at > b.at ? a.source : b.source};
   Node join{.inputs = 2, .is_join = true, .owner = owner};
   join.op.ready = joined.at;
+  join.op.released_by = joined.source;
   joined.node = NewNode(join);
   AddEdge(a.node, {.kind = EdgeKind::kInput, .target = joined.node});
   AddEdge(b.node, {.kind = EdgeKind::kInput, .target = joined.node});
@@ -116,6 +131,7 @@ void OpenWork::Postpone(Slot slot, Duration by) {
   if (signal.node != 0) {
     Node late{.inputs = 1, .is_join = true, .owner = slot, .gap = by};
     late.op.ready = signal.at;
+    late.op.released_by = signal.source;
     const std::uint64_t node = NewNode(late);
     AddEdge(signal.node, {.kind = EdgeKind::kInput, .target = node});
     signal.node = node;
@@ -134,7 +150,6 @@ std::optional<SimTime> OpenWork::Watch(const Signal& signal, std::optional<std::
 // All inputs are known. A collective now waits for the network; everything else ends at once.
 void OpenWork::Settle(std::uint64_t node, Node* found) {
   if (!found->is_join && found->op.kind == OpKind::kCollective) {
-    tokens_.Insert(found->token, node);
     sink_->CollectiveReady(found->token, found->op.ready);
     return;
   }
@@ -143,15 +158,62 @@ void OpenWork::Settle(std::uint64_t node, Node* found) {
   finished_.emplace_back(node, found->op.finish);
 }
 
+SimTime OpenWork::BoundOf(const Node& node) {
+  return std::max(node.op.ready + node.duration, node.not_before);
+}
+
+void OpenWork::TellBound(Node* node) {
+  if (!node->tells_bound || node->inputs == 0) return;
+  if (node->told != SimTime{} && node->op.ready < node->told + kNotable) return;
+  node->told = node->op.ready;
+  sink_->CollectiveBounded(node->token, node->op.ready);
+}
+
+void OpenWork::BoundCollective(std::uint64_t token, SimTime end) {
+  const std::uint64_t* node = tokens_.Find(token);
+  if (node == nullptr) return;
+  Node& found = *Find(*node);
+  if (end <= BoundOf(found)) return;
+  found.not_before = end;
+  RaiseWhatWaitsFor(*node);
+}
+
+// In the order in which nodes were made, so that each is visited once, after all of its inputs.
+void OpenWork::RaiseWhatWaitsFor(std::uint64_t node) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> raised{{Find(node)->order, node}};
+  while (!raised.empty()) {
+    const std::uint64_t name = raised.extract(raised.begin()).value().second;
+    const Node& found = *Find(name);
+    const SimTime end = BoundOf(found);
+    signals_->Raise(found.owner, name, end);
+    if (!found.is_join && found.op.kind == OpKind::kCollective) {
+      signals_->Raise(found.communicator, name, end);
+    }
+    for (std::uint32_t at = found.first_edge; at != 0; at = edges_[at - 1].next) {
+      const Edge& edge = edges_[at - 1];
+      if (edge.kind == EdgeKind::kSlot) {
+        signals_->Raise(static_cast<Slot>(edge.target), name, end);
+      }
+      if (edge.kind != EdgeKind::kInput) continue;
+      Node* target = Find(edge.target);
+      if (end + target->gap <= target->op.ready) continue;
+      target->op.ready = end + target->gap;
+      TellBound(target);
+      raised.emplace(target->order, edge.target);
+    }
+  }
+}
+
 bool OpenWork::ResolveCollective(std::uint64_t token, SimTime start, SimTime finish) {
   const std::uint64_t* node = tokens_.Find(token);
   if (node == nullptr) return false;
   const std::uint64_t name = *node;
-  tokens_.Erase(token);
   Node& found = *Find(name);
+  if (found.inputs > 0) return false;
+  tokens_.Erase(token);
   found.op.start = std::max(start, found.op.ready);
   // Who asked before the answer came was told by the bound, so it holds afterwards, too.
-  found.op.finish = std::max({finish, found.op.start, found.op.ready + found.duration});
+  found.op.finish = std::max({finish, found.op.start, BoundOf(found)});
   finished_.emplace_back(name, found.op.finish);
   while (!finished_.empty()) {
     const auto [next, end] = finished_.back();
@@ -164,35 +226,41 @@ bool OpenWork::ResolveCollective(std::uint64_t token, SimTime start, SimTime fin
 void OpenWork::Complete(std::uint64_t node, SimTime finish) {
   const std::uint32_t slot = IndexOf(node);
   Node& found = slab_[slot];
+  const NodeEnd end{.node = node,
+                    .at = finish,
+                    .source = found.is_join ? found.op.released_by : found.op.sequence + 1};
   if (!found.is_join) {
     found.op.host_bound = found.op.ready == found.host_ready;
     --open_;
     sink_->OpResolved(found.op);
-    if (found.op.kind == OpKind::kCollective) signals_->Close(found.communicator, node, finish);
+    if (found.op.kind == OpKind::kCollective) signals_->Close(found.communicator, end);
   }
-  signals_->Close(found.owner, node, finish);
+  signals_->Close(found.owner, end);
   const std::uint32_t first_edge = found.first_edge;
   ++found.generation;
   free_nodes_.push_back(slot);
-  FollowEdges(node, first_edge, finish);
+  FollowEdges(end, first_edge);
 }
 
-void OpenWork::FollowEdges(std::uint64_t node, std::uint32_t first, SimTime finish) {
+void OpenWork::FollowEdges(const NodeEnd& end, std::uint32_t first) {
   for (std::uint32_t edge = first; edge != 0;) {
     const Edge taken = edges_[edge - 1];
     free_edges_.push_back(edge - 1);
     edge = taken.next;
     switch (taken.kind) {
       case EdgeKind::kSlot:
-        signals_->Close(static_cast<Slot>(taken.target), node, finish);
+        signals_->Close(static_cast<Slot>(taken.target), end);
         break;
       case EdgeKind::kTicket:
-        sink_->WaitEnded(taken.target, std::max(finish, taken.floor));
+        sink_->WaitEnded(taken.target, std::max(end.at, taken.floor));
         break;
       case EdgeKind::kInput: {
         Node* target = Find(taken.target);
         CHECK(target != nullptr && target->inputs > 0);
-        target->op.ready = std::max(target->op.ready, finish + target->gap);
+        if (end.at + target->gap >= target->op.ready) {
+          target->op.ready = end.at + target->gap;
+          target->op.released_by = end.source;
+        }
         if (--target->inputs == 0) Settle(taken.target, target);
         break;
       }

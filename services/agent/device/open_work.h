@@ -36,6 +36,7 @@ class OpenWork {
     base::Duration gap;  // From the end of its input to its start.
     // Of a collective, whose end the network tells, the least that it takes from `ready` on.
     base::Duration duration;
+    bool tells_bound = false;  // Of a collective: Sink::CollectiveBounded hears of it.
   };
   // Each returns the signal of the operation's end. Requires: `after` is open.
   Signal AddWork(const Signal& after, const Operation& operation);
@@ -48,7 +49,8 @@ class OpenWork {
     if (b.node != 0 && a.node != b.node && a.node != 0) return Join(a, b, owner);
     return {.node = a.node != 0 ? a.node : b.node,
             .at = std::max(a.at, b.at),
-            .local = std::max(a.local, b.local)};
+            .local = std::max(a.local, b.local),
+            .source = a.at > b.at ? a.source : b.source};
   }
 
   // Puts a signal into a slot and makes sure that the slot hears of its end.
@@ -65,6 +67,9 @@ class OpenWork {
   // The time, or nothing while it is open; with a ticket Sink::WaitEnded then tells it later.
   std::optional<base::SimTime> Watch(const Signal& signal, std::optional<std::uint64_t> ticket);
 
+  // The collective ends at `end` or later, and so what waits for it. Nothing happens when none with
+  // this token is open.
+  void BoundCollective(std::uint64_t token, base::SimTime end);
   // The network's answer. False when no collective with this token is open and ready.
   bool ResolveCollective(std::uint64_t token, base::SimTime start, base::SimTime finish);
 
@@ -72,7 +77,7 @@ class OpenWork {
   std::size_t open_operations() const { return open_; }
 
  private:
-  // An operation, or a join of two signals.
+  // An operation, or a join of two signals, of which `op` holds what the later one is.
   struct Node {
     ResolvedOp op{};
     std::uint32_t generation = 1;
@@ -84,7 +89,11 @@ class OpenWork {
     std::uint64_t token = 0;
     base::SimTime host_ready;
     base::Duration gap;
-    base::Duration duration;  // Of a collective the least.
+    base::Duration duration;   // Of a collective the least.
+    std::uint64_t order = 0;   // Nodes that were made before it: its inputs are among them.
+    base::SimTime not_before;  // Of a collective's end, from the network.
+    bool tells_bound = false;
+    base::SimTime told;  // The bound that was told last.
   };
   enum class EdgeKind : std::uint8_t { kInput, kSlot, kTicket };
   struct Edge {
@@ -101,11 +110,15 @@ class OpenWork {
   void AddEdge(std::uint64_t node, Edge edge);
   void Complete(std::uint64_t node, base::SimTime finish);
   void Settle(std::uint64_t node, Node* found);
-  void FollowEdges(std::uint64_t node, std::uint32_t first, base::SimTime finish);
+  static base::SimTime BoundOf(const Node& node);
+  void TellBound(Node* node);
+  void RaiseWhatWaitsFor(std::uint64_t node);
+  void FollowEdges(const NodeEnd& end, std::uint32_t first);
 
   SignalTable* signals_;
   Sink* sink_;
-  IdMap<std::uint64_t> tokens_;  // Open collectives that are ready.
+  IdMap<std::uint64_t> tokens_;  // Open collectives.
+  std::uint64_t nodes_made_ = 0;
   std::vector<Node> slab_;
   std::vector<std::uint32_t> free_nodes_;
   std::vector<Edge> edges_;

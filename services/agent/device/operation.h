@@ -38,6 +38,7 @@ struct Collective {
   std::uint64_t token = 0;     // The caller's number, unique in the engine.
   base::Duration estimate;     // Alone on the fabric.
   base::Duration at_least;     // From when this device is ready: whatever others do, not shorter.
+  bool tells_bound = false;    // Sink::CollectiveBounded hears how early it can be ready.
   std::uint32_t channels = 0;  // Multiprocessors it occupies.
   std::uint32_t tag = 0;
 };
@@ -54,6 +55,8 @@ struct ResolvedOp {
   base::SimTime ready;  // Collectives: when this device could start.
   base::SimTime start;
   base::SimTime finish;
+  // Sequence + 1 of the operation that it was ready behind; 0: nothing but calls of the host.
+  std::uint64_t released_by;
 };
 
 // Receives what the engine finds out. Calls come from inside the engine's methods and must not call
@@ -63,6 +66,9 @@ class Sink {
   virtual ~Sink() = default;
   virtual void OpResolved(const ResolvedOp& op) = 0;
   virtual void CollectiveReady(std::uint64_t token, base::SimTime ready) = 0;
+  // It will not be ready before `ready`. Told of collectives with `tells_bound` that wait for
+  // others, and again when that has become notably later.
+  virtual void CollectiveBounded(std::uint64_t /*token*/, base::SimTime /*ready*/) {}
   virtual void WaitEnded(std::uint64_t ticket, base::SimTime time) = 0;
 };
 

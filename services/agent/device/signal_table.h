@@ -17,6 +17,15 @@ struct Signal {
   std::uint64_t node = 0;  // Of open work; 0: nothing open.
   base::SimTime at;
   base::SimTime local;
+  // Sequence + 1 of the operation whose end `at` follows from; 0: none, or a call of the host.
+  std::uint64_t source = 0;
+};
+
+// A node of open work has ended.
+struct NodeEnd {
+  std::uint64_t node = 0;
+  base::SimTime at;
+  std::uint64_t source = 0;  // As a signal's.
 };
 
 // Owned by the engine; no threads. A slot belongs to one holder from Add to Release and is given
@@ -46,16 +55,23 @@ class SignalTable {
   void Put(Slot slot, const Signal& signal) { signals_[slot] = signal; }
   void NotBefore(Slot slot, base::SimTime time) {
     Signal& signal = signals_[slot];
+    if (time > signal.at) signal.source = 0;
     signal.at = std::max(signal.at, time);
     signal.local = std::max(signal.local, time);
   }
-  // `node` ended. A signal that has moved on to another node, or whose slot has a new holder, is
-  // left alone.
-  void Close(Slot slot, std::uint64_t node, base::SimTime finish) {
+  // `node` ends at `end` or later. Other signals are left alone.
+  void Raise(Slot slot, std::uint64_t node, base::SimTime end) {
     Signal& signal = signals_[slot];
-    if (signal.node != node) return;
+    if (signal.node == node) signal.at = std::max(signal.at, end);
+  }
+  // A signal that has moved on to another node, or whose slot has a new holder, is left alone.
+  void Close(Slot slot, const NodeEnd& end) {
+    Signal& signal = signals_[slot];
+    if (signal.node != end.node) return;
     signal.node = 0;
-    signal.at = std::max(signal.at, finish);
+    if (end.at < signal.at) return;
+    signal.at = end.at;
+    signal.source = end.source;
   }
 
  private:

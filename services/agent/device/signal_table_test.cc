@@ -16,19 +16,21 @@ TEST(SignalTableTest, ANewSlotIsCompleteAtTimeZero) {
   EXPECT_EQ(table[slot].at, SimTime{});
 }
 
-TEST(SignalTableTest, ClosingKeepsTheLaterTime) {
+TEST(SignalTableTest, ClosingKeepsTheLaterTimeAndItsSource) {
   SignalTable table;
   const auto early = table.Add();
   const auto late = table.Add();
-  table.Put(early, {.node = 7, .at = {10}});
-  table.Put(late, {.node = 7, .at = {90}});
+  table.Put(early, {.node = 7, .at = {10}, .source = 1});
+  table.Put(late, {.node = 7, .at = {90}, .source = 2});
 
-  table.Close(early, 7, {50});
-  table.Close(late, 7, {50});
+  table.Close(early, {.node = 7, .at = {50}, .source = 3});
+  table.Close(late, {.node = 7, .at = {50}, .source = 3});
 
   EXPECT_EQ(table[early].node, 0u);
   EXPECT_EQ(table[early].at, SimTime{50});
+  EXPECT_EQ(table[early].source, 3u);
   EXPECT_EQ(table[late].at, SimTime{90});
+  EXPECT_EQ(table[late].source, 2u);
 }
 
 TEST(SignalTableTest, LeavesASignalThatMovedOnAlone) {
@@ -36,7 +38,7 @@ TEST(SignalTableTest, LeavesASignalThatMovedOnAlone) {
   const auto slot = table.Add();
   table.Put(slot, {.node = 8, .at = {10}});
 
-  table.Close(slot, 7, {50});
+  table.Close(slot, {.node = 7, .at = {50}, .source = 3});
 
   EXPECT_EQ(table[slot].node, 8u);
   EXPECT_EQ(table[slot].at, SimTime{10});
@@ -54,15 +56,16 @@ TEST(SignalTableTest, GivesAReleasedSlotOutAgainWithoutItsPast) {
   EXPECT_EQ(table[slot].local, SimTime{});
 }
 
-TEST(SignalTableTest, NotBeforeRaisesBothTimes) {
+TEST(SignalTableTest, NotBeforeRaisesBothTimesWhichThenFollowFromNoOperation) {
   SignalTable table;
   const auto slot = table.Add();
-  table.Put(slot, {.at = {10}, .local = {30}});
+  table.Put(slot, {.at = {10}, .local = {30}, .source = 4});
 
   table.NotBefore(slot, {20});
 
   EXPECT_EQ(table[slot].at, SimTime{20});
   EXPECT_EQ(table[slot].local, SimTime{30});
+  EXPECT_EQ(table[slot].source, 0u);
 }
 
 }  // namespace

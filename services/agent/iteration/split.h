@@ -18,6 +18,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,12 +29,22 @@
 
 namespace eidolon::agent::iteration {
 
+// What an operation is for; sums of a report.
+struct WorkCounts {
+  std::uint64_t matrix_flops = 0;
+  std::uint64_t parameter_bytes = 0;  // Of a step of an optimizer, like what follows.
+  std::uint64_t gradient_bytes = 0;
+  std::uint64_t optimizer_state_bytes = 0;
+  auto operator<=>(const WorkCounts&) const = default;
+};
+
 // How a duration came about; many operations share one.
 struct Basis {
   estimate::Source source = estimate::Source::kAssumed;
   float relative_error = 0;
   std::uint32_t family = 0;  // The caller's number.
   std::uint32_t name = 0;    // The caller's number of the kernel's name.
+  WorkCounts counts;         // Of one operation.
 };
 
 enum class Activity : std::uint8_t { kCompute, kCommunication };

@@ -30,7 +30,7 @@ namespace {
 using base::ErrorCode;
 using base::StrCat;
 
-constexpr int kPollMs = 10;
+constexpr int kOutputPollMs = 10;
 
 // As the kernel takes it (sched_setattr(2)); glibc has no name for it before 2.41.
 struct SchedulingAttributes {
@@ -209,7 +209,7 @@ void Command::Read() {
     pollfd waiting[3] = {{.fd = lines[0].descriptor(), .events = POLLIN, .revents = 0},
                          {.fd = lines[1].descriptor(), .events = POLLIN, .revents = 0},
                          {.fd = ended ? -1 : pidfd_, .events = POLLIN, .revents = 0}};
-    const int ready = poll(waiting, 3, ended ? kPollMs : -1);
+    const int ready = poll(waiting, 3, ended ? kOutputPollMs : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) break;
     for (int i = 0; i < 2; ++i) {
@@ -259,7 +259,7 @@ void Command::AwaitOutput(int limit_ms) const {
     return ioctl(pipe_end, FIONREAD, &bytes) != 0 || bytes == 0;
   };
   int quiet_ms = 0;
-  for (int ms = 0; ms < limit_ms && quiet_ms < kPollMs; ++ms) {
+  for (int ms = 0; ms < limit_ms && quiet_ms < kOutputPollMs; ++ms) {
     quiet_ms = is_empty(out_) && is_empty(err_) ? quiet_ms + 1 : 0;
     poll(nullptr, 0, 1);
   }
@@ -273,7 +273,7 @@ void Command::Stop(int grace_ms) {
     if (clock.MonotonicNs() >= kill_at) SignalAll(SIGKILL);
     ReapOrphans();
     if (!AnyLeft()) break;
-    poll(nullptr, 0, kPollMs);
+    poll(nullptr, 0, kOutputPollMs);
   }
   if (reader_.joinable()) reader_.join();
 }

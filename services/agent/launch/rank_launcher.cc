@@ -28,7 +28,7 @@ using base::StrCat;
 
 constexpr std::string_view kCommandFollows = "--";
 constexpr std::string_view kLocalRank = "{LOCAL_RANK}";
-constexpr int kPollMs = 20;
+constexpr int kExitPollMs = 20;
 // As torchrun, which gives ranks 30 s; ours have nothing to wait for in a network.
 constexpr std::int64_t kGraceNs = 10'000'000'000;
 constexpr int kUsageStatus = 2;
@@ -187,7 +187,7 @@ int RunRanks(const std::vector<std::string>& arguments) {
     running.Add(process, rank);
   }
   while (!running.empty()) {
-    poll(nullptr, 0, kPollMs);
+    poll(nullptr, 0, kExitPollMs);
     const std::int64_t now_ns = clock.MonotonicNs();
     running.Reap(now_ns);
     if (asked_to_end) running.End(now_ns);

@@ -5,7 +5,7 @@
 
 namespace eidolon::agent::outcome {
 
-// The text with each byte that is not part of a UTF-8 character replaced by a question mark.
+// The text with each byte that is not part of a UTF-8 character written as "\xff".
 std::string PlainText(const std::string& text);
 
 }  // namespace eidolon::agent::outcome

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "services/agent/recording/host_work.h"
 #include "services/agent/recording/recorder.h"
 #include "services/agent/ring/reader.h"
 #include "services/agent/ring/segment.h"
@@ -199,6 +200,19 @@ TEST_F(PlaybackTest, RefusesAClockThatRunsBackwards) {
   const auto moved = playback_->Advance();
   ASSERT_FALSE(moved);
   EXPECT_THAT(moved.error().message, HasSubstr("backwards"));
+}
+
+// 100 until the launch, none until the question, 30 from its answer to the launch, 10 to the end.
+TEST_F(PlaybackTest, HostWorkIsWhatLiesBetweenRecordsAndBehindAnswers) {
+  Launch(100);
+  Ask(100, 3);
+  Told(3, 500);
+  Launch(530);
+  Play(540);
+
+  const auto entries = [this] { return kept::EntryReader(std::as_bytes(std::span(bytes_))); };
+  EXPECT_EQ(HostWorkOf(entries(), 0), std::uint64_t{100 + 30 + 10});
+  EXPECT_EQ(HostWorkOf(entries(), 3), std::uint64_t{30 + 10});
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using wire::WorkKind;
 
 namespace {
 
-std::string_view Name(WorkKind kind) {
+std::string_view NameOfWork(WorkKind kind) {
   switch (kind) {
     case WorkKind::kKernel:
       return "kernel";
@@ -72,7 +72,7 @@ std::uint64_t TailBytes(std::span<const std::byte> definition) {
 }
 
 std::unexpected<base::Error> Damaged(WorkKind kind, const std::string& what) {
-  return Fail(ErrorCode::kCorrupt, StrCat("definition of a ", Name(kind), ": ", what));
+  return Fail(ErrorCode::kCorrupt, StrCat("definition of a ", NameOfWork(kind), ": ", what));
 }
 
 Result<void> CheckDnnGraph(const wire::DnnGraphWork& graph) {

@@ -9,7 +9,6 @@
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/agent/job/declared_values.h"
 #include "services/agent/job/device_properties.h"
-#include "services/agent/outcome/plain_text.h"
 #include "services/agent/rendezvous/store_server.h"
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/job_command.h"
@@ -37,6 +36,13 @@ constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
 constexpr int kStopGraceMs = 2'000;
 // What a job had written when it was stopped is read for at most so long.
 constexpr int kLastLinesMs = 300;
+
+// What kernels and copies take, in thousandths of their estimates.
+std::uint32_t KernelPermille(const controller::v1::Assignment& assignment) {
+  constexpr std::uint32_t kPermille = 1000;
+  return assignment.replay().has_kernel_permille() ? assignment.replay().kernel_permille()
+                                                   : kPermille;
+}
 
 }  // namespace
 
@@ -124,7 +130,7 @@ base::Result<void> Agent::SetUp() {
   std::error_code ignored;
   std::filesystem::create_directory(module_folder, ignored);
   job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
-  costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors());
+  costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors(), KernelPermille(assignment));
   reports_->UseCosts(costs_.get());
   CHECK(costs_->InternBasis(estimate::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
 
@@ -199,12 +205,7 @@ base::Result<void> Agent::StartCommand() {
 base::Result<void> Agent::StartReplay() {
   auto replay = RecordedRanks::Start(
       *job_, {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
-              .on_hang_up =
-                  [this](int connection) {
-                    if (const auto process = TakeLeaving(connection)) {
-                      processes_->ranks().NoteGone(*process);
-                    }
-                  },
+              .on_hang_up = [this](int connection) { OnHangUp(connection); },
               .on_iteration =
                   [this](std::int32_t rank, std::uint64_t sequence, base::SimTime told) {
                     for (const auto& [number, session] : processes_->all()) {
@@ -231,6 +232,7 @@ bool Agent::Step() {
   for (const auto& task : tasks) task();
   const bool replayed = AdvanceReplay();
   const bool drained = DrainSessions();
+  if (!leaving_.empty()) SettleLeaving();
   questions_->AskCosts();
   for (const auto& [number, session] : processes_->all()) {
     active_ = session->TakeActivity() || active_;
@@ -255,7 +257,7 @@ void Agent::Housekeeping() {
     next_report_ns_ = now + kReportEveryNs;
     reports_->SendProgress(mailbox_.size());
   }
-  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs &&
+  if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && leaving_.empty() &&
       !deaths_->IsLastWordOpen(command_ended_ns_)) {
     deaths_->Settle();
     return End(verdict_.Judge(command_status_));
@@ -321,6 +323,9 @@ void Agent::SendOutcome() {
     if (const auto written = WriteTimeline(*job_, *processes_, *costs_); !written) {
       base::Log(base::Level::kError, "timeline_not_written", {{"error", written.error().message}});
     }
+    if (const auto written = WriteTraces(*job_, *processes_, *costs_); !written) {
+      base::Log(base::Level::kError, "traces_not_written", {{"error", written.error().message}});
+    }
   }
   reports_->SendProgress(mailbox_.size());
   reports_->SendUsage(time_.clamped());
@@ -351,7 +356,7 @@ void Agent::OnLine(launch::OutputStream stream, const std::string& text) {
   controller::v1::AgentReport report;
   controller::v1::LogLine* line = report.mutable_log();
   line->set_stream(static_cast<std::uint32_t>(stream));
-  line->set_text(outcome::PlainText(text));
+  line->set_text(text);
   line->set_virtual_picoseconds(page_->job_clock_ps());
   controller_->Send(report);
   if (!ending_.has_value() || ending_->reason != outcome::Reason::kStopped) MatchLine(text);

@@ -86,7 +86,8 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void OnHello(int connection, const ::eidolon::ring::Hello& hello);
   void OnNap(int connection, const ::eidolon::ring::Nap& nap);
   void OnHangUp(int connection);
-  std::optional<std::uint32_t> TakeLeaving(int connection);
+  void Leave(int connection);
+  void SettleLeaving();
   bool AdvanceReplay();
   bool DrainSessions();
   void SettleNaps(base::SimTime latest);
@@ -142,6 +143,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<Reports> reports_;
   bool world_met_ = false;  // Every rank of the job is in one communicator.
   NapBook naps_;
+  std::vector<std::uint32_t> leaving_;            // Their last records wait for costs.
   std::map<int, ::eidolon::ring::Nap> new_naps_;  // By connection; they begin after the next drain.
   std::optional<launch::ExitStatus> command_status_;
   std::int64_t command_ended_ns_ = 0;

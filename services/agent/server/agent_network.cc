@@ -13,7 +13,7 @@
 
 namespace eidolon::agent::server {
 
-namespace v1 = network::v1;
+namespace network_v1 = network::v1;
 namespace wire = ::eidolon::ring;
 using base::SimTime;
 using base::StrCat;
@@ -22,11 +22,7 @@ namespace {
 
 constexpr int kDrainLimit = 1 << 14;  // Records of one session before the others are read.
 
-std::uint64_t Bytes(std::int64_t bytes) {
-  return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
-}
-
-outcome::Ending EndingOf(const v1::CommunicatorFailed& failed) {
+outcome::Ending EndingOf(const network_v1::CommunicatorFailed& failed) {
   outcome::Ending ending = {.reason = outcome::Reason::kCollectiveMismatch,
                             .message = failed.reason()};
   if (failed.server_gone()) {
@@ -64,30 +60,35 @@ void Agent::SettleNaps(base::SimTime latest) {
 }
 
 void Agent::OnHangUp(int connection) {
-  if (const auto process = TakeLeaving(connection)) {
-    processes_->ranks().NoteGone(*process);
-    deaths_->Add(*process);
-  }
-}
-
-// The process of a connection that ended, whose last records were applied.
-std::optional<std::uint32_t> Agent::TakeLeaving(int connection) {
   ProcessListener::CloseConnection(connection);
   active_ = true;
   naps_.End(connection);
   new_naps_.erase(connection);
   const auto process = processes_->Disconnect(connection);
-  if (!process.has_value()) return std::nullopt;
-  session::Session& session = processes_->at(*process);
-  // Its last records count: an iteration may end with them.
-  while (true) {
-    const auto moved = session.Drain(kDrainLimit);
-    if (!moved.has_value()) EndDamaged(session, moved.error());
-    if (!moved.has_value() || !*moved) break;
-  }
-  session.MarkGone();
-  metrics_->sessions.Decrement();
-  return process;
+  if (!process.has_value()) return;
+  leaving_.push_back(*process);
+  SettleLeaving();
+  processes_->ranks().NoteGone(*process);
+  // How a process ended shows for a moment only, so that is looked at although costs may be
+  // missing.
+  if (replay_ == nullptr) deaths_->Add(*process);
+}
+
+// Processes whose connections ended. Their last records count, an iteration may end with them, and
+// work that was launched just before the end takes its time: a process stays until all is applied.
+void Agent::SettleLeaving() {
+  std::erase_if(leaving_, [this](std::uint32_t process) {
+    session::Session& session = processes_->at(process);
+    while (true) {
+      const auto moved = session.Drain(kDrainLimit);
+      if (!moved.has_value()) EndDamaged(session, moved.error());
+      if (!moved.has_value() || !*moved) break;
+    }
+    if (session.awaits_costs() && !ending_.has_value()) return false;
+    session.MarkGone();
+    metrics_->sessions.Decrement();
+    return true;
+  });
 }
 
 // The recorded ranks write on. Once all are at their end and nothing moves any more, the program
@@ -102,7 +103,7 @@ bool Agent::AdvanceReplay() {
   const bool is_open = std::ranges::any_of(
       processes_->all(), [](const auto& entry) { return entry.second->open_operations() > 0; });
   const bool was_over = command_status_.has_value();
-  if (replay_->have_ended() && !was_over && (!is_open || !active_)) {
+  if (replay_->have_ended() && !was_over && leaving_.empty() && (!is_open || !active_)) {
     command_status_ = launch::ExitStatus{};
     command_ended_ns_ = clock_->MonotonicNs();
   }
@@ -163,12 +164,12 @@ void Agent::RequestRefused(session::Session& session) {
   for (const auto& [index, memory] : session.memory().devices()) {
     if (memory.refused == 0) continue;
     const session::MemorySplit& now = memory.now;
-    verdict_.NoteRefusal(
-        {.rank = processes_->ranks().NameOf(session.options().number),
-         .device = index,
-         .asked_bytes = memory.refused,
-         .booked_bytes = Bytes(now.allocations + now.workspace + now.nccl + now.context),
-         .capacity_bytes = job_->content.devices[index].memory_bytes});
+    verdict_.NoteRefusal({.rank = processes_->ranks().NameOf(session.options().number),
+                          .device = index,
+                          .asked_bytes = memory.refused,
+                          .booked_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(
+                              0, now.allocations + now.workspace + now.nccl + now.context)),
+                          .capacity_bytes = job_->content.devices[index].memory_bytes});
   }
 }
 
@@ -184,10 +185,12 @@ void Agent::RanksChanged() {
 
 void Agent::CountMissing() { horizon_.SetMissing(processes_->CountMissing(world_met_)); }
 
-void Agent::SendToNetwork(v1::SessionRequest request) { network_->Send(std::move(request)); }
+void Agent::SendToNetwork(network_v1::SessionRequest request) {
+  network_->Send(std::move(request));
+}
 
 std::optional<session::SessionHost::CollectiveEstimate> Agent::FindEstimate(
-    std::uint64_t communicator, const v1::Operation& op) {
+    std::uint64_t communicator, const network_v1::Operation& op) {
   return questions_->FindEstimate(communicator, op);
 }
 
@@ -201,10 +204,10 @@ void Agent::ServiceLost(const base::Error& error) {
   End({.reason = outcome::Reason::kServiceLost, .message = error.message});
 }
 
-void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
+void Agent::OnNetworkMessage(const network_v1::SessionResponse& message) {
   active_ = true;
   switch (message.message_case()) {
-    case v1::SessionResponse::kJoined: {
+    case network_v1::SessionResponse::kJoined: {
       ++processed_;
       world_met_ = world_met_ || processes_->ranks().IsWorld(message.joined().size());
       // Its finish may lie beyond the horizon: it settles nothing for those that are not members.
@@ -212,13 +215,18 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
       if (!request.empty()) processes_->at(request.mapped()).OnJoined(message.joined());
       break;
     }
-    case v1::SessionResponse::kCommitted:
+    case network_v1::SessionResponse::kCommitted:
       OnCommitted(message);
       break;
-    case v1::SessionResponse::kValues:
+    case network_v1::SessionResponse::kValues:
       for (const auto& [number, session] : processes_->all()) session->OnValues(message.values());
       break;
-    case v1::SessionResponse::kWorkDiffers: {
+    case network_v1::SessionResponse::kNotBefore:
+      for (const auto& [number, session] : processes_->all()) {
+        if (session->OnNotBefore(message.not_before())) session->AnswerMoments();
+      }
+      break;
+    case network_v1::SessionResponse::kWorkDiffers: {
       const auto rank = static_cast<std::int32_t>(message.work_differs().rank());
       for (const auto& [number, session] : processes_->all()) {
         if (processes_->ranks().RankOf(number) != rank) continue;
@@ -226,14 +234,14 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
       }
       break;
     }
-    case v1::SessionResponse::kSafeThrough:
+    case network_v1::SessionResponse::kSafeThrough:
       OnSafeThrough(TimeOf(message.safe_through().time_picoseconds()),
                     message.safe_through().released());
       break;
-    case v1::SessionResponse::kDeadlock:
+    case network_v1::SessionResponse::kDeadlock:
       End({.reason = outcome::Reason::kDeadlock, .message = message.deadlock().report()});
       break;
-    case v1::SessionResponse::kFailed: {
+    case network_v1::SessionResponse::kFailed: {
       const auto& failed = message.failed();
       const auto request = requests_.extract(failed.request());
       if (!request.empty()) {
@@ -245,14 +253,14 @@ void Agent::OnNetworkMessage(const v1::SessionResponse& message) {
       End(EndingOf(failed));
       break;
     }
-    case v1::SessionResponse::kBatch:  // The client takes it apart.
-    case v1::SessionResponse::MESSAGE_NOT_SET:
+    case network_v1::SessionResponse::kBatch:  // The client takes it apart.
+    case network_v1::SessionResponse::MESSAGE_NOT_SET:
       break;
   }
 }
 
-void Agent::OnCommitted(const v1::SessionResponse& message) {
-  const v1::Committed& committed = message.committed();
+void Agent::OnCommitted(const network_v1::SessionResponse& message) {
+  const network_v1::Committed& committed = message.committed();
   ++processed_;
   const std::uint32_t basis =
       costs_->InternBasis(costs_->KnownSource(committed.source()), committed.relative_error(),
@@ -311,8 +319,8 @@ void Agent::SendHorizon() {
                            .quiescent = quiescent && !held_back,
                            .wanted = wanted.value_or(SimTime{})};
   if (!claims_.Take(claim, now)) return;
-  v1::SessionRequest request;
-  v1::Horizon* horizon = request.mutable_horizon();
+  network_v1::SessionRequest request;
+  network_v1::Horizon* horizon = request.mutable_horizon();
   const bool infinite = claim.bound == SimTime::Max();
   horizon->set_lower_bound_picoseconds(infinite ? std::numeric_limits<std::uint64_t>::max()
                                                 : static_cast<std::uint64_t>(claim.bound.ps));

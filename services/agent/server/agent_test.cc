@@ -129,6 +129,25 @@ TEST_F(AgentTest, DamageIsNoticedInWhatARankLeftBehind) {
   EXPECT_THAT(outcome.message(), HasSubstr("ring damaged at byte 0: launch record: its 32 bytes"));
 }
 
+// It ended before the timing service had said what its last work takes.
+TEST_F(AgentTest, WhatAProcessLaunchesJustBeforeItEndsTakesTime) {
+  timing_.AnswerAfter(std::chrono::milliseconds(600));
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0});
+    rank.writer().DefineKernel(100, "vectorized_elementwise_kernel");
+    rank.writer().Launch(0, 100);
+    rank.writer().Launch(0, 100);
+  }
+  EndCommand(0);
+
+  const auto outcome = WaitForOutcome();
+
+  EXPECT_EQ(outcome.reason(), controller::v1::OUTCOME_REASON_COMPLETED);
+  EXPECT_THAT(EventLog(), HasSubstr("rank 0 device 0 stream 0 op 0 "));
+  EXPECT_THAT(EventLog(), HasSubstr("rank 0 device 0 stream 0 op 1 "));
+}
+
 TEST_F(AgentTest, TheJobClockFollowsItsRanks) {
   constexpr std::int64_t kMinuteNs = 60'000'000'000;
   StartAndWaitForCommand();

@@ -50,7 +50,8 @@ std::optional<CostQuestions::Estimate> CostQuestions::FindEstimate(
     --open_;
     if (!answer.has_value()) return on_lost_(answer.error());
     estimates_[key] = {.duration = TimeOf(answer->duration_picoseconds()) - base::SimTime{},
-                       .channels = answer->channels()};
+                       .channels = answer->channels(),
+                       .at_least = TimeOf(answer->at_least_picoseconds()) - base::SimTime{}};
   });
   return std::nullopt;
 }

@@ -27,7 +27,7 @@ constexpr std::string_view kReplaced =
 
 void Deaths::Add(std::uint32_t process) {
   const session::Session& session = processes_->at(process);
-  if (processes_->ranks().IsCertain(process) || session.launches() > 0) {
+  if (processes_->ranks().IsCertain(process) || session.launches() > 0 || session.awaits_costs()) {
     dying_.push_back({.process = process,
                       .since_ns = clock_->MonotonicNs(),
                       .farewell = processes_->at(process).segment().farewell()});

@@ -20,7 +20,7 @@ class Deaths {
   Deaths(Processes* processes, outcome::Verdict* verdict, const base::RealClock* clock)
       : processes_(processes), verdict_(verdict), clock_(clock) {}
 
-  // The process has hung up, and its last records were applied.
+  // The process has hung up, and its last records were applied, but for those that wait for costs.
   void Add(std::uint32_t process);
   // A rank that ended badly takes the job down. Its parent will soon collect it, so call often.
   void Watch();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 namespace eidolon::agent::server {
 
@@ -28,6 +29,7 @@ grpc::Status FakeTiming::DescribeGpu(grpc::ServerContext*,
 
 grpc::Status FakeTiming::Estimate(grpc::ServerContext*, const timing::v1::EstimateRequest* request,
                                   timing::v1::EstimateResponse* response) {
+  std::this_thread::sleep_for(delay_.load());
   for (const auto& item : request->items()) {
     common::v1::Estimate* estimate = response->add_estimates();
     estimate->set_duration_picoseconds((item.has_kernel() ? 10 : 5) * kMicrosecond);

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -26,6 +27,11 @@ class FakeTiming final : public timing::v1::TimingService::Service {
                            timing::v1::DescribeGpuResponse* response) override;
   grpc::Status Estimate(grpc::ServerContext*, const timing::v1::EstimateRequest* request,
                         timing::v1::EstimateResponse* response) override;
+  // Every answer about work comes so late from now on.
+  void AnswerAfter(std::chrono::milliseconds delay) { delay_ = delay; }
+
+ private:
+  std::atomic<std::chrono::milliseconds> delay_ = std::chrono::milliseconds(0);
 };
 
 // Commits a collective when all members posted it, 100 us after the last is ready, as soon as every

@@ -10,6 +10,7 @@
 #include "eidolon/controller/v1/controller.pb.h"
 #include "services/agent/launch/environment.h"
 #include "services/agent/launch/launcher_command.h"
+#include "services/agent/launch/own_command.h"
 #include "services/agent/launch/rank_launcher.h"
 #include "services/base/text.h"
 
@@ -65,11 +66,10 @@ base::Result<void> StartLiveRanks(const JobParts& job, launch::CommandOptions* o
     if (name == "MASTER_ADDR" || name == "MASTER_PORT")
       launch.environment.emplace_back(name, value);
   }
-  std::error_code failure;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return base::Fail(base::ErrorCode::kInternal, failure.message());
+  const auto own = launch::OwnCommand();
+  if (!own) return std::unexpected(own.error());
   options->command = read->wrapper;
-  options->command.push_back(self.string());
+  options->command.insert(options->command.end(), own->begin(), own->end());
   options->command.emplace_back("start-ranks");
   for (std::string& word : launch::LaunchArguments(launch)) {
     options->command.push_back(std::move(word));

@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <map>
+#include <ranges>
 #include <utility>
 
+#include "services/agent/recording/host_work.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::server {
@@ -29,6 +33,31 @@ base::Result<void> CheckSize(const JobParts& job, const kept::RecordingFile& fil
   return Fail(ErrorCode::kInvalidArgument,
               StrCat("the recording has ", file.ranks().size(), " ranks and the job has ", expected,
                      "; what a job of another size does, a recording cannot tell"));
+}
+
+// What the host's work of each rank takes, in thousandths of what it took.
+base::Result<std::map<std::int32_t, std::uint32_t>> HostPermilles(const JobParts& job,
+                                                                  const kept::RecordingFile& file) {
+  const std::uint32_t wanted = job.assignment.replay().host_permille();
+  std::map<std::int32_t, std::uint32_t> permilles;
+  std::map<std::int32_t, std::uint64_t> work;
+  for (const kept::RecordedRank& recorded : file.ranks()) {
+    permilles[recorded.header.rank] = wanted;
+    if (!job.assignment.replay().even_hosts()) continue;
+    // The first half holds what ranks do before they train, which need not be alike.
+    const auto worked =
+        recording::HostWorkOf(kept::EntryReader(recorded.entries), recorded.header.entries / 2);
+    if (!worked) return std::unexpected(worked.error());
+    work[recorded.header.rank] = *worked;
+  }
+  if (work.empty()) return permilles;
+  const std::uint64_t least = std::ranges::min(work | std::views::values);
+  for (const auto& [rank, worked] : work) {
+    if (worked == 0) continue;
+    const double share = static_cast<double>(least) / static_cast<double>(worked);
+    permilles[rank] = static_cast<std::uint32_t>(std::lround(wanted * share));
+  }
+  return permilles;
 }
 
 // What an agent sends to who introduces itself: the descriptor of its segment.
@@ -75,17 +104,21 @@ base::Result<std::unique_ptr<RecordedRanks>> RecordedRanks::Start(const JobParts
   if (!file) return std::unexpected(file.error());
   if (auto fits = CheckSize(job, *file); !fits) return std::unexpected(fits.error());
   std::unique_ptr<RecordedRanks> ranks(new RecordedRanks(std::move(*file), std::move(host)));
+  const auto permilles = HostPermilles(job, ranks->file_);
+  if (!permilles) return std::unexpected(permilles.error());
   const std::uint32_t per_server = job.assignment.ranks_per_server();
   for (const kept::RecordedRank& recorded : ranks->file_.ranks()) {
     const auto rank = static_cast<std::uint32_t>(recorded.header.rank);
     if (rank / per_server != job.assignment.server()) continue;
-    if (auto done = ranks->Introduce(job, recorded); !done) return std::unexpected(done.error());
+    if (auto done = ranks->Introduce(job, recorded, permilles->at(recorded.header.rank)); !done) {
+      return std::unexpected(done.error());
+    }
   }
   return ranks;
 }
 
-base::Result<void> RecordedRanks::Introduce(const JobParts& job,
-                                            const kept::RecordedRank& recorded) {
+base::Result<void> RecordedRanks::Introduce(const JobParts& job, const kept::RecordedRank& recorded,
+                                            std::uint32_t host_permille) {
   const auto devices = static_cast<std::uint32_t>(job.content.devices.size());
   const std::int32_t number = recorded.header.rank;
   auto rank = std::make_unique<Rank>();
@@ -112,7 +145,7 @@ base::Result<void> RecordedRanks::Introduce(const JobParts& job,
   }
   rank->playback = std::make_unique<recording::Playback>(
       recording::Playback::Options{.device_count = devices,
-                                   .host_permille = job.assignment.replay().host_permille(),
+                                   .host_permille = host_permille,
                                    .on_iteration =
                                        [this, number](std::uint64_t sequence, base::SimTime told) {
                                          host_.on_iteration(number, sequence, told);

@@ -41,7 +41,8 @@ class RecordedRanks {
   struct Rank;
   RecordedRanks(::eidolon::recording::RecordingFile file, Host host);
   base::Result<void> Introduce(const JobParts& job,
-                               const ::eidolon::recording::RecordedRank& recorded);
+                               const ::eidolon::recording::RecordedRank& recorded,
+                               std::uint32_t host_permille);
 
   ::eidolon::recording::RecordingFile file_;
   Host host_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,7 @@
 
 namespace eidolon::agent::server {
 
-namespace v1 = controller::v1;
+namespace controller_v1 = controller::v1;
 using base::StrCat;
 
 namespace {
@@ -31,64 +32,65 @@ std::uint64_t Bytes(std::int64_t bytes) {
 }
 
 void AddAmounts(const std::map<std::string, std::uint64_t>& amounts,
-                google::protobuf::RepeatedPtrField<v1::NamedAmount>* out) {
+                google::protobuf::RepeatedPtrField<controller_v1::NamedAmount>* out) {
   for (const auto& [name, count] : amounts) {
-    v1::NamedAmount* amount = out->Add();
+    controller_v1::NamedAmount* amount = out->Add();
     amount->set_name(outcome::PlainText(name));
     amount->set_amount(count);
   }
 }
 
-v1::OutcomeReason ReasonOf(outcome::Reason reason) {
+controller_v1::OutcomeReason ReasonOf(outcome::Reason reason) {
   switch (reason) {
     case outcome::Reason::kCompleted:
-      return v1::OUTCOME_REASON_COMPLETED;
+      return controller_v1::OUTCOME_REASON_COMPLETED;
     case outcome::Reason::kCommandFailed:
-      return v1::OUTCOME_REASON_COMMAND_FAILED;
+      return controller_v1::OUTCOME_REASON_COMMAND_FAILED;
     case outcome::Reason::kOutOfMemory:
-      return v1::OUTCOME_REASON_OUT_OF_MEMORY;
+      return controller_v1::OUTCOME_REASON_OUT_OF_MEMORY;
     case outcome::Reason::kDeadlock:
-      return v1::OUTCOME_REASON_DEADLOCK;
+      return controller_v1::OUTCOME_REASON_DEADLOCK;
     case outcome::Reason::kRankLost:
-      return v1::OUTCOME_REASON_RANK_LOST;
+      return controller_v1::OUTCOME_REASON_RANK_LOST;
     case outcome::Reason::kUnsupportedCall:
-      return v1::OUTCOME_REASON_UNSUPPORTED_CALL;
+      return controller_v1::OUTCOME_REASON_UNSUPPORTED_CALL;
     case outcome::Reason::kServiceLost:
-      return v1::OUTCOME_REASON_SERVICE_LOST;
+      return controller_v1::OUTCOME_REASON_SERVICE_LOST;
     case outcome::Reason::kStopped:
-      return v1::OUTCOME_REASON_STOPPED;
+      return controller_v1::OUTCOME_REASON_STOPPED;
     case outcome::Reason::kCollectiveMismatch:
-      return v1::OUTCOME_REASON_COLLECTIVE_MISMATCH;
+      return controller_v1::OUTCOME_REASON_COLLECTIVE_MISMATCH;
     case outcome::Reason::kRingDamaged:
-      return v1::OUTCOME_REASON_RING_DAMAGED;
+      return controller_v1::OUTCOME_REASON_RING_DAMAGED;
     case outcome::Reason::kPeerLost:
-      return v1::OUTCOME_REASON_PEER_LOST;
+      return controller_v1::OUTCOME_REASON_PEER_LOST;
     case outcome::Reason::kSessionLost:
-      return v1::OUTCOME_REASON_SESSION_LOST;
+      return controller_v1::OUTCOME_REASON_SESSION_LOST;
     case outcome::Reason::kRanksDiffer:
-      return v1::OUTCOME_REASON_RANKS_DIFFER;
+      return controller_v1::OUTCOME_REASON_RANKS_DIFFER;
   }
-  return v1::OUTCOME_REASON_UNSPECIFIED;
+  return controller_v1::OUTCOME_REASON_UNSPECIFIED;
 }
 
 void AddKernels(const cost::CostBook& costs, std::vector<iteration::BasisTime> times,
-                v1::Coverage* coverage) {
+                controller_v1::Coverage* coverage) {
   std::stable_sort(times.begin(), times.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
   if (times.size() > kKernelsMax) times.resize(kKernelsMax);
   for (const iteration::BasisTime& time : times) {
     const iteration::Basis& basis = costs.bases()[time.basis];
-    v1::KernelTime* kernel = coverage->add_kernels();
+    controller_v1::KernelTime* kernel = coverage->add_kernels();
     kernel->set_name(outcome::PlainText(costs.name(basis.name)));
     kernel->set_family(outcome::PlainText(costs.name(basis.family)));
     kernel->set_source(estimate::wire::ToMessage(basis.source));
     kernel->set_picoseconds(Ps(time.time));
     kernel->set_launches(time.count);
     kernel->set_shortest_picoseconds(Ps(time.shortest));
+    kernel->set_matrix_flops(basis.counts.matrix_flops * time.count);
   }
 }
 
-void FillBreakdown(const iteration::Breakdown& parts, v1::Breakdown* breakdown) {
+void FillBreakdown(const iteration::Breakdown& parts, controller_v1::Breakdown* breakdown) {
   breakdown->set_compute_picoseconds(Ps(parts.compute));
   breakdown->set_exposed_communication_picoseconds(Ps(parts.exposed_communication));
   breakdown->set_idle_picoseconds(Ps(parts.idle));
@@ -96,7 +98,7 @@ void FillBreakdown(const iteration::Breakdown& parts, v1::Breakdown* breakdown) 
 }
 
 void FillCoverage(const cost::CostBook& costs, const iteration::Split& split,
-                  v1::Coverage* coverage) {
+                  controller_v1::Coverage* coverage) {
   const auto busy = [&](estimate::Source source) {
     return Ps(split.busy_by_source[static_cast<std::size_t>(source)]);
   };
@@ -105,10 +107,26 @@ void FillCoverage(const cost::CostBook& costs, const iteration::Split& split,
   coverage->set_modelled_picoseconds(busy(estimate::Source::kModelled));
   coverage->set_assumed_picoseconds(busy(estimate::Source::kAssumed));
   for (const iteration::NamedTime& assumed : split.assumed) {
-    v1::NamedAmount* named = coverage->add_assumed_kernels();
+    controller_v1::NamedAmount* named = coverage->add_assumed_kernels();
     named->set_name(outcome::PlainText(costs.name(assumed.name)));
     named->set_amount(Ps(assumed.time));
   }
+}
+
+void FillCounts(const cost::CostBook& costs, std::span<const iteration::BasisTime> times,
+                common::v1::WorkCounts* counts) {
+  iteration::WorkCounts sum;
+  for (const iteration::BasisTime& time : times) {
+    const iteration::WorkCounts& each = costs.bases()[time.basis].counts;
+    sum.matrix_flops += each.matrix_flops * time.count;
+    sum.parameter_bytes += each.parameter_bytes * time.count;
+    sum.gradient_bytes += each.gradient_bytes * time.count;
+    sum.optimizer_state_bytes += each.optimizer_state_bytes * time.count;
+  }
+  counts->set_matrix_flops(sum.matrix_flops);
+  counts->set_parameter_bytes(sum.parameter_bytes);
+  counts->set_gradient_bytes(sum.gradient_bytes);
+  counts->set_optimizer_state_bytes(sum.optimizer_state_bytes);
 }
 
 // Of all operations of that name.
@@ -140,8 +158,8 @@ void Reports::SendHeld() {
 
 void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) {
   metrics_->iterations.Increment();
-  v1::AgentReport message;
-  v1::Iteration* iteration = message.mutable_iteration();
+  controller_v1::AgentReport message;
+  controller_v1::Iteration* iteration = message.mutable_iteration();
   iteration->set_rank(rank);
   iteration->set_index(report.index);
   iteration->set_start_picoseconds(Ps(report.start));
@@ -151,6 +169,7 @@ void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) 
   iteration->set_copies_to_host_picoseconds(TimeOf(*costs_, report, "memcpy DtoH"));
   iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
   FillCoverage(*costs_, report.split, iteration->mutable_coverage());
+  FillCounts(*costs_, report.split.times, iteration->mutable_counts());
   if (report.index == job_->assignment.iterations().warmup()) {
     AddKernels(*costs_, report.split.times, iteration->mutable_coverage());
   }
@@ -177,7 +196,7 @@ void Reports::SendProgress(std::size_t waiting) {
   unknown_sources_counted_ = unknown;
   metrics_->open_operations.Set(static_cast<double>(open));
   metrics_->mailbox_tasks.Set(static_cast<double>(waiting));
-  v1::AgentReport message;
+  controller_v1::AgentReport message;
   message.mutable_progress()->set_virtual_picoseconds(Ps(latest));
   message.mutable_progress()->set_iterations(iterations.value_or(0));
   message.mutable_progress()->set_launches(launches);
@@ -186,8 +205,8 @@ void Reports::SendProgress(std::size_t waiting) {
 }
 
 void Reports::SendUsage(std::uint64_t clamped) {
-  v1::AgentReport message;
-  v1::Usage* usage = message.mutable_usage();
+  controller_v1::AgentReport message;
+  controller_v1::Usage* usage = message.mutable_usage();
   std::map<std::string, std::uint64_t> refused;
   std::map<std::string, std::uint64_t> guessed;
   std::map<std::string, std::uint64_t> differences;
@@ -205,7 +224,7 @@ void Reports::SendUsage(std::uint64_t clamped) {
     for (const auto& [index, memory] : used.memory.devices()) {
       // A launcher holds a context at most.
       if (!is_rank && memory.refused == 0) continue;
-      v1::RankMemory* rank = usage->add_memory();
+      controller_v1::RankMemory* rank = usage->add_memory();
       rank->set_rank(processes_->ranks().NameOf(number));
       rank->set_device(index);
       rank->set_peak_bytes(memory.peak);
@@ -227,13 +246,13 @@ void Reports::SendUsage(std::uint64_t clamped) {
 }
 
 // What is known of ranks that have no iteration to show.
-void Reports::AddPrograms(v1::Usage* usage) const {
+void Reports::AddPrograms(controller_v1::Usage* usage) const {
   for (const auto& [number, session] : processes_->all()) {
     const auto rank = processes_->ranks().RankOf(number);
     if (!rank.has_value() || session->launches() == 0) continue;
     if (session->iterations_taken() > job_->assignment.iterations().warmup()) continue;
     const iteration::Program& program = session->program();
-    v1::RankProgram* sent = usage->add_programs();
+    controller_v1::RankProgram* sent = usage->add_programs();
     sent->set_rank(*rank);
     sent->set_picoseconds(Ps(program.end));
     sent->set_error_picoseconds(Ps(program.split.error));
@@ -241,6 +260,7 @@ void Reports::AddPrograms(v1::Usage* usage) const {
     FillBreakdown(program.split.breakdown, sent->mutable_breakdown());
     FillCoverage(*costs_, program.split, sent->mutable_coverage());
     AddKernels(*costs_, program.split.times, sent->mutable_coverage());
+    FillCounts(*costs_, program.split.times, sent->mutable_counts());
   }
 }
 
@@ -256,8 +276,8 @@ void Reports::JoinEventLogs() const {
 }
 
 void Reports::SendOutcome(const outcome::Ending& ending) {
-  v1::AgentReport message;
-  v1::Outcome* sent = message.mutable_outcome();
+  controller_v1::AgentReport message;
+  controller_v1::Outcome* sent = message.mutable_outcome();
   sent->set_reason(ReasonOf(ending.reason));
   sent->set_message(outcome::PlainText(ending.message));
   sent->set_exit_status(ending.exit_status);

@@ -1,5 +1,5 @@
-// The timeline of one server: a file in its run directory, which the controller puts behind those
-// of the other servers.
+// The timeline of one server, and its ranks' traces for the critical path: files in its run
+// directory, which the controller puts behind those of the other servers.
 #pragma once
 
 #include "services/agent/cost/cost_book.h"
@@ -13,5 +13,9 @@ namespace eidolon::agent::server {
 // Requires: the sessions are finished, and the job wants a timeline.
 base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes,
                                  const cost::CostBook& costs);
+
+// Writes <run_directory>/critical_path with the traces of the same ranks. Requires: the same.
+base::Result<void> WriteTraces(const JobParts& job, const Processes& processes,
+                               const cost::CostBook& costs);
 
 }  // namespace eidolon::agent::server

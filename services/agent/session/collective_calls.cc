@@ -19,25 +19,27 @@ using base::StrCat;
 
 namespace {
 
-// The least that a call takes once its device is ready, whatever else is on the fabric: half of
-// what it takes alone, where every member moves its share until the end. A root or a sender may be
-// done early, and calls of one group share what alone each would pay.
+// The least that a call takes once its device is ready. Calls of one group share what alone each
+// would pay, and so do several transfers of one call.
 Duration LeastOf(const PreparedCall& call) {
-  if (call.group_size > 1) return {};
-  const Duration half{call.estimate.duration.ps / 2};
-  switch (static_cast<v1::CollectiveKind>(call.operation.kind())) {
-    case v1::COLLECTIVE_KIND_ALL_REDUCE:
-    case v1::COLLECTIVE_KIND_ALL_GATHER:
-    case v1::COLLECTIVE_KIND_REDUCE_SCATTER:
-    case v1::COLLECTIVE_KIND_ALL_TO_ALL:
-      return half;
-    case v1::COLLECTIVE_KIND_POINT_TO_POINT:
-      return call.ops.size() == 1 && call.ops[0].kind == wire::CommunicationKind::kReceive
-                 ? half
-                 : Duration{};
-    default:
-      return {};
-  }
+  const bool is_lone = call.group_size <= 1 && (!call.point_to_point || call.ops.size() == 1);
+  return is_lone ? call.estimate.at_least : Duration{};
+}
+
+// Another rank waits for it, and its own may come long before it is reached.
+bool IsLoneSend(const PreparedCall& call) {
+  return call.point_to_point && call.ops.size() == 1 &&
+         call.ops[0].kind == wire::CommunicationKind::kSend;
+}
+
+// Whether the shim may ask for the operation's result: of larger buffers only when it gave an
+// input, or when others alone decide.
+bool MayHaveValues(const wire::CommunicationOp& op) {
+  if (op.bytes <= wire::ValueBytesMax(op)) return true;
+  if (op.bytes > wire::kPayloadBytes) return false;
+  return op.payload_bytes > 0 || op.kind == wire::CommunicationKind::kBroadcast ||
+         op.kind == wire::CommunicationKind::kScatter ||
+         op.kind == wire::CommunicationKind::kReceive;
 }
 
 }  // namespace
@@ -98,7 +100,7 @@ CallName CollectiveCalls::NumberCall(Communicator* communicator, PreparedCall* c
   for (std::size_t i = 0; i < call->ops.size(); ++i) {
     const wire::CommunicationOp& op = call->ops[i];
     const bool is_send = op.kind == wire::CommunicationKind::kSend;
-    const bool is_small = op.bytes <= wire::ValueBytesMax(op);
+    const bool is_small = MayHaveValues(op);
     if (!call->point_to_point) {
       if (is_small) communicator->results.AddPlace(op.sequence, {.call = name});
       continue;
@@ -147,6 +149,7 @@ device::Collective CollectiveCalls::Issue(std::uint32_t id, PreparedCall* call) 
           .token = token,
           .estimate = call->estimate.duration,
           .at_least = LeastOf(*call),
+          .tells_bound = IsLoneSend(*call),
           .channels = call->estimate.channels};
 }
 
@@ -176,17 +179,39 @@ timeline::Collective CollectiveCalls::TakeShown() {
   return std::move(*shown);
 }
 
-void CollectiveCalls::Post(std::uint64_t token, SimTime ready) {
+void CollectiveCalls::FillPost(std::uint64_t token, SimTime ready, v1::Post* post) const {
   const OpenCall& call = open_.at(token);
   const Communicator& communicator = communicators_->at(call.communicator);
-  v1::SessionRequest message;
-  v1::Post* post = message.mutable_post();
   post->set_communicator(communicator.service);
   post->set_sequence(call.name.sequence);
   post->set_point_to_point(call.name.point_to_point);
   post->set_rank(communicator.rank);
-  post->set_ready_picoseconds(static_cast<std::uint64_t>(host_->ClampReady(ready).ps));
+  post->set_ready_picoseconds(static_cast<std::uint64_t>(ready.ps));
+}
+
+void CollectiveCalls::Post(std::uint64_t token, SimTime ready) {
+  v1::SessionRequest message;
+  FillPost(token, host_->ClampReady(ready), message.mutable_post());
   host_->SendToNetwork(std::move(message));
+}
+
+void CollectiveCalls::TellBound(std::uint64_t token, SimTime ready) {
+  v1::SessionRequest message;
+  FillPost(token, ready, message.mutable_not_before());
+  host_->SendToNetwork(std::move(message));
+}
+
+bool CollectiveCalls::Bound(const v1::NotBefore& bound) {
+  const CallName name{.point_to_point = true, .sequence = bound.sequence()};
+  for (auto& [id, communicator] : communicators_->all()) {
+    if (communicator.service != bound.communicator() || communicator.rank != bound.rank()) continue;
+    const auto open = communicator.open.find(name);
+    if (open == communicator.open.end()) return false;
+    engine_->BoundCollective(open->second,
+                             SimTime{static_cast<std::int64_t>(bound.end_picoseconds())});
+    return true;
+  }
+  return false;
 }
 
 bool CollectiveCalls::Commit(const Commitment& commitment) {

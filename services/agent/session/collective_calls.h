@@ -20,6 +20,11 @@
 #include "services/base/sim_time.h"
 #include "services/ring/record.h"
 
+namespace eidolon::network::v1 {
+class NotBefore;
+class Post;
+}  // namespace eidolon::network::v1
+
 namespace eidolon::agent::session {
 
 // prepared_call.h has both.
@@ -77,6 +82,10 @@ class CollectiveCalls {
   device::Collective Issue(std::uint32_t id, PreparedCall* call);
   // From inside the engine: this rank has reached the call.
   void Post(std::uint64_t token, base::SimTime ready);
+  // The same: it will not reach the call, a send, before `ready`.
+  void TellBound(std::uint64_t token, base::SimTime ready);
+  // The network tells how early the call can end. True when it is open here.
+  bool Bound(const network::v1::NotBefore& bound);
   // Resolves the call in the engine. True when it was open here.
   bool Commit(const Commitment& commitment);
   // Of the call that is being resolved, while the engine reports it.
@@ -102,6 +111,7 @@ class CollectiveCalls {
                                                 const PreparedCall& call,
                                                 const CallName& name) const;
   CallName NumberCall(Communicator* communicator, PreparedCall* call);
+  void FillPost(std::uint64_t token, base::SimTime ready, network::v1::Post* post) const;
 
   SessionHost* host_;
   device::Engine* engine_;

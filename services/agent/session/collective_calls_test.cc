@@ -64,6 +64,9 @@ class CollectiveCallsTest : public PartsFixture {
     return calls_.Issue(5, &(**prepared)[0]);
   }
   void CollectiveReady(std::uint64_t token, SimTime ready) override { calls_.Post(token, ready); }
+  void CollectiveBounded(std::uint64_t token, SimTime ready) override {
+    calls_.TellBound(token, ready);
+  }
 
   Communicators communicators_{1, 0, &host_, &intake_, &replies_};
   CollectiveCalls calls_{&host_, &engine_, &communicators_};
@@ -127,6 +130,44 @@ TEST_F(CollectiveCallsTest, CallsAreNumberedAndCommittedOnce) {
   EXPECT_EQ(calls_.resolving().basis, 3u);
   EXPECT_FALSE(calls_.Commit(commitment));
   EXPECT_EQ(host_.sent.back().post().sequence(), 1u);
+}
+
+TEST_F(CollectiveCallsTest, ASendThatWaitsTellsHowEarlyItCanBeReached) {
+  Join(5, 77);
+  ASSERT_TRUE(engine_.Issue({}, Issue(0)).has_value());
+  wire::CommunicationOp op = AllReduce(1);
+  op.kind = wire::CommunicationKind::kSend;
+  op.peer = 0;
+  auto prepared = calls_.Prepare(communicators_.at(5), {&op, 1}, {});
+  const device::Collective send = calls_.Issue(5, &(**prepared)[0]);
+  ASSERT_TRUE(send.tells_bound);
+  ASSERT_TRUE(engine_.Issue({}, send).has_value());
+
+  ASSERT_TRUE(host_.sent.back().has_not_before());
+  EXPECT_EQ(host_.sent.back().not_before().communicator(), 77u);
+  EXPECT_EQ(host_.sent.back().not_before().sequence(), 0u);
+  EXPECT_TRUE(host_.sent.back().not_before().point_to_point());
+}
+
+TEST_F(CollectiveCallsTest, AReceiveIsBoundedByWhatTheNetworkKnowsOfItsSender) {
+  Join(5, 77);
+  wire::CommunicationOp op = AllReduce(1);
+  op.kind = wire::CommunicationKind::kReceive;
+  op.peer = 0;
+  auto prepared = calls_.Prepare(communicators_.at(5), {&op, 1}, {});
+  ASSERT_TRUE(engine_.Issue({}, calls_.Issue(5, &(**prepared)[0])).has_value());
+  network::v1::NotBefore bound;
+  bound.set_communicator(77);
+  bound.set_rank(1);
+  bound.set_end_picoseconds(7'000'000);
+
+  EXPECT_TRUE(calls_.Bound(bound));
+
+  EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->not_before, SimTime{7'000'000});
+  bound.set_sequence(1);
+  EXPECT_FALSE(calls_.Bound(bound)) << "no such call is open";
+  bound.set_communicator(78);
+  EXPECT_FALSE(calls_.Bound(bound));
 }
 
 TEST_F(CollectiveCallsTest, ACallTellsWhereItIsMadeAndWhatWasLaunchedBeforeIt) {

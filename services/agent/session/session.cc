@@ -78,6 +78,7 @@ base::Result<bool> Session::Drain(int limit) {
   const SimTime clock{static_cast<std::int64_t>(clock_ps)};
   const std::uint64_t written = reader_.written();
   bool moved = false;
+  awaits_costs_ = false;
   SimTime bound = clock;
   for (int i = 0; i < limit; ++i) {
     const std::uint64_t before = position_;
@@ -96,6 +97,7 @@ base::Result<bool> Session::Drain(int limit) {
     }
     if (*applied == Applied::kStalled) {
       position_ = before;
+      awaits_costs_ = true;
       bound = std::min(bound, issued);
       works_.Scout(&reader_, position_);
       break;
@@ -404,6 +406,10 @@ void Session::OpResolved(const device::ResolvedOp& op) {
 }
 
 void Session::CollectiveReady(std::uint64_t token, SimTime ready) { calls_.Post(token, ready); }
+
+void Session::CollectiveBounded(std::uint64_t token, SimTime ready) {
+  calls_.TellBound(token, ready);
+}
 
 void Session::WaitEnded(std::uint64_t ticket, SimTime time) { waits_.NoteEnded(ticket, time); }
 

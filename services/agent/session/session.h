@@ -42,6 +42,8 @@ class Session final : private device::Sink {
   // Reads and applies records, at most `limit`. True when something was applied. An error is
   // damage.
   base::Result<bool> Drain(int limit);
+  // Its next record cannot be applied before a cost or an estimate is known.
+  bool awaits_costs() const { return awaits_costs_; }
   // The process is gone: its last records are applied, and nobody waits any more.
   void MarkGone();
   // Its clock bounds the server's: from the start for a rank by its environment, for others
@@ -63,6 +65,8 @@ class Session final : private device::Sink {
   // Resolves a collective. True when it was open here.
   bool OnCommitted(const Commitment& commitment);
   void OnValues(const network::v1::Values& values);
+  // How early an open call can end. True when it was open here.
+  bool OnNotBefore(const network::v1::NotBefore& bound) { return calls_.Bound(bound); }
   void OnWorkDiffers(const std::string& where) { usage_.NoteWorkDifference(where); }
   // The network's safe time has grown: answers questions about moments.
   void AnswerMoments() { waits_.AnswerMoments(driving_); }
@@ -130,6 +134,7 @@ class Session final : private device::Sink {
 
   void OpResolved(const device::ResolvedOp& op) override;
   void CollectiveReady(std::uint64_t token, base::SimTime ready) override;
+  void CollectiveBounded(std::uint64_t token, base::SimTime ready) override;
   void WaitEnded(std::uint64_t ticket, base::SimTime time) override;
 
   Options options_;
@@ -155,6 +160,7 @@ class Session final : private device::Sink {
   base::SimTime clock_;  // Largest seen.
   base::SimTime floor_;
   bool gone_ = false, driving_ = false, active_ = false, finished_ = false;
+  bool awaits_costs_ = false;
   ::eidolon::ring::RecordKind last_kind_ = ::eidolon::ring::RecordKind::kPad;
 };
 

@@ -30,6 +30,7 @@ class SessionHost {
   struct CollectiveEstimate {
     base::Duration duration;
     std::uint32_t channels = 0;
+    base::Duration at_least;  // Once its members are ready, whatever else is on the fabric.
   };
   virtual std::optional<CollectiveEstimate> FindEstimate(std::uint64_t communicator,
                                                          const network::v1::Operation& op) = 0;

@@ -104,6 +104,7 @@ void Recorder::NoteOperation(const device::ResolvedOp& op) {
   operations_[offset] = {.ready = op.ready,
                          .start = op.start,
                          .finish = op.finish,
+                         .released_by = op.released_by,
                          .stream = op.stream,
                          .tag = op.tag,
                          .device = op.device,

@@ -91,6 +91,7 @@ struct Operation {
   base::SimTime ready;  // Collectives: when this device could start.
   base::SimTime start;
   base::SimTime finish;
+  std::uint64_t released_by = 0;  // As of a device::ResolvedOp.
   std::uint32_t stream = 0;
   std::uint32_t tag = 0;
   std::uint16_t device = 0;
@@ -140,6 +141,9 @@ class Recorder {
   const std::deque<HostEvent>& host_events() const { return events_; }
   const std::deque<Range>& ranges() const { return ranges_; }
   const std::deque<MemoryUse>& memory() const { return memory_; }
+  // Whatever is there has a sequence within [kept_begin, kept_end).
+  std::uint64_t kept_begin() const { return first_; }
+  std::uint64_t kept_end() const { return first_ + operations_.size(); }
   // Operations of the windows that are not there.
   std::uint64_t CountLeftOut() const;
 

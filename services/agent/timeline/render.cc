@@ -1,18 +1,14 @@
 #include "services/agent/timeline/render.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "services/agent/timeline/lanes.h"
+#include "services/agent/timeline/names.h"
 #include "services/base/hash.h"
 #include "services/base/text.h"
 #include "services/estimate/source.h"
@@ -24,20 +20,9 @@ using base::StrCat;
 
 namespace {
 
-// Longer names are cut: __cxa_demangle takes time that grows faster than their length.
-constexpr std::size_t kSymbolBytesMax = 8192;
 // A call that issues more, such as a graph's launch, is joined with its first operation only.
 constexpr std::uint32_t kArrowsMax = 16;
 constexpr std::uint64_t kTransferFlow = std::uint64_t{1} << 63;
-
-constexpr std::array<std::string_view, 8> kCallNames = {"launch",
-                                                        "cudaGraphLaunch",
-                                                        "NCCL call",
-                                                        "cudaLaunchHostFunc",
-                                                        "cudaStreamSynchronize",
-                                                        "cudaDeviceSynchronize",
-                                                        "cudaEventSynchronize",
-                                                        "sleep"};
 
 // Orders of a rank's tracks.
 enum Order : std::int32_t { kIterations = 0, kRanges = 1, kHost = 2, kStreams = 10 };
@@ -57,10 +42,6 @@ struct Face {
   std::vector<std::uint64_t> flows;
 };
 
-std::string Triple(const std::array<std::uint32_t, 3>& numbers) {
-  return StrCat(numbers[0], ",", numbers[1], ",", numbers[2]);
-}
-
 // Draws one process. Names that slices refer to live as long as it does.
 class Renderer {
  public:
@@ -69,7 +50,8 @@ class Renderer {
         shown_(shown),
         writer_(*writer),
         rank_track_(ServerTrack(shown.server) | (std::uint64_t{shown.process} + 1) << 20),
-        next_track_(rank_track_ + 1) {}
+        next_track_(rank_track_ + 1),
+        names_(shown.costs, shown.plain) {}
 
   void Render() {
     writer_.AddTrack({.uuid = rank_track_,
@@ -86,16 +68,6 @@ class Renderer {
   }
 
  private:
-  // A work definition, or a kind of collective, as it is shown.
-  struct Work {
-    std::string name;
-    std::string full;
-    std::string grid;
-    std::string block;
-    std::string_view category;
-    std::string_view call;
-  };
-
   TraceWriter::Track NewTrack(std::string name, std::int32_t order, std::string description = "") {
     return {.uuid = next_track_++,
             .parent = rank_track_,
@@ -176,17 +148,14 @@ class Renderer {
            ((sequence + 1) & 0xffff'ffff);
   }
   std::uint64_t FlowOf(const Collective& collective, const Collective::Transfer& transfer) const;
-  const Work& WorkOf(const Operation& operation);
-  const std::string& NameOf(std::uint32_t number);
 
   const Recorder& recorder_;
   const Shown& shown_;
   TraceWriter& writer_;
   std::uint64_t rank_track_;
   std::uint64_t next_track_;
-  std::map<std::uint32_t, Work> works_;         // By number of the cost entry.
-  std::map<std::uint32_t, std::string> names_;  // By number of the cost book.
-  std::vector<bool> has_call_;                  // By operation, from first_ on.
+  Names names_;
+  std::vector<bool> has_call_;  // By operation, from first_ on.
   std::uint64_t first_ = 0;
 };
 
@@ -240,7 +209,7 @@ void Renderer::RenderHost() {
 }
 
 Face Renderer::FaceOfCall(const HostEvent& event) {
-  Face face{.name = kCallNames[static_cast<std::size_t>(event.call)],
+  Face face{.name = Name(event.call),
             .category = event.operations > 0 ? "call" : "wait",
             .arguments = {},
             .flows = {}};
@@ -255,11 +224,11 @@ Face Renderer::FaceOfCall(const HostEvent& event) {
   const Operation* operation = recorder_.Find(event.sequence);
   if (operation == nullptr) return face;
   if (event.call == HostCall::kLaunch && operation->kind == device::OpKind::kWork) {
-    face.name = WorkOf(*operation).call;
+    face.name = names_.WorkOf(*operation).call;
   }
   if (event.call == HostCall::kCommunication && event.operations == 1) {
     const Collective* collective = recorder_.FindCollective(event.sequence);
-    if (collective != nullptr) face.name = NameOf(collective->name);
+    if (collective != nullptr) face.name = names_.NameOf(collective->name);
   }
   return face;
 }
@@ -285,9 +254,9 @@ void Renderer::RenderStream(std::uint16_t device, std::uint32_t stream, std::vec
   for (const Span& span : spans) {
     const Operation& operation = *recorder_.Find(span.number);
     const bool is_work = operation.kind == device::OpKind::kWork;
-    ++content[operation.kind == device::OpKind::kCollective      ? "NCCL"
-              : !is_work || WorkOf(operation).category != "copy" ? "kernels"
-                                                                 : "copies"];
+    ++content[operation.kind == device::OpKind::kCollective             ? "NCCL"
+              : !is_work || names_.WorkOf(operation).category != "copy" ? "kernels"
+                                                                        : "copies"];
   }
   const auto most = std::ranges::max_element(
       content, [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -309,7 +278,7 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
     face.name = "host function";
     face.category = "callback";
   } else if (collective != nullptr) {
-    face.name = NameOf(collective->name);
+    face.name = names_.NameOf(collective->name);
     face.category = "nccl";
     AddEstimate(collective->basis, &face);
     face.arguments.push_back({"bytes", static_cast<std::int64_t>(collective->bytes)});
@@ -319,7 +288,7 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
       face.flows.push_back(FlowOf(*collective, transfer));
     }
   } else {
-    const Work& work = WorkOf(operation);
+    const Names::Work& work = names_.WorkOf(operation);
     const cost::CostEntry& entry = shown_.costs->entry(operation.tag);
     face.name = work.name;
     face.category = work.category;
@@ -340,7 +309,7 @@ void Renderer::AddEstimate(std::uint32_t number, Face* face) {
   const iteration::Basis& basis = shown_.costs->bases()[number];
   face->arguments.push_back({"source", estimate::Name(basis.source)});
   face->arguments.push_back({"relative_error", static_cast<double>(basis.relative_error)});
-  face->arguments.push_back({"family", NameOf(basis.family)});
+  face->arguments.push_back({"family", names_.NameOf(basis.family)});
 }
 
 std::uint64_t Renderer::FlowOf(const Collective& collective,
@@ -350,33 +319,6 @@ std::uint64_t Renderer::FlowOf(const Collective& collective,
   const std::array<std::uint64_t, 4> key = {collective.communicator, transfer.is_send ? own : peer,
                                             transfer.is_send ? peer : own, transfer.sequence};
   return kTransferFlow | base::Hash128(key.data(), sizeof(key)).low;
-}
-
-const std::string& Renderer::NameOf(std::uint32_t number) {
-  const auto [found, is_new] = names_.try_emplace(number);
-  if (is_new) found->second = CollectiveName(shown_.plain(shown_.costs->name(number)));
-  return found->second;
-}
-
-const Renderer::Work& Renderer::WorkOf(const Operation& operation) {
-  const auto [found, is_new] = works_.try_emplace(operation.tag);
-  Work& work = found->second;
-  if (!is_new) return work;
-  const cost::CostEntry& entry = shown_.costs->entry(operation.tag);
-  const std::string& symbol = shown_.costs->name(entry.name);
-  work.category = "kernel";
-  work.call = "library call";
-  if (entry.shown.grid[0] > 0) {
-    work.grid = Triple(entry.shown.grid);
-    work.block = Triple(entry.shown.block);
-    work.full = shown_.plain(symbol);
-    work.call = "cudaLaunchKernel";
-  } else if (entry.work.resource != device::Resource::kMultiprocessors) {
-    work.category = "copy";
-    work.call = symbol == "memset" ? "cudaMemsetAsync" : "cudaMemcpyAsync";
-  }
-  work.name = shown_.plain(KernelName(symbol));
-  return work;
 }
 
 // What a device's NCCL calls move: bytes of each call over its time, for all that are under way.
@@ -429,46 +371,7 @@ void Renderer::RenderMemory() {
   }
 }
 
-// Without "(int, float*)" at the end; a parenthesis within belongs to the name.
-std::string WithoutParameters(std::string name) {
-  if (!name.ends_with(')')) return name;
-  int depth = 0;
-  for (std::size_t at = name.size(); at-- > 0;) {
-    depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
-    if (depth == 0) return at == 0 ? name : name.substr(0, at);
-  }
-  return name;
-}
-
 }  // namespace
-
-std::string CollectiveName(std::string_view kind) {
-  static constexpr std::string_view kPrefix = "COLLECTIVE_KIND_";
-  if (!kind.starts_with(kPrefix)) return std::string(kind);
-  kind.remove_prefix(kPrefix.size());
-  if (kind == "POINT_TO_POINT") return "ncclSend, ncclRecv";
-  std::string name = "nccl";
-  for (const std::string_view word : base::Split(kind, '_')) {
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      const auto c = static_cast<unsigned char>(word[i]);
-      name += static_cast<char>(i == 0 ? c : std::tolower(c));
-    }
-  }
-  return name;
-}
-
-std::string KernelName(const std::string& symbol) {
-  if (!symbol.starts_with("_Z") || symbol.size() > kSymbolBytesMax) {
-    return symbol.substr(0, kSymbolBytesMax);
-  }
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> demangled(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  if (demangled == nullptr) return symbol;
-  std::string name = WithoutParameters(demangled.get());
-  if (name.starts_with("void ")) name.erase(0, 5);
-  return name;
-}
 
 void Render(const Recorder& recorder, const Shown& shown, TraceWriter* writer) {
   if (recorder.windows().empty()) return;

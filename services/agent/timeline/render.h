@@ -34,9 +34,4 @@ struct Shown {
 // The tracks of one process. Requires: the recorder is closed.
 void Render(const Recorder& recorder, const Shown& shown, TraceWriter* writer);
 
-// "ncclAllReduce" for "COLLECTIVE_KIND_ALL_REDUCE", as the network service's protocol has it.
-std::string CollectiveName(std::string_view kind);
-// A kernel's name for people: demangled, without its parameters and "void".
-std::string KernelName(const std::string& symbol);
-
 }  // namespace eidolon::agent::timeline

@@ -235,13 +235,5 @@ TEST_F(RenderTest, IterationsRangesWaitsAndMemoryHaveTracks) {
   EXPECT_THAT(trace.tracks(), Contains("rank 8"));
 }
 
-TEST(RenderNamesTest, NamesAreThoseOfCudaAndNccl) {
-  EXPECT_EQ(KernelName(kScale), "at::native::scale<float>");
-  EXPECT_EQ(KernelName("gemm 1x2x3"), "gemm 1x2x3");
-  EXPECT_EQ(KernelName("_Znonsense"), "_Znonsense");
-  EXPECT_EQ(CollectiveName("COLLECTIVE_KIND_REDUCE_SCATTER"), "ncclReduceScatter");
-  EXPECT_EQ(CollectiveName("gemm"), "gemm");
-}
-
 }  // namespace
 }  // namespace eidolon::agent::timeline

@@ -34,6 +34,9 @@ constexpr Goal kThreadInstructions = {1e9, Better::kHigher};
 constexpr Goal kLargeStepPercent = {3, Better::kLower};
 constexpr Goal kGrowthKib = {1024, Better::kLower};  // Of 64 GiB: pages of books, none of data.
 
+constexpr Goal kReplayDifferences = {0, Better::kLower};
+constexpr Goal kReplayFactor = {20, Better::kHigher};
+
 constexpr std::nullopt_t kNoGoal = std::nullopt;
 
 constexpr std::string_view kMark = "eidolon-bench ";
@@ -214,6 +217,27 @@ void MeasureValues(const SuiteOptions& options, const ProgramRunner& run,
                   step ? StrCat(FormatValue(*step), " ms with values off") : ""});
 }
 
+// A training step's run with recording, and its replay without changes. `library` is the user's
+// libtorch_cuda.so.
+void MeasureReplay(const SuiteOptions& options, const ProgramRunner& run,
+                   const Result<std::string>& library, std::vector<Figure>* all) {
+  const Report report(library.has_value()
+                          ? run({.command = {options.python, "-c", std::string(ReplayProgram()),
+                                             options.command, options.quick ? "20" : "200"},
+                                 .environment = {}})
+                          : Result<std::string>(std::unexpected(library.error())));
+  all->push_back({"replay.differences", "replay without changes: parts predicted otherwise", "",
+                  kReplayDifferences, report.Number("replay_differences"),
+                  "iterations to the picosecond, memory, breakdown, coverage"});
+  const auto seconds = report.Number("replay_seconds");
+  const auto run_seconds = report.Number("replay_run_seconds");
+  all->push_back({"replay.factor", "replay: how much faster than its run", "times", kReplayFactor,
+                  report.Number("replay_factor"),
+                  seconds && run_seconds ? StrCat("run ", FormatValue(*run_seconds), " s, replay ",
+                                                  FormatValue(*seconds), " s")
+                                         : ""});
+}
+
 // The user's torch, first as it is, then on an emulated GPU.
 void MeasureTorch(const SuiteOptions& options, const ProgramRunner& run, std::vector<Figure>* all) {
   const std::string program(TorchProgram());
@@ -251,6 +275,7 @@ void MeasureTorch(const SuiteOptions& options, const ProgramRunner& run, std::ve
                   "allocated and set to zero"});
   MeasureIndexing(options, run, library, all);
   MeasureValues(options, run, library, all);
+  MeasureReplay(options, run, library, all);
 }
 
 }  // namespace

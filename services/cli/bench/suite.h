@@ -22,6 +22,8 @@ struct SuiteOptions {
 // a minute (quick: half of it) and both cores.
 std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner& run);
 
+// The program that compares a replay with its run (replay_program.py).
+std::string_view ReplayProgram();
 // The program that measures torch (torch_program.py).
 std::string_view TorchProgram();
 // The program that compares torch with computed values and without (values_program.py).

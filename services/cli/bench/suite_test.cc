@@ -48,6 +48,11 @@ base::Result<std::string> Answer(const Program& program) {
            "eidolon-bench eager_add_seconds 4.5e-06\neidolon-bench read_add_seconds 8e-06\n"
            "eidolon-bench step_seconds 0.006\neidolon-bench step_percent 1.5\n";
   }
+  if (name == "python" && program.command[2] == ReplayProgram()) {
+    EXPECT_EQ(program.command[3], "/b/bin/eidolon");
+    return "eidolon-bench replay_differences 0\neidolon-bench replay_seconds 0.5\n"
+           "eidolon-bench replay_run_seconds 20\neidolon-bench replay_factor 40\n";
+  }
   if (name == "python" && program.command.back() == "stock") {
     return "eidolon-bench stock_resident_bytes 552599552\n"
            "eidolon-bench library /site/torch/lib/libtorch_cuda.so\n"
@@ -106,6 +111,15 @@ TEST_F(SuiteTest, SetsTheCostOfValuesBesideItsGoals) {
   EXPECT_EQ(Of("values.largeStep").note, "6 ms with values off");
 }
 
+TEST_F(SuiteTest, SetsAReplayBesideItsRun) {
+  Measure(Answer);
+  EXPECT_EQ(*Of("replay.differences").value, 0);
+  EXPECT_EQ(Judge(Of("replay.differences")), Verdict::kMet);
+  EXPECT_EQ(*Of("replay.factor").value, 40);
+  EXPECT_EQ(Judge(Of("replay.factor")), Verdict::kMet);
+  EXPECT_EQ(Of("replay.factor").note, "run 20 s, replay 0.5 s");
+}
+
 TEST_F(SuiteTest, ABenchmarkThatIsNotThereIsNamed) {
   Measure(Answer);
   EXPECT_EQ(Judge(Of("network.commit")), Verdict::kNotMeasured);
@@ -119,8 +133,9 @@ TEST_F(SuiteTest, WithoutTorchOnlyItsFiguresAreMissing) {
                       "python ended with 1: ModuleNotFoundError: No module named 'torch'");
   });
   EXPECT_EQ(Judge(Of("shim.launch")), Verdict::kMet);
-  for (const char* key : {"torch.launches", "torch.resident", "memory.growth", "shim.firstIndex",
-                          "values.lazyAdd", "values.instructions", "values.largeStep"}) {
+  for (const char* key :
+       {"torch.launches", "torch.resident", "memory.growth", "shim.firstIndex", "values.lazyAdd",
+        "replay.factor", "values.instructions", "values.largeStep"}) {
     EXPECT_EQ(Judge(Of(key)), Verdict::kNotMeasured) << key;
     EXPECT_THAT(Of(key).value.error().message, HasSubstr("No module named 'torch'"));
   }
@@ -129,6 +144,7 @@ TEST_F(SuiteTest, WithoutTorchOnlyItsFiguresAreMissing) {
 TEST_F(SuiteTest, TheProgramsAreBuiltIn) {
   EXPECT_THAT(std::string(ValuesProgram()), HasSubstr("eidolon-bench"));
   EXPECT_THAT(std::string(TorchProgram()), HasSubstr("eidolon-bench"));
+  EXPECT_THAT(std::string(ReplayProgram()), HasSubstr("eidolon-bench"));
 }
 
 }  // namespace

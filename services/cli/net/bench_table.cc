@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 
 #include "services/base/text.h"
+#include "services/cli/net/flows.h"
 #include "services/network/horizon/horizon.h"
 #include "services/network/replay/churn.h"
 #include "services/network/replay/goal_workload.h"
@@ -17,8 +17,6 @@ namespace {
 namespace replay = network::replay;
 
 using base::StrCat;
-
-double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 struct Row {
   std::string name;

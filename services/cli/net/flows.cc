@@ -18,8 +18,6 @@ using base::Fail;
 using base::Result;
 using base::StrCat;
 
-double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
 // Peak resident memory of the process in MiB.
 double PeakMebibytes() {
   std::ifstream status("/proc/self/status");
@@ -49,6 +47,8 @@ Result<void> Dump(const std::string& path, const replay::ReplayResult& result) {
 }
 
 }  // namespace
+
+double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 Result<std::string> ReplayFlows(const FlowsOptions& options) {
   const auto file = replay::LoadFlowFile(options.file);

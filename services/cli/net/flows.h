@@ -7,6 +7,9 @@
 
 namespace eidolon::cli::net {
 
+// Of all threads of this process so far.
+double ProcessorSeconds();
+
 struct FlowsOptions {
   std::string file;
   std::string dump;  // Where the finish of every flow goes, in nanoseconds, a line each.

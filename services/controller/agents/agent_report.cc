@@ -47,7 +47,8 @@ std::vector<job::KernelTime> FromProto(
                     .source = NameOf(kernel.source()),
                     .picoseconds = kernel.picoseconds(),
                     .launches = kernel.launches(),
-                    .shortest_picoseconds = kernel.shortest_picoseconds()});
+                    .shortest_picoseconds = kernel.shortest_picoseconds(),
+                    .matrix_flops = kernel.matrix_flops()});
   }
   return list;
 }
@@ -93,6 +94,13 @@ job::Coverage FromProto(const v1::Coverage& busy) {
           busy.assumed_picoseconds()};
 }
 
+job::WorkCounts FromProto(const common::v1::WorkCounts& counts) {
+  return {.matrix_flops = counts.matrix_flops(),
+          .parameter_bytes = counts.parameter_bytes(),
+          .gradient_bytes = counts.gradient_bytes(),
+          .optimizer_state_bytes = counts.optimizer_state_bytes()};
+}
+
 }  // namespace
 
 job::RankIteration FromProto(const v1::Iteration& in) {
@@ -105,6 +113,7 @@ job::RankIteration FromProto(const v1::Iteration& in) {
           .copies_to_host_ps = in.copies_to_host_picoseconds(),
           .copies_to_device_ps = in.copies_to_device_picoseconds(),
           .coverage = FromProto(in.coverage()),
+          .counts = FromProto(in.counts()),
           .assumed_kernels = FromProto(in.coverage().assumed_kernels()),
           .kernels = FromProto(in.coverage().kernels())};
 }
@@ -129,6 +138,7 @@ job::ServerUsage FromProto(const v1::Usage& in) {
                               .launches = program.launches(),
                               .breakdown = FromProto(program.breakdown()),
                               .coverage = FromProto(program.coverage()),
+                              .counts = FromProto(program.counts()),
                               .assumed_kernels = FromProto(program.coverage().assumed_kernels()),
                               .kernels = FromProto(program.coverage().kernels())});
   }

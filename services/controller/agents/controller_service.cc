@@ -1,6 +1,5 @@
 #include "services/controller/agents/controller_service.h"
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -111,8 +110,11 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.set_keep_recording(spec.recording);
   if (!spec.replay.recording.empty()) {
     out.mutable_replay()->set_recording(spec.replay.recording);
-    out.mutable_replay()->set_host_permille(
-        static_cast<std::uint32_t>(std::lround(spec.replay.host_factor * 1000)));
+    out.mutable_replay()->set_host_permille(job::Permille(spec.replay.host_factor));
+    if (spec.replay.kernel_factor != 1) {
+      out.mutable_replay()->set_kernel_permille(job::Permille(spec.replay.kernel_factor));
+    }
+    out.mutable_replay()->set_even_hosts(spec.replay.even_hosts);
   }
   if (resolved.fold.is_folded()) *out.mutable_folding() = folding::ToProto(resolved.fold);
   return command;

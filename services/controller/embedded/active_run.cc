@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "services/base/text.h"
+#include "services/controller/embedded/critical_path.h"
 #include "services/controller/place/token.h"
 #include "services/recording/recording_file.h"
 
@@ -20,7 +21,8 @@ constexpr std::size_t kTokenBytes = 16;
 
 ActiveRun::ActiveRun(ActiveRunParts parts)
     : parts_(std::move(parts)),
-      run_(job::RunOptionsOf(parts_.resolved, parts_.peak_flops), parts_.now_ns) {
+      run_(job::RunOptionsOf(parts_.resolved, parts_.peak_flops), parts_.now_ns),
+      processors_(ReadProcessorTime()) {
   for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
     tokens_.push_back(place::MakeToken(kTokenBytes));
   }
@@ -41,6 +43,9 @@ void ActiveRun::FillIn(job::JobStatus* status, std::int64_t now_ns) const {
   status->progress = run_.progress(now_ns);
   status->prediction = run_.Predict();
   status->simulation = run_.cost(now_ns);
+  if (const auto now = ReadProcessorTime(); now && processors_) {
+    status->simulation->machine = LoadBetween(*processors_, *now);
+  }
   status->start_time = parts_.start_time;
 }
 
@@ -76,6 +81,16 @@ base::Result<void> ActiveRun::SaveTimeline(const std::string& path) const {
     return base::Wrap("the timeline was not stored", joined.error());
   }
   return {};
+}
+
+base::Result<critical_path::Summary> ActiveRun::FindCriticalPath() const {
+  std::vector<std::string> files;
+  for (const std::uint32_t server : parts_.resolved.AgentServers()) {
+    files.push_back(parts_.directory.server_path(server) + "/critical_path");
+  }
+  auto found = embedded::FindCriticalPath(files);
+  if (!found) return base::Wrap("the critical path was not found", found.error());
+  return found;
 }
 
 base::Result<void> ActiveRun::SaveRecording(const std::string& job, const std::string& path) const {

@@ -4,15 +4,18 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "services/base/error.h"
 #include "services/controller/agents/agent_session.h"
+#include "services/controller/embedded/processor_time.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
 #include "services/controller/place/run_directory.h"
 #include "services/controller/store/job_log.h"
+#include "services/critical_path/summary.h"
 
 namespace eidolon::controller::embedded {
 
@@ -53,6 +56,8 @@ class ActiveRun {
   base::Result<void> SaveTimeline(const std::string& path) const;
   // The same of the recording, behind `job`: JSON that says what was run.
   base::Result<void> SaveRecording(const std::string& job, const std::string& path) const;
+  // In what the agents wrote beside the timeline.
+  base::Result<critical_path::Summary> FindCriticalPath() const;
 
  private:
   base::Result<void> Join(const std::string& file, std::string_view head,
@@ -62,6 +67,7 @@ class ActiveRun {
   job::Run run_;
   std::vector<std::string> tokens_;
   std::map<std::uint32_t, std::shared_ptr<agents::AgentLink>> links_;
+  std::optional<ProcessorTime> processors_;  // When the run began.
 };
 
 // The last lines an agent has logged in its run directory, for messages; empty when there are none.

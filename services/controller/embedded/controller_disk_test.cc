@@ -278,8 +278,11 @@ TEST_F(ControllerDiskTest, WaitingJobsDoNotBeginWhileTheStoreCannotBeWritten) {
   go_.count_down();
   AwaitWaiting("job");
 
+  // It was Queued, and its turn comes when the other one has ended.
+  EXPECT_TRUE(AwaitThat([&] {
+    return FindCondition(Get("next"), "Scheduled").value("reason", "") == "WaitingForStore";
+  })) << Get("next").dump(1);
   EXPECT_EQ(Get("next")["status"]["phase"], "Pending");
-  EXPECT_EQ(FindCondition(Get("next"), "Scheduled")["reason"], "WaitingForStore");
   EXPECT_EQ(placement_.started(), 2u);
 
   disk_.Heal();

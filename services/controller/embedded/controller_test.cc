@@ -290,7 +290,11 @@ TEST_F(ControllerTest, ASuspendedJobRunsWhenResumed) {
   Create(document);
   Create(Job("other"));
   AwaitEnd("other");
-  EXPECT_EQ(controller_->api().GetJob({"default", "job"})->at("status")["phase"], "Pending");
+  const json status = controller_->api().GetJob({"default", "job"})->at("status");
+  EXPECT_EQ(status["phase"], "Pending");
+  EXPECT_EQ(status["conditions"].back()["reason"], "Suspended");
+  EXPECT_EQ(status["conditions"].back()["message"],
+            "spec.suspend is true: it starts once that is false");
 
   ASSERT_TRUE(controller_->api().SetSuspend({"default", "job"}, false));
 

@@ -51,6 +51,13 @@ void CheckNamespace(const std::string& name_space, const job::Metadata& metadata
                                      "', but the request goes to namespace '", name_space, "'")});
 }
 
+// Of a job that has not started.
+job::Condition WaitsFor(bool suspend, const std::string& now) {
+  const auto why = suspend ? job::reason::kSuspended : job::reason::kQueued;
+  return {std::string(job::condition::kScheduled), false, std::string(why),
+          suspend ? "spec.suspend is true: it starts once that is false" : "", now};
+}
+
 }  // namespace
 
 ApiResult<JobEntry*> EmbeddedApi::Get(const ObjectName& job) {
@@ -146,8 +153,7 @@ ApiResult<rest::Created> EmbeddedApi::CreateJob(const std::string& name_space, c
   const std::string now = base::FormatUtc(state_.parts().clock.UnixNs());
   conditions.Set({std::string(job::condition::kAccepted), true, std::string(job::reason::kValid),
                   base::Join(parsed.warnings, "; "), now});
-  const auto why = parsed.spec.suspend ? job::reason::kSuspended : job::reason::kQueued;
-  conditions.Set({std::string(job::condition::kScheduled), false, std::string(why), "", now});
+  conditions.Set(WaitsFor(parsed.spec.suspend, now));
   std::optional<store::IdempotentRequest> request;
   if (key) request = {name_space, key->key, key->body_digest};
   const auto answer =
@@ -243,9 +249,7 @@ ApiResult<json> EmbeddedApi::SetSuspend(const ObjectName& job, bool suspend) {
   json document = entry.document;
   document["spec"]["suspend"] = suspend;
   job::Conditions conditions = entry.conditions;
-  conditions.Set({std::string(job::condition::kScheduled), false,
-                  std::string(suspend ? job::reason::kSuspended : job::reason::kQueued), "",
-                  base::FormatUtc(state_.parts().clock.UnixNs())});
+  conditions.Set(WaitsFor(suspend, base::FormatUtc(state_.parts().clock.UnixNs())));
   const auto answer = std::make_shared<ApiResult<json>>();
   const auto asked =
       table().Replace(&entry, std::move(document), std::move(conditions),

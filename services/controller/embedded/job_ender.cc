@@ -1,24 +1,23 @@
 #include "services/controller/embedded/job_ender.h"
 
-#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/controller/job/class_check.h"
+#include "services/controller/job/critical_path.h"
+#include "services/controller/job/found_classes.h"
 
 namespace eidolon::controller::embedded {
 
 using base::StrCat;
 
 namespace {
-
-// Of a mesh: pipeline, tensor, expert, data in two levels, and one to spare.
-constexpr std::size_t kDimensionsMax = 6;
 
 // A recording is given to others: of the environment it keeps what NCCL reads.
 nlohmann::json WithoutSecrets(nlohmann::json document) {
@@ -39,8 +38,10 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
     events = run->SaveEventLogs(state_.table().directory().events_path(uid));
   }
   base::Result<void> timeline;
+  std::optional<base::Result<critical_path::Summary>> path;
   if (run->parts().resolved.spec.timeline.iterations > 0) {
     timeline = run->SaveTimeline(state_.table().directory().timeline_path(uid));
+    if (timeline) path = run->FindCriticalPath();
   }
   base::Result<void> recording;
   if (run->parts().resolved.spec.recording) recording = SaveRecording(uid, *run);
@@ -50,6 +51,7 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
   entry->ending = false;
   if (!events) entry->warnings.push_back(events.error().message);
   if (!timeline) entry->warnings.push_back(timeline.error().message);
+  if (path && !*path) entry->warnings.push_back(path->error().message);
   if (!recording) entry->warnings.push_back(recording.error().message);
   if (lost.count > 0) {
     entry->warnings.push_back(StrCat(lost.count, " line(s) of output were not stored: ", lost.why));
@@ -66,7 +68,9 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
       entry->warnings.push_back(std::move(warning));
     }
   }
-  End(entry, status, verdict);
+  Store(entry, {.status = status,
+                .verdict = verdict,
+                .critical_path = path && *path ? job::ToJson(**path) : nlohmann::json()});
 }
 
 // With what was run and what was predicted, so that a replay can be compared.
@@ -90,19 +94,14 @@ base::Result<void> JobEnder::SaveRecording(std::int64_t uid, const ActiveRun& ru
 }
 
 bool JobEnder::StartsAgain(JobEntry* entry, const ActiveRun& run, const job::Verdict& verdict) {
-  if (verdict.reason != job::reason::kRanksDiffer) return false;
   if (entry->delete_when_over || state_.is_stopping()) return false;
-  std::vector<folding::Dimension>& known = entry->fold_dimensions;
-  const std::size_t before = known.size();
-  for (const folding::Dimension& found : run.run().ranks_differ_by()) {
-    if (std::ranges::count(known, found) == 0) known.push_back(found);
-  }
-  if (known.size() == before || known.size() > kDimensionsMax) return false;
-  const std::string why = StrCat(
-      "ranks differ by their position in steps of ", known.back().stride, " (", known.back().size,
-      " positions), so it starts again with live ranks of each: ", verdict.message);
-  base::Log(base::Level::kInfo, "classes_found", {{"job", entry->name}, {"message", why}});
-  state_.SetCondition(entry, job::condition::kScheduled, false, job::reason::kClassesFound, why);
+  auto found = job::FindClasses(verdict, entry->fold_dimensions, run.run().ranks_differ_by());
+  if (!found) return false;
+  entry->fold_dimensions = std::move(found->dimensions);
+  base::Log(base::Level::kInfo, "classes_found",
+            {{"job", entry->name}, {"message", found->message}});
+  state_.SetCondition(entry, job::condition::kScheduled, false, job::reason::kClassesFound,
+                      found->message);
   state_.table().Publish(entry, StatusOf(*entry), false);
   state_.queue().AddFirst(entry->uid);
   state_.NotifyChanged();
@@ -111,15 +110,23 @@ bool JobEnder::StartsAgain(JobEntry* entry, const ActiveRun& run, const job::Ver
 }
 
 void JobEnder::End(JobEntry* entry, const job::JobStatus& filled, const job::Verdict& verdict) {
+  Store(entry, {.status = filled, .verdict = verdict, .critical_path = {}});
+}
+
+void JobEnder::Store(JobEntry* entry, Ended ended) {
   if (entry->delete_when_over) return state_.RemoveJob(entry);
+  auto& [status, verdict, critical_path] = ended;
   const std::string result(job::Name(verdict.phase));
   state_.SetCondition(entry, result, true, verdict.reason, verdict.message);
-  job::JobStatus status = filled;
   status.conditions = entry->conditions;
   status.completion_time = base::FormatUtc(state_.parts().clock.UnixNs());
-  state_.table().Settle(
-      entry, ToJson(status), StrCat(result, " (", verdict.reason, "): ", verdict.message),
-      [this, status, verdict](JobEntry* over) { OnStored(*over, status, verdict); });
+  nlohmann::json document = ToJson(status);
+  if (!critical_path.is_null()) document["prediction"]["criticalPath"] = std::move(critical_path);
+  const std::string what = StrCat(result, " (", verdict.reason, "): ", verdict.message);
+  state_.table().Settle(entry, std::move(document), what,
+                        [this, stored = std::move(ended)](JobEntry* over) {
+                          OnStored(*over, stored.status, stored.verdict);
+                        });
 }
 
 void JobEnder::OnStored(const JobEntry& entry, const job::JobStatus& status,

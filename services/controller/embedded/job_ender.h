@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "services/controller/embedded/controller_state.h"
 #include "services/controller/job/run.h"
@@ -24,6 +25,12 @@ class JobEnder {
   void End(JobEntry* entry, const job::JobStatus& filled, const job::Verdict& verdict);
 
  private:
+  struct Ended {
+    job::JobStatus status;  // But for the verdict.
+    job::Verdict verdict;
+    nlohmann::json critical_path;  // Of the document; null: none.
+  };
+  void Store(JobEntry* entry, Ended ended);
   base::Result<void> SaveRecording(std::int64_t uid, const ActiveRun& run);
   // A folded job whose ranks have shown to be of more classes waits again, as the first one, to be
   // run with these. False: nothing new was found, or nobody wants it. Requires: the lock.

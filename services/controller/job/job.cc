@@ -17,7 +17,7 @@ using base::StrCat;
 
 constexpr std::int64_t kCountMax = 1'000'000'000'000'000;
 constexpr std::int64_t kRanksMax = 4096 * 72;
-// Of a server's timeline: its agent keeps some 80 bytes of each, and a job that ends has fifteen
+// Of a server's timeline: its agent keeps some 90 bytes of each, and a job that ends has fifteen
 // seconds to write them.
 constexpr std::int64_t kTimelineOperations = 1'000'000;
 constexpr std::int64_t kTimelineOperationsMax = 4'000'000;
@@ -286,9 +286,6 @@ class SpecReader {
     const std::string mode = folding->Choice("mode", {"auto", "off", "required"}, "auto");
     if (mode == "off") read.mode = FoldingSpec::Mode::kOff;
     if (mode == "required") read.mode = FoldingSpec::Mode::kRequired;
-    if (mode == "required" && !embedded()) {
-      folding->Report("mode", "'required' exists in embedded mode only; all ranks have pods");
-    }
     read.live_per_class =
         static_cast<std::uint32_t>(folding->Integer("livePerClass", {1, 1024}, 2));
     read.live = folding->IntegerList("live", {0, kRanksMax - 1});
@@ -346,6 +343,9 @@ class SpecReader {
     ReplaySpec& read = spec().replay;
     read.recording = replay->Text("recording");
     read.host_factor = replay->Number("hostFactor", {0, 1000}, 1);
+    read.kernel_factor = replay->Number("kernelFactor", {0, 1000}, 1);
+    read.communication_factor = replay->Number("communicationFactor", {0, 1000}, 1);
+    read.even_hosts = replay->Bool("evenHosts", false);
     if (!read.recording.starts_with('/')) {
       replay->Report("recording", "is required: the absolute path of a recording");
     } else if (!embedded()) {

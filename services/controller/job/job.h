@@ -2,6 +2,7 @@
 // of a document that cannot be accepted. Pure: no HTTP, no Kubernetes, no clock.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -56,9 +57,17 @@ struct TimelineSpec {
 
 // A recording in the place of the command (docs/recording.md).
 struct ReplaySpec {
-  std::string recording;   // Path; empty: the command runs.
-  double host_factor = 1;  // What the host's work takes, over what it took.
+  std::string recording;            // Path; empty: the command runs.
+  double host_factor = 1;           // What the host's work takes, over what it took.
+  double kernel_factor = 1;         // The same of kernels and copies.
+  double communication_factor = 1;  // The same of transfers between GPUs.
+  bool even_hosts = false;          // All ranks' hosts work as little as the one that worked least.
 };
+
+// A factor of a replay, at most 1000, in thousandths.
+inline std::uint32_t Permille(double factor) {
+  return static_cast<std::uint32_t>(std::lround(factor * 1000));
+}
 
 // Random delays of the host work of each rank.
 struct JitterSpec {

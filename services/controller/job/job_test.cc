@@ -123,6 +123,10 @@ TEST(JobTest, ReadsARecordingInThePlaceOfTheCommand) {
   ASSERT_TRUE(job.problems.empty()) << Describe(job.problems);
   EXPECT_EQ(job.spec.replay.recording, "/data/a.eidrec");
   EXPECT_EQ(job.spec.replay.host_factor, 0.5);
+  EXPECT_EQ(job.spec.replay.kernel_factor, 1);
+  EXPECT_EQ(job.spec.replay.communication_factor, 1);
+  EXPECT_FALSE(job.spec.replay.even_hosts);
+  EXPECT_EQ(Permille(0.5), 500u);
   const json relative = With("/spec/replay/recording", "a.eidrec");
   EXPECT_THAT(Describe(ParseJob(relative, Mode::kEmbedded).problems),
               HasSubstr("/spec/replay/rec"));
@@ -132,6 +136,18 @@ TEST(JobTest, KeepsRecordingsInEmbeddedModeOnly) {
   const json document = With("/spec/outputs", {{"recording", true}});
   EXPECT_TRUE(ParseJob(document, Mode::kEmbedded).spec.recording);
   EXPECT_THAT(Describe(ParseJob(document, Mode::kKubernetes).problems), HasSubstr("/outputs/rec"));
+}
+
+TEST(JobTest, FoldsInBothModes) {
+  json document = With("/spec/folding", {{"mode", "required"}, {"live", {3}}});
+  document["spec"]["image"] = "registry.example/train:1";
+  for (const Mode mode : {Mode::kEmbedded, Mode::kKubernetes}) {
+    const ParsedJob job = ParseJob(document, mode);
+
+    EXPECT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
+    EXPECT_EQ(job.spec.folding.mode, FoldingSpec::Mode::kRequired);
+    EXPECT_THAT(job.spec.folding.live, ElementsAre(3u));
+  }
 }
 
 TEST(JobTest, RefusesATimelineOnKubernetes) {

@@ -100,6 +100,7 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.copies_to_host_ps += iteration.copies_to_host_ps;
   kept.copies_to_device_ps += iteration.copies_to_device_ps;
   kept.coverage = Sum(kept.coverage, iteration.coverage);
+  kept.counts.emplace(iteration.rank, iteration.counts);
   for (const NamedAmount& kernel : iteration.assumed_kernels) {
     kept.assumed_kernels[kernel.name] += kernel.amount;
   }
@@ -115,6 +116,7 @@ void Measurement::AddKernels(const std::vector<KernelTime>& kernels, Kernels* ke
     KernelTime& sum = found->second;
     sum.picoseconds += kernel.picoseconds;
     sum.launches += kernel.launches;
+    sum.matrix_flops += kernel.matrix_flops;
     sum.shortest_picoseconds = std::min(sum.shortest_picoseconds, kernel.shortest_picoseconds);
   }
 }
@@ -238,6 +240,23 @@ void Measurement::AddShares(const std::vector<const Iteration*>& measured,
   FillShares(time, busy, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
   prediction->kernels = LongestFirst(measured.front()->kernels);
+  std::uint64_t flops = 0;
+  for (const Iteration* iteration : measured) {
+    for (const auto& [rank, counts] : iteration->counts) flops += counts.matrix_flops;
+  }
+  const auto ranks = static_cast<double>(measured.front()->ranks.size());
+  AddMatrixRate(flops / measured.size(), ranks, prediction->iteration_seconds->mean, prediction);
+}
+
+// `flops`: of `gpus` GPUs together, in `seconds`.
+void Measurement::AddMatrixRate(std::uint64_t flops, double gpus, double seconds,
+                                Prediction* prediction) const {
+  if (flops == 0 || seconds <= 0) return;
+  MatrixRate rate;
+  rate.flops_per_gpu = static_cast<double>(flops) / gpus;
+  rate.flops_per_second = rate.flops_per_gpu / seconds;
+  rate.peak = options_.peak_flops_per_gpu;
+  prediction->matrix_rate = rate;
 }
 
 void Measurement::AddProgram(Prediction* prediction) const {
@@ -249,12 +268,14 @@ void Measurement::AddProgram(Prediction* prediction) const {
   std::map<std::string, std::uint64_t> assumed;
   Kernels kernels;
   double program_ranks = 0;
+  std::uint64_t flops = 0;
   for (const auto& [server, usage] : usage_) {
     for (const RankProgram& rank : usage.programs) {
       ++program_ranks;
       length_ps = std::max(length_ps, rank.length_ps);
       error_ps = std::max(error_ps, rank.error_ps);
       program.launches += rank.launches;
+      flops += rank.counts.matrix_flops;
       time = Sum(time, rank.breakdown);
       busy = Sum(busy, rank.coverage);
       for (const NamedAmount& kernel : rank.assumed_kernels) assumed[kernel.name] += kernel.amount;
@@ -269,6 +290,7 @@ void Measurement::AddProgram(Prediction* prediction) const {
   program.low = std::max(0.0, program.seconds - band);
   program.high = program.seconds + band;
   prediction->program = program;
+  AddMatrixRate(flops, program_ranks, program.seconds, prediction);
   FillShares(time, busy, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
   prediction->kernels = LongestFirst(kernels);
@@ -327,6 +349,39 @@ void Measurement::AddUsage(Prediction* prediction) const {
             });
   for (const auto& [name, amount] : refused)
     prediction->unsupported_calls.push_back({name, amount});
+  SplitAllocations(prediction);
+  CountGpus(prediction);
+}
+
+// By what the optimizer touched in the first measured iteration. Where that does not fit together,
+// kernels were taken for an optimizer's that are none, and nothing is told: parameters have
+// gradients of their number, and all of them lie in the rank's allocations.
+void Measurement::SplitAllocations(Prediction* prediction) const {
+  const std::vector<const Iteration*> measured = Measured();
+  if (measured.empty()) return;
+  std::map<std::int32_t, int> devices;
+  for (const RankMemory& memory : prediction->memory) ++devices[memory.rank];
+  for (RankMemory& memory : prediction->memory) {
+    const auto found = measured.front()->counts.find(memory.rank);
+    if (found == measured.front()->counts.end() || devices[memory.rank] > 1) continue;
+    const WorkCounts& counts = found->second;
+    const std::uint64_t all =
+        counts.parameter_bytes + counts.gradient_bytes + counts.optimizer_state_bytes;
+    if (counts.parameter_bytes != counts.gradient_bytes || all > memory.allocations_bytes) continue;
+    memory.parameter_bytes = counts.parameter_bytes;
+    memory.gradient_bytes = counts.gradient_bytes;
+    memory.optimizer_state_bytes = counts.optimizer_state_bytes;
+  }
+}
+
+void Measurement::CountGpus(Prediction* prediction) const {
+  if (!prediction->target || usage_.empty()) return;
+  const bool is_folded = prediction->folding && prediction->folding->mirrored > 0;
+  const auto used = std::ranges::count_if(prediction->memory, [](const RankMemory& memory) {
+    return memory.allocations_bytes > 0 || memory.refused_bytes > 0;
+  });
+  prediction->target->used_gpus =
+      is_folded ? prediction->target->ranks : static_cast<std::uint32_t>(used);
 }
 
 }  // namespace eidolon::controller::job

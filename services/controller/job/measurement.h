@@ -46,6 +46,7 @@ struct RankIteration {
   std::uint64_t copies_to_host_ps = 0;  // Busy time.
   std::uint64_t copies_to_device_ps = 0;
   Coverage coverage;
+  WorkCounts counts;
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds.
   std::vector<KernelTime> kernels;           // Only of the first iteration after warm-up.
 };
@@ -58,6 +59,7 @@ struct RankProgram {
   std::uint64_t launches = 0;
   Breakdown breakdown;
   Coverage coverage;
+  WorkCounts counts;
   std::vector<NamedAmount> assumed_kernels;
   std::vector<KernelTime> kernels;
 };
@@ -131,6 +133,7 @@ class Measurement {
     std::uint64_t copies_to_host_ps = 0;
     std::uint64_t copies_to_device_ps = 0;
     Coverage coverage;
+    std::map<std::int32_t, WorkCounts> counts;  // By rank.
     std::map<std::string, std::uint64_t> assumed_kernels;
     Kernels kernels;
   };
@@ -140,9 +143,13 @@ class Measurement {
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddUnevenness(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  void AddMatrixRate(std::uint64_t flops, double gpus, double seconds,
+                     Prediction* prediction) const;
   void AddProgram(Prediction* prediction) const;
   void AddUnknownReads(Prediction* prediction) const;
   void AddUsage(Prediction* prediction) const;
+  void SplitAllocations(Prediction* prediction) const;
+  void CountGpus(Prediction* prediction) const;
   std::vector<const Iteration*> Measured() const;
 
   MeasurementOptions options_;

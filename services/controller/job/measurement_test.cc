@@ -149,6 +149,73 @@ TEST(MeasurementTest, ListsKernelsOfTheFirstMeasuredIterationOverAllRanks) {
       testing::ElementsAre(KernelTime{"gemm 1x2x3", "gemm", "modelled", 9 * kMs, 19, 100}, fill));
 }
 
+TEST(MeasurementTest, TellsTheMatrixWorkOfAGpuAndItsShareOfThePeak) {
+  MeasurementOptions options = TwoRanks();
+  options.peak_flops_per_gpu = 1e15;
+  Measurement measurement(options);
+  for (RankIteration iteration : ThreeIterationsOfTwoRanks()) {
+    // Twice as much in warm-up, which does not count.
+    iteration.counts.matrix_flops = iteration.index == 0 ? 11'000'000'000'000 : 5'500'000'000'000;
+    measurement.Add(iteration);
+  }
+
+  const nlohmann::json rate = ToJson(measurement.Predict())["matrixFlops"];
+
+  EXPECT_DOUBLE_EQ(rate["perGpu"], 5.5e12);
+  EXPECT_DOUBLE_EQ(rate["perGpuAndSecond"], 5e14);
+  EXPECT_DOUBLE_EQ(rate["utilization"], 0.5);
+}
+
+class AllocationsTest : public ::testing::Test {
+ protected:
+  // The split of rank 0, of which its optimizer has told `counts`.
+  nlohmann::json SplitOf(const WorkCounts& counts, std::vector<RankMemory> memory) {
+    Measurement measurement({.ranks = 1, .warmup = 0, .measure = 1});
+    RankIteration iteration = Iteration(0, 0, 0, 10);
+    iteration.counts = counts;
+    measurement.Add(iteration);
+    measurement.SetUsage(0, {.memory = std::move(memory)});
+    return ToJson(measurement.Predict())["memory"].value("allocations", nlohmann::json());
+  }
+  const RankMemory memory_{.rank = 0, .peak_bytes = 1100, .allocations_bytes = 1000};
+};
+
+TEST_F(AllocationsTest, AreSplitByWhatTheOptimizerTouches) {
+  const nlohmann::json split = SplitOf(
+      {.parameter_bytes = 100, .gradient_bytes = 100, .optimizer_state_bytes = 200}, {memory_});
+
+  EXPECT_EQ(split, nlohmann::json::parse(
+                       R"({"parameters": 100, "gradients": 100, "optimizerState": 200,
+                           "other": 600})"));
+}
+
+TEST_F(AllocationsTest, AreNotSplitWhereTheSumsDoNotFitTogether) {
+  EXPECT_TRUE(SplitOf({}, {memory_}).is_null());
+  // More gradients than parameters: a kernel of something else was among them.
+  EXPECT_TRUE(SplitOf({.parameter_bytes = 100, .gradient_bytes = 200}, {memory_}).is_null());
+  // More than there is.
+  EXPECT_TRUE(SplitOf({.parameter_bytes = 600, .gradient_bytes = 600}, {memory_}).is_null());
+  // Of which GPU it was is not known.
+  RankMemory other = memory_;
+  other.device = 1;
+  EXPECT_TRUE(SplitOf({.parameter_bytes = 100, .gradient_bytes = 100}, {memory_, other}).is_null());
+}
+
+TEST(MeasurementTest, CountsTheGpusOnWhichTheProgramHasBookedMemory) {
+  MeasurementOptions options = TwoRanks();
+  options.target = Target{.servers = 1, .ranks = 8, .used_gpus = {}, .cluster = {}};
+  options.target->cluster.gpus_per_server = 8;
+  Measurement measurement(options);
+  EXPECT_FALSE(ToJson(measurement.Predict())["target"].contains("usedGpus"));
+
+  measurement.SetUsage(
+      0, {.memory = {{.rank = 0, .allocations_bytes = 7}, {.rank = 1, .context_bytes = 500}}});
+
+  const nlohmann::json target = ToJson(measurement.Predict())["target"];
+  EXPECT_EQ(target["gpus"], 8);
+  EXPECT_EQ(target["usedGpus"], 1);
+}
+
 TEST(MeasurementTest, CutsLongKernelNamesBetweenCharacters) {
   Prediction prediction;
   prediction.kernels = {{.name = std::string(255, 'k') + "\u00e9", .family = "a", .source = "b"}};

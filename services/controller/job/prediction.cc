@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/controller/job/cluster.h"
+#include "services/controller/job/utf8.h"
 
 namespace eidolon::controller::job {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::size_t kListedIterationsMax = 1000;
 constexpr std::size_t kListedOddMax = 100;
 constexpr std::size_t kListedKernelsMax = 256;
 constexpr std::size_t kListedSourcesMax = 64;
-constexpr std::size_t kKernelNameMax = 256;
+constexpr std::size_t kKernelNameMax = 256;  // Mangled ones reach thousands.
 
 // How full the rank's device was; a refused request counts as if it had been granted.
 double Fullness(const RankMemory& rank) {
@@ -57,6 +58,14 @@ json MemoryToJson(const Prediction& prediction) {
                  {"byCategory", CategoriesToJson(worst)},
                  {"ranks", ranks}};
   if (worst.refused_bytes > 0) memory["refusedBytes"] = worst.refused_bytes;
+  const std::uint64_t told =
+      worst.parameter_bytes + worst.gradient_bytes + worst.optimizer_state_bytes;
+  if (told > 0) {
+    memory["allocations"] = {{"parameters", worst.parameter_bytes},
+                             {"gradients", worst.gradient_bytes},
+                             {"optimizerState", worst.optimizer_state_bytes},
+                             {"other", worst.allocations_bytes - told}};
+  }
   return memory;
 }
 
@@ -74,20 +83,11 @@ void AddPlaces(const std::vector<NamedAmount>& places, const char* name, json* o
   }
 }
 
-// The beginning of a UTF-8 text, cut between characters: mangled names reach thousands.
-std::string Beginning(const std::string& name) {
-  std::size_t end = std::min(name.size(), kKernelNameMax);
-  while (end > 0 && end < name.size() && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) {
-    --end;
-  }
-  return name.substr(0, end);
-}
-
 json SourcesToJson(const std::vector<UnknownReadSource>& sources) {
   json list = json::array();
   for (const UnknownReadSource& source : sources) {
     if (list.size() == kListedSourcesMax) break;
-    json entry = {{"writer", Beginning(source.writer)},
+    json entry = {{"writer", Beginning(source.writer, kKernelNameMax)},
                   {"pointer", source.pointer},
                   {"given", source.given},
                   {"reads", source.reads},
@@ -112,12 +112,13 @@ json TimesToJson(const std::vector<KernelTime>& kernels) {
   json list = json::array();
   for (const KernelTime& kernel : kernels) {
     if (list.size() == kListedKernelsMax) break;
-    list.push_back({{"name", Beginning(kernel.name)},
+    list.push_back({{"name", Beginning(kernel.name, kKernelNameMax)},
                     {"family", kernel.family},
                     {"source", kernel.source},
                     {"seconds", static_cast<double>(kernel.picoseconds) * 1e-12},
                     {"launches", kernel.launches},
                     {"shortestPicoseconds", kernel.shortest_picoseconds}});
+    if (kernel.matrix_flops > 0) list.back()["matrixFlops"] = kernel.matrix_flops;
   }
   return list;
 }
@@ -155,6 +156,31 @@ json UnevennessToJson(const Prediction& prediction) {
           {"iterations", odd}};
 }
 
+void AddFolding(const Prediction& prediction, json* out) {
+  if (const auto& folding = prediction.folding) {
+    (*out)["folding"] = {{"ranks", folding->ranks},
+                         {"live", folding->live},
+                         {"mirrored", folding->mirrored},
+                         {"classes", folding->classes},
+                         {"guessedCollectives", folding->guessed_collectives}};
+    AddPlaces(folding->guessed_call_sites, "guessedCallSites", &(*out)["folding"]);
+    AddPlaces(folding->work_differences, "workDifferences", &(*out)["folding"]);
+    if (folding->work_differences_total > 0) {
+      (*out)["folding"]["workDifferencesTotal"] = folding->work_differences_total;
+    }
+  }
+}
+
+void AddTarget(const Prediction& prediction, json* out) {
+  if (const auto& target = prediction.target) {
+    (*out)["target"] = {{"servers", target->servers},
+                        {"ranks", target->ranks},
+                        {"gpus", target->servers * target->cluster.gpus_per_server},
+                        {"cluster", ToJson(target->cluster)}};
+    if (target->used_gpus) (*out)["target"]["usedGpus"] = *target->used_gpus;
+  }
+}
+
 }  // namespace
 
 const RankMemory* WorstRank(const Prediction& prediction) {
@@ -175,23 +201,8 @@ json ToJson(const Prediction& prediction) {
   if (!prediction.unused_declarations.empty()) {
     out["unusedDeclarations"] = prediction.unused_declarations;
   }
-  if (const auto& folding = prediction.folding) {
-    out["folding"] = {{"ranks", folding->ranks},
-                      {"live", folding->live},
-                      {"mirrored", folding->mirrored},
-                      {"classes", folding->classes},
-                      {"guessedCollectives", folding->guessed_collectives}};
-    AddPlaces(folding->guessed_call_sites, "guessedCallSites", &out["folding"]);
-    AddPlaces(folding->work_differences, "workDifferences", &out["folding"]);
-    if (folding->work_differences_total > 0) {
-      out["folding"]["workDifferencesTotal"] = folding->work_differences_total;
-    }
-  }
-  if (const auto& target = prediction.target) {
-    out["target"] = {{"servers", target->servers},
-                     {"ranks", target->ranks},
-                     {"cluster", ToJson(target->cluster)}};
-  }
+  AddFolding(prediction, &out);
+  AddTarget(prediction, &out);
   if (const auto& host = prediction.host_time) {
     out["hostTime"] = {{"model", host->fixed ? "fixed" : "measured"}, {"error", host->error}};
     if (!host->cpu.empty()) out["hostTime"]["cpu"] = host->cpu;
@@ -208,6 +219,14 @@ json ToJson(const Prediction& prediction) {
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
   if (prediction.model_flops_utilization) {
     out["modelFlopsUtilization"] = *prediction.model_flops_utilization;
+  }
+  if (const auto& rate = prediction.matrix_rate) {
+    out["matrixFlops"] = {{"perGpu", rate->flops_per_gpu},
+                          {"perGpuAndSecond", rate->flops_per_second}};
+    if (rate->peak > 0) {
+      out["matrixFlops"]["peakPerSecond"] = rate->peak;
+      out["matrixFlops"]["utilization"] = rate->flops_per_second / rate->peak;
+    }
   }
   if (prediction.breakdown) {
     out["breakdown"] = {{"compute", prediction.breakdown->compute},

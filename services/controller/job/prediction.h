@@ -28,8 +28,27 @@ struct KernelTime {
   std::uint64_t picoseconds = 0;
   std::uint64_t launches = 0;
   std::uint64_t shortest_picoseconds = 0;
+  std::uint64_t matrix_flops = 0;  // Of all launches; 0: none, or not counted.
 
   bool operator==(const KernelTime&) const = default;
+};
+
+// What work is for, summed: operations of GEMMs, convolutions and attention (a mask's part left
+// out), and the bytes that the steps of an optimizer have updated, read and kept.
+struct WorkCounts {
+  std::uint64_t matrix_flops = 0;
+  std::uint64_t parameter_bytes = 0;
+  std::uint64_t gradient_bytes = 0;
+  std::uint64_t optimizer_state_bytes = 0;
+
+  bool operator==(const WorkCounts&) const = default;
+};
+
+// What the GPUs' matrix units did.
+struct MatrixRate {
+  double flops_per_gpu = 0;     // In one iteration, or in the program; a mean over ranks that ran.
+  double flops_per_second = 0;  // Of one GPU.
+  double peak = 0;              // Of the GPU, dense bf16, operations per second; 0: not known.
 };
 
 // Host reads of unknown bytes that one writer made, at one place.
@@ -56,6 +75,11 @@ struct RankMemory {
   std::uint64_t nccl_bytes = 0;
   std::uint64_t context_bytes = 0;
   std::uint64_t refused_bytes = 0;  // The largest request that did not fit; 0: none.
+  // Parts of allocations_bytes, as the optimizer's kernels of one iteration touched them; all 0:
+  // not told. The rest are activations, temporary tensors and what the allocator keeps for later.
+  std::uint64_t parameter_bytes = 0;
+  std::uint64_t gradient_bytes = 0;
+  std::uint64_t optimizer_state_bytes = 0;
 
   bool operator==(const RankMemory&) const = default;
 };
@@ -90,6 +114,9 @@ struct HostTime {
 struct Target {
   std::uint32_t servers = 0;
   std::uint32_t ranks = 0;  // Mirrored ones included.
+  // GPUs of these servers on which a process has booked memory; nothing: not known yet. Of a folded
+  // job: as many as there are ranks.
+  std::optional<std::uint32_t> used_gpus;
   cluster::ClusterSpec cluster;
 };
 
@@ -135,6 +162,7 @@ struct Prediction {
   std::optional<Unevenness> unevenness;
   std::optional<double> tokens_per_second;
   std::optional<double> model_flops_utilization;
+  std::optional<MatrixRate> matrix_rate;  // Of an iteration, or the program; where there is any.
   // Set at the end when measured_iterations is 0; what follows then tells of the program, not of
   // iterations.
   std::optional<ProgramSeconds> program;

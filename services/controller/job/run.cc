@@ -6,6 +6,7 @@
 #include "services/base/check.h"
 #include "services/base/text.h"
 #include "services/controller/job/host_time.h"
+#include "services/controller/job/utf8.h"
 
 namespace eidolon::controller::job {
 namespace {
@@ -160,7 +161,7 @@ void Run::SetUsage(std::uint32_t server, ServerUsage usage) {
 void Run::NoteErrorLine(const std::string& line) {
   // The last line of a Python traceback, "ValueError: ...", perhaps behind torchrun's "[rank0]: ".
   // The first one is kept: later ones are consequences.
-  if (!error_line_.empty() || line.size() > 400) return;
+  if (!error_line_.empty() || line.size() > 400 || !IsUtf8(line)) return;
   std::string_view text = line;
   if (text.starts_with("[rank") && text.find("]: ") != text.npos) {
     text.remove_prefix(text.find("]: ") + 3);

@@ -47,6 +47,10 @@ json ToJson(const JobStatus& status) {
   if (status.simulation) {
     out["simulation"] = {{"wallSeconds", status.simulation->wall_seconds}};
     if (status.simulation->slowdown) out["simulation"]["slowdown"] = *status.simulation->slowdown;
+    if (const auto& machine = status.simulation->machine) {
+      out["simulation"]["machine"] = {{"processors", machine->processors},
+                                      {"busyShare", machine->busy}};
+    }
   }
   if (!status.start_time.empty()) out["startTime"] = status.start_time;
   if (!status.completion_time.empty()) out["completionTime"] = status.completion_time;

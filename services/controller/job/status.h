@@ -26,9 +26,16 @@ struct Progress {
 Progress ComputeProgress(std::uint32_t finished, std::uint32_t wanted, std::int64_t first_ns,
                          std::int64_t now_ns);
 
+// The machine that simulated, while it did.
+struct MachineLoad {
+  std::uint32_t processors = 0;
+  double busy = 0;  // Share of their time, with whatever else ran.
+};
+
 struct SimulationCost {
   double wall_seconds = 0;
-  std::optional<double> slowdown;  // Real over virtual time.
+  std::optional<double> slowdown;      // Real over virtual time.
+  std::optional<MachineLoad> machine;  // Where one machine simulates everything.
 };
 
 struct JobStatus {

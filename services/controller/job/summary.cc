@@ -52,9 +52,13 @@ json Pick(const json& tree, const Keys& keys) {
   return picked;
 }
 
-json LastTrueCondition(const json& status) {
+// The last one that is true; of a job that has not started, what it waits for.
+json StandingCondition(const json& status) {
   json last = json::array();
   for (const json& condition : Member(status, "conditions")) {
+    const bool waits = condition.is_object() && condition.value("type", json()) == "Scheduled" &&
+                       condition.value("message", json("")) != "";
+    if (waits && Member(status, "phase") == "Pending") return json::array({Cut(condition)});
     if (condition.is_object() && condition.value("status", json()) == "True") {
       last = json::array({Cut(condition)});
     }
@@ -86,11 +90,11 @@ json SummaryOf(const json& document, const json& status) {
     object["spec"]["cluster"]["server"] =
         Pick(Member(cluster, "server"), {"preset", "gpu", "gpusPerServer"});
   }
-  object["status"]["conditions"] = LastTrueCondition(status);
+  object["status"]["conditions"] = StandingCondition(status);
   if (prediction.empty()) return object;
   json& shown = object["status"]["prediction"];
   shown = Pick(prediction, {"measuredIterations", "iterationSeconds", "tokensPerSecond",
-                            "modelFlopsUtilization", "program"});
+                            "modelFlopsUtilization", "matrixFlops", "program"});
   if (prediction.contains("memory")) {
     shown["memory"] = Pick(prediction["memory"], {"peakReservedBytes", "capacityBytes", "fits"});
   }

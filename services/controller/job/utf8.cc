@@ -1,5 +1,6 @@
 #include "services/controller/job/utf8.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace eidolon::controller::job {
@@ -45,6 +46,14 @@ bool IsUtf8(std::string_view text) {
     }
   }
   return true;
+}
+
+std::string Beginning(std::string_view text, std::size_t bytes) {
+  std::size_t end = std::min(text.size(), bytes);
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return std::string(text.substr(0, end));
 }
 
 }  // namespace eidolon::controller::job

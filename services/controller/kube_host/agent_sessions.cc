@@ -1,5 +1,6 @@
 #include "services/controller/kube_host/agent_sessions.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "services/base/utc.h"
@@ -39,7 +40,10 @@ Result<std::shared_ptr<KubeRun>> AgentSessions::Join(
     const RunRegistry::View& runs, const Pod& pod, const std::shared_ptr<agents::AgentLink>& link) {
   const auto run = runs.Find(pod.job_uid);
   if (run == nullptr) return Fail(ErrorCode::kNotFound, "no job waits for this agent");
-  if (run->run || run->links.contains(pod.server) || pod.server >= run->resolved.servers) {
+  if (!std::ranges::binary_search(run->agent_servers, pod.server)) {
+    return Fail(ErrorCode::kNotFound, "the job has no agent on the server of this pod");
+  }
+  if (run->run || run->links.contains(pod.server)) {
     return Fail(ErrorCode::kAlreadyExists, "another agent of this server has connected");
   }
   run->links[pod.server] = link;

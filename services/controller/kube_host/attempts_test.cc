@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <set>
+#include <string>
+
 #include "services/controller/kube_host/controller_fixture_test.h"
 
 namespace eidolon::controller::kube_host {
@@ -61,6 +65,57 @@ TEST_F(AttemptsTest, AnEvictedPodBeginsTheJobAgain) {
   ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
   EXPECT_EQ(Status()["failedAttempts"], 1);
   EXPECT_EQ(ReasonOf("Retried"), "PodEvicted") << "what happened can still be read";
+}
+
+// Eight ranks on four servers, of which the first and the last have live ranks.
+TEST_F(AttemptsTest, ClassesThatARunHasFoundBeginAFoldedJobAgain) {
+  Process process(cluster_);
+  PutCluster();
+  cluster_.Put(kube::kSimulationJobs, kJob,
+               {{"spec",
+                 {{"clusterRef", {{"name", "pod"}}},
+                  {"ranksPerServer", 2},
+                  {"image", "train:1"},
+                  {"command", {"torchrun", "train.py"}},
+                  {"folding", {{"mode", "required"}}},
+                  {"backoffLimit", 0},
+                  {"iterations", {{"warmup", 1}, {"measure", 2}}}}}});
+  ASSERT_TRUE(StartNetwork());
+  ASSERT_TRUE(StartPods());
+  EXPECT_EQ((*cluster_.Find(kube::kJobs, kJob))["spec"]["completions"], 2);
+  const auto first = Attach(&process);
+  ASSERT_TRUE(first[0] && first[1]) << first[1].error().message;
+  EXPECT_EQ(first[1]->agent.server, 3u);
+  EXPECT_THAT(first[1]->resolved.spec.environment,
+              ::testing::Contains(::testing::Pair("JOB_COMPLETION_INDEX", "3")));
+  EXPECT_THAT(RanksOf(*first[1]), ::testing::ElementsAre(7u));
+  ASSERT_TRUE(Eventually([&] { return ReasonOf("Running") == "Started"; }));
+
+  for (const auto& assignment : first) {
+    process.controller.agents().OnOutcome(assignment->agent,
+                                          {.reason = job::OutcomeReason::kRanksDiffer,
+                                           .message = "odd ranks send",
+                                           .ranks_differ_by = {{.stride = 1, .size = 2}}});
+    process.controller.agents().Detach(assignment->agent);
+  }
+  EndPods();
+
+  ASSERT_TRUE(Eventually([&] { return Status().value("attempt", 0) == 2; })) << Status().dump(1);
+  for (const char* pod : {"train-0", "train-1"}) cluster_.Remove(kube::kPods, {"team", pod});
+  for (auto& link : links_) link = std::make_shared<FakeLink>();
+  ASSERT_TRUE(StartPods());
+  const auto second = Attach(&process);
+  ASSERT_TRUE(second[0] && second[1]) << second[1].error().message;
+  EXPECT_THAT(RanksOf(*second[0]), ::testing::ElementsAre(0u, 1u));
+  EXPECT_THAT(RanksOf(*second[1]), ::testing::ElementsAre(6u, 7u));
+  RunToTheEnd(&process, second);
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+  EXPECT_FALSE(Status().contains("failedAttempts")) << "nothing has failed";
+  EXPECT_EQ(Status()["prediction"]["folding"]["live"], json({0, 1, 6, 7}));
+  EXPECT_EQ(Status()["foldDimensions"], json({{{"stride", 1}, {"size", 2}}}));
+  std::set<std::string> told;
+  for (const json& event : cluster_.List(kube::kEvents)) told.insert(event["reason"]);
+  EXPECT_TRUE(told.contains("ClassesFound"));
 }
 
 TEST_F(AttemptsTest, AFullQuotaIsToldAndWaitedFor) {
@@ -133,8 +188,29 @@ TEST_F(AttemptsTest, AClusterWhoseNetworkServiceIsRefusedSaysWhy) {
                ->dump()
                .find("exceeded quota: objects") != std::string::npos;
   }));
+  PutJob();
+  EXPECT_TRUE(Eventually([&] { return ReasonOf("Scheduled") == "QuotaExceeded"; }))
+      << Status().dump(1);
+  EXPECT_THAT(Status().dump(), HasSubstr("exceeded quota: objects"));
   cluster_.RefuseApply("", "");
   EXPECT_TRUE(StartNetwork());
+  EXPECT_TRUE(Eventually([&] { return cluster_.Find(kube::kJobs, kJob); }));
+}
+
+TEST_F(AttemptsTest, AJobWhoseOwnNetworkServiceIsRefusedSaysWhy) {
+  cluster_.RefuseApply("Service", "services is forbidden: User \"eidolon\" cannot patch resource");
+  Process process(cluster_);
+  cluster_.Put(kube::kSimulationJobs, kJob,
+               {{"spec",
+                 {{"cluster", {{"servers", 2}, {"server", {{"preset", "dgx-h100"}}}}},
+                  {"image", "train:1"},
+                  {"command", {"torchrun", "train.py"}}}}});
+
+  ASSERT_TRUE(Eventually([&] { return ReasonOf("Scheduled") == "AdmissionUnavailable"; }))
+      << Status().dump(1);
+
+  EXPECT_THAT(Status().dump(), HasSubstr("cannot patch resource"));
+  EXPECT_TRUE(Status().contains("nextAttemptTime")) << "others have its place meanwhile";
 }
 
 }  // namespace

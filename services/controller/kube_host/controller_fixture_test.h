@@ -7,6 +7,7 @@
 
 #include <future>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -91,20 +92,32 @@ class KubeControllerTest : public ::testing::Test {
     return answers;
   }
 
-  // Three iterations of both ranks, then the end of the agents and their pods.
+  // Those that run on the agent's server.
+  static std::vector<std::uint32_t> RanksOf(const agents::Assignment& assignment) {
+    const job::ResolvedJob& resolved = assignment.resolved;
+    const std::uint32_t server = assignment.agent.server, count = resolved.ranks_per_server;
+    if (resolved.fold.is_folded()) return resolved.fold.LiveOn(server, count);
+    std::vector<std::uint32_t> ranks(count);
+    std::iota(ranks.begin(), ranks.end(), server * count);
+    return ranks;
+  }
+
+  // Three iterations of all ranks, then the end of the agents and their pods.
   void RunToTheEnd(Process* process, const std::vector<Result<agents::Assignment>>& assignments) {
     for (std::uint32_t index = 0; index < 3; ++index) {
-      for (int rank = 0; rank < 2; ++rank) {
-        process->controller.agents().OnIteration(assignments[rank]->agent,
-                                                 {.rank = rank,
-                                                  .index = index,
-                                                  .start_ps = index * kTenMs,
-                                                  .end_ps = (index + 1) * kTenMs,
-                                                  .error_ps = 0,
-                                                  .breakdown = {},
-                                                  .coverage = {},
-                                                  .assumed_kernels = {},
-                                                  .kernels = {}});
+      for (const auto& assignment : assignments) {
+        for (const std::uint32_t rank : RanksOf(*assignment)) {
+          process->controller.agents().OnIteration(assignment->agent,
+                                                   {.rank = static_cast<std::int32_t>(rank),
+                                                    .index = index,
+                                                    .start_ps = index * kTenMs,
+                                                    .end_ps = (index + 1) * kTenMs,
+                                                    .error_ps = 0,
+                                                    .breakdown = {},
+                                                    .coverage = {},
+                                                    .assumed_kernels = {},
+                                                    .kernels = {}});
+        }
       }
     }
     for (int server = 0; server < 2; ++server) {
@@ -119,6 +132,7 @@ class KubeControllerTest : public ::testing::Test {
   json Status() { return cluster_.Find(kube::kSimulationJobs, kJob)->value("status", json()); }
   std::string Phase() { return Status().is_null() ? "" : Status().value("phase", ""); }
   std::string ReasonOf(const std::string& type) {
+    if (Status().is_null()) return "";
     for (const json& entry : Status().value("conditions", json::array())) {
       if (entry["type"] == type) return entry["reason"];
     }

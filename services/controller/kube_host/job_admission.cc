@@ -8,14 +8,24 @@ namespace eidolon::controller::kube_host {
 
 using nlohmann::json;
 
+namespace {
+
+bool MayStart(const json& job) {
+  return !IsOver(job) && !job["metadata"].contains("deletionTimestamp") &&
+         !job["spec"].value("suspend", false);
+}
+
+}  // namespace
+
 std::vector<kube::ObjectPointer> JobAdmission::Queued() const {
   const std::string now = base::FormatUtc(clock_.UnixNs());
+  const std::set<std::string> running = runs_.Uids();
   return jobs_.List([&](const json& object) {
-    const json status = object.value("status", json::object());
+    if (!MayStart(object)) return false;
+    if (running.contains(UidOf(object))) return true;
     // Times of this form sort as texts.
-    if (status.value("nextAttemptTime", "") > now) return false;
-    return !IsOver(object) && !object["metadata"].contains("deletionTimestamp") &&
-           !object["spec"].value("suspend", false);
+    return object.value("status", json::object()).value("nextAttemptTime", "") <= now &&
+           reconcile::WaitsForAdmission(object);
   });
 }
 
@@ -69,6 +79,14 @@ void JobAdmission::LookAtWaiting() {
     if (object->value("status", json::object()).value("phase", "Pending") != "Pending") continue;
     const reconcile::Admission& admission = admissions.at(UidOf(*object));
     if (admission.granted || admission.before < near) look_at_(*object);
+  }
+  // What they wait for may be there now.
+  const std::set<std::string> running = runs_.Uids();
+  for (const auto& object : jobs_.List([&](const json& object) {
+         return MayStart(object) && !running.contains(UidOf(object)) &&
+                !reconcile::WaitsForAdmission(object);
+       })) {
+    look_at_(*object);
   }
 }
 

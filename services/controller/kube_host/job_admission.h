@@ -41,7 +41,7 @@ class JobAdmission {
   void LookAtWaiting();
 
  private:
-  // Jobs that wait or run; not those that left their place to others for a while.
+  // Jobs that wait for admission or run; not those that left their place to others for a while.
   std::vector<kube::ObjectPointer> Queued() const;
   // By uid. Requires: mutex_ is held.
   std::map<std::string, reconcile::Admission> Compute(const std::vector<kube::ObjectPointer>& jobs);

@@ -164,19 +164,27 @@ KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key
                                       .now_unix_ns = parts_.clock.UnixNs()};
   if (network != nullptr) observed.network = *network;
   reconcile::Plan plan = reconcile::ReconcileCluster(observed, options_.settings);
-  for (const json& object : plan.apply) {
+  const auto refused = ApplyNetwork(plan.apply);
+  if (!refused) return std::unexpected(refused.error());
+  if (!refused->empty()) {
+    observed.refused = *refused;
+    plan = reconcile::ReconcileCluster(observed, options_.settings);
+    queue_.AddAfter(TextOf("cluster", key), kAskAgainNs);
+  }
+  if (plan.status) return status_.Write(*cluster, *plan.status);
+  return {};
+}
+
+kube::Answer<std::string> KubeController::ApplyNetwork(const std::vector<json>& objects) {
+  for (const json& object : objects) {
     const auto applied = parts_.client.Apply(object);
     if (applied) continue;
     if (!ClassifyRefusal(applied.error().status, applied.error().message)) {
       return std::unexpected(applied.error());
     }
-    observed.refused = applied.error().message;
-    plan = reconcile::ReconcileCluster(observed, options_.settings);
-    queue_.AddAfter(TextOf("cluster", key), kAskAgainNs);
-    break;
+    return applied.error().message;
   }
-  if (plan.status) return status_.Write(*cluster, *plan.status);
-  return {};
+  return "";
 }
 
 reconcile::ObservedJob KubeController::Observe(const json& job) {
@@ -233,7 +241,19 @@ KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
   reconcile::ObservedJob seen = Observe(*job);
   if (!IsOver(*job)) seen.admission = admission_.Ask(*job);
   LookForRefusal(seen);
-  return Apply(*job, reconcile::ReconcileJob(seen, options_.settings));
+  reconcile::Plan plan = reconcile::ReconcileJob(seen, options_.settings);
+  // Before it has a run, a job gets a network service of its own, and nothing else.
+  if (!seen.run) {
+    auto refused = ApplyNetwork(plan.apply);
+    if (!refused) return std::unexpected(refused.error());
+    plan.apply.clear();
+    if (!refused->empty()) {
+      seen.refused = std::move(*refused);
+      plan = reconcile::ReconcileJob(seen, options_.settings);
+      plan.apply.clear();
+    }
+  }
+  return Apply(*job, std::move(plan));
 }
 
 KubeController::Done KubeController::Apply(const json& object, reconcile::Plan plan) {
@@ -319,6 +339,7 @@ KubeController::Done KubeController::StartRun(const json& object, reconcile::Pla
                       : reconcile::NetworkNameOf(std::string(job::kClusterKind), cluster);
   auto run = std::make_shared<KubeRun>();
   run->resolved = std::move(plan.resolved);
+  run->agent_servers = run->resolved.AgentServers();
   run->key = key;
   run->uid = UidOf(object);
   run->attempt = plan.attempt;

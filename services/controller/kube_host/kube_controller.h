@@ -66,6 +66,8 @@ class KubeController {
   Done Reconcile(const std::string& key);
   Done ReconcileJob(const kube::ObjectKey& key);
   Done ReconcileCluster(const kube::ObjectKey& key);
+  // What admission has against one of them, in its words; empty: nothing.
+  kube::Answer<std::string> ApplyNetwork(const std::vector<nlohmann::json>& objects);
   reconcile::ObservedJob Observe(const nlohmann::json& job);
   // Does what the plan says, by way of the API server.
   Done Apply(const nlohmann::json& object, reconcile::Plan plan);

@@ -194,6 +194,29 @@ TEST_F(KubeControllerTest, JobsWaitForTheirTurn) {
   EXPECT_EQ(cluster_.List(kube::kJobs).size(), 2u);
 }
 
+// Two run at a time.
+TEST_F(KubeControllerTest, JobsThatWaitForTheirClusterKeepNobodyElseWaiting) {
+  Process process(cluster_);
+  for (const char* name : {"lost-a", "lost-b", "lost-c"}) PutJob(name, "elsewhere");
+  ASSERT_TRUE(Eventually([&] {
+    int waiting = 0;
+    for (const json& object : cluster_.List(kube::kSimulationJobs)) {
+      waiting += object.dump().find("\"reason\":\"ClusterNotFound\"") != std::string::npos;
+    }
+    return waiting == 3;
+  }));
+
+  PutCluster();
+  PutJob();
+  ASSERT_TRUE(StartNetwork());
+  EXPECT_TRUE(Eventually([&] { return cluster_.Find(kube::kJobs, kJob); }));
+
+  PutCluster("elsewhere");
+  ASSERT_TRUE(StartNetwork("elsewhere"));
+  EXPECT_TRUE(Eventually([&] { return cluster_.List(kube::kJobs).size() == 2; }))
+      << "one of the three has the other place";
+}
+
 // Two run at a time; of those that wait only the next eight are looked at for their place.
 TEST_F(KubeControllerTest, ALongQueueOfOneNamespaceKeepsNobodyElseWaiting) {
   Process process(cluster_);

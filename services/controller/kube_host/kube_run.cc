@@ -1,17 +1,22 @@
 #include "services/controller/kube_host/kube_run.h"
 
+#include <algorithm>
+
 #include "services/base/text.h"
+#include "services/controller/job/class_check.h"
 #include "services/controller/job/status.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
 
 constexpr std::uint16_t kMasterPort = 29500;
+constexpr char kIndexVariable[] = "JOB_COMPLETION_INDEX";
+using Variable = job::Environment::value_type;
 
 }  // namespace
 
 void KubeRun::Assemble(std::int64_t now_ns, const std::string& now) {
-  if (run || master_address.empty() || links.size() < resolved.servers) return;
+  if (run || master_address.empty() || links.size() < agent_servers.size()) return;
   job::RunOptions options = job::RunOptionsOf(resolved, peak_flops);
   options.admitted_before_ns = now_ns - admitted_ns;
   run.emplace(std::move(options), now_ns);
@@ -44,12 +49,16 @@ reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
   if (!run) return facts;
   facts.ending = run->IsEnding();
   facts.stop_reason = run->stop_reason();
-  if (run->IsOver()) facts.verdict = run->Judge();
   job::JobStatus status;
   status.progress = run->progress(now_ns);
   status.prediction = run->Predict();
   status.simulation = run->cost(now_ns);
   status.start_time = start_time;
+  if (run->IsOver()) {
+    facts.verdict = run->Judge();
+    facts.ranks_differ_by = run->ranks_differ_by();
+    facts.warnings = job::MemoryWarnings(resolved.fold, status.prediction->memory);
+  }
   const nlohmann::json all = job::ToJson(status);
   for (const char* part : {"progress", "prediction", "simulation", "startTime"}) {
     if (all.contains(part)) facts.parts[part] = all[part];
@@ -70,6 +79,11 @@ agents::Assignment KubeRun::MakeAssignment(std::uint32_t server) const {
   job::JobSpec& spec = assignment.resolved.spec;
   const bool code = !spec.code_config_map.empty() || !spec.code_claim.empty();
   if (spec.working_directory.empty() && code) spec.working_directory = reconcile::kCodeFolder;
+  // The program's server, where its pod has another number.
+  const auto own = std::ranges::find(spec.environment, kIndexVariable, &Variable::first);
+  if (resolved.fold.is_folded() && own == spec.environment.end()) {
+    spec.environment.emplace_back(kIndexVariable, base::StrCat(server));
+  }
   return assignment;
 }
 

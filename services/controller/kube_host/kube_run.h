@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/controller/agents/agent_session.h"
 #include "services/controller/job/resolve.h"
@@ -25,6 +26,7 @@ struct KubeRun {
   std::string uid;  // Of the SimulationJob.
   std::uint32_t attempt = 1;
   job::ResolvedJob resolved;
+  std::vector<std::uint32_t> agent_servers;  // Of `resolved`.
   std::string network_job;  // Name at the network service; unguessable, so only our agents know it.
   std::shared_ptr<simulators::Simulators> simulators;
   double peak_flops = 0;

@@ -10,8 +10,7 @@ using nlohmann::json;
 using reconcile::ClassifyRefusal;
 using reconcile::PodRefusal;
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kAskAgainNs = 3 * kSecondNs;
+constexpr std::int64_t kAskPlaceAgainNs = 3'000'000'000;
 
 }  // namespace
 
@@ -30,7 +29,8 @@ bool KubeController::MayAsk(const std::string& uid) {
   const RunRegistry::View runs(runs_);
   const auto run = runs.Find(uid);
   const std::int64_t now_ns = parts_.clock.MonotonicNs();
-  if (run == nullptr || (run->asked_ns != 0 && now_ns - run->asked_ns < kAskAgainNs)) return false;
+  if (run == nullptr || (run->asked_ns != 0 && now_ns - run->asked_ns < kAskPlaceAgainNs))
+    return false;
   run->asked_ns = now_ns;
   return true;
 }

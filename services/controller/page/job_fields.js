@@ -24,7 +24,9 @@ export const isOver = (job) => !["Running", "Pending"].includes(phaseOf(job));
 /** The condition that says how things stand: the last one that is true. */
 export function lastCondition(job) {
   const conditions = (job.status && job.status.conditions) || [];
-  return conditions.filter((condition) => condition.status === "True").pop() || {};
+  const waits = phaseOf(job) === "Pending" &&
+    conditions.find((condition) => condition.type === "Scheduled" && condition.message);
+  return waits || conditions.filter((condition) => condition.status === "True").pop() || {};
 }
 
 /** Names the hardware; before the start it is what the document says. */

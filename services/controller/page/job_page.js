@@ -17,9 +17,19 @@ function networkOf(cluster) {
   if (!cluster) return "";
   const nics = (cluster.server || {}).nics || {};
   const fabric = cluster.fabric || {};
-  if (!nics.count || !fabric.preset || fabric.preset === "none") return "";
-  return `${nics.count} × ${nics.gbps} Gbit/s NICs a server, ${fabric.preset}` +
+  const nvlink = (cluster.server || {}).nvlink || {};
+  const inside = nvlink.generation ? `NVLink ${nvlink.generation}` : "";
+  if (!nics.count || !fabric.preset || fabric.preset === "none") return inside;
+  return (inside && `${inside}, `) + `${nics.count} × ${nics.gbps} Gbit/s NICs a server, ${fabric.preset}` +
     (fabric.oversubscription > 1 ? ` ${fabric.oversubscription}:1` : "");
+}
+
+/** Which GPUs the program left alone, once that is certain. */
+function idleText(job) {
+  const {gpus, usedGpus} = (predictionOf(job).target || {});
+  if (!isOver(job) || usedGpus === undefined || usedGpus >= gpus) return "";
+  return usedGpus === 0 ? `All ${count(gpus)} GPUs are unused: the program has booked memory on none.`
+    : `${count(gpus - usedGpus)} of ${count(gpus)} GPUs are unused: the program has booked memory on ${count(usedGpus)} only.`;
 }
 
 /** The sentence under the name: what the figures are of. */
@@ -65,13 +75,18 @@ function hero(job) {
       prediction.tokensPerSecond && figure("Throughput", count(prediction.tokensPerSecond), "tokens/s"),
       prediction.modelFlopsUtilization &&
         figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization))),
+      prediction.matrixFlops && figure("Matrix work of a GPU",
+        (prediction.matrixFlops.perGpuAndSecond * 1e-12).toFixed(1), "TFLOP/s", prediction.matrixFlops.peakPerSecond &&
+          `${percent(prediction.matrixFlops.utilization)} of ${count(prediction.matrixFlops.peakPerSecond * 1e-12)} (bf16)`),
       memory && figure("Peak memory", peak, peakUnit,
         `${percent(memory.peakReservedBytes / memory.capacityBytes, 0)} of ${bytes(memory.capacityBytes)}` +
         (memory.fits ? "" : ", does not fit")),
       prediction.breakdown && figure("GPU busy", ...parts(percent(
         prediction.breakdown.compute + prediction.breakdown.exposedCommunication)), "compute and communication"),
       cost.wallSeconds > 0 && figure("Cost of the simulation", ...parts(span(cost.wallSeconds)),
-        cost.slowdown && `${cost.slowdown.toFixed(1)} × the predicted time`)));
+        [cost.slowdown && `${cost.slowdown.toFixed(1)} × the predicted time`,
+          cost.machine && `on ${count(cost.machine.processors)} processors, ${percent(cost.machine.busyShare, 0)} busy`]
+          .filter(Boolean).join(", "))));
 }
 
 /** A part of the page with a title, made again when `select` of the job gives something else. */
@@ -113,8 +128,10 @@ function actionsOf(job, namespace, name, fail) {
   const confirmed = (question, work) => () => confirm(question) ? work() : undefined;
   const timeline = (spec.outputs || {}).timeline;
   const hasTimeline = isOver(job) && timeline && timeline.iterations !== 0;
+  const hasRecording = isOver(job) && (spec.outputs || {}).recording;
   return [
     hasTimeline && act("Timeline", () => save(`${path}/timeline`, `${name}.pftrace`)),
+    hasRecording && act("Recording", () => save(`${path}/recording`, `${name}.eidrec`)),
     act("JSON", () => save(path, `${name}.json`)),
     el("a", {class: "button", href: `#/compare?a=${encodeURIComponent(`${namespace}/${name}`)}`}, "Compare"),
     el("a", {class: "button", href: route("submit", namespace, name)}, "Run again"),
@@ -160,7 +177,7 @@ export function jobView([namespace, name]) {
     const condition = lastCondition(job);
     const status = job.status || {};
     const shape = JSON.stringify([job.spec, job.metadata.deletionTimestamp, status.phase, condition,
-      headLine(job), status.warnings]);
+      headLine(job), idleText(job), status.warnings]);
     if (shape !== last) {
       last = shape;
       head.replaceChildren(
@@ -168,6 +185,7 @@ export function jobView([namespace, name]) {
           el("div", {class: "actions"}, actionsOf(job, namespace, name, fail))),
         el("p", {class: "target"}, headLine(job) || "not placed yet"),
         el("p", {class: "note"}, condition.message && `${condition.reason}: ${condition.message}`),
+        idleText(job) && el("p", {class: "warning"}, idleText(job)),
         (status.warnings || []).map((warning) => el("p", {class: "warning"}, warning)),
         el("p", {class: "note"}, "created ", ago(job.metadata.creationTimestamp),
           Object.entries(job.metadata.labels || {}).map(([key, value]) =>

@@ -86,8 +86,12 @@ export const coveragePart = {
       `, error ${percent(host.error, 0)}.`)),
 };
 
-const CATEGORIES = [["allocations", "Program", "parameters, activations, optimizer: allocator segments"],
-  ["workspace", "Workspace", "of math libraries"], ["nccl", "NCCL", "buffers of communicators"],
+const PROGRAM = ["allocations", "Program", "parameters, activations, optimizer: allocator segments"];
+// Of the program, where the optimizer's kernels tell.
+const ALLOCATIONS = [["parameters", "Parameters", "what the optimizer updates"],
+  ["gradients", "Gradients", "of these parameters"], ["optimizerState", "Optimizer state", "moments and the like"],
+  ["other", "Activations and other", "gathered parameters, temporary tensors, what the allocator keeps"]];
+const CATEGORIES = [["workspace", "Workspace", "of math libraries"], ["nccl", "NCCL", "buffers of communicators"],
   ["context", "CUDA context", ""]];
 
 export const memoryPart = {
@@ -95,12 +99,13 @@ export const memoryPart = {
   render: (memory) => {
     const free = Math.max(0, memory.capacityBytes - memory.peakReservedBytes);
     const all = Math.max(memory.capacityBytes, memory.peakReservedBytes);
-    const categories = memory.byCategory || {};
+    const told = memory.allocations;
+    const categories = {...memory.byCategory, ...told};
     return fragment(
       memory.fits ? "" : el("p", {class: "warning"}, "Does not fit",
         memory.refusedBytes > 0 && `: a request of ${bytes(memory.refusedBytes)} was refused`, "."),
       stackedBar(`Memory of rank ${memory.worstRank}`, [
-        ...CATEGORIES.map(([key, title, note]) => ({key, title, note, share: (categories[key] || 0) / all,
+        ...[...(told ? ALLOCATIONS : [PROGRAM]), ...CATEGORIES].map(([key, title, note]) => ({key, title, note, share: (categories[key] || 0) / all,
           text: bytes(categories[key] || 0)})),
         {key: "free", title: "Free", share: free / all, text: bytes(free)}]),
       el("p", {class: "note"}, `At the peak of rank ${memory.worstRank}, the fullest.`),

@@ -7,7 +7,7 @@ import {shortName} from "./text.js";
 
 const SHOWN = 12;
 
-function rowOf(kernel, total, largest, errors) {
+function rowOf(kernel, total, largest, errors, rates) {
   const name = kernel.name === "collective" ? kernel.family : kernel.name;
   const cut = shortName(name);
   return el("tr", {},
@@ -15,6 +15,8 @@ function rowOf(kernel, total, largest, errors) {
       el("div", {class: "note"}, kindOf(kernel), kernel.name === "collective" ? "" : ` · ${kernel.family}`)),
     el("td", {}, tagOfSource(kernel.source)),
     errors && el("td", {class: "number"}, kernel.error === undefined ? "" : `± ${percent(kernel.error, 0)}`),
+    rates && el("td", {class: "number"}, kernel.matrixFlops && kernel.seconds
+      ? (kernel.matrixFlops / kernel.seconds * 1e-12).toFixed(1) : ""),
     el("td", {class: "number"}, count(kernel.launches)),
     el("td", {class: "number"}, seconds(kernel.launches ? kernel.seconds / kernel.launches : undefined, 3)),
     el("td", {class: "number"}, seconds(kernel.seconds, 3),
@@ -27,6 +29,7 @@ export function kernelsPart({kernels, count: all, what}) {
   const total = kernels.reduce((sum, kernel) => sum + kernel.seconds, 0) || 1;
   const largest = Math.max(...kernels.map((kernel) => kernel.seconds), 1e-12);
   const errors = kernels.some((kernel) => kernel.error !== undefined);
+  const rates = kernels.some((kernel) => kernel.matrixFlops);
   const body = el("tbody");
   const tally = el("p", {class: "note", role: "status"});
   const search = el("input", {type: "search", placeholder: "Filter kernels", "aria-label": "Filter kernels",
@@ -49,7 +52,7 @@ export function kernelsPart({kernels, count: all, what}) {
     const found = kernels.filter((kernel) => (kind === "all" || kindOf(kernel) === kind) &&
       `${kernel.name} ${kernel.family} ${kernel.source}`.toLowerCase().includes(words));
     const wanted = whole ? found : found.slice(0, SHOWN);
-    body.replaceChildren(...wanted.map((kernel) => rowOf(kernel, total, largest, errors)));
+    body.replaceChildren(...wanted.map((kernel) => rowOf(kernel, total, largest, errors, rates)));
     more.hidden = wanted.length === found.length;
     tally.textContent = `${count(wanted.length)} of ${count(found.length)} shown` +
       (all > kernels.length ? `; the job has ${count(all)}, the shortest are not listed` : "");
@@ -62,7 +65,7 @@ export function kernelsPart({kernels, count: all, what}) {
     el("div", {class: "bar"}, search, el("div", {class: "chips", role: "group", "aria-label": "Kind"}, chips)),
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels"},
       el("table", {class: "kernels"}, el("caption", {class: "unseen"}, "Kernels and collectives"),
-        el("thead", {}, el("tr", {}, ["Name", "Source", errors && "Error", "Launches", "Each", "Busy time", "Share"]
+        el("thead", {}, el("tr", {}, ["Name", "Source", errors && "Error", rates && "TFLOP/s", "Launches", "Each", "Busy time", "Share"]
           .filter(Boolean).map((title, i) => el("th", {scope: "col", class: i > 1 && "number"}, title)))), body)),
     el("div", {class: "bar"}, tally, more)]);
   return node;

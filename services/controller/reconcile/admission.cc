@@ -2,9 +2,32 @@
 
 #include <algorithm>
 #include <deque>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
+#include "services/controller/job/condition.h"
+
 namespace eidolon::controller::reconcile {
+namespace {
+
+namespace reason = job::reason;
+using nlohmann::json;
+
+}  // namespace
+
+bool WaitsForAdmission(const json& job) {
+  static const std::set<std::string_view> kOfOthers = {
+      reason::kClusterNotFound,      reason::kWaitingForServices, reason::kQuotaExceeded,
+      reason::kAdmissionUnavailable, reason::kPodRefused,         reason::kPodSecurityViolation};
+  if (!job["spec"].contains("clusterRef")) return true;
+  const json status = job.value("status", json::object());
+  for (const json& entry : status.value("conditions", json::array())) {
+    if (entry.value("type", "") != job::condition::kScheduled) continue;
+    return entry.value("status", "") == "True" || !kOfOthers.contains(entry.value("reason", ""));
+  }
+  return true;
+}
 
 std::map<std::string, Admission> ComputeAdmissions(const std::vector<QueuedJob>& jobs,
                                                    std::size_t limit) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct QueuedJob {
   std::string created;  // RFC 3339: sorts by time.
   bool active = false;  // Was admitted and is not over.
 };
+
+// Whether a job that has no agents competes for admission: not while it waits for its cluster, for
+// a service that it shares with others, or for those who do not let that in.
+bool WaitsForAdmission(const nlohmann::json& job);
 
 // The namespace with the fewest active jobs is next, there the oldest job. Active jobs stay
 // admitted. Answers the admission of every job.

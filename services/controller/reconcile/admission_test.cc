@@ -38,6 +38,25 @@ TEST(AdmissionTest, ActiveJobsStayAdmittedAndFillTheLimit) {
   EXPECT_EQ(admissions.at("old").running, 1u);
 }
 
+TEST(AdmissionTest, WhoWaitsForOthersDoesNotWaitForAdmission) {
+  const auto job = [](const char* status, const char* why) {
+    return nlohmann::json{
+        {"spec", {{"clusterRef", {{"name", "pod"}}}}},
+        {"status",
+         {{"conditions", {{{"type", "Scheduled"}, {"status", status}, {"reason", why}}}}}}};
+  };
+  for (const char* why : {"ClusterNotFound", "WaitingForServices", "AdmissionUnavailable"}) {
+    EXPECT_FALSE(WaitsForAdmission(job("False", why))) << why;
+    nlohmann::json alone = job("False", why);
+    alone["spec"] = {{"cluster", nlohmann::json::object()}};
+    EXPECT_TRUE(WaitsForAdmission(alone)) << "its services are made when it is admitted";
+  }
+  EXPECT_TRUE(WaitsForAdmission(job("False", "Queued")));
+  EXPECT_TRUE(WaitsForAdmission(job("False", "PodEvicted")));
+  EXPECT_TRUE(WaitsForAdmission(job("True", "Placed")));
+  EXPECT_TRUE(WaitsForAdmission({{"spec", {{"clusterRef", {{"name", "pod"}}}}}})) << "it is new";
+}
+
 TEST(AdmissionTest, SaysHowManyJobsComeBefore) {
   const auto admissions = ComputeAdmissions({{"a", "n", "1"}, {"b", "n", "2"}, {"c", "n", "3"}}, 1);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/controller/job/condition.h"
+#include "services/controller/reconcile/plan.h"
 
 namespace eidolon::controller::reconcile {
 namespace {
@@ -28,6 +29,12 @@ bool MayBeConsequence(const job::Verdict& verdict) {
 std::int64_t PauseSeconds(std::uint32_t failed_attempts) {
   if (failed_attempts < 2) return 0;
   return std::min(kPauseSeconds << std::min(failed_attempts - 2, 5u), kPauseSecondsMax);
+}
+
+job::ParsedCluster ClusterOfJob(const json& cluster, const json& status) {
+  json document = DocumentOf(cluster);
+  if (status.contains("cluster")) document["spec"] = status["cluster"];
+  return job::ParseCluster(document);
 }
 
 std::string PredictedText(const json& prediction) {

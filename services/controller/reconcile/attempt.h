@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "services/controller/job/job.h"
 #include "services/controller/job/run.h"
 
 namespace eidolon::controller::reconcile {
@@ -14,6 +15,10 @@ bool MayBeConsequence(const job::Verdict& verdict);
 
 // How long the next attempt is put off when so many were lost: the first retry follows at once.
 std::int64_t PauseSeconds(std::uint32_t failed_attempts);
+
+// The cluster that a job runs on, from the SimulatedCluster and the job's `status`: as it was when
+// the job was first started. A cluster may change, what a prediction is of may not.
+job::ParsedCluster ClusterOfJob(const nlohmann::json& cluster, const nlohmann::json& status);
 
 // A prediction, as in a status, for tables: "0.0123 s", "12.3 s in all" of a program without
 // iterations, or "-".

@@ -51,8 +51,7 @@ Plan ReconcileCluster(const ObservedCluster& observed, const Settings& settings)
       observed.refused.empty() ? RefusalOf(observed.network) : observed.refused;
   if (!ready && !refused.empty()) {
     const PodRefusal refusal = ClassifyRefusal(403, refused);
-    set("Ready", false, refusal.reason,
-        StrCat("the network service is not let in: ", refusal.message));
+    set("Ready", false, refusal.reason, StrCat(kNotLetIn, refusal.message));
   } else {
     set("Ready", ready, ready ? reason::kStarted : reason::kStarting,
         ready ? "" : "the network service does not run yet");

@@ -9,6 +9,7 @@
 #include "services/controller/reconcile/objects.h"
 #include "services/controller/reconcile/plan.h"
 #include "services/controller/reconcile/pod_state.h"
+#include "services/controller/reconcile/waiting.h"
 
 namespace eidolon::controller::reconcile {
 namespace {
@@ -32,6 +33,9 @@ constexpr std::int64_t kStuckSeconds = 30;
 constexpr std::int64_t kPullSeconds = 120;
 // A job that gave its place back leaves it to others for so long.
 constexpr std::int64_t kGivenBackSeconds = 60;
+// After which a network service of its own that was refused is tried again.
+constexpr std::int64_t kRefusedSeconds = 10;
+constexpr std::size_t kRunWarningsMax = 32;  // The API server takes 64 in all.
 constexpr const char* kRunParts[] = {"progress", "prediction", "simulation", "startTime"};
 
 class JobReconciler {
@@ -41,7 +45,10 @@ class JobReconciler {
         settings_(settings),
         old_status_(observed.job.value("status", json::object())),
         parsed_(job::ParseJob(DocumentOf(observed.job), job::Mode::kKubernetes)),
-        conditions_(job::Conditions::FromJson(old_status_.value("conditions", json::array()))) {}
+        conditions_(job::Conditions::FromJson(old_status_.value("conditions", json::array()))),
+        was_over_(job::IsOver(conditions_.phase())),
+        known_dimensions_(
+            job::DimensionsFromJson(old_status_.value("foldDimensions", json::array()))) {}
 
   Plan Run() {
     const std::string& manager = parsed_.spec.managed_by;
@@ -50,7 +57,7 @@ class JobReconciler {
       if (seen_.run) plan_.run = RunStep::kDrop;
       return std::move(plan_);
     }
-    if (job::IsOver(conditions_.phase())) {
+    if (was_over_) {
       AfterTheEnd();
     } else if (Accept()) {
       if (parsed_.spec.suspend) {
@@ -67,6 +74,7 @@ class JobReconciler {
 
  private:
   const json& metadata() const { return seen_.job["metadata"]; }
+  std::size_t agents() const { return agent_servers_.size(); }
 
   void Set(std::string_view type, bool value, std::string_view why, const std::string& message) {
     const job::Condition* before = conditions_.Find(type);
@@ -76,7 +84,8 @@ class JobReconciler {
                      base::FormatUtc(seen_.now_unix_ns),
                      metadata().value("generation", std::int64_t{1})});
     // Waiting is not worth an event.
-    if (!news || (!value && why != reason::kStopping)) return;
+    const bool begins_again = type == condition::kScheduled && why == reason::kClassesFound;
+    if (!news || (!value && why != reason::kStopping && !begins_again)) return;
     const bool bad = type == condition::kFailed || type == condition::kInterrupted ||
                      type == condition::kRetried;
     plan_.events.push_back({std::string(why), message, bad});
@@ -107,7 +116,11 @@ class JobReconciler {
     }
     Set(job::Name(verdict.phase), true, verdict.reason, verdict.message);
     parts_["completionTime"] = base::FormatUtc(seen_.now_unix_ns);
-    if (seen_.run) plan_.run = RunStep::kDrop;
+    if (seen_.run) {
+      plan_.run = RunStep::kDrop;
+      run_warnings_ = seen_.run->warnings;
+      run_warnings_.resize(std::min(run_warnings_.size(), kRunWarningsMax));
+    }
     if (seen_.placed && !HasEnded(*seen_.placed)) plan_.look_again_s = kLeaveSeconds;
   }
 
@@ -148,7 +161,7 @@ class JobReconciler {
                    metadata().value("namespace", ""), "'"));
         return false;
       }
-      job::ParsedCluster parsed = ClusterOfTheJob();
+      job::ParsedCluster parsed = ClusterOfJob(*seen_.cluster, old_status_);
       if (!parsed.problems.empty()) {
         problems.push_back(
             {"/spec/clusterRef/name", StrCat("SimulatedCluster '", parsed_.spec.cluster_name,
@@ -161,23 +174,17 @@ class JobReconciler {
           parsed_.spec, &*cluster,
           [this] { return seen_.gpus.value_or(std::vector<std::string>{}); }, &problems);
     }
+    // Nobody knows how much memory the nodes have: only who asks for it is folded.
+    if (problems.empty()) job::FoldJob(0, known_dimensions_, &resolved_, &problems);
     if (problems.empty()) {
       Set(condition::kAccepted, true, reason::kValid, base::Join(parsed_.warnings, "; "));
+      agent_servers_ = resolved_.AgentServers();
       accepted_ = true;
       return true;
     }
     Set(condition::kAccepted, false, reason::kInvalidSpec, job::Describe(problems));
     End({job::Phase::kFailed, std::string(reason::kInvalidSpec), job::Describe(problems)});
     return false;
-  }
-
-  // As it was when the job was first started: a cluster may change, what a prediction is of may
-  // not.
-  job::ParsedCluster ClusterOfTheJob() const {
-    json document = DocumentOf(*seen_.cluster);
-    if (!old_status_.contains("cluster")) return job::ParseCluster(document);
-    document["spec"] = old_status_["cluster"];
-    return job::ParseCluster(document);
   }
 
   // The network service goes with its cluster: what was not measured by then never will be.
@@ -215,8 +222,7 @@ class JobReconciler {
     const std::uint32_t limit = parsed_.spec.backoff_limit;
     parts_["failedAttempts"] = failed;
     if (failed > limit) return End(otherwise);
-    for (const char* part : kRunParts) parts_.erase(part);
-    forgotten_.assign(std::begin(kRunParts), std::end(kRunParts));
+    ForgetRun();
     if (const std::int64_t pause = PauseSeconds(failed); pause > 0) PutOff(pause);
     Set(condition::kRetried, true, cause.reason,
         StrCat("attempt ", attempt, ": ", cause.message, "; ", failed, " of ", limit,
@@ -225,6 +231,12 @@ class JobReconciler {
     if (conditions_.Find(condition::kRunning) != nullptr) {
       Set(condition::kRunning, false, cause.reason, "");
     }
+  }
+
+  // Nothing of the run stays but what it was told and has found.
+  void ForgetRun() {
+    for (const char* part : kRunParts) parts_.erase(part);
+    forgotten_.assign(std::begin(kRunParts), std::end(kRunParts));
     plan_.run = RunStep::kDrop;
     if (seen_.placed) Remove(*seen_.placed);
   }
@@ -251,6 +263,17 @@ class JobReconciler {
                      .is_unknown = true});
   }
 
+  void WaitForNetwork() {
+    const PodRefusal refusal = RefusalOfNetwork(seen_.network, seen_.cluster, seen_.refused);
+    if (!refusal) {
+      return Wait(reason::kWaitingForServices,
+                  "waiting for the network service of the simulated cluster");
+    }
+    // A cluster is tried again by itself; a job with its own leaves its place to others.
+    if (parsed_.spec.cluster) PutOff(kRefusedSeconds);
+    Wait(refusal.reason, StrCat(kNotLetIn, refusal.message));
+  }
+
   // No run in memory: it was never started, or by a controller that is gone, or given up.
   void Begin() {
     if (conditions_.IsTrue(condition::kScheduled)) return LoseController();
@@ -262,26 +285,21 @@ class JobReconciler {
     }
     const std::int64_t put_off = ParseTime(old_status_.value("nextAttemptTime", "")) - now_s();
     if (put_off > 0) return LookAgain(put_off);
+    const bool shares_network = !parsed_.spec.cluster;
+    if (shares_network && !IsReady(seen_.network)) return WaitForNetwork();
+    if (!seen_.gpus) {
+      Wait(reason::kWaitingForServices, "waiting for the timing service");
+      plan_.look_again_s = kServicesRetrySeconds;
+      return;
+    }
     if (!seen_.admission.granted) {
       Wait(reason::kQueued, StrCat("waiting: ", seen_.admission.before, " job(s) before this one, ",
                                    seen_.admission.running, " running"));
       return;
     }
-    if (parsed_.spec.cluster && !IsReady(seen_.network)) {
-      plan_.apply = NetworkObjects(seen_.job, settings_);
-    }
     if (!IsReady(seen_.network)) {
-      const PodRefusal refusal = ClassifyRefusal(403, RefusalOf(seen_.network));
-      if (seen_.network && !RefusalOf(seen_.network).empty()) {
-        return Wait(refusal.reason, StrCat("the network service is not let in: ", refusal.message));
-      }
-      return Wait(reason::kWaitingForServices,
-                  "waiting for the network service of the simulated cluster");
-    }
-    if (!seen_.gpus) {
-      Wait(reason::kWaitingForServices, "waiting for the timing service");
-      plan_.look_again_s = kServicesRetrySeconds;
-      return;
+      plan_.apply = NetworkObjects(seen_.job, settings_);
+      return WaitForNetwork();
     }
     plan_.run = RunStep::kStart;
     plan_.attempt = old_status_.value("attempt", 0u) + 1;
@@ -300,7 +318,7 @@ class JobReconciler {
     }
     if (!run.placed) plan_.apply = JobObjects(seen_.job, resolved_, run.attempt, settings_);
     for (const json& pod : seen_.pods) pods_.push_back(InspectPod(pod));
-    const std::optional<PodRefusal> waiting = FindWaiting();
+    const std::optional<PodRefusal> waiting = FindWaiting(run, pods_, agents());
     if (waiting) {
       Wait(waiting->reason, waiting->message);
     } else {
@@ -319,8 +337,20 @@ class JobReconciler {
     } else if (run.assembled) {
       Set(condition::kRunning, true, reason::kStarted, "");
     } else {
-      Set(condition::kRunning, false, reason::kStarting, DescribeWaiting());
+      Set(condition::kRunning, false, reason::kStarting, DescribeWaiting(pods_, agents()));
     }
+  }
+
+  // A folded job whose ranks have shown to be of more classes begins again with these, which counts
+  // as no failed attempt. False: nothing new was found.
+  bool BeginAgain(const job::Verdict& verdict) {
+    const auto found = job::FindClasses(verdict, known_dimensions_, seen_.run->ranks_differ_by);
+    if (!found) return false;
+    ForgetRun();
+    parts_["foldDimensions"] = job::ToJson(found->dimensions);
+    Set(condition::kRunning, false, reason::kClassesFound, "");
+    Wait(reason::kClassesFound, found->message);
+    return true;
   }
 
   // A failure is the program's own, unless a pod was taken away from it first, or a service.
@@ -331,6 +361,7 @@ class JobReconciler {
     } else if (verdict.phase == job::Phase::kFailed && MayBeConsequence(verdict)) {
       cause = seen_.run->disruption;
     }
+    if (!cause && BeginAgain(verdict)) return;
     if (!cause) return End(verdict);
     const std::uint32_t limit = parsed_.spec.backoff_limit;
     if (limit == 0) return Lose(*cause, verdict);
@@ -349,31 +380,12 @@ class JobReconciler {
     if (seen_.placed && plan_.remove.empty()) Remove(*seen_.placed);
   }
 
-  // Why pods that are wanted have no place; nothing when they have, or nobody has said so yet.
-  std::optional<PodRefusal> FindWaiting() const {
-    const RunFacts& run = *seen_.run;
-    if (run.assembled) return std::nullopt;
-    if (run.refusal) return run.refusal;
-    std::size_t waiting = 0;
-    const PodState* first = nullptr;
-    for (const PodState& pod : pods_) {
-      if (pod.waiting_reason != "Unschedulable" && pod.waiting_reason != "SchedulingGated")
-        continue;
-      ++waiting;
-      if (first == nullptr) first = &pod;
-    }
-    if (first == nullptr) return std::nullopt;
-    return PodRefusal{PodRefusal::Kind::kWaits, std::string(reason::kUnschedulable),
-                      StrCat(waiting, " of ", resolved_.servers, " pods wait for a node; pod ",
-                             first->name, ": ", first->waiting_message)};
-  }
-
   void CheckDeadline() {
     const auto limit = static_cast<std::int64_t>(parsed_.spec.wall_seconds_max);
     if (limit == 0 || seen_.run->admitted_s <= limit) return;
     End({job::Phase::kFailed, std::string(reason::kDeadlineExceeded),
          StrCat("the command was not started within limits.wallSeconds = ", limit,
-                " of the job's admission: ", DescribeWaiting())});
+                " of the job's admission: ", DescribeWaiting(pods_, agents()))});
     if (seen_.placed) Remove(*seen_.placed);
   }
 
@@ -398,7 +410,7 @@ class JobReconciler {
     const RunFacts& run = *seen_.run;
     std::vector<bool> present(resolved_.servers);
     for (const PodState& pod : pods_) {
-      if (pod.server >= resolved_.servers) continue;
+      if (!std::ranges::binary_search(agent_servers_, pod.server)) continue;
       present[pod.server] = true;
       if (pod.ended) {
         plan_.exits.push_back({pod.server, *pod.ended});
@@ -410,8 +422,9 @@ class JobReconciler {
     // What was just created may not have been observed yet.
     const bool no_more =
         seen_.placed ? HasEnded(*seen_.placed) || IsBeingDeleted(*seen_.placed) : run.seen;
-    for (std::uint32_t server = 0; server < resolved_.servers && no_more; ++server) {
-      if (!present[server]) plan_.exits.push_back({server, "lost its pod, which was deleted"});
+    for (const std::uint32_t server : agent_servers_) {
+      if (!no_more || present[server]) continue;
+      plan_.exits.push_back({server, "lost its pod, which was deleted"});
     }
     if (run.assembled || (plan_.exits.empty() && !run.disruption)) return;
     if (run.disruption) return LoseUnstarted(*run.disruption);
@@ -442,21 +455,14 @@ class JobReconciler {
     return true;
   }
 
-  std::string DescribeWaiting() const {
-    std::string text = StrCat("waiting for the agents of ", resolved_.servers, " server(s)");
-    for (const PodState& pod : pods_) {
-      if (pod.waiting_reason.empty()) continue;
-      return text + StrCat("; pod ", pod.name, ": ", pod.waiting_reason, ": ", pod.waiting_message);
-    }
-    return text;
-  }
-
   void WriteStatus() {
     json status = old_status_;
     status["observedGeneration"] = metadata().value("generation", std::int64_t{1});
     status["phase"] = job::Name(conditions_.phase());
     status["conditions"] = conditions_.ToJson();
-    if (!parsed_.warnings.empty()) status["warnings"] = parsed_.warnings;
+    std::vector<std::string> warnings = parsed_.warnings;
+    warnings.insert(warnings.end(), run_warnings_.begin(), run_warnings_.end());
+    if (!was_over_ && !warnings.empty()) status["warnings"] = std::move(warnings);
     for (const std::string& part : forgotten_) status.erase(part);
     status.update(parts_);
     if (!status.contains("attempt")) status["attempt"] = 0;
@@ -471,11 +477,16 @@ class JobReconciler {
   const json old_status_;
   const job::ParsedJob parsed_;
   job::Conditions conditions_;
-  bool accepted_ = false;      // Now.
-  job::ResolvedJob resolved_;  // Of an accepted job.
+  const bool was_over_;
+  // By which ranks of a folded job were seen to differ, in attempts before.
+  const std::vector<folding::Dimension> known_dimensions_;
+  bool accepted_ = false;                     // Now.
+  job::ResolvedJob resolved_;                 // Of an accepted job.
+  std::vector<std::uint32_t> agent_servers_;  // Of it, ascending.
   json parts_ = json::object();
   std::vector<std::string> forgotten_;  // Parts of the status that are true no longer.
   std::vector<PodState> pods_;
+  std::vector<std::string> run_warnings_;
   Plan plan_;
 };
 

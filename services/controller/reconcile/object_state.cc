@@ -38,6 +38,24 @@ std::string RefusalOf(const std::optional<json>& deployment) {
   return "";
 }
 
+PodRefusal RefusalOfNetwork(const std::optional<json>& deployment,
+                            const std::optional<json>& cluster, const std::string& refused) {
+  constexpr int kForbidden = 403;  // As events and conditions have no status.
+  if (!refused.empty()) return ClassifyRefusal(kForbidden, refused);
+  if (const std::string of_pods = RefusalOf(deployment); !of_pods.empty()) {
+    return ClassifyRefusal(kForbidden, of_pods);
+  }
+  if (!cluster) return {};
+  for (const json& entry : ConditionsOf(*cluster)) {
+    const std::string message = entry.value("message", "");
+    if (entry.value("type", "") == "Ready" && message.starts_with(kNotLetIn)) {
+      return {PodRefusal::Kind::kWaits, entry.value("reason", ""),
+              message.substr(sizeof(kNotLetIn) - 1)};
+    }
+  }
+  return {};
+}
+
 bool HasEnded(const json& batch) {
   for (const json& entry : ConditionsOf(batch)) {
     const std::string type = entry.value("type", "");

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "services/controller/reconcile/pod_refusal.h"
+
 namespace eidolon::controller::reconcile {
 
 bool IsBeingDeleted(const nlohmann::json& object);
@@ -17,6 +19,14 @@ std::int64_t ParseTime(const std::string& text);
 bool IsReady(const std::optional<nlohmann::json>& deployment);
 // Why it has no pods, in the words of who refused them; empty when nobody did.
 std::string RefusalOf(const std::optional<nlohmann::json>& deployment);
+// How the condition Ready of a SimulatedCluster begins whose network service nobody lets in.
+inline constexpr char kNotLetIn[] = "the network service is not let in: ";
+// What admission has against the network service that a job needs: against its pods, against the
+// objects of the job's `cluster` (told by its condition), or against those that were just applied
+// (`refused`: the API server's words).
+PodRefusal RefusalOfNetwork(const std::optional<nlohmann::json>& deployment,
+                            const std::optional<nlohmann::json>& cluster,
+                            const std::string& refused);
 
 // Whether a batch Job is complete or has failed.
 bool HasEnded(const nlohmann::json& batch);

@@ -1,5 +1,7 @@
 #include "services/controller/reconcile/objects.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
@@ -107,8 +109,18 @@ json Mounts(const job::JobSpec& spec, const json& pods) {
   return mounts;
 }
 
+// Processes of the pod that has the most: one template is for all.
+std::uint64_t RanksOfAPod(const job::ResolvedJob& resolved) {
+  if (!resolved.fold.is_folded()) return resolved.ranks_per_server;
+  std::size_t most = 0;
+  for (const std::uint32_t server : resolved.AgentServers()) {
+    most = std::max(most, resolved.fold.LiveOn(server, resolved.ranks_per_server).size());
+  }
+  return most;
+}
+
 json Resources(const job::ResolvedJob& resolved, const Settings& settings) {
-  const std::uint64_t ranks = resolved.ranks_per_server;
+  const std::uint64_t ranks = RanksOfAPod(resolved);
   json requests = {{"cpu", StrCat(ranks * settings.cpu_millis_per_rank, "m")}};
   const std::uint64_t limit = resolved.spec.memory_per_server_bytes;
   if (limit == 0) {
@@ -201,6 +213,15 @@ json PodSpec(const std::string& name, const job::ResolvedJob& resolved, const js
   return spec;
 }
 
+// Users' annotations but this one, which would give their pods other servers.
+void AnnotateServers(const std::vector<std::uint32_t>& with_pods, std::uint32_t servers,
+                     json* pod_metadata) {
+  if (pod_metadata->contains("annotations"))
+    (*pod_metadata)["annotations"].erase(kServersAnnotation);
+  if (with_pods.size() == servers) return;
+  (*pod_metadata)["annotations"][kServersAnnotation] = json(with_pods).dump();
+}
+
 // Agents of the namespace and the controller reach gRPC; the page of metrics is for whoever
 // scrapes.
 json NetworkPolicy(json metadata, const json& selector, const Settings& settings) {
@@ -236,12 +257,14 @@ std::vector<json> JobObjects(const json& simulation_job, const job::ResolvedJob&
   pod_labels.update(labels);
   json pod_metadata = {{"labels", pod_labels}};
   if (pods.contains("annotations")) pod_metadata["annotations"] = pods["annotations"];
+  const std::vector<std::uint32_t> servers = resolved.AgentServers();
+  AnnotateServers(servers, resolved.servers, &pod_metadata);
   json batch = {{"apiVersion", "batch/v1"},
                 {"kind", "Job"},
                 {"metadata", Metadata(name, simulation_job, labels)},
                 {"spec",
-                 {{"completions", resolved.servers},
-                  {"parallelism", resolved.servers},
+                 {{"completions", servers.size()},
+                  {"parallelism", servers.size()},
                   {"completionMode", "Indexed"},
                   {"backoffLimit", 0},
                   {"template",

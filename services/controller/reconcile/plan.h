@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "services/controller/job/found_classes.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
 #include "services/controller/reconcile/pod_refusal.h"
@@ -53,6 +54,8 @@ struct RunFacts {
   std::optional<Disruption> disruption;  // What took the first pod away.
   std::string stop_reason;
   std::optional<job::Verdict> verdict;
+  std::vector<folding::Dimension> ranks_differ_by;  // Of a folded job that is judged so.
+  std::vector<std::string> warnings;                // About what it has measured; with the verdict.
   // Parts of the status, as job::ToJson gives them: progress, prediction, simulation, startTime.
   nlohmann::json parts = nlohmann::json::object();
 };
@@ -70,6 +73,7 @@ struct ObservedJob {
   std::optional<nlohmann::json> network;  // Deployment of the network service it needs.
   std::optional<nlohmann::json> placed;   // Its batch Job.
   std::vector<nlohmann::json> pods;
+  std::string refused;  // Why the API server did not take the network service of the last plan.
   std::optional<RunFacts> run;
   std::optional<std::vector<std::string>> gpus;  // Known models; nothing: nobody can say now.
   Admission admission;

@@ -162,14 +162,24 @@ bool IsPulling(const PodState& pod) {
   return pod.waiting_reason == "ImagePullBackOff" || pod.waiting_reason == "ErrImagePull";
 }
 
+std::uint32_t ServerOf(const json& metadata) {
+  const std::string index = metadata.value("labels", json::object()).value(kIndexLabel, "0");
+  const auto number = static_cast<std::uint32_t>(base::ParseInteger(index).value_or(0));
+  const json annotations = metadata.value("annotations", json::object());
+  if (!annotations.contains(kServersAnnotation)) return number;
+  const json servers = json::parse(annotations.value(kServersAnnotation, ""), nullptr, false);
+  const bool is_listed = servers.is_array() && number < servers.size();
+  return is_listed && servers[number].is_number_unsigned() ? servers[number].get<std::uint32_t>()
+                                                           : kNoServer;
+}
+
 }  // namespace
 
 PodState InspectPod(const json& pod) {
   PodState state;
   const json& metadata = pod.at("metadata");
   state.name = metadata.value("name", "");
-  const std::string index = metadata.value("labels", json::object()).value(kIndexLabel, "0");
-  state.server = static_cast<std::uint32_t>(base::ParseInteger(index).value_or(0));
+  state.server = ServerOf(metadata);
   const json status = pod.value("status", json::object());
   state.ip = status.value("podIP", "");
   state.deleted_at = metadata.value("deletionTimestamp", "");

@@ -8,6 +8,11 @@
 
 namespace eidolon::controller::reconcile {
 
+// On pods: which server each completion index stands for, as a JSON list; without it they are the
+// same. Only servers with a rank that runs have a pod.
+inline constexpr char kServersAnnotation[] = "eidolon.dev/servers";
+inline constexpr std::uint32_t kNoServer = UINT32_MAX;
+
 // What took a pod away that was not the program in it: an eviction, a lost node, a deletion.
 struct Disruption {
   std::string reason;   // Of a condition.
@@ -15,7 +20,7 @@ struct Disruption {
 };
 
 struct PodState {
-  std::uint32_t server = 0;  // Its completion index.
+  std::uint32_t server = 0;  // That it stands for; kNoServer: none, by its annotation.
   std::string name, ip;
   // Set when the pod has ended, as a half sentence: "was killed by signal 9 (OOMKilled)".
   std::optional<std::string> ended;

@@ -42,6 +42,24 @@ json Pulling(const char* reason, const char* message) {
              {"state", {{"waiting", {{"reason", reason}, {"message", message}}}}}}}}};
 }
 
+std::uint32_t ServerOf(const char* index, json annotations) {
+  return InspectPod({{"metadata",
+                      {{"labels", {{"batch.kubernetes.io/job-completion-index", index}}},
+                       {"annotations", std::move(annotations)}}}})
+      .server;
+}
+
+TEST(PodStateTest, APodsIndexStandsForAServer) {
+  EXPECT_EQ(ServerOf("2", json::object()), 2u);
+  EXPECT_EQ(ServerOf("1", {{"eidolon.dev/servers", "[0,7]"}}), 7u);
+}
+
+TEST(PodStateTest, ADamagedListOfServersNamesNone) {
+  for (const char* list : {"", "[", "7", "[0]", "[0,-1]", "[0,\"1\"]", "{}"}) {
+    EXPECT_EQ(ServerOf("1", {{"eidolon.dev/servers", list}}), kNoServer) << list;
+  }
+}
+
 TEST(PodStateTest, TellsDisruptionsFromTheProgramsEnd) {
   EXPECT_EQ(DisruptionOf(Target("EvictionByEvictionAPI")), "PodEvicted");
   EXPECT_EQ(DisruptionOf(Target("PreemptionByScheduler")), "PodPreempted");

@@ -56,6 +56,8 @@ RunFacts ToFacts(const json& run) {
     facts.disruption = {run["disruption"]["reason"], run["disruption"]["message"]};
   }
   facts.parts = run.value("parts", json::object());
+  facts.ranks_differ_by = job::DimensionsFromJson(run.value("ranksDifferBy", json::array()));
+  facts.warnings = run.value("warnings", std::vector<std::string>{});
   if (run.contains("verdict")) {
     const json& verdict = run["verdict"];
     const job::Phase phase =

@@ -10,6 +10,7 @@
 #include "services/base/text.h"
 #include "services/controller/http/peer.h"
 #include "services/controller/job/document.h"
+#include "services/controller/job/label_selector.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/page/asset.h"
 #include "services/controller/rest/embedded.h"
@@ -110,6 +111,12 @@ void AnswerList(ApiResult<std::vector<json>> result, const std::string& kind,
                 const Request& request, Response* response) {
   if (!result) return Answer(result.error(), request, response);
   std::vector<json>& objects = *result;
+  if (request.has_param("labelSelector")) {
+    const auto selector = job::LabelSelector::Parse(request.get_param_value("labelSelector"));
+    if (!selector)
+      return Answer({selector.error().code, selector.error().message, {}}, request, response);
+    std::erase_if(objects, [&](const json& object) { return !selector->Matches(object); });
+  }
   const auto limit = base::ParseInteger(
       request.has_param("limit") ? request.get_param_value("limit") : StrCat(kListMax));
   const auto begin =

@@ -12,11 +12,13 @@
 #include "services/base/text.h"
 #include "services/cluster/cpu_model.h"
 #include "services/cluster/presets.h"
+#include "services/controller/job/critical_path.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/status.h"
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/handlers.h"
+#include "services/critical_path/summary.h"
 
 namespace eidolon::controller::rest {
 namespace {
@@ -181,16 +183,34 @@ TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
   status.prediction->breakdown.emplace();
   status.prediction->coverage.emplace();
   status.prediction->assumed_kernels = {{"a", 1}};
-  status.prediction->kernels = {{.name = "a", .family = "b", .source = "modelled"}};
-  status.prediction->memory = {{.rank = 0, .refused_bytes = 1}, {.rank = 0, .device = 1}};
+  status.prediction->kernels = {
+      {.name = "a", .family = "b", .source = "modelled", .matrix_flops = 1}};
+  status.prediction->target = {.servers = 1, .ranks = 1, .used_gpus = 1, .cluster = {}};
+  status.prediction->target->cluster.cpu = cluster::CpuModelNames().front();
+  status.prediction->matrix_rate = {.flops_per_gpu = 1, .flops_per_second = 1, .peak = 1};
+  status.prediction->memory = {
+      {.rank = 0, .allocations_bytes = 1, .refused_bytes = 1, .parameter_bytes = 1},
+      {.rank = 0, .device = 1}};
   status.prediction->unsupported_calls = {{"a", 1}};
   status.prediction->clamped_records = 1;
-  status.simulation = {.wall_seconds = 1, .slowdown = 1};
+  status.simulation = {.wall_seconds = 1, .slowdown = 1, .machine = job::MachineLoad{1, 0.5}};
   status.start_time = status.completion_time = "t";
   status.warnings = {"w"};
   const json api = OpenApi();
 
   CheckAnswer(api, api["components"]["schemas"]["JobStatus"], ToJson(status), "/status");
+}
+
+TEST(OpenApiTest, DescribesEveryFieldOfACriticalPath) {
+  critical_path::Summary path{.iteration = 1,
+                              .length = {40},
+                              .kinds = {{.kind = critical_path::Kind::kDelay, .time = {40}}},
+                              .operations = {{.name = "a", .time = {1}, .times = 1}}};
+  for (std::int32_t rank = 0; rank < 40; ++rank) path.ranks.push_back({rank, {1}});
+  const json api = OpenApi();
+
+  CheckAnswer(api, api["components"]["schemas"]["JobStatus"],
+              {{"prediction", {{"criticalPath", job::ToJson(path)}}}}, "/status");
 }
 
 TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {

@@ -128,6 +128,9 @@ base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
     request.set_ranks_per_server(resolved.ranks_per_server);
   }
   job::wire::FillFabric(cluster, &request);
+  if (const job::ReplaySpec& replay = resolved.spec.replay; replay.communication_factor != 1) {
+    request.set_transfer_permille(job::Permille(replay.communication_factor));
+  }
   const std::map<std::string, std::string> sorted(resolved.spec.environment.begin(),
                                                   resolved.spec.environment.end());
   for (const auto& [name, value] : sorted) {

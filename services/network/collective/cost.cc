@@ -12,9 +12,6 @@ namespace {
 using base::Duration;
 using topology::Generation;
 
-// Longer than any simulation, and short enough to be added to.
-constexpr double kSecondsMax = 4e6;
-
 Duration Seconds(double seconds) { return Duration::FromSeconds(std::min(seconds, kSecondsMax)); }
 Duration Microseconds(double us) { return Seconds(us * 1e-6); }
 

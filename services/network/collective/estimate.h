@@ -12,6 +12,9 @@
 
 namespace eidolon::network::collective {
 
+// Longer than any simulation, and short enough to be added to.
+constexpr double kSecondsMax = 4e6;
+
 struct Cost {
   base::Duration latency;   // Before bytes flow; no link is occupied.
   base::Duration transfer;  // Bytes over bandwidth.
@@ -19,6 +22,9 @@ struct Cost {
   Protocol protocol = Protocol::kSimple;
   std::uint32_t channels = 1;   // One multiprocessor each.
   float relative_error = 0.3f;  // One standard deviation over the total.
+  // Where it is known what links give: the least that it takes, whatever else is on them and
+  // whatever fails or recovers; else nothing.
+  base::Duration at_least;
 
   base::Duration Total() const { return latency + transfer; }
 };

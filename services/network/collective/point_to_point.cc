@@ -20,7 +20,6 @@ constexpr double kNicShareExchange = 0.978;
 // Doubling of channels: while a part is larger than this.
 constexpr std::uint64_t kPartMaxInside = 32u << 20;
 constexpr std::uint64_t kLlPartMax = 16u << 10;
-constexpr double kSecondsMax = 4e6;  // Longer than any simulation.
 constexpr std::uint64_t kCopyRate = 1'200'000'000'000;
 // Exchanges keep several peers in flight, so a network step costs a fraction of a lone one.
 constexpr double kPeersInFlight = 4;

@@ -190,11 +190,15 @@ std::vector<CollectiveBook::Incomplete> CollectiveBook::Unfinished() const {
   return all;
 }
 
-bool CollectiveBook::Needs(std::int32_t rank) const {
+bool CollectiveBook::IsBefore(std::int32_t rank, Stage stage) const {
   const auto place = PlaceOf(rank);
   return place && std::ranges::any_of(entries_, [&](const auto& entry) {
-           return entry.second.stages[*place] != Stage::kPosted;
+           return entry.second.stages[*place] < stage;
          });
 }
+
+bool CollectiveBook::Misses(std::int32_t rank) const { return IsBefore(rank, Stage::kIssued); }
+
+bool CollectiveBook::Needs(std::int32_t rank) const { return IsBefore(rank, Stage::kPosted); }
 
 }  // namespace eidolon::network::communicator

@@ -81,11 +81,15 @@ class CollectiveBook {
     std::vector<std::int32_t> missing;  // Not called.
   };
   std::vector<Incomplete> Unfinished() const;
-  // True when a collective with calls lacks this rank's arrival.
+  // True when a collective with calls lacks this rank's call.
+  bool Misses(std::int32_t rank) const;
+  // True when a collective with calls lacks this rank's call, or its arrival.
   bool Needs(std::int32_t rank) const;
+  bool Idle() const { return entries_.empty(); }
 
  private:
   enum class Stage : std::uint8_t { kAbsent, kIssued, kPosted };
+  bool IsBefore(std::int32_t rank, Stage stage) const;
   struct Entry {
     Operation operation;          // As the first member called it.
     std::vector<Stage> stages;    // By caller.

@@ -90,6 +90,9 @@ TEST(CollectiveBookTest, TellsWhoWaitsAndWhoIsMissing) {
   EXPECT_THAT(unfinished[0].behind, ElementsAre(0));
   EXPECT_THAT(unfinished[0].missing, ElementsAre(1));
   EXPECT_TRUE(book.Needs(1));
+  EXPECT_TRUE(book.Misses(1));
+  EXPECT_TRUE(book.Needs(0));
+  EXPECT_FALSE(book.Misses(0));
   EXPECT_FALSE(book.Needs(2));
 }
 

@@ -371,10 +371,9 @@ void Job::FailGathering(const Gathering& gathering, const std::string& reason) {
 
 void Job::Depart(Communicator& communicator, std::int32_t rank, const std::string& how) {
   const auto at = static_cast<std::size_t>(rank);
-  if (communicator.gone[at]) return;
+  if (!communicator.gone[at]) ++communicator.gone_count;
   communicator.gone[at] = true;
-  ++communicator.gone_count;
-  bool needed = communicator.collectives.Needs(rank) || communicator.transfers.Needs(rank);
+  bool needed = IsMissing(communicator, rank);
   for (const auto& [which, gathering] : communicator.splits) {
     needed = needed || !gathering.arrivals()[at];
   }
@@ -424,7 +423,8 @@ void Job::EraseIfAbandoned(std::uint64_t id) {
   const Communicator& communicator = found->second;
   if (communicator.gone_count < communicator.members.size()) return;
   // Members that left still hear of what they had started.
-  const bool silent = communicator.running.empty() && communicator.transfers.Idle();
+  const bool silent = communicator.running.empty() && communicator.collectives.Idle() &&
+                      communicator.transfers.Idle();
   const bool unheard =
       std::all_of(communicator.servers.begin(), communicator.servers.end(),
                   [this](std::uint32_t server) { return disconnected_.contains(server); });
@@ -432,17 +432,6 @@ void Job::EraseIfAbandoned(std::uint64_t id) {
   if (!silent) audience_.Cancel(number_, id);
   for (std::uint32_t server : communicator.servers) communicators_of_[server].erase(id);
   communicators_.erase(found);
-}
-
-// A gone member that the communicator's calls wait for.
-std::optional<std::int32_t> Job::GoneAndNeeded(const Communicator& communicator) {
-  if (communicator.gone_count == 0) return std::nullopt;
-  for (std::size_t rank = 0; rank < communicator.gone.size(); ++rank) {
-    const auto at = static_cast<std::int32_t>(rank);
-    if (!communicator.gone[rank] || communicator.IsGhost(rank)) continue;
-    if (communicator.collectives.Needs(at) || communicator.transfers.Needs(at)) return at;
-  }
-  return std::nullopt;
 }
 
 std::vector<std::string> Job::Waits() const {

@@ -53,8 +53,9 @@ class Audience {
 struct JobPlan {
   std::vector<std::uint32_t> placement;  // Position in the cluster of each server.
   collective::Tuning tuning;
-  folding::Fold fold;                  // Which ranks have processes.
-  std::uint32_t ranks_per_server = 0;  // Folded jobs; rank r has GPU r % ranks_per_server.
+  folding::Fold fold;                      // Which ranks have processes.
+  std::uint32_t ranks_per_server = 0;      // Folded jobs; rank r has GPU r % ranks_per_server.
+  std::uint32_t transfer_permille = 1000;  // What transfers take, of what they would.
 };
 
 // Errors that these methods return are the calling agent's; errors of the user's program (members
@@ -70,6 +71,8 @@ class Job {
   base::Result<void> Split(std::uint32_t server, std::uint64_t parent, Arrival arrival);
   base::Result<void> Issue(std::uint32_t server, IssueCall call);
   base::Result<void> Post(std::uint32_t server, const PostCall& call);
+  // The rank has issued the call and does not reach it before its time: says nothing about when.
+  base::Result<void> Bound(std::uint32_t server, const PostCall& call);
   base::Result<void> Leave(std::uint32_t server, std::uint64_t communicator, std::int32_t rank);
   // The server's agent has gone: what still needs its ranks fails.
   void Disconnect(std::uint32_t server);
@@ -111,7 +114,7 @@ class Job {
     TransferBook transfers;
     // Ghosts that take part in a live member's group, until that group is reached.
     std::map<GroupId, std::vector<std::int32_t>> mirrored_groups;
-    std::vector<bool> gone;  // Left, or their server has gone.
+    std::vector<bool> gone;  // Left, or their server has gone. Who left may still arrive.
     std::size_t gone_count = 0;
     std::optional<std::string> failure;
     std::vector<std::uint32_t> split_calls;          // By rank.
@@ -152,8 +155,9 @@ class Job {
   void CompareWork(const Communicator& communicator, const IssueCall& call);
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
+  bool IsMissing(const Communicator& communicator, std::int32_t rank) const;
   void EraseIfAbandoned(std::uint64_t id);
-  static std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator);
+  std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator) const;
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
   void TellBroadcast(const Communicator& communicator, std::int32_t root,
@@ -161,6 +165,8 @@ class Job {
   void TellValues(const Communicator& communicator, const CollectiveBook::Values& values);
   void TellTransferred(const Communicator& communicator,
                        const std::vector<TransferBook::Values>& all);
+  // Tells receivers how early what they wait for can come, as far as that is news.
+  void TellBounds(Communicator& communicator, const GroupId& group);
   void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
   void StartTransfer(Communicator& communicator, const TransferBook::Ready& ready);
   collective::Span SpanOf(const Communicator& communicator, std::int32_t a, std::int32_t b) const;

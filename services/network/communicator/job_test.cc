@@ -181,6 +181,37 @@ TEST_F(JobTest, ACallAfterAMemberLeftFails) {
             "8 uint8");
 }
 
+TEST_F(JobTest, AMemberThatLeftStillArrivesAtWhatItHadCalled) {
+  const std::uint64_t id = Join();
+  ASSERT_TRUE(job_.Issue(1, Sum(id, 1, 8)).has_value());
+  ASSERT_TRUE(job_.Leave(1, id, 1).has_value());
+
+  ASSERT_TRUE(job_.Issue(0, Sum(id, 0, 8)).has_value());
+  ASSERT_TRUE(job_.Leave(0, id, 0).has_value());
+  for (std::int32_t rank : {0, 1}) {
+    ASSERT_TRUE(job_.Post(static_cast<std::uint32_t>(rank), {.communicator = id, .rank = rank})
+                    .has_value());
+  }
+
+  ASSERT_EQ(recorder_.started.size(), 1u);
+  job_.Finished({recorder_.started[0].key, {0}, {10}});
+  EXPECT_EQ(recorder_.All<CommittedNotice>(0).size(), 1u);
+  EXPECT_TRUE(recorder_.All<FailedNotice>(0).empty());
+  EXPECT_EQ(job_.communicators(), 0u);
+}
+
+TEST_F(JobTest, AMemberThatLeftAndWhoseServerVanishedDoesNotArrive) {
+  const std::uint64_t id = Join();
+  ASSERT_TRUE(job_.Issue(1, Sum(id, 1, 8)).has_value());
+  ASSERT_TRUE(job_.Leave(1, id, 1).has_value());
+  ASSERT_TRUE(job_.Issue(0, Sum(id, 0, 8)).has_value());
+
+  job_.Disconnect(1);
+
+  ASSERT_EQ(recorder_.All<FailedNotice>(0).size(), 1u);
+  EXPECT_TRUE(recorder_.All<FailedNotice>(0)[0].server_gone);
+}
+
 TEST_F(JobTest, ACommunicatorThatAllLeftIsForgotten) {
   const std::uint64_t id = Join();
 
@@ -220,16 +251,45 @@ TEST_F(JobTest, ANegativeColorTakesPartButGetsNothing) {
   EXPECT_EQ(recorder_.All<JoinedNotice>(0).back().size, 1);
 }
 
+// The first send of rank 0, which rank 1 receives.
+IssueCall FirstTransfer(std::uint64_t communicator, std::int32_t rank) {
+  IssueCall call{.communicator = communicator, .sequence = 0, .rank = rank};
+  call.operation = {.kind = Kind::kPointToPoint,
+                    .transfers = {{.send = rank == 0, .peer = 1 - rank, .bytes = 1 << 20}}};
+  return call;
+}
+
+// What the last step of a pipeline does whose first stage is behind.
+TEST_F(JobTest, AReceiverThatLeftStillGetsWhatIsSentToIt) {
+  const std::uint64_t id = Join();
+  ASSERT_TRUE(job_.Issue(1, FirstTransfer(id, 1)).has_value());
+  ASSERT_TRUE(job_.Leave(1, id, 1).has_value());
+
+  ASSERT_TRUE(job_.Issue(0, FirstTransfer(id, 0)).has_value());
+  for (std::int32_t rank : {0, 1}) {
+    ASSERT_TRUE(job_.Post(static_cast<std::uint32_t>(rank),
+                          {.communicator = id, .rank = rank, .point_to_point = true})
+                    .has_value());
+  }
+
+  EXPECT_EQ(recorder_.started.size(), 1u);
+  EXPECT_TRUE(recorder_.All<FailedNotice>(0).empty());
+}
+
+TEST_F(JobTest, ASendToWhoLeftWithoutReceivingItFails) {
+  const std::uint64_t id = Join();
+  ASSERT_TRUE(job_.Leave(1, id, 1).has_value());
+
+  ASSERT_TRUE(job_.Issue(0, FirstTransfer(id, 0)).has_value());
+
+  EXPECT_THAT(recorder_.All<FailedNotice>(0).back().reason,
+              HasSubstr("called a send or receive with it"));
+}
+
 TEST_F(JobTest, PointToPointCommitsEachRank) {
   const std::uint64_t id = Join();
-  const auto group = [&](std::int32_t rank, bool send) {
-    IssueCall call{.communicator = id, .sequence = 0, .rank = rank};
-    call.operation = {.kind = Kind::kPointToPoint,
-                      .transfers = {{.send = send, .peer = 1 - rank, .bytes = 1 << 20}}};
-    return call;
-  };
-  ASSERT_TRUE(job_.Issue(0, group(0, true)).has_value());
-  ASSERT_TRUE(job_.Issue(1, group(1, false)).has_value());
+  ASSERT_TRUE(job_.Issue(0, FirstTransfer(id, 0)).has_value());
+  ASSERT_TRUE(job_.Issue(1, FirstTransfer(id, 1)).has_value());
   for (std::int32_t rank : {0, 1}) {
     ASSERT_TRUE(job_.Post(static_cast<std::uint32_t>(rank),
                           {.communicator = id, .rank = rank, .point_to_point = true})
@@ -285,6 +345,36 @@ TEST_F(JobTest, ReportsWhatIsWaitedFor) {
           "rank 4 has not called the send"));
 }
 
+TEST_F(JobTest, AReceiverHearsHowEarlyItsTransferCanEnd) {
+  const std::uint64_t id = Join();
+  const std::uint64_t bytes = 1 << 20;
+  IssueCall send{.communicator = id, .sequence = 0, .rank = 0};
+  send.operation = {.kind = Kind::kPointToPoint,
+                    .transfers = {{.send = true, .peer = 1, .bytes = bytes}}};
+  IssueCall receive{.communicator = id, .sequence = 0, .rank = 1};
+  receive.operation = {.kind = Kind::kPointToPoint,
+                       .transfers = {{.send = false, .peer = 0, .bytes = bytes}}};
+  const base::Duration alone = job_.Estimate(id, receive.operation)->Total();
+  PostCall bound{.communicator = id, .rank = 0, .point_to_point = true, .ready = SimTime{1000}};
+  ASSERT_TRUE(job_.Issue(0, send).has_value());
+  ASSERT_TRUE(job_.Bound(0, bound).has_value());
+  EXPECT_TRUE(recorder_.All<NotBeforeNotice>(1).empty()) << "it has not called";
+
+  ASSERT_TRUE(job_.Issue(1, receive).has_value());
+  bound.ready = SimTime{5000};
+  ASSERT_TRUE(job_.Bound(0, bound).has_value());
+  ASSERT_TRUE(job_.Bound(0, bound).has_value());
+
+  const auto told = recorder_.All<NotBeforeNotice>(1);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].communicator, id);
+  EXPECT_EQ(told[0].rank, 1);
+  EXPECT_EQ(told[0].end, SimTime{1000} + alone);
+  EXPECT_EQ(told[1].end, SimTime{5000} + alone);
+  EXPECT_TRUE(recorder_.All<NotBeforeNotice>(0).empty()) << "who sends waits for nobody's bound";
+  EXPECT_THAT(job_.Bound(1, bound).error().message, HasSubstr("not its own"));
+}
+
 TEST_F(JobTest, EstimatesWithoutStartingAnything) {
   const std::uint64_t id = Join();
 
@@ -292,6 +382,7 @@ TEST_F(JobTest, EstimatesWithoutStartingAnything) {
 
   ASSERT_TRUE(cost.has_value());
   EXPECT_GT(cost->Total().ps, 0);
+  EXPECT_EQ(cost->at_least, cost->Total()) << "every link gives its ranks all that they can use";
   EXPECT_TRUE(recorder_.started.empty());
   EXPECT_EQ(job_.Estimate(99, Sum(id, 0, 1).operation).error().code, base::ErrorCode::kNotFound);
 }

@@ -56,6 +56,27 @@ void Job::CompareWork(const Communicator& communicator, const IssueCall& call) {
   }
 }
 
+// Whether calls wait in vain for a member that has gone. Its streams still come to what it called
+// before it left (ncclCommAbort does not wait for them), unless its agent has gone too.
+bool Job::IsMissing(const Communicator& communicator, std::int32_t rank) const {
+  const std::uint32_t server = communicator.members[static_cast<std::size_t>(rank)].server;
+  if (disconnected_.contains(server)) {
+    return communicator.collectives.Needs(rank) || communicator.transfers.Needs(rank);
+  }
+  return communicator.collectives.Misses(rank) || communicator.transfers.Misses(rank);
+}
+
+// A gone member that the communicator's calls wait for.
+std::optional<std::int32_t> Job::GoneAndNeeded(const Communicator& communicator) const {
+  if (communicator.gone_count == 0) return std::nullopt;
+  for (std::size_t rank = 0; rank < communicator.gone.size(); ++rank) {
+    const auto at = static_cast<std::int32_t>(rank);
+    if (!communicator.gone[rank] || communicator.IsGhost(rank)) continue;
+    if (IsMissing(communicator, at)) return at;
+  }
+  return std::nullopt;
+}
+
 Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
   const auto issued = communicator.collectives.Issue(
       call.sequence, call.rank, call.operation, std::move(call.payload),
@@ -188,6 +209,7 @@ Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
   }
   TellTransferred(communicator, *issued);
   const GroupId own{call.rank, call.sequence};
+  TellBounds(communicator, own);
   for (GhostGroup& group : mirrored) {
     const auto done = communicator.transfers.Issue({group.rank, call.sequence}, group.operation,
                                                    std::move(group.payload));
@@ -226,12 +248,14 @@ Result<void> Job::Post(std::uint32_t server, const PostCall& call) {
     const auto posted = communicator.transfers.Post({call.rank, call.sequence}, call.ready);
     if (!posted) return std::unexpected(posted.error());
     for (const TransferBook::Ready& ready : *posted) StartTransfer(communicator, ready);
+    TellBounds(communicator, {call.rank, call.sequence});
     const auto mirrored = communicator.mirrored_groups.extract(GroupId{call.rank, call.sequence});
     if (mirrored.empty()) return {};
     for (const std::int32_t ghost : mirrored.mapped()) {
       const auto started = communicator.transfers.Post({ghost, call.sequence}, call.ready);
       if (!started) return std::unexpected(started.error());
       for (const TransferBook::Ready& ready : *started) StartTransfer(communicator, ready);
+      TellBounds(communicator, {ghost, call.sequence});
     }
     return {};
   }
@@ -239,6 +263,39 @@ Result<void> Job::Post(std::uint32_t server, const PostCall& call) {
   if (!posted) return std::unexpected(posted.error());
   if (*posted) StartCollective(communicator, **posted);
   return {};
+}
+
+Result<void> Job::Bound(std::uint32_t server, const PostCall& call) {
+  auto found = Find(server, call.communicator, call.rank);
+  if (!found) return std::unexpected(found.error());
+  Communicator& communicator = **found;
+  if (communicator.failure || !call.point_to_point) return {};
+  const GroupId own{call.rank, call.sequence};
+  communicator.transfers.Bound(own, call.ready);
+  TellBounds(communicator, own);
+  const auto mirrored = communicator.mirrored_groups.find(own);
+  if (mirrored == communicator.mirrored_groups.end()) return {};
+  for (const std::int32_t ghost : mirrored->second) {
+    communicator.transfers.Bound({ghost, call.sequence}, call.ready);
+    TellBounds(communicator, {ghost, call.sequence});
+  }
+  return {};
+}
+
+void Job::TellBounds(Communicator& communicator, const GroupId& group) {
+  for (const TransferBook::Ready& open : communicator.transfers.BoundsOf(group)) {
+    const auto receiver = static_cast<std::size_t>(open.pair.to);
+    if (communicator.IsGhost(receiver)) continue;
+    const collective::TransferCost cost = collective::TransferCostOf(
+        communicator.shape, SpanOf(communicator, open.pair.from, open.pair.to), open.bytes);
+    const base::SimTime end = flow::Later(
+        open.start, cost.latency + base::TransferTime(open.bytes, cost.bytes_per_second));
+    const auto told = communicator.transfers.TakeTold(open.pair, end);
+    if (!told) continue;
+    Tell(communicator.members[receiver].server,
+         NotBeforeNotice{
+             .communicator = communicator.id, .sequence = *told, .rank = open.pair.to, .end = end});
+  }
 }
 
 void Job::StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready) {
@@ -389,6 +446,21 @@ void Job::CommitGroup(const Communicator& communicator, const TransferBook::Done
                        .relative_error = cost.relative_error});
 }
 
+namespace {
+
+// Of a transfer between any two members.
+base::Duration LeastOf(const collective::Shape& shape, std::uint64_t bytes) {
+  base::Duration least{base::SimTime::Max().ps};
+  for (const collective::Span span : {collective::Span::kSameGpu, collective::Span::kSameServer,
+                                      collective::Span::kBetweenServers}) {
+    const collective::TransferCost cost = collective::TransferCostOf(shape, span, bytes);
+    least = std::min(least, cost.latency + base::TransferTime(bytes, cost.bytes_per_second));
+  }
+  return least;
+}
+
+}  // namespace
+
 Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
   const auto found = communicators_.find(id);
   if (found == communicators_.end()) {
@@ -402,6 +474,7 @@ Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
         collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
     const auto uses = collective::TrafficOf(topology_, communicator.places,
                                             LoadOf(operation, communicator.shape), cost);
+    cost.at_least = cost.Total();
     cost.transfer = collective::TimeOver(topology_, uses, cost.transfer);
     return cost;
   }
@@ -416,7 +489,8 @@ Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
               .algorithm = collective::Algorithm::kPointToPoint,
               .protocol = cost.protocol,
               .channels = cost.channels,
-              .relative_error = cost.relative_error};
+              .relative_error = cost.relative_error,
+              .at_least = LeastOf(communicator.shape, bytes)};
 }
 
 }  // namespace eidolon::network::communicator

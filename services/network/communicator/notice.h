@@ -38,6 +38,14 @@ struct CommittedNotice {
   float relative_error = 0;
 };
 
+// A rank's group of sends and receives ends at `end` or later.
+struct NotBeforeNotice {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::int32_t rank = 0;
+  base::SimTime end;
+};
+
 struct ValuesNotice {
   std::uint64_t communicator = 0;
   std::uint64_t sequence = 0;
@@ -76,6 +84,6 @@ struct FailedNotice {
 };
 
 using Notice = std::variant<JoinedNotice, CommittedNotice, ValuesNotice, SafeThroughNotice,
-                            DeadlockNotice, FailedNotice, WorkDiffersNotice>;
+                            DeadlockNotice, FailedNotice, WorkDiffersNotice, NotBeforeNotice>;
 
 }  // namespace eidolon::network::communicator

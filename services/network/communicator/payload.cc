@@ -68,7 +68,10 @@ Results Parts(Ranks of, const Payload& buffer, std::size_t ranks) {
 bool CarriesValues(const Operation& operation, std::size_t ranks) {
   const bool whole = operation.kind == Kind::kAllReduce || operation.kind == Kind::kBroadcast ||
                      operation.kind == Kind::kReduce;
-  return operation.bytes <= ValueBytesMax(operation) * (whole ? 1 : ranks);
+  if (operation.bytes <= ValueBytesMax(operation) * (whole ? 1 : ranks)) return true;
+  // Members that give nothing wait for what the root may give.
+  const bool is_given = operation.kind == Kind::kBroadcast || operation.kind == Kind::kScatter;
+  return is_given && operation.bytes <= kPayloadBytesMax;
 }
 
 std::vector<Payload> ResultsOf(const Operation& operation, std::span<const Payload> inputs,

@@ -63,7 +63,7 @@ Result<void> TransferBook::AddCall(GroupId id, Group& group, const TransferCall&
     if (sides.receive) --groups_.at(sides.receive->group).unmet;
   } else {
     group.receives.push_back(pair);
-    group.receive_bytes += call.bytes;
+    group.smallest_receive = std::min(group.smallest_receive, call.bytes);
     if (!sides.send) ++group.unmet;
   }
   if (call.bytes >= group.bytes_max) {
@@ -88,7 +88,8 @@ std::optional<TransferBook::Values> TransferBook::ValuesOf(GroupId id, Group& gr
     any_known = any_known || sent.has_value();
     if (known) all += *sent;
   }
-  if (!any_known && group.receive_bytes > kPayloadBytesMax) return std::nullopt;
+  // Nobody waits for the values of longer receives.
+  if (!any_known && group.smallest_receive > kPayloadBytesMax) return std::nullopt;
   return Values{.group = id, .result = known ? Payload(std::move(all)) : std::nullopt};
 }
 
@@ -145,6 +146,36 @@ Result<std::vector<TransferBook::Ready>> TransferBook::Post(GroupId id, SimTime 
   return started;
 }
 
+void TransferBook::Bound(GroupId id, SimTime ready) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end() || found->second.posted) return;
+  found->second.ready = std::max(found->second.ready, ready);
+}
+
+std::vector<TransferBook::Ready> TransferBook::BoundsOf(GroupId id) const {
+  std::vector<Ready> bounds;
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return bounds;
+  for (const Pair& pair : found->second.pairs) {
+    const auto open = pairs_.find(pair);
+    if (open == pairs_.end() || !open->second.send || !open->second.receive) continue;
+    const Group& sender = groups_.at(open->second.send->group);
+    const Group& receiver = groups_.at(open->second.receive->group);
+    bounds.push_back({.pair = pair,
+                      .bytes = open->second.send->bytes,
+                      .start = std::max(sender.ready, receiver.ready)});
+  }
+  return bounds;
+}
+
+std::optional<std::uint64_t> TransferBook::TakeTold(const Pair& pair, SimTime end) {
+  const GroupId id = pairs_.at(pair).receive->group;
+  Group& receiver = groups_.at(id);
+  if (receiver.pairs.size() != 1 || end <= receiver.told) return std::nullopt;
+  receiver.told = end;
+  return id.sequence;
+}
+
 std::vector<TransferBook::Done> TransferBook::Finish(const Pair& pair, SimTime start,
                                                      SimTime finish) {
   const auto found = pairs_.find(pair);
@@ -189,6 +220,14 @@ std::vector<TransferBook::Incomplete> TransferBook::Unfinished() const {
                    .partner_called = sender ? sides.receive.has_value() : sides.send.has_value()});
   }
   return all;
+}
+
+bool TransferBook::Misses(std::int32_t rank) const {
+  return std::ranges::any_of(pairs_, [rank](const auto& entry) {
+    const auto& [pair, sides] = entry;
+    return (pair.from == rank && !sides.send.has_value()) ||
+           (pair.to == rank && !sides.receive.has_value());
+  });
 }
 
 bool TransferBook::Needs(std::int32_t rank) const {

@@ -60,6 +60,14 @@ class TransferBook {
   base::Result<std::vector<Values>> Issue(GroupId id, const Operation& operation, Payload input);
   // Yields the transfers whose both sides have come.
   base::Result<std::vector<Ready>> Post(GroupId id, base::SimTime ready);
+  // The group is not posted before `ready`. Nothing happens when it is already, or was not issued.
+  void Bound(GroupId id, base::SimTime ready);
+  // The group's transfers to other groups that have called, too: when each could start at the
+  // earliest, as far as its sides have been posted or bounded.
+  std::vector<Ready> BoundsOf(GroupId id) const;
+  // The number of the receiver's group, when that is to hear that it ends at `end` or later: it
+  // consists of nothing but this transfer, and has not heard of such a late time yet.
+  std::optional<std::uint64_t> TakeTold(const Pair& pair, base::SimTime end);
   // A transfer ended; yields the groups that ended with it, in order.
   std::vector<Done> Finish(const Pair& pair, base::SimTime start, base::SimTime finish);
 
@@ -71,7 +79,9 @@ class TransferBook {
   };
   // Transfers one side of which waits for the other, in order.
   std::vector<Incomplete> Unfinished() const;
-  // True when a group waits for this rank.
+  // True when a call of another rank has no partner of this rank.
+  bool Misses(std::int32_t rank) const;
+  // The same, or the partner's stream has not come.
   bool Needs(std::int32_t rank) const;
   bool Idle() const { return groups_.empty(); }
 
@@ -91,12 +101,13 @@ class TransferBook {
     std::vector<Pair> receives;  // In call order.
     // What receives that have ended before the last one met its send brought.
     std::map<Pair, Payload> arrived;
-    std::uint64_t receive_bytes = 0;
+    std::uint64_t smallest_receive = ~std::uint64_t{0};
     std::size_t unmet = 0;  // Receives whose send has not been called.
     std::size_t left = 0;   // Transfers that have not ended.
     bool posted = false;
     bool values_sent = false;
-    base::SimTime ready;
+    base::SimTime ready;  // Until it is posted: this or later.
+    base::SimTime told;   // It ends then or later, as its rank has heard.
     base::SimTime start = base::SimTime::Max();
     base::SimTime finish;
     std::uint64_t bytes_max = 0;

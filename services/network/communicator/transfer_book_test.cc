@@ -33,6 +33,35 @@ TEST(TransferBookTest, StartsWhenBothSidesHaveCome) {
   EXPECT_EQ(ready->front().start, SimTime{30});
 }
 
+TEST(TransferBookTest, KnowsHowEarlyATransferCanStartOnceBothSidesHaveCalled) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 100)}), std::nullopt).has_value());
+  book.Bound({0, 0}, {20});
+  EXPECT_TRUE(book.BoundsOf({0, 0}).empty()) << "nobody receives it yet";
+  ASSERT_TRUE(book.Issue({1, 0}, Group({Receive(0, 100)}), std::nullopt).has_value());
+
+  ASSERT_EQ(book.BoundsOf({0, 0}).size(), 1u);
+  EXPECT_EQ(book.BoundsOf({1, 0}).front().start, SimTime{20});
+  EXPECT_EQ(book.BoundsOf({1, 0}).front().bytes, 100u);
+  EXPECT_EQ(book.TakeTold({0, 1, 0}, {25}), 0u);
+  EXPECT_EQ(book.TakeTold({0, 1, 0}, {25}), std::nullopt) << "no news";
+
+  book.Bound({0, 0}, {10});
+  EXPECT_EQ(book.BoundsOf({1, 0}).front().start, SimTime{20});
+  ASSERT_TRUE(book.Post({1, 0}, {30}).has_value());
+  EXPECT_EQ(book.BoundsOf({0, 0}).front().start, SimTime{30});
+  book.Bound({7, 0}, {10});  // Of a group that was not called.
+  EXPECT_TRUE(book.BoundsOf({7, 0}).empty());
+}
+
+TEST(TransferBookTest, WhoReceivesFromTwoIsToldNoBound) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({2, 0}, Group({Receive(0, 8), Receive(1, 8)}), std::nullopt).has_value());
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(2, 8)}), std::nullopt).has_value());
+
+  EXPECT_EQ(book.TakeTold({0, 2, 0}, {25}), std::nullopt);
+}
+
 TEST(TransferBookTest, AGroupEndsWithItsLastTransfer) {
   TransferBook book;
   ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 8), Send(2, 9)}), std::nullopt).has_value());
@@ -136,7 +165,12 @@ TEST(TransferBookTest, TellsWhoWaits) {
   EXPECT_TRUE(unfinished[0].sender_waits);
   EXPECT_FALSE(unfinished[0].partner_called);
   EXPECT_TRUE(book.Needs(1));
+  EXPECT_TRUE(book.Misses(1));
   EXPECT_FALSE(book.Needs(0));
+
+  ASSERT_TRUE(book.Issue({1, 0}, Group({Receive(0, 2)}), std::nullopt).has_value());
+  EXPECT_TRUE(book.Needs(1)) << "its stream has not come";
+  EXPECT_FALSE(book.Misses(1));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@ namespace {
 using base::Wide;
 
 constexpr std::uint64_t kOne = std::uint64_t{1} << 31;
-constexpr std::uint32_t kNone = FlowTable::kNone;
 constexpr std::uint64_t kUnbound = FlowTable::kUnbound;
 
 std::uint64_t LevelOf(std::uint64_t left, std::uint64_t weight) {
@@ -101,7 +100,7 @@ void FullSolver::Solve() {
     while (capped != capped_.end() && frozen_[capped->second]) ++capped;
     const std::uint64_t next = links_.empty() ? kUnbound : links_.front().first;
     if (capped != capped_.end() && capped->first <= next) {
-      Freeze(capped->second, kNone, capped->first);
+      Freeze(capped->second, FlowTable::kNone, capped->first);
       continue;
     }
     if (links_.empty()) break;

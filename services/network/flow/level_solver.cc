@@ -7,8 +7,8 @@ namespace {
 
 using base::Wide;
 
-constexpr std::uint32_t kNone = FlowTable::kNone;
-static_assert(kNone == FinishOrder::kAlone, "a flow at its cap is alone in the order of ends");
+static_assert(FlowTable::kNone == FinishOrder::kAlone,
+              "a flow at its cap is alone in the order of ends");
 
 // By so much levels may differ that count as equal.
 constexpr std::uint64_t Slack(std::uint64_t level) { return 8 + (level >> 40); }
@@ -22,7 +22,7 @@ std::uint64_t LevelSolver::LimitElsewhere(Slot slot, std::uint32_t hop,
   const FlowTable::Flow& flow = table.flow(slot);
   const FlowTable::Entry* const entries = table.EntriesOf(flow);
   std::uint64_t least = flow.cap;
-  where = kNone;
+  where = FlowTable::kNone;
   FlowTable::ForAwake(flow, hop, [&](std::uint32_t at) {
     const std::uint64_t level = table.link(entries[at].link).level;
     if (level < least) {
@@ -35,19 +35,19 @@ std::uint64_t LevelSolver::LimitElsewhere(Slot slot, std::uint32_t hop,
 
 void LevelSolver::Unseat(Slot slot) {
   const std::uint32_t emptied = table_.Unbind(slot);
-  if (emptied != kNone) order_.Touch(emptied);
+  if (emptied != FlowTable::kNone) order_.Touch(emptied);
 }
 
-// Binds the flow to another hop (kNone: to its cap).
+// Binds the flow to another hop (FlowTable::kNone: to its cap).
 void LevelSolver::Rebind(Slot slot, std::uint32_t hop) {
   ++counters_.moves;
   const std::uint32_t before = table_.BoundLink(slot);
   order_.Loosen(slot, {.group = before, .level = table_.level(slot)});
-  if (before != kNone) {
+  if (before != FlowTable::kNone) {
     Unseat(slot);
     agenda_.Mark(before);
   }
-  if (hop != kNone) table_.Bind(slot, hop);
+  if (hop != FlowTable::kNone) table_.Bind(slot, hop);
 }
 
 // The flow's rate changes, and with it what its other links have left.
@@ -84,7 +84,7 @@ void LevelSolver::SetLevel(std::uint32_t at, std::uint64_t level) {
   const std::uint32_t bound = link.bound;
   for (std::uint32_t at_member = 0; at_member < bound; ++at_member) {
     const FlowTable::Member& member = members[at_member];
-    if (member.other == kNone) {
+    if (member.other == FlowTable::kNone) {
       SetFlowLevel(member.flow, level);
       continue;
     }
@@ -137,7 +137,7 @@ bool LevelSolver::LetGo(std::uint32_t at, std::uint64_t level) {
   bool any = false;
   for (std::uint32_t member = 0; member < link.bound;) {
     const auto [entry, slot, other] = link.members[member];
-    if (other != kNone) {
+    if (other != FlowTable::kNone) {
       const std::uint64_t limit = std::min(table_.link(other).level, kRateMax);
       if (limit + Slack(limit) >= level) {
         ++member;
@@ -145,7 +145,7 @@ bool LevelSolver::LetGo(std::uint32_t at, std::uint64_t level) {
       }
     }
     const FlowTable::Flow& flow = table_.flow(slot);
-    std::uint32_t where = kNone;
+    std::uint32_t where = FlowTable::kNone;
     const std::uint64_t limit = LimitElsewhere(slot, entry - flow.first, where);
     if (limit + Slack(limit) >= level) {
       ++member;
@@ -154,7 +154,7 @@ bool LevelSolver::LetGo(std::uint32_t at, std::uint64_t level) {
     any = true;
     Rebind(slot, where);  // Another member takes its position.
     SetFlowLevel(slot, limit);
-    if (where != kNone) agenda_.Mark(table_.EntryOf(flow, where).link);
+    if (where != FlowTable::kNone) agenda_.Mark(table_.EntryOf(flow, where).link);
   }
   return any;
 }
@@ -186,7 +186,7 @@ void LevelSolver::Seat(Slot slot) {
   const FlowTable::Flow& flow = table_.flow(slot);
   const std::uint64_t cap = flow.cap;
   std::uint64_t least = cap;
-  std::uint32_t where = kNone;
+  std::uint32_t where = FlowTable::kNone;
   for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
     if (!FlowTable::Awake(flow, hop)) continue;
     const FlowTable::Entry& entry = table_.EntryOf(flow, hop);
@@ -209,7 +209,7 @@ void LevelSolver::Seat(Slot slot) {
   }
   Rebind(slot, where);
   SetFlowLevel(slot, least);
-  if (where == kNone) return;
+  if (where == FlowTable::kNone) return;
   const std::uint32_t at = table_.EntryOf(flow, where).link;
   FlowTable::Link& link = table_.link(at);
   link.fresh = true;

@@ -6,7 +6,6 @@
 namespace eidolon::network::flow {
 namespace {
 
-constexpr std::uint32_t kNone = FlowTable::kNone;
 constexpr std::uint32_t kMasked = FlowTable::kMasked;
 
 void SetAwake(FlowTable::Flow& flow, std::uint32_t hop) {
@@ -18,16 +17,16 @@ void SetAwake(FlowTable::Flow& flow, std::uint32_t hop) {
 // Where a link counts the members of a wider one that it limits; null when it has no place left.
 Pruner::Feed* Pruner::FeedOf(std::uint32_t feeder, std::uint32_t link) {
   for (Feed& feed : table_.link(feeder).feeding.feeds) {
-    if (feed.link == kNone) feed.link = link;
+    if (feed.link == FlowTable::kNone) feed.link = link;
     if (feed.link == link) return &feed;
   }
   return nullptr;
 }
 
-// The link that limits what the flow brings to its hop's link; kNone when nothing vouches for it.
-// It answers the same when the flow comes and when it goes.
+// The link that limits what the flow brings to its hop's link; FlowTable::kNone when nothing
+// vouches for it. It answers the same when the flow comes and when it goes.
 std::uint32_t Pruner::FeederOf(const FlowTable::Flow& flow, std::uint32_t hop) {
-  if (hop >= kMasked) return kNone;
+  if (hop >= kMasked) return FlowTable::kNone;
   const FlowTable::Entry& entry = table_.EntryOf(flow, hop);
   std::uint32_t feeder = entry.link;
   const auto consider = [&](const FlowTable::Entry& there) {
@@ -36,7 +35,7 @@ std::uint32_t Pruner::FeederOf(const FlowTable::Flow& flow, std::uint32_t hop) {
   };
   if (hop > 0) consider(table_.EntryOf(flow, hop - 1));
   if (hop + 1 < flow.hops) consider(table_.EntryOf(flow, hop + 1));
-  if (feeder == entry.link || FeedOf(feeder, entry.link) == nullptr) return kNone;
+  if (feeder == entry.link || FeedOf(feeder, entry.link) == nullptr) return FlowTable::kNone;
   return feeder;
 }
 
@@ -49,7 +48,7 @@ void Pruner::CountIn(FlowTable::Flow& flow, std::uint32_t hop) {
     return;
   }
   const std::uint32_t feeder = FeederOf(flow, hop);
-  if (feeder == kNone) {
+  if (feeder == FlowTable::kNone) {
     link.feeding.unfed = true;
   } else if (FeedOf(feeder, at)->members++ == 0) {
     link.feeding.fed += table_.link(feeder).capacity;
@@ -87,12 +86,12 @@ void Pruner::FindOthers(Slot slot) {
   // Never plain.
   if (flow.hops > kMasked || flow.weight != 1 || flow.cap != kRateMax) return;
   bool plain = std::popcount(flow.awake) == 2;
-  FlowTable::ForAwake(flow, kNone, [&](std::uint32_t hop) {
+  FlowTable::ForAwake(flow, FlowTable::kNone, [&](std::uint32_t hop) {
     plain = plain && table_.EntryOf(flow, hop).share == Hop::kWhole;
   });
-  FlowTable::ForAwake(flow, kNone, [&](std::uint32_t hop) {
+  FlowTable::ForAwake(flow, FlowTable::kNone, [&](std::uint32_t hop) {
     const FlowTable::Entry& entry = table_.EntryOf(flow, hop);
-    std::uint32_t other = kNone;
+    std::uint32_t other = FlowTable::kNone;
     if (plain) {
       FlowTable::ForAwake(flow, hop,
                           [&](std::uint32_t at) { other = table_.EntryOf(flow, at).link; });
@@ -110,7 +109,7 @@ void Pruner::WakeIfShort(std::uint32_t at) {
     FlowTable::Flow& flow = table_.flow(member.flow);
     const std::uint32_t hop = member.entry - flow.first;
     const std::uint32_t feeder = FeederOf(flow, hop);
-    if (feeder != kNone) FeedOf(feeder, at)->members = 0;
+    if (feeder != FlowTable::kNone) FeedOf(feeder, at)->members = 0;
     SetAwake(flow, hop);
     FindOthers(member.flow);
   }

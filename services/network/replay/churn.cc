@@ -5,6 +5,7 @@
 #include "services/base/check.h"
 #include "services/base/random.h"
 #include "services/network/flow/flow_engine.h"
+#include "services/network/replay/workload.h"
 
 namespace eidolon::network::replay {
 
@@ -13,8 +14,7 @@ using flow::Hop;
 
 ChurnResult Churn(const ChurnOptions& options) {
   CHECK(options.nics > 1 && options.flows >= 10);
-  constexpr std::uint64_t kNic = 50'000'000'000;
-  FlowEngine engine(std::vector<std::uint64_t>(std::size_t{2} * options.nics, kNic));
+  FlowEngine engine(std::vector<std::uint64_t>(std::size_t{2} * options.nics, kNicRate));
   ChurnResult result{.bytes_empty = engine.BytesUsed()};
   base::Random random(7);
   std::vector<std::uint32_t> nic_of;  // By slot.

@@ -9,12 +9,12 @@
 
 #include "services/base/check.h"
 #include "services/base/random.h"
+#include "services/network/replay/workload.h"
 
 namespace eidolon::network::replay {
 namespace {
 
 constexpr std::uint64_t kNvlink = 370'000'000'000;  // Bytes per second and direction.
-constexpr std::uint64_t kNic = 50'000'000'000;
 constexpr std::uint64_t kHost = 12'500'000'000;
 
 using Way = std::vector<std::uint32_t>;
@@ -74,11 +74,11 @@ std::vector<std::vector<std::uint32_t>> RingEdges(const RingSize& size, Sheet& s
   const std::uint32_t pods = (servers + kServersPerLeaf - 1) / kServersPerLeaf;
   std::vector<std::uint32_t> leaf, gpu, nic;  // By rail and pod; by number; by server and rail.
   for (std::uint32_t at = 0; at < 8 * pods; ++at) {
-    leaf.push_back(sheet.Cable(kNic * kServersPerLeaf));
+    leaf.push_back(sheet.Cable(kNicRate * kServersPerLeaf));
   }
   for (std::uint32_t at = 0; at < size.gpus; ++at) {
     gpu.push_back(sheet.Cable(kNvlink));
-    nic.push_back(sheet.Cable(kNic));
+    nic.push_back(sheet.Cable(kNicRate));
   }
   std::vector<std::vector<std::uint32_t>> edges(size.channels);
   for (std::uint32_t channel = 0; channel < size.channels; ++channel) {

@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::uint32_t kRails = 8;
 constexpr std::uint32_t kServersPerLeaf = 32;
-constexpr std::uint64_t kNic = 50'000'000'000;
 
 // Links: out and in of each NIC, then up and down of each leaf.
 class Fabric {
@@ -17,9 +16,9 @@ class Fabric {
       : servers_(size.gpus / kRails),
         leaves_per_rail_((servers_ + kServersPerLeaf - 1) / kServersPerLeaf) {
     CHECK(size.gpus % kRails == 0 && servers_ > 1);
-    file.capacities.assign(std::size_t{2} * servers_ * kRails, kNic);
+    file.capacities.assign(std::size_t{2} * servers_ * kRails, kNicRate);
     file.capacities.insert(file.capacities.end(), std::size_t{2} * leaves_per_rail_ * kRails,
-                           kNic * kServersPerLeaf);
+                           kNicRate * kServersPerLeaf);
     file.flows.reserve(std::size_t{size.gpus} * size.rounds);
   }
 

@@ -9,6 +9,8 @@
 
 namespace eidolon::network::replay {
 
+constexpr std::uint64_t kNicRate = 50'000'000'000;  // Bytes a second.
+
 struct WorkloadSize {
   std::uint32_t gpus = 8192;  // A multiple of 8.
   std::uint32_t rounds = 8;   // Flows of a NIC, one after another.

@@ -56,10 +56,14 @@ Result<communicator::JobPlan> PlanOf(const v1::RegisterJobRequest& request,
     return Fail(ErrorCode::kInvalidArgument, StrCat("job '", request.job(), "' folds ",
                                                     fold->ranks(), " ranks and has ", ranks));
   }
-  return communicator::JobPlan{.placement = placement,
-                               .tuning = std::move(tuning),
-                               .fold = std::move(*fold),
-                               .ranks_per_server = request.ranks_per_server()};
+  return communicator::JobPlan{
+      .placement = placement,
+      .tuning = std::move(tuning),
+      .fold = std::move(*fold),
+      .ranks_per_server = request.ranks_per_server(),
+      .transfer_permille = request.has_transfer_permille()
+                               ? request.transfer_permille()
+                               : communicator::JobPlan{}.transfer_permille};
 }
 
 // What jobs must have in common to share a fabric.

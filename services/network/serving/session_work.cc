@@ -40,6 +40,13 @@ Result<void> DoPost(const v1::Post& post, std::uint64_t job, std::uint32_t serve
   return simulation.Post(job, server, *call);
 }
 
+Result<void> DoNotBefore(const v1::Post& bound, std::uint64_t job, std::uint32_t server,
+                         simulation::Simulation& simulation) {
+  const auto call = FromProto(bound);
+  if (!call) return std::unexpected(call.error());
+  return simulation.Bound(job, server, *call);
+}
+
 Result<void> DoOne(v1::SessionRequest& request, std::uint64_t job, std::uint32_t server,
                    simulation::Simulation& simulation) {
   switch (request.message_case()) {
@@ -51,6 +58,8 @@ Result<void> DoOne(v1::SessionRequest& request, std::uint64_t job, std::uint32_t
       return DoIssue(*request.mutable_issue(), job, server, simulation);
     case v1::SessionRequest::kPost:
       return DoPost(request.post(), job, server, simulation);
+    case v1::SessionRequest::kNotBefore:
+      return DoNotBefore(request.not_before(), job, server, simulation);
     case v1::SessionRequest::kHorizon:
       return simulation.Keep(job, server, FromProto(request.horizon()));
     case v1::SessionRequest::kLeave:

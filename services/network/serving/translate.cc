@@ -114,6 +114,13 @@ struct Writer {
     values.set_guessed(notice.guessed);
     values.set_call_site(notice.site);
   }
+  void operator()(const communicator::NotBeforeNotice& notice) const {
+    auto& not_before = *response.mutable_not_before();
+    not_before.set_communicator(notice.communicator);
+    not_before.set_sequence(notice.sequence);
+    not_before.set_rank(notice.rank);
+    not_before.set_end_picoseconds(Picoseconds(notice.end));
+  }
   void operator()(const communicator::WorkDiffersNotice& notice) const {
     auto& differs = *response.mutable_work_differs();
     differs.set_rank(notice.rank);
@@ -307,6 +314,7 @@ v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost) {
   response.set_channels(cost.channels);
   response.set_algorithm(std::string(Name(cost.algorithm)));
   response.set_protocol(std::string(Name(cost.protocol)));
+  response.set_at_least_picoseconds(static_cast<std::uint64_t>(cost.at_least.ps));
   return response;
 }
 

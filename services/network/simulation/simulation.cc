@@ -24,6 +24,15 @@ std::uint32_t ServerOf(horizon::SessionId session) {
   return static_cast<std::uint32_t>(session & 0xffffffffu);
 }
 
+constexpr std::uint32_t kPermille = 1000;
+
+base::Duration Scaled(base::Duration duration, std::uint32_t permille) {
+  if (permille == kPermille) return duration;
+  __extension__ typedef __int128 Wide;
+  const Wide scaled = static_cast<Wide>(duration.ps) * permille / kPermille;
+  return {static_cast<std::int64_t>(std::min<Wide>(scaled, SimTime::Max().ps / 2))};
+}
+
 // Max() stays what it is: never.
 SimTime Later(SimTime time, SimTime epoch) { return flow::Later(time, epoch - SimTime{}); }
 
@@ -40,6 +49,8 @@ void ToJobTime(Notice& notice, SimTime epoch) {
     committed->finish = Earlier(committed->finish, epoch);
   } else if (auto* safe = std::get_if<communicator::SafeThroughNotice>(&notice)) {
     safe->time = Earlier(safe->time, epoch);
+  } else if (auto* bound = std::get_if<communicator::NotBeforeNotice>(&notice)) {
+    bound->end = Earlier(bound->end, epoch);
   }
 }
 
@@ -79,8 +90,10 @@ void Simulation::FindTiers() {
 }
 
 void Simulation::AddJob(std::uint64_t job, communicator::JobPlan plan) {
-  const auto [at, inserted] = jobs_.try_emplace(
-      job, Entry{.job = communicator::Job(job, topology_, std::move(plan), *this)});
+  const std::uint32_t permille = plan.transfer_permille;
+  const auto [at, inserted] =
+      jobs_.try_emplace(job, Entry{.job = communicator::Job(job, topology_, std::move(plan), *this),
+                                   .transfer_permille = permille});
   CHECK(inserted);
 }
 
@@ -167,6 +180,13 @@ Result<void> Simulation::Post(std::uint64_t job, std::uint32_t server,
   return entry.job.Post(server, call);
 }
 
+Result<void> Simulation::Bound(std::uint64_t job, std::uint32_t server,
+                               communicator::PostCall call) {
+  Entry& entry = Job(job);
+  call.ready = Later(call.ready, entry.epoch);
+  return entry.job.Bound(server, call);
+}
+
 Result<void> Simulation::Leave(std::uint64_t job, std::uint32_t server, std::uint64_t communicator,
                                std::int32_t rank) {
   ++calls_;
@@ -184,7 +204,12 @@ Result<collective::Cost> Simulation::Estimate(std::uint64_t job, std::uint64_t c
                                               const communicator::Operation& operation) const {
   const auto found = jobs_.find(job);
   if (found == jobs_.end()) return base::Fail(base::ErrorCode::kNotFound, "the job has ended");
-  return found->second.job.Estimate(communicator, operation);
+  auto cost = found->second.job.Estimate(communicator, operation);
+  if (cost) {
+    cost->latency = Scaled(cost->latency, found->second.transfer_permille);
+    cost->transfer = Scaled(cost->transfer, found->second.transfer_permille);
+  }
+  return cost;
 }
 
 void Simulation::Tell(std::uint64_t job, std::uint32_t server, Notice notice) {
@@ -203,6 +228,9 @@ void Simulation::Tell(std::uint64_t job, std::uint32_t server, Notice notice) {
 
 void Simulation::Start(flow::Transfer transfer) {
   ++statistics_.transfers;
+  const std::uint32_t permille = Job(transfer.key.job).transfer_permille;
+  transfer.latency = Scaled(transfer.latency, permille);
+  transfer.alone = Scaled(transfer.alone, permille);
   if (transfer.start < transfers_.now()) {
     ++statistics_.clamped;
     transfer.start = transfers_.now();

@@ -70,6 +70,8 @@ class Simulation final : private communicator::Audience {
                            communicator::Arrival arrival);
   base::Result<void> Issue(std::uint64_t job, std::uint32_t server, communicator::IssueCall call);
   base::Result<void> Post(std::uint64_t job, std::uint32_t server, communicator::PostCall call);
+  // The rank is not ready before the call's time.
+  base::Result<void> Bound(std::uint64_t job, std::uint32_t server, communicator::PostCall call);
   base::Result<void> Leave(std::uint64_t job, std::uint32_t server, std::uint64_t communicator,
                            std::int32_t rank);
   base::Result<void> Keep(std::uint64_t job, std::uint32_t server, horizon::Promise promise);
@@ -103,6 +105,7 @@ class Simulation final : private communicator::Audience {
  private:
   struct Entry {
     communicator::Job job;
+    std::uint32_t transfer_permille = 1000;
     base::SimTime epoch;  // The job's time 0.
     bool started = false;
     bool deadlock_reported = false;

@@ -10,16 +10,6 @@
 #include "services/timing/model/attention_curve.h"
 
 namespace eidolon::timing::fit {
-namespace {
-
-std::string Percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f %%", share * 100);
-  return text;
-}
-
-}  // namespace
-
 std::vector<Accuracy> AttentionLengths() {
   using Key = std::tuple<std::string, int, bool>;
   std::map<Key, std::vector<model::AttentionPoint>> curves;

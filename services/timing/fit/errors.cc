@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace eidolon::timing::fit {
 
@@ -34,6 +35,12 @@ void Errors::Fill(Accuracy& row) const {
   row.mean = Mean();
   row.p95 = Percentile95();
   row.bias = Bias();
+}
+
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f %%", share * 100);
+  return text;
 }
 
 }  // namespace eidolon::timing::fit

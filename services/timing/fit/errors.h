@@ -8,6 +8,9 @@
 
 namespace eidolon::timing::fit {
 
+// 0.812 as "81.2 %".
+std::string Percent(double share);
+
 // Signed relative errors: predicted over measured, less one.
 class Errors {
  public:

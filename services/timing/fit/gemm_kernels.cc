@@ -72,12 +72,6 @@ void ForEachRow(const GemmRows& rows, const Visit& visit) {
   }
 }
 
-std::string Percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f %%", share * 100);
-  return text;
-}
-
 }  // namespace
 
 bool IsHeldOut(double m, double n, double k) {

@@ -110,12 +110,6 @@ double SecondsOf(const KernelTable& table, std::size_t i) {
   return std::exp(static_cast<double>(table.log_seconds[i]));
 }
 
-std::string Percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f %%", share * 100);
-  return text;
-}
-
 // Words of sizes, all above zero, as many as the class has.
 std::optional<std::vector<double>> ParseSizes(const KernelClass& kernel, std::string_view text) {
   std::vector<double> sizes;

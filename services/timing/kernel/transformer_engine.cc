@@ -32,7 +32,7 @@ struct NormTraits {
 };
 
 // The number in "1024u"; 0 for other texts.
-double Number(std::string_view text) {
+double SizeArgument(std::string_view text) {
   double number = 0;
   for (const char c : text.substr(0, 7)) {
     if (c < '0' || c > '9') break;
@@ -52,7 +52,7 @@ NormTraits TraitsOf(const Launch& l) {
           .input = ElementBytes(arguments[1]).value_or(otherwise.input),
           .output = ElementBytes(arguments[2]).value_or(otherwise.output),
           .compute = ElementBytes(arguments[3]).value_or(otherwise.compute),
-          .columns = Number(arguments[5])};
+          .columns = SizeArgument(arguments[5])};
 }
 
 // Elements of two size parameters; nothing unless both are there.

@@ -65,6 +65,19 @@ double ArchitectureGain(const gpu_model::GpuModel& gpu, AttentionLibrary library
 
 }  // namespace
 
+double AttentionFlops(const kernel::Demand& demand) {
+  const double queries = demand.query_length;
+  const double keys = demand.key_length;
+  double pairs = queries * keys;
+  if (demand.causal) {
+    // The last query sees all keys, each before it one less.
+    const double rows = std::min(queries, keys);
+    pairs = rows * keys - rows * (rows - 1) / 2;
+  }
+  const double gemms = demand.family == kernel::Family::kAttentionBackward ? 5 : 2;
+  return 2 * gemms * pairs * demand.head_size * demand.batch_heads;
+}
+
 Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                             AttentionLibrary library) {
   CHECK(demand.query_length > 0 && demand.key_length > 0 && demand.head_size > 0 &&

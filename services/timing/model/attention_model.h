@@ -11,6 +11,10 @@ namespace eidolon::timing::model {
 
 enum class AttentionLibrary { kFlash2, kCudnn, kMemoryEfficient };
 
+// Operations of the kernel's GEMMs without those that a causal mask leaves out; 0 where the lengths
+// are not known.
+double AttentionFlops(const kernel::Demand& demand);
+
 // Requires: demand's family is attention with lengths, head size and batch x heads above zero.
 Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                             AttentionLibrary library);

@@ -203,4 +203,10 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
   return prediction;
 }
 
+double ConvolutionFlops(const DnnGraph& graph, const DnnOperation& op) {
+  const auto roles = Roles(graph, op);
+  if (!roles) return 0;
+  return 2 * Elements(*roles->response) * roles->window() * roles->channels();
+}
+
 }  // namespace eidolon::timing::model

@@ -15,4 +15,7 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu,
                                              const kernel::DnnGraph& graph,
                                              const kernel::DnnOperation& op);
 
+// Operations of the implicit GEMM; 0 when the operation's tensors do not fit together.
+double ConvolutionFlops(const kernel::DnnGraph& graph, const kernel::DnnOperation& op);
+
 }  // namespace eidolon::timing::model

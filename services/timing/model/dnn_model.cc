@@ -174,4 +174,21 @@ DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const DnnGraph& graph) 
   return Memory(gpu, graph, Family::kElementwise, 1);
 }
 
+double MatrixFlops(const DnnGraph& graph) {
+  if (const auto attention = Attention(graph)) return AttentionFlops(*attention);
+  double flops = 0;
+  for (const DnnOperation& op : graph.operations) {
+    if (op.kind >= kConvolutionForward && op.kind <= kConvolutionBackwardData) {
+      flops += ConvolutionFlops(graph, op);
+    }
+    if (op.kind != kMatmul) continue;
+    const DnnTensor* a = Input(graph, op, 0);
+    const DnnTensor* b = Input(graph, op, 1);
+    if (a == nullptr || b == nullptr || a->dims.size() < 2 || b->dims.size() < 2) continue;
+    // A is [..., m, k]: all its elements, for each of the n columns of B.
+    flops += 2 * Elements(*a) * Dim(*b, b->dims.size() - 1);
+  }
+  return flops;
+}
+
 }  // namespace eidolon::timing::model

@@ -16,4 +16,8 @@ struct DnnPrediction {
 
 DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const kernel::DnnGraph& graph);
 
+// Of the graph's attention, convolutions and GEMMs; 0 where it has none, or their tensors do not
+// fit together.
+double MatrixFlops(const kernel::DnnGraph& graph);
+
 }  // namespace eidolon::timing::model

@@ -5,6 +5,7 @@
 
 #include "services/base/sim_time.h"
 #include "services/estimate/source.h"
+#include "services/timing/kernel/work_counts.h"
 
 namespace eidolon::timing::model {
 
@@ -13,6 +14,7 @@ struct Estimate {
   estimate::Source source = estimate::Source::kAssumed;
   double relative_error = 0.5;          // One standard deviation over the duration.
   std::string_view family = "unknown";  // Static text.
+  kernel::WorkCounts counts;
 };
 
 // What the models below compute before rounding: seconds of execution on the GPU.

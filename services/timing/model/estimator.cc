@@ -8,6 +8,7 @@
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/copy_model.h"
+#include "services/timing/model/counts.h"
 #include "services/timing/model/dnn_model.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
@@ -28,8 +29,11 @@ constexpr double kSecondsMax =
 Estimate Make(const Prediction& prediction, std::string_view family) {
   const double seconds =
       std::isfinite(prediction.seconds) ? std::clamp(prediction.seconds, 0.0, kSecondsMax) : 0.0;
-  return {base::Duration::FromSeconds(seconds), prediction.source, prediction.relative_error,
-          family};
+  return {base::Duration::FromSeconds(seconds),
+          prediction.source,
+          prediction.relative_error,
+          family,
+          {}};
 }
 
 // Spread of the family's model, by judgement until measured profiles exist: how regular its memory
@@ -122,10 +126,16 @@ std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double
 }  // namespace
 
 Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
+  Estimate estimate = Timed(gpu, item);
+  estimate.counts = CountsOf(item, &names_);
+  return estimate;
+}
+
+Estimate Estimator::Timed(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
   Estimate modelled = Modelled(gpu, item);
   if (measurements_ == nullptr) return modelled;
   if (const auto found = measurements_->Find(gpu.name, kernel::WorkKey(item))) {
-    return {found->median, estimate::Source::kMeasured, found->spread, modelled.family};
+    return {found->median, estimate::Source::kMeasured, found->spread, modelled.family, {}};
   }
   const auto points = measurements_->Class(gpu.name, kernel::ClassKey(item));
   if (auto between = Interpolate(points, SizeOf(item))) {

@@ -18,12 +18,14 @@ class Estimator {
   // `measurements` may be null; else it outlives the estimator.
   explicit Estimator(const Measurements* measurements) : measurements_(measurements) {}
 
+  // With what the item is for (counts.h).
   Estimate Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item);
 
   // One number that grows with the item's work: what profiles order a class by.
   double SizeOf(const kernel::WorkItem& item);
 
  private:
+  Estimate Timed(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item);
   Estimate Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item);
   Estimate KernelTime(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& launch);
 

@@ -22,7 +22,7 @@ constexpr std::pair<std::string_view, Phase> kPhases[] = {{"prefill", Phase::kPr
 constexpr double kAttentionFloor = 5e-6;  // Seconds of the shortest published attention.
 constexpr double kExpertsFloor = 15e-6;   // Router, permutation, two GEMMs and the reduction.
 constexpr double kGemmFloor = 3e-6;       // Quantisation and the GEMM.
-constexpr double kAttained = 0.85;        // Of the bandwidth.
+constexpr double kClassAttained = 0.85;   // Of the bandwidth.
 constexpr double kRateShare = 0.7;        // Of the rate of long GEMMs that attention reaches.
 
 double BytesOf(std::string_view type) {
@@ -74,8 +74,8 @@ double AttentionSeconds(const KernelRoof& roof, const KernelClass& kernel,
     bytes = 2 * batch * length * (heads * head_bytes + kv_heads * cache_bytes);
   }
   const double rate = roof.rate * kRateShare * RateGain(kernel.type);
-  return kAttentionFloor +
-         Bound(4 * rows * kernel.head_size * scores / rate, bytes / (roof.bandwidth * kAttained));
+  return kAttentionFloor + Bound(4 * rows * kernel.head_size * scores / rate,
+                                 bytes / (roof.bandwidth * kClassAttained));
 }
 
 double ExpertsSeconds(const KernelRoof& roof, const KernelClass& kernel,
@@ -92,7 +92,7 @@ double ExpertsSeconds(const KernelRoof& roof, const KernelClass& kernel,
   const double bytes = weights + 4 * tokens * hidden + rows * (4 * hidden + 6 * inner);
   const double operations = 6 * std::max(rows, active * kTileRows) * hidden * inner;
   const double rate = roof.rate * kRateShare * RateGain(kernel.type);
-  return kExpertsFloor + Bound(operations / rate, bytes / (roof.bandwidth * kAttained));
+  return kExpertsFloor + Bound(operations / rate, bytes / (roof.bandwidth * kClassAttained));
 }
 
 // x is read in BF16, written and read again in the narrow type.
@@ -102,7 +102,7 @@ double GemmSeconds(const KernelRoof& roof, const KernelClass& kernel,
   const double narrow = BytesOf(kernel.type);
   const double bytes = m * k * (2 + 2 * narrow) + n * k * narrow + 2 * m * n;
   const double rate = roof.rate * RateGain(kernel.type);
-  return kGemmFloor + Bound(2 * m * n * k / rate, bytes / (roof.bandwidth * kAttained));
+  return kGemmFloor + Bound(2 * m * n * k / rate, bytes / (roof.bandwidth * kClassAttained));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace eidolon::timing::model {
 namespace {
 
-constexpr std::string_view kVersion = "eidolon-kernel-rows 1";
+constexpr std::string_view kRowsVersion = "eidolon-kernel-rows 1";
 constexpr std::size_t kColumnsMax = 8;
 constexpr std::size_t kLastMax = 1000;
 constexpr std::size_t kRowsMax = 2'000'000;
@@ -20,7 +20,7 @@ constexpr float kSizeMax = 1e9F;
 constexpr int kStepsMax = 10'000;  // Longer than an hour.
 constexpr double kSteps = 200;
 
-std::unexpected<base::Error> Invalid(std::string_view what) {
+std::unexpected<base::Error> InvalidRows(std::string_view what) {
   return base::Fail(base::ErrorCode::kInvalidArgument, base::StrCat("rows of kernels: ", what));
 }
 
@@ -125,23 +125,24 @@ class Parser {
 
 base::Result<KernelRows> ParseKernelRows(std::string_view text) {
   const std::size_t head = text.find('\n');
-  if (text.substr(0, head) != kVersion) return Invalid(base::StrCat("not '", kVersion, "'"));
+  if (text.substr(0, head) != kRowsVersion)
+    return InvalidRows(base::StrCat("not '", kRowsVersion, "'"));
   if (head != std::string_view::npos) text.remove_prefix(head + 1);
   Parser parser;
   for (std::size_t line = 2; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
     if (!parser.Line(text.substr(0, end))) {
-      return Invalid(base::StrCat("line ", line, " is not understood"));
+      return InvalidRows(base::StrCat("line ", line, " is not understood"));
     }
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
-  if (parser.rows() == 0) return Invalid("nothing was measured");
+  if (parser.rows() == 0) return InvalidRows("nothing was measured");
   KernelRows rows = parser.Take();
   if (rows.gpu.empty() || rows.family.empty() || rows.rate == 0) {
-    return Invalid("gpu, family or roof is missing");
+    return InvalidRows("gpu, family or roof is missing");
   }
   for (const KernelTable& table : rows.tables) {
-    if (table.size() == 0) return Invalid(base::StrCat("table ", table.name, " has no times"));
+    if (table.size() == 0) return InvalidRows(base::StrCat("table ", table.name, " has no times"));
   }
   return rows;
 }

@@ -10,7 +10,7 @@ namespace eidolon::timing::model {
 namespace {
 
 constexpr double kFloorClocks = 2000;
-constexpr double kAttained = 0.9;  // Of the bandwidth.
+constexpr double kGemmAttained = 0.9;  // Of the bandwidth.
 
 // The most that growth may move a row which still counts as measured.
 constexpr double kMoved = 0.03;
@@ -137,7 +137,7 @@ void PoolLine(std::size_t count, const At& at) {
 double RoofSeconds(const GemmRoof& roof, double m, double n, double k) {
   const double compute = 2 * m * n * k / roof.rate;
   const double bytes = (m + n) * k * roof.input_bytes + m * n * roof.output_bytes;
-  const double memory = bytes / (roof.bandwidth * kAttained);
+  const double memory = bytes / (roof.bandwidth * kGemmAttained);
   const double larger = std::max(compute, memory);
   const double share = std::min(compute, memory) / larger;
   const double square = share * share;

@@ -12,13 +12,13 @@ namespace eidolon::timing::model {
 namespace {
 
 // What repeated measurements differ by.
-constexpr double kRepeatError = 0.02;
+constexpr double kPublishedRepeatError = 0.02;
 // Makes the stated error the standard deviation of rows that are left out.
-constexpr double kScatterShare = 1.2;
+constexpr double kPublishedScatterShare = 1.2;
 // From here on a shape lies beyond the rows: an octave and a half.
-constexpr double kNear = 1.5;
-constexpr double kBeyondError = 0.1;  // For each unit of distance from there on.
-constexpr double kUnlikeError = 0.1;  // Another head size or window.
+constexpr double kPublishedNear = 1.5;
+constexpr double kPublishedBeyondError = 0.1;  // For each unit of distance from there on.
+constexpr double kUnlikeError = 0.1;           // Another head size or window.
 constexpr double kAnotherGpuError = 0.12;
 constexpr double kAnotherArchitectureError = 0.6;
 
@@ -92,9 +92,10 @@ PublishedKernel::Answer PublishedKernel::Read(const KernelRoof& roof, const Kern
   Answer answer;
   answer.seconds = RoofSeconds(roof, kernel, sizes) * std::exp(found.value);
   answer.measured = found.exact && same && own;
-  answer.inside = found.distance <= kNear && same;
-  answer.relative_error = std::hypot(kRepeatError, kScatterShare * found.scatter) +
-                          kBeyondError * std::max(0.0, found.distance - kNear);
+  answer.inside = found.distance <= kPublishedNear && same;
+  answer.relative_error =
+      std::hypot(kPublishedRepeatError, kPublishedScatterShare * found.scatter) +
+      kPublishedBeyondError * std::max(0.0, found.distance - kPublishedNear);
   if (!same) answer.relative_error += kUnlikeError;
   if (!own) answer.relative_error += kAnotherGpuError;
   return answer;

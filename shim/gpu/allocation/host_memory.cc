@@ -29,7 +29,7 @@ struct HostBook {
   std::atomic<std::size_t> count{0};
 };
 
-HostBook& Book() {
+HostBook& PinnedBook() {
   static HostBook* const book = new HostBook;  // Threads may outlive main.
   return *book;
 }
@@ -38,7 +38,7 @@ std::uintptr_t AddressOf(const void* pointer) { return reinterpret_cast<std::uin
 
 // False when it overlaps a known range.
 bool Add(const HostRange& range) {
-  HostBook& book = Book();
+  HostBook& book = PinnedBook();
   const std::lock_guard guard(book.lock);
   const auto after = book.ranges.lower_bound(range.begin);
   if (after != book.ranges.end() && after->first < range.begin + range.bytes) return false;
@@ -53,7 +53,7 @@ bool Add(const HostRange& range) {
 
 // Takes out the range that begins here and has this kind.
 std::optional<HostRange> Remove(const void* pointer, HostKind kind) {
-  HostBook& book = Book();
+  HostBook& book = PinnedBook();
   const std::lock_guard guard(book.lock);
   const auto found = book.ranges.find(AddressOf(pointer));
   if (found == book.ranges.end() || found->second.kind != kind) return std::nullopt;
@@ -139,7 +139,7 @@ Status FreeManaged(void* pointer) noexcept {
 }
 
 bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept {
-  HostBook& book = Book();
+  HostBook& book = PinnedBook();
   if (book.count.load(std::memory_order_acquire) == 0) return true;
   std::uintptr_t address = AddressOf(pointer);
   const std::uintptr_t end = address + bytes;
@@ -161,7 +161,7 @@ bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept {
 }
 
 std::optional<HostRange> FindHostRange(const void* pointer) noexcept {
-  HostBook& book = Book();
+  HostBook& book = PinnedBook();
   if (book.count.load(std::memory_order_acquire) == 0) return std::nullopt;
   const std::uintptr_t address = AddressOf(pointer);
   const std::lock_guard guard(book.lock);

@@ -38,7 +38,7 @@ struct OpenedBook {
   std::map<std::pair<std::int32_t, std::uint64_t>, Opened> opened;  // By process and buffer.
 };
 
-OpenedBook& Book() {
+OpenedBook& OpenedHandles() {
   static OpenedBook* const book = new OpenedBook;  // Threads may outlive main.
   return *book;
 }
@@ -71,7 +71,7 @@ Status OpenMemory(const char (&handle)[kIpcHandleBytes], std::uint64_t* address)
   if (wanted.process == getpid()) return Status::kInvalidContext;
   const int device = VisibleDevice(wanted.ring_device);
   if (device < 0) return Status::kInvalidDevice;
-  OpenedBook& book = Book();
+  OpenedBook& book = OpenedHandles();
   const std::lock_guard guard(book.mutex);
   Opened& opened = book.opened[{wanted.process, wanted.buffer_id}];
   if (opened.times == 0) {
@@ -87,7 +87,7 @@ Status OpenMemory(const char (&handle)[kIpcHandleBytes], std::uint64_t* address)
 }
 
 Status CloseMemory(std::uint64_t address) noexcept {
-  OpenedBook& book = Book();
+  OpenedBook& book = OpenedHandles();
   const std::lock_guard guard(book.mutex);
   for (auto& [key, opened] : book.opened) {
     if (opened.times == 0 || opened.address != address) continue;

@@ -41,7 +41,7 @@ struct VirtualMemory {
   HandlePool<Physical> physicals;
 };
 
-VirtualMemory& Book() {
+VirtualMemory& Reservations() {
   static VirtualMemory* const book = new VirtualMemory;  // Threads may outlive main.
   return *book;
 }
@@ -99,7 +99,7 @@ Status ReserveAddress(std::uint64_t bytes, std::uint64_t alignment, std::uint64_
   if (alignment < kGranuleBytes) alignment = kGranuleBytes;
   const Status status = ReserveRange(bytes, alignment, wanted, address);
   if (status != Status::kSuccess) return status;
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   book.reservations[*address] = bytes;
   NoteArenaChange();
@@ -107,7 +107,7 @@ Status ReserveAddress(std::uint64_t bytes, std::uint64_t alignment, std::uint64_
 }
 
 Status FreeAddress(std::uint64_t address, std::uint64_t bytes) noexcept {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   const auto found = book.reservations.find(address);
   if (found == book.reservations.end() || found->second != bytes) return Status::kInvalidValue;
@@ -119,7 +119,7 @@ Status FreeAddress(std::uint64_t address, std::uint64_t bytes) noexcept {
 
 std::optional<Extent> FindReservation(std::uint64_t address) noexcept {
   if (!IsDeviceAddress(address)) return std::nullopt;
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   const auto after = book.reservations.upper_bound(address);
   if (after == book.reservations.begin()) return std::nullopt;
@@ -143,7 +143,7 @@ Status CreatePhysical(const PhysicalProperties& properties, std::uint64_t bytes,
                                     static_cast<std::int64_t>(bytes));
     if (status != Status::kSuccess) return status;
   }
-  Physical* physical = Book().physicals.Take();
+  Physical* physical = Reservations().physicals.Take();
   physical->bytes = bytes;
   physical->properties = properties;
   physical->references = 1;
@@ -154,7 +154,7 @@ Status CreatePhysical(const PhysicalProperties& properties, std::uint64_t bytes,
 }
 
 Status ReleasePhysical(PhysicalHandle handle) noexcept {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   Physical* physical = Find(handle);
   if (physical == nullptr) return Status::kInvalidValue;
@@ -163,7 +163,7 @@ Status ReleasePhysical(PhysicalHandle handle) noexcept {
 }
 
 Status RetainPhysical(std::uint64_t address, PhysicalHandle* handle) noexcept {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   const auto found = FindMapping(book, address);
   if (found == book.mappings.end() || handle == nullptr) return Status::kInvalidValue;
@@ -173,7 +173,7 @@ Status RetainPhysical(std::uint64_t address, PhysicalHandle* handle) noexcept {
 }
 
 Status GetPhysicalProperties(PhysicalHandle handle, PhysicalProperties* properties) noexcept {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   const Physical* physical = Find(handle);
   if (physical == nullptr || properties == nullptr) return Status::kInvalidValue;
@@ -183,7 +183,7 @@ Status GetPhysicalProperties(PhysicalHandle handle, PhysicalProperties* properti
 
 Status Map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
            PhysicalHandle handle) noexcept {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   Physical* physical = Find(handle);
   if (physical == nullptr || bytes == 0) return Status::kInvalidValue;
@@ -202,7 +202,7 @@ Status Map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
 namespace {
 
 Status UnmapInBook(std::uint64_t address, std::uint64_t bytes) {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   // Whole mappings only, without gaps; nothing is changed unless all of them are.
   std::uint64_t at = address;
@@ -234,7 +234,7 @@ Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
 Status SetAccess(std::uint64_t address, std::uint64_t bytes, int device, Access access) noexcept {
   if (device >= DeviceCount()) return Status::kInvalidDevice;
   if (bytes == 0 || bytes > kArenaEnd || address > kArenaEnd - bytes) return Status::kInvalidValue;
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   const std::uint32_t bit = device < 0 ? 0 : std::uint32_t{1} << device;
   for (std::uint64_t at = address; at < address + bytes;) {
@@ -250,7 +250,7 @@ Status SetAccess(std::uint64_t address, std::uint64_t bytes, int device, Access 
 }
 
 Status GetAccess(std::uint64_t address, int device, Access* access) noexcept {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   const auto found = FindMapping(book, address);
   if (found == book.mappings.end() || access == nullptr) return Status::kInvalidValue;
@@ -264,7 +264,7 @@ Status GetAccess(std::uint64_t address, int device, Access* access) noexcept {
 }
 
 Status ExportPhysical(PhysicalHandle handle, int* descriptor) noexcept {
-  VirtualMemory& book = Book();
+  VirtualMemory& book = Reservations();
   const std::lock_guard guard(book.mutex);
   const Physical* physical = Find(handle);
   if (physical == nullptr || descriptor == nullptr) return Status::kInvalidValue;
@@ -286,7 +286,7 @@ Status ImportPhysical(int descriptor, PhysicalHandle* handle) noexcept {
       exported.magic != kExportMagic) {
     return Status::kInvalidValue;
   }
-  Physical* physical = Book().physicals.Take();
+  Physical* physical = Reservations().physicals.Take();
   physical->bytes = exported.bytes;
   physical->properties = exported.properties;
   physical->references = 1;

@@ -1,5 +1,8 @@
 #include "shim/gpu/launch/launch.h"
 
+#include <algorithm>
+#include <span>
+
 #include "services/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/gpu/device/device.h"
@@ -13,6 +16,17 @@
 #include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::gpu {
+namespace {
+
+// True when the launch is to be recorded; otherwise it is noted.
+bool NoteTiny(std::span<const compute::PointerWord> pointers, LaunchNote& note) {
+  const auto leads = [](const auto& pointer) { return MayLeadToValue(pointer.address); };
+  if (std::ranges::any_of(pointers, leads)) return true;
+  for (const auto& pointer : pointers) note.Add(pointer.address);
+  return false;
+}
+
+}  // namespace
 
 Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
                     const LaunchParameters& parameters, StreamHandle handle) noexcept {
@@ -30,16 +44,18 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     AddGroupedSizes(kernel, shape, block);
-    const bool recorded = MustRecord();
+    bool recorded = MustRecord();
+    const bool tiny = !recorded && IsTiny(shape);
     const IdleParameters& idle = IdleParametersOf(kernel);
     idle.Clear(block.bytes, shape.grid);
-    const bool kept = recorded || WantsReplays(*session);
+    const bool kept = recorded || tiny || WantsReplays(*session);
     FoundInBlock words;
     LaunchNote note(kernel);
     BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {
-      if (!recorded) note.Add(address);
+      if (!recorded && !tiny) note.Add(address);
       if (kept) words.pointers.Add({at, address});
     });
+    if (tiny) recorded = NoteTiny(words.pointers.list(), note);
     idle.TakeNumbers(block.bytes, words.numbers);
     const KernelWorkResult found =
         FindOrDefine(*session, kernel, shape, block, stream->device, words);

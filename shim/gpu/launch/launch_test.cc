@@ -236,9 +236,21 @@ TEST_F(LaunchTest, ValuesBehindItsPointersBecomeStale) {
   value::ProcessStore().Write(memory_ + 512, &value, sizeof(value));
   ASSERT_TRUE(value::ProcessStore().IsKnown(memory_ + 512, 4));
 
-  ASSERT_EQ(LaunchScale(memory_ + 512, 1, 1), Status::kSuccess);
+  ASSERT_EQ(LaunchScale(memory_ + 512, 1, 1, {{4096, 1, 1}, {128, 1, 1}}), Status::kSuccess);
 
   EXPECT_FALSE(value::ProcessStore().IsKnown(memory_ + 512, 4));
+}
+
+TEST_F(LaunchTest, AFewThreadsOnKnownBytesAreRunWithValuesOff) {
+  const float value = 3;
+  value::ProcessStore().Write(memory_ + 512, &value, sizeof(value));
+
+  ASSERT_EQ(LaunchScale(memory_ + 512, 2, 1), Status::kSuccess);
+
+  float result = 0;
+  ASSERT_TRUE(value::ProcessStore().IsKnown(memory_ + 512, 4));
+  value::ProcessStore().Read(memory_ + 512, &result, sizeof(result));
+  EXPECT_EQ(result, 6);
 }
 
 }  // namespace

@@ -11,6 +11,10 @@
 namespace eidolon::shim::gpu {
 namespace {
 
+// Reducing a few sizes takes a block or two; joining bytes takes some blocks for each
+// multiprocessor, most threads of which have nothing to do.
+constexpr std::uint64_t kTinyThreads = 1 << 18;
+
 interpret::Dims ToDims(const ring::Dim3& dims) { return {dims.x, dims.y, dims.z}; }
 
 compute::RecordedShape ToRecorded(const LaunchShape& shape) {
@@ -43,6 +47,16 @@ constexpr compute::Arena kArena{
 
 bool MustRecord() noexcept { return compute::IsOn(); }
 
+bool IsTiny(const LaunchShape& shape) noexcept {
+  const compute::RecordedShape recorded = ToRecorded(shape);
+  return compute::IsSmall(recorded) &&
+         recorded.grid.volume() * recorded.block.volume() <= kTinyThreads;
+}
+
+bool MayLeadToValue(std::uint64_t pointer) noexcept {
+  return value::ProcessStore().MayHold(pointer) || value::ProcessPending().waiting() != 0;
+}
+
 void LaunchNote::Add(std::uint64_t pointer) {
   value::ProcessPending().NoteKernelPointer(pointer);
   if (count_ != 0 && kernel_.writes_first_only) return;
@@ -61,8 +75,12 @@ void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t 
   compute::Record({.image = kernel.library->image(),
                    .name = kernel.name,
                    .device = TheCapability(),
-                   .variables_set = kernel.library->has_used_variables()},
+                   .variables_set = kernel.library->has_used_variables(),
+                   .writes_first_only = kernel.writes_first_only,
+                   .writes_its_buffers_only = !MustRecord()},
                   ToRecorded(shape), work, parameters, kArena);
+  // Nothing else is put off where values are off, and nothing has to wait behind this.
+  if (!MustRecord()) value::ProcessPending().PerformReady();
 }
 
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,

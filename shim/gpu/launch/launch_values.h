@@ -16,6 +16,13 @@ namespace eidolon::shim::gpu {
 // True when launches must be recorded.
 bool MustRecord() noexcept;
 
+// Where values are off, launches of so few threads are recorded and run all the same when they lead
+// to known bytes. Object collectives need it: torch.distributed joins and compares the sizes of
+// pickled objects on the GPU, and a size that nobody knows ends the program.
+bool IsTiny(const LaunchShape& shape) noexcept;
+// True when bytes near the pointer may be known, or may become so once results have arrived.
+bool MayLeadToValue(std::uint64_t pointer) noexcept;
+
 // Otherwise: the launch may have written wherever its pointers lead. Not thread safe.
 class LaunchNote {
  public:
@@ -29,7 +36,7 @@ class LaunchNote {
   std::uint32_t count_ = 0;
 };
 
-// Requires: MustRecord.
+// Requires: MustRecord, or IsTiny. Without MustRecord the launch is run at once, if it can be.
 void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
                   const compute::RecordedParameters& parameters);
 // The same with parameters as the device reads them, which are copied.

@@ -8,7 +8,7 @@
 namespace eidolon::shim::gpu {
 namespace {
 
-constexpr int kWarp = 32;
+constexpr int kWarpThreads = 32;
 // Multiprocessors that share a cluster's fast path: a GPC of Hopper and later has at most 18, and
 // at least 16 of them work on every GEMM.
 constexpr std::uint32_t kGpcMultiprocessors = 16;
@@ -173,7 +173,7 @@ Status MaxPotentialBlock(const Kernel& kernel, int device, const PotentialQuery&
   std::uint32_t most = 0;
   *shape = {};
   // From the largest size down, the limit itself first: of equals the largest wins.
-  for (int threads = limit; threads > 0; threads = (threads - 1) / kWarp * kWarp) {
+  for (int threads = limit; threads > 0; threads = (threads - 1) / kWarpThreads * kWarpThreads) {
     const std::uint64_t dynamic =
         query.dynamic_bytes_for != nullptr ? query.dynamic_bytes_for(threads) : query.dynamic_bytes;
     const std::uint32_t blocks =

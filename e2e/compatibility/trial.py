@@ -1,0 +1,89 @@
+"""Runs one row of the matrix as a job of its own, and says what came of it."""
+
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    status: dict  # Of the job; empty when it was stopped or never began.
+    words: str  # What the program printed.
+    trouble: str  # What `eidolon run` said, where it gave no status.
+    wall: float
+
+
+def run(eidolon, main, packages, row, command, folder):
+    """Runs the row's command in `folder`, which is made, on an emulated server with the row's number of H100."""
+    folder.mkdir()
+    environment = {
+        **os.environ,
+        "PATH": f"{main}/bin:{packages}/bin:{os.environ['PATH']}",
+        "PYTHONPATH": str(packages),
+        "CUPY_CACHE_DIR": str(folder / "cupy"),
+        "HF_HUB_OFFLINE": "1",
+        "TMPDIR": str(folder),
+    }
+    said = folder / "said.txt"
+    shell = ["sh", "-c", f'exec "$@" > {said} 2>&1', "sh", *command]
+    launcher = list(command)[:1] == ["torchrun"]
+    ranks = [] if launcher else ["--ranks-per-server", "1"]
+    cluster = ["--gpu", "H100-SXM5-80GB", "--gpus-per-server", str(row.gpus)]
+    # A job ends when its iterations are measured: these programs are to reach their own end.
+    whole = ["--measure", "100000"]
+    arguments = [eidolon, "run", *cluster, *ranks, *whole, "-o", "json", "--", *shell]
+    began = time.monotonic()
+    job = subprocess.Popen(
+        arguments, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        out, errors = job.communicate(timeout=row.seconds)
+    except subprocess.TimeoutExpired:
+        job.send_signal(signal.SIGINT)
+        out, _ = job.communicate()
+        errors = f"it took more than {row.seconds} s"
+    wall = time.monotonic() - began
+    words = said.read_text(errors="replace") if said.exists() else ""
+    try:
+        status = json.loads(out)["status"]
+    except (ValueError, KeyError):
+        status = {}
+    return Ended(status, words, errors.strip(), wall)
+
+
+def complaint(ended):
+    """The first line of why the job ended."""
+    for condition in ended.status.get("conditions", []):
+        if condition.get("type") == "Failed":
+            return f"{condition.get('reason', '')}: {condition.get('message', '').splitlines()[0]}"
+    last = (ended.trouble or "no reason given").splitlines()
+    return last[-1]
+
+
+def judged(row, ended):
+    """What the matrix keeps of a run."""
+    prediction = ended.status.get("prediction", {})
+    complete = ended.status.get("phase") == "Complete"
+    result = {"outcome": "runs" if complete else "stops", "wall": round(ended.wall)}
+    if not complete:
+        result["message"] = complaint(ended)[:300]
+    if row.suite:
+        result["passed"] = len(re.findall(r"^passes: ", ended.words, re.M))
+        result["failures"] = dict(re.findall(r"^wrong: ([^:\n]+)(?:: (.*))?$", ended.words, re.M))
+        result["total"] = result["passed"] + len(result["failures"])
+        # Of programs that name only what is wrong.
+        if told := re.search(r"^passed (\d+) of (\d+)$", ended.words, re.M):
+            result["passed"], result["total"] = int(told.group(1)), int(told.group(2))
+    if "iterationSeconds" in prediction:
+        result |= {"seconds": prediction["iterationSeconds"]["mean"], "of": "iteration"}
+    elif "program" in prediction:
+        result |= {"seconds": prediction["program"]["seconds"], "of": "program"}
+    result["coverage"] = prediction.get("coverage", {})
+    result["unknownReads"] = prediction.get("unknownReads", 0)
+    result["refused"] = sorted(call["name"] for call in prediction.get("unsupportedCalls", []))
+    result["losses"] = [float(x) for x in re.findall(r"\bloss'?:? '?(-?[\d.]+(?:e-?\d+)?|nan|inf)", ended.words)][-1:]
+    return result

@@ -1,0 +1,115 @@
+"""The critical path of a job is its iteration, and lies where the iteration waited. Run by behaviour.py."""
+
+import json
+import os
+import subprocess
+import textwrap
+
+from recording_behaviour import PIPELINE
+from trial import expect, expect_complete, test
+
+# Rank 1 multiplies more, so that every all-reduce waits for it.
+UNEVEN = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    weight = torch.zeros(4096, 4096, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    batch = torch.ones(2048, 4096).pin_memory()
+    for step in range(8):
+        data = batch.to("cuda", non_blocking=True)
+        for _ in range(8 if rank == 1 else 1):
+            loss = (data @ weight).square().mean()
+        loss.backward()
+        dist.all_reduce(weight.grad)
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()
+    dist.destroy_process_group()
+"""
+
+
+def path_of(job):
+    """The critical path, whose parts were added up."""
+    prediction = job["status"]["prediction"]
+    path = prediction["criticalPath"]
+    for parts in ("kinds", "ranks"):
+        total = sum(part["picoseconds"] for part in path[parts])
+        expect(total == path["picoseconds"], f"{parts} are {total} ps of {path['picoseconds']}: {path[parts]}")
+    kinds = {kind["kind"]: kind["share"] for kind in path["kinds"]}
+    print(f"     {path['picoseconds']} ps, {path['segments']} segments, {path['rankChanges']} changes of rank: {kinds}")
+    return path, kinds
+
+
+def run(world, script, outputs="{timeline: {iterations: 1}}", **arguments):
+    document = world.job(script, ranks=2, measure=2, **arguments)
+    job = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {outputs}"), seconds=300)
+    expect_complete(job)
+    return job
+
+
+@test
+def the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_rank(world):
+    job = run(world, UNEVEN)
+    path, kinds = path_of(job)
+
+    iterations = job["status"]["prediction"]["iterationPicoseconds"]
+    expect(path["picoseconds"] == iterations[0], f"the report says {iterations}, the path {path['picoseconds']}")
+    expect(path["iteration"] == 3 and path["ranksShown"] == 2 and path["operationsLeftOut"] == 0, f"{path}")
+    expect("unknown" not in kinds, f"not known: {kinds}, {path['operations']}")
+    expect({"kernels", "communication", "launches", "host"} <= set(kinds), f"kinds: {kinds}")
+    longest = path["ranks"][0]
+    expect(longest["rank"] == 1 and longest["share"] > 0.6, f"it waits for rank 1: {path['ranks']}")
+    names = {operation["name"] for operation in path["operations"]}
+    expect("ncclAllReduce" in names, f"operations: {names}")
+
+
+@test
+def the_critical_path_of_a_pipeline_goes_through_its_stages(world):
+    job = run(world, PIPELINE)
+    path, kinds = path_of(job)
+
+    iterations = job["status"]["prediction"]["iterationPicoseconds"]
+    expect(path["picoseconds"] == iterations[0], f"the report says {iterations}, the path {path['picoseconds']}")
+    expect(path["rankChanges"] >= 2, f"it stays on one stage: {path}")
+    expect(kinds.get("unknown", 0) == 0, f"not known: {kinds}, {path['operations']}")
+
+
+@test
+def a_critical_path_names_the_ranks_and_operations_that_it_does_not_see(world):
+    one = run(world, UNEVEN, "{timeline: {iterations: 1, ranks: [0]}}")
+    path, kinds = path_of(one)
+    unseen = [o for o in path["operations"] if o["name"] == "waits for ranks that are not shown"]
+    expect(path["ranksShown"] == 1 and unseen and unseen[0]["kind"] == "unknown", f"rank 1 is hidden: {path}")
+
+    some = run(world, UNEVEN, "{timeline: {iterations: 1, operations: 12}}")
+    path, kinds = path_of(some)
+    expect(path["operationsLeftOut"] > 0 and kinds.get("unknown", 0) > 0, f"twelve operations tell it all: {path}")
+
+
+@test
+def run_and_replay_report_the_same_critical_path(world):
+    folder = world.folder / "critical_path"
+    folder.mkdir()
+    (folder / "train.py").write_text(textwrap.dedent(UNEVEN))
+    environment = dict(os.environ, PATH=f"{world.python}/bin:{os.environ['PATH']}")
+    eidolon = (world.build / "bin/eidolon").resolve()
+
+    def command(*words):
+        done = subprocess.run(
+            [eidolon, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        )
+        expect(done.returncode == 0, f"{words}: {done.returncode} {done.stderr[-1000:]}")
+        return done.stdout
+
+    ran = command(
+        "run", "--critical-path", "--record", "step.eidrec", "--host-model", "fixed", "--gpus-per-server", "2",
+        "--warmup", "2", "--measure", "2", "-o", "json", "--", "torchrun", "--nproc-per-node", "2", "train.py",
+    )  # fmt: skip
+    replayed = command("replay", "step.eidrec", "--critical-path", "-o", "json")
+    one, other = (json.loads(text)["status"]["prediction"]["criticalPath"] for text in (ran, replayed))
+    expect(one == other, f"run {one}, replay {other}")
+    report = command("replay", "step.eidrec", "--critical-path")
+    expect("  critical path    kernels" in report and "changes of rank among 2" in report, report)
+    expect("critical path" not in command("replay", "step.eidrec"), "a replay without the flag reports it")

@@ -1,0 +1,27 @@
+// What a recorder kept, as the trace in which the critical path is looked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "services/agent/cost/cost_book.h"
+#include "services/agent/device/operation.h"
+#include "services/agent/timeline/recorder.h"
+#include "services/critical_path/trace.h"
+
+namespace eidolon::agent::timeline {
+
+struct Traced {
+  std::int32_t rank = 0;
+  std::span<const device::Traits> devices;
+  const cost::CostBook* costs = nullptr;
+  // Makes UTF-8 of what a program wrote.
+  std::function<std::string(const std::string&)> plain;
+};
+
+// Of the first iteration that the recorder has. Requires: the recorder is closed and has one.
+critical_path::RankTrace TraceOf(const Recorder& recorder, const Traced& traced);
+
+}  // namespace eidolon::agent::timeline

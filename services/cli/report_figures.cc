@@ -1,0 +1,164 @@
+#include "services/cli/report_figures.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "services/base/text.h"
+#include "services/cli/document_fields.h"
+#include "services/cli/kernel_title.h"
+#include "services/cli/report_line.h"
+#include "services/controller/job/status.h"
+
+namespace eidolon::cli {
+
+using base::StrCat;
+using controller::job::FormatBytes;
+using nlohmann::json;
+
+namespace {
+
+bool IsOver(const json& job) {
+  const std::string phase = PhaseOf(job);
+  return phase == "Complete" || phase == "Failed" || phase == "Interrupted";
+}
+
+// What lies in the allocations, as far as the optimizer's kernels tell.
+std::string FormatAllocations(const json& memory) {
+  const json& parts = At(memory, {"allocations"});
+  if (!parts.is_object()) return "";
+  return Line("", StrCat("of the program: parameters ", BytesAt(parts, {"parameters"}),
+                         ", gradients ", BytesAt(parts, {"gradients"}), ", optimizer state ",
+                         BytesAt(parts, {"optimizerState"}), ", activations and other ",
+                         BytesAt(parts, {"other"}))) +
+         Line("", "(told by the optimizer's kernels: what they update, read and keep)");
+}
+
+}  // namespace
+
+std::string DescribeNetwork(const json& cluster, bool has_several_servers) {
+  const json& server = At(cluster, {"server"});
+  std::string text;
+  const double nics = NumberAt(server, {"nics", "count"});
+  if (has_several_servers && nics > 0) {
+    text = StrCat(TextAt(cluster, {"fabric", "preset"}), ", ", FormatCount(nics), " x ",
+                  FormatCount(NumberAt(server, {"nics", "gbps"})), " Gbit/s a server");
+  }
+  const std::int64_t generation = CountAt(server, {"nvlink", "generation"});
+  if (generation > 0) text += StrCat(text.empty() ? "" : ", ", "NVLink ", generation);
+  return text;
+}
+
+std::string FormatTarget(const json& job) {
+  const json& target = At(job, {"status", "prediction", "target"});
+  const json& server = At(target, {"cluster", "server"});
+  if (!server.is_object()) return "";
+  const std::int64_t servers = CountAt(target, {"servers"});
+  std::string text =
+      StrCat(TextAt(server, {"gpu"}), "   ", servers, servers == 1 ? " server x " : " servers x ",
+             CountAt(server, {"gpusPerServer"}), " GPUs, ",
+             FormatCount(NumberAt(target, {"ranks"})), " ranks");
+  const std::string network = DescribeNetwork(At(target, {"cluster"}), servers > 1);
+  if (!network.empty()) text += "   " + network;
+  const std::string idle = DescribeIdleGpus(job);
+  return Line("on", text) + (idle.empty() ? "" : Line("unused", idle));
+}
+
+std::string DescribeIdleGpus(const json& job) {
+  const json& target = At(job, {"status", "prediction", "target"});
+  if (!IsOver(job) || !At(target, {"usedGpus"}).is_number()) return "";
+  const std::int64_t gpus = CountAt(target, {"gpus"});
+  const std::int64_t used = CountAt(target, {"usedGpus"});
+  if (used >= gpus) return "";
+  if (used == 0) return StrCat("all ", gpus, " GPUs: the program has booked memory on none");
+  return StrCat(gpus - used, " of ", gpus, " GPUs: the program has booked memory on ", used,
+                " only");
+}
+
+std::string FormatMatrixRate(const json& prediction) {
+  const json& rate = At(prediction, {"matrixFlops"});
+  const double flops = NumberAt(rate, {"perGpuAndSecond"});
+  if (flops <= 0) return "";
+  std::string text = Print("%.1f TFLOP/s a GPU", flops * 1e-12);
+  if (NumberAt(rate, {"peakPerSecond"}) > 0) {
+    text += StrCat(", ", Percent(NumberAt(rate, {"utilization"})), " of ",
+                   Print("%.0f", NumberAt(rate, {"peakPerSecond"}) * 1e-12), " (bf16)");
+  }
+  return Line("matrix work", StrCat(text, "   ", Print("%.3g", NumberAt(rate, {"perGpu"}) * 1e-12),
+                                    " TFLOP counted in GEMMs, convolutions and attention"));
+}
+
+std::string FormatKernels(const json& prediction) {
+  constexpr std::size_t kShown = 8;
+  constexpr std::size_t kNameMax = 64;
+  const json& kernels = At(prediction, {"kernels"});
+  double total = 0;
+  for (const json& kernel : kernels) total += NumberAt(kernel, {"seconds"});
+  if (total <= 0) return "";
+  std::string text;
+  std::size_t shown = 0;
+  for (const json& kernel : kernels) {
+    if (++shown > kShown) break;
+    const std::string name =
+        TextAt(kernel, {TextAt(kernel, {"name"}) == "collective" ? "family" : "name"});
+    std::string share = Percent(NumberAt(kernel, {"seconds"}) / total);
+    share.insert(0, std::max<std::size_t>(share.size(), 8) - share.size(), ' ');
+    const double count = NumberAt(kernel, {"launches"});
+    text += Line(shown == 1 ? "longest" : "",
+                 StrCat(share, "  ", KernelTitle(name, kNameMax),
+                        count > 0 ? StrCat("   ", FormatCount(count), " x") : "", "   ",
+                        TextAt(kernel, {"source"})));
+  }
+  return text;
+}
+
+std::string FormatMemory(const json& prediction) {
+  const json& memory = At(prediction, {"memory"});
+  if (!memory.is_object()) return "";
+  const json& fits = At(memory, {"fits"});
+  std::string text =
+      Line("peak memory",
+           StrCat(BytesAt(memory, {"peakReservedBytes"}), " of ",
+                  BytesAt(memory, {"capacityBytes"}), " on rank ", CountAt(memory, {"worstRank"}),
+                  fits.is_boolean() && !fits.get<bool>() ? "   DOES NOT FIT" : "   fits"));
+  if (At(memory, {"byCategory"}).is_object()) {
+    text += Line("", StrCat("program ", BytesAt(memory, {"byCategory", "allocations"}),
+                            ", workspace ", BytesAt(memory, {"byCategory", "workspace"}), ", NCCL ",
+                            BytesAt(memory, {"byCategory", "nccl"}), ", context ",
+                            BytesAt(memory, {"byCategory", "context"})));
+  }
+  text += FormatAllocations(memory);
+  const json& ranks = At(memory, {"ranks"});
+  std::string each;
+  for (const json& rank : ranks) {
+    if (!each.empty()) each += "  ";
+    const bool uses_several = At(rank, {"device"}).is_number();
+    each += StrCat(CountAt(rank, {"rank"}),
+                   uses_several ? StrCat(" GPU ", CountAt(rank, {"device"})) : "", ": ",
+                   BytesAt(rank, {"peakReservedBytes"}));
+    if (each.size() > 300) break;
+  }
+  return ranks.size() > 1 ? text + Line("  by rank", each) : text;
+}
+
+std::string DescribeMachine(const json& status) {
+  const json& machine = At(status, {"simulation", "machine"});
+  const std::int64_t processors = CountAt(machine, {"processors"});
+  if (processors == 0) return "";
+  return StrCat(processors, processors == 1 ? " processor, " : " processors, ",
+                Percent(NumberAt(machine, {"busyShare"})), " busy");
+}
+
+std::string FormatCost(const json& status) {
+  const double wall = NumberAt(status, {"simulation", "wallSeconds"});
+  if (wall <= 0) return "";
+  const double virtual_seconds = NumberAt(status, {"progress", "virtualSeconds"});
+  std::string text = StrCat(FormatSeconds(wall), " wall");
+  if (virtual_seconds > 0) text += StrCat(" for ", FormatSeconds(virtual_seconds), " virtual");
+  const double slowdown = NumberAt(status, {"simulation", "slowdown"});
+  if (slowdown > 0) text += Print(": slow-down %.2f", slowdown);
+  const std::string machine = DescribeMachine(status);
+  if (!machine.empty()) text += "   on " + machine;
+  return Line("simulation", text);
+}
+
+}  // namespace eidolon::cli

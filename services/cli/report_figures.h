@@ -1,0 +1,25 @@
+// Parts of the text report: on what, how much work, what takes longest, memory, and what simulated
+// it. Each is whole lines, and empty where the document does not tell. Internal to this folder.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace eidolon::cli {
+
+// GPU, servers, network, and how many of the GPUs there are the program has used.
+std::string FormatTarget(const nlohmann::json& job);
+// "7 of 8 GPUs are unused..."; empty while the job runs, and where all are used.
+std::string DescribeIdleGpus(const nlohmann::json& job);
+std::string FormatMatrixRate(const nlohmann::json& prediction);
+std::string FormatKernels(const nlohmann::json& prediction);
+std::string FormatMemory(const nlohmann::json& prediction);
+// Of the job's status.
+std::string FormatCost(const nlohmann::json& status);
+
+// "8 x 400 Gbit/s a server, rail-optimised; NVLink 4 with switches": of a cluster.
+std::string DescribeNetwork(const nlohmann::json& cluster, bool has_several_servers);
+// "2 processors, 97.1 % busy"; empty where it is not known.
+std::string DescribeMachine(const nlohmann::json& status);
+
+}  // namespace eidolon::cli

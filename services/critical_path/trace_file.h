@@ -1,0 +1,28 @@
+// A file with traces of ranks: an agent writes one of its server, the controller of the same
+// machine reads all of them.
+//
+//   file  := block*                       files behind each other are a file
+//   block := head                         numbers of what follows
+//            launch gaps, operations, host events, communication, transfers
+//            bytes of each name, names
+//
+// Numbers have the machine's byte order: a file never leaves it.
+#pragma once
+
+#include <cstddef>
+#include <ostream>
+#include <span>
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/critical_path/trace.h"
+
+namespace eidolon::critical_path {
+
+void Write(const RankTrace& trace, std::ostream* out);
+
+// Fails unless every number points at something that is there, and no time comes before one that it
+// has to follow.
+base::Result<std::vector<RankTrace>> Parse(std::span<const std::byte> file);
+
+}  // namespace eidolon::critical_path

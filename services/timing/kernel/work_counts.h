@@ -1,0 +1,29 @@
+// What a piece of work is for, as far as its sizes tell: the sums that reports need beside times.
+#pragma once
+
+#include <optional>
+
+#include "services/timing/kernel/kernel_name.h"
+#include "services/timing/kernel/work_item.h"
+
+namespace eidolon::timing::kernel {
+
+// Counts, which go into no time.
+struct WorkCounts {
+  // Of matrix multiplications, convolutions and attention: a multiplication and an addition are two
+  // operations, and what a mask leaves out does not count.
+  double matrix_flops = 0;
+  // Of a step of an optimizer, in bytes.
+  double parameters = 0;
+  double gradients = 0;
+  double optimizer_state = 0;
+};
+
+// What a kernel over lists of tensors updates, where its functor is one of an optimizer and its
+// tables are read: PyTorch's fused Adam, AdamW, SGD and Adagrad, those of apex with one element
+// type, and the foreach kernels of which PyTorch's Adam consists (lerp: gradients and first
+// moments; addcmul: second moments; addcdiv: parameters). Programs may use these foreach kernels
+// for something else: whoever adds them up compares parameters with gradients.
+std::optional<WorkCounts> OptimizerStep(const KernelLaunch& launch, const KernelName& name);
+
+}  // namespace eidolon::timing::kernel

@@ -1,0 +1,102 @@
+#include "services/timing/model/counts.h"
+
+#include <gtest/gtest.h>
+
+#include "services/cudnn_numbers/operation.h"
+#include "services/timing/kernel/launch_test.h"
+#include "services/timing/model/attention_model.h"
+#include "services/workload/copy_kind.h"
+#include "services/workload/grouped_gemm.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+using kernel::DnnGraph;
+using kernel::DnnTensor;
+
+double FlopsOf(const kernel::WorkItem& item) {
+  kernel::KernelNames names;
+  return CountsOf(item, &names).matrix_flops;
+}
+
+DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims) {
+  DnnTensor tensor;
+  tensor.uid = uid;
+  tensor.dims = std::move(dims);
+  return tensor;
+}
+
+kernel::DnnOperation Operation(std::uint32_t kind, std::vector<std::int64_t> inputs,
+                               std::int64_t output) {
+  kernel::DnnOperation operation;
+  operation.kind = kind;
+  operation.inputs = std::move(inputs);
+  operation.outputs = {output};
+  return operation;
+}
+
+TEST(CountsTest, CountsAMultiplicationAndAnAdditionForEachTermOfAGemm) {
+  kernel::Gemm gemm;
+  gemm.m = 10;
+  gemm.n = 20;
+  gemm.k = 30;
+  gemm.batch = 4;
+
+  EXPECT_DOUBLE_EQ(FlopsOf(gemm), 2.0 * 10 * 20 * 30 * 4);
+}
+
+TEST(CountsTest, CountsTheRowsOfAllGroupsOnce) {
+  const auto grouped = [](workload::GroupedGemm::Ragged ragged) {
+    const workload::GroupedGemm sizes{.m = 100, .n = 20, .k = 30, .groups = 4, .ragged = ragged};
+    return kernel::LaunchBuilder("_ZN7cutlass13device_kernelEv").Pointer().Add(sizes).Build();
+  };
+
+  EXPECT_DOUBLE_EQ(FlopsOf(grouped(workload::GroupedGemm::Ragged::kM)), 2.0 * 100 * 20 * 30);
+  EXPECT_DOUBLE_EQ(FlopsOf(grouped(workload::GroupedGemm::Ragged::kNone)), 8.0 * 100 * 20 * 30);
+}
+
+TEST(CountsTest, LeavesOutWhatACausalMaskHides) {
+  kernel::Demand demand;
+  demand.family = kernel::Family::kAttentionForward;
+  demand.query_length = demand.key_length = 4;
+  demand.head_size = 8;
+  demand.batch_heads = 3;
+
+  EXPECT_DOUBLE_EQ(AttentionFlops(demand), 4.0 * 16 * 8 * 3);
+  demand.causal = true;
+  EXPECT_DOUBLE_EQ(AttentionFlops(demand), 4.0 * (1 + 2 + 3 + 4) * 8 * 3);
+  demand.query_length = 2;
+  EXPECT_DOUBLE_EQ(AttentionFlops(demand), 4.0 * (3 + 4) * 8 * 3);
+  demand.family = kernel::Family::kAttentionBackward;
+  EXPECT_DOUBLE_EQ(AttentionFlops(demand), 10.0 * (3 + 4) * 8 * 3);
+}
+
+TEST(CountsTest, CountsAConvolutionAndItsGradientsAlike) {
+  DnnGraph graph;
+  graph.tensors = {Tensor(1, {8, 16, 32, 32}), Tensor(2, {64, 16, 3, 3}),
+                   Tensor(3, {8, 64, 32, 32})};
+  const double expected = 2.0 * (8 * 64 * 32 * 32) * (16 * 3 * 3);
+
+  graph.operations = {Operation(cudnn_numbers::kConvolutionForward, {1, 2}, 3)};
+  EXPECT_DOUBLE_EQ(FlopsOf(graph), expected);
+  graph.operations = {Operation(cudnn_numbers::kConvolutionBackwardData, {3, 2}, 1)};
+  EXPECT_DOUBLE_EQ(FlopsOf(graph), expected);
+  graph.operations = {Operation(cudnn_numbers::kConvolutionBackwardFilter, {1, 3}, 2)};
+  EXPECT_DOUBLE_EQ(FlopsOf(graph), expected);
+}
+
+TEST(CountsTest, CountsTheGemmsOfAGraph) {
+  DnnGraph graph;
+  graph.tensors = {Tensor(1, {5, 10, 30}), Tensor(2, {5, 30, 20}), Tensor(3, {5, 10, 20})};
+  graph.operations = {Operation(cudnn_numbers::kMatmul, {1, 2}, 3)};
+
+  EXPECT_DOUBLE_EQ(FlopsOf(graph), 2.0 * 5 * 10 * 20 * 30);
+}
+
+TEST(CountsTest, CountsNothingInCopiesAndElementWiseKernels) {
+  EXPECT_EQ(FlopsOf(kernel::Copy{workload::CopyKind::kHostToDevice, 1000, 1000, true}), 0);
+  EXPECT_EQ(FlopsOf(kernel::LaunchBuilder("_Z4fillPfi").Grid(3).Block(32).Pointer().Build()), 0);
+}
+
+}  // namespace
+}  // namespace eidolon::timing::model
