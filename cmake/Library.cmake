@@ -7,7 +7,9 @@
 #     TESTS   fair_share_test.cc link_test.cc)
 #
 # Target eidolon_<name>, alias eidolon::<name>, test binary <name>_test. TEST_DEPS adds libraries that
-# only the tests need. ALONE names sources with compile options of their own. Headers are compiled alone by target all_verify_interface_header_sets.
+# only the tests need. ALONE names sources with compile options of their own. A source includes the header of its
+# name first (e2e/checks/layers.py), so that compiling it alone, as presets dev and tsan do, shows that the header
+# includes what it needs; headers without a source are compiled by target all_verify_interface_header_sets.
 find_package(GTest REQUIRED)
 find_package(benchmark QUIET)
 include(GoogleTest)
@@ -30,11 +32,12 @@ add_custom_target(fuzzers)
 add_custom_target(benchmarks)
 
 # Compiles the sources of a library a few at a time as one: two thirds of a compiler's work here are headers that
-# most of them include. So names in unnamed namespaces are unique within a library. Includes are relative to the
+# most of them include. So names in unnamed namespaces are unique within a library, and
+# within a test program. Includes are relative to the
 # tree, so that checkouts in other folders share the compiler's cache. CMake's own UNITY_BUILD writes absolute ones.
 # `alone`: sources with flags of their own. What is generated is left alone too, and the shim's exports, whose macros
-# would go on in the next source.
-function(eidolon_compile_together sources alone)
+# would go on in the next source. `most`: how many become one; few where a program waits for the last of them.
+function(eidolon_compile_together sources most alone)
   set(kept)
   set(together)
   foreach(source ${${sources}})
@@ -46,7 +49,7 @@ function(eidolon_compile_together sources alone)
   endforeach()
   file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   while(together)
-    list(SUBLIST together 0 12 batch)
+    list(SUBLIST together 0 ${most} batch)
     list(REMOVE_ITEM together ${batch})
     list(GET batch 0 first)
     set(text)
@@ -72,7 +75,7 @@ function(eidolon_library name)
   set(target eidolon_${name})
   if(ARG_SOURCES)
     if(EIDOLON_UNITY)
-      eidolon_compile_together(ARG_SOURCES "${ARG_ALONE}")
+      eidolon_compile_together(ARG_SOURCES 12 "${ARG_ALONE}")
     endif()
     add_library(${target} STATIC ${ARG_SOURCES})
     set(scope PUBLIC)
@@ -85,9 +88,19 @@ function(eidolon_library name)
   target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR})
   target_link_libraries(${target} ${scope} ${ARG_DEPS})
   if(ARG_HEADERS)
+    set(sourceless)
+    foreach(header ${ARG_HEADERS})
+      string(REGEX REPLACE "\\.h$" ".cc" source ${header})
+      if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+        list(APPEND sourceless ${header})
+      endif()
+    endforeach()
+    list(REMOVE_ITEM ARG_HEADERS ${sourceless})
     target_sources(${target} ${scope}
-      FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS})
-    set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+      FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS}
+      FILE_SET sourceless TYPE HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${sourceless})
+    set_target_properties(${target} PROPERTIES
+      VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY sourceless)
   endif()
   if(ARG_TESTS)
     eidolon_test(${name}_test SOURCES ${ARG_TESTS} DEPS eidolon::${name} ${ARG_TEST_DEPS})
@@ -97,6 +110,9 @@ endfunction()
 # eidolon_test(<name> SOURCES ... DEPS ...): a GoogleTest binary whose cases ctest knows one by one.
 function(eidolon_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(EIDOLON_UNITY_TESTS)
+    eidolon_compile_together(ARG_SOURCES 12 "")
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main
                         $<TARGET_NAME_IF_EXISTS:eidolon_sanitizer_options>)
@@ -110,6 +126,9 @@ endfunction()
 # eidolon_binary(<name> SOURCES ... DEPS ...): an executable in <build>/bin.
 function(eidolon_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(EIDOLON_UNITY)
+    eidolon_compile_together(ARG_SOURCES 6 "")
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS})
 endfunction()

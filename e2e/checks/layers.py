@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Layer test: every include follows services/layers.txt; neither folders nor files include each other in a circle.
+"""Layer test: every include follows services/layers.txt; neither folders nor files include each other in a circle;
+a source includes the header of its name first, so that compiling it shows that the header includes what it needs.
 
     e2e/checks/layers.py [ROOT]
 
@@ -99,11 +100,15 @@ def problems_of(root, file, allowed):
     if file.name.endswith(FREE):
         return
     may = allowed[folder]
+    own = str(file.with_suffix(".h")) if file.suffix == ".cc" and (root / file.with_suffix(".h")).exists() else ""
     for number, line in enumerate((root / file).read_text(errors="replace").splitlines(), 1):
         found = INCLUDE.match(line)
         if not found:
             continue
         name = found.group(2)
+        if own and name != own:
+            yield f"{file}:{number}: includes {name} before its own header {own}"
+        own = ""
         if name.startswith(("services/", "shim/")):
             target = folder_of(pathlib.Path(name), allowed)
             if target is None:

@@ -1,13 +1,17 @@
 """What must hold of whole runs: determinism, clocks, failures and the messages users see.
 
-    behaviour.py --build DIR --python DIR [NAME ...]
+    behaviour.py --build DIR --python DIR [--beside N] [NAME ...]
 
-Each test is a function named for the behaviour; `job` makes the document of a small job whose command is a
+N tests run beside each other (2 on a machine of two processors: most wait a third of their time), each with a server
+of its own, but for those that are marked `alone`, which run last. Each test is a function named for the behaviour; `job` makes the document of a small job whose command is a
 piece of Python.
 """
 
 import argparse
+import contextlib
+import io
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -17,7 +21,7 @@ import time
 import traceback
 
 from server import Server, verdict
-from trial import TESTS, World, expect, expect_complete, expect_failed, prediction_of, test
+from trial import TESTS, World, alone, expect, expect_complete, expect_failed, prediction_of, test
 
 # A small data-parallel loop; DELAY is filled in by tests.
 LOOP = """
@@ -60,6 +64,7 @@ def expect_same(one, other):
 
 
 @test
+@alone
 def fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world):
     # Work of the CPU that calls nothing of the GPU costs nothing in the fixed model, however long it takes.
     delay = "sum(range(4_000_000)) if rank == 1 else None"
@@ -120,6 +125,7 @@ def ranks_may_start_in_any_order(world):
 
 
 @test
+@alone
 def the_measured_host_model_keeps_the_gpus_work(world):
     predictions = {}
     for model in ("fixed", "measured"):
@@ -279,6 +285,7 @@ def seconds_after(world, name, word):
 
 
 @test
+@alone
 def a_killed_rank_takes_the_job_down_within_five_seconds(world):
     for servers, ranks, victim in ((1, 2, 1), (2, 2, 3)):
         name = world.server.submit(
@@ -507,31 +514,65 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True, type=os.path.abspath)
     parser.add_argument("--python", required=True)
+    parser.add_argument("--beside", type=int, default=max(1, os.cpu_count() or 1), metavar="N")
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    failed = skipped = 0
-    chosen = [t for t in TESTS if not a.names or t.__name__ in a.names]
+    if unknown := set(a.names) - {t.__name__ for t in TESTS}:
+        sys.exit(f"behaviour: no test is called {', '.join(sorted(unknown))}")
+    results = []
+    skipped = 0
+    together, alone = [], []
+    for function in TESTS:
+        reason = getattr(function, "pending", None)
+        if a.names and function.__name__ not in a.names:
+            continue
+        if reason and not a.names:
+            print(f"skip {function.__name__}: {reason}", flush=True)
+            skipped += 1
+        else:
+            (alone if getattr(function, "alone", False) else together).append(function)
+    for functions, count in ((together, min(a.beside, len(together))), (alone, min(1, len(alone)))):
+        results += run_beside(a, functions, count)
+    failed = len(together) + len(alone) - sum(results)
+    print(f"behaviour: {sum(results)} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+def run_beside(a, functions, count):
+    """Whether each has passed. `count` processes take the next one as they come free."""
+    due, results = multiprocessing.Queue(), multiprocessing.Queue()
+    for index in [*range(len(functions)), *[None] * count]:
+        due.put(index)
+    lanes = [multiprocessing.Process(target=run_those_due, args=(a, functions, due, results)) for _ in range(count)]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    return [results.get() for _ in range(len(functions)) if not results.empty()]
+
+
+def run_those_due(a, functions, due, results):
     with tempfile.TemporaryDirectory(prefix="behaviour-") as folder:
         world = World(a.build, a.python, folder)
         with Server(a.build, a.python) as server:
             world.server = server
-            for function in chosen:
-                reason = getattr(function, "pending", None)
-                if reason and not a.names:
-                    print(f"skip {function.__name__}: {reason}", flush=True)
-                    skipped += 1
-                    continue
-                started = time.monotonic()
-                try:
-                    function(world)
-                    result = "ok  "
-                except Exception as error:  # The other tests still run.
-                    result = "FAIL"
-                    failed += 1
-                    print("     " + "".join(traceback.format_exception_only(error)).strip()[:3000])
-                print(f"{result} {function.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
-    print(f"behaviour: {len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+            while (index := due.get()) is not None:
+                results.put(passes(functions[index], world))
+
+
+def passes(function, world):
+    """Runs it, and prints what it printed together with how it ended."""
+    started, said, result = time.monotonic(), io.StringIO(), "ok  "
+    try:
+        with contextlib.redirect_stdout(said):
+            function(world)
+    except Exception as error:  # The other tests still run.
+        result = "FAIL"
+        said.write("     " + "".join(traceback.format_exception_only(error)).strip()[:3000] + "\n")
+    said.write(f"{result} {function.__name__} ({time.monotonic() - started:.1f} s)\n")
+    sys.stdout.write(said.getvalue())
+    sys.stdout.flush()
+    return result == "ok  "
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ few. docs/waiting_calls.md tells which call does what. Run by behaviour.py."""
 
 import re
 
-from trial import expect, expect_complete, expect_failed, test
+from trial import alone, expect, expect_complete, expect_failed, test
 
 # Each case waits a hundred seconds in a rank that has begun, and says how it ended.
 CASES = """
@@ -108,6 +108,7 @@ RESULTS = {
 
 
 @test
+@alone
 def a_hundred_seconds_of_any_wait_pass_at_once(world):
     job = world.run(CASES)
     log = world.server.logs(job["metadata"]["name"])

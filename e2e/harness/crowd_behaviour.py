@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 from server import Server
-from trial import expect, test
+from trial import alone, expect, test
 
 CROWD = 500
 DOCUMENTS, DOCUMENT_BYTES = 10, 800_000
@@ -66,6 +66,7 @@ def drip(clients, stop):
 
 
 @test
+@alone
 def a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
@@ -94,6 +95,7 @@ def large_document(name, kind):
 
 
 @test
+@alone
 def large_documents_take_little_memory_and_give_it_back(world):
     with own_server(world) as server:
         server.request("GET", server.jobs_path())

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from trial import expect, expect_complete, prediction_of, test
+from trial import alone, expect, expect_complete, prediction_of, test
 
 # Small collectives of two ranks.
 EAGER = """
@@ -58,6 +58,7 @@ def busy():
 
 
 @test
+@alone
 def host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
     def measured():
         boundary = "{nvtx: step}"

@@ -21,6 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOGS = ROOT / "build" / "test-logs"
 CORES = str(os.cpu_count() or 2)
+ENDED = re.compile(r"(ok  |FAIL|skip) ")
 
 
 class Part:
@@ -122,8 +123,15 @@ def names_of_failed(text):
     )
 
 
+def processor_seconds():
+    """What this machine's processors have worked since it started."""
+    with open("/proc/stat") as stat:
+        user, nice, system = map(int, stat.readline().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
 def words_of_failed(text):
-    """What ctest printed of each failed test, or else the end of the text."""
+    """What ctest, or a runner of ours, printed of each failed test, or else the end of the text."""
     failed = re.compile(r"\s*\d+/\d+ Test +#\d+: .*\*\*\*(?!Skipped|Not Run \(Disabled)")
     another = re.compile(r"\s*(\d+/\d+ Test +#|Start +\d+:)")
     lines = text.splitlines()
@@ -132,6 +140,11 @@ def words_of_failed(text):
         if failed.match(line):
             end = next((i for i in range(at + 1, len(lines)) if another.match(lines[i])), len(lines))
             kept += lines[at : min(end, at + 80)]
+        elif line.startswith("FAIL "):
+            # Its words come before its name or, of the cluster test, after it.
+            begin = max((i for i in range(at) if ENDED.match(lines[i])), default=-1)
+            end = next((i for i in range(at + 1, len(lines)) if ENDED.match(lines[i])), len(lines))
+            kept += [line[:1000] for line in lines[max(begin + 1, at - 20) : min(end, at + 20)]]
     return kept[:300] or lines[-60:]
 
 
@@ -152,7 +165,7 @@ def wait(process, part, log):
 
 def run(part, environment):
     log = LOGS / f"{part.name}.log"
-    started = time.monotonic()
+    started, worked = time.monotonic(), processor_seconds()
     with open(log, "wb") as out:
         process = subprocess.Popen(
             part.command,
@@ -175,14 +188,16 @@ def run(part, environment):
         failed = 1
     verdict = "ok  " if failed == 0 else "FAIL"
     print(
-        f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {time.monotonic() - started:7.0f} s", flush=True
+        f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {time.monotonic() - started:7.0f} s, "
+        f"{processor_seconds() - worked:5.0f} s of processors",
+        flush=True,
     )
     if failed:
         print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
     elif part.name in ("scenarios", "behaviour", "folding", "messages", "docs", "wheel", "page", "torture"):
-        print("\n".join("     | " + line for line in text.splitlines()[-40:]), flush=True)
+        print("\n".join("     | " + line for line in text.splitlines()[-6:]), flush=True)
     return passed, failed
 
 

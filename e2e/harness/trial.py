@@ -15,6 +15,12 @@ def test(function):
     return function
 
 
+def alone(function):
+    """Marks a test that keeps the machine busy or measures what the machine's load changes: none runs beside it."""
+    function.alone = True
+    return function
+
+
 def pending(reason):
     """Marks a test that does not pass yet: it is skipped with its reason unless it is named."""
 

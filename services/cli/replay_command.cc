@@ -22,9 +22,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kCountMax = 1'000'000;
+constexpr int kReplayCountMax = 1'000'000;
 
-struct Flags {
+struct ReplayFlags {
   std::string recording;
   ReplayChanges changes;
   std::string cluster_file;
@@ -43,7 +43,7 @@ std::uint64_t QueriesOf(const recording::RecordingFile& file) {
   return queries;
 }
 
-int Replay(const Flags& flags) {
+int Replay(const ReplayFlags& flags) {
   if (flags.servers != "same") {
     return PrintFailure({base::ErrorCode::kInvalidArgument,
                          "--servers can be 'same' only: a recording does not tell what the program "
@@ -106,7 +106,7 @@ int PrintWhatIf(const WhatIfFlags& flags) {
   return 0;
 }
 
-void AddChanges(CLI::App* replay, Flags* flags) {
+void AddChanges(CLI::App* replay, ReplayFlags* flags) {
   ReplayChanges& changes = flags->changes;
   replay->add_option("--gpu", changes.gpu, "another GPU model, such as B200-SXM-180GB");
   replay->add_option("--preset", changes.preset, "another server preset, such as dgx-b200");
@@ -135,13 +135,13 @@ void AddChanges(CLI::App* replay, Flags* flags) {
   replay->add_option("--servers", flags->servers, "same: a recording answers for no other number")
       ->capture_default_str();
   replay->add_option("--tokens", changes.tokens, "tokens per iteration of the whole job")
-      ->check(CLI::Range(1, kCountMax));
+      ->check(CLI::Range(1, kReplayCountMax));
 }
 
 }  // namespace
 
 void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReplayFlags>();
   CLI::App* replay =
       app->add_subcommand("replay", "predict a recording again, also for another cluster");
   replay->add_option("recording", flags->recording, "file of 'eidolon run --record'")->required();

@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 constexpr int kSignalPollMs = 50;
 constexpr int kCountMax = 1'000'000'000;  // Of flags: the controller has limits of its own.
 
-struct Flags {
+struct RunCommandFlags {
   RunFlags run;
   EmbeddedOptions embedded;
   std::string output = "report";
@@ -106,7 +106,7 @@ int PrintInterrupted(const Result<json>& job, const std::string& output, Termina
   return kInterruptedStatus;
 }
 
-Result<void> FetchFiles(const Client& client, const Flags& flags) {
+Result<void> FetchFiles(const Client& client, const RunCommandFlags& flags) {
   const auto fetch = [&](const std::string& what, const std::string& file) {
     return FetchJobFile(
         client, {.name_space = "default", .job = flags.run.name, .what = what, .file = file});
@@ -122,8 +122,8 @@ Result<void> FetchFiles(const Client& client, const Flags& flags) {
   return {};
 }
 
-int RunOnce(const Flags& wanted) {
-  Flags flags = wanted;
+int RunOnce(const RunCommandFlags& wanted) {
+  RunCommandFlags flags = wanted;
   runtime::SignalWaiter signals;
   flags.embedded.controller.job_umask = umask(077);
   base::SetLogLevel(base::Level::kWarning);
@@ -178,7 +178,7 @@ int RunOnce(const Flags& wanted) {
 }
 
 // Runs the job with a GPU that measures its work, and tells what the profile has gained.
-int Record(const Flags& flags) {
+int Record(const RunCommandFlags& flags) {
   const auto rows = [&]() -> Result<std::uint64_t> {
     const auto cache = timing::profile::ProfileCache::Open(flags.embedded.profile);
     if (!cache) return std::unexpected(cache.error());
@@ -195,7 +195,7 @@ int Record(const Flags& flags) {
   return status;
 }
 
-void AddFlags(CLI::App* run, Flags* flags) {
+void AddFlags(CLI::App* run, RunCommandFlags* flags) {
   RunFlags& f = flags->run;
   run->add_option("--gpu", f.gpu, "GPU model, such as H100-SXM5-80GB (the default)");
   run->add_option("--preset", f.preset, "server preset, such as dgx-h100");
@@ -263,7 +263,7 @@ void AddFlags(CLI::App* run, Flags* flags) {
 }  // namespace
 
 void AddRunCommand(CLI::App* app, const Globals* globals, Action* action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunCommandFlags>();
   CLI::App* run = app->add_subcommand("run", "predict one command; no server is needed");
   AddFlags(run, flags.get());
   run->positionals_at_end();
@@ -281,7 +281,7 @@ void AddRunCommand(CLI::App* app, const Globals* globals, Action* action) {
 }
 
 void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunCommandFlags>();
   flags->embedded.own_gpu.gpu = "0";
   flags->must_measure = true;
   CLI::App* run = profile->add_subcommand(

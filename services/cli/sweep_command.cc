@@ -30,7 +30,7 @@ using base::StrCat;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-struct Flags {
+struct SweepFlags {
   std::string file;
   std::string folder;  // Empty: beside the file.
   EmbeddedOptions embedded;
@@ -190,7 +190,7 @@ Result<void> Write(const std::string& path, const std::string& text) {
   return base::Fail(base::ErrorCode::kResourceExhausted, StrCat("cannot write ", path));
 }
 
-int Sweep(const Flags& flags) {
+int Sweep(const SweepFlags& flags) {
   const auto text = ReadFile(flags.file);
   if (!text) return PrintFailure(text.error());
   auto spec = ParseSweep(*text);
@@ -239,7 +239,7 @@ int Sweep(const Flags& flags) {
 }  // namespace
 
 void AddSweepCommand(CLI::App* app, const Globals* globals, Action* action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SweepFlags>();
   CLI::App* sweep =
       app->add_subcommand("sweep", "predict one job on every combination of values, and rank them");
   sweep->add_option("-f,--file", flags->file, "job or recording, matrix and prices, as YAML")

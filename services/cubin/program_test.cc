@@ -15,11 +15,11 @@ std::string SampleCubin() {
   return {reinterpret_cast<const char*>(code->data()), code->size()};
 }
 
-Bytes AsBytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+Bytes ProgramBytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 TEST(ProgramTest, FindsTheCodeOfEachKernel) {
   const std::string cubin = SampleCubin();
-  const auto program = ParseProgram(AsBytes(cubin));
+  const auto program = ParseProgram(ProgramBytes(cubin));
   ASSERT_TRUE(program) << program.error().message;
 
   const auto section = program->FindSection(".text.scale");
@@ -32,10 +32,10 @@ TEST(ProgramTest, FindsTheCodeOfEachKernel) {
 TEST(ProgramTest, RefusesBytesThatAreCutShort) {
   const std::string cubin = SampleCubin();
   for (std::size_t size = 0; size < cubin.size(); size += 97) {
-    (void)ParseProgram(AsBytes(cubin).first(size));
+    (void)ParseProgram(ProgramBytes(cubin).first(size));
   }
 
-  EXPECT_FALSE(ParseProgram(AsBytes(cubin).first(cubin.size() / 2)));
+  EXPECT_FALSE(ParseProgram(ProgramBytes(cubin).first(cubin.size() / 2)));
 }
 
 }  // namespace

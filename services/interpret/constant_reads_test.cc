@@ -21,7 +21,7 @@ using testing::Field;
 using testing::Not;
 
 // A kernel of services/cubin/testdata/stores.ptx.
-Program LoadKernel(const std::string& name) {
+Program LoadReader(const std::string& name) {
   std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
                      std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
@@ -46,7 +46,7 @@ bool IsRead(const std::vector<ParameterRead>& reads, std::uint32_t byte) {
 }
 
 TEST(ConstantReadsTest, EveryParameterThatIsUsedIsRead) {
-  const auto reads = ParameterReads(LoadKernel("scatter"));
+  const auto reads = ParameterReads(LoadReader("scatter"));
 
   EXPECT_TRUE(IsRead(reads, 0));
   EXPECT_TRUE(IsRead(reads, 15));

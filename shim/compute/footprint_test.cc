@@ -13,15 +13,15 @@
 namespace eidolon::shim::compute {
 namespace {
 
-constexpr std::uint64_t kBuffer = 0x6b0100000000;
+constexpr std::uint64_t kFootprintBuffer = 0x6b0100000000;
 constexpr std::uint64_t kBufferBytes = 1 << 20;
-constexpr std::uint64_t kOther = kBuffer + (std::uint64_t{1} << 30);
+constexpr std::uint64_t kOther = kFootprintBuffer + (std::uint64_t{1} << 30);
 
 // Two buffers of 1 MiB.
-constexpr Arena kArena{
-    .holds = [](std::uint64_t a) { return a - kBuffer < (std::uint64_t{1} << 32); },
+constexpr Arena kFootprintArena{
+    .holds = [](std::uint64_t a) { return a - kFootprintBuffer < (std::uint64_t{1} << 32); },
     .find_buffer = [](std::uint64_t a) -> std::optional<Arena::Range> {
-      for (const std::uint64_t begin : {kBuffer, kOther}) {
+      for (const std::uint64_t begin : {kFootprintBuffer, kOther}) {
         if (a - begin < kBufferBytes) return Arena::Range(begin, begin + kBufferBytes);
       }
       return std::nullopt;
@@ -49,7 +49,7 @@ class FootprintTest : public testing::Test {
         whole);
   }
   Footprint Learn(const interpret::Program& program, const interpret::Launch& launch, bool whole) {
-    const LaunchPointers pointers(launch.parameters, kArena);
+    const LaunchPointers pointers(launch.parameters, kFootprintArena);
     const Stores stores = interpret::FindStores(program, pointers.Places());
     return LearnFootprint({.program = program,
                            .launch = launch,
@@ -68,18 +68,19 @@ class FootprintTest : public testing::Test {
         true);
   }
   void ApplyTo(const Footprint& footprint, const std::vector<std::uint64_t>& pointers) {
-    Apply(footprint, LaunchPointers(std::as_bytes(std::span(pointers)), kArena), kArena, store_);
+    Apply(footprint, LaunchPointers(std::as_bytes(std::span(pointers)), kFootprintArena),
+          kFootprintArena, store_);
   }
   void ApplyScale(const Footprint& footprint, const ScaleParameters& parameters) {
-    Apply(footprint, LaunchPointers(std::as_bytes(std::span(&parameters, 1)), kArena), kArena,
-          store_);
+    Apply(footprint, LaunchPointers(std::as_bytes(std::span(&parameters, 1)), kFootprintArena),
+          kFootprintArena, store_);
   }
 
   value::Store store_;
 };
 
 TEST_F(FootprintTest, AWholeLaunchChangesWhatItWritesWhereverItsPointerLeads) {
-  const Footprint footprint = LearnScale({kBuffer, 2, 1000}, true);
+  const Footprint footprint = LearnScale({kFootprintBuffer, 2, 1000}, true);
   store_.Fill(kOther, 7, 1, 8192);
   ApplyScale(footprint, {kOther + 512, 2, 1000});
 
@@ -90,50 +91,50 @@ TEST_F(FootprintTest, AWholeLaunchChangesWhatItWritesWhereverItsPointerLeads) {
 
 TEST_F(FootprintTest, ALargeLaunchChangesAllBetweenItsFirstBlocksAndItsLast) {
   const std::uint32_t count = 250'000;
-  const Footprint footprint = LearnScale({kBuffer, 2, count}, false);
+  const Footprint footprint = LearnScale({kFootprintBuffer, 2, count}, false);
   // Unknown at the pointer, known behind it.
-  store_.Fill(kBuffer + 4096, 7, 1, 4096);
-  store_.Fill(kBuffer + 500'000, 7, 1, 64);
-  store_.Fill(kBuffer + 4 * count, 7, 1, 64);
-  ApplyScale(footprint, {kBuffer, 2, count});
+  store_.Fill(kFootprintBuffer + 4096, 7, 1, 4096);
+  store_.Fill(kFootprintBuffer + 500'000, 7, 1, 64);
+  store_.Fill(kFootprintBuffer + 4 * count, 7, 1, 64);
+  ApplyScale(footprint, {kFootprintBuffer, 2, count});
 
-  EXPECT_FALSE(store_.HasKnown(kBuffer, kBuffer + 4 * count));
-  EXPECT_TRUE(store_.IsKnown(kBuffer + 4 * count, 64));
+  EXPECT_FALSE(store_.HasKnown(kFootprintBuffer, kFootprintBuffer + 4 * count));
+  EXPECT_TRUE(store_.IsKnown(kFootprintBuffer + 4 * count, 64));
 }
 
 TEST_F(FootprintTest, ValuesThatAKernelUpdatesReadAsThePolicySays) {
-  const ScaleParameters parameters{kBuffer, 2, 4};
-  store_.Fill(kBuffer, 7, 1, 17);
+  const ScaleParameters parameters{kFootprintBuffer, 2, 4};
+  store_.Fill(kFootprintBuffer, 7, 1, 17);
   ApplyScale(LearnScale(parameters, true), parameters);
   unsigned char bytes[2] = {};
 
-  EXPECT_EQ(store_.Read(kBuffer + 15, bytes, 2, 1), 1u);
+  EXPECT_EQ(store_.Read(kFootprintBuffer + 15, bytes, 2, 1), 1u);
   EXPECT_EQ(bytes[0], 1);
   EXPECT_EQ(bytes[1], 7);
 }
 
 TEST_F(FootprintTest, AStoreThatValuesMoveChangesItsBufferFromEndToEnd) {
-  const std::vector<std::uint64_t> pointers = {kBuffer + 4096, kOther};
-  store_.Fill(kBuffer, 7, 1, 64);
+  const std::vector<std::uint64_t> pointers = {kFootprintBuffer + 4096, kOther};
+  store_.Fill(kFootprintBuffer, 7, 1, 64);
   store_.Fill(kOther, 7, 1, 64);
   ApplyTo(LearnOf("scatter", pointers), pointers);
 
-  EXPECT_FALSE(store_.HasKnown(kBuffer, kBuffer + kBufferBytes));
+  EXPECT_FALSE(store_.HasKnown(kFootprintBuffer, kFootprintBuffer + kBufferBytes));
   EXPECT_TRUE(store_.IsKnown(kOther, 64));
 }
 
 TEST_F(FootprintTest, AStoreThatNoMadeUpValueBroughtAboutChangesItsBufferFromEndToEnd) {
-  const std::vector<std::uint64_t> pointers = {kBuffer, kBuffer + 4096, kOther};
-  store_.Fill(kBuffer + 8192, 7, 1, 64);
+  const std::vector<std::uint64_t> pointers = {kFootprintBuffer, kFootprintBuffer + 4096, kOther};
+  store_.Fill(kFootprintBuffer + 8192, 7, 1, 64);
   store_.Fill(kOther + 8192, 7, 1, 64);
   ApplyTo(LearnOf("mark", pointers), pointers);
 
-  EXPECT_TRUE(store_.IsKnown(kBuffer + 8192, 64));
+  EXPECT_TRUE(store_.IsKnown(kFootprintBuffer + 8192, 64));
   EXPECT_FALSE(store_.HasKnown(kOther, kOther + kBufferBytes));
 }
 
 TEST_F(FootprintTest, ValuesThatOnlyChooseTheWayToAResultDoNotBlurIt) {
-  const std::vector<std::uint64_t> pointers = {kBuffer, kBuffer + 4096, kOther};
+  const std::vector<std::uint64_t> pointers = {kFootprintBuffer, kFootprintBuffer + 4096, kOther};
   store_.Fill(kOther, 7, 1, 512);
   ApplyTo(LearnOf("divide", pointers), pointers);
 
@@ -142,16 +143,16 @@ TEST_F(FootprintTest, ValuesThatOnlyChooseTheWayToAResultDoNotBlurIt) {
 }
 
 TEST_F(FootprintTest, WhatAFreedBufferHeldIsLookedForEverywhere) {
-  const std::uint64_t freed = kBuffer + 2 * kBufferBytes;
+  const std::uint64_t freed = kFootprintBuffer + 2 * kBufferBytes;
   store_.Fill(kOther, 7, 1, 64);
-  ApplyTo(LearnOf("scatter", {freed, kBuffer}), {freed, kBuffer});
+  ApplyTo(LearnOf("scatter", {freed, kFootprintBuffer}), {freed, kFootprintBuffer});
 
   EXPECT_FALSE(store_.HasKnown(kOther, kOther + 64));
 }
 
 TEST_F(FootprintTest, ATableOfPointersThatNobodyKnowsMayLeadAnywhere) {
   // Nothing is known near the only pointer of the launch.
-  const std::vector<std::uint64_t> pointers = {kBuffer};
+  const std::vector<std::uint64_t> pointers = {kFootprintBuffer};
   store_.Fill(kOther, 7, 1, 64);
   const Footprint footprint = LearnOf("through_table", pointers);
   ApplyTo(footprint, pointers);
@@ -161,7 +162,7 @@ TEST_F(FootprintTest, ATableOfPointersThatNobodyKnowsMayLeadAnywhere) {
 }
 
 TEST_F(FootprintTest, AVariableThatAKernelUpdatesIsUnknownThen) {
-  const std::vector<std::uint64_t> pointers = {kBuffer};
+  const std::vector<std::uint64_t> pointers = {kFootprintBuffer};
   const Footprint footprint = LearnOf("count", pointers);
 
   ASSERT_EQ(footprint.variables.size(), 1u);
@@ -184,18 +185,18 @@ TEST_F(FootprintTest, WritesThroughPointersFromMemoryMayBeAnywhere) {
 }
 
 TEST_F(FootprintTest, NothingIsLookedUpWhereNothingIsKnownOrWritten) {
-  const std::vector<std::uint64_t> addresses = {kBuffer, kOther};
-  const LaunchPointers pointers(std::as_bytes(std::span(addresses)), kArena);
+  const std::vector<std::uint64_t> addresses = {kFootprintBuffer, kOther};
+  const LaunchPointers pointers(std::as_bytes(std::span(addresses)), kFootprintArena);
   const MachineCode& code = FindMachineCode(gpu::StoresCubin().data(), "scatter", {9, 0}, store_);
   const Stores stores = interpret::FindStores(*code.program, pointers.Places());
   const std::vector<std::uint32_t> written = WrittenPointers(stores, 2);
   BarrenBuffers barren;
   store_.Fill(kOther, 7, 1, 64);  // Only read.
-  EXPECT_FALSE(HasKnownNear(written, pointers, kArena, store_, barren));
-  EXPECT_FALSE(HasKnownNear(written, pointers, kArena, store_, barren));
+  EXPECT_FALSE(HasKnownNear(written, pointers, kFootprintArena, store_, barren));
+  EXPECT_FALSE(HasKnownNear(written, pointers, kFootprintArena, store_, barren));
 
-  store_.Fill(kBuffer + kBufferBytes - 1, 7, 1, 1);
-  EXPECT_TRUE(HasKnownNear(written, pointers, kArena, store_, barren));
+  store_.Fill(kFootprintBuffer + kBufferBytes - 1, 7, 1, 1);
+  EXPECT_TRUE(HasKnownNear(written, pointers, kFootprintArena, store_, barren));
 }
 
 TEST(BarrenBuffersTest, ABufferIsAskedForAgainWhenMemoryOrWhatIsKnownChanged) {
@@ -204,26 +205,26 @@ TEST(BarrenBuffersTest, ABufferIsAskedForAgainWhenMemoryOrWhatIsKnownChanged) {
   static int asked = 0;
   constexpr Arena arena{.find_buffer = [](std::uint64_t) -> std::optional<Arena::Range> {
                           ++asked;
-                          return Arena::Range(kBuffer, kBuffer + size);
+                          return Arena::Range(kFootprintBuffer, kFootprintBuffer + size);
                         },
                         .version = [] { return version; }};
   value::Store store;
   BarrenBuffers barren;
-  EXPECT_TRUE(barren.IsBarren(kBuffer + 8, arena, store));
-  EXPECT_TRUE(barren.IsBarren(kBuffer + 16, arena, store));
+  EXPECT_TRUE(barren.IsBarren(kFootprintBuffer + 8, arena, store));
+  EXPECT_TRUE(barren.IsBarren(kFootprintBuffer + 16, arena, store));
   EXPECT_EQ(asked, 1);
 
   // Behind the buffer, which then grows.
-  store.Fill(kBuffer + 4096, 7, 1, 1);
-  EXPECT_TRUE(barren.IsBarren(kBuffer + 8, arena, store));
+  store.Fill(kFootprintBuffer + 4096, 7, 1, 1);
+  EXPECT_TRUE(barren.IsBarren(kFootprintBuffer + 8, arena, store));
   size = 8192;
   ++version;
-  EXPECT_FALSE(barren.IsBarren(kBuffer + 8, arena, store));
-  store.MakeStale(kBuffer, kBuffer + size);
-  EXPECT_TRUE(barren.IsBarren(kBuffer + 8, arena, store));
+  EXPECT_FALSE(barren.IsBarren(kFootprintBuffer + 8, arena, store));
+  store.MakeStale(kFootprintBuffer, kFootprintBuffer + size);
+  EXPECT_TRUE(barren.IsBarren(kFootprintBuffer + 8, arena, store));
 
-  store.Fill(kBuffer, 7, 1, 1);
-  EXPECT_FALSE(barren.IsBarren(kBuffer + 8, arena, store));
+  store.Fill(kFootprintBuffer, 7, 1, 1);
+  EXPECT_FALSE(barren.IsBarren(kFootprintBuffer + 8, arena, store));
   EXPECT_EQ(asked, 2);
 }
 

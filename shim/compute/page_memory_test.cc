@@ -12,10 +12,10 @@ namespace {
 using interpret::kPageBytes;
 using interpret::Page;
 
-constexpr std::uint64_t kBuffer = 0x6b0100000000;
-constexpr std::uint64_t kFirst = kBuffer / kPageBytes;
-constexpr Arena kArena{
-    .holds = [](std::uint64_t a) { return a - kBuffer < (std::uint64_t{1} << 24); },
+constexpr std::uint64_t kPageBuffer = 0x6b0100000000;
+constexpr std::uint64_t kFirst = kPageBuffer / kPageBytes;
+constexpr Arena kPageArena{
+    .holds = [](std::uint64_t a) { return a - kPageBuffer < (std::uint64_t{1} << 24); },
     .find_buffer = [](std::uint64_t) -> std::optional<Arena::Range> { return std::nullopt; }};
 
 void Put(Page& page, std::size_t at, std::byte value) {
@@ -26,7 +26,7 @@ void Put(Page& page, std::size_t at, std::byte value) {
 TEST(PageMemoryTest, GivesAPageAgainHoweverManyThereAre) {
   value::Store store;
   PageStock stock;
-  PageMemory memory(store, kArena, stock);
+  PageMemory memory(store, kPageArena, stock);
   std::vector<Page*> pages;
   for (std::uint64_t i = 0; i < 100; ++i) {
     pages.push_back(memory.FindPage(kFirst + i));
@@ -39,7 +39,7 @@ TEST(PageMemoryTest, GivesAPageAgainHoweverManyThereAre) {
 TEST(PageMemoryTest, PutsWhatWasWrittenIntoTheStore) {
   value::Store store;
   PageStock stock;
-  PageMemory memory(store, kArena, stock);
+  PageMemory memory(store, kPageArena, stock);
   for (std::uint64_t i = 20; i-- > 0;) {
     Put(*memory.FindPage(kFirst + i), i, static_cast<std::byte>(i + 1));
   }
@@ -47,7 +47,7 @@ TEST(PageMemoryTest, PutsWhatWasWrittenIntoTheStore) {
   memory.Commit(store);
 
   for (std::uint64_t i = 0; i < 20; ++i) {
-    const std::uint64_t address = kBuffer + i * kPageBytes + i;
+    const std::uint64_t address = kPageBuffer + i * kPageBytes + i;
     unsigned char value = 0;
     EXPECT_EQ(store.Read(address, &value, 1), 0u);
     EXPECT_EQ(value, i + 1);
@@ -59,14 +59,14 @@ TEST(PageMemoryTest, PagesThatAreUsedAgainHoldNothingOfBefore) {
   value::Store store;
   PageStock stock;
   {
-    PageMemory memory(store, kArena, stock);
+    PageMemory memory(store, kPageArena, stock);
     Page& page = *memory.FindPage(kFirst);
     Put(page, 7, std::byte{1});
     page.known[0] = page.read[0] = ~std::uint64_t{0};
   }
-  store.Fill(kBuffer + 60, 2, 1, 70);
+  store.Fill(kPageBuffer + 60, 2, 1, 70);
 
-  PageMemory memory(store, kArena, stock);
+  PageMemory memory(store, kPageArena, stock);
   const Page& page = *memory.FindPage(kFirst);
 
   EXPECT_EQ(page.known[0], std::uint64_t{0xf} << 60);

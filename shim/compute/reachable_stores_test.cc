@@ -16,21 +16,21 @@
 namespace eidolon::shim::compute {
 namespace {
 
-constexpr std::uint64_t kIn = 0x6b0100000000;
-constexpr std::uint64_t kCounter = kIn + (std::uint64_t{1} << 30);
-constexpr std::uint64_t kOut = kCounter + (std::uint64_t{1} << 30);
-constexpr std::uint64_t kBufferBytes = 1 << 20;
+constexpr std::uint64_t kStoreIn = 0x6b0100000000;
+constexpr std::uint64_t kCounter = kStoreIn + (std::uint64_t{1} << 30);
+constexpr std::uint64_t kStoreOut = kCounter + (std::uint64_t{1} << 30);
+constexpr std::uint64_t kStoreBytes = 1 << 20;
 
-constexpr Arena kArena{.begin = kIn,
-                       .holds = [](std::uint64_t a) { return a - kIn < (std::uint64_t{1} << 32); },
-                       .find_buffer = [](std::uint64_t a) -> std::optional<Arena::Range> {
-                         for (const std::uint64_t begin : {kIn, kCounter, kOut}) {
-                           if (a - begin < kBufferBytes)
-                             return Arena::Range(begin, begin + kBufferBytes);
-                         }
-                         return std::nullopt;
-                       },
-                       .version = [] { return std::uint64_t{1}; }};
+constexpr Arena kStoreArena{
+    .begin = kStoreIn,
+    .holds = [](std::uint64_t a) { return a - kStoreIn < (std::uint64_t{1} << 32); },
+    .find_buffer = [](std::uint64_t a) -> std::optional<Arena::Range> {
+      for (const std::uint64_t begin : {kStoreIn, kCounter, kStoreOut}) {
+        if (a - begin < kStoreBytes) return Arena::Range(begin, begin + kStoreBytes);
+      }
+      return std::nullopt;
+    },
+    .version = [] { return std::uint64_t{1}; }};
 
 // Kernels of services/cubin/testdata/ways.ptx, by the compiled file.
 class ReachableStoresTest : public testing::TestWithParam<const char*> {
@@ -46,15 +46,15 @@ class ReachableStoresTest : public testing::TestWithParam<const char*> {
   }
 
   struct Reduce {
-    std::uint64_t in = kIn;
+    std::uint64_t in = kStoreIn;
     std::uint64_t counter = kCounter;
-    std::uint64_t out = kOut;
+    std::uint64_t out = kStoreOut;
     std::uint32_t together = 0;
     std::uint32_t unused = 0;
   };
   struct Cast {
-    std::uint64_t in = kIn;
-    std::uint64_t out = kOut;
+    std::uint64_t in = kStoreIn;
+    std::uint64_t out = kStoreOut;
     std::uint32_t from = 0;
     std::uint32_t to = 0;
     std::uint32_t count = 250'000;
@@ -67,7 +67,7 @@ class ReachableStoresTest : public testing::TestWithParam<const char*> {
                   std::vector<std::uint8_t>* words = nullptr) {
     const MachineCode code = Read(kernel);
     const auto bytes = std::as_bytes(std::span(&parameters, 1));
-    const LaunchPointers pointers(bytes, kArena);
+    const LaunchPointers pointers(bytes, kStoreArena);
     const Stores stores = interpret::FindStores(*code.program, pointers.Places());
     return LearnFootprint({.program = *code.program,
                            .launch = {.grid = grid, .block = {128, 1, 1}, .parameters = bytes},
@@ -85,8 +85,8 @@ class ReachableStoresTest : public testing::TestWithParam<const char*> {
   }
   template <typename Parameters>
   void ApplyTo(const Footprint& footprint, const Parameters& parameters) {
-    Apply(footprint, LaunchPointers(std::as_bytes(std::span(&parameters, 1)), kArena), kArena,
-          store_);
+    Apply(footprint, LaunchPointers(std::as_bytes(std::span(&parameters, 1)), kStoreArena),
+          kStoreArena, store_);
   }
 
   value::Store store_;
@@ -99,13 +99,13 @@ TEST_P(ReachableStoresTest, CodeForBlocksThatWorkTogetherBlursNoOtherLaunch) {
   std::vector<std::uint8_t> words;
   const Footprint footprint = LearnReduce(parameters, 10'000, false, &words);
   store_.Fill(kCounter, 7, 1, 64);
-  store_.Fill(kOut, 7, 1, 40'064);
+  store_.Fill(kStoreOut, 7, 1, 40'064);
   ApplyTo(footprint, parameters);
 
   EXPECT_TRUE(footprint.buffers.empty());
   EXPECT_TRUE(store_.IsKnown(kCounter, 64));
-  EXPECT_FALSE(store_.HasKnown(kOut, kOut + 40'000));
-  EXPECT_TRUE(store_.IsKnown(kOut + 40'000, 64));
+  EXPECT_FALSE(store_.HasKnown(kStoreOut, kStoreOut + 40'000));
+  EXPECT_TRUE(store_.IsKnown(kStoreOut + 40'000, 64));
   // Another launch may be one of the other kind.
   ASSERT_GT(words.size(), 6u);
   EXPECT_EQ(words[6], 1);
@@ -115,20 +115,20 @@ TEST_P(ReachableStoresTest, BlocksThatWorkTogetherMayStoreAnywhereInTheirBuffers
   const Reduce parameters{.together = 1};
   for (const bool whole : {false, true}) {
     const Footprint footprint = LearnReduce(parameters, whole ? 100 : 10'000, whole);
-    store_.Fill(kIn, 7, 1, 64);
-    store_.Fill(kOut + 200'000, 7, 1, 64);
+    store_.Fill(kStoreIn, 7, 1, 64);
+    store_.Fill(kStoreOut + 200'000, 7, 1, 64);
     ApplyTo(footprint, parameters);
 
-    EXPECT_TRUE(store_.IsKnown(kIn, 64));
-    EXPECT_FALSE(store_.HasKnown(kOut, kOut + kBufferBytes)) << whole;
+    EXPECT_TRUE(store_.IsKnown(kStoreIn, 64));
+    EXPECT_FALSE(store_.HasKnown(kStoreOut, kStoreOut + kStoreBytes)) << whole;
   }
 }
 
 TEST_P(ReachableStoresTest, TheLastBlockOfARowStoresWhereItsRowDoes) {
-  const std::vector<std::uint64_t> parameters = {kCounter, kOut};
+  const std::vector<std::uint64_t> parameters = {kCounter, kStoreOut};
   const auto bytes = std::as_bytes(std::span(parameters));
   const MachineCode code = Read("last_of_row");
-  const LaunchPointers pointers(bytes, kArena);
+  const LaunchPointers pointers(bytes, kStoreArena);
   const Stores stores = interpret::FindStores(*code.program, pointers.Places());
   const Footprint footprint =
       LearnFootprint({.program = *code.program,
@@ -138,17 +138,17 @@ TEST_P(ReachableStoresTest, TheLastBlockOfARowStoresWhereItsRowDoes) {
                       .variables = {},
                       .whole = false},
                      store_);
-  store_.Fill(kOut, 7, 1, 8192);
-  Apply(footprint, pointers, kArena, store_);
+  store_.Fill(kStoreOut, 7, 1, 8192);
+  Apply(footprint, pointers, kStoreArena, store_);
 
-  EXPECT_FALSE(store_.HasKnown(kOut, kOut + 4000));
-  EXPECT_TRUE(store_.IsKnown(kOut + 4000, 4192));
+  EXPECT_FALSE(store_.HasKnown(kStoreOut, kStoreOut + 4000));
+  EXPECT_TRUE(store_.IsKnown(kStoreOut + 4000, 4192));
 }
 
 struct Far {
   std::uint64_t counter = kCounter;
-  std::uint64_t out = kOut;
-  std::uint64_t far = kIn;
+  std::uint64_t out = kStoreOut;
+  std::uint64_t far = kStoreIn;
   std::uint32_t limit = 0;
   std::uint32_t unused = 0;
 };
@@ -157,20 +157,20 @@ TEST_P(ReachableStoresTest, WhatThreadsOfTheLastBlockDoNotDoBlursNothing) {
   // Of 1,280 threads; what the others do is the last block's, by a counter.
   for (const auto& [limit, known] : {std::pair(1280u, true), std::pair(600u, false)}) {
     const Far parameters{.limit = limit};
-    store_.Fill(kIn, 7, 1, 8192);
+    store_.Fill(kStoreIn, 7, 1, 8192);
     ApplyTo(Learn("far_of_last", parameters, {10, 1, 1}, true), parameters);
 
-    EXPECT_EQ(store_.IsKnown(kIn, 8192), known) << limit;
+    EXPECT_EQ(store_.IsKnown(kStoreIn, 8192), known) << limit;
   }
 }
 
 TEST_P(ReachableStoresTest, WhatOtherValuesLetOtherThreadsDoBlursTheBuffer) {
   // Made-up values let some thread come to where it is decided, but none from the limit on.
   const Far parameters{.limit = 600};
-  store_.Fill(kIn, 7, 1, 8192);
+  store_.Fill(kStoreIn, 7, 1, 8192);
   ApplyTo(Learn("far_of_equal", parameters, {10, 1, 1}, true), parameters);
 
-  EXPECT_FALSE(store_.HasKnown(kIn, kIn + 8192));
+  EXPECT_FALSE(store_.HasKnown(kStoreIn, kStoreIn + 8192));
 }
 
 TEST_P(ReachableStoresTest, ABranchThatAnotherRoundMayTakeIsNotDecided) {
@@ -187,17 +187,17 @@ TEST_P(ReachableStoresTest, TypesThatParametersNameDecideWhichWayAJumpTableLeads
   };
   for (const Row& row : {Row{0, 4, 4}, Row{6, 4, 4}, Row{6, 2, 2}, Row{3, 1, 1}}) {
     const Cast parameters{.from = row.from, .to = row.to};
-    const std::uint64_t end = kOut + row.bytes * parameters.count;
+    const std::uint64_t end = kStoreOut + row.bytes * parameters.count;
     std::vector<std::uint8_t> words;
     const Footprint footprint = Learn("cast", parameters, {1954, 1, 1}, false, &words);
-    store_.Fill(kIn, 7, 1, 64);
-    store_.Fill(kOut + 1024, 7, 1, 64);
+    store_.Fill(kStoreIn, 7, 1, 64);
+    store_.Fill(kStoreOut + 1024, 7, 1, 64);
     store_.Fill(end - 1, 7, 1, 65);
     ApplyTo(footprint, parameters);
 
     EXPECT_TRUE(footprint.buffers.empty()) << row.from << " to " << row.to;
-    EXPECT_TRUE(store_.IsKnown(kIn, 64));
-    EXPECT_FALSE(store_.HasKnown(kOut, end)) << row.from << " to " << row.to;
+    EXPECT_TRUE(store_.IsKnown(kStoreIn, 64));
+    EXPECT_FALSE(store_.HasKnown(kStoreOut, end)) << row.from << " to " << row.to;
     EXPECT_TRUE(store_.IsKnown(end, 64)) << row.from << " to " << row.to;
     // Other types may be written elsewhere.
     ASSERT_GT(words.size(), 5u);
@@ -208,92 +208,92 @@ TEST_P(ReachableStoresTest, TypesThatParametersNameDecideWhichWayAJumpTableLeads
 TEST_P(ReachableStoresTest, AWayOfAJumpTableWhereValuesMoveTheStoreBlursTheBuffer) {
   const Cast parameters{.to = 7};
   const Footprint footprint = Learn("cast", parameters, {1954, 1, 1});
-  store_.Fill(kOut + kBufferBytes - 64, 7, 1, 64);
+  store_.Fill(kStoreOut + kStoreBytes - 64, 7, 1, 64);
   ApplyTo(footprint, parameters);
 
-  EXPECT_FALSE(store_.HasKnown(kOut, kOut + kBufferBytes));
+  EXPECT_FALSE(store_.HasKnown(kStoreOut, kStoreOut + kStoreBytes));
 }
 
 TEST_P(ReachableStoresTest, CodeThatStoresAnywhereBlursNoLaunchThatDoesNotComeThere) {
   struct Listed {
-    std::uint64_t out = kOut;
+    std::uint64_t out = kStoreOut;
     std::uint32_t listed = 0;
     std::uint32_t unused = 0;
   };
   for (const std::uint32_t listed : {0u, 1u}) {
     const Listed parameters{.listed = listed};
-    store_.Fill(kIn, 7, 1, 64);
+    store_.Fill(kStoreIn, 7, 1, 64);
     ApplyTo(Learn("listed", parameters, {100, 1, 1}), parameters);
 
-    EXPECT_EQ(store_.IsKnown(kIn, 64), listed == 0);
+    EXPECT_EQ(store_.IsKnown(kStoreIn, 64), listed == 0);
   }
 }
 
 TEST_P(ReachableStoresTest, NumbersThatARowOfBlocksLooksUpAreNoPointers) {
   struct Join {
-    std::uint64_t out = kOut;
-    std::uint64_t in[4] = {kIn, kCounter, kIn + 4096, kIn + 8192};
+    std::uint64_t out = kStoreOut;
+    std::uint64_t in[4] = {kStoreIn, kCounter, kStoreIn + 4096, kStoreIn + 8192};
     std::uint32_t offset[4] = {0, 60'000, 120'000, 150'000};
     std::uint32_t count[4] = {60'000, 60'000, 30'000, 50'000};
   };
   const Join parameters;
   const Footprint footprint = Learn("join", parameters, {469, 4, 1});
-  store_.Fill(kIn, 7, 1, 64);
+  store_.Fill(kStoreIn, 7, 1, 64);
   store_.Fill(kCounter, 7, 1, 64);
-  store_.Fill(kOut + 1024, 7, 1, 64);
-  store_.Fill(kOut + 800'000, 7, 1, 64);
+  store_.Fill(kStoreOut + 1024, 7, 1, 64);
+  store_.Fill(kStoreOut + 800'000, 7, 1, 64);
   ApplyTo(footprint, parameters);
 
   EXPECT_TRUE(footprint.buffers.empty());
-  EXPECT_TRUE(store_.IsKnown(kIn, 64) && store_.IsKnown(kCounter, 64));
-  EXPECT_FALSE(store_.HasKnown(kOut, kOut + 800'000));
-  EXPECT_TRUE(store_.IsKnown(kOut + 800'000, 64));
+  EXPECT_TRUE(store_.IsKnown(kStoreIn, 64) && store_.IsKnown(kCounter, 64));
+  EXPECT_FALSE(store_.HasKnown(kStoreOut, kStoreOut + 800'000));
+  EXPECT_TRUE(store_.IsKnown(kStoreOut + 800'000, 64));
 }
 
 TEST_P(ReachableStoresTest, BlocksThatGoOnBehindTheGridMayEndInItsMiddle) {
   struct Stride {
-    std::uint64_t out = kOut;
+    std::uint64_t out = kStoreOut;
     std::uint32_t count = 3 * 12'800 + 5'000;
     std::uint32_t unused = 0;
   };
   const Stride parameters;
-  const std::uint64_t end = kOut + 4 * parameters.count;
+  const std::uint64_t end = kStoreOut + 4 * parameters.count;
   const Footprint footprint = Learn("stride", parameters, {100, 1, 1});
   store_.Fill(end - 4, 7, 1, 68);
   ApplyTo(footprint, parameters);
 
-  EXPECT_FALSE(store_.HasKnown(kOut, end));
+  EXPECT_FALSE(store_.HasKnown(kStoreOut, end));
   EXPECT_TRUE(store_.IsKnown(end, 64));
 }
 
 TEST_P(ReachableStoresTest, EachPointerThatARowOfBlocksMayLookUpIsWrittenThrough) {
   struct Spread {
-    std::uint64_t in = kIn;
-    std::uint64_t out[4] = {kOut, kCounter, kOut + 300'000, kIn + 500'000};
+    std::uint64_t in = kStoreIn;
+    std::uint64_t out[4] = {kStoreOut, kCounter, kStoreOut + 300'000, kStoreIn + 500'000};
   };
   const Spread parameters;
   for (const bool whole : {false, true}) {
     // Three of the four results.
     const Footprint footprint = Learn("spread", parameters, {100, 3, 1}, whole);
-    for (const std::uint64_t at : {kOut, kCounter, kOut + 300'000, kIn + 500'000}) {
+    for (const std::uint64_t at : {kStoreOut, kCounter, kStoreOut + 300'000, kStoreIn + 500'000}) {
       store_.Fill(at + 51'000, 7, 1, 64);
     }
     ApplyTo(footprint, parameters);
 
-    EXPECT_FALSE(store_.HasKnown(kOut + 51'000, kOut + 51'064)) << whole;
+    EXPECT_FALSE(store_.HasKnown(kStoreOut + 51'000, kStoreOut + 51'064)) << whole;
     EXPECT_FALSE(store_.HasKnown(kCounter + 51'000, kCounter + 51'064)) << whole;
-    EXPECT_FALSE(store_.HasKnown(kOut + 351'000, kOut + 351'064)) << whole;
-    EXPECT_TRUE(store_.IsKnown(kIn + 551'000, 64)) << whole;
+    EXPECT_FALSE(store_.HasKnown(kStoreOut + 351'000, kStoreOut + 351'064)) << whole;
+    EXPECT_TRUE(store_.IsKnown(kStoreIn + 551'000, 64)) << whole;
   }
 }
 
 TEST_P(ReachableStoresTest, AResultOfWhichTooFewBlocksWereSeenIsBlurredWhole) {
   struct Spread {
-    std::uint64_t in = kIn;
+    std::uint64_t in = kStoreIn;
     std::uint64_t out[40] = {};
   };
   Spread parameters;
-  for (std::uint64_t i = 0; i < 40; ++i) parameters.out[i] = kOut + i * 1024;
+  for (std::uint64_t i = 0; i < 40; ++i) parameters.out[i] = kStoreOut + i * 1024;
   parameters.out[20] = kCounter;  // Only the second block of this row is run.
   const Footprint footprint = Learn("spread", parameters, {2, 40, 1});
   store_.Fill(kCounter, 7, 1, 1024);

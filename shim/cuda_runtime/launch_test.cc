@@ -22,7 +22,7 @@ using ring::RecordKind;
 char scale_stub;
 char tile_stub;
 char missing_stub;
-char table_stub;
+char launch_table_stub;
 
 class RuntimeLaunchTest : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class RuntimeLaunchTest : public testing::Test {
     add(&scale_stub, "scale");
     add(&tile_stub, "tile");
     add(&missing_stub, "missing");
-    registration::RegisterVar(handle, &table_stub, nullptr, "table", 0, 256, 0, 0);
+    registration::RegisterVar(handle, &launch_table_stub, nullptr, "table", 0, 256, 0, 0);
     registration::RegisterFatBinaryEnd(handle);
   }
   RuntimeLaunchTest() : agent_(FakeAgent::Start()) {
@@ -82,7 +82,7 @@ TEST_F(RuntimeLaunchTest, RefusalsUseTheRuntimesCodesAndAreRemembered) {
   EXPECT_EQ(LaunchScale(1, 32, 100'000), cudaErrorInvalidValue);
   EXPECT_EQ(launch::LaunchKernel(&missing_stub, 1, 1, nullptr, 0, nullptr),
             cudaErrorInvalidDeviceFunction);
-  EXPECT_EQ(launch::LaunchKernel(&table_stub, 1, 1, nullptr, 0, nullptr),
+  EXPECT_EQ(launch::LaunchKernel(&launch_table_stub, 1, 1, nullptr, 0, nullptr),
             cudaErrorInvalidDeviceFunction);
   std::byte pack[40] = {};
   unsigned char flag = 0;
@@ -164,9 +164,9 @@ TEST_F(RuntimeLaunchTest, KernelHandlesAnswerLikeSymbols) {
 TEST_F(RuntimeLaunchTest, SymbolsHaveAddresses) {
   void* address = nullptr;
   std::size_t bytes = 0;
-  EXPECT_EQ(registration::GetSymbolAddress(&address, &table_stub), cudaSuccess);
+  EXPECT_EQ(registration::GetSymbolAddress(&address, &launch_table_stub), cudaSuccess);
   EXPECT_NE(address, nullptr);
-  EXPECT_EQ(registration::GetSymbolSize(&bytes, &table_stub), cudaSuccess);
+  EXPECT_EQ(registration::GetSymbolSize(&bytes, &launch_table_stub), cudaSuccess);
   EXPECT_EQ(bytes, 256u);
   EXPECT_EQ(registration::GetSymbolSize(&bytes, &scale_stub), cudaErrorInvalidSymbol);
 }

@@ -5,14 +5,14 @@
 namespace eidolon::shim::host_time {
 namespace {
 
-constexpr std::uint64_t kMicrosecond = 1'000'000;
-constexpr std::uint64_t kLaunch = 0x1000;
+constexpr std::uint64_t kWorkMicrosecond = 1'000'000;
+constexpr std::uint64_t kWorkLaunch = 0x1000;
 
 // One operator of a loop: `microseconds` of work, then a launch.
 double Operator(HostWork& work, std::uint64_t microseconds, double speed = 1.0) {
-  const std::uint64_t cost = work.Before(kLaunch, microseconds * kMicrosecond, 0, speed);
-  work.After(kLaunch, 7);
-  return static_cast<double>(cost) / kMicrosecond;
+  const std::uint64_t cost = work.Before(kWorkLaunch, microseconds * kWorkMicrosecond, 0, speed);
+  work.After(kWorkLaunch, 7);
+  return static_cast<double>(cost) / kWorkMicrosecond;
 }
 
 TEST(HostWorkTest, ALoopsOperatorCostsTheSameEachTimeOnceItIsKnown) {

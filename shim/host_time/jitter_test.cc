@@ -8,19 +8,22 @@
 namespace eidolon::shim::host_time {
 namespace {
 
-constexpr std::uint64_t kMicrosecond = 1'000'000;
-constexpr std::uint64_t kSecond = 1'000'000 * kMicrosecond;
+constexpr std::uint64_t kJitterMicrosecond = 1'000'000;
+constexpr std::uint64_t kSecond = 1'000'000 * kJitterMicrosecond;
 
 Jitter::Options HundredASecond(bool exponential, std::uint64_t seed) {
-  return {
-      .per_second = 100, .length_ps = 250 * kMicrosecond, .exponential = exponential, .seed = seed};
+  return {.per_second = 100,
+          .length_ps = 250 * kJitterMicrosecond,
+          .exponential = exponential,
+          .seed = seed};
 }
 
 // The delays of a second of host work in calls of 5 us.
 std::vector<std::uint64_t> DelaysOf(const Jitter::Options& options) {
   Jitter jitter(options);
   std::vector<std::uint64_t> delays;
-  for (int call = 0; call < 200'000; ++call) delays.push_back(jitter.DelaysIn(5 * kMicrosecond));
+  for (int call = 0; call < 200'000; ++call)
+    delays.push_back(jitter.DelaysIn(5 * kJitterMicrosecond));
   return delays;
 }
 
@@ -56,12 +59,12 @@ TEST(JitterTest, TheirShareOfHostWorkIsRateTimesMeanLength) {
 TEST(JitterTest, ConstantDelaysAreAllAlikeAndExponentialOnesAreNot) {
   std::uint64_t longest = 0;
   for (const std::uint64_t delay : DelaysOf(HundredASecond(false, 5))) {
-    EXPECT_EQ(delay % (250 * kMicrosecond), 0u);
+    EXPECT_EQ(delay % (250 * kJitterMicrosecond), 0u);
   }
   for (const std::uint64_t delay : DelaysOf(HundredASecond(true, 5))) {
     longest = std::max(longest, delay);
   }
-  EXPECT_GT(longest, 500 * kMicrosecond);
+  EXPECT_GT(longest, 500 * kJitterMicrosecond);
 }
 
 TEST(JitterTest, DrawnNumbersAreExponential) {

@@ -9,14 +9,14 @@
 namespace eidolon::shim::host_time {
 namespace {
 
-constexpr std::uint64_t kPlace = 0x12345;
-constexpr std::uint64_t kMicrosecond = 1'000'000;
+constexpr std::uint64_t kSharedPlace = 0x12345;
+constexpr std::uint64_t kSharedMicrosecond = 1'000'000;
 
 class SharedCostsTest : public ::testing::Test {
  protected:
   // What a process is told that adds a sample.
-  double Add(SharedCosts& costs, std::uint64_t microseconds, std::uint64_t place = kPlace) {
-    return costs.Add(place, EncodeSample(microseconds * kMicrosecond)) / kMicrosecond;
+  double Add(SharedCosts& costs, std::uint64_t microseconds, std::uint64_t place = kSharedPlace) {
+    return costs.Add(place, EncodeSample(microseconds * kSharedMicrosecond)) / kSharedMicrosecond;
   }
 
   std::unique_ptr<ring::SharedHostCost[]> rows_{
@@ -25,11 +25,11 @@ class SharedCostsTest : public ::testing::Test {
 };
 
 TEST_F(SharedCostsTest, NobodyKnowsAPlaceOfFewSamples) {
-  EXPECT_EQ(one_.LowOfAll(kPlace), 0);
+  EXPECT_EQ(one_.LowOfAll(kSharedPlace), 0);
   for (std::uint32_t i = 1; i < SharedCosts::kEnough; ++i) EXPECT_EQ(Add(one_, 10), 0);
 
   EXPECT_NEAR(Add(other_, 10), 10, 0.1);
-  EXPECT_NEAR(one_.LowOfAll(kPlace) / kMicrosecond, 10, 0.1);
+  EXPECT_NEAR(one_.LowOfAll(kSharedPlace) / kSharedMicrosecond, 10, 0.1);
 }
 
 TEST_F(SharedCostsTest, SamplesOfAllCountTogetherAndTheLowOnesTell) {
@@ -60,7 +60,7 @@ TEST_F(SharedCostsTest, PlacesAreKeptApart) {
   int known = 0;
   for (std::uint64_t place = 1; place < 2000; place += 2) {
     for (int i = 0; i < 4; ++i) Add(one_, place, place);
-    const double low = other_.LowOfAll(place) / kMicrosecond;
+    const double low = other_.LowOfAll(place) / kSharedMicrosecond;
     if (low == 0) continue;
     ++known;
     EXPECT_NEAR(low, static_cast<double>(place), 0.01 * static_cast<double>(place));
@@ -78,7 +78,7 @@ TEST_F(SharedCostsTest, WithoutRoomNobodyKnowsThePlace) {
 
 TEST_F(SharedCostsTest, WorkOfNoLengthIsKnown) {
   for (int i = 0; i < 8; ++i) Add(one_, 0);
-  EXPECT_GT(one_.LowOfAll(kPlace), 0);
+  EXPECT_GT(one_.LowOfAll(kSharedPlace), 0);
 }
 
 TEST_F(SharedCostsTest, ProcessesMayAddSideBySide) {
@@ -94,7 +94,7 @@ TEST_F(SharedCostsTest, ProcessesMayAddSideBySide) {
     }
   }
   for (std::uint64_t place = 1; place < 500; place += 2) {
-    EXPECT_NEAR(one_.LowOfAll(place) / kMicrosecond, 10, 0.1);
+    EXPECT_NEAR(one_.LowOfAll(place) / kSharedMicrosecond, 10, 0.1);
   }
 }
 

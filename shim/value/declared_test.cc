@@ -16,7 +16,7 @@ using ring::Declaration;
 using ring::DeclarationKind;
 using ring::ElementType;
 
-constexpr std::uint64_t kBase = 0x200000000000;
+constexpr std::uint64_t kDeclaredBase = 0x200000000000;
 
 template <typename T>
 T As(const std::vector<unsigned char>& bytes) {
@@ -84,16 +84,16 @@ TEST(DeclaredTest, NarrowFloatsAreRoundedToTheNearest) {
 TEST(DeclaredTest, OnlyUnknownElementsAreFilled) {
   const auto store = std::make_unique<Store>();
   const float known = 5;
-  store->Write(kBase + 4, &known, sizeof(known));
+  store->Write(kDeclaredBase + 4, &known, sizeof(known));
   float host[3] = {0, 5, 0};
   const Declaration declaration{.type = ElementType::kFloat32, .value = 0.5};
   auto* bytes = reinterpret_cast<unsigned char*>(host);
 
-  EXPECT_TRUE(FillUnknown(declaration, *store, kBase, bytes, sizeof(host)));
+  EXPECT_TRUE(FillUnknown(declaration, *store, kDeclaredBase, bytes, sizeof(host)));
   EXPECT_EQ(host[0], 0.5f);
   EXPECT_EQ(host[1], 5.0f);
   EXPECT_EQ(host[2], 0.5f);
-  EXPECT_FALSE(FillUnknown(declaration, *store, kBase, bytes, 6));
+  EXPECT_FALSE(FillUnknown(declaration, *store, kDeclaredBase, bytes, 6));
 }
 
 TEST(DeclaredTest, TheFirstValueThatFitsWriterPointerAndLineIsTaken) {
@@ -117,7 +117,7 @@ TEST(DeclaredTest, TheFirstValueThatFitsWriterPointerAndLineIsTaken) {
 class RoutingInMemoryTest : public ::testing::Test {
  protected:
   RoutingInMemoryTest() {
-    store_.authors().Note({.author = router_, .pointer = 2, .call = 3, .begin = kBase});
+    store_.authors().Note({.author = router_, .pointer = 2, .call = 3, .begin = kDeclaredBase});
   }
 
   static Declaration Routing(DeclarationKind kind) {
@@ -134,7 +134,7 @@ class RoutingInMemoryTest : public ::testing::Test {
 
   std::vector<std::int64_t> Read(std::size_t count) {
     std::vector<std::int64_t> numbers(count);
-    EXPECT_EQ(store_.Read(kBase, numbers.data(), count * 8), 0u);
+    EXPECT_EQ(store_.Read(kDeclaredBase, numbers.data(), count * 8), 0u);
     return numbers;
   }
 
@@ -144,40 +144,40 @@ class RoutingInMemoryTest : public ::testing::Test {
 
 TEST_F(RoutingInMemoryTest, WhoeverLooksFirstTheVectorIsTheSame) {
   Declared declared({Routing(DeclarationKind::kIndices)}, 0);
-  ASSERT_TRUE(declared.Provide(store_, kBase + 8 * 150));
+  ASSERT_TRUE(declared.Provide(store_, kDeclaredBase + 8 * 150));
   const auto first = Read(200);
-  store_.MakeStale(kBase, kBase + 1600);
-  ASSERT_TRUE(declared.Provide(store_, kBase));
+  store_.MakeStale(kDeclaredBase, kDeclaredBase + 1600);
+  ASSERT_TRUE(declared.Provide(store_, kDeclaredBase));
 
   EXPECT_EQ(Read(200), first);
-  EXPECT_FALSE(store_.IsKnown(kBase + 1600, 1));
-  store_.authors().Note({.author = router_, .pointer = 2, .call = 4, .begin = kBase});
-  ASSERT_TRUE(declared.Provide(store_, kBase));
+  EXPECT_FALSE(store_.IsKnown(kDeclaredBase + 1600, 1));
+  store_.authors().Note({.author = router_, .pointer = 2, .call = 4, .begin = kDeclaredBase});
+  ASSERT_TRUE(declared.Provide(store_, kDeclaredBase));
   EXPECT_NE(Read(200), first);
 }
 
 TEST_F(RoutingInMemoryTest, CountsAreOneForEachExpert) {
   Declared declared({Routing(DeclarationKind::kCounts)}, 0);
-  ASSERT_TRUE(declared.Provide(store_, kBase + 8));
+  ASSERT_TRUE(declared.Provide(store_, kDeclaredBase + 8));
 
   EXPECT_EQ(Read(8), std::vector<std::int64_t>(8, 25));
 }
 
 TEST_F(RoutingInMemoryTest, OtherMemoryIsLeftAlone) {
   Declared declared({Routing(DeclarationKind::kCounts)}, 0);
-  store_.authors().Note({.author = router_, .pointer = 1, .begin = kBase + 4096});
+  store_.authors().Note({.author = router_, .pointer = 1, .begin = kDeclaredBase + 4096});
 
-  EXPECT_FALSE(declared.Provide(store_, kBase + 64));
-  EXPECT_FALSE(declared.Provide(store_, kBase + 4096));
-  EXPECT_FALSE(declared.Provide(store_, kBase + (1 << 30)));
+  EXPECT_FALSE(declared.Provide(store_, kDeclaredBase + 64));
+  EXPECT_FALSE(declared.Provide(store_, kDeclaredBase + 4096));
+  EXPECT_FALSE(declared.Provide(store_, kDeclaredBase + (1 << 30)));
   EXPECT_FALSE(store_.HasKnown(0, ~std::uint64_t{0}));
   EXPECT_TRUE(declared.TakeUses().empty());
 }
 
 TEST_F(RoutingInMemoryTest, ItsFirstUseIsTold) {
   Declared declared({Routing(DeclarationKind::kCounts)}, 0);
-  ASSERT_TRUE(declared.Provide(store_, kBase));
-  ASSERT_TRUE(declared.Provide(store_, kBase));
+  ASSERT_TRUE(declared.Provide(store_, kDeclaredBase));
+  ASSERT_TRUE(declared.Provide(store_, kDeclaredBase));
 
   const auto uses = declared.TakeUses();
   ASSERT_EQ(uses.size(), 1u);

@@ -9,7 +9,7 @@
 namespace eidolon::shim::value {
 namespace {
 
-constexpr std::uint64_t kBase = 0x200000000000;
+constexpr std::uint64_t kPendingBase = 0x200000000000;
 
 std::size_t last_unknown = 0;
 void KeepUnknown(const HostRead& read, Store&) { last_unknown = read.unknown_bytes; }
@@ -32,10 +32,10 @@ class PendingTest : public ::testing::Test {
 };
 
 TEST_F(PendingTest, ACopyOfAnOutstandingResultHappensWhenTheResultIsThere) {
-  pending_.AwaitCollective(1, 0, kBase, 4);
-  pending_.Copy(kBase + 512, kBase, 4);
+  pending_.AwaitCollective(1, 0, kPendingBase, 4);
+  pending_.Copy(kPendingBase + 512, kPendingBase, 4);
   char host[5] = "....";
-  pending_.Read(kBase + 512, host, 4, 0, KeepUnknown);
+  pending_.Read(kPendingBase + 512, host, 4, 0, KeepUnknown);
   pending_.Drain();
   EXPECT_STREQ(host, "....");
 
@@ -47,47 +47,47 @@ TEST_F(PendingTest, ACopyOfAnOutstandingResultHappensWhenTheResultIsThere) {
 }
 
 TEST_F(PendingTest, UnrelatedOperationsDoNotWait) {
-  pending_.AwaitCollective(1, 0, kBase, 4);
-  pending_.Write(kBase + 4096, "now", 3);
+  pending_.AwaitCollective(1, 0, kPendingBase, 4);
+  pending_.Write(kPendingBase + 4096, "now", 3);
 
-  EXPECT_TRUE(store_.IsKnown(kBase + 4096, 3));
+  EXPECT_TRUE(store_.IsKnown(kPendingBase + 4096, 3));
 }
 
 TEST_F(PendingTest, ALaterResultDoesNotWaitForAnEarlierOne) {
-  pending_.AwaitCollective(1, 0, kBase, 4);
-  pending_.AwaitCollective(1, 1, kBase + 512, 4);
+  pending_.AwaitCollective(1, 0, kPendingBase, 4);
+  pending_.AwaitCollective(1, 1, kPendingBase + 512, 4);
   ready_.insert(1);
   pending_.Drain();
 
-  EXPECT_TRUE(store_.IsKnown(kBase + 512, 4));
-  EXPECT_FALSE(store_.IsKnown(kBase, 4));
+  EXPECT_TRUE(store_.IsKnown(kPendingBase + 512, 4));
+  EXPECT_FALSE(store_.IsKnown(kPendingBase, 4));
 }
 
 TEST_F(PendingTest, AWriteBehindAResultWins) {
-  pending_.AwaitCollective(1, 0, kBase, 4);
-  pending_.Write(kBase, "mine", 4);
+  pending_.AwaitCollective(1, 0, kPendingBase, 4);
+  pending_.Write(kPendingBase, "mine", 4);
   ready_.insert(0);
   pending_.Drain();
   char host[5] = {};
-  pending_.Read(kBase, host, 4, 0, KeepUnknown);
+  pending_.Read(kPendingBase, host, 4, 0, KeepUnknown);
 
   EXPECT_STREQ(host, "mine");
 }
 
 TEST_F(PendingTest, AskingWhetherARangeIsKnownWaitsForExactlyWhatItNeeds) {
-  pending_.AwaitCollective(1, 0, kBase, 4);
-  pending_.AwaitCollective(1, 1, kBase + 512, 4);
-  pending_.Copy(kBase + 1024, kBase + 512, 4);
+  pending_.AwaitCollective(1, 0, kPendingBase, 4);
+  pending_.AwaitCollective(1, 1, kPendingBase + 512, 4);
+  pending_.Copy(kPendingBase + 1024, kPendingBase + 512, 4);
 
-  EXPECT_TRUE(pending_.IsKnown(kBase + 1024, 4));
+  EXPECT_TRUE(pending_.IsKnown(kPendingBase + 1024, 4));
   EXPECT_EQ(pending_.waiting(), 1u);
 }
 
 TEST_F(PendingTest, ALostResultLeavesItsRangeUnknown) {
-  store_.Write(kBase, "old!", 4);
-  pending_.AwaitCollective(1, kLostSequence, kBase, 4);
+  store_.Write(kPendingBase, "old!", 4);
+  pending_.AwaitCollective(1, kLostSequence, kPendingBase, 4);
 
-  EXPECT_FALSE(pending_.IsKnown(kBase, 4));
+  EXPECT_FALSE(pending_.IsKnown(kPendingBase, 4));
 }
 
 }  // namespace

@@ -5,26 +5,26 @@
 namespace eidolon::agent::clock {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
 
 TEST(StandstillTest, GrowsUntilSomethingMoves) {
   Standstill standstill(0);
-  for (int ms = 100; ms <= 5000; ms += 100) standstill.Pass(ms * kMs);
-  EXPECT_EQ(standstill.still_ns(), 5000 * kMs);
+  for (int ms = 100; ms <= 5000; ms += 100) standstill.Pass(ms * kMillisecond);
+  EXPECT_EQ(standstill.still_ns(), 5000 * kMillisecond);
 
   standstill.Move();
-  standstill.Pass(5100 * kMs);
+  standstill.Pass(5100 * kMillisecond);
 
-  EXPECT_EQ(standstill.still_ns(), 100 * kMs);
+  EXPECT_EQ(standstill.still_ns(), 100 * kMillisecond);
 }
 
 TEST(StandstillTest, WhatPassesWhileTheAgentItselfIsStoppedDoesNotCount) {
   Standstill standstill(0);
-  standstill.Pass(100 * kMs);
+  standstill.Pass(100 * kMillisecond);
 
-  standstill.Pass(600'000 * kMs);
+  standstill.Pass(600'000 * kMillisecond);
 
-  EXPECT_EQ(standstill.still_ns(), 1100 * kMs);
+  EXPECT_EQ(standstill.still_ns(), 1100 * kMillisecond);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using base::Duration;
 using base::SimTime;
 using ::testing::HasSubstr;
 
-SimTime Us(std::int64_t us) { return {us * 1'000'000}; }
+SimTime Microseconds(std::int64_t us) { return {us * 1'000'000}; }
 
 class EngineTest : public ::testing::Test, protected Sink {
  protected:
@@ -24,7 +24,7 @@ class EngineTest : public ::testing::Test, protected Sink {
   void WaitEnded(std::uint64_t ticket, SimTime time) override { waits_[ticket] = time; }
 
   static Engine::Call At(std::int64_t us, std::uint32_t stream) {
-    return {.stream = stream, .host_clock = Us(us)};
+    return {.stream = stream, .host_clock = Microseconds(us)};
   }
   static Work Kernel(std::int64_t us, std::uint32_t share = 1) {
     return {.duration = Duration::Microseconds(us), .share = share};
@@ -47,8 +47,8 @@ class EngineTest : public ::testing::Test, protected Sink {
 TEST_F(EngineTest, AnIdleStreamStartsAfterTheLaunchLatency) {
   ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
 
-  EXPECT_EQ(ops_.at(0).start, Us(3));
-  EXPECT_EQ(ops_.at(0).finish, Us(13));
+  EXPECT_EQ(ops_.at(0).start, Microseconds(3));
+  EXPECT_EQ(ops_.at(0).finish, Microseconds(13));
   EXPECT_TRUE(ops_.at(0).host_bound);
 }
 
@@ -56,7 +56,7 @@ TEST_F(EngineTest, ABusyStreamStartsAfterItsLastOperationAndTheGap) {
   ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
   ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());
 
-  EXPECT_EQ(ops_.at(1).start, Us(14));
+  EXPECT_EQ(ops_.at(1).start, Microseconds(14));
   EXPECT_FALSE(ops_.at(1).host_bound);
 }
 
@@ -64,15 +64,16 @@ TEST_F(EngineTest, WorkBehindACollectiveStaysOpenUntilTheNetworkAnswers) {
   ASSERT_TRUE(engine_.Issue(At(0, 0), AllReduce(7)).has_value());
   ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());
   ASSERT_EQ(engine_.StreamEnd(0, 0, 42)->time, std::nullopt);
-  ASSERT_EQ(ready_.at(7), Us(3));
+  ASSERT_EQ(ready_.at(7), Microseconds(3));
 
-  ASSERT_TRUE(engine_.ResolveCollective(7, Us(20), Us(50)));
+  ASSERT_TRUE(engine_.ResolveCollective(7, Microseconds(20), Microseconds(50)));
 
-  EXPECT_EQ(ops_.at(0).start, Us(20));
-  EXPECT_EQ(ops_.at(1).start, Us(51));
-  EXPECT_EQ(waits_.at(42), Us(56));
+  EXPECT_EQ(ops_.at(0).start, Microseconds(20));
+  EXPECT_EQ(ops_.at(1).start, Microseconds(51));
+  EXPECT_EQ(waits_.at(42), Microseconds(56));
   EXPECT_EQ(engine_.open_operations(), 0u);
-  EXPECT_FALSE(engine_.ResolveCollective(7, Us(20), Us(50))) << "answered twice";
+  EXPECT_FALSE(engine_.ResolveCollective(7, Microseconds(20), Microseconds(50)))
+      << "answered twice";
 }
 
 TEST_F(EngineTest, AnOperationNamesTheOneThatItWasReadyBehind) {
@@ -86,7 +87,7 @@ TEST_F(EngineTest, AnOperationNamesTheOneThatItWasReadyBehind) {
   ASSERT_TRUE(engine_.Launch(At(4, 1), Kernel(5)).has_value());    // 3: behind 2.
   ASSERT_TRUE(engine_.Launch(At(900, 0), Kernel(5)).has_value());  // 4: its call came late.
 
-  ASSERT_TRUE(engine_.ResolveCollective(7, Us(40), Us(140)));
+  ASSERT_TRUE(engine_.ResolveCollective(7, Microseconds(40), Microseconds(140)));
 
   EXPECT_EQ(ops_.at(0).released_by, 0u);
   EXPECT_EQ(ops_.at(1).released_by, 1u);
@@ -105,10 +106,10 @@ TEST_F(EngineTest, OfTwoThatItWaitedForAnOperationNamesTheLater) {
   }
   ASSERT_TRUE(engine_.Launch(At(2, 0), Kernel(5)).has_value());
 
-  ASSERT_TRUE(engine_.ResolveCollective(1, Us(10), Us(90)));
-  ASSERT_TRUE(engine_.ResolveCollective(2, Us(10), Us(70)));
+  ASSERT_TRUE(engine_.ResolveCollective(1, Microseconds(10), Microseconds(90)));
+  ASSERT_TRUE(engine_.ResolveCollective(2, Microseconds(10), Microseconds(70)));
 
-  EXPECT_EQ(ops_.at(2).start, Us(91));
+  EXPECT_EQ(ops_.at(2).start, Microseconds(91));
   EXPECT_EQ(ops_.at(2).released_by, 1u);
 }
 
@@ -122,11 +123,12 @@ TEST_F(EngineTest, AnOpenEndHasABoundThatItsOwnWorkGives) {
 
   const auto end = engine_.EventEnd(5, std::nullopt);
   EXPECT_EQ(end->time, std::nullopt);
-  EXPECT_EQ(end->not_before, Us(31));
+  EXPECT_EQ(end->not_before, Microseconds(31));
 
-  ASSERT_TRUE(engine_.ResolveCollective(7, Us(3), Us(3)));
-  ASSERT_TRUE(engine_.ResolveCollective(8, Us(10), Us(10)));
-  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(31)) << "networks that take no time";
+  ASSERT_TRUE(engine_.ResolveCollective(7, Microseconds(3), Microseconds(3)));
+  ASSERT_TRUE(engine_.ResolveCollective(8, Microseconds(10), Microseconds(10)));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Microseconds(31))
+      << "networks that take no time";
 }
 
 TEST_F(EngineTest, TheLeastThatACollectiveTakesBoundsItsEndAndHolds) {
@@ -135,10 +137,10 @@ TEST_F(EngineTest, TheLeastThatACollectiveTakesBoundsItsEndAndHolds) {
   ASSERT_TRUE(engine_.Issue(At(0, 0), collective).has_value());  // 3 to 43 or later.
   ASSERT_TRUE(engine_.Launch(At(1, 0), Kernel(5)).has_value());  // 44 to 49 or later.
 
-  EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->not_before, Us(49));
+  EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->not_before, Microseconds(49));
 
-  ASSERT_TRUE(engine_.ResolveCollective(7, Us(3), Us(20)));
-  EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->time, Us(49)) << "as a query was told";
+  ASSERT_TRUE(engine_.ResolveCollective(7, Microseconds(3), Microseconds(20)));
+  EXPECT_EQ(engine_.StreamEnd(0, 0, std::nullopt)->time, Microseconds(49)) << "as a query was told";
 }
 
 TEST_F(EngineTest, WhatTheNetworkKnowsOfACollectiveBoundsAllThatWaitsForIt) {
@@ -152,22 +154,24 @@ TEST_F(EngineTest, WhatTheNetworkKnowsOfACollectiveBoundsAllThatWaitsForIt) {
   Collective send = AllReduce(8, 10);
   send.tells_bound = true;
   ASSERT_TRUE(engine_.Issue(At(3, 0), send).has_value());
-  EXPECT_EQ(bounds_.at(8), Us(11)) << "the record of an event takes its time, too";
+  EXPECT_EQ(bounds_.at(8), Microseconds(11)) << "the record of an event takes its time, too";
 
-  engine_.BoundCollective(7, Us(100));
+  engine_.BoundCollective(7, Microseconds(100));
 
-  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->not_before, Us(100));
-  EXPECT_EQ(engine_.StreamEnd(0, 1, std::nullopt)->not_before, Us(121));
-  EXPECT_EQ(bounds_.at(8), Us(107));
-  engine_.BoundCollective(7, Us(90));
-  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->not_before, Us(100)) << "it only grows";
-  ASSERT_FALSE(engine_.ResolveCollective(8, Us(100), Us(110))) << "it was not reached";
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->not_before, Microseconds(100));
+  EXPECT_EQ(engine_.StreamEnd(0, 1, std::nullopt)->not_before, Microseconds(121));
+  EXPECT_EQ(bounds_.at(8), Microseconds(107));
+  engine_.BoundCollective(7, Microseconds(90));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->not_before, Microseconds(100)) << "it only grows";
+  ASSERT_FALSE(engine_.ResolveCollective(8, Microseconds(100), Microseconds(110)))
+      << "it was not reached";
 
-  ASSERT_TRUE(engine_.ResolveCollective(7, Us(3), Us(100)));
-  EXPECT_EQ(engine_.StreamEnd(0, 1, std::nullopt)->time, Us(121));
-  EXPECT_EQ(ready_.at(8), Us(107));
-  engine_.BoundCollective(7, Us(200));
-  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(100)) << "what has ended stays so";
+  ASSERT_TRUE(engine_.ResolveCollective(7, Microseconds(3), Microseconds(100)));
+  EXPECT_EQ(engine_.StreamEnd(0, 1, std::nullopt)->time, Microseconds(121));
+  EXPECT_EQ(ready_.at(8), Microseconds(107));
+  engine_.BoundCollective(7, Microseconds(200));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Microseconds(100))
+      << "what has ended stays so";
 }
 
 TEST_F(EngineTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {
@@ -177,9 +181,9 @@ TEST_F(EngineTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {
   ASSERT_TRUE(engine_.Issue(At(0, 2), AllReduce(2)).has_value());
   ASSERT_FALSE(ready_.contains(2));
 
-  engine_.ResolveCollective(1, Us(3), Us(30));
+  engine_.ResolveCollective(1, Microseconds(3), Microseconds(30));
 
-  EXPECT_EQ(ready_.at(2), Us(31));
+  EXPECT_EQ(ready_.at(2), Microseconds(31));
 }
 
 TEST_F(EngineTest, ACollectiveDelaysTheStreamWhoseWorkItComesBeside) {
@@ -190,8 +194,8 @@ TEST_F(EngineTest, ACollectiveDelaysTheStreamWhoseWorkItComesBeside) {
   ASSERT_TRUE(engine_.Issue(At(10, 0), collective).has_value());  // 13 to 113, a quarter of it.
   ASSERT_TRUE(engine_.Launch(At(11, 1), Kernel(5)).has_value());
 
-  EXPECT_EQ(ops_.at(0).finish, Us(203)) << "what was said stays";
-  EXPECT_EQ(ops_.at(2).start, Us(229)) << "25 us later and the gap";
+  EXPECT_EQ(ops_.at(0).finish, Microseconds(203)) << "what was said stays";
+  EXPECT_EQ(ops_.at(2).start, Microseconds(229)) << "25 us later and the gap";
 }
 
 TEST_F(EngineTest, TheDelayOfOpenWorkComesWithItsEnd) {
@@ -203,10 +207,10 @@ TEST_F(EngineTest, TheDelayOfOpenWorkComesWithItsEnd) {
   ASSERT_TRUE(engine_.Issue(At(150, 0), collective).has_value());  // 153 to 253.
   ASSERT_TRUE(engine_.Launch(At(151, 1), Kernel(5)).has_value());
 
-  ASSERT_TRUE(engine_.ResolveCollective(6, Us(1003), Us(1103)));
+  ASSERT_TRUE(engine_.ResolveCollective(6, Microseconds(1003), Microseconds(1103)));
 
-  EXPECT_EQ(ops_.at(1).finish, Us(1304));
-  EXPECT_EQ(ops_.at(3).start, Us(1330));
+  EXPECT_EQ(ops_.at(1).finish, Microseconds(1304));
+  EXPECT_EQ(ops_.at(3).start, Microseconds(1330));
 }
 
 TEST_F(EngineTest, AStreamThatWaitsForAnEventFollowsTheRecordedWork) {
@@ -219,11 +223,11 @@ TEST_F(EngineTest, AStreamThatWaitsForAnEventFollowsTheRecordedWork) {
   // The wait alone makes stream 2 busy: a synchronisation must hear of the end.
   ASSERT_EQ(engine_.StreamEnd(0, 2, 1)->time, std::nullopt);
 
-  engine_.ResolveCollective(1, Us(3), Us(30));
+  engine_.ResolveCollective(1, Microseconds(3), Microseconds(30));
 
-  EXPECT_EQ(waits_.at(1), Us(30));
-  EXPECT_EQ(engine_.StreamEnd(0, 2, std::nullopt)->time, Us(30));
-  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(30));
+  EXPECT_EQ(waits_.at(1), Microseconds(30));
+  EXPECT_EQ(engine_.StreamEnd(0, 2, std::nullopt)->time, Microseconds(30));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Microseconds(30));
 }
 
 TEST_F(EngineTest, TheLegacyStreamFollowsBlockingStreamsAndHoldsThemBack) {
@@ -234,9 +238,9 @@ TEST_F(EngineTest, TheLegacyStreamFollowsBlockingStreamsAndHoldsThemBack) {
   ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(10)).has_value());
   ASSERT_TRUE(engine_.Launch(At(0, 2), Kernel(10)).has_value());
 
-  EXPECT_EQ(ops_.at(1).start, Us(14)) << "legacy after blocking";
-  EXPECT_EQ(ops_.at(2).start, Us(25)) << "blocking after legacy";
-  EXPECT_EQ(ops_.at(3).start, Us(3)) << "non-blocking is free";
+  EXPECT_EQ(ops_.at(1).start, Microseconds(14)) << "legacy after blocking";
+  EXPECT_EQ(ops_.at(2).start, Microseconds(25)) << "blocking after legacy";
+  EXPECT_EQ(ops_.at(3).start, Microseconds(3)) << "non-blocking is free";
 }
 
 TEST_F(EngineTest, LegacyRulesHoldForOpenWorkToo) {
@@ -245,11 +249,11 @@ TEST_F(EngineTest, LegacyRulesHoldForOpenWorkToo) {
   ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(10)).has_value());
   ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
 
-  engine_.ResolveCollective(1, Us(3), Us(30));
+  engine_.ResolveCollective(1, Microseconds(3), Microseconds(30));
 
-  EXPECT_EQ(ops_.at(1).start, Us(31));
-  EXPECT_EQ(ops_.at(2).start, Us(42));
-  EXPECT_EQ(engine_.DeviceEnd(0, std::nullopt)->time, Us(52));
+  EXPECT_EQ(ops_.at(1).start, Microseconds(31));
+  EXPECT_EQ(ops_.at(2).start, Microseconds(42));
+  EXPECT_EQ(engine_.DeviceEnd(0, std::nullopt)->time, Microseconds(52));
 }
 
 TEST_F(EngineTest, AnEventOnAnIdleStreamHappensWhenTheGpuSeesIt) {
@@ -257,13 +261,13 @@ TEST_F(EngineTest, AnEventOnAnIdleStreamHappensWhenTheGpuSeesIt) {
 
   ASSERT_TRUE(engine_.RecordEvent(At(100, 0), 5).has_value());
 
-  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(103));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Microseconds(103));
 }
 
 TEST_F(EngineTest, AnEventThatWasNeverRecordedIsComplete) {
   ASSERT_TRUE(engine_.CreateEvent(5).has_value());
 
-  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Us(0));
+  EXPECT_EQ(engine_.EventEnd(5, std::nullopt)->time, Microseconds(0));
 }
 
 TEST_F(EngineTest, WorkOfADestroyedStreamStillCountsForTheDevice) {
@@ -271,13 +275,13 @@ TEST_F(EngineTest, WorkOfADestroyedStreamStillCountsForTheDevice) {
   ASSERT_TRUE(engine_.Launch(At(0, 1), Kernel(10)).has_value());
   ASSERT_TRUE(engine_.DestroyStream(1).has_value());
 
-  EXPECT_EQ(engine_.DeviceEnd(0, std::nullopt)->time, Us(13));
+  EXPECT_EQ(engine_.DeviceEnd(0, std::nullopt)->time, Microseconds(13));
 }
 
 TEST_F(EngineTest, HostCallbacksTakeTheirFixedCost) {
   ASSERT_TRUE(engine_.Callback(At(0, 0)).has_value());
 
-  EXPECT_EQ(ops_.at(0).finish, Us(13));
+  EXPECT_EQ(ops_.at(0).finish, Microseconds(13));
 }
 
 TEST_F(EngineTest, BranchesOfAGraphRunSideBySideAndDoNotOverlapTheNextLaunch) {
@@ -292,10 +296,10 @@ TEST_F(EngineTest, BranchesOfAGraphRunSideBySideAndDoNotOverlapTheNextLaunch) {
   ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
   ASSERT_TRUE(engine_.LaunchGraph(At(0, 1), 1, {}).has_value());
 
-  EXPECT_EQ(ops_.at(1).start, Us(14));
-  EXPECT_EQ(ops_.at(2).start, Us(14));
-  EXPECT_EQ(ops_.at(3).start, Us(25));
-  EXPECT_EQ(ops_.at(4).start, Us(36)) << "the second launch waits for the first";
+  EXPECT_EQ(ops_.at(1).start, Microseconds(14));
+  EXPECT_EQ(ops_.at(2).start, Microseconds(14));
+  EXPECT_EQ(ops_.at(3).start, Microseconds(25));
+  EXPECT_EQ(ops_.at(4).start, Microseconds(36)) << "the second launch waits for the first";
 }
 
 TEST_F(EngineTest, AGraphWithACollectiveEndsWithIt) {
@@ -307,9 +311,9 @@ TEST_F(EngineTest, AGraphWithACollectiveEndsWithIt) {
   ASSERT_TRUE(engine_.LaunchGraph(At(0, 0), 1, calls).has_value());
   ASSERT_EQ(engine_.StreamEnd(0, 0, 8)->time, std::nullopt);
 
-  engine_.ResolveCollective(3, Us(3), Us(20));
+  engine_.ResolveCollective(3, Microseconds(3), Microseconds(20));
 
-  EXPECT_EQ(waits_.at(8), Us(31));
+  EXPECT_EQ(waits_.at(8), Microseconds(31));
 }
 
 TEST_F(EngineTest, NamesWhatIsUnknown) {

@@ -12,17 +12,23 @@ namespace {
 using base::Duration;
 using base::SimTime;
 
-SimTime Us(std::int64_t us) { return {us * 1'000'000}; }
+SimTime Microseconds(std::int64_t us) { return {us * 1'000'000}; }
 Duration Long(std::int64_t us) { return Duration::Microseconds(us); }
 
 Interval Compute(std::int64_t start, std::int64_t end, bool host_bound = false,
                  std::uint32_t basis = 0) {
-  return {.start = Us(start), .end = Us(end), .basis = basis, .host_bound = host_bound};
+  return {.start = Microseconds(start),
+          .end = Microseconds(end),
+          .basis = basis,
+          .host_bound = host_bound};
 }
 Interval Communication(std::int64_t start, std::int64_t end) {
-  return {.start = Us(start), .end = Us(end), .basis = 1, .activity = Activity::kCommunication};
+  return {.start = Microseconds(start),
+          .end = Microseconds(end),
+          .basis = 1,
+          .activity = Activity::kCommunication};
 }
-const std::vector<Basis> kBases{
+const std::vector<Basis> kSplitBases{
     {.source = estimate::Source::kModelled, .relative_error = 0.1f, .family = 1},
     {.source = estimate::Source::kModelled, .relative_error = 0.2f, .family = 2},
     {.source = estimate::Source::kAssumed, .relative_error = 0.5f, .family = 3, .name = 7}};
@@ -32,7 +38,8 @@ TEST(SplitTest, NamesEveryMomentOnce) {
                                         Compute(60, 70)};
 
   const Split split =
-      SplitWindow({.start = Us(0), .end = Us(80), .ends_by_host = true}, intervals, kBases);
+      SplitWindow({.start = Microseconds(0), .end = Microseconds(80), .ends_by_host = true},
+                  intervals, kSplitBases);
 
   EXPECT_EQ(split.breakdown, (Breakdown{.compute = Long(30),
                                         .exposed_communication = Long(20),
@@ -45,7 +52,8 @@ TEST(SplitTest, SumsTheOperationsOfEachBasis) {
   const std::vector<Interval> intervals{Compute(10, 30), Communication(20, 50), Compute(60, 65),
                                         Compute(70, 70, false, 2)};
 
-  const Split split = SplitWindow({.start = Us(0), .end = Us(80)}, intervals, kBases);
+  const Split split =
+      SplitWindow({.start = Microseconds(0), .end = Microseconds(80)}, intervals, kSplitBases);
 
   EXPECT_EQ(split.times, (std::vector<BasisTime>{
                              {.basis = 0, .time = Long(25), .shortest = Long(5), .count = 2},
@@ -57,7 +65,8 @@ TEST(SplitTest, SumsTheOperationsOfEachBasis) {
 TEST(SplitTest, CutsWhatReachesOutOfTheWindow) {
   const std::vector<Interval> intervals{Compute(0, 30), Communication(90, 200)};
 
-  const Split split = SplitWindow({.start = Us(10), .end = Us(100)}, intervals, kBases);
+  const Split split =
+      SplitWindow({.start = Microseconds(10), .end = Microseconds(100)}, intervals, kSplitBases);
 
   EXPECT_EQ(split.breakdown,
             (Breakdown{.compute = Long(20), .exposed_communication = Long(10), .idle = Long(60)}));
@@ -74,7 +83,8 @@ TEST(SplitTest, TheFourPartsAlwaysAddUp) {
                                                : Communication(start, end));
     }
     const Breakdown b =
-        SplitWindow({.start = Us(100), .end = Us(900)}, intervals, kBases).breakdown;
+        SplitWindow({.start = Microseconds(100), .end = Microseconds(900)}, intervals, kSplitBases)
+            .breakdown;
 
     ASSERT_EQ(b.compute + b.exposed_communication + b.idle + b.host, Long(800)) << round;
   }
@@ -84,7 +94,8 @@ TEST(SplitTest, SumsBusyTimeBySourceAndNamesWhatWasAssumed) {
   const std::vector<Interval> intervals{Compute(0, 10), Compute(10, 14, false, 2),
                                         Communication(20, 50)};
 
-  const Split split = SplitWindow({.start = Us(0), .end = Us(50)}, intervals, kBases);
+  const Split split =
+      SplitWindow({.start = Microseconds(0), .end = Microseconds(50)}, intervals, kSplitBases);
 
   EXPECT_EQ(split.busy_by_source[static_cast<int>(estimate::Source::kModelled)], Long(40));
   EXPECT_EQ(split.busy_by_source[static_cast<int>(estimate::Source::kAssumed)], Long(4));
@@ -96,7 +107,8 @@ TEST(SplitTest, ErrorsOfOneFamilyAddAndOfDifferentFamiliesDoNot) {
   // Family 1: two kernels of 50 us at 10 %: 10 us. Family 2: 50 us exposed at 20 %: 10 us.
   const std::vector<Interval> intervals{Compute(0, 50), Compute(50, 100), Communication(100, 150)};
 
-  const Split split = SplitWindow({.start = Us(0), .end = Us(150)}, intervals, kBases);
+  const Split split =
+      SplitWindow({.start = Microseconds(0), .end = Microseconds(150)}, intervals, kSplitBases);
 
   EXPECT_NEAR(split.error.Seconds() * 1e6, 14.142, 0.001);
 }
@@ -104,7 +116,8 @@ TEST(SplitTest, ErrorsOfOneFamilyAddAndOfDifferentFamiliesDoNot) {
 TEST(SplitTest, HiddenCommunicationAddsNoError) {
   const std::vector<Interval> intervals{Compute(0, 100), Communication(0, 100)};
 
-  const Split split = SplitWindow({.start = Us(0), .end = Us(100)}, intervals, kBases);
+  const Split split =
+      SplitWindow({.start = Microseconds(0), .end = Microseconds(100)}, intervals, kSplitBases);
 
   EXPECT_NEAR(split.error.Seconds() * 1e6, 10.0, 0.001);
 }

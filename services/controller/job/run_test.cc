@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kMs = 1'000'000'000;  // Picoseconds.
+constexpr std::uint64_t kMillisecond = 1'000'000'000;  // Picoseconds.
 
 // Two servers of one rank each, one iteration of warm-up and two to measure.
 class RunTest : public ::testing::Test {
@@ -26,8 +26,8 @@ class RunTest : public ::testing::Test {
         RankIteration iteration;
         iteration.rank = rank;
         iteration.index = index;
-        iteration.start_ps = index * kMs;
-        iteration.end_ps = (index + 1) * kMs;
+        iteration.start_ps = index * kMillisecond;
+        iteration.end_ps = (index + 1) * kMillisecond;
         run_.Add(iteration, now_ns);
       }
     }
@@ -434,8 +434,8 @@ TEST(RunLimitTest, WithoutALimitAJobMayStandStill) {
 
 TEST_F(RunTest, ProgressAndCostFollowTheAgents) {
   Connect();
-  run_.SetProgress(0, {.virtual_ps = 500 * kMs, .launches = 10});
-  run_.SetProgress(1, {.virtual_ps = 400 * kMs, .launches = 20});
+  run_.SetProgress(0, {.virtual_ps = 500 * kMillisecond, .launches = 10});
+  run_.SetProgress(1, {.virtual_ps = 400 * kMillisecond, .launches = 20});
   Iterate(2, 3 * kSecond);
 
   const Progress progress = run_.progress(4 * kSecond);

@@ -14,21 +14,21 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct Read {
+struct ValuesRead {
   ValuesSpec spec;
   Problems problems;
 };
 
-Read ReadText(const char* text) {
+ValuesRead ReadText(const char* text) {
   const json document = json::parse(text);
-  Read read;
+  ValuesRead read;
   Fields fields(document, "/spec/values", &read.problems);
   read.spec = ReadValues(&fields);
   return read;
 }
 
 TEST(ValuesTest, NothingIsDeclaredByDefault) {
-  const Read read = ReadText("{}");
+  const ValuesRead read = ReadText("{}");
 
   EXPECT_THAT(read.problems, IsEmpty());
   EXPECT_EQ(read.spec.unknown_reads, UnknownReads::kZero);
@@ -37,7 +37,7 @@ TEST(ValuesTest, NothingIsDeclaredByDefault) {
 }
 
 TEST(ValuesTest, DeclarationsAreReadInOrder) {
-  const Read read = ReadText(R"({"unknownReads": "one", "declared": [
+  const ValuesRead read = ReadText(R"({"unknownReads": "one", "declared": [
       {"kernel": "*NormTwoOps*", "value": 0.5, "type": "bfloat16", "pointer": 1},
       {"line": "train.py:40", "value": -3}]})");
 
@@ -55,7 +55,7 @@ TEST(ValuesTest, DeclarationsAreReadInOrder) {
 }
 
 TEST(ValuesTest, ARoutingIsOfTorchsTopKUnlessItNamesAKernel) {
-  const Read read = ReadText(R"({"expertRouting":
+  const ValuesRead read = ReadText(R"({"expertRouting":
       {"experts": 64, "tokens": 4096, "topK": 2, "distribution": "zipf", "seed": 3}})");
 
   ASSERT_THAT(read.problems, IsEmpty());
@@ -72,14 +72,14 @@ TEST(ValuesTest, ARoutingIsOfTorchsTopKUnlessItNamesAKernel) {
               ElementsAre("values.expertRouting (kernel gatherTopK, pointer 1)"));
 }
 
-struct Wrong {
+struct WrongValues {
   const char* values;
   const char* pointer;
   const char* problem;
 };
 
 TEST(ValuesTest, WhatIsWrongIsNamedAtItsPlace) {
-  const Wrong all[] = {
+  const WrongValues all[] = {
       {R"({"declared": [{"kernel": "norm"}]})", "/spec/values/declared/0/value", "is required"},
       {R"({"declared": [{"value": 1}]})", "/spec/values/declared/0/kernel", "or line is required"},
       {R"({"declared": [{"value": 1, "line": "train.py"}]})", "/spec/values/declared/0/line",
@@ -108,8 +108,8 @@ TEST(ValuesTest, WhatIsWrongIsNamedAtItsPlace) {
       {R"({"expertRouting": {"experts": 8, "tokens": 4, "topK": 2,
           "file": "a.csv", "distribution": "zipf"}})",
        "/spec/values/expertRouting/file", "together with distribution"}};
-  for (const Wrong& wrong : all) {
-    const Read read = ReadText(wrong.values);
+  for (const WrongValues& wrong : all) {
+    const ValuesRead read = ReadText(wrong.values);
     ASSERT_EQ(read.problems.size(), 1u) << wrong.values;
     EXPECT_EQ(read.problems[0].pointer, wrong.pointer);
     EXPECT_THAT(read.problems[0].detail, HasSubstr(wrong.problem)) << wrong.values;

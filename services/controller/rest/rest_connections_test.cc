@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using testing::RawClient;
 using ::testing::StartsWith;
 
-constexpr char kJobs[] = "/api/v1/namespaces/default/simulationjobs";
+constexpr char kCrowdedJobs[] = "/api/v1/namespaces/default/simulationjobs";
 
 class RestConnectionsTest : public ::testing::Test {
  protected:
@@ -42,7 +42,7 @@ class RestConnectionsTest : public ::testing::Test {
     return Ask("GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   }
   static std::string Post(const std::string& headers, const std::string& body) {
-    return StrCat("POST ", kJobs, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+    return StrCat("POST ", kCrowdedJobs, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
                   "Content-Type: application/yaml\r\n", headers, "\r\n", body);
   }
 
@@ -102,7 +102,8 @@ TEST_F(RestConnectionsTest, OneClientCannotTakeAllStreams) {
   const std::string job = "metadata: {name: a}";
   ASSERT_THAT(Ask(Post(StrCat("Content-Length: ", job.size(), "\r\n"), job)),
               StartsWith("HTTP/1.1 201"));
-  const std::string events = StrCat("GET ", kJobs, "/a/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const std::string events =
+      StrCat("GET ", kCrowdedJobs, "/a/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   std::vector<RawClient> followers;
   const auto follow = [&](const std::string& from) {
     followers.push_back(Connect(from));

@@ -20,8 +20,8 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr char kJobs[] = "/api/v1/namespaces/default/simulationjobs";
-constexpr char kJob[] = R"({"metadata": {"name": "a"}, "spec": {}})";
+constexpr char kServedJobs[] = "/api/v1/namespaces/default/simulationjobs";
+constexpr char kServedJob[] = R"({"metadata": {"name": "a"}, "spec": {}})";
 
 class RestServerTest : public ::testing::Test {
  protected:
@@ -34,7 +34,7 @@ class RestServerTest : public ::testing::Test {
 
   httplib::Result Post(const std::string& body, const char* type = "application/json",
                        const httplib::Headers& headers = {}) {
-    return client_.Post(kJobs, headers, body, type);
+    return client_.Post(kServedJobs, headers, body, type);
   }
 
   FakeApi api_;
@@ -43,16 +43,16 @@ class RestServerTest : public ::testing::Test {
 };
 
 TEST_F(RestServerTest, CreatesGetsListsAndDeletesJobs) {
-  const auto created = Post(kJob);
+  const auto created = Post(kServedJob);
   EXPECT_EQ(created->status, 201);
-  EXPECT_EQ(created->get_header_value("Location"), std::string(kJobs) + "/a");
+  EXPECT_EQ(created->get_header_value("Location"), std::string(kServedJobs) + "/a");
 
   const auto got = client_.Get(created->get_header_value("Location"));
   EXPECT_EQ(json::parse(got->body)["metadata"]["name"], "a");
-  EXPECT_EQ(json::parse(client_.Get(kJobs)->body)["items"].size(), 1u);
+  EXPECT_EQ(json::parse(client_.Get(kServedJobs)->body)["items"].size(), 1u);
 
-  EXPECT_EQ(client_.Delete(std::string(kJobs) + "/a")->status, 200);
-  EXPECT_EQ(client_.Get(std::string(kJobs) + "/a")->status, 404);
+  EXPECT_EQ(client_.Delete(std::string(kServedJobs) + "/a")->status, 200);
+  EXPECT_EQ(client_.Get(std::string(kServedJobs) + "/a")->status, 404);
 }
 
 TEST_F(RestServerTest, TakesYaml) {
@@ -66,13 +66,13 @@ TEST_F(RestServerTest, NamesEveryWrongField) {
   EXPECT_EQ(answer->get_header_value("Content-Type"), "application/problem+json");
   const json problem = json::parse(answer->body);
   EXPECT_EQ(problem["title"], "Unprocessable Content");
-  EXPECT_EQ(problem["instance"], kJobs);
+  EXPECT_EQ(problem["instance"], kServedJobs);
   EXPECT_EQ(problem["errors"], json::parse(R"([{"pointer": "/metadata", "detail": "is required"},
                                               {"pointer": "/spec", "detail": "is required"}])"));
 }
 
 TEST_F(RestServerTest, EveryFailureIsAProblemDocument) {
-  Post(kJob);
+  Post(kServedJob);
   const struct {
     const char* what;
     httplib::Result answer;
@@ -80,23 +80,24 @@ TEST_F(RestServerTest, EveryFailureIsAProblemDocument) {
     const char* detail;
   } rows[] = {
       {"syntax", Post("{"), 400, "not valid JSON"},
-      {"twice", Post(kJob), 409, "exists already"},
-      {"type", Post(kJob, "text/plain"), 415, "Content-Type must be"},
+      {"twice", Post(kServedJob), 409, "exists already"},
+      {"type", Post(kServedJob, "text/plain"), 415, "Content-Type must be"},
       {"two documents", Post("a: 1\n---\nb: 2\n", "application/yaml"), 400, "holds 2"},
       {"large", Post(std::string(5000, ' ')), 413, "larger than 4096 bytes"},
       {"unknown path", client_.Get("/api/v2"), 404, "nothing is served at /api/v2"},
-      {"wrong method", client_.Put(kJobs, kJob, "application/json"), 405, "but GET, POST"},
-      {"missing", client_.Get(std::string(kJobs) + "/b"), 404, "no job 'b'"},
-      {"limit", client_.Get(std::string(kJobs) + "?limit=0"), 400, "limit must be"},
-      {"unknown parameter", client_.Get(std::string(kJobs) + "?limt=2"), 400,
+      {"wrong method", client_.Put(kServedJobs, kServedJob, "application/json"), 405,
+       "but GET, POST"},
+      {"missing", client_.Get(std::string(kServedJobs) + "/b"), 404, "no job 'b'"},
+      {"limit", client_.Get(std::string(kServedJobs) + "?limit=0"), 400, "limit must be"},
+      {"unknown parameter", client_.Get(std::string(kServedJobs) + "?limt=2"), 400,
        "unknown query parameter 'limt', did you mean 'limit'?"},
-      {"no parameter", client_.Get(std::string(kJobs) + "/a/events?watch=1"), 400,
+      {"no parameter", client_.Get(std::string(kServedJobs) + "/a/events?watch=1"), 400,
        "unknown query parameter 'watch': there are none here"},
-      {"offset", client_.Get(std::string(kJobs) + "/a/logs?offset=x"), 400, "offset must be"},
+      {"offset", client_.Get(std::string(kServedJobs) + "/a/logs?offset=x"), 400, "offset must be"},
       {"path bytes", client_.Get("/%ff"), 400, "the path is not UTF-8 text"},
       {"body bytes", Post("{\"\xff\": 1}"), 400, "the document is not UTF-8 text"},
       {"YAML bytes", Post("a: \xff\n", "application/yaml"), 400, "not UTF-8 text"},
-      {"type bytes", Post(kJob, "a\xff"), 415, "Content-Type must be"},
+      {"type bytes", Post(kServedJob, "a\xff"), 415, "Content-Type must be"},
   };
   for (const auto& row : rows) {
     ASSERT_TRUE(row.answer) << row.what;
@@ -108,17 +109,17 @@ TEST_F(RestServerTest, EveryFailureIsAProblemDocument) {
 }
 
 TEST_F(RestServerTest, RepeatsAnIdempotentRequest) {
-  EXPECT_EQ(Post(kJob, "application/json", {{"Idempotency-Key", "k"}})->status, 201);
+  EXPECT_EQ(Post(kServedJob, "application/json", {{"Idempotency-Key", "k"}})->status, 201);
 
-  const auto second = Post(kJob, "application/json", {{"Idempotency-Key", "k"}});
+  const auto second = Post(kServedJob, "application/json", {{"Idempotency-Key", "k"}});
 
   EXPECT_EQ(second->status, 201);
   EXPECT_EQ(second->get_header_value("Idempotent-Replayed"), "true");
 }
 
 TEST_F(RestServerTest, KnowsWhatHasNotChanged) {
-  Post(kJob);
-  const std::string path = std::string(kJobs) + "/a";
+  Post(kServedJob);
+  const std::string path = std::string(kServedJobs) + "/a";
   const std::string tag = client_.Get(path)->get_header_value("ETag");
 
   EXPECT_EQ(client_.Get(path, {{"If-None-Match", tag}})->status, 304);
@@ -132,11 +133,11 @@ TEST_F(RestServerTest, ListsPageByPage) {
     Post(json({{"metadata", {{"name", name}}}}).dump());
   }
 
-  const json first = json::parse(client_.Get(std::string(kJobs) + "?limit=2")->body);
+  const json first = json::parse(client_.Get(std::string(kServedJobs) + "?limit=2")->body);
   EXPECT_EQ(first["items"].size(), 2u);
   const std::string next = first["metadata"]["continue"];
   const json second =
-      json::parse(client_.Get(std::string(kJobs) + "?limit=2&continue=" + next)->body);
+      json::parse(client_.Get(std::string(kServedJobs) + "?limit=2&continue=" + next)->body);
 
   EXPECT_EQ(second["items"].size(), 1u);
   EXPECT_EQ(second["items"][0]["metadata"]["name"], "c");
@@ -144,8 +145,8 @@ TEST_F(RestServerTest, ListsPageByPage) {
 }
 
 TEST_F(RestServerTest, ResumesASuspendedJobAndChangesNothingElse) {
-  Post(kJob);
-  const std::string path = std::string(kJobs) + "/a";
+  Post(kServedJob);
+  const std::string path = std::string(kServedJobs) + "/a";
 
   const auto patched =
       client_.Patch(path, R"({"spec": {"suspend": false}})", "application/merge-patch+json");
@@ -154,18 +155,18 @@ TEST_F(RestServerTest, ResumesASuspendedJobAndChangesNothingElse) {
 }
 
 TEST_F(RestServerTest, GivesTheLogWithPrefixAndTimes) {
-  Post(kJob);
+  Post(kServedJob);
   api_.AddLine("one");
   api_.AddLine("two");
 
-  const std::string path = std::string(kJobs) + "/a/logs";
+  const std::string path = std::string(kServedJobs) + "/a/logs";
   EXPECT_EQ(client_.Get(path)->body, "one\ntwo\n");
   EXPECT_EQ(client_.Get(path + "?prefix=true&timestamps=1&offset=1")->body,
             "    1.500000 [s1] two\n");
 }
 
 TEST_F(RestServerTest, GivesTheTimelineByteByByteOnceThereIsOne) {
-  const std::string path = std::string(kJobs) + "/a/timeline";
+  const std::string path = std::string(kServedJobs) + "/a/timeline";
   EXPECT_EQ(client_.Get(path)->status, 404);
   const std::string file = ::testing::TempDir() + "rest_server_test.pftrace";
   std::string bytes;
@@ -183,28 +184,28 @@ TEST_F(RestServerTest, GivesTheTimelineByteByByteOnceThereIsOne) {
 }
 
 TEST_F(RestServerTest, FollowsTheLogToItsEnd) {
-  Post(kJob);
+  Post(kServedJob);
   api_.AddLine("one");
   std::string text;
 
-  const auto answer =
-      client_.Get(std::string(kJobs) + "/a/logs?follow=true", [&](const char* data, size_t size) {
-        text.append(data, size);
-        if (text == "one\n") api_.AddLine("two");
-        if (text.ends_with("two\n")) api_.EndLog();
-        return true;
-      });
+  const auto answer = client_.Get(std::string(kServedJobs) + "/a/logs?follow=true",
+                                  [&](const char* data, size_t size) {
+                                    text.append(data, size);
+                                    if (text == "one\n") api_.AddLine("two");
+                                    if (text.ends_with("two\n")) api_.EndLog();
+                                    return true;
+                                  });
 
   EXPECT_TRUE(answer);
   EXPECT_EQ(text, "one\ntwo\n");
 }
 
 TEST_F(RestServerTest, SendsAnEventForEveryChangeAndOneAtTheEnd) {
-  Post(kJob);
+  Post(kServedJob);
   std::string text;
 
   const auto answer =
-      client_.Get(std::string(kJobs) + "/a/events", [&](const char* data, size_t size) {
+      client_.Get(std::string(kServedJobs) + "/a/events", [&](const char* data, size_t size) {
         text.append(data, size);
         const bool first = text.find("Running") == std::string::npos;
         if (text.ends_with("\n\n") && text.find("event: end") == std::string::npos) {
@@ -220,8 +221,8 @@ TEST_F(RestServerTest, SendsAnEventForEveryChangeAndOneAtTheEnd) {
 }
 
 TEST_F(RestServerTest, RefusesMoreStreamsThanAllowed) {
-  Post(kJob);
-  const std::string path = std::string(kJobs) + "/a/events";
+  Post(kServedJob);
+  const std::string path = std::string(kServedJobs) + "/a/events";
   std::atomic<int> open = 0;
   std::vector<std::thread> streams;
   for (int i = 0; i < 2; ++i) {
@@ -245,12 +246,12 @@ TEST_F(RestServerTest, RefusesMoreStreamsThanAllowed) {
 }
 
 TEST_F(RestServerTest, StoppingEndsStreams) {
-  Post(kJob);
+  Post(kServedJob);
   std::promise<std::string> first_event;
   std::future<void> stream = std::async(std::launch::async, [&] {
     httplib::Client client("http://" + server_->address());
     bool first = true;
-    client.Get(std::string(kJobs) + "/a/events", [&](const char* text, std::size_t size) {
+    client.Get(std::string(kServedJobs) + "/a/events", [&](const char* text, std::size_t size) {
       if (std::exchange(first, false)) first_event.set_value({text, size});
       return true;
     });
@@ -267,7 +268,7 @@ TEST_F(RestServerTest, StoppingEndsStreams) {
 }
 
 TEST_F(RestServerTest, OneStreamTellsOfAllJobs) {
-  Post(kJob);
+  Post(kServedJob);
   std::vector<json> events;
   std::string text;
   httplib::Client client("http://" + server_->address());

@@ -33,7 +33,7 @@ TEST(DataDirectoryTest, ASecondOwnerIsToldWhoTheFirstIs) {
               ::testing::HasSubstr("is in use by process " + std::to_string(getpid())));
 }
 
-mode_t ModeOf(const std::string& path) {
+mode_t DirectoryMode(const std::string& path) {
   struct stat status = {};
   EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
   return status.st_mode & 0777;
@@ -47,8 +47,8 @@ TEST(DataDirectoryTest, IsItsOwnersAloneWhateverTheMaskSays) {
 
   umask(mask);
   ASSERT_TRUE(directory) << directory.error().message;
-  EXPECT_EQ(ModeOf(root / "data"), 0700u);
-  EXPECT_EQ(ModeOf(root / "data/lock") & 077, 0u);
+  EXPECT_EQ(DirectoryMode(root / "data"), 0700u);
+  EXPECT_EQ(DirectoryMode(root / "data/lock") & 077, 0u);
 }
 
 TEST(DataDirectoryTest, ClosesWhatAnEarlierVersionLeftOpen) {
@@ -62,8 +62,8 @@ TEST(DataDirectoryTest, ClosesWhatAnEarlierVersionLeftOpen) {
   const auto directory = DataDirectory::Open(root / "data");
 
   ASSERT_TRUE(directory) << directory.error().message;
-  EXPECT_EQ(ModeOf(root / "data"), 0700u);
-  EXPECT_EQ(ModeOf(root / "data/logs/1.log"), 0600u);
+  EXPECT_EQ(DirectoryMode(root / "data"), 0700u);
+  EXPECT_EQ(DirectoryMode(root / "data/logs/1.log"), 0600u);
 }
 
 TEST(DataDirectoryTest, LeavesAFolderOfOtherFilesAsItIs) {
@@ -76,7 +76,7 @@ TEST(DataDirectoryTest, LeavesAFolderOfOtherFilesAsItIs) {
 
   ASSERT_FALSE(directory);
   EXPECT_THAT(directory.error().message, ::testing::HasSubstr("choose a folder of its own"));
-  EXPECT_EQ(ModeOf(root / "home"), 0755u);
+  EXPECT_EQ(DirectoryMode(root / "home"), 0755u);
 }
 
 TEST(DataDirectoryTest, SaysWhyItCannotBeMade) {

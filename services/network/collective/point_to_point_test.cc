@@ -7,7 +7,7 @@
 namespace eidolon::network::collective {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kMebibyte = 1 << 20;
 
 TEST(PointToPointTest, ChannelsFollowTheCommunicatorAndTheMessage) {
   struct Case {
@@ -19,7 +19,7 @@ TEST(PointToPointTest, ChannelsFollowTheCommunicatorAndTheMessage) {
                         {4, 32, 4}, {4, 64, 4}, {4, 128, 4}, {4, 256, 8}, {4, 1024, 16}};
   for (const Case& row : cases) {
     const TransferCost cost =
-        TransferCostOf(H100(1, row.members), Span::kSameServer, row.mib * kMiB);
+        TransferCostOf(H100(1, row.members), Span::kSameServer, row.mib * kMebibyte);
 
     EXPECT_EQ(cost.channels, row.channels) << row.members << " ranks, " << row.mib << " MiB";
   }
@@ -27,7 +27,7 @@ TEST(PointToPointTest, ChannelsFollowTheCommunicatorAndTheMessage) {
 
 TEST(PointToPointTest, ASmallMessageUsesLlAndALargeOneTheNic) {
   const TransferCost small = TransferCostOf(H100(2, 8), Span::kBetweenServers, 1024);
-  const TransferCost large = TransferCostOf(H100(2, 8), Span::kBetweenServers, 256 * kMiB);
+  const TransferCost large = TransferCostOf(H100(2, 8), Span::kBetweenServers, 256 * kMebibyte);
 
   EXPECT_EQ(small.protocol, Protocol::kLl);
   EXPECT_NEAR(small.latency.Seconds() * 1e6, 9.3, 0.01);
@@ -44,7 +44,7 @@ TEST(PointToPointTest, ManyPeersLeaveATransferOneChannelOfTheNic) {
   const Case cases[] = {{2, 1, 39.7}, {2, 8, 43.1}, {10, 1, 24.9}, {10, 4, 26.2}, {10, 8, 15.2}};
   for (const Case& row : cases) {
     const TransferCost cost =
-        TransferCostOf(H100(row.nodes, row.members), Span::kBetweenServers, 16384 * kMiB);
+        TransferCostOf(H100(row.nodes, row.members), Span::kBetweenServers, 16384 * kMebibyte);
 
     EXPECT_NEAR(static_cast<double>(cost.bytes_per_second) * 1e-9 / row.gigabytes, 1, 0.1)
         << row.nodes << "x" << row.members;
@@ -52,7 +52,7 @@ TEST(PointToPointTest, ManyPeersLeaveATransferOneChannelOfTheNic) {
 }
 
 TEST(PointToPointTest, ATransferToItselfIsACopy) {
-  const TransferCost cost = TransferCostOf(H100(1, 2), Span::kSameGpu, kMiB);
+  const TransferCost cost = TransferCostOf(H100(1, 2), Span::kSameGpu, kMebibyte);
 
   EXPECT_GT(cost.latency.ps, 0);
   EXPECT_GT(cost.bytes_per_second, 1'000'000'000'000u);
@@ -60,9 +60,9 @@ TEST(PointToPointTest, ATransferToItselfIsACopy) {
 
 TEST(PointToPointTest, AnExchangeBetweenServersIsBoundByTheNics) {
   // 16 ranks exchange 1 GiB each: half of it crosses at 48.9 GB/s a NIC.
-  const Cost cost = ExchangeCost({.kind = Kind::kAllToAll, .bytes = 1024 * kMiB}, H100(2, 8));
+  const Cost cost = ExchangeCost({.kind = Kind::kAllToAll, .bytes = 1024 * kMebibyte}, H100(2, 8));
 
-  EXPECT_NEAR(cost.transfer.Seconds(), 512.0 * kMiB / 48.9e9, 1e-5);
+  EXPECT_NEAR(cost.transfer.Seconds(), 512.0 * kMebibyte / 48.9e9, 1e-5);
 }
 
 }  // namespace

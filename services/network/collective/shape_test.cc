@@ -10,7 +10,7 @@ namespace {
 using topology::Place;
 using topology::Topology;
 
-topology::Cluster H100(std::uint32_t servers) {
+topology::Cluster ServersOfH100(std::uint32_t servers) {
   return {.name = "c",
           .servers = servers,
           .gpus_per_server = 8,
@@ -37,7 +37,7 @@ Shape Of(const topology::Cluster& cluster, const std::vector<Place>& places) {
 }
 
 TEST(ShapeTest, CountsServersMembersAndTheirNics) {
-  const Shape shape = Of(H100(4), Grid(3, 2));
+  const Shape shape = Of(ServersOfH100(4), Grid(3, 2));
 
   EXPECT_EQ(shape.ranks, 6u);
   EXPECT_EQ(shape.nodes, 3u);
@@ -47,10 +47,10 @@ TEST(ShapeTest, CountsServersMembersAndTheirNics) {
 }
 
 TEST(ShapeTest, FindsTheChannelsThatLogsShow) {
-  topology::Cluster a100 = H100(1);
+  topology::Cluster a100 = ServersOfH100(1);
   a100.gpu = "A100-SXM4-80GB";
   a100.nvlink_generation = 3;
-  topology::Cluster b200 = H100(1);
+  topology::Cluster b200 = ServersOfH100(1);
   b200.gpu = "B200-SXM-180GB";
   b200.nvlink_generation = 5;
   struct Case {
@@ -63,11 +63,11 @@ TEST(ShapeTest, FindsTheChannelsThatLogsShow) {
   };
   const Case cases[] = {
       {"8 A100", Of(a100, Grid(1, 8)), 24, 10, 0, 0},
-      {"8 H100", Of(H100(1), Grid(1, 8)), 24, 15, 8, 40},
-      {"4 H100", Of(H100(1), Grid(1, 4)), 24, 15, 4, 60},
-      {"2 H100", Of(H100(1), Grid(1, 2)), 24, 15, 0, 0},
-      {"2x8 H100", Of(H100(2), Grid(2, 8)), 16, 22.5, 8, 45},
-      {"10x1 H100", Of(H100(10), Grid(10, 1)), 2, 24, 0, 0},
+      {"8 H100", Of(ServersOfH100(1), Grid(1, 8)), 24, 15, 8, 40},
+      {"4 H100", Of(ServersOfH100(1), Grid(1, 4)), 24, 15, 4, 60},
+      {"2 H100", Of(ServersOfH100(1), Grid(1, 2)), 24, 15, 0, 0},
+      {"2x8 H100", Of(ServersOfH100(2), Grid(2, 8)), 16, 22.5, 8, 45},
+      {"10x1 H100", Of(ServersOfH100(10), Grid(10, 1)), 2, 24, 0, 0},
       {"8 B200", Of(b200, Grid(1, 8)), 24, 30, 16, 45},
   };
   for (const Case& row : cases) {
@@ -82,11 +82,11 @@ TEST(ShapeTest, UnequalServersHaveNoNvls) {
   std::vector<Place> places = Grid(2, 4);
   places.push_back({0, 5});
 
-  EXPECT_EQ(NvlsChannels(Of(H100(2), places)).count, 0u);
+  EXPECT_EQ(NvlsChannels(Of(ServersOfH100(2), places)).count, 0u);
 }
 
 TEST(ShapeTest, OnlyLatencyBeyondAUsualFabricCounts) {
-  topology::Cluster cluster = H100(2);
+  topology::Cluster cluster = ServersOfH100(2);
   cluster.nic_latency_microseconds = 5;
 
   EXPECT_DOUBLE_EQ(Of(cluster, Grid(2, 8)).hop_extra_us, 3);

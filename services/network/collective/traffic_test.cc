@@ -11,7 +11,7 @@ namespace {
 using topology::Place;
 using topology::Topology;
 
-Topology H100(std::uint32_t servers) {
+Topology TopologyOfH100(std::uint32_t servers) {
   return *Topology::Make({.name = "c",
                           .servers = servers,
                           .gpus_per_server = 8,
@@ -43,12 +43,13 @@ std::map<std::string, double> GigabytesByLink(const Topology& topology,
   return rates;
 }
 
-constexpr std::uint64_t kGiB = 1 << 30;
+constexpr std::uint64_t kGibibyte = 1 << 30;
 
 TEST(TrafficTest, ARingLoadsEveryPortAlike) {
-  const Topology topology = H100(1);
+  const Topology topology = TopologyOfH100(1);
 
-  const auto rates = GigabytesByLink(topology, All(1), {.kind = Kind::kAllGather, .bytes = kGiB});
+  const auto rates =
+      GigabytesByLink(topology, All(1), {.kind = Kind::kAllGather, .bytes = kGibibyte});
 
   EXPECT_EQ(rates.size(), 16u);
   // Logs show a bus bandwidth of 345 GB/s, latency included.
@@ -56,9 +57,10 @@ TEST(TrafficTest, ARingLoadsEveryPortAlike) {
 }
 
 TEST(TrafficTest, AnAllReduceOfTwoServersLoadsEachNicWithItsShare) {
-  const Topology topology = H100(2);
+  const Topology topology = TopologyOfH100(2);
 
-  const auto rates = GigabytesByLink(topology, All(2), {.kind = Kind::kAllReduce, .bytes = kGiB});
+  const auto rates =
+      GigabytesByLink(topology, All(2), {.kind = Kind::kAllReduce, .bytes = kGibibyte});
 
   // NVLS-Tree of two servers: the buffer once over 8 NICs.
   EXPECT_NEAR(rates.at("NIC 5 of server 1, out"), 246.0 / 8, 1);
@@ -66,30 +68,31 @@ TEST(TrafficTest, AnAllReduceOfTwoServersLoadsEachNicWithItsShare) {
 }
 
 TEST(TrafficTest, OnlyTrafficBetweenLeavesClimbs) {
-  const Topology topology = H100(40);
+  const Topology topology = TopologyOfH100(40);
   const std::vector<Place> places = {{0, 0}, {39, 0}};
 
-  const auto rates = GigabytesByLink(topology, places, {.kind = Kind::kAllGather, .bytes = kGiB});
+  const auto rates =
+      GigabytesByLink(topology, places, {.kind = Kind::kAllGather, .bytes = kGibibyte});
 
   EXPECT_GT(rates.at("leaf 0, up"), 0);
   EXPECT_GT(rates.at("leaf 8, down"), 0);
 }
 
 TEST(TrafficTest, AGatherLoadsTheRootsPort) {
-  const Topology topology = H100(1);
+  const Topology topology = TopologyOfH100(1);
 
   const auto rates =
-      GigabytesByLink(topology, All(1), {.kind = Kind::kGather, .bytes = kGiB, .root = 2});
+      GigabytesByLink(topology, All(1), {.kind = Kind::kGather, .bytes = kGibibyte, .root = 2});
 
   EXPECT_GT(rates.at("GPU 2 of server 0, down"), rates.at("GPU 1 of server 0, up") * 6.9);
 }
 
 TEST(TrafficTest, NothingExceedsALinkOfAServer) {
-  const Topology topology = H100(40);
+  const Topology topology = TopologyOfH100(40);
   const std::vector<std::vector<Place>> groups = {All(1), All(2), All(40), {{0, 0}, {1, 3}}};
   for (const auto& places : groups) {
     for (int kind = 0; kind < static_cast<int>(Kind::kPointToPoint); ++kind) {
-      for (std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{4096}, kGiB}) {
+      for (std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{4096}, kGibibyte}) {
         const Load load{.kind = static_cast<Kind>(kind), .bytes = bytes, .root = 0};
         const Cost cost = CostOf({.kind = load.kind, .bytes = bytes}, ShapeOf(topology, places));
         for (const flow::LinkUse& use : TrafficOf(topology, places, load, cost)) {
@@ -105,10 +108,10 @@ TEST(TrafficTest, NothingExceedsALinkOfAServer) {
 // 32 servers a leaf, half of their NICs' bandwidth above it: a ring that crosses leaves twice is
 // not slowed; of an exchange with everybody three quarters climb, and half would fit.
 TEST(TrafficTest, ANarrowFabricSlowsWhatFillsIt) {
-  const Topology topology = H100(128);
+  const Topology topology = TopologyOfH100(128);
   const auto slowdown = [&](Kind kind) {
-    const Load load{.kind = kind, .bytes = kGiB};
-    const Cost cost = CostOf({.kind = kind, .bytes = kGiB}, ShapeOf(topology, All(128)));
+    const Load load{.kind = kind, .bytes = kGibibyte};
+    const Cost cost = CostOf({.kind = kind, .bytes = kGibibyte}, ShapeOf(topology, All(128)));
     const auto uses = TrafficOf(topology, All(128), load, cost);
     return TimeOver(topology, uses, cost.transfer).Seconds() / cost.transfer.Seconds();
   };
@@ -138,7 +141,7 @@ TEST(TrafficTest, ATransferOverANarrowLinkTakesTheLinksTime) {
 }
 
 TEST(TrafficTest, ATransferUsesItsRoute) {
-  const Topology topology = H100(2);
+  const Topology topology = TopologyOfH100(2);
 
   const auto uses = TrafficBetween(topology, {0, 0}, {1, 1}, 45'000'000'000);
 

@@ -11,7 +11,7 @@
 namespace eidolon::network::flow {
 namespace {
 
-constexpr std::uint64_t kUnit = std::uint64_t{1} << kRateBits;
+constexpr std::uint64_t kFullUnit = std::uint64_t{1} << kRateBits;
 
 struct FullSolverTest : testing::Test {
   FlowTable::Slot Start(const std::vector<Hop>& hops, std::uint64_t cap = kRateMax,
@@ -35,11 +35,11 @@ TEST_F(FullSolverTest, FillsTheSlowestLinkFirst) {
 
   solver.Solve();
 
-  EXPECT_EQ(table.level(both), 50 * kUnit);
-  EXPECT_EQ(table.level(first), 50 * kUnit);
-  EXPECT_EQ(table.level(second), 150 * kUnit);
+  EXPECT_EQ(table.level(both), 50 * kFullUnit);
+  EXPECT_EQ(table.level(first), 50 * kFullUnit);
+  EXPECT_EQ(table.level(second), 150 * kFullUnit);
   EXPECT_EQ(table.link(0).bound, 2u);
-  EXPECT_EQ(table.link(1).foreign, 50 * kUnit);
+  EXPECT_EQ(table.link(1).foreign, 50 * kFullUnit);
 }
 
 TEST_F(FullSolverTest, LeavesNothingOnTheAgenda) {
@@ -58,7 +58,7 @@ TEST_F(FullSolverTest, SharesOfRandomFlowsAreCertified) {
   for (int flow = 0; flow < 40; ++flow) {
     const auto from = static_cast<std::uint32_t>(random.Below(4));
     const auto to = (from + 1 + static_cast<std::uint32_t>(random.Below(3))) % 4;
-    const std::uint64_t cap = random.Below(3) == 0 ? (1 + random.Below(30)) * kUnit : kRateMax;
+    const std::uint64_t cap = random.Below(3) == 0 ? (1 + random.Below(30)) * kFullUnit : kRateMax;
     Start({{.link = from}, {.link = to}}, cap, 1 + static_cast<std::uint32_t>(random.Below(4)));
   }
 

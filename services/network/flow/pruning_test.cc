@@ -13,17 +13,17 @@ namespace {
 using base::SimTime;
 using Slot = FlowEngine::Slot;
 
-constexpr std::uint64_t kGigabyte = 1'000'000'000;
+constexpr std::uint64_t kPrunedGigabyte = 1'000'000'000;
 
 // NICs under leaves: links are each NIC's out and in, then each leaf's up and down.
 struct Tree {
   std::uint32_t leaves = 2;
   std::uint32_t nics = 4;  // Of a leaf.
-  std::uint64_t leaf_rate = 4 * kGigabyte;
+  std::uint64_t leaf_rate = 4 * kPrunedGigabyte;
 
   std::uint32_t Up(std::uint32_t leaf) const { return 2 * (leaves * nics + leaf); }
   std::vector<std::uint64_t> Capacities() const {
-    std::vector<std::uint64_t> capacities(std::size_t{2} * leaves * nics, kGigabyte);
+    std::vector<std::uint64_t> capacities(std::size_t{2} * leaves * nics, kPrunedGigabyte);
     capacities.insert(capacities.end(), std::size_t{2} * leaves, leaf_rate);
     return capacities;
   }
@@ -38,7 +38,7 @@ struct Tree {
   }
 };
 
-double Gigabytes(std::uint64_t rate) {
+double PrunedGigabytes(std::uint64_t rate) {
   return static_cast<double>(rate) / static_cast<double>(1 << kRateBits) / 1e9;
 }
 
@@ -61,19 +61,19 @@ TEST(PruningTest, ALinkThatItsNicsCannotFillSleeps) {
 }
 
 TEST(PruningTest, ALinkWakesWhenOneMoreNicCouldFillIt) {
-  const Tree tree{.leaf_rate = 2 * kGigabyte};
+  const Tree tree{.leaf_rate = 2 * kPrunedGigabyte};
   FlowEngine engine(tree.Capacities());
   const Slot first = Start(engine, tree.Route(0, 4));
   Start(engine, tree.Route(1, 5));
-  EXPECT_NEAR(Gigabytes(engine.RateOf(first)), 1, 1e-9);
+  EXPECT_NEAR(PrunedGigabytes(engine.RateOf(first)), 1, 1e-9);
   EXPECT_TRUE(engine.Asleep(tree.Up(0)));
 
   Start(engine, tree.Route(2, 6));
   const Slot last = Start(engine, tree.Route(3, 7));
 
   EXPECT_FALSE(engine.Asleep(tree.Up(0)));
-  EXPECT_NEAR(Gigabytes(engine.RateOf(first)), 0.5, 1e-9);
-  EXPECT_NEAR(Gigabytes(engine.RateOf(last)), 0.5, 1e-9);
+  EXPECT_NEAR(PrunedGigabytes(engine.RateOf(first)), 0.5, 1e-9);
+  EXPECT_NEAR(PrunedGigabytes(engine.RateOf(last)), 0.5, 1e-9);
   EXPECT_TRUE(engine.Certified(1e-9));
 }
 
@@ -85,33 +85,33 @@ TEST(PruningTest, ALinkWakesWhenItShrinksOrItsNicsGrow) {
     for (std::uint32_t from = 0; from < 4; ++from) {
       slots.push_back(Start(engine, tree.Route(from, 4 + from)));
     }
-    EXPECT_NEAR(Gigabytes(engine.RateOf(slots[0])), 1, 1e-9);
+    EXPECT_NEAR(PrunedGigabytes(engine.RateOf(slots[0])), 1, 1e-9);
 
     if (shrinks) {
-      engine.SetCapacity(tree.Up(0), kGigabyte);
+      engine.SetCapacity(tree.Up(0), kPrunedGigabyte);
     } else {
-      for (std::uint32_t link = 0; link < 16; ++link) engine.SetCapacity(link, 2 * kGigabyte);
+      for (std::uint32_t link = 0; link < 16; ++link) engine.SetCapacity(link, 2 * kPrunedGigabyte);
     }
 
     EXPECT_FALSE(engine.Asleep(tree.Up(0)));
-    EXPECT_NEAR(Gigabytes(engine.RateOf(slots[0])), shrinks ? 0.25 : 1, 1e-9);
+    EXPECT_NEAR(PrunedGigabytes(engine.RateOf(slots[0])), shrinks ? 0.25 : 1, 1e-9);
     EXPECT_TRUE(engine.Certified(1e-9));
   }
 }
 
 TEST(PruningTest, ALinkThatNobodyUsesSleepsAgain) {
-  const Tree tree{.leaf_rate = 3 * kGigabyte / 2};
+  const Tree tree{.leaf_rate = 3 * kPrunedGigabyte / 2};
   FlowEngine engine(tree.Capacities());
   const Slot a = Start(engine, tree.Route(0, 4));
   const Slot b = Start(engine, tree.Route(1, 5));
-  EXPECT_NEAR(Gigabytes(engine.RateOf(a)), 0.75, 1e-9);
+  EXPECT_NEAR(PrunedGigabytes(engine.RateOf(a)), 0.75, 1e-9);
 
   engine.Stop(a);
-  EXPECT_NEAR(Gigabytes(engine.RateOf(b)), 1, 1e-9);
+  EXPECT_NEAR(PrunedGigabytes(engine.RateOf(b)), 1, 1e-9);
   engine.Stop(b);
 
   EXPECT_TRUE(engine.Asleep(tree.Up(0)));
-  EXPECT_NEAR(Gigabytes(engine.RateOf(Start(engine, tree.Route(2, 6)))), 1, 1e-9);
+  EXPECT_NEAR(PrunedGigabytes(engine.RateOf(Start(engine, tree.Route(2, 6)))), 1, 1e-9);
 }
 
 // Another engine has a wide link between any two of a route, so that no link has a narrower
@@ -130,7 +130,7 @@ TEST(PruningTest, SharesAreThoseOfAnEngineThatLooksAtAllLinks) {
     base::Random random(seed);
     const Tree tree{.leaves = 2 + static_cast<std::uint32_t>(random.Below(4)),
                     .nics = 2 + static_cast<std::uint32_t>(random.Below(6)),
-                    .leaf_rate = kGigabyte * (1 + random.Below(8))};
+                    .leaf_rate = kPrunedGigabyte * (1 + random.Below(8))};
     std::vector<std::uint64_t> capacities = tree.Capacities();
     FlowEngine engine(capacities);
     const auto pads = static_cast<std::uint32_t>(capacities.size());
@@ -156,7 +156,7 @@ TEST(PruningTest, SharesAreThoseOfAnEngineThatLooksAtAllLinks) {
         live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
       } else {
         const auto link = static_cast<std::uint32_t>(random.Below(pads));
-        const std::uint64_t capacity = random.Below(3) * kGigabyte + kGigabyte / 2;
+        const std::uint64_t capacity = random.Below(3) * kPrunedGigabyte + kPrunedGigabyte / 2;
         engine.SetCapacity(link, capacity);
         all.SetCapacity(link, capacity);
       }

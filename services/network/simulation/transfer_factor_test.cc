@@ -14,7 +14,7 @@ using collective::Kind;
 using communicator::CommittedNotice;
 using communicator::JoinedNotice;
 
-constexpr std::int64_t kSecond = 1'000'000'000'000;
+constexpr std::int64_t kVirtualSecond = 1'000'000'000'000;
 
 topology::Topology TwoServers() {
   return *topology::Topology::Make({.name = "c",
@@ -31,7 +31,7 @@ topology::Topology TwoServers() {
 }
 
 // What server 0 is told.
-class Recorder final : public Listener {
+class FactorRecorder final : public Listener {
  public:
   void Tell(std::uint64_t, std::uint32_t server, const communicator::Notice& notice) override {
     if (server != 0) return;
@@ -47,7 +47,7 @@ class Recorder final : public Listener {
 // Of a job that asks what would be if communication took a tenth of its time, or none.
 TEST(TransferFactorTest, TransfersTakeTheirShareOfTheTimeAndStillWaitForAllRanks) {
   const auto length_of = [](std::uint32_t permille) {
-    Recorder recorder;
+    FactorRecorder recorder;
     Simulation simulation(TwoServers(), recorder);
     simulation.AddJob(1, {.placement = {0, 1}, .transfer_permille = permille});
     for (const std::uint32_t server : {0u, 1u}) {
@@ -67,14 +67,16 @@ TEST(TransferFactorTest, TransfersTakeTheirShareOfTheTimeAndStillWaitForAllRanks
           1, server,
           {.communicator = communicator, .sequence = 0, .rank = rank, .operation = operation}));
       // Rank 1 comes later.
-      EXPECT_TRUE(simulation.Post(
-          1, server,
-          {.communicator = communicator, .sequence = 0, .rank = rank, .ready = {kSecond + rank}}));
+      EXPECT_TRUE(simulation.Post(1, server,
+                                  {.communicator = communicator,
+                                   .sequence = 0,
+                                   .rank = rank,
+                                   .ready = {kVirtualSecond + rank}}));
       EXPECT_TRUE(simulation.Keep(1, server, {.lower_bound = SimTime::Max(), .processed = 1}));
     }
     simulation.Progress();
     const CommittedNotice committed = recorder.committed.at(0);
-    EXPECT_EQ(committed.start, SimTime{kSecond + 1});
+    EXPECT_EQ(committed.start, SimTime{kVirtualSecond + 1});
     const Duration length = committed.finish - committed.start;
     EXPECT_EQ(length, simulation.Estimate(1, communicator, operation)->Total());
     return length.ps;

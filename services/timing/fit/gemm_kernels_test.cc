@@ -7,7 +7,7 @@
 namespace eidolon::timing::fit {
 namespace {
 
-const gpu_model::GpuCatalog& Catalog() {
+const gpu_model::GpuCatalog& GemmCatalog() {
   static const auto catalog = *gpu_model::GpuCatalog::Load("");
   return catalog;
 }
@@ -35,7 +35,7 @@ TEST(GemmKernelsTest, RowsFollowFromTheirNeighbours) {
 
 TEST(GemmKernelsTest, AGpuThatIsLeftOutFollowsFromAnother) {
   std::map<std::string, std::pair<double, double>> sums;  // Of errors and rows above 20 us.
-  for (const KernelErrors& e : LeftOutGpus(Catalog())) {
+  for (const KernelErrors& e : LeftOutGpus(GemmCatalog())) {
     if (e.lasts == "< 20 us" || e.type != "bf16") continue;
     sums[e.gpu].first += e.mean * static_cast<double>(e.rows);
     sums[e.gpu].second += static_cast<double>(e.rows);
@@ -55,7 +55,7 @@ TEST(GemmKernelsTest, HoldsOutOneInFive) {
 
 TEST(GemmKernelsTest, ChecksTheRowsOfAFile) {
   // Published: 51.28 us in bursts; 178.4 us, which is faster than a job gets.
-  const auto errors = *GemmsOfFile(Catalog(),
+  const auto errors = *GemmsOfFile(GemmCatalog(),
                                    "gpu,type,m,n,k,microseconds\n"
                                    "H100-SXM5-80GB,bf16,4096,4096,1024,51.28\n"
                                    "H100-SXM5-80GB,bf16,4096,4096,4096,176.4\n");
@@ -69,11 +69,11 @@ TEST(GemmKernelsTest, ChecksTheRowsOfAFile) {
 TEST(GemmKernelsTest, RefusesAFileOfAnotherShape) {
   for (const char* row : {"H100-SXM5-80GB,bf16,1,2,3", "H100-SXM5-80GB,bf16,1,2,3,x",
                           "H100-SXM5-80GB,bf16,1,2,3,0"}) {
-    const auto errors = GemmsOfFile(Catalog(), std::string("head\n") + row + "\n");
+    const auto errors = GemmsOfFile(GemmCatalog(), std::string("head\n") + row + "\n");
     ASSERT_FALSE(errors) << row;
     EXPECT_NE(errors.error().message.find("line 2"), std::string::npos) << row;
   }
-  EXPECT_FALSE(GemmsOfFile(Catalog(), "head\nH101,bf16,1,2,3,4\n"));
+  EXPECT_FALSE(GemmsOfFile(GemmCatalog(), "head\nH101,bf16,1,2,3,4\n"));
 }
 
 }  // namespace

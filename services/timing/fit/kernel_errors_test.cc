@@ -8,7 +8,7 @@
 namespace eidolon::timing::fit {
 namespace {
 
-const gpu_model::GpuCatalog& Catalog() {
+const gpu_model::GpuCatalog& ErrorCatalog() {
   static const auto catalog = *gpu_model::GpuCatalog::Load("");
   return catalog;
 }
@@ -66,7 +66,7 @@ TEST(KernelErrorsTest, ReadsTheRowsOfAFile) {
   const std::string head = "gpu,kernel,sizes,microseconds\n";
   const std::string kernel = "prefill vllm-0.24.0:vllm_flash_attn_fa3 bf16 bf16 128 0";
   const auto errors = KernelsOfFile(
-      Catalog(), head + "H100-SXM5-80GB," + kernel + ",16 16 1 16384,1818\n# a remark\n");
+      ErrorCatalog(), head + "H100-SXM5-80GB," + kernel + ",16 16 1 16384,1818\n# a remark\n");
   ASSERT_TRUE(errors.has_value());
   ASSERT_EQ(errors->size(), 1u);
   EXPECT_EQ(errors->front().rows, 1u);
@@ -76,10 +76,10 @@ TEST(KernelErrorsTest, ReadsTheRowsOfAFile) {
   for (const char* row : {"H100-SXM5-80GB,prefill,16 16 1 16384,1818",
                           "H100-SXM5-80GB,decode x bf16 bf16 128 0,16 16 1 16384,1818",
                           "Nothing,decode x bf16 bf16 128 0,16 16 1 16384,1818", "1,2,3"}) {
-    EXPECT_FALSE(KernelsOfFile(Catalog(), head + row + "\n").has_value()) << row;
+    EXPECT_FALSE(KernelsOfFile(ErrorCatalog(), head + row + "\n").has_value()) << row;
   }
-  EXPECT_FALSE(KernelsOfFile(Catalog(), head + "H100-SXM5-80GB," + kernel + ",16 16 1,3\n"));
-  EXPECT_FALSE(KernelsOfFile(Catalog(), head + "H100-SXM5-80GB," + kernel + ",16 16 1 9,0\n"));
+  EXPECT_FALSE(KernelsOfFile(ErrorCatalog(), head + "H100-SXM5-80GB," + kernel + ",16 16 1,3\n"));
+  EXPECT_FALSE(KernelsOfFile(ErrorCatalog(), head + "H100-SXM5-80GB," + kernel + ",16 16 1 9,0\n"));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace eidolon::timing::kernel {
 namespace {
 
-Demand DemandOf(const KernelLaunch& launch) {
+Demand DemandOfRows(const KernelLaunch& launch) {
   return Recognise(launch, ParseKernelName(launch.name));
 }
 
@@ -20,18 +20,18 @@ Demand LayerNorm(std::uint32_t rows, std::int32_t width, const char* squares = "
       squares +
       ">(int, float, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*, float*, "
       "float*, c10::BFloat16*)";
-  return DemandOf(LaunchBuilder(name)
-                      .Grid(rows)
-                      .Block(32, 4)
-                      .Add<std::int32_t>(width)
-                      .Add(1e-5f)
-                      .Pointer()
-                      .Pointer()
-                      .Pointer()
-                      .Pointer()
-                      .Pointer()
-                      .Pointer()
-                      .Build());
+  return DemandOfRows(LaunchBuilder(name)
+                          .Grid(rows)
+                          .Block(32, 4)
+                          .Add<std::int32_t>(width)
+                          .Add(1e-5f)
+                          .Pointer()
+                          .Pointer()
+                          .Pointer()
+                          .Pointer()
+                          .Pointer()
+                          .Pointer()
+                          .Build());
 }
 
 TEST(RowsTest, ARowOfALayerNormCostsTheSameMergeWhateverItsWidth) {
@@ -78,12 +78,12 @@ TEST(RowsTest, ASizeThatBatchNormDoesNotReadComesFromStrides) {
           "float, float, int>(") +
       kAccessor + ", float)";
 
-  const Demand demand = DemandOf(LaunchBuilder(name)
-                                     .Grid(64)
-                                     .Block(512)
-                                     .AddBytes(AccessorBytes({8, 0, 1000}, {64000, 1000, 1}), 8)
-                                     .Add(1e-5f)
-                                     .Build());
+  const Demand demand = DemandOfRows(LaunchBuilder(name)
+                                         .Grid(64)
+                                         .Block(512)
+                                         .AddBytes(AccessorBytes({8, 0, 1000}, {64000, 1000, 1}), 8)
+                                         .Add(1e-5f)
+                                         .Build());
 
   EXPECT_EQ(demand.evidence, Evidence::kParameters);
   EXPECT_DOUBLE_EQ(demand.bytes, 8.0 * 64 * 1000 * 4);
@@ -96,13 +96,14 @@ TEST(RowsTest, AnOutputWhoseSizesNobodyReadsIsAsLargeAsTheInput) {
           "int>(") +
       kAccessor + ", " + kAccessor + ", float)";
 
-  const Demand demand = DemandOf(LaunchBuilder(name)
-                                     .Grid(64)
-                                     .Block(512)
-                                     .AddBytes(AccessorBytes({8, 64, 1000}, {64000, 1000, 1}), 8)
-                                     .AddBytes(AccessorBytes({0, 0, 0}, {64000, 1000, 1}), 8)
-                                     .Add(1e-5f)
-                                     .Build());
+  const Demand demand =
+      DemandOfRows(LaunchBuilder(name)
+                       .Grid(64)
+                       .Block(512)
+                       .AddBytes(AccessorBytes({8, 64, 1000}, {64000, 1000, 1}), 8)
+                       .AddBytes(AccessorBytes({0, 0, 0}, {64000, 1000, 1}), 8)
+                       .Add(1e-5f)
+                       .Build());
 
   EXPECT_DOUBLE_EQ(demand.bytes, 2 * 8.0 * 64 * 1000 * 4);
 }
@@ -118,14 +119,14 @@ LaunchBuilder Pool(const char* name) {
 }
 
 TEST(RowsTest, MaxPoolingWritesIndicesAndVisitsEveryPlaceOfAWindow) {
-  const Demand demand =
-      DemandOf(Pool("_ZN2at6native52_GLOBAL__N__3235d1b4_19_DilatedMaxPool2d_cu_6258b57421max_pool_"
-                    "forward_nchwIfiEEvT0_PKT_llliiiiiiiiiiPS4_Pl")
-                   .Add<std::int32_t>(1)
-                   .Add<std::int32_t>(1)
-                   .Pointer()
-                   .Pointer()
-                   .Build());
+  const Demand demand = DemandOfRows(
+      Pool("_ZN2at6native52_GLOBAL__N__3235d1b4_19_DilatedMaxPool2d_cu_6258b57421max_pool_"
+           "forward_nchwIfiEEvT0_PKT_llliiiiiiiiiiPS4_Pl")
+          .Add<std::int32_t>(1)
+          .Add<std::int32_t>(1)
+          .Pointer()
+          .Pointer()
+          .Build());
 
   EXPECT_EQ(demand.family, Family::kPooling);
   EXPECT_EQ(demand.evidence, Evidence::kParameters);
@@ -134,7 +135,7 @@ TEST(RowsTest, MaxPoolingWritesIndicesAndVisitsEveryPlaceOfAWindow) {
 }
 
 TEST(RowsTest, AveragePoolingWritesNoIndices) {
-  const Demand demand = DemandOf(
+  const Demand demand = DemandOfRows(
       Pool("_ZN2at6native49_GLOBAL__N__528a9ea4_16_AveragePool2d_cu_fb80407625avg_pool2d_out_"
            "cuda_frameIffEEviPKT_lllliiiiiiiPS3_ibb")
           .Pointer()
@@ -155,7 +156,7 @@ TEST(RowsTest, DepthwiseConvolutionKnowsItsWindowFromItsNameOrItsParameters) {
     for (const std::int32_t number : {8 * 30 * 30, 8, 1, 32, 32, 30, 30, side, side, 1, 1}) {
       builder.Add(number);
     }
-    return DemandOf(builder.Build()).address_operations / (8 * 30 * 30 * 17.7);
+    return DemandOfRows(builder.Build()).address_operations / (8 * 30 * 30 * 17.7);
   };
 
   EXPECT_DOUBLE_EQ(places("3", 0), 9);
@@ -164,17 +165,17 @@ TEST(RowsTest, DepthwiseConvolutionKnowsItsWindowFromItsNameOrItsParameters) {
 
 TEST(RowsTest, AScanReadsAndWritesItsRowsOnce) {
   const Demand demand =
-      DemandOf(LaunchBuilder("_ZN2at6native32tensor_kernel_scan_innermost_dimIfSt4plusIfEEEvPT_"
-                             "PKS4_jjjS4_T0_")
-                   .Grid(1000)
-                   .Block(16, 32)
-                   .Pointer()
-                   .Pointer()
-                   .Add<std::uint32_t>(32768)
-                   .Add<std::uint32_t>(4096)
-                   .Add<std::uint32_t>(4)
-                   .Add(0.0f)
-                   .Build());
+      DemandOfRows(LaunchBuilder("_ZN2at6native32tensor_kernel_scan_innermost_dimIfSt4plusIfEEEvPT_"
+                                 "PKS4_jjjS4_T0_")
+                       .Grid(1000)
+                       .Block(16, 32)
+                       .Pointer()
+                       .Pointer()
+                       .Add<std::uint32_t>(32768)
+                       .Add<std::uint32_t>(4096)
+                       .Add<std::uint32_t>(4)
+                       .Add(0.0f)
+                       .Build());
 
   EXPECT_EQ(demand.family, Family::kScan);
   EXPECT_DOUBLE_EQ(demand.bytes, 32768.0 * 4096 * 8);

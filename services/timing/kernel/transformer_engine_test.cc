@@ -45,7 +45,7 @@ constexpr char kAdam[] =
     "tensor_adam27AdamCapturableMasterFunctorI13__nv_bfloat16S5_ffEEJffPiifPfNS3_10adamMode_"
     "tEfS8_EEvlPViT_T0_DpT1_";
 
-Demand DemandOf(const KernelLaunch& launch) {
+Demand TransformerDemand(const KernelLaunch& launch) {
   return Recognise(launch, ParseKernelName(launch.name));
 }
 
@@ -57,7 +57,7 @@ KernelLaunch Norm(const char* name, std::int32_t groups, std::int32_t rows, std:
 }
 
 TEST(TransformerEngineTest, CountsRowsAndColumnsOfNorms) {
-  const Demand forward = DemandOf(Norm(kForward, 528, 16384, 4096));
+  const Demand forward = TransformerDemand(Norm(kForward, 528, 16384, 4096));
 
   EXPECT_EQ(forward.family, Family::kNormalization);
   EXPECT_EQ(forward.evidence, Evidence::kParameters);
@@ -66,8 +66,8 @@ TEST(TransformerEngineTest, CountsRowsAndColumnsOfNorms) {
 }
 
 TEST(TransformerEngineTest, BackwardNormsLeavePartialSumsThatTheFinalizingKernelReads) {
-  const Demand backward = DemandOf(Norm(kBackward, 264, 16384, 4096));
-  const Demand finalize = DemandOf(Norm(kFinalize, 264, 16384, 4096));
+  const Demand backward = TransformerDemand(Norm(kBackward, 264, 16384, 4096));
+  const Demand finalize = TransformerDemand(Norm(kFinalize, 264, 16384, 4096));
 
   const double partial = 264.0 * 4096 * 8;
   EXPECT_DOUBLE_EQ(backward.bytes, 16384.0 * 4096 * 6 + 16384 * 8 + 4096 * 4 + partial);
@@ -78,9 +78,9 @@ TEST(TransformerEngineTest, BackwardNormsLeavePartialSumsThatTheFinalizingKernel
 // As the library launches them: the columns are those of the kernel, and the kernel that adds up
 // partial sums is not told the rows.
 TEST(TransformerEngineTest, TunedNormsHaveTheirColumnsInTheirName) {
-  const Demand forward = DemandOf(Norm(kForward, 528, 16384, 0));
-  const Demand backward = DemandOf(Norm(kBackward, 264, 16384, 0));
-  const Demand finalize = DemandOf(Norm(kFinalize, 264, 0, 0));
+  const Demand forward = TransformerDemand(Norm(kForward, 528, 16384, 0));
+  const Demand backward = TransformerDemand(Norm(kBackward, 264, 16384, 0));
+  const Demand finalize = TransformerDemand(Norm(kFinalize, 264, 0, 0));
 
   const double partial = 264.0 * 1024 * 8;
   EXPECT_EQ(forward.evidence, Evidence::kParameters);
@@ -90,25 +90,25 @@ TEST(TransformerEngineTest, TunedNormsHaveTheirColumnsInTheirName) {
 }
 
 TEST(TransformerEngineTest, NormsWithoutSizesAreAssumed) {
-  EXPECT_EQ(DemandOf(Norm(kForward, 528, 0, 0)).evidence, Evidence::kGuess);
-  EXPECT_EQ(DemandOf(Norm(kForward, 0, 1, 1)).evidence, Evidence::kGuess);
-  EXPECT_EQ(DemandOf(Norm(kForward, 1, -5, 4096)).evidence, Evidence::kGuess);
+  EXPECT_EQ(TransformerDemand(Norm(kForward, 528, 0, 0)).evidence, Evidence::kGuess);
+  EXPECT_EQ(TransformerDemand(Norm(kForward, 0, 1, 1)).evidence, Evidence::kGuess);
+  EXPECT_EQ(TransformerDemand(Norm(kForward, 1, -5, 4096)).evidence, Evidence::kGuess);
 }
 
 TEST(TransformerEngineTest, ActivationsReadAndWriteTheirTypes) {
-  const Demand gelu = DemandOf(LaunchBuilder(kGelu)
-                                   .Grid(512)
-                                   .Block(512)
-                                   .Pointers(1)
-                                   .Add<std::uint64_t>(0)
-                                   .Pointers(1)
-                                   .Pointers(1)
-                                   .Pointers(1)
-                                   .Pointers(1)
-                                   .Add<std::uint8_t>(0)
-                                   .Add<std::uint64_t>(1 << 22)
-                                   .Add<std::uint64_t>(1 << 18)
-                                   .Build());
+  const Demand gelu = TransformerDemand(LaunchBuilder(kGelu)
+                                            .Grid(512)
+                                            .Block(512)
+                                            .Pointers(1)
+                                            .Add<std::uint64_t>(0)
+                                            .Pointers(1)
+                                            .Pointers(1)
+                                            .Pointers(1)
+                                            .Pointers(1)
+                                            .Add<std::uint8_t>(0)
+                                            .Add<std::uint64_t>(1 << 22)
+                                            .Add<std::uint64_t>(1 << 18)
+                                            .Build());
 
   EXPECT_EQ(gelu.family, Family::kElementwise);
   EXPECT_EQ(gelu.evidence, Evidence::kParameters);
@@ -119,11 +119,11 @@ TEST(TransformerEngineTest, GatedActivationsHaveTwoHalves) {
   LaunchBuilder builder(kGatedGradient);
   builder.Grid(512).Block(512);
   for (int i = 0; i < 6; ++i) builder.Pointer();
-  const Demand demand = DemandOf(builder.Add<std::uint64_t>(1024)
-                                     .Add<std::uint64_t>(4096)
-                                     .Add<std::uint8_t>(0)
-                                     .Add<std::uint64_t>(256)
-                                     .Build());
+  const Demand demand = TransformerDemand(builder.Add<std::uint64_t>(1024)
+                                              .Add<std::uint64_t>(4096)
+                                              .Add<std::uint8_t>(0)
+                                              .Add<std::uint64_t>(256)
+                                              .Build());
 
   EXPECT_DOUBLE_EQ(demand.bytes, 1024.0 * 4096 * (2 + 2 * 2 + 2 * 1));
 }
@@ -132,50 +132,52 @@ TEST(TransformerEngineTest, CastsWithTransposeWriteTwice) {
   LaunchBuilder cast(kCastTranspose);
   cast.Grid(1024).Block(256);
   for (int i = 0; i < 7; ++i) cast.Pointer();
-  const Demand plain = DemandOf(cast.Add<std::uint64_t>(4096).Add<std::uint64_t>(1024).Build());
-  const Demand bias = DemandOf(LaunchBuilder(kCastTransposeBias)
-                                   .Grid(1024)
-                                   .Block(256)
-                                   .Pointers(9)
-                                   .Add<std::uint64_t>(4096)
-                                   .Add<std::uint64_t>(1024)
-                                   .Add<std::uint64_t>(512)
-                                   .Build());
-  const Demand transpose = DemandOf(LaunchBuilder(kTranspose)
-                                        .Grid(1024)
-                                        .Block(256)
-                                        .Pointer()
-                                        .Pointer()
-                                        .Pointer()
-                                        .Add<std::uint64_t>(4096)
-                                        .Add<std::uint64_t>(1024)
-                                        .Build());
+  const Demand plain =
+      TransformerDemand(cast.Add<std::uint64_t>(4096).Add<std::uint64_t>(1024).Build());
+  const Demand bias = TransformerDemand(LaunchBuilder(kCastTransposeBias)
+                                            .Grid(1024)
+                                            .Block(256)
+                                            .Pointers(9)
+                                            .Add<std::uint64_t>(4096)
+                                            .Add<std::uint64_t>(1024)
+                                            .Add<std::uint64_t>(512)
+                                            .Build());
+  const Demand transpose = TransformerDemand(LaunchBuilder(kTranspose)
+                                                 .Grid(1024)
+                                                 .Block(256)
+                                                 .Pointer()
+                                                 .Pointer()
+                                                 .Pointer()
+                                                 .Add<std::uint64_t>(4096)
+                                                 .Add<std::uint64_t>(1024)
+                                                 .Build());
 
-  constexpr double kElements = 4096.0 * 1024;
+  constexpr double kElementsOfBias = 4096.0 * 1024;
   EXPECT_EQ(plain.family, Family::kCast);
-  EXPECT_DOUBLE_EQ(plain.bytes, kElements * 4);
-  EXPECT_DOUBLE_EQ(bias.bytes, kElements * 4);
-  EXPECT_DOUBLE_EQ(transpose.bytes, kElements * 2);
+  EXPECT_DOUBLE_EQ(plain.bytes, kElementsOfBias * 4);
+  EXPECT_DOUBLE_EQ(bias.bytes, kElementsOfBias * 4);
+  EXPECT_DOUBLE_EQ(transpose.bytes, kElementsOfBias * 2);
   EXPECT_EQ(transpose.family, Family::kCopy);
 }
 
 TEST(TransformerEngineTest, BiasGradientsAddUpPartialRows) {
-  const Demand demand = DemandOf(LaunchBuilder(kBiasGradient)
-                                     .Grid(32)
-                                     .Block(128)
-                                     .Pointer()
-                                     .Pointer()
-                                     .Add<std::int32_t>(4096)
-                                     .Add<std::int32_t>(128)
-                                     .Build());
+  const Demand demand = TransformerDemand(LaunchBuilder(kBiasGradient)
+                                              .Grid(32)
+                                              .Block(128)
+                                              .Pointer()
+                                              .Pointer()
+                                              .Add<std::int32_t>(4096)
+                                              .Add<std::int32_t>(128)
+                                              .Build());
 
   EXPECT_EQ(demand.family, Family::kReduction);
   EXPECT_DOUBLE_EQ(demand.bytes, 4096.0 * 128 * 4 + 4096 * 2);
 }
 
 TEST(TransformerEngineTest, BlocksThatHandOnAFewWordsAreNotAssumed) {
-  const Demand seed = DemandOf(LaunchBuilder(kSeed).Grid(1).Block(1).Pointers(1).Build());
-  const Demand norm = DemandOf(LaunchBuilder(kNormOfNorms).Grid(1).Block(512).Pointers(4).Build());
+  const Demand seed = TransformerDemand(LaunchBuilder(kSeed).Grid(1).Block(1).Pointers(1).Build());
+  const Demand norm =
+      TransformerDemand(LaunchBuilder(kNormOfNorms).Grid(1).Block(512).Pointers(4).Build());
 
   EXPECT_EQ(seed.family, Family::kMisc);
   EXPECT_EQ(seed.evidence, Evidence::kGrid);
@@ -191,13 +193,13 @@ TEST(TransformerEngineTest, TensorListsHaveSizesOfSixtyFourBits) {
   StructBytes list(to_chunk + 4 * 320 + 8);
   list.Set<std::int64_t>(sizes, 100'000).Set<std::int64_t>(sizes + 8, 10);
   list.Set<std::int32_t>(to_chunk + 4, 1).Set<std::uint8_t>(to_tensor + 2, 1);
-  const Demand demand = DemandOf(LaunchBuilder(kAdam)
-                                     .Grid(3)
-                                     .Block(512)
-                                     .Add<std::int64_t>(65536)
-                                     .Pointer()
-                                     .AddBytes(list.bytes(), 8)
-                                     .Build());
+  const Demand demand = TransformerDemand(LaunchBuilder(kAdam)
+                                              .Grid(3)
+                                              .Block(512)
+                                              .Add<std::int64_t>(65536)
+                                              .Pointer()
+                                              .AddBytes(list.bytes(), 8)
+                                              .Build());
 
   EXPECT_EQ(demand.family, Family::kOptimizer);
   EXPECT_EQ(demand.evidence, Evidence::kParameters);
@@ -215,7 +217,7 @@ TEST(TransformerEngineTest, RotaryEmbeddingsTurnTheHeadsOfEachPlace) {
        {1, 0, 2048, 16, 128, 128, 8192, 2048, 128, 1, 8192, 2048, 128, 1}) {
     rope.Add<std::int32_t>(size);
   }
-  const Demand demand = DemandOf(rope.Build());
+  const Demand demand = TransformerDemand(rope.Build());
 
   EXPECT_EQ(demand.evidence, Evidence::kParameters);
   EXPECT_DOUBLE_EQ(demand.bytes, 2048.0 * 4 * 16 * 128 * 4 + 4 * 2048 * 128);
@@ -232,14 +234,14 @@ TEST(TransformerEngineTest, RotaryEmbeddingsOfQueriesKeysAndValuesTogether) {
   for (const std::int32_t size : {1, 0, 2048, 4, 4, 128, 128, 512, 128, 128}) {
     rope.Add<std::int32_t>(size);
   }
-  const Demand demand = DemandOf(rope.Build());
+  const Demand demand = TransformerDemand(rope.Build());
 
   EXPECT_EQ(demand.evidence, Evidence::kParameters);
   EXPECT_DOUBLE_EQ(demand.bytes, 2048.0 * 4 * 4 * (512 + 128 + 128) * 4);
 }
 
 TEST(TransformerEngineTest, RoutersReadAScoreForEachTokenAndExpert) {
-  const Demand demand = DemandOf(
+  const Demand demand = TransformerDemand(
       LaunchBuilder("_ZN18transformer_engine12fused_router45fused_topk_with_score_function_forward_"
                     "kernelIffL20NVTERoutingMapFormat0ELNS0_12TopkFuncTypeE1ELi0EiLNS0_6QBModeE0EE"
                     "EvPKT_iiibiifPKT0_PS5_PhPfPT4_iSD_PiPKfi")

@@ -37,7 +37,7 @@ kernel::DnnTensor Tensor(std::int64_t uid, const Sizes& dims, bool channels_last
   return tensor;
 }
 
-struct Case {
+struct ConvolutionCase {
   Sizes image;
   std::int64_t filters = 0;
   Sizes window;
@@ -46,7 +46,7 @@ struct Case {
   std::uint32_t type = kBf16;
 };
 
-double Microseconds(const Case& c, const std::string& gpu = "H100-SXM5-80GB") {
+double Microseconds(const ConvolutionCase& c, const std::string& gpu = "H100-SXM5-80GB") {
   Sizes filter = {c.filters, c.image[1]};
   Sizes response = {c.image[0], c.filters};
   for (std::size_t d = 0; d < c.window.size(); ++d) {
@@ -77,8 +77,8 @@ TEST(ConvolutionModelTest, PadsThreeChannelsOfEveryPlaceToAWholePiece) {
 }
 
 TEST(ConvolutionModelTest, ChangesLayoutsOnlyWhereChannelsComeFirst) {
-  const Case first{{1, 192, 256, 256}, 96, {3, 3}, 1};
-  Case last = first;
+  const ConvolutionCase first{{1, 192, 256, 256}, 96, {3, 3}, 1};
+  ConvolutionCase last = first;
   last.channels_last = true;
 
   // 25.6, 3.3 and 10.8 us around a GEMM of 86 (TraceLens, Wan).
@@ -86,8 +86,8 @@ TEST(ConvolutionModelTest, ChangesLayoutsOnlyWhereChannelsComeFirst) {
 }
 
 TEST(ConvolutionModelTest, ChangesTheLayoutOfAFilterOfFewPlacesSlowly) {
-  const Case three{{1, 384, 3, 32, 32}, 768, {3, 1, 1}};
-  Case last = three;
+  const ConvolutionCase three{{1, 384, 3, 32, 32}, 768, {3, 1, 1}};
+  ConvolutionCase last = three;
   last.channels_last = true;
 
   // The filter alone took 15.8 us, a hundredth of the picture's rate (TraceLens, Wan).
@@ -95,8 +95,8 @@ TEST(ConvolutionModelTest, ChangesTheLayoutOfAFilterOfFewPlacesSlowly) {
 }
 
 TEST(ConvolutionModelTest, MultipliesPointsAsTheyLie) {
-  const Case first{{1, 384, 32, 32}, 1152, {1, 1}};
-  Case last = first;
+  const ConvolutionCase first{{1, 384, 32, 32}, 1152, {1, 1}};
+  ConvolutionCase last = first;
   last.channels_last = true;
 
   EXPECT_DOUBLE_EQ(Microseconds(first), Microseconds(last));
@@ -108,7 +108,7 @@ TEST(ConvolutionModelTest, TakesLongerWithMoreOfAnySize) {
   base::Random random(11);
   for (const std::string gpu : {"H100-SXM5-80GB", "A100-SXM4-80GB", "B200-SXM-180GB"}) {
     for (int round = 0; round < 4000; ++round) {
-      Case less{{1, 1, 16, 16}, 1, {3, 3}};
+      ConvolutionCase less{{1, 1, 16, 16}, 1, {3, 3}};
       less.type = random.Below(2) == 0 ? kBf16 : kFp32;
       less.channels_last = random.Below(2) == 0;
       const auto size = [&](unsigned bits) {
@@ -121,7 +121,7 @@ TEST(ConvolutionModelTest, TakesLongerWithMoreOfAnySize) {
         less.image.push_back(16);
         less.window.push_back(3);
       }
-      Case more = less;
+      ConvolutionCase more = less;
       constexpr std::int64_t kVector = 8;
       switch (random.Below(4)) {
         case 0:

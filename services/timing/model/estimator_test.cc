@@ -191,8 +191,8 @@ TEST(EstimatorTest, RecordedLaunchesLastWhatIsExpected) {
   EXPECT_GT(recorded.size(), 40u);
 }
 
-kernel::DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims,
-                         bool is_virtual = false) {
+kernel::DnnTensor EstimatedTensor(std::int64_t uid, std::vector<std::int64_t> dims,
+                                  bool is_virtual = false) {
   return {uid, std::move(dims), {}, 14, is_virtual};
 }
 
@@ -227,9 +227,9 @@ TEST(EstimatorTest, DecodingComesFromPublishedRowsWhereTheArchitectureHasThem) {
 TEST(EstimatorTest, FusedAttentionGraphs) {
   // 4 x 32 heads, 4096 queries and keys, head size 128: GEMMs with a softmax between.
   kernel::DnnGraph graph;
-  graph.tensors = {Tensor(1, {4, 32, 4096, 128}), Tensor(2, {4, 32, 128, 4096}),
-                   Tensor(3, {4, 32, 4096, 4096}, true), Tensor(4, {4, 32, 4096, 128}),
-                   Tensor(5, {4, 32, 4096, 128})};
+  graph.tensors = {EstimatedTensor(1, {4, 32, 4096, 128}), EstimatedTensor(2, {4, 32, 128, 4096}),
+                   EstimatedTensor(3, {4, 32, 4096, 4096}, true),
+                   EstimatedTensor(4, {4, 32, 4096, 128}), EstimatedTensor(5, {4, 32, 4096, 128})};
   graph.operations = {{.kind = 19, .inputs = {1, 2}, .outputs = {3}},
                       {.kind = 13, .mode = 13, .inputs = {3}, .outputs = {3}},
                       {.kind = 19, .inputs = {3, 4}, .outputs = {5}}};
@@ -246,9 +246,10 @@ TEST(EstimatorTest, DeterministicAttentionStoresItsScoreGradients) {
   // 2 x 8 heads, 8192 queries and keys, head size 128; the queries' gradients in `type`.
   const auto backward = [](std::uint32_t type, bool causal) {
     kernel::DnnGraph graph;
-    graph.tensors = {Tensor(1, {2, 8, 8192, 128}),        Tensor(2, {2, 8, 128, 8192}),
-                     Tensor(3, {2, 8, 8192, 8192}, true), Tensor(4, {2, 8, 8192, 128}),
-                     Tensor(5, {2, 8, 8192, 128}),        {6, {2, 8, 8192, 128}, {}, type}};
+    graph.tensors = {
+        EstimatedTensor(1, {2, 8, 8192, 128}),        EstimatedTensor(2, {2, 8, 128, 8192}),
+        EstimatedTensor(3, {2, 8, 8192, 8192}, true), EstimatedTensor(4, {2, 8, 8192, 128}),
+        EstimatedTensor(5, {2, 8, 8192, 128}),        {6, {2, 8, 8192, 128}, {}, type}};
     const auto gemm = [](std::vector<std::int64_t> inputs, std::int64_t output) {
       return kernel::DnnOperation{.kind = 19, .inputs = std::move(inputs), .outputs = {output}};
     };
@@ -275,8 +276,8 @@ TEST(EstimatorTest, DeterministicAttentionStoresItsScoreGradients) {
 TEST(EstimatorTest, ConvolutionGraphs) {
   // ResNet-50's 3x3 convolution of 128 channels over 28 x 28 pixels, batch 256.
   kernel::DnnGraph graph;
-  graph.tensors = {Tensor(1, {256, 128, 28, 28}), Tensor(2, {128, 128, 3, 3}),
-                   Tensor(3, {256, 128, 28, 28})};
+  graph.tensors = {EstimatedTensor(1, {256, 128, 28, 28}), EstimatedTensor(2, {128, 128, 3, 3}),
+                   EstimatedTensor(3, {256, 128, 28, 28})};
   Estimator estimator(nullptr);
   const double flops = 2.0 * 256 * 28 * 28 * 128 * 128 * 9;
   for (const std::uint32_t kind : {10u, 11u, 12u}) {
@@ -297,8 +298,8 @@ TEST(EstimatorTest, ConvolutionsOfChannelsFirstRewriteTheirTensors) {
   // 468 us (published, without the bias).
   const auto seconds = [](bool channels_last) {
     kernel::DnnGraph graph;
-    graph.tensors = {Tensor(1, {4, 192, 256, 256}), Tensor(2, {96, 192, 3, 3}),
-                     Tensor(3, {4, 96, 256, 256})};
+    graph.tensors = {EstimatedTensor(1, {4, 192, 256, 256}), EstimatedTensor(2, {96, 192, 3, 3}),
+                     EstimatedTensor(3, {4, 96, 256, 256})};
     for (kernel::DnnTensor& tensor : graph.tensors) {
       const std::int64_t channels = tensor.dims[1], height = tensor.dims[2], width = tensor.dims[3];
       tensor.strides =

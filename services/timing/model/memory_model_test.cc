@@ -7,13 +7,13 @@
 namespace eidolon::timing::model {
 namespace {
 
-const gpu_model::GpuModel& H100() {
+const gpu_model::GpuModel& MemoryOfH100() {
   static const auto catalog = *gpu_model::GpuCatalog::Load("");
   return **catalog.Find("H100-SXM5-80GB");
 }
 
 TEST(MemoryModelTest, LargeKernelsReachTheAttainedBandwidth) {
-  const double seconds = MemorySeconds(H100(), 3.35e9, 1);
+  const double seconds = MemorySeconds(MemoryOfH100(), 3.35e9, 1);
 
   EXPECT_NEAR(seconds, 1e-3 / 0.9, 0.01e-3);
 }
@@ -21,7 +21,7 @@ TEST(MemoryModelTest, LargeKernelsReachTheAttainedBandwidth) {
 TEST(MemoryModelTest, MoreBytesNeverTakeLess) {
   double last = 0;
   for (double bytes = 1; bytes < 1e11; bytes *= 1.07) {
-    const double seconds = MemorySeconds(H100(), bytes, 0.8);
+    const double seconds = MemorySeconds(MemoryOfH100(), bytes, 0.8);
     EXPECT_GT(seconds, last) << bytes;
     last = seconds;
   }
@@ -30,43 +30,43 @@ TEST(MemoryModelTest, MoreBytesNeverTakeLess) {
 TEST(MemoryModelTest, ATinyKernelLastsTheFloor) {
   const kernel::Demand demand{.bytes = 128};
 
-  EXPECT_NEAR(DemandSeconds(H100(), demand, {.blocks = 1, .threads = 32}), 2e-6, 0.2e-6);
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 32}), 2e-6, 0.2e-6);
 }
 
 TEST(MemoryModelTest, ClocksPassAtTheBoostClock) {
   const kernel::Demand demand{.clocks = 1.98e9};
 
-  EXPECT_NEAR(DemandSeconds(H100(), demand, {.blocks = 1, .threads = 1}), 1, 1e-5);
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 1}), 1, 1e-5);
 }
 
 TEST(MemoryModelTest, OneBlockCannotFillTheGpu) {
   const kernel::Demand demand{.bytes = 1e8};
 
-  const double one = DemandSeconds(H100(), demand, {.blocks = 1, .threads = 1024});
-  const double all = DemandSeconds(H100(), demand, {.blocks = 1e5, .threads = 1e8});
+  const double one = DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 1024});
+  const double all = DemandSeconds(MemoryOfH100(), demand, {.blocks = 1e5, .threads = 1e8});
 
   EXPECT_GT(one, 30 * all);
 }
 
 TEST(MemoryModelTest, ShortGatheredRowsWasteBandwidth) {
   kernel::Demand demand{.bytes = 1e9, .random_bytes = 1e9, .row_bytes = 4};
-  const double scattered = DemandSeconds(H100(), demand, {});
+  const double scattered = DemandSeconds(MemoryOfH100(), demand, {});
   demand.row_bytes = 4096;
-  const double rows = DemandSeconds(H100(), demand, {});
+  const double rows = DemandSeconds(MemoryOfH100(), demand, {});
 
   EXPECT_GT(scattered, 5 * rows);
 }
 
 TEST(MemoryModelTest, AddressesOfNarrowElementsTakeLongerThanTheirBytes) {
-  // A row that multiplies 32256 x 1536 elements of 16 bits: 133 us on H100 (published), where the
-  // bytes alone would take 77.
+  // A row that multiplies 32256 x 1536 elements of 16 bits: 133 us on MemoryOfH100 (published),
+  // where the bytes alone would take 77.
   constexpr double kElements = 32256.0 * 1536;
   kernel::Demand demand{.bytes = 4 * kElements, .address_operations = 47 * kElements};
   demand.efficiency = 0.85;
 
-  EXPECT_NEAR(DemandSeconds(H100(), demand, {}), 133e-6, 15e-6);
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {}), 133e-6, 15e-6);
   demand.address_operations = 0;
-  EXPECT_NEAR(DemandSeconds(H100(), demand, {}), 77e-6, 5e-6);
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {}), 77e-6, 5e-6);
 }
 
 TEST(MemoryModelTest, ScatteredLanesAreBoundBySectors) {
@@ -74,7 +74,7 @@ TEST(MemoryModelTest, ScatteredLanesAreBoundBySectors) {
   constexpr double kElements = 32256.0 * 1536;
   const kernel::Demand demand{.bytes = 12 * kElements, .sectors = kElements};
 
-  EXPECT_NEAR(DemandSeconds(H100(), demand, {}), 402e-6, 20e-6);
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {}), 402e-6, 20e-6);
 }
 
 TEST(MemoryModelTest, MoreAddressesAndSectorsNeverTakeLess) {
@@ -84,7 +84,8 @@ TEST(MemoryModelTest, MoreAddressesAndSectorsNeverTakeLess) {
     for (double count = 1; count < 1e12; count *= 1.5) {
       kernel::Demand demand{.bytes = 1e6};
       demand.*what = count;
-      const double seconds = DemandSeconds(H100(), demand, {.blocks = 100, .threads = 12800});
+      const double seconds =
+          DemandSeconds(MemoryOfH100(), demand, {.blocks = 100, .threads = 12800});
       EXPECT_GE(seconds, last) << count;
       last = seconds;
     }

@@ -8,7 +8,7 @@
 namespace eidolon::timing::model {
 namespace {
 
-const gpu_model::GpuCatalog& Catalog() {
+const gpu_model::GpuCatalog& PublishedCatalog() {
   static const auto catalog = *gpu_model::GpuCatalog::Load("");
   return catalog;
 }
@@ -18,7 +18,7 @@ TEST(PublishedGemmsTest, EveryProfileIsOfAGpuWeModel) {
   std::size_t bytes = 0;
   for (const EmbeddedRows& file : EmbeddedGemmRows()) {
     const GemmRows rows = ReadEmbedded(file);
-    const auto gpu = Catalog().Find(rows.gpu);
+    const auto gpu = PublishedCatalog().Find(rows.gpu);
     ASSERT_TRUE(gpu) << rows.gpu;
     EXPECT_GE(rows.measured(), 4000u) << rows.gpu << " " << rows.type;
     EXPECT_FALSE(rows.kernel.empty());
@@ -36,7 +36,7 @@ TEST(PublishedGemmsTest, EveryProfileIsOfAGpuWeModel) {
 TEST(PublishedGemmsTest, EveryGpuWithRowsMayStandInForOthers) {
   const auto& published = PublishedGemms::Get();
   for (const EmbeddedRows& file : EmbeddedGemmRows()) {
-    gpu_model::GpuModel twin = **Catalog().Find(std::string(file.gpu));
+    gpu_model::GpuModel twin = **PublishedCatalog().Find(std::string(file.gpu));
     twin.name = "twin";
     const auto carried = published.CarriedTo(twin, std::string(file.type));
     EXPECT_EQ(carried.donor, file.gpu);
@@ -59,7 +59,7 @@ TEST(PublishedGemmsTest, AProfileIsReadOnce) {
 TEST(PublishedGemmsTest, CarriesFromTheGpuThatIsMostAlike) {
   const auto& published = PublishedGemms::Get();
   const auto donor = [&](const char* gpu) {
-    const auto carried = published.CarriedTo(**Catalog().Find(gpu), "bf16");
+    const auto carried = published.CarriedTo(**PublishedCatalog().Find(gpu), "bf16");
     return carried.gemms == nullptr ? "none" : carried.donor;
   };
 
@@ -72,7 +72,7 @@ TEST(PublishedGemmsTest, CarriesFromTheGpuThatIsMostAlike) {
   // None of its architecture: the nearest ratio of bandwidth and rate.
   EXPECT_EQ(donor("A100-SXM4-80GB"), "H200-SXM-141GB");
   EXPECT_EQ(donor("RTX-PRO-6000-Server"), "H100-SXM5-80GB");
-  const auto& gpu = **Catalog().Find("L40S");
+  const auto& gpu = **PublishedCatalog().Find("L40S");
   EXPECT_EQ(published.CarriedTo(gpu, "bf16").gemms, published.CarriedTo(gpu, "bf16").gemms);
   EXPECT_EQ(published.CarriedTo(gpu, "fp64").gemms, nullptr);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kFlash3 = "prefill vllm-0.24.0:vllm_flash_attn_fa3 bf16 bf16 128 0";
 
-const gpu_model::GpuModel& Gpu(const char* name) {
+const gpu_model::GpuModel& PublishedGpu(const char* name) {
   static const auto catalog = *gpu_model::GpuCatalog::Load("");
   return **catalog.Find(name);
 }
@@ -20,7 +20,7 @@ const gpu_model::GpuModel& Gpu(const char* name) {
 TEST(PublishedKernelsTest, GivesARowAsItWasPublished) {
   // 16 heads, 16 of keys, one sequence of 16384: 605 TFLOP/s.
   const auto answer = PublishedKernels::Get().Read(
-      Gpu("H100-SXM5-80GB"), *ParseKernelClass(kFlash3), std::array{16., 16., 1., 16384.});
+      PublishedGpu("H100-SXM5-80GB"), *ParseKernelClass(kFlash3), std::array{16., 16., 1., 16384.});
 
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->gpu, "H100-SXM5-80GB");
@@ -33,7 +33,7 @@ TEST(PublishedKernelsTest, AnswersBetweenRowsAndSaysSo) {
   const KernelClass kernel = *ParseKernelClass(kFlash3);
   const auto at = [&](double heads, double length) {
     return PublishedKernels::Get()
-        .Read(Gpu("H100-SXM5-80GB"), kernel, std::array{heads, 8., 1., length})
+        .Read(PublishedGpu("H100-SXM5-80GB"), kernel, std::array{heads, 8., 1., length})
         ->time;
   };
 
@@ -50,7 +50,7 @@ TEST(PublishedKernelsTest, AnotherHeadSizeGoesByTheNearest) {
   const auto read = [&](double head_size) {
     KernelClass kernel = *ParseKernelClass(kFlash3);
     kernel.head_size = head_size;
-    return PublishedKernels::Get().Read(Gpu("H100-SXM5-80GB"), kernel, sizes)->time;
+    return PublishedKernels::Get().Read(PublishedGpu("H100-SXM5-80GB"), kernel, sizes)->time;
   };
 
   EXPECT_FALSE(read(96).measured);
@@ -62,14 +62,15 @@ TEST(PublishedKernelsTest, AnotherHeadSizeGoesByTheNearest) {
 TEST(PublishedKernelsTest, AGpuWithoutRowsTakesThoseOfItsArchitecture) {
   const KernelClass kernel = *ParseKernelClass(kFlash3);
   const std::array sizes = {32., 8., 4., 4096.};
-  const auto pcie = PublishedKernels::Get().Read(Gpu("H100-PCIe-80GB"), kernel, sizes);
+  const auto pcie = PublishedKernels::Get().Read(PublishedGpu("H100-PCIe-80GB"), kernel, sizes);
 
   ASSERT_TRUE(pcie.has_value());
   EXPECT_TRUE(pcie->gpu.starts_with("H"));
   EXPECT_FALSE(pcie->time.measured);
   EXPECT_GT(pcie->time.relative_error, 0.1);
   // FlashAttention 3 does not run on Ampere.
-  EXPECT_FALSE(PublishedKernels::Get().Read(Gpu("A100-SXM4-80GB"), kernel, sizes).has_value());
+  EXPECT_FALSE(
+      PublishedKernels::Get().Read(PublishedGpu("A100-SXM4-80GB"), kernel, sizes).has_value());
 }
 
 TEST(PublishedKernelsTest, NamesOfTablesAreClasses) {
