@@ -2,9 +2,9 @@
 
     behaviour.py --build DIR --python DIR [--beside N] [NAME ...]
 
-N tests run beside each other (2 on a machine of two processors: most wait a third of their time), each with a server
-of its own, but for those that are marked `alone`, which run last. Each test is a function named for the behaviour; `job` makes the document of a small job whose command is a
-piece of Python.
+N tests run beside each other (as many as there are processors: each waits a third of its time), each with a server of
+its own, but for those that are marked `alone`, which run last. Each test is a function named for the behaviour; `job`
+makes the document of a small job whose command is a piece of Python.
 """
 
 import argparse

@@ -4,8 +4,8 @@
 
 Parts run in order; one that fails does not stop the others unless they stand on it. Output of a part goes to
 build/test-logs/<part>.log; when it fails, what its failed tests printed is shown. With --quick the parts that
-build the tests again (sanitizers, fuzzers) are skipped, and say so. The sanitizers' builds begin at the lowest
-priority while the cluster test runs, which mostly waits.
+build the tests again (sanitizers, fuzzers) are skipped, and say so. The cluster test mostly waits, so it runs beside
+those that follow the build, and is told in its place.
 """
 
 import argparse
@@ -13,9 +13,9 @@ import atexit
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -25,9 +25,10 @@ ENDED = re.compile(r"(ok  |FAIL|skip) ")
 
 
 class Part:
-    def __init__(self, name, command, needs=(), minutes=20, slow=False, shown=False):
+    def __init__(self, name, command, needs=(), minutes=20, slow=False, beside=False):
         self.name, self.command, self.needs = name, command, needs
-        self.minutes, self.slow, self.shown = minutes, slow, shown
+        self.minutes, self.slow, self.beside = minutes, slow, beside
+        self.begun = None  # Of one that runs beside others.
 
 
 def parts(python):
@@ -98,7 +99,7 @@ def parts(python):
         ),
         Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "5"], needs=("build-release",), minutes=15),
         # On a machine that has none of its programs it compiles Kubernetes, and then does the short form.
-        Part("kube", ["e2e/kube/run", "--in-ci"], needs=("build-release",), minutes=75, shown=True),
+        Part("kube", ["e2e/kube/run", "--in-ci"], needs=("build-release",), minutes=75, beside=True),
         *sanitized("asan", "unit_tests", "fuzzers"),
         Part("fuzz", [*ctest, "--test-dir", "build/asan", "-L", "fuzz"], needs=("build-asan",), slow=True),
         *sanitized("tsan", "unit_tests", without=single_threaded),
@@ -148,85 +149,69 @@ def words_of_failed(text):
     return kept[:300] or lines[-60:]
 
 
-def wait(process, part, log):
-    """Its status; meanwhile what a part prints is shown, where it is one that people wait for."""
-    end = time.monotonic() + part.minutes * 60
-    with open(log, errors="replace") as printed:
-        while part.shown:
-            try:
-                return process.wait(min(20, max(1, end - time.monotonic())))
-            except subprocess.TimeoutExpired:
-                if time.monotonic() >= end:
-                    raise
-            finally:
-                print("".join(f"     | {line}" for line in printed.readlines()), end="", flush=True)
-        return process.wait(part.minutes * 60)
+class Begun:
+    """A part's process, from its start until its log says how it ended."""
 
+    def __init__(self, part, environment):
+        self.part, self.log = part, LOGS / f"{part.name}.log"
+        self.started, self.worked = time.monotonic(), processor_seconds()
+        with open(self.log, "wb") as out:
+            self.process = subprocess.Popen(
+                part.command,
+                cwd=ROOT,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+        atexit.register(self.end)
+        self.ended = threading.Thread(target=self.wait, daemon=True)
+        self.ended.start()
 
-def run(part, environment):
-    log = LOGS / f"{part.name}.log"
-    started, worked = time.monotonic(), processor_seconds()
-    with open(log, "wb") as out:
-        process = subprocess.Popen(
-            part.command,
-            cwd=ROOT,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,
-        )
+    def wait(self):
         try:
-            status = wait(process, part, log)
+            self.status = self.process.wait(self.part.minutes * 60)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.wait()
-            status = f"no end within {part.minutes} minutes"
-    text = log.read_text(errors="replace")
-    passed, failed = counts_in(text) or ((1, 0) if status == 0 else (0, 1))
-    if status != 0 and failed == 0:
+            self.end()
+            self.status = f"no end within {self.part.minutes} minutes"
+        self.seconds = time.monotonic() - self.started
+
+    def end(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, 9)
+            self.process.wait()
+
+
+def finish(begun):
+    """Waits for a part and tells how it ended: (passed, failed)."""
+    part = begun.part
+    begun.ended.join()
+    worked = "beside others" if part.beside else f"{processor_seconds() - begun.worked:5.0f} s of processors"
+    text = begun.log.read_text(errors="replace")
+    passed, failed = counts_in(text) or ((1, 0) if begun.status == 0 else (0, 1))
+    if begun.status != 0 and failed == 0:
         failed = 1
     verdict = "ok  " if failed == 0 else "FAIL"
-    print(
-        f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {time.monotonic() - started:7.0f} s, "
-        f"{processor_seconds() - worked:5.0f} s of processors",
-        flush=True,
-    )
+    print(f"{verdict} {part.name:16} {passed:5} passed {failed:4} failed {begun.seconds:7.0f} s, {worked}", flush=True)
     if failed:
-        print(f"     {' '.join(map(str, part.command))}  (status {status}); see {log.relative_to(ROOT)}:")
+        log = begun.log.relative_to(ROOT)
+        print(f"     {' '.join(map(str, part.command))}  (status {begun.status}); see {log}:")
         print("     failed tests:", ", ".join(names_of_failed(text)) or "the part itself")
         print("\n".join("     | " + line for line in words_of_failed(text)), flush=True)
-    elif part.name in ("scenarios", "behaviour", "folding", "messages", "docs", "wheel", "page", "torture"):
-        print("\n".join("     | " + line for line in text.splitlines()[-6:]), flush=True)
+    elif part.beside or part.name in (
+        "scenarios",
+        "behaviour",
+        "folding",
+        "messages",
+        "docs",
+        "wheel",
+        "page",
+        "torture",
+    ):
+        last = -60 if part.beside else -6
+        print("\n".join("     | " + line for line in text.splitlines()[last:]), flush=True)
     return passed, failed
-
-
-def build_ahead(builds, environment):
-    """The process that builds them one after another, for whoever is due later; its failures are theirs to report."""
-    commands = "; ".join(shlex.join(map(str, part.command)) for part in builds)
-    # Where the kernel groups processes by session, priorities count within a session alone.
-    script = f"echo 19 >/proc/self/autogroup; {commands}"
-    with open(LOGS / "build-ahead.log", "wb") as out:
-        process = subprocess.Popen(
-            ["nice", "-n", "19", "sh", "-c", script],
-            cwd=ROOT,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,
-        )
-    atexit.register(end, process)
-    return process
-
-
-def end(process, seconds=0):
-    """Waits so long for what build_ahead began, and ends what is left of it."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.wait()
 
 
 def main():
@@ -249,15 +234,9 @@ def main():
     total_passed = total_failed = total_skipped = 0
     started = time.monotonic()
     broken = set()
-    ahead = None
     for part in all_parts:
         if only and part.name not in only:
             continue
-        builds = [later for later in all_parts if later.name.startswith("build-") and later.slow]
-        if part.name == "kube" and not a.quick and not only:
-            ahead = build_ahead(builds, environment)
-        elif part in builds and ahead:
-            end(ahead, part.minutes * 60)
         if part.slow and a.quick and part.name not in only:
             print(f"skip {part.name:16} builds the tests again: run without --quick")
             total_skipped += 1
@@ -268,11 +247,15 @@ def main():
             broken.add(part.name)
             total_failed += 1
             continue
-        passed, failed = run(part, environment)
+        passed, failed = finish(part.begun or Begun(part, environment))
         total_passed += passed
         total_failed += failed
         if failed:
             broken.add(part.name)
+        for later in all_parts:
+            due = later.beside and (not only or later.name in only) and not later.begun
+            if due and part.name in later.needs and part.name not in broken:
+                later.begun = Begun(later, environment)
     print(f"     all parts together {(time.monotonic() - started) / 60:5.0f} min")
     print(f"{total_passed} passed, {total_failed} failed, {total_skipped} skipped")
     return 1 if total_failed else 0
