@@ -73,7 +73,7 @@ def parts(python):
             "behaviour",
             [*harness, "e2e/harness/behaviour.py", "--build", str(release), "--python", python],
             needs=("build-release",),
-            minutes=20,
+            minutes=45,
         ),
         Part(
             "scenarios",

@@ -215,7 +215,8 @@ class Harder:
         ]:
             job = f"dies-{name}"
             self.start_training(job)
-            kill(job)
+            with self.held(job):
+                kill(job)
             started = time.monotonic()
             if reasons:
                 status = finished(job, 60)

@@ -66,7 +66,8 @@ class Nodes:
             started = time.monotonic()
             try:
                 words = ["--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={SETTLE_SECONDS}s"]
-                kubectl("drain", f"node-{SECOND}", *words)
+                with self.held("drained"):
+                    kubectl("drain", f"node-{SECOND}", *words)
             finally:
                 kubectl("uncordon", f"node-{SECOND}")
             status = finished("drained", PATIENCE_SECONDS)
