@@ -12,6 +12,26 @@ import pictures
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "helm/eidolon/files/dashboards"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+OPENAPI = ROOT / "services/controller/rest/openapi.json"
+# Labels that variables take their values from, and the parameter of the REST API that says what these may be.
+LABELS = {"namespace": "namespace", "simulation_job": "name"}
+# What would end a string of PromQL, mean more than itself in a regular expression, or be markup.
+HOSTILE = (
+    'a"} or up{b="',
+    "a\\",
+    "a.*",
+    "a|b",
+    "a`b",
+    "a'b",
+    "$a",
+    "${a}",
+    "<img src=x onerror=alert(1)>",
+    "a\nb",
+    "A",
+    "",
+)
+# Where Grafana shows markup or leads elsewhere: a variable in these would be put into HTML or an address.
+MARKUP = {"text", "news", "dashlist", "canvas", "marcusolsson-dynamictext-panel"}
 
 
 def known_metrics():
@@ -49,8 +69,66 @@ def check_panel(panel, metrics):
                 yield f"a bare counter: {name}"
 
 
+def places_of(value, where=()):
+    """Each text of a document with the names of the fields that lead to it."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from places_of(part, (*where, key))
+    elif isinstance(value, list):
+        for part in value:
+            yield from places_of(part, where)
+    elif isinstance(value, str):
+        yield where, value
+
+
+def parameters_of(openapi, path):
+    """Of all methods of a route, references followed."""
+    for method in openapi["paths"][path].values():
+        for one in method["parameters"]:
+            yield openapi["components"]["parameters"][one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one
+
+
+def check_names(openapi):
+    """Values of variables are names of namespaces and jobs: Grafana quotes them in ways that depend on its version
+    and on the kind of variable, so the API must not take any that needs to be quoted."""
+    parameters = list(parameters_of(openapi, "/api/v1/namespaces/{namespace}/simulationjobs/{name}"))
+    for label, parameter in LABELS.items():
+        patterns = {one["schema"].get("pattern", "") for one in parameters if one["name"] == parameter}
+        if not patterns:
+            yield f"the API has no parameter {parameter}"
+        for pattern in patterns:
+            for name in HOSTILE:
+                if re.search(pattern.replace("$", r"\Z"), name):
+                    yield f"the API takes {name!r} as a {parameter}; dashboards put the label {label} into queries"
+
+
+def check_variables(board):
+    """A variable is the whole value of a matcher in quotes, or the data source, and appears nowhere else."""
+    for variable in board["templating"]["list"]:
+        label = re.fullmatch(r"label_values\(.*?(\w+)\)", variable.get("definition", ""))
+        if variable["type"] == "query" and not (label and label[1] in LABELS):
+            yield f"variable ${variable['name']} takes values that may be any text"
+        if variable["type"] not in ("query", "datasource", "textbox"):
+            yield f"variable ${variable['name']} is of the type {variable['type']}"
+    for where, text in places_of(board):
+        if where[-1] == "uid" and text == SOURCE["uid"]:
+            continue
+        if where[-1] in ("expr", "definition", "query"):
+            text = re.sub(r'\w+=~?"\$\w+"(?=[,}])', "", text).replace("[$__rate_interval]", "")
+        if "$" in text:
+            yield f"a variable outside of a matcher's quotes, in {'.'.join(where)}: {text}"
+        if re.search(r"<\s*[a-zA-Z/!]", text) and where[-1] != "expr":
+            yield f"markup in {'.'.join(where)}: {text}"
+        if where[-1] in ("url", "content") or "links" in where:
+            yield f"a link or a content, in {'.'.join(where)}: {text}"
+    for panel in board["panels"]:
+        if panel["type"] in MARKUP:
+            yield f"panel '{panel.get('title')}' shows markup"
+
+
 def check(path, metrics):
     board = json.loads(path.read_text())
+    yield from check_variables(board)
     wanted = {"id": None, "editable": False, "graphTooltip": 1, "timezone": "", "uid": f"eidolon-{path.stem}"}
     for field, value in wanted.items():
         if board.get(field, "absent") != value:
@@ -69,6 +147,7 @@ def check(path, metrics):
 def main():
     metrics = known_metrics()
     problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json")) for problem in check(path, metrics)]
+    problems += check_names(json.loads(OPENAPI.read_text()))
     problems += pictures.problems_of(pictures.PICTURES)
     print("\n".join(problems) or f"{len(list(FOLDER.glob('*.json')))} dashboards are as they should be")
     return 1 if problems else 0
