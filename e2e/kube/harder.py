@@ -251,16 +251,6 @@ class Harder:
         )
         return status
 
-    def start_training(self, job, **changes):
-        """A job that lasts, until its four ranks meet in collectives: virtual time goes by the network service."""
-        self.apply_light(job, spin=400_000, **changes)
-        wait(
-            f"{job} trains",
-            PATIENCE_SECONDS,
-            lambda: get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0) > 0.05,
-        )
-        expect(condition(job, "Running")[:2] == ("True", "Started"), f"{job} was over too soon")
-
     def apply_light(self, name, spin, **changes):
         """A job of the usual size whose ranks need no framework; it lasts as long as their loops turn."""
         document = self.document(name)

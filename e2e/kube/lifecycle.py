@@ -1,11 +1,8 @@
 """Steps of e2e/kube/run about the chart's life: upgrade, rollback, what an uninstall keeps and leaves."""
 
-import contextlib
 import json
-import os
 import pathlib
 import shutil
-import signal
 import tempfile
 
 from cluster_commands import NAMESPACE, ROOT, TEAM, expect, get, kube, kubectl, wait
@@ -84,19 +81,6 @@ class Lifecycle:
         print(f"     complete in attempts {status['attempt']} (upgraded) and {after['attempt']} (rolled back)")
         self.leaves_nothing("rolled-back")
         self.upgrades_definitions()
-
-    @contextlib.contextmanager
-    def held(self, job):
-        """Until the block's end no rank of this attempt takes a step: however fast the machine, the job is not over."""
-        ranks = self.ranks(job)
-        for rank in ranks:
-            os.kill(rank, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for rank in ranks:
-                with contextlib.suppress(ProcessLookupError):  # It went with its attempt.
-                    os.kill(rank, signal.SIGCONT)
 
     @staticmethod
     def upgrades_definitions():

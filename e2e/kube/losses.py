@@ -37,8 +37,10 @@ class Losses:
         ]:
             job = f"cut-{name}"
             self.start_training(job)
+            found = find(job)
+            self.release(job)
             started = time.monotonic()
-            self.cut(find(job), seconds)
+            self.cut(found, seconds)
             status = finished(job, PATIENCE_SECONDS)
             took = time.monotonic() - started
             kind = status["phase"]

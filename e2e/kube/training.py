@@ -1,0 +1,57 @@
+"""Jobs to which something happens while they train, however fast or busy the machine is."""
+
+import contextlib
+import os
+import signal
+import time
+
+from cluster_commands import Failure, condition, expect, get, wait
+from harder import PATIENCE_SECONDS
+
+
+
+class Training:
+    """Mixed into Run; needs what Harder has."""
+
+    def start_training(self, job, **changes):
+        """A job whose four ranks meet in collectives, and of which those of server 1 are stopped then, so that no machine
+        is so fast that it is over before something has happened to it. `held` or `release` lets them go on."""
+        self.apply_light(job, spin=400_000, **changes)
+        wait(f"{job} has ranks", PATIENCE_SECONDS, lambda: self.signal_ranks(job, signal.SIGSTOP))
+
+        def trains():
+            if get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0) > 0.05:
+                return True
+            self.release(job)
+            time.sleep(0.3)
+            self.signal_ranks(job, signal.SIGSTOP)
+            return False
+
+        wait(f"{job} trains", PATIENCE_SECONDS, trains)
+        expect(condition(job, "Running")[:2] == ("True", "Started"), f"{job} was over too soon")
+
+    def signal_ranks(self, job, number):
+        """The ranks of server 1 that were there to get the signal."""
+        try:
+            ranks = self.ranks(job)
+        except (Failure, LookupError, StopIteration):
+            return []
+        for rank in ranks:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rank, number)
+        return ranks
+
+    def release(self, job):
+        self.signal_ranks(job, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def held(self, job):
+        """Until the block's end no rank of this attempt's server 1 takes a step, so the job is not over."""
+        ranks = self.signal_ranks(job, signal.SIGSTOP)
+        expect(ranks, f"{job} was over too soon")
+        try:
+            yield
+        finally:
+            for rank in ranks:
+                with contextlib.suppress(ProcessLookupError):  # It went with its attempt.
+                    os.kill(rank, signal.SIGCONT)
