@@ -7,7 +7,7 @@
 #     TESTS   fair_share_test.cc link_test.cc)
 #
 # Target eidolon_<name>, alias eidolon::<name>, test binary <name>_test. TEST_DEPS adds libraries that
-# only the tests need. ALONE names sources with compile options of their own. A source includes the header of its
+# only the tests need. The thread sanitizer's preset has the tests of libraries that use threads, or whose tests do. ALONE names sources with compile options of their own. A source includes the header of its
 # name first (e2e/checks/layers.py), so that compiling it alone, as presets dev and tsan do, shows that the header
 # includes what it needs; headers without a source are compiled by target all_verify_interface_header_sets.
 find_package(GTest REQUIRED)
@@ -67,12 +67,33 @@ function(eidolon_compile_together sources most alone)
   set(${sources} ${kept} PARENT_SCOPE)
 endfunction()
 
+# Whether one of the files uses what threads need: only then can something race.
+set(EIDOLON_THREADS "#include <(thread|mutex|shared_mutex|atomic|condition_variable|stop_token|latch|barrier|future|semaphore|grpcpp/|httplib|pthread)")
+function(eidolon_find_threads result)
+  set(${result} FALSE PARENT_SCOPE)
+  foreach(file ${ARGN})
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+      file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${file} found REGEX "${EIDOLON_THREADS}" LIMIT_COUNT 1)
+      if(found)
+        set(${result} TRUE PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 function(eidolon_library name)
   cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;ALONE;DEPS;TESTS;TEST_DEPS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "eidolon_library(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
   set(target eidolon_${name})
+  if(EIDOLON_SANITIZE STREQUAL "thread")
+    eidolon_find_threads(threads ${ARG_HEADERS} ${ARG_SOURCES} ${ARG_TESTS})
+    if(NOT threads)
+      set(ARG_TESTS)
+    endif()
+  endif()
   if(ARG_SOURCES)
     if(EIDOLON_UNITY)
       eidolon_compile_together(ARG_SOURCES 12 "${ARG_ALONE}")
@@ -116,6 +137,7 @@ function(eidolon_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main
                         $<TARGET_NAME_IF_EXISTS:eidolon_sanitizer_options>)
+  target_compile_options(${name} PRIVATE ${EIDOLON_SELDOM_RUN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)
   add_dependencies(unit_tests ${name})

@@ -25,3 +25,6 @@ check_linker_flag(CXX -fuse-ld=mold EIDOLON_HAVE_MOLD)
 if(EIDOLON_HAVE_MOLD)
   target_link_options(eidolon_options INTERFACE -fuse-ld=mold)
 endif()
+
+# For code that a run spends no time in: the compiler takes two thirds of the time of -O3.
+set(EIDOLON_SELDOM_RUN $<$<CONFIG:Release>:-O1>)

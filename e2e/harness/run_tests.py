@@ -97,8 +97,8 @@ def parts(python):
         Part(
             "page", ["e2e/page/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=5
         ),
-        Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "5"], needs=("build-release",), minutes=15),
-        # On a machine that has none of its programs it compiles Kubernetes, and then does the short form.
+        Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "2"], needs=("build-release",), minutes=15),
+        # The short form; on a machine that has none of its programs it compiles Kubernetes first.
         Part("kube", ["e2e/kube/run", "--in-ci"], needs=("build-release",), minutes=75, beside=True),
         *sanitized("asan", "unit_tests", "fuzzers"),
         Part("fuzz", [*ctest, "--test-dir", "build/asan", "-L", "fuzz"], needs=("build-asan",), slow=True),

@@ -9,14 +9,13 @@ from cluster_commands import Failure, condition, expect, get, wait
 from harder import PATIENCE_SECONDS
 
 
-
 class Training:
     """Mixed into Run; needs what Harder has."""
 
-    def start_training(self, job, **changes):
+    def start_training(self, job, spin=150_000, **changes):
         """A job whose four ranks meet in collectives, and of which those of server 1 are stopped then, so that no machine
         is so fast that it is over before something has happened to it. `held` or `release` lets them go on."""
-        self.apply_light(job, spin=400_000, **changes)
+        self.apply_light(job, spin=spin, **changes)
         wait(f"{job} has ranks", PATIENCE_SECONDS, lambda: self.signal_ranks(job, signal.SIGSTOP))
 
         def trains():
