@@ -38,7 +38,7 @@ class Losses:
             job = f"cut-{name}"
             self.start_training(job, spin=400_000)  # It is to last longer than the network is lost.
             found = find(job)
-            self.release(job)
+            self.resume(job)
             started = time.monotonic()
             self.cut(found, seconds)
             status = finished(job, PATIENCE_SECONDS)

@@ -56,7 +56,7 @@ class Private:
         expect(len(secret) > 4 and all(len(value) > 24 for value in secret.values()), f"{list(secret)}")
         places = self.what_may_be_read()
         expect("eidolon-agent" in places["command lines"], "no command line of an agent")
-        self.release("private")
+        self.resume("private")
         self.over_well("private", attempt=1)
         places.update({f"{name} afterwards": text for name, text in self.what_may_be_read().items()})
         public = [name for name in secret if "public" in name]

@@ -14,14 +14,14 @@ class Training:
 
     def start_training(self, job, spin=150_000, **changes):
         """A job whose four ranks meet in collectives, and of which those of server 1 are stopped then, so that no machine
-        is so fast that it is over before something has happened to it. `held` or `release` lets them go on."""
+        is so fast that it is over before something has happened to it. `held` or `resume` lets them go on."""
         self.apply_light(job, spin=spin, **changes)
         wait(f"{job} has ranks", PATIENCE_SECONDS, lambda: self.signal_ranks(job, signal.SIGSTOP))
 
         def trains():
             if get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0) > 0.05:
                 return True
-            self.release(job)
+            self.resume(job)
             time.sleep(0.3)
             self.signal_ranks(job, signal.SIGSTOP)
             return False
@@ -40,7 +40,7 @@ class Training:
                 os.kill(rank, number)
         return ranks
 
-    def release(self, job):
+    def resume(self, job):
         self.signal_ranks(job, signal.SIGCONT)
 
     @contextlib.contextmanager
