@@ -36,7 +36,7 @@ class Losses:
             ("server-for-long", lambda job: (self.server_pod(job), TEAM, "server"), LONG_SECONDS),
         ]:
             job = f"cut-{name}"
-            self.start_training(job, spin=400_000)  # It is to last longer than the network is lost.
+            self.start_training(job)
             found = find(job)
             self.resume(job)
             started = time.monotonic()

@@ -12,11 +12,17 @@ from harder import PATIENCE_SECONDS
 class Training:
     """Mixed into Run; needs what Harder has."""
 
-    def start_training(self, job, spin=150_000, **changes):
+    def start_training(self, job, spin=400_000, **changes):
         """A job whose four ranks meet in collectives, and of which those of server 1 are stopped then, so that no machine
         is so fast that it is over before something has happened to it. `held` or `resume` lets them go on."""
         self.apply_light(job, spin=spin, **changes)
-        wait(f"{job} has ranks", PATIENCE_SECONDS, lambda: self.signal_ranks(job, signal.SIGSTOP))
+
+        def has_ranks():
+            phase = get("simjob", job).get("status", {}).get("phase")
+            expect(phase not in ("Complete", "Failed"), f"{job} was over too soon: {phase}")
+            return self.signal_ranks(job, signal.SIGSTOP)
+
+        wait(f"{job} has ranks", PATIENCE_SECONDS, has_ranks)
 
         def trains():
             if get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0) > 0.05:
