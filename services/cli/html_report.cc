@@ -85,15 +85,17 @@ std::string TargetText(const json& job) {
   const json& target = At(prediction, {"target"});
   const json& server = At(target, {"cluster", "server"});
   if (!server.is_object()) return "";
-  std::string text = StrCat(TextAt(server, {"gpu"}), " · ", CountAt(target, {"servers"}),
-                            " servers of ", CountAt(server, {"gpusPerServer"}), " GPUs · ",
-                            FormatCount(NumberAt(target, {"ranks"})), " ranks");
-  const std::string network =
-      DescribeNetwork(At(target, {"cluster"}), CountAt(target, {"servers"}) > 1);
+  const std::int64_t servers = CountAt(target, {"servers"});
+  std::string text =
+      StrCat(TextAt(server, {"gpu"}), " · ", servers, servers == 1 ? " server of " : " servers of ",
+             CountAt(server, {"gpusPerServer"}), " GPUs · ",
+             FormatCount(NumberAt(target, {"ranks"})), " ranks");
+  const std::string network = DescribeNetwork(At(target, {"cluster"}), servers > 1);
   if (!network.empty()) text += " · " + network;
   const json& host = At(prediction, {"hostTime"});
   if (host.is_object()) {
-    text += StrCat(" · host time ", TextAt(host, {"model"}), " for ", TextAt(host, {"cpu"}));
+    text += StrCat(" · host time ", DescribeHostTime(prediction), ", error ",
+                   Percent(NumberAt(host, {"error"})));
   }
   return text;
 }

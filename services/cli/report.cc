@@ -133,19 +133,11 @@ std::string FormatTimes(const json& prediction) {
   return text;
 }
 
-// Whose processor the program's own work was timed for.
 std::string FormatHostTime(const json& prediction) {
   const json& host = At(prediction, {"hostTime"});
   if (!host.is_object()) return "";
-  std::string text = TextAt(host, {"model"});
-  const std::string cpu = TextAt(host, {"cpu"});
-  const double ratio = NumberAt(host, {"speedRatio"});
-  if (ratio > 0) {
-    text += StrCat(", ", Print("%.2f", ratio), " times as fast as this machine");
-  } else if (!cpu.empty()) {
-    text += StrCat(" for ", cpu);
-  }
-  return Line("host time", StrCat(text, "   error ", Percent(NumberAt(host, {"error"}))));
+  return Line("host time", StrCat(DescribeHostTime(prediction), "   error ",
+                                  Percent(NumberAt(host, {"error"}))));
 }
 
 // Places in the program, and how often something happened there.

@@ -74,6 +74,20 @@ std::string DescribeIdleGpus(const json& job) {
                 " only");
 }
 
+std::string DescribeHostTime(const json& prediction) {
+  const json& host = At(prediction, {"hostTime"});
+  if (!host.is_object()) return "";
+  std::string text = TextAt(host, {"model"});
+  const std::string cpu = TextAt(host, {"cpu"});
+  const double ratio = NumberAt(host, {"speedRatio"});
+  if (ratio > 0) {
+    text += StrCat(", ", Print("%.2f", ratio), " times as fast as this machine");
+  } else if (!cpu.empty()) {
+    text += StrCat(" for ", cpu);
+  }
+  return text;
+}
+
 std::string FormatMatrixRate(const json& prediction) {
   const json& rate = At(prediction, {"matrixFlops"});
   const double flops = NumberAt(rate, {"perGpuAndSecond"});

@@ -11,6 +11,9 @@ namespace eidolon::cli {
 std::string FormatTarget(const nlohmann::json& job);
 // "7 of 8 GPUs are unused..."; empty while the job runs, and where all are used.
 std::string DescribeIdleGpus(const nlohmann::json& job);
+// "measured, 1.25 times as fast as this machine": whose processor the program's own work was timed
+// for; empty where it is not known.
+std::string DescribeHostTime(const nlohmann::json& prediction);
 std::string FormatMatrixRate(const nlohmann::json& prediction);
 std::string FormatKernels(const nlohmann::json& prediction);
 std::string FormatMemory(const nlohmann::json& prediction);
