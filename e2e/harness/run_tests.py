@@ -87,15 +87,15 @@ def parts(python):
             + ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron", "megatron_pp"]
             + ["interleaved", "context", "experts", "checkpoint", "halves"],
             needs=("build-release",),
-            minutes=15,
+            minutes=25,
         ),
-        Part("messages", ["e2e/messages", "--python", python], needs=("build-release",), minutes=10),
+        Part("messages", ["e2e/messages", "--python", python], needs=("build-release",), minutes=20),
         Part(
-            "docs", ["e2e/docs/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=15
+            "docs", ["e2e/docs/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=25
         ),
-        Part("wheel", ["e2e/wheel/test", "venv"], needs=("build-release",), minutes=10),
+        Part("wheel", ["e2e/wheel/test", "venv"], needs=("build-release",), minutes=20),
         Part(
-            "page", ["e2e/page/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=5
+            "page", ["e2e/page/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=10
         ),
         Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "2"], needs=("build-release",), minutes=15),
         # The short form; on a machine that has none of its programs it compiles Kubernetes first.
