@@ -6,10 +6,13 @@
 #     DEPS    eidolon::base eidolon::network_engine
 #     TESTS   fair_share_test.cc link_test.cc)
 #
-# Target eidolon_<name>, alias eidolon::<name>, test binary <name>_test. TEST_DEPS adds libraries that
-# only the tests need. The thread sanitizer's preset has the tests of libraries that use threads, or whose tests do. ALONE names sources with compile options of their own. A source includes the header of its
-# name first (e2e/checks/layers.py), so that compiling it alone, as presets dev and tsan do, shows that the header
-# includes what it needs; headers without a source are compiled by target all_verify_interface_header_sets.
+# Target eidolon_<name>, alias eidolon::<name>, test binary <name>_test. TEST_DEPS adds libraries that only the tests
+# need. ALONE names sources with compile options of their own. The thread sanitizer's preset has the tests of libraries
+# that use threads, or whose tests do.
+#
+# A source includes the header of its name first (e2e/checks/layers.py), so that compiling it alone, as presets dev and
+# tsan do, shows that the header includes what it needs; headers without a source are compiled by target
+# all_verify_interface_header_sets.
 find_package(GTest REQUIRED)
 find_package(benchmark QUIET)
 include(GoogleTest)
@@ -32,9 +35,9 @@ add_custom_target(fuzzers)
 add_custom_target(benchmarks)
 
 # Compiles the sources of a library a few at a time as one: two thirds of a compiler's work here are headers that
-# most of them include. So names in unnamed namespaces are unique within a library, and
-# within a test program. Includes are relative to the
-# tree, so that checkouts in other folders share the compiler's cache. CMake's own UNITY_BUILD writes absolute ones.
+# most of them include. So names in unnamed namespaces are unique within a library, and within a test program. Includes
+# are relative to the tree, so that checkouts in other folders share the compiler's cache. CMake's own UNITY_BUILD writes
+# absolute ones.
 # `alone`: sources with flags of their own. What is generated is left alone too, and the shim's exports, whose macros
 # would go on in the next source. `most`: how many become one; few where a program waits for the last of them.
 function(eidolon_compile_together sources most alone)

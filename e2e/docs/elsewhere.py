@@ -34,7 +34,8 @@ def parts():
 
 @functools.cache
 def steps():
-    return set(runpy.run_path(str(ROOT / "e2e/kube/run"))["ORDER"])
+    """Of the cluster test, those that the test command runs."""
+    return set(runpy.run_path(str(ROOT / "e2e/kube/run"))["SHORT"])
 
 
 def holds(file, words):
@@ -74,7 +75,7 @@ def problem_of_part(page, what):
     if part is None:
         return f"no part {what.get('part')} of e2e/test"
     if "step" in what and what["step"] not in steps():
-        return f"no step {what['step']} of e2e/kube/run"
+        return f"no step {what['step']} in the short form of e2e/kube/run"
     file = what.get("reads") or what.get("file")
     if file and not (ROOT / file).is_file():
         return f"no file {file}"
