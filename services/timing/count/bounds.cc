@@ -11,12 +11,16 @@ namespace {
 
 // Schedulers of a multiprocessor, each issuing one instruction a clock: CUDA C++ Programming Guide.
 constexpr double kSchedulers = 4;
-// Bytes a clock from L2 to a multiprocessor, so that a line of 128 bytes takes two clocks: NVIDIA
-// A100 whitepaper (64 bytes a clock and multiprocessor).
-constexpr double kClocksOfLine = 2;
-// Bytes a clock and multiprocessor that all of them together get from L2: 5.5 to 5.7 TB/s on H100
-// PCIe of 114 multiprocessors at 1.755 GHz (Chips and Cheese, "Nvidia's H100", 2023).
-constexpr double kFarCacheBytes = 28;
+// Bytes a clock from L2 to a multiprocessor: NVIDIA A100 whitepaper. On H200 matrix products got up
+// to 54 (e2e/measured), all multiprocessors together.
+constexpr double kFarCacheBytes = 64;
+constexpr double kSectorBytes = 32;
+// Lines a clock and multiprocessor that L2 looks up for all of them: on H200 a transposing copy,
+// each lane in a line of its own, got 0.60 (e2e/measured).
+constexpr double kFarLines = 0.7;
+// Lines that the first-level cache looks up at once, by neighbouring addresses: with one a clock a
+// pooling kernel of rows of 11 elements would take 1.44 of what it takes on H200 (e2e/measured).
+constexpr double kLinesAtOnce = 4;
 constexpr double kAtomicsPerClock = 1;  // Of one multiprocessor, lanes that go to L2.
 
 // As in model/memory_model.cc: the shortest kernel holds one round trip to memory.
@@ -51,6 +55,21 @@ Load LoadOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   return load;
 }
 
+// Of one block's matrix instructions, as if all multiprocessors worked on it.
+double MatrixSeconds(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
+  // Where warps have instructions for groups of four, those for one of them reach less of the rate:
+  // Luo et al., 2024, 62.9 % on H100.
+  constexpr double kWarpShare = 0.629;
+  const bool in_groups = block.group_matrix_operations > 0;
+  const double share = gpu.compute_major >= 9 && !in_groups ? kWarpShare : 1;
+  double seconds = 0;
+  for (std::size_t i = 0; i < kMatrixTypes; ++i) {
+    if (block.matrix_operations[i] == 0) continue;
+    seconds += block.matrix_operations[i] / (MatrixRate(gpu, static_cast<MatrixType>(i)) * share);
+  }
+  return seconds;
+}
+
 double BytesMoved(const Counts& counts, const gpu_model::GpuModel& gpu, double generations) {
   const double once = counts.bytes_read + counts.bytes_written;
   if (once <= kHeldShare * static_cast<double>(gpu.l2_bytes)) return once;
@@ -66,19 +85,27 @@ double ErrorOf(const Counts& counts) {
   return error;
 }
 
-// What overlaps only in part: a multiprocessor's own work, the memory behind it, and the time that
-// each block waits for both. As independent delays add up, by their squares.
-double Together(const std::vector<Bound>& bounds) {
-  double memory = 0;
+// What the parts of a GPU need for a launch.
+struct Parts {
+  double arithmetic = 0;  // The busiest of the pipes that warps wait for, and of the schedulers.
+  double matrix = 0;
+  double near = 0;  // The multiprocessor's own memory.
+  double far = 0;   // L2 and device memory.
   double latency = 0;
-  double work = 0;
-  for (const Bound& bound : bounds) {
-    double& part = bound.name == "DRAM" || bound.name == "L2" ? memory
-                   : bound.name == "latency"                  ? latency
-                                                              : work;
-    part = std::max(part, bound.seconds);
+};
+
+// What overlaps only in part: a multiprocessor's own work, the memory behind it, and the time that
+// each block waits for both. As independent delays add up, by their squares. Matrix instructions
+// take turns with the rest of their warps' work, and what they need is brought while they run:
+// those two add up, and hide the memory nearly.
+double Together(const Parts& parts) {
+  if (parts.matrix > 0) {
+    const double work = std::max(parts.matrix + parts.arithmetic, parts.near);
+    const auto fourth = [](double x) { return x * x * x * x; };
+    return std::sqrt(std::sqrt(fourth(work) + fourth(parts.far) + fourth(parts.latency)));
   }
-  return std::sqrt(memory * memory + latency * latency + work * work);
+  const double work = std::max(parts.arithmetic, parts.near);
+  return std::sqrt(work * work + parts.far * parts.far + parts.latency * parts.latency);
 }
 
 }  // namespace
@@ -89,43 +116,44 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   const double clock = static_cast<double>(gpu.boost_clock_hz);
   const auto of_block = [&](double clocks) { return clocks * load.blocks / clock; };
   CountedTime time;
-  const auto add = [&time](std::string_view name, double seconds) {
+  Parts parts;
+  const auto add = [&time](std::string_view name, double seconds, double& part) {
     if (seconds > 0) time.bounds.push_back({name, seconds});
+    part = std::max(part, seconds);
   };
   // A multiprocessor's schedulers and pipes are only all in use by as many warps.
   const double warps = counts.warps * load.together;
-  const double parts = std::min(kSchedulers, std::max(1.0, warps));
-  add("issue", of_block(block.instructions() / parts));
+  const double schedulers = std::min(kSchedulers, std::max(1.0, warps));
+  add("issue", of_block(block.instructions() / schedulers), parts.arithmetic);
   for (std::size_t i = 0; i < kPipes; ++i) {
     const auto pipe = static_cast<Pipe>(i);
     const double clocks = ClocksOf(pipe, gpu.compute_major, gpu.compute_minor);
     if (pipe == Pipe::kMemory) continue;
-    add(Name(pipe), of_block(block.issued[i] * clocks * kSchedulers / parts));
+    add(Name(pipe), of_block(block.issued[i] * clocks * kSchedulers / schedulers),
+        parts.arithmetic);
   }
-  // Where warps have instructions for groups of four, those for one of them reach less of the rate:
-  // Luo et al., 2024, 62.9 % on H100.
-  constexpr double kWarpShare = 0.629;
-  const bool in_groups = block.group_matrix_operations > 0;
-  const double share = gpu.compute_major >= 9 && !in_groups ? kWarpShare : 1;
-  double matrix = 0;
-  for (std::size_t i = 0; i < kMatrixTypes; ++i) {
-    if (block.matrix_operations[i] == 0) continue;
-    matrix += block.matrix_operations[i] * load.blocks * gpu.multiprocessors /
-              (MatrixRate(gpu, static_cast<MatrixType>(i)) * share);
-  }
-  add(Name(Pipe::kTensor), matrix * kSchedulers / parts);
+  add(Name(Pipe::kTensor),
+      MatrixSeconds(block, gpu) * load.blocks * gpu.multiprocessors * kSchedulers / schedulers,
+      parts.matrix);
   const double accesses = block.issued[static_cast<std::size_t>(Pipe::kMemory)];
-  add("LSU", of_block(std::max(accesses, block.shared_wavefronts + block.line_requests)));
-  add("L1 misses", of_block(block.missed_lines * kClocksOfLine));
-  add("atomics", of_block(block.atomics / kAtomicsPerClock));
-  add("L2",
-      block.missed_sectors * 32 * counts.blocks / (kFarCacheBytes * gpu.multiprocessors * clock));
-  add("DRAM", BytesMoved(counts, gpu, load.generations) /
-                  (static_cast<double>(gpu.memory_bytes_per_second) * gpu.attained_memory_share));
-  add("latency", load.generations * block.clocks / clock);
+  add("LSU",
+      of_block(std::max(accesses, block.shared_wavefronts + block.line_requests / kLinesAtOnce)),
+      parts.near);
+  const double missed_bytes = block.missed_sectors * kSectorBytes;
+  add("L1 misses", of_block(std::max(block.missed_lines, missed_bytes / kFarCacheBytes)),
+      parts.near);
+  add("atomics", of_block(block.atomics / kAtomicsPerClock), parts.near);
+  const double of_grid = counts.blocks / (gpu.multiprocessors * clock);
+  add("L2", std::max(missed_bytes / kFarCacheBytes, block.missed_lines / kFarLines) * of_grid,
+      parts.far);
+  add("DRAM",
+      BytesMoved(counts, gpu, load.generations) /
+          (static_cast<double>(gpu.memory_bytes_per_second) * gpu.attained_memory_share),
+      parts.far);
+  add("latency", load.generations * block.clocks / clock, parts.latency);
   std::ranges::sort(time.bounds,
                     [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });
-  const double work = Together(time.bounds);
+  const double work = Together(parts);
   const double floor = gpu.kernel_floor.Seconds();
   time.seconds = std::max(floor, floor - kMemoryLatencySeconds + work);
   time.relative_error = ErrorOf(counts);

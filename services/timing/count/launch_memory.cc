@@ -22,9 +22,10 @@ std::string WithAddresses(std::string_view parameters) {
 }
 
 interpret::Page* LaunchMemory::FindPage(std::uint64_t number) {
-  auto& page = pages_[number];
+  const auto found = pages_.find(number);
+  if (found != pages_.end()) return found->second.get();
+  auto& page = pages_.size() < kMostPages ? pages_[number] : shared_[number % kShared];
   if (page == nullptr) {
-    if (pages_.size() > kMostPages) return nullptr;
     page = std::make_unique_for_overwrite<interpret::Page>();
     page->bytes.fill(content_);
     page->known.fill(~std::uint64_t{0});

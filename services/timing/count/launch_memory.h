@@ -23,7 +23,8 @@ constexpr std::uint64_t RegionOf(std::uint64_t address) { return address >> kReg
 // (workload/pointer_tag.h), as well aligned as those were.
 std::string WithAddresses(std::string_view parameters);
 
-// Of one thread. Pages beyond the limit are not given out: the kernel faults.
+// Of one thread. Beyond a limit pages share their memory with others: a block that walks down the
+// columns of a large matrix touches a page of each row, and what they hold is not known anyway.
 class LaunchMemory : public interpret::Memory {
  public:
   explicit LaunchMemory(std::byte content) : content_(content) {}
@@ -31,10 +32,12 @@ class LaunchMemory : public interpret::Memory {
   interpret::Page* FindPage(std::uint64_t number) override;
 
  private:
-  static constexpr std::size_t kMostPages = 16384;
+  static constexpr std::size_t kMostPages = 8192;
+  static constexpr std::size_t kShared = 64;
 
   const std::byte content_;
   std::unordered_map<std::uint64_t, std::unique_ptr<interpret::Page>> pages_;
+  std::array<std::unique_ptr<interpret::Page>, kShared> shared_;  // By the page's number.
 };
 
 }  // namespace eidolon::timing::count
