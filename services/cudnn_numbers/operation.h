@@ -18,6 +18,7 @@ enum Operation : std::uint32_t {
   kResampleBackward = 26,
   kNormForward = 29,
   kNormBackward = 30,
+  kRandom = 33,
   kSdpaForward = 41,
   kSdpaBackward = 43,
   kDiagonalBandMask = 44,

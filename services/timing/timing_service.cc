@@ -144,7 +144,10 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
 
 bool TimingService::MayCount(const kernel::WorkItem& work, const model::Estimate& modelled) const {
   if (!std::holds_alternative<kernel::KernelLaunch>(work)) return false;
-  return modelled.source == estimate::Source::kAssumed ||
+  // What torch.compile generates does not tell the types of its operands: its code does.
+  const bool generated = modelled.source == estimate::Source::kModelled &&
+                         modelled.family == kernel::Name(kernel::Family::kTriton);
+  return modelled.source == estimate::Source::kAssumed || generated ||
          (counting_ == Counting::kAll && modelled.source == estimate::Source::kModelled);
 }
 

@@ -13,6 +13,7 @@ struct ReduceConfig {
   static constexpr std::size_t kInputs = 1;
   static constexpr std::size_t kOutputs = 2;
   static constexpr std::size_t kBlocksPerOutput = 5;
+  static constexpr std::size_t kInputMultiple = 6;  // Not 0: lanes of a warp share an output.
   static constexpr std::size_t kOutputMultiple = 9;
   static constexpr std::size_t kBlockWidth = 11;
   static constexpr std::size_t kBlockHeight = 12;

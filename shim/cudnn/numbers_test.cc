@@ -59,6 +59,7 @@ TEST(NumbersTest, OperationsAreTheVendors) {
   EXPECT_EQ(Number(numbers::kNormForward), Number(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR));
   EXPECT_EQ(Number(numbers::kNormBackward),
             Number(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR));
+  EXPECT_EQ(Number(numbers::kRandom), Number(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR));
   EXPECT_EQ(Number(numbers::kSdpaForward), Number(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR));
   EXPECT_EQ(Number(numbers::kSdpaBackward), Number(CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR));
   EXPECT_EQ(Number(numbers::kDiagonalBandMask),

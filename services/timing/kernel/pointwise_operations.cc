@@ -14,9 +14,13 @@ bool IsShortPower(std::string_view functor) {
 
 double OperationsPerElement(std::string_view functor) {
   if (functor.find("pow_") != functor.npos) return IsShortPower(functor) ? 5 : kPowerOperations;
-  if (functor.find("Gelu") != functor.npos && functor.find("(c10::") != functor.npos) {
-    return kNarrowGeluOperations;
+  const bool is_narrow = functor.find("(c10::") != functor.npos;
+  if (is_narrow && functor.find("Gelu") != functor.npos) return kNarrowGeluOperations;
+  if (functor.find("silu") != functor.npos) {
+    return is_narrow ? kNarrowSiluOperations : kSiluOperations;
   }
+  const bool is_sine = functor.find("sin_") != functor.npos || functor.find("cos_") != functor.npos;
+  if (is_narrow && is_sine) return kNarrowSineOperations;
   for (const char* word :
        {"gelu", "Gelu", "GELU", "tanh", "exp", "sigmoid", "silu", "log", "sin", "cos", "erf"}) {
     if (functor.find(word) != functor.npos) return 40;

@@ -10,9 +10,12 @@ namespace eidolon::timing::kernel {
 // (`eidolon values explain`; exp 11, tanh 17, sigmoid and SiLU 22, GELU 25). On an A100 of 40 GB
 // such a power is as fast as 107 operations at the FP32 rate of products (NeuSight's powu).
 inline constexpr double kPowerOperations = 107;
-// Of GELU on 16-bit types, both approximations: published kernels on H100 do 603 and 633 G
-// elements/s (e2e/validation/operators.csv).
-inline constexpr double kNarrowGeluOperations = 80;
+// Of GELU, SiLU, and sines on 16-bit types, and of SiLU on 32-bit ones, which divides: on H200 1.29,
+// 1.96, 1.16 and 2.77 ps an element (e2e/measured).
+inline constexpr double kNarrowGeluOperations = 66;
+inline constexpr double kNarrowSiluOperations = 100;
+inline constexpr double kSiluOperations = 141;
+inline constexpr double kNarrowSineOperations = 59;
 
 // Operations at the GPU's FP32 rate per element. Matters only for powers, and for transcendental
 // functions where memory is fast beside the cores.

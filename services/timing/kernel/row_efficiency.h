@@ -6,6 +6,7 @@
 namespace eidolon::timing::kernel {
 
 double LayerNormEfficiency(double row_bytes);
+double LayerNormBackwardEfficiency(double row_bytes, double element_bytes);
 double SoftmaxEfficiency(double row_bytes, bool backward);
 
 }  // namespace eidolon::timing::kernel

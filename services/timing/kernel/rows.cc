@@ -14,10 +14,6 @@ namespace {
 using torch_layout::PackedAccessor;
 using torch_layout::ReduceConfig;
 
-// Published kernels on H100 with rows of 3137 and 5185 elements of 16 bits reach 0.66 and 0.79 TB/s
-// (e2e/validation/operators.csv); backward was not published and is taken to suffer alike.
-constexpr double kUnalignedSoftmaxShare = 0.3;
-
 Demand Rows(Family family, double bytes, double elements, Evidence evidence) {
   Demand demand;
   demand.family = family;
@@ -87,8 +83,16 @@ std::optional<Demand> Reduce(const Launch& l) {
                          Evidence::kParameters);
     // The threads of a block meet in shared memory, which lasts as long as three round trips to
     // memory (published: 141 elements 3.7 us, 8944 in one block 4.1; e2e/validation/operators.csv);
-    // blocks that share an output meet through memory and a semaphore.
-    demand.serial_steps = word(ReduceConfig::kBlocksPerOutput) > 1 ? 7 : 4;
+    // blocks that share an output meet through memory and a semaphore, and threads of the last of
+    // them add up what all have left there, one after the other (0.33 us each on H200: column sums
+    // of 128 to 200704 rows, e2e/measured).
+    constexpr double kStepsOfPartialSum = 0.55;
+    const double sharing = word(ReduceConfig::kBlocksPerOutput);
+    demand.serial_steps = sharing > 1 ? 7 : 4;
+    if (sharing > 1) {
+      const bool by_lanes = word(ReduceConfig::kInputMultiple) != 0;
+      demand.serial_steps += kStepsOfPartialSum * sharing / (by_lanes ? width * height : height);
+    }
     demand.efficiency = word(ReduceConfig::kOutputMultiple) != 0 ? 0.85 : 0.8;
     return demand;
   }
@@ -107,9 +111,27 @@ std::optional<Demand> SoftmaxWarp(const Launch& l) {
   if (backward) bytes += l.ElementBytesOf(2, 4);
   Demand demand =
       Rows(Family::kSoftmax, *rows * *width * bytes, *rows * *width, Evidence::kParameters);
-  demand.efficiency = 0.85;
+  demand.efficiency = 0.95;
+  // Rows of 16 bits take as long as those of 32: 1.8 to 2.2 ps an element on H200 (e2e/measured).
+  constexpr double kOperations = 100;
+  if (!backward) demand.flops = kOperations * *rows * *width;
   return demand;
 }
+
+namespace {
+
+// Of forward kernels that hold a row in registers or shared memory, per element at the FP32 rate;
+// on H200, whatever the type, 3.15 ps for rows of up to 4096 elements in registers, 3.9 beyond, 1.9
+// in shared memory (e2e/measured). 0: memory alone decides.
+double SoftmaxOperations(std::string_view base, double width) {
+  constexpr double kShortRow = 4096;
+  if (base == "cunn_SoftMaxForwardReg") return width <= kShortRow ? 160 : 200;
+  if (base == "cunn_SoftMaxForwardSmem") return 98;
+  return 0;
+}
+constexpr double kSharedBackwardEfficiency = 1.0;  // 4.3 TB/s on H200 (e2e/measured).
+
+}  // namespace
 
 // cunn_SoftMaxForward*(out, in, classes) and cunn_SoftMaxBackward*(gi, out, grad, classes): a block
 // a row.
@@ -123,13 +145,10 @@ std::optional<Demand> SoftmaxRow(const Launch& l) {
   const double rows = l.launch.grid.x;
   Demand demand =
       Rows(Family::kSoftmax, rows * *width * bytes, rows * *width, Evidence::kParameters);
-  const double row_bytes = *width * l.ElementBytesOf(1, 4);
-  demand.efficiency = SoftmaxEfficiency(row_bytes, backward);
-  // Rows that do not begin where a vector does are read element by element.
-  constexpr double kVectorBytes = 16;
-  const bool plain = l.name.base == "cunn_SoftMaxForward" || l.name.base == "cunn_SoftMaxBackward";
-  if (plain && std::fmod(row_bytes, kVectorBytes) != 0) {
-    demand.efficiency *= kUnalignedSoftmaxShare;
+  demand.efficiency = SoftmaxEfficiency(*width * l.ElementBytesOf(1, 4), backward);
+  if (l.name.base == "cunn_SoftMaxBackwardSmem") demand.efficiency = kSharedBackwardEfficiency;
+  if (const double each = SoftmaxOperations(l.name.base, *width); each > 0) {
+    demand.flops = each * rows * *width;
   }
   return demand;
 }
@@ -167,7 +186,8 @@ std::optional<Demand> NormRows(const Launch& l) {
   const double elements = *width * l.launch.grid.x;
   Demand demand = Rows(Family::kNormalization, elements * element * (backward ? 3 : 2), elements,
                        Evidence::kParameters);
-  demand.efficiency = LayerNormEfficiency(*width * element);
+  demand.efficiency = backward ? LayerNormBackwardEfficiency(*width * element, element)
+                               : LayerNormEfficiency(*width * element);
   if (!backward) {
     const double threads = static_cast<double>(l.launch.block.Count());
     // RMS norms add squares up, which takes no merging.
@@ -178,7 +198,8 @@ std::optional<Demand> NormRows(const Launch& l) {
   return demand;
 }
 
-// GammaBetaBackward*(long M, long N, dY, X, ...): column sums of two M x N matrices.
+// GammaBetaBackward*(long M, long N, dY, X, ...): column sums of two M x N matrices. A block has 32
+// columns and all rows where grid.y is 1: 4.4 ns a row on H200, whatever the type (e2e/measured).
 std::optional<Demand> NormGammaBeta(const Launch& l) {
   const auto rows = l.Size(0);
   const auto columns = l.Size(1);
@@ -186,7 +207,9 @@ std::optional<Demand> NormGammaBeta(const Launch& l) {
   const double element = ElementBytes(l.Template(0)).value_or(4);
   Demand demand = Rows(Family::kNormalization, 2 * *rows * *columns * element, *rows * *columns,
                        Evidence::kParameters);
-  demand.efficiency = 0.6;
+  demand.efficiency = element < 4 ? 0.68 : 1;
+  constexpr double kOperationsOfRow = 520;
+  demand.address_operations = kOperationsOfRow * *rows * l.launch.grid.x;
   return demand;
 }
 
@@ -291,8 +314,14 @@ std::optional<Demand> PoolChannelsLast(const Launch& l) {
   const double element = ElementBytes(l.Template(0)).value_or(4);
   const double planes = sizes[0] * sizes[1];
   const double pooled = sizes[4] * sizes[5];
-  return Rows(Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),
-              planes * pooled * 9, Evidence::kParameters);
+  // On H200 1.8 ps a place of a window of nine forward, 4.0 backward (e2e/measured).
+  constexpr double kPlaces = 9, kForwardOperations = 30, kBackwardOperations = 66;
+  Demand demand = Rows(
+      Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),
+      planes * pooled * kPlaces, Evidence::kParameters);
+  demand.address_operations =
+      planes * pooled * kPlaces * (first == 2 ? kBackwardOperations : kForwardOperations);
+  return demand;
 }
 
 namespace {

@@ -70,18 +70,19 @@ double PaddedChannels(double channels, double element) {
   return RoundUp(channels, kVectorBytes / element);
 }
 
-// cuDNN's tensor-core kernels want channels last: 16-bit tensors that are not go through kernels
-// that rewrite them, 1.85 to 2.15 of 3.35 TB/s on H100, in squares of 32 channels by 32 places.
+// cuDNN's tensor-core kernels want channels last: tensors that are not go through kernels that
+// rewrite them, 1.85 to 2.15 of 3.35 TB/s on H100, in squares of 32 channels by 32 places.
 // Fewer of either leave lanes idle: 3 channels, padded to 8, take two thirds of the time of 32,
 // filters of 9 places as long as of 32 (published, e2e/validation/operators.csv).
 double LayoutSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   constexpr double kRewriteEfficiency = 0.66;
   constexpr double kSquare = 32;
   constexpr double kIdleChannel = 0.69;
+  constexpr double kLargestRewritten = 4;  // cuDNN 9.19 on H200: TF32 too (e2e/measured).
   double seconds = 0;
   for (const DnnTensor* tensor : {roles.image, roles.filter, roles.response}) {
     const double element = kernel::CudaTypeBytes(tensor->type);
-    if (element > 2 || !IsChannelsFirst(*tensor)) continue;
+    if (element > kLargestRewritten || !IsChannelsFirst(*tensor)) continue;
     const double channels = Dim(*tensor, 1);
     const double moved = channels < kSquare ? 2 * kSquare - kIdleChannel * (kSquare - channels)
                                             : channels + PaddedChannels(channels, element);
@@ -97,10 +98,26 @@ bool All(const std::vector<std::int64_t>& sizes, std::int64_t wanted) {
 }
 
 // One place of the image for one of the response: cuDNN multiplies them as they lie (published
-// traces: a CUTLASS GEMM, no change of layout).
+// traces: a CUTLASS GEMM, no change of layout; on H200 cuBLAS's kernels, e2e/measured).
 bool IsGemmOfPoints(const DnnOperation& op, const Convolution& roles) {
   return roles.window() == 1 && roles.groups() == 1 && All(op.strides, 1) && All(op.pads, 0) &&
-         All(op.post_pads, 0) && op.kind != kConvolutionBackwardFilter;
+         All(op.post_pads, 0);
+}
+
+// A filter for each channel, which no tensor core helps with.
+bool IsDepthwise(const Convolution& roles) {
+  return roles.groups() > 1 && roles.channels() == 1 && roles.filters() == roles.groups();
+}
+
+// The share of the FP32 rate that depthwise kernels for channels last reach: 7 by 7 in a ConvNeXt
+// on H200, forward, and gradients of the image and the filter (e2e/measured).
+double DepthwiseSeconds(const gpu_model::GpuModel& gpu, const DnnOperation& op,
+                        const Convolution& roles) {
+  constexpr double kForward = 0.21, kImage = 0.11, kFilter = 0.27;
+  const double share = op.kind == kConvolutionForward         ? kForward
+                       : op.kind == kConvolutionBackwardData ? kImage
+                                                             : kFilter;
+  return 2 * Elements(*roles.response) * roles.window() / (Rate(gpu, "fp32") * share);
 }
 
 // The forward GEMM by tiles. Constants: the fitted convolutions of e2e/validation/operators.csv
@@ -116,23 +133,27 @@ Tiles ForwardTiles(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   constexpr double kNarrowTile = 64, kWideTile = 128;
   // 2-D kernels of sm_80 or with tiles of 64 by 128: 329 to 353 of 794 TFLOP/s.
   constexpr double kShare = 0.43;
-  // 3-D kernels of sm_90: 323 TFLOP/s with tiles of 128 by 64, which is as fast as the L2 gives,
-  // 580 where two waves of twice the size are full; in between the time must not fall.
+  // Kernels of sm_90, 3-D ones and those of channels last: 323 TFLOP/s with tiles of 128 by 64,
+  // which is as fast as the L2 gives, 580 where two waves of twice the size are full; in between the
+  // time must not fall.
   constexpr double kNarrowShare = 0.41, kWideShare = 0.73, kWideWaves = 1.45;
   const double element = roles.element();
   const bool aligned = roles.channels() == PaddedChannels(roles.channels(), element);
   // Unaligned channels go to a kernel with tiles of 256 by 64 (published); so do few filters.
   const bool small = !aligned || (element <= 2 && roles.filters() <= kNarrowTile);
-  const bool native =
-      gpu.compute_major >= 9 && roles.filter->dims.size() > 4 && element <= 2 && aligned;
+  const bool native = gpu.compute_major >= 9 && element <= 2 && aligned &&
+                      (roles.filter->dims.size() > 4 || !IsChannelsFirst(*roles.image));
   const double tile_pixels = aligned ? 128 : 256;
   const double rows = std::ceil(roles.pixels() / tile_pixels);
   const double n = RoundUp(roles.filters(), small ? kNarrowTile : kWideTile);
   const double blocks = rows * n / kNarrowTile;
   const double busy = blocks / gpu.multiprocessors;
   Tiles tiles;
+  // Kernels for the first layer, of pictures of three colours, take eight channels.
+  constexpr double kFirstChannels = 4, kFirstPadded = 8;
+  const bool first = element <= 2 && roles.channels() <= kFirstChannels;
   tiles.flops = 2 * rows * tile_pixels * n * roles.window() *
-                RoundUp(roles.channels(), kPieceBytes / element);
+                (first ? kFirstPadded : RoundUp(roles.channels(), kPieceBytes / element));
   if (native) {
     const double waves = rows * n / kWideTile / gpu.multiprocessors;
     const double filled = kNarrowShare * std::max(1.0, waves / kWideWaves);
@@ -175,8 +196,9 @@ double ShareSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph, const
                       Elements(written);
   shape.input_bytes = roles.element() * read / (roles.groups() * (shape.m + shape.n) * shape.k);
   shape.output_bytes = roles.element();
-  const double share =
-      op.kind == kConvolutionBackwardFilter ? kFilterGradientShare : kConvolutionShare;
+  const double share = IsGemmOfPoints(op, roles)             ? 1
+                       : op.kind == kConvolutionBackwardFilter ? kFilterGradientShare
+                                                             : kConvolutionShare;
   return GemmModel::Get().Predict(gpu, shape).seconds / share;
 }
 
@@ -191,7 +213,12 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
   Prediction prediction;
   prediction.relative_error = 0.3;
   double gemm = 0;
-  if (op.kind == kConvolutionForward && roles->groups() == 1) {
+  const bool points = IsGemmOfPoints(op, *roles);
+  if (IsDepthwise(*roles)) {
+    prediction.seconds = std::max(DepthwiseSeconds(gpu, op, *roles), OnceSeconds(gpu, graph));
+    return prediction;
+  }
+  if (op.kind == kConvolutionForward && roles->groups() == 1 && !points) {
     constexpr double kOutsideSeconds = 6e-6;
     const Tiles tiles = ForwardTiles(gpu, *roles);
     gemm = kOutsideSeconds + tiles.flops / (tiles.share * Rate(gpu, roles->type()));
@@ -199,7 +226,7 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
     gemm = ShareSeconds(gpu, graph, op, *roles);
   }
   prediction.seconds = std::max(gemm, OnceSeconds(gpu, graph));
-  if (!IsGemmOfPoints(op, *roles)) prediction.seconds += LayoutSeconds(gpu, *roles);
+  if (!points) prediction.seconds += LayoutSeconds(gpu, *roles);
   return prediction;
 }
 

@@ -324,10 +324,13 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
 
 namespace {
 
-// Of a multiprocessor, for GEMMs of 16-bit types whose rows begin at odd elements: published
-// kernels on H100 (CUTLASS, alignment of one element) do 51 to 71 TFLOP/s
-// (e2e/validation/operators.csv).
+// Of a multiprocessor, for GEMMs of 16-bit types whose rows do not begin where 16 bytes do: CUTLASS
+// kernels of older architectures. Aligned to one element, with short sums, 51 to 71 TFLOP/s
+// (published on H100, e2e/validation/operators.csv); with long ones 95 to 147, and aligned to two,
+// 247 to 262 (on H200, e2e/measured: logits of 50257 and 30522 words).
 constexpr double kOddRowsFlopsPerClock = 243;
+constexpr double kLongOddRowsFlopsPerClock = 430;
+constexpr double kEvenRowsFlopsPerClock = 950;
 
 // Of a GEMM with other transposes or an epilogue, by judgement.
 constexpr double kOtherLayoutError = 0.05;
@@ -349,8 +352,15 @@ double SmallBlocksSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape
          blocks * kClocks / (gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz));
 }
 
-bool HasOddRows(const kernel::Gemm& gemm) {
-  return kernel::CudaTypeBytes(gemm.type_a) == 2 && ((gemm.lda | gemm.ldb | gemm.ldd) & 1) != 0;
+// 0 where rows begin at multiples of 16 bytes.
+double UnalignedFlopsPerClock(const kernel::Gemm& gemm) {
+  if (kernel::CudaTypeBytes(gemm.type_a) != 2) return 0;
+  const std::uint64_t rows = gemm.lda | gemm.ldb | gemm.ldd;
+  constexpr std::uint64_t kAligned = 8, kLong = 256;
+  if (rows % kAligned == 0) return 0;
+  if (rows % 2 == 0) return kEvenRowsFlopsPerClock;
+  return std::min({gemm.m, gemm.n, gemm.k}) >= kLong ? kLongOddRowsFlopsPerClock
+                                                     : kOddRowsFlopsPerClock;
 }
 
 }  // namespace
@@ -378,9 +388,9 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
     prediction.source = estimate::Source::kModelled;
     prediction.relative_error = 0.5;
   }
-  if (HasOddRows(gemm)) {
+  if (const double per_clock = UnalignedFlopsPerClock(gemm); per_clock > 0) {
     const double rate =
-        kOddRowsFlopsPerClock * gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz);
+        per_clock * gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz);
     const double seconds = 2 * shape.batch * shape.m * shape.n * shape.k / rate;
     if (seconds > prediction.seconds) {
       prediction.seconds = seconds;
