@@ -56,7 +56,7 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
                       .Register(registry)),
       below_gap_(&prometheus::BuildCounter()
                       .Name("eidolon_timing_below_gap_total")
-                      .Help("Measurements shorter than the launch gap of the GPU's file, which is "
+                      .Help("Measurements shorter than the gap in a graph of the GPU's file, which is "
                             "then too long for this GPU.")
                       .Register(registry)
                       .Add({})) {

@@ -288,12 +288,11 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
 
 void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
                          const v1::ReplayResult& result) {
-  // Between an event and the work behind it lies the gap that the device engine adds by itself, so
-  // that both together last what was measured. What the model holds for the shortest kernel is
-  // nothing to a measurement.
+  // Work is replayed as nodes of a graph, whose gap the device engine adds by itself. What the model
+  // holds for the shortest kernel is nothing to a measurement.
   const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
-  const base::Duration median = std::max(between - gpu.launch_gap, model::kWithinLaunchGap);
-  if (between <= gpu.launch_gap) ReportBelowGap(gpu, between);
+  const base::Duration median = std::max(between - gpu.graph_gap, model::kWithinLaunchGap);
+  if (between <= gpu.graph_gap) ReportBelowGap(gpu, between);
   const v1::WorkerHello& owned = backend_->gpu();
   profile::Profile profile;
   profile.gpu = gpu.name;
@@ -315,15 +314,15 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
   metrics_.SetProfileRows(static_cast<double>(profiles_->row_count()));
 }
 
-// No kernel of a real GPU is that short (kernel_floor): the gap of the GPU's file is then too long.
+// No kernel of a real GPU is that short: the gap of the GPU's file is then too long.
 void TimingService::ReportBelowGap(const gpu_model::GpuModel& gpu, base::Duration between) {
   metrics_.CountBelowGap();
   const std::lock_guard lock(reported_mutex_);
-  if (!unmeasured_.insert("launch_gap of " + gpu.name).second) return;
-  base::Log(base::Level::kWarning, "launch_gap_too_long",
+  if (!unmeasured_.insert("graph_gap of " + gpu.name).second) return;
+  base::Log(base::Level::kWarning, "graph_gap_too_long",
             {{"gpu", gpu.name},
              {"measured_ps", StrCat(between.ps)},
-             {"launch_gap_ps", StrCat(gpu.launch_gap.ps)}});
+             {"graph_gap_ps", StrCat(gpu.graph_gap.ps)}});
 }
 
 void TimingService::ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind,

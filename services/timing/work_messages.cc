@@ -212,6 +212,7 @@ void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {
   message.set_power_limit_watts(gpu.power_limit_watts);
   message.set_context_bytes(gpu.context_bytes);
   message.set_launch_gap_picoseconds(static_cast<std::uint64_t>(gpu.launch_gap.ps));
+  message.set_graph_gap_picoseconds(static_cast<std::uint64_t>(gpu.graph_gap.ps));
   message.set_launch_latency_picoseconds(static_cast<std::uint64_t>(gpu.launch_latency.ps));
   for (const auto& [type, rate] : gpu.peak_flops) (*message.mutable_peak_flops())[type] = rate;
 }

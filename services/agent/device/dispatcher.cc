@@ -9,7 +9,7 @@ using base::SimTime;
 
 Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& work, OpKind kind) {
   EmulatedGpu& gpu = (*parts_.gpus)[place.device];
-  const Duration gap = gpu.traits.launch_gap;
+  const Duration gap = place.gap;
   const SimTime local = std::max(after.local + gap, place.host_ready);
   const Duration duration = gpu.contention.Place({.lane = place.lane,
                                                   .resource = work.resource,
@@ -54,7 +54,7 @@ Signal Dispatcher::AddCollective(const Place& place, Signal after, const Collect
       known != nullptr ? *known
                        : communicators_.Insert(collective.communicator, parts_.signals->Add());
   const Signal input = parts_.work->Merge(after, (*parts_.signals)[communicator], place.tail);
-  const Duration gap = gpu.traits.launch_gap;
+  const Duration gap = place.gap;
   const SimTime local = std::max(input.local + gap, place.host_ready);
   const auto share = std::min<std::uint64_t>(
       kWholeShare, std::uint64_t{collective.channels} * kWholeShare / gpu.traits.multiprocessors);

@@ -37,6 +37,7 @@ class Dispatcher {
     int lane = 0;
     base::SimTime host_clock;
     base::SimTime host_ready;
+    base::Duration gap;  // From the end of what an operation waits for to its start.
   };
   Place PlaceOf(const Stream& stream, base::SimTime host_clock) const {
     return {.device = stream.device,
@@ -44,7 +45,8 @@ class Dispatcher {
             .tail = stream.tail,
             .lane = stream.lane,
             .host_clock = host_clock,
-            .host_ready = host_clock + (*parts_.gpus)[stream.device].traits.launch_latency};
+            .host_ready = host_clock + (*parts_.gpus)[stream.device].traits.launch_latency,
+            .gap = (*parts_.gpus)[stream.device].traits.launch_gap};
   }
 
   // Each answers the signal of the operation's end. `after` is what it waits for.

@@ -25,6 +25,7 @@ class Discard : public Sink {
 std::vector<Traits> OneGpu() {
   return {{.launch_latency = Duration::Microseconds(3),
            .launch_gap = Duration::Microseconds(1),
+           .graph_gap = Duration::Microseconds(1),
            .callback_cost = Duration::Microseconds(10),
            .multiprocessors = 132}};
 }

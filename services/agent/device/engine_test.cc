@@ -35,6 +35,7 @@ class EngineTest : public ::testing::Test, protected Sink {
 
   Engine engine_{{{.launch_latency = Duration::Microseconds(3),
                    .launch_gap = Duration::Microseconds(1),
+                   .graph_gap = Duration::Microseconds(1),
                    .callback_cost = Duration::Microseconds(10),
                    .multiprocessors = 100}},
                  this};

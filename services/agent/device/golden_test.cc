@@ -71,6 +71,7 @@ class Player : public Sink {
       engine_ =
           std::make_unique<Engine>(std::vector<Traits>{{.launch_latency = Us(latency) - SimTime{},
                                                         .launch_gap = Us(gap) - SimTime{},
+                                                        .graph_gap = Us(gap) - SimTime{},
                                                         .callback_cost = Duration::Microseconds(10),
                                                         .multiprocessors = multiprocessors}},
                                    this);

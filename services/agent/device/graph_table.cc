@@ -118,6 +118,8 @@ base::Result<void> GraphTable::Launch(const Call& call, std::uint32_t graph,
       after = parts_.work->Merge(after, ends[dependency], place.tail);
     }
     place.lane = found->lanes[i];
+    const Traits& traits = (*parts_.gpus)[found->device].traits;
+    place.gap = node.dependencies.empty() ? traits.launch_gap : traits.graph_gap;
     ends[i] = AddNode(place, node, after, &collectives);
   }
   Signal end = begin;

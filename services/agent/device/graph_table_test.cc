@@ -37,6 +37,17 @@ TEST_F(GraphTableTest, NodesFollowTheirDependencies) {
   EXPECT_EQ(streams_.TailOf(At()).at, Us(34)) << "the later branch";
 }
 
+TEST_F(GraphTableTest, NodesFollowEachOtherSoonerThanLaunches) {
+  gpus_.at(0).traits.graph_gap = base::Duration::Nanoseconds(50);
+  ASSERT_TRUE(graphs_.Define(0, 1, {Node(10), Node(20, {0})}).has_value());
+
+  ASSERT_TRUE(graphs_.Launch({}, 1, {}).has_value());
+  ASSERT_TRUE(graphs_.Launch({}, 1, {}).has_value());
+
+  EXPECT_EQ(sink_.ops.at(1).start, sink_.ops.at(0).finish + base::Duration::Nanoseconds(50));
+  EXPECT_EQ(sink_.ops.at(2).start, sink_.ops.at(1).finish + Span(1)) << "another launch";
+}
+
 TEST_F(GraphTableTest, DoesNotOverlapItselfAcrossStreams) {
   ASSERT_TRUE(streams_.Create(0, 1, true).has_value());
   ASSERT_TRUE(graphs_.Define(0, 1, {Node(10)}).has_value());

@@ -13,6 +13,7 @@ namespace eidolon::agent::device {
 struct Traits {
   base::Duration launch_latency;  // Host call to start on an idle stream.
   base::Duration launch_gap;      // End of a dependency to the start of the next operation.
+  base::Duration graph_gap;       // The same between nodes of a graph.
   base::Duration callback_cost;   // A host function in a stream.
   std::uint32_t multiprocessors = 1;
 };

@@ -125,6 +125,7 @@ class Trial : public Sink {
   std::uint64_t answer_odds_;
   Engine engine_{{{.launch_latency = Duration::Microseconds(3),
                    .launch_gap = Duration::Microseconds(1),
+                   .graph_gap = Duration::Microseconds(1),
                    .callback_cost = Duration::Microseconds(10),
                    .multiprocessors = 100}},
                  this};

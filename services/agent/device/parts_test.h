@@ -39,6 +39,7 @@ class PartsTest : public ::testing::Test {
   static Traits Facts() {
     return {.launch_latency = Span(3),
             .launch_gap = Span(1),
+            .graph_gap = Span(1),
             .callback_cost = Span(10),
             .multiprocessors = 100};
   }

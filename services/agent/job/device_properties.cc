@@ -138,6 +138,7 @@ std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, std::size_t cou
   const device::Traits traits{
       .launch_latency = {static_cast<std::int64_t>(gpu.launch_latency_picoseconds())},
       .launch_gap = {static_cast<std::int64_t>(gpu.launch_gap_picoseconds())},
+      .graph_gap = {static_cast<std::int64_t>(gpu.graph_gap_picoseconds())},
       .callback_cost = kCallbackCost,
       .multiprocessors = gpu.multiprocessors()};
   return std::vector<device::Traits>(count, traits);

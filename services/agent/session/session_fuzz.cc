@@ -95,6 +95,7 @@ class FuzzHost final : public FakeHost {
 SessionOptions TwoGpus(bool is_primary) {
   const device::Traits gpu{.launch_latency = base::Duration::Microseconds(3),
                            .launch_gap = base::Duration::Microseconds(1),
+                           .graph_gap = base::Duration::Microseconds(1),
                            .callback_cost = base::Duration::Microseconds(20),
                            .multiprocessors = 132};
   SessionOptions options;

@@ -36,6 +36,7 @@ class SessionTest : public ::testing::Test {
     SessionOptions options;
     options.devices = {{.launch_latency = base::Duration::Microseconds(3),
                         .launch_gap = base::Duration::Microseconds(1),
+                        .graph_gap = base::Duration::Microseconds(1),
                         .callback_cost = base::Duration::Microseconds(20),
                         .multiprocessors = 132}};
     session_.emplace(options, std::move(segment), &host_);

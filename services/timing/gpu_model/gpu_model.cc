@@ -21,6 +21,8 @@ using base::StrCat;
 constexpr yaml::Bounds kBounds = {.text_bytes_max = 64u << 10, .depth_max = 16, .values_max = 5000};
 
 // One key of the file: its name and how its value enters the model.
+constexpr const char* kGraphGap = "graph_gap";  // The only key that may be missing.
+
 struct Field {
   std::string key;
   std::function<Result<void>(const YAML::Node&, GpuModel&)> read;
@@ -152,6 +154,7 @@ const std::vector<Field>& Fields() {
       Number("power_limit", D::kPower, &G::power_limit_watts, 1),
       Number("context", D::kBytes, &G::context_bytes),
       Time("launch_gap", &G::launch_gap),
+      Time(kGraphGap, &G::graph_gap),
       Time("launch_latency", &G::launch_latency),
       Time("kernel_floor", &G::kernel_floor),
       Number("steady_product_share", D::kCount, &G::steady_product_share, 0.1),
@@ -196,7 +199,9 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
     if (!done) return std::unexpected(done.error());
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (!seen[i]) {
+    if (!seen[i] && Fields()[i].key == kGraphGap) {
+      model.graph_gap = model.launch_gap;
+    } else if (!seen[i]) {
       return base::Fail(ErrorCode::kInvalidArgument,
                         StrCat(file, ": key '", Fields()[i].key, "' is missing"));
     }

@@ -56,6 +56,18 @@ TEST(GpuModelTest, NamesAMissingKey) {
   EXPECT_THAT(MessageWhen("l2: 50 MiB", "# none"), HasSubstr("key 'l2' is missing"));
 }
 
+TEST(GpuModelTest, NodesOfGraphsFollowAsLaunchesDoWhereTheFileDoesNotSay) {
+  EXPECT_EQ(ParseGpuModel(Text(), "h100.yaml")->graph_gap, base::Duration::Nanoseconds(50));
+  std::string text = Text();
+  const auto at = text.find("graph_gap");
+  text.erase(at, text.find('\n', at) - at);
+
+  const auto model = ParseGpuModel(text, "h100.yaml");
+
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->graph_gap, model->launch_gap);
+}
+
 TEST(GpuModelTest, NamesLineAndAllowedUnitsOfAWrongUnit) {
   const std::string message = MessageWhen("3.35 TB/s", "3.35 GHz");
 

@@ -132,6 +132,14 @@ std::optional<double> ApexElements(const Launch& l) {
   return Elements(l, slot->offset, torch_layout::ApexLists(depth, count_bytes), *chunk);
 }
 
+// On H200 (e2e/measured): fused AdamW 3.5 of 4.8 TB/s, lists of single precision 3.7 to 4.0, what
+// moves a bfloat16 in and one out 2.7 to 2.9.
+double Efficiency(std::string_view metadata, const Traffic& traffic) {
+  constexpr double kNarrowBytes = 4;
+  if (metadata.find("FusedOptimizer") != std::string_view::npos) return 0.82;
+  return traffic.bytes <= kNarrowBytes ? 0.68 : 0.9;
+}
+
 }  // namespace
 
 std::optional<Demand> MultiTensor(const Launch& l) {
@@ -149,7 +157,7 @@ std::optional<Demand> MultiTensor(const Launch& l) {
   const double elements = exact.value_or(l.launch.grid.x * TensorLists::kChunk);
   demand.bytes = elements * traffic.bytes;
   demand.flops = elements * (traffic.family == Family::kOptimizer ? 30 : 4);
-  demand.efficiency = 0.9;
+  demand.efficiency = Efficiency(metadata, traffic);
   return demand;
 }
 

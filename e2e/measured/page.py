@@ -1,0 +1,144 @@
+"""The page of what was measured on an H200 beside what is predicted of it. Used by run."""
+
+import csv
+import gzip
+import json
+import re
+import statistics
+
+# Cases whose kernels the timing service measured on that GPU (h200/profile.jsonl.gz).
+PROFILED = (
+    "gpt2 124M b16 t1024",
+    "hf bert base b32 t512",
+    "resnet50 b256 fp16 channels last",
+    "vit_b_16 b128 bf16",
+    "convnext_tiny b64 bf16 channels last",
+    "lstm 1024 x 2 b64 t256 fp32",
+    "mlp 4096 x 16 fp32 foreach=False",
+    "gpt2 124M b16 t1024 compiled",
+)
+# Kernels of these steps gave constants; those of the others gave none.
+FITTED = ("gpt2 124M b16 t1024", "hf bert base b32 t512", "hf gpt2 b8 t1024")
+FITTED += ("resnet50 b256 fp16 channels last", "convnext_tiny b64 bf16 channels last")
+LONG_US = 20
+HOST_BOUND = 0.98  # Issuing a step takes this share of it.
+
+
+def name_of(row):
+    """An operation's description, without the state of the cache, as one string."""
+    said = {key: value for key, value in row.items() if key not in ("kernels", "cache")}
+    return row["cache"] + " " + json.dumps(said, sort_keys=True)
+
+
+def sum_of(row):
+    return sum(kernel["median_ns"] for kernel in row["kernels"])
+
+
+def load(folder, name):
+    with open(folder / name) as file:
+        return json.load(file)
+
+
+def measured_steps(folder):
+    with open(folder / "steps.jsonl") as file:
+        rows = {row["case"]: row for row in map(json.loads, file)}
+    with gzip.open(folder / "step_traces.jsonl.gz", "rt") as file:
+        for trace in map(json.loads, file):
+            rows[trace["case"]]["busy_ms"] = sum(work[2] for work in trace["work"]) / 2e6
+    return rows
+
+
+def summary(errors):
+    absolute = sorted(map(abs, errors))
+    worst = absolute[min(len(absolute) - 1, len(absolute) * 9 // 10)]
+    return (
+        f"{len(errors)} | {statistics.mean(absolute):.1%} | {statistics.median(absolute):.1%} | "
+        f"{statistics.mean(errors):+.1%} | {worst:.1%}"
+    )
+
+
+def step_table(folder):
+    measured, predicted, profiled = (
+        measured_steps(folder),
+        load(folder, "predicted/steps.json"),
+        load(folder, "predicted/profile.json"),
+    )
+    yield "| step | measured ms | GPU busy ms | busy by the models | error | step by the models | step by measured kernels |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    errors = {True: [], False: []}
+    for case, row in measured.items():
+        if "failed" in row or case not in predicted:
+            continue
+        error = predicted[case]["busy_ms"] / row["busy_ms"] - 1
+        errors[case in FITTED].append(error)
+        host = row["issued_ms"] >= HOST_BOUND * row["free_ms"]
+        step, own = "host-bound", ""
+        if not host:
+            step = f"{predicted[case]['free_ms']:.1f} ({predicted[case]['free_ms'] / row['free_ms'] - 1:+.1%})"
+        if case in profiled:
+            own = f"{profiled[case]['free_ms']:.1f} ({profiled[case]['free_ms'] / row['free_ms'] - 1:+.1%})"
+        yield (
+            f"| {case}{' *' if case in FITTED else ''} | {row['free_ms']:.1f} | {row['busy_ms']:.1f} | "
+            f"{predicted[case]['busy_ms']:.1f} | {error:+.1%} | {step} | {own} |"
+        )
+    yield "\n| busy time | steps | mean of absolute errors | median | bias | 90 % within |\n| --- | --- | --- | --- | --- | --- |"
+    yield f"| with kernels that gave constants (*) | {summary(errors[True])} |"
+    yield f"| without | {summary(errors[False])} |"
+
+
+def operator_table(folder):
+    with open(folder / "operators.csv", newline="") as file:
+        measured = {row["operator"]: float(row["microseconds"]) for row in csv.DictReader(file)}
+    predicted = load(folder, "predicted/operators.json")
+    published = r"wan |owlv2 |timesformer |bert |falconsai |qwen |kernelbench "
+    groups = {"published operators": [], "kernels in Triton, by torch.compile, and others": []}
+    rows = []
+    for name, us in measured.items():
+        error = predicted[name] / us - 1
+        groups[list(groups)[0 if re.match(published, name) else 1]].append(error)
+        rows.append((abs(error), name, us, predicted[name]))
+    yield "| operators | number | mean of absolute errors | median | bias | 90 % within |\n| --- | --- | --- | --- | --- | --- |"
+    for name, errors in groups.items():
+        yield f"| {name} | {summary(errors)} |"
+    yield "\nThe furthest off:\n\n| operator | measured us | predicted us | error |\n| --- | --- | --- | --- |"
+    for _, name, us, guess in sorted(rows, reverse=True)[:25]:
+        yield f"| {name} | {us:.1f} | {guess:.1f} | {guess / us - 1:+.1%} |"
+
+
+def kernel_table(folder):
+    predicted = load(folder, "predicted/kernels.json")
+    groups = {}
+    with gzip.open(folder / "kernels.jsonl.gz", "rt") as file:
+        for row in map(json.loads, file):
+            name, ns = name_of(row), sum_of(row)
+            if ns < LONG_US * 1e3 or not predicted.get(name):
+                continue
+            key = " ".join(str(row[k]) for k in ("op", "backend", "dtype") if k in row).replace("torch.", "")
+            groups.setdefault(key, {}).setdefault(row["cache"], []).append(predicted[name] / ns - 1)
+    yield "| operation | number | mean of absolute errors, cold L2 | bias | warm L2 | bias |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for key, states in sorted(groups.items()):
+        cells = []
+        for state in ("cold", "warm"):
+            errors = states.get(state)
+            cells.append(
+                f"{statistics.mean(map(abs, errors)):.1%} | {statistics.mean(errors):+.1%}" if errors else " | "
+            )
+        yield f"| {key} | {max(map(len, states.values()))} | {cells[0]} | {cells[1]} |"
+
+
+def call_table(folder):
+    yield "| call | least ns | median ns |\n| --- | --- | --- |"
+    with open(folder / "host.jsonl") as file:
+        for row in map(json.loads, file):
+            if "call" in row or "gpu" in row:
+                what = row.get("call") or row["gpu"] + " (on the GPU)"
+                yield f"| {what} | {row['least_ns']} | {row['median_ns']} |"
+
+
+def text(folder):
+    introduction = (folder / "introduction.md").read_text()
+    tables = {"steps": step_table, "operators": operator_table, "kernels": kernel_table, "calls": call_table}
+    for name, table in tables.items():
+        introduction = introduction.replace(f"[[{name}]]", "\n".join(table(folder)))
+    return introduction
