@@ -45,6 +45,14 @@ TEST_F(MeasuredClockTest, CpuTimeBetweenCallsMovesTheClock) {
   EXPECT_LE(passed, 40'000'000'000);
 }
 
+TEST_F(MeasuredClockTest, EachCallTakesWhatTheRealDriverDoes) {
+  constexpr int kCalls = 1000;
+  const auto before = Now();
+  for (int i = 0; i < kCalls; ++i) Call();
+
+  EXPECT_GE((Now() - before).ps, kCalls * 1'000'000);  // FakeAgent's cost of each.
+}
+
 TEST_F(MeasuredClockTest, SleepingDoesNotMoveTheClock) {
   const auto before = Now();
   RealSleep(50'000'000);

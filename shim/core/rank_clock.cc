@@ -269,6 +269,9 @@ base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept 
       own.next_speed_ticks = ReadTicks() + speed_interval_ticks;
       own.slept = true;  // What it took is nobody's work.
     }
+    own.own_ps += source.costs.ps[static_cast<int>(call_class)];
+    RaiseTo(clock, own.own_ps);
+    Publish(own.own_ps);
     now = clock.load(std::memory_order_relaxed);
   }
   return {static_cast<std::int64_t>(now)};

@@ -78,5 +78,14 @@ TEST(HostCostsTest, ASlowerProcessorTakesLongerForEveryCall) {
   }
 }
 
+TEST(HostCostsTest, TheDriverAloneTakesLessThanTheFrameworkWithIt) {
+  const ::eidolon::ring::HostCosts driver = DriverHostCosts(1.0);
+  const ::eidolon::ring::HostCosts all = FixedHostCosts(1.0);
+  for (int call = 0; call < static_cast<int>(::eidolon::ring::CallClass::kCount); ++call) {
+    EXPECT_LE(driver.ps[call], all.ps[call]) << call;
+  }
+  EXPECT_GT(driver.ps[static_cast<int>(::eidolon::ring::CallClass::kLaunch)], 2'000'000u);
+}
+
 }  // namespace
 }  // namespace eidolon::agent::clock

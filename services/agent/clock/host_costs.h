@@ -1,4 +1,5 @@
-// The fixed host model: what one API call of each class costs the host.
+// What one API call of each class costs the host: all of it in the fixed host model, in the measured
+// one what the program does not do itself.
 #pragma once
 
 #include "services/ring/layout.h"
@@ -10,5 +11,9 @@ namespace eidolon::agent::clock {
 // clock. `speed`: of the target's processor, relative to the reference of services/host_speed.
 // Requires: speed > 0.
 ::eidolon::ring::HostCosts FixedHostCosts(double speed);
+
+// The measured host model's: what the real driver and the libraries take within a call. The
+// program's own work between calls is measured. `speed` as above.
+::eidolon::ring::HostCosts DriverHostCosts(double speed);
 
 }  // namespace eidolon::agent::clock

@@ -155,9 +155,10 @@ Tiles ForwardTiles(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   const double blocks = rows * n / kNarrowTile;
   const double busy = blocks / gpu.multiprocessors;
   Tiles tiles;
-  // Kernels for the first layer, of pictures of three colours, take eight channels.
+  // Kernels for the first layer, of pictures of three colours and few filters, take eight channels.
   constexpr double kFirstChannels = 4, kFirstPadded = 8;
-  const bool first = element <= 2 && roles.channels() <= kFirstChannels;
+  const bool first = element <= 2 && roles.channels() <= kFirstChannels &&
+                     roles.filters() <= kNarrowTile && HasNativeKernels(gpu, roles);
   tiles.flops = 2 * rows * tile_pixels * n * roles.window() *
                 (first ? kFirstPadded : RoundUp(roles.channels(), kPieceBytes / element));
   if (native) {

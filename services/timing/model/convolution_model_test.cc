@@ -73,11 +73,14 @@ TEST(ConvolutionModelTest, PadsThreeChannelsOfEveryPlaceToAWholePiece) {
 
   // cuDNN's GEMM alone took 196.6 us (TraceLens, OWLv2).
   EXPECT_NEAR(three, 196.6, 25);
-  EXPECT_NEAR(three, whole, 0.2 * whole);
+  // A whole piece takes as many operations, by faster kernels.
+  EXPECT_GT(three, whole);
+  EXPECT_LT(three, 2 * whole);
 }
 
 TEST(ConvolutionModelTest, ChangesLayoutsOnlyWhereChannelsComeFirst) {
-  const ConvolutionCase first{{1, 192, 256, 256}, 96, {3, 3}, 1};
+  // In three dimensions, where the GEMM is the same kernel for both.
+  const ConvolutionCase first{{1, 192, 1, 256, 256}, 96, {1, 3, 3}, 1};
   ConvolutionCase last = first;
   last.channels_last = true;
 
