@@ -54,12 +54,13 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
                       .Help("1 when calls of this math library can be measured, 0 when they are "
                             "modelled although there is a GPU.")
                       .Register(registry)),
-      below_gap_(&prometheus::BuildCounter()
-                      .Name("eidolon_timing_below_gap_total")
-                      .Help("Measurements shorter than the gap in a graph of the GPU's file, which is "
-                            "then too long for this GPU.")
-                      .Register(registry)
-                      .Add({})) {
+      below_gap_(
+          &prometheus::BuildCounter()
+               .Name("eidolon_timing_below_gap_total")
+               .Help("Measurements shorter than the gap in a graph of the GPU's file, which is "
+                     "then too long for this GPU.")
+               .Register(registry)
+               .Add({})) {
   auto& items = prometheus::BuildCounter()
                     .Name("eidolon_timing_items_total")
                     .Help("Work items answered, by source of the estimate.")

@@ -288,8 +288,8 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
 
 void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
                          const v1::ReplayResult& result) {
-  // Work is replayed as nodes of a graph, whose gap the device engine adds by itself. What the model
-  // holds for the shortest kernel is nothing to a measurement.
+  // Work is replayed as nodes of a graph, whose gap the device engine adds by itself. What the
+  // model holds for the shortest kernel is nothing to a measurement.
   const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
   const base::Duration median = std::max(between - gpu.graph_gap, model::kWithinLaunchGap);
   if (between <= gpu.graph_gap) ReportBelowGap(gpu, between);

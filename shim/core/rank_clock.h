@@ -5,7 +5,8 @@
 // whatever thread makes it. measured: a thread adds what its own work since its last call costs on
 // the target: CPU time without time spent in the shim, without this machine's noise, scaled to the
 // target's processor (shim/host_time), and what the real driver takes for a call of its class; a
-// thread that waited since then first takes max(own, process). Only drivers (thread_role.h) move the clock.
+// thread that waited since then first takes max(own, process). Only drivers (thread_role.h) move
+// the clock.
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,8 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   return costs;
 }
 
-// Measured beside an H200 with driver 580 (e2e/measured/h200/host.jsonl) on a processor on which the
-// probe of services/host_speed tells 0.8 to 0.9 of the reference, times 0.85.
+// Measured beside an H200 with driver 580 (e2e/measured/h200/host.jsonl) on a processor on which
+// the probe of services/host_speed tells 0.8 to 0.9 of the reference, times 0.85.
 ::eidolon::ring::HostCosts DriverHostCosts(double speed) {
   using ::eidolon::ring::CallClass;
   ::eidolon::ring::HostCosts costs{};
@@ -58,12 +58,12 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   set(CallClass::kLibrary, 48 * kMicrosecond / 10);
   // A launch, and NCCL's plan; by judgement, no collective was measured.
   set(CallClass::kCollective, 8 * kMicrosecond);
-  set(CallClass::kCopy, 18 * kMicrosecond / 10);     // 1.3 to 3.9 us by kind and size.
-  set(CallClass::kStream, 3 * kMicrosecond / 10);    // Records 0.14 to 0.75 us, waits 0.17.
-  set(CallClass::kAllocation, 34 * kMicrosecond);    // 2 to 20 MiB, taken and given back: 40 us.
-  set(CallClass::kSynchronize, kMicrosecond / 4);    // Of what is idle: 0.2 to 0.3 us.
-  set(CallClass::kGraph, 13 * kMicrosecond / 10);    // 1.2 us, of 1000 nodes 2.3.
-  set(CallClass::kModule, 2 * kMicrosecond);         // Attributes of a function: 2.4 us.
+  set(CallClass::kCopy, 18 * kMicrosecond / 10);   // 1.3 to 3.9 us by kind and size.
+  set(CallClass::kStream, 3 * kMicrosecond / 10);  // Records 0.14 to 0.75 us, waits 0.17.
+  set(CallClass::kAllocation, 34 * kMicrosecond);  // 2 to 20 MiB, taken and given back: 40 us.
+  set(CallClass::kSynchronize, kMicrosecond / 4);  // Of what is idle: 0.2 to 0.3 us.
+  set(CallClass::kGraph, 13 * kMicrosecond / 10);  // 1.2 us, of 1000 nodes 2.3.
+  set(CallClass::kModule, 2 * kMicrosecond);       // Attributes of a function: 2.4 us.
   // Queries take 0.02 to 0.2 us. How often a program makes them depends on the machine that
   // simulates, so that they are free.
   Scale(speed, costs);

@@ -1,5 +1,5 @@
-// What one API call of each class costs the host: all of it in the fixed host model, in the measured
-// one what the program does not do itself.
+// What one API call of each class costs the host: all of it in the fixed host model, in the
+// measured one what the program does not do itself.
 #pragma once
 
 #include "services/ring/layout.h"

@@ -39,7 +39,7 @@ struct GpuModel {
   std::uint64_t pcie_bytes_per_second = 0;    // One direction, line rate.
   std::uint32_t power_limit_watts = 0;
   std::uint64_t context_bytes = 0;
-  base::Duration launch_gap;      // End of a kernel to the start of the next of its stream.
+  base::Duration launch_gap;  // End of a kernel to the start of the next of its stream.
   // The same between nodes of a CUDA graph; launch_gap where the file does not say.
   base::Duration graph_gap;
   base::Duration launch_latency;  // Launch call to the start on an idle stream.

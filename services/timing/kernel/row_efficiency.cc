@@ -20,8 +20,8 @@ double LayerNormBackwardEfficiency(double row_bytes, double element_bytes) {
 }
 
 double SoftmaxEfficiency(double row_bytes, bool backward) {
-  // Backward reads one of its two inputs twice, forward its only one three times: rows of 64 KiB are
-  // still found in L2 (e2e/measured), longer ones less and less.
+  // Backward reads one of its two inputs twice, forward its only one three times: rows of 64 KiB
+  // are still found in L2 (e2e/measured), longer ones less and less.
   return backward ? Between(row_bytes, 65536, 0.8, 131072, 0.67)
                   : Between(row_bytes, 65536, 0.77, 131072, 0.5);
 }

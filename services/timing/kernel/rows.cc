@@ -316,9 +316,9 @@ std::optional<Demand> PoolChannelsLast(const Launch& l) {
   const double pooled = sizes[4] * sizes[5];
   // On H200 1.8 ps a place of a window of nine forward, 4.0 backward (e2e/measured).
   constexpr double kPlaces = 9, kForwardOperations = 30, kBackwardOperations = 66;
-  Demand demand = Rows(
-      Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),
-      planes * pooled * kPlaces, Evidence::kParameters);
+  Demand demand =
+      Rows(Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),
+           planes * pooled * kPlaces, Evidence::kParameters);
   demand.address_operations =
       planes * pooled * kPlaces * (first == 2 ? kBackwardOperations : kForwardOperations);
   return demand;

@@ -114,7 +114,7 @@ bool IsDepthwise(const Convolution& roles) {
 double DepthwiseSeconds(const gpu_model::GpuModel& gpu, const DnnOperation& op,
                         const Convolution& roles) {
   constexpr double kForward = 0.21, kImage = 0.11, kFilter = 0.27;
-  const double share = op.kind == kConvolutionForward         ? kForward
+  const double share = op.kind == kConvolutionForward        ? kForward
                        : op.kind == kConvolutionBackwardData ? kImage
                                                              : kFilter;
   return 2 * Elements(*roles.response) * roles.window() / (Rate(gpu, "fp32") * share);
@@ -140,8 +140,8 @@ Tiles ForwardTiles(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   // 2-D kernels of sm_80 or with tiles of 64 by 128: 329 to 353 of 794 TFLOP/s.
   constexpr double kShare = 0.43;
   // Kernels of sm_90, 3-D ones and those of channels last: 323 TFLOP/s with tiles of 128 by 64,
-  // which is as fast as the L2 gives, 580 where two waves of twice the size are full; in between the
-  // time must not fall.
+  // which is as fast as the L2 gives, 580 where two waves of twice the size are full; in between
+  // the time must not fall.
   constexpr double kNarrowShare = 0.41, kWideShare = 0.73, kWideWaves = 1.45;
   const double element = roles.element();
   const bool aligned = roles.channels() == PaddedChannels(roles.channels(), element);
@@ -214,8 +214,7 @@ double ShareSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph, const
                       Elements(written);
   shape.input_bytes = roles.element() * read / (roles.groups() * (shape.m + shape.n) * shape.k);
   shape.output_bytes = roles.element();
-  return GemmModel::Get().Predict(gpu, shape).seconds /
-         ShareOfGemm(gpu, op, roles);
+  return GemmModel::Get().Predict(gpu, shape).seconds / ShareOfGemm(gpu, op, roles);
 }
 
 }  // namespace

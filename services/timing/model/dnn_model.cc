@@ -157,8 +157,7 @@ double DropoutSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
   if (Count(graph, kRandom) == 0) return 0;
   double scores = attention.batch_heads * attention.query_length * attention.key_length;
   if (attention.causal) scores /= 2;
-  return scores * kClocksOfScore /
-         (gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz));
+  return scores * kClocksOfScore / (gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz));
 }
 
 }  // namespace

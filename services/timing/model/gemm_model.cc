@@ -393,8 +393,7 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
     prediction.relative_error = 0.5;
   }
   if (const double per_clock = UnalignedFlopsPerClock(gemm); per_clock > 0) {
-    const double rate =
-        per_clock * gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz);
+    const double rate = per_clock * gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz);
     const double seconds = 2 * shape.batch * shape.m * shape.n * shape.k / rate;
     if (seconds > prediction.seconds) {
       prediction.seconds = seconds;
