@@ -57,6 +57,11 @@ def summary(errors):
     )
 
 
+def heads(what, number):
+    yield f"| {what} | {number} | mean of absolute errors | median | bias | 90 % within |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+
+
 def step_table(folder):
     measured, predicted, profiled = (
         measured_steps(folder),
@@ -81,7 +86,8 @@ def step_table(folder):
             f"| {case}{' *' if case in FITTED else ''} | {row['free_ms']:.1f} | {row['busy_ms']:.1f} | "
             f"{predicted[case]['busy_ms']:.1f} | {error:+.1%} | {step} | {own} |"
         )
-    yield "\n| busy time | steps | mean of absolute errors | median | bias | 90 % within |\n| --- | --- | --- | --- | --- | --- |"
+    yield ""
+    yield from heads("busy time", "steps")
     yield f"| with kernels that gave constants (*) | {summary(errors[True])} |"
     yield f"| without | {summary(errors[False])} |"
 
@@ -97,7 +103,7 @@ def operator_table(folder):
         error = predicted[name] / us - 1
         groups[list(groups)[0 if re.match(published, name) else 1]].append(error)
         rows.append((abs(error), name, us, predicted[name]))
-    yield "| operators | number | mean of absolute errors | median | bias | 90 % within |\n| --- | --- | --- | --- | --- | --- |"
+    yield from heads("operators", "number")
     for name, errors in groups.items():
         yield f"| {name} | {summary(errors)} |"
     yield "\nThe furthest off:\n\n| operator | measured us | predicted us | error |\n| --- | --- | --- | --- |"

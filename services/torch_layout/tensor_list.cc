@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 namespace eidolon::torch_layout {
 namespace {
@@ -43,6 +45,17 @@ std::optional<std::size_t> FirstInteger(std::string_view text) {
   if (at == std::string_view::npos) return std::nullopt;
   text.remove_prefix(at);
   return IntegerArgument(text);
+}
+
+template <typename T>
+T Read(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
+template <typename T>
+void Write(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof(value));
 }
 
 void Zero(std::byte* bytes, std::size_t item, std::size_t from, std::size_t to) {
@@ -90,6 +103,38 @@ void TensorLists::ClearUnused(std::byte* bytes, std::uint32_t launched) const {
   Zero(chunks, kChunkIndex, launched, blocks);
   constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
   if (padding != 0) std::memset(chunks + kChunkIndex * blocks + kFirstTensor, 0, padding);
+}
+
+void TensorLists::NumberFromFirstChunk(std::byte* bytes, std::uint32_t launched) const {
+  if (launched > blocks || count_bytes != 8 || tensor_index_bytes != kTensorIndex) return;
+  struct Reach {
+    std::int32_t first = std::numeric_limits<std::int32_t>::max();
+    std::int32_t last = 0;
+  };
+  std::vector<Reach> reaches(tensors);
+  for (std::size_t block = 0; block < launched; ++block) {
+    const auto tensor = Read<std::uint16_t>(bytes + OwnersAt() + kTensorIndex * block);
+    const auto chunk = Read<std::int32_t>(bytes + ChunksAt() + kChunkIndex * block);
+    if (tensor >= tensors || chunk < 0) return;
+    Reach& reach = reaches[tensor];
+    reach.first = std::min(reach.first, chunk);
+    reach.last = std::max(reach.last, chunk);
+  }
+  constexpr auto kElements = static_cast<std::int64_t>(kChunk);
+  for (std::size_t tensor = 0; tensor < tensors; ++tensor) {
+    const Reach& reach = reaches[tensor];
+    if (reach.first > reach.last) continue;
+    std::byte* const at = bytes + CountsAt() + count_bytes * tensor;
+    const std::int64_t end = std::min(Read<std::int64_t>(at), kElements * (std::int64_t{reach.last} + 1));
+    Write(at, end - kElements * reach.first);
+  }
+  for (std::size_t block = 0; block < launched; ++block) {
+    const auto tensor = Read<std::uint16_t>(bytes + OwnersAt() + kTensorIndex * block);
+    std::byte* const at = bytes + ChunksAt() + kChunkIndex * block;
+    Write(at, Read<std::int32_t>(at) - reaches[tensor].first);
+  }
+  // start_tensor_this_launch says where results go.
+  if (padding != 0) Write(bytes + ChunksAt() + kChunkIndex * blocks, std::int32_t{0});
 }
 
 void ConcatenatedInputs::ClearUnused(std::byte* bytes, std::uint32_t used) const {

@@ -41,6 +41,12 @@ struct TensorLists {
   // `bytes` starts at the structure, which is there whole.
   void ClearUnused(std::byte* bytes, std::uint32_t launched) const;
 
+  // Numbers the chunks of each tensor from the first that the launch works on, and counts no
+  // elements behind the last: large tensors are split over launches, which then do the same work.
+  // Nothing when the tables make no sense. The kernel may no longer be run with `bytes`, which
+  // start at the structure of PyTorch, with its chunks of kChunk elements.
+  void NumberFromFirstChunk(std::byte* bytes, std::uint32_t launched) const;
+
   std::size_t BytesOfTables() const;
   // Where the scalars lie: begin and end, equal without any.
   std::pair<std::size_t, std::size_t> Scalars() const;

@@ -84,6 +84,25 @@ TEST(TensorListTest, OnlyWhatBlocksReadTellsListsApart) {
   }
 }
 
+TEST(TensorListTest, LaunchesOfOneLargeTensorDoTheSameWork) {
+  const TensorLists lists = *FindTensorLists(kUnary, 24200);
+  const auto launch = [&](std::int32_t first, std::int64_t elements) {
+    std::vector<std::byte> block(24200);
+    std::memcpy(block.data() + lists.CountsAt(), &elements, sizeof(elements));
+    for (std::int32_t i = 0; i < 5; ++i) {
+      const std::int32_t chunk = first + i;
+      std::memcpy(block.data() + lists.ChunksAt() + 4 * i, &chunk, sizeof(chunk));
+    }
+    lists.NumberFromFirstChunk(block.data(), 5);
+    return block;
+  };
+  constexpr std::int64_t kChunk = 65536;
+
+  EXPECT_EQ(launch(0, 100 * kChunk), launch(50, 100 * kChunk));
+  EXPECT_NE(launch(0, 100 * kChunk), launch(95, 100 * kChunk - 1)) << "the last one is shorter";
+  EXPECT_EQ(launch(0, 5 * kChunk - 1), launch(95, 100 * kChunk - 1));
+}
+
 TEST(TensorListTest, TablesThatMakeNoSenseAreLeftAlone) {
   const TensorLists lists = *FindTensorLists(kUnary, 24200);
   const std::vector<std::byte> chance(24200, std::byte{0xff});

@@ -1,8 +1,10 @@
 #include "services/timing/kernel/work_key.h"
 
+#include <span>
 #include <type_traits>
 
 #include "services/cudnn_numbers/attribute.h"
+#include "services/torch_layout/tensor_list.h"
 #include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::kernel {
@@ -35,10 +37,23 @@ class Writer {
   std::string out_;
 };
 
+// As far as they decide how long the kernel takes.
+std::string ParametersOf(const KernelLaunch& k) {
+  std::string parameters = k.parameters;
+  if (k.name.find("TensorList") == std::string::npos) return parameters;
+  for (const ParameterSlot& slot : k.slots) {
+    const auto lists = torch_layout::FindTensorLists(k.name, slot.bytes);
+    if (!lists || std::size_t{slot.offset} + slot.bytes > parameters.size()) continue;
+    const auto bytes = std::as_writable_bytes(std::span(parameters)).subspan(slot.offset);
+    lists->NumberFromFirstChunk(bytes.data(), k.grid.x);
+  }
+  return parameters;
+}
+
 void Write(const KernelLaunch& k, bool sized, Writer& w) {
   w.Add(k.name).Add(k.module_hash).Add(k.block).Add(k.cluster);
   if (!sized) return;
-  w.Add(k.grid).Add(k.dynamic_shared_bytes).Add(k.cooperative).Add(k.parameters);
+  w.Add(k.grid).Add(k.dynamic_shared_bytes).Add(k.cooperative).Add(ParametersOf(k));
 }
 
 void Write(const Gemm& g, bool sized, Writer& w) {
