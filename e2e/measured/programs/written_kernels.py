@@ -200,7 +200,7 @@ def transposed(rows, columns, dtype, block):
     return lambda: transpose[(rows // block, columns // block)](x, out, rows, columns, BLOCK=block)
 
 
-def product(m, n, k, warps=4, stages=3, tile=(128, 128, 64)):
+def multiplied(m, n, k, warps=4, stages=3, tile=(128, 128, 64)):
     a, b, c = normal(m, k), normal(k, n), normal(m, n)
     grid = (triton.cdiv(m, tile[0]) * triton.cdiv(n, tile[1]),)
     shape = dict(zip("MNK", tile, strict=True))
@@ -263,9 +263,9 @@ KERNELS = {
     "transpose 8192x8192 bf16, 32": lambda: transposed(8192, 8192, bf16, 32),
     "transpose 8192x8192 bf16, 64": lambda: transposed(8192, 8192, bf16, 64),
     "transpose 8192x8192 fp8, 64": lambda: transposed(8192, 8192, fp8, 64),
-    "matmul 4096": lambda: product(4096, 4096, 4096),
-    "matmul 8192x1024x4096, 8 warps": lambda: product(8192, 1024, 4096, 8, 3, (128, 256, 64)),
-    "matmul 1024x1024x8192": lambda: product(1024, 1024, 8192, 4, 4, (64, 64, 64)),
+    "matmul 4096": lambda: multiplied(4096, 4096, 4096),
+    "matmul 8192x1024x4096, 8 warps": lambda: multiplied(8192, 1024, 4096, 8, 3, (128, 256, 64)),
+    "matmul 1024x1024x8192": lambda: multiplied(1024, 1024, 8192, 4, 4, (64, 64, 64)),
     "attention 64 heads, 2048, 64": lambda: attended(64, 2048, 64),
     "attention 32 heads, 4096, 128": lambda: attended(32, 4096, 128),
     "histogram 64M in 1024": lambda: counted(1 << 26, 1024),

@@ -54,7 +54,7 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   ::eidolon::ring::HostCosts costs{};
   const auto set = [&](CallClass call, std::uint64_t ps) { costs.ps[static_cast<int>(call)] = ps; };
   set(CallClass::kLaunch, 27 * kMicrosecond / 10);  // 3.2 us.
-  // A product of 8 by 8 takes 2.4 us more than a sum: the library looks its kernel up.
+  // A GEMM of 8 by 8 takes 2.4 us more than a sum: the library looks its kernel up.
   set(CallClass::kLibrary, 48 * kMicrosecond / 10);
   // A launch, and NCCL's plan; by judgement, no collective was measured.
   set(CallClass::kCollective, 8 * kMicrosecond);

@@ -11,7 +11,7 @@ namespace {
 
 // Schedulers of a multiprocessor, each issuing one instruction a clock: CUDA C++ Programming Guide.
 constexpr double kSchedulers = 4;
-// Bytes a clock from L2 to a multiprocessor: NVIDIA A100 whitepaper. On H200 matrix products got up
+// Bytes a clock from L2 to a multiprocessor: NVIDIA A100 whitepaper. On H200 GEMMs got up
 // to 54 (e2e/measured), all multiprocessors together.
 constexpr double kFarCacheBytes = 64;
 constexpr double kSectorBytes = 32;
