@@ -58,12 +58,6 @@ std::optional<Convolution> Roles(const DnnGraph& graph, const DnnOperation& op) 
 
 double RoundUp(double size, double step) { return std::ceil(size / step) * step; }
 
-// Channels are not what lies next to each other in memory: [N, C, ...] as PyTorch makes it.
-bool IsChannelsFirst(const DnnTensor& tensor) {
-  return tensor.strides.size() == tensor.dims.size() && tensor.dims.size() > 2 &&
-         tensor.dims[1] > 1 && tensor.strides[1] != 1;
-}
-
 // The tensor-core kernels move 16 bytes of channels at a time.
 double PaddedChannels(double channels, double element) {
   constexpr double kVectorBytes = 16;

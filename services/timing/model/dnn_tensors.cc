@@ -46,4 +46,9 @@ double MemoryBytes(const kernel::DnnGraph& graph) {
   return bytes;
 }
 
+bool IsChannelsFirst(const kernel::DnnTensor& tensor) {
+  return tensor.strides.size() == tensor.dims.size() && tensor.dims.size() > 2 &&
+         tensor.dims[1] > 1 && tensor.strides[1] != 1;
+}
+
 }  // namespace eidolon::timing::model

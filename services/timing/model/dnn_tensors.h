@@ -20,4 +20,7 @@ const kernel::DnnTensor* Output(const kernel::DnnGraph& graph, const kernel::Dnn
 // Of all tensors in device memory, each once.
 double MemoryBytes(const kernel::DnnGraph& graph);
 
+// Channels are not what lies next to each other in memory: [N, C, ...] as PyTorch makes it.
+bool IsChannelsFirst(const kernel::DnnTensor& tensor);
+
 }  // namespace eidolon::timing::model
