@@ -34,6 +34,14 @@ def sum_of(row):
     return sum(kernel["median_ns"] for kernel in row["kernels"])
 
 
+def step_of(row):
+    return f"{row['step']} {row['mode']}"
+
+
+def times_of(row):
+    return {"wall_ms": row["wall_ms"], "busy_ms": sum(kernel["ns"] for kernel in row["two_steps"]) / 2e6}
+
+
 def load(folder, name):
     with open(folder / name) as file:
         return json.load(file)
@@ -92,6 +100,22 @@ def step_table(folder):
     yield f"| without | {summary(errors[False])} |"
 
 
+def recorded_table(folder):
+    predicted = load(folder, "predicted/recorded.json")
+    yield "| step | measured ms | predicted ms | error | GPU busy ms | predicted ms | error |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    with gzip.open(folder / "step_kernels.jsonl.gz", "rt") as file:
+        for row in map(json.loads, file):
+            real, guess = times_of(row), predicted.get(step_of(row))
+            if guess is None:
+                continue
+            cells = [
+                f"{real[key]:.1f} | {guess[key]:.1f} | {guess[key] / real[key] - 1:+.1%}"
+                for key in ("wall_ms", "busy_ms")
+            ]
+            yield f"| {step_of(row)} | {cells[0]} | {cells[1]} |"
+
+
 def operator_table(folder):
     with open(folder / "operators.csv", newline="") as file:
         measured = {row["operator"]: float(row["microseconds"]) for row in csv.DictReader(file)}
@@ -144,7 +168,13 @@ def call_table(folder):
 
 def text(folder):
     introduction = (folder / "introduction.md").read_text()
-    tables = {"steps": step_table, "operators": operator_table, "kernels": kernel_table, "calls": call_table}
+    tables = {
+        "steps": step_table,
+        "recorded": recorded_table,
+        "operators": operator_table,
+        "kernels": kernel_table,
+        "calls": call_table,
+    }
     for name, table in tables.items():
         introduction = introduction.replace(f"[[{name}]]", "\n".join(table(folder)))
     return introduction
