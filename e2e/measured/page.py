@@ -166,15 +166,17 @@ def call_table(folder):
                 yield f"| {what} | {row['least_ns']} | {row['median_ns']} |"
 
 
+TABLES = {
+    "steps": step_table,
+    "recorded": recorded_table,
+    "operators": operator_table,
+    "kernels": kernel_table,
+    "calls": call_table,
+}
+
+
 def text(folder):
-    introduction = (folder / "introduction.md").read_text()
-    tables = {
-        "steps": step_table,
-        "recorded": recorded_table,
-        "operators": operator_table,
-        "kernels": kernel_table,
-        "calls": call_table,
-    }
-    for name, table in tables.items():
-        introduction = introduction.replace(f"[[{name}]]", "\n".join(table(folder)))
-    return introduction
+    page = (folder / "introduction.md").read_text()
+    for name, table in TABLES.items():
+        page = page.replace(f"[[{name}]]", "\n".join(table(folder)))
+    return page

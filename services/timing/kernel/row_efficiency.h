@@ -1,6 +1,6 @@
-// Share of the bandwidth that kernels with a block a row reach, by the row's bytes: medians over
-// NeuSight's A100 rows (fit/data/neusight_fp32.csv, "ln" and "softmax"). Beyond a size the row does
-// not fit into registers or shared memory and is read again.
+// Share of the bandwidth that kernels with a block a row reach, by the row's bytes: from NeuSight's
+// A100 rows (fit/data/neusight_fp32.csv, "ln" and "softmax") and from an H200 (e2e/measured).
+// Beyond a size the row does not fit into registers or shared memory and is read again.
 #pragma once
 
 namespace eidolon::timing::kernel {
