@@ -64,19 +64,19 @@ double PaddedChannels(double channels, double element) {
   return RoundUp(channels, kVectorBytes / element);
 }
 
-// cuDNN's tensor-core kernels want channels last: tensors that are not go through kernels that
-// rewrite them, 1.85 to 2.15 of 3.35 TB/s on H100, in squares of 32 channels by 32 places.
-// Fewer of either leave lanes idle: 3 channels, padded to 8, take two thirds of the time of 32,
-// filters of 9 places as long as of 32 (published, e2e/validation/operators.csv).
+// cuDNN's tensor-core kernels want channels last: 16-bit tensors that are not go through kernels
+// that rewrite them (and those of TF32 in ResNet-50, but not in others, e2e/measured), 1.85 to 2.15
+// of 3.35 TB/s on H100, in squares of 32 channels by 32 places. Fewer of either leave lanes idle: 3
+// channels, padded to 8, take two thirds of the time of 32, filters of 9 places as long as of 32
+// (published, e2e/validation/operators.csv).
 double LayoutSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   constexpr double kRewriteEfficiency = 0.66;
   constexpr double kSquare = 32;
   constexpr double kIdleChannel = 0.69;
-  constexpr double kLargestRewritten = 4;  // cuDNN 9.19 on H200: TF32 too (e2e/measured).
   double seconds = 0;
   for (const DnnTensor* tensor : {roles.image, roles.filter, roles.response}) {
     const double element = kernel::CudaTypeBytes(tensor->type);
-    if (element > kLargestRewritten || !IsChannelsFirst(*tensor)) continue;
+    if (element > 2 || !IsChannelsFirst(*tensor)) continue;
     const double channels = Dim(*tensor, 1);
     const double moved = channels < kSquare ? 2 * kSquare - kIdleChannel * (kSquare - channels)
                                             : channels + PaddedChannels(channels, element);
