@@ -5,6 +5,7 @@ import pathlib
 import stat
 import subprocess
 import tempfile
+import time
 
 from server import Server
 from trial import expect, expect_complete, test
@@ -63,6 +64,10 @@ def the_link_with_the_token_is_shown_to_the_owner_alone(world):
         server = Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder))
         server.log_path = output
         with server:
+            # It answers before it says so.
+            until = time.monotonic() + 30
+            while "is up" not in output.read_text() and time.monotonic() < until:
+                time.sleep(0.05)
             said = [line for line in output.read_text().splitlines() if "is up" in line][-1]
             expect(f"http://{server.address}/#token=" in said, f"no link to the page: {said}")
             expect((server.token() in said) == (mode == 0o600), f"in a file of mode {mode:o}: {said}")
