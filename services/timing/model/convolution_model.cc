@@ -94,8 +94,8 @@ bool All(const std::vector<std::int64_t>& sizes, std::int64_t wanted) {
 // One place of the image for one of the response: cuDNN multiplies them as they lie (published
 // traces: a CUTLASS GEMM, no change of layout; on H200 cuBLAS's kernels, e2e/measured).
 bool IsGemmOfPoints(const DnnOperation& op, const Convolution& roles) {
-  return roles.window() == 1 && roles.groups() == 1 && All(op.strides, 1) && All(op.pads, 0) &&
-         All(op.post_pads, 0);
+  return roles.window() == 1 && roles.groups() == 1 && roles.element() <= 2 && All(op.strides, 1) &&
+         All(op.pads, 0) && All(op.post_pads, 0);
 }
 
 // A filter for each channel, which no tensor core helps with.
