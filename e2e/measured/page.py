@@ -18,7 +18,14 @@ PROFILED = (
     "gpt2 124M b16 t1024 compiled",
 )
 # Kernels of these steps gave constants; those of the others gave none.
-FITTED = ("gpt2 124M b16 t1024", "hf bert base b32 t512", "hf gpt2 b8 t1024")
+FITTED = (
+    "gpt2 124M b1 t128",
+    "gpt2 124M b4 t512",
+    "gpt2 124M b16 t1024",
+    "gpt2 1.5B b4 t1024",
+    "hf bert base b32 t512",
+)
+FITTED += ("hf gpt2 b8 t1024", "hf llama 1B b1 t512 bf16 parameters", "vit_b_16 b128 bf16", "resnet50 b64 fp32")
 FITTED += ("resnet50 b256 fp16 channels last", "convnext_tiny b64 bf16 channels last")
 LONG_US = 20
 HOST_BOUND = 0.85  # The GPU is busy for less than this share of a step.
