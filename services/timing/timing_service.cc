@@ -15,18 +15,9 @@
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/measurements.h"
 #include "services/timing/work_messages.h"
-#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing {
 namespace {
-
-// As replay/copy_replay.h has it.
-bool IsPageableCopy(const kernel::WorkItem& work) {
-  const auto* const copy = std::get_if<kernel::Copy>(&work);
-  if (copy == nullptr || copy->pinned) return false;
-  return copy->kind == workload::CopyKind::kHostToDevice ||
-         copy->kind == workload::CopyKind::kDeviceToHost;
-}
 
 using base::ErrorCode;
 using base::Result;
@@ -299,7 +290,9 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
                          const v1::ReplayResult& result) {
   // Work is replayed as nodes of a graph, copies of pageable memory in a stream: what is measured
   // begins with the gap of either. What the model holds for the shortest kernel is nothing to it.
-  const base::Duration gap = IsPageableCopy(work) ? gpu.launch_gap : gpu.graph_gap;
+  const auto* const copy = std::get_if<kernel::Copy>(&work);
+  const bool in_stream = copy != nullptr && kernel::IsPageable(*copy);
+  const base::Duration gap = in_stream ? gpu.launch_gap : gpu.graph_gap;
   const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
   const base::Duration median = std::max(between - gap, model::kWithinLaunchGap);
   if (between <= gap) ReportBelowGap(gpu, between);

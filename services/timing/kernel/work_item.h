@@ -111,6 +111,12 @@ struct Copy {
   bool pinned = false;
 };
 
+// Between a device and pageable memory of the host, so that the host takes part.
+inline bool IsPageable(const Copy& copy) {
+  return !copy.pinned && (copy.kind == workload::CopyKind::kHostToDevice ||
+                          copy.kind == workload::CopyKind::kDeviceToHost);
+}
+
 struct LibraryCall {
   std::string name;
   std::uint64_t flops = 0;
