@@ -125,9 +125,10 @@ void TensorLists::NumberFromFirstChunk(std::byte* bytes, std::uint32_t launched)
     const Reach& reach = reaches[tensor];
     if (reach.first > reach.last) continue;
     std::byte* const at = bytes + CountsAt() + count_bytes * tensor;
-    const std::int64_t end =
-        std::min(Read<std::int64_t>(at), kElements * (std::int64_t{reach.last} + 1));
-    Write(at, end - kElements * reach.first);
+    const auto elements = Read<std::int64_t>(at);
+    if (elements <= 0) continue;
+    const std::int64_t end = kElements * (std::int64_t{reach.last} + 1);
+    Write(at, std::min(elements, end) - kElements * reach.first);
   }
   for (std::size_t block = 0; block < launched; ++block) {
     const auto tensor = Read<std::uint16_t>(bytes + OwnersAt() + kTensorIndex * block);
