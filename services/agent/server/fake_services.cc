@@ -8,7 +8,7 @@ namespace eidolon::agent::server {
 
 namespace net = network::v1;
 
-constexpr std::uint64_t kMicrosecond = 1'000'000;
+constexpr std::uint64_t kFakeMicrosecond = 1'000'000;
 
 grpc::Status FakeTiming::DescribeGpu(grpc::ServerContext*,
                                      const timing::v1::DescribeGpuRequest* request,
@@ -22,8 +22,8 @@ grpc::Status FakeTiming::DescribeGpu(grpc::ServerContext*,
   gpu->set_compute_major(9);
   gpu->set_multiprocessors(132);
   gpu->set_memory_bytes(std::uint64_t{80} << 30);
-  gpu->set_launch_gap_picoseconds(kMicrosecond);
-  gpu->set_launch_latency_picoseconds(3 * kMicrosecond);
+  gpu->set_launch_gap_picoseconds(kFakeMicrosecond);
+  gpu->set_launch_latency_picoseconds(3 * kFakeMicrosecond);
   return grpc::Status::OK;
 }
 
@@ -32,7 +32,7 @@ grpc::Status FakeTiming::Estimate(grpc::ServerContext*, const timing::v1::Estima
   std::this_thread::sleep_for(delay_.load());
   for (const auto& item : request->items()) {
     common::v1::Estimate* estimate = response->add_estimates();
-    estimate->set_duration_picoseconds((item.has_kernel() ? 10 : 5) * kMicrosecond);
+    estimate->set_duration_picoseconds((item.has_kernel() ? 10 : 5) * kFakeMicrosecond);
     estimate->set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
     estimate->set_relative_error(0.1f);
     estimate->set_family(item.has_kernel() ? "elementwise" : "copy");
@@ -43,7 +43,7 @@ grpc::Status FakeTiming::Estimate(grpc::ServerContext*, const timing::v1::Estima
 grpc::Status FakeNetwork::EstimateCollective(grpc::ServerContext*,
                                              const net::EstimateCollectiveRequest*,
                                              net::EstimateCollectiveResponse* response) {
-  response->set_duration_picoseconds(100 * kMicrosecond);
+  response->set_duration_picoseconds(100 * kFakeMicrosecond);
   response->set_channels(0);
   return grpc::Status::OK;
 }
@@ -109,7 +109,7 @@ void FakeNetwork::HandleJoin(Agent* agent, const net::Join& join) {
     joined->set_communicator(meeting.number);
     joined->set_rank(rank);
     joined->set_size(meeting.size);
-    joined->set_finish_picoseconds(latest + 1000 * kMicrosecond);
+    joined->set_finish_picoseconds(latest + 1000 * kFakeMicrosecond);
     ++member.agent->sent;
     member.agent->stream->Write(response);
   }
@@ -188,7 +188,7 @@ bool FakeNetwork::CommitNext() {
     if (static_cast<int>(collective.ready.size()) < meeting->second.size) continue;
     std::uint64_t start = 0;
     for (const auto& [rank, ready] : collective.ready) start = std::max(start, ready);
-    if (start + 100 * kMicrosecond > safe) continue;
+    if (start + 100 * kFakeMicrosecond > safe) continue;
     collective.committed = true;
     net::SessionResponse response;
     net::Committed* committed = response.mutable_committed();
@@ -196,7 +196,7 @@ bool FakeNetwork::CommitNext() {
     committed->set_sequence(key.second);
     committed->set_rank(-1);
     committed->set_start_picoseconds(start);
-    committed->set_finish_picoseconds(start + 100 * kMicrosecond);
+    committed->set_finish_picoseconds(start + 100 * kFakeMicrosecond);
     committed->set_algorithm("ring");
     committed->set_protocol("simple");
     committed->set_source(source_);
