@@ -5,7 +5,7 @@ add_library(eidolon_options INTERFACE)
 add_library(eidolon::options ALIAS eidolon_options)
 target_compile_features(eidolon_options INTERFACE cxx_std_23)
 target_compile_options(eidolon_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wcast-align -Woverloaded-virtual
+  -pthread -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wcast-align -Woverloaded-virtual
   -Wnull-dereference -Wvla -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports false positives of these from inside the standard library when it inlines.

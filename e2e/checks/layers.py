@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Layer test: every include follows services/layers.txt; neither folders nor files include each other in a circle;
-a source includes the header of its name first, so that compiling it shows that the header includes what it needs.
+a source includes the header of its name first; a header includes those of the standard library that it uses.
 
     e2e/checks/layers.py [ROOT]
 
@@ -22,6 +22,37 @@ VENDOR = re.compile(
 GENERATED = re.compile(r"^eidolon/\w+/v\d+/")
 FREE = ("_test.cc", "_fuzz.cc", "_bench.cc", "_test.h", "main.cc")
 COLUMNS = 110
+# What headers use most, by the header of the standard library that declares it.
+STANDARD = {
+    "algorithm": "sort max min clamp find_if any_of all_of copy fill",
+    "array": "array",
+    "atomic": "atomic",
+    "chrono": "chrono",
+    "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t",
+    "cstring": "memcpy memset memcmp",
+    "deque": "deque",
+    "expected": "expected unexpected",
+    "filesystem": "filesystem",
+    "functional": "function hash less greater",
+    "limits": "numeric_limits",
+    "map": "map multimap",
+    "memory": "unique_ptr shared_ptr weak_ptr make_unique make_shared",
+    "mutex": "mutex lock_guard unique_lock scoped_lock",
+    "optional": "optional nullopt",
+    "set": "set multiset",
+    "span": "span",
+    "sstream": "istringstream ostringstream stringstream",
+    "string": "string to_string",
+    "string_view": "string_view",
+    "system_error": "error_code",
+    "thread": "thread jthread",
+    "tuple": "tuple tie",
+    "unordered_map": "unordered_map",
+    "unordered_set": "unordered_set",
+    "variant": "variant visit monostate",
+    "vector": "vector",
+}
+DECLARED_IN = {name: header for header, names in STANDARD.items() for name in names.split()}
 
 
 def read_layers(path):
@@ -92,6 +123,13 @@ def folder_of(file, allowed):
     return best
 
 
+def missing_standard_headers(text):
+    """Headers of the standard library whose names a header uses without including them."""
+    used = set(re.findall(r"\bstd::(?:ranges::)?(\w+)", re.sub(r"//.*", "", text)))
+    included = set(re.findall(r"#include <(\w+)>", text))
+    return sorted({DECLARED_IN[name] for name in used if name in DECLARED_IN} - included)
+
+
 def problems_of(root, file, allowed):
     folder = folder_of(file, allowed)
     if folder is None:
@@ -99,6 +137,9 @@ def problems_of(root, file, allowed):
         return
     if file.name.endswith(FREE):
         return
+    if file.suffix == ".h":
+        for header in missing_standard_headers((root / file).read_text(errors="replace")):
+            yield f"{file}: uses names of <{header}> without including it"
     may = allowed[folder]
     own = str(file.with_suffix(".h")) if file.suffix == ".cc" and (root / file.with_suffix(".h")).exists() else ""
     for number, line in enumerate((root / file).read_text(errors="replace").splitlines(), 1):

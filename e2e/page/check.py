@@ -150,6 +150,35 @@ def timeline_and_recording_are_saved_from_the_page(world):
 
 
 @test
+def a_job_with_a_timeline_shows_its_critical_path(world):
+    kept = "outputs: {timeline: {iterations: 1}}"
+    job = world.server.run(world.job(LOOP, ranks=2, measure=2).replace("outputs: {eventLog: true}", kept))
+    expect_complete(job)
+    path = job["status"]["prediction"]["criticalPath"]
+    tab = world.browser.tab(f"/jobs/default/{job['metadata']['name']}")
+    tab.wait_for_selector("section.part:has(h2:text-is('Critical path'))")
+    part = tab.locator("section.part:has(h2:text-is('Critical path'))")
+    text = part.inner_text()
+    for kind in path["kinds"]:
+        expect(f"{kind['share'] * 100:.1f} %" in text, f"the share of {kind['kind']} stands in\n{text}")
+    rows = part.locator("tbody tr")
+    expect(rows.count() == min(len(path["operations"]), 12) > 0, f"{rows.count()} operations are listed")
+    expect(path["operations"][0]["name"][:20] in rows.first.inner_text(), "the one that takes most comes first")
+    for theme, width in (("light", 1280), ("dark", 360)):
+        shown = world.browser.tab(f"/jobs/default/{job['metadata']['name']}", theme=theme, width=width)
+        shown.wait_for_selector("h2:text-is('Critical path')")
+        found = world.browser.violations(shown)
+        expect(not found, f"{theme}, {width}: {found}")
+        over = shown.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        expect(over <= 0, f"it is {over} pixels wider than a screen of {width}")
+        world.picture(shown, f"path-{theme}-{width}")
+        shown.context.close()
+    without = world.browser.tab("/jobs/default/by-form")
+    without.wait_for_selector("h1:text-is('by-form')")
+    expect(not without.locator("h2:text-is('Critical path')").is_visible(), "a job without a timeline has no such part")
+
+
+@test
 def what_is_scraped_is_as_the_catalogue_says_and_goes_with_its_job(world):
     page = world.server.request("GET", "/metrics")[1]
     found = list(metrics.differences(page))

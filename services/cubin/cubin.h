@@ -3,6 +3,9 @@
 // .nv.info.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "services/base/error.h"
 #include "services/cubin/bytes.h"
 #include "services/cubin/code.h"

@@ -6,9 +6,11 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "services/interpret/warp.h"
 

@@ -1,6 +1,7 @@
 // The rows of all known operations, by topic. Their text's language is in print.h.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "services/sass/form_row.h"

@@ -4,6 +4,7 @@
 #include <cudnn.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "shim/gpu/status.h"
 #include "shim/library/opaque.h"

@@ -1,6 +1,8 @@
 // Factorisations and solves with a type prefix. Entry points are templates over the element type.
 #pragma once
 
+#include <cstdint>
+
 #include <cusolverDn.h>
 
 #include "shim/cusolver/routine.h"

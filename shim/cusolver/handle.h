@@ -1,6 +1,8 @@
 // cuSOLVER's dense handle and the objects that carry a routine's options.
 #pragma once
 
+#include <cstdint>
+
 #include <cusolverDn.h>
 
 #include "shim/gpu/status.h"

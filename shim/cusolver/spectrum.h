@@ -2,6 +2,8 @@
 // type and the real type of the values. Iterative methods are counted as their direct counterparts.
 #pragma once
 
+#include <cstdint>
+
 #include <cusolverDn.h>
 
 #include "shim/cusolver/routine.h"

@@ -2,6 +2,8 @@
 // (JAX, CuPy). Routines on sparse matrices are refused.
 #pragma once
 
+#include <cstdint>
+
 #include <cusparse.h>
 
 #include "shim/library/opaque.h"

@@ -3,6 +3,7 @@
 // slots of their signals (signal_table.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

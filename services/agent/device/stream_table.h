@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <vector>
 
 #include "services/agent/device/contention.h"

@@ -1,6 +1,7 @@
 // The values that a job declares, from its assignment to the file that ranks read.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,9 @@
 // Writes records into a segment as the shim does, for tests and benchmarks of the agent.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>

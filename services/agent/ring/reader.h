@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "services/base/error.h"

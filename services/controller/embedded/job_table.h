@@ -3,6 +3,7 @@
 // when they are stored, and repeated until they are; progress may be shown before.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -2,6 +2,7 @@
 // may.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "services/controller/kube/review.h"

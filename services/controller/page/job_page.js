@@ -10,6 +10,7 @@ import {bandText, isOver, lastCondition, phaseOf, phaseTag, predictionOf, sizeOf
 import {breakdownPart, conditionsPart, coveragePart, doubtsPart, iterationsPart, memoryPart, specPart}
   from "./job_parts.js";
 import {kernelsPart} from "./kernel_table.js";
+import {criticalPathPart} from "./path_part.js";
 import {logPart} from "./log_panel.js";
 import {topology} from "./topology.js";
 
@@ -161,14 +162,15 @@ export function jobView([namespace, name]) {
     section("Kernels and collectives", (job) => prediction(job).kernels && {
       kernels: prediction(job).kernels, count: prediction(job).kernelCount,
       what: prediction(job).iterationSeconds ? "iteration" : "program"}, kernelsPart, true),
+    section("Critical path", criticalPathPart.select, criticalPathPart.render, true),
     section("To check", doubtsPart.select, doubtsPart.render, true),
     section("Conditions", conditionsPart.select, conditionsPart.render),
     section("Document", specPart.select, specPart.render),
   ];
   const node = el("article", {class: "job"},
     el("nav", {class: "crumbs", "aria-label": "Place"}, el("a", {href: "#/"}, "Jobs"), ` / ${namespace}`),
-    head, notice, stage, el("div", {class: "parts"}, sections.slice(0, 7).map((part) => part.node),
-      log.node, sections.slice(7).map((part) => part.node)));
+    head, notice, stage, el("div", {class: "parts"}, sections.slice(0, 8).map((part) => part.node),
+      log.node, sections.slice(8).map((part) => part.node)));
   let last = "";
 
   const fail = (problem) => notice.replaceChildren(el("p", {class: "notice"}, problem.message));

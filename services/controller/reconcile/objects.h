@@ -1,6 +1,7 @@
 // The Kubernetes objects that stand for a job and for a fabric.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <vector>
 
 #include "services/network/collective/kind.h"
 #include "services/network/flow/transfer.h"

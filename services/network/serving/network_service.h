@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "eidolon/network/v1/network.grpc.pb.h"
 #include "services/base/clock.h"

@@ -1,6 +1,7 @@
 // The kinds of networks, by name, each made by its own file.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "services/base/error.h"

@@ -2,6 +2,11 @@
 // rail-optimised, leaf-spine and fat-tree networks share.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "services/base/error.h"
 #include "services/network/topology/fabric.h"
 

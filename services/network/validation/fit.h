@@ -1,6 +1,7 @@
 // Fitting correction curves to published logs.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>

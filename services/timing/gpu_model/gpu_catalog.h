@@ -1,6 +1,7 @@
 // The GPU models a service knows: those built in, and the user's own files on top.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

@@ -1,6 +1,8 @@
 // Time of kernels that are bound by memory, by simple arithmetic, or by waiting for both.
 #pragma once
 
+#include <string_view>
+
 #include "services/timing/gpu_model/gpu_model.h"
 #include "services/timing/kernel/demand.h"
 

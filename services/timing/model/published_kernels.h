@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "services/timing/gpu_model/gpu_model.h"
 #include "services/timing/model/embedded_rows.h"

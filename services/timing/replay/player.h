@@ -2,6 +2,7 @@
 // has, then measures one item after another.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,0 +1,49 @@
+// The critical path of a job: the chain of work and waits that sets the iteration's length.
+
+import {append, el, table} from "./element.js";
+import {count, percent, seconds} from "./numbers.js";
+import {stackedBar} from "./marks.js";
+import {predictionOf} from "./job_fields.js";
+import {shortName} from "./text.js";
+
+const SHOWN = 12;
+// Kinds of docs/critical_path.md, the GPU's first.
+const KINDS = [["kernels", "Kernels", "computation on GPUs"], ["copies", "Copies", "between host and GPU, and within one"],
+  ["communication", "Communication", "collectives and sends, once every rank was ready"],
+  ["launches", "Launches", "from a call of the host to the GPU's start"],
+  ["delays", "Delays", "work that shared its GPU with NCCL was late"], ["host", "Host", "Python, PyTorch and the CUDA runtime"],
+  ["sleeps", "Sleeps", "for which the program slept"], ["unknown", "Unknown", "about which the timeline does not tell"]];
+
+const timeOf = (entry) => seconds(entry.picoseconds * 1e-12, 3);
+
+function operationRow(operation) {
+  return [el("code", {title: operation.name}, shortName(operation.name)), operation.kind, count(operation.times),
+    timeOf(operation), percent(operation.share, 2)];
+}
+
+function rankNote(path) {
+  const ranks = (path.ranks || []).slice(0, 6).map((rank) => `rank ${rank.rank} ${percent(rank.share)}`);
+  const more = (path.ranks || []).length > 6 || path.otherRanksPicoseconds > 0;
+  return `It runs over ${ranks.join(", ")}${more ? " and others" : ""}, and changes the rank ${count(path.rankChanges)} times.`;
+}
+
+export const criticalPathPart = {
+  select: (job) => predictionOf(job).criticalPath,
+  render: (path) => {
+    const shares = new Map((path.kinds || []).map((kind) => [kind.kind, kind]));
+    const operations = path.operations || [];
+    const node = document.createDocumentFragment();
+    append(node, [
+      el("p", {class: "note"}, path.iteration ? `Iteration ${path.iteration}` : "The whole program",
+        `: ${timeOf(path)} in ${count(path.segments)} parts. Only what lies on this path makes it shorter. `,
+        rankNote(path)),
+      stackedBar("The critical path by kind", KINDS.filter(([key]) => shares.has(key)).map(([key, title, note]) =>
+        ({key, title, note, share: shares.get(key).share, text: timeOf(shares.get(key))}))),
+      operations.length > 0 && table("What lies on the critical path",
+        [{title: "Operation"}, {title: "Kind"}, {title: "Times", number: true}, {title: "On the path", number: true},
+          {title: "Share", number: true}], operations.slice(0, SHOWN).map(operationRow)),
+      path.operationsLeftOut > 0 &&
+        el("p", {class: "warning"}, `${count(path.operationsLeftOut)} operations were not recorded and are left out.`)]);
+    return node;
+  },
+};
