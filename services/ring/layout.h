@@ -80,6 +80,8 @@ inline constexpr std::size_t kSegmentBytes = kRingOffset + kRingBytes;
 
 // In SegmentHeader::unknown_reads: small kernels are run for their values.
 inline constexpr std::uint32_t kComputeValues = 0x100;
+// The same: losses, means and norms that nobody computed are plausible ones.
+inline constexpr std::uint32_t kPlausibleValues = 0x1000;
 
 struct SegmentHeader {
   std::uint64_t magic;
@@ -100,7 +102,7 @@ struct SegmentHeader {
   std::uint32_t nccl_version;    // As ncclGetVersion: 23007.
   char driver_name[32];          // As NVML: "580.82.07".
   std::uint32_t nccl_channels;   // Channels per communicator, for buffer memory.
-  // Policy for host reads of unknown values: 0 zero, 1 one; kComputeValues may be added.
+  // Policy for host reads of unknown values: 0 zero, 1 one; kComputeValues and others may be added.
   std::uint32_t unknown_reads;
   // Ranks of a folded job: most of them have no process, and communicators name their members. 0:
   // all ranks run.

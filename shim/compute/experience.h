@@ -18,6 +18,7 @@
 
 #include "shim/compute/footprint.h"
 #include "shim/compute/machine_code.h"
+#include "shim/compute/plausible_results.h"
 
 namespace eidolon::shim::compute {
 
@@ -80,6 +81,7 @@ struct KernelExperience {
   std::map<ShapeKey, ShapeExperience> shapes;
   std::optional<std::vector<std::uint32_t>> steady;  // Branches; nothing: not sought yet.
   std::uint32_t footprints = 0;                      // That were learned.
+  PlausibleKind plausible = PlausibleKind::kNone;
 };
 
 // Of one work: launches that differ in pointers and numbers only (launch.h).

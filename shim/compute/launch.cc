@@ -19,8 +19,8 @@
 #include "shim/compute/piece_pool.h"
 #include "shim/compute/trace.h"
 #include "shim/core/session.h"
-#include "shim/value/declared.h"
 #include "shim/value/pending.h"
+#include "shim/value/plausible.h"
 
 namespace eidolon::shim::compute {
 namespace {
@@ -68,14 +68,22 @@ class RecordedLaunch : public value::Deferred {
   void Perform(value::Store& store) override {
     WorkExperience& experience = ExperienceOf(work_);
     if (experience.kernel == nullptr) Begin(experience, store);
+    if (Compute(experience, store)) return;
+    Disturb(experience, store);
+    NotePlausible(experience);
+  }
+
+ private:
+  // True when it was run, and the store holds what it wrote.
+  bool Compute(WorkExperience& experience, value::Store& store) {
     if (!experience.small || experience.refused || MeetsUnknown(experience, store) ||
         Threads() >= experience.kernel->threads_too_many) {
-      return Disturb(experience, store);
+      return false;
     }
     const interpret::Program* program = FindProgram(*experience.kernel);
     if (program == nullptr) {
       experience.refused = true;
-      return Disturb(experience, store);
+      return false;
     }
     static auto* const read = new std::vector<std::uint8_t>;  // Under Pending's lock.
     static auto* const stock = new PageStock;                 // The same.
@@ -87,7 +95,10 @@ class RecordedLaunch : public value::Deferred {
       PageMemory memory(store, arena_, *stock);
       outcome = interpret::Run(*program, launch, memory, kLaunchLimits, TheWorkspace());
       Trace(kernel_.name, outcome);
-      if (outcome.stop == Stop::kNone) return memory.Commit(store);
+      if (outcome.stop == Stop::kNone) {
+        memory.Commit(store);
+        return true;
+      }
       if (outcome.stop != Stop::kUnknownRead || !Provide(store, outcome.address)) break;
     }
     if (outcome.stop == Stop::kUnknownRead) NoteUnknown(experience, outcome.address, *read);
@@ -96,10 +107,27 @@ class RecordedLaunch : public value::Deferred {
       std::uint64_t& most = experience.kernel->threads_too_many;
       most = std::min(most, Threads());
     }
-    Disturb(experience, store);
+    return false;
   }
 
- private:
+  // What such a kernel gives stands at the beginning of memory that it writes.
+  void NotePlausible(const WorkExperience& experience) const {
+    const PlausibleKind kind = experience.kernel->plausible;
+    if (kind == PlausibleKind::kNone || kernel_.writes_its_buffers_only) return;
+    const auto result = PlausibleResultOf(kind, kernel_.name, WholeLaunch().parameters);
+    if (!result) return;
+    const value::Author author = experience.kernel->writer.author;
+    value::Plausible& plausible = value::ProcessPlausible();
+    if (kind == PlausibleKind::kClassLoss) {  // Its first parameter leads to the loss.
+      if (pointers_.list.empty() || pointers_.list[0].at != 0) return;
+      return plausible.Note(pointers_.list[0].address, author, *result);
+    }
+    for (const std::uint32_t written : experience.shape->written) {
+      if (written >= pointers_.list.size()) continue;
+      plausible.Note(pointers_.list[written].address, author, *result);
+    }
+  }
+
   RecordedLaunch(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
                  const RecordedParameters& parameters, const Arena& arena)
       : kernel_(kernel),
@@ -118,6 +146,7 @@ class RecordedLaunch : public value::Deferred {
       // PyTorch's topk sorts what it chose, in place.
       experience.kernel->writer = {value::InternAuthor(kernel_.name),
                                    kernel_.name.find("SortKVInPlace") != std::string_view::npos};
+      if (value::GivesPlausible()) experience.kernel->plausible = PlausibleKindOf(kernel_.name);
     }
     experience.small = IsSmall(shape_);
     const interpret::Dims& grid = shape_.grid;
@@ -189,9 +218,9 @@ class RecordedLaunch : public value::Deferred {
     return !store.IsKnown(address, 1) && !Provide(store, address);
   }
 
-  // Puts a declared value there; false: nothing is declared.
+  // Puts a declared or plausible value there; false: there is none.
   static bool Provide(value::Store& store, std::uint64_t address) {
-    return value::ProcessDeclared().Provide(store, address) && store.IsKnown(address, 1);
+    return value::ProvideInvented(store, address) && store.IsKnown(address, 1);
   }
 
   // The address as the distance from the closest pointer before it.

@@ -10,9 +10,9 @@
 #include "services/ring/layout.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/operation.h"
-#include "shim/value/declared.h"
 #include "shim/value/object.h"
 #include "shim/value/pending.h"
+#include "shim/value/plausible.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::nccl {
@@ -109,7 +109,7 @@ void AttachInput(Operation& operation, std::vector<std::byte>& payload) {
   value::Pending& values = value::ProcessPending();
   const std::uint64_t address = Address(operation.input);
   const bool is_known = values.IsKnown(address, bytes) ||
-                        (value::ProcessDeclared().Provide(value::ProcessStore(), address) &&
+                        (value::ProvideInvented(value::ProcessStore(), address, bytes) &&
                          values.IsKnown(address, bytes));
   const std::uint64_t known = is_known ? bytes : KnownOfPaddedObject(operation.op, address, bytes);
   if (known == 0) return;

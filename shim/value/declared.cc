@@ -188,6 +188,7 @@ Declared::Declared(std::vector<Declaration> declarations, std::uint64_t rank)
   for (const Declaration& one : declarations_) {
     needs_lines_ = needs_lines_ || !one.line.empty();
     has_routing_ = has_routing_ || one.kind != DeclarationKind::kValue;
+    has_values_ = has_values_ || one.kind == DeclarationKind::kValue;
   }
 }
 

@@ -31,6 +31,7 @@ class Declared {
   // Some declaration is about lines of the program.
   bool needs_lines() const { return needs_lines_; }
   bool has_routing() const { return has_routing_; }
+  bool has_values() const { return has_values_; }
 
   // What the host shall read there; null: nothing was declared. `line`: of the reader.
   const ring::Declaration* FindValue(const Origin& origin, std::string_view line);
@@ -54,6 +55,7 @@ class Declared {
   const std::uint64_t rank_;
   bool needs_lines_ = false;
   bool has_routing_ = false;
+  bool has_values_ = false;
   std::mutex mutex_;  // Guards the rest.
   std::map<Author, std::vector<std::size_t>> candidates_;
   std::set<std::size_t> used_;

@@ -209,6 +209,15 @@ void Store::MakeStale(std::uint64_t begin, std::uint64_t end) {
   known_.Remove(begin, end);
 }
 
+std::size_t Store::Revive(std::uint64_t address, std::size_t most) {
+  const std::lock_guard guard(mutex_);
+  const std::uint64_t end = std::min(kept_.EndOf(address), address + most);
+  if (end <= address || known_.Contains(address, end)) return 0;
+  known_.Add(address, end);
+  known_version_.fetch_add(1, std::memory_order_release);
+  return end - address;
+}
+
 bool Store::HasKnown(std::uint64_t begin, std::uint64_t end) const {
   const std::lock_guard guard(mutex_);
   return known_.HasAny(begin, end);

@@ -4,9 +4,9 @@
 // (they would cost real RAM): their range becomes unknown and reads as the job's policy (zeros).
 //
 // A byte is known (some host operation or executed kernel put it there), stale (known once, but a
-// kernel got a pointer to it since), or unknown. The host reads the policy for stale bytes, too:
-// what they were is no better a guess, and the report says what was given. That they were kept
-// still tells how far the buffer behind a pointer reaches.
+// kernel got a pointer to it since), or unknown. The host reads the policy for stale bytes, too, or
+// what they were, where that is plausible (plausible.h); the report says what was given. That they
+// were kept still tells how far the buffer behind a pointer reaches.
 //
 // Order: program order of the calling process, except that results of collectives arrive later.
 // While one is outstanding, operations queue behind it (value/pending.h) and every host wait drains
@@ -65,6 +65,9 @@ class Store {
   }
   // Of unknown effect: nobody knows what the range holds.
   void MakeStale(std::uint64_t begin, std::uint64_t end);
+  // The stale bytes from the address on, `most` at most, become known again, as they were. How many
+  // did.
+  std::size_t Revive(std::uint64_t address, std::size_t most);
   // Another number whenever bytes that were not known may have become so.
   std::uint64_t known_version() const { return known_version_.load(std::memory_order_acquire); }
   // True when some byte of [begin, end) is known.

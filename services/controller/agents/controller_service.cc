@@ -95,8 +95,11 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.mutable_iterations()->set_log_pattern(spec.iterations.log);
   // As the shim reads it (services/ring/layout.h).
   constexpr std::uint32_t kComputeValues = 0x100;
-  out.set_unknown_reads(static_cast<std::uint32_t>(spec.values.unknown_reads) |
-                        (spec.values.compute ? kComputeValues : 0));
+  constexpr std::uint32_t kPlausibleValues = 0x1000;
+  out.set_unknown_reads(
+      (spec.values.unknown_reads == job::UnknownReads::kOne ? 1 : 0) |
+      (spec.values.unknown_reads == job::UnknownReads::kPlausible ? kPlausibleValues : 0) |
+      (spec.values.compute ? kComputeValues : 0));
   FillDeclarations(spec.values, &out);
   out.set_strict(spec.strict);
   out.set_run_directory(assignment.run_directory);

@@ -124,8 +124,11 @@ DeclaredValue ReadRouting(Fields* fields, bool compute) {
 
 ValuesSpec ReadValues(Fields* values) {
   ValuesSpec spec;
-  const std::string unknown = values->Choice("unknownReads", {"zero", "one"}, "zero");
-  spec.unknown_reads = unknown == "one" ? UnknownReads::kOne : UnknownReads::kZero;
+  const std::string unknown =
+      values->Choice("unknownReads", {"plausible", "zero", "one"}, "plausible");
+  spec.unknown_reads = unknown == "one"    ? UnknownReads::kOne
+                       : unknown == "zero" ? UnknownReads::kZero
+                                           : UnknownReads::kPlausible;
   spec.compute = values->Bool("compute", true);
   for (Fields& entry : values->ObjectList("declared")) {
     spec.declared.push_back(ReadDeclared(&entry));

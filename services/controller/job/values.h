@@ -10,7 +10,8 @@
 
 namespace eidolon::controller::job {
 
-enum class UnknownReads : std::uint8_t { kZero = 0, kOne = 1 };
+// Plausible losses, means and norms, and zero for the rest; or the same for all.
+enum class UnknownReads : std::uint8_t { kPlausible, kZero, kOne };
 
 // Every token chooses top_k different experts.
 struct ExpertRouting {
@@ -33,7 +34,7 @@ struct DeclaredValue {
 };
 
 struct ValuesSpec {
-  UnknownReads unknown_reads = UnknownReads::kZero;
+  UnknownReads unknown_reads = UnknownReads::kPlausible;
   bool compute = true;                  // Small kernels are run for their results.
   std::vector<DeclaredValue> declared;  // Their numbers count from 1.
 };

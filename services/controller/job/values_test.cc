@@ -31,7 +31,7 @@ TEST(ValuesTest, NothingIsDeclaredByDefault) {
   const ValuesRead read = ReadText("{}");
 
   EXPECT_THAT(read.problems, IsEmpty());
-  EXPECT_EQ(read.spec.unknown_reads, UnknownReads::kZero);
+  EXPECT_EQ(read.spec.unknown_reads, UnknownReads::kPlausible);
   EXPECT_TRUE(read.spec.compute);
   EXPECT_THAT(read.spec.declared, IsEmpty());
 }

@@ -16,6 +16,7 @@
 #include "shim/core/session.h"
 #include "shim/gpu/report/python_line.h"
 #include "shim/value/declared.h"
+#include "shim/value/plausible.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -87,8 +88,13 @@ void NoteRead(const SourceKey& key, std::size_t unknown_bytes, const Reader& rea
   compute::TraceUnknownRead(unknown_bytes);
 }
 
-// Routings that were put into memory: sources without reads.
+// What was put into memory: routings are sources without reads, plausible results are read by
+// whoever needed them.
 void NoteUses() {
+  for (const value::Plausible::Use& use : value::ProcessPlausible().TakeUses()) {
+    NoteRead({.author = use.author, .bytes = use.bytes}, use.bytes,
+             {.given = use.given, .line = {}});
+  }
   const std::vector<value::Declared::Use> uses = value::ProcessDeclared().TakeUses();
   if (uses.empty()) return;
   Notes& notes = TheNotes();
@@ -118,7 +124,7 @@ void NoteHostRead(const value::HostRead& read, value::Store& store) noexcept {
   try {
     value::Declared& declared = value::ProcessDeclared();
     std::size_t unknown_bytes = read.unknown_bytes;
-    if (declared.Provide(store, read.address)) {
+    if (value::ProvideInvented(store, read.address, read.size)) {
       unknown_bytes = store.Read(read.address, read.host, read.size, UnknownByte());
       if (unknown_bytes == 0) return NoteUses();
     }
@@ -150,7 +156,7 @@ void NoteUnknownResult(std::string_view writer, std::size_t bytes) noexcept {
 }
 
 void FlushUnknownReads() noexcept {
-  if (value::HasDeclaredUses()) {
+  if (value::HasDeclaredUses() || value::HasPlausibleUses()) {
     try {
       NoteUses();
     } catch (...) {

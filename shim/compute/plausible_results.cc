@@ -1,0 +1,96 @@
+#include "shim/compute/plausible_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace eidolon::shim::compute {
+namespace {
+
+using ring::ElementType;
+
+constexpr std::string_view kClassLossName = "nll_loss_forward_reduce_cuda_kernel_";
+constexpr double kMostClasses = 1e9;
+constexpr double kMostFrames = 1e12;
+
+// Of a type's mangled name at the beginning of the text.
+std::optional<ElementType> TypeAt(std::string_view text) {
+  if (text.starts_with("f")) return ElementType::kFloat32;
+  if (text.starts_with("d")) return ElementType::kFloat64;
+  if (text.starts_with("N3c104HalfE")) return ElementType::kFloat16;
+  if (text.starts_with("N3c108BFloat16E")) return ElementType::kBfloat16;
+  return std::nullopt;
+}
+
+std::optional<double> IntegerAt(std::span<const std::byte> parameters, std::size_t at,
+                                double most) {
+  std::int64_t number = 0;
+  if (parameters.size() < at + sizeof(number)) return std::nullopt;
+  std::memcpy(&number, parameters.data() + at, sizeof(number));
+  const auto result = static_cast<double>(number);
+  if (result < 1 || result > most) return std::nullopt;
+  return result;
+}
+
+// output, total_weight, input, target, weights, size_average, then 64-bit sizes: of the first form
+// n_classes and ignore_index, of the second nframe, ndim, n_classes and ignore_index
+// (aten/src/ATen/native/cuda/Loss.cu).
+std::optional<value::PlausibleResult> ClassLoss(std::string_view mangled,
+                                                std::span<const std::byte> parameters) {
+  constexpr std::size_t kSizeAverage = 40;
+  constexpr std::size_t kFirstSize = 48;
+  const std::string_view behind =
+      mangled.substr(mangled.find(kClassLossName) + kClassLossName.size());
+  const bool frames = behind.starts_with("2dI");
+  if (!frames && !behind.starts_with("1dI")) return std::nullopt;
+  if (!mangled.ends_with(frames ? "bllll" : "bll")) return std::nullopt;
+  const auto type = TypeAt(behind.substr(3));
+  const auto classes = IntegerAt(parameters, kFirstSize + (frames ? 16 : 0), kMostClasses);
+  if (!type || !classes || *classes < 2) return std::nullopt;
+  double terms = 1;
+  if (frames && parameters[kSizeAverage] == std::byte{0}) {
+    const auto count = IntegerAt(parameters, kFirstSize, kMostFrames);
+    if (!count) return std::nullopt;
+    terms = *count;
+  }
+  return value::PlausibleResult{.value = terms * std::log(*classes), .type = *type};
+}
+
+// ReduceOp<input, Ops<...>, unsigned int, output, ...>.
+std::optional<ElementType> OutputOfReduction(std::string_view mangled) {
+  constexpr std::string_view kOperation = "ReduceOpI";
+  constexpr std::string_view kIndex = "EEj";
+  const std::size_t operation = mangled.find(kOperation);
+  if (operation == std::string_view::npos) return std::nullopt;
+  const std::string_view input = mangled.substr(operation + kOperation.size());
+  const std::size_t index = input.find(kIndex);
+  if (index == std::string_view::npos) return std::nullopt;
+  const std::string_view output = input.substr(index + kIndex.size());
+  // A substitution: the only types of more than a letter before it are the input's.
+  return TypeAt(output.starts_with("S") ? input : output);
+}
+
+}  // namespace
+
+PlausibleKind PlausibleKindOf(std::string_view mangled) {
+  const auto has = [&](std::string_view part) {
+    return mangled.find(part) != std::string_view::npos;
+  };
+  if (has(kClassLossName)) return PlausibleKind::kClassLoss;
+  if (!has("13reduce_kernelI")) return PlausibleKind::kNone;
+  if (has("7MeanOpsI")) return PlausibleKind::kMean;
+  if (has("7NormOpsI") || has("10NormOneOpsI") || has("10NormTwoOpsI")) return PlausibleKind::kNorm;
+  return PlausibleKind::kNone;
+}
+
+std::optional<value::PlausibleResult> PlausibleResultOf(PlausibleKind kind,
+                                                        std::string_view mangled,
+                                                        std::span<const std::byte> parameters) {
+  if (kind == PlausibleKind::kNone) return std::nullopt;
+  if (kind == PlausibleKind::kClassLoss) return ClassLoss(mangled, parameters);
+  const auto type = OutputOfReduction(mangled);
+  if (!type) return std::nullopt;
+  return value::PlausibleResult{.value = kind == PlausibleKind::kMean ? 0.5 : 1.0, .type = *type};
+}
+
+}  // namespace eidolon::shim::compute

@@ -1,0 +1,35 @@
+// Which kernels of PyTorch give a number that the host is likely to read and that cannot be zero,
+// and what it plausibly is: of the right sign and order, from the launch's parameters where they
+// tell.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "shim/value/plausible.h"
+
+namespace eidolon::shim::compute {
+
+enum class PlausibleKind {
+  kNone,
+  kClassLoss,  // nll_loss_forward_reduce_cuda_kernel_1d and _2d: the loss of a model that knows
+               // nothing.
+  kMean,       // reduce_kernel with MeanOps: a mean squared error, say.
+  kNorm        // reduce_kernel with NormOps, NormOneOps or NormTwoOps.
+};
+
+// By the kernel's mangled name.
+PlausibleKind PlausibleKindOf(std::string_view mangled);
+
+// What such a kernel gives. `parameters` as the device reads them. Nothing: its types or parameters
+// are not those that are known here. A loss over C classes: ln C, as of equal probabilities, for
+// each of the frames that are added up. A mean: 0.5, which may be an error as well as a share. A
+// norm: 1.
+std::optional<value::PlausibleResult> PlausibleResultOf(PlausibleKind kind,
+                                                        std::string_view mangled,
+                                                        std::span<const std::byte> parameters);
+
+}  // namespace eidolon::shim::compute

@@ -1,0 +1,78 @@
+#include "shim/value/plausible.h"
+
+#include <atomic>
+#include <utility>
+
+#include "services/base/text.h"
+#include "services/ring/layout.h"
+#include "shim/core/session.h"
+#include "shim/value/declared.h"
+
+namespace eidolon::shim::value {
+namespace {
+
+constinit std::atomic<bool> has_plausible_uses{false};
+
+}  // namespace
+
+void Plausible::Note(std::uint64_t address, Author author, const PlausibleResult& result) {
+  const std::lock_guard guard(mutex_);
+  if (noted_.size() >= kMost && !noted_.contains(address)) noted_.clear();
+  noted_[address] = {.author = author, .result = result};
+}
+
+bool Plausible::ProvideNoted(Store& store, std::uint64_t address, const Origin& origin) {
+  const auto found = noted_.find(address);
+  if (found == noted_.end()) return false;
+  const Noted noted = found->second;
+  noted_.erase(found);
+  if (origin.author != noted.author || origin.begin != address) return false;
+  const std::vector<unsigned char> bytes = BytesOfNumber(noted.result.value, noted.result.type);
+  store.Write(address, bytes.data(), bytes.size());
+  // As of everything that is known: when a kernel may have written there, it is nobody's.
+  store.authors().Note({.author = kByOthers, .begin = address});
+  uses_.push_back({.author = noted.author,
+                   .bytes = bytes.size(),
+                   .given = base::StrCat("plausible ", ring::NameOf(noted.result.type))});
+  return true;
+}
+
+bool Plausible::Provide(Store& store, std::uint64_t address, std::size_t bytes) {
+  const std::lock_guard guard(mutex_);
+  const Origin origin = store.authors().Find(address);
+  if (!ProvideNoted(store, address, origin)) {
+    if (origin.author != kByOthers || origin.begin != address || bytes > kMostRevived) return false;
+    const std::size_t revived = store.Revive(address, bytes);
+    if (revived == 0) return false;
+    uses_.push_back({.author = kByOthers, .bytes = revived, .given = "plausible: as before"});
+  }
+  has_plausible_uses.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+std::vector<Plausible::Use> Plausible::TakeUses() {
+  const std::lock_guard guard(mutex_);
+  has_plausible_uses.store(false, std::memory_order_relaxed);
+  return std::exchange(uses_, {});
+}
+
+bool GivesPlausible() {
+  const core::Session* session = core::Session::Existing();
+  return session != nullptr && (session->header().unknown_reads & ring::kPlausibleValues) != 0 &&
+         !ProcessDeclared().has_values();
+}
+
+Plausible& ProcessPlausible() {
+  // Never destroyed: threads may outlive main.
+  static auto* const plausible = new Plausible;
+  return *plausible;
+}
+
+bool HasPlausibleUses() { return has_plausible_uses.load(std::memory_order_relaxed); }
+
+bool ProvideInvented(Store& store, std::uint64_t address, std::size_t bytes) {
+  return ProcessDeclared().Provide(store, address) ||
+         (GivesPlausible() && ProcessPlausible().Provide(store, address, bytes));
+}
+
+}  // namespace eidolon::shim::value

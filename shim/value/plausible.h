@@ -1,0 +1,82 @@
+// Plausible results: what stands in a loss, a mean or a norm that nobody computed, instead of zero,
+// so that programs that divide by it, take its logarithm or stop at it go on as they would on a
+// GPU.
+//
+// Whoever performs a launch in order (shim/compute) puts down what it would plausibly have given.
+// It stands in memory as soon as somebody needs it: small kernels and collectives compute with it,
+// and the report counts it as an unknown read. Of a few bytes that were known until a kernel ran
+// that may have written anywhere in their buffer, what stood there before is the plausible content.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "services/ring/declaration.h"
+#include "shim/value/author.h"
+#include "shim/value/store.h"
+
+namespace eidolon::shim::value {
+
+struct PlausibleResult {
+  double value = 0;
+  ring::ElementType type = ring::ElementType::kFloat32;
+};
+
+// Thread safe.
+class Plausible {
+ public:
+  // The author has written a result, one element, to the address.
+  void Note(std::uint64_t address, Author author, const PlausibleResult& result);
+  // Puts the result that is noted for exactly this address into the store, once, or what stood
+  // there before, of `bytes` that somebody needs. False: there is neither, somebody else has
+  // written there since, or it is more than a scalar or a few.
+  bool Provide(Store& store, std::uint64_t address, std::size_t bytes);
+
+  // A result that was put into memory since the last call.
+  struct Use {
+    Author author = kNobody;
+    std::size_t bytes = 0;
+    std::string given;  // "plausible float32".
+  };
+  std::vector<Use> TakeUses();
+
+ private:
+  // More are not kept: the oldest addresses are forgotten with all others.
+  static constexpr std::size_t kMost = 4096;
+
+  // Longer runs that became stale are data, not results.
+  static constexpr std::size_t kMostRevived = 64;
+
+  struct Noted {
+    Author author = kNobody;
+    PlausibleResult result;
+  };
+  bool ProvideNoted(Store& store, std::uint64_t address, const Origin& origin);
+
+  std::mutex mutex_;  // Guards the rest.
+  std::map<std::uint64_t, Noted> noted_;
+  std::vector<Use> uses_;
+};
+
+// The job asks for plausible results. One that declares values itself gets no others: what is
+// derived from a plausible one would be known, and a value that is declared for it would not be
+// asked for.
+bool GivesPlausible();
+
+// The process's.
+Plausible& ProcessPlausible();
+// True when TakeUses of the process's would give something. Cheap.
+bool HasPlausibleUses();
+
+// Of a small kernel that reads there, nobody knows how many bytes it needs: at least a scalar.
+inline constexpr std::size_t kScalarBytes = 8;
+
+// What a job declares for the address, or else what is plausible, is put into the store. False: it
+// stays unknown.
+bool ProvideInvented(Store& store, std::uint64_t address, std::size_t bytes = kScalarBytes);
+
+}  // namespace eidolon::shim::value
