@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kMostNames = 1 << 16;
 constexpr std::size_t kLongestDemangled = 8192;
 // Allocators of programs place tensors at such distances.
-constexpr std::uint64_t kAlignment = 512;
 constexpr int kMostSteps = 512;
 
 struct Names {

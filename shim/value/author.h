@@ -43,6 +43,9 @@ struct Origin {
 // Thread safe and without locks.
 class AuthorBook {
  public:
+  // What allocators give begins at a multiple of it.
+  static constexpr std::uint64_t kAlignment = 512;
+
   AuthorBook() = default;
   AuthorBook(const AuthorBook&) = delete;
   AuthorBook& operator=(const AuthorBook&) = delete;

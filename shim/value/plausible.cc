@@ -1,5 +1,6 @@
 #include "shim/value/plausible.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -12,6 +13,15 @@ namespace eidolon::shim::value {
 namespace {
 
 constinit std::atomic<bool> has_plausible_uses{false};
+
+// How many bytes from the address on were written through the same pointer, as far as is known.
+std::size_t BytesOfOrigin(const AuthorBook& authors, const Origin& origin, std::uint64_t address,
+                          std::size_t most) {
+  constexpr std::uint64_t kStep = AuthorBook::kAlignment;
+  std::uint64_t end = address + kStep - address % kStep;
+  while (end - address < most && authors.Find(end).begin == origin.begin) end += kStep;
+  return end - address;
+}
 
 }  // namespace
 
@@ -41,9 +51,11 @@ bool Plausible::Provide(Store& store, std::uint64_t address, std::size_t bytes) 
   const std::lock_guard guard(mutex_);
   const Origin origin = store.authors().Find(address);
   if (!ProvideNoted(store, address, origin)) {
-    if (origin.author != kByOthers || origin.begin != address || bytes > kMostRevived) return false;
-    const std::size_t revived = store.Revive(address, bytes);
+    if (origin.author != kByOthers) return false;
+    const std::size_t most = BytesOfOrigin(store.authors(), origin, address, kMostRevived);
+    const std::size_t revived = store.Revive(address, bytes == 0 ? most : std::min(bytes, most));
     if (revived == 0) return false;
+    if (bytes == 0) return true;
     uses_.push_back({.author = kByOthers, .bytes = revived, .given = "plausible: as before"});
   }
   has_plausible_uses.store(true, std::memory_order_relaxed);

@@ -32,8 +32,8 @@ class Plausible {
   // The author has written a result, one element, to the address.
   void Note(std::uint64_t address, Author author, const PlausibleResult& result);
   // Puts the result that is noted for exactly this address into the store, once, or what stood
-  // there before, of `bytes` that somebody needs. False: there is neither, somebody else has
-  // written there since, or it is more than a scalar or a few.
+  // there before. `bytes`: that the host reads; 0: a kernel reads, nobody knows how many. False:
+  // there is neither, or somebody else has written there since.
   bool Provide(Store& store, std::uint64_t address, std::size_t bytes);
 
   // A result that was put into memory since the last call.
@@ -48,8 +48,8 @@ class Plausible {
   // More are not kept: the oldest addresses are forgotten with all others.
   static constexpr std::size_t kMost = 4096;
 
-  // Longer runs that became stale are data, not results.
-  static constexpr std::size_t kMostRevived = 64;
+  // At a time.
+  static constexpr std::size_t kMostRevived = 64 << 10;
 
   struct Noted {
     Author author = kNobody;
@@ -72,11 +72,8 @@ Plausible& ProcessPlausible();
 // True when TakeUses of the process's would give something. Cheap.
 bool HasPlausibleUses();
 
-// Of a small kernel that reads there, nobody knows how many bytes it needs: at least a scalar.
-inline constexpr std::size_t kScalarBytes = 8;
-
 // What a job declares for the address, or else what is plausible, is put into the store. False: it
-// stays unknown.
-bool ProvideInvented(Store& store, std::uint64_t address, std::size_t bytes = kScalarBytes);
+// stays unknown. `bytes` as of Plausible::Provide.
+bool ProvideInvented(Store& store, std::uint64_t address, std::size_t bytes = 0);
 
 }  // namespace eidolon::shim::value

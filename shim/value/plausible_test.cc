@@ -71,14 +71,18 @@ TEST_F(PlausibleTest, AScalarThatMayHaveBeenWrittenOverStaysWhatItWas) {
   EXPECT_EQ(uses[0].bytes, 4u);
 }
 
-TEST_F(PlausibleTest, LongerDataThatMayHaveBeenWrittenOverStaysUnknown) {
-  const std::vector<float> before(1024, 1);
-  store_->Write(kAddress, before.data(), 4096);
+TEST_F(PlausibleTest, DataThatMayHaveBeenWrittenOverIsReadByKernelsUpToAnothersPointer) {
+  const std::vector<float> before(2048, 1);
+  store_->Write(kAddress, before.data(), 8192);
   store_->authors().Note({.author = kByOthers, .begin = kAddress});
-  store_->MakeStale(kAddress, kAddress + 4096);
-  EXPECT_FALSE(plausible_.Provide(*store_, kAddress, 4096));
-  EXPECT_FALSE(plausible_.Provide(*store_, kAddress + 4, 4));
-  EXPECT_FALSE(store_->HasKnown(kAddress, kAddress + 4096));
+  store_->authors().Note({.author = loss_, .begin = kAddress + 4096});
+  store_->MakeStale(kAddress, kAddress + 8192);
+  EXPECT_FALSE(plausible_.Provide(*store_, kAddress + 4096, 0));
+  ASSERT_TRUE(plausible_.Provide(*store_, kAddress + 8, 0));
+  EXPECT_TRUE(store_->IsKnown(kAddress + 8, 4088));
+  EXPECT_FALSE(store_->HasKnown(kAddress + 4096, kAddress + 8192));
+  EXPECT_FALSE(store_->HasKnown(kAddress, kAddress + 8));
+  EXPECT_TRUE(plausible_.TakeUses().empty());  // The host has read nothing.
 }
 
 TEST_F(PlausibleTest, TheLastOfAnAuthorsResultsCounts) {
