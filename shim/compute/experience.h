@@ -82,6 +82,8 @@ struct KernelExperience {
   std::optional<std::vector<std::uint32_t>> steady;  // Branches; nothing: not sought yet.
   std::uint32_t footprints = 0;                      // That were learned.
   PlausibleKind plausible = PlausibleKind::kNone;
+  // Places of pointers that it does not write through; nothing: not asked yet.
+  std::optional<std::vector<std::uint32_t>> read_only;
 };
 
 // Of one work: launches that differ in pointers and numbers only (launch.h).

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "shim/compute/machine_code.h"
 #include "shim/compute/page_memory.h"
 #include "shim/compute/piece_pool.h"
+#include "shim/compute/read_only_parameters.h"
 #include "shim/compute/trace.h"
 #include "shim/core/session.h"
 #include "shim/value/pending.h"
@@ -260,6 +262,23 @@ class RecordedLaunch : public value::Deferred {
     return shape.stores = &*stores;
   }
 
+  // Those of the pointers with these numbers that the kernel may write through, by its types.
+  std::vector<std::uint32_t> OfThese(std::vector<std::uint32_t> numbers,
+                                     KernelExperience& kernel) const {
+    if (!kernel.read_only) kernel.read_only = ReadOnlyParameters(kernel_.name);
+    std::erase_if(numbers, [&](std::uint32_t i) {
+      return i < pointers_.list.size() &&
+             std::ranges::find(*kernel.read_only, pointers_.list[i].at) != kernel.read_only->end();
+    });
+    return numbers;
+  }
+
+  std::vector<std::uint32_t> PerhapsWritten(KernelExperience& kernel) const {
+    std::vector<std::uint32_t> all(pointers_.list.size());
+    std::iota(all.begin(), all.end(), 0u);
+    return OfThese(std::move(all), kernel);
+  }
+
   // Nobody knows what the kernel computes: what it may have written is unknown now.
   void Disturb(WorkExperience& experience, value::Store& store) const {
     if (kernel_.writes_its_buffers_only) return DisturbAllBuffers(experience, store);
@@ -272,13 +291,15 @@ class RecordedLaunch : public value::Deferred {
         store.MakeStale(begin, end);
       }
       store.MakeStale(0, kModuleBegin);
-      return NoteAuthor(nullptr, pointers_, experience.kernel->writer, store);
+      const std::vector<std::uint32_t> written = PerhapsWritten(*experience.kernel);
+      return NoteAuthor(&written, pointers_, experience.kernel->writer, store);
     }
     MarkWritten(experience, *stores, store);
     const bool anywhere =
         experience.footprint == nullptr ? !shape.bounded : experience.footprint->everything;
-    const auto* const written = anywhere ? nullptr : &shape.written;
-    NoteAuthor(written, pointers_, experience.kernel->writer, store);
+    const std::vector<std::uint32_t> written =
+        anywhere ? PerhapsWritten(*experience.kernel) : OfThese(shape.written, *experience.kernel);
+    NoteAuthor(&written, pointers_, experience.kernel->writer, store);
   }
 
   // As every launch does that is not recorded: what its pointers lead to is unknown now.

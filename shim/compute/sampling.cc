@@ -12,7 +12,7 @@
 namespace eidolon::shim::compute {
 namespace {
 
-constexpr double kMostElements = 1 << 18;
+constexpr double kMostSampledElements = 1 << 18;
 
 value::Author SamplingAuthor() {
   static const value::Author author = value::InternAuthor("cudnn.spatial_sampler");
@@ -29,7 +29,7 @@ double CountOf(const Picture& picture) {
 double ExtentOf(const Picture& picture) {
   double last = 0;
   for (std::size_t i = 0; i < picture.dims.size(); ++i) {
-    if (picture.strides[i] < 0) return kMostElements + 1;
+    if (picture.strides[i] < 0) return kMostSampledElements + 1;
     last += static_cast<double>(picture.dims[i] - 1) * static_cast<double>(picture.strides[i]);
   }
   return last + 1;
@@ -87,7 +87,8 @@ class DeferredSampling : public value::Deferred {
     const double x = (point.x + 1) / 2 * static_cast<double>(width - 1);
     const double y = (point.y + 1) / 2 * static_cast<double>(height - 1);
     // Nothing is that far out, and whole numbers end somewhere.
-    if (!(std::fabs(x) <= 2 * kMostElements) || !(std::fabs(y) <= 2 * kMostElements)) return 0;
+    if (!(std::fabs(x) <= 2 * kMostSampledElements) || !(std::fabs(y) <= 2 * kMostSampledElements))
+      return 0;
     const auto left = static_cast<std::int64_t>(std::floor(x));
     const auto top = static_cast<std::int64_t>(std::floor(y));
     double sum = 0;
@@ -126,7 +127,7 @@ bool IsSmall(const Sampling& s) noexcept {
     return false;
   }
   return std::ranges::all_of(std::array{&s.input, &s.output}, [](const Picture* picture) {
-    return CountOf(*picture) <= kMostElements && ExtentOf(*picture) <= kMostElements;
+    return CountOf(*picture) <= kMostSampledElements && ExtentOf(*picture) <= kMostSampledElements;
   });
 }
 
