@@ -9,6 +9,7 @@
 #include "services/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/value/object.h"
+#include "shim/value/plausible.h"
 
 namespace eidolon::shim::value {
 namespace {
@@ -27,6 +28,15 @@ bool Overlap(std::uint64_t a, std::size_t a_size, std::uint64_t b, std::size_t b
 // which names its own author where it is too large to be kept.
 void NoteKnown(Store& store, std::uint64_t address) {
   store.authors().Note({.author = kByOthers, .begin = address});
+}
+
+// A plausible result is noted for one address, so that a copy has it only if it stands there.
+void CopyBytes(Store& store, std::uint64_t target, std::uint64_t source, std::size_t size) {
+  constexpr std::size_t kLargestResult = 64;
+  if (size <= kLargestResult && GivesPlausible() && !store.IsKnown(source, size)) {
+    ProcessPlausible().Provide(store, source, 0);
+  }
+  store.Copy(target, source, size);
 }
 
 Fetch FetchFromAgent(std::uint64_t communicator, std::uint64_t sequence, bool wait,
@@ -84,7 +94,7 @@ bool Pending::Perform(Operation& operation, bool wait) {
       store_.Fill(operation.target, operation.pattern, operation.element_bytes, operation.size);
       return true;
     case Kind::kCopy:
-      store_.Copy(operation.target, operation.source, operation.size);
+      CopyBytes(store_, operation.target, operation.source, operation.size);
       return true;
     case Kind::kForget:
       store_.Forget(operation.target, operation.size, static_cast<Author>(operation.pattern));
@@ -210,7 +220,7 @@ void Pending::Fill(std::uint64_t address, std::uint64_t pattern, std::size_t ele
 }
 
 void Pending::Copy(std::uint64_t target, std::uint64_t source, std::size_t size) {
-  if (waiting() == 0) return store_.Copy(target, source, size);
+  if (waiting() == 0) return CopyBytes(store_, target, source, size);
   AddOrPerform({.kind = Kind::kCopy, .target = target, .source = source, .size = size});
 }
 
