@@ -66,7 +66,8 @@ std::optional<ElementType> OutputOfReduction(std::string_view mangled) {
   const std::size_t index = input.find(kIndex);
   if (index == std::string_view::npos) return std::nullopt;
   const std::string_view output = input.substr(index + kIndex.size());
-  // A substitution: the only types of more than a letter before it are the input's.
+  // A substitution stands for the type of the input, the only one before it that has a name of its
+  // own.
   return TypeAt(output.starts_with("S") ? input : output);
 }
 
