@@ -23,6 +23,7 @@ from server import Server  # noqa: E402
 from trial import TESTS, World, expect, expect_complete, test  # noqa: E402
 
 JOBS_MAX_MS = 300
+JOBS_MAX_RATIO = 4  # To a list of a few: what the machine does besides changes it between 2 and 3.
 HEAP_MAX_BYTES = 60e6
 
 LOOP = """
@@ -290,11 +291,24 @@ def copy_jobs(world, name, count):
     store.close()
 
 
+def load_list(world, rows):
+    """Milliseconds until the list shows that many jobs, in a tab that has the page's modules, and the bytes of its heap."""
+    tab = world.browser.tab(route="/clusters")
+    tab.wait_for_selector("h1:text-is('Clusters')")
+    tab.goto("about:blank")
+    tab.goto(f"{world.browser.address}/#/", wait_until="commit")
+    took = world.browser.until(tab, f"document.querySelectorAll('.jobs tbody tr').length >= {rows}")
+    note, held = tab.inner_text("section > .note"), world.browser.heap_bytes(tab)
+    tab.context.close()
+    return took, held, note
+
+
 @test
 def a_thousand_jobs_load_at_once(world):
     # Pages that are left open would look for the server at its former address.
     for context in world.browser.chromium.contexts:
         context.close()
+    few = min(load_list(world, 1)[0] for _ in range(5))
     world.server.stop()
     held = len(json.dumps(world.finished))
     copy_jobs(world, "by-form", 1000)
@@ -302,19 +316,16 @@ def a_thousand_jobs_load_at_once(world):
     world.browser.address = f"http://{world.server.address}"
     loads, bytes_read = [], []
     for _ in range(5):
-        tab = world.browser.tab(route="/clusters")
-        tab.wait_for_selector("h1:text-is('Clusters')")
-        tab.goto("about:blank")
-        tab.goto(f"{world.browser.address}/#/", wait_until="commit")
-        loads.append(world.browser.until(tab, "document.querySelectorAll('.jobs tbody tr').length >= 60"))
-        expect("of 1,00" in tab.inner_text("section > .note"), "not every job is counted")
-        bytes_read.append(world.browser.heap_bytes(tab))
-        tab.context.close()
+        took, heap, note = load_list(world, 60)
+        expect("of 1,00" in note, "not every job is counted")
+        loads.append(took)
+        bytes_read.append(heap)
     loads.sort()
     print(f"     1,000 jobs of {held} bytes each: {loads[2]:.0f} ms (of 5: {loads[0]:.0f} to {loads[-1]:.0f})", end="")
-    print(f", heap {max(bytes_read) / 1e6:.1f} MB")
-    # What else the machine does only adds: the fastest is judged.
-    expect(loads[0] <= JOBS_MAX_MS, f"a list of 1,000 jobs takes {loads[0]:.0f} ms")
+    print(f", a few {few:.0f} ms, heap {max(bytes_read) / 1e6:.1f} MB")
+    # What else the machine does only adds: the fastest is judged, on a slow machine by what a few jobs take there.
+    most = max(JOBS_MAX_MS, JOBS_MAX_RATIO * few)
+    expect(loads[0] <= most, f"a list of 1,000 jobs takes {loads[0]:.0f} ms, of a few {few:.0f} ms")
     expect(max(bytes_read) <= HEAP_MAX_BYTES, f"it takes {max(bytes_read) / 1e6:.1f} MB")
     tab = world.browser.tab()
     world.browser.until(tab, "document.querySelectorAll('.jobs tbody tr').length >= 60")
