@@ -4,8 +4,9 @@
     e2e/checks/headers.py BUILD [HEADER ...]
 
 BUILD is a built tree (generated messages, compile_commands.json). A header that passed is not compiled again until it or
-a header that it includes changes: $EIDOLON_CACHE_DIR/headers holds an empty file for each, named by their hash. Headers of the
-standard library are read once for all, which takes a third of the time; layers.py checks that each header names those it uses.
+a header that it includes changes: $EIDOLON_CACHE_DIR/headers holds an empty file for each, named by their hash. Headers of
+the standard library are read once for all, which takes a third of the time; layers.py checks that each header names those
+that it uses.
 """
 
 import concurrent.futures
