@@ -150,6 +150,15 @@ def timeline_and_recording_are_saved_from_the_page(world):
             expect(size == len(answer.read()) > 1000, f"{size} bytes of {route} are saved")
 
 
+def expect_usable(world, tab, name, width):
+    """Accessible, and not wider than the screen."""
+    found = world.browser.violations(tab)
+    expect(not found, f"{name}: {found}")
+    over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    expect(over <= 0, f"{name} is {over} pixels wider than a screen of {width}")
+    world.picture(tab, name)
+
+
 @test
 def a_job_with_a_timeline_shows_its_critical_path(world):
     kept = "outputs: {timeline: {iterations: 1}}"
@@ -168,11 +177,7 @@ def a_job_with_a_timeline_shows_its_critical_path(world):
     for theme, width in (("light", 1280), ("dark", 360)):
         shown = world.browser.tab(f"/jobs/default/{job['metadata']['name']}", theme=theme, width=width)
         shown.wait_for_selector("h2:text-is('Critical path')")
-        found = world.browser.violations(shown)
-        expect(not found, f"{theme}, {width}: {found}")
-        over = shown.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        expect(over <= 0, f"it is {over} pixels wider than a screen of {width}")
-        world.picture(shown, f"path-{theme}-{width}")
+        expect_usable(world, shown, f"path-{theme}-{width}", width)
         shown.context.close()
     without = world.browser.tab("/jobs/default/by-form")
     without.wait_for_selector("h1:text-is('by-form')")
@@ -248,11 +253,7 @@ def everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(world):
             tab.goto(f"{world.browser.address}/#{route}")
             tab.wait_for_selector(selector)
             tab.wait_for_timeout(150)
-            found = world.browser.violations(tab)
-            expect(not found, f"{name}, {theme}: {found}")
-            over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            expect(over <= 0, f"{name} is {over} pixels wider than a screen of {width}")
-            world.picture(tab, f"{name}-{theme}-{width}")
+            expect_usable(world, tab, f"{name}-{theme}-{width}", width)
         tab.context.close()
 
 
