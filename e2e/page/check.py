@@ -23,7 +23,6 @@ from server import Server  # noqa: E402
 from trial import TESTS, World, expect, expect_complete, test  # noqa: E402
 
 JOBS_MAX_MS = 300
-JOBS_MAX_RATIO = 4  # To a list of a few: what the machine does besides changes it between 2 and 3.
 HEAP_MAX_BYTES = 60e6
 
 LOOP = """
@@ -309,24 +308,22 @@ def a_thousand_jobs_load_at_once(world):
     # Pages that are left open would look for the server at its former address.
     for context in world.browser.chromium.contexts:
         context.close()
-    few = min(load_list(world, 1)[0] for _ in range(5))
     world.server.stop()
     held = len(json.dumps(world.finished))
     copy_jobs(world, "by-form", 1000)
     world.server.start()
     world.browser.address = f"http://{world.server.address}"
     loads, bytes_read = [], []
-    for _ in range(5):
+    # What else the machine does only adds: the fastest is judged, of more loads where it does much.
+    while len(loads) < 5 or (min(loads) > JOBS_MAX_MS and len(loads) < 20):
         took, heap, note = load_list(world, 60)
         expect("of 1,00" in note, "not every job is counted")
         loads.append(took)
         bytes_read.append(heap)
     loads.sort()
-    print(f"     1,000 jobs of {held} bytes each: {loads[2]:.0f} ms (of 5: {loads[0]:.0f} to {loads[-1]:.0f})", end="")
-    print(f", a few {few:.0f} ms, heap {max(bytes_read) / 1e6:.1f} MB")
-    # What else the machine does only adds: the fastest is judged, on a slow machine by what a few jobs take there.
-    most = max(JOBS_MAX_MS, JOBS_MAX_RATIO * few)
-    expect(loads[0] <= most, f"a list of 1,000 jobs takes {loads[0]:.0f} ms, of a few {few:.0f} ms")
+    print(f"     1,000 jobs of {held} bytes each: {loads[len(loads) // 2]:.0f} ms", end="")
+    print(f" (of {len(loads)}: {loads[0]:.0f} to {loads[-1]:.0f}), heap {max(bytes_read) / 1e6:.1f} MB")
+    expect(loads[0] <= JOBS_MAX_MS, f"a list of 1,000 jobs takes {loads[0]:.0f} ms")
     expect(max(bytes_read) <= HEAP_MAX_BYTES, f"it takes {max(bytes_read) / 1e6:.1f} MB")
     tab = world.browser.tab()
     world.browser.until(tab, "document.querySelectorAll('.jobs tbody tr').length >= 60")

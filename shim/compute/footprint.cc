@@ -416,15 +416,14 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
   }
 }
 
-void NoteAuthor(const std::vector<std::uint32_t>* written, const LaunchPointers& pointers,
+void NoteAuthor(const std::vector<std::uint32_t>& written, const LaunchPointers& pointers,
                 const Writer& writer, value::Store& store) {
   value::AuthorBook& authors = store.authors();
   value::Origin origin{.author = writer.author, .call = authors.NextCall(writer.author)};
-  const std::size_t count = written == nullptr ? pointers.list.size() : written->size();
   // Backwards: of two equal pointers the first one counts, as the other may be an unused word.
-  for (std::size_t i = count; i-- > 0;) {
+  for (std::size_t i = written.size(); i-- > 0;) {
     origin.pointer = static_cast<std::uint32_t>(i);
-    origin.begin = pointers.list[written == nullptr ? i : (*written)[i]].address;
+    origin.begin = pointers.list[written[i]].address;
     const value::Origin before = writer.only_sorts ? authors.Find(origin.begin) : value::Origin{};
     const bool stays = before.author != value::kNobody && before.begin == origin.begin;
     if (!stays) authors.Note(origin);

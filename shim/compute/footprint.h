@@ -95,8 +95,8 @@ struct Writer {
   value::Author author = value::kNobody;
   bool only_sorts = false;  // What is there stays by whoever wrote it, in another order.
 };
-// Notes who wrote behind the pointers of these numbers; behind all, when nobody can tell (null).
-void NoteAuthor(const std::vector<std::uint32_t>* written, const LaunchPointers& pointers,
+// Notes who wrote behind the pointers of these numbers.
+void NoteAuthor(const std::vector<std::uint32_t>& written, const LaunchPointers& pointers,
                 const Writer& writer, value::Store& store);
 
 }  // namespace eidolon::shim::compute

@@ -292,14 +292,14 @@ class RecordedLaunch : public value::Deferred {
       }
       store.MakeStale(0, kModuleBegin);
       const std::vector<std::uint32_t> written = PerhapsWritten(*experience.kernel);
-      return NoteAuthor(&written, pointers_, experience.kernel->writer, store);
+      return NoteAuthor(written, pointers_, experience.kernel->writer, store);
     }
     MarkWritten(experience, *stores, store);
     const bool anywhere =
         experience.footprint == nullptr ? !shape.bounded : experience.footprint->everything;
     const std::vector<std::uint32_t> written =
         anywhere ? PerhapsWritten(*experience.kernel) : OfThese(shape.written, *experience.kernel);
-    NoteAuthor(&written, pointers_, experience.kernel->writer, store);
+    NoteAuthor(written, pointers_, experience.kernel->writer, store);
   }
 
   // As every launch does that is not recorded: what its pointers lead to is unknown now.
