@@ -19,6 +19,10 @@ endif()
 if(EIDOLON_SANITIZE)
   target_compile_options(eidolon_options INTERFACE
     -fsanitize=${EIDOLON_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  if(EIDOLON_SANITIZE MATCHES "address")
+    # Reads and writes beyond an object are the address sanitizer's; a fifth of a compiler's work here.
+    target_compile_options(eidolon_options INTERFACE -fno-sanitize=object-size)
+  endif()
   target_link_options(eidolon_options INTERFACE -fsanitize=${EIDOLON_SANITIZE})
 endif()
 check_linker_flag(CXX -fuse-ld=mold EIDOLON_HAVE_MOLD)
@@ -28,3 +32,12 @@ endif()
 
 # For code that a run spends no time in: the compiler takes two thirds of the time of -O3.
 set(EIDOLON_SELDOM_RUN $<$<CONFIG:Release>:-O1>)
+if(EIDOLON_SANITIZE)
+  set(EIDOLON_SELDOM_RUN -O0)
+endif()
+
+# What the fuzzers look at: the branches of libraries, not of tests.
+set(EIDOLON_COVERED)
+if(EIDOLON_FUZZ)
+  set(EIDOLON_COVERED -fsanitize=fuzzer-no-link)
+endif()

@@ -44,8 +44,8 @@ endif()
 # Each folder may choose others, or none.
 set(EIDOLON_LIBRARY_HEADERS eidolon_library_headers)
 set(EIDOLON_TEST_HEADERS eidolon_test_headers)
-eidolon_precompiled(eidolon_library_headers)
-eidolon_precompiled(eidolon_command_headers OPTIONS ${EIDOLON_SELDOM_RUN})
+eidolon_precompiled(eidolon_library_headers OPTIONS ${EIDOLON_COVERED})
+eidolon_precompiled(eidolon_command_headers OPTIONS ${EIDOLON_SELDOM_RUN} ${EIDOLON_COVERED})
 find_package(GTest REQUIRED)
 eidolon_precompiled(eidolon_test_headers EXECUTABLE
   HEADERS <gmock/gmock.h> <gtest/gtest.h> OPTIONS ${EIDOLON_SELDOM_RUN}

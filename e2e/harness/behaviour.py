@@ -135,21 +135,23 @@ def the_measured_host_model_keeps_the_gpus_work(world):
         p = predictions[model] = job["status"]["prediction"]
         print(f"     {model}: {p['iterationSeconds']['mean'] * 1e6:.1f} us, {json.dumps(p['breakdown'])}")
         expect(abs(sum(p["breakdown"].values()) - 1) < 1e-6, "the shares do not add up to 1")
-    # Each kernel by itself; how long the GPU is busy in all depends on what runs beside collectives, hence on the host.
+    # By kernels, not by shares of the time: a step that begins late on one rank makes that longer or shorter.
     kernels = {
-        model: {
-            kernel["name"]: kernel["shortestPicoseconds"]
-            for kernel in p["kernels"]
-            if not kernel["family"].startswith("nccl")
-        }
+        model: {kernel["name"]: kernel for kernel in p["kernels"] if not kernel["family"].startswith("nccl")}
         for model, p in predictions.items()
     }
-    expect(len(kernels["fixed"]) >= 3, f"no kernels are listed: {kernels}")
-    expect(kernels["measured"] == kernels["fixed"], f"the same kernels take other times: {kernels}")
-    gpu = {model: p["iterationSeconds"]["mean"] * p["breakdown"]["compute"] for model, p in predictions.items()}
-    expect(gpu["measured"] > 0.8 * gpu["fixed"], f"the GPU does not do the same work: {gpu}")
-    expect(gpu["measured"] < 1.1 * gpu["fixed"], f"the GPU does not do the same work: {gpu}")
-    expect(predictions["measured"]["iterationSeconds"]["mean"] > gpu["fixed"], "faster than its own kernels")
+    shortest, launches, seconds = (
+        {model: {name: kernel[field] for name, kernel in found.items()} for model, found in kernels.items()}
+        for field in ("shortestPicoseconds", "launches", "seconds")
+    )
+    expect(len(shortest["fixed"]) >= 3, f"no kernels are listed: {shortest}")
+    expect(shortest["measured"] == shortest["fixed"], f"the same kernels take other times: {shortest}")
+    expect(launches["measured"] == launches["fixed"], f"the GPU does not do the same work: {launches}")
+    # What runs beside collectives, and is slower then, depends on the host.
+    gpu = {model: sum(found.values()) for model, found in seconds.items()}
+    expect(0.9 * gpu["fixed"] < gpu["measured"] < 1.1 * gpu["fixed"], f"the GPU does not do the same work: {gpu}")
+    # Of two ranks.
+    expect(predictions["measured"]["iterationSeconds"]["mean"] > gpu["fixed"] / 2, "faster than its own kernels")
     expect(0 < predictions["measured"]["breakdown"]["host"] < 1, "the host costs nothing")
 
 

@@ -1,6 +1,8 @@
 #include "shim/core/fake_agent.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -300,7 +302,12 @@ void FakeAgent::Impl::Serve() {
 FakeAgent::FakeAgent(const Options& options) : impl_(std::make_unique<Impl>(options)) {
   impl_->FillSegment();
   impl_->Listen();
+  // Signals of the process are the test's: a handler that ran in a thread of the agent would not wake who waits for it.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   impl_->thread = std::thread([this] { impl_->Serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   impl_->thread.detach();
 }
 

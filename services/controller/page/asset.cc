@@ -1,10 +1,12 @@
 #include "services/controller/page/asset.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "services/base/check.h"
 #include "services/base/hash.h"
+#include "services/base/hex.h"
 #include "services/base/text.h"
 #include "services/controller/page/files.h"
 
@@ -19,17 +21,46 @@ std::string_view TypeOf(std::string_view name) {
   return "text/javascript; charset=utf-8";
 }
 
+std::string TagOf(std::string_view content) {
+  const base::Digest digest = base::Hash128(content.data(), content.size());
+  return base::StrCat("\"", digest.high, "-", digest.low, "\"");
+}
+
+// The page names the files of this version.
+std::string_view Index(std::string_view content) {
+  static const std::string kIndex = [content] {
+    constexpr std::string_view kFolder = "\"/page/";
+    std::string text(content);
+    const std::string versioned = base::StrCat(kFolder, Version(), "/");
+    for (auto at = text.find(kFolder); at != text.npos; at = text.find(kFolder, at + 1)) {
+      text.replace(at, kFolder.size(), versioned);
+    }
+    return text;
+  }();
+  return kIndex;
+}
+
 }  // namespace
+
+std::string_view Version() {
+  static const std::string kVersion = [] {
+    std::string contents;
+    for (const File& file : Files()) contents += file.content;
+    const base::Digest digest = base::Hash128(contents.data(), contents.size());
+    return base::Hex(digest).substr(0, 16);
+  }();
+  return kVersion;
+}
 
 std::span<const Asset> Assets() {
   static const std::vector<Asset> kAssets = [] {
     std::vector<Asset> assets;
     for (const File& file : Files()) {
-      const base::Digest digest = base::Hash128(file.content.data(), file.content.size());
+      const auto content = file.name == "index.html" ? Index(file.content) : file.content;
       assets.push_back({.name = file.name,
                         .type = TypeOf(file.name),
-                        .content = file.content,
-                        .tag = base::StrCat("\"", digest.high, "-", digest.low, "\"")});
+                        .content = content,
+                        .tag = TagOf(content)});
     }
     return assets;
   }();

@@ -21,8 +21,12 @@ inline constexpr char kPolicy[] =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for "
     "'script'; trusted-types 'none'";
 
-// All of them, made once. Thread safe.
+// All of them, made once. Thread safe. In "index.html", addresses of the others hold Version().
 std::span<const Asset> Assets();
+
+// Changes with the content of any file, in hexadecimal: a browser need never ask again for what
+// stands under an address that holds it.
+std::string_view Version();
 
 // Null when there is no such file. "index.html" is the page itself.
 const Asset* FindAsset(std::string_view name);

@@ -32,7 +32,8 @@ TEST(AssetTest, EveryFileHasATypeAndATag) {
 
 // What a page names is served: one that is missing shows as an empty page.
 TEST(AssetTest, WhatThePageAndItsModulesNameIsThere) {
-  const std::regex kNames(R"re((?:"/page/|from "\./|import "\./|import\("\./)([\w.]+)")re");
+  const std::regex kNames(
+      R"re((?:"/page/[0-9a-f]{16}/|from "\./|import "\./|import\("\./)([\w.]+)")re");
   std::size_t count = 0;
   for (const Asset& asset : Assets()) {
     const std::string text(asset.content);
@@ -41,6 +42,13 @@ TEST(AssetTest, WhatThePageAndItsModulesNameIsThere) {
     }
   }
   EXPECT_GT(count, 10u);
+}
+
+TEST(AssetTest, ThePageNamesTheFilesOfItsVersion) {
+  const std::string folder = "\"/page/" + std::string(Version()) + "/";
+  const std::string index = Text("index.html");
+  EXPECT_THAT(index, HasSubstr("<script type=\"module\" src=" + folder + "app.js\">"));
+  EXPECT_THAT(std::regex_replace(index, std::regex(folder), ""), Not(HasSubstr("/page/")));
 }
 
 TEST(AssetTest, NothingAsksAnotherServerOrTurnsTextIntoMarkup) {

@@ -142,15 +142,18 @@ void AnswerList(ApiResult<std::vector<json>> result, const std::string& kind,
 
 ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }
 
-// A file of the page, which browsers keep and ask about.
-void AnswerAsset(std::string_view name, const Request& request, Response* response) {
+// A file of the page. Browsers keep it for good when its address holds the version; else they ask whether it is the same.
+void AnswerAsset(std::string_view name, std::string_view version, const Request& request,
+                 Response* response) {
   const page::Asset* asset = page::FindAsset(name);
   if (asset == nullptr) {
     return Answer({ErrorCode::kNotFound, StrCat("the page has no file '", name, "'"), {}}, request,
                   response);
   }
   response->set_header("Content-Security-Policy", page::kPolicy);
-  response->set_header("Cache-Control", "no-cache");
+  // A page of another version gets what there is now, and does not keep it.
+  const bool lasts = version == page::Version();
+  response->set_header("Cache-Control", lasts ? "public, max-age=31536000, immutable" : "no-cache");
   response->set_header("ETag", asset->tag);
   if (request.get_header_value("If-None-Match") == asset->tag) {
     response->status = 304;
@@ -185,11 +188,15 @@ void Handlers::AddPages() {
     };
   };
   routes_.push_back({"GET", "/", [](const Request& request, const PathParts&, Response* response) {
-                       AnswerAsset("index.html", request, response);
+                       AnswerAsset("index.html", "", request, response);
                      }});
   routes_.push_back({"GET", "/page/{file}",
                      [](const Request& request, const PathParts& parts, Response* response) {
-                       AnswerAsset(parts[0], request, response);
+                       AnswerAsset(parts[0], "", request, response);
+                     }});
+  routes_.push_back({"GET", "/page/{version}/{file}",
+                     [](const Request& request, const PathParts& parts, Response* response) {
+                       AnswerAsset(parts[1], parts[0], request, response);
                      }});
   routes_.push_back({"GET", "/openapi.json", file(kJson, OpenApiDocument())});
   routes_.push_back({"GET", "/livez", [](const Request&, const PathParts&, Response* response) {

@@ -304,6 +304,22 @@ TEST_F(RestServerTest, TheFilesOfThePageAreKeptByBrowsers) {
   EXPECT_EQ(client_.Get("/page/nothing.js")->status, 404);
 }
 
+TEST_F(RestServerTest, WhatThePageNamesIsNotAskedForAgain) {
+  const std::string index = client_.Get("/")->body;
+  const std::string name = "/app.js";
+  const std::size_t end = index.find(name) + name.size();
+  const std::size_t begin = index.rfind('"', end - 1) + 1;
+
+  const auto named = client_.Get(index.substr(begin, end - begin));
+  const auto old = client_.Get("/page/0123456789abcdef/app.js");
+
+  ASSERT_EQ(named->status, 200) << index;
+  EXPECT_EQ(named->get_header_value("Cache-Control"), "public, max-age=31536000, immutable");
+  EXPECT_EQ(old->body, named->body) << "a page of before an upgrade goes on";
+  EXPECT_EQ(old->get_header_value("Cache-Control"), "no-cache");
+  EXPECT_EQ(client_.Get("/")->get_header_value("Cache-Control"), "no-cache");
+}
+
 TEST_F(RestServerTest, ServesHealthMetricsDescriptionAndPage) {
   EXPECT_EQ(client_.Get("/livez")->body, "ok\n");
   EXPECT_EQ(client_.Get("/readyz")->status, 200);

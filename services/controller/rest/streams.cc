@@ -23,13 +23,23 @@ bool Send(httplib::DataSink& sink, const std::string& text) {
   return sink.write(text.data(), text.size());
 }
 
+std::string TextOf(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Job by job: the first event of a list has thousands of them, which would be copied into one tree.
 std::string JobsEvent(const JobsChange& change, const std::set<std::string>& known) {
-  nlohmann::json data = {{"changed", change.changed}, {"gone", nlohmann::json::array()}};
-  for (const std::string& name : known) {
-    if (!change.present.contains(name)) data["gone"].push_back(name);
+  std::string changed;
+  for (const nlohmann::json& job : change.changed) {
+    if (!changed.empty()) changed += ',';
+    changed += TextOf(job);
   }
-  const std::string text = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return base::StrCat("id: ", change.version, "\nevent: jobs\ndata: ", text, "\n\n");
+  nlohmann::json gone = nlohmann::json::array();
+  for (const std::string& name : known) {
+    if (!change.present.contains(name)) gone.push_back(name);
+  }
+  return base::StrCat("id: ", change.version, "\nevent: jobs\ndata: {\"changed\":[", changed,
+                      "],\"gone\":", TextOf(gone), "}\n\n");
 }
 
 }  // namespace
