@@ -64,13 +64,16 @@ def host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
         boundary = "{nvtx: step}"
         return predict(world, "{kind: measured}", OPERATORS, ranks=1, warmup=10, measure=20, boundary=boundary)
 
-    predictions = {"alone": measured()}
+    # In one process of twenty, where its pages lie makes Python's own loop take half as long again: the middle of three.
+    predictions = {"alone": [measured() for _ in range(3)]}
     with busy():
-        predictions["busy"] = measured()
-    means = {name: found["iterationSeconds"]["mean"] for name, found in predictions.items()}
-    shares = {name: found["breakdown"] for name, found in predictions.items()}
-    print(f"     {', '.join(f'{name} {mean * 1e3:.2f} ms' for name, mean in means.items())}")
-    expect(shares["alone"]["host"] > 0.5, f"the host does not decide: {shares}")
+        predictions["busy"] = [measured() for _ in range(3)]
+    every = {name: sorted(found["iterationSeconds"]["mean"] for found in some) for name, some in predictions.items()}
+    means = {name: some[1] for name, some in every.items()}
+    for name, some in every.items():
+        print(f"     {name} {', '.join(f'{mean * 1e3:.2f}' for mean in some)} ms")
+    hosts = [found["breakdown"]["host"] for found in predictions["alone"]]
+    expect(min(hosts) > 0.5, f"the host does not decide: {hosts}")
     expect(max(means.values()) <= APART * min(means.values()), f"predictions are too far apart: {means}")
 
 

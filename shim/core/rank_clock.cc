@@ -28,7 +28,9 @@ constexpr std::int64_t kCalibrationNs = 500'000;
 // twice as fast as the reference processor still counts them in all that is long there.
 constexpr auto kCountedFaultsPs = static_cast<std::uint64_t>(host_time::kLongPs) / 2;
 // How often a thread looks how fast its core is: 0.2 ms of work each time.
-constexpr std::uint64_t kSpeedIntervalPs = 100'000'000'000;
+constexpr std::uint64_t kSpeedIntervalPs = 50'000'000'000;
+// And the first times, so many times as often.
+constexpr std::uint64_t kFirstSpeedsPart = 5;
 // Of a trapped reading of the tick counter, what comes before our handler and after it.
 constexpr std::uint64_t kTrapNs = 1'500;
 // The name under which a clock reading is a call of the program.
@@ -102,6 +104,10 @@ std::uint64_t TimeProbe(host_speed::Probe& probe) {
 // The speed of this core and that of the target, both relative to the reference processor; or,
 // where the job says how much faster than this machine the target is, relative to this machine.
 double CoreSpeedNow() { return source.speed_ratio > 0 ? 1.0 : core_speed->now(); }
+// Until a sample of the core's speed is due.
+std::uint64_t SpeedIntervalTicks() {
+  return core_speed->IsNew() ? speed_interval_ticks / kFirstSpeedsPart : speed_interval_ticks;
+}
 double TargetSpeed() { return source.speed_ratio > 0 ? source.speed_ratio : source.target_speed; }
 
 // Host work on the target, with the delays that fall into it.
@@ -201,7 +207,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
     clock.cpu_ns = ThreadCpuNs();
     clock.own_ps = ProcessClock().load(std::memory_order_relaxed);
     clock.last_ticks = ticks;
-    clock.next_speed_ticks = ticks + speed_interval_ticks;
+    clock.next_speed_ticks = ticks + SpeedIntervalTicks();
     clock.page_faults = ThreadPageFaults();
     clock.work = MakeHostWork();
     return;
@@ -266,7 +272,7 @@ base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept 
     Measure(own, ticks, own.call);
     if (ticks >= own.next_speed_ticks) {
       core_speed->Sample();
-      own.next_speed_ticks = ReadTicks() + speed_interval_ticks;
+      own.next_speed_ticks = ReadTicks() + SpeedIntervalTicks();
       own.slept = true;  // What it took is nobody's work.
     }
     own.own_ps += source.costs.ps[static_cast<int>(call_class)];

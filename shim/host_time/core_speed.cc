@@ -22,6 +22,7 @@ void CoreSpeed::Sample() noexcept {
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
   std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count));
   now_.store(*middle, std::memory_order_relaxed);
+  if (samples_ >= kKept) is_new_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace eidolon::shim::host_time

@@ -21,12 +21,15 @@ class CoreSpeed {
   using Timer = std::uint64_t (*)(host_speed::Probe& probe);
   explicit CoreSpeed(Timer timer) : timer_(timer) {}
 
-  // Times the probe kRuns times; the median counts. More runs would find the probe's own code warm
+  // Times the probe kRuns times; their median counts. More runs would find the probe's own code warm
   // as the program's never is. Does nothing while another thread does so.
   void Sample() noexcept;
 
   // The median of the last kKept samples; 1 before the first.
   double now() const noexcept { return now_.load(std::memory_order_relaxed); }
+
+  // So many samples are to be taken soon.
+  bool IsNew() const noexcept { return is_new_.load(std::memory_order_relaxed); }
 
   static constexpr int kRuns = 3;
   static constexpr std::size_t kKept = 7;
@@ -38,6 +41,7 @@ class CoreSpeed {
   std::array<double, kKept> last_{};
   std::size_t samples_ = 0;
   std::atomic<double> now_{1.0};
+  std::atomic<bool> is_new_{true};
 };
 
 }  // namespace eidolon::shim::host_time

@@ -45,5 +45,13 @@ TEST_F(CoreSpeedTest, FollowsTheMedianSoThatOneSlowSampleChangesLittle) {
   EXPECT_NEAR(speed_.now(), 0.6, 1e-6);
 }
 
+TEST_F(CoreSpeedTest, IsNewUntilItHasAllSamples) {
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_TRUE(speed_.IsNew()) << i;
+    SampleAt(1);
+  }
+  EXPECT_FALSE(speed_.IsNew());
+}
+
 }  // namespace
 }  // namespace eidolon::shim::host_time

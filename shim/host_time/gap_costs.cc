@@ -87,21 +87,30 @@ std::uint64_t GapCosts::SharedKey(const Place& place) noexcept {
 void GapCosts::Learn(Place& place, const Gap& gap) noexcept {
   if (!HasUsualFaults(place, gap)) return;
   const Sample sample = EncodeSample(gap.work_ps);
+  if (place.seen == 0) place.new_at_us = Now();
   const std::uint32_t seen = place.seen++;
   bool tells = shared_ != nullptr;
   if (place.kept < kSamples) {
     place.samples[place.kept++] = sample;
   } else {
-    // One in four replaces an old one, so that the place's memory is its last 48. Which, no pattern
-    // of the program decides: layers come in fours, too.
+    // One in four replaces the oldest, so that the place's memory is its last 48 at least. Which, no
+    // pattern of the program decides: layers come in fours, too.
     const std::uint32_t drawn = seen * 0x9e3779b1u;
-    if ((drawn >> 30) != 0) return;
-    place.samples[(drawn >> 8) % kSamples] = sample;
+    if ((drawn >> 30) != 0 || !IsDue(place)) return;
+    place.samples[place.next] = sample;
+    place.next = static_cast<std::uint8_t>((place.next + 1) % kSamples);
     // And of these one in four goes to the others: their memory is farther away.
     tells = tells && ((drawn >> 28) & 3) == 0;
   }
+  place.kept_at_us = Now();
   if (tells) place.low_of_all = shared_->Add(SharedKey(place), sample);
   place.cost_ps = CostOf(place, place.low_of_all);
+}
+
+bool GapCosts::IsDue(const Place& place) const noexcept {
+  const std::uint32_t now_us = Now();
+  const std::uint32_t apart_us = std::min(kApartUs, (now_us - place.new_at_us) / kApartPart);
+  return now_us - place.kept_at_us >= apart_us;
 }
 
 float GapCosts::KnownCost(const Place& place) const noexcept {
@@ -110,6 +119,7 @@ float GapCosts::KnownCost(const Place& place) const noexcept {
 }
 
 std::uint64_t GapCosts::Charge(const Gap& gap) noexcept {
+  worked_ps_ += gap.work_ps;
   if (table_ == nullptr) return gap.work_ps;
   float cost = 0;
   for (const std::uint64_t key : {gap.place, gap.near_place, gap.coarse_place}) {

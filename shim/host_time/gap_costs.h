@@ -61,6 +61,11 @@ class GapCosts {
   static constexpr std::size_t kTries = 8;
   // Page faults that take this part of a stretch more than in another one tell the two apart.
   static constexpr float kFaultPart = 1.0f / 16;
+  // A place's samples are at least so far apart, in host work of the thread, and at least this part of
+  // the time for which the place is known: together they span what the speed of the core is
+  // measured over (core_speed.h), and not the one moment in which a loop filled them.
+  static constexpr std::uint32_t kApartUs = 25'000;
+  static constexpr std::uint32_t kApartPart = 16;
   // So many samples in a row with more page faults than before show that all meet them now.
   static constexpr std::uint16_t kAllMeetFaults = 12;
 
@@ -75,12 +80,18 @@ class GapCosts {
     float fault_ps = 0;
     std::uint16_t with_more_faults = 0;
     bool had_more_faults = false;
+    std::uint8_t next = 0;  // Sample that is replaced next.
+    // Of the thread's host work: when the place was new, and when it last kept a sample.
+    std::uint32_t new_at_us = 0;
+    std::uint32_t kept_at_us = 0;
     std::array<Sample, kSamples> samples{};
   };
   static_assert(sizeof(Place) == 64);
 
   Place& Find(std::uint64_t key) noexcept;
   void Learn(Place& place, const Gap& gap) noexcept;
+  // Whether the time has come for another sample of a place that has enough of them.
+  bool IsDue(const Place& place) const noexcept;
   // False: the sample met page faults that others of its place do not meet.
   static bool HasUsualFaults(Place& place, const Gap& gap) noexcept;
   static void ForgetSamples(Place& place, float fault_ps) noexcept;
@@ -88,7 +99,13 @@ class GapCosts {
   static float CostOf(const Place& place, float low_of_all) noexcept;
   float KnownCost(const Place& place) const noexcept;
 
+  // Microseconds; it wraps, after an hour.
+  std::uint32_t Now() const noexcept {
+    return static_cast<std::uint32_t>(worked_ps_ / 1'000'000);
+  }
+
   SharedCosts* shared_;
+  std::uint64_t worked_ps_ = 0;  // Host work so far.
   std::unique_ptr<std::array<Place, kPlaces>> table_;
 };
 

@@ -53,6 +53,18 @@ TEST(GapCostsTest, NoiseOfTheMachineMovesTheCostLittle) {
               0.08 * Charged(quiet, GapOf(10)));
 }
 
+// As another machine of the same hypervisor makes it, for more samples than are kept.
+TEST(GapCostsTest, AMomentInWhichAllIsSlowerMovesTheCostLittle) {
+  GapCosts costs;
+  for (int i = 0; i < 20'000; ++i) costs.Charge(GapOf(10));
+  for (int i = 0; i < 1'000; ++i) costs.Charge(GapOf(16));
+
+  EXPECT_NEAR(Charged(costs, GapOf(16)), 10 * GapCosts::kOverLow, 0.1);
+
+  for (int i = 0; i < 60'000; ++i) costs.Charge(GapOf(16));
+  EXPECT_NEAR(Charged(costs, GapOf(16)), 16 * GapCosts::kOverLow, 0.1) << "it has become slower";
+}
+
 TEST(GapCostsTest, WhatIsFarBeyondAPlacesCostIsOtherWorkAndCostsWhatItTakes) {
   GapCosts costs;
   LearnTenMicroseconds(costs);
