@@ -9,8 +9,10 @@ const char* __ubsan_default_options() {
   return "print_stacktrace=1:allow_addr2line=1:external_symbolizer_path=" EIDOLON_ADDR2LINE;
 }
 
+// A process in which threads run still waits at its end, for races that they may yet have: a
+// second, if nobody says how long, in each of hundreds of tests.
 const char* __tsan_default_options() {
-  return "allow_addr2line=1:external_symbolizer_path=" EIDOLON_ADDR2LINE;
+  return "atexit_sleep_ms=50:allow_addr2line=1:external_symbolizer_path=" EIDOLON_ADDR2LINE;
 }
 
 // Libraries of the distribution are not instrumented: the sanitizer sees their accesses to memory,

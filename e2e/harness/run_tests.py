@@ -20,7 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOGS = ROOT / "build" / "test-logs"
-CORES = str(os.cpu_count() or 2)
+CORES = os.cpu_count() or 2
 ENDED = re.compile(r"(ok  |FAIL|skip) ")
 
 
@@ -33,11 +33,12 @@ class Part:
 
 def parts(python):
     release = ROOT / "build" / "release"
-    ctest = ["ctest", "--output-on-failure", "--timeout", "300", "-j", CORES]
+    ctest = ["ctest", "--output-on-failure", "--timeout", "300"]
+    on_all_cores = [*ctest, "-j", str(CORES)]
     harness = [f"{python}/bin/python", "-B"]
 
     # Checks of whole files, on one thread: nothing there can race, and the sanitizer makes them minutes long.
-    single_threaded = ["-E", "^(CubinTorchTest|SassTorchTest|AccuracyTest)\\."]
+    single_threaded = ["-E", "^(CubinTorchTest|SassTorchTest|RecogniseTorchTest|AccuracyTest|ReportFieldsTest)\\."]
 
     def sanitized(preset, *targets, without=()):
         # All that compiles is built before one failure ends it, so that one log shows every error.
@@ -45,7 +46,8 @@ def parts(python):
             Part(f"build-{preset}", ["e2e/build", preset, "-k", "0", *targets], minutes=40, slow=True),
             Part(
                 f"test-{preset}",
-                [*ctest, "--test-dir", f"build/{preset}", "-L", "unit", *without],
+                # Many of them wait for most of their time.
+                [*ctest, "-j", str(2 * CORES), "--test-dir", f"build/{preset}", "-L", "unit", *without],
                 needs=(f"build-{preset}",),
                 minutes=20,
                 slow=True,
@@ -68,7 +70,9 @@ def parts(python):
             needs=("build-release",),
             minutes=15,
         ),
-        Part("test-release", [*ctest, "--test-dir", "build/release", "-L", "unit|shim"], needs=("build-release",)),
+        Part(
+            "test-release", [*on_all_cores, "--test-dir", "build/release", "-L", "unit|shim"], needs=("build-release",)
+        ),
         Part(
             "behaviour",
             [*harness, "e2e/harness/behaviour.py", "--build", str(release), "--python", python],
@@ -101,7 +105,7 @@ def parts(python):
         # The short form; on a machine that has none of its programs it compiles Kubernetes first.
         Part("kube", ["e2e/kube/run", "--in-ci"], needs=("build-release",), minutes=75, beside=True),
         *sanitized("asan", "unit_tests", "fuzzers"),
-        Part("fuzz", [*ctest, "--test-dir", "build/asan", "-L", "fuzz"], needs=("build-asan",), slow=True),
+        Part("fuzz", [*on_all_cores, "--test-dir", "build/asan", "-L", "fuzz"], needs=("build-asan",), slow=True),
         *sanitized("tsan", "unit_tests", without=single_threaded),
     ]
 

@@ -302,7 +302,8 @@ void FakeAgent::Impl::Serve() {
 FakeAgent::FakeAgent(const Options& options) : impl_(std::make_unique<Impl>(options)) {
   impl_->FillSegment();
   impl_->Listen();
-  // Signals of the process are the test's: a handler that ran in a thread of the agent would not wake who waits for it.
+  // Signals of the process are the test's: a handler that ran in a thread of the agent would not
+  // wake who waits for it.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

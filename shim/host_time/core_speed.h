@@ -21,8 +21,8 @@ class CoreSpeed {
   using Timer = std::uint64_t (*)(host_speed::Probe& probe);
   explicit CoreSpeed(Timer timer) : timer_(timer) {}
 
-  // Times the probe kRuns times; their median counts. More runs would find the probe's own code warm
-  // as the program's never is. Does nothing while another thread does so.
+  // Times the probe kRuns times; their median counts. More runs would find the probe's own code
+  // warm as the program's never is. Does nothing while another thread does so.
   void Sample() noexcept;
 
   // The median of the last kKept samples; 1 before the first.

@@ -93,8 +93,8 @@ void GapCosts::Learn(Place& place, const Gap& gap) noexcept {
   if (place.kept < kSamples) {
     place.samples[place.kept++] = sample;
   } else {
-    // One in four replaces the oldest, so that the place's memory is its last 48 at least. Which, no
-    // pattern of the program decides: layers come in fours, too.
+    // One in four replaces the oldest, so that the place's memory is its last 48 at least. Which,
+    // no pattern of the program decides: layers come in fours, too.
     const std::uint32_t drawn = seen * 0x9e3779b1u;
     if ((drawn >> 30) != 0 || !IsDue(place)) return;
     place.samples[place.next] = sample;

@@ -61,8 +61,8 @@ class GapCosts {
   static constexpr std::size_t kTries = 8;
   // Page faults that take this part of a stretch more than in another one tell the two apart.
   static constexpr float kFaultPart = 1.0f / 16;
-  // A place's samples are at least so far apart, in host work of the thread, and at least this part of
-  // the time for which the place is known: together they span what the speed of the core is
+  // A place's samples are at least so far apart, in host work of the thread, and at least this part
+  // of the time for which the place is known: together they span what the speed of the core is
   // measured over (core_speed.h), and not the one moment in which a loop filled them.
   static constexpr std::uint32_t kApartUs = 25'000;
   static constexpr std::uint32_t kApartPart = 16;
@@ -100,9 +100,7 @@ class GapCosts {
   float KnownCost(const Place& place) const noexcept;
 
   // Microseconds; it wraps, after an hour.
-  std::uint32_t Now() const noexcept {
-    return static_cast<std::uint32_t>(worked_ps_ / 1'000'000);
-  }
+  std::uint32_t Now() const noexcept { return static_cast<std::uint32_t>(worked_ps_ / 1'000'000); }
 
   SharedCosts* shared_;
   std::uint64_t worked_ps_ = 0;  // Host work so far.

@@ -142,7 +142,8 @@ void AnswerList(ApiResult<std::vector<json>> result, const std::string& kind,
 
 ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }
 
-// A file of the page. Browsers keep it for good when its address holds the version; else they ask whether it is the same.
+// A file of the page. Browsers keep it for good when its address holds the version; else they ask
+// whether it is the same.
 void AnswerAsset(std::string_view name, std::string_view version, const Request& request,
                  Response* response) {
   const page::Asset* asset = page::FindAsset(name);

@@ -90,8 +90,8 @@ TEST_F(RestAccessTest, WithoutTheTokenNothingIsReadOrStarted) {
 
 // A route that is added is closed unless it is named here.
 TEST_F(RestAccessTest, EveryRouteAsksForTheTokenButHealthPageAndDescription) {
-  const std::set<std::string> open = {"/",         "/page/app.js", "/page/0/app.js", "/openapi.json",
-                                      "/livez",    "/readyz"};
+  const std::set<std::string> open = {"/",      "/page/app.js", "/page/0/app.js", "/openapi.json",
+                                      "/livez", "/readyz"};
   for (const std::string& route : server_->ListRoutes()) {
     const std::size_t space = route.find(' ');
     httplib::Request request;
