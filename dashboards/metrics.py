@@ -31,7 +31,7 @@ HEAD = """# Metrics
 
 Generated from `dashboards/metrics.csv` by `dashboards/metrics.py --write`. `eidolon up` shows those of controller,
 timing and network on one page, `/metrics`; on Kubernetes each program has a page of its own. *Series* says how many
-there are at most: the labels of a job are gone when the job is deleted.
+there are at most: the labels of a job are gone when the job is deleted, or when 200 others have ended after it.
 
 The dashboards, drawn from the data of a real run (not screenshots of Grafana; `dashboards/pictures.py` draws them anew):
 [job](dashboards/job.svg), [fabric](dashboards/fabric.svg), [sweep](dashboards/sweep.svg), [fleet](dashboards/fleet.svg).

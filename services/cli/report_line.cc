@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <utility>
 
 #include "services/base/text.h"
 
@@ -31,20 +30,6 @@ std::string Line(const std::string& label, const std::string& text) {
   std::string line = "  " + label;
   line.resize(std::max(line.size() + 1, kLabelWidth + 2), ' ');
   return line + text + "\n";
-}
-
-std::string FormatSeconds(double seconds) {
-  if (seconds <= 0) return "0 s";
-  constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
-      {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end() - 1,
-                                 [&](const auto& u) { return seconds >= u.first; });
-  const double value = seconds / unit->first;
-  const char* format = value >= 1000  ? "%.0f"
-                       : value >= 100 ? "%.1f"
-                       : value >= 10  ? "%.2f"
-                                      : "%.3f";
-  return Print(format, value) + " " + unit->second;
 }
 
 std::string FormatSpan(double seconds) {

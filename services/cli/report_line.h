@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "services/base/seconds.h"
+
 namespace eidolon::cli {
 
 // "  label            text\n".
@@ -12,8 +14,7 @@ std::string Print(const char* format, double value);
 // 0.812 as "81.2 %".
 std::string Percent(double share);
 
-// "2.431 s", "12.30 ms", "840.0 us": four digits.
-std::string FormatSeconds(double seconds);
+using base::FormatSeconds;
 // "41 s", "3 min 20 s", "2 h 5 min".
 std::string FormatSpan(double seconds);
 // 53916 as "53 916".

@@ -287,9 +287,6 @@ TEST(ReportTest, TableHasALinePerJob) {
 }
 
 TEST(ReportTest, NumbersAreShortAndExactEnough) {
-  EXPECT_EQ(FormatSeconds(0.0123), "12.30 ms");
-  EXPECT_EQ(FormatSeconds(0.00084), "840.0 us");
-  EXPECT_EQ(FormatSeconds(12345), "12345 s");
   EXPECT_EQ(FormatSpan(7500), "2 h 5 min");
   EXPECT_EQ(FormatCount(1234567), "1 234 567");
 }

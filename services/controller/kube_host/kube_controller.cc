@@ -300,7 +300,7 @@ KubeController::Done KubeController::Apply(const json& object, reconcile::Plan p
     for (const json& condition : status["conditions"]) {
       if (condition["type"] == status["phase"]) why = condition["reason"].get<std::string>();
     }
-    parts_.metrics.CountFinishedJob(status["phase"], why);
+    parts_.metrics.FinishJob(key.name_space, key.name, status["phase"], why);
     const json none = json::object();
     parts_.metrics.AddCost(
         {.wall_seconds = status.value("simulation", none).value("wallSeconds", 0.0),

@@ -1,5 +1,7 @@
 #include "services/controller/metrics/metrics.h"
 
+#include <deque>
+
 namespace eidolon::controller::metrics {
 namespace {
 
@@ -80,8 +82,14 @@ Metrics::Metrics(Registry* registry)
   writable_.Set(1);
 }
 
-void Metrics::CountFinishedJob(const std::string& result, const std::string& reason) {
+void Metrics::FinishJob(const std::string& name_space, const std::string& job,
+                        const std::string& result, const std::string& reason) {
   finished_.Add({{"result", result}, {"reason", reason}}).Increment();
+  const JobKey key(name_space, job);
+  const std::lock_guard lock(mutex_);
+  std::erase(over_, key);
+  over_.push_back(key);
+  if (over_.size() > kFinishedJobs) Forget(JobKey(over_.front()));
 }
 
 void Metrics::CountRequest(const std::string& method, int status) {
@@ -119,6 +127,7 @@ void Metrics::Set(const JobKey& job, Gauges& family, double value, prometheus::L
 void Metrics::SetPrediction(const std::string& name_space, const std::string& job,
                             const job::Prediction& prediction) {
   const JobKey key(name_space, job);
+  const std::lock_guard lock(mutex_);
   if (prediction.iteration_seconds) {
     Set(key, iteration_, prediction.iteration_seconds->mean, {{"statistic", "mean"}});
     Set(key, iteration_, prediction.iteration_seconds->p50, {{"statistic", "p50"}});
@@ -151,12 +160,19 @@ void Metrics::SetPrediction(const std::string& name_space, const std::string& jo
 void Metrics::SetProgress(const std::string& name_space, const std::string& job,
                           const job::Progress& progress, const job::SimulationCost& cost) {
   const JobKey key(name_space, job);
+  const std::lock_guard lock(mutex_);
   Set(key, progress_, progress.percent / 100);
   if (cost.slowdown) Set(key, slowdown_, *cost.slowdown);
 }
 
 void Metrics::ForgetJob(const std::string& name_space, const std::string& job) {
-  const auto found = series_.find({name_space, job});
+  const std::lock_guard lock(mutex_);
+  Forget({name_space, job});
+}
+
+void Metrics::Forget(const JobKey& job) {
+  std::erase(over_, job);
+  const auto found = series_.find(job);
   if (found == series_.end()) return;
   for (const auto& [gauge, family] : found->second) family->Remove(gauge);
   series_.erase(found);

@@ -1,5 +1,5 @@
-// The controller's metrics. Labels are bounded by the jobs that are kept: the series of a deleted
-// job go with it.
+// The controller's metrics. Series are bounded: those of a deleted job go with it, and of jobs that
+// are over the last kFinishedJobs have some.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -9,7 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,14 +20,17 @@
 
 namespace eidolon::controller::metrics {
 
-// Counters and gauges are thread safe; predictions are set and forgotten by one thread at a time.
+// Thread safe.
 class Metrics {
  public:
   // Requires: the registry outlives this object.
   explicit Metrics(prometheus::Registry* registry);
 
-  // `result`: "Complete", "Failed", "Interrupted"; `reason`: of the condition.
-  void CountFinishedJob(const std::string& result, const std::string& reason);
+  static constexpr std::size_t kFinishedJobs = 200;
+
+  // A job is over. `result`: "Complete", "Failed", "Interrupted"; `reason`: of the condition.
+  void FinishJob(const std::string& name_space, const std::string& job, const std::string& result,
+                 const std::string& reason);
   void SetQueue(std::size_t waiting, std::size_t running);
   // `failed_writes`: since the start.
   void SetStore(bool writable, std::size_t unsaved, std::uint64_t failed_writes);
@@ -56,7 +61,9 @@ class Metrics {
   using Gauges = prometheus::Family<prometheus::Gauge>;
   using JobKey = std::pair<std::string, std::string>;
 
+  // Require mutex_.
   void Set(const JobKey& job, Gauges& family, double value, prometheus::Labels more = {});
+  void Forget(const JobKey& job);
 
   prometheus::Family<prometheus::Counter>& finished_;
   prometheus::Family<prometheus::Counter>& requests_;
@@ -83,6 +90,8 @@ class Metrics {
   Gauges& coverage_;
   Gauges& progress_;
   Gauges& slowdown_;
+  std::mutex mutex_;         // Guards the rest.
+  std::deque<JobKey> over_;  // Those that may have series, oldest first.
   // What ForgetJob removes.
   std::map<JobKey, std::map<prometheus::Gauge*, Gauges*>> series_;
 };

@@ -1,9 +1,9 @@
 #include "services/controller/reconcile/attempt.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "services/base/seconds.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/reconcile/plan.h"
 
@@ -38,14 +38,13 @@ job::ParsedCluster ClusterOfJob(const json& cluster, const json& status) {
 }
 
 std::string PredictedText(const json& prediction) {
-  char text[48] = "-";
   if (prediction.contains("iterationSeconds")) {
-    const double mean = prediction["iterationSeconds"].value("mean", 0.0);
-    std::snprintf(text, sizeof text, "%.4g s", mean);
-  } else if (prediction.contains("program")) {
-    std::snprintf(text, sizeof text, "%.4g s in all", prediction["program"].value("seconds", 0.0));
+    return base::FormatSeconds(prediction["iterationSeconds"].value("mean", 0.0));
   }
-  return text;
+  if (prediction.contains("program")) {
+    return base::FormatSeconds(prediction["program"].value("seconds", 0.0)) + " in all";
+  }
+  return "-";
 }
 
 }  // namespace eidolon::controller::reconcile

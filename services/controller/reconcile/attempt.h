@@ -20,7 +20,7 @@ std::int64_t PauseSeconds(std::uint32_t failed_attempts);
 // the job was first started. A cluster may change, what a prediction is of may not.
 job::ParsedCluster ClusterOfJob(const nlohmann::json& cluster, const nlohmann::json& status);
 
-// A prediction, as in a status, for tables: "0.0123 s", "12.3 s in all" of a program without
+// A prediction, as in a status, for tables: "12.30 ms", "12.30 s in all" of a program without
 // iterations, or "-".
 std::string PredictedText(const nlohmann::json& prediction);
 

@@ -18,8 +18,8 @@ TEST(AttemptTest, PausesDoubleUpToFiveMinutes) {
 }
 
 TEST(AttemptTest, EveryPredictionHasATextForTables) {
-  EXPECT_EQ(PredictedText({{"iterationSeconds", {{"mean", 0.0123456}}}}), "0.01235 s");
-  EXPECT_EQ(PredictedText({{"program", {{"seconds", 12.3}}}}), "12.3 s in all");
+  EXPECT_EQ(PredictedText({{"iterationSeconds", {{"mean", 0.0123456}}}}), "12.35 ms");
+  EXPECT_EQ(PredictedText({{"program", {{"seconds", 12.3}}}}), "12.30 s in all");
   EXPECT_EQ(PredictedText(nlohmann::json::object()), "-");
 }
 

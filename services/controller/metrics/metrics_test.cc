@@ -1,0 +1,53 @@
+#include "services/controller/metrics/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include <cstddef>
+#include <string>
+
+namespace eidolon::controller::metrics {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class MetricsTest : public ::testing::Test {
+ protected:
+  void Finish(const std::string& name) {
+    job::Prediction prediction;
+    prediction.tokens_per_second = 1000;
+    metrics_.SetPrediction("team", name, prediction);
+    metrics_.FinishJob("team", name, "Complete", "IterationsMeasured");
+  }
+  std::string Page() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
+  static std::string LabelOf(const std::string& name) { return "simulation_job=\"" + name + "\""; }
+
+  prometheus::Registry registry_;
+  Metrics metrics_{&registry_};
+};
+
+TEST_F(MetricsTest, AFinishedJobKeepsItsSeries) {
+  Finish("llama");
+  EXPECT_THAT(Page(), HasSubstr(LabelOf("llama")));
+  metrics_.ForgetJob("team", "llama");
+  EXPECT_THAT(Page(), Not(HasSubstr(LabelOf("llama"))));
+}
+
+TEST_F(MetricsTest, OfManyFinishedJobsTheLastHaveSeries) {
+  for (std::size_t i = 0; i < Metrics::kFinishedJobs; ++i) Finish("job" + std::to_string(i));
+  Finish("job0");  // Once more, in another attempt.
+  Finish("last");
+
+  EXPECT_THAT(Page(), HasSubstr(LabelOf("job0")));
+  EXPECT_THAT(Page(), Not(HasSubstr(LabelOf("job1"))));
+  EXPECT_THAT(Page(), HasSubstr(LabelOf("job2")));
+  EXPECT_THAT(Page(), HasSubstr(LabelOf("last")));
+  EXPECT_THAT(Page(),
+              HasSubstr("eidolon_controller_finished_jobs_total{reason=\"IterationsMeasured\","
+                        "result=\"Complete\"} 202"));
+}
+
+}  // namespace
+}  // namespace eidolon::controller::metrics
