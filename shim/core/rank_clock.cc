@@ -104,11 +104,12 @@ std::uint64_t TimeProbe(host_speed::Probe& probe) {
 // The speed of this core and that of the target, both relative to the reference processor; or,
 // where the job says how much faster than this machine the target is, relative to this machine.
 double CoreSpeedNow() { return source.speed_ratio > 0 ? 1.0 : core_speed->now(); }
+double TargetSpeed() { return source.speed_ratio > 0 ? source.speed_ratio : source.target_speed; }
+
 // Until a sample of the core's speed is due.
 std::uint64_t SpeedIntervalTicks() {
   return core_speed->IsNew() ? speed_interval_ticks / kFirstSpeedsPart : speed_interval_ticks;
 }
-double TargetSpeed() { return source.speed_ratio > 0 ? source.speed_ratio : source.target_speed; }
 
 // Host work on the target, with the delays that fall into it.
 std::uint64_t WithDelays(std::uint64_t work_ps) {

@@ -28,7 +28,7 @@ class CoreSpeed {
   // The median of the last kKept samples; 1 before the first.
   double now() const noexcept { return now_.load(std::memory_order_relaxed); }
 
-  // So many samples are to be taken soon.
+  // Fewer than kKept samples were taken so far: the next ones are due sooner.
   bool IsNew() const noexcept { return is_new_.load(std::memory_order_relaxed); }
 
   static constexpr int kRuns = 3;

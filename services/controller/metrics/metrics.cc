@@ -1,7 +1,5 @@
 #include "services/controller/metrics/metrics.h"
 
-#include <deque>
-
 namespace eidolon::controller::metrics {
 namespace {
 
