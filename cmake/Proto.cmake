@@ -31,6 +31,7 @@ function(eidolon_proto name)
   if(ARG_GRPC)
     target_link_libraries(eidolon_proto_${name} PUBLIC PkgConfig::GRPCPP)
   endif()
+  target_compile_options(eidolon_proto_${name} PRIVATE ${EIDOLON_SELDOM_RUN})
   if(EIDOLON_SANITIZE)
     # Undefined behaviour within what the generator wrote is not ours; its inline functions are checked where we call them.
     string(REPLACE "address,undefined" "address" sanitizers ${EIDOLON_SANITIZE})
