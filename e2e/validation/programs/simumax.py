@@ -114,8 +114,9 @@ else:
         qk_head_dim=128,
         qk_pos_emb_head_dim=64,
         v_head_dim=128,
-        rope_type="rope",
+        rope_type="yarn",  # As Megatron-LM takes it where its flags name none.
         rotary_scaling_factor=1,
+        apply_rope_fusion=True,
         init_method_std=0.006,
         # The first layer is dense.
         moe_layer_freq=[0] + [1] * (flags.layers - 1),

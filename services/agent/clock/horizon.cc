@@ -31,21 +31,37 @@ void Horizon::BeginMomentWait(std::uint32_t rank, std::uint32_t slot, SimTime mo
   if (moment == SimTime::Max()) ++entry->second.network_waits;
 }
 
-void Horizon::EndWait(std::uint32_t rank, std::uint32_t slot) {
+void Horizon::BeginValueWait(std::uint32_t rank, std::uint32_t slot) {
+  EndWait(rank, slot);
   const auto entry = ranks_.find(rank);
-  if (entry == ranks_.end()) return;
+  if (entry != ranks_.end()) entry->second.value_waits[slot] = false;
+}
+
+void Horizon::PassOverValueWaits() {
+  for (auto& [number, rank] : ranks_) {
+    for (auto& [slot, passed_over] : rank.value_waits) passed_over = true;
+  }
+}
+
+bool Horizon::EndWait(std::uint32_t rank, std::uint32_t slot) {
+  const auto entry = ranks_.find(rank);
+  if (entry == ranks_.end()) return false;
   Rank& waiting = entry->second;
+  if (const auto values = waiting.value_waits.extract(slot)) return values.mapped();
   const auto found = waiting.waits.find(slot);
-  if (found == waiting.waits.end()) return;
+  if (found == waiting.waits.end()) return false;
   if (found->second == SimTime::Max()) --waiting.network_waits;
   waiting.waits.erase(found);
+  return false;
 }
 
 SimTime Horizon::LowerBound() const {
   SimTime bound = missing_ > 0 ? SimTime{} : SimTime::Max();
   for (const auto& [number, rank] : ranks_) {
     if (rank.waits.empty()) {
-      bound = std::min(bound, rank.clock);
+      const bool is_passed_over = std::ranges::any_of(
+          rank.value_waits, [](const auto& wait) { return wait.second; });
+      if (!is_passed_over) bound = std::min(bound, rank.clock);
       continue;
     }
     for (const auto& [slot, moment] : rank.waits) {
@@ -71,8 +87,11 @@ bool Horizon::HasNetworkWait() const {
 }
 
 bool Horizon::EveryRankWaits() const {
-  return std::none_of(ranks_.begin(), ranks_.end(),
-                      [](const auto& rank) { return rank.second.waits.empty(); });
+  return !ranks_.empty() &&
+         std::none_of(ranks_.begin(), ranks_.end(),
+                      [](const auto& rank) {
+                        return rank.second.waits.empty() && rank.second.value_waits.empty();
+                      });
 }
 
 }  // namespace eidolon::agent::clock

@@ -7,6 +7,10 @@
 //     end is an answer, and the agent acknowledges answers together with their consequences;
 //   * the asked time while a thread asks about a moment (a query, WaitUntil), if nothing waits as
 //   above;
+//   * infinite as well while one of its threads waits for the values of a call and the job has stood
+//     still since (PassOverValueWaits): the emulation needs them, not the program, so that the rank
+//     goes on at its own clock; but ranks that ask about later moments may be those that have to
+//     give them;
 //   * else its clock, or the clock of its oldest record that was not applied yet.
 // A rank that is expected but has not introduced itself may still start anything: its bound is 0.
 // The server's bound is the least of them.
@@ -37,7 +41,13 @@ class Horizon {
   // A thread waits in `slot` for the network, or until every other rank has passed `moment`.
   void BeginNetworkWait(std::uint32_t rank, std::uint32_t slot);
   void BeginMomentWait(std::uint32_t rank, std::uint32_t slot, SimTime moment);
-  void EndWait(std::uint32_t rank, std::uint32_t slot);
+  // A thread waits for what other ranks put into a call. It bounds as if it ran.
+  void BeginValueWait(std::uint32_t rank, std::uint32_t slot);
+  // Nothing moves in the whole job: ranks that wait for values hold nobody back until they have
+  // them.
+  void PassOverValueWaits();
+  // True when the wait was passed over: others may be ahead of the rank.
+  bool EndWait(std::uint32_t rank, std::uint32_t slot);
 
   // SimTime::Max() when every rank waits for the network, or none is left.
   SimTime LowerBound() const;
@@ -45,14 +55,15 @@ class Horizon {
   std::optional<SimTime> Wanted() const;
   // Some thread waits for the network.
   bool HasNetworkWait() const;
-  // Every rank has a thread that waits.
+  // Every rank has a thread that waits, for values too.
   bool EveryRankWaits() const;
 
  private:
   struct Rank {
     SimTime clock;
     int network_waits = 0;
-    std::map<std::uint32_t, SimTime> waits;  // By slot; Max(): for the network.
+    std::map<std::uint32_t, SimTime> waits;     // By slot; Max(): for the network.
+    std::map<std::uint32_t, bool> value_waits;  // By slot: whether it was passed over.
   };
 
   std::map<std::uint32_t, Rank> ranks_;

@@ -54,6 +54,25 @@ TEST(HorizonTest, AQuestionAboutAMomentCountsAsThatMoment) {
   EXPECT_TRUE(horizon.EveryRankWaits());
 }
 
+TEST(HorizonTest, ARankThatWaitsForValuesIsPassedOverWhenNothingMoves) {
+  Horizon horizon;
+  horizon.AddRank(0, {100});
+  horizon.AddRank(1, {50});
+  horizon.BeginMomentWait(0, 1, {700});
+
+  horizon.BeginValueWait(1, 3);
+  EXPECT_EQ(horizon.LowerBound(), SimTime{50}) << "it goes on from there when it has them";
+
+  horizon.PassOverValueWaits();
+  EXPECT_EQ(horizon.LowerBound(), SimTime{700});
+  EXPECT_TRUE(horizon.EndWait(1, 3));
+  EXPECT_EQ(horizon.LowerBound(), SimTime{50});
+
+  horizon.BeginValueWait(1, 3);
+  EXPECT_EQ(horizon.LowerBound(), SimTime{50}) << "of the next wait nothing is known";
+  EXPECT_FALSE(horizon.EndWait(1, 3));
+}
+
 TEST(HorizonTest, NobodyLeftPromisesEverything) {
   Horizon horizon;
   horizon.AddRank(0, {100});

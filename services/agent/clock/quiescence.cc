@@ -6,20 +6,24 @@ namespace eidolon::agent::clock {
 
 void Quiescence::NoteActivity(std::int64_t now_ns) {
   still_looks_ = 0;
+  active_ns_ = now_ns;
+  has_looked_ = false;
   pause_ns_ = FirstPauseNs();
   next_look_ns_ = now_ns + pause_ns_;
 }
 
-bool Quiescence::Poll(std::int64_t now_ns) {
-  if (!Judge(now_ns)) return false;
+bool Quiescence::Poll(std::int64_t now_ns, bool everyone_asks) {
+  if (!Judge(now_ns, everyone_asks)) return false;
   if (!has_news_()) return true;
   NoteActivity(now_ns);
   return false;
 }
 
-bool Quiescence::Judge(std::int64_t now_ns) {
+bool Quiescence::Judge(std::int64_t now_ns, bool everyone_asks) {
   const bool claimed = still_looks_ >= 2;
-  if (now_ns < next_look_ns_) return claimed;
+  const bool is_early = everyone_asks && !has_looked_ && now_ns >= active_ns_ + kEarlyLookNs;
+  if (now_ns < next_look_ns_ && !is_early) return claimed;
+  has_looked_ = true;
   const std::int64_t before_ns = spent_ns_();
   const Look look = look_();
   last_look_ns_ = spent_ns_() - before_ns;

@@ -34,18 +34,20 @@ class Quiescence {
   // A record, reply or message moved: whatever was claimed is void.
   void NoteActivity(std::int64_t now_ns);
 
-  // Call often. Looks when it is time and returns the claim.
-  bool Poll(std::int64_t now_ns);
+  // Call often. Looks when it is time and returns the claim. `everyone_asks`: each process is known
+  // to wait for an answer, so that the first look need not be put off.
+  bool Poll(std::int64_t now_ns, bool everyone_asks = false);
 
  private:
   static constexpr std::int64_t kFirstLookNs = 10'000'000;
+  static constexpr std::int64_t kEarlyLookNs = 1'000'000;
   static constexpr std::int64_t kSecondLookNs = 5'000'000;
   static constexpr std::int64_t kLongestPauseNs = 200'000'000;
   // Looks after activity take no more than a tenth of a processor, unless that would be too late.
   static constexpr std::int64_t kPausesPerLook = 9;
   static constexpr std::int64_t kLongestFirstPauseNs = 100'000'000;
 
-  bool Judge(std::int64_t now_ns);
+  bool Judge(std::int64_t now_ns, bool everyone_asks);
   std::int64_t FirstPauseNs() const {
     return std::clamp(kPausesPerLook * last_look_ns_, kFirstLookNs, kLongestFirstPauseNs);
   }
@@ -54,6 +56,8 @@ class Quiescence {
   std::function<bool()> has_news_;
   std::function<std::int64_t()> spent_ns_;
   std::int64_t last_look_ns_ = 0;  // Processor time of the last look.
+  std::int64_t active_ns_ = 0;  // The last activity.
+  bool has_looked_ = true;      // Since then.
   std::int64_t next_look_ns_ = 0;
   std::int64_t pause_ns_ = kFirstLookNs;
   int still_looks_ = 0;

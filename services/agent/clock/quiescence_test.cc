@@ -27,6 +27,27 @@ TEST(QuiescenceTest, NeedsTwoLooks) {
   EXPECT_EQ(looks, 2);
 }
 
+TEST(QuiescenceTest, LooksEarlyOnceWhereEveryoneAsks) {
+  Look seen = Look::kWorking;
+  int looks = 0;
+  const auto look = [&] {
+    ++looks;
+    return seen;
+  };
+  Quiescence quiescence(look, NoNews);
+  quiescence.NoteActivity(0);
+  EXPECT_FALSE(quiescence.Poll(kMs, true));
+  EXPECT_FALSE(quiescence.Poll(2 * kMs, true));
+  EXPECT_EQ(looks, 1) << "the next one waits its time";
+
+  seen = Look::kStill;
+  quiescence.NoteActivity(20 * kMs);
+  EXPECT_FALSE(quiescence.Poll(21 * kMs, true));
+  EXPECT_FALSE(quiescence.Poll(25 * kMs, true));
+  EXPECT_TRUE(quiescence.Poll(26 * kMs, true));
+  EXPECT_EQ(looks, 3);
+}
+
 TEST(QuiescenceTest, ActivityWithdrawsTheClaim) {
   Quiescence quiescence([] { return Look::kStill; }, NoNews);
   quiescence.NoteActivity(0);

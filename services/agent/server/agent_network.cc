@@ -291,6 +291,7 @@ void Agent::OnSafeThrough(SimTime time, bool released) {
   if (released) {
     // Ranks that slept through this time continue at it. The claim has been used up.
     for (const auto& [number, session] : processes_->all()) session->RaiseFloor(time);
+    horizon_.PassOverValueWaits();
     page_->RaiseJobClock(static_cast<std::uint64_t>(time.ps));
     claims_.UseUp();
   }
@@ -313,7 +314,7 @@ void Agent::SendHorizon() {
   if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
   // With the command or a rank gone this server ends the job itself and knows why: nobody shall
   // take the silence until then for a deadlock.
-  const bool quiescent = quiescence_.Poll(now) && !IsAboutToEnd();
+  const bool quiescent = quiescence_.Poll(now, horizon_.EveryRankWaits()) && !IsAboutToEnd();
   const HorizonClaim claim{.bound = horizon_.LowerBound(),
                            .processed = processed_,
                            .quiescent = quiescent && !held_back,

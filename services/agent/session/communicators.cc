@@ -213,6 +213,7 @@ base::Result<void> Communicators::AskValues(const wire::WaitRecord& record) {
     replies_->Send(record.slot, {.status = ReplyStatus::kNotReady});
   } else {
     results.Await(record.slot, *place);
+    replies_->AwaitValues(record.slot);
   }
   return {};
 }

@@ -14,8 +14,15 @@ void Replies::AwaitMoment(std::uint32_t slot, SimTime moment) {
   host_->horizon().BeginMomentWait(process_, slot, moment);
 }
 
+void Replies::AwaitValues(std::uint32_t slot) { host_->horizon().BeginValueWait(process_, slot); }
+
 void Replies::Send(std::uint32_t slot, const ring::Reply& reply) {
-  host_->horizon().EndWait(process_, slot);
+  if (host_->horizon().EndWait(process_, slot)) {
+    // Others were told of what happens until then.
+    const SimTime safe = host_->safe_through();
+    segment_->RaiseFloor(static_cast<std::uint64_t>(safe.ps));
+    host_->horizon().SetClock(process_, safe);
+  }
   intake_->FreeSlot(slot);
   if (recorder_ != nullptr && reply.status == ::eidolon::ring::ReplyStatus::kOk) {
     recorder_->NoteAnswer(slot, SimTime{static_cast<std::int64_t>(reply.value_ps)});

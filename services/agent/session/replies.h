@@ -27,6 +27,8 @@ class Replies {
   // The thread in `slot` waits, for what only the network can tell, or for a moment.
   void AwaitNetwork(std::uint32_t slot);
   void AwaitMoment(std::uint32_t slot, base::SimTime moment);
+  // The same for values of a call, which others have to give.
+  void AwaitValues(std::uint32_t slot);
 
   // Each of these ends the slot's wait.
   void Send(std::uint32_t slot, const ring::Reply& reply);

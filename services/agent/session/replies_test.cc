@@ -26,6 +26,20 @@ TEST_F(RepliesTest, AnAnswerEndsTheWaitAndFreesTheSlot) {
   EXPECT_TRUE(intake_.TakeSlot(question).has_value());
 }
 
+TEST_F(RepliesTest, WhoWaitedForValuesWhileOthersWentOnContinuesBehindThem) {
+  host_.safe = SimTime{500};
+  replies_.AwaitValues(2);
+  replies_.Send(2, {});
+  EXPECT_EQ(host_.horizon().LowerBound(), SimTime{0}) << "nobody went on";
+
+  replies_.AwaitValues(2);
+  host_.horizon().PassOverValueWaits();
+  replies_.Send(2, {});
+
+  EXPECT_EQ(host_.horizon().LowerBound(), SimTime{500});
+  EXPECT_EQ(::eidolon::ring::CursorsOf(segment_.base())->floor_ps.value.load(), 500u);
+}
+
 TEST_F(RepliesTest, TheMomentThatTheProgramKnowsOnlyGrows) {
   replies_.SendTime(1, SimTime{900});
   IssueCollective(1);
