@@ -25,6 +25,11 @@ function(eidolon_precompiled name)
   endif()
   target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # With the times of headers in it, the file differs from build to build, and so does what the compiler's cache has of
+    # all that begin with it.
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
   target_precompile_headers(${name} PRIVATE
     ${EIDOLON_PRECOMPILED_HEADERS} ${ARG_HEADERS})
 endfunction()

@@ -77,6 +77,11 @@ std::size_t TensorLists::ChunksAt() const {
 
 std::size_t TensorLists::BytesOfTables() const { return ChunksAt() + kChunkIndex * blocks; }
 
+std::size_t TensorLists::OwnerOf(const std::byte* owners, std::size_t block) const {
+  const std::byte* const at = owners + tensor_index_bytes * block;
+  return tensor_index_bytes == 1 ? std::to_integer<std::size_t>(*at) : Read<std::uint16_t>(at);
+}
+
 std::pair<std::size_t, std::size_t> TensorLists::Scalars() const {
   return {ExtrasAt(), ExtrasAt() + (has_scalars ? extra * tensors : 0)};
 }
@@ -89,9 +94,7 @@ void TensorLists::ClearUnused(std::byte* bytes, std::uint32_t launched) const {
   if (launched > blocks) return;
   std::size_t used = 0;
   for (std::size_t block = 0; block < launched; ++block) {
-    std::uint16_t tensor;
-    std::memcpy(&tensor, owners + kTensorIndex * block, sizeof(tensor));
-    used = std::max<std::size_t>(used, std::size_t{tensor} + 1);
+    used = std::max(used, OwnerOf(owners, block) + 1);
   }
   if (used > tensors) return;
   for (std::size_t list = 0; list < depth; ++list) {
@@ -99,7 +102,7 @@ void TensorLists::ClearUnused(std::byte* bytes, std::uint32_t launched) const {
   }
   Zero(counts, count_bytes, used, tensors);
   Zero(extras, extra, used, tensors);
-  Zero(owners, kTensorIndex, launched, blocks);
+  Zero(owners, tensor_index_bytes, launched, blocks);
   Zero(chunks, kChunkIndex, launched, blocks);
   constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
   if (padding != 0) std::memset(chunks + kChunkIndex * blocks + kFirstTensor, 0, padding);
@@ -197,15 +200,22 @@ std::optional<TensorLists> FindTensorLists(std::string_view name, std::size_t by
       FirstInteger(Behind(name, scalars ? "TensorListScalarListMetadataI" : "TensorListMetadataI"));
   if (!depth || *depth < 1 || *depth > TensorLists::kDepthMax) return std::nullopt;
   if (!scalars) {
-    TensorLists lists = TorchLists(*depth, fused ? kPointer : 0, false, ArgumentSpace::kLarge);
     constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
-    if (RoundedUp(lists.BytesOfTables() + kFirstTensor) != bytes) return std::nullopt;
-    lists.padding = bytes - lists.BytesOfTables() - kFirstTensor;
-    return lists;
+    const std::size_t extra = fused ? kPointer : 0;
+    for (TensorLists lists : {TorchLists(*depth, extra, false, ArgumentSpace::kLarge),
+                              TorchLists(*depth, extra, false, ArgumentSpace::kSmall),
+                              ApexLists(*depth, 8), ApexLists(*depth, 4)}) {
+      if (RoundedUp(lists.BytesOfTables() + kFirstTensor) != bytes) continue;
+      lists.padding = bytes - lists.BytesOfTables() - kFirstTensor;
+      return lists;
+    }
+    return std::nullopt;
   }
   for (const std::size_t scalar : {4, 8, 16}) {
-    const TensorLists lists = TorchLists(*depth, scalar, true, ArgumentSpace::kLarge);
-    if (RoundedUp(lists.BytesOfTables()) == bytes) return lists;
+    for (const auto space : {ArgumentSpace::kLarge, ArgumentSpace::kSmall}) {
+      const TensorLists lists = TorchLists(*depth, scalar, true, space);
+      if (RoundedUp(lists.BytesOfTables()) == bytes) return lists;
+    }
   }
   return std::nullopt;
 }

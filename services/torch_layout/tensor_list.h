@@ -50,6 +50,10 @@ struct TensorLists {
   std::size_t BytesOfTables() const;
   // Where the scalars lie: begin and end, equal without any.
   std::pair<std::size_t, std::size_t> Scalars() const;
+
+ private:
+  // The tensor of a block; the table begins at `owners`.
+  std::size_t OwnerOf(const std::byte* owners, std::size_t block) const;
 };
 
 // Inputs of a concatenation, one for each grid.y: address[inputs], offset, size and count

@@ -54,6 +54,26 @@ TEST(TensorListTest, LayoutsFollowFromNameAndSize) {
   EXPECT_EQ(fused->extra, 8u);
 }
 
+TEST(TensorListTest, ShortTablesHaveAByteForTheTensorOfABlock) {
+  // 36 tensors of four addresses and a count of 8 or 4 bytes, 320 blocks.
+  const auto torch = FindTensorLists(kUnary, 64 * (2 * 8 + 8) + 5 * 320 + 8);
+  const auto apex = FindTensorLists("_Z25multi_tensor_apply_kernelI18TensorListMetadataILi4EEE",
+                                    36 * (4 * 8 + 4) + 5 * 320 + 8);
+  ASSERT_TRUE(torch && apex);
+  EXPECT_EQ(torch->tensors, 64u);
+  EXPECT_EQ(apex->count_bytes, 4u);
+
+  std::vector<std::byte> block(64 * 24 + 5 * 320 + 8, std::byte{0x55});
+  std::byte* const owners = block.data() + torch->OwnersAt();
+  owners[0] = owners[1] = std::byte{0};
+  owners[2] = std::byte{1};
+  torch->ClearUnused(block.data(), 3);
+  EXPECT_EQ(block[8 * 2 - 1], std::byte{0x55});
+  EXPECT_EQ(block[8 * 2], std::byte{0}) << "the third tensor";
+  EXPECT_EQ(owners[2], std::byte{1});
+  EXPECT_EQ(owners[3], std::byte{0});
+}
+
 TEST(TensorListTest, AnotherSizeIsNotTakenForOne) {
   EXPECT_FALSE(FindTensorLists(kUnary, 24208));
   EXPECT_FALSE(FindTensorLists(kUnary, 8));

@@ -9,6 +9,7 @@
 
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"
+#include "shim/gpu/launch/idle_parameters.h"
 #include "shim/gpu/launch/kernel_work.h"
 #include "shim/gpu/module/launch_shape.h"
 #include "shim/gpu/stream/submit.h"
@@ -232,8 +233,11 @@ Status SetKernelNode(GraphNode& node, const Kernel& kernel, const LaunchShape& s
     std::vector<std::uint64_t> pointers;
     const KernelWorkResult found = InternKernel(kernel, shape, parameters, device, &pointers);
     if (found.status != Status::kSuccess) return found.status;
-    KernelNode content{.kernel = &kernel, .shape = shape, .parameters = {}, .pointers = {}};
+    KernelNode content{
+        .kernel = &kernel, .shape = shape, .parameters = {}, .pointers = {}, .read = {}};
     if (!Pack(kernel, parameters, content)) return Status::kInvalidValue;
+    content.read = content.parameters;
+    IdleParametersOf(kernel).Clear(content.read.data(), shape.grid);
     node.kind = ring::GraphNodeKind::kWork;
     node.id = found.work;
     node.kernel_pointers = std::move(pointers);

@@ -44,6 +44,7 @@ struct KernelNode {
   LaunchShape shape;
   std::vector<std::byte> parameters;  // Packed, with real addresses.
   std::vector<void*> pointers;        // Into `parameters`, for the vendor's answer.
+  std::vector<std::byte> read;        // `parameters`, and zeros where the kernel does not look.
 };
 struct HostNode {
   void (*function)(void*) = nullptr;

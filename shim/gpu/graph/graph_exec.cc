@@ -131,7 +131,7 @@ Status Replay(const GraphExec& exec, Stream& stream) {
     const auto* kernel = std::get_if<KernelNode>(&node->content);
     if (kernel != nullptr && MustRecord()) {
       RecordLaunch(*kernel->kernel, kernel->shape, node->id,
-                   std::span<const std::byte>(kernel->parameters));
+                   std::span<const std::byte>(kernel->read));
     } else if (kernel != nullptr) {
       LaunchNote note(*kernel->kernel);
       for (const std::uint64_t pointer : node->kernel_pointers) note.Add(pointer);
