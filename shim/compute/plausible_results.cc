@@ -80,6 +80,7 @@ PlausibleKind PlausibleKindOf(std::string_view mangled) {
   if (has(kClassLossName)) return PlausibleKind::kClassLoss;
   if (!has("13reduce_kernelI")) return PlausibleKind::kNone;
   if (has("7MeanOpsI")) return PlausibleKind::kMean;
+  if (has("11sum_functorI")) return PlausibleKind::kSum;
   if (has("7NormOpsI") || has("10NormOneOpsI") || has("10NormTwoOpsI")) return PlausibleKind::kNorm;
   return PlausibleKind::kNone;
 }

@@ -18,7 +18,8 @@ enum class PlausibleKind {
   kClassLoss,  // nll_loss_forward_reduce_cuda_kernel_1d and _2d: the loss of a model that knows
                // nothing.
   kMean,       // reduce_kernel with MeanOps: a mean squared error, say.
-  kNorm        // reduce_kernel with NormOps, NormOneOps or NormTwoOps.
+  kNorm,       // reduce_kernel with NormOps, NormOneOps or NormTwoOps.
+  kSum         // reduce_kernel with sum_functor: a loss that is divided by its terms later, say.
 };
 
 // By the kernel's mangled name.
@@ -27,7 +28,8 @@ PlausibleKind PlausibleKindOf(std::string_view mangled);
 // What such a kernel gives. `parameters` as the device reads them. Nothing: its types or parameters
 // are not those that are known here. A loss over C classes: ln C, as of equal probabilities, for
 // each of the frames that are added up. A mean: 0.5, which may be an error as well as a share. A
-// norm: 1.
+// norm and a sum of floating point numbers: 1; of a sum's order nothing is known, but programs
+// divide by it.
 std::optional<value::PlausibleResult> PlausibleResultOf(PlausibleKind kind,
                                                         std::string_view mangled,
                                                         std::span<const std::byte> parameters);

@@ -71,6 +71,9 @@ TEST(PlausibleResultsTest, AMeanAndANormHaveTheTypeOfTheirOutput) {
                 "ffS4_"
                 "EEjS4_Li4ELi8EEEEEvT1_",
                 PlausibleKind::kMean, 0.5, kFloat16},
+           Case{"_ZN2at6native13reduce_kernelILi128ELi4ENS0_8ReduceOpIfNS0_14func_wrapper_tIfZNS0_"
+                "11sum_functorIfffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi4EEEEEvT1_",
+                PlausibleKind::kSum, 1, kFloat32},
            Case{"_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_"
                 "10NormTwoOpsIS4_"
                 "fS4_Lb1EEEjS4_Li4ELi4EEEEEvT1_",

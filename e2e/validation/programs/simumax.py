@@ -191,7 +191,9 @@ SHAPES = {
 
 def samples():
     """What the data loader has ready in pinned memory, on the first rank of each tensor group."""
-    text = torch.randint(WORDS[flags.model], (1, flags.length + 1), generator=torch.Generator().manual_seed(dist.get_rank()))
+    text = torch.randint(
+        WORDS[flags.model], (1, flags.length + 1), generator=torch.Generator().manual_seed(dist.get_rank())
+    )
     sample = {
         "tokens": text[:, :-1],
         "labels": text[:, 1:],
@@ -254,12 +256,15 @@ for step in range(flags.steps):
             loss, words = mean.tolist()
     # The rank with the largest peak counts; the last stage holds the head.
     gib = 1024**3
-    peaks = torch.tensor([torch.cuda.max_memory_allocated() / gib, torch.cuda.max_memory_reserved() / gib], device="cuda")
+    peaks = torch.tensor(
+        [torch.cuda.max_memory_allocated() / gib, torch.cuda.max_memory_reserved() / gib], device="cuda"
+    )
     dist.all_reduce(peaks, op=dist.ReduceOp.MAX)
     if dist.get_rank() == dist.get_world_size() - 1:
         allocated, reserved = peaks.tolist()
         print(
-            f"step {step} loss {loss / max(words, 1):.3f} norm {norm} allocated {allocated:.2f} GiB reserved {reserved:.2f} GiB",
+            f"step {step} loss {loss / max(words, 1):.3f} norm {norm} allocated {allocated:.2f} GiB "
+            f"reserved {reserved:.2f} GiB",
             flush=True,
         )
 dist.destroy_process_group()

@@ -59,8 +59,8 @@ SimTime Horizon::LowerBound() const {
   SimTime bound = missing_ > 0 ? SimTime{} : SimTime::Max();
   for (const auto& [number, rank] : ranks_) {
     if (rank.waits.empty()) {
-      const bool is_passed_over = std::ranges::any_of(
-          rank.value_waits, [](const auto& wait) { return wait.second; });
+      const bool is_passed_over =
+          std::ranges::any_of(rank.value_waits, [](const auto& wait) { return wait.second; });
       if (!is_passed_over) bound = std::min(bound, rank.clock);
       continue;
     }
@@ -87,11 +87,9 @@ bool Horizon::HasNetworkWait() const {
 }
 
 bool Horizon::EveryRankWaits() const {
-  return !ranks_.empty() &&
-         std::none_of(ranks_.begin(), ranks_.end(),
-                      [](const auto& rank) {
-                        return rank.second.waits.empty() && rank.second.value_waits.empty();
-                      });
+  return !ranks_.empty() && std::none_of(ranks_.begin(), ranks_.end(), [](const auto& rank) {
+    return rank.second.waits.empty() && rank.second.value_waits.empty();
+  });
 }
 
 }  // namespace eidolon::agent::clock

@@ -7,7 +7,8 @@
 //     end is an answer, and the agent acknowledges answers together with their consequences;
 //   * the asked time while a thread asks about a moment (a query, WaitUntil), if nothing waits as
 //   above;
-//   * infinite as well while one of its threads waits for the values of a call and the job has stood
+//   * infinite as well while one of its threads waits for the values of a call and the job has
+//   stood
 //     still since (PassOverValueWaits): the emulation needs them, not the program, so that the rank
 //     goes on at its own clock; but ranks that ask about later moments may be those that have to
 //     give them;

@@ -56,8 +56,8 @@ class Quiescence {
   std::function<bool()> has_news_;
   std::function<std::int64_t()> spent_ns_;
   std::int64_t last_look_ns_ = 0;  // Processor time of the last look.
-  std::int64_t active_ns_ = 0;  // The last activity.
-  bool has_looked_ = true;      // Since then.
+  std::int64_t active_ns_ = 0;     // The last activity.
+  bool has_looked_ = true;         // Since then.
   std::int64_t next_look_ns_ = 0;
   std::int64_t pause_ns_ = kFirstLookNs;
   int still_looks_ = 0;
