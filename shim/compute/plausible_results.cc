@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "services/torch_layout/reduction.h"
+
 namespace eidolon::shim::compute {
 namespace {
 
@@ -71,6 +73,32 @@ std::optional<ElementType> OutputOfReduction(std::string_view mangled) {
   return TypeAt(output.starts_with("S") ? input : output);
 }
 
+// A reduction of everything to one number. Its ReduceConfig is found by its threads, which it tells
+// twice.
+bool GivesOneNumber(std::span<const std::byte> parameters) {
+  using torch_layout::ReduceConfig;
+  constexpr std::int32_t kMostThreadsOfBlock = 1024;
+  constexpr std::int32_t kWidestElement = 16;
+  for (std::size_t at = 0;
+       at <= ReduceConfig::kLatest && at + ReduceConfig::kBytes <= parameters.size(); at += 4) {
+    const auto word = [&](std::size_t i) {
+      std::int32_t value = 0;
+      std::memcpy(&value, parameters.data() + at + sizeof(value) * i, sizeof(value));
+      return value;
+    };
+    const std::int32_t element = word(0);
+    const std::int64_t width = word(ReduceConfig::kBlockWidth);
+    const std::int64_t height = word(ReduceConfig::kBlockHeight);
+    const std::int32_t threads = word(ReduceConfig::kThreads);
+    const bool found = element > 0 && element <= kWidestElement && threads > 0 &&
+                       threads <= kMostThreadsOfBlock && width > 0 && height > 0 &&
+                       width * height == threads && word(ReduceConfig::kInputs) > 0 &&
+                       word(ReduceConfig::kOutputs) > 0;
+    if (found) return word(ReduceConfig::kOutputs) == 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 PlausibleKind PlausibleKindOf(std::string_view mangled) {
@@ -91,7 +119,7 @@ std::optional<value::PlausibleResult> PlausibleResultOf(PlausibleKind kind,
   if (kind == PlausibleKind::kNone) return std::nullopt;
   if (kind == PlausibleKind::kClassLoss) return ClassLoss(mangled, parameters);
   const auto type = OutputOfReduction(mangled);
-  if (!type) return std::nullopt;
+  if (!type || (kind == PlausibleKind::kSum && !GivesOneNumber(parameters))) return std::nullopt;
   return value::PlausibleResult{.value = kind == PlausibleKind::kMean ? 0.5 : 1.0, .type = *type};
 }
 

@@ -28,8 +28,8 @@ PlausibleKind PlausibleKindOf(std::string_view mangled);
 // What such a kernel gives. `parameters` as the device reads them. Nothing: its types or parameters
 // are not those that are known here. A loss over C classes: ln C, as of equal probabilities, for
 // each of the frames that are added up. A mean: 0.5, which may be an error as well as a share. A
-// norm and a sum of floating point numbers: 1; of a sum's order nothing is known, but programs
-// divide by it.
+// norm: 1. So is a sum of everything, of whose order nothing is known, but which programs divide
+// by; of sums that are many, gradients of biases say, nobody knows anything.
 std::optional<value::PlausibleResult> PlausibleResultOf(PlausibleKind kind,
                                                         std::string_view mangled,
                                                         std::span<const std::byte> parameters);

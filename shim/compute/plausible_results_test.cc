@@ -71,9 +71,6 @@ TEST(PlausibleResultsTest, AMeanAndANormHaveTheTypeOfTheirOutput) {
                 "ffS4_"
                 "EEjS4_Li4ELi8EEEEEvT1_",
                 PlausibleKind::kMean, 0.5, kFloat16},
-           Case{"_ZN2at6native13reduce_kernelILi128ELi4ENS0_8ReduceOpIfNS0_14func_wrapper_tIfZNS0_"
-                "11sum_functorIfffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi4EEEEEvT1_",
-                PlausibleKind::kSum, 1, kFloat32},
            Case{"_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_"
                 "10NormTwoOpsIS4_"
                 "fS4_Lb1EEEjS4_Li4ELi4EEEEEvT1_",
@@ -102,6 +99,26 @@ TEST(PlausibleResultsTest, AMeanAndANormHaveTheTypeOfTheirOutput) {
                         "_ZN2at6native13reduce_kernelILi256ELi1ENS0_8ReduceOpIN3c107complexIdEENS0_"
                         "7MeanOpsIS5_S5_dS5_EEjS5_Li4ELi4EEEEEvT1_",
                         {}));
+}
+
+TEST(PlausibleResultsTest, OnlyASumOfEverythingIsGuessed) {
+  constexpr const char* kSum =
+      "_ZN2at6native13reduce_kernelILi128ELi4ENS0_8ReduceOpIfNS0_14func_wrapper_tIfZNS0_"
+      "11sum_functorIfffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi4EEEEEvT1_";
+  ASSERT_EQ(PlausibleKindOf(kSum), PlausibleKind::kSum);
+  const auto sum_of = [&](std::int32_t outputs) {
+    std::vector<std::byte> block(400);
+    // The operation and where it begins, then the configuration: 32 x 16 threads.
+    const std::int32_t config[] = {4, 4096, outputs, 1, 1, 2, 1, 32, 0, 0, 0, 32, 16, 512};
+    std::memcpy(block.data() + 8, config, sizeof(config));
+    return PlausibleResultOf(PlausibleKind::kSum, kSum, block);
+  };
+
+  ASSERT_TRUE(sum_of(1));
+  EXPECT_EQ(sum_of(1)->value, 1);
+  EXPECT_EQ(sum_of(1)->type, ring::ElementType::kFloat32);
+  EXPECT_FALSE(sum_of(1024)) << "gradients of a bias";
+  EXPECT_FALSE(PlausibleResultOf(PlausibleKind::kSum, kSum, {}));
 }
 
 TEST(PlausibleResultsTest, OtherKernelsHaveNone) {
