@@ -86,6 +86,12 @@ bool Horizon::HasNetworkWait() const {
                      [](const auto& rank) { return rank.second.network_waits > 0; });
 }
 
+bool Horizon::StandsForValues() const {
+  return EveryRankWaits() && std::ranges::any_of(ranks_, [](const auto& rank) {
+           return !rank.second.value_waits.empty();
+         });
+}
+
 bool Horizon::EveryRankWaits() const {
   return !ranks_.empty() && std::none_of(ranks_.begin(), ranks_.end(), [](const auto& rank) {
     return rank.second.waits.empty() && rank.second.value_waits.empty();

@@ -7,11 +7,9 @@
 //     end is an answer, and the agent acknowledges answers together with their consequences;
 //   * the asked time while a thread asks about a moment (a query, WaitUntil), if nothing waits as
 //   above;
-//   * infinite as well while one of its threads waits for the values of a call and the job has
-//   stood
-//     still since (PassOverValueWaits): the emulation needs them, not the program, so that the rank
-//     goes on at its own clock; but ranks that ask about later moments may be those that have to
-//     give them;
+//   * infinite as well while a thread waits for values of a call and was passed over, since the job
+//     stood still (PassOverValueWaits). It is the emulation that needs them, so that the rank goes
+//     on at its own clock; but those that are to give them may ask about later moments;
 //   * else its clock, or the clock of its oldest record that was not applied yet.
 // A rank that is expected but has not introduced itself may still start anything: its bound is 0.
 // The server's bound is the least of them.
@@ -56,7 +54,9 @@ class Horizon {
   std::optional<SimTime> Wanted() const;
   // Some thread waits for the network.
   bool HasNetworkWait() const;
-  // Every rank has a thread that waits, for values too.
+  // Every rank has a thread that waits, one of them for values.
+  bool StandsForValues() const;
+  // Every rank has a thread that waits.
   bool EveryRankWaits() const;
 
  private:

@@ -51,6 +51,7 @@ TEST(HorizonTest, AQuestionAboutAMomentCountsAsThatMoment) {
 
   EXPECT_EQ(horizon.LowerBound(), SimTime{700});
   EXPECT_EQ(horizon.Wanted(), SimTime{700});
+  EXPECT_FALSE(horizon.StandsForValues());
   EXPECT_TRUE(horizon.EveryRankWaits());
 }
 
@@ -62,6 +63,7 @@ TEST(HorizonTest, ARankThatWaitsForValuesIsPassedOverWhenNothingMoves) {
 
   horizon.BeginValueWait(1, 3);
   EXPECT_EQ(horizon.LowerBound(), SimTime{50}) << "it goes on from there when it has them";
+  EXPECT_TRUE(horizon.StandsForValues());
 
   horizon.PassOverValueWaits();
   EXPECT_EQ(horizon.LowerBound(), SimTime{700});

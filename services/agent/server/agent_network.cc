@@ -314,7 +314,7 @@ void Agent::SendHorizon() {
   if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
   // With the command or a rank gone this server ends the job itself and knows why: nobody shall
   // take the silence until then for a deadlock.
-  const bool quiescent = quiescence_.Poll(now, horizon_.EveryRankWaits()) && !IsAboutToEnd();
+  const bool quiescent = quiescence_.Poll(now, horizon_.StandsForValues()) && !IsAboutToEnd();
   const HorizonClaim claim{.bound = horizon_.LowerBound(),
                            .processed = processed_,
                            .quiescent = quiescent && !held_back,
