@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace eidolon::torch_layout {
 
@@ -21,6 +22,15 @@ struct ReduceConfig {
   static constexpr std::size_t kBytes = 4 * 14;
   static constexpr std::size_t kOperation = 8;  // Bytes before it, at least.
   static constexpr std::size_t kLatest = 64;    // It begins no later.
+
+  // Whether it may begin where `word(i)` is the i-th std::int32_t.
+  template <typename Word>
+  static bool Fits(const Word& word) {
+    const std::int64_t width = word(kBlockWidth);
+    const std::int64_t height = word(kBlockHeight);
+    return width > 0 && height > 0 && width * height == word(kThreads) && word(kInputs) > 0 &&
+           word(kOutputs) > 0;
+  }
 };
 
 struct ReduceOp {

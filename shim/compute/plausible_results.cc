@@ -87,13 +87,8 @@ bool GivesOneNumber(std::span<const std::byte> parameters) {
       return value;
     };
     const std::int32_t element = word(0);
-    const std::int64_t width = word(ReduceConfig::kBlockWidth);
-    const std::int64_t height = word(ReduceConfig::kBlockHeight);
-    const std::int32_t threads = word(ReduceConfig::kThreads);
-    const bool found = element > 0 && element <= kWidestElement && threads > 0 &&
-                       threads <= kMostThreadsOfBlock && width > 0 && height > 0 &&
-                       width * height == threads && word(ReduceConfig::kInputs) > 0 &&
-                       word(ReduceConfig::kOutputs) > 0;
+    const bool found = ReduceConfig::Fits(word) && element > 0 && element <= kWidestElement &&
+                       word(ReduceConfig::kThreads) <= kMostThreadsOfBlock;
     if (found) return word(ReduceConfig::kOutputs) == 1;
   }
   return false;

@@ -76,7 +76,7 @@ std::optional<Demand> Reduce(const Launch& l) {
     const std::int32_t outputs = word(ReduceConfig::kOutputs);
     const bool found = width == static_cast<std::int32_t>(l.launch.block.x) &&
                        height == static_cast<std::int32_t>(l.launch.block.y) &&
-                       word(ReduceConfig::kThreads) == width * height && inputs > 0 && outputs > 0;
+                       ReduceConfig::Fits(word);
     if (!found) continue;
     const double elements = static_cast<double>(inputs) * outputs;
     Demand demand = Rows(Family::kReduction, elements * input + outputs * output, elements,
