@@ -240,9 +240,11 @@ bool Agent::Step() {
   watch_.Pass();
   if (std::exchange(active_, false) || questions_->has_open()) {
     quiescence_.NoteActivity(clock_->MonotonicNs());
+    impasse_.NoteActivity(clock_->MonotonicNs());
     naps_.NoteActivity(clock_->MonotonicNs());
     watch_.Move();
   }
+  BreakImpasse();
   SendHorizon();
   network_->Flush();
   Housekeeping();

@@ -21,6 +21,7 @@
 #include "services/agent/client/timing_client.h"
 #include "services/agent/clock/horizon.h"
 #include "services/agent/clock/quiescence.h"
+#include "services/agent/clock/value_impasse.h"
 #include "services/agent/cost/cost_book.h"
 #include "services/agent/launch/command.h"
 #include "services/agent/outcome/verdict.h"
@@ -100,6 +101,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   bool HasNews();
   bool IsAboutToEnd() const;
   void SendHorizon();
+  void BreakImpasse();
   void ServiceLost(const base::Error& error);
 
   // What sessions ask of their server.
@@ -151,6 +153,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
 
   clock::Horizon horizon_;
   clock::Quiescence quiescence_;
+  clock::ValueImpasse impasse_;
   ProcessWatch watch_;
   bool active_ = false;  // Something happened that says that the job is not asleep.
   std::uint64_t processed_ = 0;

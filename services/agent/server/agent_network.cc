@@ -219,6 +219,7 @@ void Agent::OnNetworkMessage(const network_v1::SessionResponse& message) {
       OnCommitted(message);
       break;
     case network_v1::SessionResponse::kValues:
+      impasse_.NoteValues();
       for (const auto& [number, session] : processes_->all()) session->OnValues(message.values());
       break;
     case network_v1::SessionResponse::kNotBefore:
@@ -304,6 +305,17 @@ bool Agent::HasNews() { return mailbox_.size() > 0 || processes_->HasNews(); }
 bool Agent::IsAboutToEnd() const {
   return command_status_.has_value() || deaths_->is_judging() || verdict_.has_rank_death() ||
          verdict_.has_lost_session();
+}
+
+void Agent::BreakImpasse() {
+  if (!impasse_.Break(clock_->MonotonicNs(), horizon_)) return;
+  std::optional<SimTime> earliest;
+  for (const auto& [number, session] : processes_->all()) {
+    const auto asked = session->EarliestQuery();
+    if (asked.has_value()) earliest = std::min(earliest.value_or(*asked), *asked);
+  }
+  if (!earliest.has_value()) return;
+  for (const auto& [number, session] : processes_->all()) session->AnswerUndecided(*earliest);
 }
 
 void Agent::SendHorizon() {

@@ -70,6 +70,9 @@ class Session final : private device::Sink {
   void OnWorkDiffers(const std::string& where) { usage_.NoteWorkDifference(where); }
   // The network's safe time has grown: answers questions about moments.
   void AnswerMoments() { waits_.AnswerMoments(driving_); }
+  // Queries that nobody can decide yet (ValueImpasse).
+  std::optional<base::SimTime> EarliestQuery() const { return waits_.EarliestQuery(); }
+  void AnswerUndecided(base::SimTime asked) { waits_.AnswerUndecided(asked); }
 
   // Answers the sleeps of a process that drives nothing; call often.
   void WakeSleepers() { waits_.WakeSleepers(); }

@@ -160,6 +160,26 @@ void Waits::AnswerMoments(bool driving) {
   }
 }
 
+std::optional<SimTime> Waits::EarliestQuery() const {
+  std::optional<SimTime> earliest;
+  for (const auto& [slot, record] : moments_) {
+    if (record.header.kind == RecordKind::kWaitUntil) continue;
+    const SimTime asked = ClockOf(record.header);
+    earliest = std::min(earliest.value_or(asked), asked);
+  }
+  return earliest;
+}
+
+void Waits::AnswerUndecided(SimTime asked) {
+  std::erase_if(moments_, [&](const auto& moment) {
+    const auto& [slot, record] = moment;
+    const bool is_query = record.header.kind != RecordKind::kWaitUntil;
+    if (!is_query || ClockOf(record.header) > asked) return false;
+    replies_->Send(slot, {.status = ReplyStatus::kNotReady});
+    return true;
+  });
+}
+
 void Waits::WakeSleepers() {
   if (sleepers_.empty()) return;
   const std::int64_t now = host_->now_ns();

@@ -45,6 +45,11 @@ class Waits {
   void Settle();
   // The network's safe time has grown.
   void AnswerMoments(bool driving);
+  // When the earliest query asks about, of those that nobody can decide yet.
+  std::optional<base::SimTime> EarliestQuery() const;
+  // Tells those who ask about that moment or an earlier one that their work is not known to have
+  // ended.
+  void AnswerUndecided(base::SimTime asked);
   // Call often.
   void WakeSleepers();
 

@@ -87,6 +87,21 @@ TEST_F(WaitsTest, AQueryAboutWorkThatCannotHaveEndedNeedsNoNetwork) {
   EXPECT_FALSE(host_.horizon().Wanted().has_value());
 }
 
+TEST_F(WaitsTest, TheEarliestQueryCanBeAnsweredAlthoughNobodyKnows) {
+  IssueCollective(1);
+  ASSERT_TRUE(waits_.AskQuery(Question(RecordKind::kQueryStream, 3, 700)).has_value());
+  ASSERT_TRUE(waits_.AskQuery(Question(RecordKind::kQueryStream, 4, 800)).has_value());
+  waits_.AskMoment(Question(RecordKind::kWaitUntil, 5, 100, 600), true);
+  EXPECT_EQ(waits_.EarliestQuery(), SimTime{700});
+
+  waits_.AnswerUndecided(SimTime{700});
+
+  EXPECT_EQ(SlotOf(3).status, ReplyStatus::kNotReady);
+  EXPECT_FALSE(writer_.IsAnswered(4));
+  EXPECT_FALSE(writer_.IsAnswered(5));
+  EXPECT_EQ(waits_.EarliestQuery(), SimTime{800});
+}
+
 TEST_F(WaitsTest, WhoDrivesSleepsUntilTheNetworkHasPassedTheMoment) {
   waits_.AskMoment(Question(RecordKind::kWaitUntil, 4, 100, 9000), true);
   EXPECT_FALSE(writer_.IsAnswered(4));
