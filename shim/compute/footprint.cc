@@ -416,6 +416,25 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
   }
 }
 
+bool MayChange(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
+               const Arena::Range& range) {
+  const auto meets = [&](const Arena::Range& other) {
+    return other.first < range.second && range.first < other.second;
+  };
+  const auto buffer_meets = [&](std::uint32_t pointer) {
+    const auto buffer = arena.find_buffer(pointers.list[pointer].address);
+    return !buffer || meets(*buffer);
+  };
+  const auto write_meets = [&](const Footprint::Write& write) {
+    const std::uint64_t address = pointers.list[write.pointer].address;
+    return meets({address + static_cast<std::uint64_t>(write.begin),
+                  address + static_cast<std::uint64_t>(write.end)});
+  };
+  return footprint.everything || std::ranges::any_of(footprint.variables, meets) ||
+         std::ranges::any_of(footprint.buffers, buffer_meets) ||
+         std::ranges::any_of(footprint.writes, write_meets);
+}
+
 void NoteAuthor(const std::vector<std::uint32_t>& written, const LaunchPointers& pointers,
                 const Writer& writer, value::Store& store) {
   value::AuthorBook& authors = store.authors();

@@ -58,6 +58,10 @@ Footprint CautiousFootprint(const Learning& learning);
 void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
            value::Store& store);
 
+// True when such a launch may change a byte of the range.
+bool MayChange(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
+               const Arena::Range& range);
+
 // Which of so many pointers the stores may go through.
 std::vector<std::uint32_t> WrittenPointers(const Stores& stores, std::size_t count);
 bool WritesVariables(const Stores& stores);

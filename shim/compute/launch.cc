@@ -75,7 +75,42 @@ class RecordedLaunch : public value::Deferred {
     NotePlausible(experience);
   }
 
+  // By what earlier launches of the kernel and shape taught.
+  value::Foresight Foresee(std::uint64_t address, std::size_t size,
+                           const Before& before) override {
+    using value::Foresight;
+    const WorkExperience& experience = ExperienceOf(work_);
+    if (experience.kernel == nullptr) return Foresight::kMay;
+    const bool may_leave_a_guess = experience.kernel->plausible != PlausibleKind::kNone;
+    const auto leads_there = [&](const PointerWord& pointer) { return pointer.address == address; };
+    if (may_leave_a_guess && std::ranges::any_of(pointers_.list, leads_there)) {
+      return Foresight::kMay;
+    }
+    // Else a word looked like a pointer, or one was blanked.
+    const bool known_shape = experience.shape->pointers == pointers_.list.size();
+    const Footprint* footprint = experience.footprint != nullptr
+                                     ? experience.footprint
+                                     : FindFootprint(*experience.shape, block_);
+    const bool is_open = !known_shape || footprint == nullptr || footprint->everything;
+    const bool writes_there =
+        !is_open && MayChange(*footprint, pointers_, arena_, {address, address + size});
+    if (!is_open && !writes_there) return Foresight::kNothing;
+    if (MayBeRun(experience, before)) return Foresight::kMay;
+    return writes_there ? Foresight::kUnknown : Foresight::kNothing;
+  }
+
  private:
+  // False: it will surely not be run, since it is too large or reads what nobody knows.
+  bool MayBeRun(const WorkExperience& experience, const Before& before) const {
+    if (!experience.small || experience.refused ||
+        Threads() >= experience.kernel->threads_too_many) {
+      return false;
+    }
+    if (!experience.unknown) return true;
+    const std::uint64_t input = experience.unknown->AddressIn(pointers_);
+    return input == 0 || before(input, 1);
+  }
+
   // True when it was run, and the store holds what it wrote.
   bool Compute(WorkExperience& experience, value::Store& store) {
     if (!experience.small || experience.refused || MeetsUnknown(experience, store) ||

@@ -8,6 +8,7 @@
 
 #include "services/ring/record.h"
 #include "shim/core/session.h"
+#include "shim/value/declared.h"
 #include "shim/value/object.h"
 #include "shim/value/plausible.h"
 
@@ -19,6 +20,8 @@ constexpr std::size_t kMostWaiting = 65536;
 // Deferred work is performed when more than this much would have to be kept for it.
 constexpr std::size_t kMostBehindDeferred = 8192;
 constexpr std::size_t kMostHeldBytes = 64 << 20;
+// A question about the future looks at so many operations at most.
+constexpr int kMostForesightSteps = 1 << 16;
 
 bool Overlap(std::uint64_t a, std::size_t a_size, std::uint64_t b, std::size_t b_size) {
   return a < b + b_size && b < a + a_size;
@@ -254,8 +257,56 @@ void Pending::Read(std::uint64_t address, void* host, std::size_t size, unsigned
 }
 
 bool Pending::IsKnown(std::uint64_t address, std::size_t size) {
-  if (waiting() != 0) DrainRange(address, size);
+  if (waiting() != 0 && !DrainRange(address, size)) return false;
   return store_.IsKnown(address, size);
+}
+
+Foresight Pending::Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
+                           const Deferred::Before& before) {
+  const bool overlaps = Overlap(operation.target, operation.size, address, size);
+  switch (operation.kind) {
+    case Kind::kCollective:
+    case Kind::kWrite:
+    case Kind::kFill:
+    case Kind::kCopy:
+      return overlaps ? Foresight::kMay : Foresight::kNothing;
+    case Kind::kForget:
+    case Kind::kStaleRange:
+      return overlaps ? Foresight::kUnknown : Foresight::kNothing;
+    case Kind::kStale:  // The byte there is unknown afterwards, whether it was known or not.
+      return overlaps ? Foresight::kUnknown : Foresight::kNothing;
+    case Kind::kRead:
+      return Foresight::kNothing;
+    case Kind::kDeferred:
+      return operation.work->Foresee(address, size, before);
+  }
+  return Foresight::kMay;
+}
+
+bool Pending::MayBeInvented(std::uint64_t address) const {
+  return ProcessDeclared().has_routing() ||
+         (GivesPlausible() && ProcessPlausible().MayProvide(store_, address));
+}
+
+bool Pending::MayBeKnown(std::uint64_t address, std::size_t size, std::size_t count,
+                         int& steps) const {
+  for (std::size_t i = count; i-- > 0;) {
+    if (--steps <= 0) return true;
+    const Operation& operation = queue_[i];
+    const bool is_copy_of_it = operation.kind == Kind::kCopy && operation.target <= address &&
+                               address + size <= operation.target + operation.size;
+    if (is_copy_of_it) {
+      address = operation.source + (address - operation.target);
+      continue;
+    }
+    const Deferred::Before before = [&](std::uint64_t input, std::size_t bytes) {
+      return MayBeKnown(input, bytes, i, steps);
+    };
+    const Foresight foresight = Foresee(operation, address, size, before);
+    if (foresight == Foresight::kMay) return true;
+    if (foresight == Foresight::kUnknown) return false;
+  }
+  return store_.IsKnown(address, size) || MayBeInvented(address);
 }
 
 void Pending::DrainQueue() {
@@ -273,9 +324,11 @@ void Pending::DrainLocked() {
   Replace(std::move(left));
 }
 
-void Pending::DrainRange(std::uint64_t address, std::size_t size) {
+bool Pending::DrainRange(std::uint64_t address, std::size_t size) {
   const std::lock_guard guard(mutex_);
   if (has_deferred()) DrainLocked();
+  int steps = kMostForesightSteps;
+  if (!MayBeKnown(address, size, queue_.size(), steps)) return false;
   // From the back: what the range needs, and what that needs.
   std::vector<bool> needed(queue_.size(), false);
   const Operation wanted{.kind = Kind::kRead, .target = address, .size = size};
@@ -294,6 +347,7 @@ void Pending::DrainRange(std::uint64_t address, std::size_t size) {
     }
   }
   Replace(std::move(left));
+  return true;
 }
 
 Pending& ProcessPending() {

@@ -26,11 +26,26 @@ namespace eidolon::shim::value {
 // How an outstanding result is asked for.
 enum class Fetch { kReady, kNotYet, kLost };
 
+// What work will leave in a range of bytes.
+enum class Foresight {
+  kNothing,  // It does not make bytes of it known.
+  kUnknown,  // Some byte is unknown afterwards.
+  kMay,      // Nobody can tell before it is performed.
+};
+
 // Work on values that is put off. Performed once, in program order, under the queue's lock.
 class Deferred {
  public:
+  // False: some byte of the range is surely unknown when the work begins.
+  using Before = std::function<bool(std::uint64_t address, std::size_t size)>;
+
   virtual ~Deferred() = default;
   virtual void Perform(Store& store) = 0;
+  // Under the queue's lock, before it is performed, as often as somebody asks.
+  virtual Foresight Foresee(std::uint64_t /*address*/, std::size_t /*size*/,
+                            const Before& /*before*/) {
+    return Foresight::kMay;
+  }
 };
 
 // The program read emulated memory. `done` may correct what `host` holds.
@@ -83,7 +98,9 @@ class Pending {
   void Read(std::uint64_t address, void* host, std::size_t size, unsigned char unknown_byte,
             ReadDone done);
 
-  // True when every byte is known; waits for results that the range depends on.
+  // True when every byte is known; waits for results that the range depends on, unless a byte of it
+  // is unknown whatever they are. Other ranks may only be able to give them once this one has gone
+  // on: who waits without need holds up a job that would not stand still on a cluster.
   bool IsKnown(std::uint64_t address, std::size_t size);
 
   // Performs what can be performed without blocking. Called after every host wait.
@@ -128,12 +145,19 @@ class Pending {
   };
 
   static bool Touch(const Operation& a, const Operation& b);
+  static Foresight Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
+                           const Deferred::Before& before);
   void AddOrPerform(Operation operation);
   bool Perform(Operation& operation, bool wait);
   void DrainQueue();
-  void DrainRange(std::uint64_t address, std::size_t size);
+  // False, and nothing is waited for, when a byte is unknown in any case.
+  bool DrainRange(std::uint64_t address, std::size_t size);
   void NoteKernelPointerBehind(std::uint64_t address);
   void DrainLocked();
+  // False when a byte of the range is surely unknown once the first `count` operations have been
+  // performed. `steps`: operations that the question may still look at.
+  bool MayBeKnown(std::uint64_t address, std::size_t size, std::size_t count, int& steps) const;
+  bool MayBeInvented(std::uint64_t address) const;
   void Recount();
   // Takes over what could not be performed.
   void Replace(std::vector<Operation> left);

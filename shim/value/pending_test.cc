@@ -46,6 +46,96 @@ TEST_F(PendingTest, ACopyOfAnOutstandingResultHappensWhenTheResultIsThere) {
   EXPECT_EQ(pending_.waiting(), 0u);
 }
 
+// Leaves what the test says.
+class Foreseen : public Deferred {
+ public:
+  explicit Foreseen(Foresight foresight) : foresight_(foresight) {}
+  void Perform(Store&) override {}
+  Foresight Foresee(std::uint64_t, std::size_t, const Before&) override { return foresight_; }
+
+ private:
+  const Foresight foresight_;
+};
+
+// Becomes known when its input is.
+class Follower : public Deferred {
+ public:
+  Follower(std::uint64_t target, std::uint64_t input) : target_(target), input_(input) {}
+  void Perform(Store& store) override {
+    if (store.IsKnown(input_, 1)) store.Copy(target_, input_, 1);
+  }
+  Foresight Foresee(std::uint64_t address, std::size_t, const Before& before) override {
+    if (address != target_) return Foresight::kNothing;
+    return before(input_, 1) ? Foresight::kMay : Foresight::kUnknown;
+  }
+
+ private:
+  const std::uint64_t target_;
+  const std::uint64_t input_;
+};
+
+class ForesightTest : public PendingTest {
+ protected:
+  ForesightTest() { pending_.AwaitCollective(1, 0, kPendingBase, 4); }
+
+  // The result is still outstanding: nobody waited for it.
+  bool IsOutstanding() const { return pending_.waiting() > 0; }
+};
+
+TEST_F(ForesightTest, WhatIsUnknownInAnyCaseIsNotWaitedFor) {
+  pending_.Defer(std::make_unique<Foreseen>(Foresight::kNothing));
+
+  EXPECT_FALSE(pending_.IsKnown(kPendingBase + 512, 4));
+
+  EXPECT_TRUE(IsOutstanding());
+}
+
+TEST_F(ForesightTest, WhatMayBecomeKnownIsWaitedFor) {
+  pending_.Defer(std::make_unique<Foreseen>(Foresight::kMay));
+
+  EXPECT_FALSE(pending_.IsKnown(kPendingBase + 512, 4));
+
+  EXPECT_FALSE(IsOutstanding());
+}
+
+TEST_F(ForesightTest, TheLastWorkThatSaysSomethingCounts) {
+  pending_.Write(kPendingBase + 512, "old!", 4);
+  pending_.Defer(std::make_unique<Foreseen>(Foresight::kMay));
+  pending_.Defer(std::make_unique<Foreseen>(Foresight::kUnknown));
+  pending_.Defer(std::make_unique<Foreseen>(Foresight::kNothing));
+
+  EXPECT_FALSE(pending_.IsKnown(kPendingBase + 512, 4));
+
+  EXPECT_TRUE(IsOutstanding());
+}
+
+TEST_F(ForesightTest, AnOutstandingResultIsWaitedFor) {
+  EXPECT_TRUE(pending_.IsKnown(kPendingBase, 4));
+  EXPECT_FALSE(IsOutstanding());
+}
+
+TEST_F(ForesightTest, ACopyIsForeseenByItsSource) {
+  pending_.Defer(std::make_unique<Foreseen>(Foresight::kNothing));
+  pending_.Copy(kPendingBase + 1024, kPendingBase + 512, 4);
+  EXPECT_FALSE(pending_.IsKnown(kPendingBase + 1024, 4));
+  EXPECT_TRUE(IsOutstanding());
+
+  pending_.Copy(kPendingBase + 1024, kPendingBase, 4);
+  EXPECT_TRUE(pending_.IsKnown(kPendingBase + 1024, 4));
+  EXPECT_FALSE(IsOutstanding());
+}
+
+TEST_F(ForesightTest, WorkIsForeseenByItsInput) {
+  pending_.Defer(std::make_unique<Follower>(kPendingBase + 512, kPendingBase + 256));
+  pending_.Defer(std::make_unique<Follower>(kPendingBase + 768, kPendingBase + 512));
+  EXPECT_FALSE(pending_.IsKnown(kPendingBase + 768, 1));
+  EXPECT_TRUE(IsOutstanding());
+
+  pending_.Defer(std::make_unique<Follower>(kPendingBase + 768, kPendingBase));
+  EXPECT_TRUE(pending_.IsKnown(kPendingBase + 768, 1));
+  EXPECT_FALSE(IsOutstanding());
+}
+
 TEST_F(PendingTest, UnrelatedOperationsDoNotWait) {
   pending_.AwaitCollective(1, 0, kPendingBase, 4);
   pending_.Write(kPendingBase + 4096, "now", 3);

@@ -62,6 +62,11 @@ bool Plausible::Provide(Store& store, std::uint64_t address, std::size_t bytes) 
   return true;
 }
 
+bool Plausible::MayProvide(const Store& store, std::uint64_t address) {
+  const std::lock_guard guard(mutex_);
+  return noted_.contains(address) || store.authors().Find(address).author == kByOthers;
+}
+
 std::vector<Plausible::Use> Plausible::TakeUses() {
   const std::lock_guard guard(mutex_);
   has_plausible_uses.store(false, std::memory_order_relaxed);

@@ -36,6 +36,10 @@ class Plausible {
   // there is neither, or somebody else has written there since.
   bool Provide(Store& store, std::uint64_t address, std::size_t bytes);
 
+  // False: Provide would surely give nothing for the address, as far as launches have been
+  // performed.
+  bool MayProvide(const Store& store, std::uint64_t address);
+
   // A result that was put into memory since the last call.
   struct Use {
     Author author = kNobody;
