@@ -64,7 +64,7 @@ class DeferredGemm : public value::Deferred {
     }
   }
 
-  value::Foresight Foresee(std::uint64_t address, std::size_t size,
+  value::Foresight Foresee(value::Store& /*store*/, std::uint64_t address, std::size_t size,
                            const Before& before) override {
     using value::Foresight;
     if (p_.pointer_array) return Foresight::kMay;

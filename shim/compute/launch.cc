@@ -75,37 +75,36 @@ class RecordedLaunch : public value::Deferred {
     NotePlausible(experience);
   }
 
-  // By what earlier launches of the kernel and shape taught.
-  value::Foresight Foresee(std::uint64_t address, std::size_t size,
+  // By the kernel's stores and by what earlier launches of the shape taught.
+  value::Foresight Foresee(value::Store& store, std::uint64_t address, std::size_t size,
                            const Before& before) override {
     using value::Foresight;
-    const WorkExperience& experience = ExperienceOf(work_);
-    if (experience.kernel == nullptr) return Foresight::kMay;
+    WorkExperience& experience = ExperienceOf(work_);
+    if (experience.kernel == nullptr) Begin(experience, store);
     const bool may_leave_a_guess = experience.kernel->plausible != PlausibleKind::kNone;
-    const auto leads_there = [&](const PointerWord& pointer) { return pointer.address == address; };
-    if (may_leave_a_guess && std::ranges::any_of(pointers_.list, leads_there)) {
-      return Foresight::kMay;
+    const bool leads_there = std::ranges::any_of(
+        pointers_.list, [&](const PointerWord& pointer) { return pointer.address == address; });
+    if (may_leave_a_guess && leads_there) return Foresight::kMay;
+    const bool may_be_small = IsToBeTried(experience);
+    if (!may_be_small && !leads_there) return Foresight::kNothing;
+    const Footprint* const footprint = FootprintOf(experience, store);
+    const bool is_open = footprint == nullptr || footprint->everything;
+    if (!is_open && !MayChange(*footprint, pointers_, arena_, {address, address + size})) {
+      return Foresight::kNothing;
     }
-    // Else a word looked like a pointer, or one was blanked.
-    const bool known_shape = experience.shape->pointers == pointers_.list.size();
-    const Footprint* footprint = experience.footprint != nullptr
-                                     ? experience.footprint
-                                     : FindFootprint(*experience.shape, block_);
-    const bool is_open = !known_shape || footprint == nullptr || footprint->everything;
-    const bool writes_there =
-        !is_open && MayChange(*footprint, pointers_, arena_, {address, address + size});
-    if (!is_open && !writes_there) return Foresight::kNothing;
-    if (MayBeRun(experience, before)) return Foresight::kMay;
-    return writes_there ? Foresight::kUnknown : Foresight::kNothing;
+    if (may_be_small && MayMeetKnown(experience, before)) return Foresight::kMay;
+    return is_open ? Foresight::kNothing : Foresight::kUnknown;
   }
 
  private:
-  // False: it will surely not be run, since it is too large or reads what nobody knows.
-  bool MayBeRun(const WorkExperience& experience, const Before& before) const {
-    if (!experience.small || experience.refused ||
-        Threads() >= experience.kernel->threads_too_many) {
-      return false;
-    }
+  // False: it is too large, or cannot be run.
+  bool IsToBeTried(const WorkExperience& experience) const {
+    return experience.small && !experience.refused &&
+           Threads() < experience.kernel->threads_too_many;
+  }
+
+  // False: what was unknown to an earlier launch surely is again.
+  bool MayMeetKnown(const WorkExperience& experience, const Before& before) const {
     if (!experience.unknown) return true;
     const std::uint64_t input = experience.unknown->AddressIn(pointers_);
     return input == 0 || before(input, 1);
@@ -113,10 +112,7 @@ class RecordedLaunch : public value::Deferred {
 
   // True when it was run, and the store holds what it wrote.
   bool Compute(WorkExperience& experience, value::Store& store) {
-    if (!experience.small || experience.refused || MeetsUnknown(experience, store) ||
-        Threads() >= experience.kernel->threads_too_many) {
-      return false;
-    }
+    if (!IsToBeTried(experience) || MeetsUnknown(experience, store)) return false;
     const interpret::Program* program = FindProgram(*experience.kernel);
     if (program == nullptr) {
       experience.refused = true;
@@ -363,10 +359,16 @@ class RecordedLaunch : public value::Deferred {
   }
 
   void MarkWritten(WorkExperience& experience, const Stores& stores, value::Store& store) const {
-    const MachineCode& code = *experience.kernel->code;
-    const Footprint*& footprint = experience.footprint;
+    const Footprint* const footprint = experience.footprint;
     const bool anywhere = footprint != nullptr && footprint->everything;
     if (!anywhere && !MayChangeKnown(experience, store)) return;
+    Apply(FindOrLearnFootprint(experience, stores, store), pointers_, arena_, store);
+  }
+
+  const Footprint& FindOrLearnFootprint(WorkExperience& experience, const Stores& stores,
+                                        const value::Store& store) const {
+    const MachineCode& code = *experience.kernel->code;
+    const Footprint*& footprint = experience.footprint;
     if (footprint == nullptr) footprint = FindFootprint(*experience.shape, block_);
     if (footprint == nullptr) {
       footprint = AddFootprint(*experience.kernel, *experience.shape,
@@ -377,9 +379,18 @@ class RecordedLaunch : public value::Deferred {
                                 .variables = code.variables,
                                 .whole = experience.small},
                                store);
-      Trace(kernel_.name, base::StrCat("not run: ", Describe(*footprint)));
+      Trace(kernel_.name, base::StrCat("changes: ", Describe(*footprint)));
     }
-    Apply(*footprint, pointers_, arena_, store);
+    return *footprint;
+  }
+
+  // Null: nobody can tell what it writes.
+  const Footprint* FootprintOf(WorkExperience& experience, const value::Store& store) const {
+    const Stores* const stores = FindStores(experience);
+    // Other pointers than the work had: a word looked like one that was blanked.
+    const bool known_shape = experience.shape->pointers == pointers_.list.size();
+    if (stores == nullptr || !known_shape) return nullptr;
+    return &FindOrLearnFootprint(experience, *stores, store);
   }
 
   const RecordedKernel kernel_;

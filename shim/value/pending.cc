@@ -262,7 +262,7 @@ bool Pending::IsKnown(std::uint64_t address, std::size_t size) {
 }
 
 Foresight Pending::Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
-                           const Deferred::Before& before) {
+                           const Deferred::Before& before) const {
   const bool overlaps = Overlap(operation.target, operation.size, address, size);
   switch (operation.kind) {
     case Kind::kCollective:
@@ -278,7 +278,7 @@ Foresight Pending::Foresee(const Operation& operation, std::uint64_t address, st
     case Kind::kRead:
       return Foresight::kNothing;
     case Kind::kDeferred:
-      return operation.work->Foresee(address, size, before);
+      return operation.work->Foresee(store_, address, size, before);
   }
   return Foresight::kMay;
 }

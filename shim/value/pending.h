@@ -42,7 +42,8 @@ class Deferred {
   virtual ~Deferred() = default;
   virtual void Perform(Store& store) = 0;
   // Under the queue's lock, before it is performed, as often as somebody asks.
-  virtual Foresight Foresee(std::uint64_t /*address*/, std::size_t /*size*/,
+  // `store`: as it is now.
+  virtual Foresight Foresee(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/,
                             const Before& /*before*/) {
     return Foresight::kMay;
   }
@@ -145,8 +146,8 @@ class Pending {
   };
 
   static bool Touch(const Operation& a, const Operation& b);
-  static Foresight Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
-                           const Deferred::Before& before);
+  Foresight Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
+                    const Deferred::Before& before) const;
   void AddOrPerform(Operation operation);
   bool Perform(Operation& operation, bool wait);
   void DrainQueue();

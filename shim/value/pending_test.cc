@@ -51,7 +51,9 @@ class Foreseen : public Deferred {
  public:
   explicit Foreseen(Foresight foresight) : foresight_(foresight) {}
   void Perform(Store&) override {}
-  Foresight Foresee(std::uint64_t, std::size_t, const Before&) override { return foresight_; }
+  Foresight Foresee(Store&, std::uint64_t, std::size_t, const Before&) override {
+    return foresight_;
+  }
 
  private:
   const Foresight foresight_;
@@ -64,7 +66,7 @@ class Follower : public Deferred {
   void Perform(Store& store) override {
     if (store.IsKnown(input_, 1)) store.Copy(target_, input_, 1);
   }
-  Foresight Foresee(std::uint64_t address, std::size_t, const Before& before) override {
+  Foresight Foresee(Store&, std::uint64_t address, std::size_t, const Before& before) override {
     if (address != target_) return Foresight::kNothing;
     return before(input_, 1) ? Foresight::kMay : Foresight::kUnknown;
   }

@@ -24,9 +24,7 @@ class ValueImpasseTest : public ::testing::Test {
   ValueImpasse impasse_;
 };
 
-TEST_F(ValueImpasseTest, IsNoneWhileARankRuns) {
-  EXPECT_FALSE(BreakAfter(ValueImpasse::kStillNs));
-}
+TEST_F(ValueImpasseTest, IsNoneWhileARankRuns) { EXPECT_FALSE(BreakAfter(ValueImpasse::kStillNs)); }
 
 TEST_F(ValueImpasseTest, IsNoneWhereNobodyWaitsForValues) {
   horizon_.BeginNetworkWait(1, 0);
