@@ -117,17 +117,18 @@ workload::CopyKind KindOf(const End& target, const End& source) {
   return source.on_gpu ? workload::CopyKind::kDeviceToHost : workload::CopyKind::kHostToHost;
 }
 
+// Page-locked memory has one address for the host and the GPU, so it may stand for either: XLA
+// reads what a kernel wrote into it by a copy from the device.
 bool Contradicts(CopyDirection direction, const End& target, const End& source) {
-  const auto plain_host = [](const End& end) { return !end.on_gpu; };
   switch (direction) {
     case CopyDirection::kAny:
       return false;
     case CopyDirection::kHostToHost:
       return target.on_device || source.on_device;
     case CopyDirection::kHostToDevice:
-      return plain_host(target) || source.on_device;
+      return target.pageable || source.on_device;
     case CopyDirection::kDeviceToHost:
-      return target.on_device || plain_host(source);
+      return target.on_device || source.pageable;
     case CopyDirection::kDeviceToDevice:
       return false;  // Host ends are taken as they are.
   }
