@@ -7,12 +7,16 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "services/ring/record.h"
+#include "shim/core/driver_rest.h"
+#include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
+#include "shim/core/thread_role.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/stream/capture_hooks.h"
 
@@ -22,6 +26,10 @@ namespace {
 constexpr std::int64_t kShortestLookNs = 50'000;
 constexpr std::int64_t kLongestLookNs = 2'000'000;
 constexpr std::int64_t kLookForAgentNs = 50'000'000;
+// The program rests when its drivers are blocked for so long; a clock that stands still for so long
+// waits for nobody.
+constexpr std::int64_t kRestNs = 1'000'000;
+constexpr std::int64_t kStandstillNs = 100'000'000;
 
 // One host function on its way. `event` is an event of ours, recorded just before it.
 struct Callback {
@@ -40,6 +48,8 @@ struct Callbacks {
   // A wait raises `asked`; the thread then looks at everything and stores what it saw in `looked`.
   std::atomic<std::uint32_t> asked{0};
   std::atomic<std::uint32_t> looked{0};
+  // By a wait of a thread that does not move the clock: the next look takes all that is reached.
+  std::atomic<bool> regardless{false};
 };
 
 Callbacks& AllCallbacks() {
@@ -49,13 +59,16 @@ Callbacks& AllCallbacks() {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool on_callback_thread = false;
 
-bool IsReached(core::Session& session, const Callback& callback) {
+// When the stream reaches it, if the engine knows.
+std::optional<base::SimTime> EndOf(core::Session& session, const Callback& callback) {
   ring::WaitRecord record{};
   record.header.kind = ring::RecordKind::kQueryEvent;
   record.header.device = callback.ring_device;
   record.observer = 1;
   record.id = callback.event;
-  return core::Ask(session, record, false).status == ring::ReplyStatus::kOk;
+  const core::Session::Answer answer = core::Ask(session, record, false);
+  if (answer.status != ring::ReplyStatus::kOk) return std::nullopt;
+  return base::SimTime{static_cast<std::int64_t>(answer.value_ps)};
 }
 
 void SendEvent(core::Session& session, ring::RecordKind kind, std::uint16_t ring_device,
@@ -68,8 +81,13 @@ void SendEvent(core::Session& session, ring::RecordKind kind, std::uint16_t ring
   core::Append(session, record);
 }
 
-// The first callback of some stream that its stream has reached, taken from the queue.
-bool TakeReached(core::Session& session, Callbacks& all, Callback* result) {
+// Of the first callbacks of all streams, the one that its stream reaches first.
+struct Reached {
+  Callback callback{};
+  base::SimTime end;
+};
+
+std::optional<Reached> FindReached(core::Session& session, Callbacks& all) {
   std::deque<Callback> heads;
   {
     const std::lock_guard guard(all.lock);
@@ -79,33 +97,81 @@ bool TakeReached(core::Session& session, Callbacks& all, Callback* result) {
       if (first) heads.push_back(entry);
     }
   }
+  std::optional<Reached> found;
   for (const Callback& head : heads) {
-    if (!IsReached(session, head)) continue;
-    const std::lock_guard guard(all.lock);
-    const auto found = std::ranges::find(all.queue, head.event, &Callback::event);
-    all.queue.erase(found);
-    *result = head;
-    return true;
+    const auto end = EndOf(session, head);
+    if (end.has_value() && (!found || *end < found->end)) found = Reached{head, *end};
   }
-  return false;
+  return found;
+}
+
+void Run(core::Session& session, Callbacks& all, const Callback& callback) {
+  {
+    const std::lock_guard guard(all.lock);
+    all.queue.erase(std::ranges::find(all.queue, callback.event, &Callback::event));
+  }
+  callback.function(callback.data);
+  SendEvent(session, ring::RecordKind::kEventDestroy, callback.ring_device, 0, callback.event);
+  all.outstanding.fetch_sub(1, std::memory_order_release);
+}
+
+// Decides when a function may run whose time is ahead of the clock. Used by the thread alone.
+class Patience {
+ public:
+  // The clock was moved to `end`, where the program waits, or it is not worth waiting for.
+  bool IsOver(base::SimTime end) {
+    const std::int64_t now_ns = core::MonotonicNs();
+    if (const base::SimTime clock = core::Now(); clock != clock_) {
+      clock_ = clock;
+      still_since_ns_ = now_ns;
+    }
+    if (!rest_ || !rest_->Lasts()) {
+      rest_.emplace();
+      rest_since_ns_ = now_ns;
+    } else if (now_ns - rest_since_ns_ >= kRestNs) {
+      core::AdvanceTo(end);
+      return true;
+    }
+    return now_ns - still_since_ns_ >= kStandstillNs;
+  }
+  // Nothing is waited for.
+  void Forget() {
+    rest_.reset();
+    clock_ = base::SimTime::Max();
+  }
+
+ private:
+  std::optional<core::DriverRest> rest_;
+  std::int64_t rest_since_ns_ = 0;
+  base::SimTime clock_ = base::SimTime::Max();
+  std::int64_t still_since_ns_ = 0;
+};
+
+// Runs what is due; true when there was something.
+bool RunDue(core::Session& session, Callbacks& all, Patience& patience) {
+  const bool regardless = all.regardless.exchange(false, std::memory_order_acq_rel);
+  bool ran = false;
+  while (const auto reached = FindReached(session, all)) {
+    const bool due = regardless || reached->end <= core::Now();
+    if (!due && !patience.IsOver(reached->end)) return ran;
+    Run(session, all, reached->callback);
+    patience.Forget();  // Whom it woke goes on first.
+    ran = true;
+  }
+  patience.Forget();
+  return ran;
 }
 
 void* RunCallbacks(void*) {
   on_callback_thread = true;
   Callbacks& all = AllCallbacks();
+  Patience patience;
   std::int64_t look_ns = kShortestLookNs;
   while (true) {
     const std::uint32_t asked = all.asked.load(std::memory_order_acquire);
     core::Session* session = core::Session::Existing();
     if (session == nullptr) return nullptr;
-    bool ran = false;
-    Callback callback{};
-    while (TakeReached(*session, all, &callback)) {
-      ran = true;
-      callback.function(callback.data);
-      SendEvent(*session, ring::RecordKind::kEventDestroy, callback.ring_device, 0, callback.event);
-      all.outstanding.fetch_sub(1, std::memory_order_release);
-    }
+    const bool ran = RunDue(*session, all, patience);
     all.looked.store(asked, std::memory_order_release);
     core::FutexWake(&all.looked, 1 << 30);
     look_ns = ran ? kShortestLookNs : std::min(look_ns * 2, kLongestLookNs);
@@ -187,6 +253,9 @@ void RunDueCallbacks() noexcept {
   if (on_callback_thread || all.outstanding.load(std::memory_order_acquire) == 0) return;
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return;
+  if (core::CurrentRole() != core::ThreadRole::kDriver) {
+    all.regardless.store(true, std::memory_order_release);
+  }
   const std::uint32_t wanted = all.asked.fetch_add(1, std::memory_order_acq_rel) + 1;
   core::FutexWake(&all.asked, 1);
   while (true) {
