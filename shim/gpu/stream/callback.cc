@@ -50,6 +50,8 @@ struct Callbacks {
   std::atomic<std::uint32_t> looked{0};
   // By a wait of a thread that does not move the clock: the next look takes all that is reached.
   std::atomic<bool> regardless{false};
+  std::atomic<bool> asking{false};  // AskForOne runs, or is about to, for `asked_for`.
+  Callback asked_for{};
 };
 
 Callbacks& AllCallbacks() {
@@ -115,11 +117,46 @@ void Run(core::Session& session, Callbacks& all, const Callback& callback) {
   all.outstanding.fetch_sub(1, std::memory_order_release);
 }
 
-// Decides when a function may run whose time is ahead of the clock. Used by the thread alone.
-class Patience {
+// The program waits for the callback: the engine is told as for any other wait.
+void TellOfWait(core::Session& session, const Callback& callback) {
+  ring::WaitRecord record{};
+  record.header.kind = ring::RecordKind::kSynchronizeEvent;
+  record.header.device = callback.ring_device;
+  record.id = callback.event;
+  core::Ask(session, record, false);
+}
+
+void Tell(Callbacks& all) {
+  all.asked.fetch_add(1, std::memory_order_release);
+  core::FutexWake(&all.asked, 1);
+}
+
+// A thread of its own: another callback may come first.
+void* AskForOne(void*) {
+  Callbacks& all = AllCallbacks();
+  if (core::Session* session = core::Session::Existing()) TellOfWait(*session, all.asked_for);
+  all.asking.store(false, std::memory_order_release);
+  Tell(all);
+  return nullptr;
+}
+
+bool StartThread(void* (*body)(void*)) {
+  sigset_t every;
+  sigset_t before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before);
+  pthread_t thread;
+  const bool started = pthread_create(&thread, nullptr, body, nullptr) == 0;
+  if (started) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+// What the program does while a callback's time is ahead of the clock. Used by the thread alone.
+class Program {
  public:
-  // The clock was moved to `end`, where the program waits, or it is not worth waiting for.
-  bool IsOver(base::SimTime end) {
+  enum class Doing { kGoesOn, kRests, kStandsStill };
+  Doing Look() {
     const std::int64_t now_ns = core::MonotonicNs();
     if (const base::SimTime clock = core::Now(); clock != clock_) {
       clock_ = clock;
@@ -129,12 +166,11 @@ class Patience {
       rest_.emplace();
       rest_since_ns_ = now_ns;
     } else if (now_ns - rest_since_ns_ >= kRestNs) {
-      core::AdvanceTo(end);
-      return true;
+      return Doing::kRests;
     }
-    return now_ns - still_since_ns_ >= kStandstillNs;
+    return now_ns - still_since_ns_ >= kStandstillNs ? Doing::kStandsStill : Doing::kGoesOn;
   }
-  // Nothing is waited for.
+  // Something has happened, or nothing is waited for.
   void Forget() {
     rest_.reset();
     clock_ = base::SimTime::Max();
@@ -147,47 +183,61 @@ class Patience {
   std::int64_t still_since_ns_ = 0;
 };
 
+// The program rests, and no callback's time is known: other ranks decide it, for whom it matters
+// that this one waits.
+void AskForFirst(Callbacks& all) {
+  if (all.asking.exchange(true, std::memory_order_acq_rel)) return;
+  bool found = false;
+  {
+    const std::lock_guard guard(all.lock);
+    found = !all.queue.empty();
+    if (found) all.asked_for = all.queue.front();
+  }
+  if (!found || !StartThread(AskForOne)) all.asking.store(false, std::memory_order_release);
+}
+
 // Runs what is due; true when there was something.
-bool RunDue(core::Session& session, Callbacks& all, Patience& patience) {
+bool RunDue(core::Session& session, Callbacks& all, Program& program) {
   const bool regardless = all.regardless.exchange(false, std::memory_order_acq_rel);
   bool ran = false;
   while (const auto reached = FindReached(session, all)) {
-    const bool due = regardless || reached->end <= core::Now();
-    if (!due && !patience.IsOver(reached->end)) return ran;
+    if (!regardless && reached->end > core::Now()) {
+      const Program::Doing doing = program.Look();
+      if (doing == Program::Doing::kGoesOn) return ran;
+      if (doing == Program::Doing::kRests) {
+        TellOfWait(session, reached->callback);
+        core::AdvanceTo(reached->end);
+      }
+    }
     Run(session, all, reached->callback);
-    patience.Forget();  // Whom it woke goes on first.
+    program.Forget();  // Whom it woke goes on first.
     ran = true;
   }
-  patience.Forget();
+  if (all.outstanding.load(std::memory_order_acquire) == 0) {
+    program.Forget();
+  } else if (program.Look() == Program::Doing::kRests) {
+    AskForFirst(all);
+    program.Forget();
+  }
   return ran;
 }
 
 void* RunCallbacks(void*) {
   on_callback_thread = true;
   Callbacks& all = AllCallbacks();
-  Patience patience;
+  Program program;
   std::int64_t look_ns = kShortestLookNs;
   while (true) {
     const std::uint32_t asked = all.asked.load(std::memory_order_acquire);
     core::Session* session = core::Session::Existing();
     if (session == nullptr) return nullptr;
-    const bool ran = RunDue(*session, all, patience);
+    const bool ran = RunDue(*session, all, program);
     all.looked.store(asked, std::memory_order_release);
     core::FutexWake(&all.looked, 1 << 30);
     look_ns = ran ? kShortestLookNs : std::min(look_ns * 2, kLongestLookNs);
     const bool idle = all.outstanding.load(std::memory_order_acquire) == 0;
     core::FutexWait(&all.asked, asked, idle ? kLookForAgentNs : look_ns);
   }
-}
-
-void StartThread() {
-  sigset_t every;
-  sigset_t before;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, RunCallbacks, nullptr) == 0) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Queue(core::Session& session, Stream& stream, HostFunction function, void* data) {
@@ -203,9 +253,8 @@ void Queue(core::Session& session, Stream& stream, HostFunction function, void* 
     all.queue.push_back({device, stream.unique_id, event, function, data});
     start = !std::exchange(all.thread_started, true);
   }
-  if (start) StartThread();
-  all.asked.fetch_add(1, std::memory_order_release);
-  core::FutexWake(&all.asked, 1);
+  if (start) StartThread(RunCallbacks);
+  Tell(all);
 }
 
 }  // namespace

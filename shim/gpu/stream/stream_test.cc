@@ -221,6 +221,9 @@ TEST_F(LateCallbackTest, AProgramThatWaitsForItsEffectReachesItsTime) {
   ran_.wait(false);
 
   EXPECT_EQ(core::Now(), end_);
+  const auto waits = agent_.RecordsOf(RecordKind::kSynchronizeEvent);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].As<ring::WaitRecord>().observer, 0u);
 }
 
 TEST_F(LateCallbackTest, AProgramThatGoesOnIsNotMoved) {
@@ -234,6 +237,28 @@ TEST_F(LateCallbackTest, AProgramThatSpinsIsNotHeldUpForEver) {
   }
 
   EXPECT_LT(core::Now(), end_);
+}
+
+TEST_F(StreamTest, AProgramThatWaitsForWhatOthersDecideIsSeenToWait) {
+  static std::atomic<bool> seen;
+  static std::atomic<bool> ran;
+  seen = ran = false;
+  agent_.AnswerWith([](const FakeAgent::Record& record) {
+    const bool waits = record.kind() == RecordKind::kSynchronizeEvent;
+    if (waits) seen = true;
+    return seen ? FakeAgent::DefaultAnswer(record) : NotReady();
+  });
+
+  EnqueueCallback(
+      *Lookup(stream_),
+      [](void*) {
+        ran = true;
+        ran.notify_all();
+      },
+      nullptr);
+  ran.wait(false);
+
+  EXPECT_TRUE(seen);
 }
 
 }  // namespace
