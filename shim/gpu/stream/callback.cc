@@ -41,7 +41,7 @@ struct Callback {
 };
 
 struct Callbacks {
-  core::SpinLock lock;  // Guards queue and thread_started.
+  core::SpinLock lock;  // Guards queue, thread_started and question.
   std::deque<Callback> queue;
   bool thread_started = false;
   std::atomic<std::size_t> outstanding{0};  // Queued or running.
@@ -50,8 +50,12 @@ struct Callbacks {
   std::atomic<std::uint32_t> looked{0};
   // By a wait of a thread that does not move the clock: the next look takes all that is reached.
   std::atomic<bool> regardless{false};
-  std::atomic<bool> asking{false};  // AskForOne runs, or is about to, for `asked_for`.
-  Callback asked_for{};
+  // The callback that AskForOne asks for. Its event is destroyed by whoever needs it last.
+  struct Question {
+    bool open = false;
+    bool destroys = false;
+    Callback callback{};
+  } question;  // Guarded by lock.
 };
 
 Callbacks& AllCallbacks() {
@@ -107,13 +111,24 @@ std::optional<Reached> FindReached(core::Session& session, Callbacks& all) {
   return found;
 }
 
+void Destroy(core::Session& session, const Callback& callback) {
+  SendEvent(session, ring::RecordKind::kEventDestroy, callback.ring_device, 0, callback.event);
+}
+
 void Run(core::Session& session, Callbacks& all, const Callback& callback) {
   {
     const std::lock_guard guard(all.lock);
     all.queue.erase(std::ranges::find(all.queue, callback.event, &Callback::event));
   }
   callback.function(callback.data);
-  SendEvent(session, ring::RecordKind::kEventDestroy, callback.ring_device, 0, callback.event);
+  bool is_asked_for = false;
+  {
+    const std::lock_guard guard(all.lock);
+    Callbacks::Question& question = all.question;
+    is_asked_for = question.open && question.callback.event == callback.event;
+    question.destroys = question.destroys || is_asked_for;
+  }
+  if (!is_asked_for) Destroy(session, callback);
   all.outstanding.fetch_sub(1, std::memory_order_release);
 }
 
@@ -131,11 +146,19 @@ void Tell(Callbacks& all) {
   core::FutexWake(&all.asked, 1);
 }
 
-// A thread of its own: another callback may come first.
+// A thread of its own: another callback may come first, or this one be run meanwhile.
 void* AskForOne(void*) {
   Callbacks& all = AllCallbacks();
-  if (core::Session* session = core::Session::Existing()) TellOfWait(*session, all.asked_for);
-  all.asking.store(false, std::memory_order_release);
+  const Callback callback = all.question.callback;  // Not changed while the question is open.
+  core::Session* session = core::Session::Existing();
+  if (session != nullptr) TellOfWait(*session, callback);
+  bool destroys = false;
+  {
+    const std::lock_guard guard(all.lock);
+    destroys = all.question.destroys;
+    all.question = {};
+  }
+  if (session != nullptr && destroys) Destroy(*session, callback);
   Tell(all);
   return nullptr;
 }
@@ -186,14 +209,14 @@ class Program {
 // The program rests, and no callback's time is known: other ranks decide it, for whom it matters
 // that this one waits.
 void AskForFirst(Callbacks& all) {
-  if (all.asking.exchange(true, std::memory_order_acq_rel)) return;
-  bool found = false;
   {
     const std::lock_guard guard(all.lock);
-    found = !all.queue.empty();
-    if (found) all.asked_for = all.queue.front();
+    if (all.question.open || all.queue.empty()) return;
+    all.question = {.open = true, .destroys = false, .callback = all.queue.front()};
   }
-  if (!found || !StartThread(AskForOne)) all.asking.store(false, std::memory_order_release);
+  if (StartThread(AskForOne)) return;
+  const std::lock_guard guard(all.lock);
+  all.question = {};
 }
 
 // Runs what is due; true when there was something.
