@@ -175,6 +175,8 @@ void TimingService::Answer(const v1::WorkItem& item, const gpu_model::GpuModel& 
       question.answer->duration = base::Duration::FromSeconds(time.seconds);
       question.answer->source = estimate::Source::kModelled;
       question.answer->relative_error = time.relative_error;
+      // A name alone, such as that of XLA's fused GEMMs, tells no sizes.
+      question.answer->counts.matrix_flops = count::MatrixOperations(*counts);
     }
   }
   answers_.Add(question.cache_key, *question.answer);

@@ -4,18 +4,26 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "services/base/hash.h"
+#include "services/base/text.h"
+#include "services/cubin/cubin.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/workload/pointer_tag.h"
 #include "source_tree.h"
 
 namespace eidolon::timing {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // A service behind a real server on loopback, and a client.
@@ -192,40 +200,76 @@ TEST(TimingServiceTokenTest, AnswersOnlyWhoeverSendsATokenOfTheController) {
   }
 }
 
-TEST_F(TimingServiceTest, CountsAKernelThatNoModelKnowsFromItsCode) {
-  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/stores.cubin",
-                     std::ios::binary);
-  const std::string code(std::istreambuf_iterator<char>(file), {});
-  const base::Digest digest = base::Hash128(code.data(), code.size());
-  std::string hash(16, '\0');
-  std::memcpy(hash.data(), &digest.high, 8);
-  std::memcpy(hash.data() + 8, &digest.low, 8);
-  v1::EstimateRequest request = Request();
-  v1::Kernel& kernel = *request.add_items()->mutable_kernel();
+// Asks for a kernel of a file of test data: without its code first, then with it.
+class CountedKernelTest : public TimingServiceTest {
+ protected:
+  // The first kernel of the file.
+  v1::Kernel& KernelOf(std::string_view file) {
+    std::ifstream stream(base::StrCat(EIDOLON_SOURCE_DIR, "/services/cubin/testdata/", file),
+                         std::ios::binary);
+    code_.assign(std::istreambuf_iterator<char>(stream), {});
+    const base::Digest digest = base::Hash128(code_.data(), code_.size());
+    hash_.assign(16, '\0');
+    std::memcpy(hash_.data(), &digest.high, 8);
+    std::memcpy(hash_.data() + 8, &digest.low, 8);
+    v1::Kernel& kernel = *request_.add_items()->mutable_kernel();
+    const auto parsed = cubin::ParseCubin(std::as_bytes(std::span(code_)));
+    kernel.set_name(std::string(parsed->functions.front().name));
+    kernel.set_module_hash(hash_);
+    kernel.set_parameter_block(std::string(24, '\0'));
+    return kernel;
+  }
+
+  v1::EstimateResponse Answer() {
+    v1::EstimateResponse response;
+    EXPECT_TRUE(Ask(request_, response).ok());
+    EXPECT_THAT(response.wanted_modules(), ElementsAre(hash_));
+    EXPECT_EQ(response.estimates_size(), 0);
+    v1::UploadModuleRequest upload;
+    upload.set_module_hash(hash_);
+    upload.set_code(code_);
+    v1::UploadModuleResponse uploaded;
+    grpc::ClientContext context;
+    EXPECT_TRUE(client_->UploadModule(&context, upload, &uploaded).ok());
+    request_.set_modules_sent(true);
+    response.Clear();
+    EXPECT_TRUE(Ask(request_, response).ok());
+    return response;
+  }
+
+ private:
+  v1::EstimateRequest request_ = Request();
+  std::string code_;
+  std::string hash_;
+};
+
+TEST_F(CountedKernelTest, AKernelThatNoModelKnowsIsCountedFromItsCode) {
+  v1::Kernel& kernel = KernelOf("stores.cubin");
   kernel.set_name("divide");
-  kernel.set_module_hash(hash);
   kernel.mutable_grid()->set_x(64);
   kernel.mutable_block()->set_x(128);
-  kernel.set_parameter_block(std::string(24, '\0'));
 
-  v1::EstimateResponse response;
-  ASSERT_TRUE(Ask(request, response).ok());
-  ASSERT_EQ(response.wanted_modules_size(), 1);
-  EXPECT_EQ(response.wanted_modules(0), hash);
-  EXPECT_EQ(response.estimates_size(), 0);
+  const v1::EstimateResponse response = Answer();
 
-  v1::UploadModuleRequest upload;
-  upload.set_module_hash(hash);
-  upload.set_code(code);
-  v1::UploadModuleResponse uploaded;
-  grpc::ClientContext context;
-  ASSERT_TRUE(client_->UploadModule(&context, upload, &uploaded).ok());
-  request.set_modules_sent(true);
-  response.Clear();
-  ASSERT_TRUE(Ask(request, response).ok());
   ASSERT_EQ(response.estimates_size(), 1);
   EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MODELLED);
   EXPECT_GE(response.estimates(0).relative_error(), 0.25);
+  EXPECT_EQ(response.estimates(0).counts().matrix_flops(), 0u);
+}
+
+TEST_F(CountedKernelTest, MatrixOperationsAreThoseThatItsCodeExecutes) {
+  v1::Kernel& kernel = KernelOf("matrix.cubin");
+  kernel.mutable_grid()->set_x(1000);
+  kernel.mutable_block()->set_x(32);
+  const std::uint64_t pointers[3] = {workload::kPointerTag, workload::kPointerTag,
+                                     workload::kPointerTag};
+  kernel.set_parameter_block(pointers, sizeof(pointers));
+
+  const v1::EstimateResponse response = Answer();
+
+  ASSERT_EQ(response.estimates_size(), 1);
+  // 16 x 16 times 16 x 8 in each block.
+  EXPECT_EQ(response.estimates(0).counts().matrix_flops(), 1000u * 2 * 16 * 16 * 8);
 }
 
 TEST_F(TimingServiceTest, AnswersAssumedWithoutTheCodeOfAModule) {

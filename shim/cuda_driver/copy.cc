@@ -1,9 +1,9 @@
 #include "shim/cuda_driver/copy.h"
 
 #include <cstdint>
+#include <optional>
 
 #include "shim/cuda_driver/result.h"
-#include "shim/gpu/copy/copy.h"
 #include "shim/gpu/copy/pitched_copy.h"
 
 namespace eidolon::shim::cuda_driver::copy {
@@ -48,12 +48,16 @@ gpu::PitchedSide SideOf(const void* begin, size_t pitch, size_t height, const gp
           .height = height == 0 ? box.height : height};
 }
 
+// Nothing when the sides do not hold the box. A box without bytes is a copy of nothing.
+std::optional<gpu::CopyRequest> BoxOf(const gpu::PitchedSide& target,
+                                      const gpu::PitchedSide& source, const gpu::CopyBox& box) {
+  if (box.width == 0 || box.height == 0 || box.depth == 0) return Flat(nullptr, nullptr, 0);
+  return gpu::MakePitchedCopy(target, source, box);
+}
+
 CUresult RunBox(const gpu::PitchedSide& target, const gpu::PitchedSide& source,
                 const gpu::CopyBox& box, CopyMode mode, CUstream stream) {
-  if (box.width == 0 || box.height == 0 || box.depth == 0) {
-    return Run(Flat(nullptr, nullptr, 0), CopyDirection::kAny, mode, stream);
-  }
-  const auto request = gpu::MakePitchedCopy(target, source, box);
+  const auto request = BoxOf(target, source, box);
   if (!request.has_value()) return ToResult(Status::kInvalidValue);
   return Run(*request, CopyDirection::kAny, mode, stream);
 }
@@ -78,11 +82,9 @@ CUresult RunPlane(const CUDA_MEMCPY2D* p, CopyMode mode, CUstream stream) {
 
 // Both kinds of 3D parameters have the same fields.
 template <typename Parameters>
-CUresult RunVolume(const Parameters* p, CopyMode mode, CUstream stream) {
-  if (p == nullptr) return ToResult(Status::kInvalidValue);
-  if (IsArray(p->dstMemoryType) || IsArray(p->srcMemoryType)) {
-    return ToResult(Status::kNotSupported);
-  }
+Status ReadVolume(const Parameters* p, gpu::CopyRequest* request) {
+  if (p == nullptr) return Status::kInvalidValue;
+  if (IsArray(p->dstMemoryType) || IsArray(p->srcMemoryType)) return Status::kNotSupported;
   const gpu::CopyBox box = {p->WidthInBytes, p->Height, p->Depth};
   auto target =
       SideOf(Begin(p->dstMemoryType, p->dstHost, p->dstDevice), p->dstPitch, p->dstHeight, box);
@@ -94,7 +96,19 @@ CUresult RunVolume(const Parameters* p, CopyMode mode, CUstream stream) {
   source.x = p->srcXInBytes;
   source.y = p->srcY;
   source.z = p->srcZ;
-  return RunBox(target, source, box, mode, stream);
+  const auto found = BoxOf(target, source, box);
+  if (!found.has_value()) return Status::kInvalidValue;
+  *request = *found;
+  return Status::kSuccess;
+}
+
+template <typename Parameters>
+CUresult RunVolume(const Parameters* p, CopyMode mode, CUstream stream) {
+  gpu::CopyRequest request;
+  if (const Status status = ReadVolume(p, &request); status != Status::kSuccess) {
+    return ToResult(status);
+  }
+  return Run(request, CopyDirection::kAny, mode, stream);
 }
 
 struct Rows {
@@ -116,6 +130,10 @@ CUresult Fill(CUdeviceptr target, Value value, Rows rows, CUstream stream) {
 }
 
 }  // namespace
+
+Status RequestOf(const CUDA_MEMCPY3D* parameters, gpu::CopyRequest* request) noexcept {
+  return ReadVolume(parameters, request);
+}
 
 CUresult Copy(CUdeviceptr target, CUdeviceptr source, size_t bytes) noexcept {
   return Run(Flat(Pointer(target), Pointer(source), bytes), CopyDirection::kAny,

@@ -3,7 +3,13 @@
 
 #include <cuda.h>
 
+#include "shim/gpu/copy/copy.h"
+#include "shim/gpu/status.h"
+
 namespace eidolon::shim::cuda_driver::copy {
+
+// What the structure asks for; arrays are not supported.
+gpu::Status RequestOf(const CUDA_MEMCPY3D* parameters, gpu::CopyRequest* request) noexcept;
 
 CUresult Copy(CUdeviceptr target, CUdeviceptr source, size_t bytes) noexcept;
 CUresult CopyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream) noexcept;

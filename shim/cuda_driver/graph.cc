@@ -10,7 +10,7 @@ namespace {
 
 using gpu::Status;
 
-// Plain edges are all zeros.
+// Every edge is kept as a plain one, which is all zeros.
 CUresult WithPlainEdges(Status status, CUgraphEdgeData* edges, const std::size_t* count) {
   if (status == Status::kSuccess && edges != nullptr) {
     std::memset(edges, 0, *count * sizeof(*edges));
@@ -18,15 +18,14 @@ CUresult WithPlainEdges(Status status, CUgraphEdgeData* edges, const std::size_t
   return ToResult(status);
 }
 
-// Programmatic edges would be taken for plain ones, which is slower than the truth: refused.
-bool ArePlain(const CUgraphEdgeData* edges, std::size_t count) {
+}  // namespace
+
+bool AreEdges(const CUgraphEdgeData* edges, std::size_t count) {
   if (edges == nullptr) return true;
   return std::all_of(edges, edges + count, [](const CUgraphEdgeData& edge) {
-    return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
+    return calls::IsEdge(edge.from_port, edge.to_port, edge.type);
   });
 }
-
-}  // namespace
 
 CUresult GetEdges2(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edges,
                    std::size_t* count) {
@@ -45,7 +44,7 @@ CUresult GetDependentNodes2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeDat
 
 CUresult AddDependencies2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                           const CUgraphEdgeData* edges, std::size_t count) {
-  if (!ArePlain(edges, count)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!AreEdges(edges, count)) return CUDA_ERROR_INVALID_VALUE;
   return AddDependencies(graph, from, to, count);
 }
 

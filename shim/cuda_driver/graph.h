@@ -97,4 +97,35 @@ CUresult SetExecKernel(CUgraphExec exec, CUgraphNode node,
 CUresult SetExecKernel1(CUgraphExec exec, CUgraphNode node,
                         const CUDA_KERNEL_NODE_PARAMS_v1* params);
 
+// Of a launch's attributes, those that a node has here: clusters, cooperation and priority.
+CUresult GetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue* value);
+CUresult SetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+                      const CUkernelNodeAttrValue* value);
+CUresult CopyAttributes(CUgraphNode target, CUgraphNode source);
+
+CUresult AddMemcpy(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                   std::size_t count, const CUDA_MEMCPY3D* params, CUcontext context);
+CUresult GetMemcpy(CUgraphNode node, CUDA_MEMCPY3D* params);
+CUresult SetMemcpy(CUgraphNode node, const CUDA_MEMCPY3D* params);
+CUresult SetExecMemcpy(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* params,
+                       CUcontext context);
+CUresult AddMemset(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                   std::size_t count, const CUDA_MEMSET_NODE_PARAMS* params, CUcontext context);
+CUresult GetMemset(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* params);
+CUresult SetMemset(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params);
+CUresult SetExecMemset(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params,
+                       CUcontext context);
+
+// Nodes of every kind. Allocations, semaphores, batches of memory operations and conditional nodes
+// are not supported.
+CUresult Add(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
+             CUgraphNodeParams* params);
+CUresult Add2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+              const CUgraphEdgeData* edges, std::size_t count, CUgraphNodeParams* params);
+CUresult Set(CUgraphNode node, CUgraphNodeParams* params);
+CUresult SetExec(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params);
+
+// Whether there are such edges; no data stands for plain ones.
+bool AreEdges(const CUgraphEdgeData* edges, std::size_t count);
+
 }  // namespace eidolon::shim::cuda_driver::graph

@@ -53,11 +53,28 @@ CUresult Add(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependencies,
   return ToResult(status);
 }
 
+// Null when it was not made from a kernel.
+gpu::KernelNode* KernelOf(gpu::GraphNode* node) {
+  return node == nullptr ? nullptr : std::get_if<gpu::KernelNode>(&node->content);
+}
+
+// The same launch in another shape.
+Status Reshape(gpu::GraphNode& node, const gpu::LaunchShape& shape) {
+  const gpu::KernelNode& kernel = *KernelOf(&node);
+  const gpu::LaunchParameters parameters{.packed = kernel.parameters.data(),
+                                         .packed_bytes = kernel.parameters.size()};
+  return gpu::SetKernelNode(node, *kernel.kernel, shape, parameters, gpu::CurrentDevice());
+}
+
 template <typename Params>
 Status SetOn(gpu::GraphNode* node, const Params* params) {
-  if (node == nullptr || node->type != gpu::NodeType::kKernel) return Status::kInvalidValue;
+  auto* before = KernelOf(node);
+  if (before == nullptr) return Status::kInvalidValue;
   Source source;
   if (const Status status = Read(params, &source); status != Status::kSuccess) return status;
+  // The parameters say nothing of attributes.
+  source.shape.cluster = before->shape.cluster;
+  source.shape.cooperative = before->shape.cooperative;
   return gpu::SetKernelNode(*node, *source.kernel, source.shape, source.parameters,
                             gpu::CurrentDevice());
 }
@@ -73,8 +90,7 @@ CUresult SetOnExec(CUgraphExec handle, CUgraphNode node, const Params* params) {
 
 template <typename Params>
 CUresult Get(CUgraphNode handle, Params* params) {
-  gpu::GraphNode* node = gpu::LookupNode(handle);
-  auto* kernel = node == nullptr ? nullptr : std::get_if<gpu::KernelNode>(&node->content);
+  auto* kernel = KernelOf(gpu::LookupNode(handle));
   if (kernel == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const gpu::LaunchShape& shape = kernel->shape;
   *params = {};
@@ -126,6 +142,60 @@ CUresult SetExecKernel(CUgraphExec exec, CUgraphNode node,
 CUresult SetExecKernel1(CUgraphExec exec, CUgraphNode node,
                         const CUDA_KERNEL_NODE_PARAMS_v1* params) {
   return SetOnExec(exec, node, params);
+}
+
+CUresult GetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                      CUkernelNodeAttrValue* value) {
+  gpu::GraphNode* node = gpu::LookupNode(handle);
+  const auto* kernel = KernelOf(node);
+  if (kernel == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const gpu::LaunchShape& shape = kernel->shape;
+  *value = {};
+  switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      value->clusterDim = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      value->cooperative = shape.cooperative ? 1 : 0;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      value->priority = node->priority;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+CUresult SetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                      const CUkernelNodeAttrValue* value) {
+  gpu::GraphNode* node = gpu::LookupNode(handle);
+  const auto* kernel = KernelOf(node);
+  if (kernel == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  gpu::LaunchShape shape = kernel->shape;
+  switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      shape.cluster = {value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+      return ToResult(Reshape(*node, shape));
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      shape.cooperative = value->cooperative != 0;
+      return ToResult(Reshape(*node, shape));
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      node->priority = value->priority;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+CUresult CopyAttributes(CUgraphNode target, CUgraphNode source) {
+  gpu::GraphNode* to = gpu::LookupNode(target);
+  gpu::GraphNode* from = gpu::LookupNode(source);
+  if (KernelOf(to) == nullptr || KernelOf(from) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  gpu::LaunchShape shape = KernelOf(to)->shape;
+  shape.cluster = KernelOf(from)->shape.cluster;
+  shape.cooperative = KernelOf(from)->shape.cooperative;
+  to->priority = from->priority;
+  return ToResult(Reshape(*to, shape));
 }
 
 }  // namespace eidolon::shim::cuda_driver::graph

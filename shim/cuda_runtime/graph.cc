@@ -15,17 +15,15 @@ namespace {
 using error_state::Fail;
 using error_state::Finish;
 
-// Plain edges are all zeros.
+// Every edge is kept as a plain one, which is all zeros.
 void ClearEdges(cudaGraphEdgeData* edges, std::size_t count) {
   if (edges != nullptr) std::memset(edges, 0, count * sizeof(*edges));
 }
 
-// Programmatic edges (a kernel that starts before its predecessor ends) are not modelled: they
-// would be taken for plain ones, which is slower than the truth, so they are refused.
-bool ArePlain(const cudaGraphEdgeData* edges, std::size_t count) {
+bool AreEdges(const cudaGraphEdgeData* edges, std::size_t count) {
   if (edges == nullptr) return true;
   return std::all_of(edges, edges + count, [](const cudaGraphEdgeData& edge) {
-    return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
+    return calls::IsEdge(edge.from_port, edge.to_port, edge.type);
   });
 }
 
@@ -75,7 +73,7 @@ cudaError_t GetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes,
 cudaError_t AddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
                             const cudaGraphNode_t* to, const cudaGraphEdgeData* edges,
                             std::size_t count) {
-  if (!ArePlain(edges, count)) return Fail(cudaErrorNotSupported);
+  if (!AreEdges(edges, count)) return Fail(cudaErrorInvalidValue);
   return Finish(calls::AddEdges(graph, from, to, count));
 }
 

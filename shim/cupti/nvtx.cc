@@ -204,4 +204,6 @@ int Attach(NvtxGetExportTableFunc_t get_export_table) noexcept {
   return 1;
 }
 
+int AttachExtension(void* /*module*/) noexcept { return 0; }
+
 }  // namespace eidolon::shim::cupti::nvtx

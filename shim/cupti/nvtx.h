@@ -10,5 +10,7 @@ namespace eidolon::shim::cupti::nvtx {
 
 // Puts our functions into the program's table. 1 when that worked, else 0: NVTX then stays silent.
 int Attach(NvtxGetExportTableFunc_t get_export_table) noexcept;
+// 0: nothing listens to extensions, so NVTX makes their calls do nothing.
+int AttachExtension(void* module) noexcept;
 
 }  // namespace eidolon::shim::cupti::nvtx

@@ -133,6 +133,7 @@ TEST_F(NvtxTest, ReadsEveryKindOfName) {
 TEST_F(NvtxTest, StaysOutOfProgramsWithoutATable) {
   EXPECT_EQ(Attach(nullptr), 0);
   EXPECT_EQ(Attach(NoExportTable), 0);
+  EXPECT_EQ(AttachExtension(nullptr), 0);
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ extern "C" {
 #endif
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table);
+// The same for NVTX's extensions (payloads, counters, memory), which pass their
+// nvtxExtModuleInfo_t.
+int InitializeInjectionNvtxExtension(void* module);
 
 #ifdef __cplusplus
 }

@@ -11,11 +11,11 @@
 #include <limits>
 
 #include "services/ring/record.h"
+#include "shim/core/driver_rest.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
-#include "shim/time/driver_rest.h"
 #include "shim/time/nap.h"
 #include "shim/time/real.h"
 #include "shim/time/virtual_clock.h"
@@ -60,7 +60,7 @@ int RealSleep(std::int64_t ns, std::int64_t* slept_ns) noexcept {
 int HelperSleep(SimTime end, std::int64_t ns, std::int64_t* slept_ns) noexcept {
   constexpr std::int64_t kSliceNs = 5'000'000;
   const SimTime begin = ProgramTime();
-  const DriverRest rest;
+  const core::DriverRest rest;
   while (ns > 0 && ProgramTime() < end) {
     std::int64_t unused = 0;
     if (RealSleep(std::min(ns, kSliceNs), &unused) != 0) {

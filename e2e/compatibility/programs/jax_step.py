@@ -20,6 +20,6 @@ def step(weights, x):
 keys = jax.random.split(jax.random.key(0), 3)
 weights = {"up": jax.random.normal(keys[0], (256, 512)) / 16, "down": jax.random.normal(keys[1], (512, 256)) / 23}
 x = jax.random.normal(keys[2], (64, 256))
-for i in range(8):
+for i in range(200):
     weights, loss = step(weights, x)
     print(f"step {i} loss {loss:.4f}", flush=True)

@@ -73,4 +73,11 @@ struct Counts {
   bool depends_on_memory = false;  // Other content of memory led to other counts.
 };
 
+// Multiplications and additions of the whole launch's matrix instructions.
+inline double MatrixOperations(const Counts& counts) {
+  double sum = 0;
+  for (const double operations : counts.block.matrix_operations) sum += operations;
+  return sum * counts.blocks;
+}
+
 }  // namespace eidolon::timing::count

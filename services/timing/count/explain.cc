@@ -41,18 +41,13 @@ std::string Percent(double share) { return StrCat(Fixed(share * 100, 0), " %"); 
 
 std::string Dims(const kernel::Dim3& dims) { return StrCat(dims.x, " x ", dims.y, " x ", dims.z); }
 
-double Matrix(const Counts& counts) {
-  double sum = 0;
-  for (const double operations : counts.block.matrix_operations) sum += operations;
-  return sum * counts.blocks;
-}
-
 // Multiplications and additions; two for each lane of an instruction of the FMA pipes.
 double Operations(const Counts& counts) {
   constexpr double kLaneOperations = 64;
-  return Matrix(counts) + kLaneOperations * counts.blocks *
-                              (counts.block.issued[static_cast<std::size_t>(Pipe::kFma)] +
-                               counts.block.issued[static_cast<std::size_t>(Pipe::kHalf)]);
+  return MatrixOperations(counts) +
+         kLaneOperations * counts.blocks *
+             (counts.block.issued[static_cast<std::size_t>(Pipe::kFma)] +
+              counts.block.issued[static_cast<std::size_t>(Pipe::kHalf)]);
 }
 
 std::string Instructions(const Counts& counts) {
@@ -113,7 +108,7 @@ std::string ExplainText(const Record& record, const gpu_model::GpuModel& gpu) {
                  Fixed(block.missed_lines > 0 ? block.missed_sectors / block.missed_lines : 0, 1),
                  " of 4 sectors a line");
   text += StrCat("\n  warps      ", Instructions(counts));
-  if (Matrix(counts) > 0) text += StrCat("\n  matrices   ", MatrixText(counts));
+  if (MatrixOperations(counts) > 0) text += StrCat("\n  matrices   ", MatrixText(counts));
   text += StrCat("\n  block      ", Fixed(counts.warps, 0), " warps, ",
                  Fixed(counts.resident_blocks, 0), " blocks a multiprocessor; alone ",
                  Short(block.clocks), " clocks, ", Short(block.far_clocks),

@@ -88,6 +88,8 @@ constexpr NamedRule kRules[] = {
     {"triton_tem_*", Family::kTriton, TritonInductor},
     {"triton_flex_attention*", Family::kTriton, TritonInductor},
     {"triton_for_*", Family::kTriton, TritonInductor},
+    {"loop_convert_fusion*", Family::kCast, Typed},  // XLA's names.
+    {"wrapped_convert*", Family::kCast, Typed},
     {"ln_fwd_*", Family::kNormalization, EngineNorm},
     {"ln_bwd_*", Family::kNormalization, EngineNorm},
     {"rmsnorm_fwd_*", Family::kNormalization, EngineNorm},

@@ -372,6 +372,17 @@ TEST(RecogniseTest, AnUnknownKernelIsAGuess) {
   EXPECT_GT(demand.bytes, 0);
 }
 
+TEST(RecogniseTest, AConversionIsNoConvolution) {
+  const auto family = [](const char* name) {
+    return DemandOf(LaunchBuilder(name).Grid(100).Block(256).Pointers(2).Build()).family;
+  };
+
+  EXPECT_EQ(family("wrapped_convert"), Family::kCast);
+  EXPECT_EQ(family("loop_convert_fusion_2"), Family::kCast);
+  EXPECT_EQ(family("implicit_convolve_sgemm"), Family::kGemm);
+  EXPECT_EQ(family("conv_transpose"), Family::kConvolution);
+}
+
 TEST(RecogniseTest, ShortParametersNeverCrash) {
   std::ifstream names(EIDOLON_SOURCE_DIR "/services/timing/kernel/testdata/kernel_families.txt");
   std::string family, name;

@@ -117,72 +117,136 @@ workload::CopyKind KindOf(const End& target, const End& source) {
   return source.on_gpu ? workload::CopyKind::kDeviceToHost : workload::CopyKind::kHostToHost;
 }
 
+// Page-locked memory has one address for the host and the GPU, so it may stand for either: XLA
+// reads what a kernel wrote into it by a copy from the device.
 bool Contradicts(CopyDirection direction, const End& target, const End& source) {
-  const auto plain_host = [](const End& end) { return !end.on_gpu; };
   switch (direction) {
     case CopyDirection::kAny:
       return false;
     case CopyDirection::kHostToHost:
       return target.on_device || source.on_device;
     case CopyDirection::kHostToDevice:
-      return plain_host(target) || source.on_device;
+      return target.pageable || source.on_device;
     case CopyDirection::kDeviceToHost:
-      return target.on_device || plain_host(source);
+      return target.on_device || source.pageable;
     case CopyDirection::kDeviceToDevice:
       return false;  // Host ends are taken as they are.
   }
   return false;
 }
 
-bool MustWait(workload::CopyKind kind, const CopyRequest& request, const End& target,
-              const End& source, std::size_t bytes) {
-  switch (kind) {
-    case workload::CopyKind::kHostToHost:
-      return true;
-    case workload::CopyKind::kDeviceToHost:
-      return request.mode == CopyMode::kBlocking || target.pageable;
-    case workload::CopyKind::kHostToDevice:
-      return request.mode == CopyMode::kBlocking || (source.pageable && bytes > kStagedBytes);
-    default:
-      return false;
-  }
-}
+// A copy whose bytes are all there; of no bytes, it is nothing.
+struct DefinedCopy {
+  ring::CopyWork work{};
+  End target;
+  End source;
+};
 
-}  // namespace
-
-Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
+Status Define(const CopyRequest& request, DefinedCopy* copy) {
   const CopyShape& shape = request.shape;
-  if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
-  const auto counted = BytesOf(TargetRows(shape));
-  if (!counted.has_value()) return Status::kInvalidValue;
-  const std::uint64_t bytes = *counted;
-  if (bytes == 0) return Status::kSuccess;
+  const auto bytes = BytesOf(TargetRows(shape));
+  if (!bytes.has_value()) return Status::kInvalidValue;
+  if (*bytes == 0) return Status::kSuccess;
   if (request.target == nullptr || request.source == nullptr) return Status::kInvalidValue;
   const auto target = Look(request.target, TargetRows(shape));
   const auto source = Look(request.source, SourceRows(shape));
   if (!target.has_value() || !source.has_value()) return Status::kInvalidValue;
   if (Contradicts(request.direction, *target, *source)) return Status::kInvalidValue;
+  copy->target = *target;
+  copy->source = *source;
 
-  ring::CopyWork work{};
+  ring::CopyWork& work = copy->work;
   work.header = {ring::WorkKind::kCopy, sizeof(work)};
   work.kind = KindOf(*target, *source);
   work.pinned = target->pageable || source->pageable ? 0 : 1;
-  work.bytes = bytes;
+  work.bytes = *bytes;
   const bool flat =
       shape.target_pitch == shape.source_pitch && shape.target_pitch == shape.row_bytes;
-  work.row_bytes = flat || shape.rows * shape.slices == 1 ? bytes : shape.row_bytes;
+  work.row_bytes = flat || shape.rows * shape.slices == 1 ? *bytes : shape.row_bytes;
   work.peer_device = work.kind == workload::CopyKind::kPeer ? RingDevice(target->info.device) : -1;
-  const Status status = Submit(stream, std::as_bytes(std::span(&work, 1)));
+  return Status::kSuccess;
+}
+
+bool MustWait(const CopyRequest& request, const DefinedCopy& copy) {
+  switch (copy.work.kind) {
+    case workload::CopyKind::kHostToHost:
+      return true;
+    case workload::CopyKind::kDeviceToHost:
+      return request.mode == CopyMode::kBlocking || copy.target.pageable;
+    case workload::CopyKind::kHostToDevice:
+      return request.mode == CopyMode::kBlocking ||
+             (copy.source.pageable && copy.work.bytes > kStagedBytes);
+    default:
+      return false;
+  }
+}
+
+// A memset whose bytes are all there; of no bytes, it is nothing.
+struct DefinedFill {
+  ring::CopyWork work{};
+  End target;
+};
+
+Status Define(const FillRequest& request, DefinedFill* fill) {
+  std::size_t row_bytes = 0;
+  if (__builtin_mul_overflow(request.elements, request.element_bytes, &row_bytes)) {
+    return Status::kInvalidValue;
+  }
+  const Rows rows{row_bytes, request.rows, request.slices, request.pitch, request.slice_pitch};
+  const auto bytes = BytesOf(rows);
+  if (!bytes.has_value()) return Status::kInvalidValue;
+  if (*bytes == 0) return Status::kSuccess;
+  const bool aligned = Address(request.target) % request.element_bytes == 0 &&
+                       (request.rows == 1 || request.pitch % request.element_bytes == 0);
+  if (!aligned) return Status::kInvalidValue;
+  const auto target = Look(request.target, rows);
+  if (!target.has_value() || target->pageable) return Status::kInvalidValue;
+  fill->target = *target;
+
+  ring::CopyWork& work = fill->work;
+  work.header = {ring::WorkKind::kMemset, sizeof(work)};
+  work.kind = workload::CopyKind::kMemset;
+  work.pinned = 1;
+  work.bytes = *bytes;
+  const bool flat = request.rows * request.slices == 1 || request.pitch == row_bytes;
+  work.row_bytes = flat ? *bytes : row_bytes;
+  work.peer_device = -1;
+  work.element_bytes = request.element_bytes;
+  return Status::kSuccess;
+}
+
+}  // namespace
+
+Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
+  if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
+  DefinedCopy copy;
+  if (const Status status = Define(request, &copy); status != Status::kSuccess) return status;
+  if (copy.work.bytes == 0) return Status::kSuccess;
+  const Status status = Submit(stream, std::as_bytes(std::span(&copy.work, 1)));
   if (status != Status::kSuccess) return status;
   if (IsCapturing(stream)) {
-    CaptureReplay(*Lookup(stream),
-                  [request, to = *target, from = *source] { MoveBytes(request, to, from); });
+    CaptureReplay(*Lookup(stream), [request, to = copy.target, from = copy.source] {
+      MoveBytes(request, to, from);
+    });
     return status;
   }
-  if (MustWait(work.kind, request, *target, *source, bytes)) {
+  if (MustWait(request, copy)) {
     if (const Status waited = SynchronizeStream(stream); waited != Status::kSuccess) return waited;
   }
-  MoveBytes(request, *target, *source);
+  MoveBytes(request, copy.target, copy.source);
+  return Status::kSuccess;
+}
+
+Status Plan(const CopyRequest& request, PlannedWork* result) noexcept {
+  if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
+  DefinedCopy copy;
+  if (const Status status = Define(request, &copy); status != Status::kSuccess) return status;
+  try {
+    *result = {copy.work,
+               [request, to = copy.target, from = copy.source] { MoveBytes(request, to, from); }};
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
   return Status::kSuccess;
 }
 
@@ -209,38 +273,29 @@ Status Copy(void* target, const void* source, std::size_t bytes, CopyMode mode,
 
 Status Fill(const FillRequest& request, StreamHandle stream) noexcept {
   if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
-  std::size_t row_bytes = 0;
-  if (__builtin_mul_overflow(request.elements, request.element_bytes, &row_bytes)) {
-    return Status::kInvalidValue;
-  }
-  const Rows rows{row_bytes, request.rows, request.slices, request.pitch, request.slice_pitch};
-  const auto counted = BytesOf(rows);
-  if (!counted.has_value()) return Status::kInvalidValue;
-  const std::uint64_t bytes = *counted;
-  if (bytes == 0) return Status::kSuccess;
-  const bool aligned = Address(request.target) % request.element_bytes == 0 &&
-                       (request.rows == 1 || request.pitch % request.element_bytes == 0);
-  if (!aligned) return Status::kInvalidValue;
-  const auto target = Look(request.target, rows);
-  if (!target.has_value() || target->pageable) return Status::kInvalidValue;
-
-  ring::CopyWork work{};
-  work.header = {ring::WorkKind::kMemset, sizeof(work)};
-  work.kind = workload::CopyKind::kMemset;
-  work.pinned = 1;
-  work.bytes = bytes;
-  const bool flat = request.rows * request.slices == 1 || request.pitch == row_bytes;
-  work.row_bytes = flat ? bytes : row_bytes;
-  work.peer_device = -1;
-  work.element_bytes = request.element_bytes;
-  const Status status = Submit(stream, std::as_bytes(std::span(&work, 1)));
+  DefinedFill fill;
+  if (const Status status = Define(request, &fill); status != Status::kSuccess) return status;
+  if (fill.work.bytes == 0) return Status::kSuccess;
+  const Status status = Submit(stream, std::as_bytes(std::span(&fill.work, 1)));
   if (status != Status::kSuccess) return status;
   if (IsCapturing(stream)) {
-    CaptureReplay(*Lookup(stream), [request, to = *target] { SetBytes(request, to); });
+    CaptureReplay(*Lookup(stream), [request, to = fill.target] { SetBytes(request, to); });
   } else {
-    SetBytes(request, *target);
+    SetBytes(request, fill.target);
   }
   return status;
+}
+
+Status Plan(const FillRequest& request, PlannedWork* result) noexcept {
+  if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
+  DefinedFill fill;
+  if (const Status status = Define(request, &fill); status != Status::kSuccess) return status;
+  try {
+    *result = {fill.work, [request, to = fill.target] { SetBytes(request, to); }};
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+  return Status::kSuccess;
 }
 
 }  // namespace eidolon::shim::gpu

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
+#include "services/ring/work.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream/submit.h"
 
@@ -54,6 +56,15 @@ struct FillRequest {
   std::size_t slice_pitch = 0;
 };
 Status Fill(const FillRequest& request, StreamHandle stream) noexcept;
+
+// The same as work that somebody else puts somewhere, such as into a graph: what the engine is
+// told, and what happens to the bytes whenever it runs. Without bytes there is nothing to do.
+struct PlannedWork {
+  ring::CopyWork work{};
+  std::function<void()> move;
+};
+Status Plan(const CopyRequest& request, PlannedWork* result) noexcept;
+Status Plan(const FillRequest& request, PlannedWork* result) noexcept;
 
 // Moves managed memory to a device (or, with device -1, to the host) ahead of its use: costs what a
 // copy of the bytes costs; the bytes themselves stay where they are.

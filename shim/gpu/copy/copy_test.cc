@@ -171,6 +171,24 @@ TEST_F(CopyTest, BadAddressesAndDirectionsAreRefused) {
   EXPECT_EQ(Copy(nullptr, nullptr, 0, CopyMode::kAsync, nullptr), Status::kSuccess);
 }
 
+TEST_F(CopyTest, PageLockedMemoryStandsForEitherEnd) {
+  auto* locked = static_cast<char*>(pinned_);
+  std::memcpy(locked, "locked", 7);
+  char text[8] = "paged";
+  const auto copy = [&](void* target, const void* source, CopyDirection direction) {
+    return Copy(
+        {.target = target, .source = source, .shape = {.row_bytes = 7}, .direction = direction},
+        nullptr);
+  };
+
+  EXPECT_EQ(copy(text, locked, CopyDirection::kDeviceToHost), Status::kSuccess);
+  EXPECT_STREQ(text, "locked");
+  EXPECT_EQ(copy(locked + 8, text, CopyDirection::kHostToDevice), Status::kSuccess);
+  EXPECT_STREQ(locked + 8, "locked");
+  EXPECT_EQ(LastWork().kind, workload::CopyKind::kHostToHost);
+  EXPECT_EQ(copy(locked, text, CopyDirection::kDeviceToHost), Status::kInvalidValue);
+}
+
 TEST_F(CopyTest, ManagedMemoryHoldsItsOwnBytes) {
   void* managed = nullptr;
   ASSERT_EQ(AllocateManaged(64, 1, &managed), Status::kSuccess);

@@ -294,7 +294,7 @@ Status CaptureChildGraph(Stream& stream, const Graph& graph) noexcept {
   return AddNode(stream, NodeType::kGraph, [&](GraphNode& node) {
     Graph* copy = nullptr;
     const Status status = CloneGraph(graph, &copy);
-    node.child.reset(copy);
+    if (status == Status::kSuccess) node.Adopt(std::unique_ptr<Graph>(copy));
     return status;
   });
 }

@@ -6,7 +6,9 @@
 #include <fstream>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"
 #include "shim/gpu/launch/idle_parameters.h"
@@ -39,6 +41,7 @@ void CopyNodes(const Graph& from, Graph& to) {
     copy.content = node->content;
     copy.kernel_pointers = node->kernel_pointers;
     copy.on_replay = node->on_replay;
+    copy.priority = node->priority;
     copy.original = node.get();
     if (auto* kernel = std::get_if<KernelNode>(&copy.content)) {
       kernel->pointers.clear();
@@ -47,7 +50,7 @@ void CopyNodes(const Graph& from, Graph& to) {
       }
     }
     if (node->child != nullptr) {
-      copy.child = std::make_unique<Graph>();
+      copy.Adopt(std::make_unique<Graph>());
       CopyNodes(*node->child, *copy.child);
     }
   }
@@ -139,6 +142,11 @@ GraphNode& Graph::Add(NodeType type, std::span<GraphNode* const> dependencies) {
   return *nodes.back();
 }
 
+void GraphNode::Adopt(std::unique_ptr<Graph> graph_of_node) {
+  child = std::move(graph_of_node);
+  child->is_child = true;
+}
+
 std::size_t Graph::EdgeCount() const {
   std::size_t count = 0;
   for (const auto& node : nodes) count += node->dependencies.size();
@@ -157,6 +165,7 @@ Status CreateGraph(Graph** result) noexcept {
 }
 
 Status DestroyGraph(Graph& graph) noexcept {
+  if (graph.is_child) return Status::kInvalidValue;
   delete &graph;
   return Status::kSuccess;
 }
@@ -224,6 +233,19 @@ Status PrintGraph(const Graph& graph, const char* path) noexcept {
     file << "}\n}\n";
     file.close();
     return file ? Status::kSuccess : Status::kInvalidValue;
+  });
+}
+
+Status SetWorkNode(GraphNode& node, std::span<const std::byte> definition,
+                   std::function<void()> on_replay) noexcept {
+  return Guarded([&] {
+    const bool works = !definition.empty();
+    const std::uint32_t work = works ? core::Session::Get()->InternWork(definition) : 0;
+    if (works && work == 0) return Status::kInvalidValue;
+    node.kind = works ? ring::GraphNodeKind::kWork : ring::GraphNodeKind::kEmpty;
+    node.id = work;
+    node.on_replay = works ? std::move(on_replay) : nullptr;
+    return Status::kSuccess;
   });
 }
 

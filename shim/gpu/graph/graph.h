@@ -73,9 +73,11 @@ struct GraphNode : core::Recycled<GraphNode> {
   std::vector<GraphNode*> dependencies;
   std::variant<std::monostate, KernelNode, HostNode, EventNode, MemoryNode, VendorParameters>
       content;
+  void Adopt(std::unique_ptr<Graph> graph_of_node);
   std::unique_ptr<Graph> child;
   std::vector<std::uint64_t> kernel_pointers;  // Where a replay may write.
   std::function<void()> on_replay;             // Moves known values, as the work does.
+  int priority = 0;                            // For the vendor's question; no work goes by it.
   const GraphNode* original = nullptr;         // In the graph this one was cloned from.
 };
 
@@ -95,6 +97,7 @@ struct Graph : core::Recycled<Graph> {
   std::size_t EdgeCount() const;
 
   std::uint32_t number = 0;                       // cuGraphGetId.
+  bool is_child = false;                          // A node owns it: not to be destroyed alone.
   std::vector<std::unique_ptr<GraphNode>> nodes;  // In the order in which they were added.
   UserReferences users;
 };
@@ -128,6 +131,11 @@ Status RemoveDependencies(Graph& graph, std::span<GraphNode* const> from,
                           std::span<GraphNode* const> to) noexcept;
 // The graph as Graphviz text. kInvalidValue when the file cannot be written.
 Status PrintGraph(const Graph& graph, const char* path) noexcept;
+
+// Makes the node other work than a kernel: `definition`, which does nothing when it is empty, and
+// what a replay does to known bytes.
+Status SetWorkNode(GraphNode& node, std::span<const std::byte> definition,
+                   std::function<void()> on_replay) noexcept;
 
 Status AddKernelNode(Graph& graph, std::span<GraphNode* const> dependencies, const Kernel& kernel,
                      const LaunchShape& shape, const LaunchParameters& parameters,

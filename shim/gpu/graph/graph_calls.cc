@@ -1,6 +1,7 @@
 #include "shim/gpu/graph/graph_calls.h"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -44,31 +45,6 @@ Status GiveNodes(GraphHandle handle, NodeHandle* nodes, std::size_t* count, Acce
   return Give(found, nodes, count);
 }
 
-// Adds a node and lets `fill` set it up.
-template <typename Fill>
-Status AddNode(NodeHandle* result, GraphHandle handle, const NodeHandle* dependencies,
-               std::size_t count, NodeType type, Fill&& fill) noexcept {
-  try {
-    Graph* graph = LookupGraph(handle);
-    if (graph == nullptr || result == nullptr || (count != 0 && dependencies == nullptr)) {
-      return Status::kInvalidValue;
-    }
-    const auto nodes = ToNodes(dependencies, count);
-    if (!std::ranges::all_of(nodes, [&](const GraphNode* node) { return graph->Owns(node); })) {
-      return Status::kInvalidValue;
-    }
-    GraphNode& node = graph->Add(type, nodes);
-    if (const Status status = fill(node); status != Status::kSuccess) {
-      graph->nodes.pop_back();
-      return status;
-    }
-    *result = ToHandle(&node);
-    return Status::kSuccess;
-  } catch (...) {
-    return Status::kOutOfMemory;
-  }
-}
-
 GraphNode* LookupTyped(NodeHandle handle, NodeType type) {
   GraphNode* node = LookupNode(handle);
   return node != nullptr && node->type == type ? node : nullptr;
@@ -102,13 +78,44 @@ Status FillChild(GraphNode& node, GraphHandle handle) {
   if (child == nullptr || child == node.graph) return Status::kInvalidValue;
   Graph* copy = nullptr;
   const Status status = CloneGraph(*child, &copy);
-  if (status == Status::kSuccess) node.child.reset(copy);
+  if (status == Status::kSuccess) node.Adopt(std::unique_ptr<Graph>(copy));
   return status;
 }
 
-// The exec's copy of `node`, given to `change`; the next launch uses what it set.
-template <typename Change>
-Status ChangeExec(ExecHandle handle, NodeHandle node, Change&& change) {
+// The graph's own nodes, which keep their handles.
+Status MoveChild(GraphNode& node, GraphHandle handle) {
+  Graph* child = LookupGraph(handle);
+  if (child == nullptr || child == node.graph || child->is_child) return Status::kInvalidValue;
+  node.Adopt(std::unique_ptr<Graph>(child));
+  return Status::kSuccess;
+}
+
+}  // namespace
+
+Status AddNode(NodeHandle* result, GraphHandle handle, const NodeHandle* dependencies,
+               std::size_t count, NodeType type, const FillNode& fill) noexcept {
+  try {
+    Graph* graph = LookupGraph(handle);
+    if (graph == nullptr || result == nullptr || (count != 0 && dependencies == nullptr)) {
+      return Status::kInvalidValue;
+    }
+    const auto nodes = ToNodes(dependencies, count);
+    if (!std::ranges::all_of(nodes, [&](const GraphNode* node) { return graph->Owns(node); })) {
+      return Status::kInvalidValue;
+    }
+    GraphNode& node = graph->Add(type, nodes);
+    if (const Status status = fill(node); status != Status::kSuccess) {
+      graph->nodes.pop_back();
+      return status;
+    }
+    *result = ToHandle(&node);
+    return Status::kSuccess;
+  } catch (...) {
+    return Status::kOutOfMemory;
+  }
+}
+
+Status ChangeExec(ExecHandle handle, NodeHandle node, const FillNode& change) noexcept {
   GraphExec* exec = LookupExec(handle);
   if (exec == nullptr || LookupNode(node) == nullptr) return Status::kInvalidValue;
   GraphNode* copy = ExecNode(*exec, LookupNode(node));
@@ -117,8 +124,6 @@ Status ChangeExec(ExecHandle handle, NodeHandle node, Change&& change) {
   if (status == Status::kSuccess) MarkChanged(*exec);
   return status;
 }
-
-}  // namespace
 
 Status Create(GraphHandle* graph, unsigned flags) noexcept {
   if (graph == nullptr || flags != 0) return Status::kInvalidValue;
@@ -197,6 +202,14 @@ Status GetDependentNodes(NodeHandle handle, NodeHandle* nodes, std::size_t* coun
   });
 }
 
+bool IsEdge(unsigned from_port, unsigned to_port, unsigned type) noexcept {
+  constexpr unsigned kProgrammatic = 1;
+  constexpr unsigned kLaunchOrderPort = 2;  // The last of a kernel's ports.
+  if (to_port != 0) return false;
+  return type == kProgrammatic ? from_port != 0 && from_port <= kLaunchOrderPort
+                               : type == 0 && from_port == 0;
+}
+
 Status AddEdges(GraphHandle handle, const NodeHandle* from, const NodeHandle* to,
                 std::size_t count) noexcept {
   Graph* graph = LookupGraph(handle);
@@ -263,6 +276,12 @@ Status AddChild(NodeHandle* node, GraphHandle graph, const NodeHandle* dependenc
                  [&](GraphNode& made) { return FillChild(made, child); });
 }
 
+Status AddMovedChild(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies,
+                     std::size_t count, GraphHandle child) noexcept {
+  return AddNode(node, graph, dependencies, count, NodeType::kGraph,
+                 [&](GraphNode& made) { return MoveChild(made, child); });
+}
+
 Status GetChild(NodeHandle handle, GraphHandle* child) noexcept {
   const GraphNode* node = LookupTyped(handle, NodeType::kGraph);
   if (node == nullptr || child == nullptr) return Status::kInvalidValue;
@@ -318,7 +337,7 @@ Status GetEvent(NodeHandle handle, CUevent_st** event) noexcept {
 
 Status Instantiate(ExecHandle* result, GraphHandle handle, unsigned long long flags) noexcept {
   const Graph* graph = LookupGraph(handle);
-  if (graph == nullptr || result == nullptr) return Status::kInvalidValue;
+  if (graph == nullptr || graph->is_child || result == nullptr) return Status::kInvalidValue;
   GraphExec* exec = nullptr;
   const Status status = InstantiateGraph(*graph, flags, &exec);
   *result = reinterpret_cast<ExecHandle>(exec);

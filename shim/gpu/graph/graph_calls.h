@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
+#include "shim/gpu/graph/graph.h"
 #include "shim/gpu/status.h"
 
 // The vendor's handle types, declared by both of its headers.
@@ -38,6 +40,10 @@ Status GetDependencies(NodeHandle node, NodeHandle* nodes, std::size_t* count) n
 Status GetDependentNodes(NodeHandle node, NodeHandle* nodes, std::size_t* count) noexcept;
 Status AddEdges(GraphHandle graph, const NodeHandle* from, const NodeHandle* to,
                 std::size_t count) noexcept;
+// Whether there is an edge of these ports and this type. A programmatic one, by which a kernel may
+// start before its predecessor ends, counts as plain: as in a stream, the kernel starts behind it.
+// What it would have done meanwhile (set up, and wait) is lost; in a graph there is no gap to save.
+bool IsEdge(unsigned from_port, unsigned to_port, unsigned type) noexcept;
 Status RemoveEdges(GraphHandle graph, const NodeHandle* from, const NodeHandle* to,
                    std::size_t count) noexcept;
 
@@ -47,10 +53,20 @@ Status GetContainingGraph(NodeHandle node, GraphHandle* graph) noexcept;
 Status GetLocalId(NodeHandle node, unsigned* id) noexcept;
 Status GetType(NodeHandle node, std::uint32_t* type) noexcept;
 
+// Nodes of the vendor's structures: `fill` sets up a new node, or changes the exec's copy of one,
+// which the next launch uses.
+using FillNode = std::function<Status(GraphNode&)>;
+Status AddNode(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies,
+               std::size_t count, NodeType type, const FillNode& fill) noexcept;
+Status ChangeExec(ExecHandle exec, NodeHandle node, const FillNode& change) noexcept;
+
 Status AddEmpty(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies,
                 std::size_t count) noexcept;
 Status AddChild(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies,
                 std::size_t count, GraphHandle child) noexcept;
+// Takes the graph itself, whose handle and nodes then belong to the node.
+Status AddMovedChild(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies,
+                     std::size_t count, GraphHandle child) noexcept;
 Status GetChild(NodeHandle node, GraphHandle* child) noexcept;
 Status AddHost(NodeHandle* node, GraphHandle graph, const NodeHandle* dependencies,
                std::size_t count, void (*function)(void*), void* data) noexcept;

@@ -145,6 +145,16 @@ Status Replay(const GraphExec& exec, Stream& stream) {
   return Status::kSuccess;
 }
 
+// The copy of `node` in `graph` or a child graph of it.
+GraphNode* CopyOf(const GraphNode* node, const Graph& graph) {
+  for (const auto& owned : graph.nodes) {
+    if (owned->original == node) return owned.get();
+    if (owned->child == nullptr) continue;
+    if (GraphNode* found = CopyOf(node, *owned->child); found != nullptr) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** result) noexcept {
@@ -240,9 +250,7 @@ UpdateAnswer UpdateExec(GraphExec& exec, const Graph& graph) noexcept {
 }
 
 GraphNode* ExecNode(GraphExec& exec, const GraphNode* node) noexcept {
-  const auto found = std::ranges::find_if(
-      exec.graph->nodes, [&](const auto& owned) { return owned->original == node; });
-  return found == exec.graph->nodes.end() ? nullptr : found->get();
+  return CopyOf(node, *exec.graph);
 }
 
 void MarkChanged(GraphExec& exec) noexcept {

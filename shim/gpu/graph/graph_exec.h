@@ -28,8 +28,8 @@ struct UpdateAnswer {
 };
 UpdateAnswer UpdateExec(GraphExec& exec, const Graph& graph) noexcept;
 
-// The exec's own copy of a node of the graph that it was instantiated from; nullptr when it has
-// none.
+// The exec's own copy of a node of the graph that it was instantiated from, or of a child graph of
+// that; nullptr when it has none.
 GraphNode* ExecNode(GraphExec& exec, const GraphNode* node) noexcept;
 // A node of the exec changed: the next launch defines the graph anew.
 void MarkChanged(GraphExec& exec) noexcept;

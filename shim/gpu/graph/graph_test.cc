@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
@@ -86,7 +87,7 @@ TEST_F(GraphTest, OpensUpChildGraphs) {
   GraphNode& middle = graph_->Add(NodeType::kGraph, {&before, 1});
   Graph* copy = nullptr;
   ASSERT_EQ(CloneGraph(*child, &copy), Status::kSuccess);
-  middle.child.reset(copy);
+  middle.Adopt(std::unique_ptr<Graph>(copy));
   Add(*graph_, {&middle});
   GraphExec* exec = nullptr;
 

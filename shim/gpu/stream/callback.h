@@ -1,6 +1,9 @@
 // Host functions that the program put on a stream. They run on one thread of ours, in the order in
-// which they were issued, once the stream has reached them; waits that cover one return after it
-// ran.
+// which they were issued, once the rank clock is where the stream reaches them; waits that cover
+// one return after it ran. A program may wait for what one of them does without asking the GPU (XLA
+// does): when every thread that moves the clock rests, the function's time is the next that comes,
+// and the clock moves there. A clock that stands still otherwise, because the program spins, holds
+// them up for a moment only.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +25,8 @@ Status EnqueueGraphCallback(Stream& stream, void (*function)(void*), void* data)
 // A fresh number for a host node of a graph (GraphNode::id).
 std::uint32_t NewCallbackId() noexcept;
 
-// Runs what the engine says is complete now and waits for it. Called after every host wait.
+// Runs what is due now and waits for it. Called after every host wait. For a thread that does not
+// move the clock, all that the engine knows the end of is due.
 void RunDueCallbacks() noexcept;
 
 }  // namespace eidolon::shim::gpu

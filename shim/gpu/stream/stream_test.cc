@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
+#include "services/base/sim_time.h"
 #include "services/ring/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"
@@ -188,6 +190,75 @@ TEST_F(StreamTest, ACallbackRunsWithoutAnyWait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(ran);
+}
+
+// The engine knows that whatever is asked for ends so much later.
+class LateCallbackTest : public StreamTest {
+ protected:
+  LateCallbackTest() : end_(core::Now() + base::Duration::Microseconds(700)) {
+    agent_.AnswerWith([end = end_](const FakeAgent::Record& record) {
+      FakeAgent::Reply reply = FakeAgent::DefaultAnswer(record);
+      reply.value_ps = static_cast<std::uint64_t>(end.ps);
+      return reply;
+    });
+    EnqueueCallback(
+        *Lookup(stream_),
+        [](void* ran) {
+          static_cast<std::atomic<bool>*>(ran)->store(true);
+          static_cast<std::atomic<bool>*>(ran)->notify_all();
+        },
+        &ran_);
+  }
+  ~LateCallbackTest() override { ran_.wait(false); }
+
+  base::SimTime end_;
+  std::atomic<bool> ran_ = false;
+};
+
+TEST_F(LateCallbackTest, AProgramThatWaitsForItsEffectReachesItsTime) {
+  EXPECT_LT(core::Now(), end_);
+
+  ran_.wait(false);
+
+  EXPECT_EQ(core::Now(), end_);
+  const auto waits = agent_.RecordsOf(RecordKind::kSynchronizeEvent);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].As<ring::WaitRecord>().observer, 0u);
+}
+
+TEST_F(LateCallbackTest, AProgramThatGoesOnIsNotMoved) {
+  while (!ran_ && core::Now() < end_) core::AdvanceBy(base::Duration::Nanoseconds(1));
+
+  EXPECT_FALSE(ran_);
+}
+
+TEST_F(LateCallbackTest, AProgramThatSpinsIsNotHeldUpForEver) {
+  while (!ran_) {
+  }
+
+  EXPECT_LT(core::Now(), end_);
+}
+
+TEST_F(StreamTest, AProgramThatWaitsForWhatOthersDecideIsSeenToWait) {
+  static std::atomic<bool> seen;
+  static std::atomic<bool> ran;
+  seen = ran = false;
+  agent_.AnswerWith([](const FakeAgent::Record& record) {
+    const bool waits = record.kind() == RecordKind::kSynchronizeEvent;
+    if (waits) seen = true;
+    return seen ? FakeAgent::DefaultAnswer(record) : NotReady();
+  });
+
+  EnqueueCallback(
+      *Lookup(stream_),
+      [](void*) {
+        ran = true;
+        ran.notify_all();
+      },
+      nullptr);
+  ran.wait(false);
+
+  EXPECT_TRUE(seen);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "shim/time/driver_rest.h"
+#include "shim/core/driver_rest.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "shim/core/session.h"
 #include "shim/core/thread_role.h"
 
-namespace eidolon::shim::time {
+namespace eidolon::shim::core {
 namespace {
 
 struct ThreadState {
@@ -47,7 +47,7 @@ std::optional<ThreadState> StateOf(pid_t thread) noexcept {
 }  // namespace
 
 DriverRest::DriverRest() noexcept
-    : count_(core::ListDrivers(drivers_)), asking_(core::Session::ThreadsAsking() != 0) {
+    : count_(ListDrivers(drivers_)), asking_(Session::ThreadsAsking() != 0) {
   for (std::size_t i = 0; i < count_; ++i) {
     const auto state = StateOf(drivers_[i]);
     // A thread that has ended rests.
@@ -57,9 +57,9 @@ DriverRest::DriverRest() noexcept
 }
 
 bool DriverRest::Lasts() const noexcept {
-  if (asking_ || core::Session::ThreadsAsking() != 0) return false;
+  if (asking_ || Session::ThreadsAsking() != 0) return false;
   std::array<pid_t, kMaxDrivers> now;
-  if (core::ListDrivers(now) != count_) return false;
+  if (ListDrivers(now) != count_) return false;
   for (std::size_t i = 0; i < count_; ++i) {
     if (drivers_[i] == 0) continue;
     const auto state = StateOf(drivers_[i]);
@@ -69,4 +69,4 @@ bool DriverRest::Lasts() const noexcept {
   return count_ < kMaxDrivers;  // With more of them, not all are listed.
 }
 
-}  // namespace eidolon::shim::time
+}  // namespace eidolon::shim::core

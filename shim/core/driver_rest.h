@@ -1,7 +1,7 @@
 // Tells whether the process rests: no thread that moves the clock has run for a while, and none
-// waits for the agent. Then only sleeping helpers carry the program on, and their sleeps are all
-// the time there is: a loop that sleeps until a deadline, while the main thread waits for its end,
-// would else never see it pass.
+// waits for the agent. Then only sleeping helpers and host functions in streams carry the program
+// on, and their time is all the time there is: a loop that sleeps until a deadline, while the main
+// thread waits for its end, would else never see it pass.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-namespace eidolon::shim::time {
+namespace eidolon::shim::core {
 
 // From its making on. Reads some files of /proc: for waits of milliseconds. Not shared.
 class DriverRest {
@@ -29,4 +29,4 @@ class DriverRest {
   bool asking_;
 };
 
-}  // namespace eidolon::shim::time
+}  // namespace eidolon::shim::core
