@@ -87,7 +87,7 @@ std::string TargetText(const json& job) {
   if (!server.is_object()) return "";
   const std::int64_t servers = CountAt(target, {"servers"});
   std::string text =
-      StrCat(TextAt(server, {"gpu"}), " · ", servers, servers == 1 ? " server of " : " servers of ",
+      StrCat(DescribeGpu(server), " · ", servers, servers == 1 ? " server of " : " servers of ",
              CountAt(server, {"gpusPerServer"}), " GPUs · ",
              FormatCount(NumberAt(target, {"ranks"})), " ranks");
   const std::string network = DescribeNetwork(At(target, {"cluster"}), servers > 1);

@@ -35,6 +35,11 @@ std::string FormatAllocations(const json& memory) {
 
 }  // namespace
 
+std::string DescribeGpu(const json& server) {
+  const double clock = NumberAt(server, {"gpuClock"});
+  return StrCat(TextAt(server, {"gpu"}), clock > 0 ? Print(" at %.3g of its clock", clock) : "");
+}
+
 std::string DescribeNetwork(const json& cluster, bool has_several_servers) {
   const json& server = At(cluster, {"server"});
   std::string text;
@@ -54,7 +59,7 @@ std::string FormatTarget(const json& job) {
   if (!server.is_object()) return "";
   const std::int64_t servers = CountAt(target, {"servers"});
   std::string text =
-      StrCat(TextAt(server, {"gpu"}), "   ", servers, servers == 1 ? " server x " : " servers x ",
+      StrCat(DescribeGpu(server), "   ", servers, servers == 1 ? " server x " : " servers x ",
              CountAt(server, {"gpusPerServer"}), " GPUs, ",
              FormatCount(NumberAt(target, {"ranks"})), " ranks");
   const std::string network = DescribeNetwork(At(target, {"cluster"}), servers > 1);
