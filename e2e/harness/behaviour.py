@@ -503,6 +503,7 @@ def main():
     import iterations_behaviour  # noqa: F401
     import life_behaviour  # noqa: F401
     import measuring_behaviour  # noqa: F401
+    import memory_behaviour  # noqa: F401
     import notebook_behaviour  # noqa: F401
     import profiler_behaviour  # noqa: F401
     import program_behaviour  # noqa: F401

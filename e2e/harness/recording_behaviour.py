@@ -132,12 +132,15 @@ def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(wor
     # A GPU with more of everything is faster, a host without work too, a slow host slower.
     with_b200 = lambda text: text.replace("gpusPerServer: 2", "gpusPerServer: 2, gpu: B200-SXM-180GB")
     faster = replay(world, document, file, with_b200)
+    half_clock = lambda text: text.replace("gpusPerServer: 2", "gpusPerServer: 2, gpuClock: 0.5")
+    clocked = replay(world, document, file, half_clock, options=", hostFactor: 0")
     idle = replay(world, document, file, options=", hostFactor: 0")
     slow = replay(world, document, file, options=", hostFactor: 3")
-    for job in (faster, idle, slow):
+    for job in (faster, idle, slow, clocked):
         expect_complete(job)
     expect(mean(idle) < mean(run) < mean(slow), f"host: {mean(idle)}, {mean(run)}, {mean(slow)}")
     expect(mean(faster) < mean(run), f"B200 {mean(faster)}, H100 {mean(run)}")
+    expect(mean(idle) <= mean(clocked) <= 2 * mean(idle), f"half the clock {mean(clocked)}, the whole {mean(idle)}")
     # Nobody knows what a third rank would do.
     more = replay(world, document, file, lambda text: text.replace("ranksPerServer: 2", "ranksPerServer: 1"))
     expect_failed(more, "CommandFailed", "2 ranks", "job has 1")

@@ -87,7 +87,7 @@ std::string TargetText(const json& job) {
   if (!server.is_object()) return "";
   const std::int64_t servers = CountAt(target, {"servers"});
   std::string text =
-      StrCat(TextAt(server, {"gpu"}), " · ", servers, servers == 1 ? " server of " : " servers of ",
+      StrCat(DescribeGpu(server), " · ", servers, servers == 1 ? " server of " : " servers of ",
              CountAt(server, {"gpusPerServer"}), " GPUs · ",
              FormatCount(NumberAt(target, {"ranks"})), " ranks");
   const std::string network = DescribeNetwork(At(target, {"cluster"}), servers > 1);
@@ -244,19 +244,46 @@ std::string Coverage(const json& prediction) {
                      Percent(assumed), " is assumed."));
 }
 
-// The program's part by what lies in it, where the optimizer's kernels tell.
+// The program's part by what lies in it, as far as it is told. What is told last may be more than
+// there is room for: gradients come to lie where activations were.
 void AddProgramShares(const json& memory, double capacity, std::vector<html::Share>* list) {
-  const bool is_told = At(memory, {"allocations"}).is_object();
-  const char* whole = is_told ? "allocations" : "byCategory";
-  const auto add = [&](const char* key, const char* title) {
-    list->push_back({is_told ? key : "allocations", title,
-                     NumberAt(memory, {whole, key}) / capacity, BytesAt(memory, {whole, key})});
-  };
-  if (!is_told) return add("allocations", "Program: allocator segments");
-  add("parameters", "Parameters");
-  add("gradients", "Gradients");
-  add("optimizerState", "Optimizer state");
-  add("other", "Activations, gathered parameters, temporary tensors, what the allocator keeps");
+  double room = NumberAt(memory, {"byCategory", "allocations"});
+  const json& parts = At(memory, {"allocations"});
+  if (!parts.is_object()) {
+    list->push_back({"allocations", "Program: allocator segments", room / capacity,
+                     BytesAt(memory, {"byCategory", "allocations"})});
+    return;
+  }
+  for (const auto& [key, title] : std::to_array<std::pair<const char*, const char*>>(
+           {{"parameters", "Parameters"},
+            {"gradients", "Gradients"},
+            {"optimizerState", "Optimizer state"},
+            {"activations", "Activations, at most"},
+            {"other", parts.contains("activations")
+                          ? "Gathered parameters, temporary tensors, what the allocator keeps"
+                          : "Activations, gathered parameters, temporary tensors, what the "
+                            "allocator keeps"}})) {
+    if (!parts.contains(key)) continue;
+    const double bytes = std::min(NumberAt(parts, {key}), room);
+    room -= bytes;
+    list->push_back({key, title, bytes / capacity, BytesAt(parts, {key})});
+  }
+}
+
+std::string TellersOfMemory(const json& memory) {
+  const json& parts = At(memory, {"allocations"});
+  std::string text;
+  if (parts.is_object() && parts.contains("parameters")) {
+    text =
+        " Parameters, gradients and optimizer state are what the optimizer's kernels update, read "
+        "and keep.";
+  }
+  if (parts.is_object() && parts.contains("activations")) {
+    text +=
+        " Activations are the most that is kept at once until backward passes give it back; "
+        "gradients may come to lie in their place.";
+  }
+  return text;
 }
 
 std::string Memory(const json& prediction) {
@@ -282,10 +309,7 @@ std::string Memory(const json& prediction) {
   }
   return html::DrawShares(list) +
          Note(StrCat("At the peak of rank ", CountAt(memory, {"worstRank"}), ", the fullest.",
-                     At(memory, {"allocations"}).is_object()
-                         ? " Parameters, gradients and optimizer state are what the optimizer's "
-                           "kernels update, read and keep."
-                         : "")) +
+                     TellersOfMemory(memory))) +
          (rows.size() > 1 ? Element("details", {},
                                     Text("summary", "By rank") + Table({"Rank", "Peak"}, rows, 1))
                           : "");

@@ -109,6 +109,10 @@ int PrintWhatIf(const WhatIfFlags& flags) {
 void AddChanges(CLI::App* replay, ReplayFlags* flags) {
   ReplayChanges& changes = flags->changes;
   replay->add_option("--gpu", changes.gpu, "another GPU model, such as B200-SXM-180GB");
+  replay
+      ->add_option("--gpu-clock", changes.gpu_clock,
+                   "clock of the GPUs' multiprocessors, over the model's: 0.25 to 1.5")
+      ->check(CLI::PositiveNumber);
   replay->add_option("--preset", changes.preset, "another server preset, such as dgx-b200");
   replay->add_option("--cluster", flags->cluster_file, "file with a SimulatedCluster document");
   replay->add_option("--nics", changes.nics, "NICs of a server")->check(CLI::Range(1, 256));

@@ -43,6 +43,7 @@ void ChangeCluster(const ReplayChanges& changes, json* cluster) {
     if (!count.is_null()) server["gpusPerServer"] = count;
   }
   if (!changes.gpu.empty()) server["gpu"] = changes.gpu;
+  if (changes.gpu_clock > 0) server["gpuClock"] = changes.gpu_clock;
   if (changes.nics > 0) server["nics"]["count"] = changes.nics;
   if (changes.nic_gbps > 0) server["nics"]["gbps"] = changes.nic_gbps;
   if (!changes.fabric.empty()) (*cluster)["fabric"] = {{"preset", changes.fabric}};

@@ -17,6 +17,7 @@ struct ReplayChanges {
   std::string gpu;
   std::string preset;        // Of the server.
   nlohmann::json cluster;    // A cluster's spec in the place of the recorded one; null: none.
+  double gpu_clock = 0;      // Of the GPUs' multiprocessors, over the model's.
   std::uint32_t nics = 0;    // Of a server.
   double nic_gbps = 0;       // Of each.
   std::string fabric;        // A preset.

@@ -52,6 +52,7 @@ TEST(ReplayDocumentTest, IsTheJobWithoutWhatOnlyTheProgramNeeds) {
 TEST(ReplayDocumentTest, ChangesWhatItIsTold) {
   const json document = MakeReplayDocument(Recorded(), "/a",
                                            {.gpu = "B200-SXM-180GB",
+                                            .gpu_clock = 0.9,
                                             .nics = 8,
                                             .nic_gbps = 800,
                                             .fabric = "fat-tree",
@@ -59,6 +60,7 @@ TEST(ReplayDocumentTest, ChangesWhatItIsTold) {
   const auto job = ParseJob(document, Mode::kEmbedded);
   ASSERT_TRUE(job.problems.empty()) << Describe(job.problems);
   EXPECT_EQ(job.spec.cluster->gpu, "B200-SXM-180GB");
+  EXPECT_EQ(job.spec.cluster->gpu_clock, 0.9);
   EXPECT_EQ(document["spec"]["cluster"]["server"]["nics"]["gbps"], 800);
   EXPECT_EQ(document["spec"]["cluster"]["fabric"]["preset"], "fat-tree");
   EXPECT_EQ(job.spec.replay.host_factor, 0);

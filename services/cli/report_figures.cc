@@ -1,7 +1,9 @@
 #include "services/cli/report_figures.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
@@ -22,18 +24,37 @@ bool IsOver(const json& job) {
   return phase == "Complete" || phase == "Failed" || phase == "Interrupted";
 }
 
-// What lies in the allocations, as far as the optimizer's kernels tell.
+// What lies in the allocations, as far as it is told.
 std::string FormatAllocations(const json& memory) {
   const json& parts = At(memory, {"allocations"});
   if (!parts.is_object()) return "";
-  return Line("", StrCat("of the program: parameters ", BytesAt(parts, {"parameters"}),
-                         ", gradients ", BytesAt(parts, {"gradients"}), ", optimizer state ",
-                         BytesAt(parts, {"optimizerState"}), ", activations and other ",
-                         BytesAt(parts, {"other"}))) +
-         Line("", "(told by the optimizer's kernels: what they update, read and keep)");
+  std::string text = "of the program: ";
+  for (const auto& [key, title] : std::to_array<std::pair<const char*, const char*>>(
+           {{"parameters", "parameters "},
+            {"gradients", "gradients "},
+            {"optimizerState", "optimizer state "},
+            {"activations", "activations at most "}})) {
+    if (parts.contains(key)) text += StrCat(title, BytesAt(parts, {key}), ", ");
+  }
+  const bool has_activations = parts.contains("activations");
+  text += StrCat(has_activations ? "other " : "activations and other ", BytesAt(parts, {"other"}));
+  std::string told;
+  if (parts.contains("parameters")) {
+    told = "told by the optimizer's kernels: what they update, read and keep";
+  }
+  if (has_activations) {
+    told += StrCat(told.empty() ? "told " : "; ",
+                   "by PyTorch's allocator: what backward passes give back");
+  }
+  return Line("", text) + Line("", StrCat("(", told, ")"));
 }
 
 }  // namespace
+
+std::string DescribeGpu(const json& server) {
+  const double clock = NumberAt(server, {"gpuClock"});
+  return StrCat(TextAt(server, {"gpu"}), clock > 0 ? Print(" at %.3g of its clock", clock) : "");
+}
 
 std::string DescribeNetwork(const json& cluster, bool has_several_servers) {
   const json& server = At(cluster, {"server"});
@@ -54,7 +75,7 @@ std::string FormatTarget(const json& job) {
   if (!server.is_object()) return "";
   const std::int64_t servers = CountAt(target, {"servers"});
   std::string text =
-      StrCat(TextAt(server, {"gpu"}), "   ", servers, servers == 1 ? " server x " : " servers x ",
+      StrCat(DescribeGpu(server), "   ", servers, servers == 1 ? " server x " : " servers x ",
              CountAt(server, {"gpusPerServer"}), " GPUs, ",
              FormatCount(NumberAt(target, {"ranks"})), " ranks");
   const std::string network = DescribeNetwork(At(target, {"cluster"}), servers > 1);

@@ -21,6 +21,7 @@ std::string FormatMemory(const nlohmann::json& prediction);
 std::string FormatCost(const nlohmann::json& status);
 
 // "8 x 400 Gbit/s a server, rail-optimised; NVLink 4 with switches": of a cluster.
+std::string DescribeGpu(const nlohmann::json& server);
 std::string DescribeNetwork(const nlohmann::json& cluster, bool has_several_servers);
 // "2 processors, 97.1 % busy"; empty where it is not known.
 std::string DescribeMachine(const nlohmann::json& status);

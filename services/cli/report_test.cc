@@ -95,6 +95,12 @@ TEST(ReportTest, SaysHowMuchWorkItIsAndWhatLiesInMemory) {
                   "GiB, activations and other 49.0 GiB\n"),
       std::string::npos)
       << report;
+  prediction["memory"]["allocations"] = {{"activations", 3 << 29}, {"other", 1 << 29}};
+  EXPECT_NE(FormatReport(job).find(
+                "of the program: activations at most 1.5 GiB, other 512.0 MiB\n"
+                "                   (told by PyTorch's allocator: what backward passes give back)"),
+            std::string::npos)
+      << FormatReport(job);
   EXPECT_NE(report.find(": slow-down 4.19   on 2 processors, 97.1 % busy\n"), std::string::npos)
       << report;
 }

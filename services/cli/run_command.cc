@@ -198,9 +198,13 @@ int Record(const RunCommandFlags& flags) {
 void AddFlags(CLI::App* run, RunCommandFlags* flags) {
   RunFlags& f = flags->run;
   run->add_option("--gpu", f.gpu, "GPU model, such as H100-SXM5-80GB (the default)");
+  run->add_option("--gpu-clock", f.gpu_clock,
+                  "clock of the GPUs' multiprocessors, over the model's: 0.25 to 1.5")
+      ->check(CLI::PositiveNumber);
   run->add_option("--preset", f.preset, "server preset, such as dgx-h100");
   run->add_option("--cluster", f.cluster_file, "file with a SimulatedCluster document")
       ->excludes("--gpu")
+      ->excludes("--gpu-clock")
       ->excludes("--preset");
   run->add_option("--servers", f.servers, "servers; the command runs once on each")
       ->check(CLI::Range(1, kCountMax));

@@ -28,6 +28,7 @@ json MakeCluster(const RunFlags& flags) {
   if (!flags.preset.empty()) server["preset"] = flags.preset;
   if (!flags.gpu.empty()) server["gpu"] = flags.gpu;
   if (server.empty()) server["gpu"] = kDefaultGpu;
+  if (flags.gpu_clock > 0) server["gpuClock"] = flags.gpu_clock;
   if (flags.gpus_per_server > 0) {
     server["gpusPerServer"] = flags.gpus_per_server;
   } else if (flags.preset.empty()) {

@@ -14,6 +14,7 @@ struct RunFlags {
   std::string name = "run";
   std::string preset;
   std::string gpu;            // Both empty: an H100.
+  double gpu_clock = 0;       // Of the GPUs' multiprocessors, over the model's; 0: the same.
   std::string cluster_file;   // A SimulatedCluster document.
   std::uint32_t servers = 0;  // 0: the cluster's.
   std::uint32_t gpus_per_server = 0;

@@ -31,6 +31,7 @@ TEST(RunDocumentTest, DefaultsAreOneServerWithOneH100) {
 
 TEST(RunDocumentTest, EveryFlagFindsItsField) {
   const RunFlags flags = {.preset = "dgx-a100",
+                          .gpu_clock = 0.9,
                           .servers = 2,
                           .gpus_per_server = 4,
                           .ranks_per_server = 4,
@@ -50,6 +51,7 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
   const auto job = ParseJob(*document, Mode::kEmbedded);
   ASSERT_TRUE(job.problems.empty()) << Describe(job.problems);
   EXPECT_EQ(job.spec.cluster->gpu, "A100-SXM4-80GB");
+  EXPECT_EQ(job.spec.cluster->gpu_clock, 0.9);
   EXPECT_EQ(job.spec.cluster->servers, 2u);
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 4u);
   EXPECT_EQ(job.spec.ranks_per_server, 4u);

@@ -15,6 +15,7 @@ struct ClusterSpec {
   std::uint32_t servers = 1;
   std::uint32_t gpus_per_server = 0;
   std::string gpu;                      // Name of a GPU model file.
+  double gpu_clock = 1;                 // Of its multiprocessors, over the model's.
   std::uint32_t nvlink_generation = 0;  // 0: PCIe only.
   bool nvlink_switched = false;
   std::uint32_t nic_count = 0;

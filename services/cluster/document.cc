@@ -72,6 +72,7 @@ void ReadServer(Fields& server, bool preset, ClusterSpec& spec) {
     spec.nvlink_switched = spec.nvlink_generation > 0;
   }
   spec.gpu = gpu;
+  spec.gpu_clock = server.Number("gpuClock", {kGpuClockMin, kGpuClockMax}, spec.gpu_clock);
   spec.gpus_per_server =
       Whole(server, "gpusPerServer", {1, kGpusPerServerMax}, spec.gpus_per_server);
   if (const auto nvlink = server.Object("nvlink")) {

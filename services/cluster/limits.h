@@ -11,6 +11,8 @@ namespace eidolon::cluster {
 inline constexpr std::int64_t kServersMax = 131'072;
 inline constexpr std::int64_t kGpusPerServerMax = 1'024;  // An NVLink rack may count as one server.
 inline constexpr std::int64_t kGpusMax = 1 << 20;         // Of the whole cluster.
+inline constexpr double kGpuClockMin = 0.25;  // As services/timing/gpu_model/at_clock.h.
+inline constexpr double kGpuClockMax = 1.5;
 inline constexpr std::int64_t kServersPerDomainMax = 256;
 inline constexpr std::int64_t kNicsMax = 1'024;  // Of a server.
 inline constexpr double kNicGigabitsMax = 100'000;

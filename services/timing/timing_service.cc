@@ -11,6 +11,7 @@
 #include "services/base/utc.h"
 #include "services/runtime/grpc_status.h"
 #include "services/timing/count/bounds.h"
+#include "services/timing/gpu_model/at_clock.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/measurements.h"
@@ -29,11 +30,14 @@ constexpr std::size_t kLoggedNameMax = 300;
 constexpr std::size_t kHashBytes = 16;
 constexpr auto kCancelPoll = std::chrono::milliseconds(100);
 
-// Identity of a question: the GPU and the bytes of the message, which are canonical because all
-// fields are written in order by one version of one library.
-base::Digest QuestionKey(const std::string& gpu, const v1::WorkItem& item, std::string& scratch) {
-  scratch = gpu;
+// Identity of a question: the GPU, its clock and the bytes of the message, which are canonical
+// because all fields are written in order by one version of one library.
+base::Digest QuestionKey(const v1::EstimateRequest& request, const v1::WorkItem& item,
+                         std::string& scratch) {
+  scratch = request.gpu();
   scratch.push_back('\0');
+  const double clock = request.clock();
+  scratch.append(reinterpret_cast<const char*>(&clock), sizeof(clock));
   item.AppendToString(&scratch);
   return base::Hash128(scratch.data(), scratch.size());
 }
@@ -105,34 +109,53 @@ struct TimingService::Question {
   GpuBackend::Answer measurement;
 };
 
+struct TimingService::AskedGpu {
+  const gpu_model::GpuModel* own = nullptr;
+  std::optional<gpu_model::GpuModel> scaled;  // At another clock.
+};
+
+grpc::Status TimingService::FindGpu(const v1::EstimateRequest& request, AskedGpu& gpu) const {
+  const auto found = catalog_.Find(request.gpu());
+  if (!found) return {grpc::StatusCode::INVALID_ARGUMENT, found.error().message};
+  gpu.own = *found;
+  const double clock = request.clock() == 0 ? 1 : request.clock();
+  if (!(clock >= gpu_model::kClockScaleMin && clock <= gpu_model::kClockScaleMax)) {
+    return {grpc::StatusCode::INVALID_ARGUMENT,
+            StrCat("clock ", clock, " is not between ", gpu_model::kClockScaleMin, " and ",
+                   gpu_model::kClockScaleMax)};
+  }
+  if (clock != 1) gpu.scaled = gpu_model::AtClock(*gpu.own, clock);
+  return grpc::Status::OK;
+}
+
 grpc::Status TimingService::Estimate(grpc::ServerContext* context,
                                      const v1::EstimateRequest* request,
                                      v1::EstimateResponse* response) {
   if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
   const std::int64_t begin = clock_.MonotonicNs();
-  const auto gpu = catalog_.Find(request->gpu());
-  if (!gpu) return {grpc::StatusCode::INVALID_ARGUMENT, gpu.error().message};
+  AskedGpu gpu;
+  if (auto found = FindGpu(*request, gpu); !found.ok()) return found;
   if (request->items_size() > kBatchMax) {
     return {grpc::StatusCode::INVALID_ARGUMENT,
             StrCat("a batch of ", request->items_size(), " items is larger than ", kBatchMax)};
   }
   TimingMetrics::Batch batch;
   std::vector<Question> questions;
-  if (auto read = Read(*request, **gpu, questions, batch); !read.ok()) return read;
-  if (Measures(**gpu)) {
+  if (auto read = Read(*request, gpu, questions, batch); !read.ok()) return read;
+  if (Measures(*gpu.own)) {
     if (WantsModules(*request, questions, *response)) return grpc::Status::OK;
-    auto measured = MeasureAll(context, *request, **gpu, questions);
+    auto measured = MeasureAll(context, *request, *gpu.own, questions);
     if (!measured.ok()) return measured;
     for (Question& question : questions) {
-      if (!question.answer) question.modelled = estimator_.Of(**gpu, *question.work);
+      if (!question.answer) question.modelled = estimator_.Of(*gpu.own, *question.work);
     }
-  } else if (WantsCode(*request, **gpu, questions, *response)) {
+  } else if (WantsCode(*request, *gpu.own, questions, *response)) {
     return grpc::Status::OK;
   }
   response->mutable_estimates()->Reserve(request->items_size());
   for (int i = 0; i < request->items_size(); ++i) {
     Question& question = questions[static_cast<std::size_t>(i)];
-    if (!question.answer) Answer(request->items(i), **gpu, question);
+    if (!question.answer) Answer(request->items(i), gpu, question);
     ++batch.by_source[static_cast<std::size_t>(question.answer->source)];
     ToMessage(*question.answer, *response->add_estimates());
   }
@@ -165,32 +188,41 @@ bool TimingService::WantsCode(const v1::EstimateRequest& request, const gpu_mode
   return !wanted.empty();
 }
 
-void TimingService::Answer(const v1::WorkItem& item, const gpu_model::GpuModel& gpu,
-                           Question& question) {
+void TimingService::Answer(const v1::WorkItem& item, const AskedGpu& gpu, Question& question) {
   question.answer = question.modelled;
+  bool counted = false;
   if (MayCount(*question.work, question.modelled)) {
     const auto& launch = std::get<kernel::KernelLaunch>(*question.work);
-    if (const auto counts = counted_.Find(gpu, launch)) {
-      const count::CountedTime time = count::TimeOf(*counts, gpu);
+    if (const auto counts = counted_.Find(*gpu.own, launch)) {
+      counted = true;
+      const count::CountedTime time = count::TimeOf(*counts, *gpu.own);
       question.answer->duration = base::Duration::FromSeconds(time.seconds);
       question.answer->source = estimate::Source::kModelled;
       question.answer->relative_error = time.relative_error;
       // A name alone, such as that of XLA's fused GEMMs, tells no sizes.
       question.answer->counts.matrix_flops = count::MatrixOperations(*counts);
+      if (gpu.scaled) {
+        question.answer = model::CarriedToClock(*question.answer, time.seconds,
+                                                count::TimeOf(*counts, *gpu.scaled).seconds,
+                                                gpu.scaled->clock_scale);
+      }
     }
+  }
+  if (gpu.scaled && !counted) {
+    question.answer = estimator_.AtClock(question.modelled, *gpu.own, *gpu.scaled, *question.work);
   }
   answers_.Add(question.cache_key, *question.answer);
   Report(item, *question.answer);
 }
 
-grpc::Status TimingService::Read(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
+grpc::Status TimingService::Read(const v1::EstimateRequest& request, const AskedGpu& gpu,
                                  std::vector<Question>& questions, TimingMetrics::Batch& batch) {
-  const bool measures = Measures(gpu);
+  const bool measures = Measures(*gpu.own);
   std::string scratch;
   questions.resize(static_cast<std::size_t>(request.items_size()));
   for (int i = 0; i < request.items_size(); ++i) {
     Question& question = questions[static_cast<std::size_t>(i)];
-    question.cache_key = QuestionKey(request.gpu(), request.items(i), scratch);
+    question.cache_key = QuestionKey(request, request.items(i), scratch);
     question.answer = answers_.Find(question.cache_key);
     if (question.answer) {
       ++batch.hits;
@@ -205,7 +237,7 @@ grpc::Status TimingService::Read(const v1::EstimateRequest& request, const gpu_m
     if (measures) {
       question.work_key = kernel::WorkKey(*question.work);
     } else {
-      question.modelled = estimator_.Of(gpu, *question.work);
+      question.modelled = estimator_.Of(*gpu.own, *question.work);
       if (!MayCount(*question.work, question.modelled)) Answer(request.items(i), gpu, question);
     }
   }

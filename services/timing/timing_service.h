@@ -83,9 +83,13 @@ class TimingService final : public v1::TimingService::Service {
 
   // One batch of questions while it is answered.
   struct Question;
-  grpc::Status Read(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
+  // Whose times are asked for.
+  struct AskedGpu;
+  // The status says what is wrong with the request.
+  grpc::Status FindGpu(const v1::EstimateRequest& request, AskedGpu& gpu) const;
+  grpc::Status Read(const v1::EstimateRequest& request, const AskedGpu& gpu,
                     std::vector<Question>& questions, TimingMetrics::Batch& batch);
-  void Answer(const v1::WorkItem& item, const gpu_model::GpuModel& gpu, Question& question);
+  void Answer(const v1::WorkItem& item, const AskedGpu& gpu, Question& question);
   // Whether counting would answer better than the model did.
   bool MayCount(const kernel::WorkItem& work, const model::Estimate& modelled) const;
   // True when code must come first, so that kernels can be counted: the response names it.

@@ -115,6 +115,32 @@ TEST_F(TimingServiceTest, NamesTheItemThatIsWrong) {
   EXPECT_THAT(status.error_message(), HasSubstr("items[1]: work is not set"));
 }
 
+TEST_F(TimingServiceTest, AnswersForAnotherClock) {
+  const auto seconds = [this](double clock) {
+    v1::EstimateRequest request = Request();
+    request.set_clock(clock);
+    v1::Gemm& gemm = *request.add_items()->mutable_gemm();
+    gemm.set_m(8192);
+    gemm.set_n(8192);
+    gemm.set_k(8192);
+    v1::EstimateResponse response;
+    EXPECT_TRUE(Ask(request, response).ok());
+    return static_cast<double>(response.estimates(0).duration_picoseconds()) * 1e-12;
+  };
+
+  const double own = seconds(0);
+  EXPECT_DOUBLE_EQ(seconds(1), own);
+  EXPECT_NEAR(seconds(0.5), 2 * own, 0.05 * own);
+  EXPECT_DOUBLE_EQ(seconds(0), own);
+
+  v1::EstimateRequest request = Request();
+  request.set_clock(3);
+  v1::EstimateResponse response;
+  const grpc::Status status = Ask(request, response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("clock 3 is not between 0.25 and 1.5"));
+}
+
 TEST_F(TimingServiceTest, CountsHitsAndMisses) {
   v1::EstimateRequest request = Request();
   AddFill(request, 1024);

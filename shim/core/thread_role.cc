@@ -14,6 +14,7 @@ namespace {
 enum class State : unsigned char { kUnknown, kDriver, kWatchdog, kHelper };
 
 [[gnu::tls_model("initial-exec")]] thread_local State state = State::kUnknown;
+[[gnu::tls_model("initial-exec")]] thread_local int backward_depth = 0;
 
 pid_t OwnIdentity() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
@@ -65,6 +66,12 @@ std::size_t ListDrivers(std::span<pid_t> drivers) noexcept {
   }
   return count;
 }
+
+BackwardScope::BackwardScope() noexcept { ++backward_depth; }
+
+BackwardScope::~BackwardScope() { --backward_depth; }
+
+bool RunsBackward() noexcept { return backward_depth > 0; }
 
 void NoteThreadName(const char* name) noexcept {
   // PyTorch calls its NCCL watchdog pt_nccl_watchdg and its heartbeat monitor pt_nccl_heartbt.

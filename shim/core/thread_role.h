@@ -29,6 +29,18 @@ void NoteThreadIssuedWork() noexcept;
 // those that have ended since) and returns how many there are: at most as many as fit.
 std::size_t ListDrivers(std::span<pid_t> drivers) noexcept;
 
+// While it lives, the calling thread runs a backward pass of PyTorch's, or waits for its next one.
+class BackwardScope {
+ public:
+  BackwardScope() noexcept;
+  BackwardScope(const BackwardScope&) = delete;
+  BackwardScope& operator=(const BackwardScope&) = delete;
+  ~BackwardScope();
+};
+
+// Whether the calling thread runs a backward pass.
+bool RunsBackward() noexcept;
+
 // The calling thread got this name (pthread_setname_np).
 void NoteThreadName(const char* name) noexcept;
 

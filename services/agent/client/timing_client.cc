@@ -36,6 +36,7 @@ struct TimingClient::Link {
   std::unique_ptr<timing_v1::TimingService::Stub> stub;
   std::string address;
   std::string gpu;
+  double clock = 0;
   std::string token;
   std::string module_folder;
   int attempts = 1;
@@ -109,6 +110,7 @@ TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
       grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments));
   link_->address = options.address;
   link_->gpu = options.gpu;
+  link_->clock = options.clock;
   link_->token = options.token;
   link_->module_folder = options.module_folder;
   link_->attempts = std::max<int>(1, options.patience / kPause);
@@ -141,6 +143,7 @@ base::Result<timing_v1::Gpu> TimingClient::Describe() {
 void TimingClient::Ask(std::vector<cost::CostBook::Question> questions, Answer answer) {
   auto request = std::make_shared<timing_v1::EstimateRequest>();
   request->set_gpu(link_->gpu);
+  request->set_clock(link_->clock);
   for (cost::CostBook::Question& question : questions) {
     if (question.replay != nullptr) {
       question.replay->set_item(static_cast<std::uint32_t>(request->items_size()));

@@ -24,6 +24,7 @@ class TimingClient {
   struct Options {
     std::string address;
     std::string gpu;
+    double clock = 0;   // Of its multiprocessors, over the model's; 0: the same.
     std::string token;  // Shown with each call.
     // How long a service that cannot be reached is waited for: it may be starting again.
     std::chrono::milliseconds patience{0};

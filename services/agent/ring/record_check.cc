@@ -67,6 +67,7 @@ constexpr Shape kShapes[] = {
     {"unknown source", sizeof(wire::MarkRecord), false},
     {"damage", sizeof(wire::MarkRecord), false},
     {"activity", sizeof(wire::WaitRecord), true},
+    {"activations", sizeof(wire::MemoryRecord), false},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(RecordKind::kCount));
 
@@ -263,12 +264,12 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
       return CheckTail(record, sizeof(wire::MarkRecord) +
                                    std::uint64_t{As<wire::MarkRecord>(record).name_bytes});
     case RecordKind::kMemory:
+    case RecordKind::kActivations:
     case RecordKind::kOutOfMemory:
       if (As<wire::MemoryRecord>(record).category > wire::MemoryCategory::kManaged) {
         return Damaged(header.kind, "its category is unknown");
       }
-      if (header.kind == RecordKind::kMemory) return CheckBooking(record);
-      return {};
+      return header.kind == RecordKind::kOutOfMemory ? Result<void>{} : CheckBooking(record);
     default:
       return {};
   }

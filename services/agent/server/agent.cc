@@ -111,6 +111,7 @@ base::Result<void> Agent::SetUp() {
   timing_ = std::make_unique<client::TimingClient>(
       client::TimingClient::Options{.address = assignment.timing_address(),
                                     .gpu = assignment.cluster().gpu(),
+                                    .clock = assignment.cluster().gpu_clock(),
                                     .token = assignment.pass(),
                                     .patience = options_.timing_patience,
                                     .module_folder = module_folder},

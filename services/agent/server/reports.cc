@@ -234,6 +234,7 @@ void Reports::SendUsage(std::uint64_t clamped) {
       rank->set_nccl_bytes(Bytes(memory.at_peak.nccl));
       rank->set_context_bytes(Bytes(memory.at_peak.context));
       rank->set_refused_bytes(memory.refused);
+      rank->set_activation_bytes(memory.activations);
     }
   }
   AddPrograms(usage);

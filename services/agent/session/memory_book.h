@@ -23,7 +23,8 @@ struct MemorySplit {
 struct DeviceMemory {
   std::uint64_t peak = 0;
   MemorySplit at_peak;
-  std::uint64_t refused = 0;  // Largest refused request.
+  std::uint64_t refused = 0;      // Largest refused request.
+  std::uint64_t activations = 0;  // The most that was kept for backward passes.
   MemorySplit now;
 };
 
@@ -52,6 +53,10 @@ class MemoryBook {
     DeviceMemory& device = devices_[record.header.device];
     const auto asked = static_cast<std::uint64_t>(record.delta < 0 ? 0 : record.delta);
     if (asked > device.refused) device.refused = asked;
+  }
+  void NoteActivations(const ::eidolon::ring::MemoryRecord& record) {
+    std::uint64_t& most = devices_[record.header.device].activations;
+    most = std::max(most, record.used);
   }
   // Whether the program booked anything itself, or tried to; a context it gets in any case.
   bool has_allocations() const {

@@ -362,6 +362,9 @@ ApplyResult Session::ApplyNote(const ring::RecordView& record) {
       if (booked) ShowMemory(record);
       return Done(booked);
     }
+    case RecordKind::kActivations:
+      usage_.NoteActivations(record.As<wire::MemoryRecord>());
+      break;
     case RecordKind::kOutOfMemory:
       usage_.RefuseMemory(record.As<wire::MemoryRecord>());
       host_->RequestRefused(*this);

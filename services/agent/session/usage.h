@@ -43,6 +43,9 @@ class UsageBook {
   // Notes call their records by name. Requires: ring::CheckRecord passed.
   base::Result<void> Book(const ::eidolon::ring::MemoryRecord& record);
   void RefuseMemory(const ::eidolon::ring::MemoryRecord& record) { now_.memory.Refuse(record); }
+  void NoteActivations(const ::eidolon::ring::MemoryRecord& record) {
+    now_.memory.NoteActivations(record);
+  }
   void RefuseCall(const std::string& name, std::uint64_t times);
   void NoteUnknownRead(const ::eidolon::ring::MarkRecord& mark);
   // At most kMostUnknownSources; further ones are left out.

@@ -160,7 +160,8 @@ job::ServerUsage FromProto(const v1::Usage& in) {
                             .workspace_bytes = rank.workspace_bytes(),
                             .nccl_bytes = rank.nccl_bytes(),
                             .context_bytes = rank.context_bytes(),
-                            .refused_bytes = rank.refused_bytes()});
+                            .refused_bytes = rank.refused_bytes(),
+                            .activation_bytes = rank.activation_bytes()});
   }
   return usage;
 }

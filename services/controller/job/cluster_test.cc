@@ -198,6 +198,7 @@ TEST(BothSidesTest, KnowTheSameLimits) {
   const std::vector<Limit> limits = {
       {json::json_pointer("/servers"), cluster::kServersMax},
       {json::json_pointer("/server/gpusPerServer"), cluster::kGpusPerServerMax},
+      {json::json_pointer("/server/gpuClock"), cluster::kGpuClockMax},
       {json::json_pointer("/server/nics/count"), cluster::kNicsMax},
       {json::json_pointer("/server/nics/gbps"), cluster::kNicGigabitsMax},
       {json::json_pointer("/server/serversPerDomain"), cluster::kServersPerDomainMax},
@@ -258,6 +259,23 @@ TEST(BothSidesTest, ReadTheProcessorOfAServer) {
   EXPECT_FALSE(server({{"speedRatio", "fast"}}).JobsAccept());
   EXPECT_FALSE(server({{"speedRatio", "fast"}}).NetAccepts());
   EXPECT_FALSE(server({{"speedRatio", 0}}).JobsAccept());
+}
+
+TEST(BothSidesTest, ReadTheClockOfTheGpus) {
+  const auto server = [](nlohmann::json clock) {
+    return BothSides({{"servers", 1}, {"server", {{"preset", "dgx-h100"}, {"gpuClock", clock}}}});
+  };
+  const BothSides slower = server(0.9);
+  ASSERT_TRUE(slower.JobsAccept()) << Describe(slower.problems);
+  EXPECT_TRUE(slower.NetAccepts());
+  EXPECT_EQ(slower.job.gpu_clock, 0.9);
+  EXPECT_EQ(ToJson(slower.job)["server"]["gpuClock"], 0.9);
+  EXPECT_FALSE(ToJson(server(1).job)["server"].contains("gpuClock"));
+
+  EXPECT_THAT(Describe(server(0.2).problems), testing::HasSubstr("0.25"));
+  EXPECT_FALSE(server(0).JobsAccept());
+  EXPECT_FALSE(server("fast").JobsAccept());
+  EXPECT_FALSE(server(1.6).NetAccepts());
 }
 
 TEST(BothSidesTest, ReadAllThatADescriptionMayHold) {

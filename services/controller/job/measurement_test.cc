@@ -189,6 +189,20 @@ TEST_F(AllocationsTest, AreSplitByWhatTheOptimizerTouches) {
                            "other": 600})"));
 }
 
+TEST_F(AllocationsTest, ActivationsAreTheirOwnPart) {
+  RankMemory memory = memory_;
+  memory.activation_bytes = 500;
+  EXPECT_EQ(SplitOf({}, {memory}), nlohmann::json::parse(R"({"activations": 500, "other": 500})"));
+
+  const WorkCounts counts = {
+      .parameter_bytes = 100, .gradient_bytes = 100, .optimizer_state_bytes = 200};
+  EXPECT_EQ(SplitOf(counts, {memory})["other"], 100);
+  // Gradients come to lie where activations were.
+  memory.activation_bytes = 800;
+  EXPECT_EQ(SplitOf(counts, {memory})["activations"], 800);
+  EXPECT_EQ(SplitOf(counts, {memory})["other"], 0);
+}
+
 TEST_F(AllocationsTest, AreNotSplitWhereTheSumsDoNotFitTogether) {
   EXPECT_TRUE(SplitOf({}, {memory_}).is_null());
   // More gradients than parameters: a kernel of something else was among them.

@@ -36,6 +36,26 @@ std::uint64_t ProgramBytes(const RankMemory& rank) {
   return rank.allocations_bytes + rank.workspace_bytes;
 }
 
+std::uint64_t OptimizerBytes(const RankMemory& rank) {
+  return rank.parameter_bytes + rank.gradient_bytes + rank.optimizer_state_bytes;
+}
+
+// What is told. Gradients may come to lie where activations were: all of them together may be more
+// than there is, and nothing is other then.
+json AllocationsToJson(const RankMemory& rank) {
+  const std::uint64_t told = OptimizerBytes(rank);
+  json parts = json::object();
+  if (told > 0) {
+    parts = {{"parameters", rank.parameter_bytes},
+             {"gradients", rank.gradient_bytes},
+             {"optimizerState", rank.optimizer_state_bytes}};
+  }
+  if (rank.activation_bytes > 0) parts["activations"] = rank.activation_bytes;
+  const std::uint64_t all = told + rank.activation_bytes;
+  parts["other"] = rank.allocations_bytes - std::min(rank.allocations_bytes, all);
+  return parts;
+}
+
 json MemoryToJson(const Prediction& prediction) {
   const RankMemory& worst = *WorstRank(prediction);
   json ranks = json::array();
@@ -58,13 +78,8 @@ json MemoryToJson(const Prediction& prediction) {
                  {"byCategory", CategoriesToJson(worst)},
                  {"ranks", ranks}};
   if (worst.refused_bytes > 0) memory["refusedBytes"] = worst.refused_bytes;
-  const std::uint64_t told =
-      worst.parameter_bytes + worst.gradient_bytes + worst.optimizer_state_bytes;
-  if (told > 0) {
-    memory["allocations"] = {{"parameters", worst.parameter_bytes},
-                             {"gradients", worst.gradient_bytes},
-                             {"optimizerState", worst.optimizer_state_bytes},
-                             {"other", worst.allocations_bytes - told}};
+  if (OptimizerBytes(worst) + worst.activation_bytes > 0) {
+    memory["allocations"] = AllocationsToJson(worst);
   }
   return memory;
 }

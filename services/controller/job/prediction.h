@@ -75,8 +75,9 @@ struct RankMemory {
   std::uint64_t nccl_bytes = 0;
   std::uint64_t context_bytes = 0;
   std::uint64_t refused_bytes = 0;  // The largest request that did not fit; 0: none.
-  // Parts of allocations_bytes, as the optimizer's kernels of one iteration touched them; all 0:
-  // not told. The rest are activations, temporary tensors and what the allocator keeps for later.
+  // Parts of allocations_bytes. What was kept at most for a backward pass; 0: not told.
+  std::uint64_t activation_bytes = 0;
+  // What the optimizer's kernels of one iteration touched; all 0: not told.
   std::uint64_t parameter_bytes = 0;
   std::uint64_t gradient_bytes = 0;
   std::uint64_t optimizer_state_bytes = 0;

@@ -36,8 +36,9 @@ export function targetOf(job) {
   const cluster = (target && target.cluster) || spec.cluster || {};
   const server = cluster.server || {};
   const servers = (target && target.servers) || spec.servers || cluster.servers;
+  const clock = server.gpuClock && server.gpuClock !== 1 ? ` at ${server.gpuClock} of its clock` : "";
   return {
-    gpu: server.gpu || server.preset || "",
+    gpu: (server.gpu || server.preset || "") + clock,
     servers,
     gpusPerServer: server.gpusPerServer,
     ranks: target && target.ranks,

@@ -87,10 +87,11 @@ export const coveragePart = {
 };
 
 const PROGRAM = ["allocations", "Program", "parameters, activations, optimizer: allocator segments"];
-// Of the program, where the optimizer's kernels tell.
+// Of the program, as far as it is told.
 const ALLOCATIONS = [["parameters", "Parameters", "what the optimizer updates"],
   ["gradients", "Gradients", "of these parameters"], ["optimizerState", "Optimizer state", "moments and the like"],
-  ["other", "Activations and other", "gathered parameters, temporary tensors, what the allocator keeps"]];
+  ["activations", "Activations", "at most: kept until backward passes give them back"],
+  ["other", "Other", "gathered parameters, temporary tensors, activations that were not told, what the allocator keeps"]];
 const CATEGORIES = [["workspace", "Workspace", "of math libraries"], ["nccl", "NCCL", "buffers of communicators"],
   ["context", "CUDA context", ""]];
 
@@ -101,12 +102,20 @@ export const memoryPart = {
     const all = Math.max(memory.capacityBytes, memory.peakReservedBytes);
     const told = memory.allocations;
     const categories = {...memory.byCategory, ...told};
+    const program = told ? ALLOCATIONS.filter(([key]) => key in told) : [PROGRAM];
+    // Gradients come to lie where activations were: together they may be more than there is room for.
+    let room = memory.byCategory.allocations;
+    const drawn = ([key, title, note]) => {
+      const value = categories[key] || 0;
+      const share = program.some(([part]) => part === key) ? Math.min(value, room) : value;
+      room -= share;
+      return {key, title, note, share: share / all, text: bytes(value)};
+    };
     return fragment(
       memory.fits ? "" : el("p", {class: "warning"}, "Does not fit",
         memory.refusedBytes > 0 && `: a request of ${bytes(memory.refusedBytes)} was refused`, "."),
       stackedBar(`Memory of rank ${memory.worstRank}`, [
-        ...[...(told ? ALLOCATIONS : [PROGRAM]), ...CATEGORIES].map(([key, title, note]) => ({key, title, note, share: (categories[key] || 0) / all,
-          text: bytes(categories[key] || 0)})),
+        ...program.map(drawn), ...CATEGORIES.map(drawn),
         {key: "free", title: "Free", share: free / all, text: bytes(free)}]),
       el("p", {class: "note"}, `At the peak of rank ${memory.worstRank}, the fullest.`),
       memory.ranks && memory.ranks.length > 1 ? fragment(

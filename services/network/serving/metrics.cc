@@ -30,7 +30,7 @@ Metrics::Metrics(prometheus::Registry& registry)
       releases_(Counter(registry, "eidolon_network_releases_total",
                         "Times the horizon moved because every process slept")),
       failures_(Counter(registry, "eidolon_network_failures_total",
-                        "Messages that a communicator failed")),
+                        "Messages that a communicator failed while all servers of its job ran")),
       deadlocks_(Counter(registry, "eidolon_network_deadlocks_total", "Deadlocks reported")),
       collectives_(prometheus::BuildCounter()
                        .Name("eidolon_network_collectives_total")

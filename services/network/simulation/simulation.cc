@@ -219,8 +219,9 @@ void Simulation::Tell(std::uint64_t job, std::uint32_t server, Notice notice) {
     horizon_.Sent(session, joined->finish);
   } else if (const auto* committed = std::get_if<communicator::CommittedNotice>(&notice)) {
     horizon_.Sent(session, committed->finish);
-  } else if (std::holds_alternative<communicator::FailedNotice>(notice)) {
-    ++statistics_.failures;
+  } else if (const auto* failed = std::get_if<communicator::FailedNotice>(&notice)) {
+    // Jobs end server by server: the ranks of the others wait for those that have gone.
+    if (!failed->server_gone) ++statistics_.failures;
   }
   ToJobTime(notice, Job(job).epoch);
   listener_.Tell(job, server, notice);

@@ -34,7 +34,7 @@ struct Statistics {
   std::uint64_t events = 0;
   std::uint64_t clamped = 0;   // Transfers that started before the horizon: a broken promise.
   std::uint64_t releases = 0;  // Events committed because everyone slept.
-  std::uint64_t failures = 0;  // Messages that a communicator failed.
+  std::uint64_t failures = 0;  // Messages that a communicator failed, while all servers ran.
   std::uint64_t deadlocks = 0;
   // Bytes that started transfers carry over the links of each of Simulation::tiers().
   std::vector<double> tier_bytes;

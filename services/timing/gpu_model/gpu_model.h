@@ -48,6 +48,7 @@ struct GpuModel {
   double steady_product_share = 0;
   std::map<std::string, double> peak_flops;       // Dense, operations per second, by type.
   std::map<std::string, double> sustained_flops;  // Best sustained GEMM, by type.
+  double clock_scale = 1;  // What the clocks and rates above are of the file's (at_clock.h).
 };
 
 // Parses one model file. `file` is only named in messages: "h100.yaml:12: ...".

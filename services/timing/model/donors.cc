@@ -33,8 +33,9 @@ std::uint32_t ArchitectureOf(const gpu_model::GpuModel& gpu) {
 }  // namespace
 
 std::vector<Donor> DonorsFor(const gpu_model::GpuModel& gpu) {
-  const double wanted =
-      std::log(static_cast<double>(gpu.memory_bytes_per_second) / Rate(gpu, "bf16"));
+  // At its own clock: at another one it is still the same part.
+  const double rate = Rate(gpu, "bf16") / gpu.clock_scale;
+  const double wanted = std::log(static_cast<double>(gpu.memory_bytes_per_second) / rate);
   std::vector<std::pair<double, Donor>> found;
   for (const Kind& kind : kKinds) {
     if (kind.gpu == gpu.name) continue;

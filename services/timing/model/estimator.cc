@@ -125,10 +125,31 @@ std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double
 
 }  // namespace
 
+Estimate CarriedToClock(const Estimate& own, double seconds, double scaled_seconds, double clock) {
+  const double whole = 1 / clock;
+  const double ratio =
+      seconds > 0 ? std::clamp(scaled_seconds / seconds, std::min(1.0, whole), std::max(1.0, whole))
+                  : 1.0;
+  // Copies over links and memory do not know of the clock.
+  if (ratio == 1 && own.family.starts_with("mem")) return own;
+  Estimate carried = own;
+  carried.duration = base::Duration::FromSeconds(own.duration.Seconds() * ratio);
+  if (own.source != estimate::Source::kAssumed) carried.source = estimate::Source::kModelled;
+  const double deviation = std::abs(whole - 1) / std::sqrt(12.0);
+  carried.relative_error = std::hypot(own.relative_error, deviation);
+  return carried;
+}
+
 Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
   Estimate estimate = Timed(gpu, item);
   estimate.counts = CountsOf(item, &names_);
   return estimate;
+}
+
+Estimate Estimator::AtClock(const Estimate& own, const gpu_model::GpuModel& gpu,
+                            const gpu_model::GpuModel& scaled, const kernel::WorkItem& item) {
+  return CarriedToClock(own, Modelled(gpu, item).duration.Seconds(),
+                        Modelled(scaled, item).duration.Seconds(), scaled.clock_scale);
 }
 
 Estimate Estimator::Timed(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "services/base/text.h"
+#include "services/timing/gpu_model/at_clock.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/launch_test.h"
@@ -335,6 +336,64 @@ TEST(EstimatorTest, NothingIsFree) {
   EXPECT_GT(estimator.Of(H100(), kernel::DnnGraph{}).duration.ps, 1'000'000);
   EXPECT_GT(estimator.Of(H100(), kernel::Copy{}).duration.ps, 1'000'000);
   EXPECT_GT(estimator.Of(H100(), kernel::LibraryCall{}).duration.ps, 1'000'000);
+}
+
+// What `work` takes at `clock`, over what it takes at the GPU's own.
+double AtClock(Estimator& estimator, const kernel::WorkItem& work, double clock) {
+  const Estimate own = estimator.Of(H100(), work);
+  const Estimate carried = estimator.AtClock(own, H100(), gpu_model::AtClock(H100(), clock), work);
+  return carried.duration.Seconds() / own.duration.Seconds();
+}
+
+TEST(EstimatorAtClockTest, ArithmeticGoesWithTheClockAndMemoryDoesNot) {
+  Estimator estimator(nullptr);
+  const kernel::WorkItem square = kernel::Gemm{.m = 8192, .n = 8192, .k = 8192};
+  const kernel::WorkItem copy =
+      kernel::Copy{workload::CopyKind::kDeviceToDevice, 1 << 30, 1 << 30, true};
+
+  for (const double clock : {0.5, 0.9, 1.1}) {
+    EXPECT_NEAR(AtClock(estimator, square, clock), 1 / clock, 0.03) << clock;
+    EXPECT_DOUBLE_EQ(AtClock(estimator, Add(1 << 28), clock), 1) << clock;
+    EXPECT_DOUBLE_EQ(AtClock(estimator, copy, clock), 1) << clock;
+  }
+}
+
+TEST(EstimatorAtClockTest, NothingChangesByMoreThanTheClock) {
+  Estimator estimator(nullptr);
+  for (const std::uint64_t size : {64u, 300u, 700u, 1024u, 2500u, 20000u}) {
+    for (const std::uint64_t sum : {64u, 512u, 8192u}) {
+      kernel::Gemm gemm{.m = size, .n = size, .k = sum};
+      for (const std::uint32_t type : {0u, 14u, 28u}) {  // CUDA_R_32F, _16BF, _8F_E4M3.
+        gemm.type_a = gemm.type_b = gemm.type_d = type;
+        double last = 0;
+        for (const double clock : {1.5, 1.2, 1.01, 0.99, 0.8, 0.25}) {
+          const double ratio = AtClock(estimator, gemm, clock);
+          EXPECT_GE(ratio, std::max(last, std::min(1.0, 1 / clock) - 1e-6)) << size << " " << sum;
+          EXPECT_LE(ratio, std::max(1.0, 1 / clock) + 1e-6) << size << " " << sum << " " << clock;
+          last = ratio - 1e-4;
+        }
+      }
+    }
+  }
+}
+
+TEST(EstimatorAtClockTest, CarriesMeasurementsAndSaysThatTheyAreNoLongerMeasured) {
+  FakeMeasurements measurements;
+  Estimator estimator(&measurements);
+  const kernel::Gemm gemm{.m = 8192, .n = 8192, .k = 8192};
+  const kernel::Copy copy{workload::CopyKind::kHostToDevice, 1000, 1000, true};
+  measurements.exact[kernel::WorkKey(gemm)] = base::Duration::Microseconds(1000);
+  measurements.exact[kernel::WorkKey(copy)] = base::Duration::Nanoseconds(99);
+  const gpu_model::GpuModel half = gpu_model::AtClock(H100(), 0.5);
+
+  const Estimate slower = estimator.AtClock(estimator.Of(H100(), gemm), H100(), half, gemm);
+  EXPECT_NEAR(slower.duration.Seconds(), 2e-3, 0.03e-3);
+  EXPECT_EQ(slower.source, estimate::Source::kModelled);
+  EXPECT_NEAR(slower.relative_error, 0.29, 0.01);
+
+  const Estimate same = estimator.AtClock(estimator.Of(H100(), copy), H100(), half, copy);
+  EXPECT_EQ(same.duration, base::Duration::Nanoseconds(99));
+  EXPECT_EQ(same.source, estimate::Source::kMeasured);
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ Prediction GemmModel::PredictBurst(const MeasuredGemms& gemms, const gpu_model::
 Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const {
   const std::string type = RowsType(shape.type);
   const PublishedGemms& published = PublishedGemms::Get();
-  const MeasuredGemms* own = published.Find(gpu.name, type);
+  const MeasuredGemms* own = gpu.clock_scale == 1 ? published.Find(gpu.name, type) : nullptr;
   const MeasuredGemms* gemms = own != nullptr ? own : published.CarriedTo(gpu, type).gemms;
   if (gemms == nullptr) return PredictWith(Find(gpu, TableType(shape.type)), gpu, shape);
   Prediction prediction = PredictBurst(*gemms, gpu, shape);

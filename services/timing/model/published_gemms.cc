@@ -35,6 +35,10 @@ const MeasuredGemms* PublishedGemms::Find(const std::string& gpu, const std::str
 
 PublishedGemms::Carried PublishedGemms::DonorOf(const gpu_model::GpuModel& gpu,
                                                 const std::string& type) const {
+  const auto own = entries_.find({gpu.name, type});
+  if (gpu.clock_scale != 1 && own != entries_.end()) {
+    return {.gemms = nullptr, .donor = own->first.first, .same_architecture = true};
+  }
   for (const Donor& donor : DonorsFor(gpu)) {
     if (!entries_.contains({std::string(donor.gpu), type})) continue;
     return {.gemms = nullptr, .donor = donor.gpu, .same_architecture = donor.same_architecture};
@@ -48,9 +52,14 @@ PublishedGemms::Carried PublishedGemms::CarriedTo(const gpu_model::GpuModel& gpu
   if (carried.donor.empty()) return carried;
   carried.gemms = Find(std::string(carried.donor), type);
   GemmRoof roof = carried.gemms->roof();
-  roof.bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
-  roof.rate = Rate(gpu, type);
-  roof.clock = static_cast<double>(gpu.boost_clock_hz);
+  if (carried.donor == gpu.name) {
+    roof.rate *= gpu.clock_scale;
+    roof.clock *= gpu.clock_scale;
+  } else {
+    roof.bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
+    roof.rate = Rate(gpu, type);
+    roof.clock = static_cast<double>(gpu.boost_clock_hz);
+  }
   const CarriedKey key = {carried.gemms, roof.bandwidth, roof.rate, roof.clock};
   const std::lock_guard lock(carried_mutex_);
   auto found = carried_.find(key);

@@ -33,7 +33,7 @@ class PublishedGemms {
     bool same_architecture = false;
   };
   // From the rows of the other GPU that is most alike: of the same architecture if there is one,
-  // and then the nearest in bytes an operation.
+  // and then the nearest in bytes an operation. At another clock, from the GPU's own if it has any.
   Carried CarriedTo(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
  private:

@@ -275,6 +275,10 @@ void ReportOutOfMemory(int device, ring::MemoryCategory category, std::uint64_t 
        DeviceOf(all, device).used);
 }
 
+void TellActivations(int device, std::uint64_t bytes) noexcept {
+  Tell(ring::RecordKind::kActivations, device, ring::MemoryCategory::kAllocation, 0, bytes);
+}
+
 Status ReserveRange(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t wanted,
                     std::uint64_t* address) noexcept {
   Memory& all = TheMemory();

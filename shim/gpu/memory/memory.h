@@ -41,6 +41,9 @@ Status BookContext(int device) noexcept;
 // Tells the agent that `bytes` could not be had.
 void ReportOutOfMemory(int device, ring::MemoryCategory category, std::uint64_t bytes) noexcept;
 
+// Tells the agent that the program has kept so much at once for backward passes.
+void TellActivations(int device, std::uint64_t bytes) noexcept;
+
 // Ranges of the virtual-memory API and of IPC: addresses only, nothing is booked.
 Status ReserveRange(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t wanted,
                     std::uint64_t* address) noexcept;

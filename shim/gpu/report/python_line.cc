@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 
 namespace eidolon::shim::gpu {
@@ -14,6 +15,7 @@ struct Interpreter {
   int (*is_initialized)() = nullptr;
   void* (*this_thread)() = nullptr;
   void (*dump)(int file, void* thread) = nullptr;
+  int (*has_lock)() = nullptr;
 };
 
 template <typename Function>
@@ -26,6 +28,12 @@ Interpreter FindInterpreter() {
   Find("Py_IsInitialized", python.is_initialized);
   Find("PyGILState_GetThisThreadState", python.this_thread);
   Find("_Py_DumpTraceback", python.dump);
+  Find("PyGILState_Check", python.has_lock);
+  return python;
+}
+
+const Interpreter& ThisInterpreter() {
+  static const Interpreter python = FindInterpreter();
   return python;
 }
 
@@ -73,17 +81,54 @@ std::string LineOf(std::string_view stack) {
   return line;
 }
 
+namespace {
+
+// Of the calling thread; empty when it cannot be had.
+std::string StackOfThread() {
+  const Interpreter& python = ThisInterpreter();
+  if (python.dump == nullptr || python.this_thread == nullptr || python.is_initialized == nullptr ||
+      python.is_initialized() == 0) {
+    return "";
+  }
+  void* const thread = python.this_thread();
+  return thread == nullptr ? "" : ReadStack(python, thread);
+}
+
+}  // namespace
+
 std::string PythonLine() noexcept {
   try {
-    static const Interpreter python = FindInterpreter();
-    if (python.dump == nullptr || python.this_thread == nullptr ||
-        python.is_initialized == nullptr || python.is_initialized() == 0) {
-      return "";
-    }
-    void* const thread = python.this_thread();
-    return thread == nullptr ? "" : LineOf(ReadStack(python, thread));
+    return LineOf(StackOfThread());
   } catch (...) {
     return "";
+  }
+}
+
+PythonState PythonOfThread() noexcept {
+  try {
+    const Interpreter& python = ThisInterpreter();
+    if (python.is_initialized == nullptr) return PythonState::kNotRunning;
+    if (python.has_lock == nullptr || python.dump == nullptr) return PythonState::kUnknown;
+    if (python.is_initialized() == 0) return PythonState::kNotRunning;
+    return python.has_lock() != 0 ? PythonState::kRunning : PythonState::kNotRunning;
+  } catch (...) {
+    return PythonState::kUnknown;
+  }
+}
+
+bool BackwardRunsIn(std::string_view stack, std::initializer_list<std::string_view> words) {
+  // PyTorch's function that starts a backward pass: what it was called by does not count.
+  const std::string_view called = stack.substr(0, stack.find(" in _engine_run_backward"));
+  return std::ranges::any_of(words, [called](std::string_view word) {
+    return called.find(word) != std::string_view::npos;
+  });
+}
+
+bool BackwardRunsIn(std::initializer_list<std::string_view> words) noexcept {
+  try {
+    return BackwardRunsIn(StackOfThread(), words);
+  } catch (...) {
+    return true;
   }
 }
 

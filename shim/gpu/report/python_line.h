@@ -8,6 +8,7 @@
 // thread that runs no Python, gives no line.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,16 @@ inline constexpr std::size_t kLineBytesMax = 160;
 // "folder/train.py:40", the end of a path that is too long; empty: not to be had. Some ten
 // microseconds. Thread safe.
 std::string PythonLine() noexcept;
+
+// Whether the calling thread may run Python code just now: it has the interpreter's lock.
+enum class PythonState { kNotRunning, kRunning, kUnknown };
+PythonState PythonOfThread() noexcept;
+
+// Whether a frame of the calling thread, of those that a backward pass has called, is of a file
+// whose path holds one of these words. As slow as PythonLine. Requires: PythonOfThread is kRunning.
+bool BackwardRunsIn(std::initializer_list<std::string_view> words) noexcept;
+// The same of a text of the interpreter.
+bool BackwardRunsIn(std::string_view stack, std::initializer_list<std::string_view> words);
 
 // Of the interpreter's own text: "  File "/a/b.py", line 12 in step" and more such lines, innermost
 // first.

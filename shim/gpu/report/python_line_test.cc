@@ -30,6 +30,20 @@ TEST(PythonLineTest, OfALongPathTheEndIsKept) {
   EXPECT_TRUE(line.ends_with("a/b.py:7"));
 }
 
+TEST(PythonLineTest, OnlyWhatABackwardPassHasCalledRunsInIt) {
+  constexpr std::string_view kStack =
+      "  File \"/packages/torch/distributed/fsdp/_fully_shard/_fsdp_param.py\", line 7 in free\n"
+      "  File \"/packages/torch/autograd/graph.py\", line 841 in _engine_run_backward\n"
+      "  File \"/home/deepspeed/train.py\", line 20 in <module>\n";
+  EXPECT_TRUE(BackwardRunsIn(kStack, {"zero", "fsdp"}));
+  EXPECT_FALSE(BackwardRunsIn(kStack, {"deepspeed"}));
+  EXPECT_FALSE(BackwardRunsIn("", {"fsdp"}));
+}
+
+TEST(PythonLineTest, AProgramWithoutPythonRunsNone) {
+  EXPECT_EQ(PythonOfThread(), PythonState::kNotRunning);
+}
+
 TEST(PythonLineTest, AProgramWithoutPythonHasNoLine) { EXPECT_EQ(PythonLine(), ""); }
 
 }  // namespace

@@ -1,0 +1,22 @@
+#include "services/timing/gpu_model/at_clock.h"
+
+#include <cmath>
+
+#include "services/base/check.h"
+
+namespace eidolon::timing::gpu_model {
+
+GpuModel AtClock(const GpuModel& gpu, double scale) {
+  CHECK(scale >= kClockScaleMin && scale <= kClockScaleMax);
+  GpuModel scaled = gpu;
+  scaled.clock_scale = gpu.clock_scale * scale;
+  for (std::uint64_t* clock : {&scaled.boost_clock_hz, &scaled.sustained_clock_hz}) {
+    *clock = static_cast<std::uint64_t>(std::round(static_cast<double>(*clock) * scale));
+  }
+  for (auto* rates : {&scaled.peak_flops, &scaled.sustained_flops}) {
+    for (auto& [type, rate] : *rates) rate *= scale;
+  }
+  return scaled;
+}
+
+}  // namespace eidolon::timing::gpu_model

@@ -1,0 +1,19 @@
+// A GPU whose multiprocessors run at another clock: slower under a limit or when it is hot, faster
+// in the mind of whoever asks what that would bring.
+#pragma once
+
+#include "services/timing/gpu_model/gpu_model.h"
+
+namespace eidolon::timing::gpu_model {
+
+// What clocks may be asked about, over the GPU's own. Parts run down to a tenth of their boost
+// clock, but nothing was compared with measurements there.
+inline constexpr double kClockScaleMin = 0.25;
+inline constexpr double kClockScaleMax = 1.5;
+
+// The same GPU with its multiprocessors' clock, and all rates that go with it, times `scale`.
+// Memory, links, copy engines and the times to start a kernel have clocks of their own and stay.
+// Requires: kClockScaleMin <= scale <= kClockScaleMax.
+GpuModel AtClock(const GpuModel& gpu, double scale);
+
+}  // namespace eidolon::timing::gpu_model
