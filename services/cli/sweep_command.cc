@@ -20,6 +20,8 @@
 #include "services/cli/sweep.h"
 #include "services/cli/terminal.h"
 #include "services/controller/job/document.h"
+#include "services/controller/job/metadata.h"
+#include "services/controller/sweep/rows.h"
 #include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
@@ -27,6 +29,13 @@ namespace {
 
 using base::Result;
 using base::StrCat;
+using controller::sweep::ApplyPoint;
+using controller::sweep::NameOf;
+using controller::sweep::PointsOf;
+using controller::sweep::RowOf;
+using controller::sweep::RunPartOf;
+using controller::sweep::SweepPoint;
+using controller::sweep::SweepSpec;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -96,7 +105,7 @@ class Sweeper {
       }
       rows.push_back(log_.at(name));
     }
-    RankRows(&rows);
+    controller::sweep::RankRows(&rows);
     return rows;
   }
 
@@ -131,12 +140,9 @@ class Sweeper {
     const std::string file = StrCat(folder_, "/run-", NumberOf(part), ".eidrec");
     std::error_code ignored;
     if (fs::exists(file, ignored)) return Found{.file = file, .job = {}};
-    const auto text = ReadFile(AbsoluteOf(spec_.job));
-    if (!text) return std::unexpected(text.error());
-    auto documents = controller::job::ParseDocuments(*text);
-    if (!documents) return std::unexpected(documents.error());
-    json document = documents->front();
-    AnchorCodeDirectory(&document, fs::path(AbsoluteOf(spec_.job)).parent_path().string());
+    auto read = ReadJob();
+    if (!read) return std::unexpected(read.error());
+    json document = std::move(*read);
     ApplyPoint(part, &document);
     const std::string name = NextName();
     document["metadata"]["name"] = name;
@@ -148,6 +154,25 @@ class Sweeper {
     if (!replays_->Fetch(name, "recording", part_file)) return Found{.file = "", .job = *job};
     fs::rename(part_file, file, ignored);
     return Found{.file = file, .job = {}};
+  }
+
+  // The job that the file names or describes.
+  Result<json> ReadJob() const {
+    if (spec_.job.is_object()) {
+      json document = {{"apiVersion", controller::job::kApiVersion},
+                       {"kind", controller::job::kJobKind},
+                       {"metadata", json::object()},
+                       {"spec", spec_.job}};
+      AnchorCodeDirectory(&document, base_);
+      return document;
+    }
+    const auto text = ReadFile(AbsoluteOf(spec_.job_file));
+    if (!text) return std::unexpected(text.error());
+    auto documents = controller::job::ParseDocuments(*text);
+    if (!documents) return std::unexpected(documents.error());
+    json document = std::move(documents->front());
+    AnchorCodeDirectory(&document, fs::path(AbsoluteOf(spec_.job_file)).parent_path().string());
+    return document;
   }
 
   static json Refused(const base::Error& error) {
@@ -193,7 +218,7 @@ Result<void> Write(const std::string& path, const std::string& text) {
 int Sweep(const SweepFlags& flags) {
   const auto text = ReadFile(flags.file);
   if (!text) return PrintFailure(text.error());
-  auto spec = ParseSweep(*text);
+  auto spec = controller::sweep::ParseSweepFile(*text);
   if (!spec) return PrintFailure({spec.error().code, flags.file + ": " + spec.error().message});
   const fs::path file = fs::absolute(flags.file).lexically_normal();
   fs::path wanted = flags.folder.empty() ? file : fs::path(flags.folder);
