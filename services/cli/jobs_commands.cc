@@ -7,6 +7,7 @@
 #include "services/cli/client.h"
 #include "services/cli/commands.h"
 #include "services/cli/follow.h"
+#include "services/cli/follow_sweep.h"
 #include "services/cli/job_file.h"
 #include "services/cli/report.h"
 #include "services/cli/run_document.h"
@@ -15,6 +16,7 @@
 #include "services/controller/job/document.h"
 #include "services/controller/job/label_selector.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/sweep/sweep.h"
 
 namespace eidolon::cli {
 namespace {
@@ -63,7 +65,9 @@ int PrintDocument(const json& document, const std::string& output, const std::st
 }
 
 std::string CollectionPath(const std::string& name_space, const json& document) {
-  const bool cluster = controller::job::KindOf(document) == controller::job::kClusterKind;
+  const std::string kind = controller::job::KindOf(document);
+  if (kind == controller::sweep::kSweepKind) return SweepPath(name_space);
+  const bool cluster = kind == controller::job::kClusterKind;
   return "/api/v1/namespaces/" + name_space + (cluster ? "/simulatedclusters" : "/simulationjobs");
 }
 
@@ -282,7 +286,8 @@ CLI::Option* AddOutput(CLI::App* command, std::string* output) {
 
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
   auto submit_flags = std::make_shared<SubmitFlags>();
-  CLI::App* submit = app->add_subcommand("submit", "create the jobs and clusters of a file");
+  CLI::App* submit =
+      app->add_subcommand("submit", "create the jobs, clusters and sweeps of a file");
   submit->add_option("-f,--file", submit_flags->file, "YAML or JSON; - is standard input")
       ->required();
   submit->add_flag("--follow", submit_flags->follow, "follow the last job and print its report");
