@@ -135,7 +135,7 @@ class Harder:
             expect(may_create == (role == "edit"), f"{role} may create: {may_create}")
             subject = f"--as=system:serviceaccount:{TEAM}:by-{role}"
             for verb in verbs["edit"]:
-                for kind in ("simulationjobs", "simulatedclusters"):
+                for kind in ("simulationjobs", "simulatedclusters", "simulationsweeps"):
                     said = kubectl("auth", "can-i", verb, kind, "-n", TEAM, subject, check=False).strip()
                     expect(said == ("yes" if verb in allowed else "no"), f"{role} may {verb} {kind}: {said}")
             said = kubectl("auth", "can-i", "get", "simulationjobs/log", "-n", TEAM, subject, check=False).strip()
