@@ -51,7 +51,11 @@ def a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_point_
     document = document_of(
         world,
         "gpus",
-        {"env.MARK": ["a", "b"], "cluster.server.gpu": ["H100-SXM5-80GB", "B200-SXM-180GB"], "replay.hostFactor": [1, 0]},
+        {
+            "env.MARK": ["a", "b"],
+            "cluster.server.gpu": ["H100-SXM5-80GB", "B200-SXM-180GB"],
+            "replay.hostFactor": [1, 0],
+        },
         price={"H100-SXM5-80GB": 2, "B200-SXM-180GB": 5},
         concurrency=2,
     )

@@ -251,7 +251,7 @@ class Harder:
         )
         return status
 
-    def apply_light(self, name, spin, **changes):
+    def light_document(self, name, spin, **changes):
         """A job of the usual size whose ranks need no framework; it lasts as long as their loops turn."""
         document = self.document(name)
         document["spec"].update(
@@ -264,6 +264,10 @@ class Harder:
                 **changes,
             }
         )
+        return document
+
+    def apply_light(self, name, spin, **changes):
+        document = self.light_document(name, spin, **changes)
         kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(document))
 
     @staticmethod
