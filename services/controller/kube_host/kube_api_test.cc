@@ -125,7 +125,8 @@ TEST_F(KubeApiTest, SweepsAreCustomResourcesForWhoMayHaveThem) {
                 {"metadata", {{"name", "s"}}},
                 {"spec", {{"job", json::parse(kBody)["spec"]}, {"matrix", {{"servers", {1, 2}}}}}}};
   const auto post = [&] { return http_.Post(path, sweep.dump(), "application/json"); };
-  EXPECT_EQ(post()->status, 403);
+  const char* elsewhere = "/api/v1/namespaces/other/simulationsweeps";
+  EXPECT_EQ(http_.Post(elsewhere, sweep.dump(), "application/json")->status, 403);
   for (const char* verb : {"get", "list", "watch", "create", "delete"}) {
     cluster_.Allow(std::string("ann ") + verb + " simulationsweeps team");
   }
