@@ -23,6 +23,7 @@ class Sweeps:
     def sweeps(self):
         """A sweep has a job for each point, goes on after kill -9 of the controller, runs nothing twice, takes its jobs
         with it."""
+        self.give_code()
         job = self.light_document("widths", spin=20_000)["spec"]
         del job["clusterRef"]
         server = {"preset": "dgx-h100", "gpusPerServer": 2, "nics": {"count": 2}}
