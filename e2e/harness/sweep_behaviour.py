@@ -128,3 +128,10 @@ def a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
     expect(sorted(phases.values())[:2] == ["Complete/IterationsMeasured", "Failed/CommandFailed"], f"{phases}")
     expect(sorted(phases.values())[2:] == ["Refused/Refused"] * 2, f"{phases}")
     expect(rows[0]["phase"] == "Complete" and rows[0]["front"], f"{rows}")
+    eidolon = [world.build / "bin/eidolon", "--data-dir", server.data]
+    listed = subprocess.run([*eidolon, "get", "--sweeps"], capture_output=True, text=True).stdout
+    expect("mixed" in listed and "4 of 4 points" in listed and "3 without a prediction" in listed, listed)
+    shown = subprocess.run([*eidolon, "get", "--sweeps", "mixed"], capture_output=True, text=True).stdout
+    expect("1 of 4 points are predicted" in shown and "Refused (Refused)" in shown, shown)
+    done = subprocess.run([*eidolon, "delete", "--sweeps", "mixed"], capture_output=True, text=True)
+    expect("default/mixed deleted" in done.stdout, f"{done.stdout}{done.stderr}")

@@ -4,6 +4,7 @@
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
+#include "services/cli/follow_sweep.h"
 #include "services/cli/html.h"
 #include "services/cli/report.h"
 #include "services/cli/report_line.h"
@@ -43,6 +44,28 @@ std::string SweepTable(const std::vector<json>& rows) {
   text +=
       "  per second: tokens where the job names them, else iterations; cost: of a million tokens, "
       "else of a thousand iterations\n";
+  return text;
+}
+
+std::string FormatSweep(const json& sweep) {
+  const json& points = At(sweep, {"status", "points"});
+  auto rows = points.is_array() ? points.get<std::vector<json>>() : std::vector<json>();
+  controller::sweep::RankRows(&rows);
+  const std::string why = TextAt(StandingCondition(sweep), {"message"});
+  return StrCat(TextAt(sweep, {"metadata", "name"}), "  ", PhaseOf(sweep), "  ",
+                FormatSweepProgress(sweep), why.empty() ? "" : ": " + why, "\n", SweepTable(rows));
+}
+
+std::string FormatSweeps(const json& sweeps) {
+  std::string text = "NAME                      PHASE      POINTS\n";
+  for (const json& sweep : sweeps) {
+    const auto column = [](std::string value, std::size_t width) {
+      value.resize(std::max(value.size() + 1, width), ' ');
+      return value;
+    };
+    text += column(TextAt(sweep, {"metadata", "name"}), 26) + column(PhaseOf(sweep), 11) +
+            FormatSweepProgress(sweep) + "\n";
+  }
   return text;
 }
 

@@ -9,6 +9,10 @@ namespace eidolon::cli {
 
 // `rows` as services/controller/sweep/rows.h makes them, the fastest first.
 std::string SweepTable(const std::vector<nlohmann::json>& rows);
+// A sweep's document: where it stands, and the table of its points.
+std::string FormatSweep(const nlohmann::json& sweep);
+// A line for each of a list of sweeps.
+std::string FormatSweeps(const nlohmann::json& sweeps);
 std::string SweepCsv(const std::vector<nlohmann::json>& rows);
 // A point for each row: throughput against cost, or head-room.
 std::string SweepSvg(const std::vector<nlohmann::json>& rows);

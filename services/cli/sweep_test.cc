@@ -28,6 +28,22 @@ TEST(SweepTextTest, ShowsPointsWithAndWithoutAPrediction) {
   EXPECT_THAT(table, HasSubstr("Failed (OutOfMemory)  a=2"));
 }
 
+TEST(SweepTextTest, ASweepIsShownWithItsPointsAndInALineOfAList) {
+  const json sweep = {{"metadata", {{"name", "gpus"}}},
+                      {"status",
+                       {{"phase", "Running"},
+                        {"counts", {{"points", 2}, {"running", 1}, {"complete", 1}}},
+                        {"points",
+                         {{{"name", "a=1"}, {"phase", "Running"}},
+                          {{"name", "a=2"}, {"phase", "Complete"}, {"iterationSeconds", 2}}}}}}};
+
+  const std::string text = FormatSweep(sweep);
+  EXPECT_THAT(text, HasSubstr("gpus  Running  1 of 2 points, 1 running\n"));
+  EXPECT_LT(text.find("a=2"), text.find("a=1"));
+  EXPECT_THAT(FormatSweeps(json::array({sweep})), HasSubstr("gpus                      Running    1 of 2"));
+  EXPECT_THAT(FormatSweep({}), HasSubstr("0 of 0 points"));
+}
+
 TEST(SweepTextTest, NoNameBreaksATableOrAPicture) {
   const std::string evil = "a\",<script>\x1b[31m";
   const std::vector<json> rows = {{{"name", "gpu=" + evil},
