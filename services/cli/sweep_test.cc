@@ -40,7 +40,8 @@ TEST(SweepTextTest, ASweepIsShownWithItsPointsAndInALineOfAList) {
   const std::string text = FormatSweep(sweep);
   EXPECT_THAT(text, HasSubstr("gpus  Running  1 of 2 points, 1 running\n"));
   EXPECT_LT(text.find("a=2"), text.find("a=1"));
-  EXPECT_THAT(FormatSweeps(json::array({sweep})), HasSubstr("gpus                      Running    1 of 2"));
+  EXPECT_THAT(FormatSweeps(json::array({sweep})),
+              HasSubstr("gpus                      Running    1 of 2"));
   EXPECT_THAT(FormatSweep({}), HasSubstr("0 of 0 points"));
 }
 

@@ -61,6 +61,11 @@ bool SweepDriver::Await(ControllerState::Lock* lock) {
   return !state_.is_stopping();
 }
 
+bool SweepDriver::IsStopping() {
+  const std::lock_guard lock(state_.mutex());
+  return state_.is_stopping();
+}
+
 std::vector<std::int64_t> SweepDriver::FindUnfinished() const {
   std::vector<std::int64_t> uids;
   for (const auto& [uid, entry] : state_.table().sweeps().all()) {
@@ -133,7 +138,7 @@ void SweepDriver::Step(std::int64_t uid) {
                         .now = base::FormatUtc(state_.parts().clock.UnixNs())});
   memory.trouble.clear();
   for (const json& job : plan.create) {
-    if (memory.trouble.empty()) Create(seen, job, &memory);
+    if (memory.trouble.empty() && !IsStopping()) Create(seen, job, &memory);
   }
   if (!plan.status) return;
   const std::lock_guard lock(state_.mutex());
@@ -173,6 +178,7 @@ bool SweepDriver::IsNameTaken(const Seen& seen, const std::string& job) {
 void SweepDriver::DeleteJobs(std::int64_t uid, const Seen& seen) {
   for (const auto& [name, job] : seen.jobs) {
     if (job["metadata"].contains("deletionTimestamp")) continue;
+    if (IsStopping()) return;
     (void)api_.DeleteJob({seen.name_space, name});
   }
   Memory& memory = memories_[uid];

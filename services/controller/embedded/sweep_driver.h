@@ -42,6 +42,7 @@ class SweepDriver {
   void Loop();
   // Waits for news of jobs or sweeps, or until it is time to try again. False: all is over.
   bool Await(ControllerState::Lock* lock);
+  bool IsStopping();
   std::vector<std::int64_t> FindUnfinished() const;
   Seen Look(const SweepEntry& entry);
   void Step(std::int64_t uid);
