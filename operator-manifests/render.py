@@ -173,10 +173,10 @@ def expectations(name, documents):
     kinds = collections.Counter(document["kind"] for document in documents)
     text = yaml.safe_dump_all(documents)
     truths = {
-        "default": kinds["CustomResourceDefinition"] == 2
+        "default": kinds["CustomResourceDefinition"] == 3
         and pod_makers(documents) == {""}
         and kinds["PodDisruptionBudget"] == 1
-        and text.count("helm.sh/resource-policy: keep") == 2,
+        and text.count("helm.sh/resource-policy: keep") == 3,
         "namespaced": "--watch-namespace=team" in text
         and pod_makers(documents) == {"team"}
         and not any(

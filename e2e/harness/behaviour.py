@@ -511,6 +511,7 @@ def main():
     import recurrent_behaviour  # noqa: F401
     import rendezvous_behaviour  # noqa: F401
     import recording_behaviour  # noqa: F401
+    import sweep_behaviour  # noqa: F401
     import timeline_behaviour  # noqa: F401
     import values_behaviour  # noqa: F401
 

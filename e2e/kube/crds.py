@@ -21,6 +21,7 @@ OUT = ROOT / "helm/eidolon/files/crds"
 MODELS = ROOT / "services/timing/gpu_model/models"
 GROUP = "eidolon.dev"
 NAME_MAX = 52  # Jobs, services and the host names of pods are derived from it.
+SWEEP_NAME_MAX = 40  # The names of its jobs are longer.
 
 RESERVED = [
     "MASTER_ADDR",
@@ -274,6 +275,46 @@ def job_definition(document):
     )
 
 
+def sweep_definition(document):
+    spec = Converter(document, status=False).convert({"$ref": "#/components/schemas/SweepSpec"})
+    fields = spec["properties"]
+    for name in ("recording", "replays"):  # Embedded mode only.
+        del fields[name]
+    spec["required"] = ["job", "matrix"]
+    values = fields["matrix"]["additionalProperties"]["items"]
+    fields["matrix"]["additionalProperties"]["items"] = {"x-kubernetes-preserve-unknown-fields": True, **values}
+    spec["x-kubernetes-validations"] = [
+        rule(
+            f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
+            f"{name} cannot be changed: delete the sweep and create another",
+        )
+        for name in ("price", "concurrency")
+    ]  # CEL does not see values of any type: the controller refuses a sweep whose job or matrix was changed.
+    status = Converter(document, status=True).convert({"$ref": "#/components/schemas/SweepStatus"})
+    conditions_schema(status)
+    columns = [
+        column("Phase", "string", ".status.phase", "Where the sweep stands."),
+        column("Points", "integer", ".status.counts.points", "Combinations of values."),
+        column("Predicted", "integer", ".status.counts.complete", "Points with a prediction."),
+        column("Failed", "integer", ".status.counts.failed", "Points that are over without one."),
+        column("Running", "integer", ".status.counts.running", "Points whose job runs.", 1),
+        column("Best", "string", ".status.best.name", "The point with the highest throughput so far.", 1),
+        column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
+    ]
+    return definition(
+        document,
+        "SimulationSweep",
+        "simulationsweeps",
+        "simulationsweep",
+        "simsweep",
+        spec,
+        status,
+        columns,
+        name_rules(SWEEP_NAME_MAX),
+        (".status.phase",),
+    )
+
+
 def cluster_definition(document):
     spec = Converter(document, status=False).convert({"$ref": "#/components/schemas/ClusterSpec"})
     spec["x-kubernetes-validations"] = [
@@ -326,7 +367,11 @@ class Plain(yaml.SafeDumper):
 
 def main():
     document = json.loads(OPENAPI.read_text())
-    files = {"simulationjobs.yaml": job_definition(document), "simulatedclusters.yaml": cluster_definition(document)}
+    files = {
+        "simulationjobs.yaml": job_definition(document),
+        "simulatedclusters.yaml": cluster_definition(document),
+        "simulationsweeps.yaml": sweep_definition(document),
+    }
     models = sorted(path.stem for path in MODELS.glob("*.yaml"))
     files = {OUT / name: content for name, content in files.items()}
     files[OUT.parent / "gpu_models.yaml"] = models

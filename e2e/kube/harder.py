@@ -135,7 +135,7 @@ class Harder:
             expect(may_create == (role == "edit"), f"{role} may create: {may_create}")
             subject = f"--as=system:serviceaccount:{TEAM}:by-{role}"
             for verb in verbs["edit"]:
-                for kind in ("simulationjobs", "simulatedclusters"):
+                for kind in ("simulationjobs", "simulatedclusters", "simulationsweeps"):
                     said = kubectl("auth", "can-i", verb, kind, "-n", TEAM, subject, check=False).strip()
                     expect(said == ("yes" if verb in allowed else "no"), f"{role} may {verb} {kind}: {said}")
             said = kubectl("auth", "can-i", "get", "simulationjobs/log", "-n", TEAM, subject, check=False).strip()
@@ -251,7 +251,7 @@ class Harder:
         )
         return status
 
-    def apply_light(self, name, spin, **changes):
+    def light_document(self, name, spin, **changes):
         """A job of the usual size whose ranks need no framework; it lasts as long as their loops turn."""
         document = self.document(name)
         document["spec"].update(
@@ -264,6 +264,10 @@ class Harder:
                 **changes,
             }
         )
+        return document
+
+    def apply_light(self, name, spin, **changes):
+        document = self.light_document(name, spin, **changes)
         kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(document))
 
     @staticmethod

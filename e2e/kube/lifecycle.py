@@ -130,7 +130,7 @@ class Lifecycle:
         )
         self.uninstall()
         definitions = self.definitions()
-        expect(len(definitions) == 2, f"kept definitions: {definitions}")
+        expect(len(definitions) == 3, f"kept definitions: {definitions}")
         helm("install")
         wait(
             "the kept job is looked after",

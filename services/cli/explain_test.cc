@@ -26,6 +26,11 @@ TEST(ExplainTest, AnObjectNamesTheFieldsBelow) {
   EXPECT_THAT(Explained("cluster.spec.fabric.faults"), HasSubstr("(list of object)"));
 }
 
+TEST(ExplainTest, ASweepIsExplainedToo) {
+  EXPECT_THAT(Explained("sweep.spec.concurrency"), HasSubstr("at most: 64"));
+  EXPECT_THAT(Explained("sweep.status.points"), HasSubstr("\n  headroomBytes  "));
+}
+
 TEST(ExplainTest, APathWithoutADocumentIsOfAJob) {
   EXPECT_EQ(Explained("spec.limits"), Explained("job.spec.limits"));
 }

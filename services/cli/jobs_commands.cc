@@ -7,14 +7,17 @@
 #include "services/cli/client.h"
 #include "services/cli/commands.h"
 #include "services/cli/follow.h"
+#include "services/cli/follow_sweep.h"
 #include "services/cli/job_file.h"
 #include "services/cli/report.h"
 #include "services/cli/run_document.h"
+#include "services/cli/sweep.h"
 #include "services/cli/terminal.h"
 #include "services/cli/watched_jobs.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/label_selector.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/sweep/sweep.h"
 
 namespace eidolon::cli {
 namespace {
@@ -31,8 +34,14 @@ struct GetFlags {
   std::string name;
   bool all_namespaces = false;
   bool watch = false;
+  bool sweeps = false;
   std::string selector;
   std::string output = "table";
+};
+
+struct DeleteFlags {
+  std::vector<std::string> names;
+  bool sweeps = false;
 };
 
 struct LogFlags {
@@ -63,7 +72,9 @@ int PrintDocument(const json& document, const std::string& output, const std::st
 }
 
 std::string CollectionPath(const std::string& name_space, const json& document) {
-  const bool cluster = controller::job::KindOf(document) == controller::job::kClusterKind;
+  const std::string kind = controller::job::KindOf(document);
+  if (kind == controller::sweep::kSweepKind) return SweepPath(name_space);
+  const bool cluster = kind == controller::job::kClusterKind;
   return "/api/v1/namespaces/" + name_space + (cluster ? "/simulatedclusters" : "/simulationjobs");
 }
 
@@ -175,10 +186,56 @@ std::string QueryValue(std::string_view text) {
   return value;
 }
 
+// All pages of a list, as one document.
+base::Result<json> FetchList(const Client& client, const std::string& path,
+                             const std::string& selector) {
+  json all;
+  json items = json::array();
+  std::string next = "0";
+  while (!next.empty()) {
+    const auto page = client.SendForJson(
+        {.path = path + "?continue=" + next +
+                 (selector.empty() ? "" : "&labelSelector=" + QueryValue(selector))});
+    if (!page) return std::unexpected(page.error());
+    all = {{"kind", page->value("kind", "")}};
+    for (const json& object : page->value("items", json::array())) items.push_back(object);
+    next = page->value("metadata", json::object()).value("continue", "");
+  }
+  all["items"] = std::move(items);
+  return all;
+}
+
+int GetSweeps(const Globals& globals, const GetFlags& flags, const Client& client) {
+  if (!flags.name.empty()) {
+    const auto sweep = client.SendForJson({.path = SweepPath(globals.name_space, flags.name)});
+    if (!sweep) return PrintFailure(sweep.error());
+    return PrintDocument(*sweep, flags.output, FormatSweep(*sweep), globals.raw);
+  }
+  const auto all = FetchList(
+      client, flags.all_namespaces ? "/api/v1/simulationsweeps" : SweepPath(globals.name_space),
+      flags.selector);
+  if (!all) return PrintFailure(all.error());
+  std::string names;
+  for (const json& sweep : (*all)["items"]) {
+    names += sweep["metadata"].value("name", "") + "\n";
+  }
+  if (flags.output == "name") {
+    Terminal::Standard(globals.raw).Print(names);
+    return 0;
+  }
+  return PrintDocument(*all, flags.output, FormatSweeps((*all)["items"]), globals.raw);
+}
+
 int Get(const Globals& globals, const GetFlags& flags) {
   const auto target = FindTarget(globals);
   if (!target) return PrintFailure(target.error());
   const Client client(*target);
+  if (flags.sweeps && flags.watch) {
+    PrintFailure({base::ErrorCode::kInvalidArgument,
+                  "--watch follows jobs; 'eidolon sweep --submit -f FILE' follows its sweep"});
+    return 2;
+  }
+  if (flags.sweeps) return GetSweeps(globals, flags, client);
   if (flags.watch) return WatchJobs(globals, flags, client);
   if (!flags.name.empty() && !flags.selector.empty()) {
     PrintFailure({base::ErrorCode::kInvalidArgument, "name a job or a selector, not both"});
@@ -191,22 +248,14 @@ int Get(const Globals& globals, const GetFlags& flags) {
   }
   const std::string path =
       flags.all_namespaces ? "/api/v1/simulationjobs" : JobPath(globals.name_space);
-  json all = {{"kind", "SimulationJobList"}, {"items", json::array()}};
-  std::string next = "0";
-  while (!next.empty()) {
-    const auto page = client.SendForJson(
-        {.path = path + "?continue=" + next +
-                 (flags.selector.empty() ? "" : "&labelSelector=" + QueryValue(flags.selector))});
-    if (!page) return PrintFailure(page.error());
-    for (const json& job : page->value("items", json::array())) all["items"].push_back(job);
-    next = page->value("metadata", json::object()).value("continue", "");
-  }
-  const auto jobs = all["items"].get<std::vector<json>>();
+  const auto all = FetchList(client, path, flags.selector);
+  if (!all) return PrintFailure(all.error());
+  const auto jobs = (*all)["items"].get<std::vector<json>>();
   if (flags.output == "name") {
     for (const json& job : jobs) PrintDocument(job, "name", "", globals.raw);
     return 0;
   }
-  return PrintDocument(all, flags.output, FormatTable(jobs), globals.raw);
+  return PrintDocument(*all, flags.output, FormatTable(jobs), globals.raw);
 }
 
 int Logs(const Globals& globals, const LogFlags& flags) {
@@ -233,13 +282,14 @@ int Logs(const Globals& globals, const LogFlags& flags) {
   return done ? 0 : PrintFailure(done.error());
 }
 
-int Delete(const Globals& globals, const std::vector<std::string>& names) {
+int Delete(const Globals& globals, const DeleteFlags& flags) {
   const auto target = FindTarget(globals);
   if (!target) return PrintFailure(target.error());
   const Client client(*target);
-  for (const std::string& name : names) {
-    const auto deleted =
-        client.SendForJson({.method = "DELETE", .path = JobPath(globals.name_space, name)});
+  for (const std::string& name : flags.names) {
+    const std::string path =
+        flags.sweeps ? SweepPath(globals.name_space, name) : JobPath(globals.name_space, name);
+    const auto deleted = client.SendForJson({.method = "DELETE", .path = path});
     if (!deleted) return PrintFailure(deleted.error());
     Terminal::Standard(globals.raw).Print(globals.name_space + "/" + name + " deleted\n");
   }
@@ -282,7 +332,8 @@ CLI::Option* AddOutput(CLI::App* command, std::string* output) {
 
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
   auto submit_flags = std::make_shared<SubmitFlags>();
-  CLI::App* submit = app->add_subcommand("submit", "create the jobs and clusters of a file");
+  CLI::App* submit =
+      app->add_subcommand("submit", "create the jobs, clusters and sweeps of a file");
   submit->add_option("-f,--file", submit_flags->file, "YAML or JSON; - is standard input")
       ->required();
   submit->add_flag("--follow", submit_flags->follow, "follow the last job and print its report");
@@ -297,6 +348,7 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
                 "go on and print a line for each job that changes, until interrupted");
   get->add_option("-l,--selector", get_flags->selector,
                   "jobs with these labels, as of kubectl: team=a,!gpu,model in (x, y)");
+  get->add_flag("--sweeps", get_flags->sweeps, "sweeps in the place of jobs");
   AddOutput(get, &get_flags->output);
   get->callback([=] { *action = [=] { return Get(*globals, *get_flags); }; });
 
@@ -331,10 +383,11 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
                         "file; - is standard output; default: NAME.eidrec");
   recording->callback([=] { *action = [=] { return Recording(*globals, *recording_flags); }; });
 
-  auto names = std::make_shared<std::vector<std::string>>();
+  auto delete_flags = std::make_shared<DeleteFlags>();
   CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");
-  remove->add_option("name", *names, "names of jobs")->required();
-  remove->callback([=] { *action = [=] { return Delete(*globals, *names); }; });
+  remove->add_option("name", delete_flags->names, "names of jobs")->required();
+  remove->add_flag("--sweeps", delete_flags->sweeps, "sweeps, with their jobs");
+  remove->callback([=] { *action = [=] { return Delete(*globals, *delete_flags); }; });
 }
 
 }  // namespace eidolon::cli

@@ -14,12 +14,17 @@
 
 #include "services/base/text.h"
 #include "services/cli/commands.h"
+#include "services/cli/document_fields.h"
+#include "services/cli/follow_sweep.h"
 #include "services/cli/replay_document.h"
 #include "services/cli/replays.h"
 #include "services/cli/run_document.h"
 #include "services/cli/sweep.h"
+#include "services/cli/sweep_document.h"
 #include "services/cli/terminal.h"
 #include "services/controller/job/document.h"
+#include "services/controller/job/metadata.h"
+#include "services/controller/sweep/rows.h"
 #include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
@@ -27,6 +32,13 @@ namespace {
 
 using base::Result;
 using base::StrCat;
+using controller::sweep::ApplyPoint;
+using controller::sweep::NameOf;
+using controller::sweep::PointsOf;
+using controller::sweep::RowOf;
+using controller::sweep::RunPartOf;
+using controller::sweep::SweepPoint;
+using controller::sweep::SweepSpec;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -35,7 +47,7 @@ struct SweepFlags {
   std::string folder;  // Empty: beside the file.
   EmbeddedOptions embedded;
   std::string output = "table";
-  bool raw = false;
+  bool submit = false;
 };
 
 // What a sweep has found so far: a line for each point, written before the next one begins, so that
@@ -96,7 +108,7 @@ class Sweeper {
       }
       rows.push_back(log_.at(name));
     }
-    RankRows(&rows);
+    controller::sweep::RankRows(&rows);
     return rows;
   }
 
@@ -131,12 +143,9 @@ class Sweeper {
     const std::string file = StrCat(folder_, "/run-", NumberOf(part), ".eidrec");
     std::error_code ignored;
     if (fs::exists(file, ignored)) return Found{.file = file, .job = {}};
-    const auto text = ReadFile(AbsoluteOf(spec_.job));
-    if (!text) return std::unexpected(text.error());
-    auto documents = controller::job::ParseDocuments(*text);
-    if (!documents) return std::unexpected(documents.error());
-    json document = documents->front();
-    AnchorCodeDirectory(&document, fs::path(AbsoluteOf(spec_.job)).parent_path().string());
+    auto read = ReadJob();
+    if (!read) return std::unexpected(read.error());
+    json document = std::move(*read);
     ApplyPoint(part, &document);
     const std::string name = NextName();
     document["metadata"]["name"] = name;
@@ -148,6 +157,19 @@ class Sweeper {
     if (!replays_->Fetch(name, "recording", part_file)) return Found{.file = "", .job = *job};
     fs::rename(part_file, file, ignored);
     return Found{.file = file, .job = {}};
+  }
+
+  // The job that the file names or describes.
+  Result<json> ReadJob() const {
+    if (spec_.job.is_object()) {
+      json document = {{"apiVersion", controller::job::kApiVersion},
+                       {"kind", controller::job::kJobKind},
+                       {"metadata", json::object()},
+                       {"spec", spec_.job}};
+      AnchorCodeDirectory(&document, base_);
+      return document;
+    }
+    return ReadSweptJob(AbsoluteOf(spec_.job_file));
   }
 
   static json Refused(const base::Error& error) {
@@ -190,10 +212,38 @@ Result<void> Write(const std::string& path, const std::string& text) {
   return base::Fail(base::ErrorCode::kResourceExhausted, StrCat("cannot write ", path));
 }
 
-int Sweep(const SweepFlags& flags) {
+void PrintRows(const std::vector<json>& rows, const SweepFlags& flags, const Globals& globals) {
+  Terminal terminal = Terminal::Standard(globals.raw);
+  terminal.Print(flags.output == "table" ? SweepTable(rows)
+                 : flags.output == "csv" ? SweepCsv(rows)
+                                         : json(rows).dump(2) + "\n");
+}
+
+// Lets a controller do it, and follows. The status is that of the sweep.
+int SubmitAndFollow(const SweepFlags& flags, const Globals& globals) {
   const auto text = ReadFile(flags.file);
   if (!text) return PrintFailure(text.error());
-  auto spec = ParseSweep(*text);
+  const auto document = MakeSweepDocument(*text, flags.file);
+  if (!document) {
+    return PrintFailure({document.error().code, flags.file + ": " + document.error().message});
+  }
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  Terminal terminal = Terminal::Messages(globals.raw);
+  const auto sweep = SubmitSweep(Client(*target), globals.name_space, *document, &terminal);
+  if (!sweep) return PrintFailure(sweep.error());
+  auto rows = (*sweep)["status"].value("points", std::vector<json>());
+  controller::sweep::RankRows(&rows);
+  PrintRows(rows, flags, globals);
+  if (PhaseOf(*sweep) == "Complete") return 0;
+  const std::string why = TextAt(StandingCondition(*sweep), {"message"});
+  return PrintFailure({base::ErrorCode::kFailedPrecondition, why});
+}
+
+int Sweep(const SweepFlags& flags, const Globals& globals) {
+  const auto text = ReadFile(flags.file);
+  if (!text) return PrintFailure(text.error());
+  auto spec = controller::sweep::ParseSweepFile(*text);
   if (!spec) return PrintFailure({spec.error().code, flags.file + ": " + spec.error().message});
   const fs::path file = fs::absolute(flags.file).lexically_normal();
   fs::path wanted = flags.folder.empty() ? file : fs::path(flags.folder);
@@ -228,10 +278,7 @@ int Sweep(const SweepFlags& flags) {
       return PrintFailure(written.error());
     }
   }
-  Terminal terminal = Terminal::Standard(flags.raw);
-  terminal.Print(flags.output == "table" ? SweepTable(*rows)
-                 : flags.output == "csv" ? files[0].second
-                                         : files[1].second);
+  PrintRows(*rows, flags, globals);
   std::fprintf(stderr, "eidolon: %s has table.csv, table.json and front.svg\n", folder.c_str());
   return 0;
 }
@@ -251,12 +298,15 @@ void AddSweepCommand(CLI::App* app, const Globals* globals, Action* action) {
       ->envname("EIDOLON_GPU_MODELS");
   sweep->add_option("--profile", flags->embedded.profile, "SQLite file of measured durations")
       ->envname("EIDOLON_PROFILE");
+  sweep->add_flag("--submit", flags->submit,
+                  "let the server of 'eidolon up', or of --server, do it, and follow");
   sweep->add_option("-o,--output", flags->output, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();
   sweep->callback([flags, globals, action] {
-    flags->raw = globals->raw;
-    *action = [flags] { return Sweep(*flags); };
+    *action = [flags, globals] {
+      return flags->submit ? SubmitAndFollow(*flags, *globals) : Sweep(*flags, *globals);
+    };
   });
 }
 

@@ -56,6 +56,7 @@ void Controller::Start(const std::string& address) {
     state_.SetStarted();
   }
   thread_ = std::thread([this] { Loop(); });
+  sweeps_.Start();
 }
 
 void Controller::RemoveLeftBehind() const {
@@ -68,6 +69,7 @@ Result<void> Controller::Stop() {
     const std::lock_guard lock(state_.mutex());
     state_.BeginStop();
   }
+  sweeps_.Join();
   if (thread_.joinable()) thread_.join();
   const auto lost = state_.table().Close(kStoreLimit);
   if (lost.empty()) return {};

@@ -20,6 +20,7 @@
 #include "services/controller/embedded/embedded_api.h"
 #include "services/controller/embedded/job_ender.h"
 #include "services/controller/embedded/job_starter.h"
+#include "services/controller/embedded/sweep_driver.h"
 
 namespace eidolon::controller::embedded {
 
@@ -69,6 +70,7 @@ class Controller {
   EmbeddedApi api_{&state_};
   JobEnder ender_{&state_};
   JobStarter starter_{options_, &state_, &agents_, &ender_};
+  SweepDriver sweeps_{&state_, &api_};
   std::thread thread_;
   // Of the control thread.
   std::int64_t expiry_checked_ns_ = 0;

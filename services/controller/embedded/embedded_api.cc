@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
+#include "services/controller/embedded/store_answers.h"
 
 namespace eidolon::controller::embedded {
 
@@ -18,37 +19,11 @@ using rest::ObjectName;
 
 namespace {
 
-// How long a user waits for the disk.
-constexpr std::chrono::milliseconds kAnswerLimit(5'000);
 constexpr std::chrono::milliseconds kDeleteLimit(2'000);
-
-std::unexpected<ApiError> Refuse(ErrorCode code, std::string message) {
-  return std::unexpected(ApiError{code, std::move(message), {}});
-}
-
-std::unexpected<ApiError> Refuse(const base::Error& error) {
-  return Refuse(error.code, error.message);
-}
-
-std::unexpected<ApiError> Refuse(std::string_view kind, job::Problems problems) {
-  return std::unexpected(ApiError{
-      ErrorCode::kInvalidArgument,
-      StrCat("the ", kind, " has ", problems.size(), " problem(s): ", job::Describe(problems)),
-      std::move(problems)});
-}
 
 std::unexpected<ApiError> NoCluster(const ObjectName& cluster) {
   return Refuse(ErrorCode::kNotFound, StrCat("no simulated cluster '", cluster.name,
                                              "' in namespace '", cluster.name_space, "'"));
-}
-
-// The namespace of the path is the one that counts; a document must not contradict it.
-void CheckNamespace(const std::string& name_space, const job::Metadata& metadata,
-                    job::Problems* problems) {
-  if (metadata.name_space.empty() || metadata.name_space == name_space) return;
-  problems->push_back(
-      {"/metadata/namespace", StrCat("is '", metadata.name_space,
-                                     "', but the request goes to namespace '", name_space, "'")});
 }
 
 // Of a job that has not started.
@@ -67,35 +42,6 @@ ApiResult<JobEntry*> EmbeddedApi::Get(const ObjectName& job) {
                 StrCat("no simulation job '", job.name, "' in namespace '", job.name_space, "'"));
 }
 
-std::unexpected<ApiError> EmbeddedApi::RefuseOfStore(const base::Error& error) {
-  // What was asked for is not possible, whatever the disk does.
-  if (error.code == ErrorCode::kAlreadyExists) return Refuse(error);
-  const bool full = error.code == ErrorCode::kResourceExhausted;
-  return std::unexpected(
-      ApiError{.code = full ? error.code : ErrorCode::kUnavailable,
-               .message = StrCat("the store cannot be written: ", error.message, "; ",
-                                 store::WayOut(error, table().directory().path())),
-               .problems = {},
-               .disk_full = full});
-}
-
-ApiResult<void> EmbeddedApi::AwaitStored(Lock* lock, const JobTable::Asked& asked) {
-  lock->unlock();
-  if (!asked) return RefuseOfStore(asked.error());
-  const auto end = (*asked)->Wait(kAnswerLimit);
-  if (end == store::Ticket::End::kDone) return {};
-  const auto writable = table().store_state().writable;
-  const std::string why = writable
-                              ? StrCat("the disk of ", table().directory().path(),
-                                       " has not answered for ", kAnswerLimit.count() / 1000, " s")
-                              : RefuseOfStore(writable.error()).error().message;
-  return Refuse(ErrorCode::kUnavailable,
-                why + (end == store::Ticket::End::kWithdrawn
-                           ? "; nothing was changed, so try again"
-                           : "; whether the change is stored is not known yet: ask for the object, "
-                             "or repeat the request with the same Idempotency-Key"));
-}
-
 std::optional<ApiResult<rest::Created>> EmbeddedApi::FindRepeated(Lock* lock,
                                                                   const std::string& name_space,
                                                                   const rest::IdempotencyKey& key) {
@@ -111,7 +57,7 @@ std::optional<ApiResult<rest::Created>> EmbeddedApi::FindRepeated(Lock* lock,
   if (found == creating_.end()) return std::nullopt;
   if (found->second.body_digest != key.body_digest) return other_body();
   const Creating first = found->second;
-  if (auto stored = AwaitStored(lock, first.ticket); !stored) {
+  if (auto stored = AwaitStored(&table(), lock, first.ticket); !stored) {
     return std::unexpected(stored.error());
   }
   ApiResult<rest::Created> answer = *first.answer;
@@ -163,14 +109,15 @@ ApiResult<rest::Created> EmbeddedApi::CreateJob(const std::string& name_space, c
                      [this, name_space, key, answer](const base::Result<JobEntry*>& entry) {
                        if (key) creating_.erase({name_space, key->key});
                        if (!entry) {
-                         *answer = RefuseOfStore(entry.error());
+                         *answer = RefuseOfStore(table(), entry.error());
                          return;
                        }
                        Accept(*entry);
                        *answer = rest::Created{JobTable::Render(**entry), false};
                      });
   if (key && asked) creating_[{name_space, key->key}] = {key->body_digest, *asked, answer};
-  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
+  if (auto stored = AwaitStored(&table(), &lock, asked); !stored)
+    return std::unexpected(stored.error());
   return *answer;
 }
 
@@ -264,11 +211,12 @@ ApiResult<json> EmbeddedApi::SetSuspend(const ObjectName& job, bool suspend) {
                         state_.PublishQueue();
                         state_.Wake();
                         *answer = stored ? ApiResult<json>(JobTable::Render(*changed))
-                                         : ApiResult<json>(RefuseOfStore(stored.error()));
+                                         : ApiResult<json>(RefuseOfStore(table(), stored.error()));
                       });
   // It must not begin meanwhile.
   if (asked && suspend) state_.queue().Remove(entry.uid);
-  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
+  if (auto stored = AwaitStored(&table(), &lock, asked); !stored)
+    return std::unexpected(stored.error());
   return *answer;
 }
 
@@ -393,9 +341,10 @@ ApiResult<json> EmbeddedApi::CreateCluster(const std::string& name_space, const 
   const auto asked = table().CreateCluster(
       name_space, parsed, document, [this, answer](const base::Result<ClusterEntry*>& entry) {
         *answer = entry ? ApiResult<json>(JobTable::Render(**entry))
-                        : ApiResult<json>(RefuseOfStore(entry.error()));
+                        : ApiResult<json>(RefuseOfStore(table(), entry.error()));
       });
-  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
+  if (auto stored = AwaitStored(&table(), &lock, asked); !stored)
+    return std::unexpected(stored.error());
   return *answer;
 }
 
@@ -426,8 +375,9 @@ ApiResult<json> EmbeddedApi::DeleteCluster(const ObjectName& cluster) {
   const auto asked =
       table().DeleteCluster(cluster.name_space, cluster.name,
                             [answer](const base::Result<void>& deleted) { *answer = deleted; });
-  if (auto stored = AwaitStored(&lock, asked); !stored) return std::unexpected(stored.error());
-  if (!*answer) return RefuseOfStore(answer->error());
+  if (auto stored = AwaitStored(&table(), &lock, asked); !stored)
+    return std::unexpected(stored.error());
+  if (!*answer) return RefuseOfStore(table(), answer->error());
   return object;
 }
 
@@ -441,7 +391,7 @@ base::Result<void> EmbeddedApi::CheckReady() {
   const store::StoreState store = table().store_state();
   if (!store.writable) {
     return base::Fail(ErrorCode::kUnavailable,
-                      RefuseOfStore(store.writable.error()).error().message);
+                      RefuseOfStore(table(), store.writable.error()).error().message);
   }
   const auto gpus = state_.parts().simulators.ListGpus();
   if (!gpus) return std::unexpected(gpus.error());

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "services/controller/embedded/controller_state.h"
+#include "services/controller/embedded/embedded_sweeps.h"
 #include "services/controller/rest/api.h"
 
 namespace eidolon::controller::embedded {
@@ -24,7 +25,7 @@ namespace eidolon::controller::embedded {
 class EmbeddedApi final : public rest::Api {
  public:
   // The state must outlive it.
-  explicit EmbeddedApi(ControllerState* state) : state_(*state) {}
+  explicit EmbeddedApi(ControllerState* state) : state_(*state), sweeps_(state) {}
 
   rest::ApiResult<rest::Created> CreateJob(const std::string& name_space,
                                            const nlohmann::json& document,
@@ -47,6 +48,7 @@ class EmbeddedApi final : public rest::Api {
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetCluster(const rest::ObjectName& cluster) override;
   rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
+  rest::SweepApi& sweeps() override { return sweeps_; }
   base::Result<void> CheckReady() override;
   std::string MetricsText() override;
   void CountRefusal(const std::string& reason) override {
@@ -79,9 +81,6 @@ class EmbeddedApi final : public rest::Api {
   // Requires: the lock.
   rest::ApiResult<JobEntry*> Get(const rest::ObjectName& job);
   void Accept(JobEntry* entry);
-  // Frees the lock, and waits until what was asked of the store is done.
-  rest::ApiResult<void> AwaitStored(Lock* lock, const JobTable::Asked& asked);
-  std::unexpected<rest::ApiError> RefuseOfStore(const base::Error& error);
   // The answer to an earlier request with this key, which may have to be waited for.
   std::optional<rest::ApiResult<rest::Created>> FindRepeated(Lock* lock,
                                                              const std::string& name_space,
@@ -90,6 +89,7 @@ class EmbeddedApi final : public rest::Api {
                     const job::KnownGpus& gpus, job::Problems* problems);
 
   ControllerState& state_;
+  EmbeddedSweeps sweeps_;
   // By namespace and key; guarded by the state's lock.
   std::map<std::pair<std::string, std::string>, Creating> creating_;
 };

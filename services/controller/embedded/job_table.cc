@@ -6,9 +6,9 @@
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/controller/embedded/active_run.h"
+#include "services/controller/embedded/stored_object.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/summary.h"
-#include "services/controller/place/token.h"
 
 namespace eidolon::controller::embedded {
 namespace {
@@ -17,29 +17,6 @@ using base::ErrorCode;
 using base::Result;
 using base::StrCat;
 using nlohmann::json;
-
-constexpr std::size_t kNameBytesMax = 63;
-
-// metadata and spec as the user gave them, with what the controller adds.
-json AcceptedDocument(const std::string& name_space, const std::string& name,
-                      const json& document) {
-  json accepted = {{"apiVersion", document["apiVersion"]},
-                   {"kind", document["kind"]},
-                   {"metadata", {{"name", name}, {"namespace", name_space}, {"generation", 1}}},
-                   {"spec", document["spec"]}};
-  for (const char* field : {"labels", "annotations"}) {
-    const auto found = document["metadata"].find(field);
-    if (found != document["metadata"].end() && !found->is_null()) {
-      accepted["metadata"][field] = *found;
-    }
-  }
-  return accepted;
-}
-
-json ParseStored(const std::string& text) {
-  json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return parsed.is_discarded() ? json::object() : parsed;
-}
 
 struct ObjectId {
   std::string name_space;
@@ -78,7 +55,7 @@ job::JobStatus StatusOf(const JobEntry& job) {
 }
 
 JobTable::JobTable(store::DataDirectory directory, const base::RealClock& clock, std::mutex* guard)
-    : directory_(std::move(directory)), clock_(clock), guard_(*guard) {}
+    : directory_(std::move(directory)), clock_(clock), guard_(*guard), sweeps_(clock) {}
 
 JobTable::~JobTable() = default;
 
@@ -94,6 +71,8 @@ Result<std::vector<std::int64_t>> JobTable::Load(store::JobStore store) {
   if (!requests) return std::unexpected(requests.error());
   const auto jobs = store.LoadJobs();
   if (!jobs) return std::unexpected(jobs.error());
+  const auto sweeps = store.LoadSweeps();
+  if (!sweeps) return std::unexpected(sweeps.error());
   writer_ = std::make_unique<store::StoreWriter>(
       store::StoreWriterOptions{.folder = directory_.path(), .guard = &guard_}, std::move(store),
       clock_);
@@ -109,6 +88,7 @@ Result<std::vector<std::int64_t>> JobTable::Load(store::JobStore store) {
   for (const auto& remembered : *requests) {
     requests_[{remembered.request.name_space, remembered.request.key}] = remembered;
   }
+  sweeps_.Load(*sweeps, writer_.get());
   std::vector<std::int64_t> waiting;
   for (const store::StoredJob& stored : *jobs) LoadJob(stored, &waiting);
   return waiting;
@@ -171,10 +151,7 @@ JobTable::Asked JobTable::Create(const std::string& name_space, const job::Parse
                                  const json& document, job::Conditions conditions,
                                  const std::optional<store::IdempotentRequest>& request,
                                  Created then) {
-  std::string name = parsed.metadata.name;
-  if (name.empty()) {
-    name = parsed.metadata.generate_name.substr(0, kNameBytesMax - 6) + place::MakeToken(3);
-  }
+  const std::string name = NewNameOf(parsed.metadata);
   auto entry = std::make_shared<JobEntry>();
   entry->name_space = name_space;
   entry->name = name;
@@ -353,8 +330,7 @@ json JobTable::RenderSummary(const JobEntry& job) {
 JobTable::Asked JobTable::CreateCluster(const std::string& name_space,
                                         const job::ParsedCluster& parsed, const json& document,
                                         std::function<void(const Result<ClusterEntry*>&)> then) {
-  std::string name = parsed.metadata.name;
-  if (name.empty()) name = parsed.metadata.generate_name + place::MakeToken(3);
+  const std::string name = NewNameOf(parsed.metadata);
   ClusterEntry entry = {.name_space = name_space,
                         .name = name,
                         .created_unix_ns = clock_.UnixNs(),

@@ -16,6 +16,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/error.h"
+#include "services/controller/embedded/sweep_table.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/status.h"
 #include "services/controller/store/data_directory.h"
@@ -130,6 +131,8 @@ class JobTable {
                       std::function<void(const base::Result<void>&)> then);
   static nlohmann::json Render(const ClusterEntry& cluster);
 
+  SweepTable& sweeps() { return sweeps_; }
+
   // Needs no lock.
   store::StoreState store_state() const { return writer_->state(); }
   // Waits until what must be stored is, at most this long, and stores nothing any more. Answers
@@ -151,6 +154,7 @@ class JobTable {
   std::map<std::int64_t, JobEntry> jobs_;  // By uid: in order of creation.
   std::map<std::pair<std::string, std::string>, store::JobStore::Remembered> requests_;
   std::map<std::pair<std::string, std::string>, ClusterEntry> clusters_;
+  SweepTable sweeps_;
   std::unique_ptr<store::StoreWriter> writer_;  // Calls back, so it ends first.
 };
 

@@ -58,6 +58,9 @@ inline constexpr std::string_view kServiceLost = "ServiceLost";
 inline constexpr std::string_view kUnsupportedCall = "UnsupportedCall";
 inline constexpr std::string_view kRingDamaged = "RingDamaged";
 inline constexpr std::string_view kNoIterations = "NoIterations";
+// Of a sweep: Complete, Failed.
+inline constexpr std::string_view kPointsPredicted = "PointsPredicted";
+inline constexpr std::string_view kNoPrediction = "NoPrediction";
 inline constexpr std::string_view kStuck = "Stuck";
 inline constexpr std::string_view kSessionLost = "SessionLost";
 // Of a folded job: ranks of one class are not alike.

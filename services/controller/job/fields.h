@@ -60,6 +60,7 @@ class Fields {
   const std::string& pointer() const { return pointer_; }
   // Of the whole document so far.
   std::size_t ProblemCount() const { return problems_->size(); }
+  Problems* problems() const { return problems_; }
 
  private:
   const nlohmann::json& object_;

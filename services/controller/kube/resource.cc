@@ -8,9 +8,9 @@ namespace eidolon::controller::kube {
 namespace {
 
 constexpr const Resource* kAll[] = {
-    &kSimulationJobs, &kSimulatedClusters, &kJobs,         &kPods,
-    &kServices,       &kDeployments,       &kEvents,       &kLeases,
-    &kSecrets,        &kNetworkPolicies,   &kTokenReviews, &kAccessReviews};
+    &kSimulationJobs,  &kSimulatedClusters, &kSimulationSweeps, &kJobs,   &kPods,
+    &kServices,        &kDeployments,       &kEvents,           &kLeases, &kSecrets,
+    &kNetworkPolicies, &kTokenReviews,      &kAccessReviews};
 
 }  // namespace
 

@@ -19,6 +19,8 @@ inline constexpr Resource kSimulationJobs{"eidolon.dev/v1alpha1", "simulationjob
                                           "SimulationJob"};
 inline constexpr Resource kSimulatedClusters{"eidolon.dev/v1alpha1", "simulatedclusters",
                                              "SimulatedCluster"};
+inline constexpr Resource kSimulationSweeps{"eidolon.dev/v1alpha1", "simulationsweeps",
+                                            "SimulationSweep"};
 inline constexpr Resource kJobs{"batch/v1", "jobs", "Job"};
 inline constexpr Resource kPods{"v1", "pods", "Pod"};
 inline constexpr Resource kServices{"v1", "services", "Service"};

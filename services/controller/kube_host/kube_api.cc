@@ -8,6 +8,7 @@
 #include "services/controller/job/job.h"
 #include "services/controller/job/summary.h"
 #include "services/controller/kube/lease.h"
+#include "services/controller/kube_host/api_objects.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/kube_host/pod_logs.h"
 #include "services/controller/reconcile/plan.h"
@@ -28,81 +29,9 @@ constexpr char kDigestAnnotation[] = "eidolon.dev/request-digest";
 constexpr char kServerContainer[] = "server";
 constexpr std::int64_t kSettledNs = 1'000'000'000;
 
-std::unexpected<ApiError> Refuse(ErrorCode code, std::string message, job::Problems problems = {}) {
-  return std::unexpected(ApiError{code, std::move(message), std::move(problems)});
-}
-
-ErrorCode CodeOf(const kube::Refusal& refusal) {
-  if (refusal.IsNotFound()) return ErrorCode::kNotFound;
-  if (refusal.reason == "AlreadyExists") return ErrorCode::kAlreadyExists;
-  if (refusal.IsConflict() || refusal.IsForbidden()) return ErrorCode::kFailedPrecondition;
-  if (refusal.status == 429) return ErrorCode::kResourceExhausted;
-  if (refusal.status >= 400 && refusal.status < 500) return ErrorCode::kInvalidArgument;
-  return ErrorCode::kUnavailable;
-}
-
-// "spec.env[3].name" as the JSON pointer "/spec/env/3/name".
-std::string PointerOf(const std::string& field) {
-  std::string pointer = "/";
-  for (const char c : field) {
-    if (c == '.' || c == '[') {
-      pointer += '/';
-    } else if (c != ']') {
-      pointer += c;
-    }
-  }
-  return pointer;
-}
-
-std::unexpected<ApiError> Refuse(const kube::Refusal& refusal) {
-  job::Problems problems;
-  if (refusal.details.is_object()) {
-    for (const json& cause : refusal.details.value("causes", json::array())) {
-      problems.push_back({PointerOf(cause.value("field", "")), cause.value("message", "")});
-    }
-  }
-  return Refuse(CodeOf(refusal), refusal.message, std::move(problems));
-}
-
-// The namespace of the path is the one that counts; a document must not contradict it.
-void CheckNamespace(const std::string& name_space, const job::Metadata& metadata,
-                    job::Problems* problems) {
-  if (metadata.name_space.empty() || metadata.name_space == name_space) return;
-  problems->push_back(
-      {"/metadata/namespace", StrCat("is '", metadata.name_space,
-                                     "', but the request goes to namespace '", name_space, "'")});
-}
-
-std::unexpected<ApiError> RefuseDocument(std::string_view kind, job::Problems problems) {
-  std::string text =
-      StrCat("the ", kind, " has ", problems.size(), " problem(s): ", job::Describe(problems));
-  return Refuse(ErrorCode::kInvalidArgument, std::move(text), std::move(problems));
-}
-
-json Shown(json object) {
-  object["metadata"].erase("managedFields");
-  return object;
-}
-
-std::int64_t VersionOf(const json& object) {
-  return base::ParseInteger(object["metadata"].value("resourceVersion", "0")).value_or(0);
-}
-
-kube::ObjectKey KeyOf(const ObjectName& name) { return {name.name_space, name.name}; }
-
 std::string KeyLabelOf(const rest::IdempotencyKey& key) {
   const base::Digest digest = base::Hash128(key.key.data(), key.key.size());
   return StrCat("k", digest.high, "-", digest.low);
-}
-
-// A document as it is sent to the API server: with the request's namespace, without what only the
-// API server and the controller write.
-json Prepared(json document, const std::string& name_space, std::string_view kind) {
-  document["apiVersion"] = job::kApiVersion;
-  document["kind"] = kind;
-  document["metadata"]["namespace"] = name_space;
-  document.erase("status");
-  return document;
 }
 
 }  // namespace
@@ -110,14 +39,19 @@ json Prepared(json document, const std::string& name_space, std::string_view kin
 KubeApi::KubeApi(std::string name_space, KubeApiParts parts)
     : name_space_(std::move(name_space)),
       parts_(std::move(parts)),
-      jobs_({kube::kSimulationJobs, name_space_, ""}, &parts_.client, [this](const json&) {
-        const std::lock_guard lock(mutex_);
-        changed_.notify_all();
-      }) {}
+      jobs_({kube::kSimulationJobs, name_space_, ""}, &parts_.client,
+            [this](const json&) {
+              const std::lock_guard lock(mutex_);
+              changed_.notify_all();
+            }),
+      sweeps_(name_space_, &parts_.client) {}
 
 KubeApi::~KubeApi() { Stop(); }
 
-void KubeApi::Start() { jobs_.Start(); }
+void KubeApi::Start() {
+  jobs_.Start();
+  sweeps_.Start();
+}
 
 void KubeApi::Stop() {
   {
@@ -126,6 +60,7 @@ void KubeApi::Stop() {
     changed_.notify_all();
   }
   jobs_.Stop();
+  sweeps_.Stop();
 }
 
 ApiResult<std::optional<rest::Created>> KubeApi::FindRepeated(const std::string& name_space,
@@ -172,43 +107,17 @@ ApiResult<rest::Created> KubeApi::CreateJob(const std::string& name_space, const
   return Refuse(created.error());
 }
 
-ApiResult<std::vector<json>> KubeApi::List(const kube::Resource& resource,
-                                           const std::string& name_space) {
-  const std::string& where = name_space.empty() ? name_space_ : name_space;
-  auto page = parts_.client.List(resource, where, "");
-  if (!page) return Refuse(page.error());
-  std::vector<json> objects;
-  for (json& object : page->items) objects.push_back(Shown(std::move(object)));
-  std::stable_sort(objects.begin(), objects.end(), [](const json& a, const json& b) {
-    return a["metadata"].value("creationTimestamp", "") <
-           b["metadata"].value("creationTimestamp", "");
-  });
-  return objects;
-}
-
-ApiResult<json> KubeApi::Get(const kube::Resource& resource, const ObjectName& name) {
-  auto object = parts_.client.Get(resource, KeyOf(name));
-  if (!object) return Refuse(object.error());
-  return Shown(std::move(*object));
-}
-
-ApiResult<json> KubeApi::Delete(const kube::Resource& resource, const ObjectName& name) {
-  auto object = Get(resource, name);
-  if (!object) return object;
-  const auto gone =
-      parts_.client.Delete(resource, KeyOf(name), kube::Propagation::kBackground, UidOf(*object));
-  if (!gone) return Refuse(gone.error());
-  return object;
-}
-
 ApiResult<std::vector<json>> KubeApi::ListJobs(const std::string& name_space) {
-  return List(kube::kSimulationJobs, name_space);
+  return ListObjects(&parts_.client, kube::kSimulationJobs,
+                     name_space.empty() ? name_space_ : name_space);
 }
 
-ApiResult<json> KubeApi::GetJob(const ObjectName& job) { return Get(kube::kSimulationJobs, job); }
+ApiResult<json> KubeApi::GetJob(const ObjectName& job) {
+  return GetObject(&parts_.client, kube::kSimulationJobs, job);
+}
 
 ApiResult<json> KubeApi::DeleteJob(const ObjectName& job) {
-  auto object = Delete(kube::kSimulationJobs, job);
+  auto object = DeleteObject(&parts_.client, kube::kSimulationJobs, job);
   // The pods of a running job go after it.
   if (object && !IsOver(*object)) {
     (*object)["metadata"]["deletionTimestamp"] = base::FormatUtc(parts_.clock.UnixNs());
@@ -352,15 +261,16 @@ ApiResult<json> KubeApi::CreateCluster(const std::string& name_space, const json
 }
 
 ApiResult<std::vector<json>> KubeApi::ListClusters(const std::string& name_space) {
-  return List(kube::kSimulatedClusters, name_space);
+  return ListObjects(&parts_.client, kube::kSimulatedClusters,
+                     name_space.empty() ? name_space_ : name_space);
 }
 
 ApiResult<json> KubeApi::GetCluster(const ObjectName& cluster) {
-  return Get(kube::kSimulatedClusters, cluster);
+  return GetObject(&parts_.client, kube::kSimulatedClusters, cluster);
 }
 
 ApiResult<json> KubeApi::DeleteCluster(const ObjectName& cluster) {
-  return Delete(kube::kSimulatedClusters, cluster);
+  return DeleteObject(&parts_.client, kube::kSimulatedClusters, cluster);
 }
 
 base::Result<void> KubeApi::CheckReady() {

@@ -15,6 +15,7 @@
 #include "services/base/clock.h"
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
+#include "services/controller/kube_host/kube_sweeps.h"
 #include "services/controller/metrics/metrics.h"
 #include "services/controller/rest/api.h"
 
@@ -62,6 +63,7 @@ class KubeApi final : public rest::Api {
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetCluster(const rest::ObjectName& cluster) override;
   rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
+  rest::SweepApi& sweeps() override { return sweeps_; }
   base::Result<void> CheckReady() override;
   std::string MetricsText() override { return parts_.metrics_text(); }
   void CountRefusal(const std::string& reason) override { parts_.metrics.CountRefusal(reason); }
@@ -71,12 +73,6 @@ class KubeApi final : public rest::Api {
   }
 
  private:
-  struct Repeat;
-  rest::ApiResult<std::vector<nlohmann::json>> List(const kube::Resource& resource,
-                                                    const std::string& name_space);
-  rest::ApiResult<nlohmann::json> Get(const kube::Resource& resource, const rest::ObjectName& name);
-  rest::ApiResult<nlohmann::json> Delete(const kube::Resource& resource,
-                                         const rest::ObjectName& name);
   rest::ApiResult<std::optional<rest::Created>> FindRepeated(const std::string& name_space,
                                                              const rest::IdempotencyKey& key);
   // The job's own pods, by server.
@@ -85,6 +81,7 @@ class KubeApi final : public rest::Api {
   const std::string name_space_;
   const KubeApiParts parts_;
   kube::Informer jobs_;
+  KubeSweeps sweeps_;
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   bool stopping_ = false;

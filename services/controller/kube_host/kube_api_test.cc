@@ -118,6 +118,35 @@ TEST_F(KubeApiTest, NamesEveryWrongField) {
   EXPECT_EQ(cluster_.List(kube::kSimulationJobs).size(), 0u);
 }
 
+TEST_F(KubeApiTest, SweepsAreCustomResourcesForWhoMayHaveThem) {
+  const char* path = "/api/v1/namespaces/team/simulationsweeps";
+  json sweep = {{"apiVersion", "eidolon.dev/v1alpha1"},
+                {"kind", "SimulationSweep"},
+                {"metadata", {{"name", "s"}}},
+                {"spec", {{"job", json::parse(kBody)["spec"]}, {"matrix", {{"servers", {1, 2}}}}}}};
+  const auto post = [&] { return http_.Post(path, sweep.dump(), "application/json"); };
+  const char* elsewhere = "/api/v1/namespaces/other/simulationsweeps";
+  EXPECT_EQ(http_.Post(elsewhere, sweep.dump(), "application/json")->status, 403);
+  for (const char* verb : {"get", "list", "watch", "create", "delete"}) {
+    cluster_.Allow(std::string("ann ") + verb + " simulationsweeps team");
+  }
+
+  const auto created = post();
+
+  EXPECT_EQ(created->status, 201) << created->body;
+  EXPECT_EQ((*cluster_.Find(kube::kSimulationSweeps, {"team", "s"}))["spec"]["matrix"],
+            sweep["spec"]["matrix"]);
+  EXPECT_EQ(post()->status, 409);
+  EXPECT_EQ(json::parse(http_.Get(path)->body)["items"].size(), 1u);
+  sweep["spec"]["matrix"] = {{"replay.hostFactor", {1}}};
+  EXPECT_THAT(post()->body, HasSubstr("/spec/matrix/replay.hostFactor"));
+  const std::string one = std::string(path) + "/s";
+  cluster_.Put(kube::kSimulationSweeps, {"team", "s"}, {{"status", {{"phase", "Complete"}}}});
+  EXPECT_THAT(http_.Get(one + "/events")->body, HasSubstr("event: end"));
+  EXPECT_EQ(http_.Delete(one)->status, 200);
+  EXPECT_EQ(cluster_.List(kube::kSimulationSweeps).size(), 0u);
+}
+
 TEST_F(KubeApiTest, NobodyPassesWithoutATokenForUs) {
   httplib::Client stranger("http://" + server_->address());
   const auto none = stranger.Get(kJobs);

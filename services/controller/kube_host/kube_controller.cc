@@ -47,12 +47,17 @@ KubeController::KubeController(KubeControllerOptions options, KubeControllerPart
       parts_(std::move(parts)),
       queue_(parts_.clock),
       jobs_({kube::kSimulationJobs, options_.name_space, ""}, &parts_.client,
-            [this](const json& object) { Add("job", object); }),
+            [this](const json& object) {
+              Add("job", object);
+              AddSweep(object);
+            }),
       clusters_({kube::kSimulatedClusters, options_.name_space, ""}, &parts_.client,
                 [this](const json& object) {
                   Add("cluster", object);
                   admission_.LookAtWaiting();
                 }),
+      sweeps_({kube::kSimulationSweeps, options_.name_space, ""}, &parts_.client,
+              [this](const json& object) { Add("sweep", object); }),
       placed_({kube::kJobs, options_.name_space, kOurs}, &parts_.client,
               [this](const json& object) { AddOwner(object); }),
       pods_({kube::kPods, options_.name_space, kOurs}, &parts_.client,
@@ -64,6 +69,7 @@ KubeController::KubeController(KubeControllerOptions options, KubeControllerPart
                    [this](const json& object) { AddOwner(object); }),
       simulators_(parts_.clock, parts_.find_simulators),
       status_(parts_.clock, parts_.client, parts_.metrics, options_.settings.agents_address),
+      sweep_reconciler_(parts_.clock, parts_.client, sweeps_, jobs_, status_),
       admission_(options_.jobs_max, parts_.clock, jobs_, runs_, parts_.metrics,
                  [this](const json& job) { Add("job", job); }),
       agents_({.clock = parts_.clock,
@@ -78,7 +84,7 @@ KubeController::KubeController(KubeControllerOptions options, KubeControllerPart
 KubeController::~KubeController() { Stop(); }
 
 void KubeController::Start() {
-  for (kube::Informer* informer : {&jobs_, &clusters_, &placed_, &pods_, &deployments_}) {
+  for (kube::Informer* informer : {&jobs_, &clusters_, &sweeps_, &placed_, &pods_, &deployments_}) {
     informer->Start();
   }
   for (int i = 0; i < options_.workers; ++i) workers_.emplace_back([this] { Work(); });
@@ -88,11 +94,12 @@ void KubeController::Stop() {
   if (!runs_.Close()) return;
   queue_.Stop();
   for (std::thread& worker : workers_) worker.join();
-  for (kube::Informer* informer : {&jobs_, &clusters_, &placed_, &pods_, &deployments_}) {
+  for (kube::Informer* informer : {&jobs_, &clusters_, &sweeps_, &placed_, &pods_, &deployments_}) {
     informer->Stop();
   }
 }
 
+// Not of sweeps: a cluster whose definitions are older has none.
 bool KubeController::IsSynced() const {
   return jobs_.IsSynced() && clusters_.IsSynced() && placed_.IsSynced() && pods_.IsSynced() &&
          deployments_.IsSynced();
@@ -100,6 +107,12 @@ bool KubeController::IsSynced() const {
 
 void KubeController::Add(const char* kind, const json& object) {
   queue_.Add(TextOf(kind, kube::KeyOf(object)));
+}
+
+void KubeController::AddSweep(const json& job) {
+  const json labels = job["metadata"].value("labels", json::object());
+  const std::string sweep = labels.value(sweep::kSweepLabel, "");
+  if (!sweep.empty()) queue_.Add(TextOf("sweep", {kube::KeyOf(job).name_space, sweep}));
 }
 
 void KubeController::AddOwner(const json& object) {
@@ -147,7 +160,17 @@ void KubeController::CountRequests() {
 KubeController::Done KubeController::Reconcile(const std::string& key) {
   const auto parts = base::Split(key, '/');
   const kube::ObjectKey object = {std::string(parts[1]), std::string(parts[2])};
+  if (parts[0] == "sweep") return ReconcileSweep(object);
   return parts[0] == "job" ? ReconcileJob(object) : ReconcileCluster(object);
+}
+
+KubeController::Done KubeController::ReconcileSweep(const kube::ObjectKey& key) {
+  const auto next = sweep_reconciler_.Reconcile(key);
+  if (!next) return std::unexpected(next.error());
+  if (*next == SweepReconciler::Next::kNothing) return {};
+  const bool soon = *next == SweepReconciler::Next::kSoon;
+  queue_.AddAfter(TextOf("sweep", key), soon ? kBehindNs : kAskAgainNs);
+  return {};
 }
 
 KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key) {

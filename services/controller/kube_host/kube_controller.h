@@ -23,6 +23,7 @@
 #include "services/controller/kube_host/run_registry.h"
 #include "services/controller/kube_host/simulator_directory.h"
 #include "services/controller/kube_host/status_writer.h"
+#include "services/controller/kube_host/sweep_reconciler.h"
 #include "services/controller/metrics/metrics.h"
 #include "services/controller/reconcile/plan.h"
 
@@ -66,6 +67,7 @@ class KubeController {
   Done Reconcile(const std::string& key);
   Done ReconcileJob(const kube::ObjectKey& key);
   Done ReconcileCluster(const kube::ObjectKey& key);
+  Done ReconcileSweep(const kube::ObjectKey& key);
   // What admission has against one of them, in its words; empty: nothing.
   kube::Answer<std::string> ApplyNetwork(const std::vector<nlohmann::json>& objects);
   reconcile::ObservedJob Observe(const nlohmann::json& job);
@@ -89,14 +91,16 @@ class KubeController {
 
   void Add(const char* kind, const nlohmann::json& object);
   void AddOwner(const nlohmann::json& object);
+  void AddSweep(const nlohmann::json& job);
 
   const KubeControllerOptions options_;
   const KubeControllerParts parts_;
   kube::WorkQueue queue_;
   RunRegistry runs_;
-  kube::Informer jobs_, clusters_, placed_, pods_, deployments_;
+  kube::Informer jobs_, clusters_, sweeps_, placed_, pods_, deployments_;
   SimulatorDirectory simulators_;
   StatusWriter status_;
+  SweepReconciler sweep_reconciler_;
   JobAdmission admission_;
   AgentSessions agents_;
   std::vector<std::thread> workers_;

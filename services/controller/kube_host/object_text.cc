@@ -10,6 +10,10 @@ std::string TextOf(const char* kind, const kube::ObjectKey& key) {
   return base::StrCat(kind, "/", key.name_space, "/", key.name);
 }
 
+std::int64_t VersionOf(const json& object) {
+  return base::ParseInteger(object["metadata"].value("resourceVersion", "0")).value_or(0);
+}
+
 std::string UidOf(const json& object) { return object["metadata"].value("uid", ""); }
 
 std::string OwnerUidOf(const json& object) {

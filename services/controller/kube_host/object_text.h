@@ -1,6 +1,7 @@
 // What is asked of objects of the API server in several places.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -12,6 +13,8 @@ namespace eidolon::controller::kube_host {
 // Key of an object in the work queue: "job/team/train".
 std::string TextOf(const char* kind, const kube::ObjectKey& key);
 std::string UidOf(const nlohmann::json& object);
+// Its resourceVersion, which grows in time (KEP-5504).
+std::int64_t VersionOf(const nlohmann::json& object);
 // Uid of the object's controlling owner; empty without one.
 std::string OwnerUidOf(const nlohmann::json& object);
 // Whether the status of a SimulationJob says that it has ended.

@@ -13,14 +13,6 @@ using base::Log;
 using base::StrCat;
 using nlohmann::json;
 
-namespace {
-
-std::int64_t VersionOf(const json& object) {
-  return base::ParseInteger(object["metadata"].value("resourceVersion", "")).value_or(0);
-}
-
-}  // namespace
-
 kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
   const json change = {{"apiVersion", object["apiVersion"]},
                        {"kind", object["kind"]},

@@ -62,6 +62,23 @@ struct LogPart {
   bool ended = false;  // Nothing will follow.
 };
 
+// Sweeps of jobs (controller/sweep). Thread safe.
+class SweepApi {
+ public:
+  virtual ~SweepApi() = default;
+
+  virtual ApiResult<nlohmann::json> CreateSweep(const std::string& name_space,
+                                                const nlohmann::json& document) = 0;
+  // In order of creation. Empty namespace: all.
+  virtual ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) = 0;
+  virtual ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) = 0;
+  // Its jobs are deleted first. Answers the object as it was.
+  virtual ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) = 0;
+  // As Api::AwaitChange.
+  virtual ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t after,
+                                          std::chrono::milliseconds timeout) = 0;
+};
+
 // Thread safe. Objects are complete documents with metadata and status.
 class Api {
  public:
@@ -99,6 +116,8 @@ class Api {
   virtual ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) = 0;
   virtual ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) = 0;
+
+  virtual SweepApi& sweeps() = 0;
 
   // Whether jobs can be run now; the error says what is missing.
   virtual base::Result<void> CheckReady() = 0;

@@ -10,8 +10,11 @@ std::optional<AccessRequest> AccessRequestOf(const std::string& method, const st
   // The metrics page names jobs of all namespaces.
   if (path == "/metrics") return AccessRequest{"list", "simulationjobs", "", "", ""};
   if (!path.starts_with("/api/")) return std::nullopt;
-  const bool cluster = path.find("/simulatedclusters") != std::string::npos;
-  AccessRequest request{"", cluster ? "simulatedclusters" : "simulationjobs", "", name_space, name};
+  const char* resource = "simulationjobs";
+  for (const char* other : {"simulatedclusters", "simulationsweeps"}) {
+    if (path.find(std::string("/") + other) != std::string::npos) resource = other;
+  }
+  AccessRequest request{"", resource, "", name_space, name};
   if (path.ends_with("/logs")) {
     request.verb = "get";
     request.subresource = "log";

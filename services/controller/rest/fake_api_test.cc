@@ -145,6 +145,43 @@ ApiResult<json> FakeApi::GetCluster(const ObjectName& cluster) { return Missing(
 
 ApiResult<json> FakeApi::DeleteCluster(const ObjectName& cluster) { return Missing(cluster.name); }
 
+ApiResult<json> FakeSweepApi::CreateSweep(const std::string&, const json& document) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = document["metadata"]["name"];
+  json& sweep = sweeps_[name] = document;
+  sweep["metadata"]["resourceVersion"] = "1";
+  return sweep;
+}
+
+ApiResult<std::vector<json>> FakeSweepApi::ListSweeps(const std::string&) {
+  const std::lock_guard lock(mutex_);
+  std::vector<json> list;
+  for (const auto& [name, sweep] : sweeps_) list.push_back(sweep);
+  return list;
+}
+
+ApiResult<json> FakeSweepApi::GetSweep(const ObjectName& sweep) {
+  const std::lock_guard lock(mutex_);
+  if (!sweeps_.contains(sweep.name)) return Missing(sweep.name);
+  return sweeps_[sweep.name];
+}
+
+ApiResult<json> FakeSweepApi::DeleteSweep(const ObjectName& sweep) {
+  const std::lock_guard lock(mutex_);
+  if (!sweeps_.contains(sweep.name)) return Missing(sweep.name);
+  json object = sweeps_[sweep.name];
+  sweeps_.erase(sweep.name);
+  object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  return object;
+}
+
+ApiResult<JobChange> FakeSweepApi::AwaitSweep(const ObjectName& sweep, std::int64_t,
+                                              std::chrono::milliseconds) {
+  const auto found = GetSweep(sweep);
+  if (!found) return std::unexpected(found.error());
+  return JobChange{*found, 1, true};
+}
+
 base::Result<void> FakeApi::CheckReady() {
   if (ready_) return {};
   return base::Fail(base::ErrorCode::kUnavailable, "the timing service is gone");

@@ -12,6 +12,22 @@
 
 namespace eidolon::controller::rest {
 
+// Thread safe: knows the sweeps of one namespace, which are never over.
+class FakeSweepApi final : public SweepApi {
+ public:
+  ApiResult<nlohmann::json> CreateSweep(const std::string& name_space,
+                                        const nlohmann::json& document) override;
+  ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) override;
+  ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) override;
+  ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) override;
+  ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t after,
+                                  std::chrono::milliseconds timeout) override;
+
+ private:
+  std::mutex mutex_;  // Guards what follows.
+  std::map<std::string, nlohmann::json> sweeps_;
+};
+
 // Thread safe.
 class FakeApi final : public Api {
  public:
@@ -43,6 +59,7 @@ class FakeApi final : public Api {
   }
   ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) override;
   ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) override;
+  SweepApi& sweeps() override { return sweeps_; }
   base::Result<void> CheckReady() override;
   std::string MetricsText() override { return "# HELP a b\n"; }
   void CountRequest(const std::string& method, int status) override;
@@ -62,6 +79,7 @@ class FakeApi final : public Api {
   };
   nlohmann::json Render(const Job& job) const;
 
+  FakeSweepApi sweeps_;
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   std::map<std::string, Job> jobs_;

@@ -10,11 +10,10 @@
 #include "services/base/text.h"
 #include "services/controller/http/peer.h"
 #include "services/controller/job/document.h"
-#include "services/controller/job/label_selector.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/page/asset.h"
+#include "services/controller/rest/answers.h"
 #include "services/controller/rest/embedded.h"
-#include "services/controller/rest/problem_response.h"
 
 namespace eidolon::controller::rest {
 namespace {
@@ -25,122 +24,8 @@ using httplib::Request;
 using httplib::Response;
 using nlohmann::json;
 
-constexpr char kJson[] = "application/json";
-constexpr std::size_t kListMax = 500;
 constexpr std::size_t kFileBlockBytes = 64 * 1024;
 constexpr std::size_t kKeyBytesMax = 255;
-
-// Objects may hold what a request said; an answer never fails over a byte that is not text.
-std::string Dump(const json& document) {
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-void AnswerJson(const json& object, int status, Response* response) {
-  response->status = status;
-  const auto metadata = object.find("metadata");
-  if (metadata != object.end() && metadata->contains("resourceVersion")) {
-    response->set_header("ETag", "\"" + (*metadata)["resourceVersion"].get<std::string>() + "\"");
-  }
-  response->set_content(Dump(object), kJson);
-}
-
-void AnswerText(const std::string& text, int status, Response* response) {
-  response->status = status;
-  response->set_content(text, "text/plain; charset=utf-8");
-}
-
-// The media type without parameters, in lower case: it has none of its own.
-std::string MediaType(const Request& request) {
-  std::string type = request.get_header_value("Content-Type");
-  type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
-  std::transform(type.begin(), type.end(), type.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return type;
-}
-
-// The document of a request; answers by itself when there is none.
-std::optional<json> ReadDocument(const Request& request, Response* response) {
-  const std::string type = MediaType(request);
-  const bool yaml = type == "application/yaml" || type == "application/x-yaml" ||
-                    type == "text/yaml" || type == "text/x-yaml";
-  if (!yaml && type != kJson) {
-    Answer({ErrorCode::kInvalidArgument,
-            "Content-Type must be application/json or application/yaml, not '" + type + "'",
-            {}},
-           415, request, response);
-    return std::nullopt;
-  }
-  if (!yaml) {
-    auto document = job::ParseJson(request.body);
-    if (document) return std::move(*document);
-    Answer({document.error().code, document.error().message, {}}, request, response);
-    return std::nullopt;
-  }
-  auto documents = job::ParseYaml(request.body);
-  if (!documents) {
-    Answer({documents.error().code, documents.error().message, {}}, request, response);
-    return std::nullopt;
-  }
-  if (documents->size() == 1) return std::move(documents->front());
-  Answer({ErrorCode::kInvalidArgument,
-          StrCat("one request takes one document; the body holds ", documents->size()),
-          {}},
-         request, response);
-  return std::nullopt;
-}
-
-void AnswerObject(const ApiResult<json>& result, const Request& request, Response* response) {
-  if (!result) return Answer(result.error(), request, response);
-  AnswerJson(*result, 200, response);
-  const std::string known = request.get_header_value("If-None-Match");
-  if (known.empty() || known != response->get_header_value("ETag")) return;
-  response->status = 304;
-  response->body.clear();
-}
-
-bool IsSet(const Request& request, const char* name) {
-  if (!request.has_param(name)) return false;
-  const std::string value = request.get_param_value(name);
-  return value.empty() || value == "1" || value == "true";
-}
-
-// A page of a list. The token is the position after the last item of the page before.
-void AnswerList(ApiResult<std::vector<json>> result, const std::string& kind,
-                const Request& request, Response* response) {
-  if (!result) return Answer(result.error(), request, response);
-  std::vector<json>& objects = *result;
-  if (request.has_param("labelSelector")) {
-    const auto selector = job::LabelSelector::Parse(request.get_param_value("labelSelector"));
-    if (!selector)
-      return Answer({selector.error().code, selector.error().message, {}}, request, response);
-    std::erase_if(objects, [&](const json& object) { return !selector->Matches(object); });
-  }
-  const auto limit = base::ParseInteger(
-      request.has_param("limit") ? request.get_param_value("limit") : StrCat(kListMax));
-  const auto begin =
-      base::ParseInteger(request.has_param("continue") ? request.get_param_value("continue") : "0");
-  if (!limit || *limit < 1 || *limit > static_cast<std::int64_t>(kListMax) || !begin ||
-      *begin < 0) {
-    return Answer({ErrorCode::kInvalidArgument,
-                   StrCat("limit must be a number from 1 to ", kListMax,
-                          ", continue the token of the page before"),
-                   {}},
-                  request, response);
-  }
-  json list = {{"apiVersion", job::kApiVersion},
-               {"kind", kind + "List"},
-               {"metadata", json::object()},
-               {"items", json::array()}};
-  auto at = static_cast<std::size_t>(*begin);
-  const std::size_t end = std::min(objects.size(), at + static_cast<std::size_t>(*limit));
-  for (; at < end; ++at) list["items"].push_back(std::move(objects[at]));
-  if (end < objects.size()) list["metadata"]["continue"] = std::to_string(end);
-  AnswerJson(list, 200, response);
-}
-
-ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }
 
 // A file of the page. Browsers keep it for good when its address holds the version; else they ask
 // whether it is the same.
@@ -165,21 +50,12 @@ void AnswerAsset(std::string_view name, std::string_view version, const Request&
 
 }  // namespace
 
-void Answer(const ApiError& error, int status, const Request& request, Response* response) {
-  response->status = status;
-  if (status == 429 || status == 503) response->set_header("Retry-After", "1");
-  response->set_content(Dump(ToProblem(error, status, request.path)), kProblemType);
-}
-
-void Answer(const ApiError& error, const Request& request, Response* response) {
-  Answer(error, StatusOf(error), request, response);
-}
-
 Handlers::Handlers(Api* api, std::size_t streams_max)
     : api_(*api), streams_(std::make_shared<StreamState>(streams_max)) {
   AddPages();
   AddJobs();
   AddClusters();
+  AddSweeps();
 }
 
 void Handlers::AddPages() {
@@ -266,9 +142,7 @@ void Handlers::AddClusters() {
          if (!document) return;
          const auto created = api_.CreateCluster(parts[0], *document);
          if (!created) return Answer(created.error(), request, response);
-         response->set_header(
-             "Location", request.path + "/" + (*created)["metadata"]["name"].get<std::string>());
-         AnswerJson(*created, 201, response);
+         AnswerCreated(*created, request, response);
        }});
   routes_.push_back(
       {"GET", one, [this](const Request& request, const PathParts& parts, Response* response) {
@@ -301,9 +175,7 @@ void Handlers::CreateJob(const Request& request, const PathParts& parts, Respons
     return Answer(created.error(), reused ? 422 : StatusOf(created.error()), request, response);
   }
   if (created->repeated) response->set_header("Idempotent-Replayed", "true");
-  response->set_header("Location",
-                       request.path + "/" + created->object["metadata"]["name"].get<std::string>());
-  AnswerJson(created->object, 201, response);
+  AnswerCreated(created->object, request, response);
 }
 
 void Handlers::PatchJob(const Request& request, const PathParts& parts, Response* response) {
@@ -337,11 +209,8 @@ void Handlers::DeleteJob(const Request& request, const PathParts& parts, Respons
                     response);
     }
   }
-  const auto deleted = api_.DeleteJob(NameOf(parts));
-  if (!deleted) return Answer(deleted.error(), request, response);
   // A running job is gone when its agents are.
-  const bool later = (*deleted)["metadata"].contains("deletionTimestamp");
-  AnswerJson(*deleted, later ? 202 : 200, response);
+  AnswerDeleted(api_.DeleteJob(NameOf(parts)), request, response);
 }
 
 std::optional<Stream> Handlers::OpenStream(const Request& request, Response* response) {
@@ -416,7 +285,12 @@ void Handlers::GetEvents(const Request& request, const PathParts& parts, Respons
   const auto present = api_.GetJob(NameOf(parts));
   if (!present) return Answer(present.error(), request, response);
   const auto stream = OpenStream(request, response);
-  if (stream) StreamEvents(&api_, *stream, NameOf(parts), response);
+  if (!stream) return;
+  StreamEvents(
+      [this, job = NameOf(parts)](std::int64_t after, std::chrono::milliseconds timeout) {
+        return api_.AwaitChange(job, after, timeout);
+      },
+      *stream, response);
 }
 
 }  // namespace eidolon::controller::rest

@@ -13,11 +13,6 @@
 
 namespace eidolon::controller::rest {
 
-// Writes a problem document. Without a status: the one that fits the error.
-void Answer(const ApiError& error, int status, const httplib::Request& request,
-            httplib::Response* response);
-void Answer(const ApiError& error, const httplib::Request& request, httplib::Response* response);
-
 // Thread safe: handlers run on all threads of the server.
 class Handlers {
  public:
@@ -30,7 +25,10 @@ class Handlers {
   void AddPages();
   void AddJobs();
   void AddClusters();
+  void AddSweeps();
 
+  void CreateSweep(const httplib::Request& request, const PathParts& parts,
+                   httplib::Response* response);
   void CreateJob(const httplib::Request& request, const PathParts& parts,
                  httplib::Response* response);
   void PatchJob(const httplib::Request& request, const PathParts& parts,

@@ -18,6 +18,7 @@
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/handlers.h"
+#include "services/controller/sweep/plan.h"
 #include "services/critical_path/summary.h"
 
 namespace eidolon::controller::rest {
@@ -73,6 +74,9 @@ std::string Described(const job::Problems& problems) { return job::Describe(prob
 
 job::Problems ProblemsOf(const json& document) {
   if (document["kind"] == "SimulatedCluster") return job::ParseCluster(document).problems;
+  if (document["kind"] == sweep::kSweepKind) {
+    return sweep::ParseSweep(document, job::Mode::kEmbedded).problems;
+  }
   return job::ParseJob(document, job::Mode::kEmbedded).problems;
 }
 
@@ -138,6 +142,8 @@ TEST_P(OpenApiDocumentTest, EveryAcceptedFieldIsDescribed) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Sweep, OpenApiDocumentTest,
+                         ::testing::Values(std::tuple("SimulationSweep", "fat-tree")));
 INSTANTIATE_TEST_SUITE_P(, OpenApiDocumentTest,
                          ::testing::Combine(::testing::Values("SimulationJob", "SimulatedCluster"),
                                             ::testing::Values("fat-tree", "dragonfly", "torus",
@@ -159,7 +165,7 @@ void CheckAnswer(const json& api, const json& unresolved, const json& value,
     EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end())
         << pointer << " is " << value;
   }
-  if (!value.is_object()) return;
+  if (!value.is_object() || schema.contains("x-kubernetes-preserve-unknown-fields")) return;
   for (const auto& [name, entry] : value.items()) {
     ASSERT_TRUE(schema["properties"].contains(name)) << pointer << "/" << name;
     CheckAnswer(api, schema["properties"][name], entry, pointer + "/" + name);
@@ -211,6 +217,34 @@ TEST(OpenApiTest, DescribesEveryFieldOfACriticalPath) {
 
   CheckAnswer(api, api["components"]["schemas"]["JobStatus"],
               {{"prediction", {{"criticalPath", job::ToJson(path)}}}}, "/status");
+}
+
+TEST(OpenApiTest, DescribesEveryFieldOfASweepsStatus) {
+  const json sweep = {{"metadata", {{"name", "s"}, {"uid", "1"}}}};
+  sweep::SweepSpec spec;
+  spec.job = {{"command", {"true"}}};
+  spec.matrix = {{"servers", {1, 2, 3}}};
+  spec.prices = {{"A", 1}};
+  const json done = {
+      {"phase", "Complete"},
+      {"conditions", {{{"type", "Complete"}, {"status", "True"}, {"reason", "CommandEnded"}}}},
+      {"prediction",
+       {{"iterationSeconds", {{"mean", 1}}},
+        {"tokensPerSecond", 1},
+        {"target",
+         {{"servers", 1}, {"cluster", {{"server", {{"gpu", "A"}, {"gpusPerServer", 1}}}}}}}}}};
+  const sweep::SweepPlan plan =
+      sweep::PlanSweep({.sweep = sweep,
+                        .spec = spec,
+                        .jobs = {{"s-p1", {{"status", done}}}, {"s-p2-2", {{"status", done}}}},
+                        .refused = {{"s-p3", "why"}},
+                        .recording_of = nullptr,
+                        .trouble = "",
+                        .now = "t"});
+  const json api = OpenApi();
+
+  ASSERT_TRUE((*plan.status)["points"][1].contains("costPerUnit")) << plan.status->dump(1);
+  CheckAnswer(api, api["components"]["schemas"]["SweepStatus"], *plan.status, "/status");
 }
 
 TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {

@@ -20,9 +20,51 @@
 namespace eidolon::controller::rest {
 namespace {
 
+std::unexpected<ApiError> Refused(job::Problems problems) {
+  return std::unexpected(
+      ApiError{base::ErrorCode::kInvalidArgument, "the document is wrong", std::move(problems)});
+}
+
+std::unexpected<ApiError> Missing(const ObjectName& name) {
+  return std::unexpected(ApiError{base::ErrorCode::kNotFound, "no '" + name.name + "'", {}});
+}
+
+nlohmann::json Stored(nlohmann::json document) {
+  document["metadata"]["resourceVersion"] = "1";
+  return document;
+}
+
+nlohmann::json Named(const ObjectName& name) {
+  return Stored({{"metadata", {{"namespace", name.name_space}, {"name", name.name}}}});
+}
+
+// The same of sweeps.
+class FuzzSweepApi final : public SweepApi {
+ public:
+  ApiResult<nlohmann::json> CreateSweep(const std::string&,
+                                        const nlohmann::json& document) override {
+    if (!document.is_object() || !document.contains("metadata") ||
+        !document["metadata"].is_object() || !document["metadata"].contains("name") ||
+        !document["metadata"]["name"].is_string()) {
+      return Refused({{"/metadata", "is required"}});
+    }
+    return Stored(document);
+  }
+  ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) override {
+    return std::vector<nlohmann::json>{Named({name_space, "a"})};
+  }
+  ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) override { return Named(sweep); }
+  ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) override { return Missing(sweep); }
+  ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t,
+                                  std::chrono::milliseconds) override {
+    return JobChange{Named(sweep), 1, true};
+  }
+};
+
 // Reads documents as the controller does, and knows one job by every name.
 class FuzzApi final : public Api {
  public:
+  SweepApi& sweeps() override { return sweeps_; }
   ApiResult<Created> CreateJob(const std::string&, const nlohmann::json& document,
                                const std::optional<IdempotencyKey>&) override {
     job::ParsedJob parsed = job::ParseJob(document, job::Mode::kEmbedded);
@@ -71,20 +113,7 @@ class FuzzApi final : public Api {
   void SetConnections(std::size_t) override {}
 
  private:
-  static std::unexpected<ApiError> Refused(job::Problems problems) {
-    return std::unexpected(
-        ApiError{base::ErrorCode::kInvalidArgument, "the document is wrong", std::move(problems)});
-  }
-  static std::unexpected<ApiError> Missing(const ObjectName& name) {
-    return std::unexpected(ApiError{base::ErrorCode::kNotFound, "no '" + name.name + "'", {}});
-  }
-  static nlohmann::json Stored(nlohmann::json document) {
-    document["metadata"]["resourceVersion"] = "1";
-    return document;
-  }
-  static nlohmann::json Named(const ObjectName& name) {
-    return Stored({{"metadata", {{"namespace", name.name_space}, {"name", name.name}}}});
-  }
+  FuzzSweepApi sweeps_;
 };
 
 // The text before the separator, which is taken off `rest` together with it.

@@ -17,6 +17,7 @@
 #include "services/controller/job/fields.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/utf8.h"
+#include "services/controller/rest/answers.h"
 #include "services/controller/rest/embedded.h"
 #include "services/controller/rest/handlers.h"
 #include "services/controller/rest/origin.h"

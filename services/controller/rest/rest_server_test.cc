@@ -55,6 +55,27 @@ TEST_F(RestServerTest, CreatesGetsListsAndDeletesJobs) {
   EXPECT_EQ(client_.Get(std::string(kServedJobs) + "/a")->status, 404);
 }
 
+TEST_F(RestServerTest, CreatesGetsListsFollowsAndDeletesSweeps) {
+  const std::string all = "/api/v1/namespaces/default/simulationsweeps";
+  const auto created = client_.Post(all, kServedJob, "application/json");
+  EXPECT_EQ(created->status, 201);
+  EXPECT_EQ(created->get_header_value("Location"), all + "/a");
+  EXPECT_EQ(created->get_header_value("ETag"), "\"1\"");
+
+  EXPECT_EQ(json::parse(client_.Get(all + "/a")->body)["metadata"]["name"], "a");
+  for (const std::string& path : {all, std::string("/api/v1/simulationsweeps")}) {
+    const json list = json::parse(client_.Get(path)->body);
+    EXPECT_EQ(list["kind"], "SimulationSweepList");
+    EXPECT_EQ(list["items"].size(), 1u);
+  }
+  EXPECT_THAT(client_.Get(all + "/a/events")->body, HasSubstr("event: status"));
+  EXPECT_THAT(client_.Get(all + "/a/events")->body, HasSubstr("\"reason\":\"over\""));
+  EXPECT_EQ(client_.Post(all, "{", "application/json")->status, 400);
+
+  EXPECT_EQ(client_.Delete(all + "/a")->status, 202);
+  for (const char* part : {"/a", "/a/events"}) EXPECT_EQ(client_.Get(all + part)->status, 404);
+}
+
 TEST_F(RestServerTest, TakesYaml) {
   EXPECT_EQ(Post("metadata: {name: a}\nspec: {}\n", "application/yaml")->status, 201);
 }

@@ -92,14 +92,13 @@ void StreamLog(Api* api, const Stream& stream, const ObjectName& job, const LogF
       });
 }
 
-void StreamEvents(Api* api, const Stream& stream, const ObjectName& job,
-                  httplib::Response* response) {
+void StreamEvents(AwaitObject await, const Stream& stream, httplib::Response* response) {
   response->set_header("Cache-Control", "no-store");
   response->set_chunked_content_provider(
-      "text/event-stream", [api, stream, job, seen = std::int64_t{0}, waits = 0](
+      "text/event-stream", [await = std::move(await), stream, seen = std::int64_t{0}, waits = 0](
                                std::size_t, httplib::DataSink& sink) mutable {
         const bool first = seen == 0;
-        const auto change = api->AwaitChange(job, seen, kWait);
+        const auto change = await(seen, kWait);
         if (!change || stream.state->stopping) {
           if (!change) {
             const char* why =

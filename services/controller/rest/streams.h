@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,10 +59,11 @@ struct Stream {
 // Fill in a chunked body. Requires: the job exists.
 void StreamLog(Api* api, const Stream& stream, const ObjectName& job, const LogFormat& format,
                httplib::Response* response);
-// Server-sent events "status" with the whole object on every change, one "end" when the job is
-// over.
-void StreamEvents(Api* api, const Stream& stream, const ObjectName& job,
-                  httplib::Response* response);
+// Waits for a version of one object, as Api::AwaitChange.
+using AwaitObject =
+    std::function<ApiResult<JobChange>(std::int64_t after, std::chrono::milliseconds timeout)>;
+// Server-sent events "status" with the whole object on every change, one "end" when it is over.
+void StreamEvents(AwaitObject await, const Stream& stream, httplib::Response* response);
 // Server-sent events "jobs" with summaries: first of all jobs, then of those that have changed and
 // the names of those that are gone; at most five a second.
 void StreamJobs(Api* api, const Stream& stream, const std::string& name_space,

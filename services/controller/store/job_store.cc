@@ -12,7 +12,7 @@ using base::Fail;
 using base::Result;
 using base::StrCat;
 
-constexpr std::int64_t kSchemaVersion = 1;
+constexpr std::int64_t kSchemaVersion = 2;  // 1 had no sweeps.
 
 constexpr char kSchema[] = R"(
 CREATE TABLE IF NOT EXISTS jobs (
@@ -36,6 +36,14 @@ CREATE TABLE IF NOT EXISTS clusters (
   created_unix_ns INTEGER NOT NULL,
   document TEXT NOT NULL,
   PRIMARY KEY (namespace, name));
+CREATE TABLE IF NOT EXISTS sweeps (
+  uid INTEGER PRIMARY KEY AUTOINCREMENT,
+  namespace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  created_unix_ns INTEGER NOT NULL,
+  document TEXT NOT NULL,
+  status TEXT NOT NULL,
+  UNIQUE (namespace, name));
 )";
 
 Result<void> PrepareSchema(Database* database) {
@@ -247,6 +255,53 @@ Result<std::vector<StoredCluster>> JobStore::LoadClusters() {
                         .name = select->Text(1),
                         .created_unix_ns = select->Integer(2),
                         .document = select->Text(3)});
+  }
+}
+
+Result<std::int64_t> JobStore::CreateSweep(const StoredSweep& sweep) {
+  auto insert = database().Prepare(
+      "INSERT INTO sweeps (namespace, name, created_unix_ns, document, status) "
+      "VALUES (?, ?, ?, ?, ?)");
+  if (!insert) return std::unexpected(insert.error());
+  insert->Bind(sweep.name_space).Bind(sweep.name).Bind(sweep.created_unix_ns);
+  insert->Bind(sweep.document).Bind(sweep.status);
+  if (auto done = insert->Run(); !done) {
+    if (!database().LastWasDuplicate()) return std::unexpected(done.error());
+    return Fail(ErrorCode::kAlreadyExists,
+                StrCat("simulation sweep '", sweep.name, "' exists already in namespace '",
+                       sweep.name_space, "'"));
+  }
+  return database().LastInsertId();
+}
+
+Result<void> JobStore::SaveSweep(std::int64_t uid, const std::string& document,
+                                 const std::string& status) {
+  auto update = database().Prepare("UPDATE sweeps SET document = ?, status = ? WHERE uid = ?");
+  if (update) update->Bind(document).Bind(status).Bind(uid);
+  return RunOne(update);
+}
+
+Result<void> JobStore::DeleteSweep(std::int64_t uid) {
+  auto remove = database().Prepare("DELETE FROM sweeps WHERE uid = ?");
+  if (remove) remove->Bind(uid);
+  return RunOne(remove);
+}
+
+Result<std::vector<StoredSweep>> JobStore::LoadSweeps() {
+  auto select = database().Prepare(
+      "SELECT uid, namespace, name, created_unix_ns, document, status FROM sweeps ORDER BY uid");
+  if (!select) return std::unexpected(select.error());
+  std::vector<StoredSweep> sweeps;
+  while (true) {
+    const auto row = select->Step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return sweeps;
+    sweeps.push_back({.uid = select->Integer(0),
+                      .name_space = select->Text(1),
+                      .name = select->Text(2),
+                      .created_unix_ns = select->Integer(3),
+                      .document = select->Text(4),
+                      .status = select->Text(5)});
   }
 }
 

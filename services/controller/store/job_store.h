@@ -1,5 +1,5 @@
-// Jobs and clusters on disk: one SQLite file that survives the process being killed at any moment.
-// What a call has acknowledged is there after a restart; what it has not may or may not be.
+// Jobs, clusters and sweeps on disk: one SQLite file that survives the process being killed at any
+// moment. What a call has acknowledged is there after a restart; what it has not may or may not be.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,15 @@ struct StoredCluster {
   std::string name;
   std::int64_t created_unix_ns = 0;
   std::string document;  // JSON text, as accepted.
+};
+
+struct StoredSweep {
+  std::int64_t uid = 0;
+  std::string name_space;
+  std::string name;
+  std::int64_t created_unix_ns = 0;
+  std::string document;  // JSON text of metadata and spec, as accepted.
+  std::string status;    // JSON text.
 };
 
 // What a request with an Idempotency-Key created.
@@ -79,6 +88,14 @@ class JobStore {
   base::Result<void> CreateCluster(const StoredCluster& cluster);
   base::Result<void> DeleteCluster(const std::string& name_space, const std::string& name);
   base::Result<std::vector<StoredCluster>> LoadClusters();
+
+  // Fails with kAlreadyExists when the name is taken. Answers the uid.
+  base::Result<std::int64_t> CreateSweep(const StoredSweep& sweep);
+  base::Result<void> SaveSweep(std::int64_t uid, const std::string& document,
+                               const std::string& status);
+  base::Result<void> DeleteSweep(std::int64_t uid);
+  // Oldest first.
+  base::Result<std::vector<StoredSweep>> LoadSweeps();
 
  private:
   JobStore(std::string path, Database database)

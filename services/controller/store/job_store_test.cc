@@ -178,5 +178,37 @@ TEST(JobStoreTest, LosesNothingAcknowledgedWhenKilledAtAnyMoment) {
   }
 }
 
+TEST(JobStoreTest, KeepsSweepsAlsoInAFileThatHadNone) {
+  const testing::TemporaryDirectory root;
+  {
+    auto store = JobStore::Open(root / "jobs.db");
+    ASSERT_TRUE(store->CreateJob(Job("a"), std::nullopt));
+  }
+  {
+    auto database = Database::Open(root / "jobs.db");
+    ASSERT_TRUE(database->Execute("DROP TABLE sweeps"));
+    ASSERT_TRUE(database->Execute("PRAGMA user_version=1"));
+  }
+  const StoredSweep sweep = {
+      .name_space = "default", .name = "s", .created_unix_ns = 3, .document = "{}", .status = "{}"};
+  {
+    auto store = JobStore::Open(root / "jobs.db");
+    ASSERT_TRUE(store) << store.error().message;
+    const auto uid = store->CreateSweep(sweep);
+    ASSERT_TRUE(uid) << uid.error().message;
+    EXPECT_EQ(store->CreateSweep(sweep).error().code, ErrorCode::kAlreadyExists);
+    ASSERT_TRUE(store->SaveSweep(*uid, R"({"spec": {}})", R"({"phase": "Running"})"));
+  }
+
+  auto store = JobStore::Open(root / "jobs.db");
+  const auto sweeps = store->LoadSweeps();
+
+  ASSERT_EQ(sweeps->size(), 1u);
+  EXPECT_EQ(sweeps->front().status, R"({"phase": "Running"})");
+  EXPECT_EQ(store->LoadJobs()->size(), 1u);
+  ASSERT_TRUE(store->DeleteSweep(sweeps->front().uid));
+  EXPECT_TRUE(store->LoadSweeps()->empty());
+}
+
 }  // namespace
 }  // namespace eidolon::controller::store

@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "services/base/check.h"
-#include "services/cli/sweep.h"
+#include "services/controller/sweep/sweep.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace eidolon::cli;
-  const auto spec = ParseSweep({reinterpret_cast<const char*>(data), size});
+  using namespace eidolon::controller::sweep;
+  const auto spec = ParseSweepFile({reinterpret_cast<const char*>(data), size});
   if (!spec) {
     CHECK(!spec.error().message.empty());
     return 0;

@@ -1,0 +1,137 @@
+"""Sweeps over REST: a job for each point, and none twice, whatever becomes of the controller. Run by behaviour.py."""
+
+import json
+import subprocess
+import time
+
+from recording_behaviour import SHARDED
+from server import Server
+from trial import expect, test
+
+SWEEPS = "/api/v1/namespaces/default/simulationsweeps"
+
+
+def sweep_of(server, name):
+    status, answer = server.request("GET", f"{SWEEPS}/{name}")
+    expect(status == 200, f"sweep {name}: {status}: {answer}")
+    return answer
+
+
+def jobs_of(server, sweep):
+    _, answer = server.request("GET", f"{server.jobs_path()}?labelSelector=eidolon.dev/sweep%3D{sweep}")
+    return {job["metadata"]["name"]: job for job in answer["items"]}
+
+
+def await_sweep(server, name, done, seconds=300):
+    deadline = time.monotonic() + seconds
+    while True:
+        sweep = sweep_of(server, name)
+        if done(sweep["status"]):
+            return sweep
+        expect(sweep["status"].get("phase") != "Failed", f"the sweep has failed: {json.dumps(sweep)[:4000]}")
+        expect(time.monotonic() < deadline, f"the sweep does not come that far: {json.dumps(sweep)[:4000]}")
+        time.sleep(0.05)
+
+
+def document_of(world, name, matrix, **more):
+    """A SimulationSweep of a small job of two ranks."""
+    import yaml
+
+    spec = yaml.safe_load(world.job(SHARDED, ranks=2, measure=3))["spec"]
+    return {
+        "apiVersion": "eidolon.dev/v1alpha1",
+        "kind": "SimulationSweep",
+        "metadata": {"name": name},
+        "spec": {"job": spec, "matrix": matrix, **more},
+    }
+
+
+@test
+def a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_point_twice(world):
+    document = document_of(
+        world,
+        "gpus",
+        {
+            "env.MARK": ["a", "b"],
+            "cluster.server.gpu": ["H100-SXM5-80GB", "B200-SXM-180GB"],
+            "replay.hostFactor": [1, 0],
+        },
+        price={"H100-SXM5-80GB": 2, "B200-SXM-180GB": 5},
+        concurrency=2,
+    )
+    with Server(world.build, world.python, arguments=["--jobs", "2"]) as server:
+        status, answer = server.request("POST", SWEEPS, json.dumps(document), kind="application/json")
+        expect(status == 201, f"creating the sweep: {status}: {answer}")
+        before = await_sweep(server, "gpus", lambda status: status.get("counts", {}).get("complete", 0) >= 2)
+        server.kill()
+        known = {point["name"]: point for point in before["status"]["points"] if point["phase"] == "Complete"}
+        server.start()
+        over = {name: job for name, job in jobs_of(server, "gpus").items() if job["status"]["phase"] == "Complete"}
+        unfinished = 0
+
+        def is_over(status):
+            nonlocal unfinished
+            phases = [job["status"]["phase"] for job in jobs_of(server, "gpus").values()]
+            unfinished = max(unfinished, phases.count("Pending") + phases.count("Running"))
+            return status["phase"] in ("Complete", "Failed")
+
+        status = await_sweep(server, "gpus", is_over)["status"]
+        points = status["points"]
+        expect(status["counts"]["complete"] == 8 == len(points), f"points: {points}")
+        expect(0 < unfinished <= 2, f"{unfinished} jobs at a time, concurrency is 2")
+        for point in points:
+            old = {key: value for key, value in known.get(point["name"], point).items() if key != "front"}
+            expect(old.items() <= point.items(), f"{point['name']} was known as {old}, and is {point}")
+        # What was over is the same job still, and each point has one that was completed.
+        jobs = jobs_of(server, "gpus")
+        for name, job in over.items():
+            expect(jobs[name]["metadata"]["uid"] == job["metadata"]["uid"], f"{name} was made again")
+        complete = sorted(name for name, job in jobs.items() if job["status"]["phase"] == "Complete")
+        wanted = sorted([point["job"] for point in points] + [name for name in complete if "-run" in name])
+        expect(complete == wanted and len(set(wanted)) == 10, f"completed jobs: {complete}, wanted: {wanted}")
+        expect(all(point["replayed"] for point in points), f"not replayed: {points}")
+        # As the command would say it: what a variable that nobody reads does not change, and which points are best.
+        by_name = {point["name"]: point["iterationSeconds"] for point in points}
+        for name, seconds in by_name.items():
+            expect(by_name[name.replace("MARK=a", "MARK=b")] == seconds, f"{name}: {by_name}")
+        front = [point["name"] for point in points if point.get("front")]
+        expect(front and all("hostFactor=0" in name for name in front), f"front: {front}")
+        print(f"     {len(known)} of 8 points were known before the kill, {len(jobs)} jobs, {unfinished} at a time")
+
+        status, _ = server.request("DELETE", f"{SWEEPS}/gpus")
+        expect(status in (200, 202), f"deleting the sweep: {status}")
+        deadline = time.monotonic() + 30
+        while server.request("GET", f"{SWEEPS}/gpus")[0] != 404:
+            expect(time.monotonic() < deadline, "the sweep is still there")
+            time.sleep(0.1)
+        expect(not jobs_of(server, "gpus"), f"left behind: {jobs_of(server, 'gpus').keys()}")
+
+
+@test
+def a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
+    document = document_of(
+        world, "mixed", {"command": [["torchrun", "script.py"], ["sh", "-c", "exit 3"]], "servers": [1, 77]}
+    )
+    server = world.server
+    wrong = json.loads(json.dumps(document))
+    wrong["spec"]["matrix"]["servers"] = [0]
+    status, answer = server.request("POST", SWEEPS, json.dumps(wrong), kind="application/json")
+    expect(status == 422 and answer["errors"][0]["pointer"] == "/spec/matrix/servers", f"{status}: {answer}")
+
+    file = world.folder / "mixed.json"
+    file.write_text(json.dumps(document))
+    command = [world.build / "bin/eidolon", "--data-dir", server.data, "sweep", "-f", file, "--submit", "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    expect(done.returncode == 0, f"eidolon sweep --submit: {done.stderr}")
+    rows = json.loads(done.stdout)
+    phases = {row["name"]: row["phase"] + "/" + row.get("reason", "") for row in rows}
+    expect(sorted(phases.values())[:2] == ["Complete/IterationsMeasured", "Failed/CommandFailed"], f"{phases}")
+    expect(sorted(phases.values())[2:] == ["Refused/Refused"] * 2, f"{phases}")
+    expect(rows[0]["phase"] == "Complete" and rows[0]["front"], f"{rows}")
+    eidolon = [world.build / "bin/eidolon", "--data-dir", server.data]
+    listed = subprocess.run([*eidolon, "get", "--sweeps"], capture_output=True, text=True).stdout
+    expect("mixed" in listed and "4 of 4 points" in listed and "3 without a prediction" in listed, listed)
+    shown = subprocess.run([*eidolon, "get", "--sweeps", "mixed"], capture_output=True, text=True).stdout
+    expect("1 of 4 points are predicted" in shown and "Refused (Refused)" in shown, shown)
+    done = subprocess.run([*eidolon, "delete", "--sweeps", "mixed"], capture_output=True, text=True)
+    expect("default/mixed deleted" in done.stdout, f"{done.stdout}{done.stderr}")

@@ -1,0 +1,129 @@
+#include "services/controller/embedded/embedded_sweeps.h"
+
+#include <memory>
+
+#include "services/base/log.h"
+#include "services/base/text.h"
+#include "services/controller/embedded/store_answers.h"
+#include "services/controller/sweep/plan.h"
+#include "services/recording/recording_file.h"
+
+namespace eidolon::controller::embedded {
+
+using base::ErrorCode;
+using base::StrCat;
+using nlohmann::json;
+using rest::ApiResult;
+using rest::ObjectName;
+
+namespace {
+
+constexpr std::chrono::milliseconds kGoneLimit(2'000);
+
+// A recording says itself what was run. The error is a problem of the document.
+base::Result<void> FillInJob(json* document) {
+  const json::json_pointer at_job("/spec/job"), at_recording("/spec/recording");
+  if (!document->contains(at_recording) || document->contains(at_job)) return {};
+  const json& path = (*document)[at_recording];
+  if (!path.is_string() || !path.get_ref<const std::string&>().starts_with('/')) return {};
+  const auto file = recording::RecordingFile::Open(path.get<std::string>());
+  if (!file) return std::unexpected(file.error());
+  const json head = json::parse(file->job(), nullptr, /*allow_exceptions=*/false);
+  const json::json_pointer spec("/job/spec");
+  if (!head.is_object() || !head.contains(spec) || !head[spec].is_object()) {
+    return base::Fail(ErrorCode::kCorrupt, "the recording does not say what was run");
+  }
+  json job = sweep::ReplaySpecOf(head[spec], "");
+  job.erase("replay");
+  (*document)[at_job] = std::move(job);
+  return {};
+}
+
+}  // namespace
+
+ApiResult<SweepEntry*> EmbeddedSweeps::Get(const ObjectName& sweep) {
+  SweepEntry* entry = table().Find(sweep.name_space, sweep.name);
+  if (entry != nullptr) return entry;
+  return Refuse(ErrorCode::kNotFound, StrCat("no simulation sweep '", sweep.name,
+                                             "' in namespace '", sweep.name_space, "'"));
+}
+
+ApiResult<json> EmbeddedSweeps::CreateSweep(const std::string& name_space, const json& document) {
+  json completed = document;
+  const auto filled = FillInJob(&completed);
+  sweep::ParsedSweep parsed = sweep::ParseSweep(completed, job::Mode::kEmbedded);
+  CheckNamespace(name_space, parsed.metadata, &parsed.problems);
+  if (!filled) parsed.problems.push_back({"/spec/recording", filled.error().message});
+  if (!parsed.problems.empty()) return Refuse("simulation sweep", std::move(parsed.problems));
+  Lock lock(state_.mutex());
+  const auto answer = std::make_shared<ApiResult<json>>();
+  const auto asked = table().Create(
+      name_space, parsed, completed, [this, answer](const base::Result<SweepEntry*>& entry) {
+        if (!entry) {
+          *answer = RefuseOfStore(state_.table(), entry.error());
+          return;
+        }
+        base::Log(base::Level::kInfo, "sweep_accepted",
+                  {{"namespace", (*entry)->name_space}, {"sweep", (*entry)->name}});
+        *answer = SweepTable::Render(**entry);
+        state_.NotifyChanged();
+      });
+  if (auto stored = AwaitStored(&state_.table(), &lock, asked); !stored) {
+    return std::unexpected(stored.error());
+  }
+  return *answer;
+}
+
+ApiResult<std::vector<json>> EmbeddedSweeps::ListSweeps(const std::string& name_space) {
+  const std::lock_guard lock(state_.mutex());
+  std::vector<json> objects;
+  for (const auto& [uid, entry] : table().all()) {
+    if (name_space.empty() || entry.name_space == name_space) {
+      objects.push_back(SweepTable::Render(entry));
+    }
+  }
+  return objects;
+}
+
+ApiResult<json> EmbeddedSweeps::GetSweep(const ObjectName& sweep) {
+  const std::lock_guard lock(state_.mutex());
+  const auto entry = Get(sweep);
+  if (!entry) return std::unexpected(entry.error());
+  return SweepTable::Render(**entry);
+}
+
+ApiResult<json> EmbeddedSweeps::DeleteSweep(const ObjectName& sweep) {
+  Lock lock(state_.mutex());
+  const auto entry = Get(sweep);
+  if (!entry) return std::unexpected(entry.error());
+  const std::int64_t uid = (*entry)->uid;
+  table().MarkUnwanted(*entry);
+  json object = SweepTable::Render(**entry);
+  state_.NotifyChanged();
+  // Without jobs that run it is only a question of the disk.
+  const auto is_gone = [&] { return table().Find(uid) == nullptr; };
+  if (state_.AwaitChange(&lock, kGoneLimit, is_gone)) {
+    object["metadata"].erase("deletionTimestamp");
+  }
+  return object;
+}
+
+ApiResult<rest::JobChange> EmbeddedSweeps::AwaitSweep(const ObjectName& sweep, std::int64_t after,
+                                                      std::chrono::milliseconds timeout) {
+  Lock lock(state_.mutex());
+  const auto is_there = [&] {
+    const SweepEntry* entry = table().Find(sweep.name_space, sweep.name);
+    return state_.is_stopping() || entry == nullptr || entry->version > after;
+  };
+  state_.AwaitChange(&lock, timeout, is_there);
+  const auto entry = Get(sweep);
+  if (!entry) return std::unexpected(entry.error());
+  json object = SweepTable::Render(**entry);
+  const bool over = sweep::IsSweepOver(object);
+  if (state_.is_stopping() && !over) {
+    return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
+  }
+  return rest::JobChange{std::move(object), (*entry)->version, over};
+}
+
+}  // namespace eidolon::controller::embedded

@@ -1,0 +1,116 @@
+#include "services/controller/kube_host/api_objects.h"
+
+#include <algorithm>
+
+#include "services/base/text.h"
+#include "services/controller/kube_host/object_text.h"
+
+namespace eidolon::controller::kube_host {
+
+using base::ErrorCode;
+using base::StrCat;
+using nlohmann::json;
+using rest::ApiError;
+using rest::ApiResult;
+using rest::ObjectName;
+
+namespace {
+
+ErrorCode CodeOf(const kube::Refusal& refusal) {
+  if (refusal.IsNotFound()) return ErrorCode::kNotFound;
+  if (refusal.reason == "AlreadyExists") return ErrorCode::kAlreadyExists;
+  if (refusal.IsConflict() || refusal.IsForbidden()) return ErrorCode::kFailedPrecondition;
+  if (refusal.status == 429) return ErrorCode::kResourceExhausted;
+  if (refusal.status >= 400 && refusal.status < 500) return ErrorCode::kInvalidArgument;
+  return ErrorCode::kUnavailable;
+}
+
+// "spec.env[3].name" as the JSON pointer "/spec/env/3/name".
+std::string PointerOf(const std::string& field) {
+  std::string pointer = "/";
+  for (const char c : field) {
+    if (c == '.' || c == '[') {
+      pointer += '/';
+    } else if (c != ']') {
+      pointer += c;
+    }
+  }
+  return pointer;
+}
+
+}  // namespace
+
+std::unexpected<ApiError> Refuse(ErrorCode code, std::string message, job::Problems problems) {
+  return std::unexpected(ApiError{code, std::move(message), std::move(problems)});
+}
+
+std::unexpected<ApiError> Refuse(const kube::Refusal& refusal) {
+  job::Problems problems;
+  if (refusal.details.is_object()) {
+    for (const json& cause : refusal.details.value("causes", json::array())) {
+      problems.push_back({PointerOf(cause.value("field", "")), cause.value("message", "")});
+    }
+  }
+  return Refuse(CodeOf(refusal), refusal.message, std::move(problems));
+}
+
+void CheckNamespace(const std::string& name_space, const job::Metadata& metadata,
+                    job::Problems* problems) {
+  if (metadata.name_space.empty() || metadata.name_space == name_space) return;
+  problems->push_back(
+      {"/metadata/namespace", StrCat("is '", metadata.name_space,
+                                     "', but the request goes to namespace '", name_space, "'")});
+}
+
+std::unexpected<ApiError> RefuseDocument(std::string_view kind, job::Problems problems) {
+  std::string text =
+      StrCat("the ", kind, " has ", problems.size(), " problem(s): ", job::Describe(problems));
+  return Refuse(ErrorCode::kInvalidArgument, std::move(text), std::move(problems));
+}
+
+json Shown(json object) {
+  object["metadata"].erase("managedFields");
+  return object;
+}
+
+kube::ObjectKey KeyOf(const ObjectName& name) { return {name.name_space, name.name}; }
+
+json Prepared(json document, const std::string& name_space, std::string_view kind) {
+  document["apiVersion"] = job::kApiVersion;
+  document["kind"] = kind;
+  document["metadata"]["namespace"] = name_space;
+  document.erase("status");
+  return document;
+}
+
+ApiResult<std::vector<json>> ListObjects(kube::Client* client, const kube::Resource& resource,
+                                         const std::string& name_space) {
+  auto page = client->List(resource, name_space, "");
+  if (!page) return Refuse(page.error());
+  std::vector<json> objects;
+  for (json& object : page->items) objects.push_back(Shown(std::move(object)));
+  std::stable_sort(objects.begin(), objects.end(), [](const json& a, const json& b) {
+    return a["metadata"].value("creationTimestamp", "") <
+           b["metadata"].value("creationTimestamp", "");
+  });
+  return objects;
+}
+
+ApiResult<json> GetObject(kube::Client* client, const kube::Resource& resource,
+                          const ObjectName& name) {
+  auto object = client->Get(resource, KeyOf(name));
+  if (!object) return Refuse(object.error());
+  return Shown(std::move(*object));
+}
+
+ApiResult<json> DeleteObject(kube::Client* client, const kube::Resource& resource,
+                             const ObjectName& name) {
+  auto object = GetObject(client, resource, name);
+  if (!object) return object;
+  const auto gone =
+      client->Delete(resource, KeyOf(name), kube::Propagation::kBackground, UidOf(*object));
+  if (!gone) return Refuse(gone.error());
+  return object;
+}
+
+}  // namespace eidolon::controller::kube_host

@@ -1,0 +1,45 @@
+// What the REST API on Kubernetes does with objects of any kind, and how it says that it cannot.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/controller/job/metadata.h"
+#include "services/controller/kube/client.h"
+#include "services/controller/rest/api.h"
+
+namespace eidolon::controller::kube_host {
+
+std::unexpected<rest::ApiError> Refuse(base::ErrorCode code, std::string message,
+                                       job::Problems problems = {});
+std::unexpected<rest::ApiError> Refuse(const kube::Refusal& refusal);
+// Of a document: each problem.
+std::unexpected<rest::ApiError> RefuseDocument(std::string_view kind, job::Problems problems);
+
+// The namespace of the path is the one that counts; a document must not contradict it.
+void CheckNamespace(const std::string& name_space, const job::Metadata& metadata,
+                    job::Problems* problems);
+
+// An object as users see it.
+nlohmann::json Shown(nlohmann::json object);
+kube::ObjectKey KeyOf(const rest::ObjectName& name);
+// A document as it is sent to the API server: with the request's namespace, without what only the
+// API server and the controller write.
+nlohmann::json Prepared(nlohmann::json document, const std::string& name_space,
+                        std::string_view kind);
+
+// In order of creation. Empty namespace: all.
+rest::ApiResult<std::vector<nlohmann::json>> ListObjects(kube::Client* client,
+                                                         const kube::Resource& resource,
+                                                         const std::string& name_space);
+rest::ApiResult<nlohmann::json> GetObject(kube::Client* client, const kube::Resource& resource,
+                                          const rest::ObjectName& name);
+// With what belongs to it. Answers the object as it was.
+rest::ApiResult<nlohmann::json> DeleteObject(kube::Client* client, const kube::Resource& resource,
+                                             const rest::ObjectName& name);
+
+}  // namespace eidolon::controller::kube_host

@@ -1,0 +1,24 @@
+// What the points of a sweep came to: a row for each, and which of them are worth a look.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "services/controller/sweep/sweep.h"
+
+namespace eidolon::controller::sweep {
+
+// What one point came to. `job` is the document of the job, or its summary.
+nlohmann::json RowOf(const SweepPoint& point, const nlohmann::json& job, const SweepSpec& spec,
+                     bool replayed);
+// Marks with `front` the rows that no other one beats in both throughput and cost (without prices:
+// memory head-room).
+void MarkFront(std::vector<nlohmann::json>* rows);
+// Does so, and puts the fastest first; jobs that have no prediction come last.
+void RankRows(std::vector<nlohmann::json>* rows);
+
+// Of a row: tokens for a second where they are known, else iterations; 0 without a prediction.
+double ThroughputOf(const nlohmann::json& row);
+bool HasPrediction(const nlohmann::json& row);
+
+}  // namespace eidolon::controller::sweep
