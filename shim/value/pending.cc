@@ -290,12 +290,13 @@ bool Pending::MayBeInvented(std::uint64_t address) const {
 
 bool Pending::MayBeKnown(std::uint64_t address, std::size_t size, std::size_t count,
                          int& steps) const {
+  bool is_unknown = false;
   for (std::size_t i = count; i-- > 0;) {
     if (--steps <= 0) return true;
     const Operation& operation = queue_[i];
     const bool is_copy_of_it = operation.kind == Kind::kCopy && operation.target <= address &&
                                address + size <= operation.target + operation.size;
-    if (is_copy_of_it) {
+    if (is_copy_of_it && !is_unknown) {
       address = operation.source + (address - operation.target);
       continue;
     }
@@ -304,9 +305,12 @@ bool Pending::MayBeKnown(std::uint64_t address, std::size_t size, std::size_t co
     };
     const Foresight foresight = Foresee(operation, address, size, before);
     if (foresight == Foresight::kMay) return true;
-    if (foresight == Foresight::kUnknown) return false;
+    if (foresight == Foresight::kNothing) continue;
+    // What stood there before may be plausible: only if nobody knew it either, nothing is.
+    if (!GivesPlausible()) return false;
+    is_unknown = true;
   }
-  return store_.IsKnown(address, size) || MayBeInvented(address);
+  return (!is_unknown && store_.IsKnown(address, size)) || MayBeInvented(address);
 }
 
 void Pending::DrainQueue() {

@@ -4,7 +4,9 @@
 // puts into a call, and that rank asks whether work has ended at a later time, which depends on
 // what the first will still do. Both wait for each other, although neither of the programs does. A
 // query need not say more than that the work is not known to have ended: the rank that asked goes
-// on, and no clock is moved for it. A program that asks on and on is not answered so for ever: then
+// on, and no clock is moved for it. Whether nothing moves is seen in real time, though, and with
+// several servers what comes may come from one that still works: only the measured host model, which
+// promises no bit-identical runs, allows such answers, and only a job of one server. A program that asks on and on is not answered so for ever: then
 // the whole job sleeps, and the network decides (Horizon::PassOverValueWaits).
 #pragma once
 
@@ -22,6 +24,9 @@ class ValueImpasse {
   // So many answers without a value.
   static constexpr int kMostAnswers = 256;
 
+  // From now on questions may be answered so.
+  void Allow() { is_allowed_ = true; }
+
   // A record, reply or message moved.
   void NoteActivity(std::int64_t now_ns) { active_ns_ = now_ns; }
   // Values of a call have come.
@@ -29,13 +34,14 @@ class ValueImpasse {
 
   // True when the earliest question is to be answered now; counts as answered.
   bool Break(std::int64_t now_ns, const Horizon& horizon) {
-    if (now_ns < active_ns_ + kStillNs || answers_ >= kMostAnswers) return false;
+    if (!is_allowed_ || now_ns < active_ns_ + kStillNs || answers_ >= kMostAnswers) return false;
     if (!horizon.StandsForValues()) return false;
     ++answers_;
     return true;
   }
 
  private:
+  bool is_allowed_ = false;
   std::int64_t active_ns_ = 0;
   int answers_ = 0;
 };

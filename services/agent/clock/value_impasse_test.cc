@@ -10,6 +10,7 @@ using base::SimTime;
 class ValueImpasseTest : public ::testing::Test {
  protected:
   ValueImpasseTest() {
+    impasse_.Allow();
     horizon_.AddRank(1, SimTime{50});
     horizon_.AddRank(2, SimTime{90});
     horizon_.BeginMomentWait(2, 0, SimTime{90});
@@ -30,6 +31,13 @@ TEST_F(ValueImpasseTest, IsNoneWhereNobodyWaitsForValues) {
   horizon_.BeginNetworkWait(1, 0);
 
   EXPECT_FALSE(BreakAfter(ValueImpasse::kStillNs));
+}
+
+TEST_F(ValueImpasseTest, IsLeftToTheNetworkUnlessTheJobAllowsIt) {
+  horizon_.BeginValueWait(1, 0);
+  ValueImpasse strict;
+
+  EXPECT_FALSE(strict.Break(ValueImpasse::kStillNs, horizon_));
 }
 
 TEST_F(ValueImpasseTest, IsBrokenOnceNothingMoves) {
