@@ -78,9 +78,15 @@ JUDGES = [
 OTHERS = [
     Row("nvcc", "Not PyTorch", "CUDA C++, runtime linked statically", "nvidia-cuda-nvcc", ("saxpy",), 1, True, True),
     Row("cupy", "Not PyTorch", "CuPy, compared with NumPy", "cupy-cuda13x", program("cupy_basics.py"), 1, True, True),
-    Row("jax", "Not PyTorch", "a jitted training step", "jax", program("jax_step.py")),
+    Row("jax", "Not PyTorch", "a jitted training step", "jax", program("jax_step.py"), short=True),
     Row(
-        "jax-sharded", "Not PyTorch", "a jitted training step, sharded over 2 GPUs", "jax", program("jax_sharded.py"), 2
+        "jax-sharded",
+        "Not PyTorch",
+        "a jitted training step, sharded over 2 GPUs",
+        "jax",
+        program("jax_sharded.py"),
+        2,
+        short=True,
     ),
 ]
 
