@@ -254,8 +254,10 @@ bool IsSmall(const Gemm& p) noexcept {
          count(p.m, p.k) + count(p.k, p.n) + count(p.m, p.n) <= kMostElements;
 }
 
-void Record(const Gemm& gemm) {
-  value::ProcessPending().Defer(std::make_unique<DeferredGemm>(gemm));
+void Record(const Gemm& gemm) { value::ProcessPending().Defer(AsDeferred(gemm)); }
+
+std::unique_ptr<value::Deferred> AsDeferred(const Gemm& gemm) {
+  return std::make_unique<DeferredGemm>(gemm);
 }
 
 }  // namespace eidolon::shim::compute

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "shim/compute/number.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
 
@@ -48,5 +50,7 @@ bool IsSmall(const Gemm& gemm) noexcept;
 // Puts the GEMM into the order of value operations: D gets its values when all that it reads is
 // known, and else becomes unknown. Requires: small.
 void Record(const Gemm& gemm);
+// The same as work, for a queue of the caller's.
+std::unique_ptr<value::Deferred> AsDeferred(const Gemm& gemm);
 
 }  // namespace eidolon::shim::compute

@@ -423,7 +423,14 @@ bool IsSmall(const RecordedShape& shape) noexcept {
 
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
             const RecordedParameters& parameters, const Arena& arena) {
-  value::ProcessPending().Defer(RecordedLaunch::Make(kernel, shape, work, parameters, arena));
+  value::ProcessPending().Defer(AsDeferred(kernel, shape, work, parameters, arena));
+}
+
+std::unique_ptr<value::Deferred> AsDeferred(const RecordedKernel& kernel,
+                                            const RecordedShape& shape, std::uint32_t work,
+                                            const RecordedParameters& parameters,
+                                            const Arena& arena) {
+  return RecordedLaunch::Make(kernel, shape, work, parameters, arena);
 }
 
 }  // namespace eidolon::shim::compute

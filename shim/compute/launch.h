@@ -7,12 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "services/cubin/target.h"
 #include "services/interpret/run.h"
 #include "shim/compute/footprint.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
 
@@ -57,5 +59,10 @@ struct RecordedParameters {
 // pointers and numbers only. Pointers may be blanked in the block, but for their lowest bytes.
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,
             const RecordedParameters& parameters, const Arena& arena);
+// The same as work, for a queue of the caller's.
+std::unique_ptr<value::Deferred> AsDeferred(const RecordedKernel& kernel,
+                                            const RecordedShape& shape, std::uint32_t work,
+                                            const RecordedParameters& parameters,
+                                            const Arena& arena);
 
 }  // namespace eidolon::shim::compute

@@ -5,9 +5,10 @@
 // what the first will still do. Both wait for each other, although neither of the programs does. A
 // query need not say more than that the work is not known to have ended: the rank that asked goes
 // on, and no clock is moved for it. Whether nothing moves is seen in real time, though, and with
-// several servers what comes may come from one that still works: only the measured host model, which
-// promises no bit-identical runs, allows such answers, and only a job of one server. A program that asks on and on is not answered so for ever: then
-// the whole job sleeps, and the network decides (Horizon::PassOverValueWaits).
+// several servers what comes may come from one that still works: only the measured host model,
+// which promises no bit-identical runs, allows such answers, and only a job of one server. A
+// program that asks on and on is not answered so for ever: then the whole job sleeps, and the
+// network decides (Horizon::PassOverValueWaits).
 #pragma once
 
 #include <cstdint>
