@@ -155,10 +155,10 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
 }
 
 void CountWatch::CountEngineCopy(Warp& warp, const Step& step, std::uint32_t lanes) {
-  constexpr std::uint32_t kMostBytes = 1 << 20;  // More than the barrier's count holds.
+  constexpr std::uint32_t kBarrierBytes = 1 << 20;  // More than the barrier's count holds.
   const std::uint32_t* row = warp.Row(interpret::SourceRow(step.word.Bits(32, 8)));
   for (unsigned lane = 0; lane < interpret::kLanes; ++lane) {
-    if ((lanes >> lane & 1) == 0 || row[lane] >= kMostBytes) continue;
+    if ((lanes >> lane & 1) == 0 || row[lane] >= kBarrierBytes) continue;
     counts_.engine_bytes += row[lane];
     counts_.missed_sectors += row[lane] / Accesses::kSectorBytes;
   }

@@ -70,7 +70,7 @@ bool LargerInNone(const GemmSample& a, const GemmSample& b) {
 }  // namespace
 
 Growth MeasureGrowth(const std::vector<GemmSample>& samples) {
-  constexpr double kNoise = 0.03;
+  constexpr double kDipNoise = 0.03;
   double deepest = 0;
   Growth growth;
   for (const GemmSample& smaller : samples) {
@@ -80,9 +80,9 @@ Growth MeasureGrowth(const std::vector<GemmSample>& samples) {
     }
     growth.dip = std::max(growth.dip, std::min(dip, deepest));
     deepest = std::max(deepest, dip);
-    if (dip > kNoise) growth.grows_from = std::max(growth.grows_from, smaller.seconds);
+    if (dip > kDipNoise) growth.grows_from = std::max(growth.grows_from, smaller.seconds);
   }
-  if (growth.dip <= kNoise) return {};
+  if (growth.dip <= kDipNoise) return {};
   return growth;
 }
 
