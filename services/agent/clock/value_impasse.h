@@ -33,13 +33,13 @@ class ValueImpasse {
   // Values of a call have come.
   void NoteValues() { answers_ = 0; }
 
-  // True when the earliest question is to be answered now; counts as answered.
-  bool Break(std::int64_t now_ns, const Horizon& horizon) {
-    if (!is_allowed_ || now_ns < active_ns_ + kStillNs || answers_ >= kMostAnswers) return false;
-    if (!horizon.StandsForValues()) return false;
-    ++answers_;
-    return true;
+  // True when the earliest question, if there is one, is to be answered now.
+  bool IsToBeBroken(std::int64_t now_ns, const Horizon& horizon) const {
+    return is_allowed_ && now_ns >= active_ns_ + kStillNs && answers_ < kMostAnswers &&
+           horizon.StandsForValues();
   }
+  // It was answered.
+  void NoteAnswer() { ++answers_; }
 
  private:
   bool is_allowed_ = false;

@@ -16,46 +16,49 @@ class ValueImpasseTest : public ::testing::Test {
     horizon_.BeginMomentWait(2, 0, SimTime{90});
   }
 
-  bool BreakAfter(std::int64_t still_ns) {
+  bool IsToBeBrokenAfter(std::int64_t still_ns) {
     impasse_.NoteActivity(1'000);
-    return impasse_.Break(1'000 + still_ns, horizon_);
+    return impasse_.IsToBeBroken(1'000 + still_ns, horizon_);
   }
 
   Horizon horizon_;
   ValueImpasse impasse_;
 };
 
-TEST_F(ValueImpasseTest, IsNoneWhileARankRuns) { EXPECT_FALSE(BreakAfter(ValueImpasse::kStillNs)); }
+TEST_F(ValueImpasseTest, IsNoneWhileARankRuns) {
+  EXPECT_FALSE(IsToBeBrokenAfter(ValueImpasse::kStillNs));
+}
 
 TEST_F(ValueImpasseTest, IsNoneWhereNobodyWaitsForValues) {
   horizon_.BeginNetworkWait(1, 0);
 
-  EXPECT_FALSE(BreakAfter(ValueImpasse::kStillNs));
+  EXPECT_FALSE(IsToBeBrokenAfter(ValueImpasse::kStillNs));
 }
 
 TEST_F(ValueImpasseTest, IsLeftToTheNetworkUnlessTheJobAllowsIt) {
   horizon_.BeginValueWait(1, 0);
   ValueImpasse strict;
 
-  EXPECT_FALSE(strict.Break(ValueImpasse::kStillNs, horizon_));
+  EXPECT_FALSE(strict.IsToBeBroken(ValueImpasse::kStillNs, horizon_));
 }
 
 TEST_F(ValueImpasseTest, IsBrokenOnceNothingMoves) {
   horizon_.BeginValueWait(1, 0);
 
-  EXPECT_FALSE(BreakAfter(ValueImpasse::kStillNs - 1));
-  EXPECT_TRUE(BreakAfter(ValueImpasse::kStillNs));
+  EXPECT_FALSE(IsToBeBrokenAfter(ValueImpasse::kStillNs - 1));
+  EXPECT_TRUE(IsToBeBrokenAfter(ValueImpasse::kStillNs));
 }
 
 TEST_F(ValueImpasseTest, IsLeftToTheNetworkWhereAnswersBringNoValues) {
   horizon_.BeginValueWait(1, 0);
   for (int i = 0; i < ValueImpasse::kMostAnswers; ++i) {
-    ASSERT_TRUE(BreakAfter(ValueImpasse::kStillNs));
+    ASSERT_TRUE(IsToBeBrokenAfter(ValueImpasse::kStillNs));
+    impasse_.NoteAnswer();
   }
 
-  EXPECT_FALSE(BreakAfter(ValueImpasse::kStillNs));
+  EXPECT_FALSE(IsToBeBrokenAfter(ValueImpasse::kStillNs));
   impasse_.NoteValues();
-  EXPECT_TRUE(BreakAfter(ValueImpasse::kStillNs));
+  EXPECT_TRUE(IsToBeBrokenAfter(ValueImpasse::kStillNs));
 }
 
 }  // namespace

@@ -308,13 +308,14 @@ bool Agent::IsAboutToEnd() const {
 }
 
 void Agent::BreakImpasse() {
-  if (!impasse_.Break(clock_->MonotonicNs(), horizon_)) return;
+  if (!impasse_.IsToBeBroken(clock_->MonotonicNs(), horizon_)) return;
   std::optional<SimTime> earliest;
   for (const auto& [number, session] : processes_->all()) {
     const auto asked = session->EarliestQuery();
     if (asked.has_value()) earliest = std::min(earliest.value_or(*asked), *asked);
   }
   if (!earliest.has_value()) return;
+  impasse_.NoteAnswer();
   for (const auto& [number, session] : processes_->all()) session->AnswerUndecided(*earliest);
 }
 
