@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -258,6 +259,28 @@ TEST_F(RankTimeTest, ATimeoutPassesWhenVirtualTimeRunsFast) {
   helper.join();
 
   EXPECT_LT(timer.Seconds(), kSoon);
+}
+
+TEST_F(RankTimeTest, AHelperSleepsThroughItsTimedWaitsWhereVirtualTimeStandsStill) {
+  constexpr int kWaits = 10;
+  long switches = 0;
+  std::thread helper([&] {
+    std::mutex mutex;
+    std::condition_variable condition;
+    std::unique_lock lock(mutex);
+    const auto waits = [&](int number) {
+      for (int i = 0; i < number; ++i) condition.wait_for(lock, std::chrono::milliseconds(100));
+    };
+    waits(1);  // Learns how fast virtual time is.
+    rusage before{}, after{};
+    getrusage(RUSAGE_THREAD, &before);
+    waits(kWaits);
+    getrusage(RUSAGE_THREAD, &after);
+    switches = after.ru_nvcsw - before.ru_nvcsw;
+  });
+  helper.join();
+
+  EXPECT_LE(switches, 2 * kWaits);
 }
 
 TEST_F(RankTimeTest, ASemaphoreWaitTimesOut) {

@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t kSliceNs = 20'000'000;
 constexpr std::int64_t kLongWaitNs = 200'000'000;
 constexpr std::int64_t kLongWaitsSliceNs = 50'000'000;
+// Others than drivers look less often, by the pace of virtual time, but at least so often.
+constexpr std::int64_t kLongestSliceNs = 400'000'000;
 // Virtual time may have passed the deadline at once; the event still gets this much real time to
 // come.
 constexpr std::int64_t kGraceNs = 1'000'000;
@@ -33,6 +35,8 @@ struct LastWait {
   base::SimTime deadline;
   base::Duration length;
   std::int64_t started_real_ns = 0;
+  base::SimTime started;       // By the thread's clocks.
+  double pace = 1;             // Virtual time in a unit of real time, of the thread's last wait.
   ProcessActivity activity{};  // Since the budget is used up.
 };
 
@@ -46,8 +50,9 @@ LastWait& Last() noexcept {
 TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : deadline_(deadline) {
   LastWait& last = Last();
   if (last.object != object || last.deadline != deadline) {
-    const base::Duration length = std::max(deadline - OwnNow(), base::Duration{});
-    last = {object, deadline, length, real::MonotonicNs(), {}};
+    const base::SimTime now = OwnNow();
+    const base::Duration length = std::max(deadline - now, base::Duration{});
+    last = {object, deadline, length, real::MonotonicNs(), now, last.pace, {}};
   }
   length_ = last.length;
   started_real_ns_ = last.started_real_ns;
@@ -59,7 +64,17 @@ std::int64_t TimedWait::SliceNs() const noexcept {
   const std::int64_t left = budget_real_ns_ - elapsed;
   // Beyond the budget, between two looks at the process.
   if (left <= 0 && Last().activity.taken_ns != 0) return kLookSliceNs;
-  return std::clamp<std::int64_t>(left, 0, elapsed < kLongWaitNs ? kSliceNs : kLongWaitsSliceNs);
+  const std::int64_t slice = elapsed < kLongWaitNs ? kSliceNs : kLongWaitsSliceNs;
+  return std::clamp<std::int64_t>(left, 0, std::max(slice, PacedSliceNs()));
+}
+
+// For a thread that no clock waits for: until virtual time is at the deadline, if it goes on at the
+// pace of the thread's last waits. Every look takes a processor from the ranks.
+std::int64_t TimedWait::PacedSliceNs() const noexcept {
+  if (IsDriving() || IsBeyondEnd(deadline_)) return 0;
+  const auto left = static_cast<double>(std::max(deadline_ - OwnNow(), base::Duration{}).ps) / 1000;
+  const double slice = left / std::max(Last().pace, 1e-9);
+  return static_cast<std::int64_t>(std::clamp(slice, 0.0, static_cast<double>(kLongestSliceNs)));
 }
 
 // Nobody in this process is about to bring what the thread waits for.
@@ -75,10 +90,19 @@ bool TimedWait::NobodyWorks(std::int64_t now_ns) noexcept {
   return Rests(std::exchange(Last().activity, now), now);
 }
 
+void TimedWait::NotePace(std::int64_t elapsed_ns) noexcept {
+  constexpr std::int64_t kLeastNs = 1'000'000;
+  if (elapsed_ns < kLeastNs) return;
+  LastWait& last = Last();
+  last.pace =
+      static_cast<double>((OwnNow() - last.started).ps) / 1000 / static_cast<double>(elapsed_ns);
+}
+
 bool TimedWait::IsOver() noexcept {
   if (IsBeyondEnd(deadline_)) return false;
   const std::int64_t now_ns = real::MonotonicNs();
   const std::int64_t elapsed = now_ns - started_real_ns_;
+  NotePace(elapsed);
   if (elapsed >= budget_real_ns_ && NobodyWorks(now_ns)) return true;
   if (elapsed >= kGraceNs && OwnNow() >= deadline_) return true;
   // The agent lets the moment pass only when everybody in the job rests.

@@ -5,6 +5,10 @@
 // can happen in the job, virtual time passes the deadline at once. A deadline beyond the end of
 // virtual time is none. In the fixed host model the real time counts only while nobody in the
 // process is at work: what comes late because the machine is slow comes before the timeout.
+//
+// Of 8 ranks with 18 communicators each, 144 watchdogs wait for a tenth of a second over and over.
+// Where virtual time runs slowly they sleep through, instead of looking at the clock every 20 ms:
+// each look takes a processor, and its caches, from a rank.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +24,8 @@ class TimedWait {
   // again for the same deadline continues the same budget of real time.
   TimedWait(const void* object, base::SimTime deadline) noexcept;
 
-  // Real nanoseconds to wait next.
+  // Real nanoseconds to wait next: longer where virtual time, at the pace of the thread's last
+  // waits, is far from the deadline, unless the thread drives the clock.
   std::int64_t SliceNs() const noexcept;
   // After a slice without the event: true when the wait is over; a driver's clock is then at the
   // deadline.
@@ -48,6 +53,8 @@ class TimedWait {
 
  private:
   bool IsOver() noexcept;
+  std::int64_t PacedSliceNs() const noexcept;
+  void NotePace(std::int64_t elapsed_ns) noexcept;
   bool NobodyWorks(std::int64_t now_ns) noexcept;
 
   base::SimTime deadline_;
