@@ -269,7 +269,9 @@ TEST_F(RankTimeTest, AHelperSleepsThroughItsTimedWaitsWhereVirtualTimeStandsStil
     std::condition_variable condition;
     std::unique_lock lock(mutex);
     const auto waits = [&](int number) {
-      for (int i = 0; i < number; ++i) condition.wait_for(lock, std::chrono::milliseconds(100));
+      for (int i = 0; i < number; ++i) {
+        condition.wait_for(lock, std::chrono::milliseconds(100), [] { return false; });
+      }
     };
     waits(1);  // Learns how fast virtual time is.
     rusage before{}, after{};
