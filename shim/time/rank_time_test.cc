@@ -282,6 +282,22 @@ TEST_F(RankTimeTest, AHelperSleepsThroughItsTimedWaitsWhereVirtualTimeStandsStil
   EXPECT_LE(waits, 15);
 }
 
+TEST_F(RankTimeTest, AHelperThatSleepsLongLooksAtTheClockSeldom) {
+  std::atomic<long> looks{-1};
+  std::thread helper([&] {
+    rusage before{}, after{};
+    getrusage(RUSAGE_THREAD, &before);
+    const timespec second = ToTimespec(kSecond);
+    nanosleep(&second, nullptr);
+    getrusage(RUSAGE_THREAD, &after);
+    looks = after.ru_nvcsw - before.ru_nvcsw;
+  });
+  while (looks < 0) core::RealSleep(1'000'000);
+  helper.join();
+
+  EXPECT_LE(looks, 40);
+}
+
 TEST_F(RankTimeTest, ASemaphoreWaitTimesOut) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);

@@ -57,17 +57,21 @@ int RealSleep(std::int64_t ns, std::int64_t* slept_ns) noexcept {
 }
 
 // A helper thread wakes when the process has reached the end, or when so much real time has passed.
+// It looks after a half more of the time each time: every look takes a processor from the ranks.
 int HelperSleep(SimTime end, std::int64_t ns, std::int64_t* slept_ns) noexcept {
-  constexpr std::int64_t kSliceNs = 5'000'000;
+  constexpr std::int64_t kShortestSliceNs = 5'000'000;
+  constexpr std::int64_t kLongestSliceNs = 100'000'000;
   const SimTime begin = ProgramTime();
   const core::DriverRest rest;
-  while (ns > 0 && ProgramTime() < end) {
+  std::int64_t waited_ns = 0;
+  while (waited_ns < ns && ProgramTime() < end) {
+    const std::int64_t slice = std::clamp(waited_ns / 2, kShortestSliceNs, kLongestSliceNs);
     std::int64_t unused = 0;
-    if (RealSleep(std::min(ns, kSliceNs), &unused) != 0) {
+    if (RealSleep(std::min(ns - waited_ns, slice), &unused) != 0) {
       *slept_ns = (ProgramTime() - begin).ps / 1000;
       return EINTR;
     }
-    ns -= kSliceNs;
+    waited_ns += slice;
   }
   if (ProgramTime() < end && rest.Lasts()) LiveThrough(end);
   return 0;
