@@ -34,7 +34,8 @@ void SweepTable::Load(const std::vector<store::StoredSweep>& rows, store::StoreW
              .version = NextVersion(),
              .document = ParseStored(row.document),
              .status = ParseStored(row.status),
-             .spec = {}};
+             .spec = {},
+             .changing = false};
     entry.spec = sweep::ParseSweep(entry.document, job::Mode::kEmbedded).spec;
   }
 }
@@ -68,7 +69,8 @@ SweepTable::Asked SweepTable::Create(const std::string& name_space,
             .version = 0,
             .document = AcceptedDocument(name_space, name, document),
             .status = {{"phase", "Pending"}},
-            .spec = parsed.spec};
+            .spec = parsed.spec,
+            .changing = false};
   const store::StoredSweep row = {.uid = 0,
                                   .name_space = name_space,
                                   .name = name,
@@ -109,6 +111,41 @@ void SweepTable::Save(SweepEntry* sweep, const std::string& what) {
                  status = sweep->status.dump()](
                     store::JobStore& store) { return store.SaveSweep(uid, document, status); },
        .done = nullptr});
+}
+
+SweepTable::Asked SweepTable::Replace(SweepEntry* sweep, json document,
+                                      std::function<void(const Result<SweepEntry*>&)> then) {
+  const std::int64_t uid = sweep->uid;
+  const std::string text = document.dump();
+  auto asked = writer_->Ask(
+      {.write = [uid, text, status = sweep->status.dump()](
+                    store::JobStore& store) { return store.SaveSweep(uid, text, status); },
+       .is_stored = [uid, text](store::JobStore& store) -> Result<bool> {
+         const auto rows = store.LoadSweeps();
+         if (!rows) return std::unexpected(rows.error());
+         return std::ranges::any_of(*rows, [&](const store::StoredSweep& row) {
+           return row.uid == uid && row.document == text;
+         });
+       },
+       .done =
+           [this, uid, document = std::move(document),
+            then = std::move(then)](const Result<void>& stored) {
+             SweepEntry* entry = Find(uid);
+             if (entry == nullptr || entry->is_unwanted()) {
+               if (entry != nullptr) Save(entry, "to be deleted");
+               return then(
+                   base::Fail(base::ErrorCode::kNotFound, "the sweep was deleted meanwhile"));
+             }
+             entry->changing = false;
+             if (!stored) return then(std::unexpected(stored.error()));
+             entry->document = document;
+             entry->spec = sweep::ParseSweep(document, job::Mode::kEmbedded).spec;
+             // Its status may have been saved meanwhile, with the document of before.
+             Save(entry, "its change");
+             then(entry);
+           }});
+  sweep->changing = asked.has_value();
+  return asked;
 }
 
 void SweepTable::SetStatus(SweepEntry* sweep, json status) {

@@ -5,6 +5,7 @@
 #include "services/controller/job/summary.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/reconcile/plan.h"
+#include "services/controller/sweep/change.h"
 
 namespace eidolon::controller::kube_host {
 
@@ -82,9 +83,12 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
       sweep::ParseSweep(reconcile::DocumentOf(sweep), job::Mode::kKubernetes);
   const json status = sweep.value("status", json::object());
   if (status.contains("observedGeneration") &&
-      status["observedGeneration"] != sweep["metadata"].value("generation", std::int64_t{1})) {
-    parsed.problems.push_back(
-        {"/spec", "was changed after the sweep had begun: delete it and create another"});
+      status["observedGeneration"] != sweep["metadata"].value("generation", std::int64_t{1}) &&
+      status.value("fixedDigest", "") != sweep::FixedDigestOf(sweep)) {
+    parsed.problems.push_back({"/spec",
+                               "was changed in more than suspend and concurrency after the sweep "
+                               "had begun: delete it and "
+                               "create another"});
   }
   if (!parsed.problems.empty()) {
     const auto refusal = sweep::RefuseSweep(sweep, parsed.problems, now);

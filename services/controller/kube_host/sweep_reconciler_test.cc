@@ -121,7 +121,8 @@ TEST_F(SweepReconcilerTest, ASweepThatIsChangedOnItsWayIsRefused) {
   PutSweep({{"metadata", {{"generation", 2}}}, {"spec", {{"matrix", {{"servers", {8, 9}}}}}}});
 
   ASSERT_TRUE(AwaitPhase("Failed"));
-  EXPECT_THAT(Status()["conditions"].dump(), HasSubstr("was changed after the sweep had begun"));
+  EXPECT_THAT(Status()["conditions"].dump(),
+              HasSubstr("in more than suspend and concurrency after the sweep had begun"));
 }
 
 TEST_F(SweepReconcilerTest, AJobOfSomebodyElseIsLeftAlone) {
@@ -132,6 +133,27 @@ TEST_F(SweepReconcilerTest, AJobOfSomebodyElseIsLeftAlone) {
   ASSERT_TRUE(AwaitPhase("Failed"));
   EXPECT_EQ(Status()["points"][0]["phase"], "Refused");
   EXPECT_THAT(Status()["points"][0]["message"].dump(), HasSubstr("another simulation job"));
+}
+
+TEST_F(SweepReconcilerTest, IsSuspendedAndResumedOnItsWay) {
+  const Process process(cluster_);
+  PutSweep();
+  ASSERT_TRUE(AwaitJob("sizes-p1"));
+  ASSERT_TRUE(AwaitPhase("Running"));
+  PutSweep({{"metadata", {{"generation", 2}}}, {"spec", {{"suspend", true}}}});
+  ASSERT_TRUE(Eventually([&] { return Status().value("observedGeneration", 0) == 2; }));
+  EXPECT_EQ(Status()["phase"], "Running");
+  End("sizes-p1", "Complete", "IterationsMeasured");
+  ASSERT_TRUE(AwaitPhase("Pending")) << Status().dump(1);
+  EXPECT_THAT(JobNames(), ElementsAre("sizes-p1"));
+
+  PutSweep({{"metadata", {{"generation", 3}}}, {"spec", {{"suspend", false}, {"concurrency", 2}}}});
+
+  ASSERT_TRUE(AwaitJob("sizes-p3"));
+  End("sizes-p2", "Complete", "IterationsMeasured");
+  End("sizes-p3", "Complete", "IterationsMeasured");
+  ASSERT_TRUE(AwaitPhase("Complete")) << Status().dump(1);
+  EXPECT_EQ(Status()["observedGeneration"], 3);
 }
 
 }  // namespace

@@ -72,6 +72,14 @@ TEST_F(RestServerTest, CreatesGetsListsFollowsAndDeletesSweeps) {
   EXPECT_THAT(client_.Get(all + "/a/events")->body, HasSubstr("\"reason\":\"over\""));
   EXPECT_EQ(client_.Post(all, "{", "application/json")->status, 400);
 
+  const char* patch = R"({"spec": {"suspend": true}})";
+  const auto patched = client_.Patch(all + "/a", patch, "application/merge-patch+json");
+  EXPECT_EQ(patched->status, 200);
+  EXPECT_EQ(json::parse(patched->body)["spec"]["suspend"], true);
+  EXPECT_EQ(client_.Patch(all + "/a", "{", "application/merge-patch+json")->status, 400);
+  EXPECT_EQ(client_.Patch(all + "/a", patch, "text/plain")->status, 415);
+  EXPECT_EQ(client_.Patch(all + "/b", patch, "application/merge-patch+json")->status, 404);
+
   EXPECT_EQ(client_.Delete(all + "/a")->status, 202);
   for (const char* part : {"/a", "/a/events"}) EXPECT_EQ(client_.Get(all + part)->status, 404);
 }

@@ -47,6 +47,9 @@ std::optional<nlohmann::json> RefuseSweep(const nlohmann::json& sweep,
 
 // Whether its status says that all points are known, or that there will be none.
 bool IsSweepOver(const nlohmann::json& sweep);
+// Why such a sweep takes no change of its spec.
+inline constexpr char kOverText[] =
+    "the sweep is over: delete it and create another; labels and annotations can be changed";
 // A sweep in a list of many: without its points and what its jobs are.
 nlohmann::json SweepSummaryOf(nlohmann::json sweep);
 
