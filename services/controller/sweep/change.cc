@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string_view>
 
 #include "services/base/hash.h"
+#include "services/base/hex.h"
 #include "services/controller/job/fields.h"
 #include "services/controller/sweep/sweep.h"
 
@@ -99,11 +99,7 @@ std::string FixedDigestOf(const json& sweep) {
   for (const std::string_view name : kChangingSpec) spec.erase(std::string(name));
   const std::string text = spec.dump(-1, ' ', false, json::error_handler_t::replace);
   const base::Digest digest = base::Hash128(text.data(), text.size());
-  std::array<char, 33> hex;
-  std::snprintf(hex.data(), hex.size(), "%016llx%016llx",
-                static_cast<unsigned long long>(digest.high),
-                static_cast<unsigned long long>(digest.low));
-  return hex.data();
+  return base::Hex(digest);
 }
 
 }  // namespace eidolon::controller::sweep
