@@ -69,6 +69,9 @@ TEST_F(SweepDriverTest, PredictsEveryPointWithAJobOfItsOwn) {
   EXPECT_EQ(status["points"][2]["job"], "s-p3");
   EXPECT_THAT(JobNames(), ElementsAre("s-p1", "s-p2", "s-p3"));
   EXPECT_EQ(placement_.started(), 6u);
+  EXPECT_THAT(MetricsOf(), HasSubstr("phase=\"complete\",simulation_sweep=\"s\"} 3"));
+  EXPECT_THAT(MetricsOf(), HasSubstr("phase=\"pending\",simulation_sweep=\"s\"} 0"));
+  EXPECT_THAT(MetricsOf(), HasSubstr("finished_sweeps_total{result=\"Complete\"} 1"));
 }
 
 TEST_F(SweepDriverTest, NeverHasMoreUnfinishedJobsThanItMay) {
@@ -167,6 +170,7 @@ TEST_F(SweepDriverTest, DeletesItsJobsFirstAlsoAfterARestart) {
   const json gone = AwaitSweep([](const json&, bool) { return false; });
   EXPECT_THAT(gone["gone"].dump(), HasSubstr("no simulation sweep 's'"));
   EXPECT_THAT(JobNames(), ::testing::IsEmpty());
+  EXPECT_THAT(MetricsOf(), ::testing::Not(HasSubstr("simulation_sweep")));
   ASSERT_TRUE(Close());
   Open();
   EXPECT_TRUE(sweeps().ListSweeps("")->empty());

@@ -60,6 +60,8 @@ kube::Answer<void> SweepReconciler::Create(const json& sweep, json job, Created*
 kube::Answer<void> SweepReconciler::WriteStatus(const json& sweep, const json& status) {
   if (auto written = status_.Write(sweep, status); !written) return written;
   if (!sweep::IsSweepOver({{"status", status}})) return {};
+  const kube::ObjectKey key = kube::KeyOf(sweep);
+  metrics_.FinishSweep(key.name_space, key.name, status["phase"]);
   const json& last = status["conditions"].back();
   status_.RecordEvent(sweep, {.reason = last["reason"],
                               .message = last["message"],
@@ -71,6 +73,7 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
   const kube::ObjectPointer found = sweeps_.Find(key);
   if (found == nullptr) {
     status_.Forget(std::string(sweep::kSweepKind), key);
+    metrics_.ForgetSweep(key.name_space, key.name);
     return Next::kNothing;
   }
   const json& sweep = *found;
@@ -123,6 +126,8 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
     observed.trouble = created.trouble;
     plan = sweep::PlanSweep(observed);
   }
+  metrics_.SetSweep(key.name_space, key.name,
+                    sweep::PointsByPhase(plan.status ? json{{"status", *plan.status}} : sweep));
   if (plan.status) {
     if (auto written = WriteStatus(sweep, *plan.status); !written) {
       return std::unexpected(written.error());

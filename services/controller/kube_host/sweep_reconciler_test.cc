@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
 
 #include <optional>
 
@@ -78,6 +79,17 @@ TEST_F(SweepReconcilerTest, HasOneJobAfterTheOtherAndOwnsThem) {
 
   EXPECT_EQ(Status()["counts"]["complete"], 2);
   EXPECT_EQ(Status()["points"][1]["reason"], "OutOfMemory");
+  const auto page = [&] {
+    return prometheus::TextSerializer().Serialize(process.registry.Collect());
+  };
+  EXPECT_TRUE(Eventually([&] {
+    return page().find("eidolon_controller_finished_sweeps_total{result=\"Complete\"} 1") !=
+           std::string::npos;
+  })) << page();
+  EXPECT_THAT(page(),
+              HasSubstr("{namespace=\"team\",phase=\"failed\",simulation_sweep=\"sizes\"} 1"));
+  cluster_.Remove(kube::kSimulationSweeps, kSweep);
+  EXPECT_TRUE(Eventually([&] { return page().find("simulation_sweep=") == std::string::npos; }));
   EXPECT_TRUE(Eventually([&] {
     for (const json& event : cluster_.List(kube::kEvents)) {
       if (event["reason"] == "PointsPredicted") return true;

@@ -379,6 +379,14 @@ std::optional<json> RefuseSweep(const json& sweep, const job::Problems& problems
 
 bool IsSweepOver(const json& sweep) { return IsOverPhase(PhaseOfJob(sweep)); }
 
+std::map<std::string, double> PointsByPhase(const json& sweep) {
+  std::map<std::string, double> points;
+  for (const auto& [phase, count] : MemberOf(MemberOf(sweep, "status"), "counts").items()) {
+    if (phase != "points" && count.is_number()) points[phase] = count.get<double>();
+  }
+  return points;
+}
+
 json SweepSummaryOf(json sweep) {
   if (sweep.contains("spec")) sweep["spec"].erase("job");
   if (sweep.contains("status")) sweep["status"].erase("points");
