@@ -31,7 +31,7 @@ export function sweepChart(points, all, width, height) {
   const children = ticks(bottom, top, 4).map((at) => [
     svg("line", {class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(at), y2: y(at)}),
     svg("text", {x: MARGIN.left - 8, y: y(at) + 4, "text-anchor": "end"}, tokens ? count(at) : figureText(at))]).flat();
-  for (const at of ticks(left, right, Math.max(2, Math.floor(width / 160)))) {
+  for (const at of ticks(left, right, Math.max(3, Math.floor(width / 160)))) {
     children.push(svg("text", {x: x(at), y: height - 24, "text-anchor": "middle"}, worthText(at)));
   }
   children.push(svg("text", {x: (MARGIN.left + width - MARGIN.right) / 2, y: height - 6, "text-anchor": "middle"},

@@ -31,7 +31,7 @@ function progressOf(sweep) {
   return [el("p", {class: "lead"}, progressText(sweep)),
     !isOver(sweep) && el("progress", {max: String(sizeOfSweep(sweep)),
       value: (counts.complete || 0) + (counts.failed || 0), "aria-label": "Points that are over"}),
-    bestText(sweep) && el("p", {}, "The fastest so far is ", el("b", {}, bestText(sweep)), ".")];
+    bestText(sweep) && el("p", {}, isOver(sweep) ? "The fastest is " : "The fastest so far is ", el("b", {}, bestText(sweep)), ".")];
 }
 
 function chartPart(points) {

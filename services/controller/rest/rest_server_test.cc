@@ -321,6 +321,28 @@ TEST_F(RestServerTest, OneStreamTellsOfAllJobs) {
   EXPECT_EQ(events[2], json({{"changed", json::array()}, {"gone", {"default/a"}}}));
 }
 
+TEST_F(RestServerTest, TellsOfSweepsAsTheyComeChangeAndGo) {
+  const std::string all = "/api/v1/namespaces/default/simulationsweeps";
+  client_.Post(all, kServedJob, "application/json");
+  httplib::Client client("http://" + server_->address());
+  client.set_read_timeout(20);
+  std::string text;
+  const auto has = [&](const char* part) { return text.find(part) != std::string::npos; };
+
+  client.Get("/api/v1/watch/namespaces/default/simulationsweeps",
+             [&](const char* data, std::size_t size) {
+               const bool first = text.empty();
+               text.append(data, size);
+               if (first) (void)api_.sweeps().PatchSweep({"default", "a"}, {{"spec", {{"x", 1}}}});
+               if (has("\"x\":1")) (void)api_.sweeps().DeleteSweep({"default", "a"});
+               return !has("\"gone\":[\"default/a\"]");
+             });
+
+  EXPECT_THAT(text, HasSubstr("event: sweeps\ndata: {\"changed\":[{\"metadata\""));
+  EXPECT_THAT(text, HasSubstr("\"x\":1"));
+  EXPECT_THAT(text, HasSubstr("\"gone\":[\"default/a\"]"));
+}
+
 TEST_F(RestServerTest, TheFilesOfThePageAreKeptByBrowsers) {
   const auto file = client_.Get("/page/app.js");
   EXPECT_EQ(file->status, 200);
