@@ -91,7 +91,13 @@ def a_sweep_is_submitted_by_the_form_and_followed_to_its_end(world):
     tab.click(".empty a:text-is('New sweep')")
     tab.wait_for_selector("#field-kind")
     expect(tab.input_value("#field-kind") == "sweep", "the form is not one of a sweep")
-    values = {"name": "Wrong Name", "preset": "", "gpu": "H100-SXM5-80GB", "gpus": "1", "directory": spec["code"]["directory"]}
+    values = {
+        "name": "Wrong Name",
+        "preset": "",
+        "gpu": "H100-SXM5-80GB",
+        "gpus": "1",
+        "directory": spec["code"]["directory"],
+    }
     for name, value in (values | {"command": "python script.py", "tokens": "4096", "warmup": "-1"}).items():
         tab.fill(f"#field-{name}", value)
     tab.click("button[type=submit]")
@@ -205,7 +211,9 @@ def a_sweep_is_suspended_resumed_and_deleted_from_the_page(world):
 @test
 def what_users_write_in_a_sweep_is_text(world):
     matrix = {"env.<b>BOLD</b>": [MARK], "env.B": [ESCAPES, "plain"]}
-    document = sweep_document(world, "hostile", matrix, "import sys; sys.exit('<svg onload=alert(9)> \\x1b[2J')", replays="off")
+    document = sweep_document(
+        world, "hostile", matrix, "import sys; sys.exit('<svg onload=alert(9)> \\x1b[2J')", replays="off"
+    )
     document["metadata"]["labels"] = {"evil": MARK, "escape": ESCAPES}
     create_sweep(world, document)
     tab = world.browser.tab("/sweeps/default/hostile")
@@ -216,8 +224,12 @@ def what_users_write_in_a_sweep_is_text(world):
     for mark in (MARK, "env.<b>BOLD</b>", "\\x1b[2J", "\\x1b]0;title\\x07", "\\u202eback"):
         expect(mark in text, f"{mark} is not shown as it is:\n{text}")
     foreign = "main :is(script, iframe, object, embed, b b, [onclick], [onerror], [onload]), main img, .points b"
-    for route, selector in (("/sweeps/default/hostile", ".points"), ("/sweeps", ".sweeps"), ("/", ".jobs"),
-                            ("/jobs/default/hostile-p1", ".job-head .label")):
+    for route, selector in (
+        ("/sweeps/default/hostile", ".points"),
+        ("/sweeps", ".sweeps"),
+        ("/", ".jobs"),
+        ("/jobs/default/hostile-p1", ".job-head .label"),
+    ):
         tab.goto(f"{world.browser.address}/#{route}")
         tab.wait_for_selector(selector)
         whole = tab.evaluate("document.documentElement.textContent")
