@@ -353,6 +353,27 @@ CLI::Option* AddOutput(CLI::App* command, std::string* output) {
       ->capture_default_str();
 }
 
+// Commands that change or remove what exists.
+void AddChanges(CLI::App* app, const Globals* globals, Action* action) {
+  for (const bool suspends : {true, false}) {
+    auto suspend_flags = std::make_shared<SuspendFlags>();
+    suspend_flags->suspend = suspends;
+    CLI::App* suspend =
+        suspends
+            ? app->add_subcommand("suspend", "keep jobs from starting, and sweeps from going on")
+            : app->add_subcommand("resume", "let suspended jobs start, and sweeps go on");
+    suspend->add_option("name", suspend_flags->names, "names of jobs")->required();
+    suspend->add_flag("--sweeps", suspend_flags->sweeps, "sweeps; jobs that exist go on");
+    suspend->callback([=] { *action = [=] { return SetSuspend(*globals, *suspend_flags); }; });
+  }
+
+  auto delete_flags = std::make_shared<DeleteFlags>();
+  CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");
+  remove->add_option("name", delete_flags->names, "names of jobs")->required();
+  remove->add_flag("--sweeps", delete_flags->sweeps, "sweeps, with their jobs");
+  remove->callback([=] { *action = [=] { return Delete(*globals, *delete_flags); }; });
+}
+
 }  // namespace
 
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
@@ -408,23 +429,7 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
                         "file; - is standard output; default: NAME.eidrec");
   recording->callback([=] { *action = [=] { return Recording(*globals, *recording_flags); }; });
 
-  for (const bool suspends : {true, false}) {
-    auto suspend_flags = std::make_shared<SuspendFlags>();
-    suspend_flags->suspend = suspends;
-    CLI::App* suspend =
-        suspends
-            ? app->add_subcommand("suspend", "keep jobs from starting, and sweeps from going on")
-            : app->add_subcommand("resume", "let suspended jobs start, and sweeps go on");
-    suspend->add_option("name", suspend_flags->names, "names of jobs")->required();
-    suspend->add_flag("--sweeps", suspend_flags->sweeps, "sweeps; jobs that exist go on");
-    suspend->callback([=] { *action = [=] { return SetSuspend(*globals, *suspend_flags); }; });
-  }
-
-  auto delete_flags = std::make_shared<DeleteFlags>();
-  CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");
-  remove->add_option("name", delete_flags->names, "names of jobs")->required();
-  remove->add_flag("--sweeps", delete_flags->sweeps, "sweeps, with their jobs");
-  remove->callback([=] { *action = [=] { return Delete(*globals, *delete_flags); }; });
+  AddChanges(app, globals, action);
 }
 
 }  // namespace eidolon::cli

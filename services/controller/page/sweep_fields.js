@@ -8,7 +8,7 @@ export const pointsOf = (sweep) => (sweep.status && sweep.status.points) || [];
 export const matrixOf = (sweep) => (sweep.spec && sweep.spec.matrix) || {};
 /** How many combinations there are, also before the server has counted them. */
 export const sizeOfSweep = (sweep) => countsOf(sweep).points ||
-  Object.values(matrixOf(sweep)).reduce((product, values) => product * values.length, 1);
+  Object.values(matrixOf(sweep)).reduce((size, values) => size * values.length, 1);
 
 /** A value as the API names points with it. */
 export const valueText = (value) => typeof value === "string" ? value : JSON.stringify(value);
