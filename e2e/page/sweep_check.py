@@ -6,6 +6,7 @@ import pathlib
 import textwrap
 import time
 
+import metrics
 from trial import expect, test
 from views import expect_usable
 
@@ -152,6 +153,12 @@ def the_points_of_a_sweep_are_ordered_by_the_keyboard_saved_and_lead_to_their_jo
     expect(column_texts(tab, "gpu") == [GPUS[0]] * 2 + [GPUS[1]] * 2, f"{column_texts(tab, 'gpu')}")
     expect(tab.evaluate("document.activeElement.textContent") == "gpu", "the focus is lost")
 
+    page = world.server.request("GET", "/metrics")[1]
+    found = list(metrics.differences(page))
+    expect(not found, f"{found}")
+    series = 'eidolon_sweep_points{namespace="default",phase="complete",simulation_sweep="by-form-sweep"} 4'
+    expect(series in page, "the sweep's points have no series")
+
     with tab.expect_download() as saving:
         tab.click("button:text-is('CSV')")
     expect(saving.value.suggested_filename == "by-form-sweep.csv", saving.value.suggested_filename)
@@ -264,6 +271,7 @@ def a_sweep_that_is_deleted_elsewhere_leaves_the_list_with_its_jobs(world):
     tab.wait_for_selector(".sweeps tbody tr:has-text('by-form-sweep')")
     delete_sweep(world, "by-form-sweep")
     tab.wait_for_selector("text=No sweeps yet")
+    expect("by-form-sweep" not in world.server.request("GET", "/metrics")[1], "series of a deleted sweep stay")
     tab.goto(f"{world.browser.address}/#/")
     tab.wait_for_selector("h1:text-is('Jobs')")
     world.browser.until(tab, "!document.querySelector('main').innerText.includes('by-form-sweep-p')")

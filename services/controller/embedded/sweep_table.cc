@@ -35,7 +35,8 @@ void SweepTable::Load(const std::vector<store::StoredSweep>& rows, store::StoreW
              .document = ParseStored(row.document),
              .status = ParseStored(row.status),
              .spec = {},
-             .changing = false};
+             .changing = false,
+             .removing = false};
     entry.spec = sweep::ParseSweep(entry.document, job::Mode::kEmbedded).spec;
   }
 }
@@ -70,7 +71,8 @@ SweepTable::Asked SweepTable::Create(const std::string& name_space,
             .document = AcceptedDocument(name_space, name, document),
             .status = {{"phase", "Pending"}},
             .spec = parsed.spec,
-            .changing = false};
+            .changing = false,
+            .removing = false};
   const store::StoredSweep row = {.uid = 0,
                                   .name_space = name_space,
                                   .name = name,
@@ -118,8 +120,7 @@ SweepTable::Asked SweepTable::Replace(SweepEntry* sweep, json document,
   const std::int64_t uid = sweep->uid;
   const std::string text = document.dump();
   auto asked = writer_->Ask(
-      {.write = [uid, text, status = sweep->status.dump()](
-                    store::JobStore& store) { return store.SaveSweep(uid, text, status); },
+      {.write = [uid, text](store::JobStore& store) { return store.SaveSweepDocument(uid, text); },
        .is_stored = [uid, text](store::JobStore& store) -> Result<bool> {
          const auto rows = store.LoadSweeps();
          if (!rows) return std::unexpected(rows.error());
@@ -132,7 +133,8 @@ SweepTable::Asked SweepTable::Replace(SweepEntry* sweep, json document,
             then = std::move(then)](const Result<void>& stored) {
              SweepEntry* entry = Find(uid);
              if (entry == nullptr || entry->is_unwanted()) {
-               if (entry != nullptr) Save(entry, "to be deleted");
+               // Another duty would take the place of the removal.
+               if (entry != nullptr && !entry->removing) Save(entry, "to be deleted");
                return then(
                    base::Fail(base::ErrorCode::kNotFound, "the sweep was deleted meanwhile"));
              }
@@ -140,7 +142,7 @@ SweepTable::Asked SweepTable::Replace(SweepEntry* sweep, json document,
              if (!stored) return then(std::unexpected(stored.error()));
              entry->document = document;
              entry->spec = sweep::ParseSweep(document, job::Mode::kEmbedded).spec;
-             // Its status may have been saved meanwhile, with the document of before.
+             // A status that waits to be saved has the document of before with it.
              Save(entry, "its change");
              then(entry);
            }});
@@ -160,6 +162,7 @@ void SweepTable::MarkUnwanted(SweepEntry* sweep) {
 }
 
 void SweepTable::Remove(SweepEntry* sweep, std::function<void()> then) {
+  sweep->removing = true;
   writer_->Keep(
       {.job = DutyOf(sweep->uid),
        .what = StrCat(TitleOf(*sweep), ": deleted"),

@@ -28,6 +28,7 @@ struct SweepEntry {
   nlohmann::json status;
   sweep::SweepSpec spec;
   bool changing = false;  // A change of the document is being stored.
+  bool removing = false;  // So is its end.
 
   bool is_unwanted() const { return document["metadata"].contains("deletionTimestamp"); }
 };
