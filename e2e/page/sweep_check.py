@@ -198,6 +198,9 @@ def a_sweep_is_suspended_resumed_and_deleted_from_the_page(world):
     world.browser.until(tab, "document.querySelectorAll('.sweeps tbody tr').length === 1")
     tab.click("a:text-is('held')")
     tab.wait_for_selector(".warning:has-text('Suspended')")
+    tab.fill("#pace", "2")
+    tab.keyboard.press("Enter")
+    world.browser.until(tab, "document.querySelector('.document').innerText.includes('concurrency: 2')")
     tab.focus("button:text-is('Resume')")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("button:text-is('Suspend')")
@@ -244,7 +247,12 @@ def what_users_write_in_a_sweep_is_text(world):
             expect(code not in whole, f"{code!r} is in {route}")
         expect(tab.locator(foreign).count() == 0, f"what was written has become elements of {route}")
     expect_usable(world, tab, "sweep-hostile-job", 1280)
-    delete_sweep(world, "hostile")
+    tab.goto(f"{world.browser.address}/#/sweeps/default/hostile")
+    world.browser.expects_dialog = True
+    tab.click("button:text-is('Delete')")
+    tab.wait_for_selector("text=The sweep was deleted")
+    world.browser.expects_dialog = False
+    await_gone(world, "hostile")
 
 
 @test

@@ -112,7 +112,7 @@ function section(title, select, render, wide = false) {
   }};
 }
 
-function actionsOf(job, namespace, name, fail) {
+function actionsOf(job, namespace, name, fail, gone) {
   const path = jobPath(namespace, name);
   const spec = job.spec || {};
   const act = (title, work, style) => actionButton(title, work, fail, style);
@@ -128,7 +128,8 @@ function actionsOf(job, namespace, name, fail) {
     phaseOf(job) === "Pending" && act(spec.suspend ? "Resume" : "Suspend",
       () => patchJson(path, {spec: {suspend: !spec.suspend}})),
     isOver(job)
-      ? act("Delete", confirmed(`Delete the job ${name} with its log?`, () => remove(path)), "danger")
+      // Of one that is over no event follows.
+      ? act("Delete", confirmed(`Delete the job ${name} with its log?`, () => remove(path).then(gone)), "danger")
       : act("Cancel", confirmed(`Cancel and delete the job ${name}?`, () => remove(path)), "danger"),
   ];
 }
@@ -162,6 +163,8 @@ export function jobView([namespace, name]) {
       log.node, sections.slice(8).map((part) => part.node)));
   let last = "";
 
+  const gone = () => notice.replaceChildren(el("p", {class: "notice"}, "The job was deleted. ",
+    el("a", {href: "#/"}, "To the list")));
   const fail = (problem) => notice.replaceChildren(el("p", {class: "notice"}, problem.message));
 
   function show(job) {
@@ -174,7 +177,7 @@ export function jobView([namespace, name]) {
       head.replaceChildren();
       append(head, [
         el("div", {class: "bar"}, el("h1", {}, name), phaseTag(job),
-          el("div", {class: "actions"}, actionsOf(job, namespace, name, fail))),
+          el("div", {class: "actions"}, actionsOf(job, namespace, name, fail, gone))),
         el("p", {class: "target"}, headLine(job) || "not placed yet"),
         el("p", {class: "note"}, condition.message && `${condition.reason}: ${condition.message}`),
         idleText(job) && el("p", {class: "warning"}, idleText(job)),
@@ -192,9 +195,7 @@ export function jobView([namespace, name]) {
   stage.append(el("p", {class: "note"}, "Loading…"));
   follow(`${jobPath(namespace, name)}/events`, abort.signal, (event, data) => {
     if (event === "status") return show(data);
-    if (data.reason === "deleted") {
-      notice.replaceChildren(el("p", {class: "notice"}, "The job was deleted. ", el("a", {href: "#/"}, "To the list")));
-    }
+    if (data.reason === "deleted") gone();
   }, (state) => {
     if (!(state instanceof Error)) return state === "live" && !notice.textContent.includes("deleted") &&
       notice.replaceChildren();

@@ -13,7 +13,6 @@ import {pointsCsv, pointsTable} from "./sweep_points.js";
 
 function headOf(sweep, name, actions) {
   const condition = lastCondition(sweep);
-  const {concurrency = 1} = sweep.spec || {};
   const fields = Object.entries(matrixOf(sweep)).map(([path, values]) => `${path} × ${count(values.length)}`);
   return [
     el("div", {class: "bar"}, el("h1", {}, name), phaseTag(sweep), el("div", {class: "actions"}, actions)),
@@ -21,7 +20,6 @@ function headOf(sweep, name, actions) {
     el("p", {class: "note"}, condition.message && `${condition.reason}: ${condition.message}`),
     isSuspended(sweep) && el("p", {class: "warning"}, "Suspended: no point begins, and jobs that exist go on."),
     el("p", {class: "note"}, "created ", ago(sweep.metadata.creationTimestamp),
-      `, ${count(concurrency)} ${concurrency === 1 ? "job" : "jobs"} at a time`,
       Object.entries(sweep.metadata.labels || {}).map(([key, value]) =>
         [" ", el("span", {class: "label"}, `${key}=${value}`)]))];
 }
@@ -43,11 +41,21 @@ function chartPart(points) {
       priced ? "cost" : "memory head-room", ". The table says the same. The axes do not begin at zero.")];
 }
 
+/** How many jobs run at a time; `change` is asked for another number. */
+function paceOf(concurrency, change) {
+  const field = el("input", {type: "number", id: "pace", min: "1", max: "64", required: true, value: concurrency});
+  return el("form", {class: "line pace", onsubmit: (event) => {
+    event.preventDefault();
+    change(Number(field.value));
+  }}, el("label", {for: "pace"}, "Jobs at a time"), field, el("button", {type: "submit"}, "Change"));
+}
+
 export function sweepView([namespace, name]) {
   const path = sweepPath(namespace, name);
   const head = el("div", {class: "job-head"});
   const notice = el("div", {role: "alert"});
-  const progress = el("div", {class: "hero waiting"}, el("p", {class: "note"}, "Loading…"));
+  const progress = el("div", {}, el("p", {class: "note"}, "Loading…"));
+  const pace = el("div");
   const chart = el("div");
   const chartNode = el("section", {class: "part wide", hidden: true}, el("h2", {}, "What is worth it"), chart);
   const points = pointsTable();
@@ -59,7 +67,7 @@ export function sweepView([namespace, name]) {
     el("section", {class: "part"}, el("h2", {}, "Document"), spec));
   const node = el("article", {class: "sweep"},
     el("nav", {class: "crumbs", "aria-label": "Place"}, el("a", {href: "#/sweeps"}, "Sweeps"), ` / ${namespace}`),
-    head, notice, progress, parts);
+    head, notice, el("div", {class: "hero waiting"}, progress, pace), parts);
   const abort = new AbortController();
   const shown = new Map();
   let latest = null;
@@ -67,6 +75,18 @@ export function sweepView([namespace, name]) {
 
   const fail = (problem) => notice.replaceChildren(el("p", {class: "notice"}, problem.message,
     (problem.errors || []).length > 0 && el("ul", {}, problem.errors.map((error) => el("li", {}, error.detail)))));
+
+  const gone = () => notice.replaceChildren(el("p", {class: "notice"}, "The sweep was deleted with its jobs. ",
+    el("a", {href: "#/sweeps"}, "To the list")));
+
+  async function setPace(concurrency) {
+    try {
+      await patchJson(path, {spec: {concurrency}});
+      notice.replaceChildren();
+    } catch (problem) {
+      fail(problem);
+    }
+  }
 
   function actions() {
     const sweep = latest;
@@ -78,7 +98,8 @@ export function sweepView([namespace, name]) {
       actionButton("JSON", () => save(path, `${name}.json`), fail),
       el("a", {class: "button", href: `#/submit?sweep=${encodeURIComponent(`${namespace}/${name}`)}`}, "Run again"),
       actionButton("Delete", confirmed(`Delete the sweep ${name} with its ${count(sizeOfSweep(sweep))} points and their jobs?`,
-        () => remove(path)), fail, "danger")];
+        // Of one that is over no event follows.
+        () => remove(path).then(() => isOver(sweep) && gone())), fail, "danger")];
   }
 
   /** Makes a part again when what it shows is something else; the focus stays at its place. */
@@ -100,6 +121,8 @@ export function sweepView([namespace, name]) {
     update(head, [sweep.spec, sweep.metadata.labels, sweep.metadata.deletionTimestamp, status.phase, lastCondition(sweep)],
       () => headOf(sweep, name, actions()));
     update(progress, [status.counts, status.best, status.phase], () => progressOf(sweep));
+    const {concurrency = 1} = sweep.spec || {};
+    update(pace, [concurrency, isOver(sweep)], () => !isOver(sweep) && paceOf(concurrency, setPace));
     const drawn = pointsOf(sweep).map((row) => [row.name, row.iterationSeconds, row.front]);
     update(chart, drawn, () => chartPart(pointsOf(sweep)) || []);
     chartNode.hidden = chart.childElementCount === 0;
@@ -110,9 +133,7 @@ export function sweepView([namespace, name]) {
 
   follow(`${path}/events`, abort.signal, (event, data) => {
     if (event === "end") {
-      if (data.reason === "deleted") {
-        notice.replaceChildren(el("p", {class: "notice"}, "The sweep was deleted. ", el("a", {href: "#/sweeps"}, "To the list")));
-      }
+      if (data.reason === "deleted") gone();
       return;
     }
     latest = data;
