@@ -163,6 +163,11 @@ def a_suspended_sweep_begins_nothing_and_is_changed_and_resumed(world):
     expect(code == 0 and "default/held resumed" in text, text)
     sweep = await_sweep(server, "held", lambda status: status["counts"]["pending"] + status["counts"]["running"] == 0)
     expect(sorted(jobs_of(server, "held")) == ["held-p1", "held-p2"], f"{sweep}")
+    # The same file again follows the sweep that there is, whatever became of its pace.
+    file = world.folder / "held.json"
+    file.write_text(json.dumps(document))
+    code, text = said("sweep", "-f", str(file), "--submit")
+    expect(code == 0 and "env.N=2" in text, text)
     code, text = said("suspend", "--sweeps", "held")
     expect(code == 1 and "the sweep is over" in text, text)
     server.request("DELETE", f"{SWEEPS}/held")
