@@ -24,14 +24,15 @@ REGISTERED = re.compile(r'"(eidolon_[a-z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^
 UNITS = ("seconds", "bytes", "ratio", "total", "rows", "items", "entries")
 # Families that a service counts without a unit of its own.
 WITHOUT_UNIT = re.compile(
-    r"_(?:jobs|agents|sessions|flows|messages|operations|connections|transitions|second|writable|library)$"
+    r"_(?:jobs|points|agents|sessions|flows|messages|operations|connections|transitions|second|writable|library)$"
     r"|_mailbox_\w+$"
 )
 HEAD = """# Metrics
 
 Generated from `dashboards/metrics.csv` by `dashboards/metrics.py --write`. `eidolon up` shows those of controller,
 timing and network on one page, `/metrics`; on Kubernetes each program has a page of its own. *Series* says how many
-there are at most: the labels of a job are gone when the job is deleted, or when 200 others have ended after it.
+there are at most: the labels of a job are gone when the job is deleted, or when 200 others have ended after it; so are
+those of a sweep, when it is deleted or 200 other sweeps have ended after it.
 
 The dashboards, drawn from the data of a real run (not screenshots of Grafana; `dashboards/pictures.py` draws them anew):
 [job](dashboards/job.svg), [fabric](dashboards/fabric.svg), [sweep](dashboards/sweep.svg), [fleet](dashboards/fleet.svg).

@@ -35,9 +35,10 @@ BOARDS = ROOT / "helm/eidolon/files/dashboards"
 PICTURES = ROOT / "docs/dashboards"
 INTERVAL_SECONDS = 1
 WIDTHS = (2048, 4096, 8192)
+GBPS = (100, 200, 400)  # Of the NICs, in the sweep.
 LABEL = (
     "Drawn by dashboards/pictures.py from this dashboard's queries and a run of {jobs} small jobs of 2 servers x 2 H100 "
-    "by eidolon up; not a screenshot of Grafana. Commit {commit}."
+    "and a sweep of {points} points by eidolon up; not a screenshot of Grafana. Commit {commit}."
 )
 # What eidolon up cannot have, by dashboard and panel.
 ELSEWHERE = {
@@ -157,6 +158,23 @@ def document(name, width, directory):
     return json.dumps({**kind, "metadata": {"name": name}, "spec": spec})
 
 
+def run_sweep(server, directory):
+    """A job on every speed of its NICs."""
+    spec = json.loads(document("nics", WIDTHS[0], directory))["spec"]
+    spec["iterations"]["measure"] = 20
+    spec["cluster"]["server"]["nics"] = {"count": 2}
+    kind = {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationSweep", "metadata": {"name": "nics"}}
+    sweep = {**kind, "spec": {"job": spec, "matrix": {"cluster.server.nics.gbps": GBPS}}}
+    path = "/api/v1/namespaces/default/simulationsweeps"
+    status, answer = server.request("POST", path, json.dumps(sweep))
+    end = time.monotonic() + 600
+    while status in (200, 201) and answer["status"]["phase"] != "Complete" and time.monotonic() < end:
+        time.sleep(INTERVAL_SECONDS)
+        status, answer = server.request("GET", f"{path}/nics")
+    if status not in (200, 201) or answer["status"]["phase"] != "Complete":
+        raise RuntimeError(f"the sweep: {status}: {answer}")
+
+
 def filled_in(query, job):
     """A query as Grafana would send it, with the first job chosen where one is."""
     query = query.replace("$__rate_interval", f"{4 * INTERVAL_SECONDS}s")
@@ -183,7 +201,7 @@ def draw_all(a, program, folder):
     commit = subprocess.run(
         ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    label = LABEL.format(jobs=len(WIDTHS), commit=commit)
+    label = LABEL.format(jobs=len(WIDTHS), points=len(GBPS), commit=commit)
     with Server(a.build, a.python, pathlib.Path(folder)) as server:
         with Prometheus(program, folder, server.address, server.token()) as prometheus:
             start = time.time()
@@ -194,6 +212,7 @@ def draw_all(a, program, folder):
                 ended = verdict(server.wait(name, 600))
                 if ended["type"] != "Complete":
                     raise RuntimeError(f"{name} ended as {ended}\n{server.logs(name)[-2000:]}")
+            run_sweep(server, code)
             time.sleep(3 * INTERVAL_SECONDS)
             end = time.time()
             a.folder.mkdir(parents=True, exist_ok=True)

@@ -135,3 +135,39 @@ def a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
     expect("1 of 4 points are predicted" in shown and "Refused (Refused)" in shown, shown)
     done = subprocess.run([*eidolon, "delete", "--sweeps", "mixed"], capture_output=True, text=True)
     expect("default/mixed deleted" in done.stdout, f"{done.stdout}{done.stderr}")
+
+
+@test
+def a_suspended_sweep_begins_nothing_and_is_changed_and_resumed(world):
+    server = world.server
+    document = document_of(world, "held", {"env.N": ["1", "2"]}, suspend=True, replays="off")
+    status, answer = server.request("POST", SWEEPS, json.dumps(document), kind="application/json")
+    expect(status == 201, f"creating the sweep: {status}: {answer}")
+    eidolon = [world.build / "bin/eidolon", "--data-dir", server.data]
+
+    def said(*arguments):
+        done = subprocess.run([*eidolon, *arguments], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    await_sweep(server, "held", lambda status: status["phase"] == "Pending" and "points" in status)
+    code, text = said("get", "--sweeps", "held")
+    expect("held  Suspended" in text and "eidolon resume --sweeps held" in text, text)
+    expect(not jobs_of(server, "held"), "a suspended sweep has jobs")
+    patch = {"kind": "application/merge-patch+json"}
+    status, answer = server.request("PATCH", f"{SWEEPS}/held", '{"spec": {"matrix": {"env.N": ["3"]}}}', **patch)
+    expect(status == 422 and answer["errors"][0]["pointer"] == "/spec/matrix", f"{status}: {answer}")
+    expect("delete the sweep and create another" in answer["errors"][0]["detail"], f"{answer}")
+    status, answer = server.request("PATCH", f"{SWEEPS}/held", '{"spec": {"concurrency": 2}}', **patch)
+    expect(status == 200 and answer["spec"]["concurrency"] == 2 and answer["spec"]["suspend"], f"{status}: {answer}")
+    code, text = said("resume", "--sweeps", "held")
+    expect(code == 0 and "default/held resumed" in text, text)
+    sweep = await_sweep(server, "held", lambda status: status["counts"]["pending"] + status["counts"]["running"] == 0)
+    expect(sorted(jobs_of(server, "held")) == ["held-p1", "held-p2"], f"{sweep}")
+    # The same file again follows the sweep that there is, whatever became of its pace.
+    file = world.folder / "held.json"
+    file.write_text(json.dumps(document))
+    code, text = said("sweep", "-f", str(file), "--submit")
+    expect(code == 0 and "env.N=2" in text, text)
+    code, text = said("suspend", "--sweeps", "held")
+    expect(code == 1 and "the sweep is over" in text, text)
+    server.request("DELETE", f"{SWEEPS}/held")

@@ -288,7 +288,7 @@ def sweep_definition(document):
             f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
             f"{name} cannot be changed: delete the sweep and create another",
         )
-        for name in ("price", "concurrency")
+        for name in ("price",)
     ]  # CEL does not see values of any type: the controller refuses a sweep whose job or matrix was changed.
     status = Converter(document, status=True).convert({"$ref": "#/components/schemas/SweepStatus"})
     conditions_schema(status)
@@ -311,7 +311,7 @@ def sweep_definition(document):
         status,
         columns,
         name_rules(SWEEP_NAME_MAX),
-        (".status.phase",),
+        (".status.phase", ".spec.suspend"),
     )
 
 

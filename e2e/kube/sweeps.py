@@ -48,6 +48,7 @@ class Sweeps:
         kubectl("-n", TEAM, "delete", "simsweep", "wrong", "--timeout=60s")
 
         wait("a point is known", 240, lambda: status_of("widths").get("counts", {}).get("complete", 0) >= 1)
+        self.suspend_and_resume()
         before = {name: job["metadata"]["uid"] for name, job in jobs_of_sweep().items()}
         self.kill_controller("widths")
         wait("all points are known", 480, lambda: status_of("widths").get("phase") in ("Complete", "Failed"))
@@ -63,10 +64,24 @@ class Sweeps:
         table = kubectl("-n", TEAM, "get", "simsweep", "widths")
         expect("Complete" in table and " 3 " in table, table)
         expect("env.NAME" in kubectl("explain", "simulationsweep.spec.matrix"), "no explain text")
-        change = json.dumps({"spec": {"concurrency": 2}})
+        change = json.dumps({"spec": {"price": {"H100-SXM5-80GB": 3}}})
         said = kubectl("-n", TEAM, "patch", "simsweep", "widths", "--type=merge", "-p", change, check=False)
         expect("patched" not in said, f"a sweep was changed: {said}")
         print(f"     {len(before)} jobs before the kill; iterations of {', '.join(f'{s:.6f}' for s in seconds)} s")
 
         kubectl("-n", TEAM, "delete", "simsweep", "widths", "--timeout=60s")
         wait("its jobs are gone", 120, lambda: not jobs_of_sweep())
+
+    def suspend_and_resume(self):
+        """A suspended sweep lets its job end and begins no other; resumed, with another concurrency, it goes on."""
+        done = status_of("widths")["counts"]["complete"]
+        kubectl("-n", TEAM, "patch", "simsweep", "widths", "--type=merge", "-p", '{"spec": {"suspend": true}}')
+        wait("no job of the suspended sweep runs", 240, lambda: status_of("widths").get("phase") == "Pending")
+        status = status_of("widths")
+        known = status["counts"]["complete"]
+        expect(done <= known <= done + 1 and len(jobs_of_sweep()) == known, json.dumps(status))
+        listed = kubectl("-n", TEAM, "get", "simsweep", "--field-selector", "spec.suspend=true", "-o", "name")
+        expect("widths" in listed, listed)
+        change = json.dumps({"spec": {"suspend": False, "concurrency": 2}})
+        kubectl("-n", TEAM, "patch", "simsweep", "widths", "--type=merge", "-p", change)
+        wait("another point begins", 120, lambda: len(jobs_of_sweep()) > known)

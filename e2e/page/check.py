@@ -19,8 +19,10 @@ sys.path.insert(0, str(ROOT / "dashboards"))
 
 from browser import Browser  # noqa: E402
 import metrics  # noqa: E402
+import sweep_check  # noqa: E402, F401  (its tests are registered)
 from server import Server  # noqa: E402
 from trial import TESTS, World, expect, expect_complete, test  # noqa: E402
+from views import expect_usable  # noqa: E402
 
 JOBS_MAX_MS = 300
 HEAP_MAX_BYTES = 60e6
@@ -147,15 +149,6 @@ def timeline_and_recording_are_saved_from_the_page(world):
         address = f"http://{world.server.address}{world.server.jobs_path(name)}/{route}"
         with urllib.request.urlopen(urllib.request.Request(address, headers=headers)) as answer:
             expect(size == len(answer.read()) > 1000, f"{size} bytes of {route} are saved")
-
-
-def expect_usable(world, tab, name, width):
-    """Accessible, and not wider than the screen."""
-    found = world.browser.violations(tab)
-    expect(not found, f"{name}: {found}")
-    over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    expect(over <= 0, f"{name} is {over} pixels wider than a screen of {width}")
-    world.picture(tab, name)
 
 
 @test

@@ -41,6 +41,11 @@ std::string TextAt(const json& tree, Path path) {
 
 std::string PhaseOf(const json& job) { return TextAt(job, {"status", "phase"}); }
 
+std::string ShownPhaseOf(const json& object) {
+  const std::string phase = PhaseOf(object);
+  return phase == "Pending" && At(object, {"spec", "suspend"}) == json(true) ? "Suspended" : phase;
+}
+
 const json& StandingCondition(const json& job) {
   static const json kNone = json::object();
   const json& conditions = At(job, {"status", "conditions"});

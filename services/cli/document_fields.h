@@ -24,6 +24,8 @@ std::string TextAt(const nlohmann::json& tree, Path path);
 
 // status.phase; empty when there is none.
 std::string PhaseOf(const nlohmann::json& job);
+// The same of a job or a sweep for people: "Suspended" of one that waits for its user.
+std::string ShownPhaseOf(const nlohmann::json& object);
 
 // The condition of a job that says how things stand: the last one that is true, of a job that has
 // not started what it waits for, or an empty object.

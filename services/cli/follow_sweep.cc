@@ -47,6 +47,11 @@ Result<json> SubmitSweep(const Client& client, const std::string& name_space, co
     if (!At(document, {"spec", "recording"}).is_null()) kept["job"] = At(document, {"spec", "job"});
     json wanted = At(document, {"spec"});
     if (!wanted.contains("job")) wanted["job"] = nullptr;
+    // They may have been changed since, and change nothing of what is predicted.
+    for (const char* pace : {"suspend", "concurrency"}) {
+      kept.erase(pace);
+      wanted.erase(pace);
+    }
     if (kept != wanted) return created;
   }
   json last;

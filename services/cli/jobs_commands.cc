@@ -296,6 +296,31 @@ int Delete(const Globals& globals, const DeleteFlags& flags) {
   return 0;
 }
 
+struct SuspendFlags {
+  std::vector<std::string> names;
+  bool sweeps = false;
+  bool suspend = false;  // Or resume.
+};
+
+int SetSuspend(const Globals& globals, const SuspendFlags& flags) {
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  const Client client(*target);
+  const json patch = {{"spec", {{"suspend", flags.suspend}}}};
+  for (const std::string& name : flags.names) {
+    const auto changed =
+        client.SendForJson({.method = "PATCH",
+                            .path = flags.sweeps ? SweepPath(globals.name_space, name)
+                                                 : JobPath(globals.name_space, name),
+                            .body = patch.dump(),
+                            .content_type = "application/merge-patch+json"});
+    if (!changed) return PrintFailure(changed.error());
+    Terminal::Standard(globals.raw)
+        .Print(globals.name_space + "/" + name + (flags.suspend ? " suspended\n" : " resumed\n"));
+  }
+  return 0;
+}
+
 base::Result<std::string> FetchTo(const Globals& globals, const FileFlags& flags,
                                   const std::string& what, const std::string& ending) {
   const auto target = FindTarget(globals);
@@ -326,6 +351,27 @@ CLI::Option* AddOutput(CLI::App* command, std::string* output) {
   return command->add_option("-o,--output", *output, "table, json, yaml or name")
       ->check(CLI::IsMember({"table", "json", "yaml", "name"}))
       ->capture_default_str();
+}
+
+// Commands that change or remove what exists.
+void AddChanges(CLI::App* app, const Globals* globals, Action* action) {
+  for (const bool suspends : {true, false}) {
+    auto suspend_flags = std::make_shared<SuspendFlags>();
+    suspend_flags->suspend = suspends;
+    CLI::App* suspend =
+        suspends
+            ? app->add_subcommand("suspend", "keep jobs from starting, and sweeps from going on")
+            : app->add_subcommand("resume", "let suspended jobs start, and sweeps go on");
+    suspend->add_option("name", suspend_flags->names, "names of jobs")->required();
+    suspend->add_flag("--sweeps", suspend_flags->sweeps, "sweeps; jobs that exist go on");
+    suspend->callback([=] { *action = [=] { return SetSuspend(*globals, *suspend_flags); }; });
+  }
+
+  auto delete_flags = std::make_shared<DeleteFlags>();
+  CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");
+  remove->add_option("name", delete_flags->names, "names of jobs")->required();
+  remove->add_flag("--sweeps", delete_flags->sweeps, "sweeps, with their jobs");
+  remove->callback([=] { *action = [=] { return Delete(*globals, *delete_flags); }; });
 }
 
 }  // namespace
@@ -383,11 +429,7 @@ void AddJobCommands(CLI::App* app, const Globals* globals, Action* action) {
                         "file; - is standard output; default: NAME.eidrec");
   recording->callback([=] { *action = [=] { return Recording(*globals, *recording_flags); }; });
 
-  auto delete_flags = std::make_shared<DeleteFlags>();
-  CLI::App* remove = app->add_subcommand("delete", "delete jobs; running ones are cancelled");
-  remove->add_option("name", delete_flags->names, "names of jobs")->required();
-  remove->add_flag("--sweeps", delete_flags->sweeps, "sweeps, with their jobs");
-  remove->callback([=] { *action = [=] { return Delete(*globals, *delete_flags); }; });
+  AddChanges(app, globals, action);
 }
 
 }  // namespace eidolon::cli

@@ -272,10 +272,8 @@ std::string FormatTable(const std::vector<json>& jobs) {
   for (const json& job : jobs) {
     const json& progress = At(job, {"status", "progress"});
     const double mean = NumberAt(job, {"status", "prediction", "iterationSeconds", "mean"});
-    const bool is_suspended =
-        PhaseOf(job) == "Pending" && At(job, {"spec", "suspend"}) == json(true);
     rows.push_back({TextAt(job, {"metadata", "namespace"}), TextAt(job, {"metadata", "name"}),
-                    is_suspended ? "Suspended" : PhaseOf(job),
+                    ShownPhaseOf(job),
                     progress.is_object()
                         ? StrCat(NumberAt(progress, {"iteration"}), "/", NumberAt(progress, {"of"}))
                         : "-",

@@ -9,6 +9,7 @@
 #include "services/cli/report.h"
 #include "services/cli/report_line.h"
 #include "services/controller/job/status.h"
+#include "services/controller/sweep/plan.h"
 #include "services/controller/sweep/rows.h"
 
 namespace eidolon::cli {
@@ -51,9 +52,14 @@ std::string FormatSweep(const json& sweep) {
   const json& points = At(sweep, {"status", "points"});
   auto rows = points.is_array() ? points.get<std::vector<json>>() : std::vector<json>();
   controller::sweep::RankRows(&rows);
-  const std::string why = TextAt(StandingCondition(sweep), {"message"});
-  return StrCat(TextAt(sweep, {"metadata", "name"}), "  ", PhaseOf(sweep), "  ",
-                FormatSweepProgress(sweep), why.empty() ? "" : ": " + why, "\n", SweepTable(rows));
+  const std::string name = TextAt(sweep, {"metadata", "name"});
+  const bool is_suspended =
+      At(sweep, {"spec", "suspend"}) == json(true) && !controller::sweep::IsSweepOver(sweep);
+  const std::string why = is_suspended
+                              ? "no point begins until 'eidolon resume --sweeps " + name + "'"
+                              : TextAt(StandingCondition(sweep), {"message"});
+  return StrCat(name, "  ", ShownPhaseOf(sweep), "  ", FormatSweepProgress(sweep),
+                why.empty() ? "" : ": " + why, "\n", SweepTable(rows));
 }
 
 std::string FormatSweeps(const json& sweeps) {
@@ -63,7 +69,7 @@ std::string FormatSweeps(const json& sweeps) {
       value.resize(std::max(value.size() + 1, width), ' ');
       return value;
     };
-    text += column(TextAt(sweep, {"metadata", "name"}), 26) + column(PhaseOf(sweep), 11) +
+    text += column(TextAt(sweep, {"metadata", "name"}), 26) + column(ShownPhaseOf(sweep), 11) +
             FormatSweepProgress(sweep) + "\n";
   }
   return text;

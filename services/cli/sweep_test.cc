@@ -45,6 +45,20 @@ TEST(SweepTextTest, ASweepIsShownWithItsPointsAndInALineOfAList) {
   EXPECT_THAT(FormatSweep({}), HasSubstr("0 of 0 points"));
 }
 
+TEST(SweepTextTest, ASuspendedSweepSaysSoUntilItIsOver) {
+  json sweep = {{"metadata", {{"name", "gpus"}}},
+                {"spec", {{"suspend", true}}},
+                {"status", {{"phase", "Pending"}}}};
+  EXPECT_THAT(FormatSweep(sweep), HasSubstr("gpus  Suspended  0 of 0 points, 0 running: no point "
+                                            "begins until 'eidolon resume --sweeps gpus'"));
+  EXPECT_THAT(FormatSweeps(json::array({sweep})), HasSubstr("gpus                      Suspended"));
+  sweep["status"]["phase"] = "Running";
+  EXPECT_THAT(FormatSweep(sweep), HasSubstr("gpus  Running"));
+  EXPECT_THAT(FormatSweep(sweep), HasSubstr("no point begins"));
+  sweep["status"]["phase"] = "Complete";
+  EXPECT_THAT(FormatSweep(sweep), Not(HasSubstr("no point begins")));
+}
+
 TEST(SweepTextTest, NoNameBreaksATableOrAPicture) {
   const std::string evil = "a\",<script>\x1b[31m";
   const std::vector<json> rows = {{{"name", "gpu=" + evil},

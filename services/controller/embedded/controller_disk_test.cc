@@ -271,6 +271,33 @@ TEST_F(ControllerDiskTest, ASuspensionThatCannotBeStoredChangesNothing) {
   EXPECT_EQ(AwaitEnd("job")["status"]["phase"], "Complete");
 }
 
+TEST_F(ControllerDiskTest, AChangeOfASweepThatCannotBeStoredChangesNothing) {
+  rest::SweepApi& sweeps = controller_->api().sweeps();
+  json document = {
+      {"apiVersion", "eidolon.dev/v1alpha1"},
+      {"kind", "SimulationSweep"},
+      {"metadata", {{"name", "s"}}},
+      {"spec", {{"job", Job("x")["spec"]}, {"matrix", {{"env.N", {1}}}}, {"suspend", true}}}};
+  ASSERT_TRUE(sweeps.CreateSweep("default", document));
+  const auto is_planned = [&] {
+    return (*sweeps.GetSweep({"default", "s"}))["status"].contains("points");
+  };
+  ASSERT_TRUE(AwaitThat(is_planned));
+  disk_.FillUp();
+
+  const auto refused = sweeps.PatchSweep({"default", "s"}, {{"spec", {{"suspend", false}}}});
+
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().disk_full);
+  EXPECT_EQ((*sweeps.GetSweep({"default", "s"}))["spec"]["suspend"], true);
+  disk_.Heal();
+  ASSERT_TRUE(AwaitReady(true));
+  ASSERT_TRUE(sweeps.PatchSweep({"default", "s"}, {{"spec", {{"suspend", false}}}}));
+  EXPECT_TRUE(AwaitThat([&] {
+    return (*sweeps.GetSweep({"default", "s"}))["status"]["phase"] == "Complete";
+  }));
+}
+
 TEST_F(ControllerDiskTest, WaitingJobsDoNotBeginWhileTheStoreCannotBeWritten) {
   CreateAndHold("job");
   Create(Job("next"));

@@ -236,7 +236,7 @@ ApiResult<rest::JobChange> EmbeddedApi::AwaitChange(const ObjectName& job, std::
   return rest::JobChange{JobTable::Render(**entry), (*entry)->version, over};
 }
 
-ApiResult<rest::JobsChange> EmbeddedApi::AwaitJobs(const std::string& name_space,
+ApiResult<rest::ListChange> EmbeddedApi::AwaitJobs(const std::string& name_space,
                                                    std::int64_t after, std::size_t known,
                                                    std::chrono::milliseconds timeout) {
   Lock lock(state_.mutex());
@@ -256,7 +256,7 @@ ApiResult<rest::JobsChange> EmbeddedApi::AwaitJobs(const std::string& name_space
   if (state_.is_stopping()) {
     return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
   }
-  rest::JobsChange change = {.changed = {}, .present = {}, .version = after};
+  rest::ListChange change = {.changed = {}, .present = {}, .version = after};
   for (const auto& [uid, entry] : table().jobs()) {
     if (!is_asked_for(entry)) continue;
     change.present.insert(StrCat(entry.name_space, "/", entry.name));

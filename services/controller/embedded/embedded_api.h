@@ -36,7 +36,7 @@ class EmbeddedApi final : public rest::Api {
   rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend) override;
   rest::ApiResult<rest::JobChange> AwaitChange(const rest::ObjectName& job, std::int64_t after,
                                                std::chrono::milliseconds timeout) override;
-  rest::ApiResult<rest::JobsChange> AwaitJobs(const std::string& name_space, std::int64_t after,
+  rest::ApiResult<rest::ListChange> AwaitJobs(const std::string& name_space, std::int64_t after,
                                               std::size_t known,
                                               std::chrono::milliseconds timeout) override;
   rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,

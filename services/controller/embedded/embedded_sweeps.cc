@@ -1,10 +1,12 @@
 #include "services/controller/embedded/embedded_sweeps.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/controller/embedded/store_answers.h"
+#include "services/controller/sweep/change.h"
 #include "services/controller/sweep/plan.h"
 #include "services/recording/recording_file.h"
 
@@ -108,6 +110,43 @@ ApiResult<json> EmbeddedSweeps::DeleteSweep(const ObjectName& sweep) {
   return object;
 }
 
+ApiResult<json> EmbeddedSweeps::PatchSweep(const ObjectName& sweep, const json& patch) {
+  Lock lock(state_.mutex());
+  const auto found = Get(sweep);
+  if (!found) return std::unexpected(found.error());
+  SweepEntry& entry = **found;
+  if (entry.changing) {
+    return Refuse(ErrorCode::kAlreadyExists, "another change of the sweep is being stored");
+  }
+  if (entry.is_unwanted()) {
+    return Refuse(ErrorCode::kFailedPrecondition, "the sweep is being deleted");
+  }
+  sweep::SweepChange change = sweep::ReadSweepChange(entry.document, patch, job::Mode::kEmbedded);
+  if (!change.problems.empty()) return Refuse("change", std::move(change.problems));
+  if (change.of_spec && sweep::IsSweepOver({{"status", entry.status}})) {
+    return Refuse(ErrorCode::kFailedPrecondition, sweep::kOverText);
+  }
+  json document = entry.document;
+  document.merge_patch(change.patch);
+  if (document == entry.document) return SweepTable::Render(entry);
+  const auto answer = std::make_shared<ApiResult<json>>();
+  const auto asked = table().Replace(&entry, std::move(document),
+                                     [this, answer](const base::Result<SweepEntry*>& changed) {
+                                       if (changed) {
+                                         *answer = SweepTable::Render(**changed);
+                                         state_.NotifyChanged();
+                                       } else if (changed.error().code == ErrorCode::kNotFound) {
+                                         *answer = Refuse(changed.error());
+                                       } else {
+                                         *answer = RefuseOfStore(state_.table(), changed.error());
+                                       }
+                                     });
+  if (auto stored = AwaitStored(&state_.table(), &lock, asked); !stored) {
+    return std::unexpected(stored.error());
+  }
+  return *answer;
+}
+
 ApiResult<rest::JobChange> EmbeddedSweeps::AwaitSweep(const ObjectName& sweep, std::int64_t after,
                                                       std::chrono::milliseconds timeout) {
   Lock lock(state_.mutex());
@@ -124,6 +163,37 @@ ApiResult<rest::JobChange> EmbeddedSweeps::AwaitSweep(const ObjectName& sweep, s
     return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
   }
   return rest::JobChange{std::move(object), (*entry)->version, over};
+}
+
+ApiResult<rest::ListChange> EmbeddedSweeps::AwaitSweeps(const std::string& name_space,
+                                                        std::int64_t after, std::size_t known,
+                                                        std::chrono::milliseconds timeout) {
+  Lock lock(state_.mutex());
+  const auto is_asked_for = [&](const SweepEntry& entry) {
+    return name_space.empty() || entry.name_space == name_space;
+  };
+  const auto has_changed = [&] {
+    std::size_t count = 0;
+    for (const auto& [uid, entry] : table().all()) {
+      if (!is_asked_for(entry)) continue;
+      if (entry.version > after) return true;
+      ++count;
+    }
+    return state_.is_stopping() || count != known;
+  };
+  state_.AwaitChange(&lock, timeout, has_changed);
+  if (state_.is_stopping()) {
+    return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
+  }
+  rest::ListChange change = {.changed = {}, .present = {}, .version = after};
+  for (const auto& [uid, entry] : table().all()) {
+    if (!is_asked_for(entry)) continue;
+    change.present.insert(StrCat(entry.name_space, "/", entry.name));
+    if (entry.version <= after) continue;
+    change.version = std::max(change.version, entry.version);
+    change.changed.push_back(sweep::SweepSummaryOf(SweepTable::Render(entry)));
+  }
+  return change;
 }
 
 }  // namespace eidolon::controller::embedded

@@ -24,8 +24,13 @@ class EmbeddedSweeps final : public rest::SweepApi {
   rest::ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetSweep(const rest::ObjectName& sweep) override;
   rest::ApiResult<nlohmann::json> DeleteSweep(const rest::ObjectName& sweep) override;
+  rest::ApiResult<nlohmann::json> PatchSweep(const rest::ObjectName& sweep,
+                                             const nlohmann::json& patch) override;
   rest::ApiResult<rest::JobChange> AwaitSweep(const rest::ObjectName& sweep, std::int64_t after,
                                               std::chrono::milliseconds timeout) override;
+  rest::ApiResult<rest::ListChange> AwaitSweeps(const std::string& name_space, std::int64_t after,
+                                                std::size_t known,
+                                                std::chrono::milliseconds timeout) override;
 
  private:
   using Lock = ControllerState::Lock;

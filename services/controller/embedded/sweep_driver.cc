@@ -140,12 +140,16 @@ void SweepDriver::Step(std::int64_t uid) {
   for (const json& job : plan.create) {
     if (memory.trouble.empty() && !IsStopping()) Create(seen, job, &memory);
   }
+  metrics::Metrics& metrics = state_.parts().metrics;
+  const json now = {{"status", plan.status ? *plan.status : seen.sweep["status"]}};
+  metrics.SetSweep(seen.name_space, seen.sweep["metadata"]["name"], sweep::PointsByPhase(now));
   if (!plan.status) return;
   const std::lock_guard lock(state_.mutex());
   SweepEntry* entry = state_.table().sweeps().Find(uid);
   if (entry == nullptr || entry->is_unwanted()) return;
   state_.table().sweeps().SetStatus(entry, *plan.status);
   if (sweep::IsSweepOver({{"status", *plan.status}})) {
+    metrics.FinishSweep(entry->name_space, entry->name, (*plan.status)["phase"]);
     base::Log(base::Level::kInfo, "sweep_over",
               {{"namespace", entry->name_space},
                {"sweep", entry->name},
@@ -187,7 +191,10 @@ void SweepDriver::DeleteJobs(std::int64_t uid, const Seen& seen) {
   SweepEntry* entry = state_.table().sweeps().Find(uid);
   if (entry == nullptr) return;
   memory.is_removing = true;
-  state_.table().sweeps().Remove(entry, [this] { state_.NotifyChanged(); });
+  state_.table().sweeps().Remove(entry, [this, name_space = entry->name_space, name = entry->name] {
+    state_.parts().metrics.ForgetSweep(name_space, name);
+    state_.NotifyChanged();
+  });
 }
 
 }  // namespace eidolon::controller::embedded

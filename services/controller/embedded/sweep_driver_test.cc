@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "services/controller/embedded/controller_fixture_test.h"
 
@@ -68,6 +69,9 @@ TEST_F(SweepDriverTest, PredictsEveryPointWithAJobOfItsOwn) {
   EXPECT_EQ(status["points"][2]["job"], "s-p3");
   EXPECT_THAT(JobNames(), ElementsAre("s-p1", "s-p2", "s-p3"));
   EXPECT_EQ(placement_.started(), 6u);
+  EXPECT_THAT(MetricsOf(), HasSubstr("phase=\"complete\",simulation_sweep=\"s\"} 3"));
+  EXPECT_THAT(MetricsOf(), HasSubstr("phase=\"pending\",simulation_sweep=\"s\"} 0"));
+  EXPECT_THAT(MetricsOf(), HasSubstr("finished_sweeps_total{result=\"Complete\"} 1"));
 }
 
 TEST_F(SweepDriverTest, NeverHasMoreUnfinishedJobsThanItMay) {
@@ -166,9 +170,97 @@ TEST_F(SweepDriverTest, DeletesItsJobsFirstAlsoAfterARestart) {
   const json gone = AwaitSweep([](const json&, bool) { return false; });
   EXPECT_THAT(gone["gone"].dump(), HasSubstr("no simulation sweep 's'"));
   EXPECT_THAT(JobNames(), ::testing::IsEmpty());
+  EXPECT_THAT(MetricsOf(), ::testing::Not(HasSubstr("simulation_sweep")));
   ASSERT_TRUE(Close());
   Open();
   EXPECT_TRUE(sweeps().ListSweeps("")->empty());
+}
+
+TEST_F(SweepDriverTest, IsSuspendedAndResumedAlsoAcrossARestart) {
+  json document = Sweep();
+  document["spec"]["suspend"] = true;
+  CreateSweep(document);
+  AwaitSweep([](const json& status, bool) { return status.contains("points"); });
+  EXPECT_THAT(JobNames(), ::testing::IsEmpty());
+
+  const auto changed = sweeps().PatchSweep(
+      {"default", "s"}, {{"spec", {{"concurrency", 2}}}, {"metadata", {{"labels", {{"a", "b"}}}}}});
+  ASSERT_TRUE(changed) << changed.error().message;
+  EXPECT_EQ((*changed)["metadata"]["labels"]["a"], "b");
+  ASSERT_TRUE(Close());
+  Open();
+  EXPECT_EQ((*sweeps().GetSweep({"default", "s"}))["spec"]["concurrency"], 2);
+  EXPECT_THAT(JobNames(), ::testing::IsEmpty());
+  ASSERT_TRUE(sweeps().PatchSweep({"default", "s"}, {{"spec", {{"suspend", false}}}}));
+
+  EXPECT_EQ(AwaitSweepEnd()["status"]["counts"]["complete"], 3);
+  const auto late = sweeps().PatchSweep({"default", "s"}, {{"spec", {{"suspend", true}}}});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, base::ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(late.error().message, HasSubstr("the sweep is over"));
+  EXPECT_TRUE(sweeps().PatchSweep({"default", "s"}, {{"metadata", {{"labels", {{"a", "c"}}}}}}));
+}
+
+TEST_F(SweepDriverTest, ASuspendedSweepLetsJobsGoOnThatExist) {
+  std::atomic<bool> suspended = false;
+  placement_.SetScript([&](FakeAgent& agent) {
+    while (!suspended) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return IterateAndStop(agent);
+  });
+  CreateSweep(Sweep());
+  AwaitSweep([&](const json& status, bool) {
+    return status.contains("points") && status["points"][0]["phase"] == "Running";
+  });
+  ASSERT_TRUE(sweeps().PatchSweep({"default", "s"}, {{"spec", {{"suspend", true}}}}));
+  suspended = true;
+
+  const json sweep = AwaitSweep([](const json& status, bool) {
+    return status["phase"] == "Pending" && status["counts"]["complete"] == 1;
+  });
+
+  EXPECT_EQ(sweep["status"]["counts"]["pending"], 2) << sweep.dump(1);
+  EXPECT_THAT(JobNames(), ElementsAre("s-p1"));
+}
+
+TEST_F(SweepDriverTest, RefusesOtherChanges) {
+  json document = Sweep();
+  document["spec"]["suspend"] = true;
+  CreateSweep(document);
+
+  const auto refused =
+      sweeps().PatchSweep({"default", "s"}, {{"spec", {{"matrix", {{"env.BATCH", {1}}}}}}});
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::ErrorCode::kInvalidArgument);
+  ASSERT_EQ(refused.error().problems.size(), 1u);
+  EXPECT_EQ(refused.error().problems[0].pointer, "/spec/matrix");
+  EXPECT_EQ(sweeps().PatchSweep({"default", "t"}, json::object()).error().code,
+            base::ErrorCode::kNotFound);
+}
+
+TEST_F(SweepDriverTest, TellsOfAllSweepsWhatHasChanged) {
+  EXPECT_TRUE(sweeps().AwaitSweeps("", 0, 0, 0s)->present.empty());
+  json document = Sweep();
+  document["spec"]["suspend"] = true;
+  CreateSweep(document);
+  auto change = sweeps().AwaitSweeps("", 0, 0, 10s);
+  ASSERT_TRUE(change);
+  EXPECT_THAT(change->present, ElementsAre("default/s"));
+  ASSERT_EQ(change->changed.size(), 1u);
+  EXPECT_FALSE(change->changed[0]["spec"].contains("job"));
+  EXPECT_TRUE(sweeps().AwaitSweeps("other", 0, 0, 0s)->present.empty());
+
+  ASSERT_TRUE(sweeps().PatchSweep({"default", "s"}, {{"metadata", {{"labels", {{"a", "b"}}}}}}));
+  bool seen = false;
+  for (int i = 0; i < 20 && !seen; ++i) {
+    change = sweeps().AwaitSweeps("default", change->version, 1, 10s);
+    for (const json& sweep : change->changed) seen = sweep["metadata"].contains("labels");
+  }
+  EXPECT_TRUE(seen);
+  ASSERT_TRUE(sweeps().DeleteSweep({"default", "s"}));
+  change = sweeps().AwaitSweeps("", change->version, 1, 10s);
+  EXPECT_TRUE(change->present.empty() ||
+              change->changed[0]["metadata"].contains("deletionTimestamp"));
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ void SweepTable::Load(const std::vector<store::StoredSweep>& rows, store::StoreW
              .version = NextVersion(),
              .document = ParseStored(row.document),
              .status = ParseStored(row.status),
-             .spec = {}};
+             .spec = {},
+             .changing = false,
+             .removing = false};
     entry.spec = sweep::ParseSweep(entry.document, job::Mode::kEmbedded).spec;
   }
 }
@@ -68,7 +70,9 @@ SweepTable::Asked SweepTable::Create(const std::string& name_space,
             .version = 0,
             .document = AcceptedDocument(name_space, name, document),
             .status = {{"phase", "Pending"}},
-            .spec = parsed.spec};
+            .spec = parsed.spec,
+            .changing = false,
+            .removing = false};
   const store::StoredSweep row = {.uid = 0,
                                   .name_space = name_space,
                                   .name = name,
@@ -111,6 +115,41 @@ void SweepTable::Save(SweepEntry* sweep, const std::string& what) {
        .done = nullptr});
 }
 
+SweepTable::Asked SweepTable::Replace(SweepEntry* sweep, json document,
+                                      std::function<void(const Result<SweepEntry*>&)> then) {
+  const std::int64_t uid = sweep->uid;
+  const std::string text = document.dump();
+  auto asked = writer_->Ask(
+      {.write = [uid, text](store::JobStore& store) { return store.SaveSweepDocument(uid, text); },
+       .is_stored = [uid, text](store::JobStore& store) -> Result<bool> {
+         const auto rows = store.LoadSweeps();
+         if (!rows) return std::unexpected(rows.error());
+         return std::ranges::any_of(*rows, [&](const store::StoredSweep& row) {
+           return row.uid == uid && row.document == text;
+         });
+       },
+       .done =
+           [this, uid, document = std::move(document),
+            then = std::move(then)](const Result<void>& stored) {
+             SweepEntry* entry = Find(uid);
+             if (entry == nullptr || entry->is_unwanted()) {
+               // Another duty would take the place of the removal.
+               if (entry != nullptr && !entry->removing) Save(entry, "to be deleted");
+               return then(
+                   base::Fail(base::ErrorCode::kNotFound, "the sweep was deleted meanwhile"));
+             }
+             entry->changing = false;
+             if (!stored) return then(std::unexpected(stored.error()));
+             entry->document = document;
+             entry->spec = sweep::ParseSweep(document, job::Mode::kEmbedded).spec;
+             // A status that waits to be saved has the document of before with it.
+             Save(entry, "its change");
+             then(entry);
+           }});
+  sweep->changing = asked.has_value();
+  return asked;
+}
+
 void SweepTable::SetStatus(SweepEntry* sweep, json status) {
   sweep->status = std::move(status);
   Save(sweep, "its status");
@@ -123,6 +162,7 @@ void SweepTable::MarkUnwanted(SweepEntry* sweep) {
 }
 
 void SweepTable::Remove(SweepEntry* sweep, std::function<void()> then) {
+  sweep->removing = true;
   writer_->Keep(
       {.job = DutyOf(sweep->uid),
        .what = StrCat(TitleOf(*sweep), ": deleted"),

@@ -27,6 +27,8 @@ struct SweepEntry {
   nlohmann::json document;   // apiVersion, kind, metadata and spec; a deletionTimestamp too.
   nlohmann::json status;
   sweep::SweepSpec spec;
+  bool changing = false;  // A change of the document is being stored.
+  bool removing = false;  // So is its end.
 
   bool is_unwanted() const { return document["metadata"].contains("deletionTimestamp"); }
 };
@@ -54,6 +56,10 @@ class SweepTable {
   Asked Create(const std::string& name_space, const sweep::ParsedSweep& parsed,
                const nlohmann::json& document,
                std::function<void(const base::Result<SweepEntry*>&)> then);
+  // Another document; its spec counts once it is stored. kNotFound: the sweep was deleted
+  // meanwhile.
+  Asked Replace(SweepEntry* sweep, nlohmann::json document,
+                std::function<void(const base::Result<SweepEntry*>&)> then);
   void SetStatus(SweepEntry* sweep, nlohmann::json status);
   // Somebody wants it deleted; it stays until Remove.
   void MarkUnwanted(SweepEntry* sweep);

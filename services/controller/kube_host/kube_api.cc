@@ -157,7 +157,7 @@ ApiResult<rest::JobChange> KubeApi::AwaitChange(const ObjectName& job, std::int6
   return rest::JobChange{*present, VersionOf(*present), IsOver(*present)};
 }
 
-ApiResult<rest::JobsChange> KubeApi::AwaitJobs(const std::string& name_space, std::int64_t after,
+ApiResult<rest::ListChange> KubeApi::AwaitJobs(const std::string& name_space, std::int64_t after,
                                                std::size_t known,
                                                std::chrono::milliseconds timeout) {
   const auto is_asked_for = [&](const json& object) {
@@ -174,7 +174,7 @@ ApiResult<rest::JobsChange> KubeApi::AwaitJobs(const std::string& name_space, st
     changed_.wait_for(lock, timeout, has_changed);
     if (stopping_) return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
   }
-  rest::JobsChange change = {.changed = {}, .present = {}, .version = after};
+  rest::ListChange change = {.changed = {}, .present = {}, .version = after};
   for (const kube::ObjectPointer& object : objects) {
     const json& metadata = (*object)["metadata"];
     change.present.insert(StrCat(metadata.value("namespace", ""), "/", metadata.value("name", "")));

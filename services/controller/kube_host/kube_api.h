@@ -49,7 +49,7 @@ class KubeApi final : public rest::Api {
   rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend) override;
   rest::ApiResult<rest::JobChange> AwaitChange(const rest::ObjectName& job, std::int64_t after,
                                                std::chrono::milliseconds timeout) override;
-  rest::ApiResult<rest::JobsChange> AwaitJobs(const std::string& name_space, std::int64_t after,
+  rest::ApiResult<rest::ListChange> AwaitJobs(const std::string& name_space, std::int64_t after,
                                               std::size_t known,
                                               std::chrono::milliseconds timeout) override;
   // Lines of all pods in the order of their time; the offset counts bytes of them.

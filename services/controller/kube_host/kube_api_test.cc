@@ -127,7 +127,7 @@ TEST_F(KubeApiTest, SweepsAreCustomResourcesForWhoMayHaveThem) {
   const auto post = [&] { return http_.Post(path, sweep.dump(), "application/json"); };
   const char* elsewhere = "/api/v1/namespaces/other/simulationsweeps";
   EXPECT_EQ(http_.Post(elsewhere, sweep.dump(), "application/json")->status, 403);
-  for (const char* verb : {"get", "list", "watch", "create", "delete"}) {
+  for (const char* verb : {"get", "list", "watch", "create", "patch", "delete"}) {
     cluster_.Allow(std::string("ann ") + verb + " simulationsweeps team");
   }
 
@@ -141,8 +141,19 @@ TEST_F(KubeApiTest, SweepsAreCustomResourcesForWhoMayHaveThem) {
   sweep["spec"]["matrix"] = {{"replay.hostFactor", {1}}};
   EXPECT_THAT(post()->body, HasSubstr("/spec/matrix/replay.hostFactor"));
   const std::string one = std::string(path) + "/s";
+  const auto patch = [&](const char* body) {
+    return http_.Patch(one, body, "application/merge-patch+json");
+  };
+  EXPECT_EQ(patch(R"({"spec": {"suspend": true, "concurrency": 3}})")->status, 200);
+  EXPECT_EQ((*cluster_.Find(kube::kSimulationSweeps, {"team", "s"}))["spec"]["concurrency"], 3);
+  const auto fixed = patch(R"({"spec": {"matrix": {"servers": [3]}}})");
+  EXPECT_EQ(fixed->status, 422);
+  EXPECT_THAT(fixed->body, HasSubstr("\"pointer\":\"/spec/matrix\""));
   cluster_.Put(kube::kSimulationSweeps, {"team", "s"}, {{"status", {{"phase", "Complete"}}}});
   EXPECT_THAT(http_.Get(one + "/events")->body, HasSubstr("event: end"));
+  const auto late = patch(R"({"spec": {"suspend": false}})");
+  EXPECT_EQ(late->status, 409);
+  EXPECT_THAT(late->body, HasSubstr("the sweep is over"));
   EXPECT_EQ(http_.Delete(one)->status, 200);
   EXPECT_EQ(cluster_.List(kube::kSimulationSweeps).size(), 0u);
 }

@@ -69,7 +69,7 @@ KubeController::KubeController(KubeControllerOptions options, KubeControllerPart
                    [this](const json& object) { AddOwner(object); }),
       simulators_(parts_.clock, parts_.find_simulators),
       status_(parts_.clock, parts_.client, parts_.metrics, options_.settings.agents_address),
-      sweep_reconciler_(parts_.clock, parts_.client, sweeps_, jobs_, status_),
+      sweep_reconciler_(parts_.clock, parts_.client, sweeps_, jobs_, status_, parts_.metrics),
       admission_(options_.jobs_max, parts_.clock, jobs_, runs_, parts_.metrics,
                  [this](const json& job) { Add("job", job); }),
       agents_({.clock = parts_.clock,

@@ -1,7 +1,11 @@
 #include "services/controller/kube_host/kube_sweeps.h"
 
+#include <algorithm>
+
+#include "services/base/text.h"
 #include "services/controller/kube_host/api_objects.h"
 #include "services/controller/kube_host/object_text.h"
+#include "services/controller/sweep/change.h"
 #include "services/controller/sweep/plan.h"
 
 namespace eidolon::controller::kube_host {
@@ -54,6 +58,20 @@ ApiResult<json> KubeSweeps::DeleteSweep(const ObjectName& sweep) {
   return DeleteObject(&client_, kube::kSimulationSweeps, sweep);
 }
 
+ApiResult<json> KubeSweeps::PatchSweep(const ObjectName& sweep, const json& patch) {
+  auto present = GetSweep(sweep);
+  if (!present) return present;
+  sweep::SweepChange change = sweep::ReadSweepChange(*present, patch, job::Mode::kKubernetes);
+  if (!change.problems.empty()) return RefuseDocument("change", std::move(change.problems));
+  if (change.of_spec && sweep::IsSweepOver(*present)) {
+    return Refuse(base::ErrorCode::kFailedPrecondition, sweep::kOverText);
+  }
+  if (change.patch.empty()) return present;
+  auto changed = client_.MergePatch(kube::kSimulationSweeps, KeyOf(sweep), change.patch);
+  if (!changed) return Refuse(changed.error());
+  return Shown(std::move(*changed));
+}
+
 ApiResult<rest::JobChange> KubeSweeps::AwaitSweep(const ObjectName& sweep, std::int64_t after,
                                                   std::chrono::milliseconds timeout) {
   {
@@ -70,6 +88,39 @@ ApiResult<rest::JobChange> KubeSweeps::AwaitSweep(const ObjectName& sweep, std::
   const auto present = found != nullptr ? ApiResult<json>(Shown(*found)) : GetSweep(sweep);
   if (!present) return std::unexpected(present.error());
   return rest::JobChange{*present, VersionOf(*present), sweep::IsSweepOver(*present)};
+}
+
+ApiResult<rest::ListChange> KubeSweeps::AwaitSweeps(const std::string& name_space,
+                                                    std::int64_t after, std::size_t known,
+                                                    std::chrono::milliseconds timeout) {
+  const auto is_asked_for = [&](const json& object) {
+    return name_space.empty() || object["metadata"].value("namespace", "") == name_space;
+  };
+  std::vector<kube::ObjectPointer> objects;
+  const auto has_changed = [&] {
+    objects = sweeps_.List(is_asked_for);
+    const auto is_new = [&](const auto& object) { return VersionOf(*object) > after; };
+    return stopping_ || objects.size() != known || std::ranges::any_of(objects, is_new);
+  };
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, timeout, has_changed);
+    if (stopping_) return Refuse(base::ErrorCode::kUnavailable, "the controller is being stopped");
+  }
+  rest::ListChange change = {.changed = {}, .present = {}, .version = after};
+  for (const kube::ObjectPointer& object : objects) {
+    const json& metadata = (*object)["metadata"];
+    change.present.insert(
+        base::StrCat(metadata.value("namespace", ""), "/", metadata.value("name", "")));
+    const std::int64_t version = VersionOf(*object);
+    if (version <= after) continue;
+    change.version = std::max(change.version, version);
+    change.changed.push_back(sweep::SweepSummaryOf(Shown(*object)));
+  }
+  std::ranges::stable_sort(change.changed, {}, [](const json& object) {
+    return object["metadata"].value("creationTimestamp", "");
+  });
+  return change;
 }
 
 }  // namespace eidolon::controller::kube_host

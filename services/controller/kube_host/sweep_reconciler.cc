@@ -5,6 +5,7 @@
 #include "services/controller/job/summary.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/reconcile/plan.h"
+#include "services/controller/sweep/change.h"
 
 namespace eidolon::controller::kube_host {
 
@@ -59,6 +60,8 @@ kube::Answer<void> SweepReconciler::Create(const json& sweep, json job, Created*
 kube::Answer<void> SweepReconciler::WriteStatus(const json& sweep, const json& status) {
   if (auto written = status_.Write(sweep, status); !written) return written;
   if (!sweep::IsSweepOver({{"status", status}})) return {};
+  const kube::ObjectKey key = kube::KeyOf(sweep);
+  metrics_.FinishSweep(key.name_space, key.name, status["phase"]);
   const json& last = status["conditions"].back();
   status_.RecordEvent(sweep, {.reason = last["reason"],
                               .message = last["message"],
@@ -70,6 +73,7 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
   const kube::ObjectPointer found = sweeps_.Find(key);
   if (found == nullptr) {
     status_.Forget(std::string(sweep::kSweepKind), key);
+    metrics_.ForgetSweep(key.name_space, key.name);
     return Next::kNothing;
   }
   const json& sweep = *found;
@@ -82,9 +86,12 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
       sweep::ParseSweep(reconcile::DocumentOf(sweep), job::Mode::kKubernetes);
   const json status = sweep.value("status", json::object());
   if (status.contains("observedGeneration") &&
-      status["observedGeneration"] != sweep["metadata"].value("generation", std::int64_t{1})) {
-    parsed.problems.push_back(
-        {"/spec", "was changed after the sweep had begun: delete it and create another"});
+      status["observedGeneration"] != sweep["metadata"].value("generation", std::int64_t{1}) &&
+      status.value("fixedDigest", "") != sweep::FixedDigestOf(sweep)) {
+    parsed.problems.push_back({"/spec",
+                               "was changed in more than suspend and concurrency after the sweep "
+                               "had begun: delete it and "
+                               "create another"});
   }
   if (!parsed.problems.empty()) {
     const auto refusal = sweep::RefuseSweep(sweep, parsed.problems, now);
@@ -119,6 +126,8 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
     observed.trouble = created.trouble;
     plan = sweep::PlanSweep(observed);
   }
+  metrics_.SetSweep(key.name_space, key.name,
+                    sweep::PointsByPhase(plan.status ? json{{"status", *plan.status}} : sweep));
   if (plan.status) {
     if (auto written = WriteStatus(sweep, *plan.status); !written) {
       return std::unexpected(written.error());

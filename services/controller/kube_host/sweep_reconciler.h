@@ -10,6 +10,7 @@
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube_host/status_writer.h"
+#include "services/controller/metrics/metrics.h"
 #include "services/controller/sweep/plan.h"
 
 namespace eidolon::controller::kube_host {
@@ -18,8 +19,13 @@ namespace eidolon::controller::kube_host {
 class SweepReconciler {
  public:
   SweepReconciler(const base::RealClock& clock, kube::Client& client, const kube::Informer& sweeps,
-                  const kube::Informer& jobs, StatusWriter& status)
-      : clock_(clock), client_(client), sweeps_(sweeps), jobs_(jobs), status_(status) {}
+                  const kube::Informer& jobs, StatusWriter& status, metrics::Metrics& metrics)
+      : clock_(clock),
+        client_(client),
+        sweeps_(sweeps),
+        jobs_(jobs),
+        status_(status),
+        metrics_(metrics) {}
 
   enum class Next { kNothing, kSoon, kLater };  // When to look again, even if nothing changes.
   kube::Answer<Next> Reconcile(const kube::ObjectKey& key);
@@ -37,6 +43,7 @@ class SweepReconciler {
   const kube::Informer& sweeps_;
   const kube::Informer& jobs_;
   StatusWriter& status_;
+  metrics::Metrics& metrics_;
 };
 
 }  // namespace eidolon::controller::kube_host

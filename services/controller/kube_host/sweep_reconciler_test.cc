@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
 
 #include <optional>
 
@@ -78,6 +79,17 @@ TEST_F(SweepReconcilerTest, HasOneJobAfterTheOtherAndOwnsThem) {
 
   EXPECT_EQ(Status()["counts"]["complete"], 2);
   EXPECT_EQ(Status()["points"][1]["reason"], "OutOfMemory");
+  const auto page = [&] {
+    return prometheus::TextSerializer().Serialize(process.registry.Collect());
+  };
+  EXPECT_TRUE(Eventually([&] {
+    return page().find("eidolon_controller_finished_sweeps_total{result=\"Complete\"} 1") !=
+           std::string::npos;
+  })) << page();
+  EXPECT_THAT(page(),
+              HasSubstr("{namespace=\"team\",phase=\"failed\",simulation_sweep=\"sizes\"} 1"));
+  cluster_.Remove(kube::kSimulationSweeps, kSweep);
+  EXPECT_TRUE(Eventually([&] { return page().find("simulation_sweep=") == std::string::npos; }));
   EXPECT_TRUE(Eventually([&] {
     for (const json& event : cluster_.List(kube::kEvents)) {
       if (event["reason"] == "PointsPredicted") return true;
@@ -121,7 +133,8 @@ TEST_F(SweepReconcilerTest, ASweepThatIsChangedOnItsWayIsRefused) {
   PutSweep({{"metadata", {{"generation", 2}}}, {"spec", {{"matrix", {{"servers", {8, 9}}}}}}});
 
   ASSERT_TRUE(AwaitPhase("Failed"));
-  EXPECT_THAT(Status()["conditions"].dump(), HasSubstr("was changed after the sweep had begun"));
+  EXPECT_THAT(Status()["conditions"].dump(),
+              HasSubstr("in more than suspend and concurrency after the sweep had begun"));
 }
 
 TEST_F(SweepReconcilerTest, AJobOfSomebodyElseIsLeftAlone) {
@@ -132,6 +145,27 @@ TEST_F(SweepReconcilerTest, AJobOfSomebodyElseIsLeftAlone) {
   ASSERT_TRUE(AwaitPhase("Failed"));
   EXPECT_EQ(Status()["points"][0]["phase"], "Refused");
   EXPECT_THAT(Status()["points"][0]["message"].dump(), HasSubstr("another simulation job"));
+}
+
+TEST_F(SweepReconcilerTest, IsSuspendedAndResumedOnItsWay) {
+  const Process process(cluster_);
+  PutSweep();
+  ASSERT_TRUE(AwaitJob("sizes-p1"));
+  ASSERT_TRUE(AwaitPhase("Running"));
+  PutSweep({{"metadata", {{"generation", 2}}}, {"spec", {{"suspend", true}}}});
+  ASSERT_TRUE(Eventually([&] { return Status().value("observedGeneration", 0) == 2; }));
+  EXPECT_EQ(Status()["phase"], "Running");
+  End("sizes-p1", "Complete", "IterationsMeasured");
+  ASSERT_TRUE(AwaitPhase("Pending")) << Status().dump(1);
+  EXPECT_THAT(JobNames(), ElementsAre("sizes-p1"));
+
+  PutSweep({{"metadata", {{"generation", 3}}}, {"spec", {{"suspend", false}, {"concurrency", 2}}}});
+
+  ASSERT_TRUE(AwaitJob("sizes-p3"));
+  End("sizes-p2", "Complete", "IterationsMeasured");
+  End("sizes-p3", "Complete", "IterationsMeasured");
+  ASSERT_TRUE(AwaitPhase("Complete")) << Status().dump(1);
+  EXPECT_EQ(Status()["observedGeneration"], 3);
 }
 
 }  // namespace

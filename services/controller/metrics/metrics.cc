@@ -28,6 +28,10 @@ Metrics::Metrics(Registry* registry)
                     .Name("eidolon_controller_finished_jobs_total")
                     .Help("Jobs that are over, by result and reason")
                     .Register(*registry)),
+      finished_sweeps_(BuildCounter()
+                           .Name("eidolon_controller_finished_sweeps_total")
+                           .Help("Sweeps that are over, by result")
+                           .Register(*registry)),
       requests_(BuildCounter()
                     .Name("eidolon_controller_http_requests_total")
                     .Help("Requests answered, by method and status")
@@ -76,18 +80,17 @@ Metrics::Metrics(Registry* registry)
       progress_(MakeGauges(registry, "eidolon_job_progress_ratio",
                            "Iterations finished by every rank, of those that are wanted")),
       slowdown_(MakeGauges(registry, "eidolon_job_slowdown_ratio",
-                           "Real time of the simulation over the simulated time")) {
+                           "Real time of the simulation over the simulated time")),
+      sweep_points_(MakeGauges(registry, "eidolon_sweep_points",
+                               "Points of a sweep by where they stand: pending, running, complete, "
+                               "or failed, which is over without a prediction")) {
   writable_.Set(1);
 }
 
 void Metrics::FinishJob(const std::string& name_space, const std::string& job,
                         const std::string& result, const std::string& reason) {
   finished_.Add({{"result", result}, {"reason", reason}}).Increment();
-  const JobKey key(name_space, job);
-  const std::lock_guard lock(mutex_);
-  std::erase(over_, key);
-  over_.push_back(key);
-  if (over_.size() > kFinishedJobs) Forget(JobKey(over_.front()));
+  jobs_.End({name_space, job});
 }
 
 void Metrics::CountRequest(const std::string& method, int status) {
@@ -114,66 +117,56 @@ void Metrics::AddCost(const job::SimulationCost& cost, double virtual_seconds) {
   virtual_seconds_.Increment(virtual_seconds);
 }
 
-void Metrics::Set(const JobKey& job, Gauges& family, double value, prometheus::Labels more) {
-  more["namespace"] = job.first;
-  more["simulation_job"] = job.second;
-  Gauge& gauge = family.Add(more);
-  gauge.Set(value);
-  series_[job][&gauge] = &family;
-}
-
 void Metrics::SetPrediction(const std::string& name_space, const std::string& job,
                             const job::Prediction& prediction) {
-  const JobKey key(name_space, job);
-  const std::lock_guard lock(mutex_);
+  const BoundedSeries::Key key(name_space, job);
   if (prediction.iteration_seconds) {
-    Set(key, iteration_, prediction.iteration_seconds->mean, {{"statistic", "mean"}});
-    Set(key, iteration_, prediction.iteration_seconds->p50, {{"statistic", "p50"}});
-    Set(key, iteration_, prediction.iteration_seconds->p90, {{"statistic", "p90"}});
-    Set(key, iteration_, prediction.iteration_seconds->low, {{"statistic", "low"}});
-    Set(key, iteration_, prediction.iteration_seconds->high, {{"statistic", "high"}});
+    jobs_.Set(key, &iteration_, prediction.iteration_seconds->mean, {{"statistic", "mean"}});
+    jobs_.Set(key, &iteration_, prediction.iteration_seconds->p50, {{"statistic", "p50"}});
+    jobs_.Set(key, &iteration_, prediction.iteration_seconds->p90, {{"statistic", "p90"}});
+    jobs_.Set(key, &iteration_, prediction.iteration_seconds->low, {{"statistic", "low"}});
+    jobs_.Set(key, &iteration_, prediction.iteration_seconds->high, {{"statistic", "high"}});
   }
-  if (prediction.tokens_per_second) Set(key, tokens_, *prediction.tokens_per_second);
+  if (prediction.tokens_per_second) jobs_.Set(key, &tokens_, *prediction.tokens_per_second);
   if (prediction.model_flops_utilization) {
-    Set(key, utilization_, *prediction.model_flops_utilization);
+    jobs_.Set(key, &utilization_, *prediction.model_flops_utilization);
   }
   if (const job::RankMemory* worst = job::WorstRank(prediction)) {
-    Set(key, memory_, static_cast<double>(worst->peak_bytes));
+    jobs_.Set(key, &memory_, static_cast<double>(worst->peak_bytes));
   }
   if (prediction.breakdown) {
-    Set(key, breakdown_, prediction.breakdown->compute, {{"part", "compute"}});
-    Set(key, breakdown_, prediction.breakdown->exposed_communication,
-        {{"part", "exposed_communication"}});
-    Set(key, breakdown_, prediction.breakdown->idle, {{"part", "idle"}});
-    Set(key, breakdown_, prediction.breakdown->host, {{"part", "host"}});
+    jobs_.Set(key, &breakdown_, prediction.breakdown->compute, {{"part", "compute"}});
+    jobs_.Set(key, &breakdown_, prediction.breakdown->exposed_communication,
+              {{"part", "exposed_communication"}});
+    jobs_.Set(key, &breakdown_, prediction.breakdown->idle, {{"part", "idle"}});
+    jobs_.Set(key, &breakdown_, prediction.breakdown->host, {{"part", "host"}});
   }
   if (prediction.coverage) {
-    Set(key, coverage_, prediction.coverage->measured, {{"source", "measured"}});
-    Set(key, coverage_, prediction.coverage->interpolated, {{"source", "interpolated"}});
-    Set(key, coverage_, prediction.coverage->modelled, {{"source", "modelled"}});
-    Set(key, coverage_, prediction.coverage->assumed, {{"source", "assumed"}});
+    jobs_.Set(key, &coverage_, prediction.coverage->measured, {{"source", "measured"}});
+    jobs_.Set(key, &coverage_, prediction.coverage->interpolated, {{"source", "interpolated"}});
+    jobs_.Set(key, &coverage_, prediction.coverage->modelled, {{"source", "modelled"}});
+    jobs_.Set(key, &coverage_, prediction.coverage->assumed, {{"source", "assumed"}});
   }
 }
 
 void Metrics::SetProgress(const std::string& name_space, const std::string& job,
                           const job::Progress& progress, const job::SimulationCost& cost) {
-  const JobKey key(name_space, job);
-  const std::lock_guard lock(mutex_);
-  Set(key, progress_, progress.percent / 100);
-  if (cost.slowdown) Set(key, slowdown_, *cost.slowdown);
+  const BoundedSeries::Key key(name_space, job);
+  jobs_.Set(key, &progress_, progress.percent / 100);
+  if (cost.slowdown) jobs_.Set(key, &slowdown_, *cost.slowdown);
 }
 
-void Metrics::ForgetJob(const std::string& name_space, const std::string& job) {
-  const std::lock_guard lock(mutex_);
-  Forget({name_space, job});
+void Metrics::SetSweep(const std::string& name_space, const std::string& sweep,
+                       const std::map<std::string, double>& points) {
+  for (const auto& [phase, count] : points) {
+    sweeps_.Set({name_space, sweep}, &sweep_points_, count, {{"phase", phase}});
+  }
 }
 
-void Metrics::Forget(const JobKey& job) {
-  std::erase(over_, job);
-  const auto found = series_.find(job);
-  if (found == series_.end()) return;
-  for (const auto& [gauge, family] : found->second) family->Remove(gauge);
-  series_.erase(found);
+void Metrics::FinishSweep(const std::string& name_space, const std::string& sweep,
+                          const std::string& result) {
+  finished_sweeps_.Add({{"result", result}}).Increment();
+  sweeps_.End({name_space, sweep});
 }
 
 }  // namespace eidolon::controller::metrics

@@ -1,5 +1,5 @@
-// The controller's metrics. Series are bounded: those of a deleted job go with it, and of jobs that
-// are over the last kFinishedJobs have some.
+// The controller's metrics. Series are bounded: those of a deleted job or sweep go with it, and of
+// those that are over the last kFinishedJobs jobs and kFinishedSweeps sweeps have some.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -9,14 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <mutex>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "services/controller/job/status.h"
+#include "services/controller/metrics/bounded_series.h"
 
 namespace eidolon::controller::metrics {
 
@@ -27,6 +24,7 @@ class Metrics {
   explicit Metrics(prometheus::Registry* registry);
 
   static constexpr std::size_t kFinishedJobs = 200;
+  static constexpr std::size_t kFinishedSweeps = 200;
 
   // A job is over. `result`: "Complete", "Failed", "Interrupted"; `reason`: of the condition.
   void FinishJob(const std::string& name_space, const std::string& job, const std::string& result,
@@ -55,17 +53,24 @@ class Metrics {
   // How far a job is, and how much longer its simulation takes than what it predicts.
   void SetProgress(const std::string& name_space, const std::string& job,
                    const job::Progress& progress, const job::SimulationCost& cost);
-  void ForgetJob(const std::string& name_space, const std::string& job);
+  void ForgetJob(const std::string& name_space, const std::string& job) {
+    jobs_.Forget({name_space, job});
+  }
+  // How many points of a sweep stand where: "pending", "running", "complete", "failed".
+  void SetSweep(const std::string& name_space, const std::string& sweep,
+                const std::map<std::string, double>& points);
+  // A sweep is over. `result`: "Complete", "Failed".
+  void FinishSweep(const std::string& name_space, const std::string& sweep,
+                   const std::string& result);
+  void ForgetSweep(const std::string& name_space, const std::string& sweep) {
+    sweeps_.Forget({name_space, sweep});
+  }
 
  private:
   using Gauges = prometheus::Family<prometheus::Gauge>;
-  using JobKey = std::pair<std::string, std::string>;
-
-  // Require mutex_.
-  void Set(const JobKey& job, Gauges& family, double value, prometheus::Labels more = {});
-  void Forget(const JobKey& job);
 
   prometheus::Family<prometheus::Counter>& finished_;
+  prometheus::Family<prometheus::Counter>& finished_sweeps_;
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Counter>& refusals_;
   prometheus::Gauge& connections_;
@@ -90,10 +95,9 @@ class Metrics {
   Gauges& coverage_;
   Gauges& progress_;
   Gauges& slowdown_;
-  std::mutex mutex_;         // Guards the rest.
-  std::deque<JobKey> over_;  // Those that may have series, oldest first.
-  // What ForgetJob removes.
-  std::map<JobKey, std::map<prometheus::Gauge*, Gauges*>> series_;
+  Gauges& sweep_points_;
+  BoundedSeries jobs_{"simulation_job", kFinishedJobs};
+  BoundedSeries sweeps_{"simulation_sweep", kFinishedSweeps};
 };
 
 }  // namespace eidolon::controller::metrics

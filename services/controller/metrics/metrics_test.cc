@@ -49,5 +49,29 @@ TEST_F(MetricsTest, OfManyFinishedJobsTheLastHaveSeries) {
                         "result=\"Complete\"} 202"));
 }
 
+TEST_F(MetricsTest, ASweepHasItsPointsByPhaseUntilItIsDeleted) {
+  metrics_.SetSweep("team", "gpus", {{"pending", 3}, {"complete", 1}});
+  EXPECT_THAT(Page(), HasSubstr("eidolon_sweep_points{namespace=\"team\",phase=\"pending\","
+                                "simulation_sweep=\"gpus\"} 3"));
+  metrics_.SetSweep("team", "gpus", {{"pending", 0}, {"complete", 4}});
+  metrics_.FinishSweep("team", "gpus", "Complete");
+  EXPECT_THAT(Page(), HasSubstr("eidolon_controller_finished_sweeps_total{result=\"Complete\"} 1"));
+  EXPECT_THAT(Page(), HasSubstr("simulation_sweep=\"gpus\"} 4"));
+  metrics_.ForgetSweep("team", "gpus");
+  EXPECT_THAT(Page(), Not(HasSubstr("gpus")));
+}
+
+TEST_F(MetricsTest, OfManyFinishedSweepsTheLastHaveSeries) {
+  metrics_.SetSweep("team", "open", {{"pending", 1}});
+  for (std::size_t i = 0; i <= Metrics::kFinishedSweeps; ++i) {
+    metrics_.SetSweep("team", "s" + std::to_string(i), {{"complete", 1}});
+    metrics_.FinishSweep("team", "s" + std::to_string(i), "Complete");
+  }
+
+  EXPECT_THAT(Page(), Not(HasSubstr("simulation_sweep=\"s0\"")));
+  EXPECT_THAT(Page(), HasSubstr("simulation_sweep=\"s1\""));
+  EXPECT_THAT(Page(), HasSubstr("simulation_sweep=\"open\""));
+}
+
 }  // namespace
 }  // namespace eidolon::controller::metrics

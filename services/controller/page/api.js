@@ -67,9 +67,10 @@ export async function getAll(path) {
   return items;
 }
 
-export const jobPath = (namespace, name = "") =>
-  `/api/v1/namespaces/${encodeURIComponent(namespace)}/simulationjobs` +
-  (name ? `/${encodeURIComponent(name)}` : "");
+const pathOf = (resource) => (namespace, name = "") =>
+  `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}` + (name ? `/${encodeURIComponent(name)}` : "");
+export const jobPath = pathOf("simulationjobs");
+export const sweepPath = pathOf("simulationsweeps");
 
 /** Server-sent events. EventSource sends no headers, so the stream is read here. */
 export async function* events(path, signal) {

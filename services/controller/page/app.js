@@ -4,12 +4,14 @@ import {announce, el} from "./element.js";
 import {takeToken, token} from "./api.js";
 import {bindTheme} from "./theme.js";
 import {jobListView} from "./job_list.js";
-import {jobStore} from "./job_store.js";
+import {jobStore, sweepStore} from "./object_store.js";
 
 // Views that are not needed at once are loaded when somebody goes there.
 const ROUTES = {
   "": async () => jobListView,
   jobs: async () => (await import("./job_page.js")).jobView,
+  sweeps: async () => (await import("./sweep_page.js")).sweepView,
+  "sweeps list": async () => (await import("./sweep_list.js")).sweepListView,
   submit: async () => (await import("./submit_page.js")).submitView,
   compare: async () => (await import("./compare_page.js")).compareView,
   clusters: async () => (await import("./cluster_list.js")).clusterListView,
@@ -50,7 +52,8 @@ async function show() {
     names = [];
   }
   const round = ++asked;
-  const load = ROUTES[name === "jobs" && names.length < 2 ? "" : name] || ROUTES[""];
+  const list = {jobs: "", sweeps: "sweeps list"}[name];
+  const load = ROUTES[list !== undefined && names.length < 2 ? list : name] || ROUTES[""];
   const make = await load();
   if (round !== asked) return;
   const moved = view !== null;
@@ -68,8 +71,8 @@ async function show() {
 
 function showConnection() {
   const node = document.getElementById("connection");
-  const state = jobStore.state;
-  const broken = state instanceof Error && state.status !== 401;
+  const broken = [jobStore, sweepStore].some(({isOpen, state}) =>
+    isOpen && state instanceof Error && state.status !== 401);
   node.textContent = broken ? "No connection, trying again" : "";
   node.classList.toggle("broken", broken);
 }
@@ -88,6 +91,6 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   search.focus();
 });
-jobStore.addEventListener("change", showConnection);
+for (const store of [jobStore, sweepStore]) store.addEventListener("change", showConnection);
 bindTheme(document.getElementById("theme"));
 show();

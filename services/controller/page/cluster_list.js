@@ -3,7 +3,7 @@
 import {el} from "./element.js";
 import {getAll} from "./api.js";
 import {ago} from "./numbers.js";
-import {jobStore} from "./job_store.js";
+import {jobStore} from "./object_store.js";
 import {topology} from "./topology.js";
 
 function clusterPart(cluster) {

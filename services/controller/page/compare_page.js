@@ -6,7 +6,7 @@ import {getJson, jobPath} from "./api.js";
 import {bytes, change, count, DASH, percent, seconds} from "./numbers.js";
 import {bandScale, stackedBar} from "./marks.js";
 import {bandText, PARTS, phaseTag, predictionOf, sizeOf, targetOf, timeOf} from "./job_fields.js";
-import {jobStore, keyOf} from "./job_store.js";
+import {jobStore, keyOf} from "./object_store.js";
 import {shortName} from "./text.js";
 
 const meanOf = (job) => (timeOf(job) || {}).mean;
@@ -131,7 +131,7 @@ export function compareView(_, query) {
   }
 
   function fillPicks() {
-    const keys = [...jobStore.jobs.keys()].reverse();
+    const keys = [...jobStore.objects.keys()].reverse();
     for (const [node_, which] of [[first, "a"], [second, "b"]]) {
       const all = chosen[which] && !keys.includes(chosen[which]) ? [chosen[which], ...keys] : keys;
       if (node_.options.length === all.length + 1) continue;

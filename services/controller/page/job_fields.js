@@ -73,7 +73,7 @@ export function bandText({low, high}) {
 /** A word for the state, with its colour and a sign for those who see none. */
 export function phaseTag(job) {
   const phase = phaseOf(job);
-  const sign = {Running: "●", Pending: "○", Complete: "✓", Failed: "✕", Interrupted: "■"}[phase] || "";
+  const sign = {Running: "●", Pending: "○", Complete: "✓", Failed: "✕", Refused: "✕", Interrupted: "■"}[phase] || "";
   const suspended = phase === "Pending" && job.spec && job.spec.suspend;
   const deleting = job.metadata.deletionTimestamp && !isOver(job);
   const node = el("span", {class: `tag phase-${phase.toLowerCase()}`});

@@ -4,7 +4,7 @@
 import {el, route} from "./element.js";
 import {ago, bytes, count, DASH, percent, seconds, span} from "./numbers.js";
 import {bandMark} from "./marks.js";
-import {keyOf, jobStore} from "./job_store.js";
+import {keyOf, jobStore} from "./object_store.js";
 import {lastCondition, PHASES, phaseOf, phaseTag, predictionOf, sizeOf, targetOf, timeOf}
   from "./job_fields.js";
 
@@ -154,7 +154,7 @@ export function jobListView() {
   }
 
   function show() {
-    const jobs = [...jobStore.jobs.values()];
+    const jobs = [...jobStore.objects.values()];
     const failed = jobStore.state instanceof Error && jobs.length === 0;
     const empty = jobs.length === 0 && jobStore.state === "live";
     showPhases(jobs);
@@ -199,7 +199,7 @@ export function jobListView() {
     show();
   });
   const more = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting) || options.most >= jobStore.jobs.size) return;
+    if (!entries.some((entry) => entry.isIntersecting) || options.most >= jobStore.objects.size) return;
     options.most += PAGE;
     show();
   }, {rootMargin: "600px"});

@@ -1,8 +1,9 @@
 // One job: what is predicted, how sure that is, where the time goes, and what the program said.
 // The parts below the head are made anew when what they show has changed.
 
-import {el, route} from "./element.js";
-import {follow, getAnswer, jobPath, patchJson, remove} from "./api.js";
+import {append, el, route} from "./element.js";
+import {follow, jobPath, patchJson, remove} from "./api.js";
+import {actionButton, confirmed, save} from "./actions.js";
 import {ago, bytes, count, parts, percent, seconds, span} from "./numbers.js";
 import {bandScale, figure} from "./marks.js";
 import {bandText, isOver, lastCondition, phaseOf, phaseTag, predictionOf, sizeOf, targetOf, timeOf}
@@ -31,6 +32,12 @@ function idleText(job) {
   if (!isOver(job) || usedGpus === undefined || usedGpus >= gpus) return "";
   return usedGpus === 0 ? `All ${count(gpus)} GPUs are unused: the program has booked memory on none.`
     : `${count(gpus - usedGpus)} of ${count(gpus)} GPUs are unused: the program has booked memory on ${count(usedGpus)} only.`;
+}
+
+/** Which sweep the job is a point of. */
+function sweepLine(job, namespace) {
+  const sweep = (job.metadata.labels || {})["eidolon.dev/sweep"];
+  return sweep && el("p", {}, "A point of the sweep ", el("a", {href: route("sweeps", namespace, sweep)}, sweep), ".");
 }
 
 /** The sentence under the name: what the figures are of. */
@@ -105,28 +112,10 @@ function section(title, select, render, wide = false) {
   }};
 }
 
-async function save(path, name) {
-  const blob = await (await getAnswer(path)).blob();
-  const link = el("a", {download: name});
-  link.href = URL.createObjectURL(blob);
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-}
-
-function actionsOf(job, namespace, name, fail) {
+function actionsOf(job, namespace, name, fail, gone) {
   const path = jobPath(namespace, name);
   const spec = job.spec || {};
-  const act = (title, work, style = "") => el("button", {type: "button", class: style,
-    onclick: async (event) => {
-      event.target.disabled = true;
-      try {
-        await work();
-      } catch (problem) {
-        fail(problem);
-      }
-      event.target.disabled = false;
-    }}, title);
-  const confirmed = (question, work) => () => confirm(question) ? work() : undefined;
+  const act = (title, work, style) => actionButton(title, work, fail, style);
   const timeline = (spec.outputs || {}).timeline;
   const hasTimeline = isOver(job) && timeline && timeline.iterations !== 0;
   const hasRecording = isOver(job) && (spec.outputs || {}).recording;
@@ -139,7 +128,8 @@ function actionsOf(job, namespace, name, fail) {
     phaseOf(job) === "Pending" && act(spec.suspend ? "Resume" : "Suspend",
       () => patchJson(path, {spec: {suspend: !spec.suspend}})),
     isOver(job)
-      ? act("Delete", confirmed(`Delete the job ${name} with its log?`, () => remove(path)), "danger")
+      // Of one that is over no event follows.
+      ? act("Delete", confirmed(`Delete the job ${name} with its log?`, () => remove(path).then(gone)), "danger")
       : act("Cancel", confirmed(`Cancel and delete the job ${name}?`, () => remove(path)), "danger"),
   ];
 }
@@ -173,6 +163,8 @@ export function jobView([namespace, name]) {
       log.node, sections.slice(8).map((part) => part.node)));
   let last = "";
 
+  const gone = () => notice.replaceChildren(el("p", {class: "notice"}, "The job was deleted. ",
+    el("a", {href: "#/"}, "To the list")));
   const fail = (problem) => notice.replaceChildren(el("p", {class: "notice"}, problem.message));
 
   function show(job) {
@@ -182,16 +174,18 @@ export function jobView([namespace, name]) {
       headLine(job), idleText(job), status.warnings]);
     if (shape !== last) {
       last = shape;
-      head.replaceChildren(
+      head.replaceChildren();
+      append(head, [
         el("div", {class: "bar"}, el("h1", {}, name), phaseTag(job),
-          el("div", {class: "actions"}, actionsOf(job, namespace, name, fail))),
+          el("div", {class: "actions"}, actionsOf(job, namespace, name, fail, gone))),
         el("p", {class: "target"}, headLine(job) || "not placed yet"),
         el("p", {class: "note"}, condition.message && `${condition.reason}: ${condition.message}`),
         idleText(job) && el("p", {class: "warning"}, idleText(job)),
         (status.warnings || []).map((warning) => el("p", {class: "warning"}, warning)),
+        sweepLine(job, namespace),
         el("p", {class: "note"}, "created ", ago(job.metadata.creationTimestamp),
           Object.entries(job.metadata.labels || {}).map(([key, value]) =>
-            [" ", el("span", {class: "label"}, `${key}=${value}`)])));
+            [" ", el("span", {class: "label"}, `${key}=${value}`)]))]);
     }
     stage.replaceChildren(hero(job));
     for (const part of sections) part.update(job);
@@ -201,9 +195,7 @@ export function jobView([namespace, name]) {
   stage.append(el("p", {class: "note"}, "Loading…"));
   follow(`${jobPath(namespace, name)}/events`, abort.signal, (event, data) => {
     if (event === "status") return show(data);
-    if (data.reason === "deleted") {
-      notice.replaceChildren(el("p", {class: "notice"}, "The job was deleted. ", el("a", {href: "#/"}, "To the list")));
-    }
+    if (data.reason === "deleted") gone();
   }, (state) => {
     if (!(state instanceof Error)) return state === "live" && !notice.textContent.includes("deleted") &&
       notice.replaceChildren();

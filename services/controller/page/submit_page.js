@@ -1,8 +1,8 @@
-// A form for the usual fields and the document that it makes, which can be edited. What is wrong
-// with a field is said by the API, as JSON pointers into the document.
+// A form for the usual fields and the document that it makes, a job or a sweep, which can be edited.
+// What is wrong with a field is said by the API, as JSON pointers into the document.
 
 import {el, route} from "./element.js";
-import {getJson, jobPath, postYaml} from "./api.js";
+import {getJson, jobPath, postYaml, sweepPath} from "./api.js";
 import {toYaml} from "./yaml.js";
 
 // Each: id, title, pointer, hint. The pointer says where messages belong.
@@ -32,6 +32,15 @@ export function wordsOf(command) {
   return words;
 }
 
+// Whether a document says of itself that it is a sweep. The API reads it; this chooses its address.
+const SWEEP = /(?:^|[{,\s])["']?kind["']?\s*:\s*["']?SimulationSweep\b/m;
+// What a new sweep begins with.
+const MATRIX = {"cluster.server.gpu": ["H100-SXM5-80GB", "B200-SXM-180GB"]};
+
+/** The sweep of a job's document. */
+const sweepOf = ({apiVersion, metadata, spec}) =>
+  ({apiVersion, kind: "SimulationSweep", metadata, spec: {job: spec, matrix: MATRIX, concurrency: 1}});
+
 function documentOf(values) {
   const number = (text) => text === "" ? undefined : /^\d+$/.test(text) ? Number(text) : text;
   const text = (value) => value === "" ? undefined : value;
@@ -51,7 +60,12 @@ function documentOf(values) {
 
 const withoutGaps = (value) => JSON.parse(JSON.stringify(value));
 
-export function submitView([namespace, name]) {
+export function submitView([namespace, name], query) {
+  const sweepAgain = (query.get("sweep") || "").split("/");
+  const kind = el("select", {id: "field-kind", onchange: () => rewrite()},
+    el("option", {value: "job"}, "One job"), el("option", {value: "sweep"}, "A sweep: the job on every combination of values"));
+  kind.value = query.get("kind") === "sweep" || sweepAgain.length === 2 ? "sweep" : "job";
+
   const fields = FIELDS.map((field) => {
     const id = `field-${field.id}`;
     const input = el("input", {id, name: field.id, value: field.value || "", autocomplete: "off", spellcheck: "false",
@@ -78,10 +92,11 @@ export function submitView([namespace, name]) {
     event.preventDefault();
     submit();
   }},
-  el("fieldset", {}, el("legend", {}, "Job"), fields.map((field) => field.node), presets),
+  el("fieldset", {}, el("legend", {}, "Job"),
+    el("div", {class: "field wide"}, el("label", {for: "field-kind"}, "Predict"), kind), fields.map((field) => field.node), presets),
   el("div", {class: "document-side"}, el("div", {class: "bar"}, el("label", {for: "document"}, "Document (YAML or JSON)"), again),
     text, problems, el("div", {class: "bar"}, send)));
-  const node = el("section", {}, el("div", {class: "bar"}, el("h1", {}, "New job")), form);
+  const node = el("section", {}, el("div", {class: "bar"}, el("h1", {}, "New job or sweep")), form);
   let edited = false;
 
   const valueOf = (id) => fields.find((field) => field.id === id).input.value.trim();
@@ -89,13 +104,16 @@ export function submitView([namespace, name]) {
   function rewrite() {
     if (edited) return;
     const values = Object.fromEntries(fields.map((field) => [field.id, field.input.value.trim()]));
-    text.value = `${toYaml(withoutGaps(documentOf(values)))}\n`;
+    const document = withoutGaps(documentOf(values));
+    text.value = `${toYaml(kind.value === "sweep" ? sweepOf(document) : document)}\n`;
   }
 
   function showMessages(errors) {
     const left = [];
+    // In a sweep the job's spec lies below the sweep's.
+    const isOf = (field, {pointer}) => `${pointer.replace(/^\/spec\/job\//, "/spec/")}/`.startsWith(`${field.at}/`);
     for (const field of fields) {
-      const own = errors.filter((error) => error.pointer === field.at || error.pointer.startsWith(`${field.at}/`));
+      const own = errors.filter((error) => isOf(field, error));
       field.message.textContent = own.length > 0 ? "" : field.hint || "";
       field.message.replaceChildren(...(own.length > 0 ? own : [{detail: field.hint}]).map((error) => el("div", {}, error.detail)));
       field.node.classList.toggle("wrong", own.length > 0);
@@ -103,7 +121,7 @@ export function submitView([namespace, name]) {
       else field.input.removeAttribute("aria-invalid");
     }
     for (const error of errors) {
-      if (!fields.some((field) => error.pointer === field.at || error.pointer.startsWith(`${field.at}/`))) left.push(error);
+      if (!fields.some((field) => isOf(field, error))) left.push(error);
     }
     return left;
   }
@@ -113,8 +131,10 @@ export function submitView([namespace, name]) {
     problems.replaceChildren();
     showMessages([]);
     try {
-      const created = await postYaml(jobPath(valueOf("namespace") || "default"), text.value);
-      location.hash = route("jobs", created.metadata.namespace, created.metadata.name);
+      const isSweep = SWEEP.test(text.value);
+      const all = (isSweep ? sweepPath : jobPath)(valueOf("namespace") || "default");
+      const created = await postYaml(all, text.value);
+      location.hash = route(isSweep ? "sweeps" : "jobs", created.metadata.namespace, created.metadata.name);
     } catch (problem) {
       const left = showMessages(problem.errors || []);
       const few = problem.errors && problem.errors.length > 0 ? `${problem.errors.length} problem${
@@ -133,14 +153,18 @@ export function submitView([namespace, name]) {
     const server = api.components.schemas.ClusterSpec.properties.server.properties;
     presets.replaceChildren(...server.preset.enum.map((preset) => el("option", {value: preset})));
   }).catch(() => {});
-  if (name) {
-    getJson(jobPath(namespace, name)).then((job) => {
+  // Another one like it.
+  function fillFrom(path, from, prefix) {
+    getJson(path).then((object) => {
       edited = true;
       again.hidden = false;
-      fields.find((field) => field.id === "namespace").input.value = namespace;
-      text.value = `${toYaml({apiVersion: job.apiVersion, kind: job.kind,
-        metadata: {generateName: `${name.slice(0, 50)}-`}, spec: job.spec})}\n`;
+      fields.find((field) => field.id === "namespace").input.value = from;
+      text.value = `${toYaml({apiVersion: object.apiVersion, kind: object.kind,
+        metadata: {generateName: `${prefix}-`}, spec: object.spec})}\n`;
     }).catch((problem) => problems.replaceChildren(el("p", {class: "notice"}, problem.message)));
   }
+  if (name) fillFrom(jobPath(namespace, name), namespace, name.slice(0, 50));
+  // The names of its jobs are longer.
+  if (sweepAgain.length === 2) fillFrom(sweepPath(...sweepAgain), sweepAgain[0], sweepAgain[1].slice(0, 30));
   return {title: "New job", node, close() {}};
 }

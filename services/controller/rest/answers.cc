@@ -102,6 +102,21 @@ void AnswerObject(const ApiResult<json>& result, const Request& request, Respons
   response->body.clear();
 }
 
+std::optional<json> ReadMergePatch(const Request& request, Response* response) {
+  const std::string type = MediaType(request);
+  if (type != "application/merge-patch+json" && type != kJson) {
+    Answer({ErrorCode::kInvalidArgument,
+            "Content-Type must be application/merge-patch+json, not '" + type + "'",
+            {}},
+           415, request, response);
+    return std::nullopt;
+  }
+  const auto patch = job::ParseJson(request.body);
+  if (patch) return *patch;
+  Answer({patch.error().code, patch.error().message, {}}, request, response);
+  return std::nullopt;
+}
+
 bool IsSet(const Request& request, const char* name) {
   if (!request.has_param(name)) return false;
   const std::string value = request.get_param_value(name);

@@ -38,6 +38,9 @@ std::string MediaType(const httplib::Request& request);
 // The document of a request; answers by itself when there is none.
 std::optional<nlohmann::json> ReadDocument(const httplib::Request& request,
                                            httplib::Response* response);
+// The same of the patch of a request.
+std::optional<nlohmann::json> ReadMergePatch(const httplib::Request& request,
+                                             httplib::Response* response);
 bool IsSet(const httplib::Request& request, const char* name);
 
 inline ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }

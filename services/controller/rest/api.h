@@ -49,8 +49,8 @@ struct JobChange {
   bool over = false;
 };
 
-// What became of the jobs since a version.
-struct JobsChange {
+// What became of all jobs, or all sweeps, since a version.
+struct ListChange {
   std::vector<nlohmann::json> changed;  // Summaries (controller/job/summary.h), oldest first.
   std::set<std::string> present;        // "namespace/name" of all there are.
   std::int64_t version = 0;             // To go on from.
@@ -74,9 +74,17 @@ class SweepApi {
   virtual ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) = 0;
   // Its jobs are deleted first. Answers the object as it was.
   virtual ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) = 0;
+  // Takes a merge patch of spec.suspend, spec.concurrency, labels and annotations; a patch that
+  // changes more is refused, each field with its problem.
+  virtual ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep,
+                                               const nlohmann::json& patch) = 0;
   // As Api::AwaitChange.
   virtual ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t after,
                                           std::chrono::milliseconds timeout) = 0;
+  // As Api::AwaitJobs; summaries are those of controller/sweep/plan.h.
+  virtual ApiResult<ListChange> AwaitSweeps(const std::string& name_space, std::int64_t after,
+                                            std::size_t known,
+                                            std::chrono::milliseconds timeout) = 0;
 };
 
 // Thread safe. Objects are complete documents with metadata and status.
@@ -100,7 +108,7 @@ class Api {
                                            std::chrono::milliseconds timeout) = 0;
   // Waits, at most `timeout`, until a job has a version above `after` or there are not `known` jobs
   // any more. Empty namespace: of all.
-  virtual ApiResult<JobsChange> AwaitJobs(const std::string& name_space, std::int64_t after,
+  virtual ApiResult<ListChange> AwaitJobs(const std::string& name_space, std::int64_t after,
                                           std::size_t known, std::chrono::milliseconds timeout) = 0;
   // Lines from a byte offset on; waits for some at most `timeout`.
   virtual ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,

@@ -108,13 +108,13 @@ ApiResult<std::string> FakeApi::FindTimeline(const ObjectName& job) {
   return timeline_;
 }
 
-ApiResult<JobsChange> FakeApi::AwaitJobs(const std::string&, std::int64_t after, std::size_t known,
+ApiResult<ListChange> FakeApi::AwaitJobs(const std::string&, std::int64_t after, std::size_t known,
                                          std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   const auto is_new = [&](const auto& row) { return row.second.version > after; };
   changed_.wait_for(lock, timeout,
                     [&] { return jobs_.size() != known || std::ranges::any_of(jobs_, is_new); });
-  JobsChange change = {.changed = {}, .present = {}, .version = after};
+  ListChange change = {.changed = {}, .present = {}, .version = after};
   for (const auto& [name, job] : jobs_) {
     change.present.insert("default/" + name);
     if (job.version <= after) continue;
@@ -149,6 +149,7 @@ ApiResult<json> FakeSweepApi::CreateSweep(const std::string&, const json& docume
   const std::lock_guard lock(mutex_);
   const std::string name = document["metadata"]["name"];
   json& sweep = sweeps_[name] = document;
+  changed_.notify_all();
   sweep["metadata"]["resourceVersion"] = "1";
   return sweep;
 }
@@ -171,6 +172,7 @@ ApiResult<json> FakeSweepApi::DeleteSweep(const ObjectName& sweep) {
   if (!sweeps_.contains(sweep.name)) return Missing(sweep.name);
   json object = sweeps_[sweep.name];
   sweeps_.erase(sweep.name);
+  changed_.notify_all();
   object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   return object;
 }
@@ -180,6 +182,28 @@ ApiResult<JobChange> FakeSweepApi::AwaitSweep(const ObjectName& sweep, std::int6
   const auto found = GetSweep(sweep);
   if (!found) return std::unexpected(found.error());
   return JobChange{*found, 1, true};
+}
+
+ApiResult<json> FakeSweepApi::PatchSweep(const ObjectName& sweep, const json& patch) {
+  const std::lock_guard lock(mutex_);
+  if (!sweeps_.contains(sweep.name)) return Missing(sweep.name);
+  sweeps_[sweep.name].merge_patch(patch);
+  sweeps_[sweep.name]["metadata"]["resourceVersion"] = std::to_string(++version_);
+  changed_.notify_all();
+  return sweeps_[sweep.name];
+}
+
+ApiResult<ListChange> FakeSweepApi::AwaitSweeps(const std::string&, std::int64_t after,
+                                                std::size_t known,
+                                                std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, timeout, [&] { return sweeps_.size() != known || version_ > after; });
+  ListChange change = {.changed = {}, .present = {}, .version = version_};
+  for (const auto& [name, sweep] : sweeps_) {
+    change.present.insert("default/" + name);
+    if (version_ > after) change.changed.push_back(sweep);
+  }
+  return change;
 }
 
 base::Result<void> FakeApi::CheckReady() {

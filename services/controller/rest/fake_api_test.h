@@ -20,11 +20,17 @@ class FakeSweepApi final : public SweepApi {
   ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) override;
   ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) override;
   ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) override;
+  ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep,
+                                       const nlohmann::json& patch) override;
   ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t after,
                                   std::chrono::milliseconds timeout) override;
+  ApiResult<ListChange> AwaitSweeps(const std::string& name_space, std::int64_t after,
+                                    std::size_t known, std::chrono::milliseconds timeout) override;
 
  private:
   std::mutex mutex_;  // Guards what follows.
+  std::condition_variable changed_;
+  std::int64_t version_ = 1;
   std::map<std::string, nlohmann::json> sweeps_;
 };
 
@@ -45,7 +51,7 @@ class FakeApi final : public Api {
   ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend) override;
   ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t after,
                                    std::chrono::milliseconds timeout) override;
-  ApiResult<JobsChange> AwaitJobs(const std::string& name_space, std::int64_t after,
+  ApiResult<ListChange> AwaitJobs(const std::string& name_space, std::int64_t after,
                                   std::size_t known, std::chrono::milliseconds timeout) override;
   ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
                              std::chrono::milliseconds timeout) override;

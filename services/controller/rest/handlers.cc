@@ -119,7 +119,13 @@ void Handlers::AddJobs() {
   routes_.push_back({"GET", one + "/recording", call(&Handlers::GetRecording)});
   const auto watch = [this](const Request& request, const PathParts& parts, Response* response) {
     const auto stream = OpenStream(request, response);
-    if (stream) StreamJobs(&api_, *stream, parts.empty() ? "" : parts[0], response);
+    if (!stream) return;
+    const auto await = [this, name_space = parts.empty() ? "" : parts[0]](
+                           std::int64_t after, std::size_t known,
+                           std::chrono::milliseconds timeout) {
+      return api_.AwaitJobs(name_space, after, known, timeout);
+    };
+    StreamList(await, "jobs", *stream, response);
   };
   routes_.push_back({"GET", "/api/v1/watch/simulationjobs", watch});
   routes_.push_back({"GET", "/api/v1/watch/namespaces/{namespace}/simulationjobs", watch});
@@ -179,15 +185,8 @@ void Handlers::CreateJob(const Request& request, const PathParts& parts, Respons
 }
 
 void Handlers::PatchJob(const Request& request, const PathParts& parts, Response* response) {
-  const std::string type = MediaType(request);
-  if (type != "application/merge-patch+json" && type != kJson) {
-    return Answer({ErrorCode::kInvalidArgument,
-                   "Content-Type must be application/merge-patch+json, not '" + type + "'",
-                   {}},
-                  415, request, response);
-  }
-  const auto patch = job::ParseJson(request.body);
-  if (!patch) return Answer({patch.error().code, patch.error().message, {}}, request, response);
+  const auto patch = ReadMergePatch(request, response);
+  if (!patch) return;
   for (const bool suspend : {true, false}) {
     if (*patch != json{{"spec", {{"suspend", suspend}}}}) continue;
     return AnswerObject(api_.SetSuspend(NameOf(parts), suspend), request, response);

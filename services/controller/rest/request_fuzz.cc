@@ -16,6 +16,7 @@
 #include "services/controller/rest/api.h"
 #include "services/controller/rest/handlers.h"
 #include "services/controller/rest/origin.h"
+#include "services/controller/sweep/change.h"
 
 namespace eidolon::controller::rest {
 namespace {
@@ -59,6 +60,23 @@ class FuzzSweepApi final : public SweepApi {
                                   std::chrono::milliseconds) override {
     return JobChange{Named(sweep), 1, true};
   }
+  ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep,
+                                       const nlohmann::json& patch) override {
+    const nlohmann::json present = {
+        {"metadata", {{"name", sweep.name}}},
+        {"spec",
+         {{"job", {{"command", {"true"}}, {"servers", 1}}}, {"matrix", {{"servers", {1, 2}}}}}}};
+    sweep::SweepChange change = sweep::ReadSweepChange(present, patch, job::Mode::kEmbedded);
+    if (!change.problems.empty()) return Refused(std::move(change.problems));
+    nlohmann::json patched = present;
+    patched.merge_patch(change.patch);
+    CHECK(sweep::FixedDigestOf(patched) == sweep::FixedDigestOf(present));
+    return Named(sweep);
+  }
+  ApiResult<ListChange> AwaitSweeps(const std::string&, std::int64_t after, std::size_t,
+                                    std::chrono::milliseconds) override {
+    return ListChange{.changed = {}, .present = {}, .version = after};
+  }
 };
 
 // Reads documents as the controller does, and knows one job by every name.
@@ -81,9 +99,9 @@ class FuzzApi final : public Api {
                                    std::chrono::milliseconds) override {
     return JobChange{Named(job), 1, true};
   }
-  ApiResult<JobsChange> AwaitJobs(const std::string&, std::int64_t after, std::size_t,
+  ApiResult<ListChange> AwaitJobs(const std::string&, std::int64_t after, std::size_t,
                                   std::chrono::milliseconds) override {
-    return JobsChange{.changed = {}, .present = {}, .version = after};
+    return ListChange{.changed = {}, .present = {}, .version = after};
   }
   ApiResult<LogPart> ReadLog(const ObjectName&, std::uint64_t offset,
                              std::chrono::milliseconds) override {

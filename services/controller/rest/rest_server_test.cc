@@ -72,6 +72,14 @@ TEST_F(RestServerTest, CreatesGetsListsFollowsAndDeletesSweeps) {
   EXPECT_THAT(client_.Get(all + "/a/events")->body, HasSubstr("\"reason\":\"over\""));
   EXPECT_EQ(client_.Post(all, "{", "application/json")->status, 400);
 
+  const char* patch = R"({"spec": {"suspend": true}})";
+  const auto patched = client_.Patch(all + "/a", patch, "application/merge-patch+json");
+  EXPECT_EQ(patched->status, 200);
+  EXPECT_EQ(json::parse(patched->body)["spec"]["suspend"], true);
+  EXPECT_EQ(client_.Patch(all + "/a", "{", "application/merge-patch+json")->status, 400);
+  EXPECT_EQ(client_.Patch(all + "/a", patch, "text/plain")->status, 415);
+  EXPECT_EQ(client_.Patch(all + "/b", patch, "application/merge-patch+json")->status, 404);
+
   EXPECT_EQ(client_.Delete(all + "/a")->status, 202);
   for (const char* part : {"/a", "/a/events"}) EXPECT_EQ(client_.Get(all + part)->status, 404);
 }
@@ -311,6 +319,28 @@ TEST_F(RestServerTest, OneStreamTellsOfAllJobs) {
   EXPECT_EQ(events[0]["changed"][0]["metadata"]["name"], "a");
   EXPECT_EQ(events[1]["changed"][0]["status"]["phase"], "Running");
   EXPECT_EQ(events[2], json({{"changed", json::array()}, {"gone", {"default/a"}}}));
+}
+
+TEST_F(RestServerTest, TellsOfSweepsAsTheyComeChangeAndGo) {
+  const std::string all = "/api/v1/namespaces/default/simulationsweeps";
+  client_.Post(all, kServedJob, "application/json");
+  httplib::Client client("http://" + server_->address());
+  client.set_read_timeout(20);
+  std::string text;
+  const auto has = [&](const char* part) { return text.find(part) != std::string::npos; };
+
+  client.Get("/api/v1/watch/namespaces/default/simulationsweeps",
+             [&](const char* data, std::size_t size) {
+               const bool first = text.empty();
+               text.append(data, size);
+               if (first) (void)api_.sweeps().PatchSweep({"default", "a"}, {{"spec", {{"x", 1}}}});
+               if (has("\"x\":1")) (void)api_.sweeps().DeleteSweep({"default", "a"});
+               return !has("\"gone\":[\"default/a\"]");
+             });
+
+  EXPECT_THAT(text, HasSubstr("event: sweeps\ndata: {\"changed\":[{\"metadata\""));
+  EXPECT_THAT(text, HasSubstr("\"x\":1"));
+  EXPECT_THAT(text, HasSubstr("\"gone\":[\"default/a\"]"));
 }
 
 TEST_F(RestServerTest, TheFilesOfThePageAreKeptByBrowsers) {

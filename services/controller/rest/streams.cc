@@ -27,18 +27,19 @@ std::string TextOf(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Job by job: the first event of a list has thousands of them, which would be copied into one tree.
-std::string JobsEvent(const JobsChange& change, const std::set<std::string>& known) {
+// One by one: the first event of a list has thousands of them, which would be copied into one tree.
+std::string ListEvent(const std::string& event, const ListChange& change,
+                      const std::set<std::string>& known) {
   std::string changed;
-  for (const nlohmann::json& job : change.changed) {
+  for (const nlohmann::json& object : change.changed) {
     if (!changed.empty()) changed += ',';
-    changed += TextOf(job);
+    changed += TextOf(object);
   }
   nlohmann::json gone = nlohmann::json::array();
   for (const std::string& name : known) {
     if (!change.present.contains(name)) gone.push_back(name);
   }
-  return base::StrCat("id: ", change.version, "\nevent: jobs\ndata: {\"changed\":[", changed,
+  return base::StrCat("id: ", change.version, "\nevent: ", event, "\ndata: {\"changed\":[", changed,
                       "],\"gone\":", TextOf(gone), "}\n\n");
 }
 
@@ -127,7 +128,7 @@ void StreamEvents(AwaitObject await, const Stream& stream, httplib::Response* re
       });
 }
 
-void StreamJobs(Api* api, const Stream& stream, const std::string& name_space,
+void StreamList(AwaitList await, const std::string& event, const Stream& stream,
                 httplib::Response* response) {
   struct Seen {
     std::int64_t version = 0;
@@ -137,10 +138,10 @@ void StreamJobs(Api* api, const Stream& stream, const std::string& name_space,
   };
   response->set_header("Cache-Control", "no-store");
   response->set_chunked_content_provider(
-      "text/event-stream",
-      [api, stream, name_space, seen = Seen()](std::size_t, httplib::DataSink& sink) mutable {
+      "text/event-stream", [await = std::move(await), event, stream, seen = Seen()](
+                               std::size_t, httplib::DataSink& sink) mutable {
         const auto wait = seen.first ? std::chrono::milliseconds(0) : kWait;
-        const auto change = api->AwaitJobs(name_space, seen.version, seen.names.size(), wait);
+        const auto change = await(seen.version, seen.names.size(), wait);
         if (!change || stream.state->stopping) {
           if (!change) Send(sink, "event: end\ndata: {\"reason\":\"gone\"}\n\n");
           sink.done();
@@ -149,9 +150,9 @@ void StreamJobs(Api* api, const Stream& stream, const std::string& name_space,
         const bool news = !change->changed.empty() || change->present != seen.names;
         if (seen.first || news) {
           const std::string text =
-              (seen.first ? "retry: 1000\n\n" : "") + JobsEvent(*change, seen.names);
+              (seen.first ? "retry: 1000\n\n" : "") + ListEvent(event, *change, seen.names);
           if (!Send(sink, text)) return false;
-          // Jobs that run change all the time; what changes meanwhile comes together.
+          // What runs changes all the time; what changes meanwhile comes together.
           if (!seen.first) std::this_thread::sleep_for(kEventPause);
           seen = {.version = change->version, .names = change->present, .waits = 0, .first = false};
         } else if (++seen.waits % kWaitsPerHeartbeat == 0) {

@@ -64,9 +64,12 @@ using AwaitObject =
     std::function<ApiResult<JobChange>(std::int64_t after, std::chrono::milliseconds timeout)>;
 // Server-sent events "status" with the whole object on every change, one "end" when it is over.
 void StreamEvents(AwaitObject await, const Stream& stream, httplib::Response* response);
-// Server-sent events "jobs" with summaries: first of all jobs, then of those that have changed and
-// the names of those that are gone; at most five a second.
-void StreamJobs(Api* api, const Stream& stream, const std::string& name_space,
+// Waits for a version of a list, as Api::AwaitJobs.
+using AwaitList = std::function<ApiResult<ListChange>(std::int64_t after, std::size_t known,
+                                                      std::chrono::milliseconds timeout)>;
+// Server-sent events of that name with summaries: first of all objects, then of those that have
+// changed and the names of those that are gone; at most five a second.
+void StreamList(AwaitList await, const std::string& event, const Stream& stream,
                 httplib::Response* response);
 
 }  // namespace eidolon::controller::rest

@@ -31,6 +31,12 @@ void Handlers::AddSweeps() {
          AnswerObject(api_.sweeps().GetSweep(NameOf(parts)), request, response);
        }});
   routes_.push_back(
+      {"PATCH", one, [this](const Request& request, const PathParts& parts, Response* response) {
+         const auto patch = ReadMergePatch(request, response);
+         if (!patch) return;
+         AnswerObject(api_.sweeps().PatchSweep(NameOf(parts), *patch), request, response);
+       }});
+  routes_.push_back(
       {"DELETE", one, [this](const Request& request, const PathParts& parts, Response* response) {
          AnswerDeleted(api_.sweeps().DeleteSweep(NameOf(parts)), request, response);
        }});
@@ -47,6 +53,18 @@ void Handlers::AddSweeps() {
                        };
                        StreamEvents(await, *stream, response);
                      }});
+  const auto watch = [this](const Request& request, const PathParts& parts, Response* response) {
+    const auto stream = OpenStream(request, response);
+    if (!stream) return;
+    const auto await = [this, name_space = parts.empty() ? "" : parts[0]](
+                           std::int64_t after, std::size_t known,
+                           std::chrono::milliseconds timeout) {
+      return api_.sweeps().AwaitSweeps(name_space, after, known, timeout);
+    };
+    StreamList(await, "sweeps", *stream, response);
+  };
+  routes_.push_back({"GET", "/api/v1/watch/simulationsweeps", watch});
+  routes_.push_back({"GET", "/api/v1/watch/namespaces/{namespace}/simulationsweeps", watch});
 }
 
 void Handlers::CreateSweep(const Request& request, const PathParts& parts, Response* response) {

@@ -281,6 +281,12 @@ Result<void> JobStore::SaveSweep(std::int64_t uid, const std::string& document,
   return RunOne(update);
 }
 
+Result<void> JobStore::SaveSweepDocument(std::int64_t uid, const std::string& document) {
+  auto update = database().Prepare("UPDATE sweeps SET document = ? WHERE uid = ?");
+  if (update) update->Bind(document).Bind(uid);
+  return RunOne(update);
+}
+
 Result<void> JobStore::DeleteSweep(std::int64_t uid) {
   auto remove = database().Prepare("DELETE FROM sweeps WHERE uid = ?");
   if (remove) remove->Bind(uid);

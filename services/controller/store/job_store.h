@@ -93,6 +93,7 @@ class JobStore {
   base::Result<std::int64_t> CreateSweep(const StoredSweep& sweep);
   base::Result<void> SaveSweep(std::int64_t uid, const std::string& document,
                                const std::string& status);
+  base::Result<void> SaveSweepDocument(std::int64_t uid, const std::string& document);
   base::Result<void> DeleteSweep(std::int64_t uid);
   // Oldest first.
   base::Result<std::vector<StoredSweep>> LoadSweeps();

@@ -198,6 +198,7 @@ TEST(JobStoreTest, KeepsSweepsAlsoInAFileThatHadNone) {
     ASSERT_TRUE(uid) << uid.error().message;
     EXPECT_EQ(store->CreateSweep(sweep).error().code, ErrorCode::kAlreadyExists);
     ASSERT_TRUE(store->SaveSweep(*uid, R"({"spec": {}})", R"({"phase": "Running"})"));
+    ASSERT_TRUE(store->SaveSweepDocument(*uid, R"({"spec": {"suspend": true}})"));
   }
 
   auto store = JobStore::Open(root / "jobs.db");
@@ -205,6 +206,7 @@ TEST(JobStoreTest, KeepsSweepsAlsoInAFileThatHadNone) {
 
   ASSERT_EQ(sweeps->size(), 1u);
   EXPECT_EQ(sweeps->front().status, R"({"phase": "Running"})");
+  EXPECT_EQ(sweeps->front().document, R"({"spec": {"suspend": true}})");
   EXPECT_EQ(store->LoadJobs()->size(), 1u);
   ASSERT_TRUE(store->DeleteSweep(sweeps->front().uid));
   EXPECT_TRUE(store->LoadSweeps()->empty());

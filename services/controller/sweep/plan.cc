@@ -5,6 +5,7 @@
 
 #include "services/base/text.h"
 #include "services/controller/job/condition.h"
+#include "services/controller/sweep/change.h"
 #include "services/controller/sweep/rows.h"
 
 namespace eidolon::controller::sweep {
@@ -71,12 +72,12 @@ class SweepPlanner {
         name_(MemberText(MemberOf(observed.sweep, "metadata"), "name")),
         before_(MemberOf(observed.sweep, "status")),
         points_(PointsOf(spec_)) {
-    std::size_t unfinished = 0;
     for (const auto& [name, job] : seen_.jobs) {
-      if (!IsOverPhase(PhaseOfJob(job))) ++unfinished;
+      if (!IsOverPhase(PhaseOfJob(job))) ++unfinished_;
       Note(name, job);
     }
-    room_ = spec_.concurrency > unfinished ? spec_.concurrency - unfinished : 0;
+    room_ = spec_.concurrency > unfinished_ ? spec_.concurrency - unfinished_ : 0;
+    if (spec_.suspend) room_ = 0;
     for (const SweepPoint& point : points_) {
       const std::string part = NameOf(RunPartOf(point));
       const auto [group, is_new] = groups_.try_emplace(part, Group{groups_.size() + 1, 0});
@@ -274,6 +275,7 @@ class SweepPlanner {
   const std::vector<SweepPoint> points_;
   std::map<std::string, Attempts> attempts_;  // By what the first one is called.
   std::map<std::string, Group> groups_;       // By the name of the part that must run.
+  std::size_t unfinished_ = 0;                // Jobs.
   std::size_t room_ = 0;                      // For further jobs.
   std::vector<json> create_;
   std::set<std::string> begun_;  // Runs that several points wait for.
@@ -290,10 +292,16 @@ job::Conditions SweepPlanner::ConditionsOf(const json& counts, bool is_begun) co
   const std::size_t open =
       counts["pending"].get<std::size_t>() + counts["running"].get<std::size_t>();
   if (open > 0) {
-    if (!seen_.trouble.empty()) {
+    const job::Condition* running = conditions.Find(job::condition::kRunning);
+    if (spec_.suspend) {
+      set(job::condition::kRunning, unfinished_ > 0, job::reason::kSuspended,
+          "spec.suspend is true: no point begins, and jobs that exist go on");
+    } else if (!seen_.trouble.empty()) {
       set(job::condition::kRunning, is_begun, job::reason::kWaitingForServices, seen_.trouble);
     } else if (is_begun) {
       set(job::condition::kRunning, true, job::reason::kStarted, "");
+    } else if (running != nullptr && running->reason == job::reason::kSuspended) {
+      set(job::condition::kRunning, false, job::reason::kQueued, "");
     }
     return conditions;
   }
@@ -330,12 +338,14 @@ json SweepPlanner::StatusOfRows(std::vector<json> rows) const {
   const job::Conditions conditions = ConditionsOf(counts, is_begun);
   const bool is_over =
       conditions.IsTrue(job::condition::kComplete) || conditions.IsTrue(job::condition::kFailed);
+  const bool is_running = is_begun && (!spec_.suspend || unfinished_ > 0);
   json status = {{"observedGeneration", GenerationOf(seen_.sweep)},
+                 {"fixedDigest", FixedDigestOf(seen_.sweep)},
                  {"conditions", conditions.ToJson()},
                  {"counts", counts},
                  {"phase", conditions.IsTrue(job::condition::kComplete) ? "Complete"
                            : is_over                                    ? "Failed"
-                           : is_begun                                   ? "Running"
+                           : is_running                                 ? "Running"
                                                                         : "Pending"}};
   if (is_begun) status["startTime"] = before_.value("startTime", seen_.now);
   if (is_over) status["completionTime"] = before_.value("completionTime", seen_.now);
@@ -368,6 +378,14 @@ std::optional<json> RefuseSweep(const json& sweep, const job::Problems& problems
 }
 
 bool IsSweepOver(const json& sweep) { return IsOverPhase(PhaseOfJob(sweep)); }
+
+std::map<std::string, double> PointsByPhase(const json& sweep) {
+  std::map<std::string, double> points;
+  for (const auto& [phase, count] : MemberOf(MemberOf(sweep, "status"), "counts").items()) {
+    if (phase != "points" && count.is_number()) points[phase] = count.get<double>();
+  }
+  return points;
+}
 
 json SweepSummaryOf(json sweep) {
   if (sweep.contains("spec")) sweep["spec"].erase("job");

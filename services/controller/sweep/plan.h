@@ -47,6 +47,12 @@ std::optional<nlohmann::json> RefuseSweep(const nlohmann::json& sweep,
 
 // Whether its status says that all points are known, or that there will be none.
 bool IsSweepOver(const nlohmann::json& sweep);
+// Why such a sweep takes no change of its spec.
+inline constexpr char kOverText[] =
+    "the sweep is over: delete it and create another; labels and annotations can be changed";
+// How many points stand where, by "pending", "running", "complete" and "failed"; empty before that
+// is known.
+std::map<std::string, double> PointsByPhase(const nlohmann::json& sweep);
 // A sweep in a list of many: without its points and what its jobs are.
 nlohmann::json SweepSummaryOf(nlohmann::json sweep);
 

@@ -264,5 +264,38 @@ TEST(SweepRefusalTest, SaysWhatIsWrongOnce) {
   EXPECT_FALSE(RefuseSweep(sweep, {{"/spec/job", "is required"}}, "later"));
 }
 
+TEST_F(SweepPlanTest, BeginsNothingWhileItIsSuspendedAndGoesOnAfterwards) {
+  spec_.concurrency = 2;
+  EXPECT_THAT(Step(), ElementsAre("s-p1", "s-p2"));
+  End("s-p1");
+  spec_.suspend = true;
+  EXPECT_THAT(Step(), IsEmpty());
+  // A job that exists goes on.
+  EXPECT_EQ(sweep_["status"]["phase"], "Running");
+  EXPECT_THAT(sweep_["status"]["conditions"].dump(), HasSubstr("\"reason\":\"Suspended\""));
+  End("s-p2");
+  EXPECT_THAT(Step(), IsEmpty());
+  EXPECT_EQ(sweep_["status"]["phase"], "Pending");
+  EXPECT_EQ(sweep_["status"]["counts"]["complete"], 2);
+  spec_.suspend = false;
+  EXPECT_THAT(Step(), ElementsAre("s-p3"));
+  EXPECT_EQ(sweep_["status"]["phase"], "Running");
+  EXPECT_THAT(sweep_["status"]["conditions"].dump(), ::testing::Not(HasSubstr("Suspended")));
+  End("s-p3");
+  Step();
+  EXPECT_EQ(sweep_["status"]["phase"], "Complete");
+}
+
+TEST_F(SweepPlanTest, MayBeSuspendedFromItsBeginning) {
+  spec_.suspend = true;
+
+  EXPECT_THAT(Step(), IsEmpty());
+  EXPECT_EQ(sweep_["status"]["phase"], "Pending");
+  EXPECT_FALSE(sweep_["status"].contains("startTime"));
+  spec_.suspend = false;
+  EXPECT_THAT(Step(), ElementsAre("s-p1"));
+  EXPECT_THAT(sweep_["status"]["conditions"].dump(), ::testing::Not(HasSubstr("Suspended")));
+}
+
 }  // namespace
 }  // namespace eidolon::controller::sweep

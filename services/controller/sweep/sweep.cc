@@ -89,6 +89,7 @@ SweepSpec ReadSpec(Fields* fields, bool is_file) {
   spec.concurrency =
       static_cast<std::size_t>(fields->Integer("concurrency", {1, kSweepConcurrencyMax}, 1));
   spec.may_replay = fields->Choice("replays", {"auto", "off"}, "auto") == "auto";
+  spec.suspend = fields->Bool("suspend", false);
   fields->Finish();
   const bool has_job = fields->Has("job");
   if (!has_job && !fields->Has("recording")) {

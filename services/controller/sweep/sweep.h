@@ -30,6 +30,7 @@ struct SweepSpec {
   std::vector<std::pair<std::string, double>> prices;  // Of a GPU for an hour, by model.
   std::size_t concurrency = 1;  // Jobs of a SimulationSweep that are not over.
   bool may_replay = true;       // Where a recording answers for a point.
+  bool suspend = false;         // No point begins; jobs that exist go on.
 };
 inline constexpr std::size_t kSweepPointsMax = 10'000;     // Of a file.
 inline constexpr std::size_t kSweepObjectPointsMax = 500;  // Of an object, whose status has all.

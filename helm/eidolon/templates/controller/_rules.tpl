@@ -1,9 +1,9 @@
 {{- define "eidolon.watchRules" -}}
 - apiGroups: [eidolon.dev]
-  resources: [simulationjobs]
+  resources: [simulationjobs, simulationsweeps]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [eidolon.dev]
-  resources: [simulatedclusters, simulationsweeps]
+  resources: [simulatedclusters]
   verbs: [get, list, watch, create, delete]
 - apiGroups: [eidolon.dev]
   resources: [simulationjobs/status, simulatedclusters/status, simulationsweeps/status]
