@@ -72,8 +72,7 @@ CallScope::CallScope(const char* name, ring::CallClass call_class) noexcept
     ChargeCall(name, call_class);
     return;
   }
-  const std::uint64_t before = RecordClock();
-  observer->CallBegan(name, {static_cast<std::int64_t>(before)}, ChargeCall(name, call_class));
+  observer->CallBegan(name, ChargeCall(name, call_class).began);
 }
 
 CallScope::~CallScope() {

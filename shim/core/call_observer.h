@@ -16,10 +16,9 @@ namespace eidolon::shim::core {
 // of the rank clock.
 class CallObserver {
  public:
-  // An exported function begins, at `before`, and was charged for until `charged`. Calls that the
-  // shim makes of its own functions are part of the program's.
-  virtual void CallBegan(const char* name, base::SimTime before,
-                         base::SimTime charged) noexcept = 0;
+  // An exported function began at `began`. Calls that the shim makes of its own functions are part
+  // of the program's.
+  virtual void CallBegan(const char* name, base::SimTime began) noexcept = 0;
   // The call that began last on this thread returns; nobody watched yet when it began, perhaps.
   virtual void CallEnded(base::SimTime now) noexcept = 0;
   // A record of work lies in the ring at `position`; `tail` follows it.

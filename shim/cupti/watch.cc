@@ -174,12 +174,8 @@ void Watch::KeepCall(CallbackName name, std::uint32_t correlation, std::uint64_t
   if (WantsCall(name)) Keep(&batch_.calls, std::move(call));
 }
 
-void Watch::CallBegan(const char* name, base::SimTime before, base::SimTime charged) noexcept {
+void Watch::CallBegan(const char* name, base::SimTime began) noexcept {
   time::FollowTicks();
-  // In the measured host model what was charged is the program's own work since its last call.
-  const core::Session* session = core::Session::Existing();
-  const bool is_fixed =
-      session != nullptr && session->header().host_model == ring::HostModel::kFixed;
   const CallbackName called = NameOf(name);
   if (called.api == Api::kNone) {
     thread_call = {};
@@ -188,7 +184,7 @@ void Watch::CallBegan(const char* name, base::SimTime before, base::SimTime char
   thread_call = {.function = name,
                  .name = called,
                  .correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed),
-                 .begin_ps = static_cast<std::uint64_t>((is_fixed ? before : charged).ps)};
+                 .begin_ps = static_cast<std::uint64_t>(began.ps)};
 }
 
 void Watch::CallEnded(base::SimTime now) noexcept {

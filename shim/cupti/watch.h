@@ -93,7 +93,7 @@ class Watch final : public core::CallObserver {
   };
   Batch Take();
 
-  void CallBegan(const char* name, base::SimTime before, base::SimTime charged) noexcept override;
+  void CallBegan(const char* name, base::SimTime began) noexcept override;
   void CallEnded(base::SimTime now) noexcept override;
   void WorkIssued(const ring::RecordHeader& record,
                   std::span<const std::span<const std::byte>> tail,
