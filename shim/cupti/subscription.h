@@ -19,6 +19,8 @@ CUptiResult EnableCallback(std::uint32_t enable, CUpti_SubscriberHandle subscrib
 CUptiResult EnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
                          CUpti_CallbackDomain domain);
 CUptiResult EnableAllDomains(std::uint32_t enable, CUpti_SubscriberHandle subscriber);
+CUptiResult GetCallbackState(std::uint32_t* enabled, CUpti_SubscriberHandle subscriber,
+                             CUpti_CallbackDomain domain, CUpti_CallbackId id);
 
 }  // namespace subscription
 

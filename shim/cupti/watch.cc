@@ -13,6 +13,7 @@
 #include "services/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
+#include "shim/cupti/callbacks.h"
 #include "shim/time/tick_clock.h"
 
 namespace eidolon::shim::cupti {
@@ -115,7 +116,12 @@ Watch& Watch::Get() {
 void Watch::Enable(CUpti_ActivityKind kind, bool enable) {
   const std::lock_guard guard(lock_);
   enabled_.set(static_cast<std::size_t>(kind), enable);
-  core::Observe(enabled_.any() ? this : nullptr);
+  core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
+}
+
+void Watch::FollowCallbacks() {
+  const std::lock_guard guard(lock_);
+  core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
 }
 
 bool Watch::IsEnabled(CUpti_ActivityKind kind) const {
@@ -174,7 +180,8 @@ void Watch::KeepCall(CallbackName name, std::uint32_t correlation, std::uint64_t
   if (WantsCall(name)) Keep(&batch_.calls, std::move(call));
 }
 
-void Watch::CallBegan(const char* name, base::SimTime began) noexcept {
+void Watch::CallBegan(const char* name, base::SimTime began,
+                      const core::CallArguments* arguments) noexcept {
   time::FollowTicks();
   const CallbackName called = NameOf(name);
   if (called.api == Api::kNone) {
@@ -185,11 +192,15 @@ void Watch::CallBegan(const char* name, base::SimTime began) noexcept {
                  .name = called,
                  .correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed),
                  .begin_ps = static_cast<std::uint64_t>(began.ps)};
+  if (called.api != Api::kLibrary && Callbacks::Get().any()) {
+    Callbacks::Get().Began({called, name, thread_call.correlation}, arguments);
+  }
 }
 
-void Watch::CallEnded(base::SimTime now) noexcept {
+void Watch::CallEnded(base::SimTime now, std::uint64_t result) noexcept {
   const ThreadCall call = std::exchange(thread_call, {});
   if (call.function == nullptr || call.name.api == Api::kLibrary) return;
+  if (Callbacks::Get().any()) Callbacks::Get().Ended(result);
   try {
     KeepCall(call.name, call.correlation, call.begin_ps,
              std::max(call.begin_ps, static_cast<std::uint64_t>(now.ps)));
@@ -207,6 +218,9 @@ std::uint32_t Watch::CorrelationOfIssue(std::uint64_t now_ps) {
   const std::uint32_t correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed);
   KeepCall(kLaunchOfLibrary, correlation, std::min(call.begin_ps, now_ps), now_ps);
   call.begin_ps = now_ps;
+  if (Callbacks::Get().any()) {
+    Callbacks::Get().Launched({kLaunchOfLibrary, "cudaLaunchKernelExC", correlation});
+  }
   return correlation;
 }
 
@@ -272,7 +286,7 @@ void Watch::WorkIssued(const ring::RecordHeader& record,
     const std::lock_guard guard(lock_);
     work.kinds = enabled_;
     if (!enabled_.test(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) work.external.clear();
-    Keep(&batch_.issued, std::move(work));
+    if (enabled_.any()) Keep(&batch_.issued, std::move(work));
   } catch (...) {
     const std::lock_guard guard(lock_);
     ++batch_.dropped;

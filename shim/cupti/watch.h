@@ -81,6 +81,8 @@ class Watch final : public core::CallObserver {
   void Enable(CUpti_ActivityKind kind, bool enable);
   bool IsEnabled(CUpti_ActivityKind kind) const;
   bool IsWatching() const;
+  // What the program subscribed to has changed.
+  void FollowCallbacks();
   // A single call's records, once its API is enabled.
   void EnableCall(Api api, CUpti_CallbackId id, bool enable);
 
@@ -93,8 +95,9 @@ class Watch final : public core::CallObserver {
   };
   Batch Take();
 
-  void CallBegan(const char* name, base::SimTime began) noexcept override;
-  void CallEnded(base::SimTime now) noexcept override;
+  void CallBegan(const char* name, base::SimTime began,
+                 const core::CallArguments* arguments) noexcept override;
+  void CallEnded(base::SimTime now, std::uint64_t result) noexcept override;
   void WorkIssued(const ring::RecordHeader& record,
                   std::span<const std::span<const std::byte>> tail,
                   std::uint64_t position) noexcept override;
