@@ -284,7 +284,7 @@ void Callbacks::Began(const TellableCall& call, const core::CallArguments* argum
     const auto at = static_cast<std::size_t>(launch->kernel);
     kernel = FindKernel(call.name.api, ReadAt<const void*>(program.arguments, at));
   }
-  const char* symbol = kernel == nullptr ? nullptr : kernel->name.c_str();
+  const char* symbol = kernel == nullptr ? call.symbol : kernel->name.c_str();
   const Function to = [this] {
     const std::lock_guard lock(mutex_);
     return Function{subscriber_.function, subscriber_.user_data};

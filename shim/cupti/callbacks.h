@@ -23,6 +23,7 @@ struct TellableCall {
   CallbackName name;
   const char* function = nullptr;  // As it is exported.
   std::uint32_t correlation = 0;
+  const char* symbol = nullptr;  // What a library launches.
 };
 
 // All threads; one per process. Whoever subscribes may not be called any more once Unsubscribe has

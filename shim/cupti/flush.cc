@@ -67,6 +67,10 @@ void Flusher::Register(CUpti_BuffersCallbackRequestFunc request,
   const std::lock_guard lock(mutex_);
   request_ = request;
   complete_ = complete;
+  if (buffers_ == nullptr) return;
+  // Records were enabled before it was said where they go.
+  buffers_.reset();
+  BeginBuffers();
 }
 
 void Flusher::BeginBuffers() {

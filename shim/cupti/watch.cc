@@ -14,6 +14,8 @@
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 #include "shim/cupti/callbacks.h"
+#include "shim/cupti/device_record.h"
+#include "shim/cupti/operation_name.h"
 #include "shim/time/tick_clock.h"
 
 namespace eidolon::shim::cupti {
@@ -193,7 +195,8 @@ void Watch::CallBegan(const char* name, base::SimTime began,
                  .correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed),
                  .begin_ps = static_cast<std::uint64_t>(began.ps)};
   if (called.api != Api::kLibrary && Callbacks::Get().any()) {
-    Callbacks::Get().Began({called, name, thread_call.correlation}, arguments);
+    Callbacks::Get().Began(
+        {.name = called, .function = name, .correlation = thread_call.correlation}, arguments);
   }
 }
 
@@ -218,10 +221,22 @@ std::uint32_t Watch::CorrelationOfIssue(std::uint64_t now_ps) {
   const std::uint32_t correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed);
   KeepCall(kLaunchOfLibrary, correlation, std::min(call.begin_ps, now_ps), now_ps);
   call.begin_ps = now_ps;
-  if (Callbacks::Get().any()) {
-    Callbacks::Get().Launched({kLaunchOfLibrary, "cudaLaunchKernelExC", correlation});
-  }
   return correlation;
+}
+
+// What a library launches was not a call of the program.
+void Watch::TellOfLibrary(const IssuedWork& work) {
+  const bool is_library =
+      thread_call.function != nullptr && thread_call.name.api == Api::kLibrary;
+  if (!is_library || !Callbacks::Get().any()) return;
+  const std::span<const std::byte> definition = DefinitionOf(work, {});
+  const bool is_collective = definition.empty() && !work.collectives.empty();
+  Callbacks::Get().Launched({.name = kLaunchOfLibrary,
+                             .function = "cudaLaunchKernelExC",
+                             .correlation = work.correlation,
+                             .symbol = is_collective ? NameCollective(work.collectives.front())
+                                       : definition.empty() ? nullptr
+                                                            : NameWork(definition)});
 }
 
 void Watch::NoteStreamOperation(const ring::RecordHeader& record, std::uint32_t correlation) {
@@ -282,6 +297,7 @@ void Watch::WorkIssued(const ring::RecordHeader& record,
         return;
     }
     work.correlation = CorrelationOfIssue(record.host_clock_ps);
+    TellOfLibrary(work);
     work.external = ExternalIds();
     const std::lock_guard guard(lock_);
     work.kinds = enabled_;

@@ -113,6 +113,7 @@ class Watch final : public core::CallObserver {
                 std::uint64_t end_ps);
   // Of what the calling thread issues now.
   std::uint32_t CorrelationOfIssue(std::uint64_t now_ps);
+  static void TellOfLibrary(const IssuedWork& work);
   void NoteStreamOperation(const ring::RecordHeader& record, std::uint32_t correlation);
 
   static constexpr std::size_t kCalls = 1024;  // More than either API has.
