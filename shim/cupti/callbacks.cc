@@ -185,8 +185,18 @@ bool Callbacks::Subscribe(CUpti_CallbackFunc function, void* user_data) {
   const std::lock_guard lock(mutex_);
   if (is_subscribed_) return false;
   is_subscribed_ = true;
-  subscriber_ = {.function = function, .user_data = user_data};
+  subscriber_ = {.function = function, .user_data = user_data, .name = {}};
   return true;
+}
+
+void Callbacks::SetName(const char* name) {
+  const std::lock_guard lock(mutex_);
+  subscriber_.name = name == nullptr ? "" : name;
+}
+
+std::string Callbacks::name() const {
+  const std::lock_guard lock(mutex_);
+  return subscriber_.name;
 }
 
 bool Callbacks::Unsubscribe(CUpti_SubscriberHandle subscriber) {

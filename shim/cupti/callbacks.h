@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 
 #include "shim/core/call_observer.h"
 #include "shim/cupti/callback_name.h"
@@ -37,6 +38,8 @@ class Callbacks {
   bool Unsubscribe(CUpti_SubscriberHandle subscriber);
   bool IsSubscriber(CUpti_SubscriberHandle subscriber) const;
   CUpti_SubscriberHandle handle() const;
+  void SetName(const char* name);
+  std::string name() const;
 
   // Domains whose calls are not told are accepted.
   void Enable(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool enable);
@@ -61,6 +64,7 @@ class Callbacks {
   struct Subscriber {
     CUpti_CallbackFunc function = nullptr;
     void* user_data = nullptr;
+    std::string name;
   };
   mutable std::mutex mutex_;  // Guards what follows, up to the counters.
   Subscriber subscriber_;

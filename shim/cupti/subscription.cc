@@ -1,5 +1,9 @@
 #include "shim/cupti/subscription.h"
 
+#include <algorithm>
+#include <cstring>
+#include <string>
+
 #include "shim/cupti/callback_name.h"
 #include "shim/cupti/callbacks.h"
 #include "shim/cupti/watch.h"
@@ -88,6 +92,22 @@ CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc fun
   }
   *subscriber = Callbacks::Get().handle();
   return CUPTI_SUCCESS;
+}
+
+CUptiResult SubscribeNamed(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function,
+                           void* user_data, CUpti_SubscriberParams* parameters) {
+  if (parameters != nullptr && parameters->structSize == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  const CUptiResult result = Subscribe(subscriber, function, user_data);
+  if (parameters == nullptr) return result;
+  if (result == CUPTI_SUCCESS) {
+    Callbacks::Get().SetName(parameters->subscriberName);
+  } else if (parameters->oldSubscriberName != nullptr && parameters->oldSubscriberSize > 0) {
+    const std::string name = Callbacks::Get().name();
+    const std::size_t bytes = std::min(name.size(), parameters->oldSubscriberSize - 1);
+    std::memcpy(parameters->oldSubscriberName, name.data(), bytes);
+    parameters->oldSubscriberName[bytes] = '\0';
+  }
+  return result;
 }
 
 CUptiResult Unsubscribe(CUpti_SubscriberHandle subscriber) {
