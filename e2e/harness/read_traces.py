@@ -24,7 +24,9 @@ def rows(frame):
 def ask_hta(traces):
     from hta.trace_analysis import TraceAnalysis
 
-    analysis = TraceAnalysis(trace_files=dict(enumerate(map(str, traces))), trace_dir="/", include_last_profiler_step=True)
+    analysis = TraceAnalysis(
+        trace_files=dict(enumerate(map(str, traces))), trace_dir="/", include_last_profiler_step=True
+    )
     ranks = list(range(len(traces)))
     kinds, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, num_kernels=1000, duration_ratio=1.0)
     bandwidth = analysis.get_memory_bw_summary(ranks=ranks)["memory_bw_gbps"]

@@ -100,7 +100,7 @@ Return Accept() noexcept {
 #define SHIM_CLASS(call_class) ::eidolon::ring::CallClass::k##call_class
 // What writes a call's parameters: a captureless function where nobody is ever told of them.
 #ifdef SHIM_TELLS_ARGUMENTS
-#define SHIM_WRITE(args)            \
+#define SHIM_WRITE(args) \
   [&](std::span<std::byte> shim_out) { ::eidolon::shim::api::ArgumentWriter{shim_out} args; }
 #else
 #define SHIM_WRITE(args) [](std::span<std::byte>) {}
@@ -109,20 +109,20 @@ Return Accept() noexcept {
 // SIMULATE: our function answers. BARE: without Enter, for calls that programs make in constructors
 // or by the thousand before main; their handlers are noexcept and touch no session. PER_THREAD: the
 // variant for programs compiled with per-thread default streams.
-#define SIMULATE(ret, name, call_class, handler, params, args)                                \
-  SHIM_EXPORT ret name params {                                                               \
-    return ::eidolon::shim::api::Answer<ret>(                                                 \
+#define SIMULATE(ret, name, call_class, handler, params, args)                               \
+  SHIM_EXPORT ret name params {                                                              \
+    return ::eidolon::shim::api::Answer<ret>(                                                \
         #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }, \
-        SHIM_WRITE(args));                                                                    \
+        SHIM_WRITE(args));                                                                   \
   }
 #define SIMULATE_BARE(ret, name, call_class, handler, params, args) \
   SHIM_EXPORT ret name params { return SHIM_HANDLERS::handler args; }
-#define SIMULATE_PER_THREAD(ret, name, call_class, handler, params, args)                     \
-  SHIM_EXPORT ret name params {                                                               \
-    const ::eidolon::shim::gpu::PerThreadDefault scope;                                       \
-    return ::eidolon::shim::api::Answer<ret>(                                                 \
+#define SIMULATE_PER_THREAD(ret, name, call_class, handler, params, args)                    \
+  SHIM_EXPORT ret name params {                                                              \
+    const ::eidolon::shim::gpu::PerThreadDefault scope;                                      \
+    return ::eidolon::shim::api::Answer<ret>(                                                \
         #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }, \
-        SHIM_WRITE(args));                                                                    \
+        SHIM_WRITE(args));                                                                   \
   }
 #define SIMULATE_BARE_PER_THREAD(ret, name, call_class, handler, params, args) \
   SHIM_EXPORT ret name params {                                                \
@@ -131,11 +131,11 @@ Return Accept() noexcept {
   }
 
 // ACCEPT: success, and nothing to do (the policy says why).
-#define ACCEPT(ret, name, call_class, params)                                              \
-  SHIM_EXPORT ret name params {                                                            \
-    return ::eidolon::shim::api::Answer<ret>(                                              \
-        #name, SHIM_CLASS(call_class),                                                     \
-        []() -> ret { return ::eidolon::shim::api::Accept<ret>(); }, SHIM_WRITE(()));      \
+#define ACCEPT(ret, name, call_class, params)                                         \
+  SHIM_EXPORT ret name params {                                                       \
+    return ::eidolon::shim::api::Answer<ret>(                                         \
+        #name, SHIM_CLASS(call_class),                                                \
+        []() -> ret { return ::eidolon::shim::api::Accept<ret>(); }, SHIM_WRITE(())); \
   }
 
 // FORWARD: the real library answers, found by the RealLibrary that SHIM_REAL names. No Enter: its

@@ -23,8 +23,8 @@ struct CallArguments {
 // of the rank clock.
 class CallObserver {
  public:
-  // An exported function began at `began`. `arguments`: null when they are not told. Calls that the shim makes of its own functions are part
-  // of the program's.
+  // An exported function began at `began`. `arguments`: null when they are not told. Calls that the
+  // shim makes of its own functions are part of the program's.
   virtual void CallBegan(const char* name, base::SimTime began,
                          const CallArguments* arguments) noexcept = 0;
   // The call that began last on this thread returns `result`, as far as eight bytes hold it; nobody

@@ -298,8 +298,7 @@ class CallbackTest : public ActivityFlushTest {
 };
 
 TEST_F(CallbackTest, TellsOfTheDriverCallBehindALaunchOfTheRuntimeWithItsCorrelation) {
-  ASSERT_EQ(subscription::EnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API),
-            CUPTI_SUCCESS);
+  ASSERT_EQ(subscription::EnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API), CUPTI_SUCCESS);
   ASSERT_EQ(subscription::EnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API,
                                          CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
             CUPTI_SUCCESS);
@@ -316,8 +315,8 @@ TEST_F(CallbackTest, TellsOfTheDriverCallBehindALaunchOfTheRuntimeWithItsCorrela
   EXPECT_EQ(told[2].function, "cuLaunchKernel");
   EXPECT_EQ(told[2].site, CUPTI_API_EXIT);
   EXPECT_EQ(told[3].function, "cudaLaunchKernel");
-  EXPECT_EQ(told[3].id, static_cast<CUpti_CallbackId>(
-                            CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000));
+  EXPECT_EQ(told[3].id,
+            static_cast<CUpti_CallbackId>(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000));
   const auto calls = RecordsOf<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME);
   ASSERT_EQ(calls.size(), 1u);
   for (const Told& one : told) EXPECT_EQ(one.correlation, calls[0]->correlationId);
@@ -342,7 +341,7 @@ TEST_F(CallbackTest, TellsWhatTheCallReturned) {
   EXPECT_EQ(told[1].result, 600);
 }
 
-TEST_F(CallbackTest, TellsNothingOnceTheSubscriberHasGone) {
+TEST_F(CallbackTest, IsSilentOnceTheSubscriberHasGone) {
   std::uint32_t enabled = 0;
   subscription::EnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API);
   const auto id = static_cast<CUpti_CallbackId>(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
@@ -376,9 +375,9 @@ TEST(ArgumentWriterTest, LaysValuesOutAsAStructure) {
 }
 
 TEST_F(ActivityFlushTest, GivesRecordsToTheBuffersThatWereNamedAfterTheyWereEnabled) {
-  RegisterCallbacks([](std::uint8_t** buffer, std::size_t* size,
-                       std::size_t*) { *buffer = nullptr, *size = 0; },
-                    TakeBuffer);
+  RegisterCallbacks(
+      [](std::uint8_t** buffer, std::size_t* size, std::size_t*) { *buffer = nullptr, *size = 0; },
+      TakeBuffer);
   ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
   RegisterCallbacks(GiveBuffer, TakeBuffer);
 

@@ -122,8 +122,7 @@ const LaunchCall* FindLaunch(CallbackName name) {
 
 gpu::Kernel* FindKernel(Api api, const void* function) {
   gpu::Kernel* kernel = nullptr;
-  if (api == Api::kRuntime &&
-      gpu::FindHostKernel(function, &kernel) == gpu::Status::kSuccess) {
+  if (api == Api::kRuntime && gpu::FindHostKernel(function, &kernel) == gpu::Status::kSuccess) {
     return kernel;
   }
   return gpu::LookupKernelAt(function);
@@ -321,7 +320,8 @@ void Callbacks::Ended(std::uint64_t result) noexcept {
     return Function{subscriber_.function, subscriber_.user_data};
   }();
   if (std::exchange(frames.driver.is_open, false)) {
-    CUresult of_driver = static_cast<std::uint32_t>(result) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    CUresult of_driver =
+        static_cast<std::uint32_t>(result) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
     Tell(to, CUPTI_API_EXIT, &frames.driver, &of_driver);
   }
   if (std::exchange(frames.program.is_open, false)) {

@@ -12,8 +12,7 @@ namespace eidolon::shim::cupti {
 namespace {
 
 CUptiResult CheckSubscriber(CUpti_SubscriberHandle subscriber) {
-  return Callbacks::Get().IsSubscriber(subscriber) ? CUPTI_SUCCESS
-                                                   : CUPTI_ERROR_INVALID_PARAMETER;
+  return Callbacks::Get().IsSubscriber(subscriber) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 bool IsDomain(CUpti_CallbackDomain domain) {

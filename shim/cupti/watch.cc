@@ -226,8 +226,7 @@ std::uint32_t Watch::CorrelationOfIssue(std::uint64_t now_ps) {
 
 // What a library launches was not a call of the program.
 void Watch::TellOfLibrary(const IssuedWork& work) {
-  const bool is_library =
-      thread_call.function != nullptr && thread_call.name.api == Api::kLibrary;
+  const bool is_library = thread_call.function != nullptr && thread_call.name.api == Api::kLibrary;
   if (!is_library || !Callbacks::Get().any()) return;
   const std::span<const std::byte> definition = DefinitionOf(work, {});
   const bool is_collective = definition.empty() && !work.collectives.empty();

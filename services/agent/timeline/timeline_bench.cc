@@ -128,10 +128,7 @@ void BM_WriteTimeline(benchmark::State& state) {
   state.counters["bytes_per_operation"] = bytes / total;
   std::filesystem::remove(path);
 }
-BENCHMARK(BM_WriteTimeline)
-    ->Args({64, 1'000'000})
-    ->Args({8, 8'000'000})
-    ->Unit(benchmark::kSecond);
+BENCHMARK(BM_WriteTimeline)->Args({64, 1'000'000})->Args({8, 8'000'000})->Unit(benchmark::kSecond);
 
 }  // namespace
 }  // namespace eidolon::agent::timeline

@@ -149,8 +149,8 @@ void TraceWriter::Begin(const SliceBegin& slice) {
 void TraceWriter::End(std::uint64_t track, base::SimTime at) {
   // Half of all packets: written without a message, which would give the same bytes.
   std::array<std::uint8_t, kShortBytesMax> event;
-  std::uint8_t* end = AddField(v1::TrackEvent::kTypeFieldNumber, v1::TrackEvent::TYPE_SLICE_END,
-                               event.data());
+  std::uint8_t* end =
+      AddField(v1::TrackEvent::kTypeFieldNumber, v1::TrackEvent::TYPE_SLICE_END, event.data());
   end = AddField(v1::TrackEvent::kTrackUuidFieldNumber, track, end);
   std::array<std::uint8_t, kShortBytesMax> packet;
   std::uint8_t* at_end =

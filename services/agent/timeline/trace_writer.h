@@ -92,7 +92,7 @@ class TraceWriter {
   std::uint64_t Intern(Table* table, std::string_view name,
                        perfetto::v1::InternedName* (*add)(perfetto::v1::TracePacket*));
   void AddDescriptor(const Track& track);
-  void Put();         // Appends packet_ to block_ and clears it.
+  void Put();  // Appends packet_ to block_ and clears it.
   void FlushWhenFull();
   void WriteBlock();  // Compresses block_ into the file.
 
