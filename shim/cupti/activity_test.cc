@@ -219,6 +219,33 @@ TEST_F(ActivityFlushTest, WaitsAreRecordsOfTheirOwn) {
   EXPECT_EQ(waits[0]->streamId, 12u);
 }
 
+TEST_F(ActivityFlushTest, AnEventsRecordComesBeforeWhatWaitsForItAndBehindWhatWaitedBefore) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION), CUPTI_SUCCESS);
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_CUDA_EVENT), CUPTI_SUCCESS);
+  const auto issue = [](const char* function, ring::RecordKind kind) {
+    core::Enter(function, ring::CallClass::kStream, 0, [&] {
+      ring::EventRecord record{};
+      record.header.kind = kind;
+      record.event = 9;
+      core::Session::Existing()->Append(&record.header, sizeof(record), {});
+      return 0;
+    });
+  };
+  for (int i = 0; i < 2; ++i) {
+    issue("cudaEventRecord", ring::RecordKind::kEventRecord);
+    issue("cudaStreamWaitEvent", ring::RecordKind::kStreamWaitEvent);
+  }
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  std::vector<CUpti_ActivityKind> kinds;
+  for (const CUpti_Activity* record : records_) kinds.push_back(record->kind);
+  const std::vector<CUpti_ActivityKind> expected = {
+      CUPTI_ACTIVITY_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+      CUPTI_ACTIVITY_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+  EXPECT_EQ(kinds, expected);
+}
+
 TEST_F(ActivityFlushTest, LeavesOutCallsThatTheProgramDoesNotWant) {
   ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
   constexpr auto kCall = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
