@@ -133,3 +133,52 @@ def the_programs_own_profiler_shows_the_virtual_timeline(world):
     expect(snapshot["segments"] and snapshot["device_traces"][0], "the memory snapshot is empty")
     refused = [name for name in prediction.get("refusedCalls", {}) if "cupti" in str(name)]
     expect(not refused, f"refused: {refused}")
+
+
+PROTON = """
+    import torch, triton, triton.language as tl, triton.profiler as proton
+    @triton.jit
+    def add(x, y, out, n, BLOCK: tl.constexpr):
+        index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        inside = index < n
+        tl.store(out + index, tl.load(x + index, mask=inside) + tl.load(y + index, mask=inside), mask=inside)
+    n = 1 << 24
+    x, y = torch.rand(n, device="cuda"), torch.rand(n, device="cuda")
+    out, square = torch.empty_like(x), torch.rand(2048, 2048, device="cuda")
+    proton.start("proton", hook="triton")
+    for step in range(4):
+        with proton.scope("triton"):
+            add[(n // 1024,)](x, y, out, n, 1024)
+        with proton.scope("matrix"):
+            torch.relu(square @ square)
+    torch.cuda.synchronize()
+    proton.finalize()
+"""
+
+
+def leaves(node, path=()):
+    """The kernels of Proton's tree, by the scopes they lie in."""
+    name = node["frame"]["name"]
+    if not node["children"]:
+        yield (*path, name), node["metrics"]
+    for child in node["children"]:
+        yield from leaves(child, (*path, name))
+
+
+@test
+def tritons_profiler_shows_the_virtual_timeline(world):
+    job = world.run(PROTON, measure=100)
+    expect_complete(job)
+    tree = json.loads((world.folder / f"job{world.count}" / "proton.hatchet").read_text())[0]
+    found = {path: metrics for path, metrics in leaves(tree)}
+    prediction = job["status"]["prediction"]
+    reported = {kernel["name"]: kernel for kernel in prediction["kernels"]}
+    expected = {("ROOT", "triton", "add"): "add", ("ROOT", "matrix", "gemm 2048x2048x2048"): "gemm 2048x2048x2048"}
+    for path, name in expected.items():
+        metrics = found.get(path)
+        expect(metrics is not None, f"{path} is not among {sorted(found)}")
+        shortest = reported[name]["shortestPicoseconds"] / 1000
+        mean = metrics["time (ns)"] / metrics["count"]
+        expect(metrics["count"] == 4 and abs(mean / shortest - 1) < 0.02, f"{metrics}, the report: {shortest} ns")
+    expect(len(found) == 3, f"{sorted(found)}")
+    expect(not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}")

@@ -3,11 +3,15 @@
 // addition:
 //   #define SHIM_HANDLERS   the namespace of the library's handlers, from the root
 //   #define SHIM_REAL       with FORWARD rows: the library's RealLibrary
+//   #define SHIM_TELLS_ARGUMENTS   where observers of calls see their parameters
 //   #define SHIM_STATUS     the library's status type, the answer of undocumented functions
 //
 // The vendor's headers declare the same functions, so a row with a wrong type does not compile.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
+#include <span>
 #include <type_traits>
 
 #include "services/ring/layout.h"
@@ -34,16 +38,45 @@ struct Codes<const char*> {
   static constexpr const char* kNotSupported = "not supported on a simulated GPU";
 };
 
+// Writes the values that it is called with behind each other, as C lays out a structure.
+class ArgumentWriter {
+ public:
+  explicit ArgumentWriter(std::span<std::byte> out) : out_(out) {}
+  template <typename... Values>
+  void operator()(const Values&... values) {
+    (Write(values), ...);
+  }
+
+ private:
+  template <typename Value>
+  void Write(const Value& value) {
+    at_ = (at_ + alignof(Value) - 1) / alignof(Value) * alignof(Value);
+    if (at_ + sizeof(value) > out_.size()) return;
+    std::memcpy(out_.data() + at_, &value, sizeof(value));
+    at_ += sizeof(value);
+  }
+
+  std::span<std::byte> out_;
+  std::size_t at_ = 0;
+};
+
 // Calls that return nothing need a value to carry through Enter.
-template <typename Return, typename Body>
-Return Answer(const char* name, ring::CallClass call_class, Body&& body) noexcept {
+template <typename Return, typename Body, typename Write>
+Return Answer(const char* name, ring::CallClass call_class, Body&& body,
+              const Write& write) noexcept {
+  const core::CallArguments arguments{&write, [](const void* self, std::span<std::byte> out) {
+                                        (*static_cast<const Write*>(self))(out);
+                                      }};
   if constexpr (std::is_void_v<Return>) {
-    core::Enter(name, call_class, 0, [&body] {
-      body();
-      return 0;
-    });
+    core::Enter(
+        name, call_class, 0,
+        [&body] {
+          body();
+          return 0;
+        },
+        &arguments);
   } else {
-    return core::Enter(name, call_class, Codes<Return>::kFailure, body);
+    return core::Enter(name, call_class, Codes<Return>::kFailure, body, &arguments);
   }
 }
 
@@ -65,22 +98,31 @@ Return Accept() noexcept {
 
 #define SHIM_EXPORT extern "C" __attribute__((visibility("default")))
 #define SHIM_CLASS(call_class) ::eidolon::ring::CallClass::k##call_class
+// What writes a call's parameters: a captureless function where nobody is ever told of them.
+#ifdef SHIM_TELLS_ARGUMENTS
+#define SHIM_WRITE(args) \
+  [&](std::span<std::byte> shim_out) { ::eidolon::shim::api::ArgumentWriter{shim_out} args; }
+#else
+#define SHIM_WRITE(args) [](std::span<std::byte>) {}
+#endif
 
 // SIMULATE: our function answers. BARE: without Enter, for calls that programs make in constructors
 // or by the thousand before main; their handlers are noexcept and touch no session. PER_THREAD: the
 // variant for programs compiled with per-thread default streams.
-#define SIMULATE(ret, name, call_class, handler, params, args)                                \
-  SHIM_EXPORT ret name params {                                                               \
-    return ::eidolon::shim::api::Answer<ret>(                                                 \
-        #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }); \
+#define SIMULATE(ret, name, call_class, handler, params, args)                               \
+  SHIM_EXPORT ret name params {                                                              \
+    return ::eidolon::shim::api::Answer<ret>(                                                \
+        #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }, \
+        SHIM_WRITE(args));                                                                   \
   }
 #define SIMULATE_BARE(ret, name, call_class, handler, params, args) \
   SHIM_EXPORT ret name params { return SHIM_HANDLERS::handler args; }
-#define SIMULATE_PER_THREAD(ret, name, call_class, handler, params, args)                     \
-  SHIM_EXPORT ret name params {                                                               \
-    const ::eidolon::shim::gpu::PerThreadDefault scope;                                       \
-    return ::eidolon::shim::api::Answer<ret>(                                                 \
-        #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }); \
+#define SIMULATE_PER_THREAD(ret, name, call_class, handler, params, args)                    \
+  SHIM_EXPORT ret name params {                                                              \
+    const ::eidolon::shim::gpu::PerThreadDefault scope;                                      \
+    return ::eidolon::shim::api::Answer<ret>(                                                \
+        #name, SHIM_CLASS(call_class), [&]() -> ret { return SHIM_HANDLERS::handler args; }, \
+        SHIM_WRITE(args));                                                                   \
   }
 #define SIMULATE_BARE_PER_THREAD(ret, name, call_class, handler, params, args) \
   SHIM_EXPORT ret name params {                                                \
@@ -89,11 +131,11 @@ Return Accept() noexcept {
   }
 
 // ACCEPT: success, and nothing to do (the policy says why).
-#define ACCEPT(ret, name, call_class, params)                                             \
-  SHIM_EXPORT ret name params {                                                           \
-    return ::eidolon::shim::api::Answer<ret>(#name, SHIM_CLASS(call_class), []() -> ret { \
-      return ::eidolon::shim::api::Accept<ret>();                                         \
-    });                                                                                   \
+#define ACCEPT(ret, name, call_class, params)                                         \
+  SHIM_EXPORT ret name params {                                                       \
+    return ::eidolon::shim::api::Answer<ret>(                                         \
+        #name, SHIM_CLASS(call_class),                                                \
+        []() -> ret { return ::eidolon::shim::api::Accept<ret>(); }, SHIM_WRITE(())); \
   }
 
 // FORWARD: the real library answers, found by the RealLibrary that SHIM_REAL names. No Enter: its

@@ -64,7 +64,8 @@ void TellAgent(Session& session, std::string_view name) noexcept {
 
 }  // namespace
 
-CallScope::CallScope(const char* name, ring::CallClass call_class) noexcept
+CallScope::CallScope(const char* name, ring::CallClass call_class,
+                     const CallArguments* arguments) noexcept
     : name_(name), allowed_(!IsTearingDown()) {
   if (depth++ != 0 || !allowed_) return;
   CallObserver* const observer = Observer();
@@ -72,14 +73,13 @@ CallScope::CallScope(const char* name, ring::CallClass call_class) noexcept
     ChargeCall(name, call_class);
     return;
   }
-  const std::uint64_t before = RecordClock();
-  observer->CallBegan(name, {static_cast<std::int64_t>(before)}, ChargeCall(name, call_class));
+  observer->CallBegan(name, ChargeCall(name, call_class).began, arguments);
 }
 
 CallScope::~CallScope() {
   if (--depth != 0 || !allowed_) return;
   if (CallObserver* const observer = Observer()) {
-    observer->CallEnded({static_cast<std::int64_t>(RecordClock())});
+    observer->CallEnded({static_cast<std::int64_t>(RecordClock())}, result_);
   }
   EndCall();
 }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "services/ring/layout.h"
+#include "shim/core/call_observer.h"
 
 namespace eidolon::shim::core {
 
@@ -11,7 +14,8 @@ namespace eidolon::shim::core {
 // exported function) are charged once.
 class CallScope {
  public:
-  CallScope(const char* name, ring::CallClass call_class) noexcept;
+  CallScope(const char* name, ring::CallClass call_class,
+            const CallArguments* arguments = nullptr) noexcept;
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
@@ -19,9 +23,16 @@ class CallScope {
   // False while the process is being torn down: answer with the failure code and touch nothing.
   bool allowed() const noexcept { return allowed_; }
   void ReportEscapedException() const noexcept;
+  template <typename Return>
+  void NoteResult(const Return& result) noexcept {
+    if constexpr (std::is_trivially_copyable_v<Return> && sizeof(Return) <= sizeof(result_)) {
+      std::memcpy(&result_, &result, sizeof(result));
+    }
+  }
 
  private:
   const char* name_;
+  std::uint64_t result_ = 0;
   bool allowed_;
 };
 

@@ -12,16 +12,24 @@
 
 namespace eidolon::shim::core {
 
+// The parameters of the call in progress, had only when somebody asks.
+struct CallArguments {
+  const void* self;
+  // Lays them out as C lays out a structure with a member for each.
+  void (*write)(const void* self, std::span<std::byte> out);
+};
+
 // Told on the thread that calls, from inside the call; may not make calls of its own. All times are
 // of the rank clock.
 class CallObserver {
  public:
-  // An exported function begins, at `before`, and was charged for until `charged`. Calls that the
+  // An exported function began at `began`. `arguments`: null when they are not told. Calls that the
   // shim makes of its own functions are part of the program's.
-  virtual void CallBegan(const char* name, base::SimTime before,
-                         base::SimTime charged) noexcept = 0;
-  // The call that began last on this thread returns; nobody watched yet when it began, perhaps.
-  virtual void CallEnded(base::SimTime now) noexcept = 0;
+  virtual void CallBegan(const char* name, base::SimTime began,
+                         const CallArguments* arguments) noexcept = 0;
+  // The call that began last on this thread returns `result`, as far as eight bytes hold it; nobody
+  // watched yet when it began, perhaps.
+  virtual void CallEnded(base::SimTime now, std::uint64_t result) noexcept = 0;
   // A record of work lies in the ring at `position`; `tail` follows it.
   virtual void WorkIssued(const ring::RecordHeader& record,
                           std::span<const std::span<const std::byte>> tail,

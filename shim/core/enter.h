@@ -16,11 +16,14 @@ namespace eidolon::shim::core {
 // Runs `body` as the answer of the exported function `name`. `failure` is what the caller gets when
 // an exception escapes or the process is being torn down.
 template <typename Return, typename Body>
-Return Enter(const char* name, ring::CallClass call_class, Return failure, Body&& body) noexcept {
-  const CallScope scope(name, call_class);
+Return Enter(const char* name, ring::CallClass call_class, Return failure, Body&& body,
+             const CallArguments* arguments = nullptr) noexcept {
+  CallScope scope(name, call_class, arguments);
   if (!scope.allowed()) return failure;
   try {
-    return body();
+    const Return result = body();
+    scope.NoteResult(result);
+    return result;
   } catch (...) {
     scope.ReportEscapedException();
     return failure;

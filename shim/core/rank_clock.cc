@@ -252,19 +252,22 @@ void StartClock(const ClockSource& where) noexcept {
 
 void DetachClock() noexcept { started.store(false, std::memory_order_relaxed); }
 
-base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept {
+Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
   if (!started.load(std::memory_order_acquire)) return {};
   std::atomic<std::uint64_t>& clock = ProcessClock();
   RaiseToFloor();
   if (CurrentRole() != ThreadRole::kDriver) {
-    return {static_cast<std::int64_t>(clock.load(std::memory_order_acquire))};
+    const base::SimTime now{static_cast<std::int64_t>(clock.load(std::memory_order_acquire))};
+    return {.began = now, .ended = now};
   }
-  std::uint64_t now;
+  std::uint64_t began;
+  std::uint64_t ended;
   if (source.model == ring::HostModel::kFixed) {
     const std::uint64_t cost =
         WithDelays(IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]);
-    now = clock.fetch_add(cost, std::memory_order_acq_rel) + cost;
-    Publish(now);
+    began = clock.fetch_add(cost, std::memory_order_acq_rel);
+    ended = began + cost;
+    Publish(ended);
   } else {
     ThreadClock& own = thread_clock;
     const std::uint64_t ticks = ReadTicks();
@@ -276,12 +279,14 @@ base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept 
       own.next_speed_ticks = ReadTicks() + SpeedIntervalTicks();
       own.slept = true;  // What it took is nobody's work.
     }
+    began = clock.load(std::memory_order_relaxed);
     own.own_ps += source.costs.ps[static_cast<int>(call_class)];
     RaiseTo(clock, own.own_ps);
     Publish(own.own_ps);
-    now = clock.load(std::memory_order_relaxed);
+    ended = clock.load(std::memory_order_relaxed);
   }
-  return {static_cast<std::int64_t>(now)};
+  return {.began = base::SimTime{static_cast<std::int64_t>(began)},
+          .ended = base::SimTime{static_cast<std::int64_t>(ended)}};
 }
 
 void NotePinnedMemory() noexcept {

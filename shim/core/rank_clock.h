@@ -18,9 +18,13 @@
 
 namespace eidolon::shim::core {
 
-// Charges the calling thread for one call of a class, and returns the clock after it. Called by
-// CallScope.
-base::SimTime ChargeCall(const char* name, ring::CallClass call_class) noexcept;
+// What a call of the program takes of the host.
+struct Charge {
+  base::SimTime began;  // Behind the program's own work, which led to the call.
+  base::SimTime ended;
+};
+// Charges the calling thread for one call of a class. Called by CallScope.
+Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept;
 // The call is over: what follows is the program's own time again. Called by CallScope.
 void EndCall() noexcept;
 

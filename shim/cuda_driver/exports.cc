@@ -3,6 +3,7 @@
 #include "shim/cuda_driver/vendor.h"
 
 // Behind the above, which decides what cuda.h declares.
+#define SHIM_TELLS_ARGUMENTS
 #include "shim/api/rows.h"
 #include "shim/cuda_driver/handlers.h"
 #include "shim/gpu/stream/stream.h"

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <cuda_vdpau_interop.h>
 
+#define SHIM_TELLS_ARGUMENTS
 #include "shim/api/rows.h"
 #include "shim/cuda_runtime/codes.h"
 #include "shim/cuda_runtime/handlers.h"

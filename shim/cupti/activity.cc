@@ -8,6 +8,7 @@
 #include "shim/cupti/flush.h"
 #include "shim/cupti/watch.h"
 #include "shim/gpu/context/context.h"
+#include "shim/gpu/graph/graph.h"
 #include "shim/gpu/stream/stream.h"
 
 namespace eidolon::shim::cupti::activity {
@@ -163,6 +164,20 @@ CUptiResult GetStreamIdEx(CUcontext, CUstream stream, std::uint8_t per_thread, s
   const gpu::Stream* known = gpu::Lookup(handle);
   if (known == nullptr) return CUPTI_ERROR_INVALID_STREAM;
   *id = StreamNumber(known->id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult GetGraphId(CUgraph graph, std::uint32_t* id) {
+  const gpu::Graph* known = gpu::LookupGraph(graph);
+  if (known == nullptr || id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *id = known->number;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult GetGraphExecId(CUgraphExec exec, std::uint32_t* id) {
+  const gpu::GraphExec* known = gpu::LookupExec(exec);
+  if (known == nullptr || id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *id = known->number;
   return CUPTI_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -15,11 +16,13 @@
 #include "services/ring/activity.h"
 #include "services/ring/record.h"
 #include "services/ring/work.h"
+#include "shim/api/rows.h"
 #include "shim/core/enter.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/cupti/client_clock.h"
+#include "shim/cupti/subscription.h"
 
 namespace eidolon::shim::cupti::activity {
 namespace {
@@ -216,6 +219,33 @@ TEST_F(ActivityFlushTest, WaitsAreRecordsOfTheirOwn) {
   EXPECT_EQ(waits[0]->streamId, 12u);
 }
 
+TEST_F(ActivityFlushTest, AnEventsRecordComesBeforeWhatWaitsForItAndBehindWhatWaitedBefore) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION), CUPTI_SUCCESS);
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_CUDA_EVENT), CUPTI_SUCCESS);
+  const auto issue = [](const char* function, ring::RecordKind kind) {
+    core::Enter(function, ring::CallClass::kStream, 0, [&] {
+      ring::EventRecord record{};
+      record.header.kind = kind;
+      record.event = 9;
+      core::Session::Existing()->Append(&record.header, sizeof(record), {});
+      return 0;
+    });
+  };
+  for (int i = 0; i < 2; ++i) {
+    issue("cudaEventRecord", ring::RecordKind::kEventRecord);
+    issue("cudaStreamWaitEvent", ring::RecordKind::kStreamWaitEvent);
+  }
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  std::vector<CUpti_ActivityKind> kinds;
+  for (const CUpti_Activity* record : records_) kinds.push_back(record->kind);
+  const std::vector<CUpti_ActivityKind> expected = {
+      CUPTI_ACTIVITY_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+      CUPTI_ACTIVITY_KIND_CUDA_EVENT, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+  EXPECT_EQ(kinds, expected);
+}
+
 TEST_F(ActivityFlushTest, LeavesOutCallsThatTheProgramDoesNotWant) {
   ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
   constexpr auto kCall = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
@@ -253,6 +283,135 @@ TEST_F(ActivityFlushTest, GivesTimesInTheProgramsClock) {
   EXPECT_EQ(GetTimestamp(&now), CUPTI_SUCCESS);
   EXPECT_LT(now, HalfTime() + 1'000'000'000);
   EXPECT_EQ(RegisterTimestampCallback(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+// What a subscriber was told, in order.
+struct Told {
+  CUpti_CallbackDomain domain;
+  CUpti_CallbackId id;
+  CUpti_ApiCallbackSite site;
+  std::uint32_t correlation;
+  std::string function;
+  std::string symbol;
+  int result;
+};
+std::vector<Told> told;
+
+void Tell(void* user_data, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* given) {
+  const auto& data = *static_cast<const CUpti_CallbackData*>(given);
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    *data.correlationData = 77;
+    PushExternalCorrelationId(kKind, 1);  // Calls of CUPTI are allowed.
+    PopExternalCorrelationId(kKind, nullptr);
+  } else {
+    EXPECT_EQ(*data.correlationData, 77u);
+  }
+  told.push_back(
+      {domain, id, data.callbackSite, data.correlationId, data.functionName,
+       data.symbolName == nullptr ? "" : data.symbolName,
+       data.functionReturnValue == nullptr ? -1 : *static_cast<int*>(data.functionReturnValue)});
+  EXPECT_EQ(user_data, &told);
+}
+
+class CallbackTest : public ActivityFlushTest {
+ protected:
+  CallbackTest() {
+    told.clear();
+    EXPECT_EQ(subscription::Subscribe(&subscriber_, Tell, &told), CUPTI_SUCCESS);
+  }
+  ~CallbackTest() override { subscription::Unsubscribe(subscriber_); }
+
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+};
+
+TEST_F(CallbackTest, TellsOfTheDriverCallBehindALaunchOfTheRuntimeWithItsCorrelation) {
+  ASSERT_EQ(subscription::EnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API), CUPTI_SUCCESS);
+  ASSERT_EQ(subscription::EnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API,
+                                         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
+            CUPTI_SUCCESS);
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+
+  Launch("cudaLaunchKernel");
+  FlushAll(0);
+
+  ASSERT_EQ(told.size(), 4u);
+  EXPECT_EQ(told[0].function, "cudaLaunchKernel");
+  EXPECT_EQ(told[0].site, CUPTI_API_ENTER);
+  EXPECT_EQ(told[1].function, "cuLaunchKernel");
+  EXPECT_EQ(told[1].domain, CUPTI_CB_DOMAIN_DRIVER_API);
+  EXPECT_EQ(told[2].function, "cuLaunchKernel");
+  EXPECT_EQ(told[2].site, CUPTI_API_EXIT);
+  EXPECT_EQ(told[3].function, "cudaLaunchKernel");
+  EXPECT_EQ(told[3].id,
+            static_cast<CUpti_CallbackId>(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000));
+  const auto calls = RecordsOf<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME);
+  ASSERT_EQ(calls.size(), 1u);
+  for (const Told& one : told) EXPECT_EQ(one.correlation, calls[0]->correlationId);
+}
+
+TEST_F(CallbackTest, TellsWhatALibraryLaunchesByItsName) {
+  subscription::EnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API);
+
+  Launch("cublasSgemm_v2");
+
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].function, "cuLaunchKernelEx");
+  EXPECT_EQ(told[0].symbol, "_Z3addPf");
+}
+
+TEST_F(CallbackTest, TellsWhatTheCallReturned) {
+  subscription::EnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API);
+
+  core::Enter("cudaStreamQuery", ring::CallClass::kQuery, 1, [] { return 600; });
+
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1].result, 600);
+}
+
+TEST_F(CallbackTest, IsSilentOnceTheSubscriberHasGone) {
+  std::uint32_t enabled = 0;
+  subscription::EnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API);
+  const auto id = static_cast<CUpti_CallbackId>(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  ASSERT_EQ(subscription::GetCallbackState(&enabled, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API, id),
+            CUPTI_SUCCESS);
+  EXPECT_EQ(enabled, 1u);
+
+  subscription::Unsubscribe(subscriber_);
+  Launch("cudaLaunchKernel");
+
+  EXPECT_TRUE(told.empty());
+}
+
+TEST(ArgumentWriterTest, LaysValuesOutAsAStructure) {
+  struct Given {
+    char first;
+    double second;
+    std::uint16_t third;
+    const void* fourth;
+  };
+  alignas(Given) std::byte bytes[sizeof(Given)] = {};
+
+  api::ArgumentWriter{bytes}(char{'a'}, 2.5, std::uint16_t{7}, static_cast<const void*>(bytes));
+
+  Given given{};
+  std::memcpy(&given, bytes, sizeof(given));
+  EXPECT_EQ(given.first, 'a');
+  EXPECT_EQ(given.second, 2.5);
+  EXPECT_EQ(given.third, 7);
+  EXPECT_EQ(given.fourth, bytes);
+}
+
+TEST_F(ActivityFlushTest, GivesRecordsToTheBuffersThatWereNamedAfterTheyWereEnabled) {
+  RegisterCallbacks(
+      [](std::uint8_t** buffer, std::size_t* size, std::size_t*) { *buffer = nullptr, *size = 0; },
+      TakeBuffer);
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+  RegisterCallbacks(GiveBuffer, TakeBuffer);
+
+  Launch("cudaLaunchKernel");
+  FlushAll(0);
+
+  EXPECT_EQ(RecordsOf<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME).size(), 1u);
 }
 
 }  // namespace

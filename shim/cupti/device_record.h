@@ -10,7 +10,7 @@
 
 #include "services/ring/activity.h"
 #include "shim/cupti/buffer.h"
-#include "shim/cupti/watch.h"
+#include "shim/cupti/issued_work.h"
 
 namespace eidolon::shim::cupti {
 

@@ -67,6 +67,10 @@ void Flusher::Register(CUpti_BuffersCallbackRequestFunc request,
   const std::lock_guard lock(mutex_);
   request_ = request;
   complete_ = complete;
+  if (buffers_ == nullptr) return;
+  // Records were enabled before it was said where they go.
+  buffers_.reset();
+  BeginBuffers();
 }
 
 void Flusher::BeginBuffers() {
@@ -118,38 +122,48 @@ void Flusher::PutCalls(const Watch::Batch& batch, BufferWriter* buffers) {
   }
 }
 
+// In the order of the program: a profiler takes what an event waits for from its last record.
 void Flusher::PutWaits(const Watch::Batch& batch, BufferWriter* buffers) {
-  RecordGroup group;
-  for (const RecordedEvent& event : batch.events) {
-    group.Clear();
-    CUpti_ActivityCudaEvent2 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
-    record.correlationId = event.correlation;
-    record.deviceId = OrdinalOf(event.ring_device);
-    record.contextId = ContextNumber(record.deviceId);
-    record.streamId = StreamNumber(event.stream);
-    record.eventId = event.event;
-    group.Add(record);
-    Put(group, buffers);
-  }
+  auto event = batch.events.begin();
   for (const WatchedWait& wait : batch.waits) {
-    group.Clear();
-    CUpti_ActivitySynchronization2 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
-    record.type = wait.type;
-    record.start = clock_.FromRank(wait.begin_ps);
-    record.end = clock_.FromRank(wait.end_ps);
-    record.correlationId = wait.correlation;
-    record.contextId = ContextNumber(OrdinalOf(wait.ring_device));
-    record.streamId = wait.stream == kNoStream
-                          ? static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE)
-                          : StreamNumber(wait.stream);
-    record.cudaEventId = wait.event == 0
-                             ? static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE)
-                             : wait.event;
-    group.Add(record);
-    Put(group, buffers);
+    for (; event != batch.events.end() && event->correlation < wait.correlation; ++event) {
+      PutEvent(*event, buffers);
+    }
+    PutWait(wait, buffers);
   }
+  for (; event != batch.events.end(); ++event) PutEvent(*event, buffers);
+}
+
+void Flusher::PutEvent(const RecordedEvent& event, BufferWriter* buffers) {
+  CUpti_ActivityCudaEvent2 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+  record.correlationId = event.correlation;
+  record.deviceId = OrdinalOf(event.ring_device);
+  record.contextId = ContextNumber(record.deviceId);
+  record.streamId = StreamNumber(event.stream);
+  record.eventId = event.event;
+  RecordGroup group;
+  group.Add(record);
+  Put(group, buffers);
+}
+
+void Flusher::PutWait(const WatchedWait& wait, BufferWriter* buffers) {
+  CUpti_ActivitySynchronization2 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  record.type = wait.type;
+  record.start = clock_.FromRank(wait.begin_ps);
+  record.end = clock_.FromRank(wait.end_ps);
+  record.correlationId = wait.correlation;
+  record.contextId = ContextNumber(OrdinalOf(wait.ring_device));
+  record.streamId = wait.stream == kNoStream
+                        ? static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE)
+                        : StreamNumber(wait.stream);
+  record.cudaEventId = wait.event == 0
+                           ? static_cast<std::uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE)
+                           : wait.event;
+  RecordGroup group;
+  group.Add(record);
+  Put(group, buffers);
 }
 
 void Flusher::PutOperation(const ring::CompletedOperation& operation, BufferWriter* buffers) {

@@ -40,6 +40,8 @@ class Flusher {
   void BeginBuffers();
   void PutCalls(const Watch::Batch& batch, BufferWriter* buffers);
   void PutWaits(const Watch::Batch& batch, BufferWriter* buffers);
+  void PutEvent(const RecordedEvent& event, BufferWriter* buffers);
+  void PutWait(const WatchedWait& wait, BufferWriter* buffers);
   void PutOperations(BufferWriter* buffers);
   void PutOperation(const ring::CompletedOperation& operation, BufferWriter* buffers);
   void Put(const RecordGroup& group, BufferWriter* buffers);

@@ -1,22 +1,22 @@
 #include "shim/cupti/subscription.h"
 
-#include <atomic>
+#include <algorithm>
+#include <cstring>
+#include <string>
 
 #include "shim/cupti/callback_name.h"
+#include "shim/cupti/callbacks.h"
+#include "shim/cupti/watch.h"
 
 namespace eidolon::shim::cupti {
 namespace {
 
-// The one subscriber's handle is this object's address.
-constinit std::atomic<bool> subscribed = false;
-
-CUpti_SubscriberHandle TheSubscriber() {
-  return reinterpret_cast<CUpti_SubscriberHandle>(&subscribed);
+CUptiResult CheckSubscriber(CUpti_SubscriberHandle subscriber) {
+  return Callbacks::Get().IsSubscriber(subscriber) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-CUptiResult CheckSubscriber(CUpti_SubscriberHandle subscriber) {
-  return subscribed && subscriber == TheSubscriber() ? CUPTI_SUCCESS
-                                                     : CUPTI_ERROR_INVALID_PARAMETER;
+bool IsDomain(CUpti_CallbackDomain domain) {
+  return domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE;
 }
 
 const char* NameOf(CUptiResult result) {
@@ -83,30 +83,70 @@ const char* NameOf(CUptiResult result) {
 
 namespace subscription {
 
-CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc, void*) {
+CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function,
+                      void* user_data) {
   if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (subscribed.exchange(true)) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-  *subscriber = TheSubscriber();
+  if (!Callbacks::Get().Subscribe(function, user_data)) {
+    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  }
+  *subscriber = Callbacks::Get().handle();
   return CUPTI_SUCCESS;
 }
 
+CUptiResult SubscribeNamed(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function,
+                           void* user_data, CUpti_SubscriberParams* parameters) {
+  if (parameters != nullptr && parameters->structSize == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  const CUptiResult result = Subscribe(subscriber, function, user_data);
+  if (parameters == nullptr) return result;
+  if (result == CUPTI_SUCCESS) {
+    Callbacks::Get().SetName(parameters->subscriberName);
+  } else if (parameters->oldSubscriberName != nullptr && parameters->oldSubscriberSize > 0) {
+    const std::string name = Callbacks::Get().name();
+    const std::size_t bytes = std::min(name.size(), parameters->oldSubscriberSize - 1);
+    std::memcpy(parameters->oldSubscriberName, name.data(), bytes);
+    parameters->oldSubscriberName[bytes] = '\0';
+  }
+  return result;
+}
+
 CUptiResult Unsubscribe(CUpti_SubscriberHandle subscriber) {
+  if (!Callbacks::Get().Unsubscribe(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
+  Watch::Get().FollowCallbacks();
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult EnableCallback(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
+                           CUpti_CallbackDomain domain, CUpti_CallbackId id) {
   const CUptiResult known = CheckSubscriber(subscriber);
-  if (known == CUPTI_SUCCESS) subscribed = false;
+  if (known != CUPTI_SUCCESS) return known;
+  if (!IsDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
+  Callbacks::Get().Enable(domain, id, enable != 0);
+  Watch::Get().FollowCallbacks();
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult EnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
+                         CUpti_CallbackDomain domain) {
+  const CUptiResult known = CheckSubscriber(subscriber);
+  if (known != CUPTI_SUCCESS) return known;
+  if (!IsDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
+  Callbacks::Get().EnableDomain(domain, enable != 0);
+  Watch::Get().FollowCallbacks();
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult EnableAllDomains(std::uint32_t enable, CUpti_SubscriberHandle subscriber) {
+  const CUptiResult known = EnableDomain(enable, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
+  return known != CUPTI_SUCCESS ? known
+                                : EnableDomain(enable, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+}
+
+CUptiResult GetCallbackState(std::uint32_t* enabled, CUpti_SubscriberHandle subscriber,
+                             CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  if (enabled == nullptr || !IsDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
+  const CUptiResult known = CheckSubscriber(subscriber);
+  if (known == CUPTI_SUCCESS) *enabled = Callbacks::Get().IsEnabled(domain, id) ? 1 : 0;
   return known;
-}
-
-CUptiResult EnableCallback(std::uint32_t, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain,
-                           CUpti_CallbackId) {
-  return CheckSubscriber(subscriber);
-}
-
-CUptiResult EnableDomain(std::uint32_t, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain) {
-  return CheckSubscriber(subscriber);
-}
-
-CUptiResult EnableAllDomains(std::uint32_t, CUpti_SubscriberHandle subscriber) {
-  return CheckSubscriber(subscriber);
 }
 
 }  // namespace subscription

@@ -13,12 +13,17 @@ namespace subscription {
 
 CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                       void* user_data);
+// With the name of the one that is there already, for those who ask for it.
+CUptiResult SubscribeNamed(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                           void* user_data, CUpti_SubscriberParams* parameters);
 CUptiResult Unsubscribe(CUpti_SubscriberHandle subscriber);
 CUptiResult EnableCallback(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
                            CUpti_CallbackDomain domain, CUpti_CallbackId id);
 CUptiResult EnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
                          CUpti_CallbackDomain domain);
 CUptiResult EnableAllDomains(std::uint32_t enable, CUpti_SubscriberHandle subscriber);
+CUptiResult GetCallbackState(std::uint32_t* enabled, CUpti_SubscriberHandle subscriber,
+                             CUpti_CallbackDomain domain, CUpti_CallbackId id);
 
 }  // namespace subscription
 

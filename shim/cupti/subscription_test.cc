@@ -21,6 +21,25 @@ TEST(SubscriptionTest, HasOneSubscriberAtATime) {
   EXPECT_EQ(subscription::Unsubscribe(second), CUPTI_SUCCESS);
 }
 
+TEST(SubscriptionTest, NamesWhoSubscribedBefore) {
+  CUpti_SubscriberHandle first = nullptr;
+  CUpti_SubscriberHandle second = nullptr;
+  char name[8] = {};
+  CUpti_SubscriberParams parameters{};
+  parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+  parameters.subscriberName = "the profiler";
+
+  EXPECT_EQ(subscription::SubscribeNamed(&first, Ignore, nullptr, &parameters), CUPTI_SUCCESS);
+  parameters.oldSubscriberName = name;
+  parameters.oldSubscriberSize = sizeof(name);
+  EXPECT_EQ(subscription::SubscribeNamed(&second, Ignore, nullptr, &parameters),
+            CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  EXPECT_STREQ(name, "the pro");
+  EXPECT_EQ(subscription::SubscribeNamed(&second, Ignore, nullptr, nullptr),
+            CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  EXPECT_EQ(subscription::Unsubscribe(first), CUPTI_SUCCESS);
+}
+
 TEST(SubscriptionTest, RefusesAnUnknownSubscriber) {
   EXPECT_EQ(subscription::Unsubscribe(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
   EXPECT_EQ(subscription::EnableCallback(1, nullptr, CUPTI_CB_DOMAIN_DRIVER_API, 1),

@@ -13,6 +13,9 @@
 #include "services/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
+#include "shim/cupti/callbacks.h"
+#include "shim/cupti/device_record.h"
+#include "shim/cupti/operation_name.h"
 #include "shim/time/tick_clock.h"
 
 namespace eidolon::shim::cupti {
@@ -115,7 +118,12 @@ Watch& Watch::Get() {
 void Watch::Enable(CUpti_ActivityKind kind, bool enable) {
   const std::lock_guard guard(lock_);
   enabled_.set(static_cast<std::size_t>(kind), enable);
-  core::Observe(enabled_.any() ? this : nullptr);
+  core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
+}
+
+void Watch::FollowCallbacks() {
+  const std::lock_guard guard(lock_);
+  core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
 }
 
 bool Watch::IsEnabled(CUpti_ActivityKind kind) const {
@@ -174,12 +182,9 @@ void Watch::KeepCall(CallbackName name, std::uint32_t correlation, std::uint64_t
   if (WantsCall(name)) Keep(&batch_.calls, std::move(call));
 }
 
-void Watch::CallBegan(const char* name, base::SimTime before, base::SimTime charged) noexcept {
+void Watch::CallBegan(const char* name, base::SimTime began,
+                      const core::CallArguments* arguments) noexcept {
   time::FollowTicks();
-  // In the measured host model what was charged is the program's own work since its last call.
-  const core::Session* session = core::Session::Existing();
-  const bool is_fixed =
-      session != nullptr && session->header().host_model == ring::HostModel::kFixed;
   const CallbackName called = NameOf(name);
   if (called.api == Api::kNone) {
     thread_call = {};
@@ -188,12 +193,17 @@ void Watch::CallBegan(const char* name, base::SimTime before, base::SimTime char
   thread_call = {.function = name,
                  .name = called,
                  .correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed),
-                 .begin_ps = static_cast<std::uint64_t>((is_fixed ? before : charged).ps)};
+                 .begin_ps = static_cast<std::uint64_t>(began.ps)};
+  if (called.api != Api::kLibrary && Callbacks::Get().any()) {
+    Callbacks::Get().Began(
+        {.name = called, .function = name, .correlation = thread_call.correlation}, arguments);
+  }
 }
 
-void Watch::CallEnded(base::SimTime now) noexcept {
+void Watch::CallEnded(base::SimTime now, std::uint64_t result) noexcept {
   const ThreadCall call = std::exchange(thread_call, {});
   if (call.function == nullptr || call.name.api == Api::kLibrary) return;
+  if (Callbacks::Get().any()) Callbacks::Get().Ended(result);
   try {
     KeepCall(call.name, call.correlation, call.begin_ps,
              std::max(call.begin_ps, static_cast<std::uint64_t>(now.ps)));
@@ -212,6 +222,20 @@ std::uint32_t Watch::CorrelationOfIssue(std::uint64_t now_ps) {
   KeepCall(kLaunchOfLibrary, correlation, std::min(call.begin_ps, now_ps), now_ps);
   call.begin_ps = now_ps;
   return correlation;
+}
+
+// What a library launches was not a call of the program.
+void Watch::TellOfLibrary(const IssuedWork& work) {
+  const bool is_library = thread_call.function != nullptr && thread_call.name.api == Api::kLibrary;
+  if (!is_library || !Callbacks::Get().any()) return;
+  const std::span<const std::byte> definition = DefinitionOf(work, {});
+  const bool is_collective = definition.empty() && !work.collectives.empty();
+  Callbacks::Get().Launched({.name = kLaunchOfLibrary,
+                             .function = "cudaLaunchKernelExC",
+                             .correlation = work.correlation,
+                             .symbol = is_collective ? NameCollective(work.collectives.front())
+                                       : definition.empty() ? nullptr
+                                                            : NameWork(definition)});
 }
 
 void Watch::NoteStreamOperation(const ring::RecordHeader& record, std::uint32_t correlation) {
@@ -272,11 +296,12 @@ void Watch::WorkIssued(const ring::RecordHeader& record,
         return;
     }
     work.correlation = CorrelationOfIssue(record.host_clock_ps);
+    TellOfLibrary(work);
     work.external = ExternalIds();
     const std::lock_guard guard(lock_);
     work.kinds = enabled_;
     if (!enabled_.test(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) work.external.clear();
-    Keep(&batch_.issued, std::move(work));
+    if (enabled_.any()) Keep(&batch_.issued, std::move(work));
   } catch (...) {
     const std::lock_guard guard(lock_);
     ++batch_.dropped;

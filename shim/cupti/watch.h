@@ -14,23 +14,15 @@
 #include <span>
 #include <vector>
 
-#include "services/ring/communication_record.h"
 #include "services/ring/record_header.h"
 #include "shim/core/call_observer.h"
 #include "shim/core/spin_lock.h"
 #include "shim/cupti/callback_name.h"
+#include "shim/cupti/issued_work.h"
 
 namespace eidolon::shim::cupti {
 
 inline constexpr std::size_t kKeptMax = std::size_t{1} << 20;
-
-using ActivityKinds = std::bitset<CUPTI_ACTIVITY_KIND_COUNT>;
-
-// A number that the program pushed (cuptiActivityPushExternalCorrelationId), its newest of a kind.
-struct ExternalId {
-  CUpti_ExternalCorrelationKind kind;
-  std::uint64_t id;
-};
 
 struct WatchedCall {
   std::uint32_t correlation;
@@ -38,19 +30,6 @@ struct WatchedCall {
   CallbackName name;  // kRuntime or kDriver.
   std::uint64_t begin_ps;
   std::uint64_t end_ps;
-  std::vector<ExternalId> external;
-};
-
-// One operation or a group of them: a record of work.
-struct IssuedWork {
-  std::uint64_t position;  // In the ring.
-  ring::RecordKind kind;
-  std::uint16_t ring_device;
-  std::uint32_t stream;
-  std::uint32_t subject;  // Of a launch the work, of a graph's launch the graph.
-  std::uint32_t correlation;
-  ActivityKinds kinds;                             // Enabled when it was issued.
-  std::vector<ring::CommunicationOp> collectives;  // Operations in the order of their index.
   std::vector<ExternalId> external;
 };
 
@@ -81,6 +60,8 @@ class Watch final : public core::CallObserver {
   void Enable(CUpti_ActivityKind kind, bool enable);
   bool IsEnabled(CUpti_ActivityKind kind) const;
   bool IsWatching() const;
+  // What the program subscribed to has changed.
+  void FollowCallbacks();
   // A single call's records, once its API is enabled.
   void EnableCall(Api api, CUpti_CallbackId id, bool enable);
 
@@ -93,8 +74,9 @@ class Watch final : public core::CallObserver {
   };
   Batch Take();
 
-  void CallBegan(const char* name, base::SimTime before, base::SimTime charged) noexcept override;
-  void CallEnded(base::SimTime now) noexcept override;
+  void CallBegan(const char* name, base::SimTime began,
+                 const core::CallArguments* arguments) noexcept override;
+  void CallEnded(base::SimTime now, std::uint64_t result) noexcept override;
   void WorkIssued(const ring::RecordHeader& record,
                   std::span<const std::span<const std::byte>> tail,
                   std::uint64_t position) noexcept override;
@@ -110,6 +92,7 @@ class Watch final : public core::CallObserver {
                 std::uint64_t end_ps);
   // Of what the calling thread issues now.
   std::uint32_t CorrelationOfIssue(std::uint64_t now_ps);
+  static void TellOfLibrary(const IssuedWork& work);
   void NoteStreamOperation(const ring::RecordHeader& record, std::uint32_t correlation);
 
   static constexpr std::size_t kCalls = 1024;  // More than either API has.

@@ -74,6 +74,8 @@ Variables ServerEnvironment(const ShimLibraries& shim, const ServerPlace& place,
       {"EIDOLON_RUN_DIR", place.run_directory},
       {"EIDOLON_INDEX_DIR", place.index_directory},
       {"TRITON_LIBCUDA_PATH", shim.triton_folder},
+      {"TRITON_CUPTI_LIB_PATH", shim.triton_folder},  // Its profiler brings a CUPTI of its own.
+      {"TRITON_CUPTI_LIB_BLACKWELL_PATH", shim.triton_folder},
       {"NVTX_INJECTION64_PATH", shim.core},  // Named ranges become records.
       {"MASTER_ADDR", place.master_address},
       {"PET_MASTER_ADDR", place.master_address},

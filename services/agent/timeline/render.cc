@@ -22,6 +22,7 @@ namespace {
 
 // A call that issues more, such as a graph's launch, is joined with its first operation only.
 constexpr std::uint32_t kArrowsMax = 16;
+constexpr std::size_t kArgumentsMax = 8;
 constexpr std::uint64_t kTransferFlow = std::uint64_t{1} << 63;
 
 // Orders of a rank's tracks.
@@ -270,6 +271,7 @@ void Renderer::RenderStream(std::uint16_t device, std::uint32_t stream, std::vec
 Face Renderer::FaceOf(std::uint64_t sequence) {
   const Operation& operation = *recorder_.Find(sequence);
   Face face;
+  face.arguments.reserve(kArgumentsMax);
   if (sequence - first_ < has_call_.size() && has_call_[sequence - first_]) {
     face.flows.push_back(FlowOf(sequence));
   }

@@ -5,6 +5,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <array>
 
 #include "eidolon/perfetto/v1/trace.pb.h"
 #include "services/base/text.h"
@@ -20,6 +21,8 @@ constexpr std::size_t kBlockBytes = 1 << 20;
 constexpr int kCompressionLevel = 4;
 constexpr std::uint32_t kForgetInterned = 1;
 constexpr std::uint32_t kNeedsInterned = 2;
+// A packet of four numbers and nothing else; its length is one byte.
+constexpr std::size_t kShortBytesMax = 64;
 constexpr std::uint8_t kPacketTag = 0x0a;  // Trace.packet, length-delimited.
 
 std::uint64_t Nanoseconds(base::SimTime time) {
@@ -35,6 +38,12 @@ void AppendPacket(const v1::TracePacket& packet, std::string* out) {
   const std::size_t at = out->size();
   out->resize(at + bytes);
   packet.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(out->data() + at));
+}
+
+// A field of a number below 16 that is a varint.
+std::uint8_t* AddField(int number, std::uint64_t value, std::uint8_t* out) {
+  *out++ = static_cast<std::uint8_t>(number << 3);
+  return google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(value, out);
 }
 
 std::string Compress(const std::string& block) {
@@ -97,13 +106,13 @@ void TraceWriter::AddCounter(const Track& track, CounterUnit unit) {
 
 std::uint64_t TraceWriter::Intern(Table* table, std::string_view name,
                                   v1::InternedName* (*add)(v1::TracePacket*)) {
-  const auto [found, is_new] = table->emplace(name, table->size() + 1);
-  if (is_new) {
-    v1::InternedName* interned = add(packet_.get());
-    interned->set_iid(found->second);
-    interned->set_name(found->first);
-  }
-  return found->second;
+  if (const auto found = table->find(name); found != table->end()) return found->second;
+  const std::uint64_t number = table->size() + 1;
+  table->emplace(name, number);
+  v1::InternedName* interned = add(packet_.get());
+  interned->set_iid(number);
+  interned->set_name(std::string(name));
+  return number;
 }
 
 void TraceWriter::Begin(const SliceBegin& slice) {
@@ -138,10 +147,25 @@ void TraceWriter::Begin(const SliceBegin& slice) {
 }
 
 void TraceWriter::End(std::uint64_t track, base::SimTime at) {
-  packet_->set_timestamp(Nanoseconds(at));
-  packet_->mutable_track_event()->set_type(v1::TrackEvent::TYPE_SLICE_END);
-  packet_->mutable_track_event()->set_track_uuid(track);
-  Put();
+  // Half of all packets: written without a message, which would give the same bytes.
+  std::array<std::uint8_t, kShortBytesMax> event;
+  std::uint8_t* end =
+      AddField(v1::TrackEvent::kTypeFieldNumber, v1::TrackEvent::TYPE_SLICE_END, event.data());
+  end = AddField(v1::TrackEvent::kTrackUuidFieldNumber, track, end);
+  std::array<std::uint8_t, kShortBytesMax> packet;
+  std::uint8_t* at_end =
+      AddField(v1::TracePacket::kTimestampFieldNumber, Nanoseconds(at), packet.data());
+  at_end = AddField(v1::TracePacket::kTrustedPacketSequenceIdFieldNumber, sequence_, at_end);
+  const auto bytes = static_cast<std::size_t>(end - event.data());
+  *at_end++ = v1::TracePacket::kTrackEventFieldNumber << 3 | 2;  // Length-delimited.
+  *at_end++ = static_cast<std::uint8_t>(bytes);
+  at_end = std::copy_n(event.data(), bytes, at_end);
+  at_end = AddField(v1::TracePacket::kSequenceFlagsFieldNumber, kNeedsInterned, at_end);
+  block_ += static_cast<char>(kPacketTag);
+  block_ += static_cast<char>(at_end - packet.data());
+  block_.append(reinterpret_cast<const char*>(packet.data()),
+                static_cast<std::size_t>(at_end - packet.data()));
+  FlushWhenFull();
 }
 
 void TraceWriter::Count(std::uint64_t track, base::SimTime at, std::int64_t value) {
@@ -158,6 +182,10 @@ void TraceWriter::Put() {
   is_first_ = false;
   AppendPacket(*packet_, &block_);
   packet_->Clear();
+  FlushWhenFull();
+}
+
+void TraceWriter::FlushWhenFull() {
   if (block_.size() >= kBlockBytes) WriteBlock();
 }
 

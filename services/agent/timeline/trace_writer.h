@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -81,11 +82,18 @@ class TraceWriter {
 
  private:
   // Names of one kind, with the numbers that packets use instead.
-  using Table = std::unordered_map<std::string, std::uint64_t>;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  using Table = std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>>;
   std::uint64_t Intern(Table* table, std::string_view name,
                        perfetto::v1::InternedName* (*add)(perfetto::v1::TracePacket*));
   void AddDescriptor(const Track& track);
-  void Put();         // Appends packet_ to block_ and clears it.
+  void Put();  // Appends packet_ to block_ and clears it.
+  void FlushWhenFull();
   void WriteBlock();  // Compresses block_ into the file.
 
   std::string path_;
