@@ -1,7 +1,10 @@
 #include "services/agent/server/reports.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +27,7 @@ namespace {
 // For a controller that has a long queue of reports: what was not read when the agent ends is lost.
 constexpr int kFinishMs = 60'000;
 constexpr std::size_t kKernelsMax = 1000;
+constexpr std::size_t kTablesMax = 64;
 
 std::uint64_t Ps(base::Duration duration) { return static_cast<std::uint64_t>(duration.ps); }
 std::uint64_t Ps(base::SimTime time) { return static_cast<std::uint64_t>(time.ps); }
@@ -129,6 +133,35 @@ void FillCounts(const cost::CostBook& costs, std::span<const iteration::BasisTim
   counts->set_optimizer_state_bytes(sum.optimizer_state_bytes);
 }
 
+void FillTokens(const cost::CostBook& costs, std::span<const iteration::BasisTime> times,
+                bool with_gemms, controller_v1::TokenWork* tokens) {
+  // Sums by table, in the order of its rows and their bytes, and by matrix, the most outputs first.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> lookups;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t, std::greater<>> gemms;
+  for (const iteration::BasisTime& time : times) {
+    const iteration::WorkCounts& each = costs.bases()[time.basis].counts;
+    if (each.lookups.indices > 0) {
+      lookups[{each.lookups.table_rows, each.lookups.row_bytes}] +=
+          each.lookups.indices * time.count;
+    }
+    if (with_gemms && each.gemm.rows > 0) {
+      gemms[{each.gemm.outputs, each.gemm.inputs}] += each.gemm.rows * time.count;
+    }
+  }
+  for (const auto& [table, indices] : lookups | std::views::take(kTablesMax)) {
+    common::v1::Lookups* sent = tokens->add_lookups();
+    sent->set_indices(indices);
+    sent->set_table_rows(table.first);
+    sent->set_row_bytes(table.second);
+  }
+  for (const auto& [matrix, rows] : gemms | std::views::take(kTablesMax)) {
+    common::v1::GemmRows* sent = tokens->add_gemms();
+    sent->set_rows(rows);
+    sent->set_outputs(matrix.first);
+    sent->set_inputs(matrix.second);
+  }
+}
+
 // Of all operations of that name.
 std::uint64_t TimeOf(const cost::CostBook& costs, const iteration::Report& report,
                      std::string_view name) {
@@ -170,7 +203,10 @@ void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) 
   iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
   FillCoverage(*costs_, report.split, iteration->mutable_coverage());
   FillCounts(*costs_, report.split.times, iteration->mutable_counts());
-  if (report.index == job_->assignment.iterations().warmup()) {
+  const bool is_first = report.index == job_->assignment.iterations().warmup();
+  FillTokens(*costs_, report.split.times, is_first, iteration->mutable_tokens());
+  iteration->mutable_tokens()->set_sharers(report.token_sharers);
+  if (is_first) {
     AddKernels(*costs_, report.split.times, iteration->mutable_coverage());
   }
   controller_->Send(message);

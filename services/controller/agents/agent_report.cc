@@ -101,6 +101,20 @@ job::WorkCounts FromProto(const common::v1::WorkCounts& counts) {
           .optimizer_state_bytes = counts.optimizer_state_bytes()};
 }
 
+job::TokenWork FromProto(const v1::TokenWork& in) {
+  job::TokenWork tokens{.sharers = in.sharers()};
+  for (const common::v1::Lookups& lookups : in.lookups()) {
+    tokens.lookups.push_back({.indices = lookups.indices(),
+                              .table_rows = lookups.table_rows(),
+                              .row_bytes = lookups.row_bytes()});
+  }
+  for (const common::v1::GemmRows& gemm : in.gemms()) {
+    tokens.gemms.push_back(
+        {.rows = gemm.rows(), .outputs = gemm.outputs(), .inputs = gemm.inputs()});
+  }
+  return tokens;
+}
+
 }  // namespace
 
 job::RankIteration FromProto(const v1::Iteration& in) {
@@ -114,6 +128,7 @@ job::RankIteration FromProto(const v1::Iteration& in) {
           .copies_to_device_ps = in.copies_to_device_picoseconds(),
           .coverage = FromProto(in.coverage()),
           .counts = FromProto(in.counts()),
+          .tokens = FromProto(in.tokens()),
           .assumed_kernels = FromProto(in.coverage().assumed_kernels()),
           .kernels = FromProto(in.coverage().kernels())};
 }
