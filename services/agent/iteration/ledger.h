@@ -25,13 +25,13 @@ struct Mark {
 
 struct Report {
   std::uint32_t index = 0;
-  std::uint32_t token_sharers = 1;  // Ranks that look up the same tokens; 0: not clear.
   // Its operations: [sequence_begin, sequence_end).
   std::uint64_t sequence_begin = 0;
   std::uint64_t sequence_end = 0;
   base::SimTime start;
   base::SimTime end;
   Split split;
+  std::vector<SharedTable> shared;  // Of the program so far.
 };
 
 // All of a program, also what belongs to no iteration; where operations were forgotten, their sums

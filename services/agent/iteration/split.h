@@ -37,6 +37,13 @@ struct Lookups {
   auto operator<=>(const Lookups&) const = default;
 };
 
+// A table in which several ranks look up the same indices.
+struct SharedTable {
+  std::uint64_t rows = 0;
+  std::uint64_t row_bytes = 0;
+  std::uint32_t sharers = 0;  // 0: it is not clear whether there are any.
+};
+
 // A GEMM by a matrix of outputs x inputs, over how many rows.
 struct GemmRows {
   std::uint64_t rows = 0;  // 0: it is no GEMM.

@@ -133,12 +133,20 @@ void FillCounts(const cost::CostBook& costs, std::span<const iteration::BasisTim
   counts->set_optimizer_state_bytes(sum.optimizer_state_bytes);
 }
 
-void FillTokens(const cost::CostBook& costs, std::span<const iteration::BasisTime> times,
-                bool with_gemms, controller_v1::TokenWork* tokens) {
-  // Sums by table, in the order of its rows and their bytes, and by matrix, the most outputs first.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> lookups;
+std::uint32_t SharersOf(std::pair<std::uint64_t, std::uint64_t> table,
+                        std::span<const iteration::SharedTable> shared) {
+  for (const iteration::SharedTable& other : shared) {
+    if (table == std::pair(other.rows, other.row_bytes)) return other.sharers;
+  }
+  return 1;
+}
+
+void FillTokens(const cost::CostBook& costs, const iteration::Report& report, bool with_gemms,
+                controller_v1::TokenWork* tokens) {
+  // Sums by table, that with the most rows first, and by matrix, the most outputs first.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t, std::greater<>> lookups;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t, std::greater<>> gemms;
-  for (const iteration::BasisTime& time : times) {
+  for (const iteration::BasisTime& time : report.split.times) {
     const iteration::WorkCounts& each = costs.bases()[time.basis].counts;
     if (each.lookups.indices > 0) {
       lookups[{each.lookups.table_rows, each.lookups.row_bytes}] +=
@@ -149,10 +157,11 @@ void FillTokens(const cost::CostBook& costs, std::span<const iteration::BasisTim
     }
   }
   for (const auto& [table, indices] : lookups | std::views::take(kTablesMax)) {
-    common::v1::Lookups* sent = tokens->add_lookups();
-    sent->set_indices(indices);
-    sent->set_table_rows(table.first);
-    sent->set_row_bytes(table.second);
+    controller_v1::TokenTable* sent = tokens->add_tables();
+    sent->mutable_lookups()->set_indices(indices);
+    sent->mutable_lookups()->set_table_rows(table.first);
+    sent->mutable_lookups()->set_row_bytes(table.second);
+    sent->set_sharers(SharersOf(table, report.shared));
   }
   for (const auto& [matrix, rows] : gemms | std::views::take(kTablesMax)) {
     common::v1::GemmRows* sent = tokens->add_gemms();
@@ -204,8 +213,7 @@ void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) 
   FillCoverage(*costs_, report.split, iteration->mutable_coverage());
   FillCounts(*costs_, report.split.times, iteration->mutable_counts());
   const bool is_first = report.index == job_->assignment.iterations().warmup();
-  FillTokens(*costs_, report.split.times, is_first, iteration->mutable_tokens());
-  iteration->mutable_tokens()->set_sharers(report.token_sharers);
+  FillTokens(*costs_, report, is_first, iteration->mutable_tokens());
   if (is_first) {
     AddKernels(*costs_, report.split.times, iteration->mutable_coverage());
   }

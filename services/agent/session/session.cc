@@ -454,7 +454,7 @@ void Session::EndIterationAt(const iteration::Mark& mark) {
 
 void Session::ReportIterations() {
   while (auto report = iterations_.Take()) {
-    report->token_sharers = sharing_.sharers();
+    report->shared = sharing_.Shared();
     if (timeline_ != nullptr) timeline_->EndIteration(*report);
     host_->IterationEnded(*this, *report);
   }

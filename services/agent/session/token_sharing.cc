@@ -1,6 +1,7 @@
 #include "services/agent/session/token_sharing.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace eidolon::agent::session {
 
@@ -8,7 +9,7 @@ namespace wire = ::eidolon::ring;
 
 namespace {
 
-constexpr std::size_t kLookupsMax = 16;
+constexpr std::size_t kTablesMax = 64;
 // Sums of fewer elements for each index are of something else: a router's counts, a loss, a flag.
 constexpr std::uint64_t kElementsOfARowMin = 16;
 
@@ -25,48 +26,69 @@ std::uint64_t ElementBytes(std::uint32_t nccl_type) {
 }  // namespace
 
 void TokenSharing::NoteWork(const iteration::WorkCounts& counts) {
-  if (counts.lookups.indices > 0) {
-    if (is_over_) lookups_.clear();
-    is_over_ = false;
-    if (lookups_.size() < kLookupsMax) lookups_.push_back(counts.lookups);
+  const iteration::Lookups& lookups = counts.lookups;
+  if (lookups.indices == 0) {
+    for (Table& table : tables_) {
+      if (table.is_open && table.latest.table_rows == counts.gemm.outputs &&
+          IsRowOf(table.latest, counts.gemm.inputs)) {
+        table.is_open = false;
+      }
+    }
     return;
   }
-  const bool scores = std::ranges::any_of(lookups_, [&](const iteration::Lookups& lookups) {
-    return lookups.table_rows == counts.gemm.outputs && IsRowOf(lookups, counts.gemm.inputs);
+  const auto known = std::ranges::find_if(tables_, [&](const Table& table) {
+    return table.latest.table_rows == lookups.table_rows &&
+           table.latest.row_bytes == lookups.row_bytes;
   });
-  if (scores) is_over_ = true;
+  if (known != tables_.end()) {
+    known->latest = lookups;
+    known->is_open = true;
+  } else if (tables_.size() < kTablesMax) {
+    tables_.push_back({.latest = lookups});
+  }
 }
 
 void TokenSharing::NoteCalls(std::uint32_t size, std::span<const wire::CommunicationOp> ops) {
-  if (is_over_ || size < 2) return;
+  if (size < 2) return;
   for (const wire::CommunicationOp& op : ops) {
-    switch (op.kind) {
-      case wire::CommunicationKind::kSend:
-        is_over_ = true;
-        return;
-      case wire::CommunicationKind::kAllReduce:
-      case wire::CommunicationKind::kReduceScatter:
-      case wire::CommunicationKind::kReduce:
-        NoteSum(size, op.bytes / ElementBytes(op.data_type));
-        break;
-      default:
-        break;
+    const bool sums = op.kind == wire::CommunicationKind::kAllReduce ||
+                      op.kind == wire::CommunicationKind::kReduceScatter ||
+                      op.kind == wire::CommunicationKind::kReduce;
+    if (!sums && op.kind != wire::CommunicationKind::kSend) continue;
+    for (Table& table : tables_) {
+      if (!table.is_open) continue;
+      if (sums) {
+        NoteSum(size, op.bytes / ElementBytes(op.data_type), &table);
+      } else {
+        table.is_open = false;
+      }
     }
   }
 }
 
-void TokenSharing::NoteSum(std::uint32_t size, std::uint64_t elements) {
-  const auto is_of = [&](const iteration::Lookups& lookups) {
-    return elements % lookups.indices == 0 && IsRowOf(lookups, elements / lookups.indices);
-  };
-  if (std::ranges::any_of(lookups_, is_of)) {
-    if (sharers_ > 1 && sharers_ != size) is_clear_ = false;
-    sharers_ = size;
+void TokenSharing::NoteSum(std::uint32_t size, std::uint64_t elements, Table* table) {
+  const std::uint64_t indices = table->latest.indices;
+  if (elements / kElementsOfARowMin < indices) return;
+  if (elements % indices == 0 && IsRowOf(table->latest, elements / indices)) {
+    if (table->sharers > 1 && table->sharers != size) table->is_clear = false;
+    table->sharers = size;
     return;
   }
-  const std::uint64_t indices =
-      std::ranges::max(lookups_, {}, &iteration::Lookups::indices).indices;
-  if (elements / kElementsOfARowMin >= indices) is_clear_ = false;
+  // The rows of all ranks, as experts that were given everybody's tokens return them.
+  const std::uint64_t part = elements / size;
+  if (elements % size == 0 && part % indices == 0 && IsRowOf(table->latest, part / indices)) return;
+  table->is_clear = false;
+}
+
+std::vector<iteration::SharedTable> TokenSharing::Shared() const {
+  std::vector<iteration::SharedTable> shared;
+  for (const Table& table : tables_) {
+    if (table.is_clear && table.sharers == 1) continue;
+    shared.push_back({.rows = table.latest.table_rows,
+                      .row_bytes = table.latest.row_bytes,
+                      .sharers = table.is_clear ? table.sharers : 0});
+  }
+  return shared;
 }
 
 }  // namespace eidolon::agent::session

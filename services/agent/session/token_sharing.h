@@ -5,8 +5,8 @@
 // look up the same indices, and what they find or compute is added up over their communicator
 // before the next layer reads it: a sum as large as all rows that were looked up. Between a lookup
 // and the GEMM that turns rows into scores of the table's entries (or, in a stage of a pipeline
-// that is not the last, the sending of the rows to the next one) nothing else sums that much:
-// gradients are reduced behind it.
+// that is not the last, the sending of rows to the next one) nothing else sums as much: gradients
+// are reduced behind it.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,19 @@ class TokenSharing {
   // ... and the calls of a communicator of `size` ranks.
   void NoteCalls(std::uint32_t size, std::span<const ::eidolon::ring::CommunicationOp> ops);
 
-  // So many ranks, this one included, look up the same tokens; 0: not clear.
-  std::uint32_t sharers() const { return is_clear_ ? sharers_ : 0; }
+  // Tables that this rank does not look up alone, or where it is not clear.
+  std::vector<iteration::SharedTable> Shared() const;
 
  private:
-  void NoteSum(std::uint32_t size, std::uint64_t elements);
+  struct Table {
+    iteration::Lookups latest;
+    bool is_open = true;  // Its rows are on their way through the layers.
+    bool is_clear = true;
+    std::uint32_t sharers = 1;
+  };
+  static void NoteSum(std::uint32_t size, std::uint64_t elements, Table* table);
 
-  std::vector<iteration::Lookups> lookups_;  // Whose rows are on their way through the layers.
-  bool is_over_ = true;                      // The next lookup begins another pass.
-  bool is_clear_ = true;
-  std::uint32_t sharers_ = 1;
+  std::vector<Table> tables_;  // Those that were looked up first; further ones tell nothing.
 };
 
 }  // namespace eidolon::agent::session

@@ -25,6 +25,14 @@ class TokenSharingTest : public testing::Test {
     sharing_.NoteCalls(size, {&op, 1});
   }
 
+  // Of the table.
+  std::uint32_t Sharers() const {
+    for (const iteration::SharedTable& table : sharing_.Shared()) {
+      if (table.rows == 4096 && table.row_bytes == 1024) return table.sharers;
+    }
+    return 1;
+  }
+
   TokenSharing sharing_;
 };
 
@@ -35,14 +43,14 @@ TEST_F(TokenSharingTest, NobodySharesTokensWhoseRowsAreNotAddedUp) {
   Multiply(4096);
   Call(CommunicationKind::kAllReduce, 4096 * kColumns);
 
-  EXPECT_EQ(sharing_.sharers(), 1u);
+  EXPECT_EQ(Sharers(), 1u);
 }
 
 TEST_F(TokenSharingTest, RanksThatAddUpTheRowsThatTheyLookedUpShareTheirTokens) {
   LookUp();
   Call(CommunicationKind::kAllReduce, kIndices * kColumns, 4);
 
-  EXPECT_EQ(sharing_.sharers(), 4u);
+  EXPECT_EQ(Sharers(), 4u);
 }
 
 TEST_F(TokenSharingTest, RanksThatAddUpWhatALayerMakesOfTheRowsShareTheirTokens) {
@@ -50,7 +58,7 @@ TEST_F(TokenSharingTest, RanksThatAddUpWhatALayerMakesOfTheRowsShareTheirTokens)
   Multiply(3 * kColumns);
   Call(CommunicationKind::kReduceScatter, kIndices * kColumns, 8);
 
-  EXPECT_EQ(sharing_.sharers(), 8u);
+  EXPECT_EQ(Sharers(), 8u);
 }
 
 TEST_F(TokenSharingTest, AGradientThatIsAsLargeAsTheRowsIsNone) {
@@ -58,7 +66,7 @@ TEST_F(TokenSharingTest, AGradientThatIsAsLargeAsTheRowsIsNone) {
   Multiply(4096);  // The scores: the forward pass ends.
   Call(CommunicationKind::kAllReduce, kIndices * kColumns);
 
-  EXPECT_EQ(sharing_.sharers(), 1u);
+  EXPECT_EQ(Sharers(), 1u);
 }
 
 TEST_F(TokenSharingTest, AStageOfAPipelineEndsItsPassBySending) {
@@ -66,7 +74,7 @@ TEST_F(TokenSharingTest, AStageOfAPipelineEndsItsPassBySending) {
   Call(CommunicationKind::kSend, kIndices * kColumns);
   Call(CommunicationKind::kAllReduce, kIndices * kColumns);
 
-  EXPECT_EQ(sharing_.sharers(), 1u);
+  EXPECT_EQ(Sharers(), 1u);
 }
 
 TEST_F(TokenSharingTest, EveryPassIsLookedAt) {
@@ -75,7 +83,7 @@ TEST_F(TokenSharingTest, EveryPassIsLookedAt) {
   LookUp();
   Call(CommunicationKind::kAllReduce, kIndices * kColumns);
 
-  EXPECT_EQ(sharing_.sharers(), 2u);
+  EXPECT_EQ(Sharers(), 2u);
 }
 
 TEST_F(TokenSharingTest, CommunicatorsOfOneRankAndSmallSumsTellNothing) {
@@ -83,7 +91,7 @@ TEST_F(TokenSharingTest, CommunicatorsOfOneRankAndSmallSumsTellNothing) {
   Call(CommunicationKind::kAllReduce, kIndices * kColumns, 1);
   Call(CommunicationKind::kAllReduce, 64);
 
-  EXPECT_EQ(sharing_.sharers(), 1u);
+  EXPECT_EQ(Sharers(), 1u);
 }
 
 TEST_F(TokenSharingTest, ALargeSumOfAnotherSizeMakesItUnclear) {
@@ -91,7 +99,27 @@ TEST_F(TokenSharingTest, ALargeSumOfAnotherSizeMakesItUnclear) {
   Call(CommunicationKind::kAllReduce, kIndices * kColumns / 3);
   Multiply(4096);
 
-  EXPECT_EQ(sharing_.sharers(), 0u);
+  EXPECT_EQ(Sharers(), 0u);
+}
+
+TEST_F(TokenSharingTest, ExpertsThatReturnEverybodysRowsShareNoTokens) {
+  LookUp();
+  Call(CommunicationKind::kReduceScatter, 4 * kIndices * kColumns, 4);
+  Multiply(4096);
+
+  EXPECT_EQ(Sharers(), 1u);
+}
+
+TEST_F(TokenSharingTest, RowsThatAreGatheredOnTheWayBackTellNothingOfOtherTables) {
+  LookUp();
+  Multiply(4096);
+  sharing_.NoteWork({.lookups = {.indices = 512, .table_rows = kIndices, .row_bytes = 1024}});
+  Call(CommunicationKind::kAllReduce, 5'000'000);
+
+  EXPECT_EQ(Sharers(), 1u);
+  ASSERT_EQ(sharing_.Shared().size(), 1u);
+  EXPECT_EQ(sharing_.Shared()[0].rows, kIndices);
+  EXPECT_EQ(sharing_.Shared()[0].sharers, 0u);
 }
 
 TEST_F(TokenSharingTest, SumsOverCommunicatorsOfDifferentSizesMakeItUnclear) {
@@ -99,7 +127,7 @@ TEST_F(TokenSharingTest, SumsOverCommunicatorsOfDifferentSizesMakeItUnclear) {
   Call(CommunicationKind::kAllReduce, kIndices * kColumns, 2);
   Call(CommunicationKind::kAllReduce, kIndices * kColumns, 4);
 
-  EXPECT_EQ(sharing_.sharers(), 0u);
+  EXPECT_EQ(Sharers(), 0u);
 }
 
 }  // namespace

@@ -102,11 +102,12 @@ job::WorkCounts FromProto(const common::v1::WorkCounts& counts) {
 }
 
 job::TokenWork FromProto(const v1::TokenWork& in) {
-  job::TokenWork tokens{.sharers = in.sharers()};
-  for (const common::v1::Lookups& lookups : in.lookups()) {
-    tokens.lookups.push_back({.indices = lookups.indices(),
-                              .table_rows = lookups.table_rows(),
-                              .row_bytes = lookups.row_bytes()});
+  job::TokenWork tokens;
+  for (const v1::TokenTable& table : in.tables()) {
+    tokens.lookups.push_back({.indices = table.lookups().indices(),
+                              .table_rows = table.lookups().table_rows(),
+                              .row_bytes = table.lookups().row_bytes(),
+                              .sharers = table.sharers()});
   }
   for (const common::v1::GemmRows& gemm : in.gemms()) {
     tokens.gemms.push_back(

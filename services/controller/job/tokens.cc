@@ -94,8 +94,8 @@ std::optional<double> TokensOf(const Table& table, const std::vector<RankTokens>
     const TokenWork& work = *rank.iterations[iteration];
     for (const Lookups& lookups : work.lookups) {
       if (lookups.table_rows != table.rows || lookups.row_bytes != table.row_bytes) continue;
-      if (work.sharers == 0) return std::nullopt;
-      tokens += rank.weight * static_cast<double>(lookups.indices) / work.sharers;
+      if (lookups.sharers == 0) return std::nullopt;
+      tokens += rank.weight * static_cast<double>(lookups.indices) / lookups.sharers;
     }
   }
   return tokens;

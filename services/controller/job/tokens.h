@@ -23,6 +23,7 @@ struct Lookups {
   std::uint64_t indices = 0;
   std::uint64_t table_rows = 0;
   std::uint64_t row_bytes = 0;
+  std::uint32_t sharers = 1;  // Ranks that look up the same indices; 0: not clear.
 };
 
 // GEMMs by one matrix of outputs x inputs: over how many rows.
@@ -36,7 +37,6 @@ struct GemmRows {
 struct TokenWork {
   std::vector<Lookups> lookups;  // By table.
   std::vector<GemmRows> gemms;   // By matrix; only of the first measured iteration.
-  std::uint32_t sharers = 1;     // Ranks that look up the same tokens; 0: not clear.
 };
 
 // One rank that ran.

@@ -72,7 +72,7 @@ TEST(TokensTest, OfDataParallelRanksAddUp) {
 
 TEST(TokensTest, OfRanksThatShareThemCountOnce) {
   TokenWork work = Model(kTokens, kTokens);
-  work.sharers = 2;
+  work.lookups[0].sharers = 2;
 
   EXPECT_EQ(Derive({work, work, work, work}), 2 * kTokens);
 }
@@ -88,7 +88,7 @@ TEST(TokensTest, AreLookedUpInTheFirstStageOfAPipelineAndScoredInTheLast) {
 TEST(TokensTest, OfLiveRanksStandForThoseThatAreMirrored) {
   const TokenWork work = Model(kTokens, kTokens);
   TokenWork shared = work;
-  shared.sharers = 8;
+  shared.lookups[0].sharers = 8;
 
   const auto plain = DeriveTokens(
       {{.weight = 512, .iterations = {&work}}, {.weight = 512, .iterations = {&work}}});
@@ -156,9 +156,9 @@ TEST(TokensTest, AreNotDerivedWhereTwoTablesTellDifferentNumbers) {
 
 TEST(TokensTest, AreNotDerivedWhereItIsNotClearWhoSharesThem) {
   TokenWork unclear = Model(kTokens, kTokens);
-  unclear.sharers = 0;
+  unclear.lookups[0].sharers = 0;
   TokenWork alone = Model(kTokens, kTokens);
-  alone.sharers = 3;
+  alone.lookups[0].sharers = 3;
 
   EXPECT_THAT(ReasonOf({unclear}), HasSubstr("whose tokens are the same"));
   EXPECT_THAT(ReasonOf({alone}), HasSubstr("different numbers"));
