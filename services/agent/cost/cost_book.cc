@@ -165,7 +165,7 @@ void CostBook::Learn(std::uint32_t number, const common::v1::Estimate& estimate)
   }
   entry.work.duration.ps = static_cast<std::int64_t>(picoseconds);
   const iteration::WorkCounts counts = CountsOf(estimate.counts());
-  entry.tells_tokens = counts.lookups.indices > 0 || counts.gemm.rows > 0;
+  entry.tells_tokens = counts.lookups.indices > 0 || counts.matrix_flops > 0;
   entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),
                             estimate.family(), entry.name, counts);
   entry.likeness = LikenessOf(entry, name(entry.name));

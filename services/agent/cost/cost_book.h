@@ -40,7 +40,7 @@ struct WorkShown {
 // One distinct definition.
 struct CostEntry {
   bool known = false;
-  bool tells_tokens = false;  // Once known: its basis counts lookups, or the rows of a GEMM.
+  bool tells_tokens = false;  // Once known: its basis counts lookups, or matrix operations.
   device::Work work;          // duration once known; tag: this entry's number.
   iteration::Update update = iteration::Update::kNo;
   std::uint32_t basis = 0;  // Once known.

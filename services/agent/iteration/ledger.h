@@ -31,7 +31,7 @@ struct Report {
   base::SimTime start;
   base::SimTime end;
   Split split;
-  std::vector<SharedTable> shared;  // Of the program so far.
+  std::vector<TableUse> tables;
 };
 
 // All of a program, also what belongs to no iteration; where operations were forgotten, their sums

@@ -37,11 +37,12 @@ struct Lookups {
   auto operator<=>(const Lookups&) const = default;
 };
 
-// A table in which several ranks look up the same indices.
-struct SharedTable {
+// What lookups in a table are for.
+struct TableUse {
   std::uint64_t rows = 0;
   std::uint64_t row_bytes = 0;
-  std::uint32_t sharers = 0;  // 0: it is not clear whether there are any.
+  std::uint32_t sharers = 1;        // Ranks that look up the same indices; 0: not clear.
+  std::uint64_t forward_flops = 0;  // Of matrix operations until its entries are scored.
 };
 
 // A GEMM by a matrix of outputs x inputs, over how many rows.

@@ -1,6 +1,7 @@
 #include "services/agent/server/reports.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,6 +29,7 @@ namespace {
 constexpr int kFinishMs = 60'000;
 constexpr std::size_t kKernelsMax = 1000;
 constexpr std::size_t kTablesMax = 64;
+constexpr std::size_t kGemmsMax = 256;
 
 std::uint64_t Ps(base::Duration duration) { return static_cast<std::uint64_t>(duration.ps); }
 std::uint64_t Ps(base::SimTime time) { return static_cast<std::uint64_t>(time.ps); }
@@ -133,19 +135,19 @@ void FillCounts(const cost::CostBook& costs, std::span<const iteration::BasisTim
   counts->set_optimizer_state_bytes(sum.optimizer_state_bytes);
 }
 
-std::uint32_t SharersOf(std::pair<std::uint64_t, std::uint64_t> table,
-                        std::span<const iteration::SharedTable> shared) {
-  for (const iteration::SharedTable& other : shared) {
-    if (table == std::pair(other.rows, other.row_bytes)) return other.sharers;
+iteration::TableUse UseOf(std::pair<std::uint64_t, std::uint64_t> table,
+                          std::span<const iteration::TableUse> uses) {
+  for (const iteration::TableUse& use : uses) {
+    if (table == std::pair(use.rows, use.row_bytes)) return use;
   }
-  return 1;
+  return {};
 }
 
 void FillTokens(const cost::CostBook& costs, const iteration::Report& report, bool with_gemms,
                 controller_v1::TokenWork* tokens) {
-  // Sums by table, that with the most rows first, and by matrix, the most outputs first.
+  // Indices by table, that with the most rows first; launches by sizes, the most outputs first.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t, std::greater<>> lookups;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t, std::greater<>> gemms;
+  std::map<std::array<std::uint64_t, 3>, std::uint64_t, std::greater<>> gemms;
   for (const iteration::BasisTime& time : report.split.times) {
     const iteration::WorkCounts& each = costs.bases()[time.basis].counts;
     if (each.lookups.indices > 0) {
@@ -153,7 +155,7 @@ void FillTokens(const cost::CostBook& costs, const iteration::Report& report, bo
           each.lookups.indices * time.count;
     }
     if (with_gemms && each.gemm.rows > 0) {
-      gemms[{each.gemm.outputs, each.gemm.inputs}] += each.gemm.rows * time.count;
+      gemms[{each.gemm.outputs, each.gemm.inputs, each.gemm.rows}] += time.count;
     }
   }
   for (const auto& [table, indices] : lookups | std::views::take(kTablesMax)) {
@@ -161,13 +163,16 @@ void FillTokens(const cost::CostBook& costs, const iteration::Report& report, bo
     sent->mutable_lookups()->set_indices(indices);
     sent->mutable_lookups()->set_table_rows(table.first);
     sent->mutable_lookups()->set_row_bytes(table.second);
-    sent->set_sharers(SharersOf(table, report.shared));
+    const iteration::TableUse use = UseOf(table, report.tables);
+    sent->set_sharers(use.sharers);
+    sent->set_forward_flops(use.forward_flops);
   }
-  for (const auto& [matrix, rows] : gemms | std::views::take(kTablesMax)) {
-    common::v1::GemmRows* sent = tokens->add_gemms();
-    sent->set_rows(rows);
-    sent->set_outputs(matrix.first);
-    sent->set_inputs(matrix.second);
+  for (const auto& [sizes, launches] : gemms | std::views::take(kGemmsMax)) {
+    controller_v1::TokenGemm* sent = tokens->add_gemms();
+    sent->mutable_gemm()->set_outputs(sizes[0]);
+    sent->mutable_gemm()->set_inputs(sizes[1]);
+    sent->mutable_gemm()->set_rows(sizes[2]);
+    sent->set_launches(launches);
   }
 }
 

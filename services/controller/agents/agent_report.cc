@@ -107,11 +107,14 @@ job::TokenWork FromProto(const v1::TokenWork& in) {
     tokens.lookups.push_back({.indices = table.lookups().indices(),
                               .table_rows = table.lookups().table_rows(),
                               .row_bytes = table.lookups().row_bytes(),
-                              .sharers = table.sharers()});
+                              .sharers = table.sharers(),
+                              .forward_flops = table.forward_flops()});
   }
-  for (const common::v1::GemmRows& gemm : in.gemms()) {
-    tokens.gemms.push_back(
-        {.rows = gemm.rows(), .outputs = gemm.outputs(), .inputs = gemm.inputs()});
+  for (const v1::TokenGemm& gemm : in.gemms()) {
+    tokens.gemms.push_back({.rows = gemm.gemm().rows(),
+                            .outputs = gemm.gemm().outputs(),
+                            .inputs = gemm.gemm().inputs(),
+                            .launches = gemm.launches()});
   }
   return tokens;
 }

@@ -101,7 +101,8 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.copies_to_device_ps += iteration.copies_to_device_ps;
   kept.coverage = Sum(kept.coverage, iteration.coverage);
   kept.counts.emplace(iteration.rank, iteration.counts);
-  kept.tokens.emplace(iteration.rank, iteration.tokens);
+  TokenWork& tokens = kept.tokens.emplace(iteration.rank, iteration.tokens).first->second;
+  tokens.matrix_flops = iteration.counts.matrix_flops;
   for (const NamedAmount& kernel : iteration.assumed_kernels) {
     kept.assumed_kernels[kernel.name] += kernel.amount;
   }
@@ -213,22 +214,27 @@ void Measurement::AddTokens(const std::vector<const Iteration*>& measured,
     }
     if (told.iterations.size() < measured.size()) ranks.pop_back();
   }
-  const base::Result<double> derived = DeriveTokens(ranks);
+  const base::Result<DerivedTokens> derived = DeriveTokens(ranks);
   TokenCount tokens{.is_declared = options_.tokens > 0};
   if (derived) {
-    tokens.derived = *derived;
+    tokens.derived = derived->count;
   } else {
     tokens.not_derived = derived.error().message;
   }
   tokens.per_iteration =
-      tokens.is_declared ? static_cast<double>(options_.tokens) : derived.value_or(0);
+      tokens.is_declared ? static_cast<double>(options_.tokens) : tokens.derived.value_or(0);
   prediction->tokens = tokens;
   const double mean = prediction->iteration_seconds->mean;
   if (tokens.per_iteration <= 0 || mean <= 0) return;
   prediction->tokens_per_second = tokens.per_iteration / mean;
-  if (options_.parameters == 0 || options_.peak_flops_per_gpu <= 0) return;
-  const double flops =
-      kFlopsPerParameterAndToken * static_cast<double>(options_.parameters) * tokens.per_iteration;
+  if (options_.peak_flops_per_gpu <= 0) return;
+  double flops = derived ? derived->model_flops : 0;
+  if (options_.parameters > 0) {
+    flops = kFlopsPerParameterAndToken * static_cast<double>(options_.parameters) *
+            tokens.per_iteration;
+  }
+  if (flops == 0) return;
+  prediction->model_flops_declared = options_.parameters > 0;
   prediction->model_flops_utilization =
       flops / (mean * options_.peak_flops_per_gpu * std::max(options_.gpus, options_.ranks));
 }

@@ -250,6 +250,7 @@ json ToJson(const Prediction& prediction) {
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
   if (prediction.model_flops_utilization) {
     out["modelFlopsUtilization"] = *prediction.model_flops_utilization;
+    out["modelFlopsSource"] = prediction.model_flops_declared ? "declared" : "derived";
   }
   if (const auto& rate = prediction.matrix_rate) {
     out["matrixFlops"] = {{"perGpu", rate->flops_per_gpu},

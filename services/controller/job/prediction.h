@@ -172,6 +172,7 @@ struct Prediction {
   std::optional<TokenCount> tokens;  // Set with iteration_seconds.
   std::optional<double> tokens_per_second;
   std::optional<double> model_flops_utilization;
+  bool model_flops_declared = false;      // By its parameters; else derived from launches.
   std::optional<MatrixRate> matrix_rate;  // Of an iteration, or the program; where there is any.
   // Set at the end when measured_iterations is 0; what follows then tells of the program, not of
   // iterations.

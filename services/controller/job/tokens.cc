@@ -22,6 +22,7 @@ constexpr double kSequenceMin = 8;
 // With one size of its elements; of all ranks together.
 struct Table {
   std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
   std::uint64_t row_bytes = 0;
   double indices = 0;
   double scored = 0;  // Rows of the GEMMs by a matrix of the table's size ...
@@ -33,7 +34,7 @@ double RowsOf(const std::vector<RankTokens>& ranks, std::uint64_t outputs, std::
   for (const RankTokens& rank : ranks) {
     for (const GemmRows& gemm : rank.iterations.front()->gemms) {
       if (gemm.outputs == outputs && gemm.inputs == inputs) {
-        sum += rank.weight * static_cast<double>(gemm.rows);
+        sum += rank.weight * static_cast<double>(gemm.rows * gemm.launches);
       }
     }
   }
@@ -53,6 +54,7 @@ std::vector<Table> TablesOf(const std::vector<RankTokens>& ranks) {
     // Elements are of two or four bytes, which the GEMM's need not be.
     for (const std::uint64_t columns : {key.second / 2, key.second / 4}) {
       tables.push_back({.rows = key.first,
+                        .columns = columns,
                         .row_bytes = key.second,
                         .indices = count,
                         .scored = RowsOf(ranks, key.first, columns),
@@ -86,6 +88,51 @@ std::string Describe(const Table& table) {
                 " rows, but ", Whole(table.turned), " go the way back");
 }
 
+// The gradient of the matrix that scores: GEMMs as large, over all rows that were scored.
+bool IsMatrixTrained(const Table& table, const std::vector<RankTokens>& ranks) {
+  double rows = 0;
+  for (const RankTokens& rank : ranks) {
+    for (const GemmRows& gemm : rank.iterations.front()->gemms) {
+      if (gemm.outputs != table.columns || gemm.rows != table.rows) continue;
+      rows += rank.weight * static_cast<double>(gemm.inputs * gemm.launches);
+    }
+  }
+  // Twice: where there are as many rows as the table has, they go the way back by such GEMMs too.
+  return rows == table.scored || rows == 2 * table.scored;
+}
+
+// Of the lookups in a table.
+double ForwardFlops(const Table& table, const TokenWork& work) {
+  double sum = 0;
+  for (const Lookups& lookups : work.lookups) {
+    if (lookups.table_rows != table.rows || lookups.row_bytes != table.row_bytes) continue;
+    sum += static_cast<double>(lookups.forward_flops);
+  }
+  return sum;
+}
+
+double ModelFlops(const Table& table, const std::vector<RankTokens>& ranks) {
+  // Less would mean that not all layers are trained.
+  constexpr double kTrainedMin = 2.9;
+  constexpr double kTrained = 3;
+  if (table.turned < table.scored || !IsMatrixTrained(table, ranks)) return 0;
+  double all = 0;
+  double forward = 0;
+  double first = 0;
+  for (const RankTokens& rank : ranks) {
+    const TokenWork& work = *rank.iterations.front();
+    const double passes = ForwardFlops(table, work);
+    if (passes == 0 && work.matrix_flops > 0) return 0;
+    all += rank.weight * static_cast<double>(work.matrix_flops);
+    first += rank.weight * passes;
+    for (const TokenWork* iteration : rank.iterations) {
+      forward += rank.weight * ForwardFlops(table, *iteration);
+    }
+  }
+  if (all < kTrainedMin * first) return 0;
+  return kTrained * forward / static_cast<double>(ranks.front().iterations.size());
+}
+
 // Of one iteration; nothing where ranks do not tell who shares their tokens.
 std::optional<double> TokensOf(const Table& table, const std::vector<RankTokens>& ranks,
                                std::size_t iteration) {
@@ -103,7 +150,7 @@ std::optional<double> TokensOf(const Table& table, const std::vector<RankTokens>
 
 }  // namespace
 
-base::Result<double> DeriveTokens(const std::vector<RankTokens>& ranks) {
+base::Result<DerivedTokens> DeriveTokens(const std::vector<RankTokens>& ranks) {
   const auto unknown = [](std::string reason) {
     return Fail(ErrorCode::kNotFound, std::move(reason));
   };
@@ -136,7 +183,8 @@ base::Result<double> DeriveTokens(const std::vector<RankTokens>& ranks) {
     }
     sum += std::round(*tokens);
   }
-  return sum / static_cast<double>(ranks.front().iterations.size());
+  return DerivedTokens{.count = sum / static_cast<double>(ranks.front().iterations.size()),
+                       .model_flops = ModelFlops(*found, ranks)};
 }
 
 }  // namespace eidolon::controller::job

@@ -23,20 +23,23 @@ struct Lookups {
   std::uint64_t indices = 0;
   std::uint64_t table_rows = 0;
   std::uint64_t row_bytes = 0;
-  std::uint32_t sharers = 1;  // Ranks that look up the same indices; 0: not clear.
+  std::uint32_t sharers = 1;        // Ranks that look up the same indices; 0: not clear.
+  std::uint64_t forward_flops = 0;  // Of matrix operations until the table's entries are scored.
 };
 
-// GEMMs by one matrix of outputs x inputs: over how many rows.
+// GEMMs by matrices of outputs x inputs: over how many rows each.
 struct GemmRows {
   std::uint64_t rows = 0;
   std::uint64_t outputs = 0;
   std::uint64_t inputs = 0;
+  std::uint64_t launches = 1;
 };
 
 // What a rank's launches of an iteration tell.
 struct TokenWork {
   std::vector<Lookups> lookups;  // By table.
-  std::vector<GemmRows> gemms;   // By matrix; only of the first measured iteration.
+  std::vector<GemmRows> gemms;   // By their sizes; only of the first measured iteration.
+  std::uint64_t matrix_flops = 0;
 };
 
 // One rank that ran.
@@ -46,8 +49,18 @@ struct RankTokens {
       iterations;  // The measured ones, in order, at least one; of all ranks alike.
 };
 
-// Tokens of the whole job in an iteration, a mean over the measured ones; or why they are not
-// known, as the end of a sentence.
-base::Result<double> DeriveTokens(const std::vector<RankTokens>& ranks);
+// Of the whole job in an iteration, means over the measured ones.
+struct DerivedTokens {
+  double count = 0;
+  // Matrix operations that the model takes, whatever is computed again: three times those of the
+  // forward pass, with which a backward pass for all weights and rows takes twice as many. 0: not
+  // known. Known only where each rank has the whole forward pass, and the table and nearly
+  // everything else is trained.
+  double model_flops = 0;
+  bool operator==(const DerivedTokens&) const = default;
+};
+
+// Or why tokens are not known, as the end of a sentence.
+base::Result<DerivedTokens> DeriveTokens(const std::vector<RankTokens>& ranks);
 
 }  // namespace eidolon::controller::job

@@ -32,10 +32,19 @@ TokenWork Model(std::uint64_t indices, std::uint64_t rows) {
 }
 
 // One iteration of some ranks, each of which stands for itself.
-base::Result<double> Derive(const std::vector<TokenWork>& ranks) {
+base::Result<DerivedTokens> DeriveAll(const std::vector<TokenWork>& ranks) {
   std::vector<RankTokens> told;
   for (const TokenWork& rank : ranks) told.push_back({.iterations = {&rank}});
   return DeriveTokens(told);
+}
+
+base::Result<double> CountOf(const base::Result<DerivedTokens>& derived) {
+  if (!derived) return std::unexpected(derived.error());
+  return derived->count;
+}
+
+base::Result<double> Derive(const std::vector<TokenWork>& ranks) {
+  return CountOf(DeriveAll(ranks));
 }
 
 std::string ReasonOf(const std::vector<TokenWork>& ranks) {
@@ -94,15 +103,15 @@ TEST(TokensTest, OfLiveRanksStandForThoseThatAreMirrored) {
       {{.weight = 512, .iterations = {&work}}, {.weight = 512, .iterations = {&work}}});
   const auto tensor_parallel = DeriveTokens({{.weight = 64, .iterations = {&shared}}});
 
-  EXPECT_EQ(plain, 1024 * kTokens);
-  EXPECT_EQ(tensor_parallel, 8 * kTokens);
+  EXPECT_EQ(CountOf(plain), 1024 * kTokens);
+  EXPECT_EQ(CountOf(tensor_parallel), 8 * kTokens);
 }
 
 TEST(TokensTest, AreAMeanOverIterationsOfDifferentLengths) {
   const TokenWork first = Model(1000, 1000);
   const TokenWork second = {.lookups = {Embedding(3000)}};
 
-  EXPECT_EQ(DeriveTokens({{.iterations = {&first, &second}}}), 2000);
+  EXPECT_EQ(CountOf(DeriveTokens({{.iterations = {&first, &second}}})), 2000);
 }
 
 TEST(TokensTest, OfInferenceAreThoseThatAreScored) {
@@ -162,6 +171,42 @@ TEST(TokensTest, AreNotDerivedWhereItIsNotClearWhoSharesThem) {
 
   EXPECT_THAT(ReasonOf({unclear}), HasSubstr("whose tokens are the same"));
   EXPECT_THAT(ReasonOf({alone}), HasSubstr("different numbers"));
+}
+
+// A rank whose forward pass takes 100 operations of `all`.
+TokenWork Trained(std::uint64_t all) {
+  TokenWork work = Model(kTokens, kTokens);
+  work.lookups[0].forward_flops = 100;
+  work.matrix_flops = all;
+  return work;
+}
+
+double ModelFlopsOf(const std::vector<TokenWork>& ranks) {
+  return DeriveAll(ranks).value_or(DerivedTokens{}).model_flops;
+}
+
+TEST(TokensTest, TakeAModelThreeForwardPassesWhateverIsComputedAgain) {
+  EXPECT_EQ(ModelFlopsOf({Trained(300)}), 300);
+  EXPECT_EQ(ModelFlopsOf({Trained(405)}), 300);
+  EXPECT_EQ(ModelFlopsOf({Trained(300), Trained(300)}), 600);
+}
+
+TEST(TokensTest, DoNotTellWhatAModelTakesWhereNotAllOfItIsTrained) {
+  EXPECT_EQ(ModelFlopsOf({Trained(200)}), 0) << "frozen layers";
+  TokenWork adapted = Trained(300);  // What is frozen is computed again.
+  adapted.gemms.pop_back();
+  EXPECT_EQ(ModelFlopsOf({adapted}), 0) << "a frozen table";
+  TokenWork inference = Trained(100);
+  inference.gemms = Scores(kTokens, false);
+  EXPECT_EQ(ModelFlopsOf({inference}), 0) << "nothing is trained";
+}
+
+TEST(TokensTest, DoNotTellWhatTheStagesOfAPipelineTake) {
+  const TokenWork first = {.lookups = {Embedding(kTokens)}, .matrix_flops = 300};
+  const TokenWork last = {.gemms = Scores(kTokens), .matrix_flops = 300};
+
+  EXPECT_EQ(Derive({first, last}), kTokens);
+  EXPECT_EQ(ModelFlopsOf({first, last}), 0);
 }
 
 }  // namespace

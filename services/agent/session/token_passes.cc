@@ -1,4 +1,4 @@
-#include "services/agent/session/token_sharing.h"
+#include "services/agent/session/token_passes.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,6 +10,7 @@ namespace wire = ::eidolon::ring;
 namespace {
 
 constexpr std::size_t kTablesMax = 64;
+constexpr std::size_t kPassesMax = 100'000;  // While no iteration is reported.
 // Sums of fewer elements for each index are of something else: a router's counts, a loss, a flag.
 constexpr std::uint64_t kElementsOfARowMin = 16;
 
@@ -25,14 +26,17 @@ std::uint64_t ElementBytes(std::uint32_t nccl_type) {
 
 }  // namespace
 
-void TokenSharing::NoteWork(const iteration::WorkCounts& counts) {
+void TokenPasses::NoteWork(std::uint64_t sequence, const iteration::WorkCounts& counts) {
   const iteration::Lookups& lookups = counts.lookups;
   if (lookups.indices == 0) {
     for (Table& table : tables_) {
-      if (table.is_open && table.latest.table_rows == counts.gemm.outputs &&
-          IsRowOf(table.latest, counts.gemm.inputs)) {
-        table.is_open = false;
-      }
+      if (table.is_open) table.matrix_flops += counts.matrix_flops;
+      if (table.latest.table_rows != counts.gemm.outputs) continue;
+      if (!IsRowOf(table.latest, counts.gemm.inputs)) continue;
+      const std::uint64_t flops = table.is_open ? table.matrix_flops : counts.matrix_flops;
+      table.passes.push_back({.end = sequence, .matrix_flops = flops});
+      if (table.passes.size() > kPassesMax) table.passes.pop_front();
+      table.is_open = false;
     }
     return;
   }
@@ -43,12 +47,13 @@ void TokenSharing::NoteWork(const iteration::WorkCounts& counts) {
   if (known != tables_.end()) {
     known->latest = lookups;
     known->is_open = true;
+    known->matrix_flops = 0;
   } else if (tables_.size() < kTablesMax) {
     tables_.push_back({.latest = lookups});
   }
 }
 
-void TokenSharing::NoteCalls(std::uint32_t size, std::span<const wire::CommunicationOp> ops) {
+void TokenPasses::NoteCalls(std::uint32_t size, std::span<const wire::CommunicationOp> ops) {
   if (size < 2) return;
   for (const wire::CommunicationOp& op : ops) {
     const bool sums = op.kind == wire::CommunicationKind::kAllReduce ||
@@ -66,7 +71,7 @@ void TokenSharing::NoteCalls(std::uint32_t size, std::span<const wire::Communica
   }
 }
 
-void TokenSharing::NoteSum(std::uint32_t size, std::uint64_t elements, Table* table) {
+void TokenPasses::NoteSum(std::uint32_t size, std::uint64_t elements, Table* table) {
   const std::uint64_t indices = table->latest.indices;
   if (elements / kElementsOfARowMin < indices) return;
   if (elements % indices == 0 && IsRowOf(table->latest, elements / indices)) {
@@ -80,15 +85,19 @@ void TokenSharing::NoteSum(std::uint32_t size, std::uint64_t elements, Table* ta
   table->is_clear = false;
 }
 
-std::vector<iteration::SharedTable> TokenSharing::Shared() const {
-  std::vector<iteration::SharedTable> shared;
-  for (const Table& table : tables_) {
-    if (table.is_clear && table.sharers == 1) continue;
-    shared.push_back({.rows = table.latest.table_rows,
-                      .row_bytes = table.latest.row_bytes,
-                      .sharers = table.is_clear ? table.sharers : 0});
+std::vector<iteration::TableUse> TokenPasses::Take(std::uint64_t begin, std::uint64_t end) {
+  std::vector<iteration::TableUse> uses;
+  for (Table& table : tables_) {
+    iteration::TableUse use{.rows = table.latest.table_rows,
+                            .row_bytes = table.latest.row_bytes,
+                            .sharers = table.is_clear ? table.sharers : 0};
+    while (!table.passes.empty() && table.passes.front().end < end) {
+      if (table.passes.front().end >= begin) use.forward_flops += table.passes.front().matrix_flops;
+      table.passes.pop_front();
+    }
+    if (use.sharers != 1 || use.forward_flops > 0) uses.push_back(use);
   }
-  return shared;
+  return uses;
 }
 
 }  // namespace eidolon::agent::session
