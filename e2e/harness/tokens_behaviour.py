@@ -92,6 +92,16 @@ def expect_tokens(job, tokens, source="declared"):
     expect("tokensNotDerived" not in prediction, f"derived and not: {found}")
     mean = prediction["iterationSeconds"]["mean"]
     expect(abs(prediction["tokensPerSecond"] * mean / tokens - 1) < 1e-9, f"tokens/s: {found}")
+    return prediction
+
+
+def expect_model_flops(prediction, more):
+    """What the GPUs multiply is as many times what the model takes."""
+    source, share = prediction.get("modelFlopsSource"), prediction.get("modelFlopsUtilization", 0)
+    print(f"     MFU {share:.5f}, HFU {prediction['matrixFlops']['utilization']:.5f}")
+    expect(source == "derived", f"model FLOPs: {source}")
+    found = prediction["matrixFlops"]["utilization"] / share
+    expect(abs(found - more) < 0.02, f"{found:.3f} times the model's, not {more:.3f}")
 
 
 def expect_none(job, *words):
@@ -113,8 +123,34 @@ def data_parallel_ranks_with_micro_batches_tell_their_tokens(world):
 @test
 def tokens_come_without_being_declared_and_from_a_recording(world):
     run, document, file = record(world, gpt())
-    expect_tokens(run, 512, source="derived")
+    prediction = expect_tokens(run, 512, source="derived")
+    # A backward pass of attention multiplies 2.5 times as much as the forward pass.
+    expect_model_flops(prediction, 1.0)
     expect_equal(world, run, replay(world, document, file))
+
+
+@test
+def what_checkpointing_computes_again_is_not_the_models(world):
+    setup = """
+from torch.utils.checkpoint import checkpoint
+layers = model.layers
+class Again(nn.Module):
+    def forward(self, x):
+        return checkpoint(layers, x, use_reentrant=False)
+model.layers = Again()
+"""
+    prediction = expect_tokens(world.server.run(world.job(gpt(setup))), 512, source="derived")
+    # Two layers of 12 x 256 x 256 weights beside scores of 1000 x 256; attention comes on top.
+    layers, scores = 2 * 12 * 256, 1000
+    expect_model_flops(prediction, (4 * layers + 3 * scores) / (3 * (layers + scores)))
+
+
+@test
+def frozen_layers_tell_no_utilization_of_the_model(world):
+    setup = "for weight in model.layers.parameters():\n    weight.requires_grad_(False)\n"
+    prediction = expect_tokens(world.server.run(world.job(gpt(setup))), 512, source="derived")
+    expect("modelFlopsUtilization" not in prediction, f"derived: {prediction.get('modelFlopsUtilization')}")
+    expect(prediction["matrixFlops"]["utilization"] > 0, "of the hardware")
 
 
 @test

@@ -104,6 +104,7 @@ class Report:
 
     @property
     def model_flops_utilization(self) -> float | None:
+        """By the parameters that the job declares, or derived (modelFlopsSource of the prediction)."""
         return self.prediction.get("modelFlopsUtilization")
 
     @property

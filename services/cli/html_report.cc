@@ -120,7 +120,9 @@ std::string Hero(const json& job) {
     figures += Figure("Throughput", "–", StrCat("Tokens are not derived: ", unknown));
   }
   if (const double share = NumberAt(prediction, {"modelFlopsUtilization"}); share > 0) {
-    figures += Figure("Model FLOPs utilization", Percent(share), "");
+    const bool is_derived = TextAt(prediction, {"modelFlopsSource"}) == "derived";
+    figures += Figure("Model FLOPs utilization", Percent(share),
+                      is_derived ? "derived from launches" : "");
   }
   const json& rate = At(prediction, {"matrixFlops"});
   if (const double flops = NumberAt(rate, {"perGpuAndSecond"}); flops > 0) {

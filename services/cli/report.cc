@@ -123,6 +123,7 @@ std::string FormatThroughput(const json& prediction) {
   std::string throughput = FormatCount(tokens) + " tokens/s";
   const double utilization = NumberAt(prediction, {"modelFlopsUtilization"});
   if (utilization > 0) throughput += "   model FLOPs utilization " + Percent(utilization);
+  if (TextAt(prediction, {"modelFlopsSource"}) == "derived") throughput += " (derived)";
   if (const std::string note = DescribeTokens(prediction); !note.empty()) {
     throughput += "   " + note;
   }

@@ -184,6 +184,7 @@ TEST(ReportTest, TokensSayWhereTheyComeFromOrWhyTheyAreNotKnown) {
   prediction["tokensDerived"] = 262144;
   const std::string contradicted = FormatReport(job);
   prediction["tokensSource"] = "derived";
+  prediction["modelFlopsSource"] = "derived";
   const std::string derived = FormatReport(job);
   for (const char* key : {"tokensPerSecond", "tokensSource", "tokensDerived"}) {
     prediction.erase(key);
@@ -196,8 +197,9 @@ TEST(ReportTest, TokensSayWhereTheyComeFromOrWhyTheyAreNotKnown) {
   EXPECT_THAT(
       contradicted,
       HasSubstr(utilization + "   launches tell 262 144 tokens an iteration, not 131 072\n"));
-  EXPECT_THAT(derived,
-              HasSubstr(utilization + "   131 072 tokens an iteration, derived from launches\n"));
+  EXPECT_THAT(
+      derived,
+      HasSubstr(utilization + " (derived)   131 072 tokens an iteration, derived from launches\n"));
   EXPECT_THAT(unknown,
               HasSubstr("throughput       tokens are not derived: no launch looks up rows\n"));
 }

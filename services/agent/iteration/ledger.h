@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "services/agent/iteration/split.h"
 #include "services/base/sim_time.h"

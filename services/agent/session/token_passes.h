@@ -47,7 +47,7 @@ class TokenPasses {
   };
   static void NoteSum(std::uint32_t size, std::uint64_t elements, Table* table);
 
-  std::vector<Table> tables_;  // Those that were looked up first; further ones tell nothing.
+  std::vector<Table> tables_;  // Those that were looked up first; further ones are left out.
 };
 
 }  // namespace eidolon::agent::session

@@ -78,7 +78,7 @@ TEST_F(TokenPassesTest, AGradientThatIsAsLargeAsTheRowsIsNone) {
   EXPECT_EQ(Sharers(), 1u);
 }
 
-TEST_F(TokenPassesTest, AStageOfAPipelineEndsItsPassBySending) {
+TEST_F(TokenPassesTest, AStageOfAPipelineEndsItsForwardPassBySending) {
   LookUp();
   Call(CommunicationKind::kSend, kIndices * kColumns);
   Call(CommunicationKind::kAllReduce, kIndices * kColumns);
@@ -86,7 +86,7 @@ TEST_F(TokenPassesTest, AStageOfAPipelineEndsItsPassBySending) {
   EXPECT_EQ(Sharers(), 1u);
 }
 
-TEST_F(TokenPassesTest, EveryPassIsLookedAt) {
+TEST_F(TokenPassesTest, EveryForwardPassIsLookedAt) {
   LookUp();
   Multiply(4096);
   LookUp();
@@ -95,7 +95,7 @@ TEST_F(TokenPassesTest, EveryPassIsLookedAt) {
   EXPECT_EQ(Sharers(), 2u);
 }
 
-TEST_F(TokenPassesTest, CommunicatorsOfOneRankAndSmallSumsTellNothing) {
+TEST_F(TokenPassesTest, CommunicatorsOfOneRankAndSmallSumsSayNothingOfTokens) {
   LookUp();
   Call(CommunicationKind::kAllReduce, kIndices * kColumns, 1);
   Call(CommunicationKind::kAllReduce, 64);
@@ -119,7 +119,7 @@ TEST_F(TokenPassesTest, ExpertsThatReturnEverybodysRowsShareNoTokens) {
   EXPECT_EQ(Sharers(), 1u);
 }
 
-TEST_F(TokenPassesTest, RowsThatAreGatheredOnTheWayBackTellNothingOfOtherTables) {
+TEST_F(TokenPassesTest, RowsThatAreGatheredOnTheWayBackAreOfOtherTables) {
   LookUp();
   Multiply(4096);
   passes_.NoteWork(sequence_++,

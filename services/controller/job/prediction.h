@@ -49,7 +49,7 @@ struct TokenCount {
   bool is_declared = false;       // By the job; else by its launches.
   double per_iteration = 0;       // 0: not known.
   std::optional<double> derived;  // What the launches tell, ...
-  std::string not_derived;        // ... or why they tell nothing, as the end of a sentence.
+  std::string not_derived;        // ... or why that is not known, as the end of a sentence.
 };
 
 // What the GPUs' matrix units did.

@@ -5,9 +5,9 @@
 // looked up as rows are scored, these are its tokens. Launches of several micro-batches add up,
 // and so do ranks: with pipeline parallelism some look up and others score. Ranks that look up
 // the same tokens (tensor parallelism) say so, and are counted once. Where one of these numbers is
-// missing or contradicts another, nothing is derived: images, recommendations and classes of whole
-// sentences are no tokens, and of encoders with decoders, of programs that compute everything
-// twice, or of embeddings that a compiler has fused with other work nothing is known.
+// missing or contradicts another, none are derived. Images, recommendations and classes of whole
+// sentences have no tokens of this kind; those of encoders with decoders, of programs that compute
+// everything twice, and of embeddings that a compiler has fused with other work are not found.
 #pragma once
 
 #include <cstdint>

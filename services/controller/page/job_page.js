@@ -85,7 +85,8 @@ function hero(job) {
       prediction.tokensNotDerived && !prediction.tokensPerSecond &&
         figure("Throughput", "–", "", `tokens are not derived: ${prediction.tokensNotDerived}`),
       prediction.modelFlopsUtilization &&
-        figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization))),
+        figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization)),
+          prediction.modelFlopsSource === "derived" && "derived from launches"),
       prediction.matrixFlops && figure("Matrix work of a GPU",
         (prediction.matrixFlops.perGpuAndSecond * 1e-12).toFixed(1), "TFLOP/s", prediction.matrixFlops.peakPerSecond &&
           `${percent(prediction.matrixFlops.utilization)} of ${count(prediction.matrixFlops.peakPerSecond * 1e-12)} (bf16)`),
