@@ -209,7 +209,7 @@ def mirrored_ranks_have_tokens_too(world):
 
 
 @test
-def classes_of_sentences_and_of_images_are_no_tokens(world):
+def classes_of_sentences_and_images_have_no_derived_tokens(world):
     sentences = """
 tokens = draw()
 hidden = model.layers(model.words(tokens)).mean(1)

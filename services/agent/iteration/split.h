@@ -31,7 +31,7 @@ namespace eidolon::agent::iteration {
 
 // Rows of a table that an operation gathers by indices.
 struct Lookups {
-  std::uint64_t indices = 0;  // 0: it is no lookup.
+  std::uint64_t indices = 0;  // 0: not a lookup.
   std::uint64_t table_rows = 0;
   std::uint64_t row_bytes = 0;
   auto operator<=>(const Lookups&) const = default;
@@ -47,7 +47,7 @@ struct TableUse {
 
 // A GEMM by a matrix of outputs x inputs, over how many rows.
 struct GemmRows {
-  std::uint64_t rows = 0;  // 0: it is no GEMM.
+  std::uint64_t rows = 0;  // 0: not a GEMM.
   std::uint64_t outputs = 0;
   std::uint64_t inputs = 0;
   auto operator<=>(const GemmRows&) const = default;
