@@ -156,7 +156,9 @@ base::Result<DerivedTokens> DeriveTokens(const std::vector<RankTokens>& ranks) {
   };
   if (ranks.empty()) return unknown("no iteration was measured");
   const std::vector<Table> tables = TablesOf(ranks);
-  if (tables.empty()) return unknown("no launch looks up rows of a table, as an embedding does");
+  if (tables.empty())
+    return unknown(
+        "no launch looks up rows of a table, as an embedding does unless a compiler fuses it");
   const Table* found = nullptr;
   const Table* nearest = &tables.front();
   for (const Table& table : tables) {
