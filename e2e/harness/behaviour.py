@@ -513,6 +513,7 @@ def main():
     import recording_behaviour  # noqa: F401
     import sweep_behaviour  # noqa: F401
     import timeline_behaviour  # noqa: F401
+    import tokens_behaviour  # noqa: F401
     import trace_tools_behaviour  # noqa: F401
     import values_behaviour  # noqa: F401
 

@@ -8,7 +8,8 @@ prepare.py, when present, makes small inputs (a tokenizer, a text) in that copy 
 present, says why a scenario does not pass yet; it is then skipped unless it is named.
 
 Every kernel, library call, copy and collective of a scenario must have an estimate, none may be free, and what
-is assumed must stay below a bound. --kernels lists them all.
+is assumed must stay below a bound. --kernels lists them all. Where a scenario declares its tokens, its launches have to
+tell as many.
 """
 
 import argparse
@@ -51,6 +52,13 @@ def silent_zeros(prediction):
             yield f"free: {words}, {kernel['launches']} launches"
 
 
+def other_tokens(prediction):
+    """Where a job declares its tokens, its launches have to tell the same."""
+    declared, derived = prediction.get("tokensPerIteration"), prediction.get("tokensDerived")
+    if declared != derived:
+        yield f"{declared} tokens are declared, launches tell {derived}: {prediction.get('tokensNotDerived')}"
+
+
 def failures_of(name, job, golden):
     condition = verdict(job)
     if condition["type"] != "Complete":
@@ -62,6 +70,7 @@ def failures_of(name, job, golden):
     if result["coverage"]["assumed"] > ASSUMED_LIMIT:
         yield f"assumed share {result['coverage']['assumed']:.3f} is above {ASSUMED_LIMIT}"
     yield from silent_zeros(job["status"]["prediction"])
+    yield from other_tokens(job["status"]["prediction"])
     if golden is None:
         yield "has no golden.json; run with --update"
     elif result != {key: golden.get(key) for key in result}:

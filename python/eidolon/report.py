@@ -94,11 +94,17 @@ class Report:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Known when the job says how many tokens an iteration has."""
+        """Known where the job says how many tokens an iteration has, or its launches tell."""
         return self.prediction.get("tokensPerSecond")
 
     @property
+    def tokens_source(self) -> str | None:
+        """declared or derived (by what launches look up and score); None where tokens are not known."""
+        return self.prediction.get("tokensSource")
+
+    @property
     def model_flops_utilization(self) -> float | None:
+        """By the parameters that the job declares, or derived (modelFlopsSource of the prediction)."""
         return self.prediction.get("modelFlopsUtilization")
 
     @property
@@ -137,7 +143,8 @@ class Report:
             rows.append(["iteration", str(self.iteration_seconds)])
             rows += [[f"  {_PARTS.get(name, name)}", f"{share:.1%}"] for name, share in self.breakdown.items()]
         if self.tokens_per_second:
-            rows.append(["throughput", f"{self.tokens_per_second:,.0f} tokens/s"])
+            source = ", derived from launches" if self.tokens_source == "derived" else ""
+            rows.append(["throughput", f"{self.tokens_per_second:,.0f} tokens/s{source}"])
         if self.model_flops_utilization:
             rows.append(["model FLOPs utilization", f"{self.model_flops_utilization:.1%}"])
         if self.peak_memory_bytes is not None:

@@ -114,10 +114,15 @@ std::string Hero(const json& job) {
   if (time.mean <= 0) return Element("div", {{"class", "hero waiting"}}, "Nothing was predicted.");
   std::string figures;
   if (const double tokens = NumberAt(prediction, {"tokensPerSecond"}); tokens > 0) {
-    figures += Figure("Throughput", FormatCount(tokens) + " tokens/s", "");
+    figures += Figure("Throughput", FormatCount(tokens) + " tokens/s", DescribeTokens(prediction));
+  } else if (const std::string unknown = TextAt(prediction, {"tokensNotDerived"});
+             !unknown.empty()) {
+    figures += Figure("Throughput", "–", StrCat("Tokens are not derived: ", unknown));
   }
   if (const double share = NumberAt(prediction, {"modelFlopsUtilization"}); share > 0) {
-    figures += Figure("Model FLOPs utilization", Percent(share), "");
+    const bool is_derived = TextAt(prediction, {"modelFlopsSource"}) == "derived";
+    figures += Figure("Model FLOPs utilization", Percent(share),
+                      is_derived ? "derived from launches" : "");
   }
   const json& rate = At(prediction, {"matrixFlops"});
   if (const double flops = NumberAt(rate, {"perGpuAndSecond"}); flops > 0) {

@@ -113,6 +113,23 @@ std::string FormatProgram(const json& job) {
                             FormatCount(NumberAt(program, {"launches"})), " launches"));
 }
 
+std::string FormatThroughput(const json& prediction) {
+  const double tokens = NumberAt(prediction, {"tokensPerSecond"});
+  const std::string unknown = TextAt(prediction, {"tokensNotDerived"});
+  if (tokens <= 0) {
+    if (unknown.empty()) return "";
+    return Line("throughput", StrCat("tokens are not derived: ", unknown));
+  }
+  std::string throughput = FormatCount(tokens) + " tokens/s";
+  const double utilization = NumberAt(prediction, {"modelFlopsUtilization"});
+  if (utilization > 0) throughput += "   model FLOPs utilization " + Percent(utilization);
+  if (TextAt(prediction, {"modelFlopsSource"}) == "derived") throughput += " (derived)";
+  if (const std::string note = DescribeTokens(prediction); !note.empty()) {
+    throughput += "   " + note;
+  }
+  return Line("throughput", throughput);
+}
+
 std::string FormatTimes(const json& prediction) {
   const json& time = At(prediction, {"iterationSeconds"});
   if (!time.is_object()) return "";
@@ -123,14 +140,7 @@ std::string FormatTimes(const json& prediction) {
                                FormatSeconds(NumberAt(time, {"p50"})), "   p90 ",
                                FormatSeconds(NumberAt(time, {"p90"})))) +
       FormatUnevenness(prediction);
-  const double tokens = NumberAt(prediction, {"tokensPerSecond"});
-  if (tokens > 0) {
-    std::string throughput = FormatCount(tokens) + " tokens/s";
-    const double utilization = NumberAt(prediction, {"modelFlopsUtilization"});
-    if (utilization > 0) throughput += "   model FLOPs utilization " + Percent(utilization);
-    text += Line("throughput", throughput);
-  }
-  return text;
+  return text + FormatThroughput(prediction);
 }
 
 std::string FormatHostTime(const json& prediction) {

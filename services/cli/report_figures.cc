@@ -95,6 +95,17 @@ std::string DescribeIdleGpus(const json& job) {
                 " only");
 }
 
+std::string DescribeTokens(const json& prediction) {
+  const double tokens = NumberAt(prediction, {"tokensPerIteration"});
+  const double derived = NumberAt(prediction, {"tokensDerived"});
+  if (TextAt(prediction, {"tokensSource"}) == "derived") {
+    return StrCat(FormatCount(tokens), " tokens an iteration, derived from launches");
+  }
+  if (derived <= 0 || derived == tokens) return "";
+  return StrCat("launches tell ", FormatCount(derived), " tokens an iteration, not ",
+                FormatCount(tokens));
+}
+
 std::string DescribeHostTime(const json& prediction) {
   const json& host = At(prediction, {"hostTime"});
   if (!host.is_object()) return "";

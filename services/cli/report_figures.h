@@ -14,6 +14,9 @@ std::string DescribeIdleGpus(const nlohmann::json& job);
 // "measured, 1.25 times as fast as this machine": whose processor the program's own work was timed
 // for; empty where it is not known.
 std::string DescribeHostTime(const nlohmann::json& prediction);
+
+// Where the number of tokens comes from, if not from the job alone; empty otherwise.
+std::string DescribeTokens(const nlohmann::json& prediction);
 std::string FormatMatrixRate(const nlohmann::json& prediction);
 std::string FormatKernels(const nlohmann::json& prediction);
 std::string FormatMemory(const nlohmann::json& prediction);

@@ -9,6 +9,8 @@
 namespace eidolon::cli {
 namespace {
 
+using testing::HasSubstr;
+
 using nlohmann::json;
 
 json CompleteJob() {
@@ -170,6 +172,36 @@ TEST(ReportTest, SaysWhenTheMeanStandsForNoIterationAndWhatTheOddOneDid) {
   throughput )"),
             std::string::npos)
       << report;
+}
+
+TEST(ReportTest, TokensSayWhereTheyComeFromOrWhyTheyAreNotKnown) {
+  json job = CompleteJob();
+  json& prediction = job["status"]["prediction"];
+  prediction["tokensSource"] = "declared";
+  prediction["tokensPerIteration"] = 131072;
+  prediction["tokensDerived"] = 131072;
+  const std::string declared = FormatReport(job);
+  prediction["tokensDerived"] = 262144;
+  const std::string contradicted = FormatReport(job);
+  prediction["tokensSource"] = "derived";
+  prediction["modelFlopsSource"] = "derived";
+  const std::string derived = FormatReport(job);
+  for (const char* key : {"tokensPerSecond", "tokensSource", "tokensDerived"}) {
+    prediction.erase(key);
+  }
+  prediction["tokensNotDerived"] = "no launch looks up rows";
+  const std::string unknown = FormatReport(job);
+
+  const std::string utilization = "model FLOPs utilization 41.2 %";
+  EXPECT_THAT(declared, HasSubstr(utilization + "\n"));
+  EXPECT_THAT(
+      contradicted,
+      HasSubstr(utilization + "   launches tell 262 144 tokens an iteration, not 131 072\n"));
+  EXPECT_THAT(
+      derived,
+      HasSubstr(utilization + " (derived)   131 072 tokens an iteration, derived from launches\n"));
+  EXPECT_THAT(unknown,
+              HasSubstr("throughput       tokens are not derived: no launch looks up rows\n"));
 }
 
 TEST(ReportTest, AProgramWithoutIterationsHasATimeOfItsOwn) {

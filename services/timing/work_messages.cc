@@ -182,6 +182,18 @@ void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
     message.mutable_counts()->set_gradient_bytes(Whole(counts.gradients));
     message.mutable_counts()->set_optimizer_state_bytes(Whole(counts.optimizer_state));
   }
+  if (counts.lookups) {
+    common::v1::Lookups* lookups = message.mutable_counts()->mutable_lookups();
+    lookups->set_indices(counts.lookups->indices);
+    lookups->set_table_rows(counts.lookups->table_rows);
+    lookups->set_row_bytes(counts.lookups->row_bytes);
+  }
+  if (counts.gemm) {
+    common::v1::GemmRows* gemm = message.mutable_counts()->mutable_gemm();
+    gemm->set_rows(counts.gemm->rows);
+    gemm->set_outputs(counts.gemm->outputs);
+    gemm->set_inputs(counts.gemm->inputs);
+  }
 }
 
 void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {

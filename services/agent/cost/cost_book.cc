@@ -61,6 +61,19 @@ WorkShown ShownOf(std::span<const std::byte> definition) {
   return shown;
 }
 
+iteration::WorkCounts CountsOf(const common::v1::WorkCounts& counts) {
+  return {.matrix_flops = counts.matrix_flops(),
+          .parameter_bytes = counts.parameter_bytes(),
+          .gradient_bytes = counts.gradient_bytes(),
+          .optimizer_state_bytes = counts.optimizer_state_bytes(),
+          .lookups = {.indices = counts.lookups().indices(),
+                      .table_rows = counts.lookups().table_rows(),
+                      .row_bytes = counts.lookups().row_bytes()},
+          .gemm = {.rows = counts.gemm().rows(),
+                   .outputs = counts.gemm().outputs(),
+                   .inputs = counts.gemm().inputs()}};
+}
+
 std::uint64_t LikenessOf(const CostEntry& entry, const std::string& name) {
   std::array<std::uint64_t, 5> words = {
       base::Hash64(name.data(), name.size()), entry.shown.bytes,
@@ -151,12 +164,10 @@ void CostBook::Learn(std::uint32_t number, const common::v1::Estimate& estimate)
     picoseconds = static_cast<std::uint64_t>(std::min<Wide>(scaled, kLongest));
   }
   entry.work.duration.ps = static_cast<std::int64_t>(picoseconds);
+  const iteration::WorkCounts counts = CountsOf(estimate.counts());
+  entry.tells_tokens = counts.lookups.indices > 0 || counts.matrix_flops > 0;
   entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),
-                            estimate.family(), entry.name,
-                            {.matrix_flops = estimate.counts().matrix_flops(),
-                             .parameter_bytes = estimate.counts().parameter_bytes(),
-                             .gradient_bytes = estimate.counts().gradient_bytes(),
-                             .optimizer_state_bytes = estimate.counts().optimizer_state_bytes()});
+                            estimate.family(), entry.name, counts);
   entry.likeness = LikenessOf(entry, name(entry.name));
   entry.known = true;
 }

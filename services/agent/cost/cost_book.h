@@ -40,7 +40,8 @@ struct WorkShown {
 // One distinct definition.
 struct CostEntry {
   bool known = false;
-  device::Work work;  // duration once known; tag: this entry's number.
+  bool tells_tokens = false;  // Once known: its basis counts lookups, or matrix operations.
+  device::Work work;          // duration once known; tag: this entry's number.
   iteration::Update update = iteration::Update::kNo;
   std::uint32_t basis = 0;  // Once known.
   std::uint32_t name = 0;

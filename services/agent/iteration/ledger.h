@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "services/agent/iteration/split.h"
 #include "services/base/sim_time.h"
@@ -31,6 +32,7 @@ struct Report {
   base::SimTime start;
   base::SimTime end;
   Split split;
+  std::vector<TableUse> tables;
 };
 
 // All of a program, also what belongs to no iteration; where operations were forgotten, their sums

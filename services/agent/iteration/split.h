@@ -29,12 +29,38 @@
 
 namespace eidolon::agent::iteration {
 
+// Rows of a table that an operation gathers by indices.
+struct Lookups {
+  std::uint64_t indices = 0;  // 0: not a lookup.
+  std::uint64_t table_rows = 0;
+  std::uint64_t row_bytes = 0;
+  auto operator<=>(const Lookups&) const = default;
+};
+
+// What lookups in a table are for.
+struct TableUse {
+  std::uint64_t rows = 0;
+  std::uint64_t row_bytes = 0;
+  std::uint32_t sharers = 1;        // Ranks that look up the same indices; 0: not clear.
+  std::uint64_t forward_flops = 0;  // Of matrix operations until its entries are scored.
+};
+
+// A GEMM by a matrix of outputs x inputs, over how many rows.
+struct GemmRows {
+  std::uint64_t rows = 0;  // 0: not a GEMM.
+  std::uint64_t outputs = 0;
+  std::uint64_t inputs = 0;
+  auto operator<=>(const GemmRows&) const = default;
+};
+
 // What an operation is for; sums of a report.
 struct WorkCounts {
   std::uint64_t matrix_flops = 0;
   std::uint64_t parameter_bytes = 0;  // Of a step of an optimizer, like what follows.
   std::uint64_t gradient_bytes = 0;
   std::uint64_t optimizer_state_bytes = 0;
+  Lookups lookups;  // Of one operation, like what follows.
+  GemmRows gemm;
   auto operator<=>(const WorkCounts&) const = default;
 };
 

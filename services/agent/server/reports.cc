@@ -1,7 +1,11 @@
 #include "services/agent/server/reports.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +28,8 @@ namespace {
 // For a controller that has a long queue of reports: what was not read when the agent ends is lost.
 constexpr int kFinishMs = 60'000;
 constexpr std::size_t kKernelsMax = 1000;
+constexpr std::size_t kTablesMax = 64;
+constexpr std::size_t kGemmsMax = 256;
 
 std::uint64_t Ps(base::Duration duration) { return static_cast<std::uint64_t>(duration.ps); }
 std::uint64_t Ps(base::SimTime time) { return static_cast<std::uint64_t>(time.ps); }
@@ -129,6 +135,47 @@ void FillCounts(const cost::CostBook& costs, std::span<const iteration::BasisTim
   counts->set_optimizer_state_bytes(sum.optimizer_state_bytes);
 }
 
+iteration::TableUse UseOf(std::pair<std::uint64_t, std::uint64_t> table,
+                          std::span<const iteration::TableUse> uses) {
+  for (const iteration::TableUse& use : uses) {
+    if (table == std::pair(use.rows, use.row_bytes)) return use;
+  }
+  return {};
+}
+
+void FillTokens(const cost::CostBook& costs, const iteration::Report& report, bool with_gemms,
+                controller_v1::TokenWork* tokens) {
+  // Indices by table, that with the most rows first; launches by sizes, the most outputs first.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t, std::greater<>> lookups;
+  std::map<std::array<std::uint64_t, 3>, std::uint64_t, std::greater<>> gemms;
+  for (const iteration::BasisTime& time : report.split.times) {
+    const iteration::WorkCounts& each = costs.bases()[time.basis].counts;
+    if (each.lookups.indices > 0) {
+      lookups[{each.lookups.table_rows, each.lookups.row_bytes}] +=
+          each.lookups.indices * time.count;
+    }
+    if (with_gemms && each.gemm.rows > 0) {
+      gemms[{each.gemm.outputs, each.gemm.inputs, each.gemm.rows}] += time.count;
+    }
+  }
+  for (const auto& [table, indices] : lookups | std::views::take(kTablesMax)) {
+    controller_v1::TokenTable* sent = tokens->add_tables();
+    sent->mutable_lookups()->set_indices(indices);
+    sent->mutable_lookups()->set_table_rows(table.first);
+    sent->mutable_lookups()->set_row_bytes(table.second);
+    const iteration::TableUse use = UseOf(table, report.tables);
+    sent->set_sharers(use.sharers);
+    sent->set_forward_flops(use.forward_flops);
+  }
+  for (const auto& [sizes, launches] : gemms | std::views::take(kGemmsMax)) {
+    controller_v1::TokenGemm* sent = tokens->add_gemms();
+    sent->mutable_gemm()->set_outputs(sizes[0]);
+    sent->mutable_gemm()->set_inputs(sizes[1]);
+    sent->mutable_gemm()->set_rows(sizes[2]);
+    sent->set_launches(launches);
+  }
+}
+
 // Of all operations of that name.
 std::uint64_t TimeOf(const cost::CostBook& costs, const iteration::Report& report,
                      std::string_view name) {
@@ -170,7 +217,9 @@ void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) 
   iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
   FillCoverage(*costs_, report.split, iteration->mutable_coverage());
   FillCounts(*costs_, report.split.times, iteration->mutable_counts());
-  if (report.index == job_->assignment.iterations().warmup()) {
+  const bool is_first = report.index == job_->assignment.iterations().warmup();
+  FillTokens(*costs_, report, is_first, iteration->mutable_tokens());
+  if (is_first) {
     AddKernels(*costs_, report.split.times, iteration->mutable_coverage());
   }
   controller_->Send(message);

@@ -269,6 +269,7 @@ ApplyResult Session::Launch(const ring::RecordView& record) {
   ShowCall(timeline::HostCall::kLaunch, record, 1);
   iterations_.Feed(*number, entry.update, MarkOf(record.header()));
   calls_.NoteLaunch(entry.likeness);
+  NoteTokens(engine_.issued(), entry);
   CountLaunch(record.header().device);
   return Done(engine_.Launch(call, entry.work));
 }
@@ -294,6 +295,7 @@ ApplyResult Session::Communicate(const ring::RecordView& record) {
   ShowCall(timeline::HostCall::kCommunication, record, (*calls)->size());
   const auto call = CallOf(record.header(), header.stream);
   const std::string site = wire::CallSiteOf(record.bytes);
+  passes_.NoteCalls(static_cast<std::uint32_t>((*communicator)->size), ops);
   for (PreparedCall& prepared : **calls) {
     prepared.site = site;
     iterations_.Feed(~static_cast<std::uint32_t>(prepared.operation.kind()), iteration::Update::kNo,
@@ -316,6 +318,7 @@ ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
   for (const GraphShape::Node& node : (*shape)->nodes) {
     iterations_.Feed(node.identity, node.update, mark);
     if (node.likeness != 0) calls_.NoteLaunch(node.likeness);
+    NoteTokens(mark.sequence, node);
     ++mark.sequence;
   }
   std::vector<device::Collective> collectives;
@@ -325,6 +328,19 @@ ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
   CountLaunch(record.header().device);
   return Done(
       engine_.LaunchGraph(CallOf(record.header(), launch.stream), launch.graph, collectives));
+}
+
+void Session::NoteTokens(std::uint64_t sequence, const cost::CostEntry& entry) {
+  if (entry.tells_tokens) passes_.NoteWork(sequence, host_->costs().bases()[entry.basis].counts);
+}
+
+void Session::NoteTokens(std::uint64_t sequence, const GraphShape::Node& node) {
+  if (node.likeness != 0) {
+    NoteTokens(sequence, host_->costs().entry(node.identity));
+  } else if (const CommunicationTemplate* call = calls_.FindTemplate(node.id)) {
+    const auto size = static_cast<std::uint32_t>(communicators_.at(call->communicator).size);
+    passes_.NoteCalls(size, call->ops);
+  }
 }
 
 ApplyResult Session::Ask(const ring::RecordView& record) {
@@ -440,7 +456,8 @@ void Session::EndIterationAt(const iteration::Mark& mark) {
 }
 
 void Session::ReportIterations() {
-  while (const auto report = iterations_.Take()) {
+  while (auto report = iterations_.Take()) {
+    report->tables = passes_.Take(report->sequence_begin, report->sequence_end);
     if (timeline_ != nullptr) timeline_->EndIteration(*report);
     host_->IterationEnded(*this, *report);
   }

@@ -25,6 +25,7 @@
 #include "services/agent/session/replies.h"
 #include "services/agent/session/session_host.h"
 #include "services/agent/session/session_options.h"
+#include "services/agent/session/token_passes.h"
 #include "services/agent/session/usage.h"
 #include "services/agent/session/waits.h"
 #include "services/agent/session/work_definitions.h"
@@ -125,6 +126,8 @@ class Session final : private device::Sink {
   ApplyResult Communicate(const ring::RecordView& record);
   ApplyResult JoinCommunicator(const ring::RecordView& record);
   void CountLaunch(std::uint32_t device);
+  void NoteTokens(std::uint64_t sequence, const cost::CostEntry& entry);
+  void NoteTokens(std::uint64_t sequence, const GraphShape::Node& node);
   void StartDriving();
   void ReportIterations();
   base::SimTime ClockOf(const ::eidolon::ring::RecordHeader& header) const;
@@ -156,6 +159,7 @@ class Session final : private device::Sink {
   UsageBook usage_;
   ActivityLog activity_;
   Iterations iterations_;
+  TokenPasses passes_;
   std::unique_ptr<timeline::Recorder> timeline_;
   std::unique_ptr<recording::Recorder> recording_;
 

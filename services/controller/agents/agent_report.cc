@@ -101,6 +101,24 @@ job::WorkCounts FromProto(const common::v1::WorkCounts& counts) {
           .optimizer_state_bytes = counts.optimizer_state_bytes()};
 }
 
+job::TokenWork FromProto(const v1::TokenWork& in) {
+  job::TokenWork tokens;
+  for (const v1::TokenTable& table : in.tables()) {
+    tokens.lookups.push_back({.indices = table.lookups().indices(),
+                              .table_rows = table.lookups().table_rows(),
+                              .row_bytes = table.lookups().row_bytes(),
+                              .sharers = table.sharers(),
+                              .forward_flops = table.forward_flops()});
+  }
+  for (const v1::TokenGemm& gemm : in.gemms()) {
+    tokens.gemms.push_back({.rows = gemm.gemm().rows(),
+                            .outputs = gemm.gemm().outputs(),
+                            .inputs = gemm.gemm().inputs(),
+                            .launches = gemm.launches()});
+  }
+  return tokens;
+}
+
 }  // namespace
 
 job::RankIteration FromProto(const v1::Iteration& in) {
@@ -114,6 +132,7 @@ job::RankIteration FromProto(const v1::Iteration& in) {
           .copies_to_device_ps = in.copies_to_device_picoseconds(),
           .coverage = FromProto(in.coverage()),
           .counts = FromProto(in.counts()),
+          .tokens = FromProto(in.tokens()),
           .assumed_kernels = FromProto(in.coverage().assumed_kernels()),
           .kernels = FromProto(in.coverage().kernels())};
 }

@@ -101,6 +101,8 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.copies_to_device_ps += iteration.copies_to_device_ps;
   kept.coverage = Sum(kept.coverage, iteration.coverage);
   kept.counts.emplace(iteration.rank, iteration.counts);
+  TokenWork& tokens = kept.tokens.emplace(iteration.rank, iteration.tokens).first->second;
+  tokens.matrix_flops = iteration.counts.matrix_flops;
   for (const NamedAmount& kernel : iteration.assumed_kernels) {
     kept.assumed_kernels[kernel.name] += kernel.amount;
   }
@@ -158,6 +160,7 @@ Prediction Measurement::Predict() const {
   prediction.measured_iterations = static_cast<std::uint32_t>(measured.size());
   if (!measured.empty()) {
     AddTimes(measured, &prediction);
+    AddTokens(measured, &prediction);
     AddUnevenness(measured, &prediction);
     AddShares(measured, &prediction);
   } else {
@@ -195,14 +198,45 @@ void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
   seconds.low = std::max(0.0, seconds.mean - band);
   seconds.high = seconds.mean + band;
   prediction->iteration_seconds = seconds;
-  if (options_.tokens == 0 || seconds.mean <= 0) return;
-  const auto tokens = static_cast<double>(options_.tokens);
-  prediction->tokens_per_second = tokens / seconds.mean;
-  if (options_.parameters == 0 || options_.peak_flops_per_gpu <= 0) return;
-  const double flops =
-      kFlopsPerParameterAndToken * static_cast<double>(options_.parameters) * tokens;
-  prediction->model_flops_utilization = flops / (seconds.mean * options_.peak_flops_per_gpu *
-                                                 std::max(options_.gpus, options_.ranks));
+}
+
+// A declared number counts; what the launches tell stands beside it.
+void Measurement::AddTokens(const std::vector<const Iteration*>& measured,
+                            Prediction* prediction) const {
+  std::vector<RankTokens> ranks;
+  for (const std::int32_t rank : measured.front()->ranks) {
+    const auto weight = options_.weights.find(rank);
+    RankTokens& told = ranks.emplace_back();
+    if (weight != options_.weights.end()) told.weight = weight->second;
+    for (const Iteration* iteration : measured) {
+      const auto found = iteration->tokens.find(rank);
+      if (found != iteration->tokens.end()) told.iterations.push_back(&found->second);
+    }
+    if (told.iterations.size() < measured.size()) ranks.pop_back();
+  }
+  const base::Result<DerivedTokens> derived = DeriveTokens(ranks);
+  TokenCount tokens{.is_declared = options_.tokens > 0};
+  if (derived) {
+    tokens.derived = derived->count;
+  } else {
+    tokens.not_derived = derived.error().message;
+  }
+  tokens.per_iteration =
+      tokens.is_declared ? static_cast<double>(options_.tokens) : tokens.derived.value_or(0);
+  prediction->tokens = tokens;
+  const double mean = prediction->iteration_seconds->mean;
+  if (tokens.per_iteration <= 0 || mean <= 0) return;
+  prediction->tokens_per_second = tokens.per_iteration / mean;
+  if (options_.peak_flops_per_gpu <= 0) return;
+  double flops = derived ? derived->model_flops : 0;
+  if (options_.parameters > 0) {
+    flops = kFlopsPerParameterAndToken * static_cast<double>(options_.parameters) *
+            tokens.per_iteration;
+  }
+  if (flops == 0) return;
+  prediction->model_flops_declared = options_.parameters > 0;
+  prediction->model_flops_utilization =
+      flops / (mean * options_.peak_flops_per_gpu * std::max(options_.gpus, options_.ranks));
 }
 
 void Measurement::AddUnevenness(const std::vector<const Iteration*>& measured,

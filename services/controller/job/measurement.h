@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "services/controller/job/prediction.h"
+#include "services/controller/job/tokens.h"
 
 namespace eidolon::controller::job {
 
@@ -47,6 +48,7 @@ struct RankIteration {
   std::uint64_t copies_to_device_ps = 0;
   Coverage coverage;
   WorkCounts counts;
+  TokenWork tokens;
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds.
   std::vector<KernelTime> kernels;           // Only of the first iteration after warm-up.
 };
@@ -85,13 +87,14 @@ struct MeasurementOptions {
   std::uint32_t gpus = 0;   // Of the job, those of mirrored ranks included; 0: as many as run.
   std::uint32_t warmup = 3;
   std::uint32_t measure = 5;
-  std::uint64_t tokens = 0;
+  std::uint64_t tokens = 0;  // Of the job in an iteration, declared; 0: not.
   std::uint64_t parameters = 0;
   double peak_flops_per_gpu = 0;  // 0: unknown, no utilization is reported.
   HostTime host_time;
   std::optional<Target> target;
   std::optional<FoldingSummary> folding;
-  std::vector<std::string> declarations;  // What the job says of unknown values, from number 1.
+  std::map<std::int32_t, double> weights;  // Folded: for how many ranks each live one stands.
+  std::vector<std::string> declarations;   // What the job says of unknown values, from number 1.
 };
 
 // Not thread safe.
@@ -134,6 +137,7 @@ class Measurement {
     std::uint64_t copies_to_device_ps = 0;
     Coverage coverage;
     std::map<std::int32_t, WorkCounts> counts;  // By rank.
+    std::map<std::int32_t, TokenWork> tokens;   // The same.
     std::map<std::string, std::uint64_t> assumed_kernels;
     Kernels kernels;
   };
@@ -141,6 +145,7 @@ class Measurement {
   void CountFinished();
   static void AddKernels(const std::vector<KernelTime>& kernels, Kernels* kept);
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  void AddTokens(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddUnevenness(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   void AddMatrixRate(std::uint64_t flops, double gpus, double seconds,

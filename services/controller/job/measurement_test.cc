@@ -46,6 +46,63 @@ TEST(MeasurementTest, MeasuresFromTheSlowestStartToTheSlowestEndWithoutWarmup) {
   EXPECT_DOUBLE_EQ(prediction.iteration_seconds->high, 0.011 + 0.001645);
 }
 
+// Of each rank: 1,000 tokens that are looked up and scored.
+std::vector<RankIteration> ThreeIterationsWithTokens() {
+  std::vector<RankIteration> iterations = ThreeIterationsOfTwoRanks();
+  for (RankIteration& iteration : iterations) {
+    iteration.tokens.lookups = {{.indices = 1000, .table_rows = 5000, .row_bytes = 128}};
+    if (iteration.index != 1) continue;
+    iteration.tokens.gemms = {{.rows = 1000, .outputs = 5000, .inputs = 64}};
+  }
+  return iterations;
+}
+
+TEST(MeasurementTest, DerivesTokensOfAllRanksFromTheirLaunches) {
+  MeasurementOptions options = TwoRanks();
+  options.parameters = 1'000'000;
+  options.peak_flops_per_gpu = 1e12;
+  Measurement measurement(options);
+
+  for (const auto& iteration : ThreeIterationsWithTokens()) measurement.Add(iteration);
+
+  const nlohmann::json prediction = ToJson(measurement.Predict());
+  EXPECT_EQ(prediction["tokensSource"], "derived");
+  EXPECT_EQ(prediction["tokensPerIteration"], 2000);
+  EXPECT_EQ(prediction["tokensDerived"], 2000);
+  EXPECT_DOUBLE_EQ(prediction["tokensPerSecond"].get<double>(), 2000 / 0.011);
+  EXPECT_DOUBLE_EQ(prediction["modelFlopsUtilization"].get<double>(),
+                   6 * 1e6 * 2000 / (0.011 * 2 * 1e12));
+  EXPECT_FALSE(prediction.contains("tokensNotDerived"));
+}
+
+TEST(MeasurementTest, DeclaredTokensCountBesideWhatLaunchesTell) {
+  MeasurementOptions options = TwoRanks();
+  options.tokens = 500;
+  Measurement measurement(options);
+
+  for (const auto& iteration : ThreeIterationsWithTokens()) measurement.Add(iteration);
+
+  const nlohmann::json prediction = ToJson(measurement.Predict());
+  EXPECT_EQ(prediction["tokensSource"], "declared");
+  EXPECT_EQ(prediction["tokensPerIteration"], 500);
+  EXPECT_EQ(prediction["tokensDerived"], 2000);
+  EXPECT_DOUBLE_EQ(prediction["tokensPerSecond"].get<double>(), 500 / 0.011);
+}
+
+TEST(MeasurementTest, SaysWhyNoTokensAreKnown) {
+  Measurement measurement(TwoRanks());
+
+  for (const auto& iteration : ThreeIterationsOfTwoRanks()) measurement.Add(iteration);
+
+  const nlohmann::json prediction = ToJson(measurement.Predict());
+  EXPECT_EQ(prediction["tokensNotDerived"],
+            "no launch looks up rows of a table, as an embedding does unless a compiler fuses it");
+  for (const char* key :
+       {"tokensSource", "tokensPerIteration", "tokensDerived", "tokensPerSecond"}) {
+    EXPECT_FALSE(prediction.contains(key)) << key;
+  }
+}
+
 TEST(MeasurementTest, TellsTheIterationThatIsUnlikeTheOthers) {
   Measurement measurement({.ranks = 2, .warmup = 1, .measure = 5});
   std::uint64_t at = 0;

@@ -196,6 +196,21 @@ void AddTarget(const Prediction& prediction, json* out) {
   }
 }
 
+// Where nothing was declared or derived there is a reason, and no source.
+void AddTokens(const Prediction& prediction, json* out) {
+  if (!prediction.tokens) return;
+  const TokenCount& tokens = *prediction.tokens;
+  if (tokens.per_iteration > 0) {
+    (*out)["tokensSource"] = tokens.is_declared ? "declared" : "derived";
+    (*out)["tokensPerIteration"] = tokens.per_iteration;
+  }
+  if (tokens.derived) {
+    (*out)["tokensDerived"] = *tokens.derived;
+  } else {
+    (*out)["tokensNotDerived"] = tokens.not_derived;
+  }
+}
+
 }  // namespace
 
 const RankMemory* WorstRank(const Prediction& prediction) {
@@ -231,9 +246,11 @@ json ToJson(const Prediction& prediction) {
                       {"launches", prediction.program->launches}};
   }
   if (prediction.unevenness) out["unevenIterations"] = UnevennessToJson(prediction);
+  AddTokens(prediction, &out);
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;
   if (prediction.model_flops_utilization) {
     out["modelFlopsUtilization"] = *prediction.model_flops_utilization;
+    out["modelFlopsSource"] = prediction.model_flops_declared ? "declared" : "derived";
   }
   if (const auto& rate = prediction.matrix_rate) {
     out["matrixFlops"] = {{"perGpu", rate->flops_per_gpu},

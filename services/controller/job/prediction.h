@@ -44,6 +44,14 @@ struct WorkCounts {
   bool operator==(const WorkCounts&) const = default;
 };
 
+// Of the whole job in an iteration, a mean.
+struct TokenCount {
+  bool is_declared = false;       // By the job; else by its launches.
+  double per_iteration = 0;       // 0: not known.
+  std::optional<double> derived;  // What the launches tell, ...
+  std::string not_derived;        // ... or why that is not known, as the end of a sentence.
+};
+
 // What the GPUs' matrix units did.
 struct MatrixRate {
   double flops_per_gpu = 0;     // In one iteration, or in the program; a mean over ranks that ran.
@@ -161,8 +169,10 @@ struct Prediction {
   std::vector<std::uint64_t> iteration_picoseconds;  // Each measured one, exact.
   std::uint32_t first_measured = 1;                  // Its number, warm-up counted from 1.
   std::optional<Unevenness> unevenness;
+  std::optional<TokenCount> tokens;  // Set with iteration_seconds.
   std::optional<double> tokens_per_second;
   std::optional<double> model_flops_utilization;
+  bool model_flops_declared = false;      // By its parameters; else derived from launches.
   std::optional<MatrixRate> matrix_rate;  // Of an iteration, or the program; where there is any.
   // Set at the end when measured_iterations is 0; what follows then tells of the program, not of
   // iterations.

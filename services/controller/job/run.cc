@@ -54,6 +54,21 @@ constexpr ReasonRow kReasons[] = {
 
 namespace {
 
+// For how many ranks each live one stands: its class shared by the live ranks of it.
+std::map<std::int32_t, double> WeightsOf(const folding::Fold& fold) {
+  std::map<std::int32_t, double> weights;
+  if (!fold.is_folded()) return weights;
+  std::map<std::uint32_t, double> ranks;
+  std::map<std::uint32_t, double> live;
+  for (std::uint32_t rank = 0; rank < fold.ranks(); ++rank) ++ranks[fold.ClassOf(rank)];
+  for (const std::uint32_t rank : fold.live()) ++live[fold.ClassOf(rank)];
+  for (const std::uint32_t rank : fold.live()) {
+    const std::uint32_t its_class = fold.ClassOf(rank);
+    weights[static_cast<std::int32_t>(rank)] = ranks[its_class] / live[its_class];
+  }
+  return weights;
+}
+
 std::optional<FoldingSummary> FoldingOf(const folding::Fold& fold) {
   if (!fold.is_folded()) return std::nullopt;
   return FoldingSummary{.ranks = fold.ranks(),
@@ -81,6 +96,7 @@ RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu) 
                                            .ranks = resolved.ranks(),
                                            .cluster = resolved.cluster},
                           .folding = FoldingOf(resolved.fold),
+                          .weights = WeightsOf(resolved.fold),
                           .declarations = TitlesOf(spec.values)},
           .fold = resolved.fold,
           .wall_seconds_max = spec.wall_seconds_max,

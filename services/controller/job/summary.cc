@@ -94,7 +94,7 @@ json SummaryOf(const json& document, const json& status) {
   if (prediction.empty()) return object;
   json& shown = object["status"]["prediction"];
   shown = Pick(prediction, {"measuredIterations", "iterationSeconds", "tokensPerSecond",
-                            "modelFlopsUtilization", "matrixFlops", "program"});
+                            "tokensSource", "modelFlopsUtilization", "matrixFlops", "program"});
   if (prediction.contains("memory")) {
     shown["memory"] = Pick(prediction["memory"], {"peakReservedBytes", "capacityBytes", "fits"});
   }

@@ -26,6 +26,13 @@ function networkOf(cluster) {
     (fabric.oversubscription > 1 ? ` ${fabric.oversubscription}:1` : "");
 }
 
+/** Where the number of tokens comes from, if not from the job alone. */
+function tokensNote({tokensSource, tokensPerIteration, tokensDerived}) {
+  if (tokensSource === "derived") return `${count(tokensPerIteration)} an iteration, derived from launches`;
+  if (!tokensDerived || tokensDerived === tokensPerIteration) return "";
+  return `launches tell ${count(tokensDerived)} tokens an iteration, not ${count(tokensPerIteration)}`;
+}
+
 /** Which GPUs the program left alone, once that is certain. */
 function idleText(job) {
   const {gpus, usedGpus} = (predictionOf(job).target || {});
@@ -80,9 +87,13 @@ function hero(job) {
       el("div", {class: "note"}, bandText(time),
         prediction.measuredIterations > 0 && `, from ${count(prediction.measuredIterations)} iterations`)),
     el("dl", {class: "figures"},
-      prediction.tokensPerSecond && figure("Throughput", count(prediction.tokensPerSecond), "tokens/s"),
+      prediction.tokensPerSecond &&
+        figure("Throughput", count(prediction.tokensPerSecond), "tokens/s", tokensNote(prediction)),
+      prediction.tokensNotDerived && !prediction.tokensPerSecond &&
+        figure("Throughput", "–", "", `tokens are not derived: ${prediction.tokensNotDerived}`),
       prediction.modelFlopsUtilization &&
-        figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization))),
+        figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization)),
+          prediction.modelFlopsSource === "derived" && "derived from launches"),
       prediction.matrixFlops && figure("Matrix work of a GPU",
         (prediction.matrixFlops.perGpuAndSecond * 1e-12).toFixed(1), "TFLOP/s", prediction.matrixFlops.peakPerSecond &&
           `${percent(prediction.matrixFlops.utilization)} of ${count(prediction.matrixFlops.peakPerSecond * 1e-12)} (bf16)`),

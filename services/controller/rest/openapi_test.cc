@@ -183,6 +183,8 @@ TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
   status.prediction->iteration_picoseconds = {1};
   status.prediction->unevenness = {.even_mean = 1,
                                    .odd = {{.position = 1, .seconds = 2, .more = {}}}};
+  status.prediction->tokens = {
+      .is_declared = true, .per_iteration = 1, .derived = std::nullopt, .not_derived = "a"};
   status.prediction->tokens_per_second = 1;
   status.prediction->model_flops_utilization = 1;
   status.prediction->program.emplace();
@@ -204,6 +206,8 @@ TEST(OpenApiTest, DescribesEveryFieldOfAStatus) {
   status.warnings = {"w"};
   const json api = OpenApi();
 
+  CheckAnswer(api, api["components"]["schemas"]["JobStatus"], ToJson(status), "/status");
+  status.prediction->tokens->derived = 2;
   CheckAnswer(api, api["components"]["schemas"]["JobStatus"], ToJson(status), "/status");
 }
 

@@ -98,7 +98,23 @@ json RowOf(const SweepPoint& point, const json& job, const SweepSpec& spec, bool
   return row;
 }
 
+void UseOneUnit(std::vector<json>* rows) {
+  const bool all_have_tokens = std::ranges::all_of(*rows, [](const json& row) {
+    return !HasPrediction(row) || row.contains("tokensPerSecond");
+  });
+  if (all_have_tokens) return;
+  for (json& row : *rows) {
+    if (!HasPrediction(row)) continue;
+    row.erase("tokensPerSecond");
+    if (row.contains("costPerHour")) {
+      row["costPerUnit"] =
+          AmountAt(row, {"costPerHour"}) / 3600 * 1e3 * AmountAt(row, {"iterationSeconds"});
+    }
+  }
+}
+
 void MarkFront(std::vector<json>* rows) {
+  UseOneUnit(rows);
   const bool priced =
       std::ranges::any_of(*rows, [](const json& row) { return row.contains("costPerUnit"); });
   std::vector<Merit> merits;
@@ -117,6 +133,7 @@ void MarkFront(std::vector<json>* rows) {
 }
 
 void RankRows(std::vector<json>* rows) {
+  UseOneUnit(rows);
   std::ranges::stable_sort(*rows, [](const json& a, const json& b) {
     if (HasPrediction(a) != HasPrediction(b)) return HasPrediction(a);
     return ThroughputOf(a) > ThroughputOf(b);

@@ -11,8 +11,10 @@ namespace eidolon::controller::sweep {
 // What one point came to. `job` is the document of the job, or its summary.
 nlohmann::json RowOf(const SweepPoint& point, const nlohmann::json& job, const SweepSpec& spec,
                      bool replayed);
-// Marks with `front` the rows that no other one beats in both throughput and cost (without prices:
-// memory head-room).
+// Where not all points tell their tokens, rows are compared by iterations: the others' tokens go.
+void UseOneUnit(std::vector<nlohmann::json>* rows);
+// Does so, and marks with `front` the rows that no other one beats in both throughput and cost
+// (without prices: memory head-room).
 void MarkFront(std::vector<nlohmann::json>* rows);
 // Does so, and puts the fastest first; jobs that have no prediction come last.
 void RankRows(std::vector<nlohmann::json>* rows);

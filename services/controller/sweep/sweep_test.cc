@@ -97,6 +97,18 @@ TEST(SweepTest, RanksRowsByThroughputAndMarksTheFront) {
   EXPECT_FALSE(rows[3]["front"].get<bool>());
 }
 
+TEST(SweepTest, ComparesIterationsWhereNotAllPointsTellTheirTokens) {
+  const auto spec = ParseSweepFile(kSweep);
+  ASSERT_TRUE(spec);
+  const auto point = [](const char* name) { return SweepPoint{{"cluster.server.gpu", name}}; };
+  std::vector<json> rows = {RowOf(point("slow"), Job("B200-SXM-180GB", 3, 1000), *spec, true),
+                            RowOf(point("fast"), Job("B200-SXM-180GB", 1), *spec, true)};
+  RankRows(&rows);
+  EXPECT_EQ(rows[0]["name"], "cluster.server.gpu=fast");
+  EXPECT_FALSE(rows[1].contains("tokensPerSecond"));
+  EXPECT_NEAR(rows[1]["costPerUnit"].get<double>(), 3 * 48.0 / 3.6, 1e-9);
+}
+
 constexpr char kObject[] = R"({
   "apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationSweep", "metadata": {"name": "gpus"},
   "spec": {"job": {"cluster": {"servers": 1, "server": {"gpu": "H100-SXM5-80GB"}},

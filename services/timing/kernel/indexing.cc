@@ -4,6 +4,7 @@
 
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
+#include "services/timing/kernel/work_counts.h"
 #include "services/torch_layout/tensor_view.h"
 
 namespace eidolon::timing::kernel {
@@ -115,6 +116,31 @@ std::optional<Demand> IndexSelect(const Launch& l) {
   const double moved = select ? *first : *second;
   const double width = ElementBytes(l.Template(0)).value_or(4);
   return Rows(Family::kIndex, *indices, moved / *indices * width, select ? 2 : 3);
+}
+
+// vectorized_gather_kernel(..., int rows, long slice_bytes, long table_rows, ...), and
+// indexSelect*Index(TensorInfo dst, src, indices, ..., long table_rows).
+std::optional<Lookups> TableLookups(const KernelLaunch& launch, const KernelName& name) {
+  const Launch l{.launch = launch, .name = name, .parameters = Parameters(launch)};
+  std::optional<double> indices;
+  std::optional<double> row_bytes;
+  std::optional<double> table_rows;
+  if (name.base == "vectorized_gather_kernel") {
+    indices = l.Size(3);
+    row_bytes = l.Size(4);
+    table_rows = l.Size(5);
+  } else if (name.base == "indexSelectLargeIndex" || name.base == "indexSelectSmallIndex") {
+    const auto gathered = TensorInfoElements(l, 0);
+    indices = TensorInfoElements(l, 2);
+    const auto element_bytes = ElementBytes(l.Template(0));
+    if (!gathered || !indices || !element_bytes || l.parameters.slot_count() == 0) return {};
+    row_bytes = *gathered / *indices * *element_bytes;
+    table_rows = l.Size(l.parameters.slot_count() - 1);
+  }
+  if (!indices || !row_bytes || !table_rows) return std::nullopt;
+  return Lookups{.indices = static_cast<std::uint64_t>(*indices),
+                 .table_rows = static_cast<std::uint64_t>(*table_rows),
+                 .row_bytes = static_cast<std::uint64_t>(*row_bytes)};
 }
 
 // CUB passes and segmented sorts: the item count is the largest size; keys and values are the typed

@@ -1,12 +1,28 @@
 // What a piece of work is for, as far as its sizes tell: the sums that reports need beside times.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "services/timing/kernel/kernel_name.h"
 #include "services/timing/kernel/work_item.h"
 
 namespace eidolon::timing::kernel {
+
+// Rows of a table that are gathered by indices, as an embedding does.
+struct Lookups {
+  std::uint64_t indices = 0;
+  std::uint64_t table_rows = 0;
+  std::uint64_t row_bytes = 0;
+  bool operator==(const Lookups&) const = default;
+};
+
+// A GEMM by a matrix of outputs x inputs, as a linear layer does: over how many rows.
+struct GemmRows {
+  std::uint64_t rows = 0;
+  std::uint64_t outputs = 0;
+  std::uint64_t inputs = 0;
+};
 
 // Counts, which go into no time.
 struct WorkCounts {
@@ -17,6 +33,8 @@ struct WorkCounts {
   double parameters = 0;
   double gradients = 0;
   double optimizer_state = 0;
+  std::optional<Lookups> lookups;
+  std::optional<GemmRows> gemm;
 };
 
 // What a kernel over lists of tensors updates, where its functor is one of an optimizer and its
@@ -25,5 +43,8 @@ struct WorkCounts {
 // moments; addcmul: second moments; addcdiv: parameters). Programs may use these foreach kernels
 // for something else: whoever adds them up compares parameters with gradients.
 std::optional<WorkCounts> OptimizerStep(const KernelLaunch& launch, const KernelName& name);
+
+// What PyTorch's kernels for index_select look up, by which embeddings are computed.
+std::optional<Lookups> TableLookups(const KernelLaunch& launch, const KernelName& name);
 
 }  // namespace eidolon::timing::kernel

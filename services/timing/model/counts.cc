@@ -26,6 +26,7 @@ WorkCounts CountsOfKernel(const kernel::KernelLaunch& launch, kernel::KernelName
   }
   const auto name = names->Get(launch.name);
   if (const auto step = kernel::OptimizerStep(launch, *name)) return *step;
+  if (const auto lookups = kernel::TableLookups(launch, *name)) return {.lookups = lookups};
   const Demand demand = kernel::Recognise(launch, *name);
   switch (demand.family) {
     case Family::kAttentionForward:
@@ -46,9 +47,12 @@ WorkCounts CountsOf(const kernel::WorkItem& item, kernel::KernelNames* names) {
     return CountsOfKernel(*launch, names);
   }
   if (const auto* gemm = std::get_if<kernel::Gemm>(&item)) {
-    return {.matrix_flops = GemmFlops(static_cast<double>(gemm->m), static_cast<double>(gemm->n),
-                                      static_cast<double>(gemm->k),
-                                      std::max(1.0, static_cast<double>(gemm->batch)))};
+    const std::uint64_t batch = std::max<std::uint64_t>(1, gemm->batch);
+    return {
+        .matrix_flops = GemmFlops(static_cast<double>(gemm->m), static_cast<double>(gemm->n),
+                                  static_cast<double>(gemm->k), static_cast<double>(batch)),
+        // Column-major: a linear layer's outputs are the rows of its result.
+        .gemm = kernel::GemmRows{.rows = gemm->n * batch, .outputs = gemm->m, .inputs = gemm->k}};
   }
   if (const auto* graph = std::get_if<kernel::DnnGraph>(&item)) {
     return {.matrix_flops = MatrixFlops(*graph)};

@@ -45,6 +45,47 @@ TEST(CountsTest, CountsAMultiplicationAndAnAdditionForEachTermOfAGemm) {
   EXPECT_DOUBLE_EQ(FlopsOf(gemm), 2.0 * 10 * 20 * 30 * 4);
 }
 
+TEST(CountsTest, TellsTheRowsThatALinearLayerMultiplies) {
+  kernel::Gemm gemm;
+  gemm.m = 50304;
+  gemm.n = 4096;
+  gemm.k = 768;
+  kernel::KernelNames names;
+
+  const auto counts = CountsOf(gemm, &names);
+
+  ASSERT_TRUE(counts.gemm);
+  EXPECT_EQ(counts.gemm->rows, 4096u);
+  EXPECT_EQ(counts.gemm->outputs, 50304u);
+  EXPECT_EQ(counts.gemm->inputs, 768u);
+  EXPECT_FALSE(counts.lookups);
+}
+
+TEST(CountsTest, TellsWhatAnEmbeddingLooksUp) {
+  const auto gather =
+      kernel::LaunchBuilder("_ZN2at6native24vectorized_gather_kernelILi16ElEEvPcS2_PT0_illllb")
+          .Grid(8192)
+          .Block(96)
+          .Pointers(1)
+          .Pointers(1)
+          .Pointers(1)
+          .Add<std::int32_t>(8192)
+          .Add<std::int64_t>(1536)
+          .Add<std::int64_t>(50304)
+          .Add<std::int64_t>(1536)
+          .Add<std::int64_t>(1536)
+          .Add<std::int8_t>(0)
+          .Build();
+  kernel::KernelNames names;
+
+  const auto counts = CountsOf(gather, &names);
+
+  ASSERT_TRUE(counts.lookups);
+  EXPECT_EQ(*counts.lookups,
+            (kernel::Lookups{.indices = 8192, .table_rows = 50304, .row_bytes = 1536}));
+  EXPECT_FALSE(counts.gemm);
+}
+
 TEST(CountsTest, CountsTheRowsOfAllGroupsOnce) {
   const auto grouped = [](workload::GroupedGemm::Ragged ragged) {
     const workload::GroupedGemm sizes{.m = 100, .n = 20, .k = 30, .groups = 4, .ragged = ragged};

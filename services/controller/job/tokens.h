@@ -1,0 +1,66 @@
+// How many tokens a job processes in an iteration, as its launches tell.
+//
+// A language model looks tokens up in a table (its embedding) and ends with a GEMM by a matrix of
+// the same size, which scores every entry of the table for each token. Where as many indices are
+// looked up as rows are scored, these are its tokens. Launches of several micro-batches add up,
+// and so do ranks: with pipeline parallelism some look up and others score. Ranks that look up
+// the same tokens (tensor parallelism) say so, and are counted once. Where one of these numbers is
+// missing or contradicts another, none are derived. Images, recommendations and classes of whole
+// sentences have no tokens of this kind; those of encoders with decoders, of programs that compute
+// everything twice, and of embeddings that a compiler has fused with other work are not found.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+
+namespace eidolon::controller::job {
+
+// Rows of a table that are gathered by indices.
+struct Lookups {
+  std::uint64_t indices = 0;
+  std::uint64_t table_rows = 0;
+  std::uint64_t row_bytes = 0;
+  std::uint32_t sharers = 1;        // Ranks that look up the same indices; 0: not clear.
+  std::uint64_t forward_flops = 0;  // Of matrix operations until the table's entries are scored.
+};
+
+// GEMMs by matrices of outputs x inputs: over how many rows each.
+struct GemmRows {
+  std::uint64_t rows = 0;
+  std::uint64_t outputs = 0;
+  std::uint64_t inputs = 0;
+  std::uint64_t launches = 1;
+};
+
+// What a rank's launches of an iteration tell.
+struct TokenWork {
+  std::vector<Lookups> lookups;  // By table.
+  std::vector<GemmRows> gemms;   // By their sizes; only of the first measured iteration.
+  std::uint64_t matrix_flops = 0;
+};
+
+// One rank that ran.
+struct RankTokens {
+  double weight = 1;  // For so many ranks it stands, in a folded job.
+  std::vector<const TokenWork*>
+      iterations;  // The measured ones, in order, at least one; of all ranks alike.
+};
+
+// Of the whole job in an iteration, means over the measured ones.
+struct DerivedTokens {
+  double count = 0;
+  // Matrix operations that the model takes, whatever is computed again: three times those of the
+  // forward pass, with which a backward pass for all weights and rows takes twice as many. 0: not
+  // known. Known only where each rank has the whole forward pass, and the table and nearly
+  // everything else is trained.
+  double model_flops = 0;
+  bool operator==(const DerivedTokens&) const = default;
+};
+
+// Or why tokens are not known, as the end of a sentence.
+base::Result<DerivedTokens> DeriveTokens(const std::vector<RankTokens>& ranks);
+
+}  // namespace eidolon::controller::job
