@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
+#include "services/controller/embedded/await_list.h"
 #include "services/controller/embedded/store_answers.h"
 
 namespace eidolon::controller::embedded {
@@ -239,32 +240,9 @@ ApiResult<rest::JobChange> EmbeddedApi::AwaitChange(const ObjectName& job, std::
 ApiResult<rest::ListChange> EmbeddedApi::AwaitJobs(const std::string& name_space,
                                                    std::int64_t after, std::size_t known,
                                                    std::chrono::milliseconds timeout) {
-  Lock lock(state_.mutex());
-  const auto is_asked_for = [&](const JobEntry& entry) {
-    return name_space.empty() || entry.name_space == name_space;
-  };
-  const auto has_changed = [&] {
-    std::size_t count = 0;
-    for (const auto& [uid, entry] : table().jobs()) {
-      if (!is_asked_for(entry)) continue;
-      if (entry.version > after) return true;
-      ++count;
-    }
-    return state_.is_stopping() || count != known;
-  };
-  state_.AwaitChange(&lock, timeout, has_changed);
-  if (state_.is_stopping()) {
-    return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
-  }
-  rest::ListChange change = {.changed = {}, .present = {}, .version = after};
-  for (const auto& [uid, entry] : table().jobs()) {
-    if (!is_asked_for(entry)) continue;
-    change.present.insert(StrCat(entry.name_space, "/", entry.name));
-    if (entry.version <= after) continue;
-    change.version = std::max(change.version, entry.version);
-    change.changed.push_back(JobTable::RenderSummary(entry));
-  }
-  return change;
+  return AwaitList(
+      &state_, [&]() -> const auto& { return table().jobs(); }, name_space, after, known, timeout,
+      [](const JobEntry& entry) { return JobTable::RenderSummary(entry); });
 }
 
 ApiResult<rest::LogPart> EmbeddedApi::ReadLog(const ObjectName& job, std::uint64_t offset,

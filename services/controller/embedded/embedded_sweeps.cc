@@ -5,6 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/embedded/await_list.h"
 #include "services/controller/embedded/store_answers.h"
 #include "services/controller/sweep/change.h"
 #include "services/controller/sweep/plan.h"
@@ -168,32 +169,9 @@ ApiResult<rest::JobChange> EmbeddedSweeps::AwaitSweep(const ObjectName& sweep, s
 ApiResult<rest::ListChange> EmbeddedSweeps::AwaitSweeps(const std::string& name_space,
                                                         std::int64_t after, std::size_t known,
                                                         std::chrono::milliseconds timeout) {
-  Lock lock(state_.mutex());
-  const auto is_asked_for = [&](const SweepEntry& entry) {
-    return name_space.empty() || entry.name_space == name_space;
-  };
-  const auto has_changed = [&] {
-    std::size_t count = 0;
-    for (const auto& [uid, entry] : table().all()) {
-      if (!is_asked_for(entry)) continue;
-      if (entry.version > after) return true;
-      ++count;
-    }
-    return state_.is_stopping() || count != known;
-  };
-  state_.AwaitChange(&lock, timeout, has_changed);
-  if (state_.is_stopping()) {
-    return Refuse(ErrorCode::kUnavailable, "the controller is being stopped");
-  }
-  rest::ListChange change = {.changed = {}, .present = {}, .version = after};
-  for (const auto& [uid, entry] : table().all()) {
-    if (!is_asked_for(entry)) continue;
-    change.present.insert(StrCat(entry.name_space, "/", entry.name));
-    if (entry.version <= after) continue;
-    change.version = std::max(change.version, entry.version);
-    change.changed.push_back(sweep::SweepSummaryOf(SweepTable::Render(entry)));
-  }
-  return change;
+  return AwaitList(
+      &state_, [&]() -> const auto& { return table().all(); }, name_space, after, known, timeout,
+      [](const SweepEntry& entry) { return sweep::SweepSummaryOf(SweepTable::Render(entry)); });
 }
 
 }  // namespace eidolon::controller::embedded
