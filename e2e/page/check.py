@@ -22,7 +22,7 @@ import metrics  # noqa: E402
 import sweep_check  # noqa: E402, F401  (its tests are registered)
 from server import Server  # noqa: E402
 from trial import TESTS, World, expect, expect_complete, test  # noqa: E402
-from views import expect_usable  # noqa: E402
+from views import expect_usable, expect_views_usable  # noqa: E402
 
 JOBS_MAX_MS = 300
 HEAP_MAX_BYTES = 60e6
@@ -239,14 +239,7 @@ def everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(world):
         "clusters": ("/clusters", ".topology"),
         "missing": ("/jobs/default/nothing", "text=No such job"),
     }
-    for theme, width in (("light", 1280), ("dark", 1280), ("light", 360)):
-        tab = world.browser.tab(theme=theme, width=width)
-        for name, (route, selector) in routes.items():
-            tab.goto(f"{world.browser.address}/#{route}")
-            tab.wait_for_selector(selector)
-            tab.wait_for_timeout(150)
-            expect_usable(world, tab, f"{name}-{theme}-{width}", width)
-        tab.context.close()
+    expect_views_usable(world, routes)
 
 
 @test

@@ -8,7 +8,7 @@ import time
 
 import metrics
 from trial import expect, test
-from views import expect_usable
+from views import expect_usable, expect_views_usable
 
 SWEEPS = "/api/v1/namespaces/default/simulationsweeps"
 STEPS = """
@@ -263,14 +263,7 @@ def everybody_can_use_sweeps_in_light_and_dark_and_on_narrow_screens(world):
         "submit-sweep": ("/submit?kind=sweep", "#field-kind"),
         "sweep-missing": ("/sweeps/default/nothing", "text=No such sweep"),
     }
-    for theme, width in (("light", 1280), ("dark", 1280), ("light", 360)):
-        tab = world.browser.tab(theme=theme, width=width)
-        for name, (route, selector) in routes.items():
-            tab.goto(f"{world.browser.address}/#{route}")
-            tab.wait_for_selector(selector)
-            tab.wait_for_timeout(150)
-            expect_usable(world, tab, f"{name}-{theme}-{width}", width)
-        tab.context.close()
+    expect_views_usable(world, routes)
 
 
 @test
