@@ -59,7 +59,6 @@ struct ThreadClock {
   std::uint64_t next_speed_ticks;
   std::uint64_t page_faults;  // At the end of the last long stretch of work.
   host_time::HostWork* work;  // Made with the first measurement; the thread's owner has it.
-  bool waited;
   bool slept;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadClock thread_clock{};
@@ -212,10 +211,6 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
     clock.page_faults = ThreadPageFaults();
     clock.work = MakeHostWork();
     return;
-  }
-  if (clock.waited) {
-    clock.own_ps = std::max(clock.own_ps, ProcessClock().load(std::memory_order_acquire));
-    clock.waited = false;
   }
   const std::uint64_t work = TakeOwnWork(clock, ticks);
   const std::uint64_t fault_ps = TakePageFaults(clock, work);
@@ -377,7 +372,10 @@ void NoteTrap() noexcept {
   own.accounted_ps += TicksToPs(left_out);
 }
 
-void NoteWaited() noexcept { thread_clock.waited = true; }
+void NoteWaited() noexcept {
+  thread_clock.own_ps =
+      std::max(thread_clock.own_ps, ProcessClock().load(std::memory_order_acquire));
+}
 
 void NoteSleptInShim() noexcept { thread_clock.slept = true; }
 

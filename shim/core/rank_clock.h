@@ -5,7 +5,7 @@
 // whatever thread makes it. measured: a thread adds what its own work since its last call costs on
 // the target: CPU time without time spent in the shim, without this machine's noise, scaled to the
 // target's processor (shim/host_time), and what the real driver takes for a call of its class; a
-// thread that waited since then first takes max(own, process). Only drivers (thread_role.h) move
+// thread that waited goes on from max(own, process). Only drivers (thread_role.h) move
 // the clock.
 #pragma once
 
@@ -53,8 +53,8 @@ void AdvanceBy(base::Duration duration) noexcept;
 // what such a detour takes is not the program's work.
 void NoteTrap() noexcept;
 
-// The calling thread waited in the operating system (condition variable, join, socket): its next
-// charge starts from max(own, process).
+// The calling thread waited in the operating system (condition variable, join, socket) until now:
+// it goes on from where the process is, since what it waited for came first.
 void NoteWaited() noexcept;
 // The calling thread slept inside the shim: that real time is nobody's CPU time.
 void NoteSleptInShim() noexcept;

@@ -15,6 +15,7 @@
 
 #include <optional>
 
+#include "shim/core/rank_clock.h"
 #include "shim/core/system.h"
 #include "shim/time/export.h"
 #include "shim/time/timed_wait.h"
@@ -52,9 +53,16 @@ long FutexWait(const long (&a)[6]) {
   });
 }
 
-bool IsTimedFutexWait(const long (&a)[6]) {
+// As long as it takes; C++'s atomics wait so.
+long UntimedFutexWait(const long (&a)[6]) {
+  const long result = eidolon::shim::core::RawSyscall(SYS_futex, a[0], a[1], a[2], 0, a[4], a[5]);
+  eidolon::shim::core::NoteWaited();
+  return result;
+}
+
+bool IsFutexWait(const long (&a)[6]) {
   const long command = a[1] & FUTEX_CMD_MASK;
-  return a[3] != 0 && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
+  return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
 }
 
 // Of a function that sets errno.
@@ -78,8 +86,8 @@ std::optional<long> Wait(long number, const long (&a)[6]) {
   const auto fourth = static_cast<int>(a[3]);
   switch (number) {
     case SYS_futex:
-      if (!IsTimedFutexWait(a)) return std::nullopt;
-      return FutexWait(a);
+      if (!IsFutexWait(a)) return std::nullopt;
+      return a[3] == 0 ? UntimedFutexWait(a) : FutexWait(a);
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
       return Sleep(number, a);

@@ -60,6 +60,10 @@ constinit Next<int (*)(clockid_t, timespec*)> next_clock_gettime("clock_gettime"
 constinit Next<clock_t (*)()> next_clock("clock", nullptr);
 constinit Next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>
     next_cond_clockwait("pthread_cond_clockwait", nullptr);
+constinit Next<int (*)(pthread_cond_t*, pthread_mutex_t*)> next_cond_wait("pthread_cond_wait",
+                                                                          "GLIBC_2.3.2");
+constinit Next<int (*)(sem_t*)> next_sem_wait("sem_wait", nullptr);
+constinit Next<int (*)(pthread_t, void**)> next_untimed_join("pthread_join", nullptr);
 constinit Next<int (*)(sem_t*, clockid_t, const timespec*)> next_sem_clockwait("sem_clockwait",
                                                                                nullptr);
 constinit Next<int (*)(pthread_mutex_t*, clockid_t, const timespec*)> next_mutex_clocklock(
@@ -136,6 +140,14 @@ int SemaphoreWait(sem_t* semaphore, std::int64_t ns) noexcept {
   const timespec deadline = MonotonicDeadline(ns);
   return next_sem_clockwait.Get()(semaphore, CLOCK_MONOTONIC, &deadline);
 }
+
+int CondWait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return next_cond_wait.Get()(condition, mutex);
+}
+
+int SemaphoreWait(sem_t* semaphore) { return next_sem_wait.Get()(semaphore); }
+
+int Join(pthread_t thread, void** result) { return next_untimed_join.Get()(thread, result); }
 
 int MutexLock(pthread_mutex_t* mutex, std::int64_t ns) noexcept {
   const timespec deadline = MonotonicDeadline(ns);
