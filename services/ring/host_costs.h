@@ -16,7 +16,8 @@ enum class HostModel : std::uint32_t {
 // nothing.
 enum class CallClass : std::uint32_t {
   kLaunch,       // Kernel launch.
-  kLibrary,      // cuBLAS, cuBLASLt, cuDNN and other library calls.
+  kLibrary,      // cuBLAS, cuBLASLt and other libraries' calls.
+  kDnn,          // cuDNN's calls that start work.
   kCollective,   // An NCCL operation or group end.
   kCopy,         // Asynchronous copy or memset.
   kStream,       // Stream and event operations, callbacks.

@@ -15,6 +15,7 @@ from pathlib import Path
 CALL_CLASSES = (
     "Launch",
     "Library",
+    "Dnn",
     "Collective",
     "Copy",
     "Stream",
