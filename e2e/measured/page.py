@@ -1,4 +1,4 @@
-"""The page of what was measured on an H200 beside what is predicted of it. Used by run."""
+"""The pages of what was measured on a GPU beside what is predicted of it. Used by run."""
 
 import csv
 import gzip
@@ -37,8 +37,18 @@ def name_of(row):
     return row["cache"] + " " + json.dumps(said, sort_keys=True)
 
 
+def description_of(row):
+    """An operation of scattered.py as one string."""
+    said = {key: value for key, value in row.items() if key not in ("kernels", "us", "op")}
+    return f"{row['op']} {json.dumps(said, sort_keys=True)}"
+
+
+def sum_in(row, key):
+    return sum(kernel[key] for kernel in row["kernels"])
+
+
 def sum_of(row):
-    return sum(kernel["median_ns"] for kernel in row["kernels"])
+    return sum_in(row, "median_ns")
 
 
 def step_of(row):
@@ -78,11 +88,10 @@ def heads(what, number):
 
 
 def step_table(folder):
-    measured, predicted, profiled = (
-        measured_steps(folder),
-        load(folder, "predicted/steps.json"),
-        load(folder, "predicted/profile.json"),
-    )
+    measured, predicted = measured_steps(folder), load(folder, "predicted/steps.json")
+    # Kernels were measured by the timing service on one of the GPUs alone.
+    has_profile = (folder / "predicted/profile.json").exists()
+    profiled = load(folder, "predicted/profile.json") if has_profile else {}
     yield "| step | measured ms | GPU busy ms | busy by the models | error | step by the models | step by measured kernels |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     errors = {True: [], False: []}
@@ -164,6 +173,58 @@ def kernel_table(folder):
         yield f"| {key} | {max(map(len, states.values()))} | {cells[0]} | {cells[1]} |"
 
 
+def scattered_table(folder):
+    predicted = load(folder, "predicted/scattered.json")
+    groups = {}
+    with gzip.open(folder / "scattered.jsonl.gz", "rt") as file:
+        for row in map(json.loads, file):
+            if "failed" in row or any("failed" in kernel for kernel in row["kernels"]):
+                continue
+            guess = predicted.get(description_of(row))
+            if not guess:
+                continue
+            ns = sum_in(row, "ns")
+            groups.setdefault(row["op"], {}).setdefault(ns >= LONG_US * 1e3, []).append(guess * 1e3 / ns - 1)
+    yield f"| operator | number | {LONG_US} us and more: mean of absolute errors | bias | number | shorter: mean | bias |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for op, halves in sorted(groups.items()):
+        cells = []
+        for long in (True, False):
+            errors = halves.get(long)
+            mean = f"{statistics.mean(map(abs, errors)):.1%} | {statistics.mean(errors):+.1%}" if errors else " | "
+            cells.append(f"{len(errors or ())} | {mean}")
+        yield f"| {op} | {cells[0]} | {cells[1]} |"
+
+
+def step_call_table(folder):
+    """What calls took within steps, and the program's own work between them, here and emulated on the same machine."""
+    shown = {
+        "__cudaLaunchKernel": "launch",
+        "cublasGemmEx": "cuBLAS",
+        "cublasSgemm_v2": "cuBLAS",
+        "cublasLtMatmul": "cuBLASLt",
+        "cudnnBackendExecute": "cuDNN",
+    }
+    yield "| step | measured ms | in calls | between calls | the same, emulated there | launch us | cuBLAS | cuBLASLt | cuDNN |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    with open(folder / "calls.jsonl") as file:
+        for row in map(json.loads, file):
+            calls = {name: call for name, call in row["calls"].items() if name != "cudaDeviceSynchronize"}
+            each = dict.fromkeys(("launch", "cuBLAS", "cuBLASLt", "cuDNN"), "")
+            for name, kind in shown.items():
+                if name in calls and calls[name]["number"] > 2:
+                    each[kind] = f"{calls[name]['sum_us'] / calls[name]['number']:.1f}"
+            emulated = row.get("emulated_between_ms")
+            cells = [
+                f"{row['wall_ms']:.1f}",
+                f"{sum(call['sum_us'] for call in calls.values()) / 1e3:.1f}",
+                f"{statistics.median(row['between_ms']):.1f}",
+                f"{statistics.median(emulated):.1f}" if emulated else "",
+                *each.values(),
+            ]
+            yield f"| {row['case']} | {' | '.join(cells)} |"
+
+
 def call_table(folder):
     yield "| call | least ns | median ns |\n| --- | --- | --- |"
     with open(folder / "host.jsonl") as file:
@@ -179,11 +240,14 @@ TABLES = {
     "operators": operator_table,
     "kernels": kernel_table,
     "calls": call_table,
+    "scattered": scattered_table,
+    "calls in steps": step_call_table,
 }
 
 
 def text(folder):
     page = (folder / "introduction.md").read_text()
     for name, table in TABLES.items():
-        page = page.replace(f"[[{name}]]", "\n".join(table(folder)))
+        if f"[[{name}]]" in page:
+            page = page.replace(f"[[{name}]]", "\n".join(table(folder)))
     return page
