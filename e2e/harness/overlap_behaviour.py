@@ -1,0 +1,106 @@
+"""Which collectives run beside kernels: what PyTorch's back ends ask of the stream that computes. Run by behaviour.py.
+
+The back end "nccl" of PyTorch 2.15 is the one called nccl2 unless TORCH_DIST_USE_NCCL2=0 chooses that of older versions.
+Its Work.get_future() makes the current stream wait for the collective (WorkNCCL::getFuture of PyTorch's
+torch/csrc/distributed/c10d/nccl2/WorkNCCL.cpp calls synchronize() before it completes the future), and DDP asks for the
+future of each bucket right after its all-reduce (_AllReduceBySumCommHook::runHook of default_comm_hooks.cpp). In older
+back ends a stream waits for the collective where it waits for the future.
+"""
+
+import trace_tables
+from cuda12_behaviour import environment
+from timeline_behaviour import fetch
+from trial import expect, expect_complete, test
+
+# The gradient of a layer is a bucket.
+DATA_PARALLEL = """
+    import os, torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    layers = [torch.nn.Linear(4096, 4096, bias=False) for _ in range(8)]
+    model = torch.nn.Sequential(*layers).cuda().bfloat16()
+    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=32)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batch = torch.ones(8192, 4096, device="cuda", dtype=torch.bfloat16)
+    for step in range(8):
+        model(batch).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    dist.destroy_process_group()
+"""
+
+# Two all-reduces with the same work behind each; the larger one is asked for its future.
+FUTURE = """
+    import os, torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    smaller, larger = (torch.zeros(n << 20, device="cuda") for n in (8, 16))
+    factor = torch.zeros(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    for step in range(8):
+        torch.cuda.nvtx.range_push("step")
+        work = dist.all_reduce(smaller, async_op=True)
+        factor @ factor
+        work.wait()
+        work = dist.all_reduce(larger, async_op=True)
+        future = work.get_future()
+        factor @ factor
+        future.wait()
+        torch.cuda.nvtx.range_pop()
+    dist.destroy_process_group()
+"""
+
+OPERATIONS = """
+    SELECT slice.category, slice.ts AS begin, slice.ts + slice.dur AS end,
+           (SELECT int_value FROM args WHERE args.arg_set_id = slice.arg_set_id AND key = 'debug.bytes') AS bytes
+    FROM slice JOIN track ON track.id = slice.track_id JOIN track rank ON rank.id = track.parent_id
+    WHERE rank.name = 'rank 0' AND slice.category IN ('kernel', 'copy', 'nccl') ORDER BY begin
+"""
+
+
+def collectives(world, script, *command, boundary="auto"):
+    """Of rank 0 in one iteration: the bytes of each collective, and the share of its time in which kernels or copies ran.
+    Also the job's prediction."""
+    document = world.job(script, ranks=2, command=[*command, "script.py"], boundary=boundary)
+    job = world.server.run(document.replace("outputs: {eventLog: true}", "outputs: {timeline: {}}"), seconds=300)
+    expect_complete(job)
+    _, trace = fetch(world, job)
+    operations = trace_tables.ask(trace, OPERATIONS)
+    busy = [o for o in operations if o["category"] != "nccl"]  # One stream, so that none overlap.
+    found = []
+    for one in (o for o in operations if o["category"] == "nccl"):
+        beside = sum(max(0, min(one["end"], o["end"]) - max(one["begin"], o["begin"])) for o in busy)
+        found.append((one["bytes"], beside / (one["end"] - one["begin"])))
+    prediction = job["status"]["prediction"]
+    exposed = prediction["breakdown"]["exposedCommunication"]
+    print(f"     exposed {exposed:.1%}, beside kernels {[round(share, 2) for _, share in found]}: {' '.join(command)}")
+    return found, prediction
+
+
+def commands(world):
+    """How the script is started with PyTorch 2.15, with its older back end, and with PyTorch 2.9.1."""
+    newer = str(world.python) + "/bin/torchrun"
+    return [newer], ["env", "TORCH_DIST_USE_NCCL2=0", newer], [str(environment() / "bin/torchrun")]
+
+
+@test
+def all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_stream_wait_for_each(world):
+    (waiting, slower), *others = (collectives(world, DATA_PARALLEL, *command) for command in commands(world))
+
+    expect([share for _, share in waiting] == [0] * 8, f"PyTorch 2.15 asks for a wait after each all-reduce: {waiting}")
+    for beside, faster in others:
+        # Behind the last one there is no backward pass, only copies of gradients.
+        expect(len(beside) == 8 and min(share for _, share in beside) > 0.8, f"they overlap: {beside}")
+        gain = slower["iterationSeconds"]["mean"] - faster["iterationSeconds"]["mean"]
+        exposed = slower["breakdown"]["exposedCommunication"] * slower["iterationSeconds"]["mean"]
+        expect(0.7 * exposed < gain < exposed, f"{gain} s less of {exposed} s of exposed communication")
+
+
+@test
+def asking_pytorch_2_15_for_the_future_of_a_collective_makes_the_current_stream_wait_for_it(world):
+    newer, *others = (dict(collectives(world, FUTURE, *c, boundary="{nvtx: step}")[0]) for c in commands(world))
+
+    plain, asked = 8 << 22, 16 << 22
+    expect(newer[plain] > 0.9, f"one that nobody asked for its future runs beside the product: {newer}")
+    expect(newer[asked] == 0, f"the stream waits for one that was asked for its future: {newer}")
+    for older in others:
+        expect(min(older[plain], older[asked]) > 0.9, f"both run beside the product: {older}")
