@@ -82,7 +82,7 @@ std::optional<Demand> EmbeddingBackward(const Launch& l) {
 namespace {
 
 // Where a segment begins and ends, its row, the value.
-constexpr double kStepsOfSegment = 2.8;
+constexpr double kStepsOfSegment = 2.72;
 
 }  // namespace
 

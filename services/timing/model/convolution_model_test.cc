@@ -102,8 +102,7 @@ TEST(ConvolutionModelTest, ChangesTheLayoutOfAFilterOfFewPlacesSlowly) {
 }
 
 TEST(ConvolutionModelTest, GradientsOfChannelsLastAreAsFastAsForwards) {
-  // ResNet-50's windows of 128 channels on H200: 90.7, 90.5 and 105 us (e2e/measured), which gave
-  // no constant.
+  // ResNet-50's windows of 128 channels on H200: 90.7, 90.5 and 105 us (e2e/measured).
   ConvolutionCase c{{256, 128, 30, 30}, 128, {3, 3}, 1, true};
   EXPECT_NEAR(Microseconds(c, "H200-SXM-141GB"), 90.7, 8);
   c.kind = cudnn_numbers::kConvolutionBackwardData;
