@@ -79,9 +79,7 @@ def scattered_sums():
         )
         yield (
             dict(op="embedding_bag, backward", **shape),
-            lambda w=weight, i=index, o=offsets, g=g: torch.autograd.grad(
-                F.embedding_bag(i, w, o, mode="sum"), w, g
-            ),
+            lambda w=weight, i=index, o=offsets, g=g: torch.autograd.grad(F.embedding_bag(i, w, o, mode="sum"), w, g),
         )
 
 

@@ -1,6 +1,8 @@
 #include "services/timing/count/accesses.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "services/timing/count/launch_memory.h"
 #include "services/timing/count/pipes.h"
@@ -58,6 +60,15 @@ void Collect(const Address& address, std::uint32_t mask, auto& lanes) {
   }
 }
 
+// How many of the lanes' words are another lane's, too.
+double Colliding(std::span<const std::uint64_t> addresses) {
+  std::array<std::uint64_t, interpret::kLanes> words;
+  std::ranges::copy(addresses, words.begin());
+  const auto end = words.begin() + static_cast<std::ptrdiff_t>(addresses.size());
+  std::sort(words.begin(), end);
+  return static_cast<double>(end - std::unique(words.begin(), end));
+}
+
 }  // namespace
 
 bool AccessesMemory(Operation operation) {
@@ -108,7 +119,10 @@ double Accesses::Global(const Lanes& lanes, Kind kind, BlockCounts& counts) {
   // A line takes the cache one clock; 16 bytes a lane lie in four lines.
   counts.line_requests += lines;
   counts.missed_lines += missed_lines;
-  if (kind == Kind::kAtomic) counts.atomics += lanes.count;
+  if (kind == Kind::kAtomic) {
+    counts.atomics += lanes.count;
+    counts.colliding_atomics += Colliding({lanes.addresses.data(), lanes.count});
+  }
   return missed_lines > 0 ? kDeviceMemoryLatency + 2 * (missed_lines - 1)
                           : kNearCacheLatency + lines - 1;
 }

@@ -66,6 +66,19 @@ TEST(CountTest, ASmallLaunchLastsAsLongAsTheShortestKernel) {
   EXPECT_EQ(TimeOf(*counts, H100()).seconds, H100().kernel_floor.Seconds());
 }
 
+TEST(CountTest, LanesThatMeetInAWordTakeTurnsInL2) {
+  const auto code = ReadKernelCode(SampleCode(), "scale");
+  auto counts = CountLaunch(*code, Scale(1 << 26), H100(), {});
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  EXPECT_EQ(counts->block.colliding_atomics, 0);
+
+  counts->block.colliding_atomics = 256 - 8;  // All but one of each warp.
+
+  const CountedTime time = TimeOf(*counts, H100());
+  EXPECT_EQ(time.bounds.front().name, "colliding atomics");
+  EXPECT_NEAR(time.seconds, 5.0e-3, 0.1e-3);
+}
+
 TEST(CountTest, CountsBarriersAndSharedMemory) {
   const auto code = ReadKernelCode(SampleCode(), "tile");
   ASSERT_TRUE(code.has_value()) << code.error().message;

@@ -41,12 +41,13 @@ struct BlockCounts {
   std::array<double, kMatrixTypes> matrix_operations{};
   double group_matrix_operations = 0;  // Of these, by groups of four warps (WGMMA).
   double shared_wavefronts = 0;        // Clocks of the banks of shared memory.
-  double line_requests = 0;   // Lines of 128 bytes that warps ask the first-level cache for.
-  double missed_lines = 0;    // Of those, what goes on to L2, stores and atomics among them.
-  double missed_sectors = 0;  // Pieces of 32 bytes of these.
-  double engine_bytes = 0;    // That the copy engine (TMA) brings.
-  double atomics = 0;         // Lanes.
-  double barriers = 0;        // Of warps.
+  double line_requests = 0;      // Lines of 128 bytes that warps ask the first-level cache for.
+  double missed_lines = 0;       // Of those, what goes on to L2, stores and atomics among them.
+  double missed_sectors = 0;     // Pieces of 32 bytes of these.
+  double engine_bytes = 0;       // That the copy engine (TMA) brings.
+  double atomics = 0;            // Lanes.
+  double colliding_atomics = 0;  // Of these in device memory, lanes that meet another's word.
+  double barriers = 0;           // Of warps.
   // Of its longest warp, alone on a multiprocessor, by the compiler's own schedule.
   double clocks = 0;
   double far_clocks = 0;  // Of these, waiting for memory outside the multiprocessor.

@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 2";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 3";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -35,6 +35,7 @@ void EachNumber(R& record, Visit&& visit) {
   visit("missed_sectors", block.missed_sectors);
   visit("engine_bytes", block.engine_bytes);
   visit("atomics", block.atomics);
+  visit("colliding_atomics", block.colliding_atomics);
   visit("barriers", block.barriers);
   visit("clocks", block.clocks);
   visit("far_clocks", block.far_clocks);

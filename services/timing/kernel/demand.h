@@ -62,6 +62,7 @@ struct Demand {
   double address_operations = 0;   // Integer operations for addresses and conversions of types.
   double sectors = 0;              // Pieces of 32 bytes that lanes far apart ask for one by one.
   double serial_steps = 0;         // Dependent memory round trips of the longest thread.
+  double wave_steps = 0;           // The same of every thread, while none that follows can start.
   double clocks = 0;               // That a thread waits for by the multiprocessor's own clock.
   double efficiency = 1;           // Share of the attainable bandwidth this access pattern reaches.
   // Attention only; lengths and head size, 0 otherwise.

@@ -43,6 +43,22 @@ constexpr char kStridedCopy[] =
     "EUl"
     "iE_EEviT1_";
 
+TEST(RecogniseTest, TheConditionOfWhereIsNotWhatItWrites) {
+  const Demand demand = DemandOf(
+      LaunchBuilder(
+          "_ZN2at6native29vectorized_elementwise_kernelILi8EZZZNS0_49_GLOBAL__N__037c6ad9_16_Tensor"
+          "Compare_cu_71e06f4e17where_kernel_implERNS_14TensorIteratorEENKUlvE_clEvENKUlvE1_clEvEUl"
+          "bjjE_St5arrayIPcLm4EELb0EEEviT0_T1_")
+          .Grid(10)
+          .Block(128)
+          .Add<std::int32_t>(10'000)
+          .AddBytes("\0", 1)
+          .Pointers(4)
+          .Build());
+
+  EXPECT_DOUBLE_EQ(demand.bytes, 10'000 * (1 + 4 + 4 + 4));
+}
+
 TEST(RecogniseTest, ReadsStridesOfStridedKernels) {
   // 1024 x 512: the output is contiguous, the input broadcast along the outer dimension.
   StructBytes closure(304 + 25 * 2 * 4 + 16);

@@ -72,11 +72,24 @@ std::optional<Demand> SegmentedGradient(const Launch& l);
 std::optional<Demand> SumAndScatter(const Launch& l);
 std::optional<Demand> IndexingBackward(const Launch& l);
 std::optional<Demand> IndexSelect(const Launch& l);
-std::optional<Demand> Sort(const Launch& l);
+std::optional<Demand> IndexFunction(const Launch& l);
 std::optional<Demand> Bookkeeping(const Launch& l);
 std::optional<Demand> SingleCheck(const Launch& l);
 std::optional<Demand> Spin(const Launch& l);
 std::optional<Demand> Typed(const Launch& l);
+
+std::optional<Demand> Sort(const Launch& l);
+std::optional<Demand> DeviceScan(const Launch& l);
+std::optional<Demand> RadixPass(const Launch& l);
+std::optional<Demand> RadixHistogram(const Launch& l);
+std::optional<Demand> BlockRadixSort(const Launch& l);
+std::optional<Demand> BitonicSort(const Launch& l);
+std::optional<Demand> TopKGather(const Launch& l);
+std::optional<Demand> TopKDigits(const Launch& l);
+std::optional<Demand> TopKSums(const Launch& l);
+std::optional<Demand> TopKKth(const Launch& l);
+std::optional<Demand> FillIndices(const Launch& l);
+std::optional<Demand> Histogram(const Launch& l);
 
 std::optional<Demand> FlashForward(const Launch& l);
 std::optional<Demand> FlashBackward(const Launch& l);

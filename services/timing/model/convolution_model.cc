@@ -114,10 +114,21 @@ double DepthwiseSeconds(const gpu_model::GpuModel& gpu, const DnnOperation& op,
   return 2 * Elements(*roles.response) * roles.window() / (Rate(gpu, "fp32") * share);
 }
 
-// Kernels of sm_90 for 16-bit tensors with channels last: ResNet-50's windows of 3 by 3 on H200,
-// gradients of the image 77 to 90 us, of the filter 102 to 106 (e2e/measured).
+// Kernels of sm_90 for 16-bit tensors with channels last (e2e/measured).
 bool HasNativeKernels(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   return gpu.compute_major >= 9 && roles.element() <= 2 && !IsChannelsFirst(*roles.image);
+}
+
+// Of 16-bit tensors with channels last, on kernels of sm_90 and cuDNN 9.19: every tile pays for
+// about three pieces of 64 numbers beside those that it sums up, and tiles of 64 columns are bound
+// by shared memory. Windows of 3 by 3 with 64 to 512 channels on H200 (e2e/measured); strided
+// points and ResNet-50's first layer gave no number, nor did other layers of ResNet and ConvNeXt.
+constexpr double kTileShare = 0.97, kTilePieces = 180, kNarrowTileShare = 0.76;
+constexpr double kNativeTile = 64;
+
+double NativeShare(double columns, double summed) {
+  return kTileShare * summed / (summed + kTilePieces) *
+         (columns <= kNativeTile ? kNarrowTileShare : 1.0);
 }
 
 // The forward GEMM by tiles. Constants: the fitted convolutions of e2e/validation/operators.csv
@@ -158,7 +169,10 @@ Tiles ForwardTiles(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   if (native) {
     const double waves = rows * n / kWideTile / gpu.multiprocessors;
     const double filled = kNarrowShare * std::max(1.0, waves / kWideWaves);
-    tiles.share = std::min({filled, kWideShare, busy});
+    const double summed = RoundUp(roles.channels(), kPieceBytes / element) * roles.window();
+    const bool flat = roles.filter->dims.size() <= 4;  // 3-D ones are the published kernels.
+    const double widest = flat ? NativeShare(n, summed) : kWideShare;
+    tiles.share = std::min({filled, widest, busy});
   } else {
     const double share = gpu.compute_major < 9 ? kConvolutionShare : kShare;
     tiles.share = share * std::min(1.0, busy);
@@ -166,20 +180,37 @@ Tiles ForwardTiles(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   return tiles;
 }
 
+// The filter's gradient sums over all places, which blocks share out: no tile is short.
+constexpr double kNativeFilterShare = 0.7;
+
+std::optional<double> NativeGradientSeconds(const gpu_model::GpuModel& gpu, const DnnOperation& op,
+                                            const Convolution& roles) {
+  if (op.kind == kConvolutionForward || roles.groups() > 1 || !HasNativeKernels(gpu, roles)) {
+    return std::nullopt;
+  }
+  const double rate = Rate(gpu, roles.type());
+  const double filters = RoundUp(roles.filters(), kNativeTile);
+  if (op.kind == kConvolutionBackwardFilter) {
+    const double summed = PaddedChannels(roles.channels(), roles.element()) * roles.window();
+    const double share =
+        kNativeFilterShare * (roles.filters() <= kNativeTile ? kNarrowTileShare : 1.0);
+    return 2 * roles.pixels() * filters * summed / (share * rate);
+  }
+  const double columns = RoundUp(roles.channels(), kNativeTile);
+  const double places = Elements(*roles.image) / Dim(*roles.image, 1);
+  const double summed = roles.pixels() * roles.filters() * roles.window() * roles.channels() /
+                        (places * roles.channels());
+  return 2 * places * columns * summed / (NativeShare(columns, summed) * rate);
+}
+
 // Reads overlapping windows once, not once a window.
 double OnceSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
   return gpu.kernel_floor.Seconds() + MemorySeconds(gpu, MemoryBytes(graph), 0.85);
 }
 
-double ShareOfGemm(const gpu_model::GpuModel& gpu, const DnnOperation& op,
-                   const Convolution& roles) {
-  constexpr double kNativeFilterShare = 0.75;
+double ShareOfGemm(const DnnOperation& op, const Convolution& roles) {
   if (IsGemmOfPoints(op, roles)) return 1;
-  const bool native = HasNativeKernels(gpu, roles) && roles.groups() == 1;
-  if (op.kind == kConvolutionBackwardFilter) {
-    return native ? kNativeFilterShare : kFilterGradientShare;
-  }
-  return native ? 1 : kConvolutionShare;
+  return op.kind == kConvolutionBackwardFilter ? kFilterGradientShare : kConvolutionShare;
 }
 
 // Gradients, and GEMMs of groups: a share of the GEMM of their shape.
@@ -208,7 +239,7 @@ double ShareSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph, const
                       Elements(written);
   shape.input_bytes = roles.element() * read / (roles.groups() * (shape.m + shape.n) * shape.k);
   shape.output_bytes = roles.element();
-  return GemmModel::Get().Predict(gpu, shape).seconds / ShareOfGemm(gpu, op, roles);
+  return GemmModel::Get().Predict(gpu, shape).seconds / ShareOfGemm(op, roles);
 }
 
 }  // namespace
@@ -219,6 +250,7 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
   if (!roles || !(Elements(*roles->filter) > 0) || !(Elements(*roles->response) > 0)) {
     return std::nullopt;
   }
+  constexpr double kOutsideSeconds = 6e-6;
   Prediction prediction;
   prediction.relative_error = 0.3;
   double gemm = 0;
@@ -228,9 +260,10 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
     return prediction;
   }
   if (op.kind == kConvolutionForward && roles->groups() == 1 && !points) {
-    constexpr double kOutsideSeconds = 6e-6;
     const Tiles tiles = ForwardTiles(gpu, *roles);
     gemm = kOutsideSeconds + tiles.flops / (tiles.share * Rate(gpu, roles->type()));
+  } else if (const auto native = NativeGradientSeconds(gpu, op, *roles); native && !points) {
+    gemm = kOutsideSeconds + *native;
   } else {
     gemm = ShareSeconds(gpu, graph, op, *roles);
   }

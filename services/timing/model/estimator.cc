@@ -208,6 +208,7 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
   Parallelism parallelism;
   parallelism.blocks = static_cast<double>(launch.grid.Count());
   parallelism.threads = parallelism.blocks * static_cast<double>(launch.block.Count());
+  parallelism.resident = launch.blocks_per_multiprocessor;
   Prediction prediction;
   prediction.seconds = DemandSeconds(gpu, demand, parallelism);
   prediction.relative_error = KernelError(demand);

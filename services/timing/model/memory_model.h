@@ -13,6 +13,7 @@ namespace eidolon::timing::model {
 struct Parallelism {
   double blocks = 0;
   double threads = 0;
+  double resident = 0;  // Blocks that one multiprocessor holds; 0: as many as have its threads.
 };
 
 // Seconds to move `bytes` at `efficiency` of the attainable bandwidth, without the kernel's floor.

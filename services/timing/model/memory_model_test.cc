@@ -43,9 +43,34 @@ TEST(MemoryModelTest, OneBlockCannotFillTheGpu) {
   const kernel::Demand demand{.bytes = 1e8};
 
   const double one = DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 1024});
-  const double all = DemandSeconds(MemoryOfH100(), demand, {.blocks = 1e5, .threads = 1e8});
+  const double all = DemandSeconds(MemoryOfH100(), demand, {.blocks = 1e4, .threads = 1e7});
 
   EXPECT_GT(one, 30 * all);
+}
+
+TEST(MemoryModelTest, BlocksStartOneAfterTheOther) {
+  // 160000 blocks that fill 2 KiB each: 97.2 us (measured on H200), where writing takes 78.
+  static const auto catalog = *gpu_model::GpuCatalog::Load("");
+  const kernel::Demand demand{.bytes = 160e3 * 2048, .efficiency = 1.06};
+
+  const double seconds = DemandSeconds(**catalog.Find("H200-SXM-141GB"), demand,
+                                       {.blocks = 160e3, .threads = 160e3 * 128});
+
+  EXPECT_NEAR(seconds, 97.2e-6, 2e-6);
+}
+
+TEST(MemoryModelTest, AWaveOfBlocksWaitsForTheLast) {
+  const kernel::Demand demand{.wave_steps = 2};
+  const double sms = MemoryOfH100().multiprocessors;
+  const auto seconds = [&](double waves, double resident) {
+    const double blocks = waves * 2 * sms;
+    return DemandSeconds(MemoryOfH100(), demand,
+                         {.blocks = blocks, .threads = 1024 * blocks, .resident = resident});
+  };
+
+  EXPECT_NEAR(seconds(100, 0) - seconds(50, 0), 50 * 1.2e-6, 1e-6);
+  EXPECT_NEAR(seconds(50, 1), seconds(100, 2), 1e-9);
+  EXPECT_NEAR(seconds(0.5, 2), seconds(1, 2), 1e-9);
 }
 
 TEST(MemoryModelTest, ShortGatheredRowsWasteBandwidth) {

@@ -1,0 +1,220 @@
+// Sorts, scans and the largest k: passes over tiles and over digits. Times are of one H200
+// (e2e/measured); where a comment names sizes or types, those gave the constants and others test.
+#include <algorithm>
+#include <cmath>
+
+#include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/rules.h"
+
+namespace eidolon::timing::kernel {
+namespace {
+
+Demand Counted(Family family, double bytes) {
+  Demand demand;
+  demand.family = family;
+  demand.evidence = Evidence::kParameters;
+  demand.bytes = bytes;
+  return demand;
+}
+
+// Round trips until the last tile knows the sum of all before it, by decoupled look-back (Merrill
+// and Garland 2016). A tile that looks at the 32 before it finds the nearest sum that is complete;
+// one tile takes 0.8 and 547 take 6, and no more wait than a GPU holds.
+double LookBackSteps(double tiles) {
+  constexpr double kOwn = 0.8, kPerDoubling = 0.55, kTilesMax = 2048;
+  return kOwn + kPerDoubling * std::log2(std::clamp(tiles, 1.0, kTilesMax));
+}
+
+double DigitPasses(double key_bytes, double digit_bits) {
+  return std::ceil(key_bytes * 8 / digit_bits);
+}
+
+// What a thread of one of topk's kernels does for the slice that its block has: a wave of blocks
+// lasts `steps` round trips. The grid is rounded up to rows of 65535 blocks, of which those that
+// have nothing to do last 0.6 ns each.
+void OfBlocks(const Launch& l, double blocks, double steps, Demand& demand) {
+  constexpr double kStepsOfIdleBlock = 1e-3;
+  const double grid = static_cast<double>(l.launch.grid.Count());
+  const double working = std::clamp(blocks, 1.0, grid);
+  demand.wave_steps = steps * working / grid;
+  demand.serial_steps += (grid - working) * kStepsOfIdleBlock;
+}
+
+// Elements of a slice that each thread of its blocks has; as many as fit are left to a thread, also
+// where the slice is shorter.
+double ItemsOfThread(const Launch& l, double slice, double blocks) {
+  return std::max(1.0, std::ceil(slice / blocks / static_cast<double>(l.launch.block.Count())));
+}
+
+}  // namespace
+
+// CUB passes and segmented sorts: the item count is the largest size; keys and values are the typed
+// pointers.
+std::optional<Demand> Sort(const Launch& l) {
+  auto demand = Typed(l);
+  if (!demand) return std::nullopt;
+  demand->family = l.name.Has("Scan") || l.name.Has("scan") ? Family::kScan : Family::kSort;
+  demand->efficiency = 0.5;
+  // Between loading a tile and writing it: where keys change, which of them stay (1 to 66 tiles of
+  // scans and compactions by key).
+  constexpr double kStepsOfTile = 3;
+  demand->serial_steps = kStepsOfTile + LookBackSteps(static_cast<double>(l.launch.grid.Count()));
+  return demand;
+}
+
+// DeviceScanKernel<policy, In, Out, ...>(In, Out, tile state, int, op, init, items): 2.55 TB/s in
+// single precision, and 3.95 ps an element of 16 bits, which are added one after the other.
+std::optional<Demand> DeviceScan(const Launch& l) {
+  auto demand = Typed(l);
+  if (!demand) return std::nullopt;
+  constexpr double kNarrowOperations = 200, kNarrowBytes = 2;
+  demand->family = Family::kScan;
+  demand->efficiency = 0.6;
+  const double width = l.ElementBytesOf(1, 4);
+  if (width <= kNarrowBytes) demand->flops = demand->bytes / (2 * width) * kNarrowOperations;
+  demand->serial_steps = LookBackSteps(static_cast<double>(l.launch.grid.Count()));
+  return demand;
+}
+
+// DeviceRadixSortOnesweepKernel(int*, int*, bins, bins, keys out, in, values out, in, int items,
+// ...): every key and value is read and written once a digit. 256 K to 4 M of 4 and 8 bytes and of
+// 2 and 8.
+std::optional<Demand> RadixPass(const Launch& l) {
+  const auto items = l.Size(8);
+  if (!items) return std::nullopt;
+  Demand demand =
+      Counted(Family::kSort, 2 * *items * (l.ElementBytesOf(4, 4) + l.ElementBytesOf(6, 0)));
+  demand.efficiency = 0.68;
+  demand.serial_steps = 7;  // A tile in shared memory, ranked, sorted and written from there.
+  return demand;
+}
+
+// DeviceRadixSortHistogramKernel(bins, keys, items, int, int, ...): all digits of a key in one
+// pass, in shared memory: 1.7 ps a key of four digits, 1.4 of two (4 M of each).
+std::optional<Demand> RadixHistogram(const Launch& l) {
+  const auto items = l.Size(2);
+  if (!items) return std::nullopt;
+  constexpr double kOperations = 27;
+  Demand demand = Counted(Family::kSort, *items * l.ElementBytesOf(1, 4));
+  demand.address_operations = *items * kOperations;
+  demand.serial_steps = 2.5;
+  return demand;
+}
+
+// radixSortKVInPlace<.., .., block, items, K, V, index>(...): a block sorts a slice of up to 4096
+// in shared memory, by digits of four bits. 1024 of 32 bits in 15.8 us, of 16 bits in 10.7; 4096,
+// not used, in 17.4 and 11.9.
+std::optional<Demand> BlockRadixSort(const Launch& l) {
+  const double key = ElementBytes(l.Template(4)).value_or(4);
+  constexpr double kStepsOfDigit = 2.15, kSteps = 6.8;
+  const double values = l.threads() * 32;
+  Demand demand =
+      Counted(Family::kSort, 2 * values * (key + ElementBytes(l.Template(5)).value_or(8)));
+  demand.evidence = Evidence::kGrid;
+  demand.wave_steps = kSteps + kStepsOfDigit * DigitPasses(key, 4);
+  return demand;
+}
+
+// bitonicSortKVInPlace<.., .., x, .., K, V, ...>(...): x threads sort 2 x elements, each exchanging
+// a pair in every stage of the network. 16384 blocks in 175 us.
+std::optional<Demand> BitonicSort(const Launch& l) {
+  const double key = ElementBytes(l.Template(4)).value_or(4);
+  constexpr double kOperationsOfStage = 47;
+  const double doublings = std::ceil(std::log2(2.0 * std::max(1u, l.launch.block.x)));
+  Demand demand =
+      Counted(Family::kSort, 4 * l.threads() * (key + ElementBytes(l.Template(5)).value_or(8)));
+  demand.evidence = Evidence::kGrid;
+  demand.address_operations = kOperationsOfStage * l.threads() * doublings * (doublings + 1) / 2;
+  demand.serial_steps = 3;
+  return demand;
+}
+
+// sbtopk::gatherTopK<T, ...>(input, int slice, int k, bool, int slices, ...): a block finds the
+// k-th of a slice by radix select, two bits a pass, then gathers. mbtopk::gatherTopK(input, slice,
+// k, bool, slices, int, ..., int items of a thread, int blocks of a slice, ...): the last of the
+// kernels below.
+std::optional<Demand> TopKGather(const Launch& l) {
+  const auto slice = l.Size(1);
+  const auto slices = l.Size(4);
+  if (!slice || !slices) return std::nullopt;
+  const double key = ElementBytes(l.Template(0)).value_or(4);
+  if (l.name.Has("mbtopk")) {
+    constexpr double kStepsOfItem = 1.5, kSteps = 1.6;
+    Demand demand = Counted(Family::kSort, *slice * *slices * key);
+    const double blocks = l.Size(11).value_or(1);
+    OfBlocks(l, *slices * blocks, kSteps + kStepsOfItem * ItemsOfThread(l, *slice, blocks), demand);
+    return demand;
+  }
+  // Of a thread and element: 1 and 256 slices of 1024 in 17.1 and 28.9 us, of 16 bits in 10.2 and
+  // 17.0.
+  constexpr double kOperationsOfPass = 92, kOperationsOfGather = 230;
+  const double threads = static_cast<double>(l.launch.block.Count());
+  const double each = std::ceil(*slice / threads);
+  // What the cache of a multiprocessor does not hold is read again in every pass.
+  constexpr double kCachedBytes = 128 * 1024;
+  const double passes = DigitPasses(key, 2);
+  const double reads = *slice * key > kCachedBytes ? passes + 2 : 1;
+  Demand demand = Counted(Family::kSort, *slice * *slices * key * reads);
+  demand.address_operations =
+      *slices * threads * each * (kOperationsOfPass * passes + kOperationsOfGather);
+  demand.serial_steps = 3.5;
+  return demand;
+}
+
+// mbtopk::computeBlockDigitCounts<T, ...>(input, slice, k*, int slices, stride, int bit, int items
+// of a thread, int blocks of a slice, ...): counts of the 256 values of one digit.
+std::optional<Demand> TopKDigits(const Launch& l) {
+  const auto slice = l.Size(1);
+  const auto slices = l.Size(3);
+  if (!slice || !slices) return std::nullopt;
+  constexpr double kStepsOfItem = 0.9, kSteps = 1.2;
+  Demand demand =
+      Counted(Family::kSort, *slice * *slices * ElementBytes(l.Template(0)).value_or(4));
+  const double blocks = l.Size(7).value_or(1);
+  OfBlocks(l, *slices * blocks, kSteps + kStepsOfItem * ItemsOfThread(l, *slice, blocks), demand);
+  return demand;
+}
+
+// mbtopk::computeDigitCumSum(short* counts, int* sums, int blocks of a slice), a block a slice, and
+// mbtopk::computeBlockwiseWithinKCounts(...), a block a block of before.
+std::optional<Demand> TopKSums(const Launch& l) {
+  const bool within = l.name.Has("WithinK");
+  constexpr double kStepsOfSums = 1.9, kStepsWithin = 3.5, kDigits = 256;
+  const double grid = static_cast<double>(l.launch.grid.Count());
+  const double blocks = within ? l.Size(11).value_or(grid) : grid;
+  Demand demand =
+      Counted(Family::kSort, blocks * kDigits * 2 * (within ? 1 : l.Size(2).value_or(1)));
+  OfBlocks(l, blocks, within ? kStepsWithin : kStepsOfSums, demand);
+  return demand;
+}
+
+// mbtopk::computeBlockwiseKthCounts(int*, short* counts, int blocks, ...): a thread a block of
+// before, each with a count of its own to look up and to write.
+std::optional<Demand> TopKKth(const Launch& l) {
+  const double blocks = l.Size(2).value_or(l.threads());
+  Demand demand = Counted(Family::kSort, blocks * 12);
+  demand.sectors = 3 * blocks;
+  return demand;
+}
+
+// fill_reverse_indices_kernel(long*, int items, divider): a thread an element, with a division.
+std::optional<Demand> FillIndices(const Launch& l) {
+  const auto items = l.Size(1);
+  if (!items) return std::nullopt;
+  Demand demand = Counted(Family::kFill, *items * 8);
+  demand.wave_steps = 1.6;  // A wave of blocks in 0.97 to 1.03 us.
+  return demand;
+}
+
+// kernelHistogram1D<out, in, index, .., .., .., memory, ...>(counts, TensorInfo, in, index bins,
+// min, max, index items, ...): bins beyond what shared memory holds are counted in L2, an element
+// at a time.
+std::optional<Demand> Histogram(const Launch& l) {
+  const auto items = l.Size(6);
+  if (!items) return std::nullopt;
+  Demand demand = Counted(Family::kSort, *items * ElementBytes(l.Template(1)).value_or(4));
+  demand.sectors = *items;
+  return demand;
+}
+
+}  // namespace eidolon::timing::kernel
