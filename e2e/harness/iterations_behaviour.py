@@ -145,3 +145,85 @@ def a_program_that_stops_before_its_first_step_claims_no_iteration(world):
     expect(prediction["measuredIterations"] == 0 and "iterationSeconds" not in prediction, f"{prediction}")
     report = report_of(world, job)
     expect("until it failed" in report and "\n  iteration " not in report, report)
+
+
+# Two optimizers of one kind and as many parameters.
+TURNS = """
+    import torch
+    maker = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 2048)).cuda()
+    judge = torch.nn.Sequential(torch.nn.Linear(2048, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 256)).cuda()
+    optimizers = [torch.optim.Adam(part.parameters(), fused=True) for part in (judge, maker)]
+    for step in range(6):
+        for optimizer in optimizers:
+            judge(maker(torch.ones(64, 256, device="cuda"))).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+# An optimizer whose kernel is told the number of the step.
+NUMBERED = """
+    import torch, triton
+    import triton.language as tl
+
+    @triton.jit(do_not_specialize=["step"])
+    def adam_update(weight, gradient, step, count, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        change = tl.load(gradient + at, at < count) / (step + 1)
+        tl.store(weight + at, tl.load(weight + at, at < count) - change, at < count)
+
+    model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda()
+    for step in range(60):
+        model(torch.ones(64, 512, device="cuda")).square().mean().backward()
+        for weight in model.parameters():
+            adam_update[(triton.cdiv(weight.numel(), 1024),)](weight, weight.grad, step, weight.numel(), 1024)
+        model.zero_grad()
+        torch.cuda.synchronize()
+        print(f"step {step}", flush=True)
+"""
+
+
+@test
+def optimizers_that_take_turns_or_count_steps_end_iterations(world):
+    turns = world.run(TURNS, warmup=2, measure=100)
+    expect_complete(turns)
+    expect(turns["status"]["prediction"]["measuredIterations"] == 4, f"{verdict(turns)}")
+    numbered = world.run(NUMBERED, warmup=3, measure=5)
+    expect_complete(numbered)
+    expect(numbered["status"]["prediction"]["measuredIterations"] == 5, f"{verdict(numbered)}")
+    # Ten updates that all differ are needed, and the job ends at the next place where it may.
+    steps = world.server.logs(numbered["metadata"]["name"]).count("step ")
+    expect(8 <= steps <= 14, f"the job ended after {steps} steps")
+
+
+# Threads that drive a GPU each, in an order that differs from step to step.
+THREADS = """
+    import concurrent.futures, time, torch
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+    weights = [torch.ones(1024, 1024, device=f"cuda:{gpu}", requires_grad=True) for gpu in range(2)]
+
+    def turn(gpu, step):
+        if gpu == step % 3 % 2:
+            time.sleep(0.001)
+        for layer in range(4):
+            loss = (torch.ones(256, 1024, device=f"cuda:{gpu}") @ weights[gpu]).tanh().mean()
+        loss.backward()
+        with torch.no_grad():
+            weights[gpu] -= 0.1 * weights[gpu].grad
+        weights[gpu].grad = None
+        return loss
+
+    for step in range(12):
+        losses = [turning.result() for turning in [pool.submit(turn, gpu, step) for gpu in range(2)]]
+        losses[0].item()
+"""
+
+
+@test
+def gpus_that_a_thread_each_drives_have_iterations(world):
+    cluster = {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 2}}
+    job = world.run(THREADS, warmup=2, measure=100, cluster=cluster)
+    expect_complete(job)
+    prediction = job["status"]["prediction"]
+    print(f"     {verdict(job)['message']}, {prediction['iterationSeconds']['p50'] * 1e6:.1f} us")
+    # What precedes the first step may be an iteration of its own.
+    expect(prediction.get("measuredIterations") in (10, 11), f"{verdict(job)}")

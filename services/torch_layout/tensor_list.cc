@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kPointer = 8;
 constexpr std::size_t kTensorIndex = 2;
 constexpr std::size_t kChunkIndex = 4;
+constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
 constexpr std::size_t kShapeDimensions = 4;
 
 // Tensors of a launch at most, by depth.
@@ -104,8 +105,7 @@ void TensorLists::ClearUnused(std::byte* bytes, std::uint32_t launched) const {
   Zero(extras, extra, used, tensors);
   Zero(owners, tensor_index_bytes, launched, blocks);
   Zero(chunks, kChunkIndex, launched, blocks);
-  constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
-  if (padding != 0) std::memset(chunks + kChunkIndex * blocks + kFirstTensor, 0, padding);
+  std::memset(bytes + BytesOfTables() + (has_first_tensor ? kFirstTensor : 0), 0, padding);
 }
 
 void TensorLists::NumberFromFirstChunk(std::byte* bytes, std::uint32_t launched) const {
@@ -139,7 +139,7 @@ void TensorLists::NumberFromFirstChunk(std::byte* bytes, std::uint32_t launched)
     Write(at, Read<std::int32_t>(at) - reaches[tensor].first);
   }
   // start_tensor_this_launch says where results go.
-  if (padding != 0) Write(bytes + ChunksAt() + kChunkIndex * blocks, std::int32_t{0});
+  if (padding != 0) Write(bytes + BytesOfTables(), std::int32_t{0});
 }
 
 void ConcatenatedInputs::ClearUnused(std::byte* bytes, std::uint32_t used) const {
@@ -200,13 +200,14 @@ std::optional<TensorLists> FindTensorLists(std::string_view name, std::size_t by
       FirstInteger(Behind(name, scalars ? "TensorListScalarListMetadataI" : "TensorListMetadataI"));
   if (!depth || *depth < 1 || *depth > TensorLists::kDepthMax) return std::nullopt;
   if (!scalars) {
-    constexpr std::size_t kFirstTensor = 4;  // start_tensor_this_launch.
     const std::size_t extra = fused ? kPointer : 0;
     for (TensorLists lists : {TorchLists(*depth, extra, false, ArgumentSpace::kLarge),
                               TorchLists(*depth, extra, false, ArgumentSpace::kSmall),
                               ApexLists(*depth, 8), ApexLists(*depth, 4)}) {
       if (RoundedUp(lists.BytesOfTables() + kFirstTensor) != bytes) continue;
-      lists.padding = bytes - lists.BytesOfTables() - kFirstTensor;
+      // The lists of fused optimizers have the number, too, but neither host nor kernel use it.
+      lists.has_first_tensor = !fused;
+      lists.padding = bytes - lists.BytesOfTables() - (fused ? 0 : kFirstTensor);
       return lists;
     }
     return std::nullopt;

@@ -24,9 +24,10 @@ struct TensorLists {
 
   std::size_t depth = 0;
   std::size_t tensors = 0;
-  std::size_t extra = 0;     // Scalars, or pointers to the tensors' step counters.
-  bool has_scalars = false;  // That is what `extra` holds.
-  std::size_t padding = 0;   // Bytes at the very end.
+  std::size_t extra = 0;          // Scalars, or pointers to the tensors' step counters.
+  bool has_scalars = false;       // That is what `extra` holds.
+  bool has_first_tensor = false;  // start_tensor_this_launch follows the tables and is set.
+  std::size_t padding = 0;        // Bytes at the very end that nobody sets or reads.
   std::size_t blocks = kBlocks;
   std::size_t count_bytes = 8;
   std::size_t tensor_index_bytes = 2;

@@ -23,6 +23,9 @@ constexpr char kConcatenation[] =
     "Li128ELi1ELi16EEEvPT_NS1_25CatArrInputTensorMetadataIS5_T0_XT2_EXT3_EEENS1_16TensorSizeStride"
     "IS8_Lj4EEEiS8_";
 
+// (4 addresses, a count and a step) x 252, 2240 blocks, and which tensor comes first.
+constexpr unsigned kFusedBytes = (4 * 8 + 8 + 8) * 252 + 6 * 2240 + 8;
+
 // Bytes of chance, with a table of two tensors of three and two blocks.
 std::vector<std::byte> FiveBlocks(const TensorLists& lists, std::size_t bytes, unsigned chance) {
   std::vector<std::byte> block(bytes, static_cast<std::byte>(chance));
@@ -42,8 +45,7 @@ std::vector<std::byte> FiveBlocks(const TensorLists& lists, std::size_t bytes, u
 TEST(TensorListTest, LayoutsFollowFromNameAndSize) {
   const auto unary = FindTensorLists(kUnary, 24200);
   const auto scalars = FindTensorLists(kScalars, 25536);
-  // (4 addresses, a count and a step) x 252, 2240 blocks, and which tensor comes first.
-  const auto fused = FindTensorLists(kFused, (4 * 8 + 8 + 8) * 252 + 6 * 2240 + 8);
+  const auto fused = FindTensorLists(kFused, kFusedBytes);
 
   ASSERT_TRUE(unary && scalars && fused);
   EXPECT_EQ(unary->depth, 2u);
@@ -85,18 +87,26 @@ TEST(TensorListTest, AnotherSizeIsNotTakenForOne) {
 }
 
 TEST(TensorListTest, OnlyWhatBlocksReadTellsListsApart) {
-  for (const auto& [name, bytes] : {std::pair(kUnary, 24200u), std::pair(kScalars, 25536u)}) {
+  for (const auto& [name, bytes] :
+       {std::pair(kUnary, 24200u), std::pair(kScalars, 25536u), std::pair(kFused, kFusedBytes)}) {
     const TensorLists lists = *FindTensorLists(name, bytes);
     auto one = FiveBlocks(lists, bytes, 0x11);
     auto other = FiveBlocks(lists, bytes, 0xee);
-    // The number behind the tables is read.
-    std::memset(one.data() + lists.BytesOfTables(), 5, lists.padding);
-    std::memset(other.data() + lists.BytesOfTables(), 5, lists.padding);
+    // The number behind the tables is read, but for those of fused optimizers, which is not set.
+    if (lists.has_first_tensor) {
+      std::memset(one.data() + lists.BytesOfTables(), 5, 4);
+      std::memset(other.data() + lists.BytesOfTables(), 5, 4);
+    }
 
     lists.ClearUnused(one.data(), 5);
     lists.ClearUnused(other.data(), 5);
 
     EXPECT_EQ(one, other) << name;
+    EXPECT_EQ(one[lists.BytesOfTables() - 1], std::byte{0});
+    EXPECT_EQ(lists.has_first_tensor, name == kUnary);
+    if (lists.padding != 0) {
+      EXPECT_EQ(one[lists.BytesOfTables()], lists.has_first_tensor ? std::byte{5} : std::byte{0});
+    }
     EXPECT_EQ(one[0], std::byte{7});
     EXPECT_EQ(one[15], std::byte{7});
     EXPECT_EQ(one[16], std::byte{0});

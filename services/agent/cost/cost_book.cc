@@ -130,8 +130,10 @@ std::uint32_t CostBook::Intern(std::span<const std::byte> definition,
   entry.shown = ShownOf(definition);
   const bool names_sizes = ring::KindOf(definition) == wire::WorkKind::kGemm;
   entry.kind = names_sizes ? InternName("gemm") : entry.name;
+  entry.alike = number;
   if (ring::KindOf(definition) == wire::WorkKind::kKernel) {
     entry.update = iteration::UpdateOf(name);
+    entry.alike = first_alike_.emplace(std::tuple(entry.name, entry.shown), number).first->second;
   }
   entries_.push_back(entry);
   auto item = std::make_shared<timing::v1::WorkItem>();

@@ -35,6 +35,7 @@ struct WorkShown {
   std::array<std::uint32_t, 3> grid{};  // Kernels.
   std::array<std::uint32_t, 3> block{};
   std::uint64_t bytes = 0;  // Copies and memsets.
+  auto operator<=>(const WorkShown&) const = default;
 };
 
 // One distinct definition.
@@ -46,6 +47,9 @@ struct CostEntry {
   std::uint32_t basis = 0;  // Once known.
   std::uint32_t name = 0;
   std::uint32_t kind = 0;  // Its name without sizes: the same for GEMMs of any shape.
+  // The first entry of the same kernel, grid and block: whatever its other parameters. Of other
+  // work, its own number.
+  std::uint32_t alike = 0;
   WorkShown shown;
   // Once known: a hash of name, grid and duration. Equal on all servers for equal work, which the
   // number and parameters such as seeds and addresses are not.
@@ -99,6 +103,8 @@ class CostBook {
   std::uint32_t permille_;
   std::vector<CostEntry> entries_;
   std::map<base::Digest, std::uint32_t> by_digest_;
+  // The first entries of kernels by name, grid and block.
+  std::map<std::tuple<std::uint32_t, WorkShown>, std::uint32_t> first_alike_;
   std::vector<Question> questions_;
   std::vector<iteration::Basis> bases_;
   std::map<std::tuple<std::uint64_t, std::uint64_t, iteration::WorkCounts>, std::uint32_t>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
 #include <utility>
 
 namespace eidolon::agent::iteration {
@@ -15,15 +16,6 @@ constexpr std::size_t kGapsForPeriod = 20;
 
 // Long gaps needed before multi-tensor kernels alone count as optimizers.
 constexpr std::size_t kGapsOfPerhaps = 4;
-
-// The shortest period of the updates before the gaps: 0 while the gaps are too few to tell.
-std::size_t ShortestPeriod(const std::vector<std::uint32_t>& updates) {
-  for (std::size_t period = 1; period <= kPeriodLimit && 2 * period <= updates.size(); ++period) {
-    const auto shifted = updates.begin() + static_cast<std::ptrdiff_t>(period);
-    if (std::equal(shifted, updates.end(), updates.begin())) return period;
-  }
-  return updates.size() >= kGapsForPeriod ? 1 : 0;
-}
 
 }  // namespace
 
@@ -63,7 +55,7 @@ void Detector::Feed(const Launch& fed) {
   last_launch_ = launch.mark;
   if (IsUpdate(launch)) {
     if (in_gap_) CloseGap();
-    open_ = {.update = launch.identity};
+    open_ = {.update = launch.identity, .alike = launch.alike};
     update_since_boundary_ = true;
     behind_update_ = {.sequence = launch.mark.sequence + 1, .host_clock = launch.mark.host_clock};
   } else if (seen_update_ == Update::kNo) {
@@ -112,15 +104,43 @@ void Detector::Confirm(bool at_end) {
   if (gaps_.empty() || longest_ * 20 < before_first_update_) return;
   const std::size_t needed = seen_update_ == Update::kYes ? 2 : kGapsOfPerhaps;
   if (gaps_.size() < needed && !at_end) return;
-  std::vector<std::uint32_t> updates;
-  for (const Gap& gap : gaps_) updates.push_back(gap.update);
-  std::size_t period = ShortestPeriod(updates);
-  if (period == 0 && at_end) period = 1;
-  if (period == 0) return;
-  period_ = static_cast<std::uint32_t>(period);
+  const Cycle cycle = FindCycle(at_end);
+  if (cycle.period == 0) return;
+  period_ = static_cast<std::uint32_t>(cycle.period);
+  // What comes before the repetition ends where it begins.
+  emitted_gaps_ = (period_ - cycle.begin % period_) % period_;
   confirmed_ = true;
   for (const Gap& gap : gaps_) EmitGap(gap);
   gaps_ = {};
+}
+
+// The shortest period of the updates before the gaps.
+Detector::Cycle Detector::FindCycle(std::span<const Gap> gaps, std::uint32_t Gap::*key) {
+  for (std::size_t period = 1; period <= kPeriodLimit && 2 * period <= gaps.size(); ++period) {
+    std::size_t begin = gaps.size() - period;
+    while (begin > 0 && gaps[begin - 1].*key == gaps[begin - 1 + period].*key) --begin;
+    // A sequence as long as two of its periods together has their greatest common divisor for a
+    // period, too (Fine and Wilf): where so many repeat this one, each other one up to the limit is
+    // a multiple of it.
+    const std::size_t run = gaps.size() - begin;
+    if (begin == 0 || run >= period + kPeriodLimit) return {.period = period, .begin = begin};
+  }
+  return {};
+}
+
+// None while the gaps are too few to tell.
+Detector::Cycle Detector::FindCycle(bool at_end) const {
+  if (const Cycle same = FindCycle(gaps_, &Gap::update); same.period != 0) return same;
+  const bool last_chance = at_end || gaps_.size() >= kGapsForPeriod;
+  bool never_repeats = gaps_.size() > kPeriodLimit;
+  if (never_repeats) {
+    std::set<std::uint32_t> last;
+    for (const Gap& gap : std::span(gaps_).last(kPeriodLimit + 1)) last.insert(gap.update);
+    never_repeats = last.size() > kPeriodLimit;
+  }
+  if (!never_repeats && !last_chance) return {};
+  const Cycle alike = FindCycle(gaps_, &Gap::alike);
+  return alike.period == 0 && last_chance ? Cycle{.period = 1} : alike;
 }
 
 void Detector::EmitGap(const Gap& gap) {
@@ -134,9 +154,7 @@ void Detector::Finish(const Mark& mark, ProgramEnd how) {
     if (how == ProgramEnd::kFailed) return;
     // Leaving is not part of the last step.
     const Mark end{.sequence = mark.sequence, .host_clock = last_launch_.host_clock};
-    if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});
-    if (repetition_ == 0) return SearchPeriodsAtEnd(end);
-    if (since_boundary_ * 10 >= repetition_ * 9) boundaries_.push_back(end);
+    if (!SearchAtEnd(end)) SearchDevicesAtEnd(end);
     return;
   }
   if (!confirmed_) {

@@ -14,7 +14,10 @@
 //     ends before each of them; from then on as soon as a gap has grown long.
 //   * Several optimizers that take turns (a GAN) make one iteration: the updates before the long
 //   gaps are
-//     searched for the shortest period, up to 8.
+//     searched for the shortest period, up to 8. All of them repeat it, or else so many of the last
+//     ones that no longer period up to 8 is possible: a first step may differ. Updates whose
+//     parameters change in every step (one of them is its number) never repeat: 9 in a row are all
+//     different. They are told apart by kernel, grid and block alone.
 //   * The last iteration ends behind its last update: what a program does before it exits (leaving
 //   its process group, waiting for helpers) is not part of a step.
 //
@@ -27,7 +30,8 @@
 // searched for a period that its end repeats, that covers at least half of what was launched and
 // that holds nine tenths of the distinct launches that occurred twice. At the end of the program
 // two repetitions are enough; before, 24 and 4,096 launches, or the equal layers of one forward
-// pass would do. Afterwards a boundary is wherever the period's first launches appear again.
+// pass would do. Afterwards a boundary is wherever the period's first launches appear again: as
+// many of them as it takes to tell its beginning from equal layers within it.
 //
 // When that fails, at the end of the program, the search is made again for loops whose every step
 // meets the host (waits for the GPU, or copies from or to it), as evaluation and generation do and
@@ -39,10 +43,16 @@
 //     so that sizes repeat in no step.
 // Together they are at least half of what was launched, whatever repeated before them (the weights
 // of equal layers are made by equal launches); they are counted back from the end of the last one.
+//
+// Equal work of two GPUs is not the same. A process whose threads each drive a GPU launches in
+// another order in every step: when nothing else was found, the searches are made for the launches
+// of each GPU alone, in the order in which they were first used, until one repeats.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -61,7 +71,9 @@ enum class ProgramEnd : std::uint8_t { kWell, kFailed };
 // One launch as the detector sees it.
 struct Launch {
   std::uint32_t identity = 0;  // Equal work has equal identity.
+  std::uint32_t alike = 0;     // The same whatever its parameters but grid and block.
   std::uint32_t kind = 0;      // The same whatever its sizes.
+  std::uint32_t device = 0;    // Of the process.
   bool meets_host = false;  // A copy between host and GPU, or the host has waited right before it.
   Update update = Update::kNo;
   Mark mark;  // Before the launch.
@@ -84,6 +96,7 @@ class Detector {
  private:
   struct Gap {
     std::uint32_t update = 0;  // Identity of the update before it.
+    std::uint32_t alike = 0;   // And what it is alike to.
     std::uint64_t launches = 0;
     Mark mark;  // Behind that update.
   };
@@ -92,6 +105,12 @@ class Detector {
   void CountFresh(std::uint32_t identity);
   void CloseGap();
   void Confirm(bool at_end);
+  struct Cycle {
+    std::size_t period = 0;  // 0: none.
+    std::size_t begin = 0;   // The first gap that is part of the repetition.
+  };
+  static Cycle FindCycle(std::span<const Gap> gaps, std::uint32_t Gap::*key);
+  Cycle FindCycle(bool at_end) const;
   void EmitGap(const Gap& gap);
   bool IsLong(std::uint64_t launches) const;
   void RememberForRepetition(const Launch& launch);
@@ -105,7 +124,9 @@ class Detector {
     bool by_kind = false;
   };
   bool SearchPeriods(const PeriodSearch& search, const Mark& end);
-  void SearchPeriodsAtEnd(const Mark& end);
+  bool SearchPeriodsAtEnd(const Mark& end);
+  bool SearchAtEnd(const Mark& end);
+  void SearchDevicesAtEnd(const Mark& end);
   void FollowRepetition(const Launch& launch);
 
   // Updates.
@@ -127,8 +148,8 @@ class Detector {
   // Repetition, while no update was seen.
   std::vector<Launch> history_;
   std::size_t next_search_ = 64;
-  std::size_t repetition_ = 0;          // Length of the period, 0: none found.
-  std::vector<std::uint32_t> opening_;  // First launches of the period.
+  std::size_t repetition_ = 0;   // Length of the period, 0: none found.
+  std::vector<Launch> opening_;  // First launches of the period.
   std::vector<Launch> recent_;
   std::uint64_t since_boundary_ = 0;
   bool waited_ = false;  // Since the last launch.

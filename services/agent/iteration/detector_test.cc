@@ -9,6 +9,7 @@ namespace eidolon::agent::iteration {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 
 // Feeds launches; identities are small numbers, 900 and up are updates.
 class DetectorTest : public ::testing::Test {
@@ -18,11 +19,16 @@ class DetectorTest : public ::testing::Test {
       for (std::uint32_t i = 0; i < count; ++i) Feed(from + i, Update::kNo);
     }
   }
-  void Adam(std::uint32_t identity = 900) { Feed(identity, Update::kYes); }
+  void Adam(std::uint32_t identity = 900, std::uint32_t alike = 0) {
+    Feed(identity, Update::kYes, alike);
+  }
   void MultiTensor() { Feed(800, Update::kPerhaps); }
-  void Feed(std::uint32_t identity, Update update) {
+  // `alike`: 0 for what is like nothing else.
+  void Feed(std::uint32_t identity, Update update, std::uint32_t alike = 0) {
     detector_.Feed({.identity = identity,
+                    .alike = alike != 0 ? alike : identity,
                     .kind = identity % 1000,
+                    .device = device_,
                     .update = update,
                     .mark = {.sequence = next_++}});
   }
@@ -47,6 +53,7 @@ class DetectorTest : public ::testing::Test {
 
   Detector detector_;
   std::uint64_t next_ = 0;
+  std::uint32_t device_ = 0;          // What is launched next runs there.
   std::vector<std::uint64_t> steps_;  // Where each step began.
 };
 
@@ -116,6 +123,75 @@ TEST_F(DetectorTest, TwoOptimizersThatTakeTurnsAreOneIteration) {
     Adam(900);
     Launches(100, 40);
     Adam(901);
+  }
+
+  EXPECT_THAT(Finish(), ElementsAre(begins[1], begins[2], begins[3], next_));
+}
+
+TEST_F(DetectorTest, AFirstStepThatDiffersHidesNoRepetition) {
+  std::vector<std::uint64_t> begins;
+  for (int i = 0; i < 11; ++i) {
+    begins.push_back(next_);
+    Launches(10, 50);
+    EXPECT_THAT(Boundaries(), ElementsAre()) << i;
+    Adam(i == 0 ? 901 : 900);
+  }
+
+  // Nine that are equal: a period up to 8 would have brought the first one back.
+  EXPECT_THAT(Boundaries(), ElementsAreArray(begins.begin() + 1, begins.end()));
+}
+
+TEST_F(DetectorTest, TurnsBehindAStepThatDiffersBeginWhereTheyRepeat) {
+  Launches(10, 50);
+  Adam(902);
+  std::vector<std::uint64_t> begins;
+  for (int i = 0; i < 6; ++i) {
+    begins.push_back(next_);
+    Launches(10, 50);
+    Adam(900);
+    Launches(100, 40);
+    Adam(901);
+  }
+
+  EXPECT_THAT(Finish(),
+              ElementsAre(begins[0], begins[1], begins[2], begins[3], begins[4], begins[5], next_));
+}
+
+// As bitsandbytes' optimizers do, which are given the number of the step.
+TEST_F(DetectorTest, UpdatesThatDifferInEveryStepAreToldByWhatTheyAreAlikeTo) {
+  std::vector<std::uint64_t> begins;
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    begins.push_back(next_);
+    Launches(10, 50);
+    EXPECT_THAT(Boundaries(), ElementsAre()) << i;
+    Adam(1000 + i, 900);
+  }
+
+  EXPECT_THAT(Boundaries(), ElementsAreArray(begins.begin() + 1, begins.end()));
+}
+
+TEST_F(DetectorTest, OptimizersThatTakeTurnsAndDifferInEveryStepStayApart) {
+  std::vector<std::uint64_t> begins;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    begins.push_back(next_);
+    Launches(10, 50);
+    Adam(1000 + i, 900);
+    Launches(100, 40);
+    Adam(2000 + i, 901);
+  }
+
+  EXPECT_THAT(Finish(), ElementsAre(begins[1], begins[2], begins[3], begins[4], begins[5],
+                                    begins[6], begins[7], next_));
+}
+
+TEST_F(DetectorTest, EqualUpdatesCountMoreThanAlikeOnes) {
+  std::vector<std::uint64_t> begins;
+  for (int i = 0; i < 4; ++i) {
+    begins.push_back(next_);
+    Launches(10, 50);
+    Adam(900, 900);
+    Launches(100, 40);
+    Adam(901, 900);  // Of other tensors, in as many blocks.
   }
 
   EXPECT_THAT(Finish(), ElementsAre(begins[1], begins[2], begins[3], next_));
@@ -254,6 +330,52 @@ TEST_F(DetectorTest, LayersThatMeetTheHostAreNoTurnsWhenMuchComesBehindThem) {
   Launches(2000, 8);
 
   EXPECT_THAT(Finish(), ElementsAre());
+}
+
+TEST_F(DetectorTest, EqualLayersWithinAPeriodDoNotBeginIt) {
+  std::vector<std::uint64_t> starts;
+  for (int i = 0; i < 6; ++i) {
+    starts.push_back(next_);
+    Launches(10, 5, 4);
+    Launches(50, 7);
+  }
+
+  EXPECT_THAT(Finish(), ElementsAre(starts[1], starts[2], starts[3], starts[4], starts[5], next_));
+}
+
+TEST_F(DetectorTest, EqualWorkOfAllGpusIsOneTurn) {
+  std::vector<std::uint64_t> starts;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    starts.push_back(next_);
+    for (device_ = 0; device_ < 2; ++device_) Launches(10, 20);
+  }
+
+  EXPECT_THAT(Finish(), ElementsAre(starts[1], starts[2], starts[3], starts[4], next_));
+}
+
+TEST_F(DetectorTest, GpusThatAThreadEachDrivesRepeatByThemselves) {
+  Launches(1000, 40);
+  std::vector<std::uint64_t> starts;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    // Each time the second GPU is ahead by another number of launches.
+    const std::uint32_t ahead = (5 * i) % 8;
+    starts.push_back(next_);
+    device_ = 1;
+    Launches(10, ahead);
+    device_ = 0;
+    Launches(10, 20);
+    device_ = 1;
+    Launches(10 + ahead, 20 - ahead);
+    device_ = 0;
+    Feed(60, Update::kNo);
+    detector_.NoteWait();
+  }
+
+  const auto ends = Finish();
+
+  ASSERT_EQ(ends.size(), 9u);
+  EXPECT_THAT(std::vector(ends.begin(), ends.end() - 1), ElementsAreArray(starts));
+  EXPECT_EQ(ends.back(), next_);
 }
 
 TEST_F(DetectorTest, AProgramThatRepeatsNothingHasNoIterations) {

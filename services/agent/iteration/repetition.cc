@@ -13,7 +13,7 @@ namespace eidolon::agent::iteration {
 namespace {
 
 constexpr std::size_t kHistoryLimit = 1 << 18;
-constexpr std::size_t kOpeningLength = 8;
+constexpr std::size_t kOpeningMin = 8;
 // While the program runs: more repetitions than a model has equal layers in a row.
 constexpr std::size_t kPatientRepeats = 24;
 constexpr std::size_t kPatientLaunches = 4096;
@@ -26,11 +26,14 @@ constexpr std::size_t kPeriodsMinByKind = 3;
 
 using Key = std::uint32_t Launch::*;
 
-// match[p]: how many of the sequence's last launches equal the ones p before them (the Z function
-// of the reversed sequence).
-std::vector<std::size_t> MatchAtDistance(std::span<const Launch> history, Key key) {
-  const std::size_t size = history.size();
-  const auto at = [&](std::size_t i) { return history[size - 1 - i].*key; };
+// What is compared of a launch.
+auto Of(const Launch& launch, Key key) { return std::pair(launch.*key, launch.device); }
+auto OfIdentity(const Launch& launch) { return Of(launch, &Launch::identity); }
+
+// match[p]: how many of a sequence's elements equal the ones p further, from the first on (the Z
+// function); 0 for p = 0.
+template <typename At>
+std::vector<std::size_t> MatchAtOffset(std::size_t size, const At& at) {
   std::vector<std::size_t> match(size, 0);
   std::size_t left = 0;
   std::size_t right = 0;
@@ -43,6 +46,21 @@ std::vector<std::size_t> MatchAtDistance(std::span<const Launch> history, Key ke
     }
   }
   return match;
+}
+
+// match[p]: how many of the sequence's last launches equal the ones p before them.
+std::vector<std::size_t> MatchAtDistance(std::span<const Launch> history, Key key) {
+  const auto at = [&](std::size_t i) { return Of(history[history.size() - 1 - i], key); };
+  return MatchAtOffset(history.size(), at);
+}
+
+// How many launches of a period tell where it begins: equal layers may follow its first ones.
+std::size_t OpeningLength(std::span<const Launch> two_periods) {
+  const auto at = [&](std::size_t i) { return OfIdentity(two_periods[i]); };
+  const std::vector<std::size_t> match = MatchAtOffset(two_periods.size(), at);
+  const std::size_t period = two_periods.size() / 2;
+  const auto end = match.begin() + static_cast<std::ptrdiff_t>(period);
+  return std::min(period, std::max(kOpeningMin, *std::max_element(match.begin(), end) + 1));
 }
 
 // Whether the last `period` launches hold nine tenths of the distinct launches that occurred twice.
@@ -60,6 +78,22 @@ bool HoldsMost(std::span<const Launch> history, std::size_t period) {
 
 bool MeetsHost(std::span<const Launch> launches) {
   return std::ranges::any_of(launches, &Launch::meets_host);
+}
+
+// The launches of one device. What others launch between two of them counts to the second: the host
+// has turned to the next step when it waited behind the last launch of one.
+std::vector<Launch> LaunchesOf(std::span<const Launch> all, std::uint32_t device) {
+  std::vector<Launch> own;
+  bool opens = true;
+  Mark mark;
+  for (const Launch& launch : all) {
+    if (std::exchange(opens, false)) mark = launch.mark;
+    if (launch.device != device) continue;
+    own.push_back(launch);
+    own.back().mark = mark;
+    opens = true;
+  }
+  return own;
 }
 
 }  // namespace
@@ -81,11 +115,11 @@ void Detector::SearchRepetition(const Patience& patience) {
     if (2 * run < size || !HoldsMost(history_, period)) continue;
     repetition_ = period;
     const std::size_t begin = size - run;
-    const std::size_t length = std::min(period, kOpeningLength);
-    for (std::size_t i = 0; i < length; ++i) opening_.push_back(history_[begin + i].identity);
+    const auto repeated = std::span<const Launch>(history_).subspan(begin);
+    const auto opening = repeated.first(OpeningLength(repeated.first(2 * period)));
+    opening_.assign(opening.begin(), opening.end());
     // Replays what was seen, so that past and future boundaries follow one rule.
-    const std::vector<Launch> replay(history_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                     history_.end());
+    const std::vector<Launch> replay(repeated.begin(), repeated.end());
     history_ = {};
     since_boundary_ = begin == 0 ? 0 : period;
     for (const Launch& launch : replay) FollowRepetition(launch);
@@ -93,11 +127,35 @@ void Detector::SearchRepetition(const Patience& patience) {
   }
 }
 
-void Detector::SearchPeriodsAtEnd(const Mark& end) {
+bool Detector::SearchPeriodsAtEnd(const Mark& end) {
   for (const bool by_kind : {false, true}) {
     for (std::size_t tail = 0; tail <= kTailLimit; ++tail) {
-      if (SearchPeriods({.tail = tail, .by_kind = by_kind}, end)) return;
+      if (SearchPeriods({.tail = tail, .by_kind = by_kind}, end)) return true;
     }
+  }
+  return false;
+}
+
+// Whether what was launched repeats; marks where.
+bool Detector::SearchAtEnd(const Mark& end) {
+  if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});
+  if (repetition_ == 0) return SearchPeriodsAtEnd(end);
+  if (since_boundary_ * 10 >= repetition_ * 9) boundaries_.push_back(end);
+  return true;
+}
+
+void Detector::SearchDevicesAtEnd(const Mark& end) {
+  std::vector<std::uint32_t> devices;  // In the order of their first use.
+  for (const Launch& launch : history_) {
+    if (std::ranges::find(devices, launch.device) == devices.end()) {
+      devices.push_back(launch.device);
+    }
+  }
+  if (devices.size() < 2) return;
+  const std::vector<Launch> all = std::exchange(history_, {});
+  for (const std::uint32_t device : devices) {
+    history_ = LaunchesOf(all, device);
+    if (SearchAtEnd(end)) return;
   }
 }
 
@@ -127,9 +185,7 @@ void Detector::FollowRepetition(const Launch& launch) {
   recent_.push_back(launch);
   if (recent_.size() > opening_.size()) recent_.erase(recent_.begin());
   ++since_boundary_;
-  const bool opens = std::equal(
-      recent_.begin(), recent_.end(), opening_.begin(), opening_.end(),
-      [](const Launch& seen, std::uint32_t expected) { return seen.identity == expected; });
+  const bool opens = std::ranges::equal(recent_, opening_, {}, OfIdentity, OfIdentity);
   if (!opens || 2 * since_boundary_ <= repetition_ + opening_.size()) return;
   boundaries_.push_back(recent_.front().mark);
   since_boundary_ = opening_.size();

@@ -38,17 +38,16 @@ void Iterations::Add(const device::ResolvedOp& op, const CollectiveNumbers& coll
   }
 }
 
-void Iterations::Feed(std::uint32_t identity, iteration::Update update,
-                      const iteration::Mark& mark) {
+void Iterations::Feed(iteration::Launch launch) {
   if (rule_.by_log || !rule_.nvtx.empty()) return;
-  iteration::Launch launch{.identity = identity, .kind = identity, .update = update};
-  if (identity < host_->costs().size()) {
-    const cost::CostEntry& entry = host_->costs().entry(identity);
+  launch.alike = launch.kind = launch.identity;
+  if (launch.identity < host_->costs().size()) {
+    const cost::CostEntry& entry = host_->costs().entry(launch.identity);
+    launch.alike = entry.alike;
     launch.kind = entry.kind;
     launch.meets_host = entry.work.resource == device::Resource::kCopyIn ||
                         entry.work.resource == device::Resource::kCopyOut;
   }
-  launch.mark = mark;
   detector_.Feed(launch);
   TakeBoundaries();
 }

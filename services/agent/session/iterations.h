@@ -35,8 +35,9 @@ class Iterations {
         usage_(usage),
         event_log_(event_log.empty() ? nullptr : std::make_unique<EventLog>(event_log)) {}
 
-  // The program launches something: `mark` is the place before it.
-  void Feed(std::uint32_t identity, iteration::Update update, const iteration::Mark& mark);
+  // The program launches something: an entry of the cost book, or else no work. What the entry
+  // tells of it is filled in.
+  void Feed(iteration::Launch launch);
   // The program's host waits for the GPU.
   void NoteWait() { detector_.NoteWait(); }
   // A range is pushed or popped at `mark`.

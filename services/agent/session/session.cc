@@ -267,7 +267,10 @@ ApplyResult Session::Launch(const ring::RecordView& record) {
   if (!entry.known) return Applied::kStalled;
   const auto call = CallOf(record.header(), launch.stream);
   ShowCall(timeline::HostCall::kLaunch, record, 1);
-  iterations_.Feed(*number, entry.update, MarkOf(record.header()));
+  iterations_.Feed({.identity = *number,
+                    .device = record.header().device,
+                    .update = entry.update,
+                    .mark = MarkOf(record.header())});
   calls_.NoteLaunch(entry.likeness);
   NoteTokens(engine_.issued(), entry);
   CountLaunch(record.header().device);
@@ -298,8 +301,9 @@ ApplyResult Session::Communicate(const ring::RecordView& record) {
   passes_.NoteCalls(static_cast<std::uint32_t>((*communicator)->size), ops);
   for (PreparedCall& prepared : **calls) {
     prepared.site = site;
-    iterations_.Feed(~static_cast<std::uint32_t>(prepared.operation.kind()), iteration::Update::kNo,
-                     MarkOf(record.header()));
+    iterations_.Feed({.identity = ~static_cast<std::uint32_t>(prepared.operation.kind()),
+                      .device = record.header().device,
+                      .mark = MarkOf(record.header())});
     const device::Collective collective = calls_.Issue(header.communicator, &prepared);
     if (auto done = engine_.Issue(call, collective); !done) return std::unexpected(done.error());
   }
@@ -316,7 +320,10 @@ ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
   ShowCall(timeline::HostCall::kGraphLaunch, record, (*shape)->nodes.size());
   iteration::Mark mark = MarkOf(record.header());
   for (const GraphShape::Node& node : (*shape)->nodes) {
-    iterations_.Feed(node.identity, node.update, mark);
+    iterations_.Feed({.identity = node.identity,
+                      .device = record.header().device,
+                      .update = node.update,
+                      .mark = mark});
     if (node.likeness != 0) calls_.NoteLaunch(node.likeness);
     NoteTokens(mark.sequence, node);
     ++mark.sequence;
