@@ -90,30 +90,30 @@ void* Find(const char* name) {
 }  // namespace
 
 // Passes on as many words as any of these functions takes, in registers and on the stack.
-#define WORDS                                                                                  \
-  long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k,      \
-      long l, long m, long n, long o, long p, long q, long r, long s, long t, long u, long v,  \
-      long w, long x
+#define WORDS                                                                                     \
+  long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k, long l, \
+      long m, long n, long o, long p, long q, long r, long s, long t, long u, long v, long w,     \
+      long x
 #define PASSED a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x
-#define CALL(name)                                                                             \
-  extern "C" [[gnu::visibility("default")]] long name(WORDS) {                                 \
-    static const auto own = reinterpret_cast<long (*)(WORDS)>(Find(#name));                    \
-    static const int call = [] {                                                               \
-      const int index = names_used++;                                                          \
-      names[index] = #name;                                                                    \
-      return index;                                                                            \
-    }();                                                                                       \
-    if (rows == nullptr || inside) return own(PASSED);                                         \
-    if (thread == 0) thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));               \
-    inside = true;                                                                             \
-    const std::uint64_t begin = __rdtsc();                                                     \
-    const long result = own(PASSED);                                                           \
-    const std::uint64_t end = __rdtsc();                                                       \
-    inside = false;                                                                            \
-    const std::uint32_t row = used++;                                                          \
-    const auto first = static_cast<std::uint64_t>(a);                                          \
+#define CALL(name)                                                                              \
+  extern "C" [[gnu::visibility("default")]] long name(WORDS) {                                  \
+    static const auto own = reinterpret_cast<long (*)(WORDS)>(Find(#name));                     \
+    static const int call = [] {                                                                \
+      const int index = names_used++;                                                           \
+      names[index] = #name;                                                                     \
+      return index;                                                                             \
+    }();                                                                                        \
+    if (rows == nullptr || inside) return own(PASSED);                                          \
+    if (thread == 0) thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));                \
+    inside = true;                                                                              \
+    const std::uint64_t begin = __rdtsc();                                                      \
+    const long result = own(PASSED);                                                            \
+    const std::uint64_t end = __rdtsc();                                                        \
+    inside = false;                                                                             \
+    const std::uint32_t row = used++;                                                           \
+    const auto first = static_cast<std::uint64_t>(a);                                           \
     if (row < kRows) rows[row] = {begin, end, first, static_cast<std::uint32_t>(call), thread}; \
-    return result;                                                                             \
+    return result;                                                                              \
   }
 
 CALL(__cudaLaunchKernel)

@@ -49,18 +49,19 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
 }
 
 // What calls take within training steps, with driver 580: launches, libraries and copies beside an
-// H100 (e2e/measured/h100/calls.jsonl), where they were timed in eager steps of GPT-2, ResNet-50 and
-// an MLP together with the program's own work between them. That work took 1 / 0.41, 1 / 0.32 and
-// 1 / 0.49 of what this model charges for it on the reference processor, and so did the calls. The
-// others, which are rare there, by calls in a row beside an H200 (e2e/measured/h200/host.jsonl) on a
-// processor on which the probe of services/host_speed tells 0.8 to 0.9 of the reference, times 0.85.
+// H100 (e2e/measured/h100/calls.jsonl), where they were timed in eager steps of GPT-2, ResNet-50
+// and an MLP together with the program's own work between them. That work took 1 / 0.41, 1 / 0.32
+// and 1 / 0.49 of what this model charges for it on the reference processor, and so did the calls.
+// The others, which are rare there, by calls in a row beside an H200 (e2e/measured/h200/host.jsonl)
+// on a processor on which the probe of services/host_speed tells 0.8 to 0.9 of the reference, times
+// 0.85.
 ::eidolon::ring::HostCosts DriverHostCosts(double speed) {
   using ::eidolon::ring::CallClass;
   ::eidolon::ring::HostCosts costs{};
   const auto set = [&](CallClass call, std::uint64_t ps) { costs.ps[static_cast<int>(call)] = ps; };
   set(CallClass::kLaunch, 23 * kMicrosecond / 10);  // 4.9 to 6.5 us there; in a row 3.2.
-  set(CallClass::kLibrary, 8 * kMicrosecond);       // GEMMs: 15 to 20 us, cuBLASLt's choice included.
-  set(CallClass::kDnn, 13 * kMicrosecond);          // Convolutions and attention: 34 to 35 us.
+  set(CallClass::kLibrary, 8 * kMicrosecond);  // GEMMs: 15 to 20 us, cuBLASLt's choice included.
+  set(CallClass::kDnn, 13 * kMicrosecond);     // Convolutions and attention: 34 to 35 us.
   // A launch, and NCCL's plan; by judgement, no collective was measured.
   set(CallClass::kCollective, 8 * kMicrosecond);
   set(CallClass::kCopy, 7 * kMicrosecond);         // 17 us in a step of Llama; in a row 1.3 to 3.9.
