@@ -11,6 +11,21 @@
 #include "services/base/check.h"
 #include "shim/core/system.h"
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define EIDOLON_THREAD_SANITIZER 1
+#endif
+#endif
+
+#ifdef EIDOLON_THREAD_SANITIZER
+// The sanitizer's own, behind our exports: it has to see who waits for whom.
+extern "C" {
+int __interceptor_pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex);
+int __interceptor_sem_wait(sem_t* semaphore);
+int __interceptor_pthread_join(pthread_t thread, void** result);
+}
+#endif
+
 namespace eidolon::shim::time::real {
 namespace {
 
@@ -60,10 +75,12 @@ constinit Next<int (*)(clockid_t, timespec*)> next_clock_gettime("clock_gettime"
 constinit Next<clock_t (*)()> next_clock("clock", nullptr);
 constinit Next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>
     next_cond_clockwait("pthread_cond_clockwait", nullptr);
+#ifndef EIDOLON_THREAD_SANITIZER
 constinit Next<int (*)(pthread_cond_t*, pthread_mutex_t*)> next_cond_wait("pthread_cond_wait",
                                                                           "GLIBC_2.3.2");
 constinit Next<int (*)(sem_t*)> next_sem_wait("sem_wait", nullptr);
 constinit Next<int (*)(pthread_t, void**)> next_untimed_join("pthread_join", nullptr);
+#endif
 constinit Next<int (*)(sem_t*, clockid_t, const timespec*)> next_sem_clockwait("sem_clockwait",
                                                                                nullptr);
 constinit Next<int (*)(pthread_mutex_t*, clockid_t, const timespec*)> next_mutex_clocklock(
@@ -141,6 +158,15 @@ int SemaphoreWait(sem_t* semaphore, std::int64_t ns) noexcept {
   return next_sem_clockwait.Get()(semaphore, CLOCK_MONOTONIC, &deadline);
 }
 
+#ifdef EIDOLON_THREAD_SANITIZER
+int CondWait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return __interceptor_pthread_cond_wait(condition, mutex);
+}
+
+int SemaphoreWait(sem_t* semaphore) { return __interceptor_sem_wait(semaphore); }
+
+int Join(pthread_t thread, void** result) { return __interceptor_pthread_join(thread, result); }
+#else
 int CondWait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   return next_cond_wait.Get()(condition, mutex);
 }
@@ -148,6 +174,7 @@ int CondWait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
 int SemaphoreWait(sem_t* semaphore) { return next_sem_wait.Get()(semaphore); }
 
 int Join(pthread_t thread, void** result) { return next_untimed_join.Get()(thread, result); }
+#endif
 
 int MutexLock(pthread_mutex_t* mutex, std::int64_t ns) noexcept {
   const timespec deadline = MonotonicDeadline(ns);
