@@ -205,7 +205,10 @@ def step_call_table(folder):
         "cublasLtMatmul": "cuBLASLt",
         "cudnnBackendExecute": "cuDNN",
     }
-    yield "| step | measured ms | in calls | between calls | the same, emulated there | launch us | cuBLAS | cuBLASLt | cuDNN |"
+    yield (
+        "| step | measured ms | in calls | between calls | the same, emulated there | launch us | cuBLAS | cuBLASLt "
+        "| cuDNN |"
+    )
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     with open(folder / "calls.jsonl") as file:
         for row in map(json.loads, file):

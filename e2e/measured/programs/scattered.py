@@ -32,10 +32,12 @@ def places(rows, *shape):
 def histograms():
     for n in (1 << 16, 1 << 20, 1 << 22, 1 << 24):
         for bins in (2, 16, 64, 256, 1024, 4096, 65536):
-            yield dict(op="histc", n=n, bins=bins), lambda x=torch.rand(n, device="cuda"), b=bins: x.histc(b, 0, 1)
-            yield dict(op="bincount", n=n, bins=bins), lambda x=places(bins, n), b=bins: torch.bincount(x, minlength=b)
+            x, index = torch.rand(n, device="cuda"), places(bins, n)
+            yield dict(op="histc", n=n, bins=bins), lambda x=x, b=bins: x.histc(b, 0, 1)
+            yield dict(op="bincount", n=n, bins=bins), lambda x=index, b=bins: torch.bincount(x, minlength=b)
     for n in (1 << 16, 1 << 20):  # All in one bin.
-        yield dict(op="histc", n=n, bins=64, one=True), lambda x=torch.zeros(n, device="cuda"): x.histc(64, 0, 1)
+        x = torch.zeros(n, device="cuda")
+        yield dict(op="histc", n=n, bins=64, one=True), lambda x=x: x.histc(64, 0, 1)
 
 
 def scattered_sums():
@@ -107,15 +109,19 @@ def scans_and_sorts():
             if n >= 1024:
                 yield dict(op="topk", k=100, **shape), lambda x=x: x.topk(100, -1)
             if n < 32768:
-                yield dict(op="cumsum of columns", **shape), lambda x=x.t().contiguous(): x.cumsum(0)
+                columns = x.t().contiguous()
+                yield dict(op="cumsum of columns", **shape), lambda x=columns: x.cumsum(0)
     for n in (1 << 12, 1 << 16, 1 << 20):
-        yield dict(op="nonzero", n=n), lambda x=torch.rand(n, device="cuda") > 0.5: x.nonzero()
-        yield dict(op="unique", n=n), lambda x=places(1000, n): x.unique()
+        half, index = torch.rand(n, device="cuda") > 0.5, places(1000, n)
+        yield dict(op="nonzero", n=n), lambda x=half: x.nonzero()
+        yield dict(op="unique", n=n), lambda x=index: x.unique()
         yield dict(op="randperm", n=n), lambda n=n: torch.randperm(n, device="cuda")
     for rows, n in ((8, 50304), (64, 128256), (1024, 32000)):
-        yield dict(op="multinomial", rows=rows, n=n), lambda x=torch.rand(rows, n, device="cuda"): x.multinomial(1)
+        x = torch.rand(rows, n, device="cuda")
+        yield dict(op="multinomial", rows=rows, n=n), lambda x=x: x.multinomial(1)
     for tokens, experts in ((8192, 8), (8192, 64), (32768, 128), (32768, 256)):
-        yield dict(op="top-2 of experts", tokens=tokens, experts=experts), lambda x=normal(tokens, experts): x.topk(2)
+        x = normal(tokens, experts)
+        yield dict(op="top-2 of experts", tokens=tokens, experts=experts), lambda x=x: x.topk(2)
 
 
 def random_numbers():
