@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from server import SplitServer, verdict
+from server import Server, SplitServer, verdict
 from trial import expect, expect_complete, expect_failed, prediction_of, test
 
 # services/ring/layout.h
@@ -19,8 +19,11 @@ RING, RING_BYTES = (128 << 10) + 256 * (4 << 20), 16 << 20
 ENDLESS_LAUNCHES = """
     import torch
     x = torch.zeros(64, 64, device="cuda")
+    x.grad = torch.ones_like(x)
+    optimizer = torch.optim.SGD([x])
     while True:
         for _ in range(1000): x.add_(1)
+        optimizer.step()  # Without it each launch is an iteration, and 100,000 of them take 5 s.
         torch.cuda.synchronize()
 """
 
@@ -55,13 +58,19 @@ def find_segment(server, seconds=60):
 
 
 def damage_until_ended(world, offset, data):
-    """Runs a job, overwrites the segment at an offset until the job ends, and returns the job."""
+    """Runs a job, overwrites the segment at an offset until the job ends, and returns the job.
+
+    What is overwritten before the agent reads it may be written anew by the rank, unseen; the damage
+    is therefore repeated often.
+    """
     name = world.server.submit(world.job(ENDLESS_LAUNCHES, measure=100_000))
     file = find_segment(world.server)
     started = time.monotonic()
     try:
         while True:
-            os.pwrite(file, data, offset)
+            for _ in range(50):
+                os.pwrite(file, data, offset)
+                time.sleep(0.001)
             with contextlib.suppress(TimeoutError):
                 job = world.server.wait(name, 0.2)
                 print(f"     ended {time.monotonic() - started:.1f} s after the damage")
@@ -124,24 +133,25 @@ CUTTING = """
 def a_rank_that_cuts_shared_files_ends_nobody_else(world):
     undisturbed = world.run(CUTTING.replace("CUTS", "False"))
     expect_complete(undisturbed)
-    other = world.server.submit(world.job(ENDLESS_LAUNCHES, measure=100_000))
-    os.close(find_segment(world.server))
+    data = tempfile.mkdtemp(dir=world.folder)
+    with Server(world.build, world.python, data, ["--jobs", "2"]) as server:
+        other = server.submit(world.job(ENDLESS_LAUNCHES, measure=100_000))
+        os.close(find_segment(server))
 
-    name = world.server.submit(world.job(CUTTING.replace("CUTS", "True")))
-    job = world.server.wait(name, 120)
+        name = server.submit(world.job(CUTTING.replace("CUTS", "True")))
+        job = server.wait(name, 120)
 
-    logs = world.server.logs(name)
-    for file in ("eidolon-segment", "eidolon-page", "eidolon-doorbell"):
-        expect(file in logs, f"{file} was not among the files that could not be cut: {logs}")
-    # What is its own it may break: its event log, its index of kernels.
-    if verdict(job)["type"] == "Complete":
-        expect(prediction_of(job) == prediction_of(undisturbed), "the prediction differs")
-    else:
-        expect(verdict(job)["reason"] in ("RankLost", "CommandFailed"), f"ended as {verdict(job)}")
-    expect(world.server.process.poll() is None, "the server died")
-    ended = verdict(world.server.get(other))
-    expect(ended is None or ended["type"] == "Complete", f"the other job ended as {ended}")
-    world.server.request("DELETE", world.server.jobs_path(other))
+        logs = server.logs(name)
+        for file in ("eidolon-segment", "eidolon-page", "eidolon-doorbell"):
+            expect(file in logs, f"{file} was not among the files that could not be cut: {logs}")
+        # What is its own it may break: its event log, its index of kernels.
+        if verdict(job)["type"] == "Complete":
+            expect(prediction_of(job) == prediction_of(undisturbed), "the prediction differs")
+        else:
+            expect(verdict(job)["reason"] in ("RankLost", "CommandFailed"), f"ended as {verdict(job)}")
+        expect(server.process.poll() is None, "the server died")
+        ended = verdict(server.get(other))
+        expect(ended is None, f"the other job ended as {ended}")
 
 
 # Without torch, which would only take longer. Writes a word somewhere into what it shares with the agent.
