@@ -103,10 +103,6 @@ TEST(HostCostsTest, TheDriverAloneTakesLessThanTheFrameworkWithIt) {
   const ::eidolon::ring::HostCosts driver = DriverHostCosts(1.0);
   const ::eidolon::ring::HostCosts all = FixedHostCosts(1.0);
   for (int call = 0; call < static_cast<int>(::eidolon::ring::CallClass::kCount); ++call) {
-    // The fixed costs of these two are by judgement, and too low (docs/host_time.md).
-    const auto call_class = static_cast<::eidolon::ring::CallClass>(call);
-    if (call_class == ::eidolon::ring::CallClass::kCopy) continue;
-    if (call_class == ::eidolon::ring::CallClass::kDnn) continue;
     EXPECT_LE(driver.ps[call], all.ps[call]) << call;
   }
   EXPECT_GT(driver.ps[static_cast<int>(::eidolon::ring::CallClass::kLaunch)], 2'000'000u);
