@@ -23,6 +23,8 @@ namespace {
 // A gap shorter than this is taken from the tick counter; a longer one may hold a pause by the
 // operating system, so the thread's CPU time is read.
 constexpr std::uint64_t kShortGapNs = 20'000;
+// A thread that was off its core for longer finds the caches full of another process's data.
+constexpr std::uint64_t kSwitchPs = 20'000'000;
 constexpr std::int64_t kCalibrationNs = 500'000;
 // From this length on, page faults in a stretch of work are counted: one more system call. A core
 // twice as fast as the reference processor still counts them in all that is long there.
@@ -57,8 +59,9 @@ struct ThreadClock {
   std::uint64_t call;  // The call in progress, and what is known of it.
   std::uint64_t call_detail;
   std::uint64_t next_speed_ticks;
-  std::uint64_t page_faults;  // At the end of the last long stretch of work.
-  host_time::HostWork* work;  // Made with the first measurement; the thread's owner has it.
+  std::uint64_t page_faults;      // At the end of the last long stretch of work.
+  std::uint64_t since_switch_ps;  // Work since the thread was off its core.
+  host_time::HostWork* work;      // Made with the first measurement; the thread's owner has it.
   bool slept;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadClock thread_clock{};
@@ -177,6 +180,18 @@ void CalibrateTicks() {
   speed_interval_ticks = static_cast<std::uint64_t>(kSpeedIntervalPs / ps_per_tick);
 }
 
+// Brings the thread's CPU time up to date. Picoseconds of it since the last reading that are not
+// accounted for, of which `ticks` have passed: the rest the thread was off its core.
+std::uint64_t TakeCpuTime(ThreadClock& clock, std::uint64_t ticks) {
+  const std::int64_t cpu_ns = ThreadCpuNs();
+  const auto used_ps = static_cast<std::uint64_t>(cpu_ns - clock.cpu_ns) * 1000;
+  clock.cpu_ns = cpu_ns;
+  const std::uint64_t accounted = std::exchange(clock.accounted_ps, 0);
+  const std::uint64_t own_ps = used_ps > accounted ? used_ps - accounted : 0;
+  if (TicksToPs(ticks) > own_ps + kSwitchPs) clock.since_switch_ps = 0;
+  return own_ps;
+}
+
 // CPU picoseconds of the calling thread since its last call or clock read.
 std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) {
   const std::uint64_t gap = ticks - clock.last_ticks;
@@ -185,11 +200,7 @@ std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) {
     clock.accounted_ps += ps;
     return ps;
   }
-  const std::int64_t cpu_ns = ThreadCpuNs();
-  const auto used_ps = static_cast<std::uint64_t>(cpu_ns - clock.cpu_ns) * 1000;
-  clock.cpu_ns = cpu_ns;
-  const std::uint64_t accounted = std::exchange(clock.accounted_ps, 0);
-  return used_ps > accounted ? std::min(used_ps - accounted, TicksToPs(gap)) : 0;
+  return std::min(TakeCpuTime(clock, gap), TicksToPs(gap));
 }
 
 // What page faults took of a long stretch of the calling thread that ends now; those of the short
@@ -215,9 +226,12 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
   const std::uint64_t work = TakeOwnWork(clock, ticks);
   const std::uint64_t fault_ps = TakePageFaults(clock, work);
   const double speed = CoreSpeedNow();
+  const host_time::HostWork::Stretch stretch{
+      .work_ps = work, .fault_ps = fault_ps, .since_switch_ps = clock.since_switch_ps};
   const double cost = clock.work == nullptr
                           ? static_cast<double>(work) * speed
-                          : static_cast<double>(clock.work->Before(call, work, fault_ps, speed));
+                          : static_cast<double>(clock.work->Before(call, stretch, speed));
+  clock.since_switch_ps += work;
   clock.own_ps += WithDelays(static_cast<std::uint64_t>(cost / TargetSpeed()));
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
@@ -304,8 +318,7 @@ void EndCall() noexcept {
   // spent in the shim: it would be taken from the program's own.
   if (own.slept || ticks - own.last_ticks >= short_gap_ticks) {
     own.slept = false;
-    own.cpu_ns = ThreadCpuNs();
-    own.accounted_ps = 0;
+    TakeCpuTime(own, ticks - own.last_ticks);
   } else {
     own.accounted_ps += TicksToPs(ticks - own.last_ticks);
   }

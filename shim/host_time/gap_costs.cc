@@ -118,9 +118,10 @@ float GapCosts::KnownCost(const Place& place) const noexcept {
   return ChargeOf(shared_->LowOfAll(SharedKey(place)));
 }
 
-std::uint64_t GapCosts::Charge(const Gap& gap) noexcept {
+GapCosts::Charged GapCosts::Charge(const Gap& gap) noexcept {
   worked_ps_ += gap.work_ps;
-  if (table_ == nullptr) return gap.work_ps;
+  const Charged taken{.ps = gap.work_ps};
+  if (table_ == nullptr) return taken;
   float cost = 0;
   for (const std::uint64_t key : {gap.place, gap.near_place, gap.coarse_place}) {
     Place& place = Find(key);
@@ -128,10 +129,10 @@ std::uint64_t GapCosts::Charge(const Gap& gap) noexcept {
     Learn(place, gap);
     if (cost != 0) break;
   }
-  if (cost == 0) return gap.work_ps;
+  if (cost == 0) return taken;
   const auto work = static_cast<float>(gap.work_ps);
-  if (work > cost * kOtherWorkFactor && work > cost + kOtherWorkPs) return gap.work_ps;
-  return static_cast<std::uint64_t>(cost);
+  if (work > cost * kOtherWorkFactor && work > cost + kOtherWorkPs) return taken;
+  return {.ps = static_cast<std::uint64_t>(cost), .is_usual = true};
 }
 
 }  // namespace eidolon::shim::host_time

@@ -39,8 +39,12 @@ class GapCosts {
   // False: there was no memory for the table. Then every gap costs what it took.
   explicit operator bool() const noexcept { return table_ != nullptr; }
 
+  struct Charged {
+    std::uint64_t ps = 0;
+    bool is_usual = false;  // What the place costs, not what this gap took.
+  };
   // What the gap costs; learns from it.
-  std::uint64_t Charge(const Gap& gap) noexcept;
+  Charged Charge(const Gap& gap) noexcept;
 
   // What the same work takes in the mean where a rank has a core of its own, over the quantile that
   // ranks find together: measured with GPT-2 (docs/host_time.md). No published training step had a

@@ -19,7 +19,7 @@ Gap GapOf(std::uint64_t microseconds) {
 }
 
 double Charged(GapCosts& costs, const Gap& gap) {
-  return static_cast<double>(costs.Charge(gap)) / kMicrosecond;
+  return static_cast<double>(costs.Charge(gap).ps) / kMicrosecond;
 }
 
 // A place that was seen many times and took 10 us each.
@@ -29,8 +29,8 @@ void LearnTenMicroseconds(GapCosts& costs) {
 
 TEST(GapCostsTest, AnUnknownPlaceCostsWhatItTakes) {
   GapCosts costs;
-  EXPECT_EQ(costs.Charge(GapOf(10)), 10 * kMicrosecond);
-  EXPECT_EQ(costs.Charge(GapOf(30)), 30 * kMicrosecond);
+  EXPECT_EQ(costs.Charge(GapOf(10)).ps, 10 * kMicrosecond);
+  EXPECT_EQ(costs.Charge(GapOf(30)).ps, 30 * kMicrosecond);
 }
 
 TEST(GapCostsTest, AKnownPlaceCostsTheSameHoweverLongThisTimeTook) {
@@ -69,7 +69,7 @@ TEST(GapCostsTest, WhatIsFarBeyondAPlacesCostIsOtherWorkAndCostsWhatItTakes) {
   GapCosts costs;
   LearnTenMicroseconds(costs);
 
-  EXPECT_EQ(costs.Charge(GapOf(20'000)), 20'000 * kMicrosecond);
+  EXPECT_EQ(costs.Charge(GapOf(20'000)).ps, 20'000 * kMicrosecond);
   EXPECT_NEAR(Charged(costs, GapOf(10)), 10 * GapCosts::kOverLow, 0.1);
 }
 
@@ -158,10 +158,12 @@ TEST(GapCostsTest, MorePlacesThanTheTableHoldsAreStillCharged) {
   GapCosts costs;
   for (int round = 0; round < 3; ++round) {
     for (std::uint64_t i = 0; i < 20'000; ++i) {
-      const std::uint64_t charged = costs.Charge({.place = i * 4 + 1,
-                                                  .near_place = (i * 4 + 2) << 20 | 2,
-                                                  .coarse_place = (i * 4 + 4) << 20,
-                                                  .work_ps = 7 * kMicrosecond});
+      const std::uint64_t charged = costs
+                                        .Charge({.place = i * 4 + 1,
+                                                 .near_place = (i * 4 + 2) << 20 | 2,
+                                                 .coarse_place = (i * 4 + 4) << 20,
+                                                 .work_ps = 7 * kMicrosecond})
+                                        .ps;
       ASSERT_GE(charged, 7 * kMicrosecond);
       ASSERT_LE(charged, 11 * kMicrosecond);
     }
@@ -214,7 +216,7 @@ TEST_F(SharedGapCostsTest, APlaceThatOthersKnowCostsTheirsFromTheFirstTimeOn) {
 
 TEST(GapCostsTest, NoWorkCostsNextToNothing) {
   GapCosts costs;
-  for (int i = 0; i < 20; ++i) EXPECT_LE(costs.Charge(GapOf(0)), 1u);
+  for (int i = 0; i < 20; ++i) EXPECT_LE(costs.Charge(GapOf(0)).ps, 1u);
 }
 
 }  // namespace

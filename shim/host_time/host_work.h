@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "shim/host_time/cache_warmth.h"
 #include "shim/host_time/call_history.h"
 #include "shim/host_time/gap_costs.h"
 #include "shim/host_time/shared_costs.h"
@@ -15,17 +16,22 @@ class HostWork {
   // `shared`: samples of all processes of the server, or null; outlives this.
   explicit HostWork(SharedCosts* shared = nullptr) : costs_(shared) {}
 
-  // The thread has worked for `work_ps` of processor time since the last call ended, `fault_ps` of
-  // them in page faults (0: not known, of short work), and makes the call `call` now. What that
-  // costs at the core's full speed, where `speed` is the part of it that the core has now.
-  std::uint64_t Before(std::uint64_t call, std::uint64_t work_ps, std::uint64_t fault_ps,
-                       double speed) noexcept;
+  // Work of the thread since the last call ended, in picoseconds of processor time.
+  struct Stretch {
+    std::uint64_t work_ps = 0;
+    std::uint64_t fault_ps = 0;         // Of these, in page faults; 0: not known, of short work.
+    std::uint64_t since_switch_ps = 0;  // Work since the thread got its core back, before this.
+  };
+  // The thread makes the call `call` now. What its work costs at the core's full speed, where
+  // `speed` is the part of it that the core has now.
+  std::uint64_t Before(std::uint64_t call, const Stretch& stretch, double speed) noexcept;
   // The call has ended.
   void After(std::uint64_t call, std::uint64_t detail) noexcept { history_.Push(call, detail); }
 
  private:
   CallHistory history_;
   GapCosts costs_;
+  CacheWarmth warmth_;
 };
 
 }  // namespace eidolon::shim::host_time

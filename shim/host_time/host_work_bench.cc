@@ -18,7 +18,8 @@ void ChargeACall(benchmark::State& state) {
   const auto places = static_cast<std::uint64_t>(state.range(0));
   std::uint64_t call = 0, charged = 0;
   for (auto _ : state) {
-    charged += work.Before(0x1000, 5'000'000 + call % 977, 0, 1.05);
+    charged += work.Before(
+        0x1000, {.work_ps = 5'000'000 + call % 977, .since_switch_ps = call << 18}, 1.05);
     work.After(0x1000, call);
     call = call + 1 == places ? 0 : call + 1;
   }
