@@ -11,7 +11,6 @@
 
 #include "shim/cupti/device_record.h"
 #include "shim/cupti/operation_name.h"
-#include "shim/cupti/watch.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/graph/graph.h"
 #include "shim/gpu/module/host_symbols.h"
@@ -387,7 +386,7 @@ void Callbacks::ResourceChanged(const core::ResourceChange& change) noexcept {
   // What a library captures is a launch of the runtime, as what it launches is.
   std::optional<TellableCall> launch;
   if (change.event == core::ResourceEvent::kGraphNodeCreated) {
-    launch = Watch::Get().LaunchOfLibrary();
+    if (const auto find = library_launch_.load()) launch = find();
     if (launch) launch->symbol = SymbolOf(*static_cast<const gpu::GraphNode*>(change.graph.node));
   }
   if (launch.has_value()) Began(*launch, nullptr);

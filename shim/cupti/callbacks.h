@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -62,6 +63,10 @@ class Callbacks final : public core::ResourceObserver {
   // A call of NVTX was made, with parameters as generated_nvtx_meta.h has them.
   void NvtxCalled(CUpti_CallbackId id, const CUpti_NvtxData& call) noexcept;
 
+  // Who knows, while a library's call is in progress on the calling thread, what it launches.
+  using LibraryLaunch = std::optional<TellableCall> (*)();
+  void AskForLibraryLaunch(LibraryLaunch find) noexcept { library_launch_ = find; }
+
   void ResourceChanged(const core::ResourceChange& change) noexcept override;
   void StreamSynchronized(void* context, void* stream) noexcept override;
   void ContextSynchronized(void* context) noexcept override;
@@ -85,6 +90,7 @@ class Callbacks final : public core::ResourceObserver {
   Subscriber subscriber_;
   bool is_subscribed_ = false;
 
+  std::atomic<LibraryLaunch> library_launch_{nullptr};
   std::atomic<int> enabled_count_{0};
   std::array<Enabled, CUPTI_CB_DOMAIN_SIZE> enabled_{};
 };

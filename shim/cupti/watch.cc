@@ -125,6 +125,7 @@ void Watch::Enable(CUpti_ActivityKind kind, bool enable) {
 }
 
 void Watch::FollowCallbacks() {
+  Callbacks::Get().AskForLibraryLaunch([] { return Get().LaunchOfLibrary(); });
   const std::lock_guard guard(lock_);
   core::ObserveResources(Callbacks::Get().any() ? &Callbacks::Get() : nullptr);
   core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
