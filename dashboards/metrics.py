@@ -24,7 +24,7 @@ REGISTERED = re.compile(r'"(eidolon_[a-z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^
 UNITS = ("seconds", "bytes", "ratio", "total", "rows", "items", "entries")
 # Families that a service counts without a unit of its own.
 WITHOUT_UNIT = re.compile(
-    r"_(?:jobs|points|agents|sessions|flows|messages|operations|connections|transitions|second|writable|library)$"
+    r"_(?:jobs|points|agents|sessions|flows|messages|operations|connections|transitions|second|suspended|writable|library)$"
     r"|_mailbox_\w+$"
 )
 HEAD = """# Metrics

@@ -182,3 +182,29 @@ def tritons_profiler_shows_the_virtual_timeline(world):
         expect(metrics["count"] == 4 and abs(mean / shortest - 1) < 0.02, f"{metrics}, the report: {shortest} ns")
     expect(len(found) == 3, f"{sorted(found)}")
     expect(not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}")
+
+
+PROTON_GRAPH = """
+    import torch, triton.profiler as proton
+    x = torch.rand(2048, 2048, device="cuda")
+    torch.relu(x @ x)
+    proton.start("proton", hook="triton")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch.relu(x @ x)
+    for step in range(4):
+        graph.replay()
+    torch.cuda.synchronize()
+    proton.finalize()
+"""
+
+
+@test
+def tritons_profiler_learns_the_nodes_of_a_graph_from_callbacks(world):
+    job = world.run(PROTON_GRAPH, measure=100)
+    expect_complete(job)
+    tree = json.loads((world.folder / f"job{world.count}" / "proton.hatchet").read_text())[0]
+    counts = {path[-1]: metrics.get("count", 0) for path, metrics in leaves(tree) if "<captured_at>" in path}
+    expect(counts.get("gemm 2048x2048x2048") == 4, f"kernels by graph node: {counts}")
+    expect(len(counts) == 2 and set(counts.values()) == {4}, f"kernels by graph node: {counts}")
+    expect("Cannot find graph" not in world.server.logs(job["metadata"]["name"]), "Proton does not know the graph")

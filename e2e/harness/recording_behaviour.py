@@ -78,6 +78,17 @@ PIPELINE = """
     dist.destroy_process_group()
 """
 
+# Arithmetic in one kernel, memory in the other.
+TWO_BOUNDS = """
+    import torch
+    a, b = (torch.empty(8192, 8192, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+    x, y = (torch.empty(1 << 28, device="cuda") for _ in range(2))
+    for step in range(9):
+        torch.mm(a, b)
+        x.add_(y)
+        torch.cuda.synchronize()
+"""
+
 
 def record(world, script, **arguments):
     """A job, its document, and its recording."""
@@ -149,6 +160,25 @@ def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(wor
     whole = file.read_bytes()
     damaged.write_bytes(whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :])
     expect_failed(replay(world, document, damaged), "CommandFailed", "damaged")
+
+
+@test
+def a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(world):
+    run, document, file = record(world, TWO_BOUNDS)
+    at_half = lambda text: re.sub(r"gpusPerServer: (\d+)", r"gpusPerServer: \1, gpuClock: 0.5", text)
+    again = replay(world, document, file, at_half)
+    world.count += 1
+    named = re.sub(r"metadata: \{name: \w+\}", f"metadata: {{name: job{world.count}}}", document)
+    expect_equal(world, world.server.run(at_half(named.replace(", recording: true", "")), seconds=300), again)
+    # Arithmetic lasts as much longer as the clock is slower, memory knows nothing of it.
+    lengths = {}
+    for job in (run, again):
+        for kernel in job["status"]["prediction"]["kernels"]:
+            lengths.setdefault(kernel["name"], []).append(kernel["shortestPicoseconds"])
+    ratios = {("mm" if "gemm" in name else "add"): second / first for name, (first, second) in lengths.items()}
+    expect(ratios.keys() == {"mm", "add"}, f"kernels: {sorted(lengths)}")
+    expect(1.9 < ratios["mm"] <= 2, f"a GEMM at half the clock lasts {ratios['mm']} times as long")
+    expect(1 <= ratios["add"] < 1.01, f"an addition of large tensors lasts {ratios['add']} times as long")
 
 
 @test

@@ -1,6 +1,7 @@
 #include "shim/cuda_driver/context.h"
 
 #include "services/ring/record.h"
+#include "shim/core/resource_observer.h"
 #include "shim/cuda_driver/context_storage.h"
 #include "shim/cuda_driver/result.h"
 #include "shim/gpu/context/context.h"
@@ -217,9 +218,11 @@ CUresult Synchronize() noexcept {
 }
 
 CUresult SynchronizeContext(CUcontext context) noexcept {
-  const gpu::Context* found = Resolve(context);
+  gpu::Context* found = Resolve(context);
   if (found == nullptr) return ToResult(Status::kInvalidContext);
-  return ToResult(gpu::WaitFor(ring::RecordKind::kSynchronizeDevice, found->device, 0));
+  const Status status = gpu::WaitFor(ring::RecordKind::kSynchronizeDevice, found->device, 0);
+  if (status == Status::kSuccess) core::TellOfContextWait(found);
+  return ToResult(status);
 }
 
 }  // namespace eidolon::shim::cuda_driver::context

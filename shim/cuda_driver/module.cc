@@ -89,7 +89,7 @@ CUresult FindGlobal(CUdeviceptr* address, std::size_t* bytes, const void* handle
 
 CUresult UnloadHandle(const void* handle) {
   return With(handle, [](gpu::Library& library) {
-    library.Unload();
+    library.UnloadForProgram();
     return Status::kSuccess;
   });
 }

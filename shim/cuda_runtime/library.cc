@@ -56,7 +56,7 @@ cudaError_t LoadFromFile(cudaLibrary_t* result, const char* path, cudaJitOption*
 
 cudaError_t Unload(cudaLibrary_t handle) {
   return With(handle, [](gpu::Library& library) {
-    library.Unload();
+    library.UnloadForProgram();
     return gpu::Status::kSuccess;
   });
 }

@@ -174,6 +174,13 @@ CUptiResult GetGraphId(CUgraph graph, std::uint32_t* id) {
   return CUPTI_SUCCESS;
 }
 
+CUptiResult GetGraphNodeId(CUgraphNode node, std::uint64_t* id) {
+  const gpu::GraphNode* known = gpu::LookupNode(node);
+  if (known == nullptr || id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *id = known->number;
+  return CUPTI_SUCCESS;
+}
+
 CUptiResult GetGraphExecId(CUgraphExec exec, std::uint32_t* id) {
   const gpu::GraphExec* known = gpu::LookupExec(exec);
   if (known == nullptr || id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;

@@ -42,6 +42,7 @@ CUptiResult GetStreamId(CUcontext context, CUstream stream, std::uint32_t* id);
 CUptiResult GetStreamIdEx(CUcontext context, CUstream stream, std::uint8_t per_thread,
                           std::uint32_t* id);
 CUptiResult GetGraphId(CUgraph graph, std::uint32_t* id);
+CUptiResult GetGraphNodeId(CUgraphNode node, std::uint64_t* id);
 CUptiResult GetGraphExecId(CUgraphExec exec, std::uint32_t* id);
 
 }  // namespace eidolon::shim::cupti::activity

@@ -48,6 +48,29 @@ const Names& KnownNames() {
   return names;
 }
 
+bool IsResourceTold(CUpti_CallbackId id) {
+  switch (id) {
+    case CUPTI_CBID_RESOURCE_INVALID:
+    case CUPTI_CBID_RESOURCE_MODULE_PROFILED:
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING:
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED:
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_DESTROY_STARTING:
+    case CUPTI_CBID_RESOURCE_STREAM_ATTRIBUTE_CHANGED:
+    case CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED:
+    case CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS:
+      return false;
+    default:
+      return id < CUPTI_CBID_RESOURCE_SIZE;
+  }
+}
+
+// Names of CUDA's objects, resources and locks are not.
+bool IsNvtxTold(CUpti_CallbackId id) {
+  return (id >= CUPTI_CBID_NVTX_nvtxMarkA && id <= CUPTI_CBID_NVTX_nvtxNameOsThreadW) ||
+         (id >= CUPTI_CBID_NVTX_nvtxDomainMarkEx && id <= CUPTI_CBID_NVTX_nvtxDomainRangePop) ||
+         (id >= CUPTI_CBID_NVTX_nvtxDomainNameCategoryA && id <= CUPTI_CBID_NVTX_nvtxDomainDestroy);
+}
+
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 
 }  // namespace
@@ -59,6 +82,36 @@ CallbackName NameCall(std::string_view function) {
   const bool is_cuda = function.starts_with("cuda") || function.starts_with("__cuda") ||
                        (function.starts_with("cu") && function.size() > 2 && IsUpper(function[2]));
   return {.api = is_cuda ? Api::kNone : Api::kLibrary};
+}
+
+CUpti_CallbackId CallbackCount(CUpti_CallbackDomain domain) {
+  switch (domain) {
+    case CUPTI_CB_DOMAIN_DRIVER_API:
+      return CUPTI_DRIVER_TRACE_CBID_SIZE;
+    case CUPTI_CB_DOMAIN_RUNTIME_API:
+      return CUPTI_RUNTIME_TRACE_CBID_SIZE;
+    case CUPTI_CB_DOMAIN_RESOURCE:
+      return CUPTI_CBID_RESOURCE_SIZE;
+    case CUPTI_CB_DOMAIN_SYNCHRONIZE:
+      return CUPTI_CBID_SYNCHRONIZE_SIZE;
+    case CUPTI_CB_DOMAIN_NVTX:
+      return CUPTI_CBID_NVTX_SIZE;
+    case CUPTI_CB_DOMAIN_STATE:
+      return CUPTI_CBID_STATE_SIZE;
+    default:
+      return 0;
+  }
+}
+
+bool IsTold(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  switch (domain) {
+    case CUPTI_CB_DOMAIN_RESOURCE:
+      return IsResourceTold(id);
+    case CUPTI_CB_DOMAIN_NVTX:
+      return IsNvtxTold(id);
+    default:
+      return id != 0 && id < CallbackCount(domain);
+  }
 }
 
 const char* CallbackText(CUpti_CallbackDomain domain, CUpti_CallbackId id) {

@@ -21,6 +21,12 @@ struct CallbackName {
 // their author's knowledge. Where the header has several versions of a call, the newest.
 CallbackName NameCall(std::string_view function);
 
+// Numbers of the domain's callbacks are below; 0 for what is not a domain.
+CUpti_CallbackId CallbackCount(CUpti_CallbackDomain domain);
+// Whether a subscriber to it is told when it happens. Nothing of the domain of states happens: they
+// are failures of CUPTI itself.
+bool IsTold(CUpti_CallbackDomain domain, CUpti_CallbackId id);
+
 // As cuptiGetCallbackName gives it ("cudaLaunchKernel_v7000", "cuLaunchKernel"); null for none.
 const char* CallbackText(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 

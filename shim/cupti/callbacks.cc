@@ -5,11 +5,14 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "shim/cupti/device_record.h"
+#include "shim/cupti/operation_name.h"
 #include "shim/gpu/context/context.h"
+#include "shim/gpu/graph/graph.h"
 #include "shim/gpu/module/host_symbols.h"
 #include "shim/gpu/module/module.h"
 
@@ -128,6 +131,17 @@ gpu::Kernel* FindKernel(Api api, const void* function) {
   return gpu::LookupKernelAt(function);
 }
 
+// Of what a library captured; null where it is not known.
+const char* SymbolOf(const gpu::GraphNode& node) {
+  if (node.kind == ring::GraphNodeKind::kCommunication) return NameOfCaptured();
+  if (node.kind != ring::GraphNodeKind::kWork) return nullptr;
+  IssuedWork work{};
+  work.kind = ring::RecordKind::kLaunch;
+  work.subject = node.id;
+  const std::span<const std::byte> definition = DefinitionOf(work, {});
+  return definition.empty() ? nullptr : NameWork(definition);
+}
+
 CUpti_CallbackDomain DomainOf(Api api) {
   return api == Api::kRuntime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
 }
@@ -200,8 +214,9 @@ std::string Callbacks::name() const {
 
 bool Callbacks::Unsubscribe(CUpti_SubscriberHandle subscriber) {
   if (!IsSubscriber(subscriber)) return false;
-  EnableDomain(CUPTI_CB_DOMAIN_RUNTIME_API, false);
-  EnableDomain(CUPTI_CB_DOMAIN_DRIVER_API, false);
+  for (int domain = CUPTI_CB_DOMAIN_INVALID + 1; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
+    EnableDomain(static_cast<CUpti_CallbackDomain>(domain), false);
+  }
   const std::lock_guard lock(mutex_);
   is_subscribed_ = false;
   subscriber_ = {};
@@ -214,27 +229,23 @@ bool Callbacks::IsSubscriber(CUpti_SubscriberHandle subscriber) const {
 }
 
 Callbacks::Enabled* Callbacks::CallsOf(CUpti_CallbackDomain domain) {
-  switch (domain) {
-    case CUPTI_CB_DOMAIN_RUNTIME_API:
-      return &runtime_;
-    case CUPTI_CB_DOMAIN_DRIVER_API:
-      return &driver_;
-    default:
-      return nullptr;
-  }
+  return domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE
+             ? &enabled_[static_cast<std::size_t>(domain)]
+             : nullptr;
 }
 
-void Callbacks::Set(std::atomic<bool>* call, bool enable) {
-  if (call->exchange(enable) != enable) enabled_count_ += enable ? 1 : -1;
-}
-
-void Callbacks::Enable(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool enable) {
+CUptiResult Callbacks::Enable(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool enable) {
   Enabled* calls = CallsOf(domain);
-  if (calls != nullptr && id > 0 && id < kCalls) Set(&(*calls)[id], enable);
+  if (calls == nullptr || id == 0 || id >= CallbackCount(domain)) {
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  if (!IsTold(domain, id)) return CUPTI_ERROR_NOT_SUPPORTED;
+  if ((*calls)[id].exchange(enable) != enable) enabled_count_ += enable ? 1 : -1;
+  return CUPTI_SUCCESS;
 }
 
 void Callbacks::EnableDomain(CUpti_CallbackDomain domain, bool enable) {
-  for (CUpti_CallbackId id = 1; id < kCalls; ++id) Enable(domain, id, enable);
+  for (CUpti_CallbackId id = 1; id < CallbackCount(domain); ++id) Enable(domain, id, enable);
 }
 
 bool Callbacks::IsEnabled(CUpti_CallbackDomain domain, CUpti_CallbackId id) const {
@@ -244,9 +255,8 @@ bool Callbacks::IsEnabled(CUpti_CallbackDomain domain, CUpti_CallbackId id) cons
 
 namespace {
 
-using Function = std::pair<CUpti_CallbackFunc, void*>;
-
-void Tell(const Function& to, CUpti_ApiCallbackSite site, Frame* frame, void* result) {
+void Tell(const std::pair<CUpti_CallbackFunc, void*>& to, CUpti_ApiCallbackSite site, Frame* frame,
+          void* result) {
   if (to.first == nullptr) return;
   const gpu::Context* context = gpu::CurrentContext();
   CUpti_CallbackData data{};
@@ -276,6 +286,11 @@ void Open(Frame* frame, const TellableCall& call, const char* symbol) {
 
 }  // namespace
 
+Callbacks::Function Callbacks::Subscribed() const {
+  const std::lock_guard lock(mutex_);
+  return {subscriber_.function, subscriber_.user_data};
+}
+
 void Callbacks::Began(const TellableCall& call, const core::CallArguments* arguments) noexcept {
   ThreadFrames& frames = Frames();
   if (frames.is_telling) return;
@@ -294,10 +309,7 @@ void Callbacks::Began(const TellableCall& call, const core::CallArguments* argum
     kernel = FindKernel(call.name.api, ReadAt<const void*>(program.arguments, at));
   }
   const char* symbol = kernel == nullptr ? call.symbol : kernel->name.c_str();
-  const Function to = [this] {
-    const std::lock_guard lock(mutex_);
-    return Function{subscriber_.function, subscriber_.user_data};
-  }();
+  const Function to = Subscribed();
   if (tells_call) {
     Open(&program, call, symbol);
     Tell(to, CUPTI_API_ENTER, &program, nullptr);
@@ -315,10 +327,7 @@ void Callbacks::Began(const TellableCall& call, const core::CallArguments* argum
 void Callbacks::Ended(std::uint64_t result) noexcept {
   ThreadFrames& frames = Frames();
   if (frames.is_telling || (!frames.program.is_open && !frames.driver.is_open)) return;
-  const Function to = [this] {
-    const std::lock_guard lock(mutex_);
-    return Function{subscriber_.function, subscriber_.user_data};
-  }();
+  const Function to = Subscribed();
   if (std::exchange(frames.driver.is_open, false)) {
     CUresult of_driver =
         static_cast<std::uint32_t>(result) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
@@ -332,6 +341,71 @@ void Callbacks::Ended(std::uint64_t result) noexcept {
 void Callbacks::Launched(const TellableCall& call) noexcept {
   Began(call, nullptr);
   Ended(0);
+}
+
+void Callbacks::TellOf(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                       const void* data) noexcept {
+  ThreadFrames& frames = Frames();
+  if (frames.is_telling) return;
+  const Function to = Subscribed();
+  if (to.first == nullptr) return;
+  frames.is_telling = true;
+  to.first(to.second, domain, id, data);
+  frames.is_telling = false;
+}
+
+void Callbacks::NvtxCalled(CUpti_CallbackId id, const CUpti_NvtxData& call) noexcept {
+  if (IsEnabled(CUPTI_CB_DOMAIN_NVTX, id)) TellOf(CUPTI_CB_DOMAIN_NVTX, id, &call);
+}
+
+void Callbacks::ResourceChanged(const core::ResourceChange& change) noexcept {
+  const auto id = static_cast<CUpti_CallbackId>(change.event);
+  if (!IsEnabled(CUPTI_CB_DOMAIN_RESOURCE, id)) return;
+  CUpti_ModuleResourceData module{};
+  CUpti_GraphData graph{};
+  CUpti_ResourceData data{};
+  data.context = static_cast<CUcontext>(change.context);
+  data.resourceHandle.stream = static_cast<CUstream>(change.stream);
+  if (change.module != 0) {
+    module.moduleId = change.module;
+    module.cubinSize = change.cubin.size();
+    module.pCubin = reinterpret_cast<const char*>(change.cubin.data());
+    data.context = reinterpret_cast<CUcontext>(gpu::CurrentContext());
+    data.resourceDescriptor = &module;
+  } else if (change.event >= core::ResourceEvent::kGraphCreated) {
+    const core::GraphObjects& objects = change.graph;
+    graph.graph = static_cast<CUgraph>(objects.graph);
+    graph.originalGraph = static_cast<CUgraph>(objects.original_graph);
+    graph.node = static_cast<CUgraphNode>(objects.node);
+    graph.originalNode = static_cast<CUgraphNode>(objects.original_node);
+    graph.nodeType = static_cast<CUgraphNodeType>(objects.node_type);
+    graph.graphExec = static_cast<CUgraphExec>(objects.exec);
+    data.context = reinterpret_cast<CUcontext>(gpu::CurrentContext());
+    data.resourceDescriptor = &graph;
+  }
+  // What a library captures is a launch of the runtime, as what it launches is.
+  std::optional<TellableCall> launch;
+  if (change.event == core::ResourceEvent::kGraphNodeCreated) {
+    if (const auto find = library_launch_.load()) launch = find();
+    if (launch) launch->symbol = SymbolOf(*static_cast<const gpu::GraphNode*>(change.graph.node));
+  }
+  if (launch.has_value()) Began(*launch, nullptr);
+  TellOf(CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+  if (launch.has_value()) Ended(0);
+}
+
+void Callbacks::StreamSynchronized(void* context, void* stream) noexcept {
+  constexpr CUpti_CallbackId kId = CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED;
+  if (!IsEnabled(CUPTI_CB_DOMAIN_SYNCHRONIZE, kId)) return;
+  const CUpti_SynchronizeData data{static_cast<CUcontext>(context), static_cast<CUstream>(stream)};
+  TellOf(CUPTI_CB_DOMAIN_SYNCHRONIZE, kId, &data);
+}
+
+void Callbacks::ContextSynchronized(void* context) noexcept {
+  constexpr CUpti_CallbackId kId = CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED;
+  if (!IsEnabled(CUPTI_CB_DOMAIN_SYNCHRONIZE, kId)) return;
+  const CUpti_SynchronizeData data{static_cast<CUcontext>(context), nullptr};
+  TellOf(CUPTI_CB_DOMAIN_SYNCHRONIZE, kId, &data);
 }
 
 }  // namespace eidolon::shim::cupti

@@ -9,6 +9,7 @@
 #include "shim/core/session.h"
 #include "shim/cupti/operation_name.h"
 #include "shim/gpu/device/device.h"
+#include "shim/gpu/graph/graph_exec.h"
 
 namespace eidolon::shim::cupti {
 namespace {
@@ -32,8 +33,9 @@ void Place(const IssuedWork& work, const RunTime& time, Record* record) {
 template <typename Record>
 void NoteGraph(const IssuedWork& work, const ring::CompletedOperation& operation, Record* record) {
   if (work.kind != ring::RecordKind::kGraphLaunch) return;
-  record->graphId = work.subject;
-  record->graphNodeId = std::uint64_t{work.subject} << 32 | (operation.index + 1);
+  const gpu::OperationOrigin origin = gpu::OriginOf(work.subject, operation.index);
+  record->graphId = origin.exec;
+  record->graphNodeId = origin.node;
 }
 
 void ShapeOfLibraryCall(std::span<const std::byte> definition, std::uint32_t ordinal,

@@ -11,6 +11,7 @@
 
 #include "services/ring/record.h"
 #include "shim/core/session.h"
+#include "shim/cupti/callbacks.h"
 
 namespace eidolon::shim::cupti::nvtx {
 namespace {
@@ -112,27 +113,114 @@ nvtxRangeId_t Start(std::string_view name) noexcept {
 
 void End(nvtxRangeId_t id) noexcept { Record(ring::RecordKind::kRangePop, id, {}); }
 
-int PushA(const char* name) { return Push(name == nullptr ? "" : name); }
-int PushW(const wchar_t* name) {
-  return Guard(kNoNesting, [&] { return Push(Utf8(name)); });
+// Parameters as CUPTI's generated_nvtx_meta.h has them: a structure with a member for each.
+template <typename... Parameters>
+struct Layout;
+template <>
+struct Layout<> {
+  void* unused;
+};
+template <typename First>
+struct Layout<First> {
+  First first;
+};
+template <typename First, typename Second>
+struct Layout<First, Second> {
+  First first;
+  Second second;
+};
+
+// The number of a call in CUPTI, and its name.
+struct Call {
+  CUpti_CallbackId id;
+  const char* function;
+};
+#define CALL(name) \
+  Call { CUPTI_CBID_NVTX_##name, #name }
+
+// Tells a subscriber of CUPTI of a call that was made.
+template <typename... Parameters>
+void Tell(Call call, const void* result, const Parameters&... parameters) noexcept {
+  if (!Callbacks::Get().any()) return;
+  const Layout<Parameters...> layout{parameters...};
+  Callbacks::Get().NvtxCalled(
+      call.id,
+      {.functionName = call.function, .functionParams = &layout, .functionReturnValue = result});
 }
-int PushEx(const nvtxEventAttributes_t* event) {
+template <typename Return, typename... Parameters>
+Return Told(Call call, Return result, const Parameters&... parameters) noexcept {
+  Tell(call, &result, parameters...);
+  return result;
+}
+
+using Event = const nvtxEventAttributes_t*;
+
+int PushA(const char* name) {
+  return Told(CALL(nvtxRangePushA), Push(name == nullptr ? "" : name), name);
+}
+int PushW(const wchar_t* name) {
+  return Told(CALL(nvtxRangePushW), Guard(kNoNesting, [&] { return Push(Utf8(name)); }), name);
+}
+int PushOf(Event event) noexcept {
   return Guard(kNoNesting, [&] { return Push(NameOf(event)); });
 }
-int DomainPushEx(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { return PushEx(event); }
-int DomainPop(nvtxDomainHandle_t) { return Pop(); }
-
-nvtxRangeId_t StartA(const char* name) { return Start(name == nullptr ? "" : name); }
-nvtxRangeId_t StartW(const wchar_t* name) {
-  return Guard(nvtxRangeId_t{0}, [&] { return Start(Utf8(name)); });
+int PushEx(Event event) { return Told(CALL(nvtxRangePushEx), PushOf(event), event); }
+int DomainPushEx(nvtxDomainHandle_t domain, Event event) {
+  return Told(CALL(nvtxDomainRangePushEx), PushOf(event), domain, event);
 }
-nvtxRangeId_t StartEx(const nvtxEventAttributes_t* event) {
+int PlainPop() { return Told(CALL(nvtxRangePop), Pop()); }
+int DomainPop(nvtxDomainHandle_t domain) { return Told(CALL(nvtxDomainRangePop), Pop(), domain); }
+
+nvtxRangeId_t StartA(const char* name) {
+  return Told(CALL(nvtxRangeStartA), Start(name == nullptr ? "" : name), name);
+}
+nvtxRangeId_t StartW(const wchar_t* name) {
+  return Told(CALL(nvtxRangeStartW), Guard(nvtxRangeId_t{0}, [&] { return Start(Utf8(name)); }),
+              name);
+}
+nvtxRangeId_t StartOf(Event event) noexcept {
   return Guard(nvtxRangeId_t{0}, [&] { return Start(NameOf(event)); });
 }
-nvtxRangeId_t DomainStartEx(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) {
-  return StartEx(event);
+nvtxRangeId_t StartEx(Event event) { return Told(CALL(nvtxRangeStartEx), StartOf(event), event); }
+nvtxRangeId_t DomainStartEx(nvtxDomainHandle_t domain, Event event) {
+  return Told(CALL(nvtxDomainRangeStartEx), StartOf(event), domain, event);
 }
-void DomainEnd(nvtxDomainHandle_t, nvtxRangeId_t id) { End(id); }
+void PlainEnd(nvtxRangeId_t id) {
+  End(id);
+  Tell(CALL(nvtxRangeEnd), nullptr, id);
+}
+void DomainEnd(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
+  End(id);
+  Tell(CALL(nvtxDomainRangeEnd), nullptr, domain, id);
+}
+
+// Of marks, and of names of threads and categories, only a subscriber is told.
+void MarkA(const char* text) { Tell(CALL(nvtxMarkA), nullptr, text); }
+void MarkW(const wchar_t* text) { Tell(CALL(nvtxMarkW), nullptr, text); }
+void MarkEx(Event event) { Tell(CALL(nvtxMarkEx), nullptr, event); }
+void DomainMarkEx(nvtxDomainHandle_t domain, Event event) {
+  Tell(CALL(nvtxDomainMarkEx), nullptr, domain, event);
+}
+void NameThreadA(std::uint32_t thread, const char* name) {
+  Tell(CALL(nvtxNameOsThreadA), nullptr, thread, name);
+}
+void NameThreadW(std::uint32_t thread, const wchar_t* name) {
+  Tell(CALL(nvtxNameOsThreadW), nullptr, thread, name);
+}
+void NameCategoryA(std::uint32_t category, const char* name) {
+  Tell(CALL(nvtxNameCategoryA), nullptr, category, name);
+}
+void NameCategoryW(std::uint32_t category, const wchar_t* name) {
+  Tell(CALL(nvtxNameCategoryW), nullptr, category, name);
+}
+void DomainNameCategoryA(nvtxDomainHandle_t domain, std::uint32_t category, const char* name) {
+  Tell(CALL(nvtxDomainNameCategoryA), nullptr, domain,
+       Layout<std::uint32_t, const char*>{category, name});
+}
+void DomainNameCategoryW(nvtxDomainHandle_t domain, std::uint32_t category, const wchar_t* name) {
+  Tell(CALL(nvtxDomainNameCategoryW), nullptr, domain,
+       Layout<std::uint32_t, const wchar_t*>{category, name});
+}
 
 // Handles are made from addresses whose names nobody changes.
 template <typename Handle>
@@ -140,21 +228,29 @@ Handle AsHandle(const std::string* name) {
   return reinterpret_cast<Handle>(const_cast<std::string*>(name));
 }
 nvtxDomainHandle_t CreateDomainA(const char* name) {
-  return Guard(nvtxDomainHandle_t{nullptr},
-               [&] { return AsHandle<nvtxDomainHandle_t>(Keep(name == nullptr ? "" : name)); });
+  const auto made = Guard(nvtxDomainHandle_t{nullptr}, [&] {
+    return AsHandle<nvtxDomainHandle_t>(Keep(name == nullptr ? "" : name));
+  });
+  return Told(CALL(nvtxDomainCreateA), made, name);
 }
 nvtxDomainHandle_t CreateDomainW(const wchar_t* name) {
-  return Guard(nvtxDomainHandle_t{nullptr},
-               [&] { return AsHandle<nvtxDomainHandle_t>(Keep(Utf8(name))); });
+  const auto made = Guard(nvtxDomainHandle_t{nullptr},
+                          [&] { return AsHandle<nvtxDomainHandle_t>(Keep(Utf8(name))); });
+  return Told(CALL(nvtxDomainCreateW), made, name);
 }
-nvtxStringHandle_t RegisterStringA(nvtxDomainHandle_t, const char* text) {
-  return Guard(nvtxStringHandle_t{nullptr},
-               [&] { return AsHandle<nvtxStringHandle_t>(Keep(text == nullptr ? "" : text)); });
+void DestroyDomain(nvtxDomainHandle_t domain) { Tell(CALL(nvtxDomainDestroy), nullptr, domain); }
+nvtxStringHandle_t RegisterStringA(nvtxDomainHandle_t domain, const char* text) {
+  const auto made = Guard(nvtxStringHandle_t{nullptr}, [&] {
+    return AsHandle<nvtxStringHandle_t>(Keep(text == nullptr ? "" : text));
+  });
+  return Told(CALL(nvtxDomainRegisterStringA), made, domain, text);
 }
-nvtxStringHandle_t RegisterStringW(nvtxDomainHandle_t, const wchar_t* text) {
-  return Guard(nvtxStringHandle_t{nullptr},
-               [&] { return AsHandle<nvtxStringHandle_t>(Keep(Utf8(text))); });
+nvtxStringHandle_t RegisterStringW(nvtxDomainHandle_t domain, const wchar_t* text) {
+  const auto made = Guard(nvtxStringHandle_t{nullptr},
+                          [&] { return AsHandle<nvtxStringHandle_t>(Keep(Utf8(text))); });
+  return Told(CALL(nvtxDomainRegisterStringW), made, domain, text);
 }
+#undef CALL
 
 // One module's slots: an array of pointers to the program's function pointers.
 class Table {
@@ -188,11 +284,11 @@ int Attach(NvtxGetExportTableFunc_t get_export_table) noexcept {
   plain.Set(NVTX_CBID_CORE_RangePushA, PushA);
   plain.Set(NVTX_CBID_CORE_RangePushW, PushW);
   plain.Set(NVTX_CBID_CORE_RangePushEx, PushEx);
-  plain.Set(NVTX_CBID_CORE_RangePop, Pop);
+  plain.Set(NVTX_CBID_CORE_RangePop, PlainPop);
   plain.Set(NVTX_CBID_CORE_RangeStartA, StartA);
   plain.Set(NVTX_CBID_CORE_RangeStartW, StartW);
   plain.Set(NVTX_CBID_CORE_RangeStartEx, StartEx);
-  plain.Set(NVTX_CBID_CORE_RangeEnd, End);
+  plain.Set(NVTX_CBID_CORE_RangeEnd, PlainEnd);
   domain.Set(NVTX_CBID_CORE2_DomainRangePushEx, DomainPushEx);
   domain.Set(NVTX_CBID_CORE2_DomainRangePop, DomainPop);
   domain.Set(NVTX_CBID_CORE2_DomainRangeStartEx, DomainStartEx);
@@ -201,6 +297,17 @@ int Attach(NvtxGetExportTableFunc_t get_export_table) noexcept {
   domain.Set(NVTX_CBID_CORE2_DomainCreateW, CreateDomainW);
   domain.Set(NVTX_CBID_CORE2_DomainRegisterStringA, RegisterStringA);
   domain.Set(NVTX_CBID_CORE2_DomainRegisterStringW, RegisterStringW);
+  plain.Set(NVTX_CBID_CORE_MarkA, MarkA);
+  plain.Set(NVTX_CBID_CORE_MarkW, MarkW);
+  plain.Set(NVTX_CBID_CORE_MarkEx, MarkEx);
+  plain.Set(NVTX_CBID_CORE_NameCategoryA, NameCategoryA);
+  plain.Set(NVTX_CBID_CORE_NameCategoryW, NameCategoryW);
+  plain.Set(NVTX_CBID_CORE_NameOsThreadA, NameThreadA);
+  plain.Set(NVTX_CBID_CORE_NameOsThreadW, NameThreadW);
+  domain.Set(NVTX_CBID_CORE2_DomainMarkEx, DomainMarkEx);
+  domain.Set(NVTX_CBID_CORE2_DomainNameCategoryA, DomainNameCategoryA);
+  domain.Set(NVTX_CBID_CORE2_DomainNameCategoryW, DomainNameCategoryW);
+  domain.Set(NVTX_CBID_CORE2_DomainDestroy, DestroyDomain);
   return 1;
 }
 

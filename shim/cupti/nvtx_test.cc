@@ -9,6 +9,7 @@
 
 #include "shim/core/fake_agent.h"
 #include "shim/core/session.h"
+#include "shim/cupti/subscription.h"
 
 namespace eidolon::shim::cupti::nvtx {
 namespace {
@@ -128,6 +129,47 @@ TEST_F(NvtxTest, ReadsEveryKindOfName) {
   EXPECT_NE(mine, nullptr);
   EXPECT_THAT(Ranges(),
               ElementsAre("push 0 sch\u00f6n \u20ac", "push 0 registered", "push 0 ", "push 0 "));
+}
+
+// The calls that a subscriber was told of: name, first text or number, result.
+std::vector<std::string> told;
+
+void Tell(void* /*user_data*/, CUpti_CallbackDomain told_domain, CUpti_CallbackId id,
+          const void* given) {
+  EXPECT_EQ(told_domain, CUPTI_CB_DOMAIN_NVTX);
+  const auto& call = *static_cast<const CUpti_NvtxData*>(given);
+  std::string text = call.functionName;
+  if (id == CUPTI_CBID_NVTX_nvtxRangePushA || id == CUPTI_CBID_NVTX_nvtxMarkA) {
+    text += std::string(" ") + *static_cast<const char* const*>(call.functionParams);
+  }
+  if (id == CUPTI_CBID_NVTX_nvtxNameOsThreadA) {
+    text += " " + std::to_string(*static_cast<const std::uint32_t*>(call.functionParams));
+  }
+  const auto* depth = static_cast<const int*>(call.functionReturnValue);
+  if (depth != nullptr) text += " = " + std::to_string(*depth);
+  told.push_back(text);
+}
+
+TEST_F(NvtxTest, ASubscriberOfCuptiIsToldOfCallsWithParametersAndResult) {
+  const auto push = Plain<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA);
+  const auto pop = Plain<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop);
+  const auto mark = Plain<nvtxMarkA_impl_fntype>(NVTX_CBID_CORE_MarkA);
+  const auto name = Plain<nvtxNameOsThreadA_impl_fntype>(NVTX_CBID_CORE_NameOsThreadA);
+  while (pop() >= 0) {  // What other tests have left.
+  }
+  CUpti_SubscriberHandle subscriber = nullptr;
+  ASSERT_EQ(subscription::Subscribe(&subscriber, Tell, nullptr), CUPTI_SUCCESS);
+  ASSERT_EQ(subscription::EnableDomain(1, subscriber, CUPTI_CB_DOMAIN_NVTX), CUPTI_SUCCESS);
+
+  push("step");
+  mark("here");
+  name(42, "loader");
+  pop();
+  EXPECT_EQ(subscription::Unsubscribe(subscriber), CUPTI_SUCCESS);
+  mark("unheard");
+
+  EXPECT_THAT(told, ElementsAre("nvtxRangePushA step = 0", "nvtxMarkA here", "nvtxNameOsThreadA 42",
+                                "nvtxRangePop = 0"));
 }
 
 TEST_F(NvtxTest, StaysOutOfProgramsWithoutATable) {

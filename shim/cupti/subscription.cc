@@ -119,10 +119,9 @@ CUptiResult EnableCallback(std::uint32_t enable, CUpti_SubscriberHandle subscrib
                            CUpti_CallbackDomain domain, CUpti_CallbackId id) {
   const CUptiResult known = CheckSubscriber(subscriber);
   if (known != CUPTI_SUCCESS) return known;
-  if (!IsDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
-  Callbacks::Get().Enable(domain, id, enable != 0);
+  const CUptiResult result = Callbacks::Get().Enable(domain, id, enable != 0);
   Watch::Get().FollowCallbacks();
-  return CUPTI_SUCCESS;
+  return result;
 }
 
 CUptiResult EnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
@@ -136,9 +135,12 @@ CUptiResult EnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber
 }
 
 CUptiResult EnableAllDomains(std::uint32_t enable, CUpti_SubscriberHandle subscriber) {
-  const CUptiResult known = EnableDomain(enable, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
-  return known != CUPTI_SUCCESS ? known
-                                : EnableDomain(enable, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+  for (int domain = CUPTI_CB_DOMAIN_INVALID + 1; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
+    const CUptiResult result =
+        EnableDomain(enable, subscriber, static_cast<CUpti_CallbackDomain>(domain));
+    if (result != CUPTI_SUCCESS) return result;
+  }
+  return CUPTI_SUCCESS;
 }
 
 CUptiResult GetCallbackState(std::uint32_t* enabled, CUpti_SubscriberHandle subscriber,

@@ -1,6 +1,5 @@
 // CUPTI's callback subscription and what describes CUPTI itself. One subscriber at a time, as in
-// the real library; its callback is never called, because profilers take their device data from
-// activity records.
+// the real library; what it is told of is in callbacks.h.
 #pragma once
 
 #include <cupti.h>

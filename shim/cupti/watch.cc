@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "services/ring/record.h"
+#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 #include "shim/cupti/callbacks.h"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr CallbackName kLaunchOfLibrary{Api::kRuntime,
                                         CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060};
+
+constexpr const char* kFunctionOfLibrary = "cudaLaunchKernelExC";
 
 // The call in progress on this thread.
 struct ThreadCall {
@@ -122,7 +125,9 @@ void Watch::Enable(CUpti_ActivityKind kind, bool enable) {
 }
 
 void Watch::FollowCallbacks() {
+  Callbacks::Get().AskForLibraryLaunch([] { return Get().LaunchOfLibrary(); });
   const std::lock_guard guard(lock_);
+  core::ObserveResources(Callbacks::Get().any() ? &Callbacks::Get() : nullptr);
   core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
 }
 
@@ -224,6 +229,13 @@ std::uint32_t Watch::CorrelationOfIssue(std::uint64_t now_ps) {
   return correlation;
 }
 
+std::optional<TellableCall> Watch::LaunchOfLibrary() {
+  if (thread_call.function == nullptr || thread_call.name.api != Api::kLibrary) return std::nullopt;
+  return TellableCall{.name = kLaunchOfLibrary,
+                      .function = kFunctionOfLibrary,
+                      .correlation = next_correlation_.fetch_add(1, std::memory_order_relaxed)};
+}
+
 // What a library launches was not a call of the program.
 void Watch::TellOfLibrary(const IssuedWork& work) {
   const bool is_library = thread_call.function != nullptr && thread_call.name.api == Api::kLibrary;
@@ -231,7 +243,7 @@ void Watch::TellOfLibrary(const IssuedWork& work) {
   const std::span<const std::byte> definition = DefinitionOf(work, {});
   const bool is_collective = definition.empty() && !work.collectives.empty();
   Callbacks::Get().Launched({.name = kLaunchOfLibrary,
-                             .function = "cudaLaunchKernelExC",
+                             .function = kFunctionOfLibrary,
                              .correlation = work.correlation,
                              .symbol = is_collective ? NameCollective(work.collectives.front())
                                        : definition.empty() ? nullptr

@@ -11,6 +11,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "shim/core/call_observer.h"
 #include "shim/core/spin_lock.h"
 #include "shim/cupti/callback_name.h"
+#include "shim/cupti/callbacks.h"
 #include "shim/cupti/issued_work.h"
 
 namespace eidolon::shim::cupti {
@@ -64,6 +66,10 @@ class Watch final : public core::CallObserver {
   void FollowCallbacks();
   // A single call's records, once its API is enabled.
   void EnableCall(Api api, CUpti_CallbackId id, bool enable);
+
+  // While a call of a library is in progress on this thread: what it launches, as a call of its
+  // own.
+  std::optional<TellableCall> LaunchOfLibrary();
 
   struct Batch {
     std::vector<WatchedCall> calls;

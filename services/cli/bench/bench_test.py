@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 # Counted, not timed, and without what the kernel chooses: the same on every machine.
-COUNTED = ("torch.residentOfStock", "memory.growth", "replay.differences")
+COUNTED = ("torch.residentOfStock", "memory.growth", "replay.differences", "timeline.megabytes")
 
 # One run's cost over another's: where there is next to none, other work on the machine may make it negative.
 COMPARED = ("values.lazyAdd", "values.eagerAdd", "values.largeStep")

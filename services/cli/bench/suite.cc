@@ -18,6 +18,7 @@ namespace {
 constexpr double kMega = 1e6;
 constexpr double kKibi = 1024;
 constexpr double kNsPerMs = 1e6;
+constexpr double kNsPerSecond = 1e9;
 constexpr double kMicro = 1e-6;
 constexpr double kMilli = 1e-3;
 
@@ -36,6 +37,9 @@ constexpr Goal kGrowthKib = {1024, Better::kLower};  // Of 64 GiB: pages of book
 
 constexpr Goal kReplayDifferences = {0, Better::kLower};
 constexpr Goal kReplayFactor = {20, Better::kHigher};
+
+constexpr Goal kTimelineSeconds = {20, Better::kLower};
+constexpr Goal kTimelineMb = {200, Better::kLower};
 
 constexpr std::nullopt_t kNoGoal = std::nullopt;
 
@@ -166,6 +170,24 @@ void MeasureServices(const SuiteOptions& options, const ProgramRunner& run,
                   "64 rings a server and turn, over gRPC; one core of client"});
 }
 
+// Writing the timeline of 64 ranks.
+void MeasureTimeline(const SuiteOptions& options, const ProgramRunner& run,
+                     std::vector<Figure>* all) {
+  SuiteOptions few = options;  // Each repetition takes seconds.
+  few.quick = true;
+  const Benchmarks timelines(few, run, "agent_timeline_bench", "BM_WriteTimeline/64/");
+  const std::string write = "BM_WriteTimeline/64/1000000";
+  all->push_back({"timeline.seconds",
+                  "timeline of 64 ranks with 1,000,000 operations together: written in", "s",
+                  kTimelineSeconds, timelines.RealNs(write, kNsPerSecond),
+                  "64 times that when each rank has as many; one core"});
+  const auto each = timelines.Counter(write, "bytes_per_operation");
+  Result<double> bytes = timelines.Counter(write, "file_bytes");
+  if (bytes) bytes = *bytes / kMega;
+  all->push_back({"timeline.megabytes", "the same: size of its file", "MB", kTimelineMb, bytes,
+                  each ? StrCat(FormatValue(*each), " bytes for an operation with its call") : ""});
+}
+
 // `library` is the user's libtorch_cuda.so.
 void MeasureIndexing(const SuiteOptions& options, const ProgramRunner& run,
                      const Result<std::string>& library, std::vector<Figure>* all) {
@@ -285,6 +307,7 @@ std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner&
   MeasureShim(options, run, &all);
   MeasureTorch(options, run, &all);
   MeasureServices(options, run, &all);
+  MeasureTimeline(options, run, &all);
   return all;
 }
 

@@ -33,6 +33,10 @@ base::Result<std::string> Answer(const Program& program) {
   if (has("session")) {
     return Document(Entry("DrainLaunches", 1, R"(, "items_per_second": 1000000)"));
   }
+  if (has("timeline")) {
+    return Document(Entry("BM_WriteTimeline/64/1000000", 2.5e9,
+                          R"(, "file_bytes": 26000000, "bytes_per_operation": 26)"));
+  }
   if (has("cubin_index")) {
     EXPECT_EQ(program.environment[0].second, "/site/torch/lib/libtorch_cuda.so");
     return Document(Entry("IndexLibrary/FirstProcess/manual_time", 6e8, "") + "," +
@@ -118,6 +122,15 @@ TEST_F(SuiteTest, SetsAReplayBesideItsRun) {
   EXPECT_EQ(*Of("replay.factor").value, 40);
   EXPECT_EQ(Judge(Of("replay.factor")), Verdict::kMet);
   EXPECT_EQ(Of("replay.factor").note, "run 20 s, replay 0.5 s");
+}
+
+TEST_F(SuiteTest, SetsATimelineBesideItsGoals) {
+  Measure(Answer);
+  EXPECT_DOUBLE_EQ(*Of("timeline.seconds").value, 2.5);
+  EXPECT_EQ(Judge(Of("timeline.seconds")), Verdict::kMet);
+  EXPECT_DOUBLE_EQ(*Of("timeline.megabytes").value, 26);
+  EXPECT_EQ(Judge(Of("timeline.megabytes")), Verdict::kMet);
+  EXPECT_THAT(Of("timeline.megabytes").note, HasSubstr("26 bytes for an operation"));
 }
 
 TEST_F(SuiteTest, ABenchmarkThatIsNotThereIsNamed) {

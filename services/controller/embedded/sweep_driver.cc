@@ -143,6 +143,7 @@ void SweepDriver::Step(std::int64_t uid) {
   metrics::Metrics& metrics = state_.parts().metrics;
   const json now = {{"status", plan.status ? *plan.status : seen.sweep["status"]}};
   metrics.SetSweep(seen.name_space, seen.sweep["metadata"]["name"], sweep::PointsByPhase(now));
+  metrics.SetSweepSuspended(seen.name_space, seen.sweep["metadata"]["name"], seen.spec.suspend);
   if (!plan.status) return;
   const std::lock_guard lock(state_.mutex());
   SweepEntry* entry = state_.table().sweeps().Find(uid);

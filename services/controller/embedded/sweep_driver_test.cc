@@ -182,6 +182,8 @@ TEST_F(SweepDriverTest, IsSuspendedAndResumedAlsoAcrossARestart) {
   CreateSweep(document);
   AwaitSweep([](const json& status, bool) { return status.contains("points"); });
   EXPECT_THAT(JobNames(), ::testing::IsEmpty());
+  EXPECT_THAT(MetricsOf(), HasSubstr("sweep_suspended{namespace=\"default\","
+                                     "simulation_sweep=\"s\"} 1"));
 
   const auto changed = sweeps().PatchSweep(
       {"default", "s"}, {{"spec", {{"concurrency", 2}}}, {"metadata", {{"labels", {{"a", "b"}}}}}});
@@ -194,6 +196,7 @@ TEST_F(SweepDriverTest, IsSuspendedAndResumedAlsoAcrossARestart) {
   ASSERT_TRUE(sweeps().PatchSweep({"default", "s"}, {{"spec", {{"suspend", false}}}}));
 
   EXPECT_EQ(AwaitSweepEnd()["status"]["counts"]["complete"], 3);
+  EXPECT_THAT(MetricsOf(), HasSubstr("simulation_sweep=\"s\"} 0"));
   const auto late = sweeps().PatchSweep({"default", "s"}, {{"spec", {{"suspend", true}}}});
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, base::ErrorCode::kFailedPrecondition);

@@ -128,6 +128,7 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
   }
   metrics_.SetSweep(key.name_space, key.name,
                     sweep::PointsByPhase(plan.status ? json{{"status", *plan.status}} : sweep));
+  metrics_.SetSweepSuspended(key.name_space, key.name, parsed.spec.suspend);
   if (plan.status) {
     if (auto written = WriteStatus(sweep, *plan.status); !written) {
       return std::unexpected(written.error());

@@ -83,8 +83,13 @@ Metrics::Metrics(Registry* registry)
                            "Real time of the simulation over the simulated time")),
       sweep_points_(MakeGauges(registry, "eidolon_sweep_points",
                                "Points of a sweep by where they stand: pending, running, complete, "
-                               "or failed, which is over without a prediction")) {
+                               "or failed, which is over without a prediction")),
+      sweep_suspended_(MakeGauges(registry, "eidolon_sweep_suspended",
+                                  "1 when no further point of a sweep begins, as its spec says, "
+                                  "else 0")) {
   writable_.Set(1);
+  // A counter that begins with its first sweep would show no increase by it.
+  for (const char* result : {"Complete", "Failed"}) finished_sweeps_.Add({{"result", result}});
 }
 
 void Metrics::FinishJob(const std::string& name_space, const std::string& job,
@@ -161,6 +166,11 @@ void Metrics::SetSweep(const std::string& name_space, const std::string& sweep,
   for (const auto& [phase, count] : points) {
     sweeps_.Set({name_space, sweep}, &sweep_points_, count, {{"phase", phase}});
   }
+}
+
+void Metrics::SetSweepSuspended(const std::string& name_space, const std::string& sweep,
+                                bool suspended) {
+  sweeps_.Set({name_space, sweep}, &sweep_suspended_, suspended ? 1 : 0);
 }
 
 void Metrics::FinishSweep(const std::string& name_space, const std::string& sweep,

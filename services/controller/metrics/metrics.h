@@ -59,6 +59,7 @@ class Metrics {
   // How many points of a sweep stand where: "pending", "running", "complete", "failed".
   void SetSweep(const std::string& name_space, const std::string& sweep,
                 const std::map<std::string, double>& points);
+  void SetSweepSuspended(const std::string& name_space, const std::string& sweep, bool suspended);
   // A sweep is over. `result`: "Complete", "Failed".
   void FinishSweep(const std::string& name_space, const std::string& sweep,
                    const std::string& result);
@@ -96,6 +97,7 @@ class Metrics {
   Gauges& progress_;
   Gauges& slowdown_;
   Gauges& sweep_points_;
+  Gauges& sweep_suspended_;
   BoundedSeries jobs_{"simulation_job", kFinishedJobs};
   BoundedSeries sweeps_{"simulation_sweep", kFinishedSweeps};
 };

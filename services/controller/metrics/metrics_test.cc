@@ -61,6 +61,20 @@ TEST_F(MetricsTest, ASweepHasItsPointsByPhaseUntilItIsDeleted) {
   EXPECT_THAT(Page(), Not(HasSubstr("gpus")));
 }
 
+TEST_F(MetricsTest, ASweepSaysWhetherItIsSuspended) {
+  metrics_.SetSweepSuspended("team", "gpus", true);
+  EXPECT_THAT(Page(), HasSubstr("eidolon_sweep_suspended{namespace=\"team\","
+                                "simulation_sweep=\"gpus\"} 1"));
+  metrics_.SetSweepSuspended("team", "gpus", false);
+  EXPECT_THAT(Page(), HasSubstr("simulation_sweep=\"gpus\"} 0"));
+  metrics_.ForgetSweep("team", "gpus");
+  EXPECT_THAT(Page(), Not(HasSubstr("gpus")));
+}
+
+TEST_F(MetricsTest, CountsOfSweepsBeginAtZero) {
+  EXPECT_THAT(Page(), HasSubstr("eidolon_controller_finished_sweeps_total{result=\"Failed\"} 0"));
+}
+
 TEST_F(MetricsTest, OfManyFinishedSweepsTheLastHaveSeries) {
   metrics_.SetSweep("team", "open", {{"pending", 1}});
   for (std::size_t i = 0; i <= Metrics::kFinishedSweeps; ++i) {

@@ -6,6 +6,7 @@
 
 #include "services/ring/layout.h"
 #include "shim/core/call.h"
+#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/foreign_runtime.h"
 #include "shim/gpu/handle_pool.h"
@@ -55,7 +56,9 @@ Status Initialize() noexcept {
     return Status::kSystemDriverMismatch;
   }
   if (DeviceCount() == 0) return Status::kNoDevice;
-  initialized.store(true, std::memory_order_release);
+  if (!initialized.exchange(true, std::memory_order_acq_rel)) {
+    core::TellOfResource({.event = core::ResourceEvent::kInitialized});
+  }
   return Status::kSuccess;
 }
 
@@ -78,16 +81,19 @@ Context* PrimaryContext(int device) noexcept {
   const auto index = static_cast<std::size_t>(device);
   Context& context = all.primary[index];
   if (all.active[index].load(std::memory_order_acquire)) return &context;
-  const std::lock_guard guard(all.mutex);
-  if (all.active[index].load(std::memory_order_acquire)) return &context;
   if (!IsInitialized() && Initialize() != Status::kSuccess) return nullptr;
-  if (BookContext(device) != Status::kSuccess) return nullptr;
-  context.device = device;
-  context.primary = true;
-  context.flags = all.primary_flags[index];
-  context.id = all.next_id.fetch_add(1);
-  context.magic = Context::kMagic;
-  all.active[index].store(true, std::memory_order_release);
+  {
+    const std::lock_guard guard(all.mutex);
+    if (all.active[index].load(std::memory_order_acquire)) return &context;
+    if (BookContext(device) != Status::kSuccess) return nullptr;
+    context.device = device;
+    context.primary = true;
+    context.flags = all.primary_flags[index];
+    context.id = all.next_id.fetch_add(1);
+    context.magic = Context::kMagic;
+    all.active[index].store(true, std::memory_order_release);
+  }
+  core::TellOfResource({.event = core::ResourceEvent::kContextCreated, .context = &context});
   return &context;
 }
 
@@ -158,12 +164,15 @@ Status CreateContext(int device, std::uint32_t flags, ContextHandle* result) noe
   context->id = all.next_id.fetch_add(1);
   context->magic = Context::kMagic;
   *result = context;
-  return PushContext(context);
+  const Status status = PushContext(context);
+  core::TellOfResource({.event = core::ResourceEvent::kContextCreated, .context = context});
+  return status;
 }
 
 Status DestroyContext(ContextHandle handle) noexcept {
   Context* context = LookupContext(handle);
   if (context == nullptr || context->primary) return Status::kInvalidContext;
+  core::TellOfResource({.event = core::ResourceEvent::kContextDestroyStarting, .context = context});
   ThreadContexts& contexts = thread_contexts;
   if (contexts.depth > 0 && contexts.stack[contexts.depth - 1] == context) --contexts.depth;
   AllContexts().others.GiveBack(context);

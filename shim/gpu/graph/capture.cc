@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/graph/capture_state.h"
@@ -38,15 +39,20 @@ struct Access {
 template <typename Fill>
 Status AddNode(Stream& stream, NodeType type, Fill&& fill) noexcept {
   try {
-    const Access access(stream);
-    if (const Status status = access.status(); status != Status::kSuccess) return status;
-    auto& tails = access.capture->tails[&stream];
-    GraphNode& node = access.capture->graph->Add(type, tails);
-    if (const Status status = fill(node); status != Status::kSuccess) {
-      access.capture->graph->nodes.pop_back();
-      return status;
+    GraphNode* added = nullptr;
+    {
+      const Access access(stream);
+      if (const Status status = access.status(); status != Status::kSuccess) return status;
+      auto& tails = access.capture->tails[&stream];
+      GraphNode& node = access.capture->graph->Add(type, tails);
+      if (const Status status = fill(node); status != Status::kSuccess) {
+        access.capture->graph->nodes.pop_back();
+        return status;
+      }
+      tails.assign(1, &node);
+      added = &node;
     }
-    tails.assign(1, &node);
+    TellOfNode(*added);
     return Status::kSuccess;
   } catch (...) {
     return Status::kOutOfMemory;
@@ -59,6 +65,7 @@ Status Begin(StreamHandle handle, Graph* graph, std::span<GraphNode* const> depe
   if (stream == nullptr) return Status::kInvalidHandle;
   if (stream->legacy) return Status::kCaptureUnsupported;
   if (mode > CaptureMode::kRelaxed) return Status::kInvalidValue;
+  const bool is_new = graph == nullptr;
   try {
     const Access access(*stream);
     if (access.capture != nullptr) return Status::kIllegalState;
@@ -67,17 +74,29 @@ Status Begin(StreamHandle handle, Graph* graph, std::span<GraphNode* const> depe
     capture->mode = mode;
     capture->origin = stream;
     capture->thread = std::this_thread::get_id();
-    if (graph == nullptr) {
+    if (is_new) {
       capture->owned = std::make_unique<Graph>();
       graph = capture->owned.get();
     }
     capture->graph = graph;
     capture->tails[stream].assign(dependencies.begin(), dependencies.end());
     stream->capture.store(capture, std::memory_order_release);
-    return Status::kSuccess;
   } catch (...) {
     return Status::kOutOfMemory;
   }
+  if (is_new) {
+    core::TellOfResource({.event = core::ResourceEvent::kGraphCreated, .graph = {.graph = graph}});
+  }
+  return Status::kSuccess;
+}
+
+// Of the device: the agent runs a group's sends and receives as one.
+std::uint32_t CountOperations(std::span<const ring::CommunicationOp> ops) {
+  const auto transfers = std::ranges::count_if(ops, [](const ring::CommunicationOp& op) {
+    return op.kind == ring::CommunicationKind::kSend ||
+           op.kind == ring::CommunicationKind::kReceive;
+  });
+  return static_cast<std::uint32_t>(std::ssize(ops) - transfers + (transfers > 0 ? 1 : 0));
 }
 
 // Every stream's work must be behind us when the capture ends: its last nodes are dependencies,
@@ -203,6 +222,7 @@ Status CaptureCommunication(Stream& stream, std::uint32_t communicator, std::uin
     core::Session& session = *core::Session::Get();
     std::vector<ring::CommunicationOp> fixed(ops.begin(), ops.end());
     for (ring::CommunicationOp& op : fixed) op.payload_bytes = 0;
+    node.operations = CountOperations(fixed);
     ring::CommunicationRecord record{};
     record.header.kind = ring::RecordKind::kCommunication;
     record.header.device = RingDevice(stream.device);

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"
@@ -20,6 +21,7 @@ namespace eidolon::shim::gpu {
 namespace {
 
 constinit std::atomic<std::uint32_t> next_graph{1};
+constinit std::atomic<std::uint64_t> next_node{1};
 
 template <typename Body>
 Status Guarded(Body&& body) noexcept {
@@ -38,6 +40,7 @@ void CopyNodes(const Graph& from, Graph& to) {
     copies.emplace(node.get(), &copy);
     copy.kind = node->kind;
     copy.id = node->id;
+    copy.operations = node->operations;
     copy.content = node->content;
     copy.kernel_pointers = node->kernel_pointers;
     copy.on_replay = node->on_replay;
@@ -131,6 +134,7 @@ Graph::Graph() : number(next_graph.fetch_add(1, std::memory_order_relaxed)) {}
 
 GraphNode& Graph::Add(NodeType type, std::span<GraphNode* const> dependencies) {
   auto node = std::make_unique<GraphNode>();
+  node->number = next_node.fetch_add(1, std::memory_order_relaxed);
   node->type = type;
   node->graph = this;
   for (GraphNode* dependency : dependencies) {
@@ -153,6 +157,28 @@ std::size_t Graph::EdgeCount() const {
   return count;
 }
 
+void TellOfNode(GraphNode& node) noexcept {
+  core::TellOfResource({.event = core::ResourceEvent::kGraphNodeCreated,
+                        .graph = {.graph = node.graph,
+                                  .node = &node,
+                                  .node_type = static_cast<std::uint32_t>(node.type)}});
+}
+
+void TellOfCopies(const Graph& copy, const Graph& original, GraphExec* exec) noexcept {
+  if (core::WhoSeesResources() == nullptr) return;
+  for (const auto& node : copy.nodes) {
+    TellOfNode(*node);
+    core::TellOfResource({.event = core::ResourceEvent::kGraphNodeCloned,
+                          .graph = {.graph = const_cast<Graph*>(&copy),
+                                    .original_graph = const_cast<Graph*>(&original),
+                                    .node = node.get(),
+                                    .original_node = const_cast<GraphNode*>(node->original),
+                                    .node_type = static_cast<std::uint32_t>(node->type),
+                                    .exec = exec}});
+    if (node->child != nullptr) TellOfCopies(*node->child, *node->original->child, exec);
+  }
+}
+
 Graph* LookupGraph(void* handle) noexcept { return FromHandle<Graph>(handle); }
 GraphNode* LookupNode(void* handle) noexcept { return FromHandle<GraphNode>(handle); }
 GraphExec* LookupExec(void* handle) noexcept { return FromHandle<GraphExec>(handle); }
@@ -160,12 +186,16 @@ GraphExec* LookupExec(void* handle) noexcept { return FromHandle<GraphExec>(hand
 Status CreateGraph(Graph** result) noexcept {
   return Guarded([&] {
     *result = new Graph;
+    core::TellOfResource(
+        {.event = core::ResourceEvent::kGraphCreated, .graph = {.graph = *result}});
     return Status::kSuccess;
   });
 }
 
 Status DestroyGraph(Graph& graph) noexcept {
   if (graph.is_child) return Status::kInvalidValue;
+  core::TellOfResource(
+      {.event = core::ResourceEvent::kGraphDestroyStarting, .graph = {.graph = &graph}});
   delete &graph;
   return Status::kSuccess;
 }
@@ -182,6 +212,10 @@ Status CloneGraph(const Graph& graph, Graph** result) noexcept {
 
 Status DestroyNode(GraphNode& node) noexcept {
   Graph& graph = *node.graph;
+  core::TellOfResource(
+      {.event = core::ResourceEvent::kGraphNodeDestroyStarting,
+       .graph = {
+           .graph = &graph, .node = &node, .node_type = static_cast<std::uint32_t>(node.type)}});
   for (const auto& other : graph.nodes) std::erase(other->dependencies, &node);
   std::erase_if(graph.nodes, [&](const auto& owned) { return owned.get() == &node; });
   return Status::kSuccess;
@@ -280,6 +314,7 @@ Status AddKernelNode(Graph& graph, std::span<GraphNode* const> dependencies, con
       graph.nodes.pop_back();
       return status;
     }
+    TellOfNode(node);
     *result = &node;
     return Status::kSuccess;
   });

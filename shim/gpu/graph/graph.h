@@ -66,10 +66,12 @@ struct GraphNode : core::Recycled<GraphNode> {
   static constexpr std::uint32_t kMagic = 0x45474e44;
 
   std::uint32_t magic = kMagic;
+  std::uint64_t number = 0;  // Among all nodes of the process, copies too.
   NodeType type = NodeType::kEmpty;
   Graph* graph = nullptr;
   ring::GraphNodeKind kind = ring::GraphNodeKind::kEmpty;  // What the engine sees,
   std::uint32_t id = 0;                                    // and its number there.
+  std::uint32_t operations = 1;  // Of the device, where it works, calls back or communicates.
   std::vector<GraphNode*> dependencies;
   std::variant<std::monostate, KernelNode, HostNode, EventNode, MemoryNode, VendorParameters>
       content;
@@ -106,7 +108,7 @@ struct GraphExec : core::Recycled<GraphExec> {
   static constexpr std::uint32_t kMagic = 0x45475845;
 
   std::uint32_t magic = kMagic;
-  std::uint32_t number = 0;
+  std::uint32_t number = 0;  // That of its own copy.
   std::uint64_t flags = 0;
   std::unique_ptr<Graph> graph;         // Its own copy.
   std::uint32_t ring_graph = 0;         // 0: to be defined (again) before the next launch.
@@ -114,6 +116,11 @@ struct GraphExec : core::Recycled<GraphExec> {
   std::vector<const GraphNode*> order;  // Of the definition, child graphs opened up.
   std::mutex mutex;                     // Guards the three above against concurrent launches.
 };
+
+// Tells an observer of resources of a new node, and of copies of a graph's nodes, which are new and
+// copies.
+void TellOfNode(GraphNode& node) noexcept;
+void TellOfCopies(const Graph& copy, const Graph& original, GraphExec* exec) noexcept;
 
 // Handles. Null when they are none.
 Graph* LookupGraph(void* handle) noexcept;

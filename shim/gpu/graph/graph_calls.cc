@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "shim/core/resource_observer.h"
 #include "shim/gpu/graph/graph_exec.h"
 #include "shim/gpu/stream/event.h"
 
@@ -108,6 +109,7 @@ Status AddNode(NodeHandle* result, GraphHandle handle, const NodeHandle* depende
       graph->nodes.pop_back();
       return status;
     }
+    TellOfNode(node);
     *result = ToHandle(&node);
     return Status::kSuccess;
   } catch (...) {
@@ -144,6 +146,11 @@ Status Clone(GraphHandle* clone, GraphHandle handle) noexcept {
   Graph* made = nullptr;
   const Status status = CloneGraph(*graph, &made);
   *clone = ToHandle(made);
+  if (status == Status::kSuccess) {
+    core::TellOfResource({.event = core::ResourceEvent::kGraphCloned,
+                          .graph = {.graph = made, .original_graph = const_cast<Graph*>(graph)}});
+    TellOfCopies(*made, *graph, nullptr);
+  }
   return status;
 }
 

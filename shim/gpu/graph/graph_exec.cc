@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "shim/core/call_observer.h"
+#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/device/device.h"
@@ -17,8 +19,6 @@
 
 namespace eidolon::shim::gpu {
 namespace {
-
-constinit std::atomic<std::uint32_t> next_exec{1};
 
 // A graph with child graphs opened up, in an order in which dependencies come first.
 struct FlatGraph {
@@ -79,6 +79,46 @@ std::vector<std::uint32_t> Flatten(const Graph& graph, const std::vector<std::ui
   return last;
 }
 
+// The nodes behind the operations of each graph that the ring knows. Thread safe.
+class Origins {
+ public:
+  void Add(std::uint32_t ring_graph, std::uint32_t exec, const FlatGraph& flat) {
+    Entry entry{.exec = exec, .nodes = {}};
+    for (const GraphNode* node : flat.nodes) {
+      const bool operates = node->kind == ring::GraphNodeKind::kWork ||
+                            node->kind == ring::GraphNodeKind::kHostCallback ||
+                            node->kind == ring::GraphNodeKind::kCommunication;
+      if (operates) entry.nodes.insert(entry.nodes.end(), node->operations, node->number);
+    }
+    const std::lock_guard guard(mutex_);
+    all_[ring_graph] = std::move(entry);
+  }
+  void Remove(std::uint32_t ring_graph) noexcept {
+    if (core::Observer() != nullptr) return;  // Who asks later still wants to know.
+    const std::lock_guard guard(mutex_);
+    all_.erase(ring_graph);
+  }
+  OperationOrigin Find(std::uint32_t ring_graph, std::uint32_t index) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(ring_graph);
+    if (found == all_.end() || index >= found->second.nodes.size()) return {};
+    return {.exec = found->second.exec, .node = found->second.nodes[index]};
+  }
+
+ private:
+  struct Entry {
+    std::uint32_t exec = 0;
+    std::vector<std::uint64_t> nodes;  // By operation.
+  };
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, Entry> all_;
+};
+
+Origins& AllOrigins() {
+  static Origins& origins = *new Origins;  // Never destroyed: threads may outlive main.
+  return origins;
+}
+
 template <typename T>
 std::span<const std::byte> AsBytes(const std::vector<T>& items) {
   return std::as_bytes(std::span(items));
@@ -111,6 +151,7 @@ Status Define(core::Session& session, GraphExec& exec, int device) {
     return Status::kNotSupported;
   }
   session.Append(&record.header, sizeof(record), tail);
+  AllOrigins().Add(record.graph, exec.number, flat);
   exec.ring_graph = record.graph;
   exec.device = device;
   exec.order = std::move(flat.nodes);
@@ -119,6 +160,7 @@ Status Define(core::Session& session, GraphExec& exec, int device) {
 
 void Forget(core::Session& session, std::uint32_t ring_graph) {
   if (ring_graph == 0) return;
+  AllOrigins().Remove(ring_graph);
   ring::GraphRecord record{};
   record.header.kind = ring::RecordKind::kGraphDestroy;
   record.graph = ring_graph;
@@ -161,23 +203,35 @@ Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** res
   try {
     core::Session* session = core::Session::Get();
     if (session == nullptr) return Status::kNoDevice;
+    auto* const original = const_cast<Graph*>(&graph);
+    core::TellOfResource(
+        {.event = core::ResourceEvent::kGraphExecCreateStarting, .graph = {.graph = original}});
     Graph* copy = nullptr;
     if (const Status status = CloneGraph(graph, &copy); status != Status::kSuccess) return status;
     auto exec = std::make_unique<GraphExec>();
     exec->graph.reset(copy);
-    exec->number = next_exec.fetch_add(1, std::memory_order_relaxed);
+    exec->number = copy->number;
     exec->flags = flags;
     // Nobody else knows it yet, so its mutex need not be held.
     if (const Status status = Define(*session, *exec, CurrentDevice()); status != Status::kSuccess)
       return status;
     *result = exec.release();
+    TellOfCopies(*copy, graph, *result);
+    core::TellOfResource({.event = core::ResourceEvent::kGraphExecCreated,
+                          .graph = {.graph = copy, .exec = *result}});
   } catch (...) {
     return Status::kOutOfMemory;
   }
   return Status::kSuccess;
 }
 
+OperationOrigin OriginOf(std::uint32_t ring_graph, std::uint32_t index) noexcept {
+  return AllOrigins().Find(ring_graph, index);
+}
+
 Status DestroyExec(GraphExec& exec) noexcept {
+  core::TellOfResource({.event = core::ResourceEvent::kGraphExecDestroyStarting,
+                        .graph = {.graph = exec.graph.get(), .exec = &exec}});
   if (core::Session* session = core::Session::Existing()) Forget(*session, exec.ring_graph);
   delete &exec;
   return Status::kSuccess;
@@ -238,9 +292,11 @@ UpdateAnswer UpdateExec(GraphExec& exec, const Graph& graph) noexcept {
   }
   Graph* copy = nullptr;
   if (CloneGraph(graph, &copy) != Status::kSuccess) return {UpdateResult::kError, nullptr};
-  // Nodes of the first graph still name nodes of the exec.
+  // Nodes of the first graph still name nodes of the exec, which keep their numbers.
+  copy->number = exec.number;
   for (std::size_t i = 0; i < old_nodes.size(); ++i) {
     copy->nodes[i]->original = old_nodes[i]->original;
+    copy->nodes[i]->number = old_nodes[i]->number;
   }
   MarkChanged(exec);
   const std::lock_guard guard(exec.mutex);

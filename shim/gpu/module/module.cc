@@ -31,6 +31,8 @@ const cubin::IndexCache& Cache() {
   return *cache;
 }
 
+constinit std::atomic<std::uint32_t> next_module{1};
+
 std::uint32_t Volume(const std::uint32_t (&dims)[3]) { return dims[0] * dims[1] * dims[2]; }
 
 std::uint32_t RegistersOf(const cubin::FunctionRow& row, bool is_ptx) {
@@ -101,12 +103,17 @@ Library::~Library() = default;
 Status Library::Load() noexcept {
   if (loaded_.load(std::memory_order_acquire)) return outcome_;
   try {
-    const std::lock_guard guard(mutex_);
-    if (loaded_.load(std::memory_order_relaxed)) return outcome_;
-    outcome_ = LoadLocked();
-    // Without a session the answer may still change.
-    if (outcome_ != Status::kNoDevice) loaded_.store(true, std::memory_order_release);
-    return outcome_;
+    {
+      const std::lock_guard guard(mutex_);
+      if (loaded_.load(std::memory_order_relaxed)) return outcome_;
+      outcome_ = LoadLocked();
+      if (outcome_ == Status::kSuccess) number_ = next_module.fetch_add(1);
+      // Without a session the answer may still change.
+      if (outcome_ != Status::kNoDevice) loaded_.store(true, std::memory_order_release);
+      if (outcome_ != Status::kSuccess) return outcome_;
+    }
+    TellObserver(core::ResourceEvent::kModuleLoaded);
+    return Status::kSuccess;
   } catch (...) {
     return Status::kOutOfMemory;
   }
@@ -121,6 +128,27 @@ Status Library::LoadLocked() {
   if (!loaded) return ToStatus(loaded.error(), image->kind);
   loaded_index_ = std::move(*loaded);
   return Status::kSuccess;
+}
+
+void Library::TellObserver(core::ResourceEvent event) noexcept {
+  if (core::WhoSeesResources() == nullptr) return;
+  try {
+    std::vector<std::byte> code;
+    const auto image = cubin::FindImage(image_);
+    if (image && index().header().is_ptx == 0) {
+      const ring::DeviceProperties& device = PropertiesOf(0);
+      auto found = cubin::CodeFor(*image, {device.compute_major, device.compute_minor});
+      if (found) code = std::move(*found);
+    }
+    core::TellOfResource({.event = event, .module = number_, .cubin = code});
+  } catch (...) {
+    // Without memory for the code nobody is told.
+  }
+}
+
+void Library::UnloadForProgram() noexcept {
+  if (alive() && number_ != 0) TellObserver(core::ResourceEvent::kModuleUnloadStarting);
+  Unload();
 }
 
 const cubin::Index& Library::index() const noexcept { return loaded_index_->index(); }

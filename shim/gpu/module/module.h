@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "services/cubin/index.h"
+#include "shim/core/resource_observer.h"
 #include "shim/gpu/status.h"
 #include "shim/value/author.h"
 
@@ -93,14 +94,18 @@ class Library {
 
   // The code is gone: kernels become invalid handles and variables are freed.
   void Unload() noexcept;
+  // The same when the program asks for it, which an observer of resources is told.
+  void UnloadForProgram() noexcept;
 
  private:
   Status LoadLocked();
+  void TellObserver(core::ResourceEvent event) noexcept;
   Kernel* MakeKernel(const cubin::FunctionRow& row);
 
   std::atomic<std::uint32_t> magic_{kMagic};
   std::atomic<bool> loaded_{false};
   std::atomic<bool> has_used_variables_{false};
+  std::atomic<std::uint32_t> number_{0};  // Among the modules of the process; 0: not loaded.
   const std::vector<std::byte> copy_;
   const void* image_;
   std::mutex mutex_;  // Guards everything below; loaded_ publishes loaded_index_.

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "services/ring/layout.h"
+#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"
@@ -111,12 +112,17 @@ Status CreateStream(std::uint32_t flags, int priority, StreamHandle* result) noe
   Stream* stream = MakeStream(flags, priority);
   if (stream == nullptr) return Status::kDeinitialized;
   *result = stream;
+  core::TellOfResource(
+      {.event = core::ResourceEvent::kStreamCreated, .context = stream->context, .stream = stream});
   return Status::kSuccess;
 }
 
 Status DestroyStream(StreamHandle handle) noexcept {
   Stream* stream = FromHandle<Stream>(handle);
   if (stream == nullptr || stream->legacy || stream->per_thread) return Status::kInvalidHandle;
+  core::TellOfResource({.event = core::ResourceEvent::kStreamDestroyStarting,
+                        .context = stream->context,
+                        .stream = stream});
   if (stream->capture.load() != nullptr) CaptureForgetStream(*stream);
   if (core::Session* session = core::Session::Existing()) {
     ring::StreamRecord record{};

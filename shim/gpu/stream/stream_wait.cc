@@ -1,6 +1,7 @@
 #include "shim/gpu/stream/stream_wait.h"
 
 #include "services/ring/record.h"
+#include "shim/core/resource_observer.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/stream/capture_hooks.h"
 #include "shim/gpu/stream/stream.h"
@@ -19,7 +20,10 @@ Status SynchronizeStream(StreamHandle handle) noexcept {
       return status;
     }
   }
-  return WaitFor(ring::RecordKind::kSynchronizeStream, stream->device, stream->id);
+  const Status status = WaitFor(ring::RecordKind::kSynchronizeStream, stream->device, stream->id);
+  // The default streams keep the special value that the program gave.
+  if (status == Status::kSuccess) core::TellOfStreamWait(stream->context, handle);
+  return status;
 }
 
 Status QueryStream(StreamHandle handle) noexcept {
@@ -34,7 +38,9 @@ Status QueryStream(StreamHandle handle) noexcept {
 Status SynchronizeDevice() noexcept {
   if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
   if (const Status status = CheckUnsafeCall(); status != Status::kSuccess) return status;
-  return WaitFor(ring::RecordKind::kSynchronizeDevice, CurrentDevice(), 0);
+  const Status status = WaitFor(ring::RecordKind::kSynchronizeDevice, CurrentDevice(), 0);
+  if (status == Status::kSuccess) core::TellOfContextWait(CurrentContext());
+  return status;
 }
 
 }  // namespace eidolon::shim::gpu
