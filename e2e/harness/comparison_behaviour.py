@@ -25,6 +25,13 @@ def eidolon(world, *words, status=0):
     return done.stdout if status == 0 else done.stderr
 
 
+def field_at(job, path):
+    """What stands at a path such as `status.prediction.kernels[3]`."""
+    for key in path.replace("[", ".[").split("."):
+        job = job[int(key[1:-1])] if key.startswith("[") else job[key]
+    return job
+
+
 @test
 def compare_says_what_changed_between_two_jobs_of_a_server_or_of_files(world):
     first = world.run(STEP.format(more=""))
@@ -43,12 +50,24 @@ def compare_says_what_changed_between_two_jobs_of_a_server_or_of_files(world):
     parts = sum(row["second"] - row["first"] for row in compared["breakdown"])
     expect(abs(parts - (means[1] - means[0])) < 1e-9, f"the parts differ by {parts}")
 
+    why = compared["why"]
+    explained = sum(cause["seconds"] for cause in why["causes"]) + why["unexplained"]["seconds"]
+    expect(abs(explained - (means[1] - means[0])) < 1e-12, f"the causes explain {explained}: {why}")
+    expect(abs(why["unexplained"]["share"]) < 1e-6, f"kernels of one stream explain everything: {why}")
+    causes = {cause["cause"]: cause for cause in why["causes"]}
+    expect({"kernelsNew", "kernelsTimed"} <= set(causes), f"a sort and another GPU: {sorted(causes)}")
+    expect("cluster.server.gpu is A100" in causes["kernelsTimed"]["sentence"], f"{causes['kernelsTimed']}")
+    for cause in why["causes"]:
+        for side, job in zip(("first", "second"), (first, second), strict=True):
+            for path in cause[side]:
+                field_at(job, path)
+
     for name in names:
         (world.folder / f"{name}.json").write_text(eidolon(world, "get", name, "-o", "json"))
     files = [f"{name}.json" for name in names]
     expect(json.loads(eidolon(world, "compare", *files, "-o", "json")) == compared, "files compare otherwise")
     text = eidolon(world, "compare", names[0], files[1])
-    for words in (f"A  {names[0]}", "A is ", "only B", "speed-up", "cluster.server.gpu"):
+    for words in (f"A  {names[0]}", "A is ", "why (shares of", "only B", "speed-up", "cluster.server.gpu"):
         expect(words in text, f"'{words}' is not in: {text}")
     expect("both predict the same time" in eidolon(world, "compare", names[0], names[0]), "a job is not itself")
     expect("no-such-job" in eidolon(world, "compare", names[0], "no-such-job", status=1), "an unknown job")

@@ -29,6 +29,9 @@ UNEVEN = """
     dist.destroy_process_group()
 """
 
+# One NIC at each leaf, and an eighth of its bandwidth above.
+SPINE = {"preset": "leaf-spine", "cardsPerLeaf": 1, "oversubscription": 8}
+
 
 def path_of(job):
     """The critical path, whose parts were added up."""
@@ -38,6 +41,9 @@ def path_of(job):
         total = sum(part["picoseconds"] for part in path[parts])
         expect(total == path["picoseconds"], f"{parts} are {total} ps of {path['picoseconds']}: {path[parts]}")
     kinds = {kind["kind"]: kind["share"] for kind in path["kinds"]}
+    communication = sum(kind["picoseconds"] for kind in path["kinds"] if kind["kind"] == "communication")
+    on_links = sum(link["picoseconds"] for link in path["links"])
+    expect(on_links == communication, f"links are {on_links} ps of {communication}: {path['links']}")
     print(f"     {path['picoseconds']} ps, {path['segments']} segments, {path['rankChanges']} changes of rank: {kinds}")
     return path, kinds
 
@@ -63,6 +69,21 @@ def the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_ra
     expect(longest["rank"] == 1 and longest["share"] > 0.6, f"it waits for rank 1: {path['ranks']}")
     names = {operation["name"] for operation in path["operations"]}
     expect("ncclAllReduce" in names, f"operations: {names}")
+    links = {link["link"]: link["share"] for link in path["links"]}
+    expect(links.get("nvlink", 0) > 0.4 and not {"nic", "unknown"} & set(links), f"64 MiB over NVLink: {links}")
+
+
+@test
+def communication_of_the_critical_path_is_on_the_narrowest_links(world):
+    for gbps, fabric, narrowest in ((25, {"preset": "leaf-spine"}, "nic"), (400, SPINE, "leaf")):
+        server = {"preset": "dgx-h100", "gpusPerServer": 1, "nics": {"count": 1, "gbps": gbps}}
+        cluster = {"servers": 2, "server": server, "fabric": fabric}
+        document = world.job(UNEVEN, ranks=1, servers=2, measure=2, cluster=cluster)
+        job = world.server.run(document.replace("{eventLog: true}", "{timeline: {iterations: 1}}"), seconds=300)
+        expect_complete(job)
+        path, _ = path_of(job)
+        longest = path["links"][0]
+        expect(longest["link"] == narrowest and longest["share"] > 0.5, f"{gbps} Gbit/s, {fabric}: {path['links']}")
 
 
 @test

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/cli/comparison_causes.h"
 #include "services/cli/document_fields.h"
 
 namespace eidolon::cli {
@@ -213,7 +214,8 @@ json CompareJobs(const json& first, const json& second) {
                                      {"context", {"byCategory", "context"}},
                                      {"capacityBytes", {"capacityBytes"}},
                                      {"fits", {"fits"}}};
-  return {
+  const json fields = DifferingFields(first, second);
+  json compared = {
       {"jobs", json::array({DescribeJob(first), DescribeJob(second)})},
       {"time", CompareTimes(times[0], times[1])},
       {"figures", Rows(*predictions[0], *predictions[1], figures)},
@@ -221,7 +223,11 @@ json CompareJobs(const json& first, const json& second) {
       {"memory", Rows(At(*predictions[0], {"memory"}), At(*predictions[1], {"memory"}), memory)},
       {"kernels", Differing(kernels)},
       {"collectives", Differing(collectives)},
-      {"fields", DifferingFields(first, second)}};
+      {"fields", fields}};
+  json why = ExplainDifference(
+      {.jobs = {&first, &second}, .times = {&times[0], &times[1]}, .fields = &fields});
+  if (!why.is_null()) compared["why"] = std::move(why);
+  return compared;
 }
 
 }  // namespace eidolon::cli

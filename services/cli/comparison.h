@@ -12,6 +12,7 @@ namespace eidolon::cli {
 //   figures, breakdown, memory      rows
 //   kernels, collectives            rows of those that differ, the largest difference first
 //   fields                          path, first, second of what differs in spec and cluster
+//   why                             what the difference of times comes from: comparison_causes.h
 // A row has a name, first, second, and change, the second relative to the first less one. A value
 // that a job does not have is missing. Times of kernels are busy seconds of an iteration and rank.
 nlohmann::json CompareJobs(const nlohmann::json& first, const nlohmann::json& second);

@@ -187,6 +187,42 @@ void AddFields(const json& fields, std::vector<Row>* rows) {
   }
 }
 
+// "  +62.0 %  softmax: B has 2 kernels ...", those that weigh most first.
+std::string DescribeCauses(const json& why) {
+  if (!why.is_object()) return "";
+  constexpr std::size_t kCausesShown = 10;
+  constexpr double kShareShown = 5e-4;
+  const auto line = [](const json& cause) {
+    std::string share =
+        At(cause, {"share"}).is_number() ? Print("%+.1f %%", 100 * NumberAt(cause, {"share"})) : "";
+    share.insert(0, std::max<std::size_t>(share.size(), 10) - share.size(), ' ');
+    return StrCat("  ", share, "  ", TextAt(cause, {"sentence"}), "\n");
+  };
+  std::string text;
+  std::size_t shown = 0;
+  std::size_t left_out = 0;
+  for (const json& cause : At(why, {"causes"})) {
+    const bool is_small =
+        At(cause, {"share"}).is_number() && std::abs(NumberAt(cause, {"share"})) < kShareShown;
+    if (is_small || shown == kCausesShown) {
+      ++left_out;
+      continue;
+    }
+    ++shown;
+    text += line(cause);
+  }
+  if (left_out > 0) {
+    text += StrCat("              and ", left_out, left_out == 1 ? " cause" : " causes",
+                   " that weigh less\n");
+  }
+  const json& rest = At(why, {"unexplained"});
+  if (shown > 0 || NumberAt(rest, {"seconds"}) != 0) text += line(rest);
+  const json& memory = At(why, {"memory"});
+  if (memory.is_object()) text += line(memory);
+  if (text.empty()) return "";
+  return StrCat("  why (shares of what B takes more or less)\n", text);
+}
+
 std::string Aligned(const std::vector<Row>& rows) {
   std::array<std::size_t, 3> widths{};
   for (const Row& row : rows) {
@@ -241,7 +277,8 @@ std::string FormatComparison(const json& comparison) {
   for (std::size_t i = 0; i < std::min<std::size_t>(jobs.size(), 2); ++i) {
     text += DescribeJob(marks[i], jobs[i]);
   }
-  return text + "  " + Verdict(At(comparison, {"time"})) + "\n" + Aligned(rows);
+  return text + "  " + Verdict(At(comparison, {"time"})) + "\n" +
+         DescribeCauses(At(comparison, {"why"})) + Aligned(rows);
 }
 
 }  // namespace eidolon::cli

@@ -220,14 +220,22 @@ std::string CriticalPath(const json& prediction) {
     ranks.push_back({std::to_string(CountAt(entry, {"rank"})), Escape(seconds(entry)),
                      Escape(Percent(NumberAt(entry, {"share"})))});
   }
+  std::vector<std::vector<std::string>> links;
+  for (const json& entry : At(path, {"links"})) {
+    links.push_back({Escape(TextAt(entry, {"link"})), Escape(seconds(entry)),
+                     Escape(Percent(NumberAt(entry, {"share"})))});
+  }
+  const auto folded = [](const char* title, const std::string& table) {
+    return Element("details", {}, Text("summary", title) + table);
+  };
   return html::DrawShares(list) +
          Note(StrCat("From the end backward, what each moment waited for. ",
                      DescribeCriticalPath(path), ".")) +
          Table({"Name", "Kind", "Times", "Time", "Share"}, rows, 3) +
-         (ranks.size() > 1
-              ? Element("details", {},
-                        Text("summary", "By rank") + Table({"Rank", "Time", "Share"}, ranks, 2))
-              : "");
+         (links.empty() ? ""
+                        : folded("Communication by link",
+                                 Table({"Link", "Time", "Share of communication"}, links, 2))) +
+         (ranks.size() > 1 ? folded("By rank", Table({"Rank", "Time", "Share"}, ranks, 2)) : "");
 }
 
 std::string Coverage(const json& prediction) {

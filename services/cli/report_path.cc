@@ -21,6 +21,16 @@ std::string ShareAt(const json& entry) {
   return share;
 }
 
+// "communication by link: nic 61.20 %   latency 38.80 %".
+std::string FormatLinks(const json& path) {
+  std::string text;
+  for (const json& link : At(path, {"links"})) {
+    text += StrCat(text.empty() ? "" : "   ", TextAt(link, {"link"}), " ",
+                   Print("%.2f %%", NumberAt(link, {"share"}) * 100));
+  }
+  return text.empty() ? "" : Line("", StrCat("communication by link: ", text));
+}
+
 std::string FormatRanks(const json& path) {
   constexpr std::size_t kShown = 6;
   const json& ranks = At(path, {"ranks"});
@@ -59,8 +69,8 @@ std::string FormatCriticalPath(const json& prediction) {
     kinds += StrCat(kinds.empty() ? "" : "   ", TextAt(kind, {"kind"}), " ",
                     Print("%.2f %%", NumberAt(kind, {"share"}) * 100));
   }
-  std::string text =
-      Line("critical path", kinds) + Line("", DescribeCriticalPath(path)) + FormatRanks(path);
+  std::string text = Line("critical path", kinds) + FormatLinks(path) +
+                     Line("", DescribeCriticalPath(path)) + FormatRanks(path);
   std::size_t shown = 0;
   for (const json& operation : At(path, {"operations"})) {
     if (++shown > kShown) break;

@@ -17,6 +17,8 @@ json Prediction() {
     "ranksShown": 2, "operationsLeftOut": 0,
     "kinds": [{"kind": "kernels", "picoseconds": 160991608857, "share": 0.9307},
               {"kind": "communication", "picoseconds": 11989597608, "share": 0.0693}],
+    "links": [{"link": "nic", "picoseconds": 10789597608, "share": 0.8999},
+              {"link": "latency", "picoseconds": 1200000000, "share": 0.1001}],
     "ranks": [{"rank": 1, "picoseconds": 100000000000, "share": 0.5781},
               {"rank": 0, "picoseconds": 72981206465, "share": 0.4219}],
     "operations": [{"kind": "kernels", "name": "gemm 8192x8192x2048", "picoseconds": 1000,
@@ -28,6 +30,7 @@ json Prediction() {
 TEST(ReportPathTest, TellsKindsRanksAndWhatTakesMost) {
   EXPECT_EQ(FormatCriticalPath(Prediction()),
             "  critical path    kernels 93.07 %   communication 6.93 %\n"
+            "                   communication by link: nic 89.99 %   latency 10.01 %\n"
             "                   iteration 4: 172 981 206 465 ps in 1 234 parts, 3 changes of rank "
             "among 2\n"
             "                   rank 1 57.81 %   rank 0 42.19 %\n"
@@ -60,6 +63,8 @@ TEST(ReportPathTest, TheHtmlReportHasIt) {
   EXPECT_NE(page.find("<h2>Critical path</h2>"), std::string::npos);
   EXPECT_NE(page.find("gemm 8192x8192x2048"), std::string::npos);
   EXPECT_NE(page.find("93.1 %"), std::string::npos);
+  EXPECT_NE(page.find("<summary>Communication by link</summary>"), std::string::npos);
+  EXPECT_NE(page.find("90.0 %"), std::string::npos);
 }
 
 }  // namespace

@@ -77,6 +77,14 @@ class RankBuilder {
     return place;
   }
 
+  // What the last communication spent its time on.
+  RankBuilder& Links(const std::vector<LinkTime>& links) {
+    trace_.communication.back().first_link = static_cast<std::uint32_t>(trace_.links.size());
+    trace_.communication.back().links = static_cast<std::uint32_t>(links.size());
+    trace_.links.insert(trace_.links.end(), links.begin(), links.end());
+    return *this;
+  }
+
   RankTrace& trace() { return trace_; }
 
  private:

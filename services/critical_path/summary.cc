@@ -30,10 +30,12 @@ Summary Summarise(std::span<const RankTrace> traces) {
   std::map<Kind, Duration> kinds;
   std::map<std::int32_t, Duration> ranks;
   std::map<std::pair<Kind, std::string_view>, OperationTime> operations;
+  LinkTimes links{};
   const Segment* later = nullptr;
   for (const Segment& segment : path.segments) {
     const Duration time = segment.end - segment.begin;
     kinds[segment.kind] += time;
+    if (segment.kind == Kind::kCommunication) AddLast(segment.links, time, &links);
     ranks[segment.rank] += time;
     OperationTime& operation = operations[{segment.kind, segment.name}];
     operation.time += time;
@@ -42,6 +44,9 @@ Summary Summarise(std::span<const RankTrace> traces) {
     later = &segment;
   }
   for (const auto& [kind, time] : kinds) summary.kinds.push_back({kind, time});
+  for (std::uint32_t tier = 0; tier < kLinkTiers; ++tier) {
+    if (links[tier].ps > 0) summary.links.push_back({static_cast<LinkTier>(tier), links[tier]});
+  }
   for (const auto& [rank, time] : ranks) summary.ranks.push_back({rank, time});
   for (auto& [key, operation] : operations) {
     operation.kind = key.first;
@@ -49,6 +54,7 @@ Summary Summarise(std::span<const RankTrace> traces) {
     summary.operations.push_back(std::move(operation));
   }
   std::ranges::stable_sort(summary.kinds, std::greater(), &KindTime::time);
+  std::ranges::stable_sort(summary.links, std::greater(), &TierTime::time);
   std::ranges::stable_sort(summary.ranks, std::greater(), &RankTime::time);
   std::ranges::stable_sort(summary.operations, std::greater(), &OperationTime::time);
   if (summary.operations.size() > kOperationsMax) summary.operations.resize(kOperationsMax);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
+#include "services/critical_path/links.h"
 #include "services/critical_path/trace.h"
 #include "services/critical_path/walk.h"
 
@@ -20,6 +21,10 @@ std::string_view Name(Kind kind);
 
 struct KindTime {
   Kind kind = Kind::kUnknown;
+  base::Duration time;
+};
+struct TierTime {
+  LinkTier tier = LinkTier::kUnknown;
   base::Duration time;
 };
 struct RankTime {
@@ -34,11 +39,13 @@ struct OperationTime {
   std::uint64_t times = 0;
 };
 
-// Each list has the longest first. Kinds make up the length, and so do ranks, to the picosecond.
+// Each list has the longest first. Kinds make up the length, and so do ranks, to the picosecond;
+// links make up communication.
 struct Summary {
   std::optional<std::uint32_t> iteration;  // From 0; none: the whole program.
   base::Duration length;
   std::vector<KindTime> kinds;
+  std::vector<TierTime> links;
   std::vector<RankTime> ranks;
   std::vector<OperationTime> operations;  // At most kOperationsMax.
   std::uint64_t segments = 0;

@@ -42,6 +42,52 @@ TEST(SummaryTest, PartsByKindAndByRankMakeUpTheIteration) {
   EXPECT_EQ(summary.operations[0].times, 2u);
 }
 
+TEST(SummaryTest, LinksMakeUpCommunication) {
+  RankBuilder early(0, {0, 100});
+  early.Call({0, 4});
+  early.Collective({7, {60, 100}}, 5);
+  const std::vector<LinkTime> links = {{.time = {10}, .tier = LinkTier::kLatency},
+                                       {.time = {25}, .tier = LinkTier::kNic},
+                                       {.time = {5}, .tier = LinkTier::kPace}};
+  early.Links(links);
+  RankBuilder late(1, {0, 100});
+  late.Call({0, 10});
+  late.Kernel({13, 58});
+  late.Collective({60, {60, 100}}, 5, 1);
+  late.Links(links);
+
+  const std::vector<RankTrace> traces{early.trace(), late.trace()};
+  const Summary summary = Summarise(traces);
+
+  ASSERT_EQ(summary.links.size(), 3u);
+  EXPECT_EQ(summary.links[0].tier, LinkTier::kNic);
+  EXPECT_EQ(summary.links[0].time, Duration{25});
+  EXPECT_EQ(summary.links[1].tier, LinkTier::kLatency);
+  EXPECT_EQ(summary.links[2].time, Duration{5});
+}
+
+TEST(SummaryTest, OfAGroupTheTransferThatEndedLastCounts) {
+  // The partner came at 85, so that no more than 15 of the 20 lie on the path.
+  RankBuilder sender(0, {0, 100});
+  sender.Call({0, 4});
+  sender.Group({7, {7, 100}}, {{.peer = 1, .is_send = true}});
+  const std::vector<LinkTime> links = {{.time = {10}, .tier = LinkTier::kLatency},
+                                       {.time = {10}, .tier = LinkTier::kNvlink}};
+  sender.Links(links);
+  RankBuilder receiver(1, {0, 100});
+  receiver.Call({0, 82});
+  receiver.Group({85, {85, 100}}, {{.peer = 0, .is_send = false}});
+  receiver.Links(links);
+
+  const std::vector<RankTrace> traces{sender.trace(), receiver.trace()};
+  const Summary summary = Summarise(traces);
+
+  ASSERT_EQ(summary.links.size(), 2u);
+  EXPECT_EQ(summary.links[0].tier, LinkTier::kNvlink);
+  EXPECT_EQ(summary.links[0].time, Duration{10});
+  EXPECT_EQ(summary.links[1].time, Duration{5});
+}
+
 TEST(SummaryTest, ListsTheOperationsThatTakeMost) {
   RankBuilder rank(0, {0, 10'000});
   rank.Call({0, 1});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
+#include "services/critical_path/links.h"
 
 namespace eidolon::critical_path {
 
@@ -58,6 +59,9 @@ struct Communication {
   std::int32_t member = 0;      // This rank's number in the communicator.
   std::uint32_t first_transfer = 0;
   std::uint32_t transfers = 0;  // 0: a collective.
+  // What it spent its time on; of a group the transfer that ended last.
+  std::uint32_t first_link = 0;
+  std::uint32_t links = 0;
 };
 
 struct Transfer {
@@ -77,6 +81,7 @@ struct RankTrace {
   std::vector<HostEvent> host_events;        // In program order.
   std::vector<Communication> communication;  // In the order of their operations.
   std::vector<Transfer> transfers;
+  std::vector<LinkTime> links;
   std::vector<std::string> names;
 };
 

@@ -18,7 +18,7 @@ using base::SimTime;
 
 namespace {
 
-constexpr std::array<char, 8> kMagic = {'E', 'I', 'D', 'P', 'A', 'T', 'H', '1'};
+constexpr std::array<char, 8> kMagic = {'E', 'I', 'D', 'P', 'A', 'T', 'H', '2'};
 constexpr std::uint32_t kWholeProgram = std::numeric_limits<std::uint32_t>::max();
 
 struct Head {
@@ -33,6 +33,7 @@ struct Head {
   std::uint64_t host_events = 0;
   std::uint64_t communication = 0;
   std::uint64_t transfers = 0;
+  std::uint64_t links = 0;
   std::uint64_t names = 0;
 };
 
@@ -42,6 +43,7 @@ static_assert(std::has_unique_object_representations_v<Operation> && sizeof(Oper
 static_assert(std::has_unique_object_representations_v<HostEvent>);
 static_assert(std::has_unique_object_representations_v<Communication>);
 static_assert(std::has_unique_object_representations_v<Transfer>);
+static_assert(std::has_unique_object_representations_v<LinkTime>);
 
 template <typename Value>
 void Put(std::span<const Value> values, std::ostream* out) {
@@ -109,7 +111,13 @@ bool IsSound(const RankTrace& trace, const Communication& communication) {
   return communication.operation < trace.operations.size() &&
          trace.operations[communication.operation].kind == OperationKind::kCommunication &&
          communication.first_transfer <= trace.transfers.size() &&
-         communication.transfers <= trace.transfers.size() - communication.first_transfer;
+         communication.transfers <= trace.transfers.size() - communication.first_transfer &&
+         communication.first_link <= trace.links.size() &&
+         communication.links <= trace.links.size() - communication.first_link;
+}
+
+bool IsSound(const LinkTime& link) {
+  return link.time >= base::Duration{} && static_cast<std::uint32_t>(link.tier) < kLinkTiers;
 }
 
 base::Result<void> Check(const RankTrace& trace) {
@@ -127,6 +135,9 @@ base::Result<void> Check(const RankTrace& trace) {
   }
   for (const Communication& communication : trace.communication) {
     if (!IsSound(trace, communication)) return Corrupt("impossible communication");
+  }
+  for (const LinkTime& link : trace.links) {
+    if (!IsSound(link)) return Corrupt("an impossible time on links");
   }
   const auto unordered = std::ranges::adjacent_find(trace.communication, std::greater_equal(),
                                                     &Communication::operation);
@@ -147,6 +158,7 @@ base::Result<RankTrace> TakeRank(Bytes* bytes) {
                         bytes->Take(head.host_events, &trace.host_events) &&
                         bytes->Take(head.communication, &trace.communication) &&
                         bytes->Take(head.transfers, &trace.transfers) &&
+                        bytes->Take(head.links, &trace.links) &&
                         TakeNames(head.names, bytes, &trace.names);
   if (!is_whole) return Corrupt("less than its head says");
   if (auto sound = Check(trace); !sound) return std::unexpected(sound.error());
@@ -166,6 +178,7 @@ void Write(const RankTrace& trace, std::ostream* out) {
                   .host_events = trace.host_events.size(),
                   .communication = trace.communication.size(),
                   .transfers = trace.transfers.size(),
+                  .links = trace.links.size(),
                   .names = trace.names.size()};
   Put(std::span(&head, 1), out);
   Put(std::span(trace.launch_gaps), out);
@@ -173,6 +186,7 @@ void Write(const RankTrace& trace, std::ostream* out) {
   Put(std::span(trace.host_events), out);
   Put(std::span(trace.communication), out);
   Put(std::span(trace.transfers), out);
+  Put(std::span(trace.links), out);
   std::vector<std::uint32_t> lengths;
   for (const std::string& name : trace.names) {
     lengths.push_back(static_cast<std::uint32_t>(name.size()));

@@ -3,7 +3,7 @@
 //
 //   file  := block*                       files behind each other are a file
 //   block := head                         numbers of what follows
-//            launch gaps, operations, host events, communication, transfers
+//            launch gaps, operations, host events, communication, transfers, links
 //            bytes of each name, names
 //
 // Numbers have the machine's byte order: a file never leaves it.

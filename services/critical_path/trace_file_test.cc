@@ -16,6 +16,7 @@ RankTrace Example() {
   rank.Call({0, 4});
   rank.Kernel({12, 20}, kEarlier);
   rank.Collective({22, {60, 80}}, 5, 1);
+  rank.Links({{.time = {20}, .tier = LinkTier::kNic}});
   rank.Wait({5, 80});
   rank.Group({85, {85, 100}}, {{.peer = 1, .is_send = true}});
   rank.trace().left_out = 7;
@@ -52,6 +53,8 @@ TEST(TraceFileTest, TracesOfSeveralFilesAreReadAsTheyWereWritten) {
   EXPECT_EQ(first.operations[1].ready, base::SimTime{22});
   EXPECT_EQ(first.communication[1].transfers, 1u);
   EXPECT_EQ(first.transfers[0].is_send, 1u);
+  ASSERT_EQ(first.communication[0].links, 1u);
+  EXPECT_EQ(first.links[0].tier, LinkTier::kNic);
   EXPECT_EQ(first.host_events[1].kind, HostEventKind::kWait);
   EXPECT_EQ((*traces)[1].iteration, std::nullopt);
   EXPECT_EQ(Written(first), Written(Example()));
@@ -82,6 +85,9 @@ TEST(TraceFileTest, RefusesWhatContradictsItself) {
       {"a wait that ends before it begins", [](auto* t) { t->host_events[1].end = {4}; }},
       {"communication of a kernel", [](auto* t) { t->communication[0].operation = 0; }},
       {"communication twice", [](auto* t) { t->communication[1].operation = 1; }},
+      {"links that are not there", [](auto* t) { t->communication[0].links = 2; }},
+      {"links of a tier that is not there", [](auto* t) { t->links[0].tier = LinkTier{99}; }},
+      {"a negative time on a link", [](auto* t) { t->links[0].time = {-1}; }},
       {"transfers that are not there", [](auto* t) { t->communication[1].transfers = 2; }},
   };
   for (const auto& one : kCases) {

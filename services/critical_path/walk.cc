@@ -82,11 +82,15 @@ class Walk {
   std::string_view NameAt(std::uint32_t name) const { return trace().names[name]; }
 
   // What lasted from `begin` until where the walk is. Nothing when that takes no time.
-  void Pass(SimTime begin, Kind kind, std::string_view name) {
+  void Pass(SimTime begin, Kind kind, std::string_view name, std::span<const LinkTime> links = {}) {
     begin = std::max(begin, path_.start);
     if (begin >= time_) return;
-    path_.segments.push_back(
-        {.begin = begin, .end = time_, .kind = kind, .rank = trace().rank, .name = name});
+    path_.segments.push_back({.begin = begin,
+                              .end = time_,
+                              .kind = kind,
+                              .rank = trace().rank,
+                              .name = name,
+                              .links = links});
     time_ = begin;
   }
   // Nothing before is known.
@@ -155,12 +159,16 @@ void Walk::FollowCommunication() {
     last = place;
   }
   const Communication* communication = partners_.Find(own);
+  std::span<const LinkTime> links;
+  if (communication != nullptr) {
+    links = std::span(trace().links).subspan(communication->first_link, communication->links);
+  }
   // A collective starts when the last member is ready. A group's transfers start one by one.
   if (communication == nullptr || communication->transfers == 0) {
-    Pass(std::max(operation.start, ready), Kind::kCommunication, name);
+    Pass(std::max(operation.start, ready), Kind::kCommunication, name, links);
     Pass(ready, Kind::kUnknown, kUnseenRanks);
   } else {
-    Pass(ready, Kind::kCommunication, name);
+    Pass(ready, Kind::kCommunication, name, links);
   }
   if (last == own) return;
   rank_ = last.trace;

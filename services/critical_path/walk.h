@@ -31,13 +31,14 @@ enum class Kind : std::uint8_t {
 };
 constexpr std::size_t kKinds = 8;
 
-// Names live as long as the traces.
+// Names and links live as long as the traces.
 struct Segment {
   base::SimTime begin;
   base::SimTime end;
   Kind kind = Kind::kUnknown;
   std::int32_t rank = 0;
   std::string_view name;
+  std::span<const LinkTime> links;  // Of communication, all that it spent its time on.
 };
 
 // An iteration lasts from the time at which its last rank began until its last rank ended.

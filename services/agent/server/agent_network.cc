@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/agent/ring/listener.h"
@@ -9,6 +10,7 @@
 #include "services/agent/session/session.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/critical_path/links.h"
 #include "services/folding/wire/fold_message.h"
 
 namespace eidolon::agent::server {
@@ -260,8 +262,27 @@ void Agent::OnNetworkMessage(const network_v1::SessionResponse& message) {
   }
 }
 
+namespace {
+
+// What the service does not name, or names in another version's numbers, is of no known link.
+std::vector<critical_path::LinkTime> LinksOf(const network_v1::Committed& committed) {
+  std::vector<critical_path::LinkTime> links;
+  const int count = std::min(committed.tiers_size(), committed.tier_picoseconds_size());
+  for (int at = 0; at < count; ++at) {
+    const auto tier = static_cast<std::size_t>(committed.tiers(at));
+    links.push_back({.time = TimeOf(committed.tier_picoseconds(at)) - SimTime{},
+                     .tier = tier < critical_path::kLinkTiers
+                                 ? static_cast<critical_path::LinkTier>(tier)
+                                 : critical_path::LinkTier::kUnknown});
+  }
+  return links;
+}
+
+}  // namespace
+
 void Agent::OnCommitted(const network_v1::SessionResponse& message) {
   const network_v1::Committed& committed = message.committed();
+  const std::vector<critical_path::LinkTime> links = LinksOf(committed);
   ++processed_;
   const std::uint32_t basis =
       costs_->InternBasis(costs_->KnownSource(committed.source()), committed.relative_error(),
@@ -276,7 +297,8 @@ void Agent::OnCommitted(const network_v1::SessionResponse& message) {
                                   .member = committed.rank(),
                                   .start = TimeOf(committed.start_picoseconds()),
                                   .finish = TimeOf(committed.finish_picoseconds()),
-                                  .basis = basis}) ||
+                                  .basis = basis,
+                                  .links = links}) ||
             known;
     session->AnswerMoments();
   }

@@ -226,6 +226,9 @@ bool CollectiveCalls::Commit(const Commitment& commitment) {
     communicator.open.erase(open);
     resolving_ = {.basis = commitment.basis, .name = open_.at(token).name_number};
     resolving_shown_ = std::move(open_.at(token).shown);
+    if (resolving_shown_ != nullptr) {
+      resolving_shown_->links.assign(commitment.links.begin(), commitment.links.end());
+    }
     open_.erase(token);
     known = engine_->ResolveCollective(token, commitment.start, commitment.finish) || known;
   }

@@ -18,6 +18,7 @@
 #include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
+#include "services/critical_path/links.h"
 #include "services/ring/record.h"
 
 namespace eidolon::network::v1 {
@@ -39,6 +40,7 @@ struct Commitment {
   base::SimTime start;
   base::SimTime finish;
   std::uint32_t basis = 0;
+  std::span<const critical_path::LinkTime> links = {};  // What the time went to.
 };
 
 // A captured call.

@@ -121,7 +121,10 @@ class Tracer {
          .operation = static_cast<std::uint32_t>(trace_.operations.size()),
          .member = collective.rank,
          .first_transfer = static_cast<std::uint32_t>(trace_.transfers.size()),
-         .transfers = static_cast<std::uint32_t>(collective.transfers.size())});
+         .transfers = static_cast<std::uint32_t>(collective.transfers.size()),
+         .first_link = static_cast<std::uint32_t>(trace_.links.size()),
+         .links = static_cast<std::uint32_t>(collective.links.size())});
+    trace_.links.insert(trace_.links.end(), collective.links.begin(), collective.links.end());
     for (const Collective::Transfer& transfer : collective.transfers) {
       trace_.transfers.push_back({.sequence = transfer.sequence,
                                   .peer = transfer.peer,

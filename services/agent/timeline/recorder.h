@@ -23,6 +23,7 @@
 #include "services/agent/device/operation.h"
 #include "services/agent/iteration/ledger.h"
 #include "services/base/sim_time.h"
+#include "services/critical_path/links.h"
 
 namespace eidolon::agent::timeline {
 
@@ -86,6 +87,8 @@ struct Collective {
   std::uint64_t call = 0;          // Its number in the communicator.
   std::uint64_t bytes = 0;
   std::vector<Transfer> transfers;  // Empty: a collective.
+  // What its time went to; of a group the transfer that ended last.
+  std::vector<critical_path::LinkTime> links;
 };
 
 struct Operation {

@@ -286,6 +286,9 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
     face.arguments.push_back({"bytes", static_cast<std::int64_t>(collective->bytes)});
     face.arguments.push_back({"communicator", static_cast<std::int64_t>(collective->communicator)});
     face.arguments.push_back({"call", static_cast<std::int64_t>(collective->call)});
+    for (const critical_path::LinkTime& link : collective->links) {
+      face.arguments.push_back({FieldOf(link.tier), link.time.ps});
+    }
     for (const Collective::Transfer& transfer : collective->transfers) {
       face.flows.push_back(FlowOf(*collective, transfer));
     }

@@ -31,6 +31,14 @@ json ToJson(const critical_path::Summary& summary) {
   for (const auto& [kind, time] : summary.kinds) {
     kinds.push_back(with_time(time, {{"kind", critical_path::Name(kind)}}));
   }
+  base::Duration communication;
+  for (const critical_path::TierTime& link : summary.links) communication += link.time;
+  json links = json::array();
+  for (const auto& [tier, time] : summary.links) {
+    links.push_back({{"link", critical_path::Name(tier)},
+                     {"picoseconds", time.ps},
+                     {"share", ShareOf(time, communication)}});
+  }
   json ranks = json::array();
   base::Duration others;
   for (const auto& [rank, time] : summary.ranks) {
@@ -46,10 +54,15 @@ json ToJson(const critical_path::Summary& summary) {
                                                     {"name", Beginning(operation.name, kNameMax)},
                                                     {"times", operation.times}}));
   }
-  json out = {{"picoseconds", summary.length.ps},  {"kinds", std::move(kinds)},
-              {"ranks", std::move(ranks)},         {"operations", std::move(operations)},
-              {"segments", summary.segments},      {"rankChanges", summary.rank_changes},
-              {"ranksShown", summary.ranks_shown}, {"operationsLeftOut", summary.left_out}};
+  json out = {{"picoseconds", summary.length.ps},
+              {"kinds", std::move(kinds)},
+              {"links", std::move(links)},
+              {"ranks", std::move(ranks)},
+              {"operations", std::move(operations)},
+              {"segments", summary.segments},
+              {"rankChanges", summary.rank_changes},
+              {"ranksShown", summary.ranks_shown},
+              {"operationsLeftOut", summary.left_out}};
   // As the report counts them: warm-up included, from 1.
   if (summary.iteration) out["iteration"] = *summary.iteration + 1;
   if (others.ps > 0) out["otherRanksPicoseconds"] = others.ps;

@@ -27,6 +27,11 @@ function rankNote(path) {
   return `It runs over ${ranks.join(", ")}${more ? " and others" : ""}, and changes the rank ${count(path.rankChanges)} times.`;
 }
 
+function linkNote(path) {
+  const links = (path.links || []).map((link) => `${link.link} ${percent(link.share)}`);
+  return links.length > 0 && el("p", {class: "note"}, `Communication by link: ${links.join(", ")}.`);
+}
+
 export const criticalPathPart = {
   select: (job) => predictionOf(job).criticalPath,
   render: (path) => {
@@ -39,6 +44,7 @@ export const criticalPathPart = {
         rankNote(path)),
       stackedBar("The critical path by kind", KINDS.filter(([key]) => shares.has(key)).map(([key, title, note]) =>
         ({key, title, note, share: shares.get(key).share, text: timeOf(shares.get(key))}))),
+      linkNote(path),
       operations.length > 0 && table("What lies on the critical path",
         [{title: "Operation"}, {title: "Kind"}, {title: "Times", number: true}, {title: "On the path", number: true},
           {title: "Share", number: true}], operations.slice(0, SHOWN).map(operationRow)),

@@ -215,6 +215,7 @@ TEST(OpenApiTest, DescribesEveryFieldOfACriticalPath) {
   critical_path::Summary path{.iteration = 1,
                               .length = {40},
                               .kinds = {{.kind = critical_path::Kind::kDelay, .time = {40}}},
+                              .links = {{.tier = critical_path::LinkTier::kNic, .time = {3}}},
                               .operations = {{.name = "a", .time = {1}, .times = 1}}};
   for (std::int32_t rank = 0; rank < 40; ++rank) path.ranks.push_back({rank, {1}});
   const json api = OpenApi();

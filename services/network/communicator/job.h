@@ -78,7 +78,7 @@ class Job {
   void Disconnect(std::uint32_t server);
 
   // A transfer that this job started has ended.
-  void Finished(const flow::Finish& finish);
+  void Finished(flow::Finish finish);
 
   // The duration of an operation alone on the fabric.
   base::Result<collective::Cost> Estimate(std::uint64_t communicator,
@@ -170,8 +170,8 @@ class Job {
   void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
   void StartTransfer(Communicator& communicator, const TransferBook::Ready& ready);
   collective::Span SpanOf(const Communicator& communicator, std::int32_t a, std::int32_t b) const;
-  void CommitCollective(Communicator& communicator, const flow::Finish& finish);
-  void CommitGroup(const Communicator& communicator, const TransferBook::Done& done);
+  void CommitCollective(Communicator& communicator, flow::Finish finish);
+  void CommitGroup(const Communicator& communicator, TransferBook::Done done);
   void Tell(std::uint32_t server, Notice notice);
 
   std::uint64_t number_;

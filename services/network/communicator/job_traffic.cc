@@ -392,7 +392,7 @@ void Job::ForgetRoutes() {
   for (auto& [id, communicator] : communicators_) communicator.routes.Clear();
 }
 
-void Job::Finished(const flow::Finish& finish) {
+void Job::Finished(flow::Finish finish) {
   const auto found = communicators_.find(finish.key.communicator);
   if (found == communicators_.end() || found->second.failure) return;
   Communicator& communicator = found->second;
@@ -401,21 +401,21 @@ void Job::Finished(const flow::Finish& finish) {
   } else if (finish.key.point_to_point) {
     const Pair pair{static_cast<std::int32_t>(finish.key.from),
                     static_cast<std::int32_t>(finish.key.to), finish.key.sequence};
-    for (const TransferBook::Done& done :
-         communicator.transfers.Finish(pair, finish.start, finish.finish)) {
-      CommitGroup(communicator, done);
+    for (TransferBook::Done& done : communicator.transfers.Finish(pair, finish)) {
+      CommitGroup(communicator, std::move(done));
     }
   } else {
-    CommitCollective(communicator, finish);
+    CommitCollective(communicator, std::move(finish));
   }
   if (communicator.gone_count == communicator.members.size()) EraseIfAbandoned(communicator.id);
 }
 
-void Job::CommitCollective(Communicator& communicator, const flow::Finish& finish) {
+void Job::CommitCollective(Communicator& communicator, flow::Finish finish) {
   const auto running = communicator.running.extract(finish.key.sequence);
   CHECK(!running.empty());
   const Cost& cost = running.mapped().first;
   audience_.Ended(cost.algorithm, cost.protocol);
+  const auto spent = std::make_shared<const flow::Spent>(std::move(finish.spent));
   for (std::uint32_t server : communicator.servers) {
     Tell(server, CommittedNotice{.communicator = communicator.id,
                                  .sequence = finish.key.sequence,
@@ -425,11 +425,12 @@ void Job::CommitCollective(Communicator& communicator, const flow::Finish& finis
                                  .algorithm = cost.algorithm,
                                  .protocol = cost.protocol,
                                  .channels = cost.channels,
-                                 .relative_error = cost.relative_error});
+                                 .relative_error = cost.relative_error,
+                                 .spent = spent});
   }
 }
 
-void Job::CommitGroup(const Communicator& communicator, const TransferBook::Done& done) {
+void Job::CommitGroup(const Communicator& communicator, TransferBook::Done done) {
   if (communicator.IsGhost(static_cast<std::size_t>(done.group.rank))) return;
   const collective::TransferCost cost = collective::TransferCostOf(
       communicator.shape, SpanOf(communicator, done.group.rank, done.largest_peer), done.bytes_max);
@@ -443,7 +444,8 @@ void Job::CommitGroup(const Communicator& communicator, const TransferBook::Done
                        .algorithm = collective::Algorithm::kPointToPoint,
                        .protocol = cost.protocol,
                        .channels = cost.channels,
-                       .relative_error = cost.relative_error});
+                       .relative_error = cost.relative_error,
+                       .spent = std::make_shared<const flow::Spent>(std::move(done.spent))});
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "services/folding/fold.h"
 #include "services/network/collective/kind.h"
 #include "services/network/communicator/meeting.h"
+#include "services/network/flow/transfer.h"
 
 namespace eidolon::network::communicator {
 
@@ -36,6 +38,9 @@ struct CommittedNotice {
   collective::Protocol protocol = collective::Protocol::kSimple;
   std::uint32_t channels = 0;
   float relative_error = 0;
+  // Of the collective from start to finish; of a group, of the transfer that ended last. Of several
+  // notices one.
+  std::shared_ptr<const flow::Spent> spent;
 };
 
 // A rank's group of sends and receives ends at `end` or later.

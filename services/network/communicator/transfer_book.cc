@@ -176,8 +176,7 @@ std::optional<std::uint64_t> TransferBook::TakeTold(const Pair& pair, SimTime en
   return id.sequence;
 }
 
-std::vector<TransferBook::Done> TransferBook::Finish(const Pair& pair, SimTime start,
-                                                     SimTime finish) {
+std::vector<TransferBook::Done> TransferBook::Finish(const Pair& pair, const flow::Finish& finish) {
   const auto found = pairs_.find(pair);
   CHECK(found != pairs_.end() && found->second.started);
   std::vector<GroupId> concerned = {found->second.send->group, found->second.receive->group};
@@ -192,8 +191,11 @@ std::vector<TransferBook::Done> TransferBook::Finish(const Pair& pair, SimTime s
   std::vector<Done> done;
   for (const GroupId& id : concerned) {
     Group& group = groups_.at(id);
-    group.start = std::min(group.start, start);
-    group.finish = std::max(group.finish, finish);
+    group.start = std::min(group.start, finish.start);
+    if (finish.finish > group.finish) {
+      group.finish = finish.finish;
+      group.spent = finish.spent;
+    }
     group.left -= own ? 2 : 1;
     if (group.left > 0) continue;
     done.push_back({.group = id,
@@ -201,7 +203,8 @@ std::vector<TransferBook::Done> TransferBook::Finish(const Pair& pair, SimTime s
                     .finish = group.finish,
                     .bytes_max = group.bytes_max,
                     .largest_sends = group.largest_sends,
-                    .largest_peer = group.largest_peer});
+                    .largest_peer = group.largest_peer,
+                    .spent = std::move(group.spent)});
     groups_.erase(id);
   }
   return done;

@@ -15,6 +15,7 @@
 #include "services/network/communicator/collective_book.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/payload.h"
+#include "services/network/flow/transfer_set.h"
 
 namespace eidolon::network::communicator {
 
@@ -52,6 +53,7 @@ class TransferBook {
     std::uint64_t bytes_max = 0;    // Of its largest transfer...
     bool largest_sends = false;     // ...its direction...
     std::int32_t largest_peer = 0;  // ...and partner.
+    flow::Spent spent;              // Of the transfer that ended last.
   };
 
   // Yields the values of all groups whose last receive met its send by this call. `input` is the
@@ -69,7 +71,7 @@ class TransferBook {
   // consists of nothing but this transfer, and has not heard of such a late time yet.
   std::optional<std::uint64_t> TakeTold(const Pair& pair, base::SimTime end);
   // A transfer ended; yields the groups that ended with it, in order.
-  std::vector<Done> Finish(const Pair& pair, base::SimTime start, base::SimTime finish);
+  std::vector<Done> Finish(const Pair& pair, const flow::Finish& finish);
 
   struct Incomplete {
     Pair pair;
@@ -113,6 +115,7 @@ class TransferBook {
     std::uint64_t bytes_max = 0;
     bool largest_sends = false;
     std::int32_t largest_peer = 0;
+    flow::Spent spent;
   };
   base::Result<void> AddCall(GroupId id, Group& group, const TransferCall& call, Payload sent);
   // The group's values when all its receives have met their sends.

@@ -69,8 +69,10 @@ TEST(TransferBookTest, AGroupEndsWithItsLastTransfer) {
   ASSERT_TRUE(book.Issue({2, 0}, Group({Receive(0, 9)}), std::nullopt).has_value());
   for (std::int32_t rank : {0, 1, 2}) ASSERT_TRUE(book.Post({rank, 0}, {rank}).has_value());
 
-  const auto first = book.Finish({0, 1, 0}, {1}, {50});
-  const auto second = book.Finish({0, 2, 0}, {2}, {40});
+  const auto first = book.Finish(
+      {0, 1, 0}, {.start = {1}, .finish = {50}, .spent = {.latency = {20}, .pace = {29}}});
+  const auto second =
+      book.Finish({0, 2, 0}, {.start = {2}, .finish = {40}, .spent = {.latency = {38}}});
 
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].group, (GroupId{1, 0}));
@@ -79,6 +81,8 @@ TEST(TransferBookTest, AGroupEndsWithItsLastTransfer) {
   EXPECT_EQ(second[0].start, SimTime{1});
   EXPECT_EQ(second[0].finish, SimTime{50});
   EXPECT_EQ(second[0].largest_peer, 2);
+  // Of the one that ended last, not of the one that was told last.
+  EXPECT_EQ(second[0].spent.pace, base::Duration{29});
   EXPECT_TRUE(book.Idle());
 }
 
@@ -89,7 +93,7 @@ TEST(TransferBookTest, ARankMaySendToItself) {
   EXPECT_EQ(values->front().result, "hi");
 
   ASSERT_EQ(book.Post({0, 0}, {5})->size(), 1u);
-  EXPECT_EQ(book.Finish({0, 0, 0}, {5}, {9}).size(), 1u);
+  EXPECT_EQ(book.Finish({0, 0, 0}, {.start = {5}, .finish = {9}}).size(), 1u);
   EXPECT_TRUE(book.Idle());
 }
 
@@ -112,7 +116,7 @@ TEST(TransferBookTest, ValuesHoldWhatArrivedBeforeThePartnerCalled) {
       book.Issue({0, 0}, Group({Receive(0, 2), Send(0, 2), Receive(1, 3), Send(1, 2)}), "hiyo")
           ->empty());
   ASSERT_EQ(book.Post({0, 0}, {5})->size(), 1u);
-  ASSERT_TRUE(book.Finish({0, 0, 0}, {5}, {9}).empty());
+  ASSERT_TRUE(book.Finish({0, 0, 0}, {.start = {5}, .finish = {9}}).empty());
 
   const auto values = book.Issue({1, 0}, Group({Receive(0, 2), Send(0, 3)}), "abc");
 

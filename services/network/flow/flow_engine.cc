@@ -7,21 +7,24 @@ namespace eidolon::network::flow {
 
 using base::SimTime;
 
-FlowEngine::FlowEngine(std::span<const std::uint64_t> capacities)
+FlowEngine::FlowEngine(std::span<const std::uint64_t> capacities,
+                       std::span<const std::uint8_t> tiers)
     : table_(capacities),
       order_(table_.LinkCount()),
       agenda_(table_),
       pruner_(table_, agenda_),
-      levels_(table_, agenda_, order_),
-      full_(table_, agenda_, order_) {}
+      holds_(tiers),
+      levels_(table_, agenda_, order_, holds_),
+      full_(table_, agenda_, order_, holds_) {}
 
 FlowEngine::FlowEngine(const FlowEngine& other)
     : table_(other.table_),
       order_(other.order_),
       agenda_(other.agenda_, table_),
       pruner_(table_, agenda_),
-      levels_(other.levels_, table_, agenda_, order_),
-      full_(other.full_, table_, agenda_, order_),
+      holds_(other.holds_),
+      levels_(other.levels_, table_, agenda_, order_, holds_),
+      full_(other.full_, table_, agenda_, order_, holds_),
       arrived_(other.arrived_),
       dirty_(other.dirty_),
       settled_(other.settled_),
@@ -29,6 +32,7 @@ FlowEngine::FlowEngine(const FlowEngine& other)
 
 FlowEngine::Slot FlowEngine::Start(const FlowSpec& spec) {
   const Slot slot = table_.Add(spec);
+  holds_.Begin(slot);
   pruner_.Join(slot);
   order_.Enter(slot, (spec.work + spec.weight - 1) / spec.weight);
   arrived_.push_back(slot);
@@ -147,6 +151,8 @@ FlowEngine::Counters FlowEngine::counters() const {
           .moves = levels_.counters().moves + full_.moves()};
 }
 
-std::size_t FlowEngine::BytesUsed() const { return table_.BytesUsed() + order_.BytesUsed(); }
+std::size_t FlowEngine::BytesUsed() const {
+  return table_.BytesUsed() + order_.BytesUsed() + holds_.BytesUsed();
+}
 
 }  // namespace eidolon::network::flow

@@ -19,6 +19,7 @@
 #include "services/network/flow/flow_spec.h"
 #include "services/network/flow/flow_table.h"
 #include "services/network/flow/full_solver.h"
+#include "services/network/flow/hold_book.h"
 #include "services/network/flow/level_solver.h"
 #include "services/network/flow/link_agenda.h"
 #include "services/network/flow/pruner.h"
@@ -32,8 +33,10 @@ class FlowEngine {
  public:
   using Slot = FlowTable::Slot;
 
-  // Bytes per second, by link. Requires: each below 2^48.
-  explicit FlowEngine(std::span<const std::uint64_t> capacities);
+  // Bytes per second, by link, and the tier that the link counts as. Requires: each capacity is
+  // below 2^48.
+  explicit FlowEngine(std::span<const std::uint64_t> capacities,
+                      std::span<const std::uint8_t> tiers = {});
   FlowEngine(const FlowEngine& other);
   FlowEngine& operator=(const FlowEngine&) = delete;
 
@@ -53,6 +56,9 @@ class FlowEngine {
 
   // Rate in rate units. Requires: the slot's flow is under way.
   std::uint64_t RateOf(Slot slot);
+  // For how long full links held a flow that has ended below its cap, by the links' tiers: adds to
+  // `times`. Requires: no flow has begun since.
+  void AddHeld(Slot slot, std::vector<TierTime>* times) const { holds_.AddTo(slot, times); }
   // What is left of a flow's work.
   Work LeftOf(Slot slot);
   std::size_t Active() const { return table_.LiveCount(); }
@@ -88,6 +94,7 @@ class FlowEngine {
   FinishOrder order_;
   LinkAgenda agenda_;
   Pruner pruner_;
+  HoldBook holds_;
   LevelSolver levels_;
   FullSolver full_;
   std::vector<Slot> arrived_;  // Since rates were brought up to date.

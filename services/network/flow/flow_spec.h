@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "services/base/sim_time.h"
 
@@ -32,5 +33,15 @@ struct FlowSpec {
   std::uint32_t weight = 1;      // On a link all flows bound there get rates as their weights.
   std::span<const Hop> hops;     // No link twice; may be empty if there is a cap.
 };
+
+// Links of one tier are one to whoever asks what held a flow; the number is the caller's.
+struct TierTime {
+  std::uint8_t tier = 0;
+  base::Duration time;
+  bool operator==(const TierTime&) const = default;
+};
+
+// Each tier is in the list once.
+void AddTime(std::uint8_t tier, base::Duration time, std::vector<TierTime>* times);
 
 }  // namespace eidolon::network::flow

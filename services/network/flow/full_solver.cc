@@ -22,7 +22,13 @@ void FullSolver::Freeze(Slot slot, std::uint32_t hop, std::uint64_t level) {
   FlowTable::Flow& flow = table_.flow(slot);
   frozen_[slot] = 1;
   if (flow.bound != hop || order_.IsLoose(slot)) {
-    order_.Loosen(slot, {.group = table_.BoundLink(slot), .level = table_.level(slot)});
+    const std::uint32_t before = table_.BoundLink(slot);
+    order_.Loosen(slot, {.group = before, .level = table_.level(slot)});
+    if (before != FlowTable::kNone) {
+      holds_.Leave(slot, before, order_.now());
+    } else if (hop != FlowTable::kNone) {
+      holds_.Enter(slot, order_.now());
+    }
     flow.bound = hop;
     ++moves_;
   }

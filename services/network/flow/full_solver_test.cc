@@ -19,13 +19,15 @@ struct FullSolverTest : testing::Test {
     const FlowTable::Slot slot = table.Add({.work = 1, .cap = cap, .weight = weight, .hops = hops});
     pruner.Join(slot);
     order.Enter(slot, 1);
+    holds.Begin(slot);
     return slot;
   }
   FlowTable table{std::vector<std::uint64_t>{100, 200, 50, 1000}};
   FinishOrder order{4};
   LinkAgenda agenda{table};
   Pruner pruner{table, agenda};
-  FullSolver solver{table, agenda, order};
+  HoldBook holds{{}};
+  FullSolver solver{table, agenda, order, holds};
 };
 
 TEST_F(FullSolverTest, FillsTheSlowestLinkFirst) {

@@ -34,6 +34,7 @@ std::uint64_t LevelSolver::LimitElsewhere(Slot slot, std::uint32_t hop,
 }
 
 void LevelSolver::Unseat(Slot slot) {
+  holds_.Leave(slot, table_.BoundLink(slot), order_.now());
   const std::uint32_t emptied = table_.Unbind(slot);
   if (emptied != FlowTable::kNone) order_.Touch(emptied);
 }
@@ -47,7 +48,9 @@ void LevelSolver::Rebind(Slot slot, std::uint32_t hop) {
     Unseat(slot);
     agenda_.Mark(before);
   }
-  if (hop != FlowTable::kNone) table_.Bind(slot, hop);
+  if (hop == FlowTable::kNone) return;
+  if (before == FlowTable::kNone) holds_.Enter(slot, order_.now());
+  table_.Bind(slot, hop);
 }
 
 // The flow's rate changes, and with it what its other links have left.

@@ -11,13 +11,14 @@
 
 #include "services/network/flow/finish_order.h"
 #include "services/network/flow/flow_table.h"
+#include "services/network/flow/hold_book.h"
 #include "services/network/flow/link_agenda.h"
 
 namespace eidolon::network::flow {
 
-// Changes the table's levels and what binds each flow; the order of ends hears of both. All three
-// outlive it. Invariant: when Propagate has emptied the agenda, every flow has its cap, or a full
-// link on which nobody is faster. Not thread safe.
+// Changes the table's levels and what binds each flow; the order of ends hears of both, and the
+// book of holds of the latter. All outlive it. Invariant: when Propagate has emptied the agenda,
+// every flow has its cap, or a full link on which nobody is faster. Not thread safe.
 class LevelSolver {
  public:
   using Slot = FlowTable::Slot;
@@ -27,11 +28,12 @@ class LevelSolver {
     std::uint64_t moves = 0;  // Flows that changed their link.
   };
 
-  LevelSolver(FlowTable& table, LinkAgenda& agenda, FinishOrder& order)
-      : table_(table), agenda_(agenda), order_(order) {}
+  LevelSolver(FlowTable& table, LinkAgenda& agenda, FinishOrder& order, HoldBook& holds)
+      : table_(table), agenda_(agenda), order_(order), holds_(holds) {}
   // The same for a copy of the table.
-  LevelSolver(const LevelSolver& other, FlowTable& table, LinkAgenda& agenda, FinishOrder& order)
-      : table_(table), agenda_(agenda), order_(order), counters_(other.counters_) {}
+  LevelSolver(const LevelSolver& other, FlowTable& table, LinkAgenda& agenda, FinishOrder& order,
+              HoldBook& holds)
+      : table_(table), agenda_(agenda), order_(order), holds_(holds), counters_(other.counters_) {}
   LevelSolver(const LevelSolver&) = delete;
   LevelSolver& operator=(const LevelSolver&) = delete;
 
@@ -70,6 +72,7 @@ class LevelSolver {
   FlowTable& table_;
   LinkAgenda& agenda_;
   FinishOrder& order_;
+  HoldBook& holds_;
   Counters counters_;
   std::vector<Stealable> stealable_;  // Scratch.
 };

@@ -17,6 +17,7 @@ struct LevelSolverTest : testing::Test {
     const FlowTable::Slot slot = table.Add({.work = 1, .cap = cap, .hops = hops});
     pruner.Join(slot);
     order.Enter(slot, 1);
+    holds.Begin(slot);
     solver.Seat(slot);
     return slot;
   }
@@ -24,7 +25,8 @@ struct LevelSolverTest : testing::Test {
   FinishOrder order{2};
   LinkAgenda agenda{table};
   Pruner pruner{table, agenda};
-  LevelSolver solver{table, agenda, order};
+  HoldBook holds{{}};
+  LevelSolver solver{table, agenda, order, holds};
 };
 
 TEST_F(LevelSolverTest, ALongFlowLeavesTheRestToShortOnes) {

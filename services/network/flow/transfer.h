@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
+#include "services/network/flow/flow_spec.h"
 #include "services/network/topology/topology.h"
 
 namespace eidolon::network::flow {
@@ -63,6 +64,17 @@ struct Transfer {
   std::span<const LinkUse> Links() const {
     return uses == nullptr ? std::span<const LinkUse>() : std::span(*uses);
   }
+};
+
+// What the time of a transfer went to; together exactly from its start to its finish.
+//
+// A transfer that a full link holds below its own speed spends that time on the link. At its own
+// speed it spends on the link that it fills most as long as its bytes need there at the link's full
+// width, and the rest at NCCL's pace: chunks, pipelines and channels that do not fill a link.
+struct Spent {
+  base::Duration latency;
+  base::Duration pace;
+  std::vector<TierTime> links;  // In the order of the tiers; none is empty.
 };
 
 }  // namespace eidolon::network::flow

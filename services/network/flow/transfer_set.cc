@@ -22,8 +22,11 @@ std::vector<std::uint64_t> Bounded(std::span<const std::uint64_t> capacities) {
 
 }  // namespace
 
-TransferSet::TransferSet(std::span<const std::uint64_t> capacities)
-    : engine_(Bounded(capacities)) {}
+TransferSet::TransferSet(std::span<const std::uint64_t> capacities,
+                         std::span<const std::uint8_t> tiers)
+    : engine_(Bounded(capacities), tiers), tiers_(tiers.begin(), tiers.end()) {
+  tiers_.resize(capacities.size());
+}
 
 std::uint32_t TransferSet::TakeEntry() {
   if (!free_.empty()) {
@@ -40,6 +43,7 @@ void TransferSet::Add(Transfer transfer) {
   const std::uint32_t at = TakeEntry();
   Entry& entry = entries_[at];
   entry.transfer = std::move(transfer);
+  entry.spent = {};
   entry.active = true;
   entry.flowing = false;
   ++entry.version;
@@ -72,6 +76,7 @@ void TransferSet::Advance(std::vector<Finish>& finished) {
   engine_.AdvanceTo(now_, ended_);
   for (FlowEngine::Slot slot : ended_) {
     ++events_;
+    CountSpent(entries_[entry_of_[slot]]);
     entries_[entry_of_[slot]].flowing = false;
     End(entry_of_[slot], finished);
   }
@@ -119,14 +124,74 @@ FlowEngine::Slot TransferSet::Enter(std::span<const LinkUse> uses, std::uint64_t
                         .hops = hops_});
 }
 
-void TransferSet::Begin(std::uint32_t at) {
-  Entry& entry = entries_[at];
+Fullest TransferSet::FullestOf(std::span<const LinkUse> uses) const {
+  const LinkUse* fullest = nullptr;
+  std::uint64_t capacity = 1;
+  for (const LinkUse& use : uses) {
+    const std::uint64_t room = engine_.CapacityOf(use.link);
+    const bool is_fuller =
+        fullest == nullptr || static_cast<Wide>(use.bytes_per_second) * capacity >
+                                  static_cast<Wide>(fullest->bytes_per_second) * room;
+    if (!is_fuller) continue;
+    fullest = &use;
+    capacity = room;
+  }
+  if (fullest == nullptr) return {};
+  const std::uint64_t rate = std::min(fullest->bytes_per_second, kCapacityMax) << kRateBits;
+  const Wide part =
+      rate >= capacity ? Hop::kWhole : static_cast<Wide>(rate) * Hop::kWhole / capacity;
+  return {.tier = tiers_[fullest->link], .part = static_cast<std::uint32_t>(part)};
+}
+
+Fullest TransferSet::FullestOf(const LinkUses& uses) {
+  constexpr std::size_t kFew = 16;
+  if (uses == nullptr || uses->size() <= kFew) {
+    return uses == nullptr ? Fullest{} : FullestOf(std::span(*uses));
+  }
+  // Only the time that it takes depends on the address.
+  constexpr std::size_t kAlignment = 64;
+  const auto at = reinterpret_cast<std::uintptr_t>(uses.get()) / kAlignment % fullest_.size();
+  auto& [known, fullest] = fullest_[at];
+  if (known != uses) {
+    known = uses;
+    fullest = FullestOf(std::span(*uses));
+  }
+  return fullest;
+}
+
+// Its flow has ended: what went by since it began to flow over the links that it used.
+void TransferSet::CountSpent(Entry& entry) {
+  Spent& spent = entry.spent;
+  const auto held = [&] {
+    base::Duration sum;
+    for (const TierTime& link : spent.links) sum += link.time;
+    return sum;
+  };
+  const base::Duration before = held();
+  engine_.AddHeld(entry.slot, &spent.links);
+  const base::Duration at_full_speed = now_ - entry.entered - (held() - before);
+  const Wide product =
+      static_cast<Wide>(static_cast<std::uint64_t>(at_full_speed.ps)) * entry.fullest.part;
+  const Wide on_link = (product + Hop::kWhole / 2) / Hop::kWhole;
+  const base::Duration link{static_cast<std::int64_t>(on_link)};
+  AddTime(entry.fullest.tier, link, &spent.links);
+  spent.pace += at_full_speed - link;
+}
+
+void TransferSet::StartFlow(Entry& entry, std::uint32_t at, base::Duration time) {
   const Transfer& transfer = entry.transfer;
-  entry.slot = Enter(transfer.Links(), CapFor(transfer.Links(), transfer.weight), transfer.alone,
-                     transfer.weight);
-  entry.flowing = true;
+  entry.fullest = FullestOf(transfer.uses);
+  entry.entered = now_;
+  entry.slot =
+      Enter(transfer.Links(), CapFor(transfer.Links(), transfer.weight), time, transfer.weight);
   if (entry.slot >= entry_of_.size()) entry_of_.resize(entry.slot + 1);
   entry_of_[entry.slot] = at;
+}
+
+void TransferSet::Begin(std::uint32_t at) {
+  Entry& entry = entries_[at];
+  StartFlow(entry, at, entry.transfer.alone);
+  entry.flowing = true;
 }
 
 void TransferSet::AdvanceTo(SimTime time) {
@@ -139,6 +204,7 @@ void TransferSet::AdvanceTo(SimTime time) {
 }
 
 void TransferSet::SetCapacity(topology::LinkIndex link, std::uint64_t capacity) {
+  fullest_.fill({});
   engine_.SetCapacity(link, std::min(capacity, kCapacityMax));
 }
 
@@ -161,10 +227,8 @@ void TransferSet::Reroute(const std::function<LinkUses(const Transfer&)>& route)
     // What is left, as time at full speed.
     const Wide left = (engine_.LeftOf(entry.slot) + cap - 1) / cap;
     engine_.Stop(entry.slot);
-    entry.slot = Enter(transfer.Links(), CapFor(transfer.Links(), transfer.weight),
-                       base::Duration{static_cast<std::int64_t>(left)}, transfer.weight);
-    if (entry.slot >= entry_of_.size()) entry_of_.resize(entry.slot + 1);
-    entry_of_[entry.slot] = at;
+    CountSpent(entry);
+    StartFlow(entry, at, base::Duration{static_cast<std::int64_t>(left)});
   }
 }
 
@@ -181,7 +245,13 @@ void TransferSet::RerouteBackground(std::size_t number, std::span<const LinkUse>
 }
 
 void TransferSet::End(std::uint32_t at, std::vector<Finish>& finished) {
-  finished.push_back({entries_[at].transfer.key, entries_[at].transfer.start, now_});
+  Entry& entry = entries_[at];
+  const SimTime start = entry.transfer.start;
+  Spent& spent = entry.spent;
+  std::ranges::sort(spent.links, {}, &TierTime::tier);
+  spent.latency = now_ - start - spent.pace;
+  for (const TierTime& link : spent.links) spent.latency -= link.time;
+  finished.push_back({entry.transfer.key, start, now_, std::move(spent)});
   Release(at);
 }
 

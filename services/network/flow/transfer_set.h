@@ -1,6 +1,7 @@
 // Transfers in progress: when each starts, shares its links with the others, and ends.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -18,6 +19,14 @@ struct Finish {
   TransferKey key;
   base::SimTime start;
   base::SimTime finish;
+  Spent spent;
+};
+
+// The link that a transfer at full speed fills most, by its tier, and how much of it in units of
+// 2^-31.
+struct Fullest {
+  std::uint8_t tier = 0;
+  std::uint32_t part = 0;
 };
 
 // Fluid simulation over the links of one fabric. A transfer whose links have room for all that use
@@ -27,8 +36,9 @@ struct Finish {
 // then no transfer begins to flow in the instant in which it is added. Not thread safe.
 class TransferSet {
  public:
-  // Bytes per second, by link.
-  explicit TransferSet(std::span<const std::uint64_t> capacities);
+  // Bytes per second, by link, and the tier as which Finish::spent counts the link; none: 0.
+  explicit TransferSet(std::span<const std::uint64_t> capacities,
+                       std::span<const std::uint8_t> tiers = {});
 
   // Requires: transfer.start >= now().
   void Add(Transfer transfer);
@@ -67,8 +77,11 @@ class TransferSet {
     Transfer transfer;
     std::uint64_t version = 0;  // Never reset, so that an old event cannot fit a new transfer.
     FlowEngine::Slot slot = 0;
-    bool active = false;   // Added and not ended...
-    bool flowing = false;  // ...and past its latency.
+    Fullest fullest;
+    base::SimTime entered;  // When it began to flow over the links that it uses now.
+    Spent spent;            // Before.
+    bool active = false;    // Added and not ended...
+    bool flowing = false;   // ...and past its latency.
   };
   struct Event {
     base::SimTime at;
@@ -87,6 +100,11 @@ class TransferSet {
   void CancelIf(const Predicate& concerned);
   void DropStale();
   void Begin(std::uint32_t entry);
+  void StartFlow(Entry& entry, std::uint32_t at, base::Duration time);
+  void CountSpent(Entry& entry);
+  Fullest FullestOf(std::span<const LinkUse> uses) const;
+  // The same, remembered for the collectives of many links that a program starts again and again.
+  Fullest FullestOf(const LinkUses& uses);
   // Starts a flow at full speed `cap` with `time` of work at that speed.
   FlowEngine::Slot Enter(std::span<const LinkUse> uses, std::uint64_t cap, base::Duration time,
                          std::uint32_t weight);
@@ -94,6 +112,9 @@ class TransferSet {
 
   base::SimTime now_;
   FlowEngine engine_;
+  std::vector<std::uint8_t> tiers_;  // By link.
+  // What FullestOf has found at the capacities as they are, by the links' address.
+  std::array<std::pair<LinkUses, Fullest>, 16> fullest_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
   std::vector<std::pair<FlowEngine::Slot, std::uint32_t>> background_;  // And the weight.

@@ -7,6 +7,7 @@
 
 #include "services/base/text.h"
 #include "services/folding/wire/fold_message.h"
+#include "services/network/topology/topology.h"
 
 namespace eidolon::network::serving {
 namespace {
@@ -80,6 +81,47 @@ void Fill(const communicator::JoinedNotice& notice, v1::Joined& joined) {
   joined.set_split_picoseconds(static_cast<std::uint64_t>(notice.split.ps));
 }
 
+v1::LinkTier ToProto(topology::LinkTier tier) {
+  switch (tier) {
+    case topology::LinkTier::kOther:
+      return v1::LINK_TIER_UNSPECIFIED;
+    case topology::LinkTier::kNvlink:
+      return v1::LINK_TIER_NVLINK;
+    case topology::LinkTier::kPcie:
+      return v1::LINK_TIER_PCIE;
+    case topology::LinkTier::kBridge:
+      return v1::LINK_TIER_BRIDGE;
+    case topology::LinkTier::kNic:
+      return v1::LINK_TIER_NIC;
+    case topology::LinkTier::kLeaf:
+      return v1::LINK_TIER_LEAF;
+    case topology::LinkTier::kPod:
+      return v1::LINK_TIER_POD;
+    case topology::LinkTier::kLocal:
+      return v1::LINK_TIER_LOCAL;
+    case topology::LinkTier::kGlobal:
+      return v1::LINK_TIER_GLOBAL;
+    case topology::LinkTier::kTorus:
+      return v1::LINK_TIER_TORUS;
+    case topology::LinkTier::kCable:
+      return v1::LINK_TIER_CABLE;
+  }
+  return v1::LINK_TIER_UNSPECIFIED;
+}
+
+void Fill(const flow::Spent& spent, v1::Committed& committed) {
+  const auto add = [&](v1::LinkTier tier, base::Duration time) {
+    if (time.ps <= 0) return;
+    committed.add_tiers(tier);
+    committed.add_tier_picoseconds(static_cast<std::uint64_t>(time.ps));
+  };
+  add(v1::LINK_TIER_LATENCY, spent.latency);
+  add(v1::LINK_TIER_PACE, spent.pace);
+  for (const flow::TierTime& link : spent.links) {
+    add(ToProto(static_cast<topology::LinkTier>(link.tier)), link.time);
+  }
+}
+
 void Fill(const communicator::CommittedNotice& notice, v1::Committed& committed) {
   committed.set_communicator(notice.communicator);
   committed.set_sequence(notice.sequence);
@@ -91,6 +133,7 @@ void Fill(const communicator::CommittedNotice& notice, v1::Committed& committed)
   committed.set_channels(notice.channels);
   committed.set_source(eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
   committed.set_relative_error(notice.relative_error);
+  if (notice.spent != nullptr) Fill(*notice.spent, committed);
 }
 
 // One overload for each alternative of a notice.

@@ -1,8 +1,11 @@
 #include "services/network/serving/translate.h"
 
 #include <limits>
+#include <memory>
 
 #include <gtest/gtest.h>
+
+#include "services/network/topology/topology.h"
 
 namespace eidolon::network::serving {
 namespace {
@@ -125,6 +128,15 @@ TEST(TranslateTest, WritesEveryNotice) {
   EXPECT_EQ(committed.committed().finish_picoseconds(), 77u);
   EXPECT_EQ(committed.committed().algorithm(), "nvls_tree");
   EXPECT_EQ(committed.committed().source(), eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
+  const v1::SessionResponse spent = Written(CommittedNotice{
+      .spent = std::make_shared<const flow::Spent>(flow::Spent{
+          .latency = {5},
+          .links = {{.tier = static_cast<std::uint8_t>(topology::LinkTier::kNic), .time = {9}}}})});
+  ASSERT_EQ(spent.committed().tiers_size(), 2);
+  EXPECT_EQ(spent.committed().tiers(0), v1::LINK_TIER_LATENCY);
+  EXPECT_EQ(spent.committed().tiers(1), v1::LINK_TIER_NIC);
+  EXPECT_EQ(spent.committed().tier_picoseconds(0), 5u);
+  EXPECT_EQ(spent.committed().tier_picoseconds(1), 9u);
   EXPECT_TRUE(Written(ValuesNotice{.known = true}).values().known());
   EXPECT_EQ(Written(ValuesNotice{.guessed = 1, .site = "a.py:1"}).values().call_site(), "a.py:1");
   const v1::SessionResponse differs = Written(WorkDiffersNotice{.rank = 3, .where = "before"});

@@ -65,7 +65,9 @@ std::string Shortened(std::vector<std::string> names) {
 }  // namespace
 
 Simulation::Simulation(topology::Topology topology, Listener& listener)
-    : topology_(std::move(topology)), listener_(listener), transfers_(topology_.Capacities()) {
+    : topology_(std::move(topology)),
+      listener_(listener),
+      transfers_(topology_.Capacities(), topology_.TierNumbers()) {
   FindTiers();
   for (const topology::Background& traffic : topology_.wiring().cluster.background) {
     transfers_.AddBackground(BackgroundUses(traffic), traffic.weight);
@@ -305,9 +307,9 @@ void Simulation::RunToHorizon() {
     if (!next || *next > horizon_.Safe()) break;
     finished.clear();
     transfers_.Advance(finished);
-    for (const flow::Finish& finish : finished) {
+    for (flow::Finish& finish : finished) {
       const auto found = jobs_.find(finish.key.job);
-      if (found != jobs_.end()) found->second.job.Finished(finish);
+      if (found != jobs_.end()) found->second.job.Finished(std::move(finish));
     }
   }
   statistics_.events = transfers_.events();

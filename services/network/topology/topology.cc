@@ -1,6 +1,8 @@
 #include "services/network/topology/topology.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/base/text.h"
@@ -117,6 +119,28 @@ std::string_view Topology::TierOf(LinkIndex link) const {
   if (link < first_bridge_) return "nic";
   if (link < first_fabric_) return "bridge";
   return fabric_->TierOf(link - first_fabric_);
+}
+
+std::vector<std::uint8_t> Topology::TierNumbers() const {
+  const std::array<std::pair<std::string_view, LinkTier>, 9> tiers = {{
+      {"gpu", wiring_.nvlink ? LinkTier::kNvlink : LinkTier::kPcie},
+      {"bridge", LinkTier::kBridge},
+      {"nic", LinkTier::kNic},
+      {"leaf", LinkTier::kLeaf},
+      {"pod", LinkTier::kPod},
+      {"local", LinkTier::kLocal},
+      {"global", LinkTier::kGlobal},
+      {"torus", LinkTier::kTorus},
+      {"cable", LinkTier::kCable},
+  }};
+  std::vector<std::uint8_t> numbers(LinkCount());
+  for (LinkIndex link = 0; link < LinkCount(); ++link) {
+    const auto* const found =
+        std::ranges::find(tiers, TierOf(link), &std::pair<std::string_view, LinkTier>::first);
+    const LinkTier tier = found == tiers.end() ? LinkTier::kOther : found->second;
+    numbers[link] = static_cast<std::uint8_t>(tier);
+  }
+  return numbers;
 }
 
 }  // namespace eidolon::network::topology

@@ -28,6 +28,21 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
+// Links of one sort. GPUs' links are NVLink or PCIe.
+enum class LinkTier : std::uint8_t {
+  kOther,
+  kNvlink,
+  kPcie,
+  kBridge,
+  kNic,
+  kLeaf,
+  kPod,
+  kLocal,
+  kGlobal,
+  kTorus,
+  kCable,
+};
+
 // What a fault does to one link.
 struct LinkChange {
   base::SimTime at;
@@ -81,6 +96,8 @@ class Topology {
   std::string LinkName(LinkIndex link) const;
   // "gpu", "bridge", "nic", or the fabric's word.
   std::string_view TierOf(LinkIndex link) const;
+  // The same as a number, by link.
+  std::vector<std::uint8_t> TierNumbers() const;
 
  private:
   Topology(const Wiring& wiring, std::shared_ptr<const Fabric> fabric);
