@@ -92,6 +92,7 @@ std::optional<Demand> EmbeddingBag(const Launch& l) {
   const double grid = static_cast<double>(l.launch.grid.Count());
   demand.dependent_loads =
       std::ceil(chunks / (grid * rows_of_block)) * (kFirstLoads + *indices / *bags);
+  demand.dependent_bytes = (table_rows + *bags) * *width * element;
   demand.working_blocks = std::ceil(chunks / rows_of_block);
   return demand;
 }

@@ -107,7 +107,10 @@ std::optional<Demand> ScanColumns(const Launch& l) {
   const double width = ElementBytes(l.Template(0)).value_or(4);
   Demand demand =
       Counted(Family::kScan, *outer * *columns * *rows * (2 * width + (has_indices ? 8 : 0)));
+  constexpr double kClocksOfRow = 18;
   demand.dependent_loads = *rows;
+  demand.dependent_bytes = demand.bytes;
+  demand.dependent_clocks = *rows * kClocksOfRow;
   return demand;
 }
 

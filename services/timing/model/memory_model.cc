@@ -32,13 +32,19 @@ constexpr double kSectorsPerClock = 0.46;
 constexpr double kIssuedLanes = 128 * 0.87;
 
 // A load that waits for another: from L2 in 262 clocks (Luo et al., "Benchmarking and Dissecting
-// the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024) and some 18 until the next one;
-// from device memory, far apart, in 0.41 us: the four of compute_grad_weight, for whatever width,
-// last 1.62 to 1.72 us on H200 (e2e/measured).
-constexpr double kNearLoadClocks = 280;
+// the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024); from device memory in 0.41 us:
+// the four of compute_grad_weight, for whatever width, last 1.62 to 1.72 us on H200 (e2e/measured).
+constexpr double kNearLoadClocks = 262;
 constexpr double kFarLoadSeconds = 0.41e-6;
 // Of L2: what it holds of a kernel's operands from before (as in count/counts.h).
 constexpr double kHeldShare = 0.6;
+
+// Of the kernel floor: what element-wise kernels of a few blocks take, which find their operands at
+// once; and how the rest of it comes with work, as more of the memory takes part. Those of 1 K, 16
+// K and 256 K elements of 16 bits last 1.02, 1.14 and 1.6 us on H200, in the mean of cold and warm
+// L2 (e2e/measured).
+constexpr double kLeastShare = 0.5;
+constexpr double kRiseOfShortKernels = 2;
 
 // Gathered rows shorter than this waste the rest of a DRAM burst.
 constexpr double kBurstBytes = 64;
@@ -69,6 +75,11 @@ double Waves(const gpu_model::GpuModel& gpu, const Parallelism& parallelism) {
   return std::max(1.0, parallelism.blocks / (gpu.multiprocessors * std::max(1.0, resident)));
 }
 
+bool IsPointwise(kernel::Family family) {
+  return family == kernel::Family::kElementwise || family == kernel::Family::kCopy ||
+         family == kernel::Family::kCast || family == kernel::Family::kFill;
+}
+
 // Of instructions, as the busiest multiprocessor has its share of the blocks.
 double IssueSeconds(const gpu_model::GpuModel& gpu, double instructions, double blocks) {
   const double sms = gpu.multiprocessors;
@@ -79,15 +90,17 @@ double IssueSeconds(const gpu_model::GpuModel& gpu, double instructions, double 
 // Of loads that wait for each other, while waves of blocks follow each other.
 double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                         Parallelism parallelism) {
-  if (demand.dependent_loads == 0) return 0;
+  if (demand.dependent_loads + demand.cold_loads == 0) return 0;
   if (demand.working_blocks > 0) {
     parallelism.threads *= std::min(1.0, demand.working_blocks / std::max(1.0, parallelism.blocks));
     parallelism.blocks = std::min(parallelism.blocks, demand.working_blocks);
   }
-  const bool is_held = demand.bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
-  const double load =
-      is_held ? kNearLoadClocks / static_cast<double>(gpu.boost_clock_hz) : kFarLoadSeconds;
-  return demand.dependent_loads * load * std::ceil(Waves(gpu, parallelism));
+  const double clock = static_cast<double>(gpu.boost_clock_hz);
+  const bool is_held = demand.dependent_bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
+  const double load = is_held ? kNearLoadClocks / clock : kFarLoadSeconds;
+  return (demand.dependent_loads * load + demand.cold_loads * kFarLoadSeconds +
+          demand.dependent_clocks / clock) *
+         std::ceil(Waves(gpu, parallelism));
 }
 
 }  // namespace
@@ -159,7 +172,9 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   const double work = std::max({moving, compute, address, waiting}) +
                       demand.serial_steps * kMemoryLatencySeconds +
                       demand.clocks / static_cast<double>(gpu.boost_clock_hz);
-  return std::max(floor, floor - kMemoryLatencySeconds + work);
+  const double base = floor - kMemoryLatencySeconds;
+  if (!IsPointwise(demand.family) || parallelism.blocks <= 0) return std::max(floor, base + work);
+  return std::min(base, kLeastShare * floor + kRiseOfShortKernels * work) + work;
 }
 
 }  // namespace eidolon::timing::model
