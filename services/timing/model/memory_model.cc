@@ -41,10 +41,10 @@ constexpr double kHeldShare = 0.6;
 
 // Of the kernel floor: what element-wise kernels of a few blocks take, which find their operands at
 // once; and how the rest of it comes with work, as more of the memory takes part. Those of 1 K, 16
-// K and 256 K elements of 16 bits last 1.02, 1.14 and 1.6 us on H200, in the mean of cold and warm
-// L2 (e2e/measured).
+// K, 64 K and 256 K elements of 16 bits last 1.0, 1.1, 1.3 and 1.6 us on H200, in the mean of cold
+// and warm L2; those that work out offsets or types first take 1.7 to 2.7 (e2e/measured).
 constexpr double kLeastShare = 0.5;
-constexpr double kRiseOfShortKernels = 2;
+constexpr double kRiseOfShortKernels = 4;
 
 // Gathered rows shorter than this waste the rest of a DRAM burst.
 constexpr double kBurstBytes = 64;
@@ -173,7 +173,8 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
                       demand.serial_steps * kMemoryLatencySeconds +
                       demand.clocks / static_cast<double>(gpu.boost_clock_hz);
   const double base = floor - kMemoryLatencySeconds;
-  if (!IsPointwise(demand.family) || parallelism.blocks <= 0) return std::max(floor, base + work);
+  const bool is_plain = IsPointwise(demand.family) && demand.address_operations == 0;
+  if (!is_plain || parallelism.blocks <= 0) return std::max(floor, base + work);
   return std::min(base, kLeastShare * floor + kRiseOfShortKernels * work) + work;
 }
 
