@@ -216,8 +216,8 @@ std::optional<Demand> NormRows(const Launch& l) {
     demand.address_operations = squares ? 0 : kMergeOperations * l.launch.grid.x;
     demand.serial_steps = kStepsOfPiece * std::ceil(*width / (threads * kPieceElements));
   } else {
-    // A row is read for its sums and again, 512 elements at a time; clocks are counted from the code
-    // for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`).
+    // A row is read for its sums and again, 512 elements at a time; clocks are counted from the
+    // code for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`).
     constexpr double kElements = 512, kClocksOfSums = 1080, kClocksOfElements = 200;
     const double pieces = std::max(1.0, *width / kElements);
     demand.dependent_loads = 2 * pieces;

@@ -39,13 +39,6 @@ constexpr double kFarLoadSeconds = 0.41e-6;
 // Of L2: what it holds of a kernel's operands from before (as in count/counts.h).
 constexpr double kHeldShare = 0.6;
 
-// Of the kernel floor: what element-wise kernels of a few blocks take, which find their operands at
-// once; and how the rest of it comes with work, as more of the memory takes part. Those of 1 K, 16
-// K, 64 K and 256 K elements of 16 bits last 1.0, 1.1, 1.3 and 1.6 us on H200, in the mean of cold
-// and warm L2; those that work out offsets or types first take 1.7 to 2.7 (e2e/measured).
-constexpr double kLeastShare = 0.5;
-constexpr double kRiseOfShortKernels = 4;
-
 // Gathered rows shorter than this waste the rest of a DRAM burst.
 constexpr double kBurstBytes = 64;
 
@@ -73,11 +66,6 @@ double Waves(const gpu_model::GpuModel& gpu, const Parallelism& parallelism) {
   const double by_threads = std::floor(gpu.max_threads_per_multiprocessor / threads);
   const double resident = parallelism.resident > 0 ? parallelism.resident : by_threads;
   return std::max(1.0, parallelism.blocks / (gpu.multiprocessors * std::max(1.0, resident)));
-}
-
-bool IsPointwise(kernel::Family family) {
-  return family == kernel::Family::kElementwise || family == kernel::Family::kCopy ||
-         family == kernel::Family::kCast || family == kernel::Family::kFill;
 }
 
 // Of instructions, as the busiest multiprocessor has its share of the blocks.
@@ -172,10 +160,7 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   const double work = std::max({moving, compute, address, waiting}) +
                       demand.serial_steps * kMemoryLatencySeconds +
                       demand.clocks / static_cast<double>(gpu.boost_clock_hz);
-  const double base = floor - kMemoryLatencySeconds;
-  const bool is_plain = IsPointwise(demand.family) && demand.address_operations == 0;
-  if (!is_plain || parallelism.blocks <= 0) return std::max(floor, base + work);
-  return std::min(base, kLeastShare * floor + kRiseOfShortKernels * work) + work;
+  return std::max(floor, floor - kMemoryLatencySeconds + work);
 }
 
 }  // namespace eidolon::timing::model

@@ -33,20 +33,6 @@ TEST(MemoryModelTest, ATinyKernelLastsTheFloor) {
   EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 32}), 2e-6, 0.2e-6);
 }
 
-TEST(MemoryModelTest, AShortElementWiseKernelLastsHalfTheFloor) {
-  const auto seconds = [](double bytes, double address_operations) {
-    const kernel::Demand demand{.family = kernel::Family::kElementwise,
-                                .bytes = bytes,
-                                .address_operations = address_operations};
-    return DemandSeconds(MemoryOfH100(), demand, {.blocks = 64, .threads = 8192});
-  };
-
-  // 64 K elements of 16 bits: 1.3 us on H200, in the mean of cold and warm L2.
-  EXPECT_NEAR(seconds(6 * 1024, 0), 1.02e-6, 0.05e-6);
-  EXPECT_NEAR(seconds(6 * 65536, 0), 1.3e-6, 0.2e-6);
-  EXPECT_NEAR(seconds(6 * 1024, 1), 2e-6, 0.2e-6);
-}
-
 TEST(MemoryModelTest, StoresDoNotWaitForTheInstructionsOfOthers) {
   kernel::Demand demand{.bytes = 3e8, .instructions = 3e9};
   const Parallelism parallelism{.blocks = 1056, .threads = 1056 * 256};
