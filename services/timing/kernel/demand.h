@@ -59,12 +59,22 @@ struct Demand {
   double flops = 0;
   Unit unit = Unit::kCudaCore;
   std::string_view type = "fp32";  // Rate of the GPU model that bounds `flops`.
-  double address_operations = 0;   // Integer operations for addresses and conversions of types.
-  double sectors = 0;              // Pieces of 32 bytes that lanes far apart ask for one by one.
-  double serial_steps = 0;         // Dependent memory round trips of the longest thread.
-  double wave_steps = 0;           // The same of every thread, while none that follows can start.
-  double clocks = 0;               // That a thread waits for by the multiprocessor's own clock.
-  double efficiency = 1;           // Share of the attainable bandwidth this access pattern reaches.
+  // Of lanes, counted in the kernel's code; none where one of the rates around says enough.
+  double instructions = 0;
+  bool only_writes = false;       // No lane waits for what it reads before it goes on.
+  double address_operations = 0;  // Integer operations for addresses and conversions of types.
+  double sectors = 0;             // Pieces of 32 bytes that lanes far apart ask for one by one.
+  double serial_steps = 0;        // Dependent memory round trips of the longest thread.
+  double wave_steps = 0;          // The same of every thread, while none that follows can start.
+  // Loads of every thread of which each waits for the one before: from L2 where it holds what they
+  // are spread over, and from memory wherever that is; and the clocks of the work between them all.
+  double dependent_loads = 0;
+  double dependent_bytes = 0;
+  double cold_loads = 0;
+  double dependent_clocks = 0;
+  double working_blocks = 0;  // Where only the first blocks of the grid have something to do.
+  double clocks = 0;          // That a thread waits for by the multiprocessor's own clock.
+  double efficiency = 1;      // Share of the attainable bandwidth this access pattern reaches.
   // Attention only; lengths and head size, 0 otherwise.
   double query_length = 0;
   double key_length = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/timing/kernel/element_type.h"
+#include "services/timing/kernel/operand_axes.h"
 #include "services/timing/kernel/pointwise_operations.h"
 #include "services/timing/kernel/rules.h"
 #include "services/torch_layout/offset_calculator.h"
@@ -158,31 +159,6 @@ constexpr double kOffsetCastOperations = 71;
 constexpr double kCastOperations = 52;
 constexpr double kDoubleCastOperations = 83;  // Through double: 202 G elements/s, published alike.
 
-// A dimension of one operand of an offset calculator; the stride in bytes.
-struct Axis {
-  std::uint32_t size;
-  std::uint32_t stride;
-};
-using Axes = std::vector<Axis>;
-
-// Of each operand; empty when the layout is another one.
-std::vector<Axes> AxesOf(const Launch& l, std::size_t at, std::size_t operands) {
-  const auto dims = l.parameters.At<std::int32_t>(at);
-  if (!dims || *dims < 1 || *dims > static_cast<std::int32_t>(OffsetCalculator::kDimensions))
-    return {};
-  const OffsetCalculator layout{.operands = static_cast<std::uint32_t>(operands)};
-  std::vector<Axes> all(operands);
-  for (std::size_t arg = 0; arg < operands; ++arg) {
-    for (std::size_t d = 0; d < static_cast<std::size_t>(*dims); ++d) {
-      const auto size = l.parameters.At<std::uint32_t>(at + OffsetCalculator::SizeAt(d));
-      const auto stride = l.parameters.At<std::uint32_t>(at + layout.StrideAt(d, arg));
-      if (!size || !stride || *size == 0) return {};
-      all[arg].push_back({*size, *stride});
-    }
-  }
-  return all;
-}
-
 // How many pieces of 32 bytes the 32 elements of a warp lie in.
 double SectorsOfWarp(const Axes& axes) {
   constexpr std::uint64_t kSectorBytes = 32;
@@ -331,39 +307,13 @@ std::optional<Demand> Strided(const Launch& l) {
     ReadDynamicTypes(l, behind_data, functor, widths);
   }
   Demand demand = Pointwise(functor, *elements, *elements * Sum(widths), widths);
-  const std::vector<Axes> axes = AxesOf(l, closure->offset, widths.size());
+  const std::vector<Axes> axes = AxesOf(l.parameters, closure->offset, widths.size());
   CountStrided(axes, widths, *elements, demand);
   const bool one_dimension = !axes.empty() && axes[0].size() == 1;
   demand.address_operations = *elements * (casts           ? kOffsetCastOperations
                                            : one_dimension ? kOffsetOperationsOfOneDimension
                                                            : kOffsetOperations);
   demand.efficiency = 0.85;
-  return demand;
-}
-
-// index_elementwise_kernel and _scatter_gather_elementwise_kernel<threads, vt, F>(N, F): reads an
-// index and moves one element.
-std::optional<Demand> IndexElementwise(const Launch& l) {
-  const auto elements = l.Size(0);
-  if (!elements || l.name.templates.empty()) return std::nullopt;
-  const std::string_view functor = l.name.templates.back();
-  double width = 4;
-  for (const char* word :
-       {"_cuda_scatter_gather_internal_kernel", "cuda_take_put_kernel", "index_kernel_impl",
-        "index_put_kernel_impl", "flip_kernel_impl", "_cuda_scatter_fill_internal_kernel"}) {
-    for (const std::string& type : SplitTopLevel(TemplateArguments(functor, word))) {
-      if (type != "true" && type != "false") {
-        width = WidthOr(type, width);
-        break;
-      }
-    }
-  }
-  Demand demand;
-  demand.family = Family::kIndex;
-  demand.evidence = Evidence::kParameters;
-  demand.random_bytes = *elements * width;
-  demand.row_bytes = width;
-  demand.bytes = *elements * (2 * width + 8);
   return demand;
 }
 
@@ -383,37 +333,6 @@ std::optional<Demand> WithIndex(const Launch& l) {
   demand.family = Family::kFill;
   demand.evidence = Evidence::kParameters;
   demand.bytes = *elements * 8;
-  return demand;
-}
-
-// Of a random number, at the FP32 rate.
-constexpr double kPhiloxOperations = 60;
-
-// distribution_elementwise_grid_stride_kernel<acc, unroll, ...>(long numel, philox, ...): Philox
-// makes 4 numbers of 32 bits in about 100 integer operations.
-std::optional<Demand> Distribution(const Launch& l) {
-  const auto elements = l.Size(0);
-  if (!elements) return std::nullopt;
-  Demand demand;
-  demand.family = Family::kRandom;
-  demand.evidence = Evidence::kParameters;
-  demand.bytes = *elements * WidthOr(l.Template(0), kDefaultBytes);
-  demand.flops = *elements * kPhiloxOperations;
-  return demand;
-}
-
-// fused_dropout_kernel[_vec]<T, acc, index, dims, vec, mask>(in, out, mask, numel, p, philox)
-std::optional<Demand> Dropout(const Launch& l) {
-  const auto elements = l.Size(3);
-  if (!elements) return std::nullopt;
-  Demand demand;
-  demand.family = Family::kRandom;
-  demand.evidence = Evidence::kParameters;
-  demand.bytes = *elements * (2 * WidthOr(l.Template(0), kDefaultBytes) + 1);
-  // On H200 1.65 ps an element of 16 bits; 2.75 of 32 bits, 3.3 TB/s (e2e/measured).
-  constexpr double kOperations = 84;
-  demand.flops = *elements * kOperations;
-  demand.efficiency = 0.77;
   return demand;
 }
 

@@ -35,6 +35,16 @@ struct Launch {
 // Each answers nothing when the launch does not fit the layout that it knows.
 using Rule = std::optional<Demand> (*)(const Launch&);
 
+// Slots of a scheduler beside its own that a multiplication into 64 bits takes: Triton's dropout of
+// 64 M (tl.rand: 62 instructions an element, 20 of these) lasts 404 k clocks on H200, of which the
+// instructions alone would take 0.70 (e2e/measured/h200/counters.csv; model/memory_model.cc).
+inline constexpr double kSlotsOfWideMultiplication = 1.5;
+
+// Rows that as many indices touch when they are spread evenly over a table of so many, each as
+// likely as the next: what words of a large vocabulary and shuffled samples come near to. All
+// different where the table's size is not known (0).
+double RowsTouched(double indices, double table_rows);
+
 std::optional<Demand> Vectorized(const Launch& l);
 std::optional<Demand> Unrolled(const Launch& l);
 std::optional<Demand> Strided(const Launch& l);
@@ -67,6 +77,7 @@ std::optional<Demand> MultiTensor(const Launch& l);
 std::optional<Demand> LpNormCleanup(const Launch& l);
 
 std::optional<Demand> Gather(const Launch& l);
+std::optional<Demand> EmbeddingBag(const Launch& l);
 std::optional<Demand> EmbeddingBackward(const Launch& l);
 std::optional<Demand> SegmentedGradient(const Launch& l);
 std::optional<Demand> SumAndScatter(const Launch& l);
@@ -79,6 +90,7 @@ std::optional<Demand> Spin(const Launch& l);
 std::optional<Demand> Typed(const Launch& l);
 
 std::optional<Demand> Sort(const Launch& l);
+std::optional<Demand> ScanColumns(const Launch& l);
 std::optional<Demand> DeviceScan(const Launch& l);
 std::optional<Demand> RadixPass(const Launch& l);
 std::optional<Demand> RadixHistogram(const Launch& l);

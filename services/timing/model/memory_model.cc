@@ -27,6 +27,18 @@ constexpr double kMemoryLatencySeconds = 0.6e-6;
 constexpr double kIntegerLanes = 64;
 constexpr double kSectorsPerClock = 0.46;
 
+// Instructions of lanes that a multiprocessor issues in a clock: four schedulers, each a warp's, of
+// which kernels that do nothing else get 0.85 and 0.88 on H200 (e2e/measured/h200/counters.csv).
+constexpr double kIssuedLanes = 128 * 0.87;
+
+// A load that waits for another: from L2 in 262 clocks (Luo et al., "Benchmarking and Dissecting
+// the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024); from device memory in 0.41 us:
+// the four of compute_grad_weight, for whatever width, last 1.62 to 1.72 us on H200 (e2e/measured).
+constexpr double kNearLoadClocks = 262;
+constexpr double kFarLoadSeconds = 0.41e-6;
+// Of L2: what it holds of a kernel's operands from before (as in count/counts.h).
+constexpr double kHeldShare = 0.6;
+
 // Gathered rows shorter than this waste the rest of a DRAM burst.
 constexpr double kBurstBytes = 64;
 
@@ -54,6 +66,29 @@ double Waves(const gpu_model::GpuModel& gpu, const Parallelism& parallelism) {
   const double by_threads = std::floor(gpu.max_threads_per_multiprocessor / threads);
   const double resident = parallelism.resident > 0 ? parallelism.resident : by_threads;
   return std::max(1.0, parallelism.blocks / (gpu.multiprocessors * std::max(1.0, resident)));
+}
+
+// Of instructions, as the busiest multiprocessor has its share of the blocks.
+double IssueSeconds(const gpu_model::GpuModel& gpu, double instructions, double blocks) {
+  const double sms = gpu.multiprocessors;
+  const double unevenness = blocks > 0 ? std::ceil(blocks / sms) / (blocks / sms) : 1;
+  return unevenness * instructions / (kIssuedLanes * sms * static_cast<double>(gpu.boost_clock_hz));
+}
+
+// Of loads that wait for each other, while waves of blocks follow each other.
+double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
+                        Parallelism parallelism) {
+  if (demand.dependent_loads + demand.cold_loads == 0) return 0;
+  if (demand.working_blocks > 0) {
+    parallelism.threads *= std::min(1.0, demand.working_blocks / std::max(1.0, parallelism.blocks));
+    parallelism.blocks = std::min(parallelism.blocks, demand.working_blocks);
+  }
+  const double clock = static_cast<double>(gpu.boost_clock_hz);
+  const bool is_held = demand.dependent_bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
+  const double load = is_held ? kNearLoadClocks / clock : kFarLoadSeconds;
+  return (demand.dependent_loads * load + demand.cold_loads * kFarLoadSeconds +
+          demand.dependent_clocks / clock) *
+         std::ceil(Waves(gpu, parallelism));
 }
 
 }  // namespace
@@ -112,12 +147,17 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
     compute = std::max(compute, BlockShare(demand.flops, parallelism.blocks) * sms / rate);
     address = std::max(address, BlockShare(address, parallelism.blocks) * sms);
   }
-  const double waiting =
+  const double started =
       std::max(demand.wave_steps * kMemoryLatencySeconds * Waves(gpu, parallelism),
                parallelism.blocks / (kBlocksPerClock * static_cast<double>(gpu.boost_clock_hz)));
+  const double issue = IssueSeconds(gpu, demand.instructions, parallelism.blocks);
+  // Lanes that wait for what they load leave schedulers and memory idle by turns (Hong and Kim,
+  // 2009; docs/kernel_counts.md); stores are given away and forgotten.
+  const double moving = demand.only_writes ? std::max(memory, issue) : std::hypot(memory, issue);
+  const double waiting = std::max(started, DependentSeconds(gpu, demand, parallelism));
   // The floor holds one round trip to memory, which small transfers hide behind.
   const double floor = gpu.kernel_floor.Seconds();
-  const double work = std::max({memory, compute, address, waiting}) +
+  const double work = std::max({moving, compute, address, waiting}) +
                       demand.serial_steps * kMemoryLatencySeconds +
                       demand.clocks / static_cast<double>(gpu.boost_clock_hz);
   return std::max(floor, floor - kMemoryLatencySeconds + work);

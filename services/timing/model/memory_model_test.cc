@@ -33,6 +33,55 @@ TEST(MemoryModelTest, ATinyKernelLastsTheFloor) {
   EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 32}), 2e-6, 0.2e-6);
 }
 
+TEST(MemoryModelTest, StoresDoNotWaitForTheInstructionsOfOthers) {
+  kernel::Demand demand{.bytes = 3e8, .instructions = 3e9};
+  const Parallelism parallelism{.blocks = 1056, .threads = 1056 * 256};
+
+  const double loads = DemandSeconds(MemoryOfH100(), demand, parallelism);
+  demand.only_writes = true;
+  const double stores = DemandSeconds(MemoryOfH100(), demand, parallelism);
+
+  EXPECT_NEAR(loads / stores, 1.41, 0.05);
+}
+
+TEST(MemoryModelTest, TheBusiestMultiprocessorDecidesWhenInstructionsAreIssued) {
+  const auto seconds = [](double blocks) {
+    const kernel::Demand demand{.instructions = 1e8 * blocks};
+    return DemandSeconds(MemoryOfH100(), demand, {.blocks = blocks, .threads = 256 * blocks});
+  };
+  const double sms = MemoryOfH100().multiprocessors;
+
+  EXPECT_NEAR(seconds(1), seconds(sms), 1e-9);
+  EXPECT_NEAR(seconds(sms + 1), seconds(2 * sms), 1e-9);
+  EXPECT_GT(seconds(sms + 1), 1.9 * seconds(sms));
+}
+
+TEST(MemoryModelTest, LoadsThatWaitForEachOtherComeFromL2WhereItHoldsThem) {
+  kernel::Demand demand{.dependent_loads = 1000, .dependent_bytes = 1e6};
+  const Parallelism one{.blocks = 1, .threads = 32};
+
+  const double near = DemandSeconds(MemoryOfH100(), demand, one);
+  demand.dependent_bytes = 1e9;
+  const double far = DemandSeconds(MemoryOfH100(), demand, one);
+  demand = {.dependent_bytes = 1e6, .cold_loads = 1000};
+
+  EXPECT_NEAR(near, 132e-6, 5e-6);
+  EXPECT_NEAR(far, 410e-6, 5e-6);
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, one), far, 1e-9);
+}
+
+TEST(MemoryModelTest, BlocksThatHaveNothingToDoMakeNoWave) {
+  kernel::Demand demand{.dependent_loads = 100, .dependent_bytes = 1e9};
+  const double sms = MemoryOfH100().multiprocessors;
+  const Parallelism parallelism{.blocks = 4 * sms, .threads = 4 * sms * 1024};
+
+  const double all = DemandSeconds(MemoryOfH100(), demand, parallelism);
+  demand.working_blocks = sms;
+
+  EXPECT_NEAR(all, 2 * 41e-6, 3e-6);
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, parallelism), 41e-6, 3e-6);
+}
+
 TEST(MemoryModelTest, ClocksPassAtTheBoostClock) {
   const kernel::Demand demand{.clocks = 1.98e9};
 
