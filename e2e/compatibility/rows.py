@@ -33,6 +33,8 @@ TORCH = [
     Row("pp", "PyTorch", "pipelines: 1F1B, interleaved", "torch", program("pipeline.py", gpus=2), 2, True),
     Row("cp", "PyTorch", "context parallel attention", "torch", program("context_parallel.py", gpus=2), 2),
     Row("lstm", "PyTorch", "LSTM with CTC loss", "torch", program("lstm_ctc.py"), 1, True),
+    Row("func", "PyTorch", "torch.func, gradients of each sample, Muon", "torch", program("per_sample_gradients.py")),
+    Row("ppo", "PyTorch", "PPO, environments on the GPU", "torch", program("ppo.py")),
     Row("bags", "PyTorch", "DLRM-like, embedding bags", "torch", program("embedding_bags.py", gpus=2), 2, True),
 ]
 

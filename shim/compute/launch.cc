@@ -147,6 +147,7 @@ class RecordedLaunch : public value::Deferred {
   void NotePlausible(const WorkExperience& experience) const {
     const PlausibleKind kind = experience.kernel->plausible;
     if (kind == PlausibleKind::kNone || kernel_.writes_its_buffers_only) return;
+    if (IsOfOneThread(kind) && Threads() != 1) return;
     const auto result = PlausibleResultOf(kind, kernel_.name, WholeLaunch().parameters);
     if (!result) return;
     const value::Author author = experience.kernel->writer.author;

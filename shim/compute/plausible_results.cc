@@ -94,9 +94,24 @@ bool GivesOneNumber(std::span<const std::byte> parameters) {
   return false;
 }
 
+// XLA names a kernel after what it computes last: loop_multiply_fusion_3, wrapped_sqrt.
+PlausibleKind KindOfXla(std::string_view name) {
+  for (const std::string_view begin : {"loop_", "wrapped_"}) {
+    if (!name.starts_with(begin)) continue;
+    const std::string_view rest = name.substr(begin.size());
+    const std::string_view operation = rest.substr(0, rest.find('_'));
+    if (operation == "sqrt") return PlausibleKind::kNormOfXla;
+    if (operation == "multiply" || operation == "divide" || operation == "negate") {
+      return PlausibleKind::kMeanOfXla;
+    }
+  }
+  return PlausibleKind::kNone;
+}
+
 }  // namespace
 
 PlausibleKind PlausibleKindOf(std::string_view mangled) {
+  if (const PlausibleKind kind = KindOfXla(mangled); kind != PlausibleKind::kNone) return kind;
   const auto has = [&](std::string_view part) {
     return mangled.find(part) != std::string_view::npos;
   };
@@ -113,6 +128,11 @@ std::optional<value::PlausibleResult> PlausibleResultOf(PlausibleKind kind,
                                                         std::span<const std::byte> parameters) {
   if (kind == PlausibleKind::kNone) return std::nullopt;
   if (kind == PlausibleKind::kClassLoss) return ClassLoss(mangled, parameters);
+  // Neither name nor parameters tell the type: what XLA computes in, unless it is told otherwise.
+  if (IsOfOneThread(kind)) {
+    return value::PlausibleResult{.value = kind == PlausibleKind::kMeanOfXla ? 0.5 : 1.0,
+                                  .type = ElementType::kFloat32};
+  }
   const auto type = OutputOfReduction(mangled);
   if (!type || (kind == PlausibleKind::kSum && !GivesOneNumber(parameters))) return std::nullopt;
   return value::PlausibleResult{.value = kind == PlausibleKind::kMean ? 0.5 : 1.0, .type = *type};

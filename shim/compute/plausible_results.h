@@ -1,6 +1,6 @@
-// Which kernels of PyTorch give a number that the host is likely to read and that cannot be zero,
-// and what it plausibly is: of the right sign and order, from the launch's parameters where they
-// tell.
+// Which kernels of PyTorch and XLA give a number that the host is likely to read and that cannot be
+// zero, and what it plausibly is: of the right sign and order, from the launch's parameters where
+// they tell.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,17 @@ enum class PlausibleKind {
                // nothing.
   kMean,       // reduce_kernel with MeanOps: a mean squared error, say.
   kNorm,       // reduce_kernel with NormOps, NormOneOps or NormTwoOps.
-  kSum         // reduce_kernel with sum_functor: a loss that is divided by its terms later, say.
+  kSum,        // reduce_kernel with sum_functor: a loss that is divided by its terms later, say.
+  // XLA's, where one thread gives one number: the product, quotient or negation that ends a mean,
+  // and the root that ends a norm.
+  kMeanOfXla,
+  kNormOfXla
 };
+
+// The kernel's name tells its kind only where the whole launch is one thread.
+constexpr bool IsOfOneThread(PlausibleKind kind) {
+  return kind == PlausibleKind::kMeanOfXla || kind == PlausibleKind::kNormOfXla;
+}
 
 // By the kernel's mangled name.
 PlausibleKind PlausibleKindOf(std::string_view mangled);

@@ -121,6 +121,22 @@ TEST(PlausibleResultsTest, OnlyASumOfEverythingIsGuessed) {
   EXPECT_FALSE(PlausibleResultOf(PlausibleKind::kSum, kSum, {}));
 }
 
+TEST(PlausibleResultsTest, WhatEndsAMeanOrANormOfXlaIsGuessedForOneThread) {
+  for (const char* name : {"loop_multiply_fusion", "loop_negate_fusion_12", "wrapped_divide"}) {
+    const PlausibleKind kind = PlausibleKindOf(name);
+    EXPECT_EQ(kind, PlausibleKind::kMeanOfXla) << name;
+    EXPECT_EQ(PlausibleResultOf(kind, name, {})->value, 0.5);
+  }
+  const PlausibleKind norm = PlausibleKindOf("loop_sqrt_fusion");
+  ASSERT_EQ(norm, PlausibleKind::kNormOfXla);
+  EXPECT_EQ(PlausibleResultOf(norm, "loop_sqrt_fusion", {})->value, 1.0);
+  EXPECT_TRUE(IsOfOneThread(norm));
+  EXPECT_FALSE(IsOfOneThread(PlausibleKind::kMean));
+  for (const char* name : {"loop_add_fusion", "input_reduce_fusion", "loop_multiplyfusion"}) {
+    EXPECT_EQ(PlausibleKindOf(name), PlausibleKind::kNone) << name;
+  }
+}
+
 TEST(PlausibleResultsTest, OtherKernelsHaveNone) {
   EXPECT_EQ(PlausibleKindOf(
                 "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_14func_wrapper_tIfE"

@@ -52,7 +52,8 @@ constinit std::atomic<Phase> phase{Phase::kUnknown};
 constinit std::mutex connecting;  // Guards the change from kUnknown.
 constinit std::atomic<bool> tearing_down{false};
 constinit std::atomic<bool> begun{false};
-constinit std::atomic<int> asking{0};  // Threads in Ask.
+constinit std::atomic<int> asking{0};         // Threads in Ask.
+constinit std::atomic<int> awaiting_work{0};  // Those of them that do not sleep.
 alignas(State) constinit std::byte state_storage[sizeof(State)]{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint64_t thread_work = 0;
 
@@ -64,10 +65,19 @@ Session* TheSession() { return reinterpret_cast<Session*>(session_storage); }
 // Counts the calling thread among those that ask.
 class Asking {
  public:
-  Asking() noexcept { asking.fetch_add(1, std::memory_order_relaxed); }
-  ~Asking() { asking.fetch_sub(1, std::memory_order_relaxed); }
+  explicit Asking(bool sleeps) noexcept : awaiting_(sleeps ? 0 : 1) {
+    asking.fetch_add(1, std::memory_order_relaxed);
+    awaiting_work.fetch_add(awaiting_, std::memory_order_relaxed);
+  }
+  ~Asking() {
+    awaiting_work.fetch_sub(awaiting_, std::memory_order_relaxed);
+    asking.fetch_sub(1, std::memory_order_relaxed);
+  }
   Asking(const Asking&) = delete;
   Asking& operator=(const Asking&) = delete;
+
+ private:
+  int awaiting_;
 };
 
 void ForgetSessionInFork() {
@@ -206,7 +216,7 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   if (!state.writer.Append(record, record_bytes, parts)) return {};
   state.writer.RingDoorbell();
   NoteSleptInShim();
-  const Asking counted;
+  const Asking counted(record->kind == ring::RecordKind::kWaitUntil);
   while (slot.state.load(std::memory_order_acquire) == pending) {
     FutexWait(&slot.state, pending, kReplyLookAfterNs);
     if (slot.state.load(std::memory_order_acquire) != pending) break;
@@ -229,6 +239,10 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
 }
 
 int Session::ThreadsAsking() noexcept { return asking.load(std::memory_order_relaxed); }
+
+int Session::ThreadsAwaitingWork() noexcept {
+  return awaiting_work.load(std::memory_order_relaxed);
+}
 
 std::uint32_t Session::InternWork(std::span<const std::byte> definition) noexcept {
   return core::InternWork(definition, {}).id;

@@ -53,6 +53,8 @@ class Session {
              std::span<const std::byte> tail = {}) noexcept;
   // How many threads wait for an answer now.
   static int ThreadsAsking() noexcept;
+  // The same without those that sleep.
+  static int ThreadsAwaitingWork() noexcept;
 
   // The identifier of a work definition (ring/work.h), defining it in the ring when it is new; 0
   // when it is too large for a record. Requires: definition is a whole WorkHeader with tail.

@@ -90,6 +90,8 @@ void TrapTicks(bool trap) noexcept {
 std::int64_t MonotonicNs() noexcept { return ReadClock(CLOCK_MONOTONIC); }
 std::int64_t ThreadCpuNs() noexcept { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
 
+std::int64_t ProcessCpuNs() noexcept { return ReadClock(CLOCK_PROCESS_CPUTIME_ID); }
+
 std::uint64_t ThreadPageFaults() noexcept {
   rusage usage{};
   RawSyscall(SYS_getrusage, RUSAGE_THREAD, reinterpret_cast<long>(&usage));

@@ -19,6 +19,7 @@ long RawSyscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, lon
 std::int64_t MonotonicNs() noexcept;
 // CPU time of the calling thread.
 std::int64_t ThreadCpuNs() noexcept;
+std::int64_t ProcessCpuNs() noexcept;  // Of all its threads.
 // Page faults of the calling thread so far that needed no reading from a disk.
 std::uint64_t ThreadPageFaults() noexcept;
 

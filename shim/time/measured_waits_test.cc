@@ -1,5 +1,5 @@
-// Waits without a timeout under the measured host model, in a process of its own: the model is
-// fixed when the session begins.
+// Waits under the measured host model, without a timeout and with one, in a process of its own: the
+// model is fixed when the session begins.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
@@ -17,6 +17,8 @@
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
+#include "shim/core/simulation_work.h"
+#include "shim/core/system.h"
 #include "shim/core/thread_role.h"
 #include "shim/time/test_world.h"
 
@@ -177,6 +179,73 @@ TEST_F(MeasuredWaitsTest, WhoJoinedAThreadOfC11GoesOnBehindIt) {
     EXPECT_EQ(thrd_join(thread, &result), thrd_success);
   }));
   EXPECT_EQ(result, 7);
+}
+
+// A wait with a timeout of kTimeoutNs for a semaphore that a helper posts, unless it expires first.
+class MeasuredTimeoutTest : public MeasuredWaitsTest {
+ protected:
+  static constexpr std::int64_t kTimeoutNs = 30'000'000;
+  static constexpr std::int64_t kMuchLongerNs = 10 * kTimeoutNs;
+
+  MeasuredTimeoutTest() { sem_init(&semaphore_, 0, 0); }
+
+  // Runs `bring` beside the wait. Whether the wait was fulfilled.
+  bool WaitsFor(const std::function<void()>& bring) {
+    Call();
+    before_ = core::Now();
+    std::thread helper([&] {
+      bring();
+      sem_post(&semaphore_);
+    });
+    const timespec until = ToTimespec(ReadNs(CLOCK_MONOTONIC) + kTimeoutNs);
+    const int result = sem_clockwait(&semaphore_, CLOCK_MONOTONIC, &until);
+    passed_ps_ = (core::Now() - before_).ps;
+    helper.join();
+    return result == 0;
+  }
+
+  sem_t semaphore_{};
+  base::SimTime before_;
+  std::int64_t passed_ps_ = 0;
+};
+
+TEST_F(MeasuredTimeoutTest, AnAnswerThatTheSimulationTakesLongForComesBeforeTheTimeout) {
+  fake_agent.AnswerWith([](const core::FakeAgent::Record& record) {
+    core::RealSleep(kMuchLongerNs);
+    return core::FakeAgent::DefaultAnswer(record);
+  });
+
+  EXPECT_TRUE(WaitsFor([] {
+    ring::WaitRecord question{};
+    question.header.kind = ring::RecordKind::kQueryEvent;
+    question.observer = 1;
+    core::Ask(*core::Session::Existing(), question, false);
+  }));
+
+  EXPECT_LT(passed_ps_, kTimeoutNs * 1000);
+}
+
+TEST_F(MeasuredTimeoutTest, AHostFunctionOnItsWayComesBeforeTheTimeout) {
+  core::NoteHostFunctionQueued();
+
+  EXPECT_TRUE(WaitsFor([] { core::RealSleep(kMuchLongerNs); }));
+  core::NoteHostFunctionRan();
+
+  EXPECT_LT(passed_ps_, kTimeoutNs * 1000);
+}
+
+TEST_F(MeasuredTimeoutTest, WorkOfTheProcessForAsLongAsTheTimeoutLetsItExpire) {
+  EXPECT_FALSE(WaitsFor([] { Work(kMuchLongerNs); }));
+
+  EXPECT_GE(passed_ps_, kTimeoutNs * 1000);
+  EXPECT_LT(passed_ps_, kMuchLongerNs * 1000);
+}
+
+TEST_F(MeasuredTimeoutTest, AProcessThatRestsMovesTheClockByTheTimeout) {
+  EXPECT_FALSE(WaitsFor([] { core::RealSleep(kMuchLongerNs); }));
+
+  EXPECT_GE(passed_ps_, kTimeoutNs * 1000);
+  EXPECT_LT(passed_ps_, kMuchLongerNs * 1000);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Tells whether the other threads of this process, and the processes that it started, rest: then
-// nobody of them is about to bring what the calling thread waits for. In the fixed host model a
-// timeout may not expire while somebody is, however long the machine takes.
+// nobody of them is about to bring what the calling thread waits for. A timeout may not expire
+// while somebody is, however long the machine takes.
 #pragma once
 
 #include <cstdint>

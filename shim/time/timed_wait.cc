@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "shim/core/rank_clock.h"
+#include "shim/core/simulation_work.h"
+#include "shim/core/system.h"
 #include "shim/time/moment_keeper.h"
 #include "shim/time/process_rest.h"
 #include "shim/time/real.h"
@@ -22,9 +24,9 @@ constexpr std::int64_t kLongestSliceNs = 400'000'000;
 // come.
 constexpr std::int64_t kGraceNs = 1'000'000;
 
-// In the fixed host model a rank's timeout expires in real time only while nobody in its process is
-// at work. At last it must, or a thread that never rests would make it last for ever; in a process
-// where that has happened, later ones come soon.
+// A driver's timeout expires in real time only while nobody in its process is at work, or waits for
+// the simulation. At last it must, or a thread that never rests would make it last for ever; in a
+// process where that has happened, later ones come soon.
 constexpr std::int64_t kLookSliceNs = 5'000'000;
 constexpr std::int64_t kWorkNs = 30'000'000'000;
 constexpr std::int64_t kRestlessNs = 1'000'000'000;
@@ -35,9 +37,10 @@ struct LastWait {
   base::SimTime deadline;
   base::Duration length;
   std::int64_t started_real_ns = 0;
-  base::SimTime started;       // By the thread's clocks.
-  double pace = 1;             // Virtual time in a unit of real time, of the thread's last wait.
-  ProcessActivity activity{};  // Since the budget is used up.
+  std::int64_t started_cpu_ns = 0;  // Of the process.
+  base::SimTime started;            // By the thread's clocks.
+  double pace = 1;                  // Virtual time in a unit of real time, of its last wait.
+  ProcessActivity activity{};       // Since the budget is used up.
 };
 
 LastWait& Last() noexcept {
@@ -52,7 +55,13 @@ TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : dead
   if (last.object != object || last.deadline != deadline) {
     const base::SimTime now = OwnNow();
     const base::Duration length = std::max(deadline - now, base::Duration{});
-    last = {object, deadline, length, real::MonotonicNs(), now, last.pace, {}};
+    last = {.object = object,
+            .deadline = deadline,
+            .length = length,
+            .started_real_ns = real::MonotonicNs(),
+            .started_cpu_ns = core::ProcessCpuNs(),
+            .started = now,
+            .pace = last.pace};
   }
   length_ = last.length;
   started_real_ns_ = last.started_real_ns;
@@ -77,17 +86,24 @@ std::int64_t TimedWait::PacedSliceNs() const noexcept {
   return static_cast<std::int64_t>(std::clamp(slice, 0.0, static_cast<double>(kLongestSliceNs)));
 }
 
-// Nobody in this process is about to bring what the thread waits for.
+// Nobody in this process is about to bring what the thread waits for, nor has been at work for as
+// long as it waits. Requires: the budget is used up.
 bool TimedWait::NobodyWorks(std::int64_t now_ns) noexcept {
-  if (!MayMoveFixedClock()) return true;
+  if (!IsDriving()) return true;
   const bool restless = never_rests.load(std::memory_order_relaxed);
   const std::int64_t patience_ns = restless ? kRestlessNs : kWorkNs;
   if (now_ns - started_real_ns_ >= budget_real_ns_ + patience_ns) {
     never_rests.store(true, std::memory_order_relaxed);
     return true;
   }
+  LastWait& last = Last();
+  if (core::SimulationIsAtWork()) {
+    last.activity = {.taken_ns = now_ns};
+    return false;
+  }
+  if (!IsFixedModel() && core::ProcessCpuNs() - last.started_cpu_ns >= budget_real_ns_) return true;
   const ProcessActivity now = LookAtProcess(now_ns);
-  return Rests(std::exchange(Last().activity, now), now);
+  return Rests(std::exchange(last.activity, now), now);
 }
 
 void TimedWait::NotePace(std::int64_t elapsed_ns) noexcept {

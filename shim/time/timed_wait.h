@@ -3,8 +3,12 @@
 // was asked for: it neither fires early because virtual time runs fast nor hangs because it runs
 // slowly. A driver's wait that lasts is told to the agent (moment_keeper.h): when nothing earlier
 // can happen in the job, virtual time passes the deadline at once. A deadline beyond the end of
-// virtual time is none. In the fixed host model the real time counts only while nobody in the
-// process is at work: what comes late because the machine is slow comes before the timeout.
+// virtual time is none.
+//
+// What comes late because the machine is slow comes before the timeout: as much real time ends a
+// driver's wait only while nobody in the process is at work, nobody of it waits for the simulation,
+// and no host function is on its way. In the measured host model work in the process is time too:
+// there a wait also ends when the process has used as much processor time as was asked for.
 //
 // Of 8 ranks with 18 communicators each, 144 watchdogs wait for a tenth of a second over and over.
 // Where virtual time runs slowly they sleep through, instead of looking at the clock every 20 ms:

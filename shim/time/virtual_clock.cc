@@ -236,10 +236,7 @@ void SleptThrough(SimTime end) noexcept {
   }
 }
 
-bool MayMoveFixedClock() noexcept {
-  return ContinuedSession() != nullptr && core::HasBegun() && IsFixed() &&
-         core::CurrentRole() == core::ThreadRole::kDriver;
-}
+bool IsFixedModel() noexcept { return IsFixed(); }
 
 void NoteYield() noexcept {
   if (++standstill.yields <= kYields && standstill.reads > 0) --standstill.reads;

@@ -39,8 +39,8 @@ base::SimTime ReadByProgram() noexcept;
 // Virtual time as the calling thread's clocks have shown it: never earlier than ThreadNow().
 base::SimTime OwnNow() noexcept;
 
-// The host model is fixed, work has begun, and the calling thread's waits move the clock.
-bool MayMoveFixedClock() noexcept;
+// Processor time takes no virtual time by itself, as in the fixed host model.
+bool IsFixedModel() noexcept;
 
 // The calling thread returns from a wait after which the program reads the clock again. How many
 // such waits there are depends on the machine: the reading does not count as polling.

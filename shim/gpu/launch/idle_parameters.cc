@@ -77,11 +77,29 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOf(
   return numbers;
 }
 
+// Of the kernels in which XLA adds up small arrays of several GPUs: the GPU's number, and that of
+// the call, which its peers wait to see. The pair of them is one word of eight bytes; sizes are
+// compiled in.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOfXlaSum(
+    std::string_view name, std::span<const cubin::Parameter> parameters) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;
+  if (!name.starts_with("all_reduce_start")) return numbers;
+  for (std::size_t i = 0; i + 1 < parameters.size(); ++i) {
+    const cubin::Parameter& first = parameters[i];
+    const bool is_pair = first.bytes == 4 && first.offset % 8 == 0 &&
+                         parameters[i + 1].bytes == 4 &&
+                         parameters[i + 1].offset == first.offset + 4;
+    if (is_pair) numbers.emplace_back(first.offset, first.offset + 8);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Parameter> parameters,
                                const std::vector<interpret::ParameterRead>* reads)
-    : calculators_(torch_layout::CalculatorUseOf(name)) {
+    : numbers_(NumbersOfXlaSum(name, parameters)),
+      calculators_(torch_layout::CalculatorUseOf(name)) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const cubin::Parameter& parameter = parameters[i];

@@ -81,6 +81,27 @@ TEST(IdleParametersTest, NumbersOfKernelsOverListsAreTakenOut) {
                                  Pair(kLists + 4, 0x3f000000u)));
 }
 
+TEST(IdleParametersTest, TheNumberOfACallOfXlasSumIsTakenOut) {
+  const std::vector<cubin::Parameter> parameters = {{0, 8}, {8, 8}, {16, 4}, {20, 4}, {24, 8}};
+  const IdleParameters idle("all_reduce_start_2_fusion", parameters, nullptr);
+  std::vector<std::byte> block(32);
+  const auto put = [&](std::size_t at, auto value) {
+    std::memcpy(block.data() + at, &value, sizeof(value));
+  };
+  for (const std::size_t at : {0, 8, 24}) put(at, workload::kPointerTag | 0x20);
+  const std::vector<std::byte> first_call = block;
+  put(16, 1u);
+  put(20, 57u);
+
+  FoundWords<compute::NumberWord> found;
+  idle.TakeNumbers(block.data(), found);
+
+  EXPECT_EQ(block, first_call);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> words;
+  for (const auto& [at, value] : found.list()) words.emplace_back(at, value);
+  EXPECT_THAT(words, ElementsAre(Pair(16, 1u), Pair(20, 57u)));
+}
+
 TEST(IdleParametersTest, NumbersOfOtherKernelsStay) {
   const IdleParameters idle("scale", std::vector<cubin::Parameter>{{0, 8}, {8, 4}, {12, 4}},
                             nullptr);

@@ -14,6 +14,7 @@
 #include "shim/core/driver_rest.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
+#include "shim/core/simulation_work.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
@@ -130,6 +131,7 @@ void Run(core::Session& session, Callbacks& all, const Callback& callback) {
   }
   if (!is_asked_for) Destroy(session, callback);
   all.outstanding.fetch_sub(1, std::memory_order_release);
+  core::NoteHostFunctionRan();
 }
 
 // The program waits for the callback: the engine is told as for any other wait.
@@ -271,6 +273,7 @@ void Queue(core::Session& session, Stream& stream, HostFunction function, void* 
   SendEvent(session, ring::RecordKind::kEventRecord, device, stream.id, event);
   bool start;
   all.outstanding.fetch_add(1, std::memory_order_release);
+  core::NoteHostFunctionQueued();
   {
     const std::lock_guard guard(all.lock);
     all.queue.push_back({device, stream.unique_id, event, function, data});
