@@ -13,6 +13,7 @@ void AddTime(std::uint8_t tier, base::Duration time, std::vector<TierTime>* time
 }
 
 void HoldBook::Begin(Slot slot) {
+  if (tiers_.empty()) return;
   if (slot >= flows_.size()) flows_.resize(slot + 1);
   std::uint32_t first = flows_[slot].first;
   while (first != kNone) {
@@ -25,6 +26,7 @@ void HoldBook::Begin(Slot slot) {
 }
 
 void HoldBook::Leave(Slot slot, std::uint32_t link, base::SimTime now) {
+  if (tiers_.empty()) return;
   Flow& flow = flows_[slot];
   const base::Duration time{now.ps - flow.since_ps};
   flow.since_ps = now.ps;
@@ -47,6 +49,7 @@ void HoldBook::Leave(Slot slot, std::uint32_t link, base::SimTime now) {
 }
 
 void HoldBook::AddTo(Slot slot, std::vector<TierTime>* times) const {
+  if (tiers_.empty()) return;
   for (std::uint32_t at = flows_[slot].first; at != kNone; at = entries_[at].next) {
     AddTime(entries_[at].tier, entries_[at].time, times);
   }

@@ -1,6 +1,7 @@
 // For how long each flow was held below its cap, by links of which tier: a flow is bound to one
 // full link at a time or to its cap, and every change of that is told here. What it costs is one
 // entry for each tier that held the flow for some time; a flow that always ran at its cap has none.
+// A network whose links have no tiers keeps no book, and its flows pay nothing.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ class HoldBook {
  public:
   using Slot = std::uint32_t;  // Of a flow.
 
-  // By link; a link beyond them has tier 0.
+  // By link; a link beyond them has tier 0. Empty: no book is kept.
   explicit HoldBook(std::span<const std::uint8_t> tiers) : tiers_(tiers.begin(), tiers.end()) {}
 
   // A flow begins, bound to its cap. What the slot's last flow left is forgotten.
@@ -27,7 +28,9 @@ class HoldBook {
   // The flow was bound to `link` until now, and is bound to another one or to its cap from now on.
   void Leave(Slot slot, std::uint32_t link, base::SimTime now);
   // It was at its cap until now, and is bound to a link from now on.
-  void Enter(Slot slot, base::SimTime now) { flows_[slot].since_ps = now.ps; }
+  void Enter(Slot slot, base::SimTime now) {
+    if (!tiers_.empty()) flows_[slot].since_ps = now.ps;
+  }
   // Adds what a flow has been held so far, or what it had been when it ended.
   void AddTo(Slot slot, std::vector<TierTime>* times) const;
 

@@ -34,8 +34,18 @@ TEST(HoldBookTest, CountsTheTimeOnEachTier) {
             (std::vector<TierTime>{{.tier = 4, .time = {7}}, {.tier = 3, .time = {13}}}));
 }
 
-TEST(HoldBookTest, ChangesOfOneInstantLeaveNothing) {
+TEST(HoldBookTest, ANetworkWithoutTiersKeepsNoBook) {
   HoldBook book({});
+  book.Begin(3);
+  book.Enter(3, SimTime{10});
+  book.Leave(3, 0, SimTime{15});
+
+  EXPECT_TRUE(HeldOf(book, 3).empty());
+  EXPECT_EQ(book.BytesUsed(), 0u);
+}
+
+TEST(HoldBookTest, ChangesOfOneInstantLeaveNothing) {
+  HoldBook book(std::vector<std::uint8_t>{1});
   book.Begin(0);
 
   book.Enter(0, SimTime{10});
