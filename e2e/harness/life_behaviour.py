@@ -198,7 +198,11 @@ def a_rank_that_replaces_itself_is_not_complete(world):
 DAEMON = """
     import os, sys
     def daemon():
-        if os.fork() > 0: return
+        begun, told = os.pipe()
+        if os.fork() > 0:
+            os.close(told)
+            os.read(begun, 1)  # Until the daemon has printed and closed its end: the job ends with its command.
+            return
         os.setsid()
         if os.fork() > 0: os._exit(0)
         os.write(1, f"daemon {os.getpid()} of {os.environ['EIDOLON_RUN_DIR']}.\\n".encode())

@@ -57,18 +57,18 @@ PIPELINE = """
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
-    stage = nn.Sequential(nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 1024)).cuda()
+    stage = nn.Sequential(nn.Linear(4096, 4096), nn.GELU(), nn.Linear(4096, 4096)).cuda()
     optimizer = torch.optim.SGD(stage.parameters(), lr=1e-3)
     for step in range(9):
         for part in range(3):
             if rank == 0:
-                out = stage(torch.randn(128, 1024, device="cuda"))
+                out = stage(torch.randn(1024, 4096, device="cuda"))
                 dist.send(out.detach(), 1)
                 gradient = torch.empty_like(out)
                 dist.recv(gradient, 1)
                 out.backward(gradient)
             else:
-                x = torch.empty(128, 1024, device="cuda")
+                x = torch.empty(1024, 4096, device="cuda")
                 dist.recv(x, 0)
                 x.requires_grad_()
                 stage(x).square().mean().backward()
