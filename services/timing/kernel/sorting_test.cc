@@ -125,5 +125,61 @@ TEST(SortingTest, NarrowAdditionsByIndexGoOneByOne) {
   EXPECT_GE(demand.bytes, 3 * 8192 * 768);
 }
 
+Demand ColumnScanOf(std::uint32_t columns, std::uint32_t rows) {
+  constexpr char kScan[] =
+      "void at::native::tensor_kernel_scan_outer_dim<float, unsigned int, std::plus<float> "
+      ">(float*, "
+      "float const*, unsigned int, unsigned int, unsigned int, float, std::plus<float>)";
+  return SortingDemand(LaunchBuilder(kScan)
+                           .Grid(1, 8)
+                           .Block(512)
+                           .Pointer()
+                           .Pointer()
+                           .Add<std::uint32_t>(1)
+                           .Add<std::uint32_t>(columns)
+                           .Add<std::uint32_t>(rows)
+                           .Add(0.0F)
+                           .AddBytes("\0", 1)
+                           .Build());
+}
+
+TEST(SortingTest, AScanDownColumnsWaitsForEachRow) {
+  const Demand demand = ColumnScanOf(4096, 1000);
+
+  EXPECT_EQ(demand.family, Family::kScan);
+  EXPECT_DOUBLE_EQ(demand.bytes, 4096.0 * 1000 * 8);
+  EXPECT_DOUBLE_EQ(demand.dependent_loads, 1000);
+  EXPECT_DOUBLE_EQ(ColumnScanOf(8192, 1000).dependent_loads, 1000);
+}
+
+Demand RandomNumbersOf(const char* distribution) {
+  const std::string name =
+      std::string(
+          "void at::native::(anonymous namespace)::"
+          "distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::"
+          "cuda::") +
+      distribution +
+      "<at::CUDAGeneratorImpl*>(at::TensorIteratorBase&)::{lambda()#1}>(long, "
+      "at::PhiloxCudaState, int)";
+  return SortingDemand(LaunchBuilder(name)
+                           .Grid(1056)
+                           .Block(256)
+                           .Add<std::int64_t>(1 << 24)
+                           .AddBytes(std::string(24, '\0'), 8)
+                           .Add<std::int32_t>(0)
+                           .Build());
+}
+
+TEST(RandomTest, NormalNumbersTakeMoreInstructionsThanUniformOnesAndAreOnlyWritten) {
+  const Demand normal = RandomNumbersOf("normal_kernel");
+  const Demand uniform = RandomNumbersOf("uniform_kernel");
+
+  EXPECT_EQ(normal.family, Family::kRandom);
+  EXPECT_DOUBLE_EQ(normal.bytes, 4.0 * (1 << 24));
+  EXPECT_TRUE(normal.only_writes);
+  EXPECT_GT(normal.instructions, 1.3 * uniform.instructions);
+  EXPECT_GT(uniform.instructions, 30.0 * (1 << 24));
+}
+
 }  // namespace
 }  // namespace eidolon::timing::kernel
