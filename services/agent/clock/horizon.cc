@@ -19,15 +19,24 @@ void Horizon::SetClock(std::uint32_t rank, SimTime clock) {
   if (entry != ranks_.end()) entry->second.clock = std::max(entry->second.clock, clock);
 }
 
-void Horizon::BeginNetworkWait(std::uint32_t rank, std::uint32_t slot) {
+void Horizon::BeginNetworkWait(std::uint32_t rank, std::uint32_t slot, SimTime not_before) {
   BeginMomentWait(rank, slot, SimTime::Max());
+  RaiseNetworkWait(rank, slot, not_before);
+}
+
+void Horizon::RaiseNetworkWait(std::uint32_t rank, std::uint32_t slot, SimTime not_before) {
+  const auto entry = ranks_.find(rank);
+  if (entry == ranks_.end()) return;
+  const auto wait = entry->second.waits.find(slot);
+  if (wait == entry->second.waits.end() || wait->second.moment != SimTime::Max()) return;
+  wait->second.not_before = std::max(wait->second.not_before, not_before);
 }
 
 void Horizon::BeginMomentWait(std::uint32_t rank, std::uint32_t slot, SimTime moment) {
   EndWait(rank, slot);
   const auto entry = ranks_.find(rank);
   if (entry == ranks_.end()) return;
-  entry->second.waits[slot] = moment;
+  entry->second.waits[slot] = {.moment = moment, .not_before = {}};
   if (moment == SimTime::Max()) ++entry->second.network_waits;
 }
 
@@ -50,7 +59,7 @@ bool Horizon::EndWait(std::uint32_t rank, std::uint32_t slot) {
   if (const auto values = waiting.value_waits.extract(slot)) return values.mapped();
   const auto found = waiting.waits.find(slot);
   if (found == waiting.waits.end()) return false;
-  if (found->second == SimTime::Max()) --waiting.network_waits;
+  if (found->second.moment == SimTime::Max()) --waiting.network_waits;
   waiting.waits.erase(found);
   return false;
 }
@@ -64,8 +73,21 @@ SimTime Horizon::LowerBound() const {
       if (!is_passed_over) bound = std::min(bound, rank.clock);
       continue;
     }
-    for (const auto& [slot, moment] : rank.waits) {
-      if (moment != SimTime::Max()) bound = std::min(bound, std::max(moment, rank.clock));
+    for (const auto& [slot, wait] : rank.waits) {
+      if (wait.moment != SimTime::Max()) bound = std::min(bound, std::max(wait.moment, rank.clock));
+    }
+  }
+  return bound;
+}
+
+SimTime Horizon::OwnBound() const {
+  if (missing_ > 0) return {};
+  SimTime bound = SimTime::Max();
+  for (const auto& [number, rank] : ranks_) {
+    if (rank.waits.empty() || !rank.value_waits.empty()) bound = std::min(bound, rank.clock);
+    for (const auto& [slot, wait] : rank.waits) {
+      const SimTime earliest = wait.moment == SimTime::Max() ? wait.not_before : wait.moment;
+      bound = std::min(bound, std::max(earliest, rank.clock));
     }
   }
   return bound;
@@ -74,8 +96,9 @@ SimTime Horizon::LowerBound() const {
 std::optional<SimTime> Horizon::Wanted() const {
   std::optional<SimTime> wanted;
   for (const auto& [number, rank] : ranks_) {
-    for (const auto& [slot, moment] : rank.waits) {
-      if (moment != SimTime::Max()) wanted = std::min(wanted.value_or(moment), moment);
+    for (const auto& [slot, wait] : rank.waits) {
+      if (wait.moment == SimTime::Max()) continue;
+      wanted = std::min(wanted.value_or(wait.moment), wait.moment);
     }
   }
   return wanted;

@@ -13,6 +13,9 @@
 //   * else its clock, or the clock of its oldest record that was not applied yet.
 // A rank that is expected but has not introduced itself may still start anything: its bound is 0.
 // The server's bound is the least of them.
+//
+// What holds whatever the network answers is the server's own bound: a thread that waits for work
+// goes on when that can end at the earliest, and one that waits for values at its clock.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +40,11 @@ class Horizon {
   // Grows only: a smaller value is ignored.
   void SetClock(std::uint32_t rank, SimTime clock);
 
-  // A thread waits in `slot` for the network, or until every other rank has passed `moment`.
-  void BeginNetworkWait(std::uint32_t rank, std::uint32_t slot);
+  // A thread waits in `slot` for the network, which will not let it go on before `not_before`, or
+  // until every other rank has passed `moment`.
+  void BeginNetworkWait(std::uint32_t rank, std::uint32_t slot, SimTime not_before);
+  // Of a network wait: it is known to last longer. Others are left alone.
+  void RaiseNetworkWait(std::uint32_t rank, std::uint32_t slot, SimTime not_before);
   void BeginMomentWait(std::uint32_t rank, std::uint32_t slot, SimTime moment);
   // A thread waits for what other ranks put into a call. It bounds as if it ran.
   void BeginValueWait(std::uint32_t rank, std::uint32_t slot);
@@ -50,6 +56,8 @@ class Horizon {
 
   // SimTime::Max() when every rank waits for the network, or none is left.
   SimTime LowerBound() const;
+  // No rank goes on before it. Never SimTime::Max() while one is there or missing.
+  SimTime OwnBound() const;
   // The earliest moment somebody asks about.
   std::optional<SimTime> Wanted() const;
   // Some thread waits for the network.
@@ -60,10 +68,14 @@ class Horizon {
   bool EveryRankWaits() const;
 
  private:
+  struct Wait {
+    SimTime moment;      // Max(): for the network.
+    SimTime not_before;  // Of a wait for the network.
+  };
   struct Rank {
     SimTime clock;
     int network_waits = 0;
-    std::map<std::uint32_t, SimTime> waits;     // By slot; Max(): for the network.
+    std::map<std::uint32_t, Wait> waits;        // By slot.
     std::map<std::uint32_t, bool> value_waits;  // By slot: whether it was passed over.
   };
 

@@ -30,7 +30,7 @@ TEST_F(ValueImpasseTest, IsNoneWhileARankRuns) {
 }
 
 TEST_F(ValueImpasseTest, IsNoneWhereNobodyWaitsForValues) {
-  horizon_.BeginNetworkWait(1, 0);
+  horizon_.BeginNetworkWait(1, 0, {});
 
   EXPECT_FALSE(IsToBeBrokenAfter(ValueImpasse::kStillNs));
 }

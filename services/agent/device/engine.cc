@@ -106,21 +106,22 @@ base::Result<Engine::Completion> Engine::StreamEnd(std::uint16_t device, std::ui
   if (!found) return std::unexpected(found.error());
   streams_.FollowLegacyRules(**found);
   const Signal tail = streams_.TailOf(**found);
-  return Completion{.time = work_.Watch(tail, ticket), .not_before = tail.at};
+  return Completion{.time = work_.Watch(tail, ticket), .not_before = tail.at, .node = tail.node};
 }
 
 base::Result<Engine::Completion> Engine::DeviceEnd(std::uint16_t device,
                                                    std::optional<std::uint64_t> ticket) {
   auto end = streams_.EndOf(device);
   if (!end) return std::unexpected(end.error());
-  return Completion{.time = work_.Watch(*end, ticket), .not_before = end->at};
+  return Completion{.time = work_.Watch(*end, ticket), .not_before = end->at, .node = end->node};
 }
 
 base::Result<Engine::Completion> Engine::EventEnd(std::uint32_t event,
                                                   std::optional<std::uint64_t> ticket) {
   auto recorded = events_.Get(event);
   if (!recorded) return std::unexpected(recorded.error());
-  return Completion{.time = work_.Watch(*recorded, ticket), .not_before = recorded->at};
+  return Completion{
+      .time = work_.Watch(*recorded, ticket), .not_before = recorded->at, .node = recorded->node};
 }
 
 }  // namespace eidolon::agent::device

@@ -81,11 +81,14 @@ class Engine {
   // later.
   struct Completion {
     std::optional<SimTime> time;
-    SimTime not_before;  // While it is open: its end is this or later, whatever comes.
+    SimTime not_before;      // While it is open: its end is this or later, whatever comes...
+    std::uint64_t node = 0;  // ...and what EarliestEnd knows it by.
   };
   Result<Completion> StreamEnd(std::uint16_t device, std::uint32_t stream,
                                std::optional<std::uint64_t> ticket);
   Result<Completion> DeviceEnd(std::uint16_t device, std::optional<std::uint64_t> ticket);
+  // Of an open completion: its not_before, as it is by now. Time 0 when it has ended.
+  SimTime EarliestEnd(std::uint64_t node) const { return work_.EarliestEnd(node); }
   // An event that was never recorded is complete at time 0.
   Result<Completion> EventEnd(std::uint32_t event, std::optional<std::uint64_t> ticket);
 

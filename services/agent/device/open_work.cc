@@ -44,6 +44,11 @@ OpenWork::Node* OpenWork::Find(std::uint64_t node) {
   return found.generation == static_cast<std::uint32_t>(node >> 32) ? &found : nullptr;
 }
 
+SimTime OpenWork::EarliestEnd(std::uint64_t node) const {
+  const Node& found = slab_[IndexOf(node)];
+  return found.generation == static_cast<std::uint32_t>(node >> 32) ? BoundOf(found) : SimTime{};
+}
+
 void OpenWork::AddEdge(std::uint64_t node, Edge edge) {
   Node* found = Find(node);
   CHECK(found != nullptr);

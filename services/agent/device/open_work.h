@@ -68,6 +68,8 @@ class OpenWork {
   // The time, or nothing while it is open; with a ticket Sink::WaitEnded then tells it later.
   std::optional<base::SimTime> Watch(const Signal& signal, std::optional<std::uint64_t> ticket);
 
+  // The end of a signal's node at the earliest; time 0 when it has ended.
+  base::SimTime EarliestEnd(std::uint64_t node) const;
   // The collective ends at `end` or later, and so what waits for it. Nothing happens when none with
   // this token is open.
   void BoundCollective(std::uint64_t token, base::SimTime end);

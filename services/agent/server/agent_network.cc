@@ -289,7 +289,7 @@ void Agent::OnCommitted(const network_v1::SessionResponse& message) {
                           StrCat("nccl ", committed.algorithm(), " ", committed.protocol()),
                           costs_->InternName("collective"));
   // Posts that follow from this lie at its end or later, and so does everything else that may come.
-  time_.Settle(TimeOf(committed.finish_picoseconds()));
+  if (!committed.foreseen()) time_.Settle(TimeOf(committed.finish_picoseconds()));
   bool known = false;
   for (const auto& [number, session] : processes_->all()) {
     known = session->OnCommitted({.communicator = committed.communicator(),
@@ -344,6 +344,7 @@ void Agent::BreakImpasse() {
 void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
   const std::int64_t now = clock_->MonotonicNs();
+  for (const auto& [number, session] : processes_->all()) session->RaiseBounds();
   auto wanted = horizon_.Wanted();
   const bool held_back = naps_.HoldsBack(wanted, now);
   if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
@@ -353,7 +354,8 @@ void Agent::SendHorizon() {
   const HorizonClaim claim{.bound = horizon_.LowerBound(),
                            .processed = processed_,
                            .quiescent = quiescent && !held_back,
-                           .wanted = wanted.value_or(SimTime{})};
+                           .wanted = wanted.value_or(SimTime{}),
+                           .own_bound = horizon_.OwnBound()};
   if (!claims_.Take(claim, now)) return;
   network_v1::SessionRequest request;
   network_v1::Horizon* horizon = request.mutable_horizon();
@@ -362,6 +364,7 @@ void Agent::SendHorizon() {
                                                 : static_cast<std::uint64_t>(claim.bound.ps));
   horizon->set_processed(claim.processed);
   horizon->set_quiescent(claim.quiescent);
+  horizon->set_own_bound_picoseconds(static_cast<std::uint64_t>(claim.own_bound.ps));
   horizon->set_wanted_picoseconds(static_cast<std::uint64_t>(claim.wanted.ps));
   network_->Send(std::move(request));
 }

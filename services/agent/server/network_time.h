@@ -41,6 +41,7 @@ struct HorizonClaim {
   std::uint64_t processed = 0;
   bool quiescent = false;
   base::SimTime wanted;
+  base::SimTime own_bound;
 
   bool operator==(const HorizonClaim&) const = default;
 };

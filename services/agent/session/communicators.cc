@@ -82,7 +82,7 @@ void Communicators::Join(const ring::RecordView& record) {
   made.rank = init.rank;
   made.size = init.size;
   joins_[request] = {.slot = init.slot, .communicator = init.communicator};
-  replies_->AwaitNetwork(init.slot);
+  replies_->AwaitNetwork(init.slot, {});
   host_->SendToNetwork(std::move(message));
 }
 
@@ -111,7 +111,7 @@ base::Result<void> Communicators::Split(const ring::RecordView& record) {
   body->set_name(PlainName(split.name, sizeof(split.name)));
   AddMembers<wire::CommunicatorSplit>(record, body->mutable_members());
   joins_[request] = {.slot = split.slot, .communicator = split.communicator};
-  replies_->AwaitNetwork(split.slot);
+  replies_->AwaitNetwork(split.slot, {});
   host_->SendToNetwork(std::move(message));
   return {};
 }

@@ -6,8 +6,12 @@ namespace eidolon::agent::session {
 
 using base::SimTime;
 
-void Replies::AwaitNetwork(std::uint32_t slot) {
-  host_->horizon().BeginNetworkWait(process_, slot);
+void Replies::AwaitNetwork(std::uint32_t slot, SimTime not_before) {
+  host_->horizon().BeginNetworkWait(process_, slot, not_before);
+}
+
+void Replies::RaiseAwaited(std::uint32_t slot, SimTime not_before) {
+  host_->horizon().RaiseNetworkWait(process_, slot, not_before);
 }
 
 void Replies::AwaitMoment(std::uint32_t slot, SimTime moment) {

@@ -24,8 +24,10 @@ class Replies {
   // Answers are kept there from now on; it outlives this.
   void RecordOn(recording::Recorder* recorder) { recorder_ = recorder; }
 
-  // The thread in `slot` waits, for what only the network can tell, or for a moment.
-  void AwaitNetwork(std::uint32_t slot);
+  // The thread in `slot` waits, for what only the network can tell and will not before a time, or
+  // for a moment.
+  void AwaitNetwork(std::uint32_t slot, base::SimTime not_before);
+  void RaiseAwaited(std::uint32_t slot, base::SimTime not_before);
   void AwaitMoment(std::uint32_t slot, base::SimTime moment);
   // The same for values of a call, which others have to give.
   void AwaitValues(std::uint32_t slot);

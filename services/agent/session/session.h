@@ -71,6 +71,8 @@ class Session final : private device::Sink {
   bool OnNotBefore(const network::v1::NotBefore& bound) { return calls_.Bound(bound); }
   void OnWorkDiffers(const std::string& where) { usage_.NoteWorkDifference(where); }
   // The network's safe time has grown: answers questions about moments.
+  // The horizon hears how long waits last at least.
+  void RaiseBounds() { waits_.RaiseBounds(); }
   void AnswerMoments() { waits_.AnswerMoments(driving_); }
   // Queries that nobody can decide yet (ValueImpasse).
   std::optional<base::SimTime> EarliestQuery() const { return waits_.EarliestQuery(); }

@@ -65,9 +65,9 @@ ApplyResult Waits::AskCompletion(const Record& record) {
     replies_->SendTime(record.slot, time);
     return Applied::kYes;
   }
-  open_[ticket] = record;
+  open_[ticket] = {.record = record, .node = end->node};
   // An observer's waiting says nothing about the program's.
-  if (record.observer == 0) replies_->AwaitNetwork(record.slot);
+  if (record.observer == 0) replies_->AwaitNetwork(record.slot, end->not_before);
   return Applied::kYes;
 }
 
@@ -124,8 +124,8 @@ ApplyResult Waits::AskElapsed(const Record& record) {
     replies_->Send(record.slot, {.value_ps = static_cast<std::uint64_t>(elapsed.ps)});
     return Applied::kYes;
   }
-  open_[ticket] = record;
-  if (record.observer == 0) replies_->AwaitNetwork(record.slot);
+  open_[ticket] = {.record = record};
+  if (record.observer == 0) replies_->AwaitNetwork(record.slot, {});
   return Applied::kYes;
 }
 
@@ -135,7 +135,7 @@ void Waits::Settle() {
     const auto [ticket, time] = ended_[i];
     const auto found = open_.find(ticket);
     if (found == open_.end()) continue;
-    const Record record = found->second;
+    const Record record = found->second.record;
     open_.erase(found);
     if (record.header.kind == RecordKind::kElapsedTime) {
       // Both events existed when it was asked; one that was destroyed since has no time.
@@ -147,6 +147,13 @@ void Waits::Settle() {
     }
   }
   ended_.clear();
+}
+
+void Waits::RaiseBounds() {
+  for (const auto& [ticket, wait] : open_) {
+    if (wait.node == 0 || wait.record.observer != 0) continue;
+    replies_->RaiseAwaited(wait.record.slot, engine_->EarliestEnd(wait.node));
+  }
 }
 
 void Waits::AnswerMoments(bool driving) {
@@ -193,7 +200,7 @@ void Waits::WakeSleepers() {
 void Waits::Dismiss() {
   const ring::Reply ending{.status = ReplyStatus::kJobEnding};
   for (const Sleeper& sleeper : sleepers_) replies_->Send(sleeper.slot, ending);
-  for (const auto& [ticket, record] : open_) replies_->Send(record.slot, ending);
+  for (const auto& [ticket, wait] : open_) replies_->Send(wait.record.slot, ending);
   for (const auto& [slot, record] : moments_) replies_->Send(slot, ending);
   Forget();
 }

@@ -43,6 +43,8 @@ class Waits {
   void NoteEnded(std::uint64_t ticket, base::SimTime time) { ended_.emplace_back(ticket, time); }
   // Answers what the engine has told of while it was at work.
   void Settle();
+  // The horizon hears how long open waits last at least, as far as that is known by now.
+  void RaiseBounds();
   // The network's safe time has grown.
   void AnswerMoments(bool driving);
   // When the earliest query asks about, of those that nobody can decide yet.
@@ -59,6 +61,10 @@ class Waits {
   void Forget();
 
  private:
+  struct OpenWait {
+    Record record;
+    std::uint64_t node = 0;  // What it waits for, of the engine; 0: not to be asked about.
+  };
   struct Sleeper {
     std::uint32_t slot = 0;
     base::SimTime moment;
@@ -74,7 +80,7 @@ class Waits {
   device::Engine* engine_;
   Replies* replies_;
   timeline::Recorder* timeline_ = nullptr;
-  std::map<std::uint64_t, Record> open_;  // By ticket.
+  std::map<std::uint64_t, OpenWait> open_;  // By ticket.
   std::uint64_t next_ticket_ = 1;
   std::vector<std::pair<std::uint64_t, base::SimTime>> ended_;
   std::map<std::uint32_t, Record> moments_;  // Queries and WaitUntil, by slot.

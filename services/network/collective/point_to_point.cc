@@ -88,6 +88,15 @@ TransferCost TransferCostOf(const Shape& shape, Span span, std::uint64_t bytes) 
           .relative_error = bytes <= (16u << 20) ? 0.2f : 0.1f};
 }
 
+Duration LeastTransferTime(const Shape& shape, std::uint64_t bytes) {
+  Duration least{base::SimTime::Max().ps};
+  for (const Span span : {Span::kSameGpu, Span::kSameServer, Span::kBetweenServers}) {
+    const TransferCost cost = TransferCostOf(shape, span, bytes);
+    least = std::min(least, cost.latency + base::TransferTime(bytes, cost.bytes_per_second));
+  }
+  return least;
+}
+
 Cost ExchangeCost(const Call& call, const Shape& shape) {
   CHECK(shape.ranks > 1);
   const double part = static_cast<double>(call.bytes) / shape.ranks;

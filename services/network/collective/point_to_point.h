@@ -24,6 +24,9 @@ struct TransferCost {
 // One send and its receive within a communicator of the shape.
 TransferCost TransferCostOf(const Shape& shape, Span span, std::uint64_t bytes);
 
+// Of a transfer between any two members, alone on the fabric.
+base::Duration LeastTransferTime(const Shape& shape, std::uint64_t bytes);
+
 // All-to-all, gather and scatter as one call: rounds of transfers, bound by a member's ports.
 // Requires: shape.ranks > 1.
 Cost ExchangeCost(const Call& call, const Shape& shape);

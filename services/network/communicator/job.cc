@@ -49,6 +49,7 @@ Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan,
       tuning_(std::move(plan.tuning)),
       folded_(std::move(plan.fold), plan.ranks_per_server),
       row_broadcasts_(folded_.fold()),
+      seclusion_(topology_, placement_, LiveServers()),
       work_(folded_.fold()),
       communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
@@ -247,6 +248,7 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
   made.split_calls.assign(arrivals.size(), 0);
   made.images = folded_.ImagesOf(topology_, placement_, made.members);
   made.row = row_broadcasts_.Enter(RanksOf(made.members));
+  seclusion_.Enter(id, made.places, made.images, made.servers);
   return made;
 }
 
@@ -431,6 +433,7 @@ void Job::EraseIfAbandoned(std::uint64_t id) {
   if (!silent && !unheard) return;
   if (!silent) audience_.Cancel(number_, id);
   for (std::uint32_t server : communicator.servers) communicators_of_[server].erase(id);
+  seclusion_.Leave(id);
   communicators_.erase(found);
 }
 

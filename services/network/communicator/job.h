@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@
 #include "services/network/communicator/route_book.h"
 #include "services/network/communicator/row_broadcasts.h"
 #include "services/network/communicator/row_calls.h"
+#include "services/network/communicator/seclusion.h"
 #include "services/network/communicator/transfer_book.h"
 #include "services/network/communicator/work_book.h"
 #include "services/network/flow/transfer.h"
@@ -79,6 +81,11 @@ class Job {
 
   // A transfer that this job started has ended.
   void Finished(flow::Finish finish);
+  // The server whose ranks alone decide what else loads the links of a transfer; none: others, too.
+  std::optional<std::uint32_t> SecludedOn(const flow::TransferKey& key) const;
+  // Tells such a server how a transfer ends that it will not disturb any more. False while a call
+  // of it is open that may still do so. Requires: SecludedOn; nothing else disturbs it.
+  bool Foresee(const flow::Finish& finish);
 
   // The duration of an operation alone on the fabric.
   base::Result<collective::Cost> Estimate(std::uint64_t communicator,
@@ -98,6 +105,11 @@ class Job {
   std::size_t communicators() const { return communicators_.size(); }
 
  private:
+  struct Running {
+    collective::Cost cost;
+    collective::Load load;
+    std::optional<base::SimTime> foreseen;  // Its end, which was told.
+  };
   struct Communicator {
     std::uint64_t id = 0;
     std::string name;
@@ -120,7 +132,7 @@ class Job {
     std::vector<std::uint32_t> split_calls;          // By rank.
     std::map<std::uint32_t, Gathering> splits;       // By the how-manieth split.
     std::map<std::string, Gathering> folded_splits;  // By who meets.
-    std::map<std::uint64_t, std::pair<collective::Cost, collective::Load>> running;
+    std::map<std::uint64_t, Running> running;
     RouteBook routes;
 
     std::string Title() const;
@@ -167,10 +179,16 @@ class Job {
                        const std::vector<TransferBook::Values>& all);
   // Tells receivers how early what they wait for can come, as far as that is news.
   void TellBounds(Communicator& communicator, const GroupId& group);
+  using Traffic = std::function<std::vector<flow::LinkUse>(const std::vector<topology::Place>&)>;
+  void StartEverywhere(Communicator& communicator, flow::Transfer transfer, RouteBook::Key route,
+                       const Traffic& traffic);
   void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
   void StartTransfer(Communicator& communicator, const TransferBook::Ready& ready);
   collective::Span SpanOf(const Communicator& communicator, std::int32_t a, std::int32_t b) const;
   void CommitCollective(Communicator& communicator, flow::Finish finish);
+  void TellCommitted(const Communicator& communicator, const collective::Cost& cost,
+                     const flow::Finish& finish, bool foreseen);
+  static bool AllForeseen(const Communicator& communicator);
   void CommitGroup(const Communicator& communicator, TransferBook::Done done);
   void Tell(std::uint32_t server, Notice notice);
 
@@ -182,6 +200,7 @@ class Job {
   FoldedMembers folded_;
   RowBroadcasts row_broadcasts_;
   RowCalls row_calls_;
+  Seclusion seclusion_;
   WorkBook work_;
   std::map<std::string, Gathering> joins_;  // By unique id; of a folded job by its members.
   // Communicators that a live rank of a folded job has entered, by their members.

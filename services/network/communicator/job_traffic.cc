@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/base/check.h"
+#include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/network/communicator/ghost_transfers.h"
 #include "services/network/communicator/job.h"
@@ -16,13 +17,6 @@ using base::StrCat;
 using collective::Cost;
 
 namespace {
-
-std::uint64_t BytesOf(const Operation& operation) {
-  std::uint64_t sent = 0;
-  std::uint64_t received = 0;
-  for (const TransferCall& call : operation.transfers) (call.send ? sent : received) += call.bytes;
-  return operation.transfers.empty() ? operation.bytes : std::max(sent, received);
-}
 
 collective::Load LoadOf(const Operation& operation, const collective::Shape& shape) {
   return {.kind = operation.kind,
@@ -298,30 +292,39 @@ void Job::TellBounds(Communicator& communicator, const GroupId& group) {
   }
 }
 
-void Job::StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready) {
-  const Operation& operation = ready.operation;
-  const Cost cost =
-      collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
-  const collective::Load load = LoadOf(operation, communicator.shape);
-  communicator.running[ready.sequence] = {cost, load};
+// The members' own transfer, and those of the ghosts that do the same.
+void Job::StartEverywhere(Communicator& communicator, flow::Transfer transfer, RouteBook::Key route,
+                          const Traffic& traffic) {
+  transfer.key.job = number_;
+  transfer.key.communicator = communicator.id;
   const auto start = [&](std::uint32_t image, const std::vector<topology::Place>& places) {
-    audience_.Start(
-        {.key = {.job = number_,
-                 .communicator = communicator.id,
-                 .sequence = ready.sequence,
-                 .image = image},
-         .start = ready.start,
-         .latency = cost.latency,
-         .alone = cost.transfer,
-         .weight = cost.channels,
-         .uses = communicator.routes.Find(
-             {.kind = load.kind, .bytes = load.bytes, .from = load.root, .image = image},
-             [&] { return collective::TrafficOf(topology_, places, load, cost); })});
+    transfer.key.image = image;
+    route.image = image;
+    transfer.uses = communicator.routes.Find(route, [&] { return traffic(places); });
+    audience_.Start(transfer);
   };
   start(0, communicator.places);
   for (std::uint32_t image = 0; image < communicator.images.size(); ++image) {
     start(image + 1, communicator.images[image]);
   }
+}
+
+void Job::StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready) {
+  const Operation& operation = ready.operation;
+  const Cost cost =
+      collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
+  const collective::Load load = LoadOf(operation, communicator.shape);
+  communicator.running[ready.sequence] = {.cost = cost, .load = load, .foreseen = {}};
+  StartEverywhere(
+      communicator,
+      {.key = {.sequence = ready.sequence},
+       .start = ready.start,
+       .latency = cost.latency,
+       .alone = cost.transfer,
+       .weight = cost.channels,
+       .uses = {}},
+      {.kind = load.kind, .bytes = load.bytes, .from = load.root},
+      [&](const auto& places) { return collective::TrafficOf(topology_, places, load, cost); });
 }
 
 collective::Span Job::SpanOf(const Communicator& communicator, std::int32_t a,
@@ -338,36 +341,21 @@ void Job::StartTransfer(Communicator& communicator, const TransferBook::Ready& r
   const Pair& pair = ready.pair;
   const collective::TransferCost cost = collective::TransferCostOf(
       communicator.shape, SpanOf(communicator, pair.from, pair.to), ready.bytes);
-  const base::Duration alone = base::TransferTime(ready.bytes, cost.bytes_per_second);
-  const auto start = [&](std::uint32_t image, const std::vector<topology::Place>& places) {
-    const auto from = static_cast<std::uint32_t>(pair.from);
-    const auto to = static_cast<std::uint32_t>(pair.to);
-    audience_.Start({.key = {.job = number_,
-                             .communicator = communicator.id,
-                             .sequence = pair.sequence,
-                             .image = image,
-                             .from = from,
-                             .to = to,
-                             .point_to_point = true},
-                     .start = ready.start,
-                     .latency = cost.latency,
-                     .alone = alone,
-                     .weight = cost.channels,
-                     .uses = communicator.routes.Find({.kind = Kind::kPointToPoint,
-                                                       .bytes = ready.bytes,
-                                                       .from = from,
-                                                       .to = to,
-                                                       .image = image},
-                                                      [&] {
-                                                        return collective::TrafficBetween(
-                                                            topology_, places[from], places[to],
-                                                            cost.bytes_per_second);
-                                                      })});
-  };
-  start(0, communicator.places);
-  for (std::uint32_t image = 0; image < communicator.images.size(); ++image) {
-    start(image + 1, communicator.images[image]);
-  }
+  const auto from = static_cast<std::uint32_t>(pair.from);
+  const auto to = static_cast<std::uint32_t>(pair.to);
+  StartEverywhere(
+      communicator,
+      {.key = {.sequence = pair.sequence, .from = from, .to = to, .point_to_point = true},
+       .start = ready.start,
+       .latency = cost.latency,
+       .alone = base::TransferTime(ready.bytes, cost.bytes_per_second),
+       .weight = cost.channels,
+       .uses = {}},
+      {.kind = Kind::kPointToPoint, .bytes = ready.bytes, .from = from, .to = to},
+      [&](const auto& places) {
+        return collective::TrafficBetween(topology_, places[from], places[to],
+                                          cost.bytes_per_second);
+      });
 }
 
 flow::LinkUses Job::UsesOf(const flow::Transfer& transfer) const {
@@ -379,7 +367,7 @@ flow::LinkUses Job::UsesOf(const flow::Transfer& transfer) const {
   if (!key.point_to_point) {
     const auto running = communicator.running.find(key.sequence);
     if (running == communicator.running.end()) return transfer.uses;
-    const auto& [cost, load] = running->second;
+    const auto& [cost, load, foreseen] = running->second;
     return flow::ShareUses(collective::TrafficOf(topology_, places, load, cost));
   }
   std::uint64_t rate = 0;
@@ -410,12 +398,54 @@ void Job::Finished(flow::Finish finish) {
   if (communicator.gone_count == communicator.members.size()) EraseIfAbandoned(communicator.id);
 }
 
+std::optional<std::uint32_t> Job::SecludedOn(const flow::TransferKey& key) const {
+  if (key.point_to_point || key.image != 0) return std::nullopt;
+  return seclusion_.ServerOf(key.communicator);
+}
+
+// What runs was told to end before anything that its server starts later.
+bool Job::AllForeseen(const Communicator& communicator) {
+  return std::ranges::all_of(communicator.running, [](const auto& running) {
+    return running.second.foreseen.has_value();
+  });
+}
+
+bool Job::Foresee(const flow::Finish& finish) {
+  const auto found = communicators_.find(finish.key.communicator);
+  if (found == communicators_.end() || found->second.failure) return true;
+  Communicator& communicator = found->second;
+  const auto running = communicator.running.find(finish.key.sequence);
+  if (running == communicator.running.end()) return true;
+  // Collectives of one communicator follow each other.
+  const bool is_first = std::all_of(communicator.running.begin(), running, [](const auto& before) {
+    return before.second.foreseen.has_value();
+  });
+  if (!is_first || !communicator.transfers.Idle()) return false;
+  for (const Seclusion::Id id : seclusion_.RivalsOf(communicator.id)) {
+    const Communicator& rival = communicators_.at(id);
+    if (!rival.collectives.Idle() || !rival.transfers.Idle() || !AllForeseen(rival)) return false;
+  }
+  running->second.foreseen = finish.finish;
+  TellCommitted(communicator, running->second.cost, finish, true);
+  return true;
+}
+
 void Job::CommitCollective(Communicator& communicator, flow::Finish finish) {
   const auto running = communicator.running.extract(finish.key.sequence);
   CHECK(!running.empty());
-  const Cost& cost = running.mapped().first;
-  audience_.Ended(cost.algorithm, cost.protocol);
-  const auto spent = std::make_shared<const flow::Spent>(std::move(finish.spent));
+  const Running& ended = running.mapped();
+  audience_.Ended(ended.cost.algorithm, ended.cost.protocol);
+  if (!ended.foreseen) return TellCommitted(communicator, ended.cost, finish, false);
+  if (*ended.foreseen == finish.finish) return;
+  base::Log(base::Level::kWarning, "foreseen_end_missed",
+            {{"communicator", communicator.Title()},
+             {"sequence", StrCat(finish.key.sequence)},
+             {"picoseconds", StrCat((finish.finish - *ended.foreseen).ps)}});
+}
+
+void Job::TellCommitted(const Communicator& communicator, const Cost& cost,
+                        const flow::Finish& finish, bool foreseen) {
+  const auto spent = std::make_shared<const flow::Spent>(finish.spent);
   for (std::uint32_t server : communicator.servers) {
     Tell(server, CommittedNotice{.communicator = communicator.id,
                                  .sequence = finish.key.sequence,
@@ -426,7 +456,8 @@ void Job::CommitCollective(Communicator& communicator, flow::Finish finish) {
                                  .protocol = cost.protocol,
                                  .channels = cost.channels,
                                  .relative_error = cost.relative_error,
-                                 .spent = spent});
+                                 .spent = spent,
+                                 .foreseen = foreseen});
   }
 }
 
@@ -447,21 +478,6 @@ void Job::CommitGroup(const Communicator& communicator, TransferBook::Done done)
                        .relative_error = cost.relative_error,
                        .spent = std::make_shared<const flow::Spent>(std::move(done.spent))});
 }
-
-namespace {
-
-// Of a transfer between any two members.
-base::Duration LeastOf(const collective::Shape& shape, std::uint64_t bytes) {
-  base::Duration least{base::SimTime::Max().ps};
-  for (const collective::Span span : {collective::Span::kSameGpu, collective::Span::kSameServer,
-                                      collective::Span::kBetweenServers}) {
-    const collective::TransferCost cost = collective::TransferCostOf(shape, span, bytes);
-    least = std::min(least, cost.latency + base::TransferTime(bytes, cost.bytes_per_second));
-  }
-  return least;
-}
-
-}  // namespace
 
 Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
   const auto found = communicators_.find(id);
@@ -492,7 +508,7 @@ Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
               .protocol = cost.protocol,
               .channels = cost.channels,
               .relative_error = cost.relative_error,
-              .at_least = LeastOf(communicator.shape, bytes)};
+              .at_least = collective::LeastTransferTime(communicator.shape, bytes)};
 }
 
 }  // namespace eidolon::network::communicator

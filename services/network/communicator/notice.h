@@ -41,6 +41,7 @@ struct CommittedNotice {
   // Of the collective from start to finish; of a group, of the transfer that ended last. Of several
   // notices one.
   std::shared_ptr<const flow::Spent> spent;
+  bool foreseen = false;  // Other servers are not there yet.
 };
 
 // A rank's group of sends and receives ends at `end` or later.

@@ -36,6 +36,13 @@ std::uint64_t ValueBytesMax(const Operation& operation) {
   return is_byte && !reduces ? kPayloadBytesMax : 64 << 10;
 }
 
+std::uint64_t BytesOf(const Operation& operation) {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (const TransferCall& call : operation.transfers) (call.send ? sent : received) += call.bytes;
+  return operation.transfers.empty() ? operation.bytes : std::max(sent, received);
+}
+
 base::Result<void> Check(const Operation& operation, std::int32_t size) {
   if (operation.kind == Kind::kPointToPoint) return CheckTransfers(operation, size);
   if (ElementBytes(operation.data_type) == 0) {

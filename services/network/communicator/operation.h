@@ -42,6 +42,9 @@ struct Operation {
 // numbers, and more than what is reduced.
 std::uint64_t ValueBytesMax(const Operation& operation);
 
+// What a member sends or receives, whichever is more.
+std::uint64_t BytesOf(const Operation& operation);
+
 // Refuses ranks and numbers outside of their ranges, naming them.
 base::Result<void> Check(const Operation& operation, std::int32_t size);
 

@@ -169,13 +169,26 @@ void TransferSet::CountSpent(Entry& entry) {
   };
   const base::Duration before = held();
   engine_.AddHeld(entry.slot, &spent.links);
-  const base::Duration at_full_speed = now_ - entry.entered - (held() - before);
-  const Wide product =
-      static_cast<Wide>(static_cast<std::uint64_t>(at_full_speed.ps)) * entry.fullest.part;
+  CountFullSpeed(entry.fullest, now_ - entry.entered - (held() - before), &spent);
+}
+
+void TransferSet::CountFullSpeed(const Fullest& fullest, base::Duration time, Spent* spent) {
+  const Wide product = static_cast<Wide>(static_cast<std::uint64_t>(time.ps)) * fullest.part;
   const Wide on_link = (product + Hop::kWhole / 2) / Hop::kWhole;
   const base::Duration link{static_cast<std::int64_t>(on_link)};
-  AddTime(entry.fullest.tier, link, &spent.links);
-  spent.pace += at_full_speed - link;
+  AddTime(fullest.tier, link, &spent->links);
+  spent->pace += time - link;
+}
+
+Finish TransferSet::AloneOf(const Transfer& transfer) {
+  Finish finish{.key = transfer.key,
+                .start = transfer.start,
+                .finish = Later(Later(transfer.start, transfer.latency), transfer.alone),
+                .spent = {.latency = transfer.latency, .pace = {}, .links = {}}};
+  if (transfer.alone.ps > 0) {
+    CountFullSpeed(FullestOf(transfer.uses), transfer.alone, &finish.spent);
+  }
+  return finish;
 }
 
 void TransferSet::StartFlow(Entry& entry, std::uint32_t at, base::Duration time) {

@@ -68,6 +68,8 @@ class TransferSet {
 
   std::size_t Active() const { return active_; }  // Added and not ended.
   std::uint64_t events() const { return events_; }
+  // How a transfer ends that has its links for itself.
+  Finish AloneOf(const Transfer& transfer);
   // Part of a link's capacity that is in use now.
   double Utilisation(topology::LinkIndex link);
 
@@ -102,6 +104,8 @@ class TransferSet {
   void Begin(std::uint32_t entry);
   void StartFlow(Entry& entry, std::uint32_t at, base::Duration time);
   void CountSpent(Entry& entry);
+  // Adds time at full speed.
+  static void CountFullSpeed(const Fullest& fullest, base::Duration time, Spent* spent);
   Fullest FullestOf(std::span<const LinkUse> uses) const;
   // The same, remembered for the collectives of many links that a program starts again and again.
   Fullest FullestOf(const LinkUses& uses);

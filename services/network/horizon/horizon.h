@@ -32,6 +32,9 @@ struct Promise {
   std::uint64_t processed = 0;  // ...once so many of the messages sent to it have been taken in.
   bool quiescent = false;       // All its processes sleep.
   std::optional<base::SimTime> wanted;  // It waits for word that everything up to here is known.
+  // Its ranks issue nothing before this, whatever is still sent to it. What they have issued may
+  // become ready earlier.
+  base::SimTime own_bound;
 };
 
 // A message costs the logarithm of the number of sessions, a question about all of them nothing.
@@ -55,6 +58,11 @@ class Horizon {
 
   // SimTime::Max() without sessions, or when all wait for the network.
   base::SimTime Safe() const { return std::max(bounds_.Least(), floor_); }
+
+  // Of one session: Promise::own_bound. Requires: expected.
+  base::SimTime OwnBound(SessionId session) const {
+    return sessions_.at(session).promise.own_bound;
+  }
 
   // Every session is connected, quiescent, and has processed all that was sent to it.
   bool AllQuiescent() const { return !sessions_.empty() && awake_ == 0; }

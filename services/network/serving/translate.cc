@@ -133,6 +133,7 @@ void Fill(const communicator::CommittedNotice& notice, v1::Committed& committed)
   committed.set_channels(notice.channels);
   committed.set_source(eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
   committed.set_relative_error(notice.relative_error);
+  committed.set_foreseen(notice.foreseen);
   if (notice.spent != nullptr) Fill(*notice.spent, committed);
 }
 
@@ -342,7 +343,9 @@ base::Result<communicator::PostCall> FromProto(const v1::Post& post) {
 horizon::Promise FromProto(const v1::Horizon& horizon) {
   horizon::Promise promise{.lower_bound = Time(horizon.lower_bound_picoseconds()),
                            .processed = horizon.processed(),
-                           .quiescent = horizon.quiescent()};
+                           .quiescent = horizon.quiescent(),
+                           .wanted = {},
+                           .own_bound = Time(horizon.own_bound_picoseconds())};
   if (horizon.wanted_picoseconds() > 0) promise.wanted = Time(horizon.wanted_picoseconds());
   return promise;
 }

@@ -58,6 +58,13 @@ Scenario RandomScenario(std::uint64_t seed) {
     }
     if (!members.empty()) scenario.groups.push_back(members);
   }
+  for (std::uint32_t server = 0; server < scenario.servers; ++server) {
+    std::vector<std::uint32_t> neighbours;
+    for (std::uint32_t device = 0; device < scenario.ranks_per_server; ++device) {
+      neighbours.push_back(server * scenario.ranks_per_server + device);
+    }
+    scenario.groups.push_back(neighbours);
+  }
   for (int action = 0; action < 60; ++action) {
     auto& program = scenario.programs[random.Below(ranks)];
     const auto group = static_cast<std::uint32_t>(random.Below(scenario.groups.size()));
@@ -144,6 +151,7 @@ std::vector<std::string> FakeRanks::Run() {
       for (const std::string& line : rank.seen) seen.push_back(StrCat(rank.number, ": ", line));
     }
   }
+  std::ranges::sort(seen);
   return seen;
 }
 
@@ -258,14 +266,17 @@ void FakeRanks::PostNext(Agent& agent, Rank& rank, Stream& stream) {
 void FakeRanks::Promise(Agent& agent) {
   agent.promise_due = false;
   horizon::Promise promise{.lower_bound = SimTime::Max(), .processed = agent.processed};
+  SimTime own_bound = SimTime::Max();
   for (const Rank& rank : agent.ranks) {
     const bool ended = rank.next == scenario_.programs[rank.number].size();
     const bool waits = rank.joining || (!rank.asking && !CanStep(rank));
+    if (!ended) own_bound = std::min(own_bound, rank.clock);
     if (!ended && !waits) promise.lower_bound = std::min(promise.lower_bound, rank.clock);
     if (rank.asking && (!promise.wanted || rank.clock < *promise.wanted)) {
       promise.wanted = rank.clock;
     }
   }
+  if (scenario_.own_bounds) promise.own_bound = own_bound;
   agent.outbox.push_back([=, server = agent.server](Simulation& simulation) {
     return simulation.Keep(kJob, server, promise);
   });

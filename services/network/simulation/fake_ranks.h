@@ -38,6 +38,7 @@ struct Scenario {
   std::uint32_t ranks_per_server = 1;
   std::vector<std::vector<std::uint32_t>> groups;  // Global ranks, in rank order.
   std::vector<std::vector<Step>> programs;         // By global rank.
+  bool own_bounds = true;  // Promises say what holds whatever is still committed, too.
 };
 
 // A random program in which every collective meets. Ranks compute, call, wait and ask.
@@ -48,7 +49,8 @@ class FakeRanks final : private Listener {
  public:
   FakeRanks(Scenario scenario, topology::Topology topology, std::uint64_t shuffle);
 
-  // To the end, or until nothing moves. What each rank saw, one line an event.
+  // To the end, or until nothing moves. What each rank saw, one line an event, with its
+  // time; sorted, because ends of several groups may be told in any order.
   std::vector<std::string> Run();
 
   const Simulation& simulation() const { return simulation_; }

@@ -1,6 +1,7 @@
 #include "services/network/simulation/simulation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "services/base/check.h"
@@ -199,6 +200,7 @@ Result<void> Simulation::Keep(std::uint64_t job, std::uint32_t server, horizon::
   const Entry& entry = Job(job);
   promise.lower_bound = Later(promise.lower_bound, entry.epoch);
   if (promise.wanted) promise.wanted = Later(*promise.wanted, entry.epoch);
+  promise.own_bound = Later(promise.own_bound, entry.epoch);
   return horizon_.Keep(SessionOf(job, server), promise);
 }
 
@@ -242,7 +244,25 @@ void Simulation::Start(flow::Transfer transfer) {
     statistics_.tier_bytes[tier_of_[use.link]] +=
         static_cast<double>(use.bytes_per_second) * transfer.alone.Seconds();
   }
+  if (const auto server = Job(transfer.key.job).job.SecludedOn(transfer.key)) {
+    secluded_[SessionOf(transfer.key.job, *server)].insert(transfers_.AloneOf(transfer));
+  }
   transfers_.Add(std::move(transfer));
+}
+
+// The engine goes on with what was foreseen, and comes to the same end when the horizon does.
+void Simulation::Foresee() {
+  for (auto at = secluded_.begin(); at != secluded_.end();) {
+    auto& [session, open] = *at;
+    if (!horizon_.Knows(session)) open.clear();
+    while (!open.empty() && open.begin()->finish <= transfers_.now()) open.erase(open.begin());
+    while (!open.empty() && open.begin()->finish <= horizon_.OwnBound(session)) {
+      if (!Job(JobOf(session)).job.Foresee(*open.begin())) break;
+      ++statistics_.foreseen;
+      open.erase(open.begin());
+    }
+    at = open.empty() ? secluded_.erase(at) : std::next(at);
+  }
 }
 
 void Simulation::Ended(collective::Algorithm algorithm, collective::Protocol protocol) {
@@ -331,6 +351,7 @@ void Simulation::TellSession(horizon::SessionId session, SimTime time, bool rele
 
 void Simulation::Progress() {
   RunToHorizon();
+  Foresee();
   std::optional<SimTime> released;
   // Events inside the simulation wake nobody: go on to the first that is told.
   while (horizon_.AllQuiescent()) {

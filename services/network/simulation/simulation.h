@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Statistics {
   std::uint64_t transfers = 0;
   std::uint64_t events = 0;
   std::uint64_t clamped = 0;   // Transfers that started before the horizon: a broken promise.
+  std::uint64_t foreseen = 0;  // Collectives told before the horizon came to their end.
   std::uint64_t releases = 0;  // Events committed because everyone slept.
   std::uint64_t failures = 0;  // Messages that a communicator failed, while all servers ran.
   std::uint64_t deadlocks = 0;
@@ -116,6 +118,8 @@ class Simulation final : private communicator::Audience {
   void Ended(collective::Algorithm algorithm, collective::Protocol protocol) override;
   void Cancel(std::uint64_t job, std::uint64_t communicator) override;
 
+  // Tells servers that have promised enough how transfers end that nobody else can disturb.
+  void Foresee();
   void FindTiers();
   std::vector<flow::LinkUse> BackgroundUses(const topology::Background& traffic) const;
   // The next fault, if it comes before everything else and something is under way.
@@ -130,6 +134,13 @@ class Simulation final : private communicator::Audience {
   Listener& listener_;
   mutable flow::TransferSet transfers_;  // NextTime drops stale events.
   horizon::Horizon horizon_;
+  // Under way on links that one session decides over: how they end alone, in order of time.
+  struct ByEnd {
+    bool operator()(const flow::Finish& a, const flow::Finish& b) const {
+      return a.finish != b.finish ? a.finish < b.finish : a.key < b.key;
+    }
+  };
+  std::map<horizon::SessionId, std::set<flow::Finish, ByEnd>> secluded_;
   std::map<std::uint64_t, Entry> jobs_;
   std::size_t next_change_ = 0;  // Into topology_.changes().
   std::uint64_t calls_ = 0;      // Messages that are not promises, and moments that passed.
