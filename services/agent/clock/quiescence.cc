@@ -5,6 +5,12 @@
 namespace eidolon::agent::clock {
 
 void Quiescence::NoteActivity(std::int64_t now_ns) {
+  constexpr int kMost = 5;
+  if (still_looks_ >= 2) {
+    vain_looks_ = 0;
+  } else if (has_looked_) {
+    vain_looks_ = std::min(vain_looks_ + 1, kMost);
+  }
   still_looks_ = 0;
   active_ns_ = now_ns;
   has_looked_ = false;

@@ -43,13 +43,16 @@ class Quiescence {
   static constexpr std::int64_t kEarlyLookNs = 1'000'000;
   static constexpr std::int64_t kSecondLookNs = 5'000'000;
   static constexpr std::int64_t kLongestPauseNs = 200'000'000;
-  // Looks after activity take no more than a tenth of a processor, unless that would be too late.
+  // Looks after activity take no more than a tenth of a processor, unless that would be too late,
+  // and come later from time to time as long as none of them leads to a claim: a server of a job
+  // whose ranks wait for each other's work alone shall not spend its time on looking.
   static constexpr std::int64_t kPausesPerLook = 9;
   static constexpr std::int64_t kLongestFirstPauseNs = 100'000'000;
 
   bool Judge(std::int64_t now_ns, bool everyone_asks);
   std::int64_t FirstPauseNs() const {
-    return std::clamp(kPausesPerLook * last_look_ns_, kFirstLookNs, kLongestFirstPauseNs);
+    const std::int64_t pause = std::max(kPausesPerLook * last_look_ns_, kFirstLookNs);
+    return std::min(pause << std::max(0, vain_looks_ - 1), kLongestFirstPauseNs);
   }
 
   std::function<Look()> look_;
@@ -57,10 +60,11 @@ class Quiescence {
   std::function<std::int64_t()> spent_ns_;
   std::int64_t last_look_ns_ = 0;  // Processor time of the last look.
   std::int64_t active_ns_ = 0;     // The last activity.
-  bool has_looked_ = true;         // Since then.
+  bool has_looked_ = false;        // Since then.
   std::int64_t next_look_ns_ = 0;
   std::int64_t pause_ns_ = kFirstLookNs;
   int still_looks_ = 0;
+  int vain_looks_ = 0;         // In a row, that activity followed instead of a claim.
   bool looked_again_ = false;  // At once, after a look that found somebody polling.
 };
 

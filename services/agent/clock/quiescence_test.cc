@@ -76,6 +76,30 @@ TEST(QuiescenceTest, WhoSpokeDuringALookWasNotAsleep) {
   EXPECT_FALSE(quiescence.Poll(21 * kMs)) << "what it said is activity like any other";
 }
 
+TEST(QuiescenceTest, LooksThatLeadToNothingComeLater) {
+  Look seen = Look::kWorking;
+  std::int64_t now = 0;
+  Quiescence quiescence([&] { return seen; }, NoNews, [] { return std::int64_t{0}; });
+  // Milliseconds from an activity to the claim.
+  const auto until_claim = [&] {
+    quiescence.NoteActivity(now);
+    seen = Look::kStill;
+    const std::int64_t before = now;
+    while (!quiescence.Poll(now) && now - before < 1000 * kMs) now += kMs;
+    return (now - before) / kMs;
+  };
+  EXPECT_EQ(until_claim(), 15);
+
+  seen = Look::kWorking;
+  for (int vain = 0; vain < 10; ++vain) {
+    quiescence.NoteActivity(now);
+    now += 100 * kMs;
+    quiescence.Poll(now);
+  }
+  EXPECT_EQ(until_claim(), 105) << "no later than this";
+  EXPECT_EQ(until_claim(), 15) << "a claim shows that looking is worth it";
+}
+
 TEST(QuiescenceTest, DearLooksComeLater) {
   std::int64_t spent = 0;
   int looks = 0;

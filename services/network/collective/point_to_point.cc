@@ -88,6 +88,14 @@ TransferCost TransferCostOf(const Shape& shape, Span span, std::uint64_t bytes) 
           .relative_error = bytes <= (16u << 20) ? 0.2f : 0.1f};
 }
 
+TransferCost TransferCostBetween(const topology::Topology& topology, const Shape& shape,
+                                 const topology::Place& from, const topology::Place& to,
+                                 std::uint64_t bytes) {
+  if (from == to) return TransferCostOf(shape, Span::kSameGpu, bytes);
+  const bool one_node = topology.DomainOf(from.server) == topology.DomainOf(to.server);
+  return TransferCostOf(shape, one_node ? Span::kSameServer : Span::kBetweenServers, bytes);
+}
+
 Duration LeastTransferTime(const Shape& shape, std::uint64_t bytes) {
   Duration least{base::SimTime::Max().ps};
   for (const Span span : {Span::kSameGpu, Span::kSameServer, Span::kBetweenServers}) {

@@ -24,6 +24,11 @@ struct TransferCost {
 // One send and its receive within a communicator of the shape.
 TransferCost TransferCostOf(const Shape& shape, Span span, std::uint64_t bytes);
 
+// The same between two GPUs of the communicator.
+TransferCost TransferCostBetween(const topology::Topology& topology, const Shape& shape,
+                                 const topology::Place& from, const topology::Place& to,
+                                 std::uint64_t bytes);
+
 // Of a transfer between any two members, alone on the fabric.
 base::Duration LeastTransferTime(const Shape& shape, std::uint64_t bytes);
 

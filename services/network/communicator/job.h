@@ -184,7 +184,8 @@ class Job {
                        const Traffic& traffic);
   void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
   void StartTransfer(Communicator& communicator, const TransferBook::Ready& ready);
-  collective::Span SpanOf(const Communicator& communicator, std::int32_t a, std::int32_t b) const;
+  collective::TransferCost CostBetween(const Communicator& communicator, std::int32_t from,
+                                       std::int32_t to, std::uint64_t bytes) const;
   void CommitCollective(Communicator& communicator, flow::Finish finish);
   void TellCommitted(const Communicator& communicator, const collective::Cost& cost,
                      const flow::Finish& finish, bool foreseen);

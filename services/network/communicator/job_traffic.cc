@@ -16,17 +16,6 @@ using base::Result;
 using base::StrCat;
 using collective::Cost;
 
-namespace {
-
-collective::Load LoadOf(const Operation& operation, const collective::Shape& shape) {
-  return {.kind = operation.kind,
-          .bytes = operation.bytes,
-          .root = static_cast<std::uint32_t>(std::max(operation.root, 0)),
-          .pxn = shape.tuning.pxn};
-}
-
-}  // namespace
-
 Result<void> Job::Issue(std::uint32_t server, IssueCall call) {
   auto found = Find(server, call.communicator, call.rank);
   if (!found) return std::unexpected(found.error());
@@ -111,16 +100,12 @@ bool Job::RowsAreAlike(Communicator& communicator, const IssueCall& call) {
       communicator.members[static_cast<std::size_t>(call.rank)].global_rank);
   const auto other = row_calls_.Add(*communicator.row, self, call.sequence, call.operation);
   if (!other) return true;
-  // The lower rank first, whoever came first.
-  std::string first = StrCat("rank ", other->rank, " calls ", Describe(other->operation));
-  std::string second = StrCat("rank ", self, " calls ", Describe(call.operation));
-  if (self < other->rank) std::swap(first, second);
   const std::vector<folding::Dimension> by =
       DifferenceOfRows(communicator.row->dimensions, self, other->rank, folded_.fold().ranks());
   Fail(
       communicator,
       StrCat(communicator.Title(), " and the one like it of other ranks, collective ",
-             call.sequence, ": ", first, "; ", second,
+             call.sequence, ": ", DescribeDifference(*other, {self, call.operation}),
              ". Ranks of one class of a folded job must call the same; where these ranks differ by "
              "more than their place in groups, run it with --fold off"),
       by);
@@ -280,8 +265,8 @@ void Job::TellBounds(Communicator& communicator, const GroupId& group) {
   for (const TransferBook::Ready& open : communicator.transfers.BoundsOf(group)) {
     const auto receiver = static_cast<std::size_t>(open.pair.to);
     if (communicator.IsGhost(receiver)) continue;
-    const collective::TransferCost cost = collective::TransferCostOf(
-        communicator.shape, SpanOf(communicator, open.pair.from, open.pair.to), open.bytes);
+    const collective::TransferCost cost =
+        CostBetween(communicator, open.pair.from, open.pair.to, open.bytes);
     const base::SimTime end = flow::Later(
         open.start, cost.latency + base::TransferTime(open.bytes, cost.bytes_per_second));
     const auto told = communicator.transfers.TakeTold(open.pair, end);
@@ -327,20 +312,16 @@ void Job::StartCollective(Communicator& communicator, const CollectiveBook::Read
       [&](const auto& places) { return collective::TrafficOf(topology_, places, load, cost); });
 }
 
-collective::Span Job::SpanOf(const Communicator& communicator, std::int32_t a,
-                             std::int32_t b) const {
-  const topology::Place& from = communicator.places[static_cast<std::size_t>(a)];
-  const topology::Place& to = communicator.places[static_cast<std::size_t>(b)];
-  if (from == to) return collective::Span::kSameGpu;
-  return topology_.DomainOf(from.server) == topology_.DomainOf(to.server)
-             ? collective::Span::kSameServer
-             : collective::Span::kBetweenServers;
+collective::TransferCost Job::CostBetween(const Communicator& communicator, std::int32_t from,
+                                          std::int32_t to, std::uint64_t bytes) const {
+  return collective::TransferCostBetween(topology_, communicator.shape,
+                                         communicator.places[static_cast<std::size_t>(from)],
+                                         communicator.places[static_cast<std::size_t>(to)], bytes);
 }
 
 void Job::StartTransfer(Communicator& communicator, const TransferBook::Ready& ready) {
   const Pair& pair = ready.pair;
-  const collective::TransferCost cost = collective::TransferCostOf(
-      communicator.shape, SpanOf(communicator, pair.from, pair.to), ready.bytes);
+  const collective::TransferCost cost = CostBetween(communicator, pair.from, pair.to, ready.bytes);
   const auto from = static_cast<std::uint32_t>(pair.from);
   const auto to = static_cast<std::uint32_t>(pair.to);
   StartEverywhere(
@@ -463,8 +444,8 @@ void Job::TellCommitted(const Communicator& communicator, const Cost& cost,
 
 void Job::CommitGroup(const Communicator& communicator, TransferBook::Done done) {
   if (communicator.IsGhost(static_cast<std::size_t>(done.group.rank))) return;
-  const collective::TransferCost cost = collective::TransferCostOf(
-      communicator.shape, SpanOf(communicator, done.group.rank, done.largest_peer), done.bytes_max);
+  const collective::TransferCost cost =
+      CostBetween(communicator, done.group.rank, done.largest_peer, done.bytes_max);
   audience_.Ended(collective::Algorithm::kPointToPoint, cost.protocol);
   Tell(communicator.members[static_cast<std::size_t>(done.group.rank)].server,
        CommittedNotice{.communicator = communicator.id,

@@ -43,6 +43,13 @@ std::uint64_t BytesOf(const Operation& operation) {
   return operation.transfers.empty() ? operation.bytes : std::max(sent, received);
 }
 
+collective::Load LoadOf(const Operation& operation, const collective::Shape& shape) {
+  return {.kind = operation.kind,
+          .bytes = operation.bytes,
+          .root = static_cast<std::uint32_t>(std::max(operation.root, 0)),
+          .pxn = shape.tuning.pxn};
+}
+
 base::Result<void> Check(const Operation& operation, std::int32_t size) {
   if (operation.kind == Kind::kPointToPoint) return CheckTransfers(operation, size);
   if (ElementBytes(operation.data_type) == 0) {

@@ -9,6 +9,8 @@
 
 #include "services/base/error.h"
 #include "services/network/collective/kind.h"
+#include "services/network/collective/shape.h"
+#include "services/network/collective/traffic.h"
 
 namespace eidolon::network::communicator {
 
@@ -44,6 +46,9 @@ std::uint64_t ValueBytesMax(const Operation& operation);
 
 // What a member sends or receives, whichever is more.
 std::uint64_t BytesOf(const Operation& operation);
+
+// What links carry of a collective between members of this shape.
+collective::Load LoadOf(const Operation& operation, const collective::Shape& shape);
 
 // Refuses ranks and numbers outside of their ranges, naming them.
 base::Result<void> Check(const Operation& operation, std::int32_t size);

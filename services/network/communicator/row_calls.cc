@@ -1,7 +1,9 @@
 #include "services/network/communicator/row_calls.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "services/base/text.h"
 #include "services/folding/images.h"
 #include "services/network/communicator/element.h"
 
@@ -30,6 +32,12 @@ std::optional<RowCalls::Other> RowCalls::Add(const RowBroadcasts::Row& row, std:
   if (called.size() > kCalledMax) called.erase(called.begin());
   if (is_first || IsAlike(at->second.operation, operation)) return std::nullopt;
   return at->second;
+}
+
+std::string DescribeDifference(const RowCalls::Other& a, const RowCalls::Other& b) {
+  const auto& [first, second] = a.rank < b.rank ? std::tie(a, b) : std::tie(b, a);
+  return base::StrCat("rank ", first.rank, " calls ", Describe(first.operation), "; rank ",
+                      second.rank, " calls ", Describe(second.operation));
 }
 
 std::vector<folding::Dimension> DifferenceOfRows(std::span<const folding::Dimension> dimensions,

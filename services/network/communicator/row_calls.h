@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "services/folding/fold.h"
@@ -34,6 +35,9 @@ class RowCalls {
  private:
   std::map<RowBroadcasts::Row, std::map<std::uint64_t, Other>> called_;
 };
+
+// "rank 0 calls ...; rank 8 calls ...", the lower rank first.
+std::string DescribeDifference(const RowCalls::Other& a, const RowCalls::Other& b);
 
 // By what the ranks of two different rows of these dimensions differ: by the block of ranks that a
 // row spans, or, in the same block, by their place between its steps. Nothing for ranks of one row.
