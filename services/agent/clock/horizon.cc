@@ -36,6 +36,7 @@ void Horizon::BeginMomentWait(std::uint32_t rank, std::uint32_t slot, SimTime mo
   EndWait(rank, slot);
   const auto entry = ranks_.find(rank);
   if (entry == ranks_.end()) return;
+  ++begun_;
   entry->second.waits[slot] = {.moment = moment, .not_before = {}};
   if (moment == SimTime::Max()) ++entry->second.network_waits;
 }
@@ -80,15 +81,15 @@ SimTime Horizon::LowerBound() const {
   return bound;
 }
 
-SimTime Horizon::OwnBound() const {
-  if (missing_ > 0) return {};
+SimTime Horizon::OwnBound(std::uint32_t number) const {
+  const auto found = ranks_.find(number);
+  if (found == ranks_.end()) return SimTime::Max();
+  const Rank& rank = found->second;
+  if (rank.waits.empty() || !rank.value_waits.empty()) return rank.clock;
   SimTime bound = SimTime::Max();
-  for (const auto& [number, rank] : ranks_) {
-    if (rank.waits.empty() || !rank.value_waits.empty()) bound = std::min(bound, rank.clock);
-    for (const auto& [slot, wait] : rank.waits) {
-      const SimTime earliest = wait.moment == SimTime::Max() ? wait.not_before : wait.moment;
-      bound = std::min(bound, std::max(earliest, rank.clock));
-    }
+  for (const auto& [slot, wait] : rank.waits) {
+    const SimTime earliest = wait.moment == SimTime::Max() ? wait.not_before : wait.moment;
+    bound = std::min(bound, std::max(earliest, rank.clock));
   }
   return bound;
 }

@@ -14,7 +14,7 @@
 // A rank that is expected but has not introduced itself may still start anything: its bound is 0.
 // The server's bound is the least of them.
 //
-// What holds whatever the network answers is the server's own bound: a thread that waits for work
+// What holds whatever the network answers is the rank's own bound: a thread that waits for work
 // goes on when that can end at the earliest, and one that waits for values at its clock.
 #pragma once
 
@@ -56,8 +56,10 @@ class Horizon {
 
   // SimTime::Max() when every rank waits for the network, or none is left.
   SimTime LowerBound() const;
-  // No rank goes on before it. Never SimTime::Max() while one is there or missing.
-  SimTime OwnBound() const;
+  // The rank does not go on before it. SimTime::Max() for one that is not there.
+  SimTime OwnBound(std::uint32_t rank) const;
+  // Waits that have begun.
+  std::uint64_t begun() const { return begun_; }
   // The earliest moment somebody asks about.
   std::optional<SimTime> Wanted() const;
   // Some thread waits for the network.
@@ -81,6 +83,7 @@ class Horizon {
 
   std::map<std::uint32_t, Rank> ranks_;
   int missing_ = 0;
+  std::uint64_t begun_ = 0;
 };
 
 }  // namespace eidolon::agent::clock

@@ -101,6 +101,8 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   bool HasNews();
   bool IsAboutToEnd() const;
   void SendHorizon();
+  // Of GPUs that belong to communicators.
+  std::vector<OwnBound> OwnBounds();
   void BreakImpasse();
   void ServiceLost(const base::Error& error);
 

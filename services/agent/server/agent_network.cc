@@ -341,10 +341,26 @@ void Agent::BreakImpasse() {
   for (const auto& [number, session] : processes_->all()) session->AnswerUndecided(*earliest);
 }
 
+std::vector<OwnBound> Agent::OwnBounds() {
+  std::vector<OwnBound> bounds;
+  for (const auto& [number, session] : processes_->all()) {
+    session->RaiseBounds();
+    for (const std::uint32_t device : session->communicating_devices()) {
+      const SimTime time = horizon_.OwnBound(number);
+      const auto known = std::ranges::find(bounds, device, &OwnBound::device);
+      if (known == bounds.end()) {
+        bounds.push_back({.device = device, .time = time});
+      } else {
+        known->time = std::min(known->time, time);
+      }
+    }
+  }
+  return bounds;
+}
+
 void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
   const std::int64_t now = clock_->MonotonicNs();
-  for (const auto& [number, session] : processes_->all()) session->RaiseBounds();
   auto wanted = horizon_.Wanted();
   const bool held_back = naps_.HoldsBack(wanted, now);
   if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
@@ -355,7 +371,8 @@ void Agent::SendHorizon() {
                            .processed = processed_,
                            .quiescent = quiescent && !held_back,
                            .wanted = wanted.value_or(SimTime{}),
-                           .own_bound = horizon_.OwnBound()};
+                           .own_bounds = OwnBounds(),
+                           .waits = horizon_.begun()};
   if (!claims_.Take(claim, now)) return;
   network_v1::SessionRequest request;
   network_v1::Horizon* horizon = request.mutable_horizon();
@@ -364,7 +381,11 @@ void Agent::SendHorizon() {
                                                 : static_cast<std::uint64_t>(claim.bound.ps));
   horizon->set_processed(claim.processed);
   horizon->set_quiescent(claim.quiescent);
-  horizon->set_own_bound_picoseconds(static_cast<std::uint64_t>(claim.own_bound.ps));
+  for (const OwnBound& own : claim.own_bounds) {
+    network_v1::OwnBound* bound = horizon->add_own_bounds();
+    bound->set_device(own.device);
+    bound->set_picoseconds(static_cast<std::uint64_t>(own.time.ps));
+  }
   horizon->set_wanted_picoseconds(static_cast<std::uint64_t>(claim.wanted.ps));
   network_->Send(std::move(request));
 }

@@ -36,7 +36,8 @@ bool HorizonClaims::Take(const HorizonClaim& claim, std::int64_t now_ns) {
   if (claim == told_) return false;
   const bool only_clock = claim.processed == told_.processed &&
                           claim.quiescent == told_.quiescent && claim.wanted == told_.wanted &&
-                          claim.bound != SimTime::Max() && told_.bound != SimTime::Max();
+                          claim.waits == told_.waits && claim.bound != SimTime::Max() &&
+                          told_.bound != SimTime::Max();
   if (only_clock && now_ns - told_ns_ < kClaimEveryNs) return false;
   told_ = claim;
   told_ns_ = now_ns;

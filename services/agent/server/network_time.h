@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "services/agent/server/metrics.h"
 #include "services/base/sim_time.h"
@@ -35,13 +36,22 @@ class NetworkTime {
   std::uint64_t clamped_ = 0;
 };
 
+// What the ranks on a GPU will not issue anything before.
+struct OwnBound {
+  std::uint32_t device = 0;
+  base::SimTime time;
+
+  bool operator==(const OwnBound&) const = default;
+};
+
 // What the network was told last.
 struct HorizonClaim {
   base::SimTime bound{-1};
   std::uint64_t processed = 0;
   bool quiescent = false;
   base::SimTime wanted;
-  base::SimTime own_bound;
+  std::vector<OwnBound> own_bounds;
+  std::uint64_t waits = 0;  // That have begun: whoever waits shall not be kept waiting.
 
   bool operator==(const HorizonClaim&) const = default;
 };

@@ -75,6 +75,7 @@ void Communicators::Join(const ring::RecordView& record) {
   join->mutable_member()->set_global_rank(rank);
   join->mutable_member()->set_server(server_);
   join->mutable_member()->set_device(record.header().device);
+  devices_.insert(record.header().device);
   join->set_ready_picoseconds(record.header().host_clock_ps);
   join->set_name(PlainName(init.name, sizeof(init.name)));
   AddMembers<wire::CommunicatorInit>(record, join->mutable_members());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,9 @@ class Communicators {
   std::map<std::uint32_t, Communicator>& all() { return all_; }
   const std::map<std::uint32_t, Communicator>& all() const { return all_; }
 
+  // GPUs that have joined one.
+  const std::set<std::uint32_t>& devices() const { return devices_; }
+
   // Tells everybody that the job is ending.
   void Dismiss();
 
@@ -94,6 +98,7 @@ class Communicators {
   SessionHost* host_;
   Intake* intake_;
   Replies* replies_;
+  std::set<std::uint32_t> devices_;
   std::map<std::uint32_t, Communicator> all_;
   std::map<std::uint64_t, OpenJoin> joins_;  // By request.
 };

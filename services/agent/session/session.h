@@ -71,6 +71,7 @@ class Session final : private device::Sink {
   bool OnNotBefore(const network::v1::NotBefore& bound) { return calls_.Bound(bound); }
   void OnWorkDiffers(const std::string& where) { usage_.NoteWorkDifference(where); }
   // The network's safe time has grown: answers questions about moments.
+  const std::set<std::uint32_t>& communicating_devices() const { return communicators_.devices(); }
   // The horizon hears how long waits last at least.
   void RaiseBounds() { waits_.RaiseBounds(); }
   void AnswerMoments() { waits_.AnswerMoments(driving_); }

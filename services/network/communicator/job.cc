@@ -49,7 +49,7 @@ Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan,
       tuning_(std::move(plan.tuning)),
       folded_(std::move(plan.fold), plan.ranks_per_server),
       row_broadcasts_(folded_.fold()),
-      seclusion_(topology_, placement_, LiveServers()),
+      seclusion_(topology_),
       work_(folded_.fold()),
       communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
@@ -225,6 +225,7 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
   const Arrival& leader = arrivals[first];
   const std::uint64_t device = (std::uint64_t{leader.member.server} << 16) + leader.member.device;
   const std::uint64_t id = ((device + 1) << 32) + leader.ordinal;
+  std::vector<Decider> live;
   Communicator& made = communicators_[id];
   CHECK(made.members.empty());
   made.id = id;
@@ -234,7 +235,10 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
     made.places.push_back({placement_[arrival.member.server], arrival.member.device});
     // Nobody waits for a ghost, and a ghost waits for nobody.
     const bool ghost = is_ghost(made.members.size() - 1);
-    if (!ghost) made.servers.push_back(arrival.member.server);
+    if (!ghost) {
+      made.servers.push_back(arrival.member.server);
+      live.push_back({arrival.member.server, arrival.member.device});
+    }
     made.gone.push_back(ghost || disconnected_.contains(arrival.member.server));
     if (made.gone.back()) ++made.gone_count;
   }
@@ -248,7 +252,8 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
   made.split_calls.assign(arrivals.size(), 0);
   made.images = folded_.ImagesOf(topology_, placement_, made.members);
   made.row = row_broadcasts_.Enter(RanksOf(made.members));
-  seclusion_.Enter(id, made.places, made.images, made.servers);
+  std::ranges::sort(live);
+  seclusion_.Enter(id, made.places, made.images, std::move(live));
   return made;
 }
 

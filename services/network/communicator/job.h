@@ -81,10 +81,11 @@ class Job {
 
   // A transfer that this job started has ended.
   void Finished(flow::Finish finish);
-  // The server whose ranks alone decide what else loads the links of a transfer; none: others, too.
-  std::optional<std::uint32_t> SecludedOn(const flow::TransferKey& key) const;
-  // Tells such a server how a transfer ends that it will not disturb any more. False while a call
-  // of it is open that may still do so. Requires: SecludedOn; nothing else disturbs it.
+  // Ranks each of which has to start whatever else may load the links of a transfer; none: no rank
+  // has to.
+  std::span<const Decider> DecidersOf(const flow::TransferKey& key) const;
+  // Tells how a transfer ends that one of these will not disturb any more. False while a call is
+  // open that may still do so.
   bool Foresee(const flow::Finish& finish);
 
   // The duration of an operation alone on the fabric.

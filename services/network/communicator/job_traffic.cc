@@ -379,12 +379,12 @@ void Job::Finished(flow::Finish finish) {
   if (communicator.gone_count == communicator.members.size()) EraseIfAbandoned(communicator.id);
 }
 
-std::optional<std::uint32_t> Job::SecludedOn(const flow::TransferKey& key) const {
-  if (key.point_to_point || key.image != 0) return std::nullopt;
-  return seclusion_.ServerOf(key.communicator);
+std::span<const Decider> Job::DecidersOf(const flow::TransferKey& key) const {
+  if (key.point_to_point || key.image != 0) return {};
+  return seclusion_.DecidersOf(key.communicator);
 }
 
-// What runs was told to end before anything that its server starts later.
+// What runs was told to end before anything that those who decide start later.
 bool Job::AllForeseen(const Communicator& communicator) {
   return std::ranges::all_of(communicator.running, [](const auto& running) {
     return running.second.foreseen.has_value();

@@ -1,10 +1,10 @@
-// Which communicators nobody but one server can disturb: all their GPUs lie in one NVLink domain,
-// and every transfer that can pass over these GPUs' links needs a rank of that server.
+// Which communicators single ranks decide over: all GPUs of theirs lie in one NVLink domain, and
+// every transfer that can pass over the links of that domain's GPUs needs those ranks. Once such a
+// rank starts nothing more for a while, nothing will disturb what is under way there.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -13,42 +13,48 @@
 
 namespace eidolon::network::communicator {
 
+// A live rank, by where it is.
+struct Decider {
+  std::uint32_t server = 0;  // Of the job.
+  std::uint32_t device = 0;
+  auto operator<=>(const Decider&) const = default;
+};
+
 // Of one job. Not thread safe. The topology outlives it.
 class Seclusion {
  public:
   using Id = std::uint64_t;
 
-  // `placement`: position of each server; `live_servers`: those that have processes.
-  Seclusion(const topology::Topology& topology, std::span<const std::uint32_t> placement,
-            std::span<const std::uint32_t> live_servers);
+  explicit Seclusion(const topology::Topology& topology) : topology_(topology) {}
 
-  // The GPUs of a communicator's members, those of each group of ghosts that does the same, and the
-  // servers of its live members.
+  // The GPUs of a communicator's members, those of each group of ghosts that does the same, and its
+  // live members, ascending.
   void Enter(Id id, std::span<const topology::Place> places,
              std::span<const std::vector<topology::Place>> images,
-             std::span<const std::uint32_t> servers);
+             std::vector<Decider> live_members);
   // Fine for one that is not known.
   void Leave(Id id);
 
-  // The server, if the communicator is secluded.
-  std::optional<std::uint32_t> ServerOf(Id id) const;
-  // Other communicators whose transfers may pass over the links of this one's domain. All of them
-  // need a rank of the server. Requires: the communicator is secluded.
+  // The ranks that decide over the communicator, ascending; none: it is not secluded.
+  std::span<const Decider> DecidersOf(Id id) const;
+  // Other communicators whose transfers may pass over the links of this one's domain.
+  // Requires: the communicator is secluded.
   std::vector<Id> RivalsOf(Id id) const;
 
  private:
   struct Domain {
-    std::uint32_t server = 0;     // The only one with processes.
-    std::set<Id> loading;         // Communicators whose transfers may pass over GPUs' links.
-    std::set<Id> without_server;  // Those of `loading` that have no live member on the server.
+    // Communicators whose transfers may pass over links of GPUs, with their live members.
+    std::map<Id, std::vector<Decider>> loading;
+    std::vector<Decider> deciders;  // Live members of all of them.
   };
 
-  // Whether transfers of a group may pass over links of GPUs in each domain where it has members.
+  // The domains whose GPUs' links transfers of a group may pass over.
   void AddGroup(std::span<const topology::Place> places, std::set<std::uint32_t>* loaded) const;
+  static void FindDeciders(Domain* domain);
 
   const topology::Topology& topology_;
-  std::map<std::uint32_t, Domain> domains_;  // With exactly one live server.
-  std::map<Id, std::uint32_t> lie_within_;   // Communicators of one such domain alone.
+  std::map<std::uint32_t, Domain> domains_;
+  std::map<Id, std::uint32_t> lie_within_;  // Communicators of one domain alone.
 };
 
 }  // namespace eidolon::network::communicator

@@ -31,68 +31,88 @@ std::vector<Place> WholeServer(std::uint32_t server) {
   return places;
 }
 
-const std::vector<std::uint32_t> kPlacement{0, 1, 2, 3};
-const std::vector<std::vector<Place>> kNoImages;
-
-TEST(SeclusionTest, AGroupInsideOfAServerIsSecluded) {
-  const Topology topology = Servers(4);
-  Seclusion seclusion(topology, kPlacement, std::vector<std::uint32_t>{0, 1});
-  seclusion.Enter(7, WholeServer(0), kNoImages, std::vector<std::uint32_t>{0});
-  EXPECT_EQ(seclusion.ServerOf(7), 0u);
-  EXPECT_TRUE(seclusion.RivalsOf(7).empty());
-  seclusion.Leave(7);
-  EXPECT_EQ(seclusion.ServerOf(7), std::nullopt);
+// The first GPUs of servers have live ranks.
+std::vector<Decider> Live(std::vector<std::uint32_t> servers) {
+  std::vector<Decider> live;
+  for (const std::uint32_t server : servers) live.push_back({server, 0});
+  return live;
 }
 
-TEST(SeclusionTest, AGroupOfSeveralServersIsNot) {
-  const Topology topology = Servers(4);
-  Seclusion seclusion(topology, kPlacement, std::vector<std::uint32_t>{0, 1});
+class SeclusionTest : public testing::Test {
+ protected:
+  std::vector<Decider> DecidersOf(Seclusion::Id id) const {
+    const auto deciders = seclusion_.DecidersOf(id);
+    return {deciders.begin(), deciders.end()};
+  }
+
+  const std::vector<std::vector<Place>> no_images_;
+  const Topology topology_ = Servers(4);
+  Seclusion seclusion_{topology_};
+};
+
+TEST_F(SeclusionTest, EachMemberOfAGroupInsideOfAServerDecides) {
+  const std::vector<Decider> all{{0, 0}, {0, 1}, {0, 2}};
+  seclusion_.Enter(7, WholeServer(0), no_images_, all);
+  EXPECT_EQ(DecidersOf(7), all);
+  EXPECT_TRUE(seclusion_.RivalsOf(7).empty());
+  seclusion_.Leave(7);
+  EXPECT_TRUE(DecidersOf(7).empty());
+}
+
+TEST_F(SeclusionTest, NobodyDecidesOverAGroupOfSeveralServers) {
   const std::vector<Place> pair{{0, 0}, {1, 0}};
-  seclusion.Enter(7, pair, kNoImages, std::vector<std::uint32_t>{0, 1});
-  EXPECT_EQ(seclusion.ServerOf(7), std::nullopt);
+  seclusion_.Enter(7, pair, no_images_, Live({0, 1}));
+  EXPECT_TRUE(DecidersOf(7).empty());
 }
 
-TEST(SeclusionTest, GroupsThatPassOverTheSameGpusAreRivals) {
-  const Topology topology = Servers(4);
-  Seclusion seclusion(topology, kPlacement, std::vector<std::uint32_t>{0, 1});
-  seclusion.Enter(7, WholeServer(0), kNoImages, std::vector<std::uint32_t>{0});
+TEST_F(SeclusionTest, GroupsThatPassOverTheSameGpusAreRivals) {
+  seclusion_.Enter(7, WholeServer(0), no_images_, Live({0}));
   std::vector<Place> both = WholeServer(0);
   for (const Place place : WholeServer(1)) both.push_back(place);
-  seclusion.Enter(8, both, kNoImages, std::vector<std::uint32_t>{0, 1});
+  seclusion_.Enter(8, both, no_images_, Live({0, 1}));
   const std::vector<Place> one_rail{{0, 3}, {1, 3}, {2, 3}};
-  seclusion.Enter(9, one_rail, kNoImages, std::vector<std::uint32_t>{0, 1});
-  EXPECT_EQ(seclusion.ServerOf(7), 0u);
-  EXPECT_EQ(seclusion.RivalsOf(7), std::vector<Seclusion::Id>{8}) << "9 leaves by its NICs";
+  seclusion_.Enter(9, one_rail, no_images_, Live({1}));
+  EXPECT_EQ(DecidersOf(7), Live({0}));
+  EXPECT_EQ(seclusion_.RivalsOf(7), std::vector<Seclusion::Id>{8}) << "9 leaves by its NICs";
 }
 
-TEST(SeclusionTest, APairOnTwoRailsPassesOverAnotherGpu) {
-  const Topology topology = Servers(4);
-  Seclusion seclusion(topology, kPlacement, std::vector<std::uint32_t>{0, 1});
-  seclusion.Enter(7, WholeServer(0), kNoImages, std::vector<std::uint32_t>{0});
+TEST_F(SeclusionTest, APairOnTwoRailsPassesOverAnotherGpu) {
+  seclusion_.Enter(7, WholeServer(0), no_images_, Live({0}));
   const std::vector<Place> two_rails{{0, 3}, {1, 4}};
-  seclusion.Enter(8, two_rails, kNoImages, std::vector<std::uint32_t>{0, 1});
-  EXPECT_EQ(seclusion.RivalsOf(7), std::vector<Seclusion::Id>{8});
+  seclusion_.Enter(8, two_rails, no_images_, Live({0, 1}));
+  EXPECT_EQ(seclusion_.RivalsOf(7), std::vector<Seclusion::Id>{8});
 }
 
-TEST(SeclusionTest, GhostsOfOthersWithinTheServerEndTheSeclusion) {
-  const Topology topology = Servers(4);
-  Seclusion seclusion(topology, kPlacement, std::vector<std::uint32_t>{0, 1});
-  seclusion.Enter(7, WholeServer(0), kNoImages, std::vector<std::uint32_t>{0});
+TEST_F(SeclusionTest, OnlyRanksThatAllRivalsNeedDecide) {
+  seclusion_.Enter(7, WholeServer(0), no_images_, {{0, 0}, {0, 1}, {0, 2}, {0, 3}});
+  const std::vector<Place> pair{{0, 1}, {0, 2}};
+  seclusion_.Enter(8, pair, no_images_, {{0, 1}, {0, 2}});
+  EXPECT_EQ(DecidersOf(7), (std::vector<Decider>{{0, 1}, {0, 2}}));
+  EXPECT_EQ(DecidersOf(8), (std::vector<Decider>{{0, 1}, {0, 2}}));
+  const std::vector<Place> others{{0, 0}, {0, 3}};
+  seclusion_.Enter(9, others, no_images_, {{0, 0}, {0, 3}});
+  EXPECT_TRUE(DecidersOf(7).empty()) << "8 and 9 go on without each other";
+  seclusion_.Leave(9);
+  EXPECT_EQ(DecidersOf(7), (std::vector<Decider>{{0, 1}, {0, 2}}));
+}
+
+TEST_F(SeclusionTest, GhostsOfOthersWithinTheServerEndTheSeclusion) {
+  seclusion_.Enter(7, WholeServer(0), no_images_, Live({0}));
   const std::vector<Place> members{{1, 0}, {1, 1}, {2, 0}, {2, 1}};
   const std::vector<std::vector<Place>> images{{{0, 4}, {0, 5}, {3, 4}, {3, 5}}};
-  seclusion.Enter(8, members, images, std::vector<std::uint32_t>{1});
-  EXPECT_EQ(seclusion.ServerOf(7), std::nullopt) << "server 1 alone decides when 8 runs";
-  seclusion.Leave(8);
-  EXPECT_EQ(seclusion.ServerOf(7), 0u);
+  seclusion_.Enter(8, members, images, Live({1}));
+  EXPECT_TRUE(DecidersOf(7).empty()) << "server 1 alone decides when 8 runs";
+  seclusion_.Leave(8);
+  EXPECT_EQ(DecidersOf(7), Live({0}));
 }
 
-TEST(SeclusionTest, ADomainOfTwoServersWithProcessesIsShared) {
+TEST(SeclusionOfDomainsTest, ServersOfOneDomainDecideTogether) {
   const Topology topology = Servers(4, 2);
-  Seclusion seclusion(topology, kPlacement, std::vector<std::uint32_t>{0, 1, 2});
-  seclusion.Enter(7, WholeServer(0), kNoImages, std::vector<std::uint32_t>{0});
-  seclusion.Enter(8, WholeServer(2), kNoImages, std::vector<std::uint32_t>{2});
-  EXPECT_EQ(seclusion.ServerOf(7), std::nullopt);
-  EXPECT_EQ(seclusion.ServerOf(8), 2u);
+  Seclusion seclusion(topology);
+  const std::vector<Place> pair{{0, 0}, {1, 0}};
+  const std::vector<Decider> live{{0, 0}, {1, 0}};
+  seclusion.Enter(7, pair, {}, live);
+  EXPECT_EQ(seclusion.DecidersOf(7).size(), 2u);
 }
 
 }  // namespace

@@ -71,6 +71,14 @@ base::Result<void> Horizon::Keep(SessionId id, const Promise& promise) {
   return {};
 }
 
+SimTime Horizon::OwnBound(SessionId id, std::uint32_t device) const {
+  const auto session = sessions_.find(id);
+  if (session == sessions_.end()) return {};
+  const auto& bounds = session->second.promise.own_bounds;
+  const auto found = std::ranges::find(bounds, device, &Promise::OwnBound::device);
+  return found == bounds.end() ? SimTime{} : found->time;
+}
+
 void Horizon::Sent(SessionId id, SimTime effect) {
   Session& session = sessions_.at(id);
   ++session.sent;

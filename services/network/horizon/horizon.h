@@ -32,9 +32,13 @@ struct Promise {
   std::uint64_t processed = 0;  // ...once so many of the messages sent to it have been taken in.
   bool quiescent = false;       // All its processes sleep.
   std::optional<base::SimTime> wanted;  // It waits for word that everything up to here is known.
-  // Its ranks issue nothing before this, whatever is still sent to it. What they have issued may
-  // become ready earlier.
-  base::SimTime own_bound;
+  // The ranks on these GPUs issue nothing before these times, whatever is still sent to them. What
+  // they have issued may become ready earlier.
+  struct OwnBound {
+    std::uint32_t device = 0;
+    base::SimTime time;
+  };
+  std::vector<OwnBound> own_bounds;
 };
 
 // A message costs the logarithm of the number of sessions, a question about all of them nothing.
@@ -59,10 +63,8 @@ class Horizon {
   // SimTime::Max() without sessions, or when all wait for the network.
   base::SimTime Safe() const { return std::max(bounds_.Least(), floor_); }
 
-  // Of one session: Promise::own_bound. Requires: expected.
-  base::SimTime OwnBound(SessionId session) const {
-    return sessions_.at(session).promise.own_bound;
-  }
+  // Of one GPU's ranks: Promise::own_bounds. Time 0 where nothing is known.
+  base::SimTime OwnBound(SessionId session, std::uint32_t device) const;
 
   // Every session is connected, quiescent, and has processed all that was sent to it.
   bool AllQuiescent() const { return !sessions_.empty() && awake_ == 0; }

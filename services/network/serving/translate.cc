@@ -345,7 +345,10 @@ horizon::Promise FromProto(const v1::Horizon& horizon) {
                            .processed = horizon.processed(),
                            .quiescent = horizon.quiescent(),
                            .wanted = {},
-                           .own_bound = Time(horizon.own_bound_picoseconds())};
+                           .own_bounds = {}};
+  for (const v1::OwnBound& bound : horizon.own_bounds()) {
+    promise.own_bounds.push_back({bound.device(), Time(bound.picoseconds())});
+  }
   if (horizon.wanted_picoseconds() > 0) promise.wanted = Time(horizon.wanted_picoseconds());
   return promise;
 }

@@ -266,17 +266,18 @@ void FakeRanks::PostNext(Agent& agent, Rank& rank, Stream& stream) {
 void FakeRanks::Promise(Agent& agent) {
   agent.promise_due = false;
   horizon::Promise promise{.lower_bound = SimTime::Max(), .processed = agent.processed};
-  SimTime own_bound = SimTime::Max();
   for (const Rank& rank : agent.ranks) {
     const bool ended = rank.next == scenario_.programs[rank.number].size();
     const bool waits = rank.joining || (!rank.asking && !CanStep(rank));
-    if (!ended) own_bound = std::min(own_bound, rank.clock);
+    if (scenario_.own_bounds) {
+      const auto device = rank.number % scenario_.ranks_per_server;
+      promise.own_bounds.push_back({device, ended ? SimTime::Max() : rank.clock});
+    }
     if (!ended && !waits) promise.lower_bound = std::min(promise.lower_bound, rank.clock);
     if (rank.asking && (!promise.wanted || rank.clock < *promise.wanted)) {
       promise.wanted = rank.clock;
     }
   }
-  if (scenario_.own_bounds) promise.own_bound = own_bound;
   agent.outbox.push_back([=, server = agent.server](Simulation& simulation) {
     return simulation.Keep(kJob, server, promise);
   });

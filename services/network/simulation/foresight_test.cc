@@ -82,11 +82,13 @@ class ForesightTest : public testing::Test, protected Listener {
     for (std::int32_t rank : {0, 1}) Issue(pair_, rank, sequence);
     for (std::int32_t rank : {0, 1}) Post(pair_, rank, sequence, ready);
   }
-  // Of its ranks, and of what is told to it.
-  void Promise(std::uint32_t server, SimTime own_bound, SimTime lower_bound = {}) {
-    EXPECT_TRUE(simulation_.Keep(
-        1, server,
-        {.lower_bound = lower_bound, .processed = processed_[server], .own_bound = own_bound}));
+  // Of one of its ranks, and of what is told to it.
+  void Promise(std::uint32_t server, std::uint32_t device, SimTime own_bound,
+               SimTime lower_bound = {}) {
+    EXPECT_TRUE(simulation_.Keep(1, server,
+                                 {.lower_bound = lower_bound,
+                                  .processed = processed_[server],
+                                  .own_bounds = {{.device = device, .time = own_bound}}}));
     simulation_.Progress();
   }
 
@@ -102,19 +104,19 @@ constexpr std::int64_t kLater = 1'000'000'000'000;
 
 TEST_F(ForesightTest, ACollectiveOfOneServerIsToldThoughOthersAreBehind) {
   RunPair(0, 1000);
-  Promise(0, {1500});
-  EXPECT_TRUE(committed_.empty()) << "the ranks may still load its links";
+  Promise(0, 1, {1500});
+  EXPECT_TRUE(committed_.empty()) << "the rank may still load its links";
 
-  Promise(0, {kLater});
-  ASSERT_EQ(committed_.size(), 1u);
+  Promise(0, 1, {kLater});
+  ASSERT_EQ(committed_.size(), 1u) << "its neighbour may not, without it";
   EXPECT_TRUE(committed_[0].foreseen);
   EXPECT_EQ(committed_[0].start, SimTime{1000});
   EXPECT_EQ(ended_, 0) << "the engine is not there yet";
 
   // The others come to the same end, which is not told twice.
   ++processed_[0];
-  Promise(0, {kLater}, {kLater});
-  Promise(1, {kLater}, {kLater});
+  Promise(0, 1, {kLater}, {kLater});
+  Promise(1, 0, {kLater}, {kLater});
   EXPECT_EQ(committed_.size(), 1u);
   EXPECT_EQ(ended_, 1);
   EXPECT_EQ(simulation_.statistics().foreseen, 1u);
@@ -122,14 +124,14 @@ TEST_F(ForesightTest, ACollectiveOfOneServerIsToldThoughOthersAreBehind) {
 
 TEST_F(ForesightTest, WhatIsForeseenIsWhatTheEngineFinds) {
   RunPair(0, 1000);
-  Promise(0, {}, {kLater});
-  Promise(1, {}, {kLater});
+  Promise(0, 0, {}, {kLater});
+  Promise(1, 0, {}, {kLater});
   ASSERT_EQ(committed_.size(), 1u);
   EXPECT_FALSE(committed_[0].foreseen);
   ++processed_[0];
 
   RunPair(1, kLater + 1000);
-  Promise(0, {2 * kLater}, {kLater});
+  Promise(0, 0, {2 * kLater}, {kLater});
   ASSERT_EQ(committed_.size(), 2u);
   EXPECT_TRUE(committed_[1].foreseen);
   EXPECT_EQ(committed_[1].finish - committed_[1].start, committed_[0].finish - committed_[0].start);
@@ -141,15 +143,15 @@ TEST_F(ForesightTest, WhatIsForeseenIsWhatTheEngineFinds) {
 TEST_F(ForesightTest, AnOpenCallThatMayPassOverTheSameLinksIsWaitedFor) {
   for (std::int32_t rank : {0, 1}) Issue(all_, rank, 0);
   RunPair(0, 1000);
-  Promise(0, {kLater});
+  Promise(0, 0, {kLater});
   EXPECT_TRUE(committed_.empty()) << "the other server may come at any time";
 }
 
 TEST_F(ForesightTest, ACollectiveOfSeveralServersIsNotForeseen) {
   for (std::int32_t rank = 0; rank < 4; ++rank) Issue(all_, rank, 0);
   for (std::int32_t rank = 0; rank < 4; ++rank) Post(all_, rank, 0, 1000);
-  Promise(0, {kLater});
-  Promise(1, {kLater});
+  Promise(0, 0, {kLater});
+  Promise(1, 0, {kLater});
   EXPECT_TRUE(committed_.empty());
 }
 

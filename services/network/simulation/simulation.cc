@@ -200,7 +200,7 @@ Result<void> Simulation::Keep(std::uint64_t job, std::uint32_t server, horizon::
   const Entry& entry = Job(job);
   promise.lower_bound = Later(promise.lower_bound, entry.epoch);
   if (promise.wanted) promise.wanted = Later(*promise.wanted, entry.epoch);
-  promise.own_bound = Later(promise.own_bound, entry.epoch);
+  for (auto& bound : promise.own_bounds) bound.time = Later(bound.time, entry.epoch);
   return horizon_.Keep(SessionOf(job, server), promise);
 }
 
@@ -244,8 +244,8 @@ void Simulation::Start(flow::Transfer transfer) {
     statistics_.tier_bytes[tier_of_[use.link]] +=
         static_cast<double>(use.bytes_per_second) * transfer.alone.Seconds();
   }
-  if (const auto server = Job(transfer.key.job).job.SecludedOn(transfer.key)) {
-    secluded_[SessionOf(transfer.key.job, *server)].insert(transfers_.AloneOf(transfer));
+  if (!Job(transfer.key.job).job.DecidersOf(transfer.key).empty()) {
+    secluded_[{transfer.key.job, transfer.key.communicator}].insert(transfers_.AloneOf(transfer));
   }
   transfers_.Add(std::move(transfer));
 }
@@ -253,16 +253,25 @@ void Simulation::Start(flow::Transfer transfer) {
 // The engine goes on with what was foreseen, and comes to the same end when the horizon does.
 void Simulation::Foresee() {
   for (auto at = secluded_.begin(); at != secluded_.end();) {
-    auto& [session, open] = *at;
-    if (!horizon_.Knows(session)) open.clear();
+    auto& [communicator, open] = *at;
+    const auto job = jobs_.find(communicator.first);
+    if (job == jobs_.end()) open.clear();
     while (!open.empty() && open.begin()->finish <= transfers_.now()) open.erase(open.begin());
-    while (!open.empty() && open.begin()->finish <= horizon_.OwnBound(session)) {
-      if (!Job(JobOf(session)).job.Foresee(*open.begin())) break;
+    while (!open.empty() && IsDecided(job->second, *open.begin())) {
+      if (!job->second.job.Foresee(*open.begin())) break;
       ++statistics_.foreseen;
       open.erase(open.begin());
     }
     at = open.empty() ? secluded_.erase(at) : std::next(at);
   }
+}
+
+bool Simulation::IsDecided(const Entry& entry, const flow::Finish& finish) const {
+  return std::ranges::any_of(entry.job.DecidersOf(finish.key),
+                             [&](const communicator::Decider& decider) {
+                               const auto session = SessionOf(finish.key.job, decider.server);
+                               return horizon_.OwnBound(session, decider.device) >= finish.finish;
+                             });
 }
 
 void Simulation::Ended(collective::Algorithm algorithm, collective::Protocol protocol) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/base/error.h"
@@ -118,8 +119,9 @@ class Simulation final : private communicator::Audience {
   void Ended(collective::Algorithm algorithm, collective::Protocol protocol) override;
   void Cancel(std::uint64_t job, std::uint64_t communicator) override;
 
-  // Tells servers that have promised enough how transfers end that nobody else can disturb.
+  // Tells how transfers end that nobody can disturb any more.
   void Foresee();
+  bool IsDecided(const Entry& entry, const flow::Finish& finish) const;
   void FindTiers();
   std::vector<flow::LinkUse> BackgroundUses(const topology::Background& traffic) const;
   // The next fault, if it comes before everything else and something is under way.
@@ -134,13 +136,14 @@ class Simulation final : private communicator::Audience {
   Listener& listener_;
   mutable flow::TransferSet transfers_;  // NextTime drops stale events.
   horizon::Horizon horizon_;
-  // Under way on links that one session decides over: how they end alone, in order of time.
+  // Under way on links that single ranks decide over: how they end alone, in order of time, by job
+  // and communicator.
   struct ByEnd {
     bool operator()(const flow::Finish& a, const flow::Finish& b) const {
       return a.finish != b.finish ? a.finish < b.finish : a.key < b.key;
     }
   };
-  std::map<horizon::SessionId, std::set<flow::Finish, ByEnd>> secluded_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<flow::Finish, ByEnd>> secluded_;
   std::map<std::uint64_t, Entry> jobs_;
   std::size_t next_change_ = 0;  // Into topology_.changes().
   std::uint64_t calls_ = 0;      // Messages that are not promises, and moments that passed.
