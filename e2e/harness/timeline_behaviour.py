@@ -1,6 +1,7 @@
 """What a job's timeline shows is what the job's report and event log say. Run by behaviour.py."""
 
 import subprocess
+import textwrap
 
 import trace_tables
 from trial import expect, expect_complete, test
@@ -117,6 +118,41 @@ def a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(
     expect(ranges == [{"n": 2}], f"NVTX ranges: {ranges}")
     waits = ask("SELECT count(*) AS n FROM slice WHERE category = 'wait' AND name = 'cudaStreamSynchronize'")
     expect(waits[0]["n"] >= 2, f"loss.item() waits: {waits}")
+
+
+@test
+def calls_of_the_host_show_the_line_of_the_program_that_made_them(world):
+    job = run(world, "{eventLog: true, timeline: {iterations: 1}}")
+    done, trace = fetch(world, job)
+    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    calls = trace_tables.ask(
+        trace,
+        "SELECT slice.name, slice.category, (SELECT string_value FROM args WHERE args.arg_set_id = slice.arg_set_id "
+        "AND key = 'debug.python') AS line FROM slice WHERE category IN ('call', 'wait') "
+        "AND name != 'waits for other ranks' ORDER BY ts",
+    )
+    numbers = {text.strip(): number for number, text in enumerate(textwrap.dedent(STEP).splitlines(), 1)}
+
+    def lines(name):
+        return {call["line"].rpartition("/")[2] for call in calls if call["name"] == name and call["line"]}
+
+    def at(text):
+        return f"script.py:{numbers[text]} in <module>"
+
+    loss = at('loss = (batch.to("cuda", non_blocking=True) @ weight).square().mean()')
+    expect(lines("cudaMemcpyAsync") >= {loss}, f"copies: {lines('cudaMemcpyAsync')}")
+    expect(lines("ncclAllReduce") == {at("dist.all_reduce(weight.grad)")}, f"NCCL: {lines('ncclAllReduce')}")
+    expect(lines("cudaStreamSynchronize") == {at("loss.item()")}, f"waits: {lines('cudaStreamSynchronize')}")
+    expect({loss, at("optimizer.step()")} <= lines("cudaLaunchKernel"), f"launches: {lines('cudaLaunchKernel')}")
+    # Autograd's thread runs no Python: the launches of the backward pass have no line. The gradient it begins with is
+    # made by backward() itself.
+    without = [call["name"] for call in calls if call["line"] is None]
+    expect(
+        without.count("cudaLaunchKernel") >= 4 and "ncclAllReduce" not in without, f"calls without a line: {without}"
+    )
+    begun = [call["name"] for call in calls if (call["line"] or "").endswith(at("loss.backward()"))]
+    expect(begun == ["cudaLaunchKernel"] * 2, f"calls of backward() on two ranks: {begun}")
+    print(f"     {len(calls)} calls and waits, {len(calls) - len(without)} of them with their line")
 
 
 @test
