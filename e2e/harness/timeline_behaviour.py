@@ -155,6 +155,56 @@ def calls_of_the_host_show_the_line_of_the_program_that_made_them(world):
     print(f"     {len(calls)} calls and waits, {len(calls) - len(without)} of them with their line")
 
 
+# Of one link: the bytes that its counter says crossed it in the window, and its highest rate.
+CROSSED = """
+    SELECT track.name AS link, process.name AS server, sum(value * (next - ts)) / 1e9 AS bytes, max(value) AS rate FROM (
+        SELECT track_id, ts, value, lead(ts, 1, ts) OVER (PARTITION BY track_id ORDER BY ts) AS next FROM counter
+    ) JOIN track ON track.id = track_id JOIN track process ON process.id = track.parent_id
+    WHERE process.name LIKE 'server %' GROUP BY 1, 2
+"""
+
+
+@test
+def counters_of_links_hold_the_bytes_that_collectives_moved(world):
+    script = """
+        import os, torch, torch.distributed as dist
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        weight = torch.zeros(1024, 1024, device="cuda", requires_grad=True)
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+        values = torch.zeros(1 << 24, device="cuda")
+        for step in range(6):
+            weight.square().mean().backward()
+            dist.broadcast(values, 0)
+            optimizer.step()
+            optimizer.zero_grad()
+        dist.destroy_process_group()
+    """
+    outputs = "{eventLog: true, timeline: {iterations: 1}}"
+    jobs = {}
+    for name, line in (("shown", outputs), ("alone", "{eventLog: true}")):
+        document = world.job(script, ranks=2, servers=2, measure=1)
+        jobs[name] = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {line}"), seconds=300)
+        expect_complete(jobs[name])
+    expect(
+        world.event_logs(jobs["shown"]) == world.event_logs(jobs["alone"]), "looking at links changes the prediction"
+    )
+    done, trace = fetch(world, jobs["shown"])
+    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    crossed = trace_tables.ask(trace, CROSSED)
+    sent = 4 << 24
+    for server, direction in (("server 0", "out"), ("server 1", "in")):
+        nics = [row for row in crossed if row["server"].startswith(server) and row["link"].startswith("NIC")]
+        moved = sum(row["bytes"] for row in nics if row["link"].endswith(f" {direction}: bytes per second"))
+        # A counter changes at whole nanoseconds.
+        expect(abs(moved / sent - 1) < 1e-3, f"{server} {direction}: {moved} of {sent} bytes: {nics}")
+        # Eight NICs for two GPUs: four of 400 Gbit/s are one link.
+        expect(all(0 < row["rate"] <= 4 * 50e9 for row in nics), f"four NICs of 400 Gbit/s carry {nics}")
+    nvlinks = [row for row in crossed if "NVLink out" in row["link"] and row["server"].startswith("server 0")]
+    expect(nvlinks and all(row["rate"] <= 450e9 for row in nvlinks), f"NVLink: {crossed}")
+    print(f"     {len(crossed)} links, {[(row['link'], round(row['bytes'])) for row in crossed if row['bytes'] > 0]}")
+
+
 @test
 def a_timeline_shows_the_ranks_that_were_asked_for_and_counts_what_did_not_fit(world):
     job = run(world, "{eventLog: true, timeline: {iterations: 1, ranks: [1], operations: 12}}")
