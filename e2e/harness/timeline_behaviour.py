@@ -1,6 +1,7 @@
 """What a job's timeline shows is what the job's report and event log say. Run by behaviour.py."""
 
 import subprocess
+import textwrap
 
 import trace_tables
 from trial import expect, expect_complete, test
@@ -117,6 +118,91 @@ def a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(
     expect(ranges == [{"n": 2}], f"NVTX ranges: {ranges}")
     waits = ask("SELECT count(*) AS n FROM slice WHERE category = 'wait' AND name = 'cudaStreamSynchronize'")
     expect(waits[0]["n"] >= 2, f"loss.item() waits: {waits}")
+
+
+@test
+def calls_of_the_host_show_the_line_of_the_program_that_made_them(world):
+    job = run(world, "{eventLog: true, timeline: {iterations: 1}}")
+    done, trace = fetch(world, job)
+    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    calls = trace_tables.ask(
+        trace,
+        "SELECT slice.name, slice.category, (SELECT string_value FROM args WHERE args.arg_set_id = slice.arg_set_id "
+        "AND key = 'debug.python') AS line FROM slice WHERE category IN ('call', 'wait') "
+        "AND name != 'waits for other ranks' ORDER BY ts",
+    )
+    numbers = {text.strip(): number for number, text in enumerate(textwrap.dedent(STEP).splitlines(), 1)}
+
+    def lines(name):
+        return {call["line"].rpartition("/")[2] for call in calls if call["name"] == name and call["line"]}
+
+    def at(text):
+        return f"script.py:{numbers[text]} in <module>"
+
+    loss = at('loss = (batch.to("cuda", non_blocking=True) @ weight).square().mean()')
+    expect(lines("cudaMemcpyAsync") >= {loss}, f"copies: {lines('cudaMemcpyAsync')}")
+    expect(lines("ncclAllReduce") == {at("dist.all_reduce(weight.grad)")}, f"NCCL: {lines('ncclAllReduce')}")
+    expect(lines("cudaStreamSynchronize") == {at("loss.item()")}, f"waits: {lines('cudaStreamSynchronize')}")
+    expect({loss, at("optimizer.step()")} <= lines("cudaLaunchKernel"), f"launches: {lines('cudaLaunchKernel')}")
+    # Autograd's thread runs no Python: the launches of the backward pass have no line. The gradient it begins with is
+    # made by backward() itself.
+    without = [call["name"] for call in calls if call["line"] is None]
+    expect(
+        without.count("cudaLaunchKernel") >= 4 and "ncclAllReduce" not in without, f"calls without a line: {without}"
+    )
+    begun = [call["name"] for call in calls if (call["line"] or "").endswith(at("loss.backward()"))]
+    expect(begun == ["cudaLaunchKernel"] * 2, f"calls of backward() on two ranks: {begun}")
+    print(f"     {len(calls)} calls and waits, {len(calls) - len(without)} of them with their line")
+
+
+# Of one link: the bytes that its counter says crossed it in the window, and its highest rate.
+CROSSED = """
+    SELECT track.name AS link, process.name AS server, sum(value * (next - ts)) / 1e9 AS bytes, max(value) AS rate FROM (
+        SELECT track_id, ts, value, lead(ts, 1, ts) OVER (PARTITION BY track_id ORDER BY ts) AS next FROM counter
+    ) JOIN track ON track.id = track_id JOIN track process ON process.id = track.parent_id
+    WHERE process.name LIKE 'server %' GROUP BY 1, 2
+"""
+
+
+@test
+def counters_of_links_hold_the_bytes_that_collectives_moved(world):
+    script = """
+        import os, torch, torch.distributed as dist
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        weight = torch.zeros(1024, 1024, device="cuda", requires_grad=True)
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+        values = torch.zeros(1 << 24, device="cuda")
+        for step in range(6):
+            weight.square().mean().backward()
+            dist.broadcast(values, 0)
+            optimizer.step()
+            optimizer.zero_grad()
+        dist.destroy_process_group()
+    """
+    outputs = "{eventLog: true, timeline: {iterations: 1}}"
+    jobs = {}
+    for name, line in (("shown", outputs), ("alone", "{eventLog: true}")):
+        document = world.job(script, ranks=2, servers=2, measure=1)
+        jobs[name] = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {line}"), seconds=300)
+        expect_complete(jobs[name])
+    expect(
+        world.event_logs(jobs["shown"]) == world.event_logs(jobs["alone"]), "looking at links changes the prediction"
+    )
+    done, trace = fetch(world, jobs["shown"])
+    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    crossed = trace_tables.ask(trace, CROSSED)
+    sent = 4 << 24
+    for server, direction in (("server 0", "out"), ("server 1", "in")):
+        nics = [row for row in crossed if row["server"].startswith(server) and row["link"].startswith("NIC")]
+        moved = sum(row["bytes"] for row in nics if row["link"].endswith(f" {direction}: bytes per second"))
+        # A counter changes at whole nanoseconds.
+        expect(abs(moved / sent - 1) < 1e-3, f"{server} {direction}: {moved} of {sent} bytes: {nics}")
+        # Eight NICs for two GPUs: four of 400 Gbit/s are one link.
+        expect(all(0 < row["rate"] <= 4 * 50e9 for row in nics), f"four NICs of 400 Gbit/s carry {nics}")
+    nvlinks = [row for row in crossed if "NVLink out" in row["link"] and row["server"].startswith("server 0")]
+    expect(nvlinks and all(row["rate"] <= 450e9 for row in nvlinks), f"NVLink: {crossed}")
+    print(f"     {len(crossed)} links, {[(row['link'], round(row['bytes'])) for row in crossed if row['bytes'] > 0]}")
 
 
 @test

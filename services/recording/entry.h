@@ -4,7 +4,8 @@
 //
 // Left out: questions that cost no time (queries, elapsed times, values of collectives, a
 // profiler's), those of observers, sleeps (the next record's clock holds them), the payloads of
-// collectives, and what follows a definition for replays on a GPU (services/ring/replay.h).
+// collectives, what follows a definition for replays on a GPU (services/ring/replay.h), and lines
+// of the program.
 #pragma once
 
 #include <cstdint>

@@ -124,6 +124,8 @@ struct Cursors {
   Cursor floor_copy_ps;  // Agent: raised before the floor, so never below it.
   alignas(64) std::atomic<std::uint32_t> writer_waits;  // A writer sleeps on read_position.
   alignas(64) std::atomic<std::uint32_t> farewell;      // Farewell; shim.
+  alignas(64) std::atomic<std::uint32_t> wants_lines;   // Agent: 1 while calls tell their line
+                                                        // (python_line.h).
 };
 static_assert(kCursorsOffset + sizeof(Cursors) <= kDevicesOffset);
 

@@ -19,12 +19,12 @@
 
 #include "services/ring/layout.h"
 #include "shim/autograd/kept_memory.h"
+#include "shim/core/python_line.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
 #include "shim/gpu/memory/memory.h"
-#include "shim/gpu/report/python_line.h"
 
 // As PyTorch declares them.
 namespace c10 {
@@ -73,19 +73,19 @@ Report PytorchsOwn() noexcept {
 class Looks {
  public:
   bool IsAutogradsOwn(std::uint64_t bytes) {
-    switch (gpu::PythonOfThread()) {
-      case gpu::PythonState::kNotRunning:
+    switch (core::PythonOfThread()) {
+      case core::PythonState::kNotRunning:
         return true;
-      case gpu::PythonState::kUnknown:
+      case core::PythonState::kUnknown:
         return false;
-      case gpu::PythonState::kRunning:
+      case core::PythonState::kRunning:
         break;
     }
     constexpr int kLooks = 4;
     Seen& seen = seen_[bytes];
     if (seen.looks < kLooks) {
       ++seen.looks;
-      seen.sharded = seen.sharded || gpu::BackwardRunsIn({"fsdp", "deepspeed"});
+      seen.sharded = seen.sharded || core::BackwardRunsIn({"fsdp", "deepspeed"});
     }
     return !seen.sharded;
   }

@@ -93,6 +93,25 @@ bool RingWriter::Append(ring::RecordHeader* record, std::size_t record_bytes,
   return Put(record, record_bytes, tail, position);
 }
 
+bool RingWriter::AppendFrom(std::uint32_t line, ring::RecordHeader* record,
+                            std::size_t record_bytes,
+                            std::span<const std::span<const std::byte>> tail,
+                            std::uint64_t* position) noexcept {
+  const std::lock_guard guard(lock_);
+  if (NotedDamage() != nullptr) PutDamage();
+  PutLine(line);
+  return Put(record, record_bytes, tail, position);
+}
+
+void RingWriter::PutLine(std::uint32_t line) noexcept {
+  if (line == line_) return;
+  line_ = line;
+  ring::MarkRecord record{};
+  record.header.kind = ring::RecordKind::kPythonLine;
+  record.id = line;
+  Put(&record.header, sizeof(record), {});
+}
+
 void RingWriter::PutDamage() noexcept {
   if (damage_told_) return;
   damage_told_ = true;

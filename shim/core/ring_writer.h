@@ -8,6 +8,7 @@
 #include <span>
 
 #include "services/ring/layout.h"
+#include "services/ring/python_line.h"
 #include "services/ring/record.h"
 #include "shim/core/spin_lock.h"
 
@@ -32,6 +33,11 @@ class RingWriter {
   bool Append(ring::RecordHeader* record, std::size_t record_bytes,
               std::span<const std::span<const std::byte>> tail,
               std::uint64_t* position = nullptr) noexcept;
+  // The same for a call made at this line (services/ring/python_line.h), which the agent is told
+  // where it is not that of the call before. Requires: the line was given its text.
+  bool AppendFrom(std::uint32_t line, ring::RecordHeader* record, std::size_t record_bytes,
+                  std::span<const std::span<const std::byte>> tail,
+                  std::uint64_t* position) noexcept;
 
   // Wakes the agent.
   void RingDoorbell() noexcept;
@@ -55,12 +61,14 @@ class RingWriter {
            std::span<const std::span<const std::byte>> tail,
            std::uint64_t* placed = nullptr) noexcept;
   void PutDamage() noexcept;
+  void PutLine(std::uint32_t line) noexcept;
 
-  SpinLock lock_;  // Guards the four below and the order of records.
+  SpinLock lock_;  // Guards the five below and the order of records.
   std::uint64_t write_ = 0;
   std::uint64_t read_seen_ = 0;  // The reader was at least here.
   std::uint64_t rung_at_ = 0;    // write_ when the doorbell last rang for fullness.
   bool damage_told_ = false;
+  std::uint32_t line_ = ring::kNoPythonLine;  // Of the last call that has one.
 
   char* ring_ = nullptr;
   ring::Cursors* cursors_ = nullptr;

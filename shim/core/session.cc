@@ -12,6 +12,7 @@
 #include "services/base/hash.h"
 #include "services/base/text.h"
 #include "services/ring/check.h"
+#include "shim/core/call_lines.h"
 #include "shim/core/call_observer.h"
 #include "shim/core/connection.h"
 #include "shim/core/damage.h"
@@ -36,12 +37,13 @@ constexpr std::int64_t kReplyLookAfterNs =
 enum class Phase : int { kUnknown, kNone, kOpen };
 
 // Everything the session knows. Made on the first GPU call and never destroyed.
-struct State {
+struct SessionState {
   Connection connection;
   // As the agent gave them: what stands in the segment may be overwritten.
   ring::SegmentHeader header{};
   std::array<ring::DeviceProperties, ring::kMaxDevices> devices{};
   RingWriter writer;
+  CallLines lines;
   SpinLock works_lock;  // Guards works; held while a new definition enters the ring.
   WorkTable works;
   WorkIdentities identities;
@@ -54,10 +56,10 @@ constinit std::atomic<bool> tearing_down{false};
 constinit std::atomic<bool> begun{false};
 constinit std::atomic<int> asking{0};         // Threads in Ask.
 constinit std::atomic<int> awaiting_work{0};  // Those of them that do not sleep.
-alignas(State) constinit std::byte state_storage[sizeof(State)]{};
+alignas(SessionState) constinit std::byte state_storage[sizeof(SessionState)]{};
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint64_t thread_work = 0;
 
-State& GetState() { return *std::launder(reinterpret_cast<State*>(state_storage)); }
+SessionState& GetState() { return *std::launder(reinterpret_cast<SessionState*>(state_storage)); }
 // The object has no members: its address only tells that there is one.
 constinit std::byte session_storage[sizeof(Session)]{};
 Session* TheSession() { return reinterpret_cast<Session*>(session_storage); }
@@ -113,13 +115,44 @@ bool IsWork(ring::RecordKind kind) {
          kind == kEventRecord || kind == kStreamWaitEvent || kind == kHostCallback;
 }
 
+// What the timeline shows as a call or a wait of the host.
+bool IsShown(const ring::RecordHeader& record) {
+  using enum ring::RecordKind;
+  switch (record.kind) {
+    case kLaunch:
+    case kGraphLaunch:
+    case kCommunication:
+    case kHostCallback:
+      return true;
+    case kSynchronizeStream:
+    case kSynchronizeDevice:
+    case kSynchronizeEvent:
+    case kWaitUntil:
+      return reinterpret_cast<const ring::WaitRecord&>(record).observer == 0;
+    default:
+      return false;
+  }
+}
+
+// Puts the record into the ring, behind its line where that is wanted.
+bool Write(ring::RecordHeader* record, std::size_t record_bytes,
+           std::span<const std::span<const std::byte>> tail, std::uint64_t* position) {
+  SessionState& state = GetState();
+  const ring::Cursors& cursors = *ring::CursorsOf(state.connection.segment);
+  if (cursors.wants_lines.load(std::memory_order_relaxed) == 0 || !IsShown(*record)) {
+    return state.writer.Append(record, record_bytes, tail, position);
+  }
+  const std::uint32_t line = state.lines.NumberHere(state.writer);
+  return state.writer.AppendFrom(line, record, record_bytes, tail, position);
+}
+
 }  // namespace
 
 Session* Session::Connect() noexcept {
   const std::lock_guard guard(connecting);
   if (phase.load(std::memory_order_acquire) != Phase::kUnknown) return Existing();
   try {
-    auto* state = new (state_storage) State;
+    auto* state = new (state_storage) SessionState;
     state->connection = ConnectToAgent();
     const Connection& connection = state->connection;
     if (connection.segment == nullptr) {
@@ -189,11 +222,11 @@ void Session::Append(ring::RecordHeader* record, std::size_t record_bytes,
   }
   CallObserver* const observer = Observer();
   if (observer == nullptr || !IsWork(record->kind)) {
-    GetState().writer.Append(record, record_bytes, tail);
+    Write(record, record_bytes, tail, nullptr);
     return;
   }
   std::uint64_t position = 0;
-  if (GetState().writer.Append(record, record_bytes, tail, &position)) {
+  if (Write(record, record_bytes, tail, &position)) {
     observer->WorkIssued(*record, tail, position);
   }
 }
@@ -202,7 +235,7 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
                              std::uint32_t* slot_field, bool advance_clock,
                              std::span<std::byte> payload,
                              std::span<const std::byte> tail) noexcept {
-  State& state = GetState();
+  SessionState& state = GetState();
   if (record->kind == ring::RecordKind::kCommunicatorInit) {
     begun.store(true, std::memory_order_relaxed);
   }
@@ -213,7 +246,7 @@ Session::Answer Session::Ask(ring::RecordHeader* record, std::size_t record_byte
   slot.state.store(pending, std::memory_order_relaxed);
   *slot_field = static_cast<std::uint32_t>(number);
   const std::span<const std::byte> parts[] = {tail};
-  if (!state.writer.Append(record, record_bytes, parts)) return {};
+  if (!Write(record, record_bytes, parts, nullptr)) return {};
   state.writer.RingDoorbell();
   NoteSleptInShim();
   const Asking counted(record->kind == ring::RecordKind::kWaitUntil);
@@ -251,7 +284,7 @@ std::uint32_t Session::InternWork(std::span<const std::byte> definition) noexcep
 InternedWork InternWork(std::span<const std::byte> definition,
                         std::span<const std::byte> context) noexcept {
   if (definition.size() + sizeof(ring::DefineWork) > ring::kMaxRecordBytes) return {};
-  State& state = GetState();
+  SessionState& state = GetState();
   const std::uint64_t hash = base::Hash64(definition.data(), definition.size());
   const std::lock_guard guard(state.works_lock);
   if (const InternedWork known = state.works.Find(hash, definition); known.id != 0) return known;
@@ -273,7 +306,7 @@ InternedWork InternWork(std::span<const std::byte> definition,
 }
 
 std::span<const std::byte> FindWork(std::uint32_t id) noexcept {
-  State& state = GetState();
+  SessionState& state = GetState();
   const std::lock_guard guard(state.works_lock);
   return state.works.Definition(id);
 }

@@ -7,9 +7,9 @@
 
 #include "services/ring/work.h"
 #include "services/workload/copy_kind.h"
+#include "shim/core/python_line.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
-#include "shim/gpu/report/python_line.h"
 #include "shim/gpu/stream/stream.h"
 #include "shim/gpu/stream/submit.h"
 #include "shim/gpu/stream/submit_from.h"
@@ -100,7 +100,7 @@ class OnDevice {
 std::string CallSite() {
   core::Session* session = core::Session::Existing();
   if (session == nullptr || session->header().folded_ranks == 0) return "";
-  return gpu::PythonLine();
+  return core::PythonLine();
 }
 
 ncclResult_t IssueBatch(Batch& batch, std::uint32_t group) {

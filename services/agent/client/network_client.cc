@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@ namespace {
 
 // Values travel in messages: more at once would hold much memory, and others up.
 constexpr int kBatchMax = 1024;
+constexpr std::int64_t kLoadsWithinSeconds = 10;
 
 }  // namespace
 
@@ -86,6 +88,7 @@ NetworkClient::NetworkClient(Options options, Mailbox* mailbox) : link_(new Link
   network_v1::SessionRequest hello;
   hello.mutable_hello()->set_job(link.options.job);
   hello.mutable_hello()->set_server(link.options.server);
+  hello.mutable_hello()->set_keep_link_loads(link.options.keep_link_loads);
   link.session->Write(hello);
   link.reader = std::thread([&link] { link.Read(); });
 }
@@ -112,6 +115,24 @@ void NetworkClient::Flush() {
   // A broken stream is told by the reader; what is written after it has nobody to read it.
   link_->session->Write(count == 1 ? link_->waiting.batch().requests(0) : link_->waiting);
   link_->waiting.mutable_batch()->clear_requests();
+}
+
+base::Result<network_v1::ReadLinkLoadsResponse> NetworkClient::ReadLinkLoads(std::uint64_t from_ps,
+                                                                             std::uint64_t to_ps) {
+  network_v1::ReadLinkLoadsRequest request;
+  request.set_job(link_->options.job);
+  request.set_server(link_->options.server);
+  request.set_from_picoseconds(from_ps);
+  request.set_to_picoseconds(to_ps);
+  grpc::ClientContext context;
+  context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                    gpr_time_from_seconds(kLoadsWithinSeconds, GPR_TIMESPAN)));
+  runtime::AttachToken(link_->options.token, &context);
+  network_v1::ReadLinkLoadsResponse response;
+  const grpc::Status status = link_->stub->ReadLinkLoads(&context, request, &response);
+  if (status.ok()) return response;
+  return base::Wrap(base::StrCat("the network service at ", link_->options.address),
+                    runtime::FromStatus(status));
 }
 
 void NetworkClient::Estimate(std::uint64_t communicator, const network_v1::Operation& operation,

@@ -11,6 +11,7 @@
 
 namespace eidolon::network::v1 {
 class EstimateCollectiveResponse;
+class ReadLinkLoadsResponse;
 class Operation;
 class SessionRequest;
 class SessionResponse;
@@ -28,6 +29,7 @@ class NetworkClient {
     std::string job;
     std::string token;  // Shown with each call.
     std::uint32_t server = 0;
+    bool keep_link_loads = false;  // For ReadLinkLoads.
     std::function<void(const network::v1::SessionResponse&)> on_message;
     std::function<void(const base::Error&)> on_end;  // Once, however the session ends.
   };
@@ -40,6 +42,11 @@ class NetworkClient {
 
   using Answer = std::function<void(base::Result<network::v1::EstimateCollectiveResponse>)>;
   void Estimate(std::uint64_t communicator, const network::v1::Operation& operation, Answer answer);
+
+  // What crossed this server's links from one virtual time to another. Waits for the answer, some
+  // seconds at most.
+  base::Result<network::v1::ReadLinkLoadsResponse> ReadLinkLoads(std::uint64_t from_ps,
+                                                                 std::uint64_t to_ps);
 
  private:
   struct Link;

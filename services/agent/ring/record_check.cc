@@ -68,6 +68,7 @@ constexpr Shape kShapes[] = {
     {"damage", sizeof(wire::MarkRecord), false},
     {"activity", sizeof(wire::WaitRecord), true},
     {"activations", sizeof(wire::MemoryRecord), false},
+    {"Python line", sizeof(wire::MarkRecord), false},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(RecordKind::kCount));
 
@@ -185,6 +186,11 @@ Result<void> CheckCommunication(std::span<const std::byte> record) {
   return {};
 }
 
+Result<void> CheckMark(std::span<const std::byte> record) {
+  const auto& mark = As<wire::MarkRecord>(record);
+  return CheckTail(record, sizeof(mark) + std::uint64_t{mark.name_bytes});
+}
+
 Result<void> CheckBooking(std::span<const std::byte> record) {
   const auto& memory = As<wire::MemoryRecord>(record);
   if (memory.delta < -kBookedMaxBytes || memory.delta > kBookedMaxBytes) {
@@ -261,8 +267,8 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     case RecordKind::kUnknownRead:
     case RecordKind::kUnknownSource:
     case RecordKind::kDamage:
-      return CheckTail(record, sizeof(wire::MarkRecord) +
-                                   std::uint64_t{As<wire::MarkRecord>(record).name_bytes});
+    case RecordKind::kPythonLine:
+      return CheckMark(record);
     case RecordKind::kMemory:
     case RecordKind::kActivations:
     case RecordKind::kOutOfMemory:

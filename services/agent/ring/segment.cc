@@ -101,6 +101,10 @@ wire::Farewell Segment::farewell() const {
       wire::CursorsOf(base_)->farewell.load(std::memory_order_acquire));
 }
 
+void Segment::WantLines(bool wanted) {
+  wire::CursorsOf(base_)->wants_lines.store(wanted ? 1 : 0, std::memory_order_relaxed);
+}
+
 std::uint64_t Segment::clock_ps() const {
   return wire::CursorsOf(base_)->clock_ps.value.load(std::memory_order_acquire);
 }

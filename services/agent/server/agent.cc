@@ -12,6 +12,7 @@
 #include "services/agent/rendezvous/store_server.h"
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/job_command.h"
+#include "services/agent/server/link_loads.h"
 #include "services/agent/server/recording_output.h"
 #include "services/agent/server/timeline_file.h"
 #include "services/base/check.h"
@@ -147,6 +148,7 @@ base::Result<void> Agent::SetUp() {
           .job = assignment.job(),
           .token = assignment.pass(),
           .server = assignment.server(),
+          .keep_link_loads = assignment.has_timeline(),
           .on_message = [this](const auto& message) { OnNetworkMessage(message); },
           .on_end = [this](const base::Error& error) { ServiceLost(error); }},
       &mailbox_);
@@ -306,8 +308,20 @@ void Agent::CleanUp() {
   }
   mailbox_.Close();
   if (network_ != nullptr) network_->Flush();
+  AskForLinkLoads();
   network_.reset();
   timing_.reset();
+}
+
+// While the network service still knows this server.
+void Agent::AskForLinkLoads() {
+  if (network_ == nullptr || processes_ == nullptr || !job_->assignment.has_timeline()) return;
+  auto loads = ReadLinkLoads(*processes_, network_.get());
+  if (loads) {
+    link_loads_ = std::move(*loads);
+  } else {
+    base::Log(base::Level::kWarning, "link_loads_not_read", {{"error", loads.error().message}});
+  }
 }
 
 void Agent::RequestStop(const std::string& reason) {
@@ -324,7 +338,7 @@ void Agent::SendOutcome() {
     }
   }
   if (job_->assignment.has_timeline() && processes_ != nullptr) {
-    if (const auto written = WriteTimeline(*job_, *processes_, *costs_); !written) {
+    if (const auto written = WriteTimeline(*job_, *processes_, *costs_, link_loads_); !written) {
       base::Log(base::Level::kError, "timeline_not_written", {{"error", written.error().message}});
     }
     if (const auto written = WriteTraces(*job_, *processes_, *costs_); !written) {

@@ -40,6 +40,7 @@
 #include "services/agent/server/recorded_ranks.h"
 #include "services/agent/server/reports.h"
 #include "services/agent/session/session_host.h"
+#include "services/agent/timeline/link_loads.h"
 #include "services/base/clock.h"
 
 namespace eidolon::agent::server {
@@ -75,6 +76,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void Housekeeping();
   void End(const outcome::Ending& ending);
   void CleanUp();
+  void AskForLinkLoads();
   void SendOutcome();
 
   void Line(launch::OutputStream stream, std::string text) override;
@@ -133,6 +135,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<JobParts> job_;  // The assignment and what follows from it.
   std::unique_ptr<client::TimingClient> timing_;
   std::unique_ptr<client::NetworkClient> network_;
+  std::vector<timeline::LinkLoad> link_loads_;
   std::unique_ptr<cost::CostBook> costs_;
   std::optional<CostQuestions> questions_;
   std::unique_ptr<ProcessListener> process_listener_;

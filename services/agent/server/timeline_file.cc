@@ -1,5 +1,6 @@
 #include "services/agent/server/timeline_file.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <functional>
@@ -19,21 +20,39 @@ using base::StrCat;
 
 namespace {
 
+bool IsInTrace(const Processes& processes, std::uint32_t number, const session::Session& session) {
+  const std::optional<std::int32_t> rank = processes.ranks().RankOf(number);
+  return session.timeline() != nullptr && rank.has_value() && processes.IsShown(*rank);
+}
+
 using Use = std::function<void(std::uint32_t process, std::int32_t rank, const session::Session&)>;
 
 // In the order of their process numbers.
 void ForEachShown(const Processes& processes, const Use& use) {
   for (const auto& [number, session] : processes.all()) {
-    const std::optional<std::int32_t> rank = processes.ranks().RankOf(number);
-    if (session->timeline() == nullptr || !rank.has_value() || !processes.IsShown(*rank)) continue;
-    use(number, *rank, *session);
+    if (!IsInTrace(processes, number, *session)) continue;
+    use(number, *processes.ranks().RankOf(number), *session);
   }
 }
 
 }  // namespace
 
+std::optional<ShownTime> TimeShown(const Processes& processes) {
+  std::optional<ShownTime> shown;
+  for (const auto& [number, session] : processes.all()) {
+    if (!IsInTrace(processes, number, *session)) continue;
+    for (const timeline::Window& window : session->timeline()->windows()) {
+      if (!shown.has_value()) shown = {window.start, window.finish};
+      shown->start = std::min(shown->start, window.start);
+      shown->finish = std::max(shown->finish, window.finish);
+    }
+  }
+  return shown;
+}
+
 base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes,
-                                 const cost::CostBook& costs) {
+                                 const cost::CostBook& costs,
+                                 const std::vector<timeline::LinkLoad>& loads) {
   const std::uint32_t server = job.assignment.server();
   timeline::TraceWriter writer(StrCat(job.assignment.run_directory(), "/timeline.pftrace"),
                                server + 1);
@@ -50,6 +69,9 @@ base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes
                                    .plain = outcome::PlainText},
                                   &writer);
                });
+  if (const auto shown = TimeShown(processes); shown.has_value()) {
+    timeline::RenderLinkLoads(server, loads, shown->finish, &writer);
+  }
   return writer.Finish();
 }
 

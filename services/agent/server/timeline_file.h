@@ -2,17 +2,32 @@
 // directory, which the controller puts behind those of the other servers.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "services/agent/cost/cost_book.h"
 #include "services/agent/server/job_parts.h"
 #include "services/agent/server/processes.h"
+#include "services/agent/timeline/link_loads.h"
 #include "services/base/error.h"
+#include "services/base/sim_time.h"
 
 namespace eidolon::agent::server {
 
-// Writes <run_directory>/timeline.pftrace with the tracks of every rank that the job wants to see.
-// Requires: the sessions are finished, and the job wants a timeline.
+// From the first moment to the last that any rank's tracks show.
+struct ShownTime {
+  base::SimTime start;
+  base::SimTime finish;
+};
+// None: no rank shows anything. Requires: the sessions are finished.
+std::optional<ShownTime> TimeShown(const Processes& processes);
+
+// Writes <run_directory>/timeline.pftrace with the tracks of every rank that the job wants to see,
+// and what crossed the server's links. Requires: the sessions are finished, and the job wants a
+// timeline.
 base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes,
-                                 const cost::CostBook& costs);
+                                 const cost::CostBook& costs,
+                                 const std::vector<timeline::LinkLoad>& loads);
 
 // Writes <run_directory>/critical_path with the traces of the same ranks. Requires: the same.
 base::Result<void> WriteTraces(const JobParts& job, const Processes& processes,

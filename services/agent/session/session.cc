@@ -35,6 +35,7 @@ Session::Session(Options options, ring::Segment segment, SessionHost* host)
   if (options_.timeline.has_value()) {
     timeline_ = std::make_unique<timeline::Recorder>(*options_.timeline);
     waits_.ShowOn(timeline_.get());
+    segment_.WantLines(true);
     calls_.KeepShown();
   }
   if (!options_.recording.empty()) {
@@ -152,6 +153,7 @@ ApplyResult Session::JoinCommunicator(const ring::RecordView& record) {
 ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t position) {
   if (auto taken = intake_.Take(record, position); !taken) return std::unexpected(taken.error());
   const RecordKind kind = record.header().kind;
+  if (kind == RecordKind::kPythonLine) return ShowLine(record);
   if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
     const bool is_program = record.As<wire::WaitRecord>().observer == 0;
     const bool is_query = kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent;
@@ -353,6 +355,7 @@ void Session::NoteTokens(std::uint64_t sequence, const GraphShape::Node& node) {
 ApplyResult Session::Ask(const ring::RecordView& record) {
   if (auto taken = intake_.TakeSlot(record); !taken) return std::unexpected(taken.error());
   const auto& question = record.As<wire::WaitRecord>();
+  ShowQuestion(question);
   switch (record.header().kind) {
     case RecordKind::kSynchronizeStream:
     case RecordKind::kSynchronizeDevice:
@@ -423,12 +426,7 @@ void Session::OpResolved(const device::ResolvedOp& op) {
   intake_.NoteEnd(op.finish);
   iterations_.Add(op, calls_.resolving());
   activity_.Add(op);
-  if (timeline_ == nullptr) return;
-  if (op.kind == device::OpKind::kCollective) {
-    timeline_->NoteCollective(op, calls_.TakeShown());
-  } else {
-    timeline_->NoteOperation(op);
-  }
+  ShowOperation(op);
 }
 
 void Session::CollectiveReady(std::uint64_t token, SimTime ready) { calls_.Post(token, ready); }
@@ -465,7 +463,7 @@ void Session::EndIterationAt(const iteration::Mark& mark) {
 void Session::ReportIterations() {
   while (auto report = iterations_.Take()) {
     report->tables = passes_.Take(report->sequence_begin, report->sequence_end);
-    if (timeline_ != nullptr) timeline_->EndIteration(*report);
+    ShowIteration(*report);
     host_->IterationEnded(*this, *report);
   }
 }

@@ -141,6 +141,10 @@ class Session final : private device::Sink {
   void ShowCall(timeline::HostCall call, const ring::RecordView& record, std::size_t operations);
   void ShowRange(const ring::RecordView& record);
   void ShowMemory(const ring::RecordView& record);
+  void ShowQuestion(const ::eidolon::ring::WaitRecord& question);
+  ApplyResult ShowLine(const ring::RecordView& record);
+  void ShowOperation(const device::ResolvedOp& op);
+  void ShowIteration(const iteration::Report& report);
 
   void OpResolved(const device::ResolvedOp& op) override;
   void CollectiveReady(std::uint64_t token, base::SimTime ready) override;

@@ -2,6 +2,7 @@
 #include "services/agent/ring/record_check.h"
 #include "services/agent/session/session.h"
 #include "services/recording/entry.h"
+#include "services/ring/python_line.h"
 
 namespace eidolon::agent::session {
 
@@ -23,6 +24,38 @@ void Session::ShowCall(timeline::HostCall call, const ring::RecordView& record,
                        std::size_t operations) {
   if (timeline_ == nullptr || operations == 0) return;
   timeline_->NoteCall(call, MarkOf(record.header()), static_cast<std::uint32_t>(operations));
+}
+
+// Costs the program nothing and says nothing about what it does.
+ApplyResult Session::ShowLine(const ring::RecordView& record) {
+  if (timeline_ == nullptr) return Applied::kYes;
+  const auto& line = record.As<wire::MarkRecord>();
+  if (line.name_bytes > 0) {
+    timeline_->DefineLine(line.id, wire::ShownPythonLine(ring::NameAfter(line)));
+  } else {
+    timeline_->SetLine(line.id);
+  }
+  return Applied::kYes;
+}
+
+// It is answered later, when others have called elsewhere.
+void Session::ShowQuestion(const wire::WaitRecord& question) {
+  if (timeline_ != nullptr) waits_.NoteLine(question.slot, timeline_->line());
+}
+
+void Session::ShowOperation(const device::ResolvedOp& op) {
+  if (timeline_ == nullptr) return;
+  if (op.kind == device::OpKind::kCollective) {
+    timeline_->NoteCollective(op, calls_.TakeShown());
+  } else {
+    timeline_->NoteOperation(op);
+  }
+}
+
+void Session::ShowIteration(const iteration::Report& report) {
+  if (timeline_ == nullptr) return;
+  timeline_->EndIteration(report);
+  if (timeline_->is_done()) segment_.WantLines(false);
 }
 
 void Session::ShowRange(const ring::RecordView& record) {

@@ -36,7 +36,7 @@ timeline::HostCall HostCallOf(RecordKind kind) {
 void Waits::Show(const Record& record, SimTime time) {
   if (timeline_ != nullptr && record.observer == 0) {
     timeline_->NoteWait(HostCallOf(record.header.kind), ClockOf(record.header),
-                        {.sequence = engine_->issued(), .host_clock = time});
+                        {.sequence = engine_->issued(), .host_clock = time}, lines_[record.slot]);
   }
 }
 

@@ -2,6 +2,7 @@
 // wake me at that moment. Each is answered at once, or kept until the engine or the network knows.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "services/agent/session/session_host.h"
 #include "services/agent/timeline/recorder.h"
 #include "services/base/sim_time.h"
+#include "services/ring/layout.h"
 #include "services/ring/record.h"
 
 namespace eidolon::agent::session {
@@ -29,6 +31,9 @@ class Waits {
 
   // The program's waits are noted there from now on; it outlives this.
   void ShowOn(timeline::Recorder* timeline) { timeline_ = timeline; }
+
+  // The question in this slot is asked at that line of the program.
+  void NoteLine(std::uint32_t slot, std::uint32_t line) { lines_[slot] = line; }
 
   // A stream, a device or an event: the thread continues when its work has ended.
   ApplyResult AskCompletion(const Record& record);
@@ -80,7 +85,12 @@ class Waits {
   device::Engine* engine_;
   Replies* replies_;
   timeline::Recorder* timeline_ = nullptr;
+<<<<<<< HEAD
   std::map<std::uint64_t, OpenWait> open_;  // By ticket.
+=======
+  std::array<std::uint32_t, ::eidolon::ring::kReplySlots> lines_{};  // By slot.
+  std::map<std::uint64_t, Record> open_;                             // By ticket.
+>>>>>>> wt-A
   std::uint64_t next_ticket_ = 1;
   std::vector<std::pair<std::uint64_t, base::SimTime>> ended_;
   std::map<std::uint32_t, Record> moments_;  // Queries and WaitUntil, by slot.

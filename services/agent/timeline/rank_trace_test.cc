@@ -83,7 +83,7 @@ TEST_F(RankTraceTest, KeepsWhatEachOperationWaitedForAndItsCall) {
   recorder_.NoteCollective(all_reduce,
                            {.name = all_reduce_, .communicator = 4, .rank = 1, .call = 6});
   recorder_.NoteWait(HostCall::kSynchronizeStream, SimTime{160},
-                     {.sequence = next_, .host_clock = SimTime{300}});
+                     {.sequence = next_, .host_clock = SimTime{300}}, /*line=*/0);
   Call(HostCall::kCallback, 400);
   recorder_.NoteOperation(Op(device::OpKind::kCallback, {410, 420}));
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "services/ring/python_line.h"
+
 namespace eidolon::agent::timeline {
 
 using base::SimTime;
@@ -48,17 +50,34 @@ void Recorder::NoteCall(HostCall call, const iteration::Mark& mark, std::uint32_
                      .begin = begin,
                      .end = mark.host_clock,
                      .sequence = mark.sequence,
-                     .operations = operations});
+                     .operations = operations,
+                     .line = line_});
 }
 
-void Recorder::NoteWait(HostCall call, SimTime asked, const iteration::Mark& told) {
+void Recorder::NoteWait(HostCall call, SimTime asked, const iteration::Mark& told,
+                        std::uint32_t line) {
   host_ = std::max(host_, told.host_clock);
   if (told.host_clock <= asked || !HasRoom(&events_)) return;
   events_.push_back({.call = call,
                      .begin = asked,
                      .end = told.host_clock,
                      .sequence = told.sequence,
-                     .operations = 0});
+                     .operations = 0,
+                     .line = line});
+}
+
+void Recorder::DefineLine(std::uint64_t number, std::string text) {
+  if (number == 0 || number > ring::kMostPythonLines) return;
+  lines_.insert_or_assign(static_cast<std::uint32_t>(number), std::move(text));
+}
+
+void Recorder::SetLine(std::uint64_t number) {
+  line_ = number <= ring::kMostPythonLines ? static_cast<std::uint32_t>(number) : 0;
+}
+
+const std::string* Recorder::LineOf(const HostEvent& event) const {
+  const auto found = lines_.find(event.line);
+  return found == lines_.end() ? nullptr : &found->second;
 }
 
 void Recorder::OpenRange(std::uint64_t id, std::string_view name, SimTime at) {

@@ -52,6 +52,7 @@ struct HostEvent {
   base::SimTime end;
   std::uint64_t sequence = 0;    // The next operation's.
   std::uint32_t operations = 0;  // Of a call; 0: a wait.
+  std::uint32_t line = 0;        // Of the program, where it was made; 0: not to be had.
 };
 
 struct Range {
@@ -121,8 +122,15 @@ class Recorder {
 
   // The host makes a call at `mark` that issues `operations`, at least one.
   void NoteCall(HostCall call, const iteration::Mark& mark, std::uint32_t operations);
-  // It waited from `asked` until `told`, where the mark is.
-  void NoteWait(HostCall call, base::SimTime asked, const iteration::Mark& told);
+  // It waited from `asked` until `told`, where the mark is. `line`: where it asked.
+  void NoteWait(HostCall call, base::SimTime asked, const iteration::Mark& told,
+                std::uint32_t line);
+  // A line of the program has this number from now on. At most kMostPythonLines of
+  // services/ring/python_line.h are kept.
+  void DefineLine(std::uint64_t number, std::string text);
+  // Calls are made there from now on; 0: nobody knows where.
+  void SetLine(std::uint64_t number);
+  std::uint32_t line() const { return line_; }
   // NVTX. `id`: 0 for ranges that nest, which a pop ends in their order; others end by their id.
   void OpenRange(std::uint64_t id, std::string_view name, base::SimTime at);
   void CloseRange(std::uint64_t id, const iteration::Mark& mark);
@@ -143,11 +151,15 @@ class Recorder {
   const Operation* Find(std::uint64_t sequence) const;
   const Collective* FindCollective(std::uint64_t sequence) const;
   const std::deque<HostEvent>& host_events() const { return events_; }
+  // Null: nobody knows where the event was.
+  const std::string* LineOf(const HostEvent& event) const;
   const std::deque<Range>& ranges() const { return ranges_; }
   const std::deque<MemoryUse>& memory() const { return memory_; }
   // Whatever is there has a sequence within [kept_begin, kept_end).
   std::uint64_t kept_begin() const { return first_; }
   std::uint64_t kept_end() const { return first_ + operations_.size(); }
+  // Nothing that comes is kept any more.
+  bool is_done() const { return is_done_; }
   // Operations of the windows that are not there.
   std::uint64_t CountLeftOut() const;
 
@@ -162,6 +174,8 @@ class Recorder {
   std::uint64_t first_ = 0;
   std::map<std::uint64_t, Collective> collectives_;  // By sequence.
   std::deque<HostEvent> events_;
+  std::map<std::uint32_t, std::string> lines_;  // By number.
+  std::uint32_t line_ = 0;
   std::deque<Range> ranges_;
   std::deque<MemoryUse> memory_;
   std::vector<Range> nested_;            // Open, of id 0.

@@ -136,7 +136,7 @@ TEST_F(RecorderTest, ACallLastsSinceTheHostWasFreeAndAWaitUntilItsAnswer) {
 
   recorder.NoteCall(HostCall::kLaunch, {.sequence = 0, .host_clock = SimTime{5}}, 1);
   recorder.NoteWait(HostCall::kSynchronizeStream, SimTime{8},
-                    {.sequence = 1, .host_clock = SimTime{20}});
+                    {.sequence = 1, .host_clock = SimTime{20}}, /*line=*/0);
   recorder.NoteCall(HostCall::kLaunch, {.sequence = 1, .host_clock = SimTime{23}}, 1);
   recorder.Close(2, SimTime{30});
 
@@ -145,6 +145,31 @@ TEST_F(RecorderTest, ACallLastsSinceTheHostWasFreeAndAWaitUntilItsAnswer) {
   EXPECT_EQ(recorder.host_events()[1].begin, SimTime{8});
   EXPECT_EQ(recorder.host_events()[1].end, SimTime{20});
   EXPECT_EQ(recorder.host_events()[2].begin, SimTime{20});
+}
+
+TEST_F(RecorderTest, ACallWasMadeAtTheLineSetLastAndAWaitWhereItAsked) {
+  Recorder recorder({.first = 0, .iterations = 1, .operations_max = 100});
+
+  recorder.NoteCall(HostCall::kLaunch, {.sequence = 0, .host_clock = SimTime{5}}, 1);
+  recorder.DefineLine(1, "train.py:40 in step");
+  recorder.DefineLine(2, "train.py:41 in step");
+  recorder.SetLine(2);
+  const std::uint32_t asked_at = recorder.line();
+  recorder.SetLine(1);
+  recorder.NoteCall(HostCall::kLaunch, {.sequence = 1, .host_clock = SimTime{9}}, 1);
+  recorder.NoteWait(HostCall::kSynchronizeStream, SimTime{8},
+                    {.sequence = 1, .host_clock = SimTime{20}}, asked_at);
+  recorder.SetLine(std::uint64_t{1} << 40);  // Whatever a damaged process says.
+  recorder.DefineLine(std::uint64_t{1} << 40, "nowhere");
+  recorder.NoteCall(HostCall::kLaunch, {.sequence = 2, .host_clock = SimTime{21}}, 1);
+  recorder.Close(3, SimTime{30});
+
+  const auto& events = recorder.host_events();
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(recorder.LineOf(events[0]), nullptr);
+  EXPECT_EQ(*recorder.LineOf(events[1]), "train.py:40 in step");
+  EXPECT_EQ(*recorder.LineOf(events[2]), "train.py:41 in step");
+  EXPECT_EQ(recorder.LineOf(events[3]), nullptr);
 }
 
 TEST_F(RecorderTest, RangesEndInTheirOrderOrByTheirNumber) {

@@ -214,6 +214,9 @@ Face Renderer::FaceOfCall(const HostEvent& event) {
             .category = event.operations > 0 ? "call" : "wait",
             .arguments = {},
             .flows = {}};
+  if (const std::string* line = recorder_.LineOf(event)) {
+    face.arguments.push_back({"python", std::string_view(*line)});
+  }
   if (event.operations == 0) return face;
   if (event.operations > 1)
     face.arguments.push_back({"operations", std::int64_t{event.operations}});

@@ -214,8 +214,9 @@ TEST_F(RenderTest, IterationsRangesWaitsAndMemoryHaveTracks) {
   recorder_.OpenRange(0, "forward", SimTime{2 * kMicrosecond});
   Launch(kernel_, 7, {.start = 10, .finish = 30});
   recorder_.CloseRange(0, {.sequence = 1, .host_clock = SimTime{12 * kMicrosecond}});
+  recorder_.DefineLine(1, "train.py:41 in step");
   recorder_.NoteWait(HostCall::kSynchronizeStream, SimTime{12 * kMicrosecond},
-                     {.sequence = 1, .host_clock = SimTime{30 * kMicrosecond}});
+                     {.sequence = 1, .host_clock = SimTime{30 * kMicrosecond}}, /*line=*/1);
 
   const TraceReader trace = Rendered();
 
@@ -230,6 +231,8 @@ TEST_F(RenderTest, IterationsRangesWaitsAndMemoryHaveTracks) {
   ASSERT_EQ(host.size(), 2u);
   EXPECT_EQ(host[1].name, "cudaStreamSynchronize");
   EXPECT_EQ(host[1].category, "wait");
+  EXPECT_THAT(host[0].arguments, Not(Contains(Key("python"))));
+  EXPECT_THAT(host[1].arguments, Contains(Pair("python", "train.py:41 in step")));
   EXPECT_EQ(host[1].end, 30'000u);
   EXPECT_THAT(trace.tracks(), Contains("GPU 0 memory: allocations"));
   EXPECT_THAT(trace.tracks(), Contains("rank 8"));

@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eidolon/perfetto/v1/trace.pb.h"
@@ -55,6 +56,14 @@ class TraceReader {
 
   const std::vector<ReadSlice>& slices() const { return slices_; }
   const std::vector<ReadCount>& counts() const { return counts_; }
+  // Times and values of a counter.
+  std::vector<std::pair<std::uint64_t, std::int64_t>> Counts(const std::string& track) const {
+    std::vector<std::pair<std::uint64_t, std::int64_t>> found;
+    for (const ReadCount& count : counts_) {
+      if (count.track == track) found.emplace_back(count.at, count.value);
+    }
+    return found;
+  }
   std::vector<std::string> tracks() const {
     std::vector<std::string> names;
     for (const auto& [uuid, name] : tracks_) names.push_back(name);

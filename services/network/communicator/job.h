@@ -101,6 +101,8 @@ class Job {
 
   std::uint64_t number() const { return number_; }
   std::size_t servers() const { return placement_.size(); }
+  // In the cluster. Requires: server < servers().
+  std::uint32_t PositionOf(std::uint32_t server) const { return placement_[server]; }
   // Those that have processes, ascending.
   std::vector<std::uint32_t> LiveServers() const;
   std::size_t communicators() const { return communicators_.size(); }

@@ -70,6 +70,7 @@ std::optional<SimTime> TransferSet::NextTime() {
 void TransferSet::Advance(std::vector<Finish>& finished) {
   const auto next = NextTime();
   CHECK(next.has_value());
+  if (*next > now_) NoteLoads();
   now_ = *next;
   const std::size_t before = finished.size();
   ended_.clear();
@@ -210,6 +211,7 @@ void TransferSet::Begin(std::uint32_t at) {
 void TransferSet::AdvanceTo(SimTime time) {
   const auto next = NextTime();
   CHECK(time >= now_ && (!next || time < *next));
+  if (time > now_) NoteLoads();
   now_ = time;
   ended_.clear();
   engine_.AdvanceTo(now_, ended_);
@@ -298,6 +300,19 @@ void TransferSet::Cancel(std::uint64_t job, std::uint64_t communicator) {
 
 void TransferSet::Cancel(std::uint64_t job) {
   CancelIf([=](const TransferKey& key) { return key.job == job; });
+}
+
+// Rates are those that hold from now on: time is about to go on, and the next event is known.
+void TransferSet::NoteLoads() {
+  if (!history_.IsWatching()) return;
+  history_.Note(now_, [this](topology::LinkIndex link) { return engine_.LoadOf(link); });
+}
+
+std::vector<LoadChange> TransferSet::LoadsOf(const std::vector<topology::LinkIndex>& links,
+                                             SimTime from, SimTime to) {
+  NextTime();
+  NoteLoads();
+  return history_.Read(links, from, to);
 }
 
 double TransferSet::Utilisation(topology::LinkIndex link) {

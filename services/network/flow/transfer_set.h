@@ -11,6 +11,7 @@
 #include "services/base/sim_time.h"
 #include "services/network/engine/event_queue.h"
 #include "services/network/flow/flow_engine.h"
+#include "services/network/flow/load_history.h"
 #include "services/network/flow/transfer.h"
 
 namespace eidolon::network::flow {
@@ -68,8 +69,17 @@ class TransferSet {
 
   std::size_t Active() const { return active_; }  // Added and not ended.
   std::uint64_t events() const { return events_; }
+<<<<<<< HEAD
   // How a transfer ends that has its links for itself.
   Finish AloneOf(const Transfer& transfer);
+=======
+  // The link's load is kept from now on, until it is forgotten. Changes no time.
+  void Watch(topology::LinkIndex link) { history_.Watch(link); }
+  void Forget(topology::LinkIndex link) { history_.Forget(link); }
+  // As LoadHistory::Read, up to now(). Requires: the links are watched.
+  std::vector<LoadChange> LoadsOf(const std::vector<topology::LinkIndex>& links, base::SimTime from,
+                                  base::SimTime to);
+>>>>>>> wt-A
   // Part of a link's capacity that is in use now.
   double Utilisation(topology::LinkIndex link);
 
@@ -113,6 +123,7 @@ class TransferSet {
   FlowEngine::Slot Enter(std::span<const LinkUse> uses, std::uint64_t cap, base::Duration time,
                          std::uint32_t weight);
   void End(std::uint32_t entry, std::vector<Finish>& finished);
+  void NoteLoads();
 
   base::SimTime now_;
   FlowEngine engine_;
@@ -126,6 +137,7 @@ class TransferSet {
   engine::EventQueue<Event> beginnings_;                                // Ends of latencies.
   std::vector<FlowEngine::Slot> ended_;                                 // Scratch.
   std::vector<Hop> hops_;                                               // Scratch.
+  LoadHistory history_;
   std::size_t active_ = 0;
   std::uint64_t events_ = 0;
 };

@@ -183,6 +183,7 @@ void ClusterThread::Connect(Speaker speaker) {
       return;
     }
     outlets_[{speaker.job, speaker.server}] = speaker.outlet;
+    if (speaker.keeps_loads) simulation_.KeepLoads(speaker.job, speaker.server);
     metrics_.sessions().Increment();
   });
 }
@@ -210,6 +211,15 @@ base::Result<collective::Cost> ClusterThread::Estimate(std::uint64_t job,
   std::promise<base::Result<collective::Cost>> promise;
   auto answer = promise.get_future();
   Put([&] { promise.set_value(simulation_.Estimate(job, communicator, operation)); });
+  return answer.get();
+}
+
+base::Result<simulation::LinkLoads> ClusterThread::ReadLoads(std::uint64_t job,
+                                                             std::uint32_t server,
+                                                             base::SimTime from, base::SimTime to) {
+  std::promise<base::Result<simulation::LinkLoads>> promise;
+  auto answer = promise.get_future();
+  Put([&] { promise.set_value(simulation_.ReadLoads(job, server, from, to)); });
   return answer.get();
 }
 

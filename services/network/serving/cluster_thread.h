@@ -58,6 +58,7 @@ class ClusterThread final : private simulation::Listener {
     std::uint64_t job = 0;
     std::uint32_t server = 0;
     std::shared_ptr<Outlet> outlet;
+    bool keeps_loads = false;  // Connect: what crosses its links is kept.
   };
   void Connect(Speaker speaker);
   // Waits while the queue is full. Nothing happens when the session has ended. May run the
@@ -68,6 +69,8 @@ class ClusterThread final : private simulation::Listener {
   // The simulation's answer.
   base::Result<collective::Cost> Estimate(std::uint64_t job, std::uint64_t communicator,
                                           const communicator::Operation& operation);
+  base::Result<simulation::LinkLoads> ReadLoads(std::uint64_t job, std::uint32_t server,
+                                                base::SimTime from, base::SimTime to);
 
  private:
   using Task = std::move_only_function<void()>;

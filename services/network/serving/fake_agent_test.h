@@ -19,13 +19,14 @@ namespace eidolon::network::serving {
 class FakeAgent {
  public:
   FakeAgent(v1::NetworkService::Stub& stub, const std::string& job, std::uint32_t server,
-            const std::string& token = "")
+            const std::string& token = "", bool keep_link_loads = false)
       : server_(server) {
     runtime::AttachToken(token, &context_);
     stream_ = stub.Session(&context_);
     v1::SessionRequest hello;
     hello.mutable_hello()->set_job(job);
     hello.mutable_hello()->set_server(server);
+    hello.mutable_hello()->set_keep_link_loads(keep_link_loads);
     stream_->Write(hello);
   }
   ~FakeAgent() { Leave(); }

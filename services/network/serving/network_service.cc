@@ -215,4 +215,18 @@ grpc::Status NetworkService::EstimateCollective(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
+grpc::Status NetworkService::ReadLinkLoads(grpc::ServerContext* context,
+                                           const v1::ReadLinkLoadsRequest* request,
+                                           v1::ReadLinkLoadsResponse* response) {
+  if (auto admitted = Admit(context, request->job()); !admitted.ok()) return admitted;
+  const auto place = FindJob(request->job());
+  if (!place) return runtime::ToStatus(place.error());
+  const auto loads =
+      place->cluster->ReadLoads(place->job, request->server(), Time(request->from_picoseconds()),
+                                Time(request->to_picoseconds()));
+  if (!loads) return runtime::ToStatus(loads.error());
+  *response = ToProto(*loads);
+  return grpc::Status::OK;
+}
+
 }  // namespace eidolon::network::serving

@@ -264,6 +264,38 @@ TEST_F(NetworkServiceTest, EstimatesWithoutSideEffects) {
   EXPECT_EQ(estimate(&first).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_F(NetworkServiceTest, LoadsOfLinksAreToldToWhoeverAskedToKeepThem) {
+  Start();
+  v1::ReadLinkLoadsRequest request;
+  request.set_job("job");
+  request.set_to_picoseconds(kNever);
+  v1::ReadLinkLoadsResponse loads;
+  const auto read = [&](std::uint32_t server) {
+    grpc::ClientContext context;
+    request.set_server(server);
+    return stub_->ReadLinkLoads(&context, request, &loads);
+  };
+  EXPECT_EQ(read(0).error_code(), grpc::StatusCode::NOT_FOUND);
+
+  ASSERT_TRUE(Register([] {
+                auto other = JobRequest();
+                other.set_job("shown");
+                return other;
+              }())
+                  .ok());
+  FakeAgent shown(*stub_, "shown", 0, /*token=*/"", /*keep_link_loads=*/true);
+  request.set_job("shown");
+  // The service reads the session's Hello in its own time.
+  while (!read(0).ok()) std::this_thread::yield();
+
+  EXPECT_EQ(loads.links_size(), 4 * 2 + 4 * 2);  // GPUs and NICs, both ways.
+  EXPECT_EQ(loads.links(0).tier(), v1::LINK_TIER_NVLINK);
+  EXPECT_EQ(loads.links(15).tier(), v1::LINK_TIER_NIC);
+  EXPECT_TRUE(loads.links(15).inbound());
+  EXPECT_EQ(loads.change_links_size(), 16);  // Each link begins idle.
+  EXPECT_EQ(read(1).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(NetworkServiceTest, TheServerEndsWhileAgentsTalk) {
   Start();
 

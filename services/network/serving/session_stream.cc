@@ -131,7 +131,9 @@ grpc::Status SessionStream::Greet(const v1::SessionRequest& request) {
   if (!place) return runtime::ToStatus(place.error());
   place_ = std::move(*place);
   server_ = request.hello().server();
-  place_->cluster->Connect(Speaker());
+  ClusterThread::Speaker speaker = Speaker();
+  speaker.keeps_loads = request.hello().keep_link_loads();
+  place_->cluster->Connect(std::move(speaker));
   return grpc::Status::OK;
 }
 

@@ -10,17 +10,17 @@
 #include "services/network/topology/topology.h"
 
 namespace eidolon::network::serving {
-namespace {
 
 using base::SimTime;
 using base::StrCat;
 using collective::Kind;
 
-// Times beyond the range mean never.
 SimTime Time(std::uint64_t picoseconds) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return {static_cast<std::int64_t>(std::min(picoseconds, kMost))};
 }
+
+namespace {
 
 std::uint64_t Picoseconds(SimTime time) { return static_cast<std::uint64_t>(time.ps); }
 
@@ -364,6 +364,22 @@ v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost) {
   response.set_algorithm(std::string(Name(cost.algorithm)));
   response.set_protocol(std::string(Name(cost.protocol)));
   response.set_at_least_picoseconds(static_cast<std::uint64_t>(cost.at_least.ps));
+  return response;
+}
+
+v1::ReadLinkLoadsResponse ToProto(const simulation::LinkLoads& loads) {
+  v1::ReadLinkLoadsResponse response;
+  for (const simulation::ServerLink& link : loads.links) {
+    v1::ServerLink& out = *response.add_links();
+    out.set_tier(ToProto(link.tier));
+    out.set_number(link.number);
+    out.set_inbound(link.is_inbound);
+  }
+  for (const simulation::LinkLoads::Change& change : loads.changes) {
+    response.add_change_links(change.link);
+    response.add_change_picoseconds(Picoseconds(change.at));
+    response.add_change_bytes_per_second(change.bytes_per_second);
+  }
   return response;
 }
 

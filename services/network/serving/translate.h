@@ -2,12 +2,15 @@
 // what makes no sense is refused with a sentence that names the field.
 #pragma once
 
+#include <cstdint>
+
 #include "eidolon/common/v1/common.pb.h"
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/error.h"
 #include "services/network/communicator/job.h"
 #include "services/network/communicator/notice.h"
 #include "services/network/horizon/horizon.h"
+#include "services/network/simulation/simulation.h"
 #include "services/network/topology/cluster.h"
 
 namespace eidolon::network::serving {
@@ -27,5 +30,8 @@ horizon::Promise FromProto(const v1::Horizon& horizon);
 // Into an empty response.
 void ToProto(const communicator::Notice& notice, v1::SessionResponse& response);
 v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost);
+v1::ReadLinkLoadsResponse ToProto(const simulation::LinkLoads& loads);
+// Times beyond the range mean never.
+base::SimTime Time(std::uint64_t picoseconds);
 
 }  // namespace eidolon::network::serving

@@ -108,6 +108,11 @@ void Simulation::RemoveJob(std::uint64_t job) {
     const auto session = SessionOf(job, server);
     if (horizon_.Knows(session)) horizon_.Disconnect(session);
   }
+  for (const std::uint32_t server : found->second.keeps_loads) {
+    for (const ServerLink& link : LinksOf(found->second.job.PositionOf(server))) {
+      transfers_.Forget(link.link);
+    }
+  }
   jobs_.erase(found);
   transfers_.Cancel(job);
 }

@@ -49,6 +49,25 @@ struct Tier {
   double capacity = 0;  // Of all of them, bytes per second.
 };
 
+// A link of a server.
+struct ServerLink {
+  topology::LinkTier tier = topology::LinkTier::kOther;
+  std::uint32_t number = 0;  // Of the GPU, or of the NIC.
+  bool is_inbound = false;
+  topology::LinkIndex link = 0;
+};
+
+// What crossed links of a server, by all jobs and background traffic.
+struct LinkLoads {
+  struct Change {
+    std::uint32_t link = 0;  // Of `links`, the place in the list.
+    base::SimTime at;        // The job's time.
+    std::uint64_t bytes_per_second = 0;
+  };
+  std::vector<ServerLink> links;
+  std::vector<Change> changes;  // In order of time; the first of each link begins what is known.
+};
+
 // Several jobs share one fabric and one horizon; each job's time starts at 0 when its first agent
 // connects. Results depend on messages alone: per session their order counts, between sessions it
 // does not. Call Progress after any batch of messages. Errors are those of one session, which
@@ -63,6 +82,12 @@ class Simulation final : private communicator::Audience {
   void RemoveJob(std::uint64_t job);
 
   base::Result<void> Connect(std::uint64_t job, std::uint32_t server);
+  // What crosses the server's GPUs' links and NICs is kept until the job is removed. Changes no
+  // time. Requires: the session is connected.
+  void KeepLoads(std::uint64_t job, std::uint32_t server);
+  // What was kept of [from, to], up to now(). Fails when nothing is kept.
+  base::Result<LinkLoads> ReadLoads(std::uint64_t job, std::uint32_t server, base::SimTime from,
+                                    base::SimTime to);
   // Fine for a session that is not connected.
   void Disconnect(std::uint64_t job, std::uint32_t server);
 
@@ -112,6 +137,7 @@ class Simulation final : private communicator::Audience {
     base::SimTime epoch;  // The job's time 0.
     bool started = false;
     bool deadlock_reported = false;
+    std::set<std::uint32_t> keeps_loads;  // Servers.
   };
 
   void Tell(std::uint64_t job, std::uint32_t server, communicator::Notice notice) override;
@@ -128,6 +154,7 @@ class Simulation final : private communicator::Audience {
   std::optional<base::SimTime> NextChange() const;
   void Change(base::SimTime time);
   Entry& Job(std::uint64_t job);
+  std::vector<ServerLink> LinksOf(std::uint32_t position) const;
   void RunToHorizon();
   std::optional<base::SimTime> NextRelease() const;
   void TellSession(horizon::SessionId session, base::SimTime time, bool released);

@@ -13,8 +13,8 @@
 #include "services/ring/record.h"
 #include "services/ring/unknown_source.h"
 #include "shim/compute/trace.h"
+#include "shim/core/python_line.h"
 #include "shim/core/session.h"
-#include "shim/gpu/report/python_line.h"
 #include "shim/value/declared.h"
 #include "shim/value/plausible.h"
 
@@ -68,10 +68,11 @@ std::uint32_t FindSource(Notes& notes, const SourceKey& key, const Reader& reade
   note.record.header.kind = ring::RecordKind::kUnknownSource;
   note.record.id = number;
   note.record.reserved = key.declaration;
-  note.text = ring::JoinUnknownSource({.writer = value::TitleOf(key.author),
-                                       .pointer = key.pointer,
-                                       .line = reader.line.empty() ? PythonLine() : reader.line,
-                                       .given = std::string(reader.given)});
+  note.text =
+      ring::JoinUnknownSource({.writer = value::TitleOf(key.author),
+                               .pointer = key.pointer,
+                               .line = reader.line.empty() ? core::PythonLine() : reader.line,
+                               .given = std::string(reader.given)});
   notes.waiting.push_back(std::move(note));
   return number;
 }
@@ -131,7 +132,7 @@ void NoteHostRead(const value::HostRead& read, value::Store& store) noexcept {
     const value::Origin origin = store.authors().Find(read.address);
     SourceKey key{.author = origin.author, .pointer = origin.pointer, .bytes = read.size};
     Reader reader{.given = PolicyWord(), .line = {}};
-    if (declared.needs_lines()) reader.line = PythonLine();
+    if (declared.needs_lines()) reader.line = core::PythonLine();
     const ring::Declaration* const value = declared.FindValue(origin, reader.line);
     std::string given;
     if (value != nullptr && value::FillUnknown(*value, store, read.address, read.host, read.size)) {

@@ -1,10 +1,10 @@
-#include "shim/gpu/report/python_line.h"
+#include "shim/core/python_line.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::shim::core {
 namespace {
 
 TEST(PythonLineTest, TheInnermostFrameOutsideOfTorchIsNamed) {
@@ -15,6 +15,16 @@ TEST(PythonLineTest, TheInnermostFrameOutsideOfTorchIsNamed) {
       "  File \"/home/me/train.py\", line 40 in <module>\n";
 
   EXPECT_EQ(LineOf(stack), "/home/me/model/router.py:120");
+}
+
+TEST(PythonLineTest, APlaceNamesTheFunctionToo) {
+  EXPECT_EQ(PlaceOf("  File \"/e/site-packages/torch/x.py\", line 1 in f\n"
+                    "  File \"/home/me/train.py\", line 40 in step\n"),
+            "/home/me/train.py:40 in step");
+  EXPECT_EQ(PlaceOf("  File \"/home/me/train.py\", line 40"), "/home/me/train.py:40");
+  EXPECT_EQ(PlaceOf("  File \"/a.py\", line 4 in " + std::string(500, 'f')).size(),
+            std::string("/a.py:4 in ").size() + kFunctionBytesMax);
+  EXPECT_EQ(PlaceOf(""), "");
 }
 
 TEST(PythonLineTest, AStackOfTorchAloneOrOfNothingHasNoLine) {
@@ -47,4 +57,4 @@ TEST(PythonLineTest, AProgramWithoutPythonRunsNone) {
 TEST(PythonLineTest, AProgramWithoutPythonHasNoLine) { EXPECT_EQ(PythonLine(), ""); }
 
 }  // namespace
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::shim::core

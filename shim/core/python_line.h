@@ -8,17 +8,21 @@
 // thread that runs no Python, gives no line.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::shim::core {
 
 inline constexpr std::size_t kLineBytesMax = 160;
+inline constexpr std::size_t kFunctionBytesMax = 72;
 
 // "folder/train.py:40", the end of a path that is too long; empty: not to be had. Some ten
 // microseconds. Thread safe.
 std::string PythonLine() noexcept;
+// The same with the function: "folder/train.py:40 in step".
+std::string PythonPlace() noexcept;
 
 // Whether the calling thread may run Python code just now: it has the interpreter's lock.
 enum class PythonState { kNotRunning, kRunning, kUnknown };
@@ -33,5 +37,6 @@ bool BackwardRunsIn(std::string_view stack, std::initializer_list<std::string_vi
 // Of the interpreter's own text: "  File "/a/b.py", line 12 in step" and more such lines, innermost
 // first.
 std::string LineOf(std::string_view stack);
+std::string PlaceOf(std::string_view stack);
 
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::shim::core

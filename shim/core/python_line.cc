@@ -1,4 +1,4 @@
-#include "shim/gpu/report/python_line.h"
+#include "shim/core/python_line.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace eidolon::shim::gpu {
+namespace eidolon::shim::core {
 namespace {
 
 // As CPython declares them.
@@ -56,8 +56,22 @@ std::string ReadStack(const Interpreter& python, void* thread) {
 
 }  // namespace
 
-std::string LineOf(std::string_view stack) {
-  std::string line;
+namespace {
+
+// A frame of the interpreter's text.
+struct Frame {
+  std::string line;           // Empty: there is none.
+  std::string_view function;  // Empty: not told.
+};
+
+std::string_view FunctionOf(std::string_view behind_number) {
+  constexpr std::string_view kIn = " in ";
+  if (!behind_number.starts_with(kIn)) return {};
+  return behind_number.substr(kIn.size(), kFunctionBytesMax);
+}
+
+Frame InnermostFrame(std::string_view stack) {
+  Frame frame;
   while (!stack.empty()) {
     const std::size_t end = stack.find('\n');
     const std::string_view text = stack.substr(0, end);
@@ -73,12 +87,23 @@ std::string LineOf(std::string_view stack) {
     const std::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
     if (path.empty() || digits.empty() || digits.size() > 9) continue;
     if (IsTorch(path)) continue;
-    line = path;
-    line.append(":").append(digits);
+    frame.line = path;
+    frame.line.append(":").append(digits);
+    frame.function = FunctionOf(rest.substr(digits.size()));
     break;
   }
-  if (line.size() > kLineBytesMax) line.erase(0, line.size() - kLineBytesMax);
-  return line;
+  if (frame.line.size() > kLineBytesMax) frame.line.erase(0, frame.line.size() - kLineBytesMax);
+  return frame;
+}
+
+}  // namespace
+
+std::string LineOf(std::string_view stack) { return InnermostFrame(stack).line; }
+
+std::string PlaceOf(std::string_view stack) {
+  Frame frame = InnermostFrame(stack);
+  if (!frame.function.empty()) frame.line.append(" in ").append(frame.function);
+  return frame.line;
 }
 
 namespace {
@@ -99,6 +124,14 @@ std::string StackOfThread() {
 std::string PythonLine() noexcept {
   try {
     return LineOf(StackOfThread());
+  } catch (...) {
+    return "";
+  }
+}
+
+std::string PythonPlace() noexcept {
+  try {
+    return PlaceOf(StackOfThread());
   } catch (...) {
     return "";
   }
@@ -132,4 +165,4 @@ bool BackwardRunsIn(std::initializer_list<std::string_view> words) noexcept {
   }
 }
 
-}  // namespace eidolon::shim::gpu
+}  // namespace eidolon::shim::core
