@@ -119,6 +119,39 @@ OBJECTS = """
     dist.destroy_process_group()
 """
 
+# Every collective of objects, of one and of many: many are joined on the GPU before they travel, 128 in a launch.
+EVERY_OBJECT_COLLECTIVE = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    def things(count):
+        return [{"number": i, "word": "x" * i} for i in range(count)]
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        for count in (1, 2, 5, 40, 130):
+            received = things(count) if rank == 0 else [None] * count
+            dist.broadcast_object_list(received, src=0)
+            assert received == things(count), (count, received)
+            if rank == 0:
+                dist.send_object_list(things(count), dst=1)
+            else:
+                received = [None] * count
+                dist.recv_object_list(received, src=0)
+                assert received == things(count), (count, received)
+            parts = [None] * 2
+            dist.all_gather_object(parts, things(count + rank))
+            assert parts == [things(count), things(count + 1)], (count, parts)
+        parts = [None] * 2 if rank == 0 else None
+        dist.gather_object(things(3 + rank), parts, dst=0)
+        assert rank or parts == [things(3), things(4)], parts
+        mine = [None]
+        dist.scatter_object_list(mine, [things(2), "a word"] if rank == 0 else None, src=0)
+        assert mine == [[things(2), "a word"][rank]], mine
+        torch.cuda.nvtx.range_pop()
+    dist.destroy_process_group()
+"""
+
 # Philox4x32-10 as Salmon et al. describe it, against what torch.manual_seed gives: element i of a small tensor
 # is made from the first numbers of subsequence i.
 RANDOM = """
@@ -348,6 +381,13 @@ def random_numbers_are_those_of_the_generator(world):
 @test
 def objects_and_token_counts_travel_between_ranks(world):
     expect_complete(world.run(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}"))
+
+
+@test
+def every_collective_of_objects_works_with_values_and_without(world):
+    for extra in ("", NO_VALUES):
+        job = world.run(EVERY_OBJECT_COLLECTIVE, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=extra)
+        expect_complete(job)
 
 
 @test
