@@ -243,6 +243,32 @@ PICTURES = """
     assert abs(cpu[-1] - ours[-1]) <= 1 and ours[15] < ours[0], curves
 """
 
+# cuDNN's batch normalisation: outputs, gradients and running statistics, also of channels that come last.
+BATCH_NORM = """
+    import copy, torch
+    torch.manual_seed(0)
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        for shape, layout in (((6, 4), torch.contiguous_format), ((4, 3, 5, 7), torch.contiguous_format),
+                              ((4, 3, 5, 7), torch.channels_last), ((2, 3, 2, 4, 3), torch.contiguous_format)):
+            kind = {2: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d, 5: torch.nn.BatchNorm3d}[len(shape)]
+            reference = kind(shape[1])
+            torch.nn.init.normal_(reference.weight), torch.nn.init.normal_(reference.bias)
+            norm = copy.deepcopy(reference).cuda()
+            x, wanted = torch.randn(shape), torch.randn(shape)
+            results = []
+            for module, device in ((reference, "cpu"), (norm, "cuda")):
+                input = x.to(device).contiguous(memory_format=layout).requires_grad_()
+                output = module(input)
+                (output * wanted.to(device)).sum().backward()
+                module.eval()
+                results.append([output, input.grad, module.weight.grad, module.bias.grad, module.running_mean,
+                                module.running_var, module(input)])
+            for cpu, ours in zip(*results):
+                torch.testing.assert_close(ours.detach().cpu(), cpu.detach(), rtol=1e-4, atol=1e-5)
+        torch.cuda.nvtx.range_pop()
+"""
+
 # Two ranks, an expert each: tokens travel to the experts that a router chose, and back.
 EXPERTS = """
     import os, torch, torch.distributed as dist
@@ -431,6 +457,13 @@ def compiled_for_gpu(world, gpu, capability):
     job = world.run(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
     expect_complete(job)
     expect(not job["status"]["prediction"].get("unknownReads"), "values were not known")
+
+
+@test
+def batch_normalisation_follows_that_of_the_cpu(world):
+    job = world.run(BATCH_NORM, measure=2, warmup=0, boundary="{nvtx: step}")
+    expect_complete(job)
+    expect(not job["status"]["prediction"].get("unknownReads"), "a result was not known")
 
 
 @test
