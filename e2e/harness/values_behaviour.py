@@ -258,7 +258,7 @@ BATCH_NORM = """
             x, wanted = torch.randn(shape), torch.randn(shape)
             results = []
             for module, device in ((reference, "cpu"), (norm, "cuda")):
-                input = x.to(device).contiguous(memory_format=layout).requires_grad_()
+                input = x.clone().to(device).contiguous(memory_format=layout).requires_grad_()
                 output = module(input)
                 (output * wanted.to(device)).sum().backward()
                 module.eval()
