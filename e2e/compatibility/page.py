@@ -50,6 +50,8 @@ def outcome_of(row, result):
     words = result["outcome"]
     if "total" in result:
         words = f"passes {result['passed']} of {result['total']}"
+        if result.get("skipped"):
+            words += f", {result['skipped']} skipped"
         if result["outcome"] != "runs":
             words += f"; stops: {result['message']}"
     elif words != "runs":

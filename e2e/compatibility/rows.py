@@ -17,6 +17,10 @@ class Row:
     short: bool = False  # Part of the short form.
     suite: bool = False  # Prints a line for each of its tests; otherwise it only runs or does not.
     seconds: int = 300  # How long it may take on this machine.
+    chunk: int = (
+        0  # Of suites that run as several jobs (suite.py): how many tests each has; `seconds` are for one test.
+    )
+    topic: str = ""  # Which of their tests.
 
 
 def program(name, *words, gpus=1):
@@ -64,17 +68,27 @@ def accelerate(name, short=True):
     return Row(f"accelerate-{name}", "Tests of others", f"test_{name}", "accelerate", command, 2, short)
 
 
-def torch_distributed(key, name, *words):
-    command = program("torch_distributed.py", *words)
-    return Row(key, "Tests of others", name, "torch", command, 2, suite=True, seconds=7200)
+# What these tests were written for. Without it, "nccl" is the ProcessGroup of torch 2.15's default (nccl2).
+PROCESS_GROUP_NCCL = ("env", "TORCH_DIST_USE_NCCL2=0")
+
+
+def torch_distributed(key, topic, gpus, backend="ProcessGroupNCCL"):
+    name = f"distributed_test.py, {topic}, {backend}, {gpus} ranks"
+    switch = PROCESS_GROUP_NCCL if backend == "ProcessGroupNCCL" else ()
+    command = (*switch, *program("torch_distributed.py", str(gpus)))
+    return Row(key, "Tests of others", name, "torch", command, gpus, suite=True, seconds=180, chunk=16, topic=topic)
 
 
 JUDGES = [
     accelerate("script"),
     accelerate("sync"),
     accelerate("ops"),
-    torch_distributed("torch-distributed", "distributed_test.py, NCCL, 2 ranks"),
-    torch_distributed("torch-distributed-part", "distributed_test.py, each twelfth test", "0/12"),
+    torch_distributed("torch-collectives", "collectives", 2),
+    torch_distributed("torch-training", "training", 2),
+    torch_distributed("torch-collectives-4", "collectives", 4),
+    torch_distributed("torch-training-4", "training", 4),
+    torch_distributed("torch-collectives-nccl2", "collectives", 2, "nccl2 (default)"),
+    torch_distributed("torch-training-nccl2", "training", 2, "nccl2 (default)"),
 ]
 
 OTHERS = [

@@ -40,12 +40,7 @@ def run(eidolon, main, packages, row, command, folder):
     job = subprocess.Popen(
         arguments, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    try:
-        out, errors = job.communicate(timeout=row.seconds)
-    except subprocess.TimeoutExpired:
-        job.send_signal(signal.SIGINT)
-        out, _ = job.communicate()
-        errors = f"it took more than {row.seconds} s"
+    out, errors = ended_in_time(job, row.seconds, said if row.chunk else None)
     wall = time.monotonic() - began
     words = said.read_text(errors="replace") if said.exists() else ""
     try:
@@ -53,6 +48,24 @@ def run(eidolon, main, packages, row, command, folder):
     except (ValueError, KeyError):
         status = {}
     return Ended(status, words, errors.strip(), wall)
+
+
+def ended_in_time(job, seconds, said):
+    """What the job prints until it ends, or is ended: after so many seconds, which begin anew with each test that
+    begins, where the program tells that in the file `said`."""
+    begun, since = 0, time.monotonic()
+    while True:
+        try:
+            return job.communicate(timeout=2)
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+        count = said.read_bytes().count(b"\nbegins: ") if said is not None and said.exists() else 0
+        if count != begun:
+            begun, since = count, now
+        if now - since > seconds:
+            job.send_signal(signal.SIGINT)
+            out, _ = job.communicate()
+            return out, f"it took more than {seconds} s"
 
 
 def complaint(ended):
@@ -74,6 +87,7 @@ def judged(row, ended):
     if row.suite:
         result["passed"] = len(re.findall(r"^passes: ", ended.words, re.M))
         result["failures"] = dict(re.findall(r"^wrong: ([^:\n]+)(?:: (.*))?$", ended.words, re.M))
+        result["skipped"] = len(re.findall(r"^skipped: ", ended.words, re.M))
         result["total"] = result["passed"] + len(result["failures"])
         # Of programs that name only what is wrong.
         if told := re.search(r"^passed (\d+) of (\d+)$", ended.words, re.M):

@@ -119,6 +119,39 @@ OBJECTS = """
     dist.destroy_process_group()
 """
 
+# Every collective of objects, of one and of many: many are joined on the GPU before they travel, 128 in a launch.
+EVERY_OBJECT_COLLECTIVE = """
+    import os, torch, torch.distributed as dist
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    def things(count):
+        return [{"number": i, "word": "x" * i} for i in range(count)]
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        for count in (1, 2, 5, 40, 130):
+            received = things(count) if rank == 0 else [None] * count
+            dist.broadcast_object_list(received, src=0)
+            assert received == things(count), (count, received)
+            if rank == 0:
+                dist.send_object_list(things(count), dst=1)
+            else:
+                received = [None] * count
+                dist.recv_object_list(received, src=0)
+                assert received == things(count), (count, received)
+            parts = [None] * 2
+            dist.all_gather_object(parts, things(count + rank))
+            assert parts == [things(count), things(count + 1)], (count, parts)
+        parts = [None] * 2 if rank == 0 else None
+        dist.gather_object(things(3 + rank), parts, dst=0)
+        assert rank or parts == [things(3), things(4)], parts
+        mine = [None]
+        dist.scatter_object_list(mine, [things(2), "a word"] if rank == 0 else None, src=0)
+        assert mine == [[things(2), "a word"][rank]], mine
+        torch.cuda.nvtx.range_pop()
+    dist.destroy_process_group()
+"""
+
 # Philox4x32-10 as Salmon et al. describe it, against what torch.manual_seed gives: element i of a small tensor
 # is made from the first numbers of subsequence i.
 RANDOM = """
@@ -208,6 +241,32 @@ PICTURES = """
     for one, other in zip(cpu[:-1], ours[:-1]):
         assert abs(one - other) < 1e-4 * one, curves
     assert abs(cpu[-1] - ours[-1]) <= 1 and ours[15] < ours[0], curves
+"""
+
+# cuDNN's batch normalisation: outputs, gradients and running statistics, also of channels that come last.
+BATCH_NORM = """
+    import copy, torch
+    torch.manual_seed(0)
+    for step in range(3):
+        torch.cuda.nvtx.range_push("step")
+        for shape, layout in (((6, 4), torch.contiguous_format), ((4, 3, 5, 7), torch.contiguous_format),
+                              ((4, 3, 5, 7), torch.channels_last), ((2, 3, 2, 4, 3), torch.contiguous_format)):
+            kind = {2: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d, 5: torch.nn.BatchNorm3d}[len(shape)]
+            reference = kind(shape[1])
+            torch.nn.init.normal_(reference.weight), torch.nn.init.normal_(reference.bias)
+            norm = copy.deepcopy(reference).cuda()
+            x, wanted = torch.randn(shape), torch.randn(shape)
+            results = []
+            for module, device in ((reference, "cpu"), (norm, "cuda")):
+                input = x.clone().to(device).contiguous(memory_format=layout).requires_grad_()
+                output = module(input)
+                (output * wanted.to(device)).sum().backward()
+                module.eval()
+                results.append([output, input.grad, module.weight.grad, module.bias.grad, module.running_mean,
+                                module.running_var, module(input)])
+            for cpu, ours in zip(*results):
+                torch.testing.assert_close(ours.detach().cpu(), cpu.detach(), rtol=1e-4, atol=1e-5)
+        torch.cuda.nvtx.range_pop()
 """
 
 # Two ranks, an expert each: tokens travel to the experts that a router chose, and back.
@@ -351,6 +410,13 @@ def objects_and_token_counts_travel_between_ranks(world):
 
 
 @test
+def every_collective_of_objects_works_with_values_and_without(world):
+    for extra in ("", NO_VALUES):
+        job = world.run(EVERY_OBJECT_COLLECTIVE, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=extra)
+        expect_complete(job)
+
+
+@test
 def computed_values_leave_predicted_time_alone(world):
     outcomes = []
     for extra in (NO_VALUES, ""):
@@ -391,6 +457,13 @@ def compiled_for_gpu(world, gpu, capability):
     job = world.run(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
     expect_complete(job)
     expect(not job["status"]["prediction"].get("unknownReads"), "values were not known")
+
+
+@test
+def batch_normalisation_follows_that_of_the_cpu(world):
+    job = world.run(BATCH_NORM, measure=2, warmup=0, boundary="{nvtx: step}")
+    expect_complete(job)
+    expect(not job["status"]["prediction"].get("unknownReads"), "a result was not known")
 
 
 @test

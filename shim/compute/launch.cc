@@ -31,6 +31,8 @@ using interpret::Stop;
 
 constexpr std::uint64_t kMostThreads = 1 << 19;
 constexpr interpret::Limits kLaunchLimits{.warp_steps = 3'000'000};
+// Of kernels that join tensors, up to 128 of them: nearly all of their warps find nothing to do.
+constexpr interpret::Limits kJoinLimits{.warp_steps = 24'000'000};
 // Declared vectors that one launch may read.
 constexpr int kMostProvided = 8;
 // How far behind a pointer an address still counts as of its buffer.
@@ -126,7 +128,8 @@ class RecordedLaunch : public value::Deferred {
     interpret::Outcome outcome;
     for (int provided = 0; provided <= kMostProvided; ++provided) {
       PageMemory memory(store, arena_, *stock);
-      outcome = interpret::Run(*program, launch, memory, kLaunchLimits, TheWorkspace());
+      const interpret::Limits& limits = kernel_.joins_tensors ? kJoinLimits : kLaunchLimits;
+      outcome = interpret::Run(*program, launch, memory, limits, TheWorkspace());
       Trace(kernel_.name, outcome);
       if (outcome.stop == Stop::kNone) {
         memory.Commit(store);
@@ -182,7 +185,7 @@ class RecordedLaunch : public value::Deferred {
                                    kernel_.name.find("SortKVInPlace") != std::string_view::npos};
       if (value::GivesPlausible()) experience.kernel->plausible = PlausibleKindOf(kernel_.name);
     }
-    experience.small = IsSmall(shape_);
+    experience.small = IsSmall(kernel_.joins_tensors ? OneRow(shape_) : shape_);
     const interpret::Dims& grid = shape_.grid;
     const interpret::Dims& block = shape_.block;
     static auto* const key = new ShapeKey;  // Under Pending's lock.
@@ -378,7 +381,7 @@ class RecordedLaunch : public value::Deferred {
                                 .pointers = pointers_,
                                 .stores = stores,
                                 .variables = code.variables,
-                                .whole = experience.small},
+                                .whole = IsSmall(shape_)},
                                store);
       Trace(kernel_.name, base::StrCat("changes: ", Describe(*footprint)));
     }
@@ -420,6 +423,11 @@ bool IsSmall(const RecordedShape& shape) noexcept {
     }
   }
   return true;
+}
+
+RecordedShape OneRow(RecordedShape shape) noexcept {
+  shape.grid.y = 1;
+  return shape;
 }
 
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,

@@ -24,6 +24,7 @@ struct RecordedKernel {
   cubin::Capability device;        // Whose code it is.
   bool variables_set = false;      // The program looked at variables of the kernel's module.
   bool writes_first_only = false;  // Of its pointers.
+  bool joins_tensors = false;      // Each by a row of blocks, most of which may be idle.
   // When it is not run, only what its pointers lead to counts as written.
   bool writes_its_buffers_only = false;
 };
@@ -40,6 +41,9 @@ bool IsOn() noexcept;
 
 // Worth running: few threads. Decided before anything is known about the kernel.
 bool IsSmall(const RecordedShape& shape) noexcept;
+// What counts of the launch of a kernel that joins tensors: as many threads for each of them as
+// would fill the GPU, however few bytes there are.
+RecordedShape OneRow(RecordedShape shape) noexcept;
 
 // A word of a parameter block that is a number to compute with.
 struct NumberWord {

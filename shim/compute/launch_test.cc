@@ -47,6 +47,14 @@ class LaunchTest : public testing::Test {
   }
 };
 
+TEST_F(LaunchTest, OfAKernelThatJoinsTensorsTheThreadsOfOneCount) {
+  const RecordedShape join{.grid = {264, 40, 1}, .block = {512, 1, 1}};
+
+  EXPECT_FALSE(IsSmall(join));
+  EXPECT_TRUE(IsSmall(OneRow(join)));
+  EXPECT_FALSE(IsSmall(OneRow({.grid = {2640, 1, 1}, .block = {512, 1, 1}})));
+}
+
 TEST_F(LaunchTest, WritesThroughATableThatNobodyKnowsMakeEverythingUnknown) {
   Know(kOtherBuffer, 64);  // Nothing is known near the table.
   Launch("through_table", {kLaunchBuffer});

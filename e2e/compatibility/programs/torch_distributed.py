@@ -1,20 +1,26 @@
-"""torch's own tests of torch.distributed, which are in its wheel, with NCCL and as many ranks as there are devices.
+"""torch's own tests of torch.distributed, which are in its wheel, with NCCL, on as many ranks as the first argument says.
 
-Started as upstream's test_distributed_spawn.py starts them: each test in processes of its own. Arguments: names of
-tests, or I/N for each N-th test from the I-th on; none: all of them.
+Started as upstream's test_distributed_spawn.py starts them: each test in processes of its own. Further arguments are
+names of tests; `--list TOPIC` prints the names of all that this backend has, `training` or `collectives`.
 """
 
 import os
+import re
 import sys
 import tempfile
 import unittest
 
-os.environ.setdefault("BACKEND", "nccl")
-os.environ.setdefault("WORLD_SIZE", "2")
-os.environ.setdefault("TEMP_DIR", tempfile.mkdtemp())
+if __name__ == "__main__":
+    os.environ["BACKEND"] = "nccl"
+    os.environ["WORLD_SIZE"] = sys.argv[1]
+    os.environ["TEMP_DIR"] = tempfile.mkdtemp()
 
 import torch
 from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend
+
+
+# Tests of DistributedDataParallel and of what averages models; the others are of groups and collectives.
+TRAINING = re.compile("ddp|distributeddata|sgd|averager|model|bucket|graph|grad|param|sync_?b", re.I)
 
 
 class TestDistributedSpawn(TestDistBackend, DistributedTest._DistTestBase):
@@ -25,12 +31,13 @@ class TestDistributedSpawn(TestDistBackend, DistributedTest._DistTestBase):
 
 
 class Lines(unittest.TestResult):
-    """One line for each test."""
+    """A line where a test begins, and one with what came of it."""
 
-    passed = 0
+    def startTest(self, test):
+        super().startTest(test)
+        print(f"begins: {test._testMethodName}", flush=True)
 
     def addSuccess(self, test):
-        self.passed += 1
         print(f"passes: {test._testMethodName}", flush=True)
 
     def addSkip(self, test, reason):
@@ -40,24 +47,17 @@ class Lines(unittest.TestResult):
         super().addFailure(test, error)
         said = [line for line in str(error[1]).splitlines() if line.strip()]
         last = next((line for line in reversed(said) if "Error" in line), said[-1] if said else error[0].__name__)
+        print(str(error[1]), flush=True)
         print(f"wrong: {test._testMethodName}: {last.strip()[:200]}", flush=True)
 
     addError = addFailure
 
 
-def chosen(words):
-    names = unittest.TestLoader().getTestCaseNames(TestDistributedSpawn)
-    names = [name for name in names if not hasattr(getattr(TestDistributedSpawn, name), "__unittest_skip__")]
-    if not words:
-        return names
-    if "/" in words[0]:
-        first, step = map(int, words[0].split("/"))
-        return names[first::step]
-    return words
-
-
 if __name__ == "__main__":
-    result = Lines()
-    unittest.TestSuite(TestDistributedSpawn(name) for name in chosen(sys.argv[1:])).run(result)
-    failed = len(result.failures) + len(result.errors)
-    print(f"passed {result.passed} of {result.passed + failed}", flush=True)
+    if sys.argv[2:3] == ["--list"]:
+        for name in unittest.TestLoader().getTestCaseNames(TestDistributedSpawn):
+            is_of_topic = (TRAINING.search(name) is not None) == (sys.argv[3] == "training")
+            if is_of_topic and not hasattr(getattr(TestDistributedSpawn, name), "__unittest_skip__"):
+                print(f"test: {name}")
+    else:
+        unittest.TestSuite(TestDistributedSpawn(name) for name in sys.argv[2:]).run(Lines())

@@ -45,7 +45,7 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     AddGroupedSizes(kernel, shape, block);
     bool recorded = MustRecord();
-    const bool tiny = !recorded && IsTiny(shape);
+    const bool tiny = !recorded && IsTiny(kernel, shape);
     const IdleParameters& idle = IdleParametersOf(kernel);
     idle.Clear(block.bytes, shape.grid);
     const bool kept = recorded || tiny || WantsReplays(*session);

@@ -47,8 +47,9 @@ constexpr compute::Arena kArena{
 
 bool MustRecord() noexcept { return compute::IsOn(); }
 
-bool IsTiny(const LaunchShape& shape) noexcept {
-  const compute::RecordedShape recorded = ToRecorded(shape);
+bool IsTiny(const Kernel& kernel, const LaunchShape& shape) noexcept {
+  const compute::RecordedShape whole = ToRecorded(shape);
+  const compute::RecordedShape recorded = kernel.joins_tensors ? compute::OneRow(whole) : whole;
   return compute::IsSmall(recorded) &&
          recorded.grid.volume() * recorded.block.volume() <= kTinyThreads;
 }
@@ -77,6 +78,7 @@ void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t 
                    .device = TheCapability(),
                    .variables_set = kernel.library->has_used_variables(),
                    .writes_first_only = kernel.writes_first_only,
+                   .joins_tensors = kernel.joins_tensors,
                    .writes_its_buffers_only = !MustRecord()},
                   ToRecorded(shape), work, parameters, kArena);
   // Nothing else is put off where values are off, and nothing has to wait behind this.

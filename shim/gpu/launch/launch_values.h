@@ -19,7 +19,7 @@ bool MustRecord() noexcept;
 // Where values are off, launches of so few threads are recorded and run all the same when they lead
 // to known bytes. Object collectives need it: torch.distributed joins and compares the sizes of
 // pickled objects on the GPU, and a size that nobody knows ends the program.
-bool IsTiny(const LaunchShape& shape) noexcept;
+bool IsTiny(const Kernel& kernel, const LaunchShape& shape) noexcept;
 // True when bytes near the pointer may be known, or may become so once results have arrived.
 bool MayLeadToValue(std::uint64_t pointer) noexcept;
 

@@ -171,6 +171,7 @@ Kernel* Library::MakeKernel(const cubin::FunctionRow& row) {
   kernel->seed = base::Hash64(kernel->name.data(), kernel->name.size(), index.header().content.low);
   kernel->author = value::InternAuthor(kernel->name);
   kernel->writes_first_only = IsIterator(kernel->name);
+  kernel->joins_tensors = kernel->name.find("CatArrayBatchedCopy") != std::string_view::npos;
   kernel->dynamic_shared_max = device.shared_bytes_per_block -
                                std::min(device.shared_bytes_per_block, row.static_shared_bytes);
   kernel->magic = Kernel::kMagic;

@@ -46,6 +46,7 @@ struct Kernel {
   std::uint64_t seed = 0;  // Of the hash of its launches: differs from every other kernel's.
   value::Author author = value::kNobody;  // Of what it writes.
   bool writes_first_only = false;         // Of its pointers: surely one of PyTorch's iterators.
+  bool joins_tensors = false;             // Each by a row of blocks: PyTorch's concatenation.
   // Settable attributes. dynamic_shared_max is what a launch may ask for.
   std::atomic<std::uint32_t> dynamic_shared_max{0};
   std::atomic<std::int32_t> carveout{-1};
