@@ -12,7 +12,6 @@
 #include "services/cli/document_fields.h"
 #include "services/cli/html.h"
 #include "services/cli/html_drawing.h"
-#include "services/cli/kernel_title.h"
 #include "services/cli/report.h"
 #include "services/cli/report_figures.h"
 #include "services/cli/report_line.h"

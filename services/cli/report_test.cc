@@ -1,5 +1,6 @@
 #include "services/cli/report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -9,7 +10,7 @@
 namespace eidolon::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using nlohmann::json;
 

@@ -1,4 +1,4 @@
-#include "services/cli/comparison_text.h"
+#include "services/controller/shown/comparison_text.h"
 
 #include <algorithm>
 #include <array>
@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
-#include "services/cli/kernel_title.h"
-#include "services/cli/report_line.h"
 #include "services/controller/job/status.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/report_line.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 using base::StrCat;
@@ -40,7 +40,7 @@ std::string Count(const json& value) { return FormatCount(value.get<double>()); 
 std::string Share(const json& value) { return Percent(value.get<double>()); }
 std::string Bytes(const json& value) {
   constexpr double kBytesMax = 9e18;
-  return controller::job::FormatBytes(
+  return job::FormatBytes(
       static_cast<std::uint64_t>(std::clamp(value.get<double>(), 0.0, kBytesMax)));
 }
 std::string Plain(const json& value) {
@@ -281,4 +281,4 @@ std::string FormatComparison(const json& comparison) {
          DescribeCauses(At(comparison, {"why"})) + Aligned(rows);
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -1,4 +1,4 @@
-#include "services/cli/report_line.h"
+#include "services/controller/shown/report_line.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "services/base/text.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 using base::StrCat;
 
@@ -49,4 +49,4 @@ std::string FormatCount(double count) {
   return digits;
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -1,4 +1,4 @@
-#include "services/cli/comparison.h"
+#include "services/controller/shown/comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "services/cli/comparison_text.h"
+#include "services/controller/shown/comparison_text.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 using nlohmann::json;
@@ -125,4 +125,4 @@ TEST(ComparisonTest, JobsWithoutATimeOrWithTimesOfAnotherKindAreComparedAllTheSa
 }
 
 }  // namespace
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown
