@@ -52,6 +52,25 @@ TEST(ComparisonTest, SaysHowMuchFasterAndWhetherTheBandsOverlap) {
               HasSubstr("both predict the same time"));
 }
 
+TEST(ComparisonTest, NoTextOfAJobForgesALine) {
+  const std::string evil = "a\n  iteration  1 s\r\x1b[2J";
+  json first = Job("a", "H100", 2);
+  first["metadata"]["name"] = evil;
+  first["spec"]["command"][1] = evil;
+  first["spec"][evil] = 1;
+  first["status"]["conditions"][0]["reason"] = evil;
+  json& prediction = first["status"]["prediction"];
+  prediction["target"]["cluster"]["server"]["gpu"] = evil;
+  prediction["kernels"] = {{{"name", evil}, {"seconds", 1}},
+                           {{"name", "collective"}, {"family", evil}, {"seconds", 1}}};
+
+  const std::string text = FormatComparison(CompareJobs(first, Job("b", "H100", 1)));
+
+  EXPECT_THAT(text, HasSubstr("a\\x0a  iteration  1 s"));
+  EXPECT_THAT(text, Not(HasSubstr("a\n  iteration  1 s")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
 TEST(ComparisonTest, ComparesSecondsOfEachPartOfTheTime) {
   const json compared = CompareJobs(Job("a", "H100", 2), Job("b", "H100", 1));
 

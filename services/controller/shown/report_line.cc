@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "services/base/text.h"
+#include "services/controller/shown/printable.h"
 
 namespace eidolon::controller::shown {
 
@@ -29,7 +30,7 @@ std::string Percent(double share) { return Print("%.1f %%", share * 100); }
 std::string Line(const std::string& label, const std::string& text) {
   std::string line = "  " + label;
   line.resize(std::max(line.size() + 1, kLabelWidth + 2), ' ');
-  return line + text + "\n";
+  return line + ToPrintableLine(text) + "\n";
 }
 
 std::string FormatSpan(double seconds) {
