@@ -11,6 +11,7 @@ import pictures
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "helm/eidolon/files/dashboards"
+RULES = ROOT / "helm/eidolon/files/rules.yaml"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 OPENAPI = ROOT / "services/controller/rest/openapi.json"
 # Labels that variables take their values from, and the parameter of the REST API that says what these may be.
@@ -144,9 +145,17 @@ def check(path, metrics):
             yield f"panel '{panel.get('title')}': {problem}"
 
 
+def undrawn(boards, rules):
+    """What alerts and recording rules ask for, and no dashboard shows to whom they call."""
+    drawn = {name for board in boards for name in re.findall(r"\beidolon_[a-z_]+", board)}
+    for name in sorted(set(re.findall(r"\beidolon_[a-z_]+", rules)) - drawn):
+        yield f"rules.yaml asks for {name}, which no dashboard draws"
+
+
 def main():
     metrics = known_metrics()
     problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json")) for problem in check(path, metrics)]
+    problems += undrawn([path.read_text() for path in FOLDER.glob("*.json")], RULES.read_text())
     problems += check_names(json.loads(OPENAPI.read_text()))
     problems += pictures.problems_of(pictures.PICTURES)
     print("\n".join(problems) or f"{len(list(FOLDER.glob('*.json')))} dashboards are as they should be")

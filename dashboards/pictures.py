@@ -164,9 +164,14 @@ def run_sweep(server, directory):
     spec["iterations"]["measure"] = 20
     spec["cluster"]["server"]["nics"] = {"count": 2}
     kind = {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationSweep", "metadata": {"name": "nics"}}
-    sweep = {**kind, "spec": {"job": spec, "matrix": {"cluster.server.nics.gbps": GBPS}}}
+    # Held at first, as its user may hold it.
+    sweep = {**kind, "spec": {"job": spec, "matrix": {"cluster.server.nics.gbps": GBPS}, "suspend": True}}
     path = "/api/v1/namespaces/default/simulationsweeps"
     status, answer = server.request("POST", path, json.dumps(sweep))
+    if status == 201:
+        time.sleep(5 * INTERVAL_SECONDS)
+        patch = json.dumps({"spec": {"suspend": False}})
+        status, answer = server.request("PATCH", f"{path}/nics", patch, kind="application/merge-patch+json")
     end = time.monotonic() + 600
     while status in (200, 201) and answer["status"]["phase"] != "Complete" and time.monotonic() < end:
         time.sleep(INTERVAL_SECONDS)

@@ -31,6 +31,7 @@ VARIANTS = {
     "libraries": ["timing.gpu=true", "timing.libraries.image=torch:13"],
     "dashboards": ["grafana.dashboards.enabled=true"],
     "monitored": ["metrics.podMonitor.enabled=true", "metrics.prometheusRule.enabled=true"],
+    "documented": ["metrics.prometheusRule.enabled=true", "metrics.prometheusRule.runbookUrl=https://docs.team/books"],
     "confined": ["controller.namespaces={team-a,team-b}", "controller.namespaceSelector.eidolon=yes"],
     "kept": ["timing.podDisruptionBudget.enabled=true"],
     "one": ["controller.replicas=1", "image.pullSecrets={regcred}", "crds.keep=false"],
@@ -204,7 +205,10 @@ def expectations(name, documents):
         "dashboards": kinds["ConfigMap"] == len(list((CHART / "files/dashboards").iterdir()))
         and "grafana_dashboard" in text,
         # Plain `helm template` knows no cluster, hence no API of the Prometheus operator.
-        "monitored": kinds["PodMonitor"] == 2 and kinds["PrometheusRule"] == 1,
+        "monitored": kinds["PodMonitor"] == 2
+        and kinds["PrometheusRule"] == 1
+        and text.count("https://eidolon.dev/runbooks/#") == text.count("runbook_url:") > 0,
+        "documented": text.count("https://docs.team/books#") == text.count("runbook_url:") > 0,
         "confined": pod_makers(documents) == {"team-a", "team-b"} and kinds["ValidatingAdmissionPolicy"] == 2,
         "kept": kinds["PodDisruptionBudget"] == 2,
         "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 3 and "resource-policy" not in text,

@@ -162,6 +162,45 @@ def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(wor
     expect_failed(replay(world, document, damaged), "CommandFailed", "damaged")
 
 
+# What `eidolon what-if` asks, and the replays whose slowest is its answer.
+ASKED = {
+    "no host time": ["--host-factor 0"],
+    "a host twice as fast": ["--host-factor 0.5"],
+    "GPU B200-SXM-180GB": ["--gpu B200-SXM-180GB"],
+    "communication hidden as well as can be": ["--communication-factor 0", "--host-factor 0 --kernel-factor 0"],
+    "all hosts as fast as the fastest": ["--even-hosts"],
+    "NICs of 800 Gbit/s": ["--nic-gbps 800"],
+    "all servers in one NVLink domain": ["--cluster {domain}"],
+}
+
+
+@test
+def what_would_help_is_replayed_and_not_guessed(world):
+    run, _, file = record(world, STEP, ranks=1, servers=2)
+
+    def ask(*words):
+        command = [world.build / "bin/eidolon", *words, "-o", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        expect(done.returncode == 0, f"{words}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    domain = world.folder / "domain.json"
+    server = {"preset": "dgx-h100", "gpusPerServer": 1, "serversPerDomain": 2}
+    kind = {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulatedCluster", "metadata": {"name": "domain"}}
+    domain.write_text(json.dumps({**kind, "spec": {"servers": 2, "server": server}}))
+    answers = ask("what-if", file)
+    expect(answers["iterationSeconds"] == mean(run), f"{answers['iterationSeconds']} as it is, {mean(run)} in the run")
+    by_name = {answer["name"]: answer for answer in answers["whatIfs"]}
+    expect(by_name.keys() == ASKED.keys(), f"{by_name.keys() ^ ASKED.keys()}")
+    seconds = [answer["iterationSeconds"] for answer in answers["whatIfs"]]
+    expect(seconds == sorted(seconds), f"what helps most does not come first: {seconds}")
+    for name, replays in ASKED.items():
+        slowest = max(mean(ask("replay", file, *flags.format(domain=domain).split())) for flags in replays)
+        expect(by_name[name]["iterationSeconds"] == slowest, f"{name}: {by_name[name]}, {slowest} in the replay")
+        change = slowest / mean(run) - 1
+        expect(abs(by_name[name]["change"] - change) < 1e-12, f"{name}: {by_name[name]}, {change}")
+
+
 @test
 def a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(world):
     run, document, file = record(world, TWO_BOUNDS)

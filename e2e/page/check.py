@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "dashboards"))
 
 from browser import Browser  # noqa: E402
 import metrics  # noqa: E402
+import report_check  # noqa: E402, F401  (its tests are registered)
 import sweep_check  # noqa: E402, F401  (its tests are registered)
 from server import Server  # noqa: E402
 from trial import TESTS, World, expect, expect_complete, test  # noqa: E402
@@ -223,6 +224,38 @@ def what_programs_and_users_write_is_text(world):
 
 
 @test
+def a_comparison_says_why_in_the_words_of_the_command(world):
+    # Its program's name comes into sentences, as that of the file that reads what the GPU has computed.
+    file = "<img src=x onerror=alert(7)>.py"
+    document = world.job(LOOP.replace("8192, 4096", "2048, 4096"), ranks=2, command=["torchrun", file], measure=8)
+    script = pathlib.Path(document.split('directory: "')[1].split('"')[0]) / "script.py"
+    script.rename(script.parent / file)
+    job = world.server.run(document)
+    expect_complete(job)
+    name = job["metadata"]["name"]
+    path = f"{world.server.jobs_path('by-form')}/comparison/default/{name}"
+    status, answer = world.server.request("GET", path)
+    expect(status == 200, f"{status}: {answer}")
+    why = answer["why"]
+    tab = world.browser.tab(f"/compare?a=default%2Fby-form&b=default%2F{name}")
+    tab.wait_for_selector(".causes tbody tr")
+    rows = tab.locator(".causes tbody tr")
+    told = [cause for cause in why["causes"] if abs(cause["share"]) >= 5e-4][:10]
+    expect(len(told) > 0, f"no cause is found: {why}")
+    for i, cause in enumerate([*told, why["unexplained"]]):
+        text = rows.nth(i).inner_text()
+        expect(cause["sentence"] in text, f"row {i} is {text!r}, not {cause['sentence']!r}")
+        expect(f"{abs(cause['share'] * 100):.1f} %" in text, f"row {i} tells no share of {cause['share']}: {text!r}")
+    expect(file in tab.inner_text(".causes"), f"the file is not shown as it is: {tab.inner_text('.causes')}")
+    expect(tab.locator("main img").count() == 0, "markup of a job has become elements")
+    for theme, width in (("light", 1280), ("dark", 360)):
+        shown = world.browser.tab(f"/compare?a=default%2Fby-form&b=default%2F{name}", theme=theme, width=width)
+        shown.wait_for_selector(".causes tbody tr")
+        expect_usable(world, shown, f"causes-{theme}-{width}", width)
+        shown.context.close()
+
+
+@test
 def everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(world):
     status, answer = world.server.request(
         "POST",
@@ -345,7 +378,7 @@ def main():
             world.server, world.browser = server, browser
             # Later tests look at its job.
             first = a_job_is_submitted_by_the_form_and_followed_to_its_end
-            for one in TESTS:
+            for one in sorted(TESTS, key=lambda one: one is not first):
                 if a.names and one.__name__ not in a.names and one is not first:
                     continue
                 started = time.monotonic()

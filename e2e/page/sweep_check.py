@@ -170,6 +170,13 @@ def the_points_of_a_sweep_are_ordered_by_the_keyboard_saved_and_lead_to_their_jo
         for name in ("iterationSeconds", "tokensPerSecond", "headroomBytes", "costPerUnit"):
             expect(float(line[name]) == point[name], f"{name} of {point['name']}: {line[name]}, {point[name]}")
         expect(line["front"] == str(int(point.get("front", False))) and line["phase"] == "Complete", f"{line}")
+    # What a spreadsheet would take for a formula is a text there, and a number stays one.
+    cells = tab.evaluate("""async () => (await import("/page/sweep_points.js")).pointsCsv(
+        {spec: {matrix: {"env.A": [], "env.B": []}}},
+        [...["=1+1", "+1", "-1|x", "@A1", "\\t=1", "a=1"].map((text) => ({point: {"env.A": text, "env.B": -1}}))])""")
+    first = [line["env.A"] for line in csv.DictReader(cells.splitlines(keepends=True))]
+    expect(first == ["'=1+1", "'+1", "'-1|x", "'@A1", "'\t=1", "a=1"], f"{first}")
+    expect(cells.count('"-1"') == 6, cells)
     with tab.expect_download() as saving:
         tab.click("button:text-is('JSON')")
     saved = json.loads(pathlib.Path(saving.value.path()).read_text())

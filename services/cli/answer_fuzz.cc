@@ -8,17 +8,18 @@
 
 #include "services/base/check.h"
 #include "services/cli/client.h"
-#include "services/cli/comparison.h"
-#include "services/cli/comparison_text.h"
 #include "services/cli/follow.h"
 #include "services/cli/html_report.h"
-#include "services/cli/printable.h"
 #include "services/cli/report.h"
+#include "services/cli/report_line.h"
 #include "services/cli/what_if.h"
+#include "services/controller/shown/comparison.h"
+#include "services/controller/shown/comparison_text.h"
 
 namespace {
 
 namespace cli = eidolon::cli;
+namespace shown = eidolon::controller::shown;
 
 // What a document is compared with.
 constexpr const char* kOther = R"({
@@ -39,9 +40,9 @@ void Show(const nlohmann::json& document) {
   CHECK(!cli::FormatWhatIfs(document).empty());
   const nlohmann::json other = nlohmann::json::parse(kOther);
   for (const auto& [one, two] : {std::pair(&document, &other), std::pair(&other, &document)}) {
-    CHECK(!cli::FormatComparison(cli::CompareJobs(*one, *two)).empty());
+    CHECK(!shown::FormatComparison(shown::CompareJobs(*one, *two)).empty());
   }
-  CHECK(cli::CompareJobs(document, document)["fields"].empty());
+  CHECK(shown::CompareJobs(document, document)["fields"].empty());
   CHECK(page.find("<script") == std::string::npos && page.find("<img") == std::string::npos);
 }
 
@@ -53,12 +54,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Show(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
   // A terminal is given nothing that it obeys, however the text is cut.
   cli::Printable printable;
-  std::string shown = printable.Add(std::string_view(text).substr(0, size / 2));
-  shown += printable.Add(std::string_view(text).substr(size / 2));
-  shown += printable.Finish();
-  CHECK(shown == cli::ToPrintable(text));
-  CHECK(std::ranges::none_of(
-      shown, [](char c) { return c != '\n' && c != '\t' && (c == 0x7f || (c >= 0 && c < 0x20)); }));
+  std::string printed = printable.Add(std::string_view(text).substr(0, size / 2));
+  printed += printable.Add(std::string_view(text).substr(size / 2));
+  printed += printable.Finish();
+  CHECK(printed == cli::ToPrintable(text));
+  CHECK(std::ranges::none_of(printed, [](char c) {
+    return c != '\n' && c != '\t' && (c == 0x7f || (c >= 0 && c < 0x20));
+  }));
   cli::EventSplitter events;
   cli::EventSplitter::Event event;
   constexpr std::size_t kPart = 40;  // What comes at once is not a multiple of an event.

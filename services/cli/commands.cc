@@ -10,7 +10,7 @@
 #include "services/cli/completion.h"
 #include "services/cli/doctor.h"
 #include "services/cli/explain.h"
-#include "services/cli/printable.h"
+#include "services/cli/report_line.h"
 #include "services/cli/target.h"
 #include "services/controller/embedded/controller_host.h"
 

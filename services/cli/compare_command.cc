@@ -5,14 +5,16 @@
 #include <string>
 
 #include "services/cli/commands.h"
-#include "services/cli/comparison.h"
-#include "services/cli/comparison_text.h"
 #include "services/cli/job_document.h"
 #include "services/cli/terminal.h"
+#include "services/controller/shown/comparison.h"
+#include "services/controller/shown/comparison_text.h"
 
 namespace eidolon::cli {
 namespace {
 
+using controller::shown::CompareJobs;
+using controller::shown::FormatComparison;
 using nlohmann::json;
 
 struct CompareFlags {

@@ -2,7 +2,7 @@
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
-#include "services/cli/printable.h"
+#include "services/cli/report_line.h"
 
 namespace eidolon::cli::html {
 

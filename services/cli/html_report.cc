@@ -12,7 +12,6 @@
 #include "services/cli/document_fields.h"
 #include "services/cli/html.h"
 #include "services/cli/html_drawing.h"
-#include "services/cli/kernel_title.h"
 #include "services/cli/report.h"
 #include "services/cli/report_figures.h"
 #include "services/cli/report_line.h"
@@ -56,7 +55,8 @@ std::string Table(const std::vector<std::string>& titles,
     body += Element("tr", {}, line);
   }
   return Element(
-      "div", {{"class", "scroll"}},
+      // Who uses the keyboard scrolls what has the focus.
+      "div", {{"class", "scroll"}, {"tabindex", "0"}},
       Element("table", {},
               Element("thead", {}, Element("tr", {}, head)) + Element("tbody", {}, body)));
 }
@@ -417,10 +417,10 @@ std::string FormatHtmlReport(const json& job, const std::string& version, const 
     warnings += Element("p", {{"class", "warning"}}, Escape("Unused: " + idle));
   }
   const json& spec = At(job, {"spec"});
-  const std::string document =
-      spec.is_object()
-          ? Element("pre", {{"class", "document"}}, Escape(controller::job::ToYaml(spec), 100'000))
-          : "";
+  const std::string document = spec.is_object()
+                                   ? Element("pre", {{"class", "document"}, {"tabindex", "0"}},
+                                             Escape(controller::job::ToYaml(spec), 100'000))
+                                   : "";
   const std::string head =
       Element("div", {{"class", "job-head"}},
               Text("h1", name) + Element("p", {{"class", "target"}}, Escape(TargetText(job))) +

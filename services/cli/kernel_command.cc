@@ -7,7 +7,7 @@
 
 #include "services/base/text.h"
 #include "services/cli/commands.h"
-#include "services/cli/printable.h"
+#include "services/cli/report_line.h"
 #include "services/timing/count/counted_kernels.h"
 #include "services/timing/count/explain.h"
 #include "services/timing/count_flags.h"

@@ -46,6 +46,10 @@ void ChangeCluster(const ReplayChanges& changes, json* cluster) {
   if (changes.gpu_clock > 0) server["gpuClock"] = changes.gpu_clock;
   if (changes.nics > 0) server["nics"]["count"] = changes.nics;
   if (changes.nic_gbps > 0) server["nics"]["gbps"] = changes.nic_gbps;
+  if (changes.servers_per_domain > 0) {
+    server["serversPerDomain"] = changes.servers_per_domain;
+    server["nvlink"]["switch"] = true;
+  }
   if (!changes.fabric.empty()) (*cluster)["fabric"] = {{"preset", changes.fabric}};
 }
 

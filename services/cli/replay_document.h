@@ -20,7 +20,8 @@ struct ReplayChanges {
   double gpu_clock = 0;      // Of the GPUs' multiprocessors, over the model's.
   std::uint32_t nics = 0;    // Of a server.
   double nic_gbps = 0;       // Of each.
-  std::string fabric;        // A preset.
+  std::uint32_t servers_per_domain = 0;  // Servers that share an NVLink domain.
+  std::string fabric;                    // A preset.
   double host_factor = 1;    // What the host's work takes, over what it took.
   double kernel_factor = 1;  // The same of kernels and copies.
   double communication_factor = 1;  // The same of transfers between GPUs.

@@ -7,7 +7,6 @@
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
-#include "services/cli/kernel_title.h"
 #include "services/cli/report_line.h"
 #include "services/controller/job/status.h"
 

@@ -1,23 +1,22 @@
-// Lines of the text report, a label and what is said of it, and quantities for people.
+// Text of jobs for people (services/controller/shown), by the command's own names: lines of the
+// report, quantities, titles of kernels, text that a terminal may show.
 #pragma once
 
-#include <string>
-
-#include "services/base/seconds.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/printable.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 
-// "  label            text\n".
-std::string Line(const std::string& label, const std::string& text);
-// By a format of printf for one double.
-std::string Print(const char* format, double value);
-// 0.812 as "81.2 %".
-std::string Percent(double share);
-
-using base::FormatSeconds;
-// "41 s", "3 min 20 s", "2 h 5 min".
-std::string FormatSpan(double seconds);
-// 53916 as "53 916".
-std::string FormatCount(double count);
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::FormatSpan;
+using controller::shown::KernelTitle;
+using controller::shown::Line;
+using controller::shown::Percent;
+using controller::shown::Print;
+using controller::shown::Printable;
+using controller::shown::ToPrintable;
+using controller::shown::ToPrintableLine;
 
 }  // namespace eidolon::cli

@@ -1,5 +1,6 @@
 #include "services/cli/report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -9,7 +10,8 @@
 namespace eidolon::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using nlohmann::json;
 
@@ -327,6 +329,21 @@ TEST(ReportTest, TableHasALinePerJob) {
 TEST(ReportTest, NumbersAreShortAndExactEnough) {
   EXPECT_EQ(FormatSpan(7500), "2 h 5 min");
   EXPECT_EQ(FormatCount(1234567), "1 234 567");
+}
+
+void Spoil(const std::string& text, json* value) {
+  if (value->is_string()) *value = text;
+  if (!value->is_structured()) return;
+  for (json& inner : *value) Spoil(text, &inner);
+}
+
+// But a condition's message, which may have several lines.
+TEST(ReportTest, NoTextOfAPredictionForgesALine) {
+  json job = CompleteJob();
+  Spoil("x\nforged\r\x1b[2J", &job["status"]["prediction"]);
+
+  EXPECT_THAT(FormatReport(job), HasSubstr("\\x0aforged"));
+  EXPECT_THAT(FormatReport(job), Not(HasSubstr("\nforged")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "services/cli/sweep.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "services/base/text.h"
 #include "services/cli/document_fields.h"
@@ -24,7 +25,8 @@ std::string SweepTable(const std::vector<json>& rows) {
   for (const json& row : rows) {
     if (!HasPrediction(row)) {
       text += StrCat("  ", TextAt(row, {"phase"}), " (", TextAt(row, {"reason"}), ")  ",
-                     TextAt(row, {"name"}), "  ", TextAt(row, {"message"}), "\n");
+                     ToPrintableLine(TextAt(row, {"name"})), "  ",
+                     ToPrintableLine(TextAt(row, {"message"})), "\n");
       continue;
     }
     const auto column = [](std::string value, std::size_t width) {
@@ -40,7 +42,7 @@ std::string SweepTable(const std::vector<json>& rows) {
                13) +
         column(row.contains("costPerUnit") ? Print("%.4g", NumberAt(row, {"costPerUnit"})) : "-",
                10) +
-        column(is_front ? "*" : "", 5) + "    " + TextAt(row, {"name"}) + "\n";
+        column(is_front ? "*" : "", 5) + "    " + ToPrintableLine(TextAt(row, {"name"})) + "\n";
   }
   text +=
       "  per second: tokens where the job names them, else iterations; cost: of a million tokens, "
@@ -75,12 +77,27 @@ std::string FormatSweeps(const json& sweeps) {
   return text;
 }
 
+namespace {
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+// A cell of a file of values. A spreadsheet takes a text that begins as a formula for one, quoted
+// or not; an apostrophe before it keeps it a text. Numbers stay as they are.
+std::string Cell(const json& value) {
+  const std::string text = controller::sweep::TextOf(value);
+  constexpr std::string_view kFormula = "=+-@\t\r";
+  const bool is_formula =
+      value.is_string() && !text.empty() && kFormula.find(text.front()) != kFormula.npos;
+  return Quoted(is_formula ? "'" + text : text);
+}
+
+}  // namespace
+
 std::string SweepCsv(const std::vector<json>& rows) {
-  const auto quote = [](std::string text) {
-    std::string quoted = "\"";
-    for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-    return quoted + "\"";
-  };
   constexpr const char* kNumbers[] = {
       "iterationSeconds", "iterationsPerSecond", "tokensPerSecond", "headroomBytes", "gpus",
       "costPerHour",      "costPerUnit",         "wallSeconds"};
@@ -89,16 +106,16 @@ std::string SweepCsv(const std::vector<json>& rows) {
     for (const auto& [path, value] : At(rows.front(), {"point"}).items()) paths.push_back(path);
   }
   std::string text;
-  for (const std::string& path : paths) text += quote(path) + ",";
+  for (const std::string& path : paths) text += Cell(path) + ",";
   text += "phase,reason,replayed,front";
   for (const char* name : kNumbers) text += StrCat(",", name);
   text += "\n";
   for (const json& row : rows) {
     const json& point = At(row, {"point"});
     for (const std::string& path : paths) {
-      text += quote(point.contains(path) ? controller::sweep::TextOf(point[path]) : "") + ",";
+      text += Cell(point.contains(path) ? point[path] : json("")) + ",";
     }
-    text += StrCat(quote(TextAt(row, {"phase"})), ",", quote(TextAt(row, {"reason"})), ",",
+    text += StrCat(Cell(TextAt(row, {"phase"})), ",", Cell(TextAt(row, {"reason"})), ",",
                    row.value("replayed", false) ? 1 : 0, ",", row.value("front", false) ? 1 : 0);
     for (const char* name : kNumbers) {
       text += row.contains(name) ? Print(",%.17g", NumberAt(row, {name})) : ",";

@@ -3,12 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace eidolon::cli {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -71,6 +75,27 @@ TEST(SweepTextTest, NoNameBreaksATableOrAPicture) {
   EXPECT_THAT(SweepSvg(rows), Not(HasSubstr("<script>")));
   EXPECT_THAT(SweepCsv(rows), HasSubstr("\"a\"\",<script>"));
   EXPECT_THAT(SweepCsv(rows), HasSubstr(",500,"));
+}
+
+TEST(SweepTextTest, NoPointForgesALineOfTheTable) {
+  const std::string evil = "env.A=1\n  9.000 ms  forged\r\x1b[2J";
+  const std::vector<json> rows = {
+      {{"name", evil}, {"phase", "Failed"}, {"reason", "No"}, {"message", evil}},
+      {{"name", evil}, {"phase", "Complete"}, {"iterationSeconds", 1}}};
+
+  const std::string table = SweepTable(rows);
+
+  EXPECT_EQ(std::ranges::count(table, '\n'), 4);
+  EXPECT_THAT(table, AllOf(HasSubstr("env.A=1\\x0a  9.000 ms"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(SweepTextTest, NoCellIsAFormula) {
+  for (const std::string evil : {"=1+1", "+1", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1"}) {
+    const std::vector<json> rows = {{{"point", {{"env.A", evil}}}, {"phase", "Complete"}}};
+    EXPECT_THAT(SweepCsv(rows), HasSubstr("\n\"'" + evil + "\",")) << evil;
+  }
+  const std::vector<json> plain = {{{"point", {{"a", -1}, {"b", "a=1"}}}, {"phase", "Complete"}}};
+  EXPECT_THAT(SweepCsv(plain), HasSubstr("\n\"-1\",\"a=1\","));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "services/cli/printable.h"
+#include "services/cli/report_line.h"
 
 namespace eidolon::cli {
 

@@ -65,9 +65,10 @@ std::vector<WhatIf> WhatIfsOf(const RecordedJob& recorded, const std::string& gp
     all.push_back({StrCat("NICs of ", FormatCount(2 * gbps), " Gbit/s"), {{.nic_gbps = 2 * gbps}}});
   }
   // 72 GPUs are the largest domain there is.
-  if (NumberAt(target, {"ranks"}) <= 72 &&
-      TextAt(target, {"cluster", "fabric", "preset"}) != "nvl72") {
-    all.push_back({"all servers in one NVLink domain", {{.fabric = "nvl72"}}});
+  const std::int64_t servers = CountAt(target, {"servers"});
+  if (NumberAt(target, {"ranks"}) <= 72 && CountAt(server, {"serversPerDomain"}) < servers) {
+    all.push_back({"all servers in one NVLink domain",
+                   {{.servers_per_domain = static_cast<std::uint32_t>(servers)}}});
   }
   return all;
 }

@@ -1,6 +1,7 @@
 #include "shim/cupti/subscription.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -166,6 +167,17 @@ CUptiResult GetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const
   const char* text = CallbackText(domain, id);
   if (text == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   *name = text;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult SupportedDomains(std::size_t* count, CUpti_DomainTable* domains) {
+  // A caller gets it to read, through a pointer that has no const.
+  static std::array<CUpti_CallbackDomain, 6> known = {
+      CUPTI_CB_DOMAIN_DRIVER_API,  CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_RESOURCE,
+      CUPTI_CB_DOMAIN_SYNCHRONIZE, CUPTI_CB_DOMAIN_NVTX,        CUPTI_CB_DOMAIN_STATE};
+  if (count == nullptr || domains == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *count = known.size();
+  *domains = known.data();
   return CUPTI_SUCCESS;
 }
 

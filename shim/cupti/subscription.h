@@ -4,6 +4,7 @@
 
 #include <cupti.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace eidolon::shim::cupti {
@@ -30,6 +31,8 @@ namespace description {
 
 CUptiResult GetVersion(std::uint32_t* version);
 CUptiResult GetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name);
+// Those of which something can be enabled (callbacks.h); the table is the shim's and stays.
+CUptiResult SupportedDomains(std::size_t* count, CUpti_DomainTable* domains);
 CUptiResult GetResultString(CUptiResult result, const char** text);
 
 }  // namespace description

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <set>
+
 namespace eidolon::shim::cupti {
 namespace {
 
@@ -56,6 +59,27 @@ TEST(DescriptionTest, TellsVersionAndNames) {
   EXPECT_STREQ(text, "CUPTI_ERROR_NOT_SUPPORTED");
   EXPECT_EQ(description::GetResultString(static_cast<CUptiResult>(555), &text),
             CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+TEST(SubscriptionTest, DomainsThatAreSupportedAreThoseThatCanBeEnabled) {
+  std::size_t count = 0;
+  CUpti_DomainTable domains = nullptr;
+  ASSERT_EQ(description::SupportedDomains(&count, &domains), CUPTI_SUCCESS);
+  const std::set<CUpti_CallbackDomain> supported(domains, domains + count);
+  CUpti_SubscriberHandle subscriber = nullptr;
+  ASSERT_EQ(subscription::Subscribe(&subscriber, Ignore, nullptr), CUPTI_SUCCESS);
+
+  for (int at = CUPTI_CB_DOMAIN_INVALID + 1; at < CUPTI_CB_DOMAIN_SIZE; ++at) {
+    const auto domain = static_cast<CUpti_CallbackDomain>(at);
+    bool is_enabled = false;
+    for (CUpti_CallbackId id = 1; id < 1000 && !is_enabled; ++id) {
+      is_enabled = subscription::EnableCallback(1, subscriber, domain, id) == CUPTI_SUCCESS;
+    }
+    EXPECT_EQ(supported.contains(domain), is_enabled) << at;
+  }
+
+  EXPECT_EQ(subscription::Unsubscribe(subscriber), CUPTI_SUCCESS);
+  EXPECT_EQ(description::SupportedDomains(nullptr, &domains), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 }  // namespace

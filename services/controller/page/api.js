@@ -71,6 +71,9 @@ const pathOf = (resource) => (namespace, name = "") =>
   `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}` + (name ? `/${encodeURIComponent(name)}` : "");
 export const jobPath = pathOf("simulationjobs");
 export const sweepPath = pathOf("simulationsweeps");
+/** Two jobs beside each other; keys are "namespace/name". */
+export const comparisonPath = (one, other) =>
+  `${jobPath(...one.split("/"))}/comparison/${other.split("/").map(encodeURIComponent).join("/")}`;
 
 /** Server-sent events. EventSource sends no headers, so the stream is read here. */
 export async function* events(path, signal) {

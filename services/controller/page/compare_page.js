@@ -2,12 +2,15 @@
 // their documents differ.
 
 import {append, el, table} from "./element.js";
-import {getJson, jobPath} from "./api.js";
-import {bytes, change, count, DASH, percent, seconds} from "./numbers.js";
+import {comparisonPath, getJson, jobPath} from "./api.js";
+import {bytes, change, count, DASH, percent, seconds, signedPercent} from "./numbers.js";
 import {bandScale, stackedBar} from "./marks.js";
 import {bandText, PARTS, phaseTag, predictionOf, sizeOf, targetOf, timeOf} from "./job_fields.js";
 import {jobStore, keyOf} from "./object_store.js";
 import {shortName} from "./text.js";
+
+const CAUSES_MAX = 10;
+const CAUSE_SHARE_MIN = 5e-4;
 
 const meanOf = (job) => (timeOf(job) || {}).mean;
 const memoryOf = (job) => (predictionOf(job).memory || {}).peakReservedBytes;
@@ -77,15 +80,32 @@ function documentDifferences(a, b) {
     .map((path) => [el("code", {}, path), one.get(path) ?? DASH, other.get(path) ?? DASH]).slice(0, 100);
 }
 
+/** What the difference of the two times comes from, in the controller's sentences: those that weigh most first. */
+function causesPart(why) {
+  if (!why) return undefined;
+  const weighs = (cause) => cause.share === undefined || Math.abs(cause.share) >= CAUSE_SHARE_MIN;
+  const told = why.causes.filter(weighs).slice(0, CAUSES_MAX);
+  const left = why.causes.length - told.length;
+  const rest = told.length > 0 || why.unexplained.seconds !== 0 ? [why.unexplained] : [];
+  const rows = [...told, ...rest, ...(why.memory ? [why.memory] : [])];
+  if (rows.length === 0) return undefined;
+  return el("section", {class: "part wide causes"}, el("h2", {}, "Why"),
+    el("p", {class: "note"}, "Shares of what B takes more or less."),
+    table("Causes", [{title: "Cause"}, {title: "Share", number: true}],
+      rows.map((cause) => [cause.sentence, signedPercent(cause.share)])),
+    left > 0 && el("p", {class: "note"}, left === 1 ? "And 1 cause that weighs less." : `And ${left} causes that weigh less.`));
+}
+
 const shares = (job) => PARTS.map(([key, title]) => ({key, title,
   share: (predictionOf(job).breakdown || {})[key] || 0}));
 
-function comparison(a, b) {
+function comparison(a, b, why) {
   const differing = documentDifferences(a, b);
   const kernels = kernelDifferences(a, b);
   return [
     el("p", {class: "verdict"}, verdict(a, b)),
     el("div", {class: "sides"}, side("A", a), side("B", b)),
+    causesPart(why),
     el("section", {class: "part wide"}, el("h2", {}, "Figures"), figures(a, b)),
     el("div", {class: "sides"}, [["A", a], ["B", b]].map(([mark, job]) => predictionOf(job).breakdown &&
       el("section", {class: "part"}, el("h2", {}, `Where the time of ${mark} goes`), stackedBar(mark, shares(job))))),
@@ -120,10 +140,11 @@ export function compareView(_, query) {
         el("p", {}, "The list marks them too: tick two and press Compare.")));
     }
     try {
-      const [a, b] = await Promise.all([get(chosen.a), get(chosen.b)]);
+      const [a, b, {why}] = await Promise.all(
+        [get(chosen.a), get(chosen.b), getJson(comparisonPath(chosen.a, chosen.b))]);
       if (round !== asked) return undefined;
       const made = document.createDocumentFragment();
-      append(made, comparison(a, b));
+      append(made, comparison(a, b, why));
       return place.replaceChildren(made);
     } catch (problem) {
       return place.replaceChildren(el("p", {class: "notice", role: "alert"}, problem.message));

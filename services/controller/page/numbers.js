@@ -49,6 +49,10 @@ export const count = (value) => is(value) ? Math.round(value).toLocaleString("en
 
 export const percent = (share, places = 1) => is(share) ? `${(share * 100).toFixed(places)} %` : DASH;
 
+/** "+62.0 %", "−2.0 %": a share of something, which may be less than nothing. */
+export const signedPercent = (share) =>
+  is(share) ? `${share < 0 ? "−" : "+"}${percent(Math.abs(share))}` : DASH;
+
 export function bytes(value) {
   if (!is(value)) return DASH;
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

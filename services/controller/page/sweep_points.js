@@ -74,11 +74,13 @@ const NUMBERS = ["iterationSeconds", "iterationsPerSecond", "tokensPerSecond", "
 
 /** The columns of the table.csv that `eidolon sweep` writes. */
 export function pointsCsv(sweep, points) {
-  const quoted = (text) => `"${String(text).replaceAll("\"", "\"\"")}"`;
+  // A spreadsheet takes a text that begins as a formula for one, quoted or not: an apostrophe keeps it a text.
+  const guarded = (value) => typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : valueText(value);
+  const quoted = (value) => `"${guarded(value).replaceAll("\"", "\"\"")}"`;
   const paths = Object.keys(matrixOf(sweep)).sort();
   const head = [...paths.map(quoted), "phase", "reason", "replayed", "front", ...NUMBERS];
   const lines = points.map((row) => [
-    ...paths.map((path) => quoted((row.point || {})[path] === undefined ? "" : valueText(row.point[path]))),
+    ...paths.map((path) => quoted((row.point || {})[path] ?? "")),
     quoted(row.phase || ""), quoted(row.reason || ""), row.replayed ? 1 : 0, row.front ? 1 : 0,
     ...NUMBERS.map((name) => row[name] === undefined ? "" : row[name])]);
   return [head, ...lines].map((line) => `${line.join(",")}\n`).join("");

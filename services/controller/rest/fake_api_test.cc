@@ -30,6 +30,11 @@ void FakeApi::SetPhase(const std::string& name, const std::string& phase, bool o
   changed_.notify_all();
 }
 
+void FakeApi::SetPrediction(const std::string& name, const nlohmann::json& prediction) {
+  const std::lock_guard lock(mutex_);
+  jobs_[name].document["status"]["prediction"] = prediction;
+}
+
 void FakeApi::AddLine(const std::string& text) {
   const std::lock_guard lock(mutex_);
   lines_.push_back(text);

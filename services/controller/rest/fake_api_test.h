@@ -39,6 +39,7 @@ class FakeApi final : public Api {
  public:
   // Makes a change that watchers see.
   void SetPhase(const std::string& name, const std::string& phase, bool over);
+  void SetPrediction(const std::string& name, const nlohmann::json& prediction);
   void AddLine(const std::string& text);
   void EndLog();
   void SetReady(bool ready) { ready_ = ready; }

@@ -14,6 +14,7 @@
 #include "services/controller/page/asset.h"
 #include "services/controller/rest/answers.h"
 #include "services/controller/rest/embedded.h"
+#include "services/controller/shown/comparison.h"
 
 namespace eidolon::controller::rest {
 namespace {
@@ -115,6 +116,8 @@ void Handlers::AddJobs() {
   routes_.push_back({"DELETE", one, call(&Handlers::DeleteJob)});
   routes_.push_back({"GET", one + "/logs", call(&Handlers::GetLog)});
   routes_.push_back({"GET", one + "/events", call(&Handlers::GetEvents)});
+  routes_.push_back(
+      {"GET", one + "/comparison/{otherNamespace}/{other}", call(&Handlers::GetComparison)});
   routes_.push_back({"GET", one + "/timeline", call(&Handlers::GetTimeline)});
   routes_.push_back({"GET", one + "/recording", call(&Handlers::GetRecording)});
   const auto watch = [this](const Request& request, const PathParts& parts, Response* response) {
@@ -246,6 +249,14 @@ void Handlers::GetLog(const Request& request, const PathParts& parts, Response* 
   }
   const auto stream = OpenStream(request, response);
   if (stream) StreamLog(&api_, *stream, NameOf(parts), format, response);
+}
+
+void Handlers::GetComparison(const Request& request, const PathParts& parts, Response* response) {
+  const auto first = api_.GetJob(NameOf(parts));
+  if (!first) return Answer(first.error(), request, response);
+  const auto second = api_.GetJob({parts[2], parts[3]});
+  if (!second) return Answer(second.error(), request, response);
+  AnswerJson(shown::CompareJobs(*first, *second), 200, response);
 }
 
 void Handlers::GetTimeline(const Request& request, const PathParts& parts, Response* response) {

@@ -97,7 +97,7 @@ TEST_F(RestAccessTest, EveryRouteAsksForTheTokenButHealthPageAndDescription) {
     httplib::Request request;
     request.method = route.substr(0, space);
     request.path = route.substr(space + 1);
-    for (const std::string_view part : {"{namespace}", "{name}"}) {
+    for (const std::string_view part : {"{namespace}", "{name}", "{otherNamespace}", "{other}"}) {
       const std::size_t at = request.path.find(part);
       if (at != std::string::npos) request.path.replace(at, part.size(), "a");
     }
@@ -247,6 +247,30 @@ TEST_F(RestAccessTest, NamesInPathsFollowTheRulesOfDocuments) {
 TEST_F(RestAccessTest, MediaTypesHaveNoCase) {
   const auto answer = client_.Post(kJobs, With("A", "b"), kJob, "Application/JSON; Charset=UTF-8");
   EXPECT_EQ(answer->status, 201) << answer->body;
+}
+
+// Lets everybody read one namespace.
+class NamespaceAuthorizer final : public Authorizer {
+ public:
+  std::optional<Denial> Check(const std::string&, const AccessRequest& request) override {
+    if (request.name_space == "team") return std::nullopt;
+    return Denial{.message = "not of " + request.name_space + ": " + request.name};
+  }
+};
+
+TEST(ComparisonAccessTest, BothJobsMustBeThoseOfTheReader) {
+  FakeApi api;
+  NamespaceAuthorizer authorizer;
+  const auto server = std::move(*RestServer::Start({.address = "127.0.0.1:0"}, &api, &authorizer));
+  httplib::Client client("http://" + server->address());
+  const std::string jobs = "/simulationjobs/a/comparison/";
+
+  for (const std::string& path : {"team" + jobs + "other/b", "other" + jobs + "team/b"}) {
+    const auto answer = client.Get("/api/v1/namespaces/" + path);
+    EXPECT_EQ(answer->status, 403) << path;
+    EXPECT_THAT(answer->body, HasSubstr("not of other")) << path;
+  }
+  EXPECT_EQ(client.Get("/api/v1/namespaces/team" + jobs + "team/b")->status, 404);
 }
 
 // Roles that may list jobs need not be allowed to follow them.

@@ -207,38 +207,41 @@ class Server final : public RestServer {
     return true;
   }
 
-  // Names in paths follow the rules of those in documents.
+  // Names in paths follow the rules of those in documents. A path names an object by namespace and
+  // name, and then perhaps another.
   static bool CheckNames(const PathParts& parts, const httplib::Request& request,
                          httplib::Response* response) {
-    if (!parts.empty() && !job::IsNamespaceName(parts[0])) {
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+      const bool is_namespace = at % 2 == 0;
+      if (is_namespace ? job::IsNamespaceName(parts[at]) : job::IsDnsLabel(parts[at])) continue;
       Answer({ErrorCode::kInvalidArgument,
-              StrCat("the namespace in the path ", job::kNamespaceRule),
+              is_namespace ? StrCat("the namespace in the path ", job::kNamespaceRule)
+                           : StrCat("the name in the path ", job::kNameRule),
               {}},
-             422, request, response);
-      return false;
-    }
-    if (parts.size() > 1 && !job::IsDnsLabel(parts[1])) {
-      Answer({ErrorCode::kInvalidArgument, StrCat("the name in the path ", job::kNameRule), {}},
              422, request, response);
       return false;
     }
     return true;
   }
 
-  // Whether the authorizer lets the request through; answers by itself when not.
+  // Whether the authorizer lets the request through, of each object that the path names; answers
+  // by itself when not.
   bool MayPass(const Route& route, const PathParts& parts, const httplib::Request& request,
                httplib::Response* response) const {
     if (authorizer_ == nullptr || IsOwner(request)) return true;
     if (options_.open_metrics && route.path == "/metrics") return true;
-    const auto access = AccessRequestOf(route.method, route.path, parts.empty() ? "" : parts[0],
-                                        parts.size() < 2 ? "" : parts[1]);
-    if (!access) return true;
-    const auto denial = authorizer_->Check(BearerToken(request), *access);
-    if (!denial) return true;
-    if (denial->status == 401) response->set_header("WWW-Authenticate", "Bearer");
-    Answer({ErrorCode::kFailedPrecondition, denial->message, {}}, denial->status, request,
-           response);
-    return false;
+    const auto part = [&](std::size_t at) { return at < parts.size() ? parts[at] : ""; };
+    for (std::size_t at = 0; at == 0 || at < parts.size(); at += 2) {
+      const auto access = AccessRequestOf(route.method, route.path, part(at), part(at + 1));
+      if (!access) return true;
+      const auto denial = authorizer_->Check(BearerToken(request), *access);
+      if (!denial) continue;
+      if (denial->status == 401) response->set_header("WWW-Authenticate", "Bearer");
+      Answer({ErrorCode::kFailedPrecondition, denial->message, {}}, denial->status, request,
+             response);
+      return false;
+    }
+    return true;
   }
 
   // Before any route. Names in paths are stored and answered as JSON.

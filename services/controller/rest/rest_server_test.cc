@@ -194,6 +194,27 @@ TEST_F(RestServerTest, GivesTheLogWithPrefixAndTimes) {
             "    1.500000 [s1] two\n");
 }
 
+TEST_F(RestServerTest, SaysWhyTwoJobsDiffer) {
+  for (const char* name : {"a", "b"}) {
+    Post(json({{"metadata", {{"name", name}}}}).dump());
+    const double host = *name == 'a' ? 0 : 0.5;
+    api_.SetPrediction(name,
+                       {{"iterationSeconds", {{"mean", 1 + host}, {"low", 1}, {"high", 2}}},
+                        {"breakdown", {{"compute", 1 / (1 + host)}, {"host", host / (1 + host)}}}});
+  }
+  const std::string path = std::string(kServedJobs) + "/a/comparison/default/";
+
+  const auto answer = client_.Get(path + "b");
+
+  ASSERT_EQ(answer->status, 200);
+  const json why = json::parse(answer->body).at("why");
+  ASSERT_EQ(why["causes"].size(), 1u);
+  EXPECT_EQ(why["causes"][0]["cause"], "host");
+  EXPECT_THAT(why["causes"][0]["sentence"].get<std::string>(), HasSubstr("500.0 ms more"));
+  EXPECT_EQ(client_.Get(path + "c")->status, 404);
+  EXPECT_EQ(client_.Get(path + "%3Cb%3E")->status, 422);
+}
+
 TEST_F(RestServerTest, GivesTheTimelineByteByByteOnceThereIsOne) {
   const std::string path = std::string(kServedJobs) + "/a/timeline";
   EXPECT_EQ(client_.Get(path)->status, 404);

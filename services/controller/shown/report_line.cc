@@ -1,4 +1,4 @@
-#include "services/cli/report_line.h"
+#include "services/controller/shown/report_line.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,9 @@
 #include <cstdio>
 
 #include "services/base/text.h"
+#include "services/controller/shown/printable.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 using base::StrCat;
 
@@ -29,7 +30,7 @@ std::string Percent(double share) { return Print("%.1f %%", share * 100); }
 std::string Line(const std::string& label, const std::string& text) {
   std::string line = "  " + label;
   line.resize(std::max(line.size() + 1, kLabelWidth + 2), ' ');
-  return line + text + "\n";
+  return line + ToPrintableLine(text) + "\n";
 }
 
 std::string FormatSpan(double seconds) {
@@ -49,4 +50,4 @@ std::string FormatCount(double count) {
   return digits;
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -1,8 +1,8 @@
-#include "services/cli/printable.h"
+#include "services/controller/shown/printable.h"
 
 #include <gtest/gtest.h>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 TEST(PrintableTest, ShowsWhatATerminalWouldObey) {
@@ -73,4 +73,4 @@ TEST(PrintableTest, ShowsEveryTextWithoutControls) {
 }
 
 }  // namespace
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

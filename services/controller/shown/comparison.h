@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 // What `eidolon compare -o json` prints:
 //   jobs         name, namespace, phase, reason, gpu, servers, ranks of the first and the second
@@ -17,4 +17,4 @@ namespace eidolon::cli {
 // that a job does not have is missing. Times of kernels are busy seconds of an iteration and rank.
 nlohmann::json CompareJobs(const nlohmann::json& first, const nlohmann::json& second);
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -1,8 +1,8 @@
-#include "services/cli/kernel_title.h"
+#include "services/controller/shown/kernel_title.h"
 
 #include <gtest/gtest.h>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 TEST(KernelTitleTest, KeepsTheFunctionAndItsTemplateArguments) {
@@ -43,4 +43,4 @@ TEST(KernelTitleTest, EndsWithTextThatIsCutInTheMiddleOfAName) {
 }
 
 }  // namespace
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

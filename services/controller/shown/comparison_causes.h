@@ -9,7 +9,7 @@
 #include <array>
 #include <nlohmann/json_fwd.hpp>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 // The two documents beside each other; `fields` and `times` are those of CompareJobs.
 struct Compared {
@@ -29,4 +29,4 @@ struct Compared {
 // The seconds of causes and of what is unexplained add up to the difference.
 nlohmann::json ExplainDifference(const Compared& compared);
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 // Not thread safe. A character may come in two parts.
 class Printable {
@@ -26,4 +26,4 @@ std::string ToPrintable(std::string_view text);
 // The same for a place that has one line: line ends and tabs become "\x0a" and "\x09".
 std::string ToPrintableLine(std::string_view text);
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

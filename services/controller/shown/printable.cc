@@ -1,8 +1,8 @@
-#include "services/cli/printable.h"
+#include "services/controller/shown/printable.h"
 
 #include <cstdio>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 // How many bytes a character has by its first one; 0: no character begins so.
@@ -103,4 +103,4 @@ std::string ToPrintableLine(std::string_view text) {
   return line;
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

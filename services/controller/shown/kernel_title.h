@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 // A demangled function without its result, parameters and namespaces: of "void
 // at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int, ...)" the part
@@ -13,4 +13,4 @@ namespace eidolon::cli {
 // names come back as they are, as far as they are not too long.
 std::string KernelTitle(std::string_view name, std::size_t max);
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -1,4 +1,4 @@
-#include "services/cli/comparison.h"
+#include "services/controller/shown/comparison.h"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/comparison_causes.h"
-#include "services/cli/document_fields.h"
+#include "services/controller/shown/comparison_causes.h"
+#include "services/controller/shown/document_fields.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 using base::StrCat;
@@ -230,4 +230,4 @@ json CompareJobs(const json& first, const json& second) {
   return compared;
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

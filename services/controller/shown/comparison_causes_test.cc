@@ -1,4 +1,4 @@
-#include "services/cli/comparison_causes.h"
+#include "services/controller/shown/comparison_causes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "services/cli/comparison.h"
-#include "services/cli/comparison_text.h"
-#include "services/cli/printable.h"
+#include "services/controller/shown/comparison.h"
+#include "services/controller/shown/comparison_text.h"
+#include "services/controller/shown/printable.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 using nlohmann::json;
@@ -189,6 +189,18 @@ TEST(ComparisonCausesTest, HostsThatAreWaitedForNameTheLinesThatReadValues) {
   EXPECT_EQ(why["causes"][1]["cause"], "idle");
 }
 
+TEST(ComparisonCausesTest, OfALongPathFileAndLineAreSaid) {
+  json second = CausesJob(kBase, {.host = 2});
+  const std::string folder = "/home/someone/" + std::string(60, 'x') + "\xc3\xa9/";
+  second["status"]["prediction"]["unknownReadSources"] = {{{"line", folder + "train.py:41"}}};
+
+  const json why = WhyOf(CausesJob(kBase), second);
+
+  EXPECT_THAT(why["causes"][0]["sentence"].get<std::string>(),
+              AllOf(HasSubstr("reads values of the GPU at ...xxx"), HasSubstr("/train.py:41"),
+                    Not(HasSubstr("someone"))));
+}
+
 TEST(ComparisonCausesTest, WhatNoCauseAccountsForIsSaid) {
   json second = CausesJob(With(kBase, {"hidden", "other", 2, 1}));
   second["status"]["prediction"]["kernels"].erase(2);
@@ -247,4 +259,4 @@ TEST(ComparisonCausesTest, NamesThatAProgramMadeUpStayOnTheirLine) {
 }
 
 }  // namespace
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -1,11 +1,11 @@
-#include "services/cli/document_fields.h"
+#include "services/controller/shown/document_fields.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "services/controller/job/status.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 using nlohmann::json;
 
@@ -31,7 +31,7 @@ std::int64_t CountAt(const json& tree, Path path) {
 }
 
 std::string BytesAt(const json& tree, Path path) {
-  return controller::job::FormatBytes(static_cast<std::uint64_t>(CountAt(tree, path)));
+  return job::FormatBytes(static_cast<std::uint64_t>(CountAt(tree, path)));
 }
 
 std::string TextAt(const json& tree, Path path) {
@@ -69,4 +69,4 @@ std::string Beginning(const std::string& text, std::size_t bytes) {
   return text.substr(0, end);
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

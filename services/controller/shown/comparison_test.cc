@@ -1,4 +1,4 @@
-#include "services/cli/comparison.h"
+#include "services/controller/shown/comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "services/cli/comparison_text.h"
+#include "services/controller/shown/comparison_text.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 using nlohmann::json;
@@ -50,6 +50,25 @@ TEST(ComparisonTest, SaysHowMuchFasterAndWhetherTheBandsOverlap) {
               HasSubstr("A is 1.1 times as fast as B; the bands overlap: errors that both"));
   EXPECT_THAT(FormatComparison(CompareJobs(Job("a", "H100", 1), Job("b", "H100", 1))),
               HasSubstr("both predict the same time"));
+}
+
+TEST(ComparisonTest, NoTextOfAJobForgesALine) {
+  const std::string evil = "a\n  iteration  1 s\r\x1b[2J";
+  json first = Job("a", "H100", 2);
+  first["metadata"]["name"] = evil;
+  first["spec"]["command"][1] = evil;
+  first["spec"][evil] = 1;
+  first["status"]["conditions"][0]["reason"] = evil;
+  json& prediction = first["status"]["prediction"];
+  prediction["target"]["cluster"]["server"]["gpu"] = evil;
+  prediction["kernels"] = {{{"name", evil}, {"seconds", 1}},
+                           {{"name", "collective"}, {"family", evil}, {"seconds", 1}}};
+
+  const std::string text = FormatComparison(CompareJobs(first, Job("b", "H100", 1)));
+
+  EXPECT_THAT(text, HasSubstr("a\\x0a  iteration  1 s"));
+  EXPECT_THAT(text, Not(HasSubstr("a\n  iteration  1 s")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
 TEST(ComparisonTest, ComparesSecondsOfEachPartOfTheTime) {
@@ -125,4 +144,4 @@ TEST(ComparisonTest, JobsWithoutATimeOrWithTimesOfAnotherKindAreComparedAllTheSa
 }
 
 }  // namespace
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

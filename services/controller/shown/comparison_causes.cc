@@ -1,4 +1,4 @@
-#include "services/cli/comparison_causes.h"
+#include "services/controller/shown/comparison_causes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
-#include "services/cli/kernel_title.h"
-#include "services/cli/printable.h"
-#include "services/cli/report_line.h"
 #include "services/controller/job/status.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/printable.h"
+#include "services/controller/shown/report_line.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 using base::StrCat;
@@ -292,6 +292,14 @@ Cause ExplainCommunication(const Compared& compared, const std::vector<Kernel>& 
   return cause;
 }
 
+// A line of a program; of a long path the end, which tells file and line.
+std::string PlaceOf(const std::string& line) {
+  if (line.size() <= kTitleMax) return ToPrintableLine(line);
+  std::size_t at = line.size() - kTitleMax;
+  while (at < line.size() && (static_cast<unsigned char>(line[at]) & 0xc0) == 0x80) ++at;
+  return "..." + ToPrintableLine(line.substr(at));
+}
+
 // Lines where the program reads what the device computed, in one job only.
 std::string ReadingLines(const Compared& compared) {
   std::array<std::set<std::string>, 2> lines;
@@ -309,8 +317,7 @@ std::string ReadingLines(const Compared& compared) {
     for (const std::string& line : lines[i]) {
       constexpr std::size_t kTold = 3;
       if (lines[1 - i].contains(line) || ++told > kTold) continue;
-      text += StrCat("; only ", i == 0 ? "A" : "B", " reads values of the GPU at ",
-                     ToPrintableLine(Beginning(line, kTitleMax)));
+      text += StrCat("; only ", i == 0 ? "A" : "B", " reads values of the GPU at ", PlaceOf(line));
     }
   }
   return text;
@@ -373,9 +380,9 @@ json ExplainMemory(const Compared& compared) {
   if (!are_told || peak == 0) return json();
   const auto said = [](double bytes) {
     constexpr double kBytesMax = 9e18;
-    return StrCat(controller::job::FormatBytes(
-                      static_cast<std::uint64_t>(std::min(std::abs(bytes), kBytesMax))),
-                  bytes < 0 ? " less" : " more");
+    return StrCat(
+        job::FormatBytes(static_cast<std::uint64_t>(std::min(std::abs(bytes), kBytesMax))),
+        bytes < 0 ? " less" : " more");
   };
   std::string sentence = StrCat("peak memory is ", said(peak));
   const Part* largest = nullptr;
@@ -466,4 +473,4 @@ json ExplainDifference(const Compared& compared) {
   return out;
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

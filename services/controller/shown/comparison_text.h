@@ -4,10 +4,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 
 // Several lines: which jobs, which is faster and whether that is sure, and a table of figures,
 // kernels, collectives and fields.
 std::string FormatComparison(const nlohmann::json& comparison);
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

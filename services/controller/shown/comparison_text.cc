@@ -1,4 +1,4 @@
-#include "services/cli/comparison_text.h"
+#include "services/controller/shown/comparison_text.h"
 
 #include <algorithm>
 #include <array>
@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
-#include "services/cli/kernel_title.h"
-#include "services/cli/report_line.h"
 #include "services/controller/job/status.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/printable.h"
+#include "services/controller/shown/report_line.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 using base::StrCat;
@@ -40,14 +41,14 @@ std::string Count(const json& value) { return FormatCount(value.get<double>()); 
 std::string Share(const json& value) { return Percent(value.get<double>()); }
 std::string Bytes(const json& value) {
   constexpr double kBytesMax = 9e18;
-  return controller::job::FormatBytes(
+  return job::FormatBytes(
       static_cast<std::uint64_t>(std::clamp(value.get<double>(), 0.0, kBytesMax)));
 }
 std::string Plain(const json& value) {
   const std::string text = value.is_string()
                                ? value.get<std::string>()
                                : value.dump(-1, ' ', false, json::error_handler_t::replace);
-  return text.size() <= kValueMax ? text : Beginning(text, kValueMax) + "...";
+  return ToPrintableLine(text.size() <= kValueMax ? text : Beginning(text, kValueMax) + "...");
 }
 
 std::string Side(const json& row, const char* side, Formatter format) {
@@ -71,10 +72,11 @@ Row Figure(const std::string& label, const json& row, Formatter format) {
 }
 
 std::string DescribeJob(const char* mark, const json& job) {
-  std::string text = StrCat(mark, "  ", TextAt(job, {"name"}), "  ", TextAt(job, {"phase"}));
-  const std::string reason = TextAt(job, {"reason"});
+  const auto text_at = [&](const char* key) { return ToPrintableLine(TextAt(job, {key})); };
+  std::string text = StrCat(mark, "  ", text_at("name"), "  ", text_at("phase"));
+  const std::string reason = text_at("reason");
   if (!reason.empty()) text += ": " + reason;
-  const std::string gpu = TextAt(job, {"gpu"});
+  const std::string gpu = text_at("gpu");
   if (!gpu.empty()) {
     const std::int64_t servers = CountAt(job, {"servers"});
     const std::int64_t ranks = CountAt(job, {"ranks"});
@@ -165,8 +167,8 @@ void AddKernels(const json& kernels, const char* heading, std::vector<Row>* rows
   std::size_t shown = 0;
   for (const json& kernel : kernels) {
     if (++shown > kKernelsShown) break;
-    rows->push_back(
-        Figure("  " + KernelTitle(TextAt(kernel, {"name"}), kNameMax), kernel, Seconds));
+    rows->push_back(Figure("  " + ToPrintableLine(KernelTitle(TextAt(kernel, {"name"}), kNameMax)),
+                           kernel, Seconds));
   }
   if (kernels.size() > kKernelsShown) {
     rows->push_back({StrCat("  and ", kernels.size() - kKernelsShown, " more"), "", "", ""});
@@ -179,8 +181,8 @@ void AddFields(const json& fields, std::vector<Row>* rows) {
   std::size_t shown = 0;
   for (const json& field : fields) {
     if (++shown > kFieldsShown) break;
-    rows->push_back({StrCat("  ", TextAt(field, {"path"})), Side(field, "first", Plain),
-                     Side(field, "second", Plain), ""});
+    rows->push_back({StrCat("  ", ToPrintableLine(TextAt(field, {"path"}))),
+                     Side(field, "first", Plain), Side(field, "second", Plain), ""});
   }
   if (fields.size() > kFieldsShown) {
     rows->push_back({StrCat("  and ", fields.size() - kFieldsShown, " more"), "", "", ""});
@@ -281,4 +283,4 @@ std::string FormatComparison(const json& comparison) {
          DescribeCauses(At(comparison, {"why"})) + Aligned(rows);
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown

@@ -1,10 +1,10 @@
-#include "services/cli/kernel_title.h"
+#include "services/controller/shown/kernel_title.h"
 
 #include <cctype>
 
-#include "services/cli/document_fields.h"
+#include "services/controller/shown/document_fields.h"
 
-namespace eidolon::cli {
+namespace eidolon::controller::shown {
 namespace {
 
 constexpr std::string_view kAnonymous = "(anonymous namespace)::";
@@ -57,4 +57,4 @@ std::string KernelTitle(std::string_view name, std::size_t max) {
   return title.substr(0, max - tail - 3) + "..." + title.substr(title.size() - tail);
 }
 
-}  // namespace eidolon::cli
+}  // namespace eidolon::controller::shown
