@@ -15,18 +15,18 @@ namespace eidolon::cli {
 // What changes; whatever is empty or 0 stays as it was recorded.
 struct ReplayChanges {
   std::string gpu;
-  std::string preset;        // Of the server.
-  nlohmann::json cluster;    // A cluster's spec in the place of the recorded one; null: none.
-  double gpu_clock = 0;      // Of the GPUs' multiprocessors, over the model's.
-  std::uint32_t nics = 0;    // Of a server.
-  double nic_gbps = 0;       // Of each.
+  std::string preset;      // Of the server.
+  nlohmann::json cluster;  // A cluster's spec in the place of the recorded one; null: none.
+  double gpu_clock = 0;    // Of the GPUs' multiprocessors, over the model's.
+  std::uint32_t nics = 0;  // Of a server.
+  double nic_gbps = 0;     // Of each.
   std::uint32_t servers_per_domain = 0;  // Servers that share an NVLink domain.
   std::string fabric;                    // A preset.
-  double host_factor = 1;    // What the host's work takes, over what it took.
-  double kernel_factor = 1;  // The same of kernels and copies.
-  double communication_factor = 1;  // The same of transfers between GPUs.
-  bool even_hosts = false;          // All hosts work as little as the one that worked least.
-  std::uint64_t tokens = 0;         // Of an iteration.
+  double host_factor = 1;                // What the host's work takes, over what it took.
+  double kernel_factor = 1;              // The same of kernels and copies.
+  double communication_factor = 1;       // The same of transfers between GPUs.
+  bool even_hosts = false;               // All hosts work as little as the one that worked least.
+  std::uint64_t tokens = 0;              // Of an iteration.
 };
 
 // What was recorded: the job's document, and its status when it was over.

@@ -85,12 +85,8 @@ class Waits {
   device::Engine* engine_;
   Replies* replies_;
   timeline::Recorder* timeline_ = nullptr;
-<<<<<<< HEAD
-  std::map<std::uint64_t, OpenWait> open_;  // By ticket.
-=======
   std::array<std::uint32_t, ::eidolon::ring::kReplySlots> lines_{};  // By slot.
-  std::map<std::uint64_t, Record> open_;                             // By ticket.
->>>>>>> wt-A
+  std::map<std::uint64_t, OpenWait> open_;                           // By ticket.
   std::uint64_t next_ticket_ = 1;
   std::vector<std::pair<std::uint64_t, base::SimTime>> ended_;
   std::map<std::uint32_t, Record> moments_;  // Queries and WaitUntil, by slot.

@@ -69,17 +69,14 @@ class TransferSet {
 
   std::size_t Active() const { return active_; }  // Added and not ended.
   std::uint64_t events() const { return events_; }
-<<<<<<< HEAD
   // How a transfer ends that has its links for itself.
   Finish AloneOf(const Transfer& transfer);
-=======
   // The link's load is kept from now on, until it is forgotten. Changes no time.
   void Watch(topology::LinkIndex link) { history_.Watch(link); }
   void Forget(topology::LinkIndex link) { history_.Forget(link); }
   // As LoadHistory::Read, up to now(). Requires: the links are watched.
   std::vector<LoadChange> LoadsOf(const std::vector<topology::LinkIndex>& links, base::SimTime from,
                                   base::SimTime to);
->>>>>>> wt-A
   // Part of a link's capacity that is in use now.
   double Utilisation(topology::LinkIndex link);
 
