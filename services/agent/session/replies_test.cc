@@ -16,7 +16,7 @@ TEST_F(RepliesTest, AnAnswerEndsTheWaitAndFreesTheSlot) {
       View(::eidolon::ring::RecordKind::kWaitUntil, ::eidolon::ring::WaitRecord{{}, 3, 0, 0, 0});
   ASSERT_TRUE(intake_.TakeSlot(question).has_value());
   ASSERT_FALSE(intake_.TakeSlot(question).has_value());
-  replies_.AwaitNetwork(3);
+  replies_.AwaitNetwork(3, {});
 
   replies_.Send(3, {.value_ps = 7});
 

@@ -49,7 +49,7 @@ Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan,
       tuning_(std::move(plan.tuning)),
       folded_(std::move(plan.fold), plan.ranks_per_server),
       row_broadcasts_(folded_.fold()),
-      seclusion_(topology_),
+      seclusion_(topology_, placement_),
       work_(folded_.fold()),
       communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));

@@ -81,10 +81,10 @@ class Job {
 
   // A transfer that this job started has ended.
   void Finished(flow::Finish finish);
-  // Ranks each of which has to start whatever else may load the links of a transfer; none: no rank
-  // has to.
+  // Ranks of which one is needed for whatever else may load the links of a transfer; none: others
+  // may, too.
   std::span<const Decider> DecidersOf(const flow::TransferKey& key) const;
-  // Tells how a transfer ends that one of these will not disturb any more. False while a call is
+  // Tells how a transfer ends that none of these will disturb any more. False while a call is
   // open that may still do so.
   bool Foresee(const flow::Finish& finish);
 

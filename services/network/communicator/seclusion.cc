@@ -22,15 +22,20 @@ void Seclusion::AddGroup(std::span<const Place> places, std::set<std::uint32_t>*
   }
 }
 
-void Seclusion::FindDeciders(Domain* domain) {
-  domain->deciders.clear();
-  if (domain->loading.empty()) return;
-  domain->deciders = domain->loading.begin()->second;
+void Seclusion::FindDeciders(std::uint32_t number, Domain* domain) const {
+  std::set<Decider> inside;
   for (const auto& [id, members] : domain->loading) {
-    std::vector<Decider> both;
-    std::ranges::set_intersection(domain->deciders, members, std::back_inserter(both));
-    domain->deciders = std::move(both);
+    bool any = false;
+    for (const Decider& member : members) {
+      if (topology_.DomainOf(placement_[member.server]) != number) continue;
+      any = true;
+      inside.insert(member);
+    }
+    if (any) continue;
+    inside.clear();
+    break;
   }
+  domain->deciders.assign(inside.begin(), inside.end());
 }
 
 void Seclusion::Enter(Id id, std::span<const Place> places,
@@ -44,7 +49,7 @@ void Seclusion::Enter(Id id, std::span<const Place> places,
   for (const std::uint32_t number : loaded) {
     Domain& domain = domains_[number];
     domain.loading[id] = live_members;
-    FindDeciders(&domain);
+    FindDeciders(number, &domain);
   }
   const std::uint32_t home = topology_.DomainOf(places.front().server);
   const bool is_within = std::ranges::all_of(
@@ -55,7 +60,7 @@ void Seclusion::Enter(Id id, std::span<const Place> places,
 void Seclusion::Leave(Id id) {
   for (auto at = domains_.begin(); at != domains_.end();) {
     Domain& domain = at->second;
-    if (domain.loading.erase(id) > 0) FindDeciders(&domain);
+    if (domain.loading.erase(id) > 0) FindDeciders(at->first, &domain);
     at = domain.loading.empty() ? domains_.erase(at) : std::next(at);
   }
   lie_within_.erase(id);

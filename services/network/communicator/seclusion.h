@@ -1,12 +1,16 @@
-// Which communicators single ranks decide over: all GPUs of theirs lie in one NVLink domain, and
-// every transfer that can pass over the links of that domain's GPUs needs those ranks. Once such a
-// rank starts nothing more for a while, nothing will disturb what is under way there.
+// Which communicators the ranks of one NVLink domain decide over: all GPUs of theirs lie in it, and
+// every transfer that can pass over the links of its GPUs needs one of its live ranks. Once none of
+// these starts anything for a while, nothing will disturb what is under way there.
+//
+// A collective needs all of its members, a send only two of them: hence all ranks of the domain
+// count, not one that is a member everywhere.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "services/network/topology/topology.h"
@@ -25,7 +29,9 @@ class Seclusion {
  public:
   using Id = std::uint64_t;
 
-  explicit Seclusion(const topology::Topology& topology) : topology_(topology) {}
+  // `placement`: position of each server of the job.
+  Seclusion(const topology::Topology& topology, std::vector<std::uint32_t> placement)
+      : topology_(topology), placement_(std::move(placement)) {}
 
   // The GPUs of a communicator's members, those of each group of ghosts that does the same, and its
   // live members, ascending.
@@ -35,7 +41,7 @@ class Seclusion {
   // Fine for one that is not known.
   void Leave(Id id);
 
-  // The ranks that decide over the communicator, ascending; none: it is not secluded.
+  // The ranks that decide together over the communicator, ascending; none: it is not secluded.
   std::span<const Decider> DecidersOf(Id id) const;
   // Other communicators whose transfers may pass over the links of this one's domain.
   // Requires: the communicator is secluded.
@@ -45,14 +51,15 @@ class Seclusion {
   struct Domain {
     // Communicators whose transfers may pass over links of GPUs, with their live members.
     std::map<Id, std::vector<Decider>> loading;
-    std::vector<Decider> deciders;  // Live members of all of them.
+    std::vector<Decider> deciders;  // Live members in the domain; none: one has none there.
   };
 
   // The domains whose GPUs' links transfers of a group may pass over.
   void AddGroup(std::span<const topology::Place> places, std::set<std::uint32_t>* loaded) const;
-  static void FindDeciders(Domain* domain);
+  void FindDeciders(std::uint32_t number, Domain* domain) const;
 
   const topology::Topology& topology_;
+  std::vector<std::uint32_t> placement_;
   std::map<std::uint32_t, Domain> domains_;
   std::map<Id, std::uint32_t> lie_within_;  // Communicators of one domain alone.
 };

@@ -272,7 +272,7 @@ void Simulation::Foresee() {
 }
 
 bool Simulation::IsDecided(const Entry& entry, const flow::Finish& finish) const {
-  return std::ranges::any_of(entry.job.DecidersOf(finish.key),
+  return std::ranges::all_of(entry.job.DecidersOf(finish.key),
                              [&](const communicator::Decider& decider) {
                                const auto session = SessionOf(finish.key.job, decider.server);
                                return horizon_.OwnBound(session, decider.device) >= finish.finish;

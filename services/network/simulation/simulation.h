@@ -163,8 +163,8 @@ class Simulation final : private communicator::Audience {
   Listener& listener_;
   mutable flow::TransferSet transfers_;  // NextTime drops stale events.
   horizon::Horizon horizon_;
-  // Under way on links that single ranks decide over: how they end alone, in order of time, by job
-  // and communicator.
+  // Under way on links that the ranks of a domain decide over: how they end alone, in order of
+  // time, by job and communicator.
   struct ByEnd {
     bool operator()(const flow::Finish& a, const flow::Finish& b) const {
       return a.finish != b.finish ? a.finish < b.finish : a.key < b.key;
