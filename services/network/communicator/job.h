@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,12 @@
 #include "services/network/collective/point_to_point.h"
 #include "services/network/collective/shape.h"
 #include "services/network/collective/traffic.h"
+#include "services/network/communicator/audience.h"
 #include "services/network/communicator/calls.h"
 #include "services/network/communicator/collective_book.h"
 #include "services/network/communicator/folded_members.h"
 #include "services/network/communicator/ghosts.h"
+#include "services/network/communicator/job_plan.h"
 #include "services/network/communicator/meeting.h"
 #include "services/network/communicator/notice.h"
 #include "services/network/communicator/operation.h"
@@ -37,28 +40,6 @@
 #include "services/network/topology/topology.h"
 
 namespace eidolon::network::communicator {
-
-// Where a job's effects go.
-class Audience {
- public:
-  virtual ~Audience() = default;
-  virtual void Tell(std::uint64_t job, std::uint32_t server, Notice notice) = 0;
-  // Requires later: the job's Finished.
-  virtual void Start(flow::Transfer transfer) = 0;
-  // A collective or a group of transfers ended.
-  virtual void Ended(collective::Algorithm algorithm, collective::Protocol protocol) = 0;
-  // The communicator's transfers will not be finished.
-  virtual void Cancel(std::uint64_t job, std::uint64_t communicator) = 0;
-};
-
-// What a job brings.
-struct JobPlan {
-  std::vector<std::uint32_t> placement;  // Position in the cluster of each server.
-  collective::Tuning tuning;
-  folding::Fold fold;                      // Which ranks have processes.
-  std::uint32_t ranks_per_server = 0;      // Folded jobs; rank r has GPU r % ranks_per_server.
-  std::uint32_t transfer_permille = 1000;  // What transfers take, of what they would.
-};
 
 // Errors that these methods return are the calling agent's; errors of the user's program (members
 // that disagree, a member that is gone) fail the communicator and are told to all its servers. Not
