@@ -39,14 +39,14 @@ std::uint64_t OpenWork::NewNode(const Node& node) {
   return NodeName(slot, slab_[slot].generation);
 }
 
-OpenWork::Node* OpenWork::Find(std::uint64_t node) {
-  Node& found = slab_[IndexOf(node)];
+const OpenWork::Node* OpenWork::Find(std::uint64_t node) const {
+  const Node& found = slab_[IndexOf(node)];
   return found.generation == static_cast<std::uint32_t>(node >> 32) ? &found : nullptr;
 }
 
 SimTime OpenWork::EarliestEnd(std::uint64_t node) const {
-  const Node& found = slab_[IndexOf(node)];
-  return found.generation == static_cast<std::uint32_t>(node >> 32) ? BoundOf(found) : SimTime{};
+  const Node* found = Find(node);
+  return found == nullptr ? SimTime{} : BoundOf(*found);
 }
 
 void OpenWork::AddEdge(std::uint64_t node, Edge edge) {

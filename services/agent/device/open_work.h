@@ -109,7 +109,8 @@ class OpenWork {
   Signal Join(const Signal& a, const Signal& b, Slot owner);
   void Follow(Slot slot, std::uint64_t node);
   std::uint64_t NewNode(const Node& node);
-  Node* Find(std::uint64_t node);
+  const Node* Find(std::uint64_t node) const;  // Null when it has ended.
+  Node* Find(std::uint64_t node) { return const_cast<Node*>(std::as_const(*this).Find(node)); }
   void AddEdge(std::uint64_t node, Edge edge);
   void Complete(std::uint64_t node, base::SimTime finish);
   void Settle(std::uint64_t node, Node* found);

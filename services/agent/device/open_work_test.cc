@@ -63,6 +63,22 @@ TEST_F(OpenWorkTest, WorkStartsAfterItsInputAndTheGap) {
   EXPECT_EQ(work_.open_operations(), 0u);
 }
 
+TEST_F(OpenWorkTest, TheEarliestEndOfOpenWorkGrowsWithWhatItWaitsFor) {
+  const Signal first = Open(5);
+  OpenWork::Operation operation = Operation(OpKind::kWork, {15});
+  operation.gap = Duration{2};
+  operation.duration = Duration{4};
+  const Signal second = work_.AddWork(first, operation);
+  EXPECT_EQ(work_.EarliestEnd(second.node), SimTime{19});
+
+  work_.BoundCollective(5, {40});
+  EXPECT_EQ(work_.EarliestEnd(first.node), SimTime{40});
+  EXPECT_EQ(work_.EarliestEnd(second.node), SimTime{46});
+
+  work_.ResolveCollective(5, {20}, {50});
+  EXPECT_EQ(work_.EarliestEnd(second.node), SimTime{}) << "it has ended";
+}
+
 TEST_F(OpenWorkTest, AnAnswerNeverComesBeforeTheCollectiveWasReady) {
   Open(5);
 

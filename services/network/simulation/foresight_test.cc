@@ -7,6 +7,7 @@
 
 #include "services/base/random.h"
 #include "services/network/simulation/fake_ranks.h"
+#include "services/network/simulation/servers_test.h"
 #include "services/network/simulation/simulation.h"
 
 namespace eidolon::network::simulation {
@@ -18,25 +19,11 @@ using communicator::CommittedNotice;
 using communicator::JoinedNotice;
 using communicator::Notice;
 
-topology::Topology HopperServers(std::uint32_t servers) {
-  return *topology::Topology::Make({.name = "c",
-                                    .servers = servers,
-                                    .gpus_per_server = 4,
-                                    .gpu = "H100-SXM5-80GB",
-                                    .nvlink_generation = 4,
-                                    .nvlink_switched = true,
-                                    .nics = 4,
-                                    .nic_gigabits_per_second = 400,
-                                    .nic_latency_microseconds = 0,
-                                    .fabric = servers > 1 ? "rail-optimised" : "none",
-                                    .oversubscription = 1});
-}
-
 // Two servers with two ranks each: all of them in one communicator, and those of server 0 in
 // another.
 class ForesightTest : public testing::Test, protected Listener {
  protected:
-  ForesightTest() : simulation_(HopperServers(2), *this) {
+  ForesightTest() : simulation_(H100(2), *this) {
     simulation_.AddJob(1, {.placement = {0, 1}});
     for (std::uint32_t server : {0u, 1u}) EXPECT_TRUE(simulation_.Connect(1, server));
     for (std::int32_t rank = 0; rank < 4; ++rank) Join("all", 4, rank, rank);
@@ -197,13 +184,13 @@ Scenario MostlyLocal(std::uint64_t seed) {
 
 std::uint64_t ForeseenWhileAllSeeTheSame(Scenario scenario, std::uint64_t seed) {
   scenario.own_bounds = false;
-  FakeRanks without(scenario, HopperServers(4), seed);
+  FakeRanks without(scenario, H100(4), seed);
   const std::vector<std::string> expected = without.Run();
   EXPECT_EQ(without.simulation().statistics().foreseen, 0u);
   scenario.own_bounds = true;
   std::uint64_t foreseen = 0;
   for (std::uint64_t shuffle = 1; shuffle <= 4; ++shuffle) {
-    FakeRanks with(scenario, HopperServers(4), shuffle * 7919 + seed);
+    FakeRanks with(scenario, H100(4), shuffle * 7919 + seed);
     EXPECT_EQ(with.Run(), expected) << "seed " << seed << " shuffle " << shuffle;
     EXPECT_TRUE(with.finished());
     foreseen += with.simulation().statistics().foreseen;

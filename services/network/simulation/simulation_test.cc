@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "services/network/simulation/fake_ranks.h"
+#include "services/network/simulation/servers_test.h"
 
 namespace eidolon::network::simulation {
 namespace {
@@ -21,20 +22,6 @@ using communicator::FailedNotice;
 using communicator::JoinedNotice;
 using communicator::Notice;
 using communicator::SafeThroughNotice;
-
-topology::Topology H100(std::uint32_t servers, double oversubscription = 1) {
-  return *topology::Topology::Make({.name = "c",
-                                    .servers = servers,
-                                    .gpus_per_server = 4,
-                                    .gpu = "H100-SXM5-80GB",
-                                    .nvlink_generation = 4,
-                                    .nvlink_switched = true,
-                                    .nics = 4,
-                                    .nic_gigabits_per_second = 400,
-                                    .nic_latency_microseconds = 0,
-                                    .fabric = servers > 1 ? "rail-optimised" : "none",
-                                    .oversubscription = oversubscription});
-}
 
 class Recorder final : public Listener {
  public:
