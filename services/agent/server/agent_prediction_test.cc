@@ -79,6 +79,34 @@ TEST_F(AgentPredictionTest, ACollectiveWhoseSourceTheNetworkLeavesOutIsAssumed) 
   EXPECT_EQ(metrics_.unknown_sources.Value(), 4);
 }
 
+TEST_F(AgentPredictionTest, ARankLearnsTheEndOfItsCollectiveWhileAnotherIsBehind) {
+  network_.Foresee();
+  assignment_.set_ranks_per_server(2);
+  StartAndWaitForCommand();
+  {
+    FakeRank behind(directory_, {.rank = 1, .world_size = 2});
+    FakeRank rank(directory_, {.rank = 0, .world_size = 2});
+    Prepare(rank);
+    rank.Join(400, "own", 1, 0);
+    rank.AllReduce(0, 400, 0);
+    for (int i = 0; i < 20; ++i) rank.writer().Launch(0, 100);
+    // Without foresight this waits until the other rank's clock is as far.
+    const std::uint64_t asked = rank.clock();
+    rank.Ask(RecordKind::kSynchronizeStream, 0);
+    // A launch's latency, the collective, and 20 kernels of 10 us with gaps of 1 us.
+    EXPECT_EQ(rank.clock() - asked, (3 + 100 + 20 * 11) * kMicrosecond);
+    EXPECT_EQ(network_.foreseen(), 1);
+    EXPECT_EQ(behind.clock(), 0u);
+    // The agent's own time has not gone past the rank that is behind: what it does still counts.
+    behind.writer().DefineKernel(100, "vectorized_elementwise_kernel");
+    behind.writer().Launch(0, 100);
+    behind.Ask(RecordKind::kSynchronizeStream, 0);
+    EXPECT_LT(behind.clock(), 100 * kMicrosecond);
+  }
+  EndCommand(0);
+  EXPECT_EQ(WaitForOutcome().reason(), controller::v1::OUTCOME_REASON_COMPLETED);
+}
+
 TEST_F(AgentPredictionTest, TheEventLogDoesNotDependOnRealTime) {
   std::string logs[2];
   for (int run = 0; run < 2; ++run) {

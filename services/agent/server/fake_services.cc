@@ -83,6 +83,10 @@ void FakeNetwork::Handle(Agent* agent, const net::SessionRequest& request) {
     }
     case net::SessionRequest::kHorizon:
       agent->bound = request.horizon().lower_bound_picoseconds();
+      agent->own_bound = std::numeric_limits<std::uint64_t>::max();
+      for (const auto& own : request.horizon().own_bounds()) {
+        agent->own_bound = std::min<std::uint64_t>(agent->own_bound, own.picoseconds());
+      }
       agent->processed = request.horizon().processed();
       agent->wanted = request.horizon().wanted_picoseconds();
       agent->quiescent = request.horizon().quiescent();
@@ -175,10 +179,12 @@ void FakeNetwork::Release() {
 bool FakeNetwork::CommitNext() {
   if (static_cast<int>(agents_.size()) < servers_) return false;
   std::uint64_t safe = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t own = safe;
   for (const auto& agent : agents_) {
     if (agent->stream == nullptr) continue;
     if (agent->processed != agent->sent) return false;
     safe = std::min(safe, agent->bound);
+    own = std::min(own, agent->own_bound);
   }
   for (auto& [key, collective] : collectives_) {
     const auto meeting = std::find_if(meetings_.begin(), meetings_.end(), [&](const auto& entry) {
@@ -188,7 +194,10 @@ bool FakeNetwork::CommitNext() {
     if (static_cast<int>(collective.ready.size()) < meeting->second.size) continue;
     std::uint64_t start = 0;
     for (const auto& [rank, ready] : collective.ready) start = std::max(start, ready);
-    if (start + 100 * kFakeMicrosecond > safe) continue;
+    const std::uint64_t finish = start + 100 * kFakeMicrosecond;
+    const bool foreseen = finish > safe;
+    if (foreseen && (!foresees_ || finish > own)) continue;
+    if (foreseen) ++foreseen_;
     collective.committed = true;
     net::SessionResponse response;
     net::Committed* committed = response.mutable_committed();
@@ -196,7 +205,8 @@ bool FakeNetwork::CommitNext() {
     committed->set_sequence(key.second);
     committed->set_rank(-1);
     committed->set_start_picoseconds(start);
-    committed->set_finish_picoseconds(start + 100 * kFakeMicrosecond);
+    committed->set_finish_picoseconds(finish);
+    committed->set_foreseen(foreseen);
     committed->set_algorithm("ring");
     committed->set_protocol("simple");
     committed->set_source(source_);

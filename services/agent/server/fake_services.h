@@ -36,7 +36,8 @@ class FakeTiming final : public timing::v1::TimingService::Service {
 };
 
 // Commits a collective when all members posted it, 100 us after the last is ready, as soon as every
-// server's bound has reached its end. One server or more.
+// server's bound has reached its end, or, once it foresees, when the bounds of all GPUs that
+// communicate have. One server or more.
 class FakeNetwork final : public network::v1::NetworkService::Service {
  public:
   explicit FakeNetwork(int servers) : servers_(servers) {}
@@ -48,6 +49,8 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
                                   network::v1::EstimateCollectiveResponse* response) override;
   // From now on the earliest wanted moment passes when every agent is quiescent.
   void ReleaseWhenQuiescent() { releases_ = true; }
+  void Foresee() { foresees_ = true; }
+  int foreseen() const { return foreseen_; }
   // What the newest horizon of any agent claims.
   bool claims_quiescence() const { return claims_quiescence_; }
   // Where the times of collectives come from, from now on.
@@ -61,6 +64,7 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   struct Agent {
     Stream* stream = nullptr;
     std::uint64_t bound = 0;
+    std::uint64_t own_bound = 0;  // The earliest of its GPUs'.
     std::uint64_t sent = 0;
     std::uint64_t processed = 0;
     std::uint64_t wanted = 0;
@@ -92,6 +96,8 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
 
   const int servers_;
   std::atomic<bool> releases_ = false;
+  std::atomic<bool> foresees_ = false;
+  std::atomic<int> foreseen_ = 0;
   std::atomic<bool> claims_quiescence_ = false;
   std::atomic<common::v1::EstimateSource> source_ = common::v1::ESTIMATE_SOURCE_MODELLED;
   std::mutex mutex_;  // Guards everything below.

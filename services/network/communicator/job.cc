@@ -225,7 +225,7 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
   const Arrival& leader = arrivals[first];
   const std::uint64_t device = (std::uint64_t{leader.member.server} << 16) + leader.member.device;
   const std::uint64_t id = ((device + 1) << 32) + leader.ordinal;
-  std::vector<Decider> live;
+  std::vector<Decider> acting;
   Communicator& made = communicators_[id];
   CHECK(made.members.empty());
   made.id = id;
@@ -234,11 +234,12 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
     made.members.push_back(arrival.member);
     made.places.push_back({placement_[arrival.member.server], arrival.member.device});
     // Nobody waits for a ghost, and a ghost waits for nobody.
-    const bool ghost = is_ghost(made.members.size() - 1);
-    if (!ghost) {
-      made.servers.push_back(arrival.member.server);
-      live.push_back({arrival.member.server, arrival.member.device});
-    }
+    const std::size_t rank = made.members.size() - 1;
+    const bool ghost = is_ghost(rank);
+    if (!ghost) made.servers.push_back(arrival.member.server);
+    const Member& actor =
+        ghost ? arrivals[ghosts->TwinOf(static_cast<std::int32_t>(rank))].member : arrival.member;
+    acting.push_back({actor.server, actor.device});
     made.gone.push_back(ghost || disconnected_.contains(arrival.member.server));
     if (made.gone.back()) ++made.gone_count;
   }
@@ -252,8 +253,7 @@ Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
   made.split_calls.assign(arrivals.size(), 0);
   made.images = folded_.ImagesOf(topology_, placement_, made.members);
   made.row = row_broadcasts_.Enter(RanksOf(made.members));
-  std::ranges::sort(live);
-  seclusion_.Enter(id, made.places, made.images, std::move(live));
+  seclusion_.Enter(id, made.places, made.images, acting);
   return made;
 }
 

@@ -3,7 +3,8 @@
 // these starts anything for a while, nothing will disturb what is under way there.
 //
 // A collective needs all of its members, a send only two of them: hence all ranks of the domain
-// count, not one that is a member everywhere.
+// count, not one that is a member everywhere, and hence ghosts in the domain must mirror live ranks
+// of it: a send of theirs needs the ranks that they mirror and nobody else.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,10 @@ class Seclusion {
   Seclusion(const topology::Topology& topology, std::vector<std::uint32_t> placement)
       : topology_(topology), placement_(std::move(placement)) {}
 
-  // The GPUs of a communicator's members, those of each group of ghosts that does the same, and its
-  // live members, ascending.
+  // The GPUs of a communicator's members, those of each group of ghosts that does the same, and
+  // with which live rank each member acts: itself, or whom it mirrors. All in rank order.
   void Enter(Id id, std::span<const topology::Place> places,
-             std::span<const std::vector<topology::Place>> images,
-             std::vector<Decider> live_members);
+             std::span<const std::vector<topology::Place>> images, std::span<const Decider> acting);
   // Fine for one that is not known.
   void Leave(Id id);
 
@@ -48,15 +48,21 @@ class Seclusion {
   std::vector<Id> RivalsOf(Id id) const;
 
  private:
+  // What a communicator has to do with a domain.
+  struct Part {
+    std::set<Decider> live;   // Members in the domain, or whom they mirror.
+    bool is_decided = false;  // All of these are in the domain.
+  };
   struct Domain {
-    // Communicators whose transfers may pass over links of GPUs, with their live members.
-    std::map<Id, std::vector<Decider>> loading;
-    std::vector<Decider> deciders;  // Live members in the domain; none: one has none there.
+    // Communicators whose transfers may pass over links of GPUs.
+    std::map<Id, Part> loading;
+    std::vector<Decider> deciders;  // None: somebody else may use the links.
   };
 
-  // The domains whose GPUs' links transfers of a group may pass over.
-  void AddGroup(std::span<const topology::Place> places, std::set<std::uint32_t>* loaded) const;
-  void FindDeciders(std::uint32_t number, Domain* domain) const;
+  // The domains whose GPUs' links transfers of a group may pass over, with its part in each.
+  void AddGroup(std::span<const topology::Place> places, std::span<const Decider> acting,
+                std::map<std::uint32_t, Part>* loaded) const;
+  static void FindDeciders(Domain* domain);
 
   const topology::Topology& topology_;
   std::vector<std::uint32_t> placement_;

@@ -31,11 +31,16 @@ std::vector<Place> WholeServer(std::uint32_t server) {
   return places;
 }
 
-// The first GPUs of servers have live ranks.
+// The first GPUs of servers have live ranks, which those of all other GPUs of the server mirror.
 std::vector<Decider> Live(std::vector<std::uint32_t> servers) {
   std::vector<Decider> live;
   for (const std::uint32_t server : servers) live.push_back({server, 0});
   return live;
+}
+std::vector<Decider> MirrorsOf(const std::vector<Place>& places) {
+  std::vector<Decider> acting;
+  for (const Place& place : places) acting.push_back({place.server, 0});
+  return acting;
 }
 
 class SeclusionTest : public testing::Test {
@@ -51,9 +56,12 @@ class SeclusionTest : public testing::Test {
 };
 
 TEST_F(SeclusionTest, TheMembersOfAGroupInsideOfAServerDecide) {
-  const std::vector<Decider> all{{0, 0}, {0, 1}, {0, 2}};
-  seclusion_.Enter(7, WholeServer(0), no_images_, all);
-  EXPECT_EQ(DecidersOf(7), all);
+  // GPUs 3 to 7 mirror the last live one.
+  std::vector<Decider> acting{{0, 0}, {0, 1}, {0, 2}};
+  const std::vector<Decider> live = acting;
+  acting.resize(8, live.back());
+  seclusion_.Enter(7, WholeServer(0), no_images_, acting);
+  EXPECT_EQ(DecidersOf(7), live);
   EXPECT_TRUE(seclusion_.RivalsOf(7).empty());
   seclusion_.Leave(7);
   EXPECT_TRUE(DecidersOf(7).empty());
@@ -66,18 +74,18 @@ TEST_F(SeclusionTest, NobodyDecidesOverAGroupOfSeveralServers) {
 }
 
 TEST_F(SeclusionTest, GroupsThatPassOverTheSameGpusAreRivals) {
-  seclusion_.Enter(7, WholeServer(0), no_images_, Live({0}));
+  seclusion_.Enter(7, WholeServer(0), no_images_, MirrorsOf(WholeServer(0)));
   std::vector<Place> both = WholeServer(0);
   for (const Place place : WholeServer(1)) both.push_back(place);
-  seclusion_.Enter(8, both, no_images_, Live({0, 1}));
+  seclusion_.Enter(8, both, no_images_, MirrorsOf(both));
   const std::vector<Place> one_rail{{0, 3}, {1, 3}, {2, 3}};
-  seclusion_.Enter(9, one_rail, no_images_, Live({1}));
+  seclusion_.Enter(9, one_rail, no_images_, MirrorsOf(one_rail));
   EXPECT_EQ(DecidersOf(7), Live({0}));
   EXPECT_EQ(seclusion_.RivalsOf(7), std::vector<Seclusion::Id>{8}) << "9 leaves by its NICs";
 }
 
 TEST_F(SeclusionTest, APairOnTwoRailsPassesOverAnotherGpu) {
-  seclusion_.Enter(7, WholeServer(0), no_images_, Live({0}));
+  seclusion_.Enter(7, WholeServer(0), no_images_, MirrorsOf(WholeServer(0)));
   const std::vector<Place> two_rails{{0, 3}, {1, 4}};
   seclusion_.Enter(8, two_rails, no_images_, Live({0, 1}));
   EXPECT_EQ(seclusion_.RivalsOf(7), std::vector<Seclusion::Id>{8});
@@ -85,22 +93,35 @@ TEST_F(SeclusionTest, APairOnTwoRailsPassesOverAnotherGpu) {
 
 TEST_F(SeclusionTest, AllRanksOfTheDomainThatCommunicateDecide) {
   const std::vector<Place> pair{{0, 1}, {0, 2}};
-  seclusion_.Enter(7, pair, no_images_, {{0, 1}, {0, 2}});
-  EXPECT_EQ(DecidersOf(7), (std::vector<Decider>{{0, 1}, {0, 2}}));
+  const std::vector<Decider> both{{0, 1}, {0, 2}};
+  seclusion_.Enter(7, pair, no_images_, both);
+  EXPECT_EQ(DecidersOf(7), both);
   const std::vector<Place> other_pair{{0, 2}, {0, 3}};
-  seclusion_.Enter(8, other_pair, no_images_, {{0, 2}, {0, 3}});
+  const std::vector<Decider> others{{0, 2}, {0, 3}};
+  seclusion_.Enter(8, other_pair, no_images_, others);
   EXPECT_EQ(DecidersOf(7), (std::vector<Decider>{{0, 1}, {0, 2}, {0, 3}}));
   EXPECT_EQ(DecidersOf(8), DecidersOf(7));
   seclusion_.Leave(8);
-  EXPECT_EQ(DecidersOf(7), (std::vector<Decider>{{0, 1}, {0, 2}}));
+  EXPECT_EQ(DecidersOf(7), both);
 }
 
 TEST_F(SeclusionTest, GhostsOfOthersWithinTheServerEndTheSeclusion) {
-  seclusion_.Enter(7, WholeServer(0), no_images_, Live({0}));
+  seclusion_.Enter(7, WholeServer(0), no_images_, MirrorsOf(WholeServer(0)));
   const std::vector<Place> members{{1, 0}, {1, 1}, {2, 0}, {2, 1}};
   const std::vector<std::vector<Place>> images{{{0, 4}, {0, 5}, {3, 4}, {3, 5}}};
-  seclusion_.Enter(8, members, images, Live({1}));
+  seclusion_.Enter(8, members, images, MirrorsOf(members));
   EXPECT_TRUE(DecidersOf(7).empty()) << "server 1 alone decides when 8 runs";
+  seclusion_.Leave(8);
+  EXPECT_EQ(DecidersOf(7), Live({0}));
+}
+
+TEST_F(SeclusionTest, AGhostThatMirrorsARankOfAnotherServerEndsTheSeclusion) {
+  seclusion_.Enter(7, WholeServer(0), no_images_, MirrorsOf(WholeServer(0)));
+  // GPU 1 of server 0 sends when rank 1 of server 1 does: no call of server 0 comes before that.
+  const std::vector<Place> members{{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+  const std::vector<Decider> acting{{0, 0}, {1, 1}, {1, 0}, {1, 1}};
+  seclusion_.Enter(8, members, no_images_, acting);
+  EXPECT_TRUE(DecidersOf(7).empty());
   seclusion_.Leave(8);
   EXPECT_EQ(DecidersOf(7), Live({0}));
 }

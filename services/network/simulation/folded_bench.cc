@@ -29,17 +29,19 @@ void Must(bool good, const char* what) {
 class Hearer final : public Listener {
  public:
   void Tell(std::uint64_t, std::uint32_t server, const communicator::Notice& notice) override {
-    ++told[server];
     if (const auto* joined = std::get_if<communicator::JoinedNotice>(&notice)) {
+      ++processed[server];
       communicator = joined->communicator;
     }
     if (const auto* committed = std::get_if<communicator::CommittedNotice>(&notice)) {
+      ++processed[server];
       latest = std::max(latest, committed->finish);
     }
   }
   void Ended(collective::Algorithm, collective::Protocol) override {}
 
-  std::vector<std::uint64_t> told = std::vector<std::uint64_t>(kServers);
+  // Of each server, as its promises count them (horizon::Promise).
+  std::vector<std::uint64_t> processed = std::vector<std::uint64_t>(kServers);
   std::uint64_t communicator = 0;  // The one that was joined last.
   base::SimTime latest;
 };
@@ -114,7 +116,7 @@ class Pipeline {
       for (std::uint32_t stage = 0; stage < kStages; ++stage) {
         Must(simulation_
                  .Keep(1, stage,
-                       {.lower_bound = base::SimTime::Max(), .processed = hearer_.told[stage]})
+                       {.lower_bound = base::SimTime::Max(), .processed = hearer_.processed[stage]})
                  .has_value(),
              "promising");
       }
