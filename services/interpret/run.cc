@@ -232,6 +232,15 @@ bool MayBeIdle(const Program& program, const Launch& launch) {
          launch.grid.volume() * WarpsOf(launch.block) <= IdleWarps::kMostWarps;
 }
 
+// True when the first blocks took so many steps that all will take too many: eight are believed,
+// and fewer if they took as much as eight may.
+bool IsHopeless(const Limits& limits, std::uint64_t steps, std::uint64_t done,
+                std::uint64_t count) {
+  constexpr std::uint64_t kSampled = 8;
+  return limits.foretold_warp_steps != 0 && done <= kSampled &&
+         steps > limits.foretold_warp_steps / count * kSampled;
+}
+
 }  // namespace
 
 Workspace::Workspace() = default;
@@ -297,6 +306,8 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
     }
     if (learner) learner->Begin(*blocks.front(), first * warps);
     RunBlocks(blocks, state);
+    const std::uint64_t steps = limits.warp_steps - state.steps_left;
+    if (together == 1 && IsHopeless(limits, steps, first + 1, count)) state.End(Stop::kLimit);
   }
   if (learner && state.stop == Stop::kNone) {
     launch.idle->Add(std::move(*learner).Memo(launch.parameters));

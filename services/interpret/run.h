@@ -31,6 +31,9 @@ struct Launch {
 
 struct Limits {
   std::uint64_t warp_steps = 4'000'000;
+  // A launch whose first eight blocks foretell more than so many ends there, as if it had come to
+  // its limit. 0: never; not of cooperative launches.
+  std::uint64_t foretold_warp_steps = 0;
 };
 
 // How a launch ended. What it wrote until then is marked in the pages; when it was stopped, nobody

@@ -130,6 +130,25 @@ TEST(RunTest, EndsAtItsLimit) {
             Stop::kLimit);
 }
 
+TEST(RunTest, EndsWhereItsFirstBlocksForetellTooMuch) {
+  const Program program = LoadKernel("scale");
+  const ScaleParameters parameters;
+  interpret::Launch launch = ScaleLaunch(parameters);
+  launch.grid = {1000, 1, 1};
+  BufferMemory memory(1);
+  const Outcome whole = interpret::Run(program, launch, memory, {});
+  ASSERT_EQ(whole.stop, Stop::kNone);
+
+  BufferMemory again(1);
+  const Outcome foretold = interpret::Run(program, launch, again, {.foretold_warp_steps = 1000});
+  EXPECT_EQ(foretold.stop, Stop::kLimit);
+  EXPECT_LE(foretold.lane_steps, whole.lane_steps / 50);
+
+  BufferMemory enough(1);
+  EXPECT_EQ(interpret::Run(program, launch, enough, {.foretold_warp_steps = 1'000'000}).stop,
+            Stop::kNone);
+}
+
 TEST_P(RunOnTest, ThreadsMeetAtABarrierAndExchangeThroughSharedMemory) {
   const Program program = LoadKernel("tile", SampleCubin(GetParam()));
   BufferMemory memory(1);

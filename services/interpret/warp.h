@@ -32,6 +32,7 @@ struct Dims {
   std::uint32_t y = 1;
   std::uint32_t z = 1;
   std::uint64_t volume() const { return std::uint64_t{x} * y * z; }
+  bool operator==(const Dims&) const = default;
 };
 
 // What all blocks of a launch share.

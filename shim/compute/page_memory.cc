@@ -17,6 +17,24 @@ constexpr std::size_t kMostPages = 8192;
 constexpr std::size_t kMostInStock = 64;
 constexpr std::size_t kMostWithoutIndex = 8;
 
+// Writes ranges in order, and says of each buffer that no kernel is to blame for what is unknown.
+class ResultWriter {
+ public:
+  explicit ResultWriter(value::Store& store) : store_(store) {}
+
+  // Within a page.
+  void Write(std::uint64_t begin, const unsigned char* bytes, std::size_t size) {
+    store_.Write(begin, bytes, size);
+    const bool continues = begin == last_end_ && begin % kPageBytes == 0;
+    if (!continues) store_.authors().Note({.author = value::kByOthers, .begin = begin});
+    last_end_ = begin + size;
+  }
+
+ private:
+  value::Store& store_;
+  std::uint64_t last_end_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<Page> PageStock::Take() {
@@ -62,11 +80,12 @@ Page* PageMemory::FindPage(std::uint64_t number) {
   return pages_.back().page.get();
 }
 
-std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Written() const {
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::RangesOf(
+    interpret::PageBits Page::*bits) const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (const Entry& entry : pages_) {
     const std::uint64_t first = entry.number * kPageBytes;
-    ForEachRun(entry.page->written, [&](std::size_t begin, std::size_t end) {
+    ForEachRun((*entry.page).*bits, [&](std::size_t begin, std::size_t end) {
       ranges.emplace_back(first + begin, first + end);
     });
   }
@@ -74,14 +93,30 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Written() const
   return ranges;
 }
 
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Written() const {
+  return RangesOf(&Page::written);
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Read() const {
+  return RangesOf(&Page::read);
+}
+
+const unsigned char* PageMemory::BytesAt(std::uint64_t address) const {
+  const Page& page = *FindTouched(address / kPageBytes);
+  return reinterpret_cast<const unsigned char*>(page.bytes.data()) + address % kPageBytes;
+}
+
 void PageMemory::Commit(value::Store& store) const {
-  std::uint64_t last_end = 0;
-  for (const auto& [begin, end] : Written()) {
-    const Page& page = *FindTouched(begin / kPageBytes);
-    store.Write(begin, page.bytes.data() + begin % kPageBytes, end - begin);
-    const bool continues = begin == last_end && begin % kPageBytes == 0;
-    if (!continues) store.authors().Note({.author = value::kByOthers, .begin = begin});
-    last_end = end;
+  ResultWriter writer(store);
+  for (const auto& [begin, end] : Written()) writer.Write(begin, BytesAt(begin), end - begin);
+}
+
+void WriteResults(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,
+                  const unsigned char* bytes, value::Store& store) {
+  ResultWriter writer(store);
+  for (const auto& [begin, end] : ranges) {
+    writer.Write(begin, bytes, end - begin);
+    bytes += end - begin;
   }
 }
 

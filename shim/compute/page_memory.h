@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -26,6 +27,10 @@ class PageStock {
   std::vector<std::unique_ptr<interpret::Page>> pages_;
 };
 
+// Puts results of a kernel into the store. `bytes`: of the ranges, one after another.
+void WriteResults(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,
+                  const unsigned char* bytes, value::Store& store);
+
 // Copies pages out of the store when they are first touched. Not thread safe. Outlived by the three
 // it is given.
 class PageMemory : public interpret::Memory {
@@ -38,8 +43,11 @@ class PageMemory : public interpret::Memory {
 
   interpret::Page* FindPage(std::uint64_t number) override;
 
-  // Ranges [begin, end) that were written, in order.
+  // Ranges [begin, end) that were written, or read, in order; each within a page.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> Written() const;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> Read() const;
+  // From the address on, to the end of its page. Requires: the page was touched.
+  const unsigned char* BytesAt(std::uint64_t address) const;
   // Puts what was written into the store.
   void Commit(value::Store& store) const;
 
@@ -50,6 +58,8 @@ class PageMemory : public interpret::Memory {
   };
 
   interpret::Page* FindTouched(std::uint64_t number) const;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> RangesOf(
+      interpret::PageBits interpret::Page::*bits) const;
 
   const value::Store& store_;
   const Arena& arena_;
