@@ -18,6 +18,8 @@ class Audience {
   virtual void Start(flow::Transfer transfer) = 0;
   // A collective or a group of transfers ended.
   virtual void Ended(collective::Algorithm algorithm, collective::Protocol protocol) = 0;
+  // A collective ended at another time than was told before: a mistake of Eidolon.
+  virtual void MissedForeseenEnd() = 0;
   // The communicator's transfers will not be finished.
   virtual void Cancel(std::uint64_t job, std::uint64_t communicator) = 0;
 };

@@ -418,6 +418,7 @@ void Job::CommitCollective(Communicator& communicator, flow::Finish finish) {
   audience_.Ended(ended.cost.algorithm, ended.cost.protocol);
   if (!ended.foreseen) return TellCommitted(communicator, ended.cost, finish, false);
   if (*ended.foreseen == finish.finish) return;
+  audience_.MissedForeseenEnd();
   base::Log(base::Level::kWarning, "foreseen_end_missed",
             {{"communicator", communicator.Title()},
              {"sequence", StrCat(finish.key.sequence)},

@@ -19,6 +19,7 @@ class Recorder final : public Audience {
   }
   void Start(flow::Transfer transfer) override { started.push_back(std::move(transfer)); }
   void Ended(collective::Algorithm, collective::Protocol) override {}
+  void MissedForeseenEnd() override {}
   void Cancel(std::uint64_t, std::uint64_t communicator) override {
     cancelled.push_back(communicator);
   }

@@ -27,6 +27,10 @@ Metrics::Metrics(prometheus::Registry& registry)
       events_(Counter(registry, "eidolon_network_events_total", "Simulated events")),
       clamped_(Counter(registry, "eidolon_network_clamped_total",
                        "Transfers that started before the horizon and were moved to it")),
+      foreseen_(Counter(registry, "eidolon_network_foreseen_total",
+                        "Collectives whose end was told before the horizon came to it")),
+      missed_(Counter(registry, "eidolon_network_foreseen_missed_total",
+                      "Collectives that ended at another time than was foreseen")),
       releases_(Counter(registry, "eidolon_network_releases_total",
                         "Times the horizon moved because every process slept")),
       failures_(Counter(registry, "eidolon_network_failures_total",
@@ -67,6 +71,8 @@ void Metrics::Add(const simulation::Statistics& now, const simulation::Statistic
   add(transfers_, now.transfers, before.transfers);
   add(events_, now.events, before.events);
   add(clamped_, now.clamped, before.clamped);
+  add(foreseen_, now.foreseen, before.foreseen);
+  add(missed_, now.missed, before.missed);
   add(releases_, now.releases, before.releases);
   add(failures_, now.failures, before.failures);
   add(deadlocks_, now.deadlocks, before.deadlocks);

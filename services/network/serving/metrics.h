@@ -45,6 +45,8 @@ class Metrics {
   prometheus::Counter& transfers_;
   prometheus::Counter& events_;
   prometheus::Counter& clamped_;
+  prometheus::Counter& foreseen_;
+  prometheus::Counter& missed_;
   prometheus::Counter& releases_;
   prometheus::Counter& failures_;
   prometheus::Counter& deadlocks_;

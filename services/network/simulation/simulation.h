@@ -36,6 +36,7 @@ struct Statistics {
   std::uint64_t events = 0;
   std::uint64_t clamped = 0;   // Transfers that started before the horizon: a broken promise.
   std::uint64_t foreseen = 0;  // Collectives told before the horizon came to their end.
+  std::uint64_t missed = 0;    // Of these, told a wrong end: a mistake.
   std::uint64_t releases = 0;  // Events committed because everyone slept.
   std::uint64_t failures = 0;  // Messages that a communicator failed, while all servers ran.
   std::uint64_t deadlocks = 0;
@@ -143,6 +144,7 @@ class Simulation final : private communicator::Audience {
   void Tell(std::uint64_t job, std::uint32_t server, communicator::Notice notice) override;
   void Start(flow::Transfer transfer) override;
   void Ended(collective::Algorithm algorithm, collective::Protocol protocol) override;
+  void MissedForeseenEnd() override { ++statistics_.missed; }
   void Cancel(std::uint64_t job, std::uint64_t communicator) override;
 
   // Tells how transfers end that nobody can disturb any more.
