@@ -30,7 +30,7 @@ OPERATORS = """
     import json, torch
     record = {str(i): [i, i * 2.5, str(i)] for i in range(12)}
     weight = torch.ones(64, device="cuda")
-    for step in range(120):
+    for step in range(300):
         torch.cuda.nvtx.range_push("step")
         x = weight
         for _ in range(200):
@@ -65,16 +65,16 @@ def busy():
 def host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
     def measured():
         boundary = "{nvtx: step}"
-        return predict(world, "{kind: measured}", OPERATORS, ranks=1, warmup=20, measure=90, boundary=boundary)
+        return predict(world, "{kind: measured}", OPERATORS, ranks=1, warmup=30, measure=250, boundary=boundary)
 
-    # In turns, so that a neighbour on this machine who comes or goes disturbs both; the middle of three.
+    # In turns, so that a neighbour on this machine who comes or goes disturbs both; the middle of five.
     predictions = {"alone": [], "busy": []}
-    for _ in range(3):
+    for _ in range(5):
         predictions["alone"].append(measured())
         with busy():
             predictions["busy"].append(measured())
     every = {name: sorted(found["iterationSeconds"]["mean"] for found in some) for name, some in predictions.items()}
-    means = {name: some[1] for name, some in every.items()}
+    means = {name: some[len(some) // 2] for name, some in every.items()}
     for name, some in every.items():
         print(f"     {name} {', '.join(f'{mean * 1e3:.2f}' for mean in some)} ms")
     hosts = [found["breakdown"]["host"] for found in predictions["alone"]]

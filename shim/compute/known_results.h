@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ class KnownResults {
   // Launches of fewer thread instructions are as quick to run as to find.
   static constexpr std::uint64_t kFewestLaneSteps = 500'000;
   static constexpr std::size_t kDefaultCapacity = 8 << 20;
+  // What one launch wrote for so many inputs is kept: most that differ never come again.
+  static constexpr std::size_t kMostInputs = 2;
 
   explicit KnownResults(std::size_t capacity_bytes = kDefaultCapacity)
       : capacity_(capacity_bytes) {}
@@ -43,6 +46,8 @@ class KnownResults {
     std::vector<unsigned char> values;                            // One range after another.
   };
   struct Result {
+    std::uint64_t key = 0;
+    std::uint64_t used = 0;  // When it was last, by count.
     const interpret::Program* program = nullptr;
     interpret::Dims grid;
     interpret::Dims block;
@@ -56,13 +61,20 @@ class KnownResults {
     std::size_t size() const;
   };
 
+  // Of the code, shape and parameters.
+  static std::uint64_t KeyOf(const interpret::Program& program, const interpret::Launch& launch);
+  void Forget(std::list<Result>::iterator result);
+  // Of the launches of this key.
+  void ForgetOldestOf(std::uint64_t key);
   // False: some byte is not known.
   static bool Fill(Bytes* bytes, const value::Store& store);
   bool HoldsStill(const Bytes& bytes, const value::Store& store);
 
   const std::size_t capacity_;
   std::size_t kept_ = 0;
+  std::uint64_t uses_ = 0;
   std::list<Result> results_;  // The latest first.
+  std::unordered_multimap<std::uint64_t, std::list<Result>::iterator> by_key_;
   std::vector<unsigned char> now_;
 };
 

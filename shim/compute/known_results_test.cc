@@ -104,6 +104,20 @@ TEST_F(KnownResultsTest, LaunchesOfOtherShapesParametersAndCodeAreRun) {
   EXPECT_TRUE(results.Repeat(program_, launch_, store_));
 }
 
+TEST_F(KnownResultsTest, OfALaunchTheLastInputsCount) {
+  KnownResults results;
+  const auto give = [&](unsigned char input) { store_.Write(kResultsInput, &input, 1); };
+  for (unsigned char input = 0; input < 3; ++input) {
+    give(input);
+    Run(results, launch_, 100, {input});
+  }
+  give(1);
+  EXPECT_TRUE(results.Repeat(program_, launch_, store_));
+  EXPECT_EQ(Output(1), std::vector<unsigned char>{1});
+  give(0);
+  EXPECT_FALSE(results.Repeat(program_, launch_, store_));
+}
+
 TEST_F(KnownResultsTest, WhatReadUnknownBytesIsNotKept) {
   store_.Forget(kResultsInput + 50, 1);
   KnownResults results;
