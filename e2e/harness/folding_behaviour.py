@@ -63,3 +63,26 @@ def a_rank_without_a_process_that_the_program_asks_for_is_named(world):
     expect("script.py:9 lets rank 3 communicate by its number" in said and "--live 3" in said, said)
     # What only prints is left alone.
     expect_complete(run(world, "if rank == 3: print(step)"))
+
+
+@test
+def values_over_gloo_that_were_guessed_are_counted_by_line(world):
+    body = "everybody = everybody if step else dist.new_group(backend='gloo'); dist.all_gather_object([None] * size, rank, everybody)"
+    job = run(world, "everybody = None if step == 0 else everybody; " + body)
+    expect_complete(job)
+    folding = prediction_of(job)["folding"]
+    print(f"     {folding.get('guessedCallSites')}")
+    sites = folding.get("guessedCallSites", [])
+    expect(any(site["where"].endswith("script.py:9") for site in sites), f"its line is not named: {folding}")
+
+
+@test
+def a_rank_without_a_process_that_sends_over_gloo_is_named(world):
+    job = run(world, "dist.recv(torch.zeros(1), 3, dist.new_group(backend='gloo'))")
+    expect_failed(job, "receives from rank 3 over Gloo, which is mirrored", "--live 3")
+
+
+@test
+def a_rank_without_a_process_that_broadcasts_over_gloo_is_named(world):
+    job = run(world, "dist.broadcast(torch.zeros(1), 3, dist.new_group(backend='gloo'))")
+    expect_failed(job, "rank 3 broadcasts over Gloo and is mirrored", "--live 3")

@@ -55,6 +55,8 @@ enum class RecordKind : std::uint16_t {
   kActivity,     // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
   kActivations,  // MemoryRecord, used: the most that was kept at once for backward passes.
   kPythonLine,   // MarkRecord + text; id: its number (python_line.h).
+  kGuessedValues,  // MarkRecord + text: where ghosts' values were taken from another rank. Of
+                   // folded jobs.
   kCount,
 };
 

@@ -23,7 +23,7 @@
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/ghost_names.h"
-#include "shim/nccl/group_members.h"
+#include "shim/torch_groups/group_members.h"
 #include "shim/nccl/group_state.h"
 
 namespace eidolon::shim::nccl {
@@ -82,7 +82,7 @@ base::Result<std::vector<folding::RankRun>> MembersToTell(const core::Session& s
   const std::string ghost =
       live == nullptr || looked.exchange(true) ? std::string() : FindGhostByName(live, world);
   if (!ghost.empty()) return CannotFold(ghost);
-  auto members = MembersOf({.name = name,
+  auto members = torch_groups::MembersOf({.name = name,
                             .size = static_cast<std::uint32_t>(size),
                             .rank = static_cast<std::uint32_t>(rank),
                             .world = world});

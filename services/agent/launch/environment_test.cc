@@ -53,6 +53,20 @@ TEST_F(EnvironmentTest, WhatMustAnswerFirstIsPreloadedBeforeTheCore) {
   EXPECT_EQ(shim->preload[1], shim->core);
 }
 
+TEST_F(EnvironmentTest, WhatFoldedJobsNeedIsPreloadedNowhereElse) {
+  for (const char* name : {"libeidolon_shim.so", "eidolon/nccl.so", "eidolon/folded/gloo.so",
+                           "eidolon/triton/libcuda.so.1"}) {
+    Make(name);
+  }
+
+  const auto shim = FindShim(folder_.string());
+
+  ASSERT_TRUE(shim.has_value()) << shim.error().message;
+  EXPECT_EQ(shim->preload.size(), 2u);
+  ASSERT_EQ(shim->folded.size(), 1u);
+  EXPECT_TRUE(shim->folded[0].ends_with("/eidolon/folded/gloo.so"));
+}
+
 TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithTheTargetThatBuildsIt) {
   const auto no_core = FindShim(folder_.string());
   ASSERT_FALSE(no_core.has_value());

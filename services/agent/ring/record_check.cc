@@ -69,6 +69,7 @@ constexpr Shape kShapes[] = {
     {"activity", sizeof(wire::WaitRecord), true},
     {"activations", sizeof(wire::MemoryRecord), false},
     {"Python line", sizeof(wire::MarkRecord), false},
+    {"guessed values", sizeof(wire::MarkRecord), false},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(RecordKind::kCount));
 
@@ -268,6 +269,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     case RecordKind::kUnknownSource:
     case RecordKind::kDamage:
     case RecordKind::kPythonLine:
+    case RecordKind::kGuessedValues:
       return CheckMark(record);
     case RecordKind::kMemory:
     case RecordKind::kActivations:

@@ -1,0 +1,18 @@
+// Where the program calls a collective of Gloo. It runs on a thread of Gloo's, which has no Python
+// frames; the program's thread passes by before.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shim/gloo/options.h"
+
+namespace eidolon::shim::gloo {
+
+// The calling thread's line is that of the collective with this tag. The last ones are kept.
+void KeepCallLine(const Context* context, std::uint32_t tag);
+
+// "train.py:40"; empty: not known.
+std::string CallLineOf(const Context* context, std::uint32_t tag);
+
+}  // namespace eidolon::shim::gloo
