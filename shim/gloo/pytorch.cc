@@ -4,6 +4,9 @@
 
 #include <atomic>
 
+#include "services/base/text.h"
+#include "shim/gloo/group.h"
+
 namespace eidolon::shim::gloo {
 
 void* FindInPytorch(const char* name) {
@@ -13,7 +16,12 @@ void* FindInPytorch(const char* name) {
     found = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
     library.store(found);
   }
-  return found == nullptr ? nullptr : dlsym(found, name);
+  void* const function = found == nullptr ? nullptr : dlsym(found, name);
+  if (function == nullptr) {
+    EndJob(base::StrCat("a Gloo group with mirrored ranks is used, and this PyTorch has no ", name,
+                        "; run this job without folding"));
+  }
+  return function;
 }
 
 }  // namespace eidolon::shim::gloo

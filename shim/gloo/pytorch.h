@@ -8,10 +8,9 @@
 
 namespace eidolon::shim::gloo {
 
-// PyTorch's own; null: it has none of that name.
+// PyTorch's own. Ends the job, naming it, when this PyTorch has none of that name.
 void* FindInPytorch(const char* name);
 
-// Requires: this PyTorch has it. Who calls one of ours was linked against it.
 template <typename Function>
 Function Own(const char* name) {
   return reinterpret_cast<Function>(FindInPytorch(name));
@@ -36,6 +35,6 @@ inline constexpr char kCompleteReceive[] =
 
 // gloo::Context's.
 using CreateBufferFunction = BufferPointer (*)(Context*, void* memory, std::size_t bytes);
-inline constexpr char kCreateBuffer[] = "_ZN4gloo7Context21createUnboundBufferEPvm";
+inline constexpr char kCreateBuffer[] = "_ZN4gloo7Context19createUnboundBufferEPvm";
 
 }  // namespace eidolon::shim::gloo

@@ -122,7 +122,7 @@ std::int64_t GhostsAtBarrier(const World& world, std::int64_t ranks, std::int64_
 
 std::string WhyNobodySets(std::string_view key) {
   if (key.find("AsyncCheckpointProcess/") != std::string_view::npos) {
-    return StrCat(
+    return base::StrCat(
         "the process that writes checkpoints meets those of all other ranks over Gloo, and a ghost",
         kNoGloo);
   }
