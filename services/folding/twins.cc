@@ -18,8 +18,8 @@ std::int64_t ReadInteger(const std::string& bytes, std::size_t at, std::size_t w
   return width == 4 ? static_cast<std::int32_t>(word) : static_cast<std::int64_t>(word);
 }
 
-// The value of `rank` on the line through (a, at_a) and (b, at_b); nothing when its steps are not
-// whole numbers.
+}  // namespace
+
 std::optional<std::int64_t> OnLine(std::int64_t at_a, std::int64_t at_b, std::int32_t a,
                                    std::int32_t b, std::int32_t rank) {
   std::int64_t difference = 0;
@@ -32,8 +32,6 @@ std::optional<std::int64_t> OnLine(std::int64_t at_a, std::int64_t at_b, std::in
   }
   return value;
 }
-
-}  // namespace
 
 // The nearest live members around a ghost: ranks that differ by their numbers do so from some rank
 // on, so that the one below is the more alike.

@@ -51,6 +51,11 @@ class Twins {
   std::size_t count_ = 0;
 };
 
+// The value of `rank` on the line through (a, at_a) and (b, at_b); nothing when its steps are not
+// whole numbers.
+std::optional<std::int64_t> OnLine(std::int64_t at_a, std::int64_t at_b, std::int32_t a,
+                                   std::int32_t b, std::int32_t rank);
+
 // What a live member gives.
 struct LiveValue {
   std::int32_t rank = 0;

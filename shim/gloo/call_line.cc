@@ -13,7 +13,7 @@ namespace {
 struct Line {
   const Context* context = nullptr;
   std::uint32_t tag = 0;
-  std::string text;
+  CallLine call;
 };
 
 struct Lines {
@@ -28,31 +28,34 @@ Lines& TheLines() {
 }
 
 // The core reads frames (notes.cc).
-std::string LineOfThread() {
-  using LineFunction = std::size_t (*)(char*, std::size_t);
+CallLine LineOfThread() {
+  using LineFunction = std::size_t (*)(char*, std::size_t, int*);
   static const auto line =
       reinterpret_cast<LineFunction>(dlsym(RTLD_DEFAULT, "eidolon_line_of_thread"));
+  if (line == nullptr) return {};
   char text[256];
-  return line == nullptr ? "" : std::string(text, line(text, sizeof(text)));
+  int gathers_objects = 0;
+  const std::size_t bytes = line(text, sizeof(text), &gathers_objects);
+  return {.text = std::string(text, bytes), .gathers_objects = gathers_objects != 0};
 }
 
 }  // namespace
 
 void KeepCallLine(const Context* context, std::uint32_t tag) {
-  std::string text = LineOfThread();
+  CallLine call = LineOfThread();
   Lines& lines = TheLines();
   const std::lock_guard guard(lines.mutex);
-  lines.kept[lines.next] = {.context = context, .tag = tag, .text = std::move(text)};
+  lines.kept[lines.next] = {.context = context, .tag = tag, .call = std::move(call)};
   lines.next = (lines.next + 1) % lines.kept.size();
 }
 
-std::string CallLineOf(const Context* context, std::uint32_t tag) {
+CallLine CallLineOf(const Context* context, std::uint32_t tag) {
   Lines& lines = TheLines();
   const std::lock_guard guard(lines.mutex);
   for (const Line& line : lines.kept) {
-    if (line.context == context && line.tag == tag) return line.text;
+    if (line.context == context && line.tag == tag) return line.call;
   }
-  return "";
+  return {};
 }
 
 }  // namespace eidolon::shim::gloo

@@ -12,7 +12,11 @@ namespace eidolon::shim::gloo {
 // The calling thread's line is that of the collective with this tag. The last ones are kept.
 void KeepCallLine(const Context* context, std::uint32_t tag);
 
-// "train.py:40"; empty: not known.
-std::string CallLineOf(const Context* context, std::uint32_t tag);
+struct CallLine {
+  std::string text;              // "train.py:40"; empty: not known.
+  bool gathers_objects = false;  // Inside of all_gather_object or gather_object.
+};
+// Empty when it is not kept any more.
+CallLine CallLineOf(const Context* context, std::uint32_t tag);
 
 }  // namespace eidolon::shim::gloo

@@ -62,7 +62,7 @@ void Report(const Call& call, const Inputs& inputs, std::string_view collective,
   static const auto note =
       reinterpret_cast<NoteFunction>(dlsym(RTLD_DEFAULT, "eidolon_note_guessed_values"));
   if (note == nullptr) return;
-  std::string where = CallLineOf(call.context, call.tag);
+  std::string where = CallLineOf(call.context, call.tag).text;
   if (where.empty()) where = StrCat("a Gloo ", collective, " of ", call.context->size, " ranks");
   note(where.c_str());
 }
@@ -116,6 +116,7 @@ void AllGather(const GroupPointer& group, const AllGatherOptions& options) {
   const char* const mine =
       options.in ? BytesOf(options.in) : out + static_cast<std::size_t>(call.context->rank) * bytes;
   Inputs inputs(group->twins(), options.element_bytes, ExchangeWithAll(call, mine, bytes));
+  if (CallLineOf(call.context, call.tag).gathers_objects) inputs.AreSizesOfObjects();
   for (std::size_t rank = 0; rank < size; ++rank) {
     std::memcpy(out + rank * bytes, inputs.Of(static_cast<std::int32_t>(rank)).data(), bytes);
   }

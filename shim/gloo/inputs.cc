@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "services/folding/pickles.h"
+
 namespace eidolon::shim::gloo {
 namespace {
 
@@ -30,22 +32,48 @@ bool DifferAsIntegers(std::size_t width, const std::string& a, const std::string
   return width == 8 && DifferAsIntegers<std::int64_t>(a, b, kNormal64);
 }
 
+std::int64_t FirstInteger(const std::string& bytes) {
+  std::int64_t value = 0;
+  std::memcpy(&value, bytes.data(), sizeof(value));
+  return value;
+}
+
 }  // namespace
 
 Inputs::Inputs(const folding::Twins& twins, std::size_t element_bytes, ByRank live)
     : twins_(twins), element_bytes_(element_bytes), live_(std::move(live)) {}
+
+void Inputs::AreSizesOfObjects() {
+  are_sizes_of_objects_ = element_bytes_ == sizeof(std::int64_t) && !live_.empty() &&
+                          live_.begin()->second.size() == sizeof(std::int64_t);
+}
 
 const std::string& Inputs::Of(std::int32_t rank) {
   if (!twins_.IsGhost(rank)) return live_.at(rank);
   const folding::Twin& twin = twins_.at(rank);
   const std::string& mirrored = live_.at(twin.live);
   const auto other = live_.find(twin.other);
-  if (other == live_.end() || other->second == mirrored) return mirrored;
+  if (other == live_.end()) return mirrored;
+  if (are_sizes_of_objects_) {
+    made_.resize(mirrored.size());
+    const std::int64_t room = FirstInteger(mirrored) + FirstInteger(other->second);
+    std::memcpy(made_.data(), &room, sizeof(room));
+    return made_;
+  }
+  if (other->second == mirrored) return mirrored;
   if (DifferAsIntegers(element_bytes_, mirrored, other->second)) {
     auto value = folding::GoOnInSteps(element_bytes_, {twin.live, mirrored},
                                       {twin.other, other->second}, rank);
     if (value.has_value()) {
       made_ = std::move(*value);
+      return made_;
+    }
+  }
+  if (element_bytes_ == 1) {
+    auto pickle = folding::GoOnInPickle({twin.live, mirrored}, {twin.other, other->second}, rank);
+    if (pickle.has_value() && pickle->size() <= mirrored.size()) {
+      pickle->resize(mirrored.size(), '\0');  // Nobody reads behind its end.
+      made_ = std::move(*pickle);
       return made_;
     }
   }

@@ -3,6 +3,7 @@
 // Ghosts follow the rules of NCCL's collectives (services/network/communicator/ghosts.h). Gloo is
 // not told of what type the elements are, only how wide. Two that differ are taken for integers
 // where the bits cannot be those of a normal floating-point number: integers that count are small.
+// Single bytes may be a pickled object, whose integers and numbered texts go on in steps as well.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,11 @@ class Inputs {
   // `live`: of all live members that give something. Keeps the twins.
   Inputs(const folding::Twins& twins, std::size_t element_bytes, ByRank live);
 
+  // They say how long the pickled objects are that follow. Ghosts' may be longer than both that they
+  // are made from, and get the room of both: PyTorch takes the longest for all, and reads what is
+  // in front.
+  void AreSizesOfObjects();
+
   // What `rank` gives. Valid until the next call. Requires: its twin, or itself, gives something.
   const std::string& Of(std::int32_t rank);
   // The same, cut or filled with zeros to that many bytes.
@@ -36,6 +42,7 @@ class Inputs {
   const std::size_t element_bytes_;
   const ByRank live_;
   std::string made_;  // The last one that was made.
+  bool are_sizes_of_objects_ = false;
   bool has_guessed_ = false;
 };
 

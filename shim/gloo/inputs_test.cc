@@ -60,6 +60,21 @@ TEST(InputsTest, WhatMayBeAFloatingPointNumberIsMirroredAndCounted) {
   EXPECT_TRUE(has_guessed);
 }
 
+// The integer 0, 3 and 2 as pickles; behind each what was left in the buffer.
+TEST(InputsTest, ObjectsGoOnAndHaveRoomForMoreThanTheirTwins) {
+  const folding::Twins twins = TwinsOf(4);
+  Inputs sizes(twins, 8, {{0, Bytes<std::int64_t>(5)}, {3, Bytes<std::int64_t>(6)}});
+  sizes.AreSizesOfObjects();
+  EXPECT_EQ(sizes.Of(0), Bytes<std::int64_t>(5));
+  EXPECT_EQ(sizes.Of(2), Bytes<std::int64_t>(11));
+  EXPECT_FALSE(sizes.has_guessed());
+
+  Inputs objects(twins, 1,
+                 {{0, std::string("\x80\x04K\x00.abc", 8)}, {3, std::string("\x80\x04K\x03.def", 8)}});
+  EXPECT_EQ(objects.Of(2), std::string("\x80\x04K\x02.\0\0\0", 8));
+  EXPECT_FALSE(objects.has_guessed());
+}
+
 TEST(InputsTest, PartsOfAnotherLengthAreCutOrFilled) {
   const folding::Twins twins = TwinsOf(4);
   Inputs inputs(twins, 1, {{0, "abc"}, {3, "abc"}});

@@ -78,22 +78,22 @@ def exchange(step):
     objects = [None] * world
     dist.all_gather_object(objects, {"step": step, "name": "the same"}, group=everybody)
     expect("objects", objects, [{"step": step, "name": "the same"}] * world)
-    dist.monitored_barrier(everybody)
+    # PyTorch numbers what passes here by rank, and DETAIL takes that for a difference.
+    if "detail" not in sys.argv:
+        dist.monitored_barrier(everybody)
 
 
 folder = [tempfile.mkdtemp(dir=os.getcwd()) if rank == 0 else None]
 dist.broadcast_object_list(folder, src=0, group=everybody)
-saving = None
 for step in range(12):
     model(torch.randn(2048, 1024, device=device)).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
     exchange(step)
-    if step in (4, 8):
-        if saving is not None:
-            saving.result()
-        saving = dcp.async_save({"model": get_model_state_dict(model)}, checkpoint_id=f"{folder[0]}/{step}")
-saving.result()
-expect("the checkpoint", os.path.exists(f"{folder[0]}/8/.metadata"), True)
+    if step == 2:
+        saving = dcp.async_save({"model": get_model_state_dict(model)}, checkpoint_id=folder[0])
+    if step == 5:
+        saving.result()
+        expect("the checkpoint", os.path.exists(f"{folder[0]}/__{rank}_0.distcp"), True)
 dist.barrier()
 dist.destroy_process_group()
