@@ -29,17 +29,23 @@ Lines& TheLines() {
 
 // The core reads frames (notes.cc).
 CallLine LineOfThread() {
-  using LineFunction = std::size_t (*)(char*, std::size_t, int*);
+  using LineFunction = std::size_t (*)(char*, std::size_t);
   static const auto line =
       reinterpret_cast<LineFunction>(dlsym(RTLD_DEFAULT, "eidolon_line_of_thread"));
   if (line == nullptr) return {};
   char text[256];
-  int gathers_objects = 0;
-  const std::size_t bytes = line(text, sizeof(text), &gathers_objects);
-  return {.text = std::string(text, bytes), .gathers_objects = gathers_objects != 0};
+  return {.text = std::string(text, line(text, sizeof(text))),
+          .gathers_objects = TorchRuns("all_gather_object") || TorchRuns("gather_object")};
 }
 
 }  // namespace
+
+bool TorchRuns(const char* function) {
+  using RunsFunction = int (*)(const char*);
+  static const auto runs =
+      reinterpret_cast<RunsFunction>(dlsym(RTLD_DEFAULT, "eidolon_torch_runs"));
+  return runs != nullptr && runs(function) != 0;
+}
 
 void KeepCallLine(const Context* context, std::uint32_t tag) {
   CallLine call = LineOfThread();

@@ -12,6 +12,9 @@ namespace eidolon::shim::gloo {
 // The calling thread's line is that of the collective with this tag. The last ones are kept.
 void KeepCallLine(const Context* context, std::uint32_t tag);
 
+// Whether this function of PyTorch is among the innermost frames of the calling thread.
+bool TorchRuns(const char* function);
+
 struct CallLine {
   std::string text;              // "train.py:40"; empty: not known.
   bool gathers_objects = false;  // Inside of all_gather_object or gather_object.

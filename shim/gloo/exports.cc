@@ -64,7 +64,8 @@ std::shared_ptr<const Group> MakeGroup(const Context& context) {
       fold, torch_groups::MembersOf({.name = {},
                                      .size = static_cast<std::uint32_t>(context.size),
                                      .rank = static_cast<std::uint32_t>(context.rank),
-                                     .world = fold.ranks()}));
+                                     .world = fold.ranks()}),
+      TorchRuns("_create_process_group_wrapper"));
   return group->has_ghosts() ? group : nullptr;
 }
 
@@ -178,7 +179,8 @@ std::shared_ptr<Context> ContextOfCall(void* process_group, std::uint32_t tag)
 std::shared_ptr<Context> ContextOfCall(void* process_group, std::uint32_t tag) {
   auto context = Own<std::shared_ptr<Context> (*)(void*, std::uint32_t)>(
       "_ZN4c10d16ProcessGroupGloo10getContextEj")(process_group, tag);
-  if (FindGroup(context.get()) != nullptr) KeepCallLine(context.get(), tag);
+  const auto group = FindGroup(context.get());
+  if (group != nullptr && !group->is_pytorchs()) KeepCallLine(context.get(), tag);
   return context;
 }
 

@@ -37,8 +37,9 @@ void EndJob(const std::string& sentence) {
   std::abort();
 }
 
-Group::Group(const folding::Fold& fold, base::Result<std::vector<folding::RankRun>> members)
-    : fold_(fold), members_(std::move(members)) {
+Group::Group(const folding::Fold& fold, base::Result<std::vector<folding::RankRun>> members,
+             bool is_pytorchs)
+    : fold_(fold), members_(std::move(members)), is_pytorchs_(is_pytorchs) {
   if (members_.has_value()) has_ghosts_ = HasGhosts(fold_, *members_);
 }
 

@@ -23,10 +23,14 @@ class Group {
  public:
   // `members`: their global ranks, or why they are not known, which ends the job when the group is
   // used. Keeps the fold.
-  Group(const folding::Fold& fold, base::Result<std::vector<folding::RankRun>> members);
+  // `is_pytorchs`: what passes in it is not the program's, but made to compare its collectives
+  // (TORCH_DISTRIBUTED_DEBUG=DETAIL).
+  Group(const folding::Fold& fold, base::Result<std::vector<folding::RankRun>> members,
+        bool is_pytorchs = false);
 
   // Whether a member is a ghost, or may be.
   bool has_ghosts() const { return has_ghosts_; }
+  bool is_pytorchs() const { return is_pytorchs_; }
   // End the job when nobody knows who the members are, or whom one of them mirrors.
   const folding::Twins& twins() const;
   std::uint32_t GlobalOf(std::int32_t rank) const;
@@ -34,6 +38,7 @@ class Group {
  private:
   const folding::Fold& fold_;
   const base::Result<std::vector<folding::RankRun>> members_;
+  const bool is_pytorchs_;
   bool has_ghosts_ = true;
 
   mutable std::mutex mutex_;  // Guards what follows, which is found at the first use.

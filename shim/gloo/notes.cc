@@ -28,12 +28,13 @@ EIDOLON_GLOO_EXPORT void eidolon_note_guessed_values(const char* where) {
   session->Append(&record.header, sizeof(record), {&tail, 1});
 }
 
-// The innermost line of the program on the calling thread; how many bytes it has. Tells also whether
-// PyTorch gathers objects there.
-EIDOLON_GLOO_EXPORT std::size_t eidolon_line_of_thread(char* text, std::size_t bytes,
-                                                       int* gathers_objects) {
-  *gathers_objects =
-      eidolon::shim::core::TorchRuns({"all_gather_object", "gather_object"}) ? 1 : 0;
+// Whether this function of PyTorch is among the innermost frames of the calling thread.
+EIDOLON_GLOO_EXPORT int eidolon_torch_runs(const char* function) {
+  return eidolon::shim::core::TorchRuns({function}) ? 1 : 0;
+}
+
+// The innermost line of the program on the calling thread; how many bytes it has.
+EIDOLON_GLOO_EXPORT std::size_t eidolon_line_of_thread(char* text, std::size_t bytes) {
   const std::string line = eidolon::shim::core::PythonLine();
   const std::size_t fitting = std::min(bytes, line.size());
   std::memcpy(text, line.data(), fitting);
