@@ -47,7 +47,7 @@ class Reader {
  public:
   explicit Reader(std::string_view rest) : rest_(rest) {}
 
-  // Without frames, up to the stop. Nothing: this is no pickle.
+  // Without frames, up to the stop. Nothing: this is not a pickle.
   std::optional<std::vector<Token>> All() {
     std::vector<Token> tokens;
     while (!rest_.empty()) {
@@ -150,7 +150,8 @@ std::optional<std::int64_t> TakeNumber(std::string_view* text) {
   return number;
 }
 
-std::optional<std::string> GoOnInText(std::string_view a, std::string_view b, const Places& places) {
+std::optional<std::string> GoOnInText(std::string_view a, std::string_view b,
+                                      const Places& places) {
   std::string text;
   while (!a.empty() && !b.empty()) {
     const auto of_a = TakeNumber(&a);

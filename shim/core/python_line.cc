@@ -146,7 +146,8 @@ bool TorchRuns(std::string_view stack, std::initializer_list<std::string_view> f
     if (!IsTorch(text)) return false;
     for (const std::string_view function : functions) {
       constexpr std::string_view kIn = " in ";
-      if (text.ends_with(function) && text.substr(0, text.size() - function.size()).ends_with(kIn)) {
+      if (text.ends_with(function) &&
+          text.substr(0, text.size() - function.size()).ends_with(kIn)) {
         return true;
       }
     }

@@ -17,8 +17,8 @@ struct Line {
 };
 
 struct Lines {
-  std::mutex mutex;             // Guards everything below.
-  std::array<Line, 256> kept;   // More than collectives that wait for their turn, as a rule.
+  std::mutex mutex;            // Guards everything below.
+  std::array<Line, 256> kept;  // More than collectives that wait for their turn, as a rule.
   std::size_t next = 0;
 };
 

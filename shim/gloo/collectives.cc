@@ -39,8 +39,10 @@ void Expect(bool fits, std::string_view collective) {
 void ExpectLiveRoot(const Group& group, std::int32_t root, std::string_view collective) {
   if (!group.twins().IsGhost(root)) return;
   const std::uint32_t rank = group.GlobalOf(root);
-  EndJob(StrCat("rank ", rank, " ", collective, "s over Gloo and is mirrored, so that nobody knows "
-                "what; make it live (--live ", rank, ")"));
+  EndJob(StrCat("rank ", rank, " ", collective,
+                "s over Gloo and is mirrored, so that nobody knows "
+                "what; make it live (--live ",
+                rank, ")"));
 }
 
 char* BytesOf(const BufferPointer& buffer) { return static_cast<char*>(buffer->data); }
@@ -68,7 +70,8 @@ void Report(const Call& call, const Inputs& inputs, std::string_view collective,
 }
 
 // What all members give, reduced in the order of their ranks.
-std::string Total(Inputs* inputs, std::int32_t size, std::size_t elements, const Reduction& reduce) {
+std::string Total(Inputs* inputs, std::int32_t size, std::size_t elements,
+                  const Reduction& reduce) {
   std::string total = inputs->Of(0);
   for (std::int32_t rank = 1; rank < size; ++rank) {
     reduce(total.data(), total.data(), inputs->Of(rank).data(), elements);
@@ -98,7 +101,8 @@ ByRank AtRoot(const Call& call, std::int32_t root, const void* data, std::size_t
     return Exchange(call, given, {});
   }
   std::vector<Expected> expected;
-  for (const std::int32_t rank : OtherLive(call)) expected.push_back({.rank = rank, .bytes = bytes});
+  for (const std::int32_t rank : OtherLive(call))
+    expected.push_back({.rank = rank, .bytes = bytes});
   ByRank all = Exchange(call, {}, expected);
   all[root].assign(static_cast<const char*>(data), bytes);
   return all;
@@ -214,9 +218,8 @@ void AllToAllv(const GroupPointer& group, const AllToAllvOptions& options) {
   std::vector<Expected> expected;
   for (const std::int32_t rank : OtherLive(call)) {
     const auto place = static_cast<std::size_t>(rank);
-    given.push_back({.rank = rank,
-                     .data = in + options.in_offset[place],
-                     .bytes = options.in_length[place]});
+    given.push_back(
+        {.rank = rank, .data = in + options.in_offset[place], .bytes = options.in_length[place]});
     expected.push_back({.rank = rank, .bytes = options.out_length[place]});
   }
   ByRank live = Exchange(call, given, expected);
@@ -250,8 +253,7 @@ void Gather(const GroupPointer& group, const GatherOptions& options) {
   const Call call = CallOf(group, options);
   const std::size_t bytes = options.in->bytes;
   const bool is_root = call.context->rank == options.root;
-  Expect(!is_root ||
-             options.out->bytes == bytes * static_cast<std::size_t>(call.context->size),
+  Expect(!is_root || options.out->bytes == bytes * static_cast<std::size_t>(call.context->size),
          "gather");
   ByRank live = AtRoot(call, options.root, options.in->data, bytes);
   if (!is_root) return;

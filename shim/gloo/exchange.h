@@ -34,8 +34,8 @@ struct Expected {
   std::size_t bytes = 0;
 };
 
-// Sends and receives; returns when all has passed. Gloo throws when the time is over or a connection
-// fails, as it does in a collective of its own.
+// Sends and receives; returns when all has passed. Gloo throws when the time is over or a
+// connection fails, as it does in a collective of its own.
 ByRank Exchange(const Call& call, std::span<const Part> given, std::span<const Expected> expected);
 
 // Every live member sends the same bytes to every other one. The answer has this member's, too.

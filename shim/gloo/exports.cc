@@ -36,8 +36,7 @@ constexpr char kConnect[] =
     "9transport6DeviceEE";
 constexpr char kConnectPairs[] =
     "_ZN4gloo9transport3tcp7Context24createAndConnectAllPairsESt10shared_ptrINS_6IStoreEE";
-constexpr char kReceiveAny[] =
-    "_ZN4gloo9transport3tcp13UnboundBuffer4recvESt6vectorIiSaIiEEmmm";
+constexpr char kReceiveAny[] = "_ZN4gloo9transport3tcp13UnboundBuffer4recvESt6vectorIiSaIiEEmmm";
 constexpr char kMonitoredBarrier[] =
     "_ZN4c10d16ProcessGroupGloo16monitoredBarrierERKNS_14BarrierOptionsEb";
 constexpr char kClose[] = "_ZN4gloo7Context16closeConnectionsEv";
@@ -61,10 +60,11 @@ std::shared_ptr<const Group> MakeGroup(const Context& context) {
   const folding::Fold& fold = JobFold();
   if (!fold.is_folded()) return nullptr;
   auto group = std::make_shared<const Group>(
-      fold, torch_groups::MembersOf({.name = {},
-                                     .size = static_cast<std::uint32_t>(context.size),
-                                     .rank = static_cast<std::uint32_t>(context.rank),
-                                     .world = fold.ranks()}),
+      fold,
+      torch_groups::MembersOf({.name = {},
+                               .size = static_cast<std::uint32_t>(context.size),
+                               .rank = static_cast<std::uint32_t>(context.rank),
+                               .world = fold.ranks()}),
       TorchRuns("_create_process_group_wrapper"));
   return group->has_ghosts() ? group : nullptr;
 }
@@ -111,9 +111,9 @@ void Answer(const Options& options, const char* name,
 
 }  // namespace
 
-void Connect(void* rendezvous, void* store, void* device)
-    EIDOLON_GLOO("_ZN4gloo10rendezvous7Context15connectFullMeshESt10shared_ptrINS0_5StoreEERS2_INS_"
-                 "9transport6DeviceEE");
+void Connect(void* rendezvous, void* store, void* device) EIDOLON_GLOO(
+    "_ZN4gloo10rendezvous7Context15connectFullMeshESt10shared_ptrINS0_5StoreEERS2_INS_"
+    "9transport6DeviceEE");
 void Connect(void* rendezvous, void* store, void* device) {
   Context* const context = ContextIn(rendezvous);
   auto group = MakeGroup(*context);
@@ -122,9 +122,9 @@ void Connect(void* rendezvous, void* store, void* device) {
   Own<ConnectFunction>(kConnect)(rendezvous, store, device);
 }
 
-void ConnectPairs(void* transport, void* store)
-    EIDOLON_GLOO("_ZN4gloo9transport3tcp7Context24createAndConnectAllPairsESt10shared_ptrINS_"
-                 "6IStoreEE");
+void ConnectPairs(void* transport, void* store) EIDOLON_GLOO(
+    "_ZN4gloo9transport3tcp7Context24createAndConnectAllPairsESt10shared_ptrINS_"
+    "6IStoreEE");
 void ConnectPairs(void* transport, void* store) {
   KeepGroup(transport, made);
   Own<ConnectPairsFunction>(kConnectPairs)(transport, store);
@@ -184,8 +184,8 @@ std::shared_ptr<Context> ContextOfCall(void* process_group, std::uint32_t tag) {
   return context;
 }
 
-// A store that the program serves itself, as the processes of asynchronous checkpoints do, waits for
-// a client of every rank. Ghosts never come, and who asks for a value waits for it anyhow.
+// A store that the program serves itself, as the processes of asynchronous checkpoints do, waits
+// for a client of every rank. Ghosts never come, and who asks for a value waits for it anyhow.
 void AwaitClients(void* store) EIDOLON_GLOO("_ZN4c10d8TCPStore14waitForWorkersEv");
 void AwaitClients(void* store) {
   if (JobFold().is_folded()) return;
@@ -206,7 +206,7 @@ void Close(Context* context) {
   }
 }
 
-#define EIDOLON_COLLECTIVE(function, ours, name)               \
+#define EIDOLON_COLLECTIVE(function, ours, name)                  \
   void function(const ours##Options& options) EIDOLON_GLOO(name); \
   void function(const ours##Options& options) { Answer(options, name, &ours); }
 

@@ -31,9 +31,9 @@ TEST(GloosGroupTest, EndsTheJobWhenAMembersTwinIsNotKnown) {
 
   EXPECT_DEATH(Group(fold, Runs{{0, 1, 1}, {3, 1, 1}}).twins(),
                "eidolon: folding: .*rank 3 is mirrored, and no live rank of its class");
-  EXPECT_DEATH(Group(fold, base::Fail(base::ErrorCode::kUnsupported, "nobody says who they are"))
-                   .twins(),
-               "eidolon: folding: nobody says who they are");
+  EXPECT_DEATH(
+      Group(fold, base::Fail(base::ErrorCode::kUnsupported, "nobody says who they are")).twins(),
+      "eidolon: folding: nobody says who they are");
 }
 
 TEST(GloosGroupTest, IsFoundByItsObjectsUntilAnotherIsThere) {

@@ -20,7 +20,9 @@ bool DifferAsIntegers(const std::string& a, const std::string& b, std::int64_t n
     Integer of_a = 0, of_b = 0;
     std::memcpy(&of_a, a.data() + at, sizeof(of_a));
     std::memcpy(&of_b, b.data() + at, sizeof(of_b));
-    const auto is_small = [normal](std::int64_t value) { return value > -normal && value < normal; };
+    const auto is_small = [normal](std::int64_t value) {
+      return value > -normal && value < normal;
+    };
     if (of_a != of_b && (!is_small(of_a) || !is_small(of_b))) return false;
   }
   return true;

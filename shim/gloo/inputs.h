@@ -24,9 +24,9 @@ class Inputs {
   // `live`: of all live members that give something. Keeps the twins.
   Inputs(const folding::Twins& twins, std::size_t element_bytes, ByRank live);
 
-  // They say how long the pickled objects are that follow. Ghosts' may be longer than both that they
-  // are made from, and get the room of both: PyTorch takes the longest for all, and reads what is
-  // in front.
+  // They say how long the pickled objects are that follow. Ghosts' may be longer than both that
+  // they are made from, and get the room of both: PyTorch takes the longest for all, and reads what
+  // is in front.
   void AreSizesOfObjects();
 
   // What `rank` gives. Valid until the next call. Requires: its twin, or itself, gives something.

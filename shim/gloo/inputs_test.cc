@@ -69,8 +69,9 @@ TEST(InputsTest, ObjectsGoOnAndHaveRoomForMoreThanTheirTwins) {
   EXPECT_EQ(sizes.Of(2), Bytes<std::int64_t>(11));
   EXPECT_FALSE(sizes.has_guessed());
 
-  Inputs objects(twins, 1,
-                 {{0, std::string("\x80\x04K\x00.abc", 8)}, {3, std::string("\x80\x04K\x03.def", 8)}});
+  Inputs objects(
+      twins, 1,
+      {{0, std::string("\x80\x04K\x00.abc", 8)}, {3, std::string("\x80\x04K\x03.def", 8)}});
   EXPECT_EQ(objects.Of(2), std::string("\x80\x04K\x02.\0\0\0", 8));
   EXPECT_FALSE(objects.has_guessed());
 }

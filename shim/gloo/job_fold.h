@@ -8,11 +8,11 @@
 
 namespace eidolon::shim::gloo {
 
-// `fold`: "16 4:2 8:2", the job's ranks and its dimensions (stride:size); `live`: "0,3,12", the live
-// ranks. As in EIDOLON_FOLD and EIDOLON_LIVE_RANKS.
+// `fold`: "16 4:2 8:2", the job's ranks and its dimensions (stride:size); `live`: "0,3,12", the
+// live ranks. As in EIDOLON_FOLD and EIDOLON_LIVE_RANKS.
 base::Result<folding::Fold> ReadFold(std::string_view fold, std::string_view live);
 
-// Of this process. Not folded: the job is not, or this is no process of a job.
+// Of this process. Not folded: the job is not, or this is not a process of a job.
 const folding::Fold& JobFold();
 
 }  // namespace eidolon::shim::gloo

@@ -63,7 +63,7 @@ answer = find()
 
 std::string FindGhostByName(const std::string& live, std::uint32_t world) {
   const torch_groups::PythonValue given[] = {{.name = "live", .value = live},
-                               {.name = "world", .value = std::int64_t{world}}};
+                                             {.name = "world", .value = std::int64_t{world}}};
   const std::string answer = torch_groups::AskPython(kNamesCode, given);
   const std::size_t end = answer.find('\n');
   if (end == std::string::npos) return "";

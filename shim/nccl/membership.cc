@@ -23,8 +23,8 @@
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/ghost_names.h"
-#include "shim/torch_groups/group_members.h"
 #include "shim/nccl/group_state.h"
+#include "shim/torch_groups/group_members.h"
 
 namespace eidolon::shim::nccl {
 namespace {
@@ -83,9 +83,9 @@ base::Result<std::vector<folding::RankRun>> MembersToTell(const core::Session& s
       live == nullptr || looked.exchange(true) ? std::string() : FindGhostByName(live, world);
   if (!ghost.empty()) return CannotFold(ghost);
   auto members = torch_groups::MembersOf({.name = name,
-                            .size = static_cast<std::uint32_t>(size),
-                            .rank = static_cast<std::uint32_t>(rank),
-                            .world = world});
+                                          .size = static_cast<std::uint32_t>(size),
+                                          .rank = static_cast<std::uint32_t>(rank),
+                                          .world = world});
   if (!members) return CannotFold(members.error().message);
   return members;
 }

@@ -135,8 +135,8 @@ std::string WhyNobodySets(std::string_view key) {
         "here rank ",
         *rank, " of the group,", kNoGloo);
   }
-  return base::StrCat("it is the address of rank ", *rank,
-                      " of a Gloo group, and a ghost", kNoGloo);
+  return base::StrCat("it is the address of rank ", *rank, " of a Gloo group, and a ghost",
+                      kNoGloo);
 }
 
 }  // namespace eidolon::agent::rendezvous

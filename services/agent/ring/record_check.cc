@@ -153,6 +153,14 @@ Result<void> CheckMembership(std::span<const std::byte> record) {
   return Damaged(init.header.kind, StrCat("rank ", init.rank, " of ", init.size));
 }
 
+Result<void> CheckSlot(std::span<const std::byte> record) {
+  const auto& header = As<wire::RecordHeader>(record);
+  std::uint32_t slot = 0;  // First field after the header in all questions.
+  std::memcpy(&slot, record.data() + sizeof(header), sizeof(slot));
+  if (slot < wire::kReplySlots) return {};
+  return Damaged(header.kind, StrCat("reply slot ", slot, " does not exist"));
+}
+
 Result<void> CheckQuestion(std::span<const std::byte> record) {
   const auto& question = As<wire::WaitRecord>(record);
   if (question.observer > 1) {
@@ -231,11 +239,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
                    StrCat("its clock is ", header.host_clock_ps, " ps, beyond all time"));
   }
   if (shape.has_slot) {
-    std::uint32_t slot = 0;  // First field after the header in all questions.
-    std::memcpy(&slot, record.data() + sizeof(header), sizeof(slot));
-    if (slot >= wire::kReplySlots) {
-      return Damaged(header.kind, StrCat("reply slot ", slot, " does not exist"));
-    }
+    if (auto fits = CheckSlot(record); !fits) return fits;
   }
   switch (header.kind) {
     case RecordKind::kDefineWork: {

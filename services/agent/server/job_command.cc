@@ -118,8 +118,7 @@ base::Result<std::unique_ptr<launch::Command>> StartCommand(const JobParts& job,
   for (const auto& [name, value] : assignment.environment()) {
     const bool ours = name == "LD_PRELOAD" || name == "EIDOLON_RUN_DIR" ||
                       name == "EIDOLON_INDEX_DIR" || name == "EIDOLON_LIVE_RANKS" ||
-                      name == "EIDOLON_FOLD" ||
-                      name == "TRITON_LIBCUDA_PATH";
+                      name == "EIDOLON_FOLD" || name == "TRITON_LIBCUDA_PATH";
     if (!ours) environment.emplace_back(name, value);
   }
   launch::CommandOptions options{

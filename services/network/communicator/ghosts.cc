@@ -49,12 +49,12 @@ Payload Ghosts::GivenBy(const Operation& broadcast, const std::map<std::int32_t,
                 other == by_root.end() ? nullptr : &other->second, guessed);
 }
 
-Payload Ghosts::Follow(std::uint32_t type, std::int32_t rank, const folding::Twin& twin, const Payload& live,
-                       const Payload* other, std::size_t* guessed) {
+Payload Ghosts::Follow(std::uint32_t type, std::int32_t rank, const folding::Twin& twin,
+                       const Payload& live, const Payload* other, std::size_t* guessed) {
   if (!live || other == nullptr || !*other || **other == *live) return live;
   if (IsInteger(type)) {
-    auto value = folding::GoOnInSteps(ElementBytes(type), {twin.live, *live},
-                                      {twin.other, **other}, rank);
+    auto value =
+        folding::GoOnInSteps(ElementBytes(type), {twin.live, *live}, {twin.other, **other}, rank);
     if (value) return value;
   }
   ++*guessed;
