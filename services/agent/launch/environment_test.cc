@@ -19,6 +19,7 @@ class EnvironmentTest : public testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "eidolon" / "triton");
     fs::create_directories(folder_ / "eidolon" / "first");
+    fs::create_directories(folder_ / "eidolon" / "folded");
   }
   void Make(const std::string& name) { std::ofstream(folder_ / name) << "x"; }
 
