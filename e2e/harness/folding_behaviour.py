@@ -68,7 +68,7 @@ def a_rank_without_a_process_that_the_program_asks_for_is_named(world):
 @test
 def values_over_gloo_that_were_guessed_are_counted_by_line(world):
     body = "everybody = everybody if step else dist.new_group(backend='gloo'); "
-    job = run(world, body + "dist.all_gather_object([None] * size, rank, everybody)")
+    job = run(world, body + "dist.all_gather_object([None] * size, chr(65 + rank), everybody)")
     expect_complete(job)
     folding = prediction_of(job)["folding"]
     print(f"     {folding.get('guessedCallSites')}")

@@ -214,6 +214,7 @@ def a_folded_job_that_connects_all_of_gloo_ends_with_the_address_that_no_ghost_h
         limits: {stillSeconds: 10}
     """
     job = world.run(STUCK, ranks=4, extra=extra)
-    expect_failed(job, "Stuck", "rank 0 waits in the rendezvous store for", "address of rank", "a ghost has no Gloo")
+    # PyTorch gives up after half an hour of the job's time.
+    expect_failed(job, "CommandFailed", "DistStoreError")
     log = world.server.logs(job["metadata"]["name"])
     expect("rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}")
