@@ -8,6 +8,7 @@
 // nobody knows, except in monitored_barrier, where only that it comes counts.
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -69,6 +70,15 @@ std::shared_ptr<const Group> MakeGroup(const Context& context) {
   return group->has_ghosts() ? group : nullptr;
 }
 
+// Otherwise making it would wait for addresses of ghosts.
+void ExpectToConnectLater() {
+  const char* const lazy = std::getenv("TORCH_GLOO_LAZY_INIT");
+  if (lazy != nullptr && std::strcmp(lazy, "0") != 0) return;
+  EndJob(
+      "the program sets TORCH_GLOO_LAZY_INIT, so that a Gloo group connects all its members when "
+      "it is made, and mirrored ranks have no Gloo; leave that variable alone");
+}
+
 // That of the context which a buffer was made for: gloo::transport::tcp::UnboundBuffer's first
 // member.
 std::shared_ptr<const Group> GroupOf(const Buffer* buffer) {
@@ -118,6 +128,7 @@ void Connect(void* rendezvous, void* store, void* device) {
   Context* const context = ContextIn(rendezvous);
   auto group = MakeGroup(*context);
   KeepGroup(context, group);
+  if (group != nullptr) ExpectToConnectLater();
   const Making making(std::move(group));
   Own<ConnectFunction>(kConnect)(rendezvous, store, device);
 }
