@@ -63,3 +63,26 @@ def a_rank_without_a_process_that_the_program_asks_for_is_named(world):
     expect("script.py:9 lets rank 3 communicate by its number" in said and "--live 3" in said, said)
     # What only prints is left alone.
     expect_complete(run(world, "if rank == 3: print(step)"))
+
+
+@test
+def values_over_gloo_that_were_guessed_are_counted_by_line(world):
+    body = "everybody = everybody if step else dist.new_group(backend='gloo'); "
+    job = run(world, body + "dist.all_gather_object([None] * size, chr(65 + rank), everybody)")
+    expect_complete(job)
+    folding = prediction_of(job)["folding"]
+    print(f"     {folding.get('guessedCallSites')}")
+    sites = folding.get("guessedCallSites", [])
+    expect(any(site["where"].endswith("script.py:9") for site in sites), f"its line is not named: {folding}")
+
+
+@test
+def ranks_without_a_process_of_which_gloo_wants_more_than_a_twin_gives_are_named(world):
+    for body, words in (
+        ("dist.recv(torch.zeros(1), 3, dist.new_group(backend='gloo'))", "receives from rank 3 over Gloo"),
+        ("dist.broadcast(torch.zeros(1), 3, dist.new_group(backend='gloo'))", "rank 3 broadcasts over Gloo"),
+    ):
+        said = verdict(run(world, body))
+        print(f"     {said['reason']}: {said['message']}")
+        expect(said["type"] == "Failed", f"it ended as {said}")
+        expect(words in said["message"] and "--live 3" in said["message"], said["message"])

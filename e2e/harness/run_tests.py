@@ -89,7 +89,7 @@ def parts(python):
             "folding",
             ["e2e/folding/run", "--build", str(release), "--python", python, "--ranks", "4", "--check", "--program"]
             + ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron", "megatron_pp"]
-            + ["interleaved", "context", "experts", "checkpoint", "halves"],
+            + ["interleaved", "context", "experts", "checkpoint", "halves", "gloo", "gloo_detail"],
             needs=("build-release",),
             minutes=25,
         ),

@@ -52,9 +52,11 @@ enum class RecordKind : std::uint16_t {
                    // number of the job's declaration that gave the value, 0 for none.
   kDamage,         // MarkRecord + text: what the shim found overwritten in this memory.
   // A profiler inside the process (activity.h).
-  kActivity,     // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
-  kActivations,  // MemoryRecord, used: the most that was kept at once for backward passes.
-  kPythonLine,   // MarkRecord + text; id: its number (python_line.h).
+  kActivity,       // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
+  kActivations,    // MemoryRecord, used: the most that was kept at once for backward passes.
+  kPythonLine,     // MarkRecord + text; id: its number (python_line.h).
+  kGuessedValues,  // MarkRecord + text: where ghosts' values were taken from another rank. Of
+                   // folded jobs.
   kCount,
 };
 

@@ -44,7 +44,7 @@ class SymbolsTest(unittest.TestCase):
         cls.core = SharedLibrary(cls.folder / "libeidolon_shim.so")
 
     def test_core_exports_exactly_the_rows_and_the_listed_functions(self):
-        folders = ("time", "process", "autograd")
+        folders = ("time", "process", "autograd", "gloo")
         plain = set().union(*((SHIM / folder / "exports.txt").read_text().split() for folder in folders))
         rows = set().union(*(row_symbols(library) for library in self.policies))
 
@@ -104,6 +104,15 @@ class SymbolsTest(unittest.TestCase):
         names = [path.name for path in (self.folder / "eidolon").iterdir()]
 
         self.assertEqual([name for name in names if "libcudart.so" in name], [])
+
+    def test_what_folded_jobs_have_before_gloo_is_what_stands_before_it_in_pytorch(self):
+        library = SharedLibrary(self.folder / "eidolon" / "folded" / "gloo.so")
+        pytorch = SharedLibrary(self.packages / "torch" / "lib" / "libtorch_cpu.so")
+        answered = set((SHIM / "gloo" / "answered.txt").read_text().split())
+
+        self.assertEqual(library.functions, answered)
+        self.assertEqual(sorted(answered - pytorch.functions), [], "not PyTorch's")
+        self.assertEqual(set(library.needed) - LIBC, {"libgcc_s.so.1"}, "the unwinder of what Gloo throws")
 
     def test_triton_finds_its_driver(self):
         for name in ("libcuda.so.1", "libcuda.so"):

@@ -137,6 +137,32 @@ std::string PythonPlace() noexcept {
   }
 }
 
+bool TorchRuns(std::string_view stack, std::initializer_list<std::string_view> functions) {
+  for (std::size_t at = 0; at < stack.size();) {
+    const std::size_t end = std::min(stack.find('\n', at), stack.size());
+    const std::string_view text = stack.substr(at, end - at);
+    at = end + 1;
+    if (text.find("File \"") == std::string_view::npos) continue;
+    if (!IsTorch(text)) return false;
+    for (const std::string_view function : functions) {
+      constexpr std::string_view kIn = " in ";
+      if (text.ends_with(function) &&
+          text.substr(0, text.size() - function.size()).ends_with(kIn)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool TorchRuns(std::initializer_list<std::string_view> functions) noexcept {
+  try {
+    return TorchRuns(StackOfThread(), functions);
+  } catch (...) {
+    return false;
+  }
+}
+
 PythonState PythonOfThread() noexcept {
   try {
     const Interpreter& python = ThisInterpreter();

@@ -24,6 +24,10 @@ std::string PythonLine() noexcept;
 // The same with the function: "folder/train.py:40 in step".
 std::string PythonPlace() noexcept;
 
+// Whether one of these functions of PyTorch is among the innermost frames, which are PyTorch's own.
+bool TorchRuns(std::initializer_list<std::string_view> functions) noexcept;
+bool TorchRuns(std::string_view stack, std::initializer_list<std::string_view> functions);
+
 // Whether the calling thread may run Python code just now: it has the interpreter's lock.
 enum class PythonState { kNotRunning, kRunning, kUnknown };
 PythonState PythonOfThread() noexcept;

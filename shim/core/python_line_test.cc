@@ -50,6 +50,16 @@ TEST(PythonLineTest, OnlyWhatABackwardPassHasCalledRunsInIt) {
   EXPECT_FALSE(BackwardRunsIn("", {"fsdp"}));
 }
 
+TEST(PythonLineTest, PyTorchsOwnFramesStandInFrontOfTheProgram) {
+  constexpr std::string_view kStack =
+      "  File \"/e/site-packages/torch/distributed/c10d_logger.py\", line 83 in wrapper\n"
+      "  File \"/e/site-packages/torch/distributed/distributed_c10d.py\", line 9 in gather_object\n"
+      "  File \"/home/train.py\", line 20 in step\n";
+  EXPECT_TRUE(TorchRuns(kStack, {"all_gather_object", "gather_object"}));
+  EXPECT_FALSE(TorchRuns(kStack, {"object", "step"}));
+  EXPECT_FALSE(TorchRuns("", {"gather_object"}));
+}
+
 TEST(PythonLineTest, AProgramWithoutPythonRunsNone) {
   EXPECT_EQ(PythonOfThread(), PythonState::kNotRunning);
 }

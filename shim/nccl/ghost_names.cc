@@ -1,7 +1,7 @@
 #include "shim/nccl/ghost_names.h"
 
 #include "services/base/text.h"
-#include "shim/nccl/python_question.h"
+#include "shim/torch_groups/python_question.h"
 
 namespace eidolon::shim::nccl {
 namespace {
@@ -62,9 +62,9 @@ answer = find()
 }  // namespace
 
 std::string FindGhostByName(const std::string& live, std::uint32_t world) {
-  const PythonValue given[] = {{.name = "live", .value = live},
-                               {.name = "world", .value = std::int64_t{world}}};
-  const std::string answer = AskPython(kNamesCode, given);
+  const torch_groups::PythonValue given[] = {{.name = "live", .value = live},
+                                             {.name = "world", .value = std::int64_t{world}}};
+  const std::string answer = torch_groups::AskPython(kNamesCode, given);
   const std::size_t end = answer.find('\n');
   if (end == std::string::npos) return "";
   const std::string rank = answer.substr(end + 1);

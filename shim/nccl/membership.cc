@@ -23,8 +23,8 @@
 #include "shim/nccl/buffers.h"
 #include "shim/nccl/communicator.h"
 #include "shim/nccl/ghost_names.h"
-#include "shim/nccl/group_members.h"
 #include "shim/nccl/group_state.h"
+#include "shim/torch_groups/group_members.h"
 
 namespace eidolon::shim::nccl {
 namespace {
@@ -82,10 +82,10 @@ base::Result<std::vector<folding::RankRun>> MembersToTell(const core::Session& s
   const std::string ghost =
       live == nullptr || looked.exchange(true) ? std::string() : FindGhostByName(live, world);
   if (!ghost.empty()) return CannotFold(ghost);
-  auto members = MembersOf({.name = name,
-                            .size = static_cast<std::uint32_t>(size),
-                            .rank = static_cast<std::uint32_t>(rank),
-                            .world = world});
+  auto members = torch_groups::MembersOf({.name = name,
+                                          .size = static_cast<std::uint32_t>(size),
+                                          .rank = static_cast<std::uint32_t>(rank),
+                                          .world = world});
   if (!members) return CannotFold(members.error().message);
   return members;
 }

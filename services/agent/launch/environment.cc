@@ -59,7 +59,8 @@ base::Result<ShimLibraries> FindShim(const std::string& folder) {
   }
   ShimLibraries shim{.core = core.string(),
                      .preload = Libraries(root / "eidolon" / "first"),
-                     .triton_folder = triton.string()};
+                     .triton_folder = triton.string(),
+                     .folded = Libraries(root / "eidolon" / "folded")};
   shim.preload.push_back(shim.core);
   shim.preload.insert(shim.preload.end(), facades->begin(), facades->end());
   return shim;

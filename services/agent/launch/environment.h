@@ -18,7 +18,8 @@ struct ShimLibraries {
   std::string core;
   // What must answer before the core, the core, then the facades, by name.
   std::vector<std::string> preload;
-  std::string triton_folder;  // Holds a libcuda.so.1.
+  std::string triton_folder;        // Holds a libcuda.so.1.
+  std::vector<std::string> folded;  // Preloaded besides into the live ranks of folded jobs.
 };
 
 // Finds the libraries in `folder` (what is built as <build>/lib). Fails naming what is missing.

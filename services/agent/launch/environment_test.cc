@@ -19,6 +19,7 @@ class EnvironmentTest : public testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "eidolon" / "triton");
     fs::create_directories(folder_ / "eidolon" / "first");
+    fs::create_directories(folder_ / "eidolon" / "folded");
   }
   void Make(const std::string& name) { std::ofstream(folder_ / name) << "x"; }
 
@@ -51,6 +52,20 @@ TEST_F(EnvironmentTest, WhatMustAnswerFirstIsPreloadedBeforeTheCore) {
   ASSERT_EQ(shim->preload.size(), 3u);
   EXPECT_TRUE(shim->preload[0].ends_with("/eidolon/first/runtime_12.so"));
   EXPECT_EQ(shim->preload[1], shim->core);
+}
+
+TEST_F(EnvironmentTest, WhatFoldedJobsNeedIsPreloadedNowhereElse) {
+  for (const char* name : {"libeidolon_shim.so", "eidolon/nccl.so", "eidolon/folded/gloo.so",
+                           "eidolon/triton/libcuda.so.1"}) {
+    Make(name);
+  }
+
+  const auto shim = FindShim(folder_.string());
+
+  ASSERT_TRUE(shim.has_value()) << shim.error().message;
+  EXPECT_EQ(shim->preload.size(), 2u);
+  ASSERT_EQ(shim->folded.size(), 1u);
+  EXPECT_TRUE(shim->folded[0].ends_with("/eidolon/folded/gloo.so"));
 }
 
 TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithTheTargetThatBuildsIt) {

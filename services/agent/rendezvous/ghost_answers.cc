@@ -14,6 +14,9 @@ constexpr std::size_t kUniqueIdBytes = 128;   // ncclUniqueId.
 constexpr std::size_t kHashedNameBytes = 40;  // SHA-1 of a group's ranks, in hex.
 constexpr std::string_view kBarrier = "store_based_barrier_key:";
 constexpr std::string_view kLastWorker = ":last_worker";
+// Gloo groups that connect all their members when they are made.
+constexpr std::string_view kNoGloo =
+    " has no Gloo; PyTorch 2.8 and later do without, unless the program sets TORCH_GLOO_LAZY_INIT";
 
 bool IsNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -119,8 +122,9 @@ std::int64_t GhostsAtBarrier(const World& world, std::int64_t ranks, std::int64_
 
 std::string WhyNobodySets(std::string_view key) {
   if (key.find("AsyncCheckpointProcess/") != std::string_view::npos) {
-    return "the process that writes checkpoints meets those of all other ranks over Gloo, and a "
-           "ghost has none";
+    return base::StrCat(
+        "the process that writes checkpoints meets those of all other ranks over Gloo, and a ghost",
+        kNoGloo);
   }
   if (key.ends_with("/last_member")) return "ghosts come to barriers of the whole job alone";
   const auto rank = RankOfGlooAddress(key);
@@ -129,10 +133,10 @@ std::string WhyNobodySets(std::string_view key) {
     return base::StrCat(
         "TORCH_DISTRIBUTED_DEBUG=DETAIL compares collectives over Gloo, and a ghost, "
         "here rank ",
-        *rank, " of the group, has no Gloo");
+        *rank, " of the group,", kNoGloo);
   }
-  return base::StrCat("it is the address of rank ", *rank,
-                      " of a Gloo group, and a ghost has no Gloo");
+  return base::StrCat("it is the address of rank ", *rank, " of a Gloo group, and a ghost",
+                      kNoGloo);
 }
 
 }  // namespace eidolon::agent::rendezvous

@@ -69,6 +69,7 @@ constexpr Shape kShapes[] = {
     {"activity", sizeof(wire::WaitRecord), true},
     {"activations", sizeof(wire::MemoryRecord), false},
     {"Python line", sizeof(wire::MarkRecord), false},
+    {"guessed values", sizeof(wire::MarkRecord), false},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(RecordKind::kCount));
 
@@ -152,6 +153,14 @@ Result<void> CheckMembership(std::span<const std::byte> record) {
   return Damaged(init.header.kind, StrCat("rank ", init.rank, " of ", init.size));
 }
 
+Result<void> CheckSlot(std::span<const std::byte> record) {
+  const auto& header = As<wire::RecordHeader>(record);
+  std::uint32_t slot = 0;  // First field after the header in all questions.
+  std::memcpy(&slot, record.data() + sizeof(header), sizeof(slot));
+  if (slot < wire::kReplySlots) return {};
+  return Damaged(header.kind, StrCat("reply slot ", slot, " does not exist"));
+}
+
 Result<void> CheckQuestion(std::span<const std::byte> record) {
   const auto& question = As<wire::WaitRecord>(record);
   if (question.observer > 1) {
@@ -230,11 +239,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
                    StrCat("its clock is ", header.host_clock_ps, " ps, beyond all time"));
   }
   if (shape.has_slot) {
-    std::uint32_t slot = 0;  // First field after the header in all questions.
-    std::memcpy(&slot, record.data() + sizeof(header), sizeof(slot));
-    if (slot >= wire::kReplySlots) {
-      return Damaged(header.kind, StrCat("reply slot ", slot, " does not exist"));
-    }
+    if (auto fits = CheckSlot(record); !fits) return fits;
   }
   switch (header.kind) {
     case RecordKind::kDefineWork: {
@@ -268,6 +273,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     case RecordKind::kUnknownSource:
     case RecordKind::kDamage:
     case RecordKind::kPythonLine:
+    case RecordKind::kGuessedValues:
       return CheckMark(record);
     case RecordKind::kMemory:
     case RecordKind::kActivations:

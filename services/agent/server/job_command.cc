@@ -34,8 +34,18 @@ std::string ListOf(const std::vector<std::uint32_t>& ranks) {
   return list;
 }
 
+// "16 4:2": the job's ranks and its dimensions.
+std::string TextOf(const folding::Fold& fold) {
+  std::string text = std::to_string(fold.ranks());
+  for (const folding::Dimension& dimension : fold.dimensions()) {
+    text += base::StrCat(" ", dimension.stride, ":", dimension.size);
+  }
+  return text;
+}
+
 // Puts the launcher of live ranks in the place of the user's.
-base::Result<void> StartLiveRanks(const JobParts& job, launch::CommandOptions* options) {
+base::Result<void> StartLiveRanks(const JobParts& job, const launch::ShimLibraries& shim,
+                                  launch::CommandOptions* options) {
   const auto read = launch::ReadLauncher(options->command);
   if (!read) return std::unexpected(read.error());
   const std::uint32_t per_server = job.assignment.ranks_per_server();
@@ -59,6 +69,7 @@ base::Result<void> StartLiveRanks(const JobParts& job, launch::CommandOptions* o
                             .environment = read->environment,
                             .command = std::move(*rank_command)};
   launch.environment.emplace_back("EIDOLON_LIVE_RANKS", ListOf(job.fold.live()));
+  launch.environment.emplace_back("EIDOLON_FOLD", TextOf(job.fold));
   // The launcher itself is not emulated.
   for (auto& [name, value] : options->environment) {
     if (name == "LD_PRELOAD") launch.preload = std::exchange(value, {});
@@ -66,6 +77,7 @@ base::Result<void> StartLiveRanks(const JobParts& job, launch::CommandOptions* o
     if (name == "MASTER_ADDR" || name == "MASTER_PORT")
       launch.environment.emplace_back(name, value);
   }
+  for (const std::string& library : shim.folded) launch.preload += ":" + library;
   const auto own = launch::OwnCommand();
   if (!own) return std::unexpected(own.error());
   options->command = read->wrapper;
@@ -106,7 +118,7 @@ base::Result<std::unique_ptr<launch::Command>> StartCommand(const JobParts& job,
   for (const auto& [name, value] : assignment.environment()) {
     const bool ours = name == "LD_PRELOAD" || name == "EIDOLON_RUN_DIR" ||
                       name == "EIDOLON_INDEX_DIR" || name == "EIDOLON_LIVE_RANKS" ||
-                      name == "TRITON_LIBCUDA_PATH";
+                      name == "EIDOLON_FOLD" || name == "TRITON_LIBCUDA_PATH";
     if (!ours) environment.emplace_back(name, value);
   }
   launch::CommandOptions options{
@@ -114,7 +126,7 @@ base::Result<std::unique_ptr<launch::Command>> StartCommand(const JobParts& job,
       .environment = std::move(environment),
       .working_directory = assignment.working_directory()};
   if (job.fold.is_folded()) {
-    if (auto folded = StartLiveRanks(job, &options); !folded) {
+    if (auto folded = StartLiveRanks(job, *shim, &options); !folded) {
       return std::unexpected(folded.error());
     }
   }

@@ -413,6 +413,9 @@ ApplyResult Session::ApplyNote(const ring::RecordView& record) {
     case RecordKind::kUnknownSource:
       usage_.NoteUnknownSource(record.As<wire::MarkRecord>());
       break;
+    case RecordKind::kGuessedValues:
+      usage_.NoteGuessedCollective(std::string(ring::NameAfter(record.As<wire::MarkRecord>())));
+      break;
     case RecordKind::kDamage:
       return Fail(ErrorCode::kCorrupt, StrCat("the process found that ",
                                               ring::NameAfter(record.As<wire::MarkRecord>())));

@@ -10,6 +10,7 @@
 
 #include "services/base/error.h"
 #include "services/folding/fold.h"
+#include "services/folding/twins.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/payload.h"
 
@@ -24,18 +25,14 @@ class Ghosts {
   // live, when no live member is of a ghost's class.
   static base::Result<Ghosts> Of(const folding::Fold& fold, std::span<const std::uint32_t> members);
 
-  std::size_t count() const { return count_; }
+  std::size_t count() const { return twins_.count(); }
   // Of a communicator with ghosts: its members, and those of them that are live, ascending.
   std::size_t size() const { return twins_.size(); }
-  const std::vector<std::int32_t>& live() const { return live_; }
+  const std::vector<std::int32_t>& live() const { return twins_.live(); }
   // The live member that a ghost mirrors, the next one of its class below it, or else above; -1 for
   // a member that is live.
-  std::int32_t TwinOf(std::int32_t rank) const {
-    return count_ > 0 ? twins_[static_cast<std::size_t>(rank)].live : -1;
-  }
-  bool IsGhost(std::int32_t rank) const {
-    return count_ > 0 && twins_[static_cast<std::size_t>(rank)].live >= 0;
-  }
+  std::int32_t TwinOf(std::int32_t rank) const { return count() > 0 ? twins_.at(rank).live : -1; }
+  bool IsGhost(std::int32_t rank) const { return twins_.IsGhost(rank); }
 
   // Fills in what ghosts give to a collective, from the members that they mirror: the same bytes;
   // or, where two live members of the class differ, integers that go on in equal steps from rank to
@@ -48,23 +45,11 @@ class Ghosts {
                   std::size_t* guessed) const;
 
  private:
-  // Whom a ghost mirrors. `live`: -1 for a member that is live itself; `other`: another live member
-  // of its class, -1 without one.
-  struct Twin {
-    std::int32_t live = -1;
-    std::int32_t other = -1;
-  };
-  // Live members of one class: by global rank, the rank in the communicator.
-  using LiveOfClass = std::map<std::uint32_t, std::int32_t>;
-  // `rank`: global, of a ghost. Requires: there is a live member.
-  static Twin TwinAmong(const LiveOfClass& live, std::uint32_t rank);
   // What the ghost `rank` gives where its twin gives `live` and the other one `other` (null: none).
-  static Payload Follow(std::uint32_t type, std::int32_t rank, const Twin& twin,
+  static Payload Follow(std::uint32_t type, std::int32_t rank, const folding::Twin& twin,
                         const Payload& live, const Payload* other, std::size_t* guessed);
 
-  std::vector<Twin> twins_;  // By rank; empty without ghosts.
-  std::vector<std::int32_t> live_;
-  std::size_t count_ = 0;
+  folding::Twins twins_;
 };
 
 }  // namespace eidolon::network::communicator

@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-namespace eidolon::shim::nccl {
+namespace eidolon::shim::torch_groups {
 
 // A global variable of the question's code.
 struct PythonValue {
@@ -20,4 +20,4 @@ struct PythonValue {
 // lock; the calling thread may hold it.
 std::string AskPython(const char* code, std::span<const PythonValue> values);
 
-}  // namespace eidolon::shim::nccl
+}  // namespace eidolon::shim::torch_groups

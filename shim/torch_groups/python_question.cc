@@ -1,10 +1,10 @@
-#include "shim/nccl/python_question.h"
+#include "shim/torch_groups/python_question.h"
 
 #include <dlfcn.h>
 
 #include <cstddef>
 
-namespace eidolon::shim::nccl {
+namespace eidolon::shim::torch_groups {
 namespace {
 
 // The parts of CPython's C API that are used, as it declares them.
@@ -83,4 +83,4 @@ std::string AskPython(const char* code, std::span<const PythonValue> values) {
   return answer;
 }
 
-}  // namespace eidolon::shim::nccl
+}  // namespace eidolon::shim::torch_groups

@@ -1,6 +1,6 @@
-// Which ranks of the job the members of a communicator are. NCCL does not say: ncclCommInitRank and
-// ncclCommSplit know the caller alone. In folded jobs most members never call, so that the network
-// has to be told who they are.
+// Which ranks of the job the members of a group are. Neither NCCL nor Gloo says: who makes a
+// communicator knows its own rank and the size alone. In folded jobs most members never call, so
+// that somebody has to know who they are.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "services/base/error.h"
 #include "services/folding/rank_runs.h"
 
-namespace eidolon::shim::nccl {
+namespace eidolon::shim::torch_groups {
 
 // What a caller knows of its group.
 struct GroupEntry {
@@ -26,4 +26,4 @@ struct GroupEntry {
 // Python stack. Fails, with a sentence for the user, when neither tells.
 base::Result<std::vector<folding::RankRun>> MembersOf(const GroupEntry& entry);
 
-}  // namespace eidolon::shim::nccl
+}  // namespace eidolon::shim::torch_groups

@@ -1,11 +1,11 @@
-#include "shim/nccl/group_members.h"
+#include "shim/torch_groups/group_members.h"
 
 #include <charconv>
 
 #include "services/base/text.h"
-#include "shim/nccl/python_question.h"
+#include "shim/torch_groups/python_question.h"
 
-namespace eidolon::shim::nccl {
+namespace eidolon::shim::torch_groups {
 namespace {
 
 using base::StrCat;
@@ -80,4 +80,4 @@ base::Result<std::vector<folding::RankRun>> MembersOf(const GroupEntry& entry) {
   return runs;
 }
 
-}  // namespace eidolon::shim::nccl
+}  // namespace eidolon::shim::torch_groups
