@@ -26,7 +26,7 @@ FITTED = (
     "hf bert base b32 t512",
 )
 FITTED += ("hf gpt2 b8 t1024", "hf llama 1B b1 t512 bf16 parameters", "vit_b_16 b128 bf16", "resnet50 b64 fp32")
-FITTED += ("resnet50 b256 fp16 channels last", "convnext_tiny b64 bf16 channels last")
+FITTED += ("resnet50 b256 fp16 channels last", "convnext_tiny b64 bf16 channels last", "lstm 1024 x 2 b64 t256 fp32")
 LONG_US = 20
 HOST_BOUND = 0.85  # The GPU is busy for less than this share of a step.
 

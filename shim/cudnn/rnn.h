@@ -3,10 +3,11 @@
 // them. With G gates, H hidden elements, P outputs of a direction, S steps of all sequences
 // together, and B members at a step, for each layer and direction:
 //
-//   forward           a GEMM (G H) x S of the input; at each step a GEMM (G H) x B over P and a
-//   cell backward, data    at each step a cell's gradient and a GEMM P x B over G H; a GEMM of the
-//   input's backward, weights GEMMs of the input's and the state's matrices over S, and the sums
-//   for biases
+//   forward            a GEMM (G H) x 32 B of the input for every 32 steps; at each step a GEMM
+//                      (G H) x B over P and a cell
+//   backward, data     at each step a cell's gradient and a GEMM P x B over G H; a GEMM of the
+//                      input's gradient for every 8 steps
+//   backward, weights  GEMMs of the input's and the state's matrices over S, sums for biases
 //
 // A projection adds a GEMM to each step. Cells and sums cost the bytes and operations that they
 // count. Persistent algorithms, and layers that overlap, are timed the same: too long.

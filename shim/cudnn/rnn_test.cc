@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shim/cudnn/descriptor.h"
@@ -128,6 +129,22 @@ TEST_F(RnnTest, EachStepIsAGemmAndACell) {
   EXPECT_EQ(compute_type_, 77u);  // CUBLAS_COMPUTE_32F_FAST_TF32.
   EXPECT_FALSE(value::ProcessPending().IsKnown(Address(1), 4));
   EXPECT_TRUE(value::ProcessPending().IsKnown(Address(1) + 3 * 2 * 8 * 4, 4));
+}
+
+TEST_F(RnnTest, InputsAreMultipliedForManyStepsTogether) {
+  ASSERT_EQ(Describe(CUDNN_RNN_TANH), CUDNN_STATUS_SUCCESS);
+  const int lengths[] = {40, 10};
+  for (const auto& [data, size] : {std::pair{x_, 6}, {y_, 8}}) {
+    rnn::SetData(data, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, 40, 2, size,
+                 lengths, nullptr);
+  }
+
+  ASSERT_EQ(Forward(CUDNN_FWD_MODE_INFERENCE), CUDNN_STATUS_SUCCESS);
+
+  const Work issued = Issued();
+  ASSERT_EQ(issued.size(), 2u * (2 + 2 * 40));
+  EXPECT_EQ(issued[0], "GEMM 8 42 6");
+  EXPECT_EQ(issued[1 + 2 * 32], "GEMM 8 8 6");
 }
 
 TEST_F(RnnTest, AProjectionAddsAGemmToEachStep) {

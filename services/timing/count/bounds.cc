@@ -100,6 +100,24 @@ struct Parts {
   double latency = 0;
 };
 
+// What the pipes of multiplications need. From 8.6 on half of the lanes for single precision
+// multiply integers too, before that all of them do (NVIDIA's developer forum, "Separate CUDA core
+// pipeline for FP16 and FP32", 2024); a result of 64 bits takes its lanes twice.
+struct Multiplications {
+  double single = 0;    // Clocks of a block, all lanes for single precision together.
+  double integers = 0;  // Of those that multiply integers.
+};
+Multiplications MultiplicationsOf(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
+  const auto issued = [&](Pipe pipe) { return block.issued[static_cast<std::size_t>(pipe)]; };
+  const auto clocks = [&](Pipe pipe) {
+    return ClocksOf(pipe, gpu.compute_major, gpu.compute_minor);
+  };
+  const double integers = issued(Pipe::kMultiply) + 2 * issued(Pipe::kWideMultiply);
+  return {.single = (issued(Pipe::kFma) + integers) * clocks(Pipe::kFma),
+          .integers = issued(Pipe::kMultiply) * clocks(Pipe::kMultiply) +
+                      issued(Pipe::kWideMultiply) * clocks(Pipe::kWideMultiply)};
+}
+
 // What overlaps only in part: a multiprocessor's own work, the memory behind it, and the time that
 // each block waits for both. As independent delays add up, by their squares. Matrix instructions
 // take turns with the rest of their warps' work, and what they need is brought while they run:
@@ -134,10 +152,16 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   for (std::size_t i = 0; i < kPipes; ++i) {
     const auto pipe = static_cast<Pipe>(i);
     const double clocks = ClocksOf(pipe, gpu.compute_major, gpu.compute_minor);
-    if (pipe == Pipe::kMemory) continue;
+    const bool multiplies =
+        pipe == Pipe::kFma || pipe == Pipe::kMultiply || pipe == Pipe::kWideMultiply;
+    if (pipe == Pipe::kMemory || multiplies) continue;
     add(Name(pipe), of_block(block.issued[i] * clocks * kSchedulers / schedulers),
         parts.arithmetic);
   }
+  const Multiplications needed = MultiplicationsOf(block, gpu);
+  add(Name(Pipe::kFma), of_block(needed.single * kSchedulers / schedulers), parts.arithmetic);
+  add(Name(Pipe::kMultiply), of_block(needed.integers * kSchedulers / schedulers),
+      parts.arithmetic);
   add(Name(Pipe::kTensor),
       MatrixSeconds(block, gpu) * load.blocks * gpu.multiprocessors * kSchedulers / schedulers,
       parts.matrix);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "services/cubin/cubin.h"
 #include "services/timing/count/bounds.h"
 #include "services/timing/count/count_samples_test.h"
@@ -33,7 +35,8 @@ TEST(CountTest, CountsAnElementwiseKernelToTheByte) {
   // Eight warps load and store a line each.
   EXPECT_EQ(counts->block.missed_lines, 16);
   EXPECT_EQ(counts->block.missed_sectors, 64);
-  EXPECT_GE(Issued(*counts, Pipe::kFma), 8);  // The multiplication, and that of the index.
+  EXPECT_GE(Issued(*counts, Pipe::kFma), 8);       // The multiplication.
+  EXPECT_GE(Issued(*counts, Pipe::kMultiply), 8);  // That of the index.
   EXPECT_EQ(counts->block.shared_wavefronts, 0);
   EXPECT_GT(counts->block.far_clocks, 400);
   EXPECT_LT(counts->block.far_clocks, counts->block.clocks);
@@ -64,6 +67,22 @@ TEST(CountTest, ASmallLaunchLastsAsLongAsTheShortestKernel) {
   ASSERT_TRUE(counts.has_value()) << counts.error().message;
   EXPECT_EQ(counts->bytes_read, 128);
   EXPECT_EQ(TimeOf(*counts, H100()).seconds, H100().kernel_floor.Seconds());
+}
+
+TEST(CountTest, IntegersAreMultipliedByHalfOfTheLanesAndWideResultsTakeTwoTurns) {
+  const auto seconds = [](std::initializer_list<Pipe> pipes) {
+    Counts counts;
+    counts.blocks = 10.0 * H100().multiprocessors;
+    counts.warps = 4;
+    counts.resident_blocks = 1;
+    for (const Pipe pipe : pipes) counts.block.issued[static_cast<std::size_t>(pipe)] = 1e6;
+    return TimeOf(counts, H100()).seconds;
+  };
+  const double single = seconds({Pipe::kFma});
+
+  EXPECT_NEAR(seconds({Pipe::kMultiply}) / single, 2, 0.01);
+  EXPECT_NEAR(seconds({Pipe::kWideMultiply}) / single, 4, 0.01);
+  EXPECT_NEAR(seconds({Pipe::kFma, Pipe::kMultiply}) / single, 2, 0.01);  // Beside each other.
 }
 
 TEST(CountTest, LanesThatMeetInAWordTakeTurnsInL2) {

@@ -11,7 +11,7 @@ namespace eidolon::timing::count {
 
 // Where a multiprocessor executes an instruction.
 enum class Pipe : std::uint8_t {
-  kFma,             // Single precision; multiplications of integers.
+  kFma,             // Single precision.
   kHalf,            // Pairs of half precision.
   kDouble,          // Double precision.
   kAlu,             // Integers, logic, comparisons.
@@ -22,8 +22,10 @@ enum class Pipe : std::uint8_t {
   kControl,         // Branches, barriers, waiting.
   kTensor,          // Matrix instructions.
   kOther,           // Not known.
+  kMultiply,        // Multiplications of integers, by a part of what single precision has.
+  kWideMultiply,    // Of these, those whose result has 64 bits.
 };
-inline constexpr std::size_t kPipes = 11;
+inline constexpr std::size_t kPipes = 13;
 std::string_view Name(Pipe pipe);
 
 // By the type of the operands, as GPU model files name their rates.

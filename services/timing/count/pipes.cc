@@ -30,6 +30,10 @@ std::string_view Name(Pipe pipe) {
       return "tensor cores";
     case Pipe::kOther:
       return "other";
+    case Pipe::kMultiply:
+      return "integer multiplications";
+    case Pipe::kWideMultiply:
+      return "wide multiplications";
   }
   CHECK(false);
 }
@@ -61,11 +65,13 @@ Pipe PipeOfArithmetic(Operation operation) {
     case Operation::kFadd2:
     case Operation::kFmul2:
     case Operation::kFfma2:
+      return Pipe::kFma;
     case Operation::kImad:
+    case Operation::kIdp:
+      return Pipe::kMultiply;
     case Operation::kImadWide:
     case Operation::kImadHi:
-    case Operation::kIdp:
-      return Pipe::kFma;
+      return Pipe::kWideMultiply;
     case Operation::kHadd2:
     case Operation::kHmul2:
     case Operation::kHfma2:
@@ -122,7 +128,10 @@ double ClocksOf(Pipe pipe, std::uint32_t compute_major, std::uint32_t compute_mi
     case Pipe::kDouble:
       return is_small ? 32.0 / 2 : is_80 ? 32.0 / 32 : 32.0 / 64;
     case Pipe::kAlu:
+    case Pipe::kMultiply:
       return 32.0 / 64;
+    case Pipe::kWideMultiply:
+      return 32.0 / 32;
     case Pipe::kTranscendental:
       return 32.0 / 16;
     case Pipe::kShuffle:

@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 3";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 4";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.

@@ -2,6 +2,7 @@
 // elements of every operand.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <set>
 #include <string>
@@ -115,6 +116,7 @@ Demand Pointwise(std::string_view functor, double elements, double bytes, const 
   demand.family = PointwiseFamily(functor, widths);
   demand.evidence = Evidence::kParameters;
   demand.bytes = bytes;
+  demand.elements = elements;
   demand.flops = elements * OperationsPerElement(functor);
   // Zeros at 4.6 to 4.7 TB/s on H200, copies at 4.2 (e2e/measured).
   if (demand.family == Family::kFill) demand.efficiency = 1.06;
@@ -285,6 +287,24 @@ std::size_t ClosureOperands(const Launch& l, const ParameterSlot& closure,
   return 1;
 }
 
+// A thread has a few elements, and stores each before it loads the next, which may be the same
+// place. Instructions of an element and clocks between its loads are counted from the code for 9.0
+// in libtorch_cuda 2.11 (`eidolon kernel explain`: copies, selections and sums in one and two
+// dimensions). Words of torch.where are loaded once the condition says which.
+void WaitForEachElement(const Launch& l, std::string_view functor, double elements,
+                        Demand& demand) {
+  constexpr double kInstructions = 46, kClocksOfThread = 100, kClocksOfElement = 140;
+  constexpr double kWord = 4;
+  const double lanes = std::max(1.0, l.threads());
+  const double each = std::exp2(std::ceil(std::log2(std::max(1.0, elements / lanes))));
+  const bool selects = functor.find("where_kernel_impl") != std::string_view::npos &&
+                       FunctorWidths(functor, 2)[0] >= kWord;
+  demand.instructions = kInstructions * elements;
+  demand.dependent_loads = each * (selects ? 2 : 1);
+  demand.dependent_bytes = demand.bytes;
+  demand.dependent_clocks = kClocksOfThread + each * kClocksOfElement;
+}
+
 }  // namespace
 
 // elementwise_kernel<threads, per_thread, F>(int N, F f); F is a lambda that holds an offset
@@ -309,6 +329,10 @@ std::optional<Demand> Strided(const Launch& l) {
   Demand demand = Pointwise(functor, *elements, *elements * Sum(widths), widths);
   const std::vector<Axes> axes = AxesOf(l.parameters, closure->offset, widths.size());
   CountStrided(axes, widths, *elements, demand);
+  if (!casts && !axes.empty()) {
+    WaitForEachElement(l, functor, *elements, demand);
+    return demand;
+  }
   const bool one_dimension = !axes.empty() && axes[0].size() == 1;
   demand.address_operations = *elements * (casts           ? kOffsetCastOperations
                                            : one_dimension ? kOffsetOperationsOfOneDimension

@@ -102,10 +102,13 @@ TEST(RecogniseTest, LanesThatStandApartAskForASectorEach) {
   EXPECT_EQ(StridedCopy(16, 2).sectors, kElements / 2);  // Two neighbours share one.
 }
 
-TEST(RecogniseTest, OffsetsInSeveralDimensionsCostOperations) {
+TEST(RecogniseTest, AThreadOfAStridedKernelWaitsForEachOfItsElements) {
   constexpr double kElements = 1024 * 512;
-  EXPECT_EQ(StridedCopy(2, 4096).address_operations, 47 * kElements);
-  EXPECT_EQ(StridedCopy(1024, 2).address_operations, 47 * kElements);
+  const Demand demand = StridedCopy(2, 4096);
+  EXPECT_EQ(demand.elements, kElements);
+  EXPECT_EQ(demand.instructions, 46 * kElements);
+  EXPECT_EQ(demand.dependent_loads, 4);  // Of 1024 blocks of 128 threads.
+  EXPECT_EQ(demand.address_operations, 0);
 }
 
 TEST(RecogniseTest, GeluOfSixteenBitsCostsMoreThanOfThirtyTwo) {

@@ -363,98 +363,30 @@ std::optional<Demand> NllLoss(const Launch& l) {
   return demand;
 }
 
-// max_pool_forward_nhwc(in, N, C, H, W, pooled H, pooled W, ...) and max_pool_backward_nhwc(grad,
-// mask, N, C, H, W, pooled H, pooled W, ...): the image once, the pooled image and its indices
-// once.
-std::optional<Demand> PoolChannelsLast(const Launch& l) {
-  const std::size_t first = l.name.Has("backward") ? 2 : 1;
-  double sizes[6];
-  for (std::size_t i = 0; i < 6; ++i) {
-    const auto size = l.Size(first + i);
-    if (!size) return std::nullopt;
-    sizes[i] = *size;
-  }
-  const double element = ElementBytes(l.Template(0)).value_or(4);
-  const double planes = sizes[0] * sizes[1];
-  const double pooled = sizes[4] * sizes[5];
-  // On H200 1.8 ps a place of a window of nine forward, 4.0 backward (e2e/measured).
-  constexpr double kPlaces = 9, kForwardOperations = 30, kBackwardOperations = 66;
-  Demand demand =
-      Rows(Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),
-           planes * pooled * kPlaces, Evidence::kParameters);
-  demand.address_operations =
-      planes * pooled * kPlaces * (first == 2 ? kBackwardOperations : kForwardOperations);
-  return demand;
-}
-
-namespace {
-
-// Integer operations for a place of a window: a bound on both sides and an address. Published on
-// H100 (e2e/validation/operators.csv): max pooling of 4 by 4 in 10.7 ms, depthwise convolution of 3
-// by 3 in 2.54, 0.80 and 0.94 T places/s.
-constexpr double kPoolOperations = 21;
-constexpr double kDepthwiseOperations = 17.7;
-
-Demand Windows(Family family, double bytes, double places, double operations) {
-  Demand demand = Rows(family, bytes, places / 10, Evidence::kParameters);
-  demand.address_operations = places * operations;
-  return demand;
-}
-
-}  // namespace
-
-// max_pool_forward_nchw(nthreads, in, C, H, W, pooled H, pooled W, kernel H, kernel W, ..., out,
-// indices) and avg_pool2d_out_cuda_frame(nthreads, in, C, H, W, pooled H, pooled W, kernel H,
-// kernel W, ..., out, ...): a thread an output.
-std::optional<Demand> PoolChannelsFirst(const Launch& l) {
-  const auto outputs = l.Size(0);
-  double sizes[6];  // H, W, pooled H, pooled W, kernel H, kernel W.
-  for (std::size_t i = 0; i < 6; ++i) {
-    const auto size = l.Size(3 + i);
-    if (!size) return std::nullopt;
-    sizes[i] = *size;
-  }
-  if (!outputs) return std::nullopt;
-  const double element = l.ElementBytesOf(1, 4);
-  const bool maximum = l.name.Has("max_pool");
-  const double written = element + (maximum ? 8 : 0);
-  const double planes = *outputs / (sizes[2] * sizes[3]);
-  return Windows(Family::kPooling, planes * sizes[0] * sizes[1] * element + *outputs * written,
-                 *outputs * sizes[4] * sizes[5], maximum ? kPoolOperations : 0);
-}
-
-// conv_depthwise2d_forward_kernel<window, T, index>(in, out, weight, bias, bool, outputs, C,
-// multiplier, W, H, output W, output H, kernel W, kernel H, ...); a window of 0 is any.
-std::optional<Demand> DepthwiseForward(const Launch& l) {
-  constexpr std::size_t kOutputs = 5, kWidth = 8, kKernel = 12;
-  const auto outputs = l.Size(kOutputs);
-  double sizes[4];  // W, H, output W, output H.
-  for (std::size_t i = 0; i < 4; ++i) {
-    const auto size = l.Size(kWidth + i);
-    if (!size) return std::nullopt;
-    sizes[i] = *size;
-  }
-  const std::string_view window = l.Template(0);
-  double places = window == "5" ? 25 : window == "3" ? 9 : window == "1" ? 1 : 0;
-  if (places == 0) places = l.Size(kKernel).value_or(0) * l.Size(kKernel + 1).value_or(0);
-  if (!outputs || places == 0) return std::nullopt;
-  const double element = ElementBytes(l.Template(1)).value_or(4);
-  const double inputs = *outputs / (sizes[2] * sizes[3]) * sizes[0] * sizes[1];
-  return Windows(Family::kConvolution, (inputs + *outputs) * element, *outputs * places,
-                 kDepthwiseOperations);
-}
-
-// tensor_kernel_scan_innermost_dim(T* out, const T* in, unsigned rows, unsigned width, ...): a few
-// rows a block, step by step along them.
+// tensor_kernel_scan_innermost_dim(T* out, const T* in, unsigned rows, unsigned width, ...):
+// threads of a row load two elements each, add them up in as many stages as doublings they have,
+// and go on; all threads of a block wait for each other between the stages. Clocks of a warp that
+// is alone and instructions are counted from the code for 9.0 in libtorch_cuda 2.11 (`eidolon
+// kernel explain`).
 std::optional<Demand> ScanRows(const Launch& l) {
   const auto rows = l.Size(2);
   const auto width = l.Size(3);
   if (!rows || !width) return std::nullopt;
   Demand demand = Rows(Family::kScan, *rows * *width * 2 * l.ElementBytesOf(0, 4), *rows * *width,
                        Evidence::kParameters);
-  // 4.2 and 4.9 ps an element of rows of 32768 on H200 (e2e/measured); H100, not used, 4.3.
-  constexpr double kScanOperations = 76;
-  demand.address_operations = kScanOperations * *rows * *width;
+  constexpr double kClocksOfPiece = 331, kClocksOfStage = 120;
+  constexpr double kInstructionsOfPiece = 70, kInstructionsOfStage = 25.4;
+  const double lanes = l.launch.block.x;
+  const double pieces =
+      std::ceil(*width / (2 * lanes)) *
+      std::ceil(*rows / (static_cast<double>(l.launch.block.y) * l.launch.grid.x));
+  const double stages = std::floor(std::log2(std::max(1.0, lanes))) + 1;
+  demand.in_step = true;
+  demand.dependent_loads = pieces;
+  demand.dependent_bytes = demand.bytes;
+  demand.dependent_clocks = pieces * (kClocksOfPiece + kClocksOfStage * stages);
+  demand.instructions =
+      l.threads() * pieces * (kInstructionsOfPiece + kInstructionsOfStage * stages);
   return demand;
 }
 

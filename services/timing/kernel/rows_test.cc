@@ -163,22 +163,65 @@ TEST(RowsTest, DepthwiseConvolutionKnowsItsWindowFromItsNameOrItsParameters) {
   EXPECT_DOUBLE_EQ(places("0", 7), 49);
 }
 
+Demand ScanOfRows(std::uint32_t rows, std::uint32_t width, std::uint32_t lanes) {
+  return DemandOfRows(
+      LaunchBuilder("_ZN2at6native32tensor_kernel_scan_innermost_dimIfSt4plusIfEEEvPT_"
+                    "PKS4_jjjS4_T0_")
+          .Grid(1024)
+          .Block(lanes, 512 / lanes)
+          .Pointer()
+          .Pointer()
+          .Add(rows)
+          .Add(width)
+          .Add<std::uint32_t>(4)
+          .Add(0.0f)
+          .Build());
+}
+
 TEST(RowsTest, AScanReadsAndWritesItsRowsOnce) {
-  const Demand demand =
-      DemandOfRows(LaunchBuilder("_ZN2at6native32tensor_kernel_scan_innermost_dimIfSt4plusIfEEEvPT_"
-                                 "PKS4_jjjS4_T0_")
-                       .Grid(1000)
-                       .Block(16, 32)
-                       .Pointer()
-                       .Pointer()
-                       .Add<std::uint32_t>(32768)
-                       .Add<std::uint32_t>(4096)
-                       .Add<std::uint32_t>(4)
-                       .Add(0.0f)
-                       .Build());
+  const Demand demand = ScanOfRows(32768, 4096, 16);
 
   EXPECT_EQ(demand.family, Family::kScan);
   EXPECT_DOUBLE_EQ(demand.bytes, 32768.0 * 4096 * 8);
+}
+
+TEST(RowsTest, AScanGoesAlongItsRowsPieceByPiece) {
+  const Demand demand = ScanOfRows(32768, 4096, 16);
+
+  EXPECT_TRUE(demand.in_step);
+  EXPECT_DOUBLE_EQ(demand.dependent_loads, 128);  // Of 32 elements.
+  EXPECT_DOUBLE_EQ(ScanOfRows(65536, 4096, 16).dependent_loads, 256);
+  EXPECT_DOUBLE_EQ(ScanOfRows(32768, 4096, 512).dependent_loads, 4 * 32);
+  // Wide rows add up in more stages: five of 16 lanes, ten of 512.
+  EXPECT_DOUBLE_EQ(demand.dependent_clocks, 128 * (331 + 5 * 120));
+  EXPECT_DOUBLE_EQ(ScanOfRows(1024, 4096, 512).dependent_clocks, 4 * (331 + 10 * 120));
+}
+
+Demand PoolBackward(std::int32_t kernel, std::int32_t stride, std::int32_t pooled) {
+  LaunchBuilder builder(
+      "void at::native::(anonymous namespace)::max_pool_backward_nchw<c10::BFloat16, float, int>("
+      "c10::BFloat16 const*, long const*, int, int, int, int, int, int, int, int, int, int, int, "
+      "int, int, int, c10::BFloat16*)");
+  builder.Grid(49, 16, 64).Block(256).Pointer().Pointer();
+  for (const std::int32_t size :
+       {16, 64, 112, 112, pooled, pooled, kernel, kernel, stride, stride, 1, 1, 1, 1}) {
+    builder.Add(size);
+  }
+  return DemandOfRows(builder.Pointer().Build());
+}
+
+TEST(RowsTest, AGradientOfMaxPoolingLooksIntoEachWindowOfAPlace) {
+  constexpr double kPlaces = 16.0 * 64 * 112 * 112;
+  const Demand apart = PoolBackward(2, 2, 56);
+  const Demand overlapping = PoolBackward(3, 2, 56);
+
+  EXPECT_EQ(apart.family, Family::kPooling);
+  EXPECT_EQ(apart.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(apart.bytes, kPlaces * 2 + kPlaces / 4 * (2 + 8));
+  EXPECT_DOUBLE_EQ(apart.dependent_loads, 1);
+  EXPECT_DOUBLE_EQ(overlapping.dependent_loads, 2);
+  EXPECT_DOUBLE_EQ(overlapping.instructions - apart.instructions, kPlaces * 3 * 12.5);
+  EXPECT_GT(PoolBackward(3, 1, 112).instructions, overlapping.instructions);
 }
 
 }  // namespace

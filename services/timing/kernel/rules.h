@@ -70,6 +70,7 @@ std::optional<Demand> BatchNormChannelsLast(const Launch& l);
 std::optional<Demand> NllLoss(const Launch& l);
 std::optional<Demand> PoolChannelsLast(const Launch& l);
 std::optional<Demand> PoolChannelsFirst(const Launch& l);
+std::optional<Demand> PoolBackwardChannelsFirst(const Launch& l);
 std::optional<Demand> DepthwiseForward(const Launch& l);
 std::optional<Demand> ScanRows(const Launch& l);
 
@@ -94,6 +95,7 @@ std::optional<Demand> ScanColumns(const Launch& l);
 std::optional<Demand> DeviceScan(const Launch& l);
 std::optional<Demand> RadixPass(const Launch& l);
 std::optional<Demand> RadixHistogram(const Launch& l);
+std::optional<Demand> SegmentedRadixPass(const Launch& l);
 std::optional<Demand> BlockRadixSort(const Launch& l);
 std::optional<Demand> BitonicSort(const Launch& l);
 std::optional<Demand> TopKGather(const Launch& l);

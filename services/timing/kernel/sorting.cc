@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/base/text.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
 
@@ -28,6 +29,9 @@ double LookBackSteps(double tiles) {
 double DigitPasses(double key_bytes, double digit_bits) {
   return std::ceil(key_bytes * 8 / digit_bits);
 }
+
+// Of keys and values that are written to as many places as a digit has values.
+constexpr double kRadixEfficiency = 0.68;
 
 // Of a thread and element in a pass of radix select, and to gather what was selected: counted from
 // the code for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`).
@@ -122,7 +126,7 @@ std::optional<Demand> RadixPass(const Launch& l) {
   if (!items) return std::nullopt;
   Demand demand =
       Counted(Family::kSort, 2 * *items * (l.ElementBytesOf(4, 4) + l.ElementBytesOf(6, 0)));
-  demand.efficiency = 0.68;
+  demand.efficiency = kRadixEfficiency;
   demand.serial_steps = 7;  // A tile in shared memory, ranked, sorted and written from there.
   return demand;
 }
@@ -139,17 +143,41 @@ std::optional<Demand> RadixHistogram(const Launch& l) {
   return demand;
 }
 
-// radixSortKVInPlace<.., .., block, items, K, V, index>(...): a block sorts a slice of up to 4096
-// in shared memory, by digits of four bits. 1024 of 32 bits in 15.8 us, of 16 bits in 10.7; 4096,
-// not used, in 17.4 and 11.9.
+// DeviceSegmentedRadixSortKernel<policy, .., .., K, V, ...>(const K*, K*, const V*, V*, begins,
+// ends,
+// ...), where begins is {int length, int first}: a block has a segment. It reads the keys and
+// counts their digits, then reads keys and values and writes them where they belong.
+std::optional<Demand> SegmentedRadixPass(const Launch& l) {
+  const auto begins = l.parameters.Slot(4);
+  if (!begins || begins->bytes != 8 || l.parameters.IsPointer(begins->offset)) return std::nullopt;
+  const auto length = l.parameters.At<std::int32_t>(begins->offset);
+  if (!length || *length <= 0) return std::nullopt;
+  const double items = static_cast<double>(*length) * l.launch.grid.x;
+  const double key = l.ElementBytesOf(0, 4);
+  Demand demand = Counted(Family::kSort, items * (3 * key + 2 * l.ElementBytesOf(2, 0)));
+  demand.efficiency = kRadixEfficiency;
+  return demand;
+}
+
+// radixSortKVInPlace<.., .., threads, items, K, V, index>(...): a block sorts a slice of up to 4096
+// in shared memory, by digits of four bits, each thread its items one after the other, with
+// barriers between. Counted from the code for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`:
+// keys of 2, 4 and 8 bytes, 4 and 32 items) on memory of zeros.
 std::optional<Demand> BlockRadixSort(const Launch& l) {
+  constexpr double kWarp = 32, kWord = 4, kLongestItems = 32;
+  const auto named = base::ParseInteger(l.Template(3));
+  const double items = named && *named > 0 ? static_cast<double>(*named) : kLongestItems;
   const double key = ElementBytes(l.Template(4)).value_or(4);
-  constexpr double kStepsOfDigit = 2.15, kSteps = 6.8;
-  const double values = l.threads() * 32;
-  Demand demand =
-      Counted(Family::kSort, 2 * values * (key + ElementBytes(l.Template(5)).value_or(8)));
+  const double digits = DigitPasses(key, 4);
+  Demand demand = Counted(
+      Family::kSort, 2 * l.threads() * items * (key + ElementBytes(l.Template(5)).value_or(8)));
   demand.evidence = Evidence::kGrid;
-  demand.wave_steps = kSteps + kStepsOfDigit * DigitPasses(key, 4);
+  demand.in_step = true;
+  demand.cold_loads = 1;
+  demand.dependent_clocks = 1620 + 170 * items + digits * (565 + 63.6 * items);
+  demand.instructions = l.threads() * (45 + 86 * items + digits * (60 + 21 * items));
+  const double exchange = key <= kWord ? 5.8 : 8.7;
+  demand.shared_wavefronts = l.threads() / kWarp * (22 * items + digits * (95 + exchange * items));
   return demand;
 }
 

@@ -33,6 +33,32 @@ TEST(SortingTest, ARadixPassReadsAndWritesKeysAndValues) {
   EXPECT_DOUBLE_EQ(demand.bytes, 2 * (4 << 20) * (1 + 8));
 }
 
+// Keys of 32 bits, values of 64.
+Demand SegmentsOf(std::uint32_t segments, std::int32_t length) {
+  constexpr char kSegmented[] =
+      "void at_cuda_detail::cub::detail::radix_sort::DeviceSegmentedRadixSortKernel<policy, true, "
+      "(at_cuda_detail::cub::SortOrder)0, float, long, at::native::offset_t, at::native::offset_t, "
+      "int, at_cuda_detail::cub::identity_decomposer_t>(float const*, float*, long const*, long*, "
+      "at::native::offset_t, at::native::offset_t, int, int, int, "
+      "at_cuda_detail::cub::identity_decomposer_t)";
+  LaunchBuilder builder(kSegmented);
+  builder.Grid(segments).Block(384);
+  for (int i = 0; i < 4; ++i) builder.Pointer();
+  for (const std::int32_t first : {0, 1}) {
+    builder.AddBytes(StructBytes(8).Set(0, length).Set(4, first).bytes(), 4);
+  }
+  return SortingDemand(builder.Add(0).Add(0).Add(6).Build());
+}
+
+TEST(SortingTest, ASegmentIsReadOnceMoreThanItIsWritten) {
+  const Demand demand = SegmentsOf(512, 50'304);
+
+  EXPECT_EQ(demand.family, Family::kSort);
+  EXPECT_EQ(demand.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(demand.bytes, 512.0 * 50'304 * (4 + 2 * (4 + 8)));
+  EXPECT_DOUBLE_EQ(SegmentsOf(1024, 50'304).bytes, 2 * demand.bytes);
+}
+
 Demand ScanOf(std::uint32_t tiles) {
   constexpr char kScan[] =
       "_ZN14at_cuda_detail3cub6detail4scan16DeviceScanKernelINS2_10policy_hubIaaajSt4plusIaEE10"
@@ -92,6 +118,29 @@ TEST(SortingTest, BlocksOfTopKThatHaveNothingToDoHardlyCount) {
   EXPECT_EQ(whole.serial_steps, 0);
   EXPECT_NEAR(rounded.wave_steps * 2, whole.wave_steps, 0.01);
   EXPECT_NEAR(rounded.serial_steps, 65.5, 0.1);
+}
+
+Demand BlockSortOf(int threads, int items, const std::string& key) {
+  const std::string name = "void at::native::radixSortKVInPlace<2, -1, " + std::to_string(threads) +
+                           ", " + std::to_string(items) + ", " + key +
+                           ", long, unsigned int>(int, int)";
+  return SortingDemand(
+      LaunchBuilder(name).Grid(1000).Block(static_cast<std::uint32_t>(threads)).Build());
+}
+
+TEST(SortingTest, ABlockSortsByDigitsOfItsKeysAndItemByItem) {
+  const Demand narrow = BlockSortOf(128, 32, "c10::BFloat16");
+  const Demand wide = BlockSortOf(128, 32, "float");
+  const Demand few = BlockSortOf(128, 4, "float");
+
+  EXPECT_TRUE(wide.in_step);
+  EXPECT_DOUBLE_EQ(wide.bytes, 2 * 1000.0 * 4096 * (4 + 8));
+  EXPECT_DOUBLE_EQ(few.bytes, wide.bytes / 8);
+  // Four more digits of four bits.
+  EXPECT_DOUBLE_EQ(wide.dependent_clocks - narrow.dependent_clocks, 4 * (565 + 32 * 63.6));
+  EXPECT_LT(few.dependent_clocks, wide.dependent_clocks / 3);
+  EXPECT_GT(few.dependent_clocks, wide.dependent_clocks / 8);
+  EXPECT_GT(BlockSortOf(128, 32, "long").shared_wavefronts, 2 * wide.shared_wavefronts);
 }
 
 TEST(SortingTest, BitonicSortsExchangeInEveryStage) {

@@ -240,6 +240,8 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
   demand.flops = static_cast<double>(call.flops);
   demand.type = kernel::CudaTypeName(call.type);
   demand.efficiency = 0.7;
+  // A cell computes five functions of what it has loaded before it stores.
+  if (call.name.starts_with("cudnn.rnn_cell")) demand.serial_steps = 1;
   Prediction prediction;
   prediction.seconds = DemandSeconds(gpu, demand, {});
   prediction.relative_error = 0.5;

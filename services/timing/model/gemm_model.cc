@@ -356,6 +356,26 @@ double SmallBlocksSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape
          blocks * kClocks / (gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz));
 }
 
+// In TF32 on Hopper, outputs of 64 rows or columns at most: cuBLAS has kernels of older
+// architectures for them, tiles of 64 by 64 whose sums go 32 deep at a time, in up to four slices
+// while multiprocessors are left. On H200 sums of 16 and 32 such parts last 9.86 and 17.28 us (the
+// steps of an LSTM of 1024 on 64 sequences, e2e/measured), behind a memset of 0.8 us that clears
+// what slices meet by. 0 for other GEMMs.
+double NarrowSeconds(const gpu_model::GpuModel& gpu, const GemmModel::Shape& shape) {
+  constexpr double kTile = 64, kDepth = 32, kSlicesMax = 4;
+  constexpr double kClocksOfPart = 919, kClocks = 4830;
+  constexpr double kClearSeconds = 0.8e-6;
+  const bool narrow = shape.batch <= 1 && std::min(shape.m, shape.n) <= kTile;
+  if (shape.type != "tf32" || gpu.compute_major != 9 || !narrow) return 0;
+  const double sms = gpu.multiprocessors;
+  const double tiles = std::ceil(shape.m / kTile) * std::ceil(shape.n / kTile);
+  double slices = 1;
+  while (slices < kSlicesMax && 2 * slices * tiles <= sms) slices *= 2;
+  const double parts = std::ceil(shape.k / (slices * kDepth));
+  const double clocks = std::ceil(slices * tiles / sms) * (kClocks + parts * kClocksOfPart);
+  return clocks / static_cast<double>(gpu.boost_clock_hz) + (slices > 1 ? kClearSeconds : 0);
+}
+
 // 0 where rows begin at multiples of 16 bytes.
 double UnalignedFlopsPerClock(const kernel::Gemm& gemm) {
   if (kernel::CudaTypeBytes(gemm.type_a) != 2) return 0;
@@ -391,6 +411,11 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
     prediction.seconds = small;
     prediction.source = estimate::Source::kModelled;
     prediction.relative_error = 0.5;
+  }
+  if (const double narrow = NarrowSeconds(gpu, shape); narrow > 0) {
+    prediction.seconds = std::max(narrow, TrafficSeconds(gpu, shape));
+    prediction.source = estimate::Source::kModelled;
+    prediction.relative_error = 0.3;
   }
   if (const double per_clock = UnalignedFlopsPerClock(gemm); per_clock > 0) {
     const double rate = per_clock * gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz);

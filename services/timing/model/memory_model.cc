@@ -22,10 +22,13 @@ constexpr double kThreadsToFill = 256;
 constexpr double kMemoryLatencySeconds = 0.6e-6;
 
 // Of a multiprocessor and clock: lanes for integers (CUDA C Programming Guide, throughput of native
-// arithmetic instructions, 8.x and 9.0), and sectors that scattered lanes get (120 G/s on H100:
-// published transposing kernels, e2e/validation/operators.csv).
+// arithmetic instructions, 8.x and 9.0), sectors that scattered lanes get (120 G/s on H100:
+// published transposing kernels, e2e/validation/operators.csv), and lines that L2 looks up for them
+// where memory and instructions are counted besides (a transposing copy on H200,
+// e2e/measured/h200/counters.csv).
 constexpr double kIntegerLanes = 64;
 constexpr double kSectorsPerClock = 0.46;
+constexpr double kLinesPerClock = 0.6;
 
 // Instructions of lanes that a multiprocessor issues in a clock: four schedulers, each a warp's, of
 // which kernels that do nothing else get 0.85 and 0.88 on H200 (e2e/measured/h200/counters.csv).
@@ -50,12 +53,18 @@ constexpr double kBlocksPerClock = 0.84;
 // Writing alone exceeds what copies attain, as no reads come between.
 constexpr double kEfficiencyMax = 1.1;
 
-// The work of one block, rounded up to a power of two: the last block of a grid is rarely full, and
-// the others, which decide, must not seem to do less because of it. The middle of the rounding's
-// range is taken out again.
-double BlockShare(double total, double blocks) {
+// The work of the block that has most. Where a grid is made for elements, each thread has room for
+// a power of two of them, and only the last block has less to do. Else the share is rounded up
+// likewise, because the last block of a grid is rarely full and the others, which decide, must not
+// seem to do less because of it; the middle of the rounding's range is taken out again.
+double BlockShare(double total, const kernel::Demand& demand, const Parallelism& parallelism) {
   constexpr double kMiddle = 0.7;
-  const double each = total / blocks;
+  if (demand.elements > 0 && parallelism.threads > 0) {
+    const double room = std::exp2(std::ceil(std::log2(demand.elements / parallelism.threads)));
+    const double of_block = std::max(1.0, room) * parallelism.threads / parallelism.blocks;
+    return total * std::min(1.0, of_block / demand.elements);
+  }
+  const double each = total / parallelism.blocks;
   return each <= 0 ? 0 : kMiddle * std::exp2(std::ceil(std::log2(each)));
 }
 
@@ -78,7 +87,7 @@ double IssueSeconds(const gpu_model::GpuModel& gpu, double instructions, double 
 // Of loads that wait for each other, while waves of blocks follow each other.
 double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                         Parallelism parallelism) {
-  if (demand.dependent_loads + demand.cold_loads == 0) return 0;
+  if (demand.dependent_loads + demand.cold_loads + demand.dependent_clocks == 0) return 0;
   if (demand.working_blocks > 0) {
     parallelism.threads *= std::min(1.0, demand.working_blocks / std::max(1.0, parallelism.blocks));
     parallelism.blocks = std::min(parallelism.blocks, demand.working_blocks);
@@ -86,9 +95,34 @@ double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& de
   const double clock = static_cast<double>(gpu.boost_clock_hz);
   const bool is_held = demand.dependent_bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
   const double load = is_held ? kNearLoadClocks / clock : kFarLoadSeconds;
+  // Blocks of streams of elements follow each other at once; others begin with what they share.
+  const double waves = Waves(gpu, parallelism);
   return (demand.dependent_loads * load + demand.cold_loads * kFarLoadSeconds +
           demand.dependent_clocks / clock) *
-         std::ceil(Waves(gpu, parallelism));
+         (demand.elements > 0 ? waves : std::ceil(waves));
+}
+
+// Of blocks whose warps wait for each other at every step: the clocks of one warp, and what the
+// others of its block issue meanwhile on its scheduler. Blocks take turns at the schedulers without
+// that, but every warp's access to shared memory waits for those of all others.
+double InStepSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
+                     const Parallelism& parallelism) {
+  constexpr double kWarp = 32, kSchedulers = 4;
+  const double chain = DependentSeconds(gpu, demand, parallelism);
+  if (parallelism.blocks <= 0) return chain;
+  const double clock = static_cast<double>(gpu.boost_clock_hz);
+  const double warps = std::max(1.0, parallelism.threads / parallelism.blocks / kWarp);
+  const double by_threads = std::floor(gpu.max_threads_per_multiprocessor / (kWarp * warps));
+  const double resident =
+      std::max(1.0, parallelism.resident > 0 ? parallelism.resident : by_threads);
+  const double blocks = std::ceil(parallelism.blocks / gpu.multiprocessors);
+  const double waves = std::ceil(Waves(gpu, parallelism));
+  const double issue = demand.instructions / kWarp / kSchedulers / parallelism.blocks / clock;
+  const double alone = chain + issue * waves * std::max(0.0, 1 - kSchedulers / warps);
+  const double together = std::min(blocks, resident);
+  const double shared = demand.shared_wavefronts / parallelism.blocks * blocks / clock;
+  return std::max(together > 1 ? std::hypot(alone, issue * blocks) : alone,
+                  chain + shared * (1 - 1 / (warps * together)));
 }
 
 }  // namespace
@@ -134,18 +168,20 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   double compute = demand.flops / rate;
   const double sms = gpu.multiprocessors;
   const double clocks = sms * static_cast<double>(gpu.boost_clock_hz);
-  double address =
-      std::max(demand.address_operations / kIntegerLanes, demand.sectors / kSectorsPerClock) /
-      clocks;
+  const bool streams = demand.elements > 0 && demand.instructions > 0;
+  double address = std::max(demand.address_operations / kIntegerLanes,
+                            demand.sectors / (streams ? kLinesPerClock : kSectorsPerClock)) /
+                   clocks;
   if (parallelism.blocks > 0) {
     // Too few blocks: the time of one of them, on a multiprocessor of its own.
     const double threads = parallelism.threads / parallelism.blocks;
     const double single = static_cast<double>(gpu.memory_bytes_per_second) *
                           gpu.attained_memory_share * efficiency * kSingleShare / sms *
                           std::min(1.0, threads / kThreadsToFill);
-    memory = std::max(memory, BlockShare(bytes, parallelism.blocks) / single);
-    compute = std::max(compute, BlockShare(demand.flops, parallelism.blocks) * sms / rate);
-    address = std::max(address, BlockShare(address, parallelism.blocks) * sms);
+    const auto of_block = [&](double total) { return BlockShare(total, demand, parallelism); };
+    memory = std::max(memory, of_block(bytes) / single);
+    compute = std::max(compute, of_block(demand.flops) * sms / rate);
+    address = std::max(address, of_block(address) * sms);
   }
   const double started =
       std::max(demand.wave_steps * kMemoryLatencySeconds * Waves(gpu, parallelism),
@@ -153,8 +189,14 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   const double issue = IssueSeconds(gpu, demand.instructions, parallelism.blocks);
   // Lanes that wait for what they load leave schedulers and memory idle by turns (Hong and Kim,
   // 2009; docs/kernel_counts.md); stores are given away and forgotten.
-  const double moving = demand.only_writes ? std::max(memory, issue) : std::hypot(memory, issue);
-  const double waiting = std::max(started, DependentSeconds(gpu, demand, parallelism));
+  const double dependent = DependentSeconds(gpu, demand, parallelism);
+  double moving = demand.only_writes ? std::max(memory, issue) : std::hypot(memory, issue);
+  if (streams) {
+    moving = std::hypot(moving, address, dependent);
+  } else if (demand.in_step) {
+    moving = std::hypot(memory, InStepSeconds(gpu, demand, parallelism));
+  }
+  const double waiting = std::max(started, dependent);
   // The floor holds one round trip to memory, which small transfers hide behind.
   const double floor = gpu.kernel_floor.Seconds();
   const double work = std::max({moving, compute, address, waiting}) +

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "services/timing/gpu_model/gpu_catalog.h"
 
 namespace eidolon::timing::model {
@@ -86,6 +88,54 @@ TEST(MemoryModelTest, ClocksPassAtTheBoostClock) {
   const kernel::Demand demand{.clocks = 1.98e9};
 
   EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 1}), 1, 1e-5);
+}
+
+TEST(MemoryModelTest, ABlockOfAGridThatIsMadeForElementsIsFull) {
+  // Blocks of 128 threads with room for 8 elements each.
+  const auto seconds = [](double elements) {
+    const double blocks = std::ceil(elements / 1024);
+    const kernel::Demand demand{.bytes = 600 * elements, .elements = elements};
+    return DemandSeconds(MemoryOfH100(), demand, {.blocks = blocks, .threads = 128 * blocks});
+  };
+
+  EXPECT_DOUBLE_EQ(seconds(1024), seconds(1025));
+  EXPECT_DOUBLE_EQ(seconds(1024), seconds(20 * 1024));
+  EXPECT_LT(seconds(700), seconds(1024));
+  double last = 0;
+  for (double elements = 1; elements < 1e6; elements = std::floor(elements * 1.1) + 1) {
+    EXPECT_GE(seconds(elements), last) << elements;
+    last = seconds(elements);
+  }
+}
+
+TEST(MemoryModelTest, WarpsThatGoInStepIssueOneAfterTheOther) {
+  kernel::Demand demand{.instructions = 0, .dependent_clocks = 1e5, .in_step = true};
+  const double sms = MemoryOfH100().multiprocessors;
+  // 16 warps a block, each with 10,000 instructions.
+  const auto seconds = [&](double blocks) {
+    demand.instructions = blocks * 512 * 1e4;
+    return DemandSeconds(MemoryOfH100(), demand, {.blocks = blocks, .threads = 512 * blocks});
+  };
+  const double clock = static_cast<double>(MemoryOfH100().boost_clock_hz);
+
+  // Beside the one whose clocks are counted three warps of each scheduler; blocks take turns.
+  EXPECT_NEAR(seconds(sms), (1e5 + 3e4) / clock, 2e-6);
+  EXPECT_NEAR(seconds(2 * sms), std::hypot(1.3e5, 8e4) / clock, 2e-6);
+  demand.shared_wavefronts = 2 * sms * 1e5;
+  EXPECT_NEAR(seconds(2 * sms), (1e5 + 2e5 * 31 / 32) / clock, 2e-6);
+}
+
+TEST(MemoryModelTest, StreamsWaitForMemoryInstructionsAndLoadsByTurns) {
+  kernel::Demand demand{.bytes = 3e8, .instructions = 3e9, .elements = 1e8};
+  const Parallelism parallelism{.blocks = 2e5, .threads = 2e5 * 256};
+
+  const double without = DemandSeconds(MemoryOfH100(), demand, parallelism);
+  demand.dependent_loads = 4;
+  demand.dependent_bytes = demand.bytes;
+  const double with = DemandSeconds(MemoryOfH100(), demand, parallelism);
+
+  const double waves = 2e5 / (8 * 132);
+  EXPECT_NEAR(std::pow(with, 2), std::pow(without, 2) + std::pow(waves * 4 * 0.41e-6, 2), 3e-9);
 }
 
 TEST(MemoryModelTest, OneBlockCannotFillTheGpu) {

@@ -1,0 +1,131 @@
+// Rules of kernels that move by index, select, sort or normalise, beside the durations of the same
+// launches on an H100 (e2e/measured/h100/scattered.jsonl.gz and step_traces.jsonl.gz), none of
+// which gave a constant.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/kernel/index_launches_test.h"
+#include "services/timing/model/estimator.h"
+
+namespace eidolon::timing::model {
+namespace {
+
+using kernel::IndexedRows;
+using kernel::KernelLaunch;
+using kernel::Pictures;
+using kernel::SelectInBlocks;
+
+struct RecordedRow {
+  std::string what;
+  KernelLaunch launch;
+  double microseconds = 0;
+};
+
+double PredictedMicroseconds(const KernelLaunch& launch) {
+  static const auto catalog = *gpu_model::GpuCatalog::Load("");
+  Estimator estimator(nullptr);
+  return estimator.Of(**catalog.Find("H100-SXM5-80GB"), launch).duration.Seconds() * 1e6;
+}
+
+// Each within `error` of what was measured, and all together within `bias`.
+void ExpectAgreement(const std::vector<RecordedRow>& all, double error, double bias) {
+  double sum = 0;
+  for (const RecordedRow& one : all) {
+    const double off = PredictedMicroseconds(one.launch) / one.microseconds - 1;
+    EXPECT_LT(std::abs(off), error) << one.what << ": " << off;
+    sum += off;
+  }
+  EXPECT_LT(std::abs(sum / static_cast<double>(all.size())), bias);
+}
+
+IndexedRows WideRows(std::uint32_t rows, std::uint32_t width, std::uint32_t indices) {
+  return {.rows = rows, .width = width, .indices = indices};
+}
+IndexedRows NarrowRows(std::uint32_t rows, std::uint32_t width, std::uint32_t indices) {
+  return {.rows = rows, .width = width, .indices = indices, .type = "c10::BFloat16", .bytes = 2};
+}
+
+TEST(RecordedLaunchesTest, CopiesByIndex) {
+  ExpectAgreement({{"few rows", IndexCopy(WideRows(128, 1024, 8192)), 24.7},
+                   {"words", IndexCopy(WideRows(50'304, 768, 8192)), 24.9},
+                   {"long rows", IndexCopy(WideRows(128'256, 4096, 8192)), 125.2},
+                   {"short rows", IndexCopy(WideRows(8192, 256, 65'536)), 52.7},
+                   {"a large table", IndexCopy(WideRows(1'000'000, 64, 65'536)), 14.3},
+                   {"narrow words", IndexCopy(NarrowRows(50'304, 768, 8192)), 18.8},
+                   {"narrow long rows", IndexCopy(NarrowRows(128'256, 4096, 8192)), 107.7}},
+                  0.16, 0.09);
+}
+
+TEST(RecordedLaunchesTest, ScatteredSums) {
+  ExpectAgreement({{"few rows", Scatter(WideRows(128, 1024, 8192)), 24.5},
+                   {"words", Scatter(WideRows(50'304, 768, 8192)), 29.0},
+                   {"long rows", Scatter(WideRows(128'256, 4096, 8192)), 164.3},
+                   {"short rows", Scatter(WideRows(8192, 256, 65'536)), 50.6},
+                   {"narrow words", Scatter(NarrowRows(50'304, 768, 8192)), 26.2},
+                   {"narrow long rows", Scatter(NarrowRows(128'256, 4096, 8192)), 135.0},
+                   {"narrow short rows", Scatter(NarrowRows(8192, 256, 65'536)), 63.8}},
+                  0.16, 0.05);
+}
+
+TEST(RecordedLaunchesTest, GathersOfRows) {
+  ExpectAgreement({{"few rows", MoveRows(WideRows(128, 1024, 8192)), 11.8},
+                   {"words", MoveRows(WideRows(50'304, 768, 8192)), 17.7},
+                   {"long rows", MoveRows(WideRows(128'256, 4096, 8192)), 96.4},
+                   {"rows that come again", MoveRows(WideRows(16, 4096, 4096)), 22.7},
+                   {"short rows", MoveRows(WideRows(1'000'000, 64, 65'536)), 40.8},
+                   {"narrow long rows", MoveRows(NarrowRows(128'256, 4096, 8192)), 49.3}},
+                  0.16, 0.08);
+}
+
+TEST(RecordedLaunchesTest, SumsOfBags) {
+  ExpectAgreement({{"long bags", SumBags(WideRows(1'000'000, 64, 65'536), 2048), 12.3},
+                   {"wide rows", SumBags(WideRows(1'000'000, 128, 65'536), 8192), 26.2},
+                   {"one each", SumBags(WideRows(100'000, 64, 65'536), 65'536), 45.8}},
+                  0.33, 0.17);
+}
+
+TEST(RecordedLaunchesTest, SmallBatchNorms) {
+  constexpr char kStatistics[] = "batch_norm_collect_statistics_kernel";
+  constexpr char kTransform[] = "batch_norm_transform_input_kernel";
+  constexpr char kBackward[] = "batch_norm_backward_kernel";
+  const Pictures seven{.members = 16, .channels = 2048, .places = 49};
+  const Pictures fourteen{.members = 16, .channels = 1024, .places = 196};
+  const Pictures few{.members = 16, .channels = 256, .places = 196};
+  ExpectAgreement({{"statistics, 7 by 7", NormBatch(kStatistics, 1, seven, 64, 8), 16.6},
+                   {"statistics, 14 by 14", NormBatch(kStatistics, 1, fourteen, 256, 2), 13.9},
+                   {"statistics, few channels", NormBatch(kStatistics, 1, few, 256, 2), 5.2},
+                   {"transform, 7 by 7", NormBatch(kTransform, 2, seven, 64, 1), 21.2},
+                   {"transform, 14 by 14", NormBatch(kTransform, 2, fourteen, 64, 1), 11.8},
+                   {"transform, few channels", NormBatch(kTransform, 2, few, 64, 1), 4.5},
+                   {"backward, 7 by 7", NormBatch(kBackward, 3, seven, 64, 8), 18.1},
+                   {"backward, 14 by 14", NormBatch(kBackward, 3, fourteen, 256, 2), 23.2},
+                   {"backward, few channels", NormBatch(kBackward, 3, few, 256, 2), 9.2}},
+                  0.5, 0.25);
+}
+
+TEST(RecordedLaunchesTest, SelectionsInABlockEach) {
+  ExpectAgreement({{"one long row", SelectInBlocks(1, 4096, 8, "float"), 19.4},
+                   {"rows", SelectInBlocks(32, 1024, 8, "float"), 12.3},
+                   {"rows, a hundred", SelectInBlocks(32, 1024, 100, "float"), 12.8}},
+                  0.7, 0.4);
+}
+
+TEST(RecordedLaunchesTest, MoreOfEverythingTakesLonger) {
+  double last = 0;
+  for (std::uint32_t indices = 1024; indices <= 1u << 20; indices *= 4) {
+    const double now = PredictedMicroseconds(Scatter(WideRows(50'304, 768, indices / 8)));
+    EXPECT_GE(now, last) << indices;
+    last = now;
+  }
+  EXPECT_GE(PredictedMicroseconds(Scatter(NarrowRows(8192, 256, 65'536))),
+            PredictedMicroseconds(Scatter(WideRows(8192, 256, 65'536))));
+  EXPECT_GE(PredictedMicroseconds(IndexCopy(WideRows(128'256, 4096, 8192))),
+            PredictedMicroseconds(IndexCopy(WideRows(128, 4096, 8192))));
+}
+
+}  // namespace
+}  // namespace eidolon::timing::model
