@@ -13,6 +13,7 @@
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/job_command.h"
 #include "services/agent/server/link_loads.h"
+#include "services/agent/server/output_sender.h"
 #include "services/agent/server/recording_output.h"
 #include "services/agent/server/timeline_file.h"
 #include "services/base/check.h"
@@ -344,6 +345,7 @@ void Agent::SendOutcome() {
     if (const auto written = WriteTraces(*job_, *processes_, *costs_); !written) {
       base::Log(base::Level::kError, "traces_not_written", {{"error", written.error().message}});
     }
+    SendOutputs(job_->assignment, controller_.get());
   }
   reports_->SendProgress(mailbox_.size());
   reports_->SendUsage(time_.clamped());
