@@ -41,7 +41,14 @@ base::Result<json> AskWhatIf(const std::string& recording, const std::string& gp
       json document = MakeReplayDocument(*recorded, path, changes);
       document["metadata"]["name"] = "what-if" + std::to_string(replayed++);
       auto job = (*replays)->Predict(document);
-      if (!job) return std::unexpected(job.error());
+      if (!job && job.error().code == base::ErrorCode::kUnavailable) {
+        return std::unexpected(job.error());
+      }
+      // What the other ones come to does not depend on it.
+      if (!job) {
+        result.refusal = job.error().message;
+        break;
+      }
       result.jobs.push_back(std::move(*job));
     }
     results.push_back(std::move(result));

@@ -98,12 +98,15 @@ struct WhatIfFlags {
   bool raw = false;
 };
 
+// Exit status of a ranking with gaps.
+constexpr int kNotAllAnswered = 3;
+
 int PrintWhatIf(const WhatIfFlags& flags) {
   const auto answers = AskWhatIf(flags.recording, flags.gpu, flags.embedded);
   if (!answers) return PrintFailure(answers.error());
   Terminal::Standard(flags.raw).Print(flags.output == "json" ? answers->dump(2) + "\n"
                                                              : FormatWhatIfs(*answers));
-  return 0;
+  return CountAt(*answers, {"notAnswered"}) > 0 ? kNotAllAnswered : 0;
 }
 
 void AddChanges(CLI::App* replay, ReplayFlags* flags) {
