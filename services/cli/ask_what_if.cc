@@ -31,7 +31,7 @@ base::Result<json> AskWhatIf(const std::string& recording, const std::string& gp
     return base::Fail(
         base::ErrorCode::kFailedPrecondition,
         base::StrCat(recording, " does not replay as it is, so that nothing can be compared: ",
-                     TextAt(StandingCondition(*unchanged), {"message"})));
+                     ToPrintableMessage(TextAt(StandingCondition(*unchanged), {"message"}))));
   }
   std::vector<WhatIfResult> results;
   std::size_t replayed = 0;

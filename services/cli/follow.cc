@@ -26,12 +26,11 @@ int ExitStatusOf(const json& job) {
 }
 
 json WithoutQuotedOutput(json job) {
-  constexpr std::string_view kQuoted = "; last lines of its error output:";
   const json::json_pointer conditions("/status/conditions");
   if (!job.contains(conditions)) return job;
   for (json& condition : job[conditions]) {
     const std::string message = TextAt(condition, {"message"});
-    if (const std::size_t at = message.find(kQuoted); at != message.npos) {
+    if (const std::size_t at = message.find(controller::shown::kQuotedOutput); at != message.npos) {
       condition["message"] = message.substr(0, at);
     }
   }

@@ -38,13 +38,15 @@ std::string Bar(double share) {
 }
 
 std::string FormatVerdict(const json& job) {
-  std::string text = StrCat(TextAt(job, {"metadata", "name"}), "  ", PhaseOf(job));
+  std::string text = ToPrintableLine(StrCat(TextAt(job, {"metadata", "name"}), "  ", PhaseOf(job)));
   const json& condition = StandingCondition(job);
-  const std::string message = TextAt(condition, {"message"});
-  text += "  " + TextAt(condition, {"reason"}) + (message.empty() ? "" : ": " + message) + "\n";
+  const std::string message = ToPrintableMessage(TextAt(condition, {"message"}));
+  text += StrCat("  ", ToPrintableLine(TextAt(condition, {"reason"})), message.empty() ? "" : ": ",
+                 message, "\n");
   const json& warnings = At(job, {"status", "warnings"});
   for (const json& warning : warnings) {
-    if (warning.is_string()) text += "  warning: " + warning.get<std::string>() + "\n";
+    if (warning.is_string())
+      text += "  warning: " + ToPrintableLine(warning.get<std::string>()) + "\n";
   }
   return text;
 }

@@ -18,5 +18,6 @@ using controller::shown::Print;
 using controller::shown::Printable;
 using controller::shown::ToPrintable;
 using controller::shown::ToPrintableLine;
+using controller::shown::ToPrintableMessage;
 
 }  // namespace eidolon::cli

@@ -61,7 +61,7 @@ std::string FormatSweep(const json& sweep) {
                               ? "no point begins until 'eidolon resume --sweeps " + name + "'"
                               : TextAt(StandingCondition(sweep), {"message"});
   return StrCat(name, "  ", ShownPhaseOf(sweep), "  ", FormatSweepProgress(sweep),
-                why.empty() ? "" : ": " + why, "\n", SweepTable(rows));
+                why.empty() ? "" : ": " + ToPrintableMessage(why), "\n", SweepTable(rows));
 }
 
 std::string FormatSweeps(const json& sweeps) {

@@ -237,7 +237,7 @@ int SubmitAndFollow(const SweepFlags& flags, const Globals& globals) {
   PrintRows(rows, flags, globals);
   if (PhaseOf(*sweep) == "Complete") return 0;
   const std::string why = TextAt(StandingCondition(*sweep), {"message"});
-  return PrintFailure({base::ErrorCode::kFailedPrecondition, why});
+  return PrintFailure({base::ErrorCode::kFailedPrecondition, ToPrintableMessage(why)});
 }
 
 int Sweep(const SweepFlags& flags, const Globals& globals) {
