@@ -6,14 +6,19 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/replay_document.h"
 #include "services/cli/replays.h"
 #include "services/cli/what_if.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
 #include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
 
+using controller::shown::NumberAt;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
+using controller::shown::ToPrintableMessage;
 using nlohmann::json;
 
 base::Result<json> AskWhatIf(const std::string& recording, const std::string& gpu,

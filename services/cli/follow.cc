@@ -4,14 +4,17 @@
 #include <thread>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/report.h"
+#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
+using controller::shown::PhaseOf;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
 using nlohmann::json;
 
 std::string JobPath(const std::string& name_space, const std::string& name) {

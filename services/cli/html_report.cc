@@ -9,22 +9,36 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/html.h"
 #include "services/cli/html_drawing.h"
 #include "services/cli/report.h"
 #include "services/cli/report_figures.h"
-#include "services/cli/report_line.h"
 #include "services/cli/report_path.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/status.h"
 #include "services/controller/page/asset.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 namespace {
 
 using base::StrCat;
 using controller::job::FormatBytes;
+using controller::shown::At;
+using controller::shown::BytesAt;
+using controller::shown::CountAt;
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::FormatSpan;
+using controller::shown::KernelTitle;
+using controller::shown::NumberAt;
+using controller::shown::Percent;
+using controller::shown::PhaseOf;
+using controller::shown::Print;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
 using html::Element;
 using html::Escape;
 using html::Text;

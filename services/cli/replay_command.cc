@@ -15,11 +15,14 @@
 #include "services/cli/terminal.h"
 #include "services/cli/what_if.h"
 #include "services/controller/job/document.h"
+#include "services/controller/shown/document_fields.h"
 #include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
 namespace {
 
+using controller::shown::CountAt;
+using controller::shown::PhaseOf;
 using nlohmann::json;
 
 constexpr int kReplayCountMax = 1'000'000;

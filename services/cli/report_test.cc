@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "services/cli/client.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 namespace {
 
+using controller::shown::FormatCount;
+using controller::shown::FormatSpan;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

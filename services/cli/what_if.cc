@@ -5,13 +5,24 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/report.h"
-#include "services/cli/report_line.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 
 using base::StrCat;
+using controller::shown::At;
+using controller::shown::CountAt;
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::NumberAt;
+using controller::shown::PhaseOf;
+using controller::shown::Print;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
+using controller::shown::ToPrintableLine;
 using nlohmann::json;
 
 namespace {
