@@ -239,6 +239,11 @@ std::string CriticalPath(const json& prediction) {
     links.push_back({Escape(TextAt(entry, {"link"})), Escape(seconds(entry)),
                      Escape(Percent(NumberAt(entry, {"share"})))});
   }
+  std::vector<std::vector<std::string>> named;
+  for (const json& entry : At(path, {"namedLinks"})) {
+    named.push_back({Escape(TextAt(entry, {"name"})), Escape(seconds(entry)),
+                     Escape(Percent(NumberAt(entry, {"share"})))});
+  }
   const auto folded = [](const char* title, const std::string& table) {
     return Element("details", {}, Text("summary", title) + table);
   };
@@ -246,9 +251,13 @@ std::string CriticalPath(const json& prediction) {
          Note(StrCat("From the end backward, what each moment waited for. ",
                      DescribeCriticalPath(path), ".")) +
          Table({"Name", "Kind", "Times", "Time", "Share"}, rows, 3) +
-         (links.empty() ? ""
-                        : folded("Communication by link",
-                                 Table({"Link", "Time", "Share of communication"}, links, 2))) +
+         (links.empty()
+              ? ""
+              : folded("Communication by link",
+                       Table({"Link", "Time", "Share of communication"}, links, 2) +
+                           (named.empty() ? ""
+                                          : Table({"Busiest", "Time", "Share of communication"},
+                                                  named, 2)))) +
          (ranks.size() > 1 ? folded("By rank", Table({"Rank", "Time", "Share"}, ranks, 2)) : "");
 }
 

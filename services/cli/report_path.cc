@@ -39,6 +39,19 @@ std::string FormatLinks(const json& path) {
   return text.empty() ? "" : Line("", StrCat("communication by link: ", text));
 }
 
+// "most of it on NIC 0 of server 1, out 40.10 %   NIC 3 of server 1, out 20.00 %".
+std::string FormatNamedLinks(const json& path) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  std::size_t shown = 0;
+  for (const json& link : At(path, {"namedLinks"})) {
+    if (++shown > kShown) break;
+    text += StrCat(text.empty() ? "most of it on " : "   ", TextAt(link, {"name"}), " ",
+                   Print("%.2f %%", NumberAt(link, {"share"}) * 100));
+  }
+  return text.empty() ? "" : Line("", text);
+}
+
 std::string FormatRanks(const json& path) {
   constexpr std::size_t kShown = 6;
   const json& ranks = At(path, {"ranks"});
@@ -77,7 +90,7 @@ std::string FormatCriticalPath(const json& prediction) {
     kinds += StrCat(kinds.empty() ? "" : "   ", TextAt(kind, {"kind"}), " ",
                     Print("%.2f %%", NumberAt(kind, {"share"}) * 100));
   }
-  std::string text = Line("critical path", kinds) + FormatLinks(path) +
+  std::string text = Line("critical path", kinds) + FormatLinks(path) + FormatNamedLinks(path) +
                      Line("", DescribeCriticalPath(path)) + FormatRanks(path);
   std::size_t shown = 0;
   for (const json& operation : At(path, {"operations"})) {
