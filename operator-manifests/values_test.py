@@ -45,6 +45,7 @@ NONSENSE = {
     "controller.namespaces": [["Team"], ["a", "a"], [""], [{}]],
     "controller.namespaceSelector": [{"a b": "c"}, {"a": "b c"}, {"a": None}, {"a": 1}, {"it's": "a"}],
     "controller.memoryPerRank": ["2 GB", "-1Gi", "0"],
+    "controller.outputsSize": ["2 GB", "-1Gi", "0"],
     "controller.replicas": [0, 17],
     "controller.resources": [{"request": {}}],
     "controller.podLabels": [{"a": "b c"}, {"a": 1}],

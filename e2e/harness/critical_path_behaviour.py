@@ -44,6 +44,9 @@ def path_of(job):
     communication = sum(kind["picoseconds"] for kind in path["kinds"] if kind["kind"] == "communication")
     on_links = sum(link["picoseconds"] for link in path["links"])
     expect(on_links == communication, f"links are {on_links} ps of {communication}: {path['links']}")
+    for link in path["links"]:
+        named = sum(one["picoseconds"] for one in path["namedLinks"] if one["link"] == link["link"])
+        expect(named <= link["picoseconds"], f"{link['link']}: {path['links']}, by name {path['namedLinks']}")
     print(f"     {path['picoseconds']} ps, {path['segments']} segments, {path['rankChanges']} changes of rank: {kinds}")
     return path, kinds
 
@@ -84,6 +87,10 @@ def communication_of_the_critical_path_is_on_the_narrowest_links(world):
         path, _ = path_of(job)
         longest = path["links"][0]
         expect(longest["link"] == narrowest and longest["share"] > 0.5, f"{gbps} Gbit/s, {fabric}: {path['links']}")
+        named = path["namedLinks"][0]
+        word = {"nic": "NIC 0 of server ", "leaf": "leaf "}[narrowest]
+        expect(named["link"] == narrowest and named["name"].startswith(word), f"by name: {path['namedLinks']}")
+        print(f"     {named['name']}: {named['share']:.3f} of communication")
 
 
 @test

@@ -202,6 +202,25 @@ def what_would_help_is_replayed_and_not_guessed(world):
 
 
 @test
+def one_refused_replay_leaves_the_others_their_answers(world):
+    run, _, file = record(world, TWO_BOUNDS)
+    command = [world.build / "bin/eidolon", "what-if", file]
+    asked = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120)
+    expect(asked.returncode == 0, f"what-if: {asked.stderr}")
+    command += ["--gpu", "no-such-gpu"]
+    answered = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120)
+    expect(answered.returncode == 3, f"status {answered.returncode}: {answered.stderr}")
+    answers, whole = json.loads(answered.stdout), json.loads(asked.stdout)
+    expect((answers["notAnswered"], whole["notAnswered"]) == (1, 0), f"not answered: {answers['notAnswered']}")
+    refused = answers["whatIfs"][-1]
+    expect(refused["name"] == "GPU no-such-gpu" and "no-such-gpu" in refused["message"], f"refused: {refused}")
+    others = [answer for answer in whole["whatIfs"] if not answer["name"].startswith("GPU ")]
+    expect(answers["whatIfs"][:-1] == others, f"{answers['whatIfs'][:-1]} beside it, else {others}")
+    told = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    expect(told.returncode == 3 and "not answered     GPU no-such-gpu: " in told.stdout, told.stdout + told.stderr)
+
+
+@test
 def a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(world):
     run, document, file = record(world, TWO_BOUNDS)
     at_half = lambda text: re.sub(r"gpusPerServer: (\d+)", r"gpusPerServer: \1, gpuClock: 0.5", text)

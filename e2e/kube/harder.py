@@ -113,12 +113,7 @@ class Harder:
         expect("retry: 1000" in seen and '"by-rest"' in seen, f"watched: {seen[:500]}")
         expect(rest.call("GET", "/api/v1/watch/simulationjobs")[0] == 403, "all namespaces may be watched")
         status, _, text = rest.call("GET", f"{jobs}/by-rest/timeline")
-        expect(status in (404, 501) and "timelines are not kept on Kubernetes" in text, f"timeline: {status} {text}")
-        timed = json.loads(body)
-        timed["metadata"]["name"] = "timed"
-        timed["spec"]["outputs"] = {"timeline": {"iterations": 1}}
-        status, _, text = rest.call("POST", jobs, json.dumps(timed))
-        expect(status == 422 and "/spec/outputs/timeline" in text, f"a timeline is taken: {status} {text}")
+        expect(status == 404 and "keeps no timeline" in text, f"timeline: {status} {text}")
         expect(rest.call("DELETE", f"{jobs}/by-rest", headers=['If-Match: "1"'])[0] == 412, "an old tag deletes")
         expect(rest.call("DELETE", f"{jobs}/by-rest")[0] == 200, "not deleted")
         expect(rest.call("GET", f"{jobs}/by-rest")[0] == 404, "still there")

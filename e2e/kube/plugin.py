@@ -38,7 +38,7 @@ class Plugin:
         expect("speed-up" in self.eidolon("compare", "by-plugin", "by-plugin-2", "-n", TEAM), "no comparison")
         expect("by-plugin-2" in self.eidolon("get", "-n", TEAM), "no list")
         for words, told in [
-            (("timeline", "by-plugin"), "timelines are not kept on Kubernetes"),
+            (("timeline", "by-plugin"), "keeps no timeline"),
             (("report", "nobody"), '"nobody" not found'),
             (("report", "by-plugin", f"--as=system:serviceaccount:{TEAM}:default"), "forbidden"),
         ]:

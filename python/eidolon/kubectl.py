@@ -139,9 +139,12 @@ def compare_jobs(cluster: Cluster, flags: argparse.Namespace) -> int:
 
 
 def timeline(cluster: Cluster, flags: argparse.Namespace) -> int:
-    cluster.job(flags.name)
+    kept = _status(cluster.job(flags.name)).get("timeline")
+    if kept is None:
+        raise Failure(f"the job '{flags.name}' keeps no timeline; one with outputs.timeline has it when it is over")
     raise Failure(
-        "timelines are not kept on Kubernetes: run the job with 'eidolon run --timeline FILE' or under 'eidolon up'"
+        f"the timeline has {kept['bytes']} bytes and comes by REST alone: with a token for the audience"
+        f" rest.eidolon.dev in FILE, eidolon --server http://SERVICE:8080 --token-file FILE timeline {flags.name}"
     )
 
 
@@ -172,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     told.add_argument("--html", default="", help="write one self-contained page here")
     compared = add("compare", compare_jobs, "print what differs between two jobs", "first", "second")
     compared.add_argument("-o", "--output", default="table", choices=["table", "json"], help="table or json")
-    add("timeline", timeline, "not on Kubernetes: says what to do instead", "name")
+    add("timeline", timeline, "say where a job's timeline is to be had", "name")
     return parser
 
 

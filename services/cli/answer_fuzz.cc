@@ -11,10 +11,11 @@
 #include "services/cli/follow.h"
 #include "services/cli/html_report.h"
 #include "services/cli/report.h"
-#include "services/cli/report_line.h"
 #include "services/cli/what_if.h"
 #include "services/controller/shown/comparison.h"
 #include "services/controller/shown/comparison_text.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
 
 namespace {
 
@@ -32,7 +33,7 @@ constexpr const char* kOther = R"({
     "target": {"ranks": 2, "cluster": {"servers": 2}}}}})";
 
 void Show(const nlohmann::json& document) {
-  cli::PhaseOf(document);
+  shown::PhaseOf(document);
   CHECK(!cli::FormatReport(document).empty());
   CHECK(!cli::FormatTable({document}).empty());
   cli::FormatProgress(document);
@@ -53,11 +54,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CHECK(!cli::DescribeProblem(422, text).empty());
   Show(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
   // A terminal is given nothing that it obeys, however the text is cut.
-  cli::Printable printable;
+  shown::Printable printable;
   std::string printed = printable.Add(std::string_view(text).substr(0, size / 2));
   printed += printable.Add(std::string_view(text).substr(size / 2));
   printed += printable.Finish();
-  CHECK(printed == cli::ToPrintable(text));
+  CHECK(printed == shown::ToPrintable(text));
   CHECK(std::ranges::none_of(printed, [](char c) {
     return c != '\n' && c != '\t' && (c == 0x7f || (c >= 0 && c < 0x20));
   }));

@@ -6,14 +6,19 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/replay_document.h"
 #include "services/cli/replays.h"
 #include "services/cli/what_if.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
 #include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
 
+using controller::shown::NumberAt;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
+using controller::shown::ToPrintableMessage;
 using nlohmann::json;
 
 base::Result<json> AskWhatIf(const std::string& recording, const std::string& gpu,
@@ -31,7 +36,7 @@ base::Result<json> AskWhatIf(const std::string& recording, const std::string& gp
     return base::Fail(
         base::ErrorCode::kFailedPrecondition,
         base::StrCat(recording, " does not replay as it is, so that nothing can be compared: ",
-                     TextAt(StandingCondition(*unchanged), {"message"})));
+                     ToPrintableMessage(TextAt(StandingCondition(*unchanged), {"message"}))));
   }
   std::vector<WhatIfResult> results;
   std::size_t replayed = 0;
@@ -41,7 +46,14 @@ base::Result<json> AskWhatIf(const std::string& recording, const std::string& gp
       json document = MakeReplayDocument(*recorded, path, changes);
       document["metadata"]["name"] = "what-if" + std::to_string(replayed++);
       auto job = (*replays)->Predict(document);
-      if (!job) return std::unexpected(job.error());
+      if (!job && job.error().code == base::ErrorCode::kUnavailable) {
+        return std::unexpected(job.error());
+      }
+      // What the other ones come to does not depend on it.
+      if (!job) {
+        result.refusal = job.error().message;
+        break;
+      }
       result.jobs.push_back(std::move(*job));
     }
     results.push_back(std::move(result));

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
+#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 namespace {
@@ -18,6 +18,7 @@ using base::ErrorCode;
 using base::Fail;
 using base::Result;
 using base::StrCat;
+using controller::shown::TextAt;
 using nlohmann::json;
 
 constexpr time_t kConnectSeconds = 5;

@@ -10,11 +10,13 @@
 #include "services/cli/completion.h"
 #include "services/cli/doctor.h"
 #include "services/cli/explain.h"
-#include "services/cli/report_line.h"
 #include "services/cli/target.h"
 #include "services/controller/embedded/controller_host.h"
+#include "services/controller/shown/printable.h"
 
 namespace eidolon::cli {
+
+using controller::shown::ToPrintable;
 
 int PrintFailure(const base::Error& error) {
   // It may quote what a job has printed, or what a server answers.

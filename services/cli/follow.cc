@@ -4,14 +4,17 @@
 #include <thread>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/report.h"
+#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
+using controller::shown::PhaseOf;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
 using nlohmann::json;
 
 std::string JobPath(const std::string& name_space, const std::string& name) {
@@ -26,12 +29,11 @@ int ExitStatusOf(const json& job) {
 }
 
 json WithoutQuotedOutput(json job) {
-  constexpr std::string_view kQuoted = "; last lines of its error output:";
   const json::json_pointer conditions("/status/conditions");
   if (!job.contains(conditions)) return job;
   for (json& condition : job[conditions]) {
     const std::string message = TextAt(condition, {"message"});
-    if (const std::size_t at = message.find(kQuoted); at != message.npos) {
+    if (const std::size_t at = message.find(controller::shown::kQuotedOutput); at != message.npos) {
       condition["message"] = message.substr(0, at);
     }
   }

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/follow.h"
+#include "services/controller/shown/document_fields.h"
 #include "services/controller/sweep/plan.h"
 
 namespace eidolon::cli {
@@ -13,6 +13,9 @@ using base::ErrorCode;
 using base::Fail;
 using base::Result;
 using base::StrCat;
+using controller::shown::At;
+using controller::shown::CountAt;
+using controller::shown::TextAt;
 using nlohmann::json;
 
 std::string SweepPath(const std::string& name_space, const std::string& name) {

@@ -1,12 +1,14 @@
 #include "services/cli/html.h"
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
-#include "services/cli/report_line.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
 
 namespace eidolon::cli::html {
 
 using base::StrCat;
+using controller::shown::Beginning;
+using controller::shown::ToPrintable;
 
 std::string Escape(std::string_view text, std::size_t bytes_max) {
   std::string kept(text.substr(0, bytes_max));

@@ -8,11 +8,13 @@
 #include "services/base/text.h"
 #include "services/cli/html.h"
 #include "services/cli/report.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli::html {
 namespace {
 
 using base::StrCat;
+using controller::shown::FormatSeconds;
 
 constexpr double kWidth = 1000;
 constexpr double kHeight = 220;

@@ -9,22 +9,36 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/html.h"
 #include "services/cli/html_drawing.h"
 #include "services/cli/report.h"
 #include "services/cli/report_figures.h"
-#include "services/cli/report_line.h"
 #include "services/cli/report_path.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/status.h"
 #include "services/controller/page/asset.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 namespace {
 
 using base::StrCat;
 using controller::job::FormatBytes;
+using controller::shown::At;
+using controller::shown::BytesAt;
+using controller::shown::CountAt;
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::FormatSpan;
+using controller::shown::KernelTitle;
+using controller::shown::NumberAt;
+using controller::shown::Percent;
+using controller::shown::PhaseOf;
+using controller::shown::Print;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
 using html::Element;
 using html::Escape;
 using html::Text;
@@ -225,6 +239,11 @@ std::string CriticalPath(const json& prediction) {
     links.push_back({Escape(TextAt(entry, {"link"})), Escape(seconds(entry)),
                      Escape(Percent(NumberAt(entry, {"share"})))});
   }
+  std::vector<std::vector<std::string>> named;
+  for (const json& entry : At(path, {"namedLinks"})) {
+    named.push_back({Escape(TextAt(entry, {"name"})), Escape(seconds(entry)),
+                     Escape(Percent(NumberAt(entry, {"share"})))});
+  }
   const auto folded = [](const char* title, const std::string& table) {
     return Element("details", {}, Text("summary", title) + table);
   };
@@ -232,9 +251,13 @@ std::string CriticalPath(const json& prediction) {
          Note(StrCat("From the end backward, what each moment waited for. ",
                      DescribeCriticalPath(path), ".")) +
          Table({"Name", "Kind", "Times", "Time", "Share"}, rows, 3) +
-         (links.empty() ? ""
-                        : folded("Communication by link",
-                                 Table({"Link", "Time", "Share of communication"}, links, 2))) +
+         (links.empty()
+              ? ""
+              : folded("Communication by link",
+                       Table({"Link", "Time", "Share of communication"}, links, 2) +
+                           (named.empty() ? ""
+                                          : Table({"Busiest", "Time", "Share of communication"},
+                                                  named, 2)))) +
          (ranks.size() > 1 ? folded("By rank", Table({"Rank", "Time", "Share"}, ranks, 2)) : "");
 }
 

@@ -4,14 +4,15 @@
 
 #include "services/base/text.h"
 #include "services/cli/client.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/follow.h"
 #include "services/cli/run_document.h"
 #include "services/controller/job/document.h"
+#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 
 using base::StrCat;
+using controller::shown::At;
 using nlohmann::json;
 
 base::Result<json> ReadJobDocument(const std::string& path) {

@@ -7,7 +7,7 @@
 
 #include "services/base/text.h"
 #include "services/cli/commands.h"
-#include "services/cli/report_line.h"
+#include "services/controller/shown/printable.h"
 #include "services/timing/count/counted_kernels.h"
 #include "services/timing/count/explain.h"
 #include "services/timing/count_flags.h"
@@ -17,6 +17,7 @@ namespace eidolon::cli {
 namespace {
 
 using base::StrCat;
+using controller::shown::ToPrintable;
 using timing::count::Record;
 
 struct KernelFlags {

@@ -15,11 +15,14 @@
 #include "services/cli/terminal.h"
 #include "services/cli/what_if.h"
 #include "services/controller/job/document.h"
+#include "services/controller/shown/document_fields.h"
 #include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
 namespace {
 
+using controller::shown::CountAt;
+using controller::shown::PhaseOf;
 using nlohmann::json;
 
 constexpr int kReplayCountMax = 1'000'000;
@@ -98,12 +101,15 @@ struct WhatIfFlags {
   bool raw = false;
 };
 
+// Exit status of a ranking with gaps.
+constexpr int kNotAllAnswered = 3;
+
 int PrintWhatIf(const WhatIfFlags& flags) {
   const auto answers = AskWhatIf(flags.recording, flags.gpu, flags.embedded);
   if (!answers) return PrintFailure(answers.error());
   Terminal::Standard(flags.raw).Print(flags.output == "json" ? answers->dump(2) + "\n"
                                                              : FormatWhatIfs(*answers));
-  return 0;
+  return CountAt(*answers, {"notAnswered"}) > 0 ? kNotAllAnswered : 0;
 }
 
 void AddChanges(CLI::App* replay, ReplayFlags* flags) {

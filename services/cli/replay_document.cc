@@ -3,15 +3,21 @@
 #include <algorithm>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/report.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 
 using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
+using controller::shown::At;
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::FormatSpan;
+using controller::shown::NumberAt;
 using nlohmann::json;
 
 base::Result<RecordedJob> ReadRecordedJob(std::string_view text) {

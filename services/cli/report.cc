@@ -9,17 +9,34 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/report_figures.h"
-#include "services/cli/report_line.h"
 #include "services/cli/report_path.h"
 #include "services/controller/job/status.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 namespace {
 
 using base::StrCat;
 using controller::job::FormatBytes;
+using controller::shown::At;
+using controller::shown::Beginning;
+using controller::shown::CountAt;
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::FormatSpan;
+using controller::shown::Line;
+using controller::shown::NumberAt;
+using controller::shown::Percent;
+using controller::shown::PhaseOf;
+using controller::shown::Print;
+using controller::shown::ShownPhaseOf;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
+using controller::shown::ToPrintableLine;
+using controller::shown::ToPrintableMessage;
 using nlohmann::json;
 
 constexpr int kBarWidth = 24;
@@ -38,13 +55,15 @@ std::string Bar(double share) {
 }
 
 std::string FormatVerdict(const json& job) {
-  std::string text = StrCat(TextAt(job, {"metadata", "name"}), "  ", PhaseOf(job));
+  std::string text = ToPrintableLine(StrCat(TextAt(job, {"metadata", "name"}), "  ", PhaseOf(job)));
   const json& condition = StandingCondition(job);
-  const std::string message = TextAt(condition, {"message"});
-  text += "  " + TextAt(condition, {"reason"}) + (message.empty() ? "" : ": " + message) + "\n";
+  const std::string message = ToPrintableMessage(TextAt(condition, {"message"}));
+  text += StrCat("  ", ToPrintableLine(TextAt(condition, {"reason"})), message.empty() ? "" : ": ",
+                 message, "\n");
   const json& warnings = At(job, {"status", "warnings"});
   for (const json& warning : warnings) {
-    if (warning.is_string()) text += "  warning: " + warning.get<std::string>() + "\n";
+    if (warning.is_string())
+      text += "  warning: " + ToPrintableLine(warning.get<std::string>()) + "\n";
   }
   return text;
 }

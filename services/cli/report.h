@@ -6,9 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "services/cli/document_fields.h"
-#include "services/cli/report_line.h"
-
 namespace eidolon::cli {
 
 // Several lines: verdict, iteration time with its band, throughput, where time goes, memory,

@@ -6,14 +6,27 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
-#include "services/cli/report_line.h"
 #include "services/controller/job/status.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 
 using base::StrCat;
 using controller::job::FormatBytes;
+using controller::shown::At;
+using controller::shown::BytesAt;
+using controller::shown::CountAt;
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::KernelTitle;
+using controller::shown::Line;
+using controller::shown::NumberAt;
+using controller::shown::Percent;
+using controller::shown::PhaseOf;
+using controller::shown::Print;
+using controller::shown::TextAt;
 using nlohmann::json;
 
 namespace {

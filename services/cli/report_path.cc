@@ -4,12 +4,21 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
-#include "services/cli/report_line.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 
 using base::StrCat;
+using controller::shown::At;
+using controller::shown::CountAt;
+using controller::shown::FormatCount;
+using controller::shown::KernelTitle;
+using controller::shown::Line;
+using controller::shown::NumberAt;
+using controller::shown::Print;
+using controller::shown::TextAt;
 using nlohmann::json;
 
 namespace {
@@ -28,6 +37,19 @@ std::string FormatLinks(const json& path) {
                    Print("%.2f %%", NumberAt(link, {"share"}) * 100));
   }
   return text.empty() ? "" : Line("", StrCat("communication by link: ", text));
+}
+
+// "most of it on NIC 0 of server 1, out 40.10 %   NIC 3 of server 1, out 20.00 %".
+std::string FormatNamedLinks(const json& path) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  std::size_t shown = 0;
+  for (const json& link : At(path, {"namedLinks"})) {
+    if (++shown > kShown) break;
+    text += StrCat(text.empty() ? "most of it on " : "   ", TextAt(link, {"name"}), " ",
+                   Print("%.2f %%", NumberAt(link, {"share"}) * 100));
+  }
+  return text.empty() ? "" : Line("", text);
 }
 
 std::string FormatRanks(const json& path) {
@@ -68,7 +90,7 @@ std::string FormatCriticalPath(const json& prediction) {
     kinds += StrCat(kinds.empty() ? "" : "   ", TextAt(kind, {"kind"}), " ",
                     Print("%.2f %%", NumberAt(kind, {"share"}) * 100));
   }
-  std::string text = Line("critical path", kinds) + FormatLinks(path) +
+  std::string text = Line("critical path", kinds) + FormatLinks(path) + FormatNamedLinks(path) +
                      Line("", DescribeCriticalPath(path)) + FormatRanks(path);
   std::size_t shown = 0;
   for (const json& operation : At(path, {"operations"})) {

@@ -19,6 +19,10 @@ json Prediction() {
               {"kind": "communication", "picoseconds": 11989597608, "share": 0.0693}],
     "links": [{"link": "nic", "picoseconds": 10789597608, "share": 0.8999},
               {"link": "latency", "picoseconds": 1200000000, "share": 0.1001}],
+    "namedLinks": [{"name": "NIC 3 of server 1, out", "link": "nic", "picoseconds": 7000000000,
+                    "share": 0.5838},
+                   {"name": "NIC 0 of server 0, in", "link": "nic", "picoseconds": 3789597608,
+                    "share": 0.3161}],
     "ranks": [{"rank": 1, "picoseconds": 100000000000, "share": 0.5781},
               {"rank": 0, "picoseconds": 72981206465, "share": 0.4219}],
     "operations": [{"kind": "kernels", "name": "gemm 8192x8192x2048", "picoseconds": 1000,
@@ -31,6 +35,8 @@ TEST(ReportPathTest, TellsKindsRanksAndWhatTakesMost) {
   EXPECT_EQ(FormatCriticalPath(Prediction()),
             "  critical path    kernels 93.07 %   communication 6.93 %\n"
             "                   communication by link: nic 89.99 %   latency 10.01 %\n"
+            "                   most of it on NIC 3 of server 1, out 58.38 %   NIC 0 of server 0, "
+            "in 31.61 %\n"
             "                   iteration 4: 172 981 206 465 ps in 1 234 parts, 3 changes of rank "
             "among 2\n"
             "                   rank 1 57.81 %   rank 0 42.19 %\n"

@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "services/cli/client.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 namespace {
 
+using controller::shown::FormatCount;
+using controller::shown::FormatSpan;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -53,6 +56,27 @@ json CompleteJob() {
 }
 }
 })");
+}
+
+TEST(ReportTest, ATextOfAProgramStaysOnItsLine) {
+  json job = CompleteJob();
+  json& status = job["status"];
+  status["phase"] = "Failed";
+  status["conditions"] = {
+      {{"type", "Failed"},
+       {"status", "True"},
+       {"reason", "CommandFailed"},
+       {"message",
+        "ValueError: a\nb  Complete; last lines of its error output:\nother  Complete"}}};
+  status["warnings"] = {"one\nother  Complete"};
+
+  const std::string report = FormatReport(job);
+
+  EXPECT_NE(report.find("  Failed  CommandFailed: ValueError: a\\x0ab  Complete; last lines of its "
+                        "error output:\n    | other  Complete\n"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(report.find("  warning: one\\x0aother  Complete\n"), std::string::npos) << report;
 }
 
 TEST(ReportTest, NamesTheHardwareAndWhatTakesLongest) {

@@ -4,18 +4,28 @@
 #include <string_view>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/follow_sweep.h"
 #include "services/cli/html.h"
 #include "services/cli/report.h"
-#include "services/cli/report_line.h"
 #include "services/controller/job/status.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
+#include "services/controller/shown/report_line.h"
 #include "services/controller/sweep/plan.h"
 #include "services/controller/sweep/rows.h"
 
 namespace eidolon::cli {
 
 using base::StrCat;
+using controller::shown::At;
+using controller::shown::FormatSeconds;
+using controller::shown::NumberAt;
+using controller::shown::Print;
+using controller::shown::ShownPhaseOf;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
+using controller::shown::ToPrintableLine;
+using controller::shown::ToPrintableMessage;
 using controller::sweep::HasPrediction;
 using controller::sweep::ThroughputOf;
 using nlohmann::json;
@@ -61,7 +71,7 @@ std::string FormatSweep(const json& sweep) {
                               ? "no point begins until 'eidolon resume --sweeps " + name + "'"
                               : TextAt(StandingCondition(sweep), {"message"});
   return StrCat(name, "  ", ShownPhaseOf(sweep), "  ", FormatSweepProgress(sweep),
-                why.empty() ? "" : ": " + why, "\n", SweepTable(rows));
+                why.empty() ? "" : ": " + ToPrintableMessage(why), "\n", SweepTable(rows));
 }
 
 std::string FormatSweeps(const json& sweeps) {

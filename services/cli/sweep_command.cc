@@ -14,7 +14,6 @@
 
 #include "services/base/text.h"
 #include "services/cli/commands.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/follow_sweep.h"
 #include "services/cli/replay_document.h"
 #include "services/cli/replays.h"
@@ -24,6 +23,8 @@
 #include "services/cli/terminal.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
 #include "services/controller/sweep/rows.h"
 #include "services/recording/recording_file.h"
 
@@ -32,6 +33,10 @@ namespace {
 
 using base::Result;
 using base::StrCat;
+using controller::shown::PhaseOf;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
+using controller::shown::ToPrintableMessage;
 using controller::sweep::ApplyPoint;
 using controller::sweep::NameOf;
 using controller::sweep::PointsOf;
@@ -237,7 +242,7 @@ int SubmitAndFollow(const SweepFlags& flags, const Globals& globals) {
   PrintRows(rows, flags, globals);
   if (PhaseOf(*sweep) == "Complete") return 0;
   const std::string why = TextAt(StandingCondition(*sweep), {"message"});
-  return PrintFailure({base::ErrorCode::kFailedPrecondition, why});
+  return PrintFailure({base::ErrorCode::kFailedPrecondition, ToPrintableMessage(why)});
 }
 
 int Sweep(const SweepFlags& flags, const Globals& globals) {

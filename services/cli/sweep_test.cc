@@ -49,6 +49,17 @@ TEST(SweepTextTest, ASweepIsShownWithItsPointsAndInALineOfAList) {
   EXPECT_THAT(FormatSweep({}), HasSubstr("0 of 0 points"));
 }
 
+TEST(SweepTextTest, AMessageStaysOnItsLine) {
+  const json sweep = {
+      {"metadata", {{"name", "gpus"}}},
+      {"status",
+       {{"phase", "Failed"},
+        {"conditions",
+         {{{"type", "Failed"}, {"status", "True"}, {"message", "no\nother  Complete"}}}}}}};
+
+  EXPECT_THAT(FormatSweep(sweep), HasSubstr("0 running: no\\x0aother  Complete\n"));
+}
+
 TEST(SweepTextTest, ASuspendedSweepSaysSoUntilItIsOver) {
   json sweep = {{"metadata", {{"name", "gpus"}}},
                 {"spec", {{"suspend", true}}},

@@ -2,8 +2,12 @@
 
 #include <unistd.h>
 
+#include "services/controller/shown/printable.h"
+
 namespace eidolon::cli {
 namespace {
+
+using controller::shown::ToPrintableLine;
 
 // Carriage return and "erase to the end of the line" (ECMA-48).
 constexpr char kEraseLine[] = "\r\033[K";

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "services/cli/report_line.h"
+#include "services/controller/shown/printable.h"
 
 namespace eidolon::cli {
 
@@ -39,7 +39,7 @@ class Terminal {
   std::FILE* err_;
   const Options options_;
   std::mutex mutex_;  // Guards what follows, and the order of output.
-  Printable printable_;
+  controller::shown::Printable printable_;
   std::string progress_;
 };
 

@@ -4,11 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "services/cli/document_fields.h"
 #include "services/cli/report.h"
+#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 
+using controller::shown::At;
+using controller::shown::TextAt;
 using nlohmann::json;
 
 namespace {

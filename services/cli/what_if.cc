@@ -5,13 +5,24 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/cli/document_fields.h"
 #include "services/cli/report.h"
-#include "services/cli/report_line.h"
+#include "services/controller/shown/document_fields.h"
+#include "services/controller/shown/printable.h"
+#include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
 
 using base::StrCat;
+using controller::shown::At;
+using controller::shown::CountAt;
+using controller::shown::FormatCount;
+using controller::shown::FormatSeconds;
+using controller::shown::NumberAt;
+using controller::shown::PhaseOf;
+using controller::shown::Print;
+using controller::shown::StandingCondition;
+using controller::shown::TextAt;
+using controller::shown::ToPrintableLine;
 using nlohmann::json;
 
 namespace {
@@ -31,6 +42,7 @@ double SecondsOf(const json& job) {
 // Of the replay that is slowest, {"iterationSeconds", "change", "fits"}; a message where one has no
 // answer.
 json AnswerOf(const WhatIfResult& result, double before) {
+  if (!result.refusal.empty()) return {{"name", result.name}, {"message", result.refusal}};
   json answer = {{"name", result.name}, {"iterationSeconds", 0.0}, {"fits", true}};
   for (const json& job : result.jobs) {
     const double seconds = SecondsOf(job);
@@ -80,7 +92,9 @@ json WhatIfsToJson(const json& base, const std::vector<WhatIfResult>& results) {
   std::ranges::stable_sort(answers, {}, [](const json& answer) {
     return std::pair(answer.contains("message"), NumberAt(answer, {"iterationSeconds"}));
   });
-  return {{"iterationSeconds", before}, {"whatIfs", std::move(answers)}};
+  const auto missing =
+      std::ranges::count_if(answers, [](const json& answer) { return answer.contains("message"); });
+  return {{"iterationSeconds", before}, {"notAnswered", missing}, {"whatIfs", std::move(answers)}};
 }
 
 std::string FormatWhatIfs(const json& answers) {
@@ -90,7 +104,8 @@ std::string FormatWhatIfs(const json& answers) {
   for (const json& answer : At(answers, {"whatIfs"})) {
     const std::string name = TextAt(answer, {"name"});
     if (answer.contains("message")) {
-      text += StrCat("  not answered     ", name, ": ", TextAt(answer, {"message"}), "\n");
+      text += StrCat("  not answered     ", name, ": ",
+                     ToPrintableLine(TextAt(answer, {"message"})), "\n");
       continue;
     }
     std::string line = StrCat("  ", FormatSeconds(NumberAt(answer, {"iterationSeconds"})));

@@ -23,11 +23,12 @@ std::vector<WhatIf> WhatIfsOf(const RecordedJob& recorded, const std::string& gp
 struct WhatIfResult {
   std::string name;
   std::vector<nlohmann::json> jobs;  // Over; as many as there are replays.
+  std::string refusal = {};          // Why one was not taken; the rest is not asked then.
 };
 
-// {"iterationSeconds": as it is, "whatIfs": [{"name", "iterationSeconds", "change", "fits"} or
-// {"name", "message"}]}, what helps most first; what was not answered comes last. `base`: the
-// replay without changes.
+// {"iterationSeconds": as it is, "notAnswered": how many, "whatIfs": [{"name", "iterationSeconds",
+// "change", "fits"} or {"name", "message"}]}, what helps most first; what was not answered comes
+// last. `base`: the replay without changes.
 nlohmann::json WhatIfsToJson(const nlohmann::json& base, const std::vector<WhatIfResult>& results);
 // A line for each.
 std::string FormatWhatIfs(const nlohmann::json& answers);

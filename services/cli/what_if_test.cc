@@ -63,6 +63,19 @@ TEST(WhatIfTest, PutsWhatHelpsMostFirstAndSaysWhatHasNoAnswer) {
   EXPECT_LT(text.find("worse"), text.find("broken"));
   EXPECT_THAT(text, HasSubstr("-75.0 %"));
   EXPECT_THAT(text, HasSubstr("not answered     broken: too few GPUs"));
+  EXPECT_EQ(answers["notAnswered"], 1);
+}
+
+TEST(WhatIfTest, NamesWhatWasRefusedAndRanksTheRest) {
+  const json answers =
+      WhatIfsToJson(Job(1), {{.name = "refused", .jobs = {Job(0.1)}, .refusal = "no such\nGPU"},
+                             {.name = "good", .jobs = {Job(0.5)}}});
+
+  EXPECT_EQ(answers["notAnswered"], 1);
+  EXPECT_EQ(answers["whatIfs"][0]["name"], "good");
+  EXPECT_EQ(answers["whatIfs"][1], json({{"name", "refused"}, {"message", "no such\nGPU"}}));
+  EXPECT_THAT(FormatWhatIfs(answers), HasSubstr("not answered     refused: no such\\x0aGPU\n"));
+  EXPECT_EQ(WhatIfsToJson(Job(1), {{"good", {Job(0.5)}}})["notAnswered"], 0);
 }
 
 }  // namespace

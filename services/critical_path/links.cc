@@ -23,10 +23,9 @@ std::string_view FieldOf(LinkTier tier) {
   return kFields[static_cast<std::size_t>(tier)];
 }
 
-void AddLast(std::span<const LinkTime> transfer, Duration length, LinkTimes* sums) {
-  const auto add = [sums](LinkTier tier, Duration time) {
-    (*sums)[static_cast<std::size_t>(tier)] += time;
-  };
+void TellLast(std::span<const LinkTime> transfer, Duration length,
+              const std::function<void(const LinkTime&)>& tell) {
+  const auto add = [&tell](LinkTier tier, Duration time) { tell({.time = time, .tier = tier}); };
   Duration latency;
   Duration links;
   for (const LinkTime& link : transfer) {
@@ -46,7 +45,7 @@ void AddLast(std::span<const LinkTime> transfer, Duration length, LinkTimes* sum
                        static_cast<std::uint64_t>(on_links.ps) /
                        static_cast<std::uint64_t>(links.ps);
     const Duration until{static_cast<std::int64_t>(share)};
-    add(link.tier, until - given);
+    tell({.time = until - given, .tier = link.tier, .link = link.link});
     given = until;
   }
 }

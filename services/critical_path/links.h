@@ -1,10 +1,11 @@
-// What communication spends its time on: sorts of links, and what is none. The network service
-// tells it of each collective and of each group's last transfer.
+// What communication spends its time on: links of several sorts, and what is none. The network
+// service tells it of each collective and of each group's last transfer.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -38,14 +39,17 @@ std::string_view FieldOf(LinkTier tier);
 struct LinkTime {
   base::Duration time;
   LinkTier tier = LinkTier::kUnknown;
-  std::uint32_t reserved = 0;
+  // Which link: its number at the network service + 1, in a trace its name's + 1. 0: none, or not
+  // one alone.
+  std::uint32_t link = 0;
 };
 
 using LinkTimes = std::array<base::Duration, kLinkTiers>;
 
-// Adds what the last `length` of a transfer went to. Its latency comes first, and its links share
+// Tells what the last `length` of a transfer went to. Its latency comes first, and its links share
 // what follows evenly; what is longer than the transfer is of no known link. `length` is what is
-// added, to the picosecond. Requires: no time is negative.
-void AddLast(std::span<const LinkTime> transfer, base::Duration length, LinkTimes* sums);
+// told, to the picosecond. Requires: no time is negative.
+void TellLast(std::span<const LinkTime> transfer, base::Duration length,
+              const std::function<void(const LinkTime&)>& tell);
 
 }  // namespace eidolon::critical_path

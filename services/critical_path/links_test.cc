@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace eidolon::critical_path {
@@ -12,14 +13,20 @@ base::Duration At(const LinkTimes& times, LinkTier tier) {
   return times[static_cast<std::size_t>(tier)];
 }
 
+// By tier.
+LinkTimes LastOf(const std::vector<LinkTime>& transfer, std::int64_t length_ps) {
+  LinkTimes times{};
+  TellLast(transfer, {length_ps},
+           [&](const LinkTime& told) { times[static_cast<std::size_t>(told.tier)] += told.time; });
+  return times;
+}
+
 const std::vector<LinkTime> kTransfer = {{.time = {10}, .tier = LinkTier::kLatency},
                                          {.time = {7}, .tier = LinkTier::kPace},
                                          {.time = {23}, .tier = LinkTier::kNic}};
 
 TEST(LinksTest, AWholeTransferKeepsItsTimes) {
-  LinkTimes times{};
-
-  AddLast(kTransfer, {40}, &times);
+  const LinkTimes times = LastOf(kTransfer, 40);
 
   EXPECT_EQ(At(times, LinkTier::kLatency), base::Duration{10});
   EXPECT_EQ(At(times, LinkTier::kPace), base::Duration{7});
@@ -27,9 +34,7 @@ TEST(LinksTest, AWholeTransferKeepsItsTimes) {
 }
 
 TEST(LinksTest, TheLatencyIsWhatAShortenedTransferLosesFirst) {
-  LinkTimes times{};
-
-  AddLast(kTransfer, {33}, &times);
+  const LinkTimes times = LastOf(kTransfer, 33);
 
   EXPECT_EQ(At(times, LinkTier::kLatency), base::Duration{3});
   EXPECT_EQ(At(times, LinkTier::kNic), base::Duration{23});
@@ -37,9 +42,7 @@ TEST(LinksTest, TheLatencyIsWhatAShortenedTransferLosesFirst) {
 
 TEST(LinksTest, EveryLengthAddsUpToThePicosecond) {
   for (std::int64_t length = 0; length <= 60; ++length) {
-    LinkTimes times{};
-
-    AddLast(kTransfer, {length}, &times);
+    const LinkTimes times = LastOf(kTransfer, length);
 
     const base::Duration sum = std::accumulate(times.begin(), times.end(), base::Duration{});
     EXPECT_EQ(sum, base::Duration{length});
@@ -49,11 +52,21 @@ TEST(LinksTest, EveryLengthAddsUpToThePicosecond) {
 }
 
 TEST(LinksTest, ATransferThatNothingIsKnownOfIsOfNoKnownLink) {
-  LinkTimes times{};
-
-  AddLast({}, {5}, &times);
+  const LinkTimes times = LastOf({}, 5);
 
   EXPECT_EQ(At(times, LinkTier::kUnknown), base::Duration{5});
+}
+
+TEST(LinksTest, SaysWhichLinkOfASortItWas) {
+  const std::vector<LinkTime> transfer = {{.time = {10}, .tier = LinkTier::kNic, .link = 3},
+                                          {.time = {30}, .tier = LinkTier::kNic, .link = 5}};
+  std::vector<std::pair<std::uint32_t, std::int64_t>> told;
+
+  TellLast(transfer, {20}, [&](const LinkTime& link) {
+    if (link.time.ps > 0) told.emplace_back(link.link, link.time.ps);
+  });
+
+  EXPECT_EQ(told, (std::vector<std::pair<std::uint32_t, std::int64_t>>{{3, 5}, {5, 15}}));
 }
 
 TEST(LinksTest, EveryTierHasAName) {

@@ -27,6 +27,12 @@ struct TierTime {
   LinkTier tier = LinkTier::kUnknown;
   base::Duration time;
 };
+// Of one link, by its name.
+struct NamedLinkTime {
+  std::string name;
+  LinkTier tier = LinkTier::kUnknown;
+  base::Duration time;
+};
 struct RankTime {
   std::int32_t rank = 0;
   base::Duration time;
@@ -46,6 +52,7 @@ struct Summary {
   base::Duration length;
   std::vector<KindTime> kinds;
   std::vector<TierTime> links;
+  std::vector<NamedLinkTime> named_links;  // At most kNamedLinksMax; they make up part of `links`.
   std::vector<RankTime> ranks;
   std::vector<OperationTime> operations;  // At most kOperationsMax.
   std::uint64_t segments = 0;
@@ -54,6 +61,7 @@ struct Summary {
   std::uint32_t ranks_shown = 0;
 };
 constexpr std::size_t kOperationsMax = 20;
+constexpr std::size_t kNamedLinksMax = 8;
 
 // Requires: traces.
 Summary Summarise(std::span<const RankTrace> traces);

@@ -66,6 +66,29 @@ TEST(SummaryTest, LinksMakeUpCommunication) {
   EXPECT_EQ(summary.links[2].time, Duration{5});
 }
 
+TEST(SummaryTest, NamesTheLinksThatTakeMostOfIt) {
+  RankBuilder builder(3, {0, 100});
+  builder.Call({0, 4});
+  builder.Collective({7, {60, 100}}, 5);
+  std::vector<LinkTime> links;
+  for (std::uint32_t link = 1; link <= 10; ++link) {
+    builder.trace().names.push_back("link " + std::to_string(link));
+    const auto name = static_cast<std::uint32_t>(builder.trace().names.size());
+    links.push_back({.time = {link == 4 ? 13 : 3}, .tier = LinkTier::kNic, .link = name});
+  }
+  builder.Links(links);
+
+  const std::vector<RankTrace> traces{builder.trace()};
+  const Summary summary = Summarise(traces);
+
+  ASSERT_EQ(summary.links.size(), 1u);
+  EXPECT_EQ(summary.links[0].time, Duration{40});
+  ASSERT_EQ(summary.named_links.size(), kNamedLinksMax);
+  EXPECT_EQ(summary.named_links[0].name, "link 4");
+  EXPECT_EQ(summary.named_links[0].time, Duration{13});
+  EXPECT_EQ(summary.named_links[0].tier, LinkTier::kNic);
+}
+
 TEST(SummaryTest, OfAGroupTheTransferThatEndedLastCounts) {
   // The partner came at 85, so that no more than 15 of the 20 lie on the path.
   RankBuilder sender(0, {0, 100});

@@ -116,8 +116,9 @@ bool IsSound(const RankTrace& trace, const Communication& communication) {
          communication.links <= trace.links.size() - communication.first_link;
 }
 
-bool IsSound(const LinkTime& link) {
-  return link.time >= base::Duration{} && static_cast<std::uint32_t>(link.tier) < kLinkTiers;
+bool IsSound(const RankTrace& trace, const LinkTime& link) {
+  return link.time >= base::Duration{} && static_cast<std::uint32_t>(link.tier) < kLinkTiers &&
+         link.link <= trace.names.size();
 }
 
 base::Result<void> Check(const RankTrace& trace) {
@@ -137,7 +138,7 @@ base::Result<void> Check(const RankTrace& trace) {
     if (!IsSound(trace, communication)) return Corrupt("impossible communication");
   }
   for (const LinkTime& link : trace.links) {
-    if (!IsSound(link)) return Corrupt("an impossible time on links");
+    if (!IsSound(trace, link)) return Corrupt("an impossible time on links");
   }
   const auto unordered = std::ranges::adjacent_find(trace.communication, std::greater_equal(),
                                                     &Communication::operation);

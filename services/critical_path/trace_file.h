@@ -1,12 +1,11 @@
-// A file with traces of ranks: an agent writes one of its server, the controller of the same
-// machine reads all of them.
+// A file with traces of ranks: an agent writes one of its server, the controller reads all of them.
 //
 //   file  := block*                       files behind each other are a file
 //   block := head                         numbers of what follows
 //            launch gaps, operations, host events, communication, transfers, links
 //            bytes of each name, names
 //
-// Numbers have the machine's byte order: a file never leaves it.
+// Numbers have the machine's byte order, which is that of x86-64 wherever agents run.
 #pragma once
 
 #include <cstddef>

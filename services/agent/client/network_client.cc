@@ -22,6 +22,7 @@ namespace {
 // Values travel in messages: more at once would hold much memory, and others up.
 constexpr int kBatchMax = 1024;
 constexpr std::int64_t kLoadsWithinSeconds = 10;
+constexpr std::size_t kLinkNamesMax = 10'000;  // That one answer has.
 
 }  // namespace
 
@@ -55,6 +56,17 @@ struct NetworkClient::Link {
     mailbox->Post([this, error] { options.on_end(error); });
   }
 
+  // For what is asked at the end of a job.
+  void Prepare(grpc::ClientContext* context) const {
+    context->set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                       gpr_time_from_seconds(kLoadsWithinSeconds, GPR_TIMESPAN)));
+    runtime::AttachToken(options.token, context);
+  }
+  std::unexpected<base::Error> Refused(const grpc::Status& status) const {
+    return base::Wrap(base::StrCat("the network service at ", options.address),
+                      runtime::FromStatus(status));
+  }
+
   base::Result<network_v1::EstimateCollectiveResponse> CallEstimate(
       const network_v1::EstimateCollectiveRequest& request) {
     grpc::ClientContext context;
@@ -69,8 +81,7 @@ struct NetworkClient::Link {
     const std::lock_guard lock(mutex);
     estimating = nullptr;
     if (status.ok()) return response;
-    return base::Wrap(base::StrCat("the network service at ", options.address),
-                      runtime::FromStatus(status));
+    return Refused(status);
   }
 };
 
@@ -125,14 +136,30 @@ base::Result<network_v1::ReadLinkLoadsResponse> NetworkClient::ReadLinkLoads(std
   request.set_from_picoseconds(from_ps);
   request.set_to_picoseconds(to_ps);
   grpc::ClientContext context;
-  context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
-                                    gpr_time_from_seconds(kLoadsWithinSeconds, GPR_TIMESPAN)));
-  runtime::AttachToken(link_->options.token, &context);
+  link_->Prepare(&context);
   network_v1::ReadLinkLoadsResponse response;
   const grpc::Status status = link_->stub->ReadLinkLoads(&context, request, &response);
   if (status.ok()) return response;
-  return base::Wrap(base::StrCat("the network service at ", link_->options.address),
-                    runtime::FromStatus(status));
+  return link_->Refused(status);
+}
+
+base::Result<std::vector<std::string>> NetworkClient::ReadLinkNames(
+    const std::vector<std::uint32_t>& links) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < links.size(); begin += kLinkNamesMax) {
+    network_v1::ReadLinkNamesRequest request;
+    request.set_job(link_->options.job);
+    const std::size_t end = std::min(links.size(), begin + kLinkNamesMax);
+    for (std::size_t at = begin; at < end; ++at) request.add_links(links[at]);
+    grpc::ClientContext context;
+    link_->Prepare(&context);
+    network_v1::ReadLinkNamesResponse response;
+    const grpc::Status status = link_->stub->ReadLinkNames(&context, request, &response);
+    if (!status.ok()) return link_->Refused(status);
+    names.insert(names.end(), response.names().begin(), response.names().end());
+    names.resize(end);
+  }
+  return names;
 }
 
 void NetworkClient::Estimate(std::uint64_t communicator, const network_v1::Operation& operation,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "services/agent/client/mailbox.h"
 #include "services/base/error.h"
@@ -47,6 +48,8 @@ class NetworkClient {
   // seconds at most.
   base::Result<network::v1::ReadLinkLoadsResponse> ReadLinkLoads(std::uint64_t from_ps,
                                                                  std::uint64_t to_ps);
+  // Names of links, in their order; empty: there is no such link. Waits likewise.
+  base::Result<std::vector<std::string>> ReadLinkNames(const std::vector<std::uint32_t>& links);
 
  private:
   struct Link;

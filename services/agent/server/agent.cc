@@ -13,6 +13,7 @@
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/job_command.h"
 #include "services/agent/server/link_loads.h"
+#include "services/agent/server/output_sender.h"
 #include "services/agent/server/recording_output.h"
 #include "services/agent/server/timeline_file.h"
 #include "services/base/check.h"
@@ -322,6 +323,12 @@ void Agent::AskForLinkLoads() {
   } else {
     base::Log(base::Level::kWarning, "link_loads_not_read", {{"error", loads.error().message}});
   }
+  auto names = ReadLinkNames(*processes_, network_.get());
+  if (names) {
+    link_names_ = std::move(*names);
+  } else {
+    base::Log(base::Level::kWarning, "link_names_not_read", {{"error", names.error().message}});
+  }
 }
 
 void Agent::RequestStop(const std::string& reason) {
@@ -341,9 +348,10 @@ void Agent::SendOutcome() {
     if (const auto written = WriteTimeline(*job_, *processes_, *costs_, link_loads_); !written) {
       base::Log(base::Level::kError, "timeline_not_written", {{"error", written.error().message}});
     }
-    if (const auto written = WriteTraces(*job_, *processes_, *costs_); !written) {
+    if (const auto written = WriteTraces(*job_, *processes_, *costs_, link_names_); !written) {
       base::Log(base::Level::kError, "traces_not_written", {{"error", written.error().message}});
     }
+    SendOutputs(job_->assignment, controller_.get());
   }
   reports_->SendProgress(mailbox_.size());
   reports_->SendUsage(time_.clamped());

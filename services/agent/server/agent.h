@@ -39,6 +39,7 @@
 #include "services/agent/server/processes.h"
 #include "services/agent/server/recorded_ranks.h"
 #include "services/agent/server/reports.h"
+#include "services/agent/server/timeline_file.h"
 #include "services/agent/session/session_host.h"
 #include "services/agent/timeline/link_loads.h"
 #include "services/base/clock.h"
@@ -136,6 +137,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<client::TimingClient> timing_;
   std::unique_ptr<client::NetworkClient> network_;
   std::vector<timeline::LinkLoad> link_loads_;
+  LinkNames link_names_;
   std::unique_ptr<cost::CostBook> costs_;
   std::optional<CostQuestions> questions_;
   std::unique_ptr<ProcessListener> process_listener_;

@@ -273,7 +273,8 @@ std::vector<critical_path::LinkTime> LinksOf(const network_v1::Committed& commit
     links.push_back({.time = TimeOf(committed.tier_picoseconds(at)) - SimTime{},
                      .tier = tier < critical_path::kLinkTiers
                                  ? static_cast<critical_path::LinkTier>(tier)
-                                 : critical_path::LinkTier::kUnknown});
+                                 : critical_path::LinkTier::kUnknown,
+                     .link = at < committed.tier_links_size() ? committed.tier_links(at) : 0});
   }
   return links;
 }

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "services/agent/server/agent_fixture.h"
 #include "services/workload/copy_kind.h"
@@ -55,6 +59,68 @@ TEST_F(AgentPredictionTest, PredictsTheIterationsOfTwoRanks) {
     const bool is_first = iteration.index() == assignment_.iterations().warmup();
     EXPECT_EQ(listed, is_first ? iteration.coverage().modelled_picoseconds() : 0u);
   }
+}
+
+// What the agent has sent of each kind; "refused: ..." where it said why not.
+std::map<controller::v1::OutputKind, std::string> Sent(
+    const std::vector<controller::v1::AgentReport>& reports) {
+  std::map<controller::v1::OutputKind, std::string> sent;
+  for (const auto& report : reports) {
+    if (!report.has_output()) continue;
+    EXPECT_LE(report.output().data().size(), 1u << 20);
+    std::string& file = sent[report.output().kind()];
+    file += report.output().data();
+    if (!report.output().error().empty()) file += "refused: " + report.output().error();
+    if (report.output().is_last()) file += " END";
+  }
+  return sent;
+}
+
+std::string FileOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+}
+
+TEST_F(AgentPredictionTest, SendsItsTimelineToAControllerThatCannotReadItsFolder) {
+  assignment_.mutable_iterations()->set_measure(2);
+  assignment_.mutable_timeline()->set_iterations(1);
+  assignment_.mutable_timeline()->set_operations_max(1000);
+  assignment_.set_sent_output_bytes_max(1 << 20);
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0, .world_size = 1});
+    Train(rank, 1, 0, 3);
+  }
+  EndCommand(0);
+  WaitForOutcome();
+
+  const auto sent = Sent(controller_->reports());
+
+  const std::string timeline = FileOf(directory_ + "/timeline.pftrace");
+  EXPECT_GT(timeline.size(), 100u);
+  EXPECT_TRUE(sent.at(controller::v1::OUTPUT_KIND_TIMELINE) == timeline + " END");
+  EXPECT_TRUE(sent.at(controller::v1::OUTPUT_KIND_TRACES) ==
+              FileOf(directory_ + "/critical_path") + " END");
+  EXPECT_TRUE(controller_->reports().back().has_outcome());
+}
+
+TEST_F(AgentPredictionTest, SaysThatATimelineIsTooLargeToSend) {
+  assignment_.mutable_iterations()->set_measure(2);
+  assignment_.mutable_timeline()->set_iterations(1);
+  assignment_.mutable_timeline()->set_operations_max(1000);
+  assignment_.set_sent_output_bytes_max(100);
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0, .world_size = 1});
+    Train(rank, 1, 0, 3);
+  }
+  EndCommand(0);
+  WaitForOutcome();
+
+  const std::string said = Sent(controller_->reports()).at(controller::v1::OUTPUT_KIND_TIMELINE);
+
+  EXPECT_EQ(said.find("refused: it has "), 0u) << said;
+  EXPECT_NE(said.find("more than the 100 that the controller keeps"), std::string::npos) << said;
 }
 
 TEST_F(AgentPredictionTest, ACollectiveWhoseSourceTheNetworkLeavesOutIsAssumed) {

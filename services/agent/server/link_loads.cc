@@ -57,4 +57,18 @@ base::Result<std::vector<timeline::LinkLoad>> ReadLinkLoads(const Processes& pro
   return loads;
 }
 
+base::Result<LinkNames> ReadLinkNames(const Processes& processes, client::NetworkClient* network) {
+  const std::set<std::uint32_t> shown = LinksShown(processes);
+  if (shown.empty()) return {};
+  std::vector<std::uint32_t> links;
+  for (const std::uint32_t link : shown) links.push_back(link - 1);
+  const auto names = network->ReadLinkNames(links);
+  if (!names) return std::unexpected(names.error());
+  LinkNames named;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (!(*names)[i].empty()) named.emplace(links[i] + 1, (*names)[i]);
+  }
+  return named;
+}
+
 }  // namespace eidolon::agent::server

@@ -5,6 +5,7 @@
 
 #include "services/agent/client/network_client.h"
 #include "services/agent/server/processes.h"
+#include "services/agent/server/timeline_file.h"
 #include "services/agent/timeline/link_loads.h"
 #include "services/base/error.h"
 
@@ -14,5 +15,8 @@ namespace eidolon::agent::server {
 // sessions are finished, and the client's session is still there.
 base::Result<std::vector<timeline::LinkLoad>> ReadLinkLoads(const Processes& processes,
                                                             client::NetworkClient* network);
+
+// Names of the links that its communication has spent time on.
+base::Result<LinkNames> ReadLinkNames(const Processes& processes, client::NetworkClient* network);
 
 }  // namespace eidolon::agent::server

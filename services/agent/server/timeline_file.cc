@@ -50,6 +50,14 @@ std::optional<ShownTime> TimeShown(const Processes& processes) {
   return shown;
 }
 
+std::set<std::uint32_t> LinksShown(const Processes& processes) {
+  std::set<std::uint32_t> links;
+  ForEachShown(processes, [&](std::uint32_t, std::int32_t, const session::Session& session) {
+    if (!session.timeline()->windows().empty()) links.merge(timeline::LinksOf(*session.timeline()));
+  });
+  return links;
+}
+
 base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes,
                                  const cost::CostBook& costs,
                                  const std::vector<timeline::LinkLoad>& loads) {
@@ -76,16 +84,17 @@ base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes
 }
 
 base::Result<void> WriteTraces(const JobParts& job, const Processes& processes,
-                               const cost::CostBook& costs) {
+                               const cost::CostBook& costs, const LinkNames& link_names) {
   const std::string path = StrCat(job.assignment.run_directory(), "/critical_path");
   std::ofstream file(path, std::ios::trunc | std::ios::binary);
   ForEachShown(processes, [&](std::uint32_t, std::int32_t rank, const session::Session& session) {
     if (session.timeline()->windows().empty()) return;
-    critical_path::Write(
-        timeline::TraceOf(
-            *session.timeline(),
-            {.rank = rank, .devices = job.traits, .costs = &costs, .plain = outcome::PlainText}),
-        &file);
+    critical_path::Write(timeline::TraceOf(*session.timeline(), {.rank = rank,
+                                                                 .devices = job.traits,
+                                                                 .costs = &costs,
+                                                                 .link_names = &link_names,
+                                                                 .plain = outcome::PlainText}),
+                         &file);
   });
   file.close();
   if (file) return {};

@@ -2,7 +2,11 @@
 // directory, which the controller puts behind those of the other servers.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "services/agent/cost/cost_book.h"
@@ -22,6 +26,13 @@ struct ShownTime {
 // None: no rank shows anything. Requires: the sessions are finished.
 std::optional<ShownTime> TimeShown(const Processes& processes);
 
+// The links that communication of shown ranks has spent time on, as the network service's numbers
+// + 1. Requires: the same.
+std::set<std::uint32_t> LinksShown(const Processes& processes);
+
+// Names of links by those numbers.
+using LinkNames = std::map<std::uint32_t, std::string>;
+
 // Writes <run_directory>/timeline.pftrace with the tracks of every rank that the job wants to see,
 // and what crossed the server's links. Requires: the sessions are finished, and the job wants a
 // timeline.
@@ -31,6 +42,6 @@ base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes
 
 // Writes <run_directory>/critical_path with the traces of the same ranks. Requires: the same.
 base::Result<void> WriteTraces(const JobParts& job, const Processes& processes,
-                               const cost::CostBook& costs);
+                               const cost::CostBook& costs, const LinkNames& link_names);
 
 }  // namespace eidolon::agent::server

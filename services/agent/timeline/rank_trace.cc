@@ -23,6 +23,7 @@ class Tracer {
       : recorder_(recorder),
         window_(recorder.windows().front()),
         names_(traced.costs, traced.plain),
+        link_names_(traced.link_names),
         first_(std::max(window_.first, recorder.kept_begin())),
         end_(std::max(first_, std::min(window_.end, recorder.kept_end()))),
         places_(end_ - first_, 0),
@@ -124,12 +125,22 @@ class Tracer {
          .transfers = static_cast<std::uint32_t>(collective.transfers.size()),
          .first_link = static_cast<std::uint32_t>(trace_.links.size()),
          .links = static_cast<std::uint32_t>(collective.links.size())});
-    trace_.links.insert(trace_.links.end(), collective.links.begin(), collective.links.end());
+    for (path::LinkTime link : collective.links) {
+      link.link = NameOf(link);
+      trace_.links.push_back(link);
+    }
     for (const Collective::Transfer& transfer : collective.transfers) {
       trace_.transfers.push_back({.sequence = transfer.sequence,
                                   .peer = transfer.peer,
                                   .is_send = transfer.is_send ? 1u : 0u});
     }
+  }
+
+  // The number + 1 of a link's name.
+  std::uint32_t NameOf(const path::LinkTime& link) {
+    if (link.link == 0 || link_names_ == nullptr) return 0;
+    const auto found = link_names_->find(link.link);
+    return found == link_names_->end() ? 0 : Intern(found->second) + 1;
   }
 
   // `released_by`: an operation's sequence + 1; 0: none.
@@ -145,6 +156,7 @@ class Tracer {
   const Recorder& recorder_;
   const Window& window_;
   Names names_;
+  const std::map<std::uint32_t, std::string>* link_names_;
   path::RankTrace trace_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;  // Of names.
   std::uint64_t first_;                                        // Of what is there of the window...
@@ -158,6 +170,21 @@ class Tracer {
 
 path::RankTrace TraceOf(const Recorder& recorder, const Traced& traced) {
   return Tracer(recorder, traced).Trace();
+}
+
+std::set<std::uint32_t> LinksOf(const Recorder& recorder) {
+  const Window& window = recorder.windows().front();
+  std::set<std::uint32_t> links;
+  const std::uint64_t end = std::min(window.end, recorder.kept_end());
+  for (std::uint64_t sequence = std::max(window.first, recorder.kept_begin()); sequence < end;
+       ++sequence) {
+    const Collective* collective = recorder.FindCollective(sequence);
+    if (collective == nullptr) continue;
+    for (const path::LinkTime& link : collective->links) {
+      if (link.link != 0) links.insert(link.link);
+    }
+  }
+  return links;
 }
 
 }  // namespace eidolon::agent::timeline

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 
@@ -17,11 +19,16 @@ struct Traced {
   std::int32_t rank = 0;
   std::span<const device::Traits> devices;
   const cost::CostBook* costs = nullptr;
+  // By the network service's number + 1; links without a name here have none in the trace.
+  const std::map<std::uint32_t, std::string>* link_names = nullptr;
   // Makes UTF-8 of what a program wrote.
   std::function<std::string(const std::string&)> plain;
 };
 
 // Of the first iteration that the recorder has. Requires: the recorder is closed and has one.
 critical_path::RankTrace TraceOf(const Recorder& recorder, const Traced& traced);
+
+// The links that its communication has spent time on, as numbers + 1. Requires: the same.
+std::set<std::uint32_t> LinksOf(const Recorder& recorder);
 
 }  // namespace eidolon::agent::timeline

@@ -143,6 +143,7 @@ class Renderer {
 
   Face FaceOf(std::uint64_t sequence);
   void AddEstimate(std::uint32_t basis, Face* face);
+  static void AddLinks(std::span<const critical_path::LinkTime> links, Face* face);
   Face FaceOfCall(const HostEvent& event);
   std::uint64_t FlowOf(std::uint64_t sequence) const {
     return std::uint64_t{shown_.server} << 48 | std::uint64_t{shown_.process} << 32 |
@@ -289,9 +290,7 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
     face.arguments.push_back({"bytes", static_cast<std::int64_t>(collective->bytes)});
     face.arguments.push_back({"communicator", static_cast<std::int64_t>(collective->communicator)});
     face.arguments.push_back({"call", static_cast<std::int64_t>(collective->call)});
-    for (const critical_path::LinkTime& link : collective->links) {
-      face.arguments.push_back({FieldOf(link.tier), link.time.ps});
-    }
+    AddLinks(collective->links, &face);
     for (const Collective::Transfer& transfer : collective->transfers) {
       face.flows.push_back(FlowOf(*collective, transfer));
     }
@@ -311,6 +310,16 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
   }
   if (operation.host_bound) face.arguments.push_back({"waited_for", "host"});
   return face;
+}
+
+// A sort of links once, however many of them there are: they follow each other.
+void Renderer::AddLinks(std::span<const critical_path::LinkTime> links, Face* face) {
+  for (std::size_t at = 0; at < links.size();) {
+    const critical_path::LinkTier tier = links[at].tier;
+    base::Duration time;
+    for (; at < links.size() && links[at].tier == tier; ++at) time += links[at].time;
+    face->arguments.push_back({FieldOf(tier), time.ps});
+  }
 }
 
 void Renderer::AddEstimate(std::uint32_t number, Face* face) {

@@ -10,6 +10,7 @@
 #include "services/controller/agents/agent_session.h"
 #include "services/controller/job/measurement.h"
 #include "services/controller/job/run.h"
+#include "services/controller/outputs/part.h"
 #include "services/controller/store/job_log.h"
 
 namespace eidolon::controller::agents {
@@ -27,6 +28,8 @@ class AgentHandler {
   virtual void OnProgress(AgentName agent, const job::AgentProgress& progress) = 0;
   virtual void OnUsage(AgentName agent, job::ServerUsage usage) = 0;
   virtual void OnLogLine(AgentName agent, store::LogEntry entry) = 0;
+  // Only from agents whose assignment says how much they may send. May wait for a disk.
+  virtual void OnOutput(AgentName agent, const outputs::Part& part) = 0;
   virtual void OnOutcome(AgentName agent, job::AgentOutcome outcome) = 0;
 };
 

@@ -195,6 +195,14 @@ job::AgentProgress FromProto(const v1::Progress& in) {
       .witness = in.witness()};
 }
 
+outputs::Part FromProto(const v1::OutputPart& in) {
+  return {.kind = in.kind() == v1::OUTPUT_KIND_TRACES ? outputs::Kind::kTraces
+                                                      : outputs::Kind::kTimeline,
+          .data = in.data(),
+          .is_last = in.is_last(),
+          .error = in.error()};
+}
+
 job::AgentOutcome FromProto(const v1::Outcome& in) {
   return {.reason = ReasonOf(in.reason()),
           .message = in.message(),

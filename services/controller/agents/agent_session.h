@@ -25,6 +25,8 @@ struct Assignment {
   std::string service_token;  // For both.
   std::string master_address = "127.0.0.1";
   std::uint16_t master_port = 0;
+  // Of each file that the agent sends; 0: it sends none, its run directory is read.
+  std::uint64_t sent_output_bytes_max = 0;
 };
 
 // Sends to one connected agent. Thread safe; sending to an agent that is gone does nothing.

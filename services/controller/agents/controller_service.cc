@@ -110,6 +110,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
     timeline->mutable_ranks()->Assign(spec.timeline.ranks.begin(), spec.timeline.ranks.end());
     timeline->set_operations_max(spec.timeline.operations_max);
   }
+  out.set_sent_output_bytes_max(assignment.sent_output_bytes_max);
   out.set_keep_recording(spec.recording);
   if (!spec.replay.recording.empty()) {
     out.mutable_replay()->set_recording(spec.replay.recording);
@@ -159,6 +160,9 @@ void ControllerService::Handle(AgentName agent, const v1::AgentReport& report) {
       break;
     case v1::AgentReport::kUsage:
       handler_.OnUsage(agent, FromProto(report.usage()));
+      break;
+    case v1::AgentReport::kOutput:
+      handler_.OnOutput(agent, FromProto(report.output()));
       break;
     case v1::AgentReport::kOutcome:
       handler_.OnOutcome(agent, FromProto(report.outcome()));

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "services/base/text.h"
-#include "services/controller/embedded/critical_path.h"
+#include "services/controller/outputs/critical_path.h"
 #include "services/controller/place/token.h"
 #include "services/recording/recording_file.h"
 
@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::size_t kTailBytes = 600;
 constexpr std::size_t kTokenBytes = 16;
+// Some 60 bytes an operation and its call: 30 million of them, or 30 servers with as many as a
+// timeline keeps of one.
+constexpr std::uintmax_t kTraceBytesMax = std::uintmax_t{2} << 30;
 
 }  // namespace
 
@@ -88,7 +91,7 @@ base::Result<critical_path::Summary> ActiveRun::FindCriticalPath() const {
   for (const std::uint32_t server : parts_.resolved.AgentServers()) {
     files.push_back(parts_.directory.server_path(server) + "/critical_path");
   }
-  auto found = embedded::FindCriticalPath(files);
+  auto found = outputs::FindCriticalPath(files, kTraceBytesMax);
   if (!found) return base::Wrap("the critical path was not found", found.error());
   return found;
 }

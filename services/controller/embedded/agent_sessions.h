@@ -24,6 +24,8 @@ class AgentSessions final : public agents::AgentHandler {
   void OnProgress(agents::AgentName agent, const job::AgentProgress& progress) override;
   void OnUsage(agents::AgentName agent, job::ServerUsage usage) override;
   void OnLogLine(agents::AgentName agent, store::LogEntry entry) override;
+  // Agents are not told to send any: their run directories are read.
+  void OnOutput(agents::AgentName, const outputs::Part&) override {}
   void OnOutcome(agents::AgentName agent, job::AgentOutcome outcome) override;
 
   // The agent's process has ended. `how`: "was killed by signal 9 (Killed)".

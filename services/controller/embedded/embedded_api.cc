@@ -269,7 +269,8 @@ ApiResult<rest::LogPart> EmbeddedApi::ReadLog(const ObjectName& job, std::uint64
   return rest::LogPart{chunk->entries, chunk->next_offset, over && chunk->next_offset == offset};
 }
 
-ApiResult<std::string> EmbeddedApi::FindTimeline(const ObjectName& job) {
+ApiResult<rest::Output> EmbeddedApi::FindTimeline(const ObjectName& job,
+                                                  const std::string& /*token*/) {
   const std::lock_guard lock(state_.mutex());
   const auto entry = Get(job);
   if (!entry) return std::unexpected(entry.error());
@@ -279,7 +280,8 @@ ApiResult<std::string> EmbeddedApi::FindTimeline(const ObjectName& job) {
                               .path = table().directory().timeline_path((*entry)->uid)});
 }
 
-ApiResult<std::string> EmbeddedApi::FindRecording(const ObjectName& job) {
+ApiResult<rest::Output> EmbeddedApi::FindRecording(const ObjectName& job,
+                                                   const std::string& /*token*/) {
   const std::lock_guard lock(state_.mutex());
   const auto entry = Get(job);
   if (!entry) return std::unexpected(entry.error());
@@ -290,19 +292,19 @@ ApiResult<std::string> EmbeddedApi::FindRecording(const ObjectName& job) {
 }
 
 // The file that a job leaves. Requires: the lock is held.
-ApiResult<std::string> EmbeddedApi::FindOutput(const JobEntry& entry, const Output& output) const {
-  if (!output.is_kept) {
-    return Refuse(ErrorCode::kNotFound, StrCat("the job '", entry.name, "' keeps no ", output.what,
-                                               "; jobs with 'outputs: {", output.field, "}' do"));
+ApiResult<rest::Output> EmbeddedApi::FindOutput(const JobEntry& entry, const KeptFile& file) const {
+  if (!file.is_kept) {
+    return Refuse(ErrorCode::kNotFound, StrCat("the job '", entry.name, "' keeps no ", file.what,
+                                               "; jobs with 'outputs: {", file.field, "}' do"));
   }
   if (entry.over_unix_ns == 0) {
-    return Refuse(ErrorCode::kFailedPrecondition, StrCat("the ", output.what, " of '", entry.name,
+    return Refuse(ErrorCode::kFailedPrecondition, StrCat("the ", file.what, " of '", entry.name,
                                                          "' is there when the job is over"));
   }
   std::error_code ignored;
-  if (std::filesystem::exists(output.path, ignored)) return output.path;
+  if (std::filesystem::exists(file.path, ignored)) return rest::Output{.path = file.path};
   return Refuse(ErrorCode::kNotFound,
-                StrCat("the job '", entry.name, "' has left no ", output.what, ": ",
+                StrCat("the job '", entry.name, "' has left no ", file.what, ": ",
                        entry.warnings.empty() ? "it never ran" : base::Join(entry.warnings, "; ")));
 }
 

@@ -41,8 +41,10 @@ class EmbeddedApi final : public rest::Api {
                                               std::chrono::milliseconds timeout) override;
   rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,
                                          std::chrono::milliseconds timeout) override;
-  rest::ApiResult<std::string> FindTimeline(const rest::ObjectName& job) override;
-  rest::ApiResult<std::string> FindRecording(const rest::ObjectName& job) override;
+  rest::ApiResult<rest::Output> FindTimeline(const rest::ObjectName& job,
+                                             const std::string& token) override;
+  rest::ApiResult<rest::Output> FindRecording(const rest::ObjectName& job,
+                                              const std::string& token) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                 const nlohmann::json& document) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
@@ -69,13 +71,13 @@ class EmbeddedApi final : public rest::Api {
     std::shared_ptr<rest::ApiResult<rest::Created>> answer;
   };
 
-  struct Output {
+  struct KeptFile {
     std::string_view what;  // For messages.
     bool is_kept = false;
     std::string_view field;  // That asks for it.
     std::string path;
   };
-  rest::ApiResult<std::string> FindOutput(const JobEntry& entry, const Output& output) const;
+  rest::ApiResult<rest::Output> FindOutput(const JobEntry& entry, const KeptFile& file) const;
 
   JobTable& table() { return state_.table(); }
   // Requires: the lock.

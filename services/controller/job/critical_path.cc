@@ -39,6 +39,13 @@ json ToJson(const critical_path::Summary& summary) {
                      {"picoseconds", time.ps},
                      {"share", ShareOf(time, communication)}});
   }
+  json named_links = json::array();
+  for (const critical_path::NamedLinkTime& link : summary.named_links) {
+    named_links.push_back({{"name", Beginning(link.name, kNameMax)},
+                           {"link", critical_path::Name(link.tier)},
+                           {"picoseconds", link.time.ps},
+                           {"share", ShareOf(link.time, communication)}});
+  }
   json ranks = json::array();
   base::Duration others;
   for (const auto& [rank, time] : summary.ranks) {
@@ -54,15 +61,11 @@ json ToJson(const critical_path::Summary& summary) {
                                                     {"name", Beginning(operation.name, kNameMax)},
                                                     {"times", operation.times}}));
   }
-  json out = {{"picoseconds", summary.length.ps},
-              {"kinds", std::move(kinds)},
-              {"links", std::move(links)},
-              {"ranks", std::move(ranks)},
-              {"operations", std::move(operations)},
-              {"segments", summary.segments},
-              {"rankChanges", summary.rank_changes},
-              {"ranksShown", summary.ranks_shown},
-              {"operationsLeftOut", summary.left_out}};
+  json out = {{"picoseconds", summary.length.ps},  {"kinds", std::move(kinds)},
+              {"links", std::move(links)},         {"namedLinks", std::move(named_links)},
+              {"ranks", std::move(ranks)},         {"operations", std::move(operations)},
+              {"segments", summary.segments},      {"rankChanges", summary.rank_changes},
+              {"ranksShown", summary.ranks_shown}, {"operationsLeftOut", summary.left_out}};
   // As the report counts them: warm-up included, from 1.
   if (summary.iteration) out["iteration"] = *summary.iteration + 1;
   if (others.ps > 0) out["otherRanksPicoseconds"] = others.ps;

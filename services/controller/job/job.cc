@@ -320,14 +320,7 @@ class SpecReader {
     auto outputs = fields_.Object("outputs");
     if (!outputs) return;
     spec().event_log = outputs->Bool("eventLog", false);
-    if (auto timeline = outputs->Object("timeline")) {
-      ReadTimeline(&*timeline);
-      if (!embedded() && spec().timeline.iterations > 0) {
-        outputs->Report("timeline",
-                        "is not kept on Kubernetes yet; 'eidolon run --timeline FILE' and 'eidolon "
-                        "up' keep it");
-      }
-    }
+    if (auto timeline = outputs->Object("timeline")) ReadTimeline(&*timeline);
     spec().recording = outputs->Bool("recording", false);
     if (!embedded() && spec().recording) {
       outputs->Report("recording",

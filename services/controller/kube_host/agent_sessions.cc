@@ -129,6 +129,16 @@ void AgentSessions::OnLogLine(agents::AgentName agent, store::LogEntry entry) {
   if (run != nullptr) run->run->NoteErrorLine(entry.text);
 }
 
+void AgentSessions::OnOutput(agents::AgentName agent, const outputs::Part& part) {
+  std::shared_ptr<outputs::RunOutputs> outputs;
+  {
+    const RunRegistry::View runs(parts_.runs);
+    if (const auto run = runs.Find(agent)) outputs = run->outputs;
+  }
+  // Without the lock of all runs: it waits for the disk.
+  if (outputs != nullptr) outputs->Add(agent.server, part);
+}
+
 void AgentSessions::OnOutcome(agents::AgentName agent, job::AgentOutcome outcome) {
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);

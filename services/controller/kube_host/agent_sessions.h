@@ -41,6 +41,7 @@ class AgentSessions final : public agents::AgentHandler {
   void OnProgress(agents::AgentName agent, const job::AgentProgress& progress) override;
   void OnUsage(agents::AgentName agent, job::ServerUsage usage) override;
   void OnLogLine(agents::AgentName agent, store::LogEntry entry) override;
+  void OnOutput(agents::AgentName agent, const outputs::Part& part) override;
   void OnOutcome(agents::AgentName agent, job::AgentOutcome outcome) override;
 
  private:

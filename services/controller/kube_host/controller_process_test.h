@@ -15,6 +15,7 @@
 #include "services/controller/kube_host/kube_controller.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/reconcile/plan.h"
+#include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::kube_host {
 
@@ -77,14 +78,17 @@ struct Process {
                                  .injection_image = "injection:1",
                                  .agents_address = "10.0.0.1:7401"},
                     .name_space = "",
-                    .jobs_max = 2},
+                    .jobs_max = 2,
+                    .rest_address = "10.0.0.1:8080"},
                    {.clock = clock,
                     .client = client,
                     .reviews = reviews,
                     .metrics = metrics,
-                    .find_simulators = [](const std::string& network) {
-                      return std::make_shared<FakeSimulators>(network);
-                    }}) {
+                    .find_simulators =
+                        [](const std::string& network) {
+                          return std::make_shared<FakeSimulators>(network);
+                        },
+                    .outputs = outputs}) {
     controller.Start();
   }
 
@@ -93,6 +97,8 @@ struct Process {
   kube::Reviews reviews;
   prometheus::Registry registry;
   metrics::Metrics metrics;
+  const testing::TemporaryDirectory folder;
+  outputs::OutputStore outputs{{.folder = folder.path(), .bytes_max = 40'000}};
   KubeController controller;
 };
 

@@ -10,6 +10,7 @@
 #include "services/controller/kube/lease.h"
 #include "services/controller/kube_host/api_objects.h"
 #include "services/controller/kube_host/object_text.h"
+#include "services/controller/kube_host/peer_timeline.h"
 #include "services/controller/kube_host/pod_logs.h"
 #include "services/controller/reconcile/plan.h"
 #include "services/controller/reconcile/pod_state.h"
@@ -230,16 +231,42 @@ ApiResult<rest::LogPart> KubeApi::ReadLog(const ObjectName& job, std::uint64_t o
   return part;
 }
 
-ApiResult<std::string> KubeApi::FindTimeline(const ObjectName& job) {
+ApiResult<rest::Output> KubeApi::FindTimeline(const ObjectName& job, const std::string& token) {
   const auto object = GetJob(job);
   if (!object) return std::unexpected(object.error());
-  return std::unexpected(ApiError{ErrorCode::kUnsupported,
-                                  "timelines are not kept on Kubernetes yet; 'eidolon run "
-                                  "--timeline FILE' and 'eidolon up' keep them",
-                                  {}});
+  const json outputs = (*object)["spec"].value("outputs", json::object());
+  if (!outputs.contains("timeline") || outputs["timeline"].value("iterations", 1) == 0) {
+    return Refuse(ErrorCode::kNotFound,
+                  StrCat("the job '", job.name, "' keeps no timeline; jobs with 'outputs: ",
+                         "{timeline: {iterations: 1}}' do"));
+  }
+  if (!IsOver(*object)) {
+    return Refuse(ErrorCode::kFailedPrecondition,
+                  StrCat("the timeline of '", job.name, "' is there when the job is over"));
+  }
+  if (auto path = parts_.outputs.Find({job.name_space, job.name, UidOf(*object)})) {
+    return rest::Output{.path = std::move(*path)};
+  }
+  const json status = (*object)["status"];
+  if (!status.contains("timeline")) {
+    std::string why;
+    for (const json& warning : status.value("warnings", json::array())) {
+      why += (why.empty() ? "" : "; ") + warning.get<std::string>();
+    }
+    return Refuse(ErrorCode::kNotFound, StrCat("the job '", job.name, "' has left no timeline: ",
+                                               why.empty() ? "it never ran" : why));
+  }
+  const std::string keeper = status["timeline"].value("controller", "");
+  if (keeper == parts_.rest_address) {
+    return Refuse(ErrorCode::kNotFound,
+                  StrCat("the timeline of '", job.name, "' is not there any more: the controller ",
+                         "keeps the newest ones, as long as its pod lives"));
+  }
+  return FetchTimeline({.controller = keeper, .token = token}, job, &parts_.outputs);
 }
 
-ApiResult<std::string> KubeApi::FindRecording(const ObjectName& job) {
+ApiResult<rest::Output> KubeApi::FindRecording(const ObjectName& job,
+                                               const std::string& /*token*/) {
   const auto object = GetJob(job);
   if (!object) return std::unexpected(object.error());
   return std::unexpected(ApiError{ErrorCode::kUnsupported,

@@ -17,6 +17,7 @@
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube_host/kube_sweeps.h"
 #include "services/controller/metrics/metrics.h"
+#include "services/controller/outputs/output_store.h"
 #include "services/controller/rest/api.h"
 
 namespace eidolon::controller::kube_host {
@@ -27,6 +28,8 @@ struct KubeApiParts {
   kube::Client& client;
   metrics::Metrics& metrics;
   std::function<std::string()> metrics_text;
+  outputs::OutputStore& outputs;  // Of this controller.
+  std::string rest_address;       // The same.
 };
 
 // Thread safe.
@@ -55,9 +58,12 @@ class KubeApi final : public rest::Api {
   // Lines of all pods in the order of their time; the offset counts bytes of them.
   rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,
                                          std::chrono::milliseconds timeout) override;
+  // A timeline that another controller has is fetched from there.
+  rest::ApiResult<rest::Output> FindTimeline(const rest::ObjectName& job,
+                                             const std::string& token) override;
   // Jobs that want one are refused.
-  rest::ApiResult<std::string> FindTimeline(const rest::ObjectName& job) override;
-  rest::ApiResult<std::string> FindRecording(const rest::ObjectName& job) override;
+  rest::ApiResult<rest::Output> FindRecording(const rest::ObjectName& job,
+                                              const std::string& token) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                 const nlohmann::json& document) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;

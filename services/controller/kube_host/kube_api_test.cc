@@ -36,7 +36,9 @@ class KubeApiTest : public ::testing::Test {
         api_("", {.clock = clock_,
                   .client = client_,
                   .metrics = metrics_,
-                  .metrics_text = [] { return "# HELP a b\n"; }}),
+                  .metrics_text = [] { return "# HELP a b\n"; },
+                  .outputs = outputs_,
+                  .rest_address = "10.0.0.1:8080"}),
         authorizer_(&reviews_),
         server_(
             std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &authorizer_))),
@@ -65,6 +67,8 @@ class KubeApiTest : public ::testing::Test {
   kube::Reviews reviews_;
   prometheus::Registry registry_;
   metrics::Metrics metrics_;
+  testing::TemporaryDirectory folder_;
+  outputs::OutputStore outputs_{{.folder = folder_.path(), .bytes_max = 40'000}};
   KubeApi api_;
   KubeAuthorizer authorizer_;
   std::unique_ptr<rest::RestServer> server_;

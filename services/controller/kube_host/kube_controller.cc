@@ -245,6 +245,19 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
   return seen;
 }
 
+void KubeController::KeepOutputs(const std::string& uid) {
+  std::shared_ptr<KubeRun> run;
+  {
+    const RunRegistry::View runs(runs_);
+    run = runs.Find(uid);
+    if (run == nullptr || !run->AwaitsOutputs()) return;
+  }
+  // Without the lock of all runs: it waits for the disk. No other worker has this job now.
+  outputs::RunOutputs::Kept kept = run->outputs->Keep(run->agent_servers);
+  const RunRegistry::View runs(runs_);
+  run->kept = std::move(kept);
+}
+
 KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
   const kube::ObjectPointer job = jobs_.Find(key);
   // Runs whose job is gone, or was replaced by another of the same name.
@@ -253,6 +266,7 @@ KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
   }
   if (job == nullptr) {
     parts_.metrics.ForgetJob(key.name_space, key.name);
+    parts_.outputs.Remove(key.name_space, key.name);
     status_.Forget(std::string(job::kJobKind), key);
     admission_.LookAtWaiting();
     return {};
@@ -261,6 +275,7 @@ KubeController::Done KubeController::ReconcileJob(const kube::ObjectKey& key) {
     queue_.AddAfter(TextOf("job", key), kBehindNs);
     return {};
   }
+  KeepOutputs(UidOf(*job));
   reconcile::ObservedJob seen = Observe(*job);
   if (!IsOver(*job)) seen.admission = admission_.Ask(*job);
   LookForRefusal(seen);
@@ -370,6 +385,12 @@ KubeController::Done KubeController::StartRun(const json& object, reconcile::Pla
   run->simulators = simulators_.At(reconcile::NetworkAddress(network, key.name_space));
   run->network_job =
       StrCat(key.name_space, "/", key.name, "/", plan.attempt, "/", place::MakeToken(kTokenBytes));
+  if (run->resolved.spec.timeline.iterations > 0) {
+    run->outputs = std::make_shared<outputs::RunOutputs>(
+        &parts_.outputs, outputs::JobId{key.name_space, key.name, run->uid});
+    run->output_bytes_max = parts_.outputs.job_bytes_max();
+    run->rest_address = options_.rest_address;
+  }
   const auto peak_flops = run->simulators->FindPeakFlops(run->resolved.cluster.gpu);
   if (!peak_flops) return std::unexpected(Refused(peak_flops.error()));
   run->peak_flops = *peak_flops;

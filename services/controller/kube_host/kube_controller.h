@@ -25,6 +25,7 @@
 #include "services/controller/kube_host/status_writer.h"
 #include "services/controller/kube_host/sweep_reconciler.h"
 #include "services/controller/metrics/metrics.h"
+#include "services/controller/outputs/output_store.h"
 #include "services/controller/reconcile/plan.h"
 
 namespace eidolon::controller::kube_host {
@@ -33,6 +34,7 @@ struct KubeControllerOptions {
   reconcile::Settings settings;
   std::string name_space;     // Watched; empty: all.
   std::size_t jobs_max = 16;  // That have agents at a time.
+  std::string rest_address;   // host:port of this controller, for the others.
   int workers = 4;
 };
 
@@ -43,6 +45,7 @@ struct KubeControllerParts {
   kube::Reviews& reviews;
   metrics::Metrics& metrics;
   SimulatorFinder find_simulators;
+  outputs::OutputStore& outputs;
 };
 
 class KubeController {
@@ -71,6 +74,8 @@ class KubeController {
   // What admission has against one of them, in its words; empty: nothing.
   kube::Answer<std::string> ApplyNetwork(const std::vector<nlohmann::json>& objects);
   reconcile::ObservedJob Observe(const nlohmann::json& job);
+  // Stores what the agents of a run have sent when it is over.
+  void KeepOutputs(const std::string& uid);
   // Does what the plan says, by way of the API server.
   Done Apply(const nlohmann::json& object, reconcile::Plan plan);
   Done Place(const nlohmann::json& object, const std::vector<nlohmann::json>& objects);

@@ -4,6 +4,7 @@
 
 #include "services/base/text.h"
 #include "services/controller/job/class_check.h"
+#include "services/controller/job/critical_path.h"
 #include "services/controller/job/status.h"
 
 namespace eidolon::controller::kube_host {
@@ -54,12 +55,19 @@ reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
   status.prediction = run->Predict();
   status.simulation = run->cost(now_ns);
   status.start_time = start_time;
-  if (run->IsOver()) {
+  if (run->IsOver() && !AwaitsOutputs()) {
     facts.verdict = run->Judge();
     facts.ranks_differ_by = run->ranks_differ_by();
     facts.warnings = job::MemoryWarnings(resolved.fold, status.prediction->memory);
   }
-  const nlohmann::json all = job::ToJson(status);
+  nlohmann::json all = job::ToJson(status);
+  if (kept) {
+    facts.warnings.insert(facts.warnings.end(), kept->warnings.begin(), kept->warnings.end());
+    if (kept->path) all["prediction"]["criticalPath"] = job::ToJson(*kept->path);
+    if (kept->timeline_bytes) {
+      facts.parts["timeline"] = {{"bytes", *kept->timeline_bytes}, {"controller", rest_address}};
+    }
+  }
   for (const char* part : {"progress", "prediction", "simulation", "startTime"}) {
     if (all.contains(part)) facts.parts[part] = all[part];
   }
@@ -75,7 +83,8 @@ agents::Assignment KubeRun::MakeAssignment(std::uint32_t server) const {
                                    .network_address = simulators->network_address(),
                                    .service_token = simulators->MakeServiceToken(network_job),
                                    .master_address = master_address,
-                                   .master_port = kMasterPort};
+                                   .master_port = kMasterPort,
+                                   .sent_output_bytes_max = output_bytes_max};
   job::JobSpec& spec = assignment.resolved.spec;
   const bool code = !spec.code_config_map.empty() || !spec.code_claim.empty();
   if (spec.working_directory.empty() && code) spec.working_directory = reconcile::kCodeFolder;

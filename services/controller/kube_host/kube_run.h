@@ -14,6 +14,7 @@
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
 #include "services/controller/kube/resource.h"
+#include "services/controller/outputs/run_outputs.h"
 #include "services/controller/reconcile/plan.h"
 #include "services/controller/simulators/simulators.h"
 
@@ -43,12 +44,20 @@ struct KubeRun {
   std::map<std::uint32_t, std::shared_ptr<agents::AgentLink>> links;
   std::string master_address;   // Of server 0; empty: not known yet.
   std::optional<job::Run> run;  // From the moment that all agents are there.
+  // What its agents send; null: the job wants none of it.
+  std::shared_ptr<outputs::RunOutputs> outputs;
+  std::uint64_t output_bytes_max = 0;  // Of each file.
+  std::string rest_address;            // Of this controller, for the others.
+  // What has become of it, once the run is over.
+  std::optional<outputs::RunOutputs::Kept> kept;
   std::string start_time;
   bool dropped = false;
   std::int64_t status_written_ns = 0;
 
   // Begins to run when every agent is connected and the first one's address is known.
   void Assemble(std::int64_t now_ns, const std::string& now);
+  // Its outputs are to be kept before it is judged.
+  bool AwaitsOutputs() const { return run && run->IsOver() && outputs != nullptr && !kept; }
   // Remembers what took a pod away: the pod itself is soon gone.
   void NotePod(const nlohmann::json& pod);
   reconcile::RunFacts Facts(std::int64_t now_ns);

@@ -14,6 +14,7 @@
 #include "services/controller/kube_host/kube_controller.h"
 #include "services/controller/kube_host/probe.h"
 #include "services/controller/kube_host/token_key.h"
+#include "services/controller/outputs/output_store.h"
 #include "services/controller/rest/rest_server.h"
 #include "services/controller/simulators/simulator_clients.h"
 #include "services/runtime/grpc_server.h"
@@ -36,6 +37,8 @@ struct Flags {
   std::string memory_per_rank = "2Gi";
   std::string pass_secret;
   std::string deployment;
+  std::string outputs_size = "2Gi";
+  controller::outputs::OutputStore::Options outputs = {.folder = "/tmp/eidolon-outputs"};
   bool network_policies = false;
   kube::ApiServer server;
   controller::kube_host::KubeControllerOptions options;
@@ -79,18 +82,20 @@ int Serve(Flags flags) {
     issuer = std::move(*found);
     flags.options.settings.token_key = issuer->public_key();
   }
-  if (flags.network_policies) flags.options.settings.policy_namespace = flags.name_space;
   controller::metrics::Metrics metrics(&page.registry());
   if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
+  controller::outputs::OutputStore outputs(flags.outputs);
   controller::kube_host::KubeController kube_controller(
       flags.options, {.clock = clock,
                       .client = client,
                       .reviews = reviews,
                       .metrics = metrics,
-                      .find_simulators = [&](const std::string& network) {
-                        return std::make_shared<controller::simulators::SimulatorClients>(
-                            flags.timing, network, issuer, clock);
-                      }});
+                      .find_simulators =
+                          [&](const std::string& network) {
+                            return std::make_shared<controller::simulators::SimulatorClients>(
+                                flags.timing, network, issuer, clock);
+                          },
+                      .outputs = outputs});
   controller::agents::ControllerService service(&kube_controller.agents());
   auto server = eidolon::runtime::GrpcServer::Start(
       {.address = flags.agents_listen, .registry = &page.registry()}, {&service});
@@ -106,11 +111,13 @@ int Serve(Flags flags) {
         lost = true;
         signals.Stop();
       });
-  controller::kube_host::KubeApi api(
-      flags.options.name_space,
-      {.clock = clock, .client = client, .metrics = metrics, .metrics_text = [&page] {
-         return page.Text();
-       }});
+  controller::kube_host::KubeApi api(flags.options.name_space,
+                                     {.clock = clock,
+                                      .client = client,
+                                      .metrics = metrics,
+                                      .metrics_text = [&page] { return page.Text(); },
+                                      .outputs = outputs,
+                                      .rest_address = flags.options.rest_address});
   controller::kube_host::KubeAuthorizer authorizer(&reviews);
   auto rest = controller::rest::RestServer::Start({.address = flags.rest}, &api, &authorizer);
   if (!rest) return Fail(rest.error());
@@ -162,6 +169,12 @@ void AddOptions(CLI::App* app, Flags* flags) {
       "timing and network services answer everybody");
   app->add_option("--deployment", flags->deployment,
                   "Deployment of this namespace that runs the controller: the lease goes with it");
+  app->add_option("--outputs-folder", flags->outputs.folder,
+                  "where timelines of jobs that are over are kept")
+      ->capture_default_str();
+  app->add_option("--outputs-size", flags->outputs_size,
+                  "at most; the oldest ones go first, and a job may leave a quarter")
+      ->capture_default_str();
   app->add_flag("--network-policies", flags->network_policies,
                 "let agents and this controller alone reach network services");
   app->add_option("--jobs", flags->options.jobs_max, "jobs that may have agents at a time")
@@ -201,9 +214,17 @@ int main(int argc, char** argv) {
   }
   auto& settings = flags.options.settings;
   settings.memory_bytes_per_rank = *bytes;
-  const bool six = flags.pod_ip.find(':') != std::string::npos;
-  settings.agents_address = (six ? "[" + flags.pod_ip + "]" : flags.pod_ip) +
-                            flags.agents_listen.substr(flags.agents_listen.rfind(':'));
+  const auto outputs_bytes = eidolon::controller::job::ParseBytes(flags.outputs_size);
+  if (!outputs_bytes) {
+    return Fail({eidolon::base::ErrorCode::kInvalidArgument,
+                 "--outputs-size is not an amount of bytes such as 2Gi"});
+  }
+  flags.outputs.bytes_max = *outputs_bytes;
+  if (flags.pod_ip.find(':') != std::string::npos) flags.pod_ip = "[" + flags.pod_ip + "]";
+  settings.agents_address =
+      flags.pod_ip + flags.agents_listen.substr(flags.agents_listen.rfind(':'));
+  if (flags.network_policies) settings.policy_namespace = flags.name_space;
+  flags.options.rest_address = flags.pod_ip + flags.rest.substr(flags.rest.rfind(':'));
   if (flags.server.url.empty()) {
     auto found = kube::ApiServer::InCluster();
     if (!found) return Fail(found.error());

@@ -29,7 +29,9 @@ function rankNote(path) {
 
 function linkNote(path) {
   const links = (path.links || []).map((link) => `${link.link} ${percent(link.share)}`);
-  return links.length > 0 && el("p", {class: "note"}, `Communication by link: ${links.join(", ")}.`);
+  const named = (path.namedLinks || []).slice(0, 3).map((link) => `${link.name} ${percent(link.share)}`);
+  return links.length > 0 && el("p", {class: "note"}, `Communication by link: ${links.join(", ")}.`,
+    named.length > 0 && ` Most of it on ${named.join("; ")}.`);
 }
 
 export const criticalPathPart = {

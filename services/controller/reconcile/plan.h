@@ -56,7 +56,8 @@ struct RunFacts {
   std::optional<job::Verdict> verdict;
   std::vector<folding::Dimension> ranks_differ_by;  // Of a folded job that is judged so.
   std::vector<std::string> warnings;                // About what it has measured; with the verdict.
-  // Parts of the status, as job::ToJson gives them: progress, prediction, simulation, startTime.
+  // Parts of the status, as job::ToJson gives them: progress, prediction, simulation, startTime;
+  // and timeline: how large it is, and which controller has it.
   nlohmann::json parts = nlohmann::json::object();
 };
 

@@ -1,6 +1,7 @@
 #include "services/controller/rest/answers.h"
 
 #include <httplib.h>
+#include <strings.h>
 
 #include <algorithm>
 
@@ -115,6 +116,14 @@ std::optional<json> ReadMergePatch(const Request& request, Response* response) {
   if (patch) return *patch;
   Answer({patch.error().code, patch.error().message, {}}, request, response);
   return std::nullopt;
+}
+
+std::string BearerToken(const httplib::Request& request) {
+  const std::string value = request.get_header_value("Authorization");
+  constexpr std::string_view kScheme = "Bearer ";
+  // The scheme has no case (RFC 9110, 11.1).
+  const bool bearer = strncasecmp(value.c_str(), kScheme.data(), kScheme.size()) == 0;
+  return bearer ? value.substr(kScheme.size()) : "";
 }
 
 bool IsSet(const Request& request, const char* name) {

@@ -41,6 +41,8 @@ std::optional<nlohmann::json> ReadDocument(const httplib::Request& request,
 // The same of the patch of a request.
 std::optional<nlohmann::json> ReadMergePatch(const httplib::Request& request,
                                              httplib::Response* response);
+// The token of the request's Authorization header; empty: none.
+std::string BearerToken(const httplib::Request& request);
 bool IsSet(const httplib::Request& request, const char* name);
 
 inline ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }

@@ -87,6 +87,12 @@ class SweepApi {
                                             std::chrono::milliseconds timeout) = 0;
 };
 
+// A file that a job has left.
+struct Output {
+  std::string path;
+  bool is_copy = false;  // For this answer alone: whoever asked removes it once it is open.
+};
+
 // Thread safe. Objects are complete documents with metadata and status.
 class Api {
  public:
@@ -115,9 +121,10 @@ class Api {
                                      std::chrono::milliseconds timeout) = 0;
 
   // The file of a job's timeline (docs/timeline.md). kFailedPrecondition while the job is not over.
-  virtual ApiResult<std::string> FindTimeline(const ObjectName& job) = 0;
+  // `token`: of the request, for whoever else has to be asked.
+  virtual ApiResult<Output> FindTimeline(const ObjectName& job, const std::string& token) = 0;
   // The same of its recording (docs/recording.md).
-  virtual ApiResult<std::string> FindRecording(const ObjectName& job) = 0;
+  virtual ApiResult<Output> FindRecording(const ObjectName& job, const std::string& token) = 0;
 
   virtual ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                                   const nlohmann::json& document) = 0;

@@ -104,13 +104,13 @@ ApiResult<JobChange> FakeApi::AwaitChange(const ObjectName& job, std::int64_t af
   return JobChange{Render(found), found.version, found.over};
 }
 
-ApiResult<std::string> FakeApi::FindTimeline(const ObjectName& job) {
+ApiResult<Output> FakeApi::FindTimeline(const ObjectName& job, const std::string& /*token*/) {
   if (timeline_.empty()) {
     return std::unexpected(ApiError{.code = base::ErrorCode::kNotFound,
                                     .message = "job '" + job.name + "' has no timeline",
                                     .problems = {}});
   }
-  return timeline_;
+  return Output{.path = timeline_, .is_copy = is_copy_};
 }
 
 ApiResult<ListChange> FakeApi::AwaitJobs(const std::string&, std::int64_t after, std::size_t known,

@@ -56,9 +56,14 @@ class FakeApi final : public Api {
                                   std::size_t known, std::chrono::milliseconds timeout) override;
   ApiResult<LogPart> ReadLog(const ObjectName& job, std::uint64_t offset,
                              std::chrono::milliseconds timeout) override;
-  ApiResult<std::string> FindTimeline(const ObjectName& job) override;
-  ApiResult<std::string> FindRecording(const ObjectName& job) override { return FindTimeline(job); }
-  void SetTimeline(const std::string& path) { timeline_ = path; }
+  ApiResult<Output> FindTimeline(const ObjectName& job, const std::string& token) override;
+  ApiResult<Output> FindRecording(const ObjectName& job, const std::string& token) override {
+    return FindTimeline(job, token);
+  }
+  void SetTimeline(const std::string& path, bool is_copy = false) {
+    timeline_ = path;
+    is_copy_ = is_copy;
+  }
   ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                           const nlohmann::json& document) override;
   ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string&) override {
@@ -93,6 +98,7 @@ class FakeApi final : public Api {
   std::vector<std::string> lines_;
   bool log_ended_ = false;
   std::string timeline_;
+  bool is_copy_ = false;
   std::vector<std::string> requests_;
   std::map<std::string, int> refusals_;
   std::size_t connections_ = 0;

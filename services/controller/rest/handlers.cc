@@ -3,8 +3,10 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <system_error>
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
@@ -260,20 +262,24 @@ void Handlers::GetComparison(const Request& request, const PathParts& parts, Res
 }
 
 void Handlers::GetTimeline(const Request& request, const PathParts& parts, Response* response) {
-  const auto path = api_.FindTimeline(NameOf(parts));
-  if (!path) return Answer(path.error(), request, response);
-  SendFile({.path = *path, .name = parts[1] + ".pftrace"}, request, response);
+  const auto file = api_.FindTimeline(NameOf(parts), BearerToken(request));
+  if (!file) return Answer(file.error(), request, response);
+  SendFile({.file = *file, .name = parts[1] + ".pftrace"}, request, response);
 }
 
 void Handlers::GetRecording(const Request& request, const PathParts& parts, Response* response) {
-  const auto path = api_.FindRecording(NameOf(parts));
-  if (!path) return Answer(path.error(), request, response);
-  SendFile({.path = *path, .name = parts[1] + ".eidrec"}, request, response);
+  const auto file = api_.FindRecording(NameOf(parts), BearerToken(request));
+  if (!file) return Answer(file.error(), request, response);
+  SendFile({.file = *file, .name = parts[1] + ".eidrec"}, request, response);
 }
 
 void Handlers::SendFile(const Attachment& attachment, const Request& request, Response* response) {
   const auto file =
-      std::make_shared<std::ifstream>(attachment.path, std::ios::binary | std::ios::ate);
+      std::make_shared<std::ifstream>(attachment.file.path, std::ios::binary | std::ios::ate);
+  if (attachment.file.is_copy) {
+    std::error_code ignored;
+    std::filesystem::remove(attachment.file.path, ignored);
+  }
   const std::streamoff size = file->tellg();
   if (!*file || size < 0) {
     return Answer({ErrorCode::kNotFound, attachment.name + " cannot be read", {}}, request,

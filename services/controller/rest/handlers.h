@@ -46,7 +46,7 @@ class Handlers {
   void GetRecording(const httplib::Request& request, const PathParts& parts,
                     httplib::Response* response);
   struct Attachment {
-    std::string path;
+    Output file;
     std::string name;  // For who saves it.
   };
   void SendFile(const Attachment& attachment, const httplib::Request& request,

@@ -107,8 +107,12 @@ class FuzzApi final : public Api {
                              std::chrono::milliseconds) override {
     return LogPart{.entries = {}, .next_offset = offset, .ended = true};
   }
-  ApiResult<std::string> FindTimeline(const ObjectName& job) override { return Missing(job); }
-  ApiResult<std::string> FindRecording(const ObjectName& job) override { return Missing(job); }
+  ApiResult<Output> FindTimeline(const ObjectName& job, const std::string&) override {
+    return Missing(job);
+  }
+  ApiResult<Output> FindRecording(const ObjectName& job, const std::string&) override {
+    return Missing(job);
+  }
   ApiResult<nlohmann::json> CreateCluster(const std::string&,
                                           const nlohmann::json& document) override {
     job::ParsedCluster parsed = job::ParseCluster(document);

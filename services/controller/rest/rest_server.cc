@@ -1,7 +1,6 @@
 #include "services/controller/rest/rest_server.h"
 
 #include <httplib.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,14 +51,6 @@ Result<HostPort> ParseAddress(const std::string& address) {
         "'" + address + "' is not an address; write host:port, such as 127.0.0.1:8080");
   }
   return HostPort{address.substr(0, colon), static_cast<int>(*port)};
-}
-
-std::string BearerToken(const httplib::Request& request) {
-  const std::string value = request.get_header_value("Authorization");
-  constexpr std::string_view kScheme = "Bearer ";
-  // The scheme has no case (RFC 9110, 11.1).
-  const bool bearer = strncasecmp(value.c_str(), kScheme.data(), kScheme.size()) == 0;
-  return bearer ? value.substr(kScheme.size()) : "";
 }
 
 // The whole answer to what no route has seen.

@@ -233,6 +233,18 @@ TEST_F(RestServerTest, GivesTheTimelineByteByByteOnceThereIsOne) {
   EXPECT_TRUE(answer->body == bytes);
 }
 
+TEST_F(RestServerTest, ACopyOfATimelineIsGoneOnceItIsGiven) {
+  const std::string file = ::testing::TempDir() + "rest_server_test.copy";
+  std::ofstream(file, std::ios::binary) << "copied";
+  api_.SetTimeline(file, /*is_copy=*/true);
+
+  const auto answer = client_.Get(std::string(kServedJobs) + "/a/timeline");
+
+  ASSERT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->body, "copied");
+  EXPECT_FALSE(std::ifstream(file).is_open());
+}
+
 TEST_F(RestServerTest, FollowsTheLogToItsEnd) {
   Post(kServedJob);
   api_.AddLine("one");

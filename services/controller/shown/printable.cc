@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "services/base/text.h"
+
 namespace eidolon::controller::shown {
 namespace {
 
@@ -101,6 +103,20 @@ std::string ToPrintableLine(std::string_view text) {
     line += c == '\n' || c == '\t' ? Show(static_cast<unsigned char>(c)) : std::string(1, c);
   }
   return line;
+}
+
+std::string ToPrintableMessage(std::string_view message) {
+  const std::size_t quoted = message.find(kQuotedOutput);
+  if (quoted == message.npos) return ToPrintableLine(message);
+  const std::size_t begin = quoted + kQuotedOutput.size();
+  std::string shown = ToPrintableLine(message.substr(0, begin));
+  bool is_first = true;
+  for (const std::string_view line : base::Split(message.substr(begin), '\n')) {
+    // The first one begins with a line end.
+    if (!is_first || !line.empty()) shown += "\n    | " + ToPrintableLine(line);
+    is_first = false;
+  }
+  return shown;
 }
 
 }  // namespace eidolon::controller::shown

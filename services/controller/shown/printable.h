@@ -26,4 +26,10 @@ std::string ToPrintable(std::string_view text);
 // The same for a place that has one line: line ends and tabs become "\x0a" and "\x09".
 std::string ToPrintableLine(std::string_view text);
 
+// Where the message of a condition begins to quote a program's output, a line below each other.
+inline constexpr std::string_view kQuotedOutput = "; last lines of its error output:";
+// The same for the message of a condition: the lines that it quotes follow it, each behind a bar,
+// so that none looks like one of ours.
+std::string ToPrintableMessage(std::string_view message);
+
 }  // namespace eidolon::controller::shown

@@ -72,5 +72,14 @@ TEST(PrintableTest, ShowsEveryTextWithoutControls) {
   }
 }
 
+TEST(PrintableTest, AMessageQuotesOutputBehindBars) {
+  EXPECT_EQ(ToPrintableMessage("exit status 1\nall is well\x1b[2J"),
+            "exit status 1\\x0aall is well\\x1b[2J");
+  EXPECT_EQ(ToPrintableMessage("exit status 1: no\n; last lines of its error output:\nTraceback\n"
+                               "\tother  Complete\n\nValueError"),
+            "exit status 1: no\\x0a; last lines of its error output:\n    | Traceback\n"
+            "    | \\x09other  Complete\n    | \n    | ValueError");
+}
+
 }  // namespace
 }  // namespace eidolon::controller::shown

@@ -56,9 +56,9 @@ class FlowEngine {
 
   // Rate in rate units. Requires: the slot's flow is under way.
   std::uint64_t RateOf(Slot slot);
-  // For how long full links held a flow that has ended below its cap, by the links' tiers: adds to
+  // For how long full links held a flow that has ended below its cap, by link: adds to
   // `times`. Requires: no flow has begun since.
-  void AddHeld(Slot slot, std::vector<TierTime>* times) const { holds_.AddTo(slot, times); }
+  void AddHeld(Slot slot, std::vector<LinkTime>* times) const { holds_.AddTo(slot, times); }
   // What is left of a flow's work.
   Work LeftOf(Slot slot);
   std::size_t Active() const { return table_.LiveCount(); }

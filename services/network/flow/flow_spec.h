@@ -34,14 +34,18 @@ struct FlowSpec {
   std::span<const Hop> hops;     // No link twice; may be empty if there is a cap.
 };
 
-// Links of one tier are one to whoever asks what held a flow; the number is the caller's.
-struct TierTime {
+// Instead of a link's number: several links of one tier, none of them alone.
+inline constexpr std::uint32_t kNoSingleLink = ~std::uint32_t{0};
+
+// What a flow spent on a link. The tier is the caller's number for links of its sort.
+struct LinkTime {
+  std::uint32_t link = kNoSingleLink;
   std::uint8_t tier = 0;
   base::Duration time;
-  bool operator==(const TierTime&) const = default;
+  bool operator==(const LinkTime&) const = default;
 };
 
-// Each tier is in the list once.
-void AddTime(std::uint8_t tier, base::Duration time, std::vector<TierTime>* times);
+// Each link is in the list once, and what is of no single one once for each tier.
+void AddTime(const LinkTime& added, std::vector<LinkTime>* times);
 
 }  // namespace eidolon::network::flow

@@ -2,14 +2,14 @@
 
 namespace eidolon::network::flow {
 
-void AddTime(std::uint8_t tier, base::Duration time, std::vector<TierTime>* times) {
-  if (time.ps == 0) return;
-  for (TierTime& known : *times) {
-    if (known.tier != tier) continue;
-    known.time += time;
+void AddTime(const LinkTime& added, std::vector<LinkTime>* times) {
+  if (added.time.ps == 0) return;
+  for (LinkTime& known : *times) {
+    if (known.link != added.link || known.tier != added.tier) continue;
+    known.time += added.time;
     return;
   }
-  times->push_back({.tier = tier, .time = time});
+  times->push_back(added);
 }
 
 void HoldBook::Begin(Slot slot) {
@@ -31,12 +31,28 @@ void HoldBook::Leave(Slot slot, std::uint32_t link, base::SimTime now) {
   const base::Duration time{now.ps - flow.since_ps};
   flow.since_ps = now.ps;
   if (time.ps == 0) return;
-  const std::uint8_t tier = link < tiers_.size() ? tiers_[link] : 0;
-  for (std::uint32_t at = flow.first; at != kNone; at = entries_[at].next) {
-    if (entries_[at].tier != tier) continue;
+  std::uint32_t count = 0;
+  for (std::uint32_t at = flow.first; at != kNone; at = entries_[at].next, ++count) {
+    if (entries_[at].link != link) continue;
     entries_[at].time += time;
     return;
   }
+  if (count >= kLinksMax && link < kFirstTier) return AddToTier(&flow, link, time);
+  AddEntry(&flow, link, time);
+}
+
+// Of a flow that many links have held.
+void HoldBook::AddToTier(Flow* flow, std::uint32_t link, base::Duration time) {
+  const std::uint32_t several = kFirstTier + TierOf(link);
+  for (std::uint32_t at = flow->first; at != kNone; at = entries_[at].next) {
+    if (entries_[at].link != several) continue;
+    entries_[at].time += time;
+    return;
+  }
+  AddEntry(flow, several, time);
+}
+
+void HoldBook::AddEntry(Flow* flow, std::uint32_t link, base::Duration time) {
   std::uint32_t at = free_;
   if (at == kNone) {
     at = static_cast<std::uint32_t>(entries_.size());
@@ -44,14 +60,18 @@ void HoldBook::Leave(Slot slot, std::uint32_t link, base::SimTime now) {
   } else {
     free_ = entries_[at].next;
   }
-  entries_[at] = {.time = time, .next = flow.first, .tier = tier};
-  flow.first = at;
+  entries_[at] = {.time = time, .next = flow->first, .link = link};
+  flow->first = at;
 }
 
-void HoldBook::AddTo(Slot slot, std::vector<TierTime>* times) const {
+void HoldBook::AddTo(Slot slot, std::vector<LinkTime>* times) const {
   if (tiers_.empty()) return;
   for (std::uint32_t at = flows_[slot].first; at != kNone; at = entries_[at].next) {
-    AddTime(entries_[at].tier, entries_[at].time, times);
+    const Entry& entry = entries_[at];
+    AddTime({.link = entry.link >= kFirstTier ? kNoSingleLink : entry.link,
+             .tier = TierOf(entry.link),
+             .time = entry.time},
+            times);
   }
 }
 

@@ -1,7 +1,8 @@
-// For how long each flow was held below its cap, by links of which tier: a flow is bound to one
-// full link at a time or to its cap, and every change of that is told here. What it costs is one
-// entry for each tier that held the flow for some time; a flow that always ran at its cap has none.
-// A network whose links have no tiers keeps no book, and its flows pay nothing.
+// For how long each flow was held below its cap, by which links: a flow is bound to one full link
+// at a time or to its cap, and every change of that is told here. What it costs is one entry for
+// each link that held the flow for some time, of at most kLinksMax; what further ones hold it is
+// counted by their tier alone. A flow that always ran at its cap has none. A network whose links
+// have no tiers keeps no book, and its flows pay nothing.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,7 @@ namespace eidolon::network::flow {
 class HoldBook {
  public:
   using Slot = std::uint32_t;  // Of a flow.
+  static constexpr std::uint32_t kLinksMax = 8;
 
   // By link; a link beyond them has tier 0. Empty: no book is kept.
   explicit HoldBook(std::span<const std::uint8_t> tiers) : tiers_(tiers.begin(), tiers.end()) {}
@@ -32,7 +34,7 @@ class HoldBook {
     if (!tiers_.empty()) flows_[slot].since_ps = now.ps;
   }
   // Adds what a flow has been held so far, or what it had been when it ended.
-  void AddTo(Slot slot, std::vector<TierTime>* times) const;
+  void AddTo(Slot slot, std::vector<LinkTime>* times) const;
 
   std::size_t BytesUsed() const;
 
@@ -45,8 +47,17 @@ class HoldBook {
   struct Entry {
     base::Duration time;
     std::uint32_t next = kNone;
-    std::uint8_t tier = 0;
+    std::uint32_t link = 0;  // Or kFirstTier + the tier of several.
   };
+  // No network has so many links.
+  static constexpr std::uint32_t kFirstTier = ~std::uint32_t{0} - 255;
+  std::uint8_t TierOf(std::uint32_t link) const {
+    if (link >= kFirstTier) return static_cast<std::uint8_t>(link - kFirstTier);
+    return link < tiers_.size() ? tiers_[link] : 0;
+  }
+
+  void AddToTier(Flow* flow, std::uint32_t link, base::Duration time);
+  void AddEntry(Flow* flow, std::uint32_t link, base::Duration time);
 
   std::vector<std::uint8_t> tiers_;
   std::vector<Flow> flows_;  // By slot.

@@ -15,13 +15,13 @@ using base::SimTime;
 
 constexpr std::uint64_t kMegabyte = 1'000'000;
 
-std::vector<TierTime> HeldOf(const HoldBook& book, HoldBook::Slot slot) {
-  std::vector<TierTime> times;
+std::vector<LinkTime> HeldOf(const HoldBook& book, HoldBook::Slot slot) {
+  std::vector<LinkTime> times;
   book.AddTo(slot, &times);
   return times;
 }
 
-TEST(HoldBookTest, CountsTheTimeOnEachTier) {
+TEST(HoldBookTest, CountsTheTimeOnEachLink) {
   HoldBook book(std::vector<std::uint8_t>{3, 4, 3});
   book.Begin(7);
 
@@ -30,8 +30,32 @@ TEST(HoldBookTest, CountsTheTimeOnEachTier) {
   book.Leave(7, 1, SimTime{22});
   book.Leave(7, 2, SimTime{30});
 
-  EXPECT_EQ(HeldOf(book, 7),
-            (std::vector<TierTime>{{.tier = 4, .time = {7}}, {.tier = 3, .time = {13}}}));
+  EXPECT_EQ(HeldOf(book, 7), (std::vector<LinkTime>{{.link = 2, .tier = 3, .time = {8}},
+                                                    {.link = 1, .tier = 4, .time = {7}},
+                                                    {.link = 0, .tier = 3, .time = {5}}}));
+}
+
+TEST(HoldBookTest, WhatManyLinksHoldIsCountedByTheirTiers) {
+  constexpr std::uint32_t kLinks = 3 * HoldBook::kLinksMax;
+  std::vector<std::uint8_t> tiers(kLinks, 5);
+  tiers.back() = 6;
+  HoldBook book(tiers);
+  book.Begin(0);
+  book.Enter(0, SimTime{0});
+
+  for (int round = 0; round < 2; ++round) {
+    for (std::uint32_t link = 0; link < kLinks; ++link) {
+      book.Leave(0, link, SimTime{round * kLinks + link + 1});
+    }
+  }
+
+  std::vector<LinkTime> held = HeldOf(book, 0);
+  ASSERT_EQ(held.size(), HoldBook::kLinksMax + 2);
+  EXPECT_EQ(held[0], (LinkTime{.link = kNoSingleLink, .tier = 6, .time = {2}}));
+  EXPECT_EQ(held[1], (LinkTime{.link = kNoSingleLink,
+                               .tier = 5,
+                               .time = {2 * (kLinks - HoldBook::kLinksMax - 1)}}));
+  EXPECT_EQ(held[2], (LinkTime{.link = HoldBook::kLinksMax - 1, .tier = 5, .time = {2}}));
 }
 
 TEST(HoldBookTest, ANetworkWithoutTiersKeepsNoBook) {
@@ -100,10 +124,10 @@ TEST(HoldBookTest, AFlowWithoutACapIsHeldFromStartToEnd) {
     ended.clear();
     engine.AdvanceTo(*next, ended);
     for (const FlowEngine::Slot slot : ended) {
-      std::vector<TierTime> times;
+      std::vector<LinkTime> times;
       engine.AddHeld(slot, &times);
       Duration held;
-      for (const TierTime& time : times) held += time.time;
+      for (const LinkTime& time : times) held += time.time;
       EXPECT_EQ(held, *next - started[slot]);
       ++checked;
     }

@@ -74,7 +74,7 @@ struct Transfer {
 struct Spent {
   base::Duration latency;
   base::Duration pace;
-  std::vector<TierTime> links;  // In the order of the tiers; none is empty.
+  std::vector<LinkTime> links;  // In the order of the tiers, then of the links; none is empty.
 };
 
 }  // namespace eidolon::network::flow

@@ -141,7 +141,9 @@ Fullest TransferSet::FullestOf(std::span<const LinkUse> uses) const {
   const std::uint64_t rate = std::min(fullest->bytes_per_second, kCapacityMax) << kRateBits;
   const Wide part =
       rate >= capacity ? Hop::kWhole : static_cast<Wide>(rate) * Hop::kWhole / capacity;
-  return {.tier = tiers_[fullest->link], .part = static_cast<std::uint32_t>(part)};
+  return {.link = fullest->link,
+          .tier = tiers_[fullest->link],
+          .part = static_cast<std::uint32_t>(part)};
 }
 
 Fullest TransferSet::FullestOf(const LinkUses& uses) {
@@ -165,7 +167,7 @@ void TransferSet::CountSpent(Entry& entry) {
   Spent& spent = entry.spent;
   const auto held = [&] {
     base::Duration sum;
-    for (const TierTime& link : spent.links) sum += link.time;
+    for (const LinkTime& link : spent.links) sum += link.time;
     return sum;
   };
   const base::Duration before = held();
@@ -177,7 +179,7 @@ void TransferSet::CountFullSpeed(const Fullest& fullest, base::Duration time, Sp
   const Wide product = static_cast<Wide>(static_cast<std::uint64_t>(time.ps)) * fullest.part;
   const Wide on_link = (product + Hop::kWhole / 2) / Hop::kWhole;
   const base::Duration link{static_cast<std::int64_t>(on_link)};
-  AddTime(fullest.tier, link, &spent->links);
+  AddTime({.link = fullest.link, .tier = fullest.tier, .time = link}, &spent->links);
   spent->pace += time - link;
 }
 
@@ -263,9 +265,10 @@ void TransferSet::End(std::uint32_t at, std::vector<Finish>& finished) {
   Entry& entry = entries_[at];
   const SimTime start = entry.transfer.start;
   Spent& spent = entry.spent;
-  std::ranges::sort(spent.links, {}, &TierTime::tier);
+  std::ranges::sort(spent.links, {},
+                    [](const LinkTime& time) { return std::pair(time.tier, time.link); });
   spent.latency = now_ - start - spent.pace;
-  for (const TierTime& link : spent.links) spent.latency -= link.time;
+  for (const LinkTime& link : spent.links) spent.latency -= link.time;
   finished.push_back({entry.transfer.key, start, now_, std::move(spent)});
   Release(at);
 }

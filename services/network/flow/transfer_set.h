@@ -23,9 +23,10 @@ struct Finish {
   Spent spent;
 };
 
-// The link that a transfer at full speed fills most, by its tier, and how much of it in units of
-// 2^-31.
+// The link that a transfer at full speed fills most, the first of equals, and how much of it in
+// units of 2^-31.
 struct Fullest {
+  std::uint32_t link = kNoSingleLink;
   std::uint8_t tier = 0;
   std::uint32_t part = 0;
 };

@@ -40,11 +40,11 @@ std::map<std::uint64_t, Finish> RunAll(TransferSet& set) {
 
 Duration SumOf(const Spent& spent) {
   Duration sum = spent.latency + spent.pace;
-  for (const TierTime& link : spent.links) sum += link.time;
+  for (const LinkTime& link : spent.links) sum += link.time;
   return sum;
 }
 
-using Links = std::vector<TierTime>;
+using Links = std::vector<LinkTime>;
 
 const std::vector<std::uint64_t> kCapacities = {1000, 1000};
 const std::vector<std::uint8_t> kTiers = {3, 6};
@@ -56,7 +56,7 @@ TEST(TransferSpentTest, AtItsOwnSpeedATransferSpendsOnTheFullestLinkWhatItNeedsT
 
   const Spent spent = RunAll(set).at(1).spent;
   EXPECT_EQ(spent.latency, Duration{100});
-  EXPECT_EQ(spent.links, (Links{{.tier = 6, .time = {750}}}));
+  EXPECT_EQ(spent.links, (Links{{.link = 1, .tier = 6, .time = {750}}}));
   EXPECT_EQ(spent.pace, Duration{250});
 }
 
@@ -69,9 +69,9 @@ TEST(TransferSpentTest, AFullLinkTakesTheTimeInWhichItHoldsATransfer) {
   set.Add(Make(3, {.start = 2000, .latency = 500, .alone = 1000}, {{1, 500}}));
 
   const auto finished = RunAll(set);
-  EXPECT_EQ(finished.at(1).spent.links, (Links{{.tier = 3, .time = {1000}}}));
+  EXPECT_EQ(finished.at(1).spent.links, (Links{{.link = 0, .tier = 3, .time = {1000}}}));
   EXPECT_EQ(finished.at(2).finish, SimTime{3500});
-  EXPECT_EQ(finished.at(2).spent.links, (Links{{.tier = 6, .time = {1500}}}));
+  EXPECT_EQ(finished.at(2).spent.links, (Links{{.link = 1, .tier = 6, .time = {1500}}}));
   EXPECT_EQ(finished.at(3).spent.latency, Duration{500});
   for (const auto& [id, finish] : finished) {
     EXPECT_EQ(SumOf(finish.spent), finish.finish - finish.start) << id;
@@ -90,7 +90,8 @@ TEST(TransferSpentTest, ALinkThatGetsSlowerTakesTheRest) {
   const Finish finish = RunAll(set).at(1);
   EXPECT_EQ(finish.finish, SimTime{400 + 5 * 600});
   EXPECT_EQ(finish.spent.pace, Duration{40});
-  EXPECT_EQ(finish.spent.links, (Links{{.tier = 3, .time = {360}}, {.tier = 6, .time = {3000}}}));
+  EXPECT_EQ(finish.spent.links,
+            (Links{{.link = 0, .tier = 3, .time = {360}}, {.link = 1, .tier = 6, .time = {3000}}}));
 }
 
 TEST(TransferSpentTest, ATransferKeepsWhatItSpentBeforeItTookAnotherWay) {
@@ -104,7 +105,8 @@ TEST(TransferSpentTest, ATransferKeepsWhatItSpentBeforeItTookAnotherWay) {
 
   const Finish finish = RunAll(set).at(1);
   EXPECT_EQ(finish.spent.latency, Duration{10});
-  EXPECT_EQ(finish.spent.links, (Links{{.tier = 3, .time = {400}}, {.tier = 6, .time = {600}}}));
+  EXPECT_EQ(finish.spent.links,
+            (Links{{.link = 0, .tier = 3, .time = {400}}, {.link = 1, .tier = 6, .time = {600}}}));
 }
 
 TEST(TransferSpentTest, AMessageWithoutBytesIsAllLatency) {

@@ -214,6 +214,18 @@ base::Result<collective::Cost> ClusterThread::Estimate(std::uint64_t job,
   return answer.get();
 }
 
+std::vector<std::string> ClusterThread::ReadLinkNames(
+    const std::vector<topology::LinkIndex>& links) {
+  std::promise<std::vector<std::string>> promise;
+  auto answer = promise.get_future();
+  Put([&] {
+    std::vector<std::string> names;
+    for (const topology::LinkIndex link : links) names.push_back(simulation_.LinkName(link));
+    promise.set_value(std::move(names));
+  });
+  return answer.get();
+}
+
 base::Result<simulation::LinkLoads> ClusterThread::ReadLoads(std::uint64_t job,
                                                              std::uint32_t server,
                                                              base::SimTime from, base::SimTime to) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,6 +70,8 @@ class ClusterThread final : private simulation::Listener {
   // The simulation's answer.
   base::Result<collective::Cost> Estimate(std::uint64_t job, std::uint64_t communicator,
                                           const communicator::Operation& operation);
+  // In the order of `links`; empty: there is no such link.
+  std::vector<std::string> ReadLinkNames(const std::vector<topology::LinkIndex>& links);
   base::Result<simulation::LinkLoads> ReadLoads(std::uint64_t job, std::uint32_t server,
                                                 base::SimTime from, base::SimTime to);
 

@@ -21,6 +21,8 @@ using base::StrCat;
 
 namespace {
 
+constexpr int kLinkNamesMax = 10'000;  // Of one answer.
+
 grpc::Status StatusOf(const Result<void>& result) {
   return result ? grpc::Status::OK : runtime::ToStatus(result.error());
 }
@@ -212,6 +214,24 @@ grpc::Status NetworkService::EstimateCollective(grpc::ServerContext* context,
   const auto cost = place->cluster->Estimate(place->job, request->communicator(), *operation);
   if (!cost) return runtime::ToStatus(cost.error());
   *response = ToProto(*cost);
+  return grpc::Status::OK;
+}
+
+grpc::Status NetworkService::ReadLinkNames(grpc::ServerContext* context,
+                                           const v1::ReadLinkNamesRequest* request,
+                                           v1::ReadLinkNamesResponse* response) {
+  if (auto admitted = Admit(context, request->job()); !admitted.ok()) return admitted;
+  const auto place = FindJob(request->job());
+  if (!place) return runtime::ToStatus(place.error());
+  if (request->links_size() > kLinkNamesMax) {
+    return {grpc::StatusCode::INVALID_ARGUMENT,
+            StrCat(request->links_size(), " links, more than the ", kLinkNamesMax,
+                   " that are named at once")};
+  }
+  const std::vector<topology::LinkIndex> links(request->links().begin(), request->links().end());
+  for (std::string& name : place->cluster->ReadLinkNames(links)) {
+    response->add_names(std::move(name));
+  }
   return grpc::Status::OK;
 }
 

@@ -45,6 +45,8 @@ class NetworkService final
   grpc::Status EstimateCollective(grpc::ServerContext* context,
                                   const v1::EstimateCollectiveRequest* request,
                                   v1::EstimateCollectiveResponse* response) override;
+  grpc::Status ReadLinkNames(grpc::ServerContext* context, const v1::ReadLinkNamesRequest* request,
+                             v1::ReadLinkNamesResponse* response) override;
   grpc::Status ReadLinkLoads(grpc::ServerContext* context, const v1::ReadLinkLoadsRequest* request,
                              v1::ReadLinkLoadsResponse* response) override;
 

@@ -296,6 +296,28 @@ TEST_F(NetworkServiceTest, LoadsOfLinksAreToldToWhoeverAskedToKeepThem) {
   EXPECT_EQ(read(1).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_F(NetworkServiceTest, LinksHaveNames) {
+  Start();
+  v1::ReadLinkNamesRequest request;
+  request.set_job("job");
+  for (const std::uint32_t link : {0u, 1u, 1'000'000u}) request.add_links(link);
+  v1::ReadLinkNamesResponse response;
+  const auto read = [&] {
+    grpc::ClientContext context;
+    return stub_->ReadLinkNames(&context, request, &response);
+  };
+
+  ASSERT_TRUE(read().ok());
+  ASSERT_EQ(response.names_size(), 3);
+  EXPECT_EQ(response.names(0), "GPU 0 of server 0, up");
+  EXPECT_EQ(response.names(1), "GPU 0 of server 0, down");
+  EXPECT_EQ(response.names(2), "");
+  for (int i = 0; i < 10'000; ++i) request.add_links(0);
+  EXPECT_EQ(read().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_job("another");
+  EXPECT_FALSE(read().ok());
+}
+
 TEST_F(NetworkServiceTest, TheServerEndsWhileAgentsTalk) {
   Start();
 

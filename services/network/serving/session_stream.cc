@@ -53,7 +53,7 @@ void SessionStream::Send(const communicator::Notice& notice) {
                             "the agent does not read its session's messages");
     return;
   }
-  ToProto(notice, *batch.add_responses());
+  ToProto(notice, spending_, *batch.add_responses());
 }
 
 void SessionStream::Flush() {
@@ -133,6 +133,7 @@ grpc::Status SessionStream::Greet(const v1::SessionRequest& request) {
   server_ = request.hello().server();
   ClusterThread::Speaker speaker = Speaker();
   speaker.keeps_loads = request.hello().keep_link_loads();
+  if (speaker.keeps_loads) spending_ = Spending::kTold;
   place_->cluster->Connect(std::move(speaker));
   return grpc::Status::OK;
 }

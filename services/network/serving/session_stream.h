@@ -15,6 +15,7 @@
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/error.h"
 #include "services/network/serving/cluster_thread.h"
+#include "services/network/serving/translate.h"
 #include "services/runtime/token.h"
 
 namespace eidolon::network::serving {
@@ -75,6 +76,7 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   std::unique_ptr<ArenaMessage<v1::SessionRequest>> read_;
   std::optional<JobPlace> place_;
   std::uint32_t server_ = 0;
+  Spending spending_ = Spending::kLeftOut;  // Settled before the cluster sends anything.
 
   std::mutex writes_mutex_;
   std::unique_ptr<ArenaMessage<v1::SessionResponse>> waiting_;  // A batch, or nothing yet.

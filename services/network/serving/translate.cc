@@ -110,15 +110,16 @@ v1::LinkTier ToProto(topology::LinkTier tier) {
 }
 
 void Fill(const flow::Spent& spent, v1::Committed& committed) {
-  const auto add = [&](v1::LinkTier tier, base::Duration time) {
+  const auto add = [&](v1::LinkTier tier, base::Duration time, std::uint32_t link) {
     if (time.ps <= 0) return;
     committed.add_tiers(tier);
     committed.add_tier_picoseconds(static_cast<std::uint64_t>(time.ps));
+    committed.add_tier_links(link + 1);  // 0: no single one.
   };
-  add(v1::LINK_TIER_LATENCY, spent.latency);
-  add(v1::LINK_TIER_PACE, spent.pace);
-  for (const flow::TierTime& link : spent.links) {
-    add(ToProto(static_cast<topology::LinkTier>(link.tier)), link.time);
+  add(v1::LINK_TIER_LATENCY, spent.latency, flow::kNoSingleLink);
+  add(v1::LINK_TIER_PACE, spent.pace, flow::kNoSingleLink);
+  for (const flow::LinkTime& link : spent.links) {
+    add(ToProto(static_cast<topology::LinkTier>(link.tier)), link.time, link.link);
   }
 }
 
@@ -134,18 +135,20 @@ void Fill(const communicator::CommittedNotice& notice, v1::Committed& committed)
   committed.set_source(eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
   committed.set_relative_error(notice.relative_error);
   committed.set_foreseen(notice.foreseen);
-  if (notice.spent != nullptr) Fill(*notice.spent, committed);
 }
 
 // One overload for each alternative of a notice.
 struct Writer {
   v1::SessionResponse& response;
+  Spending spending;
 
   void operator()(const communicator::JoinedNotice& notice) const {
     Fill(notice, *response.mutable_joined());
   }
   void operator()(const communicator::CommittedNotice& notice) const {
-    Fill(notice, *response.mutable_committed());
+    v1::Committed& committed = *response.mutable_committed();
+    Fill(notice, committed);
+    if (spending == Spending::kTold && notice.spent != nullptr) Fill(*notice.spent, committed);
   }
   void operator()(const communicator::ValuesNotice& notice) const {
     auto& values = *response.mutable_values();
@@ -353,8 +356,8 @@ horizon::Promise FromProto(const v1::Horizon& horizon) {
   return promise;
 }
 
-void ToProto(const communicator::Notice& notice, v1::SessionResponse& response) {
-  std::visit(Writer{response}, notice);
+void ToProto(const communicator::Notice& notice, Spending spending, v1::SessionResponse& response) {
+  std::visit(Writer{response, spending}, notice);
 }
 
 v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost) {

@@ -27,8 +27,11 @@ base::Result<communicator::IssueCall> FromProto(v1::Issue& issue);
 base::Result<communicator::PostCall> FromProto(const v1::Post& post);
 horizon::Promise FromProto(const v1::Horizon& horizon);
 
+// Whether an agent is told what the time of its transfers went to: who shows no timeline has no use
+// for it.
+enum class Spending : std::uint8_t { kLeftOut, kTold };
 // Into an empty response.
-void ToProto(const communicator::Notice& notice, v1::SessionResponse& response);
+void ToProto(const communicator::Notice& notice, Spending spending, v1::SessionResponse& response);
 v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost);
 v1::ReadLinkLoadsResponse ToProto(const simulation::LinkLoads& loads);
 // Times beyond the range mean never.

@@ -111,9 +111,10 @@ TEST(TranslateTest, ReadsWhereACallIsMadeAndWhatWasLaunched) {
   EXPECT_EQ(call->work, (communicator::LaunchedWork{.launches = 3, .digest = 99}));
 }
 
-v1::SessionResponse Written(const communicator::Notice& notice) {
+v1::SessionResponse Written(const communicator::Notice& notice,
+                            Spending spending = Spending::kLeftOut) {
   v1::SessionResponse response;
-  ToProto(notice, response);
+  ToProto(notice, spending, response);
   return response;
 }
 
@@ -128,15 +129,21 @@ TEST(TranslateTest, WritesEveryNotice) {
   EXPECT_EQ(committed.committed().finish_picoseconds(), 77u);
   EXPECT_EQ(committed.committed().algorithm(), "nvls_tree");
   EXPECT_EQ(committed.committed().source(), eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
-  const v1::SessionResponse spent = Written(CommittedNotice{
-      .spent = std::make_shared<const flow::Spent>(flow::Spent{
-          .latency = {5},
-          .links = {{.tier = static_cast<std::uint8_t>(topology::LinkTier::kNic), .time = {9}}}})});
+  const CommittedNotice with_links{
+      .spent = std::make_shared<const flow::Spent>(
+          flow::Spent{.latency = {5},
+                      .links = {{.link = 6,
+                                 .tier = static_cast<std::uint8_t>(topology::LinkTier::kNic),
+                                 .time = {9}}}})};
+  EXPECT_EQ(Written(with_links).committed().tiers_size(), 0);
+  const v1::SessionResponse spent = Written(with_links, Spending::kTold);
   ASSERT_EQ(spent.committed().tiers_size(), 2);
   EXPECT_EQ(spent.committed().tiers(0), v1::LINK_TIER_LATENCY);
   EXPECT_EQ(spent.committed().tiers(1), v1::LINK_TIER_NIC);
   EXPECT_EQ(spent.committed().tier_picoseconds(0), 5u);
   EXPECT_EQ(spent.committed().tier_picoseconds(1), 9u);
+  EXPECT_EQ(spent.committed().tier_links(0), 0u);
+  EXPECT_EQ(spent.committed().tier_links(1), 7u);
   EXPECT_TRUE(Written(ValuesNotice{.known = true}).values().known());
   EXPECT_EQ(Written(ValuesNotice{.guessed = 1, .site = "a.py:1"}).values().call_site(), "a.py:1");
   const v1::SessionResponse differs = Written(WorkDiffersNotice{.rank = 3, .where = "before"});

@@ -32,6 +32,10 @@ std::vector<ServerLink> Simulation::LinksOf(std::uint32_t position) const {
   return links;
 }
 
+std::string Simulation::LinkName(topology::LinkIndex link) const {
+  return link < topology_.LinkCount() ? topology_.LinkName(link) : "";
+}
+
 void Simulation::KeepLoads(std::uint64_t job, std::uint32_t server) {
   Entry& entry = Job(job);
   if (!entry.keeps_loads.insert(server).second) return;

@@ -87,6 +87,8 @@ class Simulation final : private communicator::Audience {
   // time. Requires: the session is connected.
   void KeepLoads(std::uint64_t job, std::uint32_t server);
   // What was kept of [from, to], up to now(). Fails when nothing is kept.
+  // "NIC 3 of server 12, out", by the fabric's numbers of servers; empty: there is no such link.
+  std::string LinkName(topology::LinkIndex link) const;
   base::Result<LinkLoads> ReadLoads(std::uint64_t job, std::uint32_t server, base::SimTime from,
                                     base::SimTime to);
   // Fine for a session that is not connected.

@@ -94,7 +94,7 @@ CommittedNotice AllReduce(const topology::Cluster& cluster, std::uint64_t bytes)
 
 // The part of the collective's time that went to links of a tier.
 double ShareOf(const CommittedNotice& committed, LinkTier tier) {
-  for (const flow::TierTime& link : committed.spent->links) {
+  for (const flow::LinkTime& link : committed.spent->links) {
     if (link.tier != static_cast<std::uint8_t>(tier)) continue;
     return static_cast<double>(link.time.ps) /
            static_cast<double>((committed.finish - committed.start).ps);
@@ -109,7 +109,7 @@ double LatencyShareOf(const CommittedNotice& committed) {
 
 void ExpectExact(const CommittedNotice& committed) {
   Duration sum = committed.spent->latency + committed.spent->pace;
-  for (const flow::TierTime& link : committed.spent->links) sum += link.time;
+  for (const flow::LinkTime& link : committed.spent->links) sum += link.time;
   EXPECT_EQ(sum, committed.finish - committed.start);
   EXPECT_GT(committed.finish, committed.start);
 }

@@ -1,4 +1,4 @@
-#include "services/controller/embedded/critical_path.h"
+#include "services/controller/outputs/critical_path.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,16 +11,12 @@
 #include "services/base/text.h"
 #include "services/critical_path/trace_file.h"
 
-namespace eidolon::controller::embedded {
+namespace eidolon::controller::outputs {
 namespace {
 
 using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
-
-// Some 60 bytes an operation and its call: 30 million of them, or 30 servers with as many as a
-// timeline keeps of one.
-constexpr std::uintmax_t kBytesMax = std::uintmax_t{2} << 30;
 
 base::Result<std::vector<std::byte>> ReadFile(const std::string& path, std::uintmax_t size) {
   std::vector<std::byte> bytes(size);
@@ -32,7 +28,8 @@ base::Result<std::vector<std::byte>> ReadFile(const std::string& path, std::uint
 
 }  // namespace
 
-base::Result<critical_path::Summary> FindCriticalPath(const std::vector<std::string>& files) {
+base::Result<critical_path::Summary> FindCriticalPath(const std::vector<std::string>& files,
+                                                      std::uintmax_t bytes_max) {
   std::vector<std::uintmax_t> sizes;
   std::uintmax_t total = 0;
   for (const std::string& path : files) {
@@ -41,9 +38,9 @@ base::Result<critical_path::Summary> FindCriticalPath(const std::vector<std::str
     if (error) return Fail(ErrorCode::kInternal, StrCat("cannot read ", path));
     total += sizes.back();
   }
-  if (total > kBytesMax) {
+  if (total > bytes_max) {
     return Fail(ErrorCode::kResourceExhausted,
-                StrCat("its traces have ", total, " bytes, more than the ", kBytesMax,
+                StrCat("its traces have ", total, " bytes, more than the ", bytes_max,
                        " that are read; show fewer operations by outputs.timeline.operations"));
   }
   std::vector<critical_path::RankTrace> traces;
@@ -60,4 +57,4 @@ base::Result<critical_path::Summary> FindCriticalPath(const std::vector<std::str
   return critical_path::Summarise(traces);
 }
 
-}  // namespace eidolon::controller::embedded
+}  // namespace eidolon::controller::outputs

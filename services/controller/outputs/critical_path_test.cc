@@ -1,4 +1,4 @@
-#include "services/controller/embedded/critical_path.h"
+#include "services/controller/outputs/critical_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,12 @@
 #include "services/critical_path/trace_file.h"
 #include "services/testing/temporary_directory.h"
 
-namespace eidolon::controller::embedded {
+namespace eidolon::controller::outputs {
 namespace {
 
 using ::testing::HasSubstr;
+
+constexpr std::uintmax_t kBytesMax = 1 << 20;
 
 class CriticalPathTest : public ::testing::Test {
  protected:
@@ -33,7 +35,7 @@ class CriticalPathTest : public ::testing::Test {
 };
 
 TEST_F(CriticalPathTest, IsThatOfTheRanksOfAllServers) {
-  const auto summary = FindCriticalPath({Server(0, 100), Server(1, 200)});
+  const auto summary = FindCriticalPath({Server(0, 100), Server(1, 200)}, kBytesMax);
 
   ASSERT_TRUE(summary.has_value()) << summary.error().message;
   EXPECT_EQ(summary->length, base::Duration{200});
@@ -48,10 +50,17 @@ TEST_F(CriticalPathTest, IsNotFoundWithoutTracesOrWithUnsoundOnes) {
   const std::string unsound = folder_ / "unsound";
   std::ofstream(unsound) << "EIDPATH1";
 
-  EXPECT_THAT(FindCriticalPath({empty}).error().message, HasSubstr("no rank has a trace"));
-  EXPECT_EQ(FindCriticalPath({unsound}).error().code, base::ErrorCode::kCorrupt);
-  EXPECT_THAT(FindCriticalPath({folder_ / "missing"}).error().message, HasSubstr("cannot read"));
+  EXPECT_THAT(FindCriticalPath({empty}, kBytesMax).error().message,
+              HasSubstr("no rank has a trace"));
+  EXPECT_EQ(FindCriticalPath({unsound}, kBytesMax).error().code, base::ErrorCode::kCorrupt);
+  EXPECT_THAT(FindCriticalPath({folder_ / "missing"}, kBytesMax).error().message,
+              HasSubstr("cannot read"));
+}
+
+TEST_F(CriticalPathTest, IsNotLookedForInMoreThanMayBeRead) {
+  EXPECT_THAT(FindCriticalPath({Server(0, 100), Server(1, 200)}, 100).error().message,
+              HasSubstr("more than the 100"));
 }
 
 }  // namespace
-}  // namespace eidolon::controller::embedded
+}  // namespace eidolon::controller::outputs

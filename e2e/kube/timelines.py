@@ -1,0 +1,93 @@
+"""Step of e2e/kube/run about timelines."""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+from cluster_commands import NAMESPACE, ROOT, TEAM, call, expect, finished, kube, kubectl, pod_ip, user
+from harder import PATIENCE_SECONDS, Rest
+
+NAME = "timed"
+RULE = {"timeline": {"iterations": 1}}
+# Of an iteration: what lies on which track, since the first slice. Lines of Python name folders, which differ.
+SLICES = """
+    SELECT parent.name AS above, track.name AS track, slice.name AS name, category, dur,
+           ts - (SELECT min(ts) FROM slice) AS ts
+    FROM slice JOIN track ON track.id = track_id LEFT JOIN track parent ON parent.id = track.parent_id
+"""
+COUNTERS = """
+    SELECT track.name AS track, value, ts - (SELECT min(ts) FROM slice) AS ts
+    FROM counter JOIN track ON track.id = track_id
+"""
+
+
+class Timelines:
+    """Mixed into Run; needs its cluster, images, `build`, `document` and `embedded_document`."""
+
+    def timelines(self):
+        """A job's timeline and critical path are those of embedded mode; each controller gives the same file."""
+        kubectl("-n", TEAM, "delete", "simjob", NAME, "--ignore-not-found", "--timeout=120s")
+        document = self.document(NAME)
+        document["spec"]["outputs"] = RULE
+        kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(document))
+        status = finished(NAME, PATIENCE_SECONDS)
+        expect(status["phase"] == "Complete" and "timeline" in status, json.dumps(status)[:3000])
+        with tempfile.TemporaryDirectory() as folder:
+            trace = self.fetch_from_each(pathlib.Path(folder), status)
+            path = pathlib.Path(folder) / "embedded.pftrace"
+            embedded = self.timed_embedded(path)
+            self.is_as_embedded(trace, path)
+        for part in ("iterationPicoseconds", "criticalPath"):
+            told = [one["prediction"].get(part) for one in (status, embedded)]
+            expect(told[0] == told[1] and told[0], f"{part}: Kubernetes {told[0]}, embedded {told[1]}")
+        kubectl("-n", TEAM, "delete", "simjob", NAME, "--timeout=120s")
+
+    def fetch_from_each(self, folder, status):
+        """What each controller gives by `eidolon timeline`, and the service by REST."""
+        user("alice")
+        rest = Rest("alice")
+        (folder / "token").write_text(rest.token)
+        pods = kubectl(
+            "-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=controller", "-o", "name"
+        ).split()
+        expect(len(pods) > 1, f"controllers: {pods}")
+        traces = []
+        for number, pod in enumerate(pods):
+            traces.append(folder / f"{number}.pftrace")
+            address = pod_ip(pod.rpartition("/")[2]) + ":8080"
+            words = ("--server", f"http://{address}", "--token-file", folder / "token", "-n", TEAM)
+            kube(self.build / "bin/eidolon", *words, "timeline", NAME, "-o", traces[-1])
+        traces.append(folder / "rest.pftrace")
+        url = rest.url(f"/api/v1/namespaces/{TEAM}/simulationjobs/{NAME}/timeline")
+        kube("curl", "-sS", "--fail", "-m", "60", "-o", traces[-1], "-H", f"Authorization: Bearer {rest.token}", url)
+        sizes = {trace.stat().st_size for trace in traces}
+        expect(sizes == {status["timeline"]["bytes"]}, f"{sizes} bytes of {status['timeline']}")
+        expect(len({trace.read_bytes() for trace in traces}) == 1, "controllers give different files")
+        print(f"     {len(traces)} times the same {sizes.pop()} bytes, from {len(pods)} controllers")
+        return traces[0]
+
+    def timed_embedded(self, path):
+        sys.path.insert(0, str(ROOT / "e2e/harness"))
+        from server import Server
+
+        document = self.embedded_document()
+        document["spec"]["outputs"] = RULE
+        environment = call(ROOT / "e2e/environment").strip()
+        with Server(self.build, environment) as server:
+            job = server.run(json.dumps(document), seconds=PATIENCE_SECONDS)
+            name = job["metadata"]["name"]
+            call(self.build / "bin/eidolon", "--data-dir", server.data, "timeline", name, "-o", path)
+        expect(job["status"]["phase"] == "Complete", json.dumps(job["status"]["conditions"], indent=1))
+        return job["status"]
+
+    @staticmethod
+    def is_as_embedded(trace, embedded):
+        sys.path.insert(0, str(ROOT / "e2e/harness"))
+        import trace_tables
+
+        for sql in (SLICES, COUNTERS):
+            rows = [sorted(map(repr, trace_tables.ask(path, sql))) for path in (trace, embedded)]
+            different = sorted(set(rows[0]) ^ set(rows[1]))
+            expect(rows[0] == rows[1] and rows[0], f"{len(different)} rows differ: {different[:6]}")
+            print(f"     {len(rows[0])} rows as in embedded mode")

@@ -1,0 +1,78 @@
+#include "services/agent/server/output_sender.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "eidolon/controller/v1/controller.pb.h"
+#include "services/base/text.h"
+
+namespace eidolon::agent::server {
+namespace {
+
+namespace v1 = controller::v1;
+
+// A quarter of what gRPC takes in one message.
+constexpr std::uint64_t kPartBytes = 1 << 20;
+
+class FileSender {
+ public:
+  FileSender(v1::OutputKind kind, client::ControllerClient* controller)
+      : kind_(kind), controller_(*controller) {}
+
+  void Send(const std::string& path, std::uint64_t bytes_max) {
+    std::error_code error;
+    const std::uint64_t size = std::filesystem::file_size(path, error);
+    if (error) return Refuse("it was not written");
+    if (size > bytes_max) {
+      return Refuse(base::StrCat("it has ", size, " bytes, more than the ", bytes_max,
+                                 " that the controller keeps; show fewer ranks, iterations or "
+                                 "operations by outputs.timeline"));
+    }
+    std::ifstream file(path, std::ios::binary);
+    std::uint64_t left = size;
+    do {
+      v1::OutputPart* part = Next();
+      std::string* data = part->mutable_data();
+      data->resize(std::min(left, kPartBytes));
+      file.read(data->data(), static_cast<std::streamsize>(data->size()));
+      if (!file) return Refuse("it cannot be read");
+      left -= data->size();
+      part->set_is_last(left == 0);
+      controller_.Send(report_);
+    } while (left > 0);
+  }
+
+ private:
+  v1::OutputPart* Next() {
+    report_.mutable_output()->Clear();
+    report_.mutable_output()->set_kind(kind_);
+    return report_.mutable_output();
+  }
+
+  void Refuse(const std::string& why) {
+    v1::OutputPart* part = Next();
+    part->set_is_last(true);
+    part->set_error(why);
+    controller_.Send(report_);
+  }
+
+  const v1::OutputKind kind_;
+  client::ControllerClient& controller_;
+  v1::AgentReport report_;
+};
+
+}  // namespace
+
+void SendOutputs(const v1::Assignment& assignment, client::ControllerClient* controller) {
+  const std::uint64_t bytes_max = assignment.sent_output_bytes_max();
+  if (bytes_max == 0) return;
+  const std::string& folder = assignment.run_directory();
+  FileSender(v1::OUTPUT_KIND_TIMELINE, controller).Send(folder + "/timeline.pftrace", bytes_max);
+  FileSender(v1::OUTPUT_KIND_TRACES, controller).Send(folder + "/critical_path", bytes_max);
+}
+
+}  // namespace eidolon::agent::server

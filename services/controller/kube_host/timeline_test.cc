@@ -1,0 +1,183 @@
+// A timeline on Kubernetes, from the agents that send it to who asks for it by REST.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "services/controller/kube_host/controller_fixture_test.h"
+#include "services/controller/kube_host/kube_api.h"
+#include "services/controller/kube_host/kube_authorizer.h"
+#include "services/controller/rest/rest_server.h"
+#include "services/critical_path/trace_file.h"
+
+namespace eidolon::controller::kube_host {
+namespace {
+
+constexpr char kTimeline[] = "/api/v1/namespaces/team/simulationjobs/train/timeline";
+
+std::string Trace(std::int32_t rank) {
+  critical_path::RankTrace trace;
+  trace.rank = rank;
+  trace.finish = {1000};
+  trace.launch_gaps = {{1}};
+  trace.names = {"kernel"};
+  trace.operations = {{.ready = {10}, .start = {10}, .finish = {1000}}};
+  std::ostringstream out;
+  critical_path::Write(trace, &out);
+  return out.str();
+}
+
+// The REST side of a controller's process.
+class Face {
+ public:
+  Face(FakeCluster* cluster, outputs::OutputStore* outputs, const std::string& address)
+      : client_({.url = cluster->url(), .ca_file = {}, .token_file = {}}, clock_),
+        reviews_(&client_, clock_),
+        metrics_(&registry_),
+        api_("", {.clock = clock_,
+                  .client = client_,
+                  .metrics = metrics_,
+                  .metrics_text = [] { return ""; },
+                  .outputs = *outputs,
+                  .rest_address = address}),
+        authorizer_(&reviews_),
+        server_(
+            std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &authorizer_))) {
+    cluster->AddToken("ann", kRestAudience, "ann");
+    cluster->Allow("ann get simulationjobs team");
+    api_.Start();
+  }
+  ~Face() {
+    api_.Stop();
+    server_->Stop();
+  }
+
+  std::string address() const { return server_->address(); }
+  httplib::Result Get(const std::string& token = "ann") {
+    httplib::Client http("http://" + address());
+    http.set_read_timeout(20);
+    http.set_bearer_token_auth(token.c_str());
+    return http.Get(kTimeline);
+  }
+
+ private:
+  const base::SystemClock clock_;
+  kube::Client client_;
+  kube::Reviews reviews_;
+  prometheus::Registry registry_;
+  metrics::Metrics metrics_;
+  KubeApi api_;
+  KubeAuthorizer authorizer_;
+  std::unique_ptr<rest::RestServer> server_;
+};
+
+class TimelineTest : public KubeControllerTest {
+ protected:
+  TimelineTest() {
+    PutCluster();
+    PutJob();
+    cluster_.Put(kube::kSimulationJobs, kJob,
+                 {{"spec", {{"outputs", {{"timeline", {{"iterations", 1}}}}}}}});
+  }
+
+  std::vector<Result<agents::Assignment>> Begin(Process* process) {
+    EXPECT_TRUE(StartNetwork());
+    EXPECT_TRUE(StartPods());
+    auto assignments = Attach(process);
+    for (const auto& assignment : assignments) EXPECT_TRUE(assignment);
+    return assignments;
+  }
+
+  static void Send(Process* process, const agents::Assignment& assignment) {
+    const std::string name = StrCat("server ", assignment.agent.server, "\n");
+    process->controller.agents().OnOutput(
+        assignment.agent,
+        {.kind = outputs::Kind::kTimeline, .data = name, .is_last = true, .error = {}});
+    process->controller.agents().OnOutput(
+        assignment.agent, {.kind = outputs::Kind::kTraces,
+                           .data = Trace(static_cast<std::int32_t>(assignment.agent.server)),
+                           .is_last = true,
+                           .error = {}});
+  }
+};
+
+TEST_F(TimelineTest, IsThatOfAllServersAndAnyControllerGivesIt) {
+  Process process(cluster_);
+  Face leader(&cluster_, &process.outputs, "10.0.0.1:8080");
+  const auto assignments = Begin(&process);
+  EXPECT_EQ(leader.Get()->status, 409);
+  for (const auto& assignment : assignments) {
+    EXPECT_EQ(assignment->sent_output_bytes_max, 10'000u);
+    Send(&process, *assignment);
+  }
+
+  RunToTheEnd(&process, assignments);
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+
+  const json status = Status();
+  EXPECT_EQ(status["timeline"], json({{"bytes", 18}, {"controller", "10.0.0.1:8080"}}));
+  EXPECT_EQ(status["prediction"]["criticalPath"]["ranksShown"], 2);
+  EXPECT_FALSE(status.contains("warnings")) << status["warnings"];
+  const auto given = leader.Get();
+  ASSERT_EQ(given->status, 200) << given->body;
+  EXPECT_EQ(given->body, "server 0\nserver 1\n");
+  // Another controller fetches it, as who asked, where the status says.
+  cluster_.Put(kube::kSimulationJobs, kJob,
+               {{"status", {{"timeline", {{"controller", leader.address()}}}}}});
+  const testing::TemporaryDirectory folder;
+  outputs::OutputStore none({.folder = folder.path(), .bytes_max = 40'000});
+  Face other(&cluster_, &none, "10.0.0.2:8080");
+  const auto fetched = other.Get();
+  ASSERT_EQ(fetched->status, 200) << fetched->body;
+  EXPECT_EQ(fetched->body, given->body);
+  EXPECT_EQ(other.Get("unknown")->status, 401);
+}
+
+TEST_F(TimelineTest, WhatIsMissingIsAWarningAndAnAnswer) {
+  Process process(cluster_);
+  Face face(&cluster_, &process.outputs, "10.0.0.1:8080");
+  const auto assignments = Begin(&process);
+  Send(&process, *assignments[0]);
+
+  RunToTheEnd(&process, assignments);
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+
+  EXPECT_THAT(Status()["warnings"].dump(), HasSubstr("server 1: it sent none"));
+  EXPECT_FALSE(Status()["prediction"].contains("criticalPath"));
+  const auto refused = face.Get();
+  EXPECT_EQ(refused->status, 404);
+  EXPECT_THAT(refused->body, HasSubstr("server 1: it sent none"));
+}
+
+TEST_F(TimelineTest, GoesWithItsJobAndWithItsController) {
+  Process process(cluster_);
+  Face face(&cluster_, &process.outputs, "10.0.0.1:8080");
+  const auto assignments = Begin(&process);
+  for (const auto& assignment : assignments) Send(&process, *assignment);
+  RunToTheEnd(&process, assignments);
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+  const outputs::JobId id = {"team", "train", UidOf(*cluster_.Find(kube::kSimulationJobs, kJob))};
+  const testing::TemporaryDirectory folder;
+  outputs::OutputStore none({.folder = folder.path(), .bytes_max = 40'000});
+
+  const auto forgotten = Face(&cluster_, &none, "10.0.0.1:8080").Get();
+  // Nobody listens there.
+  cluster_.Put(kube::kSimulationJobs, kJob,
+               {{"status", {{"timeline", {{"controller", "127.0.0.1:9"}}}}}});
+  const auto gone = Face(&cluster_, &none, "10.0.0.2:8080").Get();
+  ASSERT_TRUE(process.outputs.Find(id));
+  cluster_.Remove(kube::kSimulationJobs, kJob);
+
+  EXPECT_EQ(forgotten->status, 404);
+  EXPECT_THAT(forgotten->body, HasSubstr("as long as its pod lives"));
+  EXPECT_EQ(gone->status, 503);
+  EXPECT_THAT(gone->body, HasSubstr("which does not answer"));
+  EXPECT_TRUE(Eventually([&] { return !process.outputs.Find(id); }));
+}
+
+}  // namespace
+}  // namespace eidolon::controller::kube_host

@@ -1,0 +1,141 @@
+#include "services/controller/outputs/output_store.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/text.h"
+
+namespace eidolon::controller::outputs {
+
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+namespace fs = std::filesystem;
+
+OutputStore::OutputStore(Options options) : options_(std::move(options)) {
+  std::error_code error;
+  for (const char* folder : {"/parts", "/copies"}) {
+    fs::remove_all(options_.folder + folder, error);
+    fs::create_directories(options_.folder + folder, error);
+    if (error) {
+      base::Log(base::Level::kError, "outputs_not_kept",
+                {{"folder", options_.folder}, {"error", error.message()}});
+      return;
+    }
+  }
+  FindKept();
+}
+
+void OutputStore::FindKept() {
+  std::vector<std::pair<fs::file_time_type, Kept>> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(options_.folder + "/kept", error)) {
+    if (!entry.is_regular_file(error)) continue;
+    found.push_back({entry.last_write_time(error), {entry.path(), entry.file_size(error)}});
+  }
+  std::ranges::stable_sort(found, {}, [](const auto& kept) { return kept.first; });
+  for (auto& [time, kept] : found) {
+    bytes_ += kept.bytes;
+    kept_.push_back(std::move(kept));
+  }
+}
+
+std::string OutputStore::PathOf(const JobId& job) const {
+  return StrCat(options_.folder, "/kept/", job.name_space, "/", job.name, "/", job.uid, ".pftrace");
+}
+
+std::string OutputStore::MakeFolder() {
+  std::string folder;
+  {
+    const std::lock_guard lock(mutex_);
+    folder = StrCat(options_.folder, "/parts/", next_run_++);
+  }
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  return folder;
+}
+
+std::optional<std::string> OutputStore::Find(const JobId& job) const {
+  std::string path = PathOf(job);
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(kept_, path, &Kept::path) == kept_.end()) return std::nullopt;
+  return path;
+}
+
+void OutputStore::Remove(const std::string& name_space, const std::string& name) {
+  const std::string folder = StrCat(options_.folder, "/kept/", name_space, "/", name, "/");
+  const std::lock_guard lock(mutex_);
+  for (auto kept = kept_.begin(); kept != kept_.end();) {
+    if (kept->path.starts_with(folder)) {
+      std::error_code ignored;
+      fs::remove(kept->path, ignored);
+      bytes_ -= kept->bytes;
+      kept = kept_.erase(kept);
+    } else {
+      ++kept;
+    }
+  }
+  std::error_code ignored;
+  fs::remove(folder.substr(0, folder.size() - 1), ignored);
+}
+
+base::Result<std::string> OutputStore::MakeCopy() {
+  std::string path = options_.folder + "/copies/XXXXXX";
+  const int fd = mkstemp(path.data());
+  if (fd < 0) {
+    return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));
+  }
+  close(fd);
+  return path;
+}
+
+bool OutputStore::Reserve(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t kept = 0;
+  for (const Kept& one : kept_) kept += one.bytes;
+  if (bytes_ - kept + bytes > options_.bytes_max) return false;
+  while (bytes_ + bytes > options_.bytes_max) {
+    std::error_code ignored;
+    fs::remove(kept_.front().path, ignored);
+    base::Log(base::Level::kInfo, "timeline_removed", {{"path", kept_.front().path}});
+    bytes_ -= kept_.front().bytes;
+    kept_.erase(kept_.begin());
+  }
+  bytes_ += bytes;
+  return true;
+}
+
+void OutputStore::Release(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_ -= bytes;
+}
+
+base::Result<void> OutputStore::Keep(const JobId& job, const std::string& path,
+                                     std::uint64_t bytes) {
+  const std::string place = PathOf(job);
+  const std::lock_guard lock(mutex_);
+  std::error_code error;
+  fs::create_directories(fs::path(place).parent_path(), error);
+  fs::rename(path, place, error);
+  if (error) return Fail(ErrorCode::kInternal, StrCat("moving ", path, ": ", error.message()));
+  // An attempt before may have left one.
+  const auto before = std::ranges::find(kept_, place, &Kept::path);
+  if (before != kept_.end()) {
+    bytes_ -= before->bytes;
+    kept_.erase(before);
+  }
+  kept_.push_back({place, bytes});
+  return {};
+}
+
+}  // namespace eidolon::controller::outputs

@@ -1,0 +1,73 @@
+// The timelines of jobs that are over, as files of a folder that is bounded: what was stored first
+// goes first. A controller without a data folder of its own has it (Kubernetes); it holds nothing
+// that a job's prediction needs.
+//
+//   FOLDER/kept/NAMESPACE/NAME/UID.pftrace    of a job that is over
+//   FOLDER/parts/N/                           what agents of a running job have sent
+//   FOLDER/copies/                            what another controller has sent, until it is passed
+//   on
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/error.h"
+
+namespace eidolon::controller::outputs {
+
+class RunOutputs;
+
+// Texts of the API server, which allows no slash in them.
+struct JobId {
+  std::string name_space, name, uid;
+};
+
+// Thread safe. One process at a time owns the folder.
+class OutputStore {
+ public:
+  struct Options {
+    std::string folder;
+    std::uint64_t bytes_max = 0;  // Of everything in it; the disk has some parts more.
+  };
+  // Keeps the timelines that an earlier process has left, and nothing else.
+  explicit OutputStore(Options options);
+
+  // One job may send so much, so that several fit.
+  std::uint64_t job_bytes_max() const { return options_.bytes_max / 4; }
+
+  // The job's timeline.
+  std::optional<std::string> Find(const JobId& job) const;
+  // Removes those of all jobs of this name.
+  void Remove(const std::string& name_space, const std::string& name);
+  // A file of its own to write to; who uses it removes it.
+  base::Result<std::string> MakeCopy();
+
+ private:
+  friend class RunOutputs;
+
+  struct Kept {
+    std::string path;
+    std::uint64_t bytes = 0;
+  };
+
+  std::string PathOf(const JobId& job) const;
+  // For the parts of one run.
+  std::string MakeFolder();
+  // Counts what will be written. False: there is no room, whatever is removed.
+  bool Reserve(std::uint64_t bytes);
+  void Release(std::uint64_t bytes);
+  // Moves a file whose bytes are reserved to its place.
+  base::Result<void> Keep(const JobId& job, const std::string& path, std::uint64_t bytes);
+  void FindKept();
+
+  const Options options_;
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::uint64_t bytes_ = 0;   // Of `kept_` and of what is reserved.
+  std::vector<Kept> kept_;    // In the order in which they were stored.
+  std::uint64_t next_run_ = 0;
+};
+
+}  // namespace eidolon::controller::outputs

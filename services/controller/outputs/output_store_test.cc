@@ -1,0 +1,108 @@
+#include "services/controller/outputs/output_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "services/controller/outputs/run_outputs.h"
+#include "services/testing/temporary_directory.h"
+
+namespace eidolon::controller::outputs {
+namespace {
+
+class OutputStoreTest : public ::testing::Test {
+ protected:
+  // A job of one server leaves a timeline of these bytes.
+  static void Leave(OutputStore* store, const JobId& job, const std::string& bytes) {
+    RunOutputs run(store, job);
+    run.Add(0, {.kind = Kind::kTimeline, .data = bytes, .is_last = true, .error = {}});
+    const RunOutputs::Kept kept = run.Keep({0});
+    ASSERT_EQ(kept.timeline_bytes, bytes.size()) << ::testing::PrintToString(kept.warnings);
+  }
+
+  static std::string Read(const std::optional<std::string>& path) {
+    if (!path) return "none";
+    std::ifstream file(*path, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  }
+
+  OutputStore::Options Options() const { return {.folder = folder_.path(), .bytes_max = 400}; }
+
+  testing::TemporaryDirectory folder_;
+  const JobId a_ = {"team", "a", "uid-a"}, b_ = {"team", "b", "uid-b"};
+};
+
+TEST_F(OutputStoreTest, FindsWhatAJobOfThisNameAndUidHasLeft) {
+  OutputStore store(Options());
+  Leave(&store, a_, "one");
+
+  EXPECT_EQ(Read(store.Find(a_)), "one");
+  EXPECT_FALSE(store.Find({"team", "a", "another"}));
+  EXPECT_FALSE(store.Find(b_));
+  store.Remove("team", "a");
+  EXPECT_FALSE(store.Find(a_));
+}
+
+TEST_F(OutputStoreTest, TheOldestGoesWhenThereIsNoRoom) {
+  OutputStore store(Options());
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Leave(&store, {"team", name, "uid"}, std::string(100, name[0]));
+  }
+
+  Leave(&store, {"team", "e", "uid"}, std::string(50, 'e'));
+
+  EXPECT_FALSE(store.Find({"team", "a", "uid"}));
+  EXPECT_EQ(Read(store.Find({"team", "b", "uid"})), std::string(100, 'b'));
+  EXPECT_EQ(Read(store.Find({"team", "e", "uid"})), std::string(50, 'e'));
+}
+
+TEST_F(OutputStoreTest, RunsUnderWayTakeRoomThatIsNotThere) {
+  OutputStore store(Options());
+  std::vector<std::unique_ptr<RunOutputs>> runs;
+  for (int i = 0; i < 5; ++i) {
+    runs.push_back(std::make_unique<RunOutputs>(&store, JobId{"team", std::to_string(i), "uid"}));
+    runs.back()->Add(
+        0, {.kind = Kind::kTimeline, .data = std::string(100, 'x'), .is_last = true, .error = {}});
+  }
+
+  const RunOutputs::Kept kept = runs.back()->Keep({0});
+
+  EXPECT_FALSE(kept.timeline_bytes);
+  EXPECT_THAT(kept.warnings, ::testing::ElementsAre(::testing::HasSubstr("no room")));
+  runs.clear();
+  Leave(&store, a_, std::string(100, 'a'));
+}
+
+TEST_F(OutputStoreTest, TheNextProcessKeepsWhatIsWholeAndNothingElse) {
+  std::string unfinished;
+  {
+    OutputStore store(Options());
+    Leave(&store, a_, "one");
+    std::filesystem::create_directories(folder_ / "parts/7");
+    unfinished = folder_ / "parts/7/timeline-0";
+    std::ofstream(unfinished) << "half";
+  }
+
+  OutputStore store(Options());
+
+  EXPECT_EQ(Read(store.Find(a_)), "one");
+  EXPECT_FALSE(std::filesystem::exists(unfinished));
+}
+
+TEST_F(OutputStoreTest, ACopyIsAFileOfItsOwn) {
+  OutputStore store(Options());
+
+  const auto one = store.MakeCopy(), other = store.MakeCopy();
+
+  ASSERT_TRUE(one && other);
+  EXPECT_NE(*one, *other);
+  EXPECT_TRUE(std::filesystem::exists(*one));
+}
+
+}  // namespace
+}  // namespace eidolon::controller::outputs

@@ -1,0 +1,137 @@
+#include "services/controller/outputs/run_outputs.h"
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "services/base/text.h"
+#include "services/controller/outputs/critical_path.h"
+
+namespace eidolon::controller::outputs {
+
+using base::ErrorCode;
+using base::Fail;
+using base::StrCat;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of all servers: with what is made of them, some 300 MiB of memory at once.
+constexpr std::uintmax_t kTraceBytesMax = std::uintmax_t{64} << 20;
+
+base::Result<void> Append(const std::string& source, const std::string& target) {
+  std::ifstream in(source, std::ios::binary);
+  std::ofstream out(target, std::ios::app | std::ios::binary);
+  if (in.peek() != std::ifstream::traits_type::eof()) out << in.rdbuf();
+  out.close();
+  if (in.is_open() && out) return {};
+  return Fail(ErrorCode::kResourceExhausted, StrCat("cannot write ", target));
+}
+
+}  // namespace
+
+RunOutputs::RunOutputs(OutputStore* store, JobId job)
+    : store_(*store), job_(std::move(job)), folder_(store->MakeFolder()) {}
+
+RunOutputs::~RunOutputs() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+  store_.Release(bytes_);
+}
+
+std::string RunOutputs::PathOf(const FileName& name) const {
+  return StrCat(folder_, name.first == Kind::kTimeline ? "/timeline-" : "/traces-", name.second);
+}
+
+void RunOutputs::GiveUp(const FileName& name, File* file, std::string why) {
+  std::error_code ignored;
+  fs::remove(PathOf(name), ignored);
+  store_.Release(file->bytes);
+  bytes_ -= file->bytes;
+  file->bytes = 0;
+  file->error = std::move(why);
+}
+
+void RunOutputs::Add(std::uint32_t server, const Part& part) {
+  const std::lock_guard lock(mutex_);
+  const FileName name(part.kind, server);
+  File& file = files_[name];
+  if (file.is_complete || !file.error.empty()) return;
+  if (!part.error.empty()) return GiveUp(name, &file, part.error);
+  const std::uint64_t bytes = part.data.size();
+  if (bytes_ + bytes > store_.job_bytes_max()) {
+    return GiveUp(name, &file,
+                  StrCat("those of all servers have more than the ", store_.job_bytes_max(),
+                         " bytes that the controller keeps of one job; show fewer ranks, "
+                         "iterations or operations by outputs.timeline"));
+  }
+  if (!store_.Reserve(bytes)) {
+    return GiveUp(name, &file, "other jobs send theirs, and the controller has no room for more");
+  }
+  bytes_ += bytes;
+  file.bytes += bytes;
+  std::ofstream out(PathOf(name), std::ios::app | std::ios::binary);
+  out.write(part.data.data(), static_cast<std::streamsize>(bytes));
+  out.close();
+  if (!out) return GiveUp(name, &file, "the controller cannot write it");
+  file.is_complete = part.is_last;
+}
+
+RunOutputs::Kept RunOutputs::Keep(const std::vector<std::uint32_t>& servers) {
+  const std::lock_guard lock(mutex_);
+  Kept kept;
+  const auto timeline = KeepTimeline(servers);
+  if (!timeline) {
+    kept.warnings.push_back("the timeline was not stored: " + timeline.error().message);
+    return kept;
+  }
+  kept.timeline_bytes = *timeline;
+  if (auto path = FindPath(servers)) {
+    kept.path = std::move(*path);
+  } else {
+    kept.warnings.push_back("the critical path was not found: " + path.error().message);
+  }
+  return kept;
+}
+
+base::Result<void> RunOutputs::CheckAll(Kind kind,
+                                        const std::vector<std::uint32_t>& servers) const {
+  for (const std::uint32_t server : servers) {
+    const auto file = files_.find({kind, server});
+    if (file != files_.end() && file->second.is_complete) continue;
+    std::string why = "it did not send all of it";
+    if (file == files_.end()) why = "it sent none";
+    if (file != files_.end() && !file->second.error.empty()) why = file->second.error;
+    return Fail(ErrorCode::kResourceExhausted, StrCat("server ", server, ": ", why));
+  }
+  return {};
+}
+
+base::Result<std::uint64_t> RunOutputs::KeepTimeline(const std::vector<std::uint32_t>& servers) {
+  if (auto all = CheckAll(Kind::kTimeline, servers); !all) return std::unexpected(all.error());
+  const std::string whole = PathOf({Kind::kTimeline, servers.front()});
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t server : servers) {
+    const FileName name(Kind::kTimeline, server);
+    bytes += files_[name].bytes;
+    if (PathOf(name) == whole) continue;
+    if (auto done = Append(PathOf(name), whole); !done) return std::unexpected(done.error());
+    // At no time the disk has more than one part twice.
+    std::error_code ignored;
+    fs::remove(PathOf(name), ignored);
+  }
+  if (auto done = store_.Keep(job_, whole, bytes); !done) return std::unexpected(done.error());
+  bytes_ -= bytes;  // They are the store's now.
+  return bytes;
+}
+
+base::Result<critical_path::Summary> RunOutputs::FindPath(
+    const std::vector<std::uint32_t>& servers) const {
+  if (auto all = CheckAll(Kind::kTraces, servers); !all) return std::unexpected(all.error());
+  std::vector<std::string> files;
+  for (const std::uint32_t server : servers) files.push_back(PathOf({Kind::kTraces, server}));
+  return FindCriticalPath(files, kTraceBytesMax);
+}
+
+}  // namespace eidolon::controller::outputs

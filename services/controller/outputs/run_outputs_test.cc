@@ -1,0 +1,118 @@
+#include "services/controller/outputs/run_outputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+
+#include "services/critical_path/trace_file.h"
+#include "services/testing/temporary_directory.h"
+
+namespace eidolon::controller::outputs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RunOutputsTest : public ::testing::Test {
+ protected:
+  // In parts of two bytes.
+  void Send(std::uint32_t server, Kind kind, const std::string& bytes) {
+    for (std::size_t at = 0; at < bytes.size(); at += 2) {
+      run_->Add(server, {.kind = kind,
+                         .data = bytes.substr(at, 2),
+                         .is_last = at + 2 >= bytes.size(),
+                         .error = {}});
+    }
+  }
+
+  // A rank that waits for nothing but its host.
+  static std::string Trace(std::int32_t rank, std::int64_t length_ps) {
+    critical_path::RankTrace trace;
+    trace.rank = rank;
+    trace.finish = {length_ps};
+    trace.launch_gaps = {{1}};
+    trace.names = {"kernel"};
+    trace.operations = {{.ready = {10}, .start = {10}, .finish = {length_ps}}};
+    std::ostringstream out;
+    critical_path::Write(trace, &out);
+    return out.str();
+  }
+
+  std::string Stored() const {
+    const auto path = store_.Find(job_);
+    if (!path) return "none";
+    std::ifstream file(*path, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  }
+
+  testing::TemporaryDirectory folder_;
+  OutputStore store_{{.folder = folder_.path(), .bytes_max = 40'000}};
+  const JobId job_ = {"team", "a", "uid-a"};
+  std::shared_ptr<RunOutputs> run_ = std::make_shared<RunOutputs>(&store_, job_);
+};
+
+TEST_F(RunOutputsTest, PutsTheServersPartsBehindEachOther) {
+  Send(3, Kind::kTimeline, "second");
+  Send(0, Kind::kTraces, Trace(0, 100));
+  Send(0, Kind::kTimeline, "first-");
+  Send(3, Kind::kTraces, Trace(7, 200));
+
+  const RunOutputs::Kept kept = run_->Keep({0, 3});
+
+  EXPECT_THAT(kept.warnings, IsEmpty());
+  EXPECT_EQ(kept.timeline_bytes, 12u);
+  EXPECT_EQ(Stored(), "first-second");
+  ASSERT_TRUE(kept.path);
+  EXPECT_EQ(kept.path->length, base::Duration{200});
+  EXPECT_EQ(kept.path->ranks_shown, 2u);
+}
+
+TEST_F(RunOutputsTest, ATimelineThatIsNotWholeIsNotKept) {
+  Send(0, Kind::kTimeline, "first");
+  run_->Add(1, {.kind = Kind::kTimeline, .data = "half", .is_last = false, .error = {}});
+
+  const RunOutputs::Kept kept = run_->Keep({0, 1});
+
+  EXPECT_FALSE(kept.timeline_bytes);
+  EXPECT_FALSE(kept.path);
+  EXPECT_THAT(kept.warnings, ElementsAre(HasSubstr("server 1: it did not send all of it")));
+  EXPECT_EQ(Stored(), "none");
+}
+
+TEST_F(RunOutputsTest, SaysWhatAnAgentSaysOfAFileThatItDoesNotSend) {
+  run_->Add(0, {.kind = Kind::kTimeline, .data = {}, .is_last = true, .error = "it has 9 bytes"});
+
+  EXPECT_THAT(run_->Keep({0}).warnings,
+              ElementsAre("the timeline was not stored: server 0: it has 9 bytes"));
+  EXPECT_THAT(RunOutputs(&store_, job_).Keep({0}).warnings, ElementsAre(HasSubstr("it sent none")));
+}
+
+TEST_F(RunOutputsTest, AJobMayNotSendMoreThanAQuarterOfWhatIsKept) {
+  Send(0, Kind::kTimeline, std::string(6'000, 'a'));
+  Send(1, Kind::kTimeline, std::string(6'000, 'b'));
+
+  const RunOutputs::Kept kept = run_->Keep({0, 1});
+
+  EXPECT_THAT(kept.warnings, ElementsAre(HasSubstr("server 1: those of all servers have more than "
+                                                   "the 10000 bytes")));
+  EXPECT_EQ(Stored(), "none");
+}
+
+TEST_F(RunOutputsTest, ATimelineIsKeptWithoutTheTracesOfAllServers) {
+  Send(0, Kind::kTimeline, "only");
+  Send(0, Kind::kTraces, "unsound");
+
+  const RunOutputs::Kept kept = run_->Keep({0});
+
+  EXPECT_EQ(Stored(), "only");
+  EXPECT_FALSE(kept.path);
+  EXPECT_THAT(kept.warnings, ElementsAre(HasSubstr("the critical path was not found")));
+}
+
+}  // namespace
+}  // namespace eidolon::controller::outputs
