@@ -54,7 +54,10 @@ enum class RecordKind : std::uint16_t {
   // A profiler inside the process (activity.h).
   kActivity,     // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
   kActivations,  // MemoryRecord, used: the most that was kept at once for backward passes.
-  kPythonLine,   // MarkRecord + text; id: its number (python_line.h).
+  // For a timeline.
+  kPythonLine,        // MarkRecord + text; id: its number (python_line.h).
+  kMemoryBlock,       // MemoryBlockRecord (memory_block.h).
+  kOptimizerTensors,  // OptimizerTensorsRecord + OptimizerTensor[count] (memory_block.h).
   kCount,
 };
 
