@@ -217,8 +217,8 @@ RECORDS = """
     cupti = ctypes.CDLL("libcupti.so.13")
     NAMES = {8: "device", 9: "context", 11: "name", 12: "marker", 13: "data", 37: "stream", 49: "memory", 50: "pool"}
     FIELDS = {
-        "memory": {"operation": (c_uint32, 4), "place": (c_uint32, 8), "correlation": (c_uint32, 12), "address": (c_uint64, 16),
-                   "bytes": (c_uint64, 24), "at": (c_uint64, 32)},
+        "memory": {"operation": (c_uint32, 4), "place": (c_uint32, 8), "correlation": (c_uint32, 12),
+                   "address": (c_uint64, 16), "bytes": (c_uint64, 24), "at": (c_uint64, 32)},
         "marker": {"flags": (c_uint32, 4), "at": (c_uint64, 8), "id": (c_uint32, 16), "name": (c_char_p, 40)},
         "stream": {"id": (c_uint32, 8), "flag": (c_uint32, 16), "correlation": (c_uint32, 20)},
     }
@@ -232,7 +232,9 @@ RECORDS = """
         record = c_void_p()
         while cupti.cuptiActivityGetNextRecord(c_void_p(buffer), c_size_t(valid), byref(record)) == 0:
             kind = NAMES[c_uint32.from_address(record.value).value]
-            fields = {name: type.from_address(record.value + at).value for name, (type, at) in FIELDS.get(kind, {}).items()}
+            fields = {}
+            for name, (type, at) in FIELDS.get(kind, {}).items():
+                fields[name] = type.from_address(record.value + at).value
             if isinstance(fields.get("name"), bytes):
                 fields["name"] = fields["name"].decode()
             records.append({"kind": kind, **fields})
