@@ -47,7 +47,8 @@ std::optional<std::uint32_t> CallLines::QuickNumber(RingWriter& writer) {
   }
   const auto described = frames->Describe(*place);
   if (!described) return std::nullopt;
-  std::string text = PythonPlace();
+  // CPython 3.13 exports no text to compare with: types of objects must do.
+  std::string text = HasStackText() ? PythonPlace() : *described;
   frames->Compare(*described, text);
   const std::lock_guard guard(mutex_);
   const std::uint32_t number = NumberOf(std::move(text), writer);

@@ -2,7 +2,8 @@
 // structures. The interpreter's text of a stack (python_line.h) takes dozens of system calls.
 //
 // Where things lie is known of CPython 3.11 to 3.13. It is not taken for granted: the first places
-// are read through the kernel, which refuses addresses that are none, and compared with the text;
+// are read through the kernel, which refuses addresses that are none, and compared with the text
+// (of which 3.13 exports none);
 // every object that is met must have the type that it should have. What does not fit ends this way
 // of reading for the process, and the text is read as before. The thread's frames stay where they
 // are while it is in this call; nothing is allocated in the interpreter and no object is changed,

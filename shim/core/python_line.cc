@@ -133,6 +133,14 @@ std::string PlaceOf(std::string_view stack) {
   return frame.line;
 }
 
+bool HasStackText() noexcept {
+  try {
+    return ThisInterpreter().dump != nullptr;
+  } catch (...) {
+    return false;
+  }
+}
+
 void* PythonThread() noexcept {
   try {
     const Interpreter& python = ThisInterpreter();

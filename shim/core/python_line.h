@@ -37,6 +37,10 @@ bool BackwardRunsIn(std::string_view stack, std::initializer_list<std::string_vi
 // The calling thread's state in the interpreter; null: it runs no Python, or that is not to be had.
 void* PythonThread() noexcept;
 
+// Whether the interpreter exports the function for the text of a stack. Without it, PythonLine and
+// PythonPlace are empty.
+bool HasStackText() noexcept;
+
 // Whether a file is one of PyTorch, in the program's environment.
 bool IsTorch(std::string_view file);
 struct PythonFrameText {
